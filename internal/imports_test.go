@@ -40,50 +40,56 @@ func with(others ...string) []string { return slices.Concat(nouns, others) }
 // rules has a rule for each package of this module. A new package needs a line here, and a reason for each import.
 func rules() map[string]rule {
 	const (
-		nodes    = "github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes" // the names of states and verbs
-		cty      = "github.com/zclconf/go-cty"                                          // to encode as Terraform does
-		ironic   = "internal/ironic"
-		rest     = "internal/rest"
-		throttle = "internal/throttle"
-		fakeAPI  = "internal/fakeironic/api"
+		nodes       = "github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes" // the names of states and verbs
+		gophercloud = "github.com/gophercloud/gophercloud/v2"
+		cty         = "github.com/zclconf/go-cty" // to encode as Terraform does
+		ironic      = "internal/ironic"
+		api         = "internal/ironic/api"
+		rest        = "internal/rest"
+		throttle    = "internal/throttle"
+		fakeAPI     = "internal/fakeironic/api"
 	)
 	rules := map[string]rule{
 		"":                     {own: []string{"internal/provider"}, foreign: []string{terraform}},
 		"cmd/fakebmc":          {own: []string{"internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu", "internal/fakehttp"}},
 		"cmd/fakeironic":       {own: []string{"internal/fakeironic", "internal/fakehttp"}},
 		"cmd/fakeoneview":      {own: []string{"internal/fakeoneview", "internal/fakehttp"}},
-		"cmd/metal":            {own: []string{"internal/sharing", "internal/watch", "internal/machine", ironic, "internal/oneview", throttle, rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: the size of the terminal
+		"cmd/metal":            {own: []string{"internal/sharing", "internal/watch", "internal/machine", ironic, api, "internal/oneview", throttle, rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: the size of the terminal
 		"internal":             {},
-		"internal/provider":    {own: with("internal/framework", "internal/datasources", "internal/actions", ironic, "internal/sharing", "internal/oneview", throttle, "internal/discovery", rest), foreign: []string{terraform, cty}},
-		"internal/actions":     {own: with("internal/framework", ironic), foreign: []string{terraform}},
-		"internal/datasources": {own: with("internal/framework", ironic, "internal/discovery", "internal/bootiso", "internal/sharing", "internal/oneview"), foreign: []string{terraform}},
-		"internal/framework":   {own: with(ironic, "internal/discovery", "internal/bootiso", "internal/sharing", "internal/oneview"), foreign: []string{terraform, "github.com/vmihailenco/msgpack/v5", cty}}, // msgpack: to compare configurations without decoding them into values
-		"internal/watch":       {own: []string{"internal/states", "internal/machine", ironic, rest}},
-		"internal/sharing":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/oneview", ironic, throttle, rest}, foreign: []string{nodes}},
+		"internal/provider":    {own: with("internal/framework", "internal/datasources", "internal/actions", ironic, api, "internal/sharing", "internal/oneview", throttle, "internal/discovery", rest), foreign: []string{terraform, cty}},
+		"internal/actions":     {own: with("internal/framework", ironic, api), foreign: []string{terraform}},
+		"internal/datasources": {own: with("internal/framework", ironic, api, "internal/ironic/driverinfo", "internal/discovery", "internal/bootiso", "internal/sharing", "internal/oneview"), foreign: []string{terraform}},
+		"internal/framework":   {own: with(ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata", "internal/discovery", "internal/bootiso", "internal/sharing", "internal/oneview"), foreign: []string{terraform, "github.com/vmihailenco/msgpack/v5", cty}}, // msgpack: to compare configurations without decoding them into values
+		"internal/watch":       {own: []string{"internal/states", "internal/machine", ironic, api, rest}},
+		"internal/sharing":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/oneview", ironic, api, throttle, rest}, foreign: []string{nodes}},
 
-		"internal/deploy":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", "internal/allocate", "internal/images", "internal/instance", "internal/bootiso", ironic, throttle}, foreign: []string{nodes}},
-		"internal/enroll":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", "internal/hardware", "internal/discovery", ironic, throttle}, foreign: []string{nodes}},
-		"internal/commission": {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/hardware", "internal/enroll", "internal/sharing", ironic}},
-		"internal/instance":   {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/images", "internal/bootiso", ironic, rest}, foreign: []string{nodes}},
+		"internal/deploy":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", "internal/allocate", "internal/images", "internal/instance", "internal/bootiso", ironic, api, throttle}, foreign: []string{nodes}},
+		"internal/enroll":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", "internal/hardware", "internal/discovery", ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata", throttle}, foreign: []string{nodes}},
+		"internal/commission": {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/hardware", "internal/enroll", "internal/sharing", ironic, api, "internal/ironic/driverinfo"}},
+		"internal/instance":   {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/images", "internal/bootiso", ironic, api, rest}, foreign: []string{nodes}},
 		"internal/images":     {own: []string{"internal/failure", "internal/machine", rest}},
-		"internal/allocate":   {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", ironic, throttle, rest}, foreign: []string{nodes}},
-		"internal/hardware":   {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", ironic}},
-		"internal/procedure":  {own: []string{"internal/decide", "internal/marks", "internal/machine", ironic}},
-		"internal/expect":     {own: []string{"internal/states", "internal/failure", "internal/machine", ironic}, foreign: []string{"github.com/agext/levenshtein"}}, // levenshtein: similar names in messages
-		"internal/machine":    {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/slots", ironic, throttle, rest}, foreign: []string{nodes}},
-		"internal/slots":      {own: []string{"internal/states", ironic, throttle}, foreign: []string{nodes}},
-		"internal/marks":      {own: []string{"internal/states", "internal/failure", ironic, throttle, rest}, foreign: []string{nodes}},
-		"internal/failure":    {own: []string{"internal/states", ironic, rest}},
-		"internal/states":     {own: []string{ironic}, foreign: []string{nodes}},
+		"internal/allocate":   {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", ironic, api, throttle, rest}, foreign: []string{nodes}},
+		"internal/hardware":   {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", ironic, api}},
+		"internal/procedure":  {own: []string{"internal/decide", "internal/marks", "internal/machine", ironic, api}},
+		"internal/expect":     {own: []string{"internal/states", "internal/failure", "internal/machine", ironic, api}, foreign: []string{"github.com/agext/levenshtein"}}, // levenshtein: similar names in messages
+		"internal/machine":    {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/slots", ironic, api, "internal/ironic/driverinfo", throttle, rest}, foreign: []string{nodes}},
+		"internal/slots":      {own: []string{"internal/states", ironic, api, throttle}, foreign: []string{nodes}},
+		"internal/marks":      {own: []string{"internal/states", "internal/failure", ironic, api, throttle, rest}, foreign: []string{nodes}},
+		"internal/failure":    {own: []string{"internal/states", ironic, api, rest}},
+		"internal/states":     {own: []string{ironic, api}, foreign: []string{nodes}},
 		"internal/decide":     {},
 
-		"internal/cloudconfig": {foreign: []string{"gopkg.in/yaml.v2"}}, // as gophercloud, which does not read all that the openstack command reads
-		"internal/ironic":      {own: []string{"internal/cloudconfig", rest}, foreign: []string{"github.com/gophercloud/gophercloud/v2"}},
-		"internal/oneview":     {own: []string{rest}},
-		"internal/throttle":    {own: []string{rest}},
-		"internal/rest":        {},
-		"internal/discovery":   {},
-		"internal/bootiso":     {},
+		"internal/cloudconfig":        {foreign: []string{"gopkg.in/yaml.v2"}}, // as gophercloud, which does not read all that the openstack command reads
+		"internal/ironic":             {own: []string{api, "internal/ironic/driverinfo", "internal/ironic/polling", rest}, foreign: []string{gophercloud}},
+		"internal/ironic/api":         {own: []string{"internal/cloudconfig", rest}, foreign: []string{gophercloud}},
+		"internal/ironic/driverinfo":  {},
+		"internal/ironic/networkdata": {own: []string{api}},
+		"internal/ironic/polling":     {own: []string{api, rest}},
+		"internal/oneview":            {own: []string{rest}},
+		"internal/throttle":           {own: []string{rest}},
+		"internal/rest":               {},
+		"internal/discovery":          {},
+		"internal/bootiso":            {},
 
 		"internal/fakeironic":           {own: []string{fakeAPI, "internal/fakeironic/policy", "internal/fakeironic/machine", "internal/fakeironic/conductor", "internal/fakeironic/procedure"}},
 		"internal/fakeironic/conductor": {own: []string{fakeAPI, "internal/fakeironic/machine"}},
@@ -99,7 +105,7 @@ func rules() map[string]rule {
 		"internal/fakekeystone":  {},
 		"internal/fakeoneview":   {},
 		"internal/ironictest":    {own: []string{"internal/fakeironic"}, testOnly: true},
-		"internal/sitetest":      {own: with(ironic, throttle, "internal/bootiso", "internal/fakeironic", "internal/ironictest"), testOnly: true},
+		"internal/sitetest":      {own: with(ironic, api, throttle, "internal/bootiso", "internal/fakeironic", "internal/ironictest"), testOnly: true},
 		"internal/keystonetest":  {own: []string{"internal/acctest", "internal/acctest/site"}, testOnly: true},
 		"internal/machinetest":   {own: []string{"internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu"}, testOnly: true},
 		"internal/simulate":      {own: []string{"internal/provider", "internal/terraformtest"}, foreign: []string{terraform, cty}, testOnly: true},
@@ -110,7 +116,7 @@ func rules() map[string]rule {
 	}
 	provider := rules["internal/provider"]
 	for _, name := range []string{"allocation", "allocationgroup", "deployment", "deploytemplate", "discoveryimport", "host", "inspectionrule", "oneviewprofile", "runbook"} {
-		rules["internal/resources/"+name] = rule{own: with("internal/framework", ironic, "internal/discovery", "internal/bootiso", "internal/sharing", "internal/oneview"), foreign: []string{terraform}}
+		rules["internal/resources/"+name] = rule{own: with("internal/framework", ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata", "internal/discovery", "internal/bootiso", "internal/sharing", "internal/oneview"), foreign: []string{terraform}}
 		provider.own = append(provider.own, "internal/resources/"+name)
 	}
 	rules["internal/provider"] = provider
@@ -222,9 +228,12 @@ func (r rule) allowsInTests(name, path string) bool {
 	case "internal/acctest", "internal/acctest/bmc", "internal/acctest/site":
 		return slices.Contains(r.foreign, terraform)
 	}
+	if name == "internal/ironic/api" && isOwn(path) && relative(path) == "internal/ironic" {
+		return true // a test of the connection sends requests of the client
+	}
 	// A test of one noun lets another one make what it needs, such as a deployed machine.
 	isNoun := slices.Contains(with("internal/sharing"), name)
-	return isNoun && (isOwn(path) && slices.Contains(with("internal/ironic", "internal/bootiso"), relative(path)) || strings.HasSuffix(path, "/baremetal/v1/nodes"))
+	return isNoun && (isOwn(path) && slices.Contains(with("internal/ironic", "internal/ironic/api", "internal/ironic/driverinfo", "internal/bootiso"), relative(path)) || strings.HasSuffix(path, "/baremetal/v1/nodes"))
 }
 
 func isOwn(path string) bool { return path == module || strings.HasPrefix(path, module+"/") }

@@ -41,7 +41,6 @@ var exceptions = map[string]exception{
 	"internal/failure":       {back: 2},
 	"internal/fakebmc":       {back: 3},
 	"internal/fakebmc/ipmi":  {back: 2},
-	"internal/ironic":        {files: 35, back: 16},
 	"internal/machine":       {back: 14},
 	"internal/oneview":       {back: 2},
 	"internal/provider":      {back: 4},

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
@@ -43,9 +43,9 @@ func (s *settings) ironicFlags() *pflag.FlagSet {
 	flags.StringVar(&i.ClientKeyFile, "client-key-file", "", "PEM `file` of its key")
 	flags.BoolVar(&i.Insecure, "insecure", false, "do not verify Ironic's certificate")
 	flags.StringVar(&s.microversion, "microversion", "", "highest `version` of Ironic's API to use, such as 1.82; default: the highest that both sides support")
-	durationVar(flags, &i.RequestTimeout, "request-timeout", ironic.DefaultRequestTimeout, "time-out: `time` for one request")
+	durationVar(flags, &i.RequestTimeout, "request-timeout", api.DefaultRequestTimeout, "time-out: `time` for one request")
 	durationVar(flags, &i.APITimeout, "api-timeout", 0, "`time` to wait at the start for Ironic and one conductor; default: no wait")
-	durationVar(flags, &i.PollInterval, "poll-interval", ironic.DefaultPollInterval, "longest `time` between two polls of a machine")
+	durationVar(flags, &i.PollInterval, "poll-interval", api.DefaultPollInterval, "longest `time` between two polls of a machine")
 
 	fromEnvironment(flags, "endpoint", "METAL_ENDPOINT", "IRONIC_ENDPOINT")
 	fromEnvironment(flags, "username", "METAL_USERNAME")
@@ -93,12 +93,12 @@ func (s *settings) completeIronic(flags *pflag.FlagSet) error {
 		return err
 	}
 	s.ironic.Password = s.getenv("METAL_PASSWORD")
-	if s.ironic.Auth = ironic.AuthType(s.authType); s.ironic.Auth == "" {
-		s.ironic.Auth = ironic.ImpliedAuth(s.ironic.Cloud, s.ironic.Username, s.getenv)
+	if s.ironic.Auth = api.AuthType(s.authType); s.ironic.Auth == "" {
+		s.ironic.Auth = api.ImpliedAuth(s.ironic.Cloud, s.ironic.Username, s.getenv)
 	}
 	var err error
 	if s.microversion != "" {
-		if s.ironic.Microversion, err = ironic.ParseMicroversion(s.microversion); err != nil {
+		if s.ironic.Microversion, err = api.ParseMicroversion(s.microversion); err != nil {
 			err = fmt.Errorf("--microversion: %w", err)
 		}
 	}
@@ -109,27 +109,27 @@ func (s *settings) completeIronic(flags *pflag.FlagSet) error {
 func (s *settings) checkIronic() error {
 	var wrong []error
 	i := &s.ironic
-	if !slices.Contains([]ironic.AuthType{ironic.AuthNone, ironic.AuthHTTPBasic, ironic.AuthKeystone}, i.Auth) {
+	if !slices.Contains([]api.AuthType{api.AuthNone, api.AuthHTTPBasic, api.AuthKeystone}, i.Auth) {
 		wrong = append(wrong, fmt.Errorf("--auth-type is %q; it must be none, http_basic or keystone", i.Auth))
 	}
 	if !slices.Contains([]string{"", "public", "internal", "admin"}, i.Interface) {
 		wrong = append(wrong, fmt.Errorf("--interface is %q; it must be public, internal or admin", i.Interface))
 	}
-	if i.Auth == ironic.AuthKeystone && i.Cloud == "" && !ironic.HasCloud(s.getenv) {
+	if i.Auth == api.AuthKeystone && i.Cloud == "" && !api.HasCloud(s.getenv) {
 		wrong = append(wrong, errors.New("set OS_CLOUD, or --cloud, to a name in clouds.yaml, or OS_AUTH_URL and the other OS_* variables"))
 	}
 	u, err := url.Parse(i.Endpoint)
 	switch {
-	case i.Endpoint == "" && i.Auth == ironic.AuthKeystone:
+	case i.Endpoint == "" && i.Auth == api.AuthKeystone:
 	case i.Endpoint == "":
 		wrong = append(wrong, errors.New("set METAL_ENDPOINT, or --endpoint, to the URL of Ironic, such as https://ironic.example.com:6385"))
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil:
 		wrong = append(wrong, errors.New("METAL_ENDPOINT, or --endpoint, must be a URL without credentials, such as https://ironic.example.com:6385"))
 	}
-	if i.Auth == ironic.AuthHTTPBasic && i.Username == "" {
+	if i.Auth == api.AuthHTTPBasic && i.Username == "" {
 		wrong = append(wrong, errors.New("set METAL_USERNAME, or --username, to a user of Ironic"))
 	}
-	if i.Auth == ironic.AuthHTTPBasic && i.Password == "" {
+	if i.Auth == api.AuthHTTPBasic && i.Password == "" {
 		wrong = append(wrong, errors.New("set METAL_PASSWORD to the password of "+cmp.Or(i.Username, "the user")))
 	}
 	if (i.ClientCertFile == "") != (i.ClientKeyFile == "") {

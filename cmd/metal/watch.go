@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/watch"
 )
@@ -95,7 +96,7 @@ func (f *watchFlags) run(cmd *cobra.Command, s *settings) error {
 	}
 	s.ironic.Logger = s.logger(cmd.ErrOrStderr(), false, cmd.Flags().Changed("log-level"))
 	s.ironic.UserAgent = "metal/" + version
-	client := ironic.New(s.ironic.Config)
+	client := ironic.New(s.ironic.Config, ironic.Polls{})
 	title := s.ironicName() + f.selection.String()
 	displays := []watch.Display{f.display(cmd, title, s.getenv)}
 	if f.html != "" {
@@ -103,7 +104,7 @@ func (f *watchFlags) run(cmd *cobra.Command, s *settings) error {
 	}
 	end, err := watch.Run(cmd.Context(), watch.NewModel(watch.Goal(f.goal), f.total), watch.Options{
 		List:      func(ctx context.Context) (watch.Sample, error) { return watch.List(ctx, client, f.selection) },
-		MayPass:   ironic.MayPass,
+		MayPass:   api.MayPass,
 		Interval:  s.ironic.PollInterval,
 		UntilIdle: f.untilIdle,
 		Displays:  displays,

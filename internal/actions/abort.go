@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
@@ -48,7 +48,7 @@ func (a *abort) ModifyPlan(ctx context.Context, req action.ModifyPlanRequest, re
 	if !a.Known() || resp.Diagnostics.HasError() {
 		return
 	}
-	a.Requires(ctx, &resp.Diagnostics, framework.Feature{Used: m.Unhold.ValueBool(), Since: ironic.VersionUnhold, Name: path.Root("unhold")})
+	a.Requires(ctx, &resp.Diagnostics, framework.Feature{Used: m.Unhold.ValueBool(), Since: api.VersionUnhold, Name: path.Root("unhold")})
 }
 
 // Invoke ends or continues the operation.

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
@@ -41,7 +41,7 @@ func (a *clean) Metadata(_ context.Context, _ action.MetadataRequest, resp *acti
 
 // Schema describes the action.
 func (a *clean) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
-	attributes := orderAttributes(ironic.VersionNoRamdisk)
+	attributes := orderAttributes(api.VersionNoRamdisk)
 	attributes["erase"] = schema.BoolAttribute{
 		Optional: true, MarkdownDescription: "`true`: the steps may erase disks and replace volumes. Without it, steps of `raid`, and steps whose names have `erase`, `wipe` or the like, are refused. Default: `false`.",
 	}
@@ -78,7 +78,7 @@ func (a *clean) ModifyPlan(ctx context.Context, req action.ModifyPlanRequest, re
 	if !a.Known() || resp.Diagnostics.HasError() {
 		return
 	}
-	a.requireOrder(ctx, &resp.Diagnostics, m.order, ironic.VersionNoRamdisk)
+	a.requireOrder(ctx, &resp.Diagnostics, m.order, api.VersionNoRamdisk)
 }
 
 // Invoke cleans the machine.

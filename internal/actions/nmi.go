@@ -6,7 +6,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/action"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
@@ -33,7 +33,7 @@ func (a *nmi) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.S
 // ModifyPlan refuses the action if the API version does not support it.
 func (a *nmi) ModifyPlan(ctx context.Context, _ action.ModifyPlanRequest, resp *action.ModifyPlanResponse) {
 	if a.Known() {
-		a.Offers(ctx, &resp.Diagnostics, ironic.VersionNMI, "metal_nmi")
+		a.Offers(ctx, &resp.Diagnostics, api.VersionNMI, "metal_nmi")
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
@@ -60,7 +60,7 @@ func (a *power) ModifyPlan(ctx context.Context, req action.ModifyPlanRequest, re
 		return
 	}
 	soft := m.action() == machine.ActionSoftOff || m.action() == machine.ActionSoftReboot
-	a.Requires(ctx, &resp.Diagnostics, framework.Feature{Used: soft, Since: ironic.VersionSoftPower, Name: path.Root("action")})
+	a.Requires(ctx, &resp.Diagnostics, framework.Feature{Used: soft, Since: api.VersionSoftPower, Name: path.Root("action")})
 }
 
 // Invoke changes the power.

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
@@ -37,7 +37,7 @@ func (a *service) Metadata(_ context.Context, _ action.MetadataRequest, resp *ac
 // Schema describes the action.
 func (a *service) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
 	resp.Schema = schemaOf(ctx, "Services a deployed machine: Ironic runs steps on it and brings it back to `active`. **The machine restarts**, unless Ironic's ramdisk is disabled. "+
-		"Steps that erase disks are refused. Needs API 1.87.", serviceLimit, orderAttributes(ironic.VersionServiceRamdisk))
+		"Steps that erase disks are refused. Needs API 1.87.", serviceLimit, orderAttributes(api.VersionServiceRamdisk))
 }
 
 // ValidateConfig refuses steps that erase disks.
@@ -55,10 +55,10 @@ func (a *service) ValidateConfig(ctx context.Context, req action.ValidateConfigR
 func (a *service) ModifyPlan(ctx context.Context, req action.ModifyPlanRequest, resp *action.ModifyPlanResponse) {
 	var m serviceModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if !a.Known() || resp.Diagnostics.HasError() || !a.Offers(ctx, &resp.Diagnostics, ironic.VersionService, "metal_service") {
+	if !a.Known() || resp.Diagnostics.HasError() || !a.Offers(ctx, &resp.Diagnostics, api.VersionService, "metal_service") {
 		return
 	}
-	a.requireOrder(ctx, &resp.Diagnostics, m.order, ironic.VersionServiceRamdisk)
+	a.requireOrder(ctx, &resp.Diagnostics, m.order, api.VersionServiceRamdisk)
 }
 
 // Invoke services the machine.

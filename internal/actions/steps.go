@@ -14,6 +14,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // order is the part of the configuration that metal_clean and metal_service have in common: what Ironic runs.
@@ -24,7 +25,7 @@ type order struct {
 }
 
 // orderAttributes are the attributes of an order. ramdisk is the API version that disable_ramdisk needs.
-func orderAttributes(ramdisk ironic.Microversion) map[string]schema.Attribute {
+func orderAttributes(ramdisk api.Microversion) map[string]schema.Attribute {
 	steps := framework.ActionSteps("Steps, in the order in which Ironic runs them. Exactly one of `steps` and `runbook` is required.")
 	steps.Validators = append(steps.Validators, listvalidator.ExactlyOneOf(path.MatchRoot("runbook")))
 	return map[string]schema.Attribute{
@@ -47,8 +48,8 @@ func (o order) order() ironic.Order {
 }
 
 // requireOrder refuses what the API version does not support. further are features of the action itself.
-func (o *operator) requireOrder(ctx context.Context, diags *diag.Diagnostics, with order, ramdisk ironic.Microversion, further ...framework.Feature) {
+func (o *operator) requireOrder(ctx context.Context, diags *diag.Diagnostics, with order, ramdisk api.Microversion, further ...framework.Feature) {
 	o.Requires(ctx, diags, append(further,
-		framework.Feature{Used: !with.Runbook.IsNull(), Since: ironic.VersionRunbooks, Name: path.Root("runbook")},
+		framework.Feature{Used: !with.Runbook.IsNull(), Since: api.VersionRunbooks, Name: path.Root("runbook")},
 		framework.Feature{Used: with.DisableRamdisk.ValueBool(), Since: ramdisk, Name: path.Root("disable_ramdisk")})...)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
@@ -54,7 +55,7 @@ func (a *virtualMedia) Schema(ctx context.Context, _ action.SchemaRequest, resp 
 // ModifyPlan refuses the action if the API version does not support it.
 func (a *virtualMedia) ModifyPlan(ctx context.Context, _ action.ModifyPlanRequest, resp *action.ModifyPlanResponse) {
 	if a.Known() {
-		a.Offers(ctx, &resp.Diagnostics, ironic.VersionVirtualMedia, "metal_virtual_media")
+		a.Offers(ctx, &resp.Diagnostics, api.VersionVirtualMedia, "metal_virtual_media")
 	}
 }
 

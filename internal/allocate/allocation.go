@@ -13,6 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
@@ -61,7 +62,7 @@ func finishAllocation(ctx context.Context, site *machine.Site, r *Request) (a *i
 	if err == nil {
 		a, err = site.Ironic.Allocation(ctx, a.UUID) // with the mark of this run
 	}
-	if errors.Is(err, marks.ErrTakenOver) || ironic.IsNotFound(err) {
+	if errors.Is(err, marks.ErrTakenOver) || api.IsNotFound(err) {
 		return nil, nil, nil
 	}
 	return a, by, err
@@ -184,10 +185,10 @@ func AwaitAllocation(ctx context.Context, site *machine.Site, r Request, a *iron
 			}
 		}
 		polled, err := site.Ironic.PollAllocation(ctx, spec.UUID, time.Until(deadline))
-		if unseen := failure.Unwatched(ctx, "allocation "+spec.UUID, string(a.State), err); failure.IsUnwatched(unseen) && !ironic.IsNotFound(err) {
+		if unseen := failure.Unwatched(ctx, "allocation "+spec.UUID, string(a.State), err); failure.IsUnwatched(unseen) && !api.IsNotFound(err) {
 			return a, unseen
 		}
-		if errors.Is(err, ironic.ErrNoPoll) {
+		if errors.Is(err, api.ErrNoPoll) {
 			return nil, fmt.Errorf("allocation %s is still allocating after %s", spec.UUID, timeout)
 		}
 		if err != nil {
@@ -211,7 +212,7 @@ func Release(ctx context.Context, site *machine.Site, id, nodeID string, end Qua
 			ended, err = end(ctx, site, node, id)
 		}
 		switch {
-		case ironic.IsNotFound(err):
+		case api.IsNotFound(err):
 		case err != nil:
 			return err
 		case node.InstanceUUID != id, ended:
@@ -234,7 +235,7 @@ func renew(ctx context.Context, site *machine.Site, spec ironic.AllocationSpec) 
 
 // abandon deletes a failed allocation and explains why no node matched. All allocations that have failed meanwhile share a list.
 func abandon(ctx context.Context, site *machine.Site, r Request, a *ironic.Allocation) error {
-	none := &NoMatch{Request: r, LastError: ironic.FirstLine(a.LastError), asked: time.Now()}
+	none := &NoMatch{Request: r, LastError: api.FirstLine(a.LastError), asked: time.Now()}
 	if all, asked, err := stockSince(ctx, site, none.asked); err == nil {
 		none.asked = asked
 		none.Census, _, _ = examine(ctx, site, r, all, inventoriesOfRun)

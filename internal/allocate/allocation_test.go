@@ -13,6 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
 )
@@ -56,7 +57,7 @@ func TestAllocation_failureIsExplained(t *testing.T) {
 			!strings.Contains(detail, "no available nodes match") && !strings.Contains(detail, "no suitable nodes") {
 			t.Errorf("%s: %s\nwant %s and Ironic's words", summary, detail, want)
 		}
-		if _, err := client.Ironic.Allocation(t.Context(), "web-0"); !ironic.IsNotFound(err) {
+		if _, err := client.Ironic.Allocation(t.Context(), "web-0"); !api.IsNotFound(err) {
 			t.Errorf("the failed allocation keeps its name: %v", err)
 		}
 	})
@@ -192,7 +193,7 @@ func TestAllocation_timeOutKeepsIt(t *testing.T) {
 		"by interruption": func(ctx context.Context, client *sitetest.Client, spec ironic.AllocationSpec) string {
 			ctx, cancel := context.WithCancel(ctx)
 			time.AfterFunc(30*time.Second, cancel)
-			if _, err := client.AwaitAllocation(ctx, spec, time.Hour); !ironic.IsInterrupted(err) {
+			if _, err := client.AwaitAllocation(ctx, spec, time.Hour); !api.IsInterrupted(err) {
 				return fmt.Sprint(err)
 			}
 			return ""
@@ -274,7 +275,7 @@ func TestAllocation_refusedBackfill(t *testing.T) {
 	if _, err := client.Ironic.CreateAllocation(t.Context(), ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "web-0", Node: "node-000"}); err == nil {
 		t.Fatal("it was accepted")
 	}
-	if _, err := client.Ironic.Allocation(t.Context(), "web-0"); !ironic.IsNotFound(err) {
+	if _, err := client.Ironic.Allocation(t.Context(), "web-0"); !api.IsNotFound(err) {
 		t.Errorf("what Ironic left behind keeps the name: %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
@@ -72,7 +73,7 @@ func ReleaseLeftovers(ctx context.Context, site *machine.Site, g *Group) error {
 func refreshMember(ctx context.Context, site *machine.Site, g *Group, m *GroupMember) (exists bool, err error) {
 	a, err := site.Ironic.AllocationForRefresh(ctx, m.ID)
 	switch {
-	case ironic.IsNotFound(err):
+	case api.IsNotFound(err):
 		suspended, err := site.IsSuspended(ctx, m.ID, m.NodeID)
 		if err == nil && !suspended {
 			m.ID, m.NodeID, m.NodeName, m.Domain = "", "", "", ""
@@ -88,7 +89,7 @@ func refreshMember(ctx context.Context, site *machine.Site, g *Group, m *GroupMe
 	}
 	node, err := site.Ironic.NodeForRefresh(ctx, a.NodeUUID)
 	switch {
-	case ironic.IsNotFound(err):
+	case api.IsNotFound(err):
 		return true, nil
 	case err != nil:
 		return true, err
@@ -108,7 +109,7 @@ func RenameMembers(ctx context.Context, site *machine.Site, members []*GroupMemb
 			return err
 		}
 		defer done()
-		if err := site.Ironic.UpdateAllocation(ctx, m.ID, &m.Name, nil, nil); err != nil && !ironic.IsNotFound(err) {
+		if err := site.Ironic.UpdateAllocation(ctx, m.ID, &m.Name, nil, nil); err != nil && !api.IsNotFound(err) {
 			return fmt.Errorf("rename allocation %s to %s: %w", m.ID, m.Name, err)
 		}
 		return nil
@@ -154,9 +155,9 @@ func releaseIdle(ctx context.Context, site *machine.Site, m GroupMember, deadlin
 		for inUse(node, m.ID) {
 			polled, _, err := site.Ironic.PollNode(ctx, m.NodeID, time.Until(deadline))
 			switch {
-			case errors.Is(err, ironic.ErrNoPoll):
+			case errors.Is(err, api.ErrNoPoll):
 				return memberInUse(node)
-			case ironic.IsNotFound(err):
+			case api.IsNotFound(err):
 				return site.Ironic.DeleteAllocation(ctx, m.ID)
 			case err != nil:
 				return err
@@ -182,7 +183,7 @@ func tryRelease(ctx context.Context, site *machine.Site, m GroupMember, deadline
 		switch {
 		case rerr == nil && (err != nil || inUse(node, m.ID)):
 			return node, nil
-		case rerr != nil && !ironic.IsNotFound(rerr):
+		case rerr != nil && !api.IsNotFound(rerr):
 			return nil, rerr
 		}
 	}

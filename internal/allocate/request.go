@@ -12,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
@@ -97,7 +98,7 @@ func choose(ctx context.Context, site *machine.Site, r *Request, oldest, fresh t
 		switch {
 		case err == nil && r.claimed != "":
 			return nil
-		case err != nil && may && ironic.MayPass(err):
+		case err != nil && may && api.MayPass(err):
 			if err := rest.Sleep(ctx, site.Ironic.PollInterval()); err != nil {
 				return err
 			}
@@ -191,7 +192,7 @@ func Allocate(ctx context.Context, site *machine.Site, r *Request) (a *ironic.Al
 	r.Extra = marked(r.Extra, site.Run.Begun())
 	a, err = create(ctx, site, r, false)
 	unmatched := failure.Is(err, KindNoMatch)
-	if err == nil || !unmatched && !ironic.IsStatus(err, http.StatusConflict, "") {
+	if err == nil || !unmatched && !api.IsStatus(err, http.StatusConflict, "") {
 		return a, nil, err
 	}
 	found, by, ferr := finishAllocation(ctx, site, r)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
@@ -163,7 +164,7 @@ func reserveAll(ctx context.Context, site *machine.Site, g *Group, timeout time.
 				break
 			}
 			now := failure.AboutOf[*NoMatch](err, KindShortGroup)
-			if now == nil && !ironic.MayPass(err) || !g.waits() {
+			if now == nil && !api.MayPass(err) || !g.waits() {
 				return err
 			}
 			short = cmp.Or(now, short)
@@ -383,7 +384,7 @@ func withdraw(ctx context.Context, site *machine.Site, g *Group, cause error) er
 			}
 			err = Release(ctx, site, id, now.NodeUUID, g.EndQuarantine)
 		}
-		if err != nil && !ironic.IsNotFound(err) {
+		if err != nil && !api.IsNotFound(err) {
 			return fmt.Errorf("release allocation %s: %w", id, err)
 		}
 		m.made, m.asked, m.ID, m.NodeID, m.NodeName, m.Domain = nil, false, "", "", "", ""

@@ -12,7 +12,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
@@ -51,7 +51,7 @@ func TestGroup_interruptionReleasesEverything(t *testing.T) {
 						return fake.RoundTrip(r)
 					})
 				})
-				if _, err := allocate.ReserveGroup(ctx, client.Site, sitetest.GroupOf(4), time.Hour); !ironic.IsInterrupted(err) {
+				if _, err := allocate.ReserveGroup(ctx, client.Site, sitetest.GroupOf(4), time.Hour); !api.IsInterrupted(err) {
 					t.Errorf("the error is %v", err)
 				}
 				wantReserved(t, fake, 0)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
@@ -86,7 +87,7 @@ func stockSince(ctx context.Context, site *machine.Site, oldest time.Time) (map[
 		return nil, time.Time{}, err
 	}
 	fields := stockFields
-	if version >= ironic.VersionLessee {
+	if version >= api.VersionLessee {
 		fields = append(slices.Clone(fields), "lessee")
 	}
 	list := func() ([]ironic.Node, error) { return site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, fields) }

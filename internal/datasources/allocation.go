@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 var (
@@ -113,7 +114,7 @@ func (a *allocation) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	if ref == "" {
 		doing = "find the allocation of node " + m.Node.ValueString()
 	}
-	err := a.client.Ironic.Requires(ctx, ironic.VersionAllocations, "an allocation")
+	err := a.client.Ironic.Requires(ctx, api.VersionAllocations, "an allocation")
 	var found *ironic.Allocation
 	switch {
 	case err != nil:

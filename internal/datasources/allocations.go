@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 var _ datasource.DataSourceWithConfigure = (*allocations)(nil)
@@ -88,11 +89,11 @@ func (a *allocations) Read(ctx context.Context, req datasource.ReadRequest, resp
 
 // list returns the allocations that match the filters.
 func (a *allocations) list(ctx context.Context, m *allocationsModel) ([]ironic.Allocation, error) {
-	if err := a.client.Ironic.Requires(ctx, ironic.VersionAllocations, "an allocation"); err != nil {
+	if err := a.client.Ironic.Requires(ctx, api.VersionAllocations, "an allocation"); err != nil {
 		return nil, err
 	}
 	if !m.Owner.IsNull() {
-		if err := a.client.Ironic.Requires(ctx, ironic.VersionAllocationOwner, "owner"); err != nil {
+		if err := a.client.Ironic.Requires(ctx, api.VersionAllocationOwner, "owner"); err != nil {
 			return nil, err
 		}
 	}
@@ -114,7 +115,7 @@ func (a *allocations) nodeNames(ctx context.Context, all []ironic.Allocation) (m
 		return names, nil
 	case 1:
 		node, err := a.client.Ironic.Node(ctx, reserved[0].NodeUUID)
-		if ironic.IsNotFound(err) {
+		if api.IsNotFound(err) {
 			return names, nil
 		}
 		if err != nil {

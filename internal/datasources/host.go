@@ -13,6 +13,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 var (
@@ -82,7 +83,7 @@ func (h *host) Read(ctx context.Context, req datasource.ReadRequest, resp *datas
 		return
 	}
 	inventory, err := h.client.Ironic.Inventory(ctx, node.UUID)
-	if ironic.IsForbidden(err) {
+	if api.IsForbidden(err) {
 		_, detail := failure.Explain("", err)
 		resp.Diagnostics.AddAttributeWarning(path.Root("inventory"), "Inventory is not visible", "The inventory of host "+ironic.NodeLabel(node)+" is null, because the user may not read it. "+detail)
 	} else if err != nil {

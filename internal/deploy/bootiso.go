@@ -12,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
@@ -41,7 +42,7 @@ func BootISO(ctx context.Context, m *machine.Machine, d instance.Deployment, o D
 	}
 	runs := instance.BootRecord(m.Node())
 	switch {
-	case version <= ironic.LastISORebuild:
+	case version <= api.LastISORebuild:
 		attempts, err = deployNow(ctx, m, d, o)
 	case attaches(ctx, m) && isOtherISO(d, m.Node()):
 		if err := instance.Connect(ctx, m, o.Connections); err != nil {
@@ -52,9 +53,9 @@ func BootISO(ctx context.Context, m *machine.Machine, d instance.Deployment, o D
 	default:
 		return redeploy(ctx, m, runs, d, o)
 	}
-	var status *ironic.StatusError
+	var status *api.StatusError
 	var queue *throttle.QueueError
-	declined := failure.Is(err, failure.KindInvalid) || (errors.As(err, &status) && !ironic.IsTransient(err) && !failure.IsAccess(err) && !errors.As(err, &queue))
+	declined := failure.Is(err, failure.KindInvalid) || (errors.As(err, &status) && !api.IsTransient(err) && !failure.IsAccess(err) && !errors.As(err, &queue))
 	if failure.As(err, machine.KindMedia, machine.KindPower) != nil || declined {
 		m.Site().Ironic.Logger().WarnContext(ctx, "booting a live ISO: one way failed, undeploying and deploying instead", append(machine.NodeAttributes(m.Node()), "error", err)...)
 		refused := err
@@ -149,7 +150,7 @@ func redeploy(ctx context.Context, m *machine.Machine, runs *bootiso.Record, d i
 func attaches(ctx context.Context, m *machine.Machine) bool {
 	version, err := m.Site().Ironic.Microversion(ctx)
 	seen := !m.Node().Hidden.Reservation && !m.Node().Hidden.LastError
-	return err == nil && version >= ironic.VersionVirtualMedia && instance.CarriesConfigDrive(m.Node()) && seen
+	return err == nil && version >= api.VersionVirtualMedia && instance.CarriesConfigDrive(m.Node()) && seen
 }
 
 // isOtherISO reports whether a deployment differs from the node's current one only in the live ISO.

@@ -17,6 +17,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/images"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
@@ -58,7 +59,7 @@ func TestDeploy_continuesInterruptedRun(t *testing.T) {
 				fake, id, instance := sitetest.Reserved(t, 20*time.Minute)
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(interruption, cancel)
-				if node, _, err := sitetest.NewClient(fake).Deploy(ctx, id, sitetest.Debian("12"), sitetest.OnceIn4h(instance)); !ironic.IsInterrupted(err) || node == nil {
+				if node, _, err := sitetest.NewClient(fake).Deploy(ctx, id, sitetest.Debian("12"), sitetest.OnceIn4h(instance)); !api.IsInterrupted(err) || node == nil {
 					t.Fatalf("%+v, %v, want an interruption with the node", node, err)
 				}
 				node, _, err := sitetest.NewClient(fake).Deploy(t.Context(), id, sitetest.Debian("12"), sitetest.OnceIn4h(instance))
@@ -379,7 +380,7 @@ func TestDeploy_stoppedInTheQueueChangesNothing(t *testing.T) {
 		time.AfterFunc(time.Minute, cancel)
 		err := rebuild(ctx, ids[1], second)
 		_, text := failure.Explain("deploy node", err)
-		if !ironic.IsInterrupted(err) || !strings.Contains(text, "waited for a slot") || !strings.Contains(text, "Nothing was started") {
+		if !api.IsInterrupted(err) || !strings.Contains(text, "waited for a slot") || !strings.Contains(text, "Nothing was started") {
 			t.Errorf("%v: %s", err, text)
 		}
 		if after := ironictest.NodeOf(t, fake, ids[1]).Raw["instance_info"]; !ironic.SameJSON(after, before) {

@@ -9,7 +9,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakekeystone"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
@@ -69,7 +69,7 @@ func asMember(t *testing.T, keystone *fakekeystone.Server, way http.RoundTripper
 		t.Setenv(name, value)
 	}
 	return sitetest.NewClient(nil, func(cfg *machine.Config) {
-		cfg.Auth = ironic.AuthKeystone
+		cfg.Auth = api.AuthKeystone
 		cfg.Transport = ironictest.Transport(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Host == "keystone.test" {
 				return keystone.RoundTrip(r)

@@ -13,6 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
@@ -85,7 +86,7 @@ func (l *Look) adoption(ctx context.Context) {
 	label := l.Wish.Node.V
 	if l.Wish.Node.Set && l.Site != nil {
 		node, err := l.Node(ctx)
-		if ironic.IsNotFound(err) {
+		if api.IsNotFound(err) {
 			l.unknown(ctx, label)
 		}
 		if err == nil {
@@ -170,7 +171,7 @@ func (l *Look) occupied(ctx context.Context) {
 		return
 	}
 	node, err := l.Node(ctx)
-	if ironic.IsNotFound(err) {
+	if api.IsNotFound(err) {
 		l.unknown(ctx, l.Wish.Node.V)
 	}
 	if err != nil {
@@ -230,7 +231,7 @@ func (l *Look) replacement(ctx context.Context) {
 	at, stays := decide.At("node_id"), fmt.Sprintf("\n\nWithout this change, node %s keeps running.", l.Seen.Label)
 	node, err := l.Site.Ironic.Node(ctx, w.Node.V)
 	switch {
-	case ironic.IsNotFound(err):
+	case api.IsNotFound(err):
 		l.refuse(at, "Node does not exist", fmt.Sprintf("Ironic has no node %q. If a metal_host of this configuration makes it, or gives it that name, refer to its id: "+
 			"node_id = metal_host.<name>.id.%s", w.Node.V, stays))
 		return
@@ -273,7 +274,7 @@ func (l *Look) allocation(ctx context.Context, node *ironic.Node, stays string) 
 	}
 	allocation, err := l.Site.Ironic.Allocation(ctx, id)
 	switch {
-	case ironic.IsNotFound(err):
+	case api.IsNotFound(err):
 		l.refuse(at, "Allocation does not exist", fmt.Sprintf("Ironic has no allocation %s.%s", id, stays))
 		return false
 	case err != nil:
@@ -324,7 +325,7 @@ func (l *Look) loss(ctx context.Context) (label, loss string, ends bool) {
 	was := l.Seen.Was
 	node, err := l.Site.Ironic.NodeForRefresh(ctx, l.Seen.ID)
 	switch {
-	case ironic.IsNotFound(err):
+	case api.IsNotFound(err):
 		return "", "", false
 	case err != nil:
 		return l.Seen.ID, cleanedLoss, true

@@ -15,6 +15,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
@@ -139,7 +140,7 @@ func quarantined(node *ironic.Node, q *marks.Quarantine, try *Try, failed, left 
 	is := fmt.Sprintf("The node is in quarantine: it is undeployed, retired and in state %q, so that no allocation reserves it. Its allocation is gone.", node.ProvisionState)
 	next := "Apply again, which reserves and deploys another node."
 	switch {
-	case ironic.IsInterrupted(left):
+	case api.IsInterrupted(left):
 		is, next = "The node is retired. The run was interrupted before the node was undeployed.", "Apply again, which finishes that; the apply after it deploys another node."
 	case left != nil:
 		is = "The node is retired, so that no allocation reserves it, but could not be undeployed, and its disks may still hold data: " + failure.Sentence(left)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
 )
@@ -31,7 +31,7 @@ func TestTenant_replacesLiveISO(t *testing.T) { //nolint:paralleltest // see Tes
 					wantBooted(t, fake, id, "2", 2)
 					return
 				}
-				if !ironic.IsForbidden(err) || !strings.Contains(err.Error(), lacks) {
+				if !api.IsForbidden(err) || !strings.Contains(err.Error(), lacks) {
 					t.Errorf("%v, want the rule %s", err, lacks)
 				}
 				for _, r := range fake.Requests() {

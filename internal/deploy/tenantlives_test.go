@@ -16,6 +16,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
@@ -57,7 +58,7 @@ func behindKeystone(t *testing.T, fake *fakeironic.Server, user string, way http
 	}
 	tenant, _, _ := strings.Cut(user, "-")
 	return sitetest.NewClient(fake, func(cfg *machine.Config) {
-		cfg.Auth = ironic.AuthKeystone
+		cfg.Auth = api.AuthKeystone
 		cfg.Limit = sitetest.UpTo(2)
 		cfg.Transport = ironictest.Transport(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Host != "keystone.test" {
@@ -218,7 +219,7 @@ func TestTenant_lives(t *testing.T) { //nolint:paralleltest // the variables of 
 						switch {
 						case way.rule == "" && err != nil:
 							t.Errorf("%v", err)
-						case way.rule != "" && (err == nil || !strings.Contains(err.Error(), way.rule) || !ironic.IsForbidden(err)):
+						case way.rule != "" && (err == nil || !strings.Contains(err.Error(), way.rule) || !api.IsForbidden(err)):
 							t.Errorf("%v, want the rule %s", err, way.rule)
 						case way.rule != "" && took > 3*ironictest.Poll:
 							t.Errorf("the refusal took %s", took)

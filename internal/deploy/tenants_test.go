@@ -19,6 +19,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
@@ -42,7 +43,7 @@ func withKeystone(t *testing.T) {
 // ofProject lets a client be one of a project that Keystone has authenticated.
 func ofProject(fake *fakeironic.Server, project string) func(*machine.Config) {
 	return func(c *machine.Config) {
-		c.Auth = ironic.AuthKeystone
+		c.Auth = api.AuthKeystone
 		c.Transport = ironictest.Transport(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Host != "keystone.test" {
 				return fake.RoundTrip(r)

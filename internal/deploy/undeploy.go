@@ -15,6 +15,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
@@ -155,7 +156,7 @@ func undeploy(ctx context.Context, m *machine.Machine, instance, allocation stri
 func suspend(ctx context.Context, m *machine.Machine, allocation string) (*ironic.AllocationSpec, error) {
 	m.Site().Ironic.ForgetAllocation(allocation) // another client may have edited it since it was listed
 	a, err := m.Site().Ironic.AllocationForRefresh(ctx, allocation)
-	if ironic.IsNotFound(err) {
+	if api.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // the reservation is not an allocation
 	}
 	if err != nil {
@@ -216,14 +217,14 @@ func release(ctx context.Context, m *machine.Machine, instance string, suspended
 // note says, which any client may have written. The node is free then, and must not stay blocked for that.
 func isFinal(err error) bool {
 	return failure.Is(err, allocate.KindNoMatch) || slices.ContainsFunc([]int{http.StatusBadRequest, http.StatusForbidden, http.StatusConflict}, func(status int) bool {
-		return ironic.IsStatus(err, status, "") && !ironic.IsTransient(err)
+		return api.IsStatus(err, status, "") && !api.IsTransient(err)
 	})
 }
 
 // restore creates an allocation again. It keeps one that an earlier run has created.
 func restore(ctx context.Context, site *machine.Site, spec ironic.AllocationSpec, timeout time.Duration) error {
 	made, err := failure.CreateAllocation(ctx, site.Ironic, spec)
-	if ironic.IsStatus(err, http.StatusConflict, "") {
+	if api.IsStatus(err, http.StatusConflict, "") {
 		var found error
 		if made, found = site.Ironic.Allocation(ctx, spec.UUID); found == nil {
 			err = nil

@@ -13,6 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
@@ -122,7 +123,7 @@ func TestUndeploy_continuesInterruptedRun(t *testing.T) {
 					ctx, cancel := context.WithCancel(t.Context())
 					time.AfterFunc(interruption, cancel)
 					done, err := client.Undeploy(ctx, id, spec.UUID, spec.UUID, 5*time.Hour)
-					if !ironic.IsInterrupted(err) || done.Node == nil {
+					if !api.IsInterrupted(err) || done.Node == nil {
 						t.Fatalf("%+v, %v, want an interruption with the node", done, err)
 					}
 					node, err := client.Ironic.Node(t.Context(), id)
@@ -162,7 +163,7 @@ func TestUndeploy_whileDeploying(t *testing.T) {
 				fake.StepTime = time.Hour
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(after, cancel)
-				if _, _, err := client.Deploy(ctx, a.NodeUUID, sitetest.Debian("12"), sitetest.OnceIn4h(spec.UUID)); !ironic.IsInterrupted(err) {
+				if _, _, err := client.Deploy(ctx, a.NodeUUID, sitetest.Debian("12"), sitetest.OnceIn4h(spec.UUID)); !api.IsInterrupted(err) {
 					t.Fatal(err)
 				}
 				if done, err := client.Undeploy(t.Context(), a.NodeUUID, spec.UUID, spec.UUID, 9*time.Hour); err != nil || done.Lost != "" {
@@ -249,7 +250,7 @@ func TestUndeploy_foreignCleaningFails(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(90*time.Minute, cancel)
-		if _, err := client.Undeploy(ctx, id, instance, "", 5*time.Hour); !ironic.IsInterrupted(err) {
+		if _, err := client.Undeploy(ctx, id, instance, "", 5*time.Hour); !api.IsInterrupted(err) {
 			t.Fatal(err)
 		}
 		_, err := client.Undeploy(t.Context(), id, instance, "", 9*time.Hour)
@@ -334,7 +335,7 @@ func TestUndeploy_retiredNode(t *testing.T) {
 		if err != nil || !strings.Contains(done.Lost, "1 not available (1 manageable)") {
 			t.Fatalf("%+v, %v, want to be told that the allocation is lost", done, err)
 		}
-		if _, err := client.Ironic.Allocation(t.Context(), spec.UUID); !ironic.IsNotFound(err) {
+		if _, err := client.Ironic.Allocation(t.Context(), spec.UUID); !api.IsNotFound(err) {
 			t.Errorf("the allocation: %v, want it gone", err)
 		}
 		if node, err := client.Ironic.Node(t.Context(), id); err != nil || marks.SuspendedAllocation(node) != nil {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
@@ -181,7 +183,7 @@ func isFree(ctx context.Context, site *machine.Site, x conflict) (bool, error) {
 // takeOverNow reads the node that a candidate takes over and claims it. It returns nil if the node cannot be taken over any more.
 func takeOverNow(ctx context.Context, site *machine.Site, x conflict, who Candidate, deadline time.Time) (*Found, error) {
 	node, err := site.Ironic.Node(ctx, x.node.UUID)
-	if ironic.IsNotFound(err) {
+	if api.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // the lists are out of date
 	}
 	if err != nil {
@@ -210,7 +212,7 @@ func takeOverNow(ctx context.Context, site *machine.Site, x conflict, who Candid
 // else. Two nodes without a name are the same if they have the same BMC.
 func begunBefore(site *machine.Site, node *ironic.Node, who Candidate) *marks.Creation {
 	mark, wanted := marks.CreationOf(node.Extra, marks.MarkCreation), entryOf(who)
-	theirs := ironic.IdentifyBMC(node.DriverInfo)
+	theirs := driverinfo.IdentifyBMC(node.DriverInfo)
 	same := node.Name == who.Name && node.Driver == who.Driver && (wanted.bmc.Same(theirs) || who.Name != "" && wanted.bmc.String() == theirs.String())
 	if !same || !site.Run.Unfinished(mark, node.Extra) {
 		return nil
@@ -240,7 +242,7 @@ func finish(ctx context.Context, site *machine.Site, node *ironic.Node, who Cand
 	}
 	mark, err := site.Run.Finishing(ctx, node.UUID, marks.MarkCreation, read, m.Write)
 	switch {
-	case errors.Is(err, marks.ErrTakenOver), ironic.IsNotFound(err):
+	case errors.Is(err, marks.ErrTakenOver), api.IsNotFound(err):
 		return nil, nil //nolint:nilnil // the node has changed since it was listed
 	case err != nil:
 		return nil, err
@@ -294,7 +296,7 @@ func EnrollHost(ctx context.Context, site *machine.Site, settings ironic.Setting
 }
 
 // isDuplicate reports whether Ironic refused because another node has the name, the BMC or the port.
-func isDuplicate(err error) bool { return ironic.IsStatus(err, http.StatusConflict, "already exists") }
+func isDuplicate(err error) bool { return api.IsStatus(err, http.StatusConflict, "already exists") }
 
 // nameDiscovered names a discovered node after the host that takes it over, unless it has a name.
 func nameDiscovered(ctx context.Context, site *machine.Site, found *Found, name string) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
@@ -274,7 +275,7 @@ func TestEnrollHost_refusedPortLeavesNoNode(t *testing.T) {
 	if _, left := fake.Node("web"); !gone || left {
 		t.Errorf("gone is %v, and the node is there: %v", gone, left)
 	}
-	if gone, why := enroll.Unmake(t.Context(), m, ironic.ErrNoPoll); gone || why != ironic.ErrNoPoll { //nolint:errorlint // the very error
+	if gone, why := enroll.Unmake(t.Context(), m, api.ErrNoPoll); gone || why != api.ErrNoPoll { //nolint:errorlint // the very error
 		t.Errorf("another failure: %v, %v", gone, why)
 	}
 }

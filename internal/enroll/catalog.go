@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
@@ -51,7 +53,7 @@ type lists struct {
 // entry is a node with everything that no other node may have too.
 type entry struct {
 	node      *ironic.Node // has catalogFields
-	bmc       ironic.BMCIdentity
+	bmc       driverinfo.BMCIdentity
 	addresses []string
 	bonds     []string
 	before    *entry // what a node has that this run is changing; else nil
@@ -157,7 +159,7 @@ func (c *catalog) failuresNow() int {
 func (c *catalog) failedSince(before int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.failures > before && !ironic.IsInterrupted(c.failure) {
+	if c.failures > before && !api.IsInterrupted(c.failure) {
 		return c.failure
 	}
 	return nil
@@ -194,7 +196,7 @@ func entriesOf(nodes []ironic.Node, ports []ironic.Port, groups []ironic.PortGro
 	var all []*entry
 	byNode := map[string]*entry{}
 	add := func(node *ironic.Node) *entry {
-		e := &entry{node: node, bmc: ironic.IdentifyBMC(node.DriverInfo)}
+		e := &entry{node: node, bmc: driverinfo.IdentifyBMC(node.DriverInfo)}
 		all, byNode[node.UUID] = append(all, e), e
 		return e
 	}
@@ -278,7 +280,7 @@ func (c *catalog) claim(id string, who Candidate) bool {
 
 func entryOf(who Candidate) *entry {
 	return &entry{
-		node: &ironic.Node{UUID: who.UUID, Name: who.Name}, bmc: ironic.IdentifyBMC(who.DriverInfo), addresses: who.Addresses, bonds: who.Bonds, isOurs: true,
+		node: &ironic.Node{UUID: who.UUID, Name: who.Name}, bmc: driverinfo.IdentifyBMC(who.DriverInfo), addresses: who.Addresses, bonds: who.Bonds, isOurs: true,
 	}
 }
 

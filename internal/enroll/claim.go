@@ -13,6 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
@@ -53,7 +54,7 @@ func claimLost(reason string) *failure.Error {
 // node cannot be claimed.
 func ClaimDiscovered(ctx context.Context, site *machine.Site, id string, mark marks.Discovery) error {
 	node, err := site.Ironic.Node(ctx, id)
-	if ironic.IsNotFound(err) {
+	if api.IsNotFound(err) {
 		return errGone()
 	}
 	if err != nil {
@@ -88,9 +89,9 @@ func ClaimDiscovered(ctx context.Context, site *machine.Site, id string, mark ma
 		}
 	}
 	switch {
-	case ironic.IsStatus(err, http.StatusConflict, "already exists"):
+	case api.IsStatus(err, http.StatusConflict, "already exists"):
 		err = claimLost(fmt.Sprintf("the name %s is taken by now", mark.Name))
-	case ironic.IsNotFound(err):
+	case api.IsNotFound(err):
 		return errGone()
 	}
 	return errors.Join(err, releaseClaim(ctx, site, id, claim))
@@ -129,7 +130,7 @@ func MarkDiscovered(ctx context.Context, site *machine.Site, id string, mark mar
 // RestoreMark restores the discovery record of a node that may have gone. It warns if that is impossible.
 func RestoreMark(ctx context.Context, site *machine.Site, id string, mark marks.Discovery) []decide.Notice {
 	err := MarkDiscovered(ctx, site, id, mark)
-	if err == nil || ironic.IsNotFound(err) {
+	if err == nil || api.IsNotFound(err) {
 		return nil
 	}
 	return []decide.Notice{decide.Warn(nil, "Discovery mark could not be restored", fmt.Sprintf("Another client of Ironic has removed the discovery mark from the node of %s, and the provider could not write it again: %v. The next apply tries again.", mark.Name, err))}
@@ -184,11 +185,11 @@ func take(ctx context.Context, site *machine.Site, node *ironic.Node, claim stri
 	patch.Set("/instance_uuid", claim)
 	_, err := site.PatchNode(ctx, node.UUID, patch)
 	var now *ironic.Node
-	if err == nil || ironic.IsStatus(err, http.StatusConflict, "associated") {
+	if err == nil || api.IsStatus(err, http.StatusConflict, "associated") {
 		now, err = site.Ironic.Node(ctx, node.UUID)
 	}
 	switch {
-	case ironic.IsNotFound(err):
+	case api.IsNotFound(err):
 		return nil, errGone()
 	case err != nil: // Ironic may have applied the claim
 		return nil, errors.Join(err, releaseClaim(ctx, site, node.UUID, claim))
@@ -231,7 +232,7 @@ func claimObstacle(n *ironic.Node) string {
 func releaseClaim(ctx context.Context, site *machine.Site, id, claim string) error {
 	ctx = context.WithoutCancel(ctx)
 	node, err := site.Ironic.Node(ctx, id)
-	if ironic.IsNotFound(err) {
+	if api.IsNotFound(err) {
 		return nil
 	}
 	if err != nil || node.InstanceUUID != claim {

@@ -14,6 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovery"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
@@ -200,7 +201,7 @@ func factsOf(ctx context.Context, site *machine.Site, all []ironic.Node, isNew f
 	if err := errors.Join(readEnrolled(ctx, site, all), readBMCs(ctx, site, all, f)); err != nil {
 		return nil, err
 	}
-	ports, err := ironic.List[ironic.Port](ctx, site.Ironic, "ports/detail", "ports", nil)
+	ports, err := site.Ironic.ListPorts(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +249,7 @@ func readEnrolled(ctx context.Context, site *machine.Site, all []ironic.Node) er
 
 // sharesAddress reports whether a node has a MAC address or a BMC that a new machine reports.
 func (f *facts) sharesAddress(n *ironic.Node) bool {
-	return slices.ContainsFunc(ironic.BMCHosts(n.DriverInfo), func(host string) bool { return f.bmcs[host] }) ||
+	return slices.ContainsFunc(driverinfo.BMCHosts(n.DriverInfo), func(host string) bool { return f.bmcs[host] }) ||
 		slices.ContainsFunc(f.ports[n.UUID], func(p ironic.Port) bool { return f.addresses[strings.ToLower(p.Address)] })
 }
 
@@ -269,7 +270,7 @@ func discovered(site *machine.Site, node *ironic.Node, f *facts) discovery.Host 
 	}
 	slices.Sort(h.PortMACs)
 	slices.Sort(h.PXEMACs)
-	for _, host := range ironic.BMCHosts(node.DriverInfo) {
+	for _, host := range driverinfo.BMCHosts(node.DriverInfo) {
 		if f.bmcs[host] { // the others do not matter, and may change with the configuration of the host
 			h.DriverBMCs = append(h.DriverBMCs, host)
 		}

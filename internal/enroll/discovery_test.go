@@ -19,6 +19,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
@@ -343,7 +344,7 @@ func TestClaim_interrupted(t *testing.T) {
 				wantClaimed(t, fake, id, mark())
 				return
 			}
-			if !ironic.IsInterrupted(err) {
+			if !api.IsInterrupted(err) {
 				t.Errorf("interrupted at request %d: %v", request, err)
 			}
 			if node := ironictest.NodeOf(t, fake, id); node.InstanceUUID != "" {
@@ -481,8 +482,8 @@ func TestSurvey_ironicInspector(t *testing.T) {
 		fake.Discover(fakeironic.SampleInventory(2)) // without an inventory
 		ironicServer := httptest.NewServer(fake)
 		t.Cleanup(ironicServer.Close)
-		client := sitetest.NewSite(machine.Config{Config: ironic.Config{
-			Endpoint: ironicServer.URL, Auth: ironic.AuthHTTPBasic, Username: "terraform", Password: "s3cret", InspectorURL: inspector.URL + "/v1/",
+		client := sitetest.NewSite(machine.Config{Config: api.Config{
+			Endpoint: ironicServer.URL, Auth: api.AuthHTTPBasic, Username: "terraform", Password: "s3cret", InspectorURL: inspector.URL + "/v1/",
 		}})
 		survey, err := enroll.TakeSurvey(t.Context(), client.Site, "rack12", nil)
 		if storesNothing {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
@@ -74,7 +76,7 @@ func (p *plan) destroy() {
 // Terraform imports it even if metal_discovery_import has lost the machine to another one.
 func MayBeForeign(ctx context.Context, site *machine.Site, id string) (bool, error) {
 	node, err := site.Ironic.Node(ctx, id)
-	if ironic.IsNotFound(err) {
+	if api.IsNotFound(err) {
 		return false, nil
 	}
 	return err == nil && Discovered(node), err
@@ -121,7 +123,7 @@ func (p *plan) warnDriver() {
 
 // changesOfDriver says how the driver of a node changes, and the hardware interfaces that the schemes of two BMC addresses imply. was or
 // becomes is nil if there is no such address.
-func changesOfDriver(before, after string, was, becomes *ironic.BMC) []string {
+func changesOfDriver(before, after string, was, becomes *driverinfo.BMC) []string {
 	var changes []string
 	if before != "" && before != after {
 		changes = append(changes, fmt.Sprintf("its driver changes from %s to %s", before, after))

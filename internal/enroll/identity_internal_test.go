@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 )
 
 func TestChangesOfDriver(t *testing.T) {
@@ -19,11 +19,11 @@ func TestChangesOfDriver(t *testing.T) {
 		"another name for it": {"redfish", "redfish", "redfish-virtualmedia://h/1", "ilo5-virtualmedia://h/1", ""},
 		"not read yet":        {"", "redfish", "", "redfish://h/1", ""},
 	} {
-		parse := func(address string) *ironic.BMC {
+		parse := func(address string) *driverinfo.BMC {
 			if address == "" {
 				return nil
 			}
-			bmc, err := ironic.ParseBMC(address)
+			bmc, err := driverinfo.ParseBMC(address)
 			if err != nil {
 				t.Fatal(err)
 			}

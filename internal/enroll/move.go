@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
@@ -200,7 +201,7 @@ func (c *catalog) leaves(x *conflict) (decided, leaves bool) {
 	case SharedName:
 		return true, p.Name != "" && p.Name != x.value || slices.Contains(p.Drops, x.value)
 	case SharedBMC:
-		return true, p.wants.bmc != ironic.BMCIdentity{} && !p.wants.bmc.Same(x.by.bmc)
+		return true, p.wants.bmc != driverinfo.BMCIdentity{} && !p.wants.bmc.Same(x.by.bmc)
 	case SharedAddress, SharedBond:
 	}
 	return true, slices.Contains(p.Drops, x.value)

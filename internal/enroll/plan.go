@@ -8,6 +8,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
@@ -20,11 +21,11 @@ type Wish struct {
 	Writes bool   // settings, ports or other attributes differ from those that Terraform has in state
 
 	Driver         decide.Value[string]
-	Scheme         *ironic.BMC // what the BMC address means; nil: none, or not known
-	AddressAt      decide.Path // the attribute from which the driver follows
-	BMC, AnyDriver bool        // the configuration has a bmc block; it has bmc, driver or power_control
-	NoPassword     bool        // the bmc block has a user name and no password
-	ByAgent        bool        // power_control: Ironic prepares the machine through its agent
+	Scheme         *driverinfo.BMC // what the BMC address means; nil: none, or not known
+	AddressAt      decide.Path     // the attribute from which the driver follows
+	BMC, AnyDriver bool            // the configuration has a bmc block; it has bmc, driver or power_control
+	NoPassword     bool            // the bmc block has a user name and no password
+	ByAgent        bool            // power_control: Ironic prepares the machine through its agent
 	PowerManaged   decide.Value[bool]
 	Class          string // resource_class; "" if it is not known
 	OnDestroy      string
@@ -65,7 +66,7 @@ type Seen struct {
 	Retired                bool
 	BMC                    bool // the state has a bmc block
 	Driver, Address, Class string
-	Scheme                 *ironic.BMC // what the BMC address means; nil: none
+	Scheme                 *driverinfo.BMC // what the BMC address means; nil: none
 	BootMode               decide.Value[string]
 	SecureBoot             decide.Value[bool]
 	Triggers               decide.Value[string]

@@ -11,6 +11,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/networkdata"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
@@ -246,9 +248,9 @@ func (has current) same(path string, want any) bool {
 
 // WarnBondModes warns of network data with a bond mode that this version of Ironic calls by another name. It does not refuse it, because a
 // distributor may have corrected that version.
-func WarnBondModes(networkData any, server ironic.Microversion) []decide.Notice {
+func WarnBondModes(networkData any, server api.Microversion) []decide.Notice {
 	var lines []string
-	for _, fault := range ironic.CheckBondModes(networkData, server) {
+	for _, fault := range networkdata.CheckBondModes(networkData, server) {
 		lines = append(lines, "  "+fault.Path+": "+fault.Must)
 	}
 	if len(lines) == 0 {

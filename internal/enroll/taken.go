@@ -10,6 +10,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
@@ -88,11 +90,11 @@ func (c *catalog) readReports(ctx context.Context, l *lists) (map[string]*report
 	}
 	reports := map[string]*report{}
 	for _, e := range l.entries {
-		if !Discovered(e.node) || e.node.Extra[marks.KeyEnrolled] != nil || len(ironic.BMCHosts(e.node.DriverInfo)) > 0 {
+		if !Discovered(e.node) || e.node.Extra[marks.KeyEnrolled] != nil || len(driverinfo.BMCHosts(e.node.DriverInfo)) > 0 {
 			continue
 		}
 		inventory, err := c.client.Inventory(ctx, e.node.UUID)
-		if err != nil && !ironic.IsNotFound(err) && !ironic.IsForbidden(err) {
+		if err != nil && !api.IsNotFound(err) && !api.IsForbidden(err) {
 			return nil, err
 		}
 		if err == nil && inventory != nil {

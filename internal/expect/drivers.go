@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
@@ -53,7 +54,7 @@ func driversForPlan(ctx context.Context, site *machine.Site) []ironic.Driver {
 	}
 	if known.enabled == nil {
 		enabled, err := site.Ironic.Drivers(ctx)
-		if err != nil && !ironic.IsForbidden(err) {
+		if err != nil && !api.IsForbidden(err) {
 			return nil // the apply explains the refusal
 		}
 		known.enabled = append([]ironic.Driver{}, enabled...) // not nil: a user who may not see them does not ask again

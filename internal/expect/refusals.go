@@ -9,6 +9,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
@@ -60,7 +61,7 @@ func refusalsOf(site *machine.Site) *refusals {
 }
 
 // to says whether a rule grants something by default to a user: unknown if that depends on the relation.
-func to(g failure.Granted, who *ironic.Rights, related []relation) Answer {
+func to(g failure.Granted, who *api.Rights, related []relation) Answer {
 	reaches := func(least string) bool {
 		return least != "" && slices.ContainsFunc(who.Roles, func(role string) bool {
 			return slices.Index(roleOrder, strings.ToLower(role)) >= slices.Index(roleOrder, least)
@@ -83,7 +84,7 @@ func to(g failure.Granted, who *ironic.Rights, related []relation) Answer {
 
 // relationsOf returns how a user may be related to the object of a rule, as far as the token tells; none if the token has another scope than the
 // system or a project.
-func relationsOf(who *ironic.Rights, rule string) []relation {
+func relationsOf(who *api.Rights, rule string) []relation {
 	switch kind, _, _ := strings.Cut(rule, ":"); {
 	case who.System:
 		return []relation{ofSystem}
@@ -140,7 +141,7 @@ func ForeseeRefusal(ctx context.Context, site *machine.Site, rule string, find F
 
 // relationsNow returns how a project is related to the node of a plan or, if the plan does not know the node yet, to the nodes that it may be. It
 // returns none if Ironic does not tell.
-func relationsNow(ctx context.Context, site *machine.Site, who *ironic.Rights, find FindNode) (related []relation) {
+func relationsNow(ctx context.Context, site *machine.Site, who *api.Rights, find FindNode) (related []relation) {
 	if find != nil {
 		if node, err := find(ctx); err == nil {
 			related = relationsTo(who.Project, node)
@@ -162,7 +163,7 @@ func relationsNow(ctx context.Context, site *machine.Site, who *ironic.Rights, f
 
 // hasDefaultPolicy reports whether nothing speaks for a policy that grants more than the default one: that shows a project neither drivers nor
 // the nodes of others.
-func hasDefaultPolicy(ctx context.Context, site *machine.Site, who *ironic.Rights) bool {
+func hasDefaultPolicy(ctx context.Context, site *machine.Site, who *api.Rights) bool {
 	if who.System {
 		return true
 	}
@@ -196,7 +197,7 @@ func refusesToValidate(ctx context.Context, site *machine.Site, as relation, fin
 		return false, false
 	}
 	err = site.Ironic.Validate(ctx, node.UUID)
-	if refused = ironic.IsForbidden(err); err == nil || refused {
+	if refused = api.IsForbidden(err); err == nil || refused {
 		learned.refused[as] = refused
 		return refused, true
 	}

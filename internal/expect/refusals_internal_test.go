@@ -8,14 +8,15 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // userOf is a user of the tables of rights: tenant a owns the node, tenant b leases it.
-func userOf(t *testing.T, name string) (*ironic.Rights, []relation) {
+func userOf(t *testing.T, name string) (*api.Rights, []relation) {
 	t.Helper()
 	where, role, _ := strings.Cut(name, "-")
 	roles := []string{"reader", "member", "manager", "admin"}
-	who := &ironic.Rights{Project: where, System: where == "sys"}
+	who := &api.Rights{Project: where, System: where == "sys"}
 	for _, implied := range roles {
 		if who.Roles = append(who.Roles, implied); implied == role {
 			break
@@ -93,11 +94,11 @@ func TestGranted_isUnknown(t *testing.T) {
 		"a role of the site":                {[]string{"operator"}, both, No},
 		"a role of the site beside a usual": {[]string{"operator", "Manager"}, both, Yes},
 	} {
-		if got := to(verbs, &ironic.Rights{Project: "a", Roles: tt.roles}, tt.related); got != tt.want {
+		if got := to(verbs, &api.Rights{Project: "a", Roles: tt.roles}, tt.related); got != tt.want {
 			t.Errorf("%s: %d, want %d", name, got, tt.want)
 		}
 	}
-	if related := relationsOf(&ironic.Rights{Roles: []string{"admin"}}, "node:update"); related != nil {
+	if related := relationsOf(&api.Rights{Roles: []string{"admin"}}, "node:update"); related != nil {
 		t.Errorf("a user of a domain has the relations %v", related)
 	}
 }

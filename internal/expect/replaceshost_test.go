@@ -5,6 +5,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
@@ -23,7 +24,7 @@ func TestSite_ReplacesHost(t *testing.T) {
 		"a change of the host":        {[]expect.ExpectedHost{{ID: node.UUID, Name: "n1"}}, false},
 		"a rename, and its successor": {[]expect.ExpectedHost{{ID: node.UUID, Name: "n2"}, {Name: "n1"}}, false},
 	} {
-		client := machine.New(machine.Config{Config: ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone}})
+		client := machine.New(machine.Config{Config: api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone}})
 		for _, h := range tt.planned {
 			expect.ExpectHost(client, h)
 		}

@@ -6,16 +6,16 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // adviseStatus returns advice for refusals of Ironic that users meet.
 func adviseStatus(err error) string {
-	var status *ironic.StatusError
+	var status *api.StatusError
 	if !errors.As(err, &status) {
 		return adviseLoss(err, "Ironic", endpointSetting)
 	}
-	if refusal := ironic.RefusalBy(err); refusal != nil {
+	if refusal := api.RefusalBy(err); refusal != nil {
 		return AdviseRefusal(refusal)
 	}
 	switch status.Status {

@@ -7,7 +7,7 @@ import (
 	"net"
 	"net/http"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // Advice about the URL of Ironic.
@@ -19,18 +19,18 @@ const (
 
 // isAboutConnection reports whether an error says why there is no connection to Ironic.
 func isAboutConnection(err error) bool {
-	var settings *ironic.SettingsError
-	var auth *ironic.AuthError
-	var catalog *ironic.CatalogError
-	var endpoint *ironic.EndpointError
+	var settings *api.SettingsError
+	var auth *api.AuthError
+	var catalog *api.CatalogError
+	var endpoint *api.EndpointError
 	return errors.As(err, &settings) || errors.As(err, &auth) || errors.As(err, &catalog) || errors.As(err, &endpoint)
 }
 
 // adviseConnection returns what to do about an error of the connection: each advice is about the server, or the setting, that is at fault.
 func adviseConnection(err error) string {
-	var auth *ironic.AuthError
-	var catalog *ironic.CatalogError
-	var endpoint *ironic.EndpointError
+	var auth *api.AuthError
+	var catalog *api.CatalogError
+	var endpoint *api.EndpointError
 	switch {
 	case errors.As(err, &auth):
 		return adviseKeystone(auth)
@@ -43,8 +43,8 @@ func adviseConnection(err error) string {
 }
 
 // adviseKeystone returns what to do if there is no token.
-func adviseKeystone(err *ironic.AuthError) string {
-	var status *ironic.StatusError
+func adviseKeystone(err *api.AuthError) string {
+	var status *api.StatusError
 	if !errors.As(err, &status) {
 		return cmp.Or(adviseLoss(err, "Keystone", err.Setting), "Check "+err.Setting+".")
 	}
@@ -65,7 +65,7 @@ func adviseKeystone(err *ironic.AuthError) string {
 }
 
 // adviseCatalog returns what to do if the service catalog has no URL of Ironic where it is looked for.
-func adviseCatalog(err *ironic.CatalogError) string {
+func adviseCatalog(err *api.CatalogError) string {
 	switch {
 	case len(err.Types) == 0:
 		return "Ask for a scope: OS_PROJECT_NAME and OS_PROJECT_DOMAIN_NAME, or OS_SYSTEM_SCOPE=all (project_name, project_domain_name or system_scope in clouds.yaml)."
@@ -78,8 +78,8 @@ func adviseCatalog(err *ironic.CatalogError) string {
 }
 
 // adviseEndpoint returns what to do if Ironic's API is not where it is looked for.
-func adviseEndpoint(err *ironic.EndpointError) string {
-	var status *ironic.StatusError
+func adviseEndpoint(err *api.EndpointError) string {
+	var status *api.StatusError
 	answered := errors.As(err, &status)
 	switch {
 	case answered && status.Status != http.StatusNotFound && adviseStatus(err) != "":
@@ -93,12 +93,12 @@ func adviseEndpoint(err *ironic.EndpointError) string {
 }
 
 // adviseFound is adviseEndpoint for a URL of the service catalog.
-func adviseFound(err *ironic.EndpointError) string {
+func adviseFound(err *api.EndpointError) string {
 	const other = "Choose another URL of the catalog by region (OS_REGION_NAME) and interface (OS_INTERFACE), or set " + endpointSetting + " to Ironic's URL."
 	switch {
-	case ironic.IsUntrusted(err):
+	case api.IsUntrusted(err):
 		return "Keystone's certificate is trusted, but Ironic's is not. " + trustCA + ", together with the certificate of Keystone's authority."
-	case ironic.IsConnectionLoss(err):
+	case api.IsConnectionLoss(err):
 		return "Keystone works. Is Ironic running there, and can this machine reach it? To wait until it has started, set api_timeout. " + other
 	}
 	return "Keystone works. The URL is from its service catalog. " + other
@@ -112,9 +112,9 @@ func adviseLoss(err error, server, setting string) string {
 		return fmt.Sprintf("No such host: check the host name %s in %s.", name.Name, setting)
 	case errors.As(err, &name):
 		return fmt.Sprintf("The host name %s cannot be resolved. Check it in %s, and the name servers of this machine.", name.Name, setting)
-	case ironic.IsUntrusted(err):
+	case api.IsUntrusted(err):
 		return fmt.Sprintf("%s's certificate is not trusted here. %s, and check that %s names the host as the certificate does.", server, trustCA, setting)
-	case ironic.IsConnectionLoss(err):
+	case api.IsConnectionLoss(err):
 		return fmt.Sprintf("Is %s running there, and can this machine reach it? Check %s. To wait until %s has started, set api_timeout.", server, setting, server)
 	}
 	return ""

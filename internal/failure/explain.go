@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
@@ -81,7 +82,7 @@ func first(err error, holds func(*Error) bool) *Error {
 // Explain turns an error into a diagnostic: what failed, what to do next, and Ironic's words. doing is an infinitive with its object, such
 // as "deploy node rack1-01".
 func Explain(doing string, err error) (summary, detail string) {
-	if !IsUnwatched(err) && ironic.IsInterrupted(err) {
+	if !IsUnwatched(err) && api.IsInterrupted(err) {
 		if queued := As(err, KindQueued); queued != nil {
 			return "Could not " + doing, stoppedInQueue(queued.Node) + " Apply again."
 		}
@@ -93,7 +94,7 @@ func Explain(doing string, err error) (summary, detail string) {
 // ExplainAction is Explain for an operation that an action has requested: no later apply repeats it. node is as last seen; nil if it could not be
 // read.
 func ExplainAction(doing string, node *ironic.Node, err error) (summary, detail string) {
-	if !IsUnwatched(err) && ironic.IsInterrupted(err) {
+	if !IsUnwatched(err) && api.IsInterrupted(err) {
 		summary = "Could not " + doing
 		queued := As(err, KindQueued)
 		switch {
@@ -127,8 +128,8 @@ func explain(doing string, err error, advice string) (summary, detail string) {
 		hint = e.Hint
 	}
 	paragraphs := []string{fact, advice, hint, words}
-	var status *ironic.StatusError
-	if errors.As(err, &status) && status.RequestID != "" && status.Status >= http.StatusInternalServerError && !ironic.IsForbidden(err) {
+	var status *api.StatusError
+	if errors.As(err, &status) && status.RequestID != "" && status.Status >= http.StatusInternalServerError && !api.IsForbidden(err) {
 		paragraphs = append(paragraphs, "Find the request in Ironic's log by its ID, "+status.RequestID+".")
 	}
 	return summary, strings.Join(slices.DeleteFunc(paragraphs, func(p string) bool { return p == "" }), "\n\n")
@@ -137,7 +138,7 @@ func explain(doing string, err error, advice string) (summary, detail string) {
 // split returns what the provider says of an error, and Ironic's words, each as a sentence or "". It does not split an error to which
 // wrapping has added text.
 func split(err error) (fact, words string) {
-	var status *ironic.StatusError
+	var status *api.StatusError
 	var e *Error
 	switch {
 	case errors.As(err, &status) && err.Error() == status.Error() && !status.Foreign && status.Message != "":
@@ -183,7 +184,7 @@ func Sentence(err error) string {
 func Ended(text string) string { return strings.TrimSuffix(text, ".") + "." }
 
 func beginsWithName(err error) bool {
-	var version *ironic.VersionError
+	var version *api.VersionError
 	if errors.As(err, &version) && strings.HasPrefix(err.Error(), version.Feature) {
 		return !strings.Contains(version.Feature, " ")
 	}
@@ -195,7 +196,7 @@ func beginsWithName(err error) bool {
 const (
 	KindFailed  Kind = "failed"   // Ironic accepted an operation and the operation failed
 	KindTimeout Kind = "time-out" // the goal was not reached in time; the operation may still be in progress
-	KindStopped Kind = "stopped"  // the user has stopped the run (Ctrl-C); ironic.IsInterrupted reports it
+	KindStopped Kind = "stopped"  // the user has stopped the run (Ctrl-C); api.IsInterrupted reports it
 	KindQueued  Kind = "queued"   // as above, while the machine waited for a slot: nothing was started
 	KindInvalid Kind = "invalid"  // Ironic refused to deploy a node because something is missing on it
 )

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // Granted is to whom a rule of Ironic's policy grants something by default: the least role, by scope; empty: none. In the order of the roles
@@ -116,7 +116,7 @@ func ObjectOf(rule string) string {
 const GetRight = "Ask for such a role, or ask an operator of Ironic to grant the rule to your role in policy.yaml."
 
 // AdviseRefusal says which right a user lacks, and how to get it.
-func AdviseRefusal(refusal *ironic.Refusal) string {
+func AdviseRefusal(refusal *api.Refusal) string {
 	if refusal.Rule == "" {
 		return "The credentials are valid but lack the right to do this: ask for a role on the baremetal service, such as admin or member."
 	}

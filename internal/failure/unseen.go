@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // KindUnseen is the kind of an error which says that what must be unique in Ironic belongs to an object that this user cannot see. Names, UUIDs and
@@ -16,7 +17,7 @@ const KindUnseen Kind = "unseen"
 
 // Unseen returns an error of KindUnseen if Ironic has refused something because an object exists that this user cannot see; else err.
 func Unseen(ctx context.Context, s *ironic.Client, err error) error {
-	if s.Project() == "" || !ironic.IsStatus(err, http.StatusConflict, "already exists") {
+	if s.Project() == "" || !api.IsStatus(err, http.StatusConflict, "already exists") {
 		return err
 	}
 	for _, kind := range []struct {
@@ -30,7 +31,7 @@ func Unseen(ctx context.Context, s *ironic.Client, err error) error {
 	} {
 		if _, rest, is := strings.Cut(err.Error(), kind.text); is {
 			value, _, _ := strings.Cut(rest, " already exists")
-			if ironic.IsNotFound(kind.find(value)) {
+			if api.IsNotFound(kind.find(value)) {
 				return &Error{Kind: KindUnseen, Fact: err.Error(), Err: err, Advice: fmt.Sprintf("This user cannot see that %s: it belongs to another project, or to none. Names and MAC addresses are unique "+
 					"in Ironic over all projects. Choose another one, or ask an administrator, who sees all. It cannot be imported.", kind.what)}
 			}
@@ -43,7 +44,7 @@ func Unseen(ctx context.Context, s *ironic.Client, err error) error {
 func findBond(ctx context.Context, s *ironic.Client, address string) error {
 	groups, err := s.ListPortGroupAddresses(ctx)
 	if err == nil && !slices.ContainsFunc(groups, func(g ironic.PortGroup) bool { return strings.EqualFold(g.Address, address) }) {
-		err = &ironic.StatusError{Status: http.StatusNotFound}
+		err = &api.StatusError{Status: http.StatusNotFound}
 	}
 	return err
 }

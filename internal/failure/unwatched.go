@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // KindUnwatched is the kind of an error which says that an operation has begun, or something runs, and that the provider cannot see any more what
@@ -22,12 +22,12 @@ func NewUnwatched(object, state string, err error) *Error {
 		seen = fmt.Sprintf(" It was last seen in state %q.", state)
 	}
 	e := &Error{Kind: KindUnwatched, About: err, Fact: fmt.Sprintf("%s can no longer be watched: %s.%s What was begun goes on without the provider", object, trimmed(err), seen)}
-	if refusal := ironic.RefusalBy(err); refusal != nil && refusal.Rule != "" && !strings.HasPrefix(refusal.Rule, "baremetal:node:get") { // a change was refused: the object can still be seen
+	if refusal := api.RefusalBy(err); refusal != nil && refusal.Rule != "" && !strings.HasPrefix(refusal.Rule, "baremetal:node:get") { // a change was refused: the object can still be seen
 		e.Fact = fmt.Sprintf("Ironic refuses what is still to do on %s: %s.%s What was begun goes on without the provider", object, trimmed(err), seen)
 	}
 	e.Advice = "Then run the same command again: it continues from there, and replaces nothing."
 	switch how := advise(err); {
-	case ironic.IsNotFound(err):
+	case api.IsNotFound(err):
 		e.Advice = "It was deleted, or the rights to see it have ended: Ironic answers both with 404. Find out which, and restore the rights of the user. " + e.Advice
 	case how != "":
 		e.Advice = how + " " + e.Advice
@@ -42,13 +42,13 @@ func trimmed(err error) string { return Ended(err.Error())[:len(Ended(err.Error(
 
 // Unwatched returns the error of a wait for an object, which was last seen in a state.
 func Unwatched(ctx context.Context, object, state string, err error) error {
-	var blind *ironic.BlindError
+	var blind *api.BlindError
 	switch {
-	case err == nil, ctx.Err() != nil, IsUnwatched(err), errors.Is(err, ironic.ErrPanic):
+	case err == nil, ctx.Err() != nil, IsUnwatched(err), errors.Is(err, api.ErrPanic):
 		return err
 	case errors.As(err, &blind):
 		err = blind.Err
-	case errors.Is(err, ironic.ErrNoPoll):
+	case errors.Is(err, api.ErrNoPoll):
 		return err
 	}
 	return NewUnwatched(object, state, err)
@@ -57,22 +57,22 @@ func Unwatched(ctx context.Context, object, state string, err error) error {
 // IsAccess reports whether a request has failed because the user lacks the rights, or because Ironic or Keystone did not answer. Ironic hides
 // a node that the user may not see by a 404.
 func IsAccess(err error) bool {
-	var status *ironic.StatusError
-	var auth *ironic.AuthError
-	var endpoint *ironic.EndpointError
+	var status *api.StatusError
+	var auth *api.AuthError
+	var endpoint *api.EndpointError
 	var certificate *tls.CertificateVerificationError
 	switch {
-	case errors.As(err, &auth), errors.As(err, &endpoint), errors.As(err, &certificate), ironic.IsDenied(err):
+	case errors.As(err, &auth), errors.As(err, &endpoint), errors.As(err, &certificate), api.IsDenied(err):
 		return true
 	case errors.As(err, &status):
-		return ironic.IsNotFound(err) && strings.HasPrefix(status.Message, "Node ")
+		return api.IsNotFound(err) && strings.HasPrefix(status.Message, "Node ")
 	}
-	return ironic.MayPass(err)
+	return api.MayPass(err)
 }
 
 // IsInterrupted reports whether an operation has ended for the provider though it has not failed: the user has stopped the run, or the
 // operation cannot be watched any more. What exists is as complete as after a success, and the next apply continues.
-func IsInterrupted(err error) bool { return ironic.IsInterrupted(err) || IsUnwatched(err) }
+func IsInterrupted(err error) bool { return api.IsInterrupted(err) || IsUnwatched(err) }
 
 // IsUnwatched reports whether err is of KindUnwatched.
 func IsUnwatched(err error) bool { return Is(err, KindUnwatched) }

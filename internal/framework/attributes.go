@@ -16,7 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
@@ -67,7 +67,7 @@ func RequireFeatures(value types.Object) (features []Feature) {
 		return nil
 	}
 	for _, name := range []string{"disk_type", "min_nic_mbps"} {
-		features = append(features, Feature{Used: !value.Attributes()[name].IsNull(), Since: ironic.VersionInventory, Name: path.Root("require").AtName(name)})
+		features = append(features, Feature{Used: !value.Attributes()[name].IsNull(), Since: api.VersionInventory, Name: path.Root("require").AtName(name)})
 	}
 	return features
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
@@ -89,7 +90,7 @@ func (w *WithClient) EndTemporary(ctx context.Context, node *ironic.Node, limit 
 // Feature is an attribute that Ironic supports since an API version.
 type Feature struct {
 	Used  bool
-	Since ironic.Microversion
+	Since api.Microversion
 	Name  path.Path
 }
 
@@ -115,7 +116,7 @@ func (w *WithClient) Requires(ctx context.Context, diags *diag.Diagnostics, feat
 }
 
 // Offers adds an error if the API version does not support a resource at all, and reports whether it does. It is called during plan.
-func (w *WithClient) Offers(ctx context.Context, diags *diag.Diagnostics, since ironic.Microversion, resource string) bool {
+func (w *WithClient) Offers(ctx context.Context, diags *diag.Diagnostics, since api.Microversion, resource string) bool {
 	err := w.Site.Ironic.Requires(ctx, since, resource)
 	if err != nil {
 		ReportUndone(diags, "use "+resource, err)
@@ -155,7 +156,7 @@ func (w *WithClient) Finish(ctx context.Context, diags *diag.Diagnostics) {
 func ReadFrom[T any](ctx context.Context, site *machine.Site, in ironic.Collection, id, label string, resp *resource.ReadResponse) *T {
 	found, err := ironic.ReadIn[T](ctx, site.Ironic, in, id)
 	switch {
-	case ironic.IsNotFound(err):
+	case api.IsNotFound(err):
 		resp.State.RemoveResource(ctx)
 		return nil
 	case err != nil:

@@ -11,7 +11,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/networkdata"
 )
 
 // MaxConfigDrive is the largest size of a config drive in bytes, both as sent and unpacked (reference/ironic.md#config-drives).
@@ -100,7 +100,7 @@ func networkFaults(req validator.StringRequest) string {
 		return ""
 	}
 	var lines []string
-	for _, fault := range ironic.CheckNetworkData(document) {
+	for _, fault := range networkdata.Check(document) {
 		if fault.Path == "" {
 			fault.Path = "The document"
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
@@ -28,7 +29,7 @@ func Report(diags *diag.Diagnostics, doing string, err error) {
 		return
 	}
 	summary, detail := failure.Explain(doing, err)
-	if ironic.IsInterrupted(err) {
+	if api.IsInterrupted(err) {
 		diags.AddWarning("Interrupted: "+doing, detail)
 		return
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // rightsKey is the key in private state of the least rights with which the resource was seen. The server writes it.
@@ -18,11 +19,11 @@ const rightsKey = "rights"
 
 // WithRights returns the private state of a resource that was just seen by a user with the given rights; nil: unknown. Rights that cover the
 // recorded ones change nothing.
-func (p Private) WithRights(now *ironic.Rights) Private {
+func (p Private) WithRights(now *api.Rights) Private {
 	if now == nil {
 		return p
 	}
-	var before ironic.Rights
+	var before api.Rights
 	if json.Unmarshal(p.values()[rightsKey], &before) == nil && now.Covers(before) {
 		return p
 	}
@@ -38,13 +39,13 @@ func (w *WithClient) RefuseHidden(ctx context.Context, private GettablePrivate, 
 	return refuseHidden(ctx, private, object, ask, w.Site.Ironic.Rights, diags)
 }
 
-func refuseHidden(ctx context.Context, private GettablePrivate, object string, ask func(context.Context) error, rights func() *ironic.Rights, diags *diag.Diagnostics) bool {
-	var before ironic.Rights
+func refuseHidden(ctx context.Context, private GettablePrivate, object string, ask func(context.Context) error, rights func() *api.Rights, diags *diag.Diagnostics) bool {
+	var before api.Rights
 	recorded, _ := private.GetKey(ctx, rightsKey)
 	if json.Unmarshal(recorded, &before) != nil {
 		return false
 	}
-	if now := rights(); now != nil && now.Covers(before) || !ironic.IsNotFound(ask(ctx)) {
+	if now := rights(); now != nil && now.Covers(before) || !api.IsNotFound(ask(ctx)) {
 		return false
 	}
 	now := rights() // before the first request, they were not known

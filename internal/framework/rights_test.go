@@ -8,22 +8,22 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 func TestRights_coverWhatWasSeen(t *testing.T) {
 	t.Parallel()
-	member := ironic.Rights{Project: "a", Roles: []string{"member", "reader"}}
+	member := api.Rights{Project: "a", Roles: []string{"member", "reader"}}
 	for _, tc := range []struct {
-		now    ironic.Rights
+		now    api.Rights
 		covers bool
 	}{
 		{member, true},
-		{ironic.Rights{Project: "a", Roles: []string{"admin", "member", "reader"}}, true},
-		{ironic.Rights{Roles: []string{"admin", "member", "reader"}}, true}, // of the system
-		{ironic.Rights{Project: "a", Roles: []string{"reader"}}, false},
-		{ironic.Rights{Project: "b", Roles: []string{"admin", "member", "reader"}}, false},
-		{ironic.Rights{Roles: []string{"reader"}}, false},
+		{api.Rights{Project: "a", Roles: []string{"admin", "member", "reader"}}, true},
+		{api.Rights{Roles: []string{"admin", "member", "reader"}}, true}, // of the system
+		{api.Rights{Project: "a", Roles: []string{"reader"}}, false},
+		{api.Rights{Project: "b", Roles: []string{"admin", "member", "reader"}}, false},
+		{api.Rights{Roles: []string{"reader"}}, false},
 	} {
 		if tc.now.Covers(member) != tc.covers {
 			t.Errorf("%+v covers %+v: want %t", tc.now, member, tc.covers)
@@ -34,12 +34,12 @@ func TestRights_coverWhatWasSeen(t *testing.T) {
 			t.Errorf("with %+v the record changes: %t", tc.now, changed)
 		}
 		for err, hidden := range map[error]bool{
-			&ironic.StatusError{Status: http.StatusNotFound}:  !tc.covers,
-			&ironic.StatusError{Status: http.StatusForbidden}: false,
+			&api.StatusError{Status: http.StatusNotFound}:  !tc.covers,
+			&api.StatusError{Status: http.StatusForbidden}: false,
 			nil: false,
 		} {
 			var diags diag.Diagnostics
-			refused := refuseHidden(t.Context(), seen, "node n1", func(context.Context) error { return err }, func() *ironic.Rights { return &tc.now }, &diags)
+			refused := refuseHidden(t.Context(), seen, "node n1", func(context.Context) error { return err }, func() *api.Rights { return &tc.now }, &diags)
 			if refused != hidden || diags.HasError() != hidden {
 				t.Errorf("%+v, %v: refused %t, %v", tc.now, err, refused, diags)
 			}

@@ -21,6 +21,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // StepOrder says what decides the order of steps.
@@ -145,7 +146,7 @@ func argumentsOf(text jsontypes.Normalized, at path.Path, diags *diag.Diagnostic
 // StepFeatures returns the API versions that the interfaces of a list of steps need (reference/ironic.md#deploy-templates-and-runbooks).
 func StepFeatures(at path.Path, list types.List) (features []Feature) {
 	for i, element := range list.Elements() {
-		features = append(features, Feature{Used: stepOf(element).kind.ValueString() == "firmware", Since: ironic.VersionFirmware, Name: at.AtListIndex(i).AtName("interface")})
+		features = append(features, Feature{Used: stepOf(element).kind.ValueString() == "firmware", Since: api.VersionFirmware, Name: at.AtListIndex(i).AtName("interface")})
 	}
 	return features
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
@@ -62,9 +63,9 @@ var raidLevels = []string{"JBOD", "0", "1", "2", "5", "6", "1+0", "5+0", "6+0"}
 var (
 	BMCAddress = text{
 		summary: "Not the address of a BMC", must: "must be the address of a BMC",
-		ok: func(s string) bool { _, err := ironic.ParseBMC(s); return err == nil },
+		ok: func(s string) bool { _, err := driverinfo.ParseBMC(s); return err == nil },
 		why: func(s string) string {
-			_, err := ironic.ParseBMC(s)
+			_, err := driverinfo.ParseBMC(s)
 			return failure.Sentence(err)
 		},
 	}

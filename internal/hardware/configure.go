@@ -10,6 +10,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
@@ -72,9 +73,9 @@ func Configure(ctx context.Context, m *machine.Machine, c HardwareChange, timeou
 
 // operations divides a configuration into what one cleaning can apply: all of it, or RAID and the rest. On older servers, a step that
 // restarts the machine never ends after a RAID step that needed no restart (reference/ironic.md#steps-after-raid).
-func (h Hardware) operations(server ironic.Microversion) []Hardware {
+func (h Hardware) operations(server api.Microversion) []Hardware {
 	raid, rest := h.Only([]Part{PartRAID}), h.Only([]Part{PartBIOS, PartFirmware})
-	if server >= ironic.StepsAfterRAID || len(raid.Parts()) == 0 || len(rest.Parts()) == 0 {
+	if server >= api.StepsAfterRAID || len(raid.Parts()) == 0 || len(rest.Parts()) == 0 {
 		return []Hardware{h}
 	}
 	return []Hardware{raid, rest}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
@@ -200,7 +201,7 @@ func TestHardware_operations(t *testing.T) {
 	all := Hardware{RAID: volumes("MAX"), BIOS: settings("A", "1"), Firmware: map[string]Firmware{"bios": {"u", "1"}}}
 	for name, tt := range map[string]struct {
 		h      Hardware
-		server ironic.Microversion
+		server api.Microversion
 		want   []Hardware
 	}{
 		"all at once":       {all, 115, []Hardware{all}},

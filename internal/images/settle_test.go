@@ -12,7 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/images"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
@@ -200,7 +200,7 @@ func TestSettle_interrupted(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {
-				if err := images.Settle(ctx, client.Site, newISO(), time.Now()); !ironic.IsInterrupted(err) {
+				if err := images.Settle(ctx, client.Site, newISO(), time.Now()); !api.IsInterrupted(err) {
 					t.Errorf("the error is %v", err)
 				}
 			})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
@@ -104,8 +105,8 @@ func Claim(ctx context.Context, m *machine.Machine, instance string, mark *marks
 		m.Carries(marks.MarkReservation)
 	}
 	err := m.Patch(ctx, patch)
-	taken := ironic.IsStatus(err, http.StatusConflict, "associated with") || ironic.IsStatus(err, http.StatusConflict, "is already associated")
-	if taken || ironic.IsTransient(err) || (err != nil && ctx.Err() != nil) {
+	taken := api.IsStatus(err, http.StatusConflict, "associated with") || api.IsStatus(err, http.StatusConflict, "is already associated")
+	if taken || api.IsTransient(err) || (err != nil && ctx.Err() != nil) {
 		answered, stop := rest.Outlast(ctx)
 		defer stop()
 		if m.Refresh(answered) == nil && (taken || m.Node().InstanceUUID == instance) {

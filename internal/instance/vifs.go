@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
@@ -79,7 +80,7 @@ func ConnectAgain(ctx context.Context, m *machine.Machine, c Connections, lost [
 			continue
 		}
 		err := attachVIF(ctx, m, vif)
-		var refused *ironic.StatusError
+		var refused *api.StatusError
 		if errors.As(err, &refused) && slices.Contains([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusConflict}, refused.Status) {
 			m.Site().Ironic.Logger().WarnContext(ctx, "could not attach a VIF again that was attached before the undeploy", append(machine.NodeAttributes(m.Node()), "vif", vif.ID, "error", err)...)
 			continue
@@ -94,7 +95,7 @@ func ConnectAgain(ctx context.Context, m *machine.Machine, c Connections, lost [
 // attachedVIFs returns the VIFs of the machine, each with the MAC address of its port if a VIF can name its port.
 func attachedVIFs(ctx context.Context, m *machine.Machine) (vifs []VIF, err error) {
 	version, err := m.Site().Ironic.Microversion(ctx)
-	if err != nil || version < ironic.VersionVIFs || !KeepsVIFs(m.Node()) {
+	if err != nil || version < api.VersionVIFs || !KeepsVIFs(m.Node()) {
 		return nil, err
 	}
 	ids, err := m.Site().Ironic.VIFs(ctx, m.Node().UUID)
@@ -102,7 +103,7 @@ func attachedVIFs(ctx context.Context, m *machine.Machine) (vifs []VIF, err erro
 		return nil, err
 	}
 	at := map[string]string{}
-	if version >= ironic.VersionVIFPort {
+	if version >= api.VersionVIFPort {
 		ports, err := m.Site().Ironic.Ports(ctx, m.Node().UUID)
 		if err != nil {
 			return nil, err

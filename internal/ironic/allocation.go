@@ -11,6 +11,8 @@ import (
 	"slices"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/allocations"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // AllocationState is the state of an allocation.
@@ -71,13 +73,13 @@ func (s AllocationSpec) ToAllocationCreateMap() (map[string]any, error) {
 // exists before it sends the request again.
 func (c *Client) CreateAllocation(ctx context.Context, spec AllocationSpec) (*Allocation, error) {
 	var a *Allocation
-	err := c.create(ctx, func(ctx context.Context) error {
-		api, err := c.api(ctx)
+	err := c.Create(ctx, func(ctx context.Context) error {
+		service, err := c.Service(ctx)
 		if err != nil {
 			return err
 		}
 		a = &Allocation{}
-		return c.wrap(ctx, allocations.Create(ctx, api, spec).ExtractInto(a))
+		return c.Wrap(ctx, allocations.Create(ctx, service, spec).ExtractInto(a))
 	}, func(ctx context.Context) error {
 		var err error
 		a, err = c.getAllocation(ctx, spec.UUID)
@@ -86,7 +88,7 @@ func (c *Client) CreateAllocation(ctx context.Context, spec AllocationSpec) (*Al
 	if err != nil {
 		return nil, errors.Join(err, c.sweepBackfill(ctx, spec))
 	}
-	c.pending.restart(spec.UUID) // the allocation may replace a lost one with the same UUID
+	c.pending.Restart(spec.UUID) // the allocation may replace a lost one with the same UUID
 	return a, nil
 }
 
@@ -111,16 +113,16 @@ func (c *Client) Allocation(ctx context.Context, ref string) (*Allocation, error
 
 // AllocationForRefresh returns an allocation by UUID; see NodeForRefresh.
 func (c *Client) AllocationForRefresh(ctx context.Context, id string) (*Allocation, error) {
-	return c.allocs.get(ctx, id)
+	return c.allocs.Get(ctx, id)
 }
 
 func (c *Client) getAllocation(ctx context.Context, ref string) (*Allocation, error) {
-	api, err := c.api(ctx)
+	service, err := c.Service(ctx)
 	if err != nil {
 		return nil, err
 	}
 	a := &Allocation{}
-	if err := c.wrap(ctx, allocations.Get(ctx, api, url.PathEscape(ref)).ExtractInto(a)); err != nil {
+	if err := c.Wrap(ctx, allocations.Get(ctx, service, url.PathEscape(ref)).ExtractInto(a)); err != nil {
 		return nil, err
 	}
 	a.LastError = c.words(a.LastError)
@@ -128,7 +130,7 @@ func (c *Client) getAllocation(ctx context.Context, ref string) (*Allocation, er
 }
 
 // AllocationOf reads the allocation of a node, which is named by its name or UUID. Without an allocation it returns an error that
-// IsNotFound recognises.
+// api.IsNotFound recognises.
 func (c *Client) AllocationOf(ctx context.Context, node string) (*Allocation, error) {
 	a := &Allocation{}
 	if err := c.Request(ctx, http.MethodGet, "nodes/"+url.PathEscape(node)+"/allocation", nil, a); err != nil {
@@ -140,7 +142,7 @@ func (c *Client) AllocationOf(ctx context.Context, node string) (*Allocation, er
 
 // ListAllocations lists the allocations that Ironic selects by a query: state, resource_class, node, owner.
 func (c *Client) ListAllocations(ctx context.Context, query url.Values) ([]Allocation, error) {
-	all, err := List[Allocation](ctx, c, "allocations", "allocations", query)
+	all, err := api.List[Allocation](ctx, c.Conn, "allocations", "allocations", query)
 	all = slices.DeleteFunc(all, func(a Allocation) bool { return a.isRecord() })
 	for i := range all {
 		all[i].LastError = c.words(all[i].LastError)
@@ -152,7 +154,7 @@ func (c *Client) ListAllocations(ctx context.Context, query url.Values) ([]Alloc
 // allocations that the reader wants; 0: all.
 func (c *Client) StreamAllocations(ctx context.Context, query url.Values, limit int64) iter.Seq2[*Allocation, error] {
 	return func(yield func(*Allocation, error) bool) {
-		for a, err := range Stream(ctx, c, "allocations", "allocations", limited(query, limit), func(a *Allocation) string { return a.UUID }) {
+		for a, err := range api.Stream(ctx, c.Conn, "allocations", "allocations", limited(query, limit), func(a *Allocation) string { return a.UUID }) {
 			if a != nil && a.isRecord() {
 				continue
 			}
@@ -214,7 +216,7 @@ func (c *Client) PatchAllocation(ctx context.Context, id string, patch Patch) er
 	if len(patch) == 0 {
 		return nil
 	}
-	defer c.allocs.invalidate(id)
+	defer c.allocs.Invalidate(id)
 	return c.Request(ctx, http.MethodPatch, "allocations/"+id, patch.body(), nil)
 }
 
@@ -229,13 +231,13 @@ func hasList(m map[string]any) bool {
 
 // DeleteAllocation deletes an allocation, which releases its node. It succeeds if the allocation does not exist.
 func (c *Client) DeleteAllocation(ctx context.Context, id string) error {
-	api, err := c.api(ctx)
+	service, err := c.Service(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.allocs.invalidate(id)
-	err = c.wrap(ctx, allocations.Delete(ctx, api, id).ExtractErr())
-	if IsNotFound(err) {
+	defer c.allocs.Invalidate(id)
+	err = c.Wrap(ctx, allocations.Delete(ctx, service, id).ExtractErr())
+	if api.IsNotFound(err) {
 		return nil
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // losses are the ways in which the answer to a request that took effect does not arrive, and in which it took none.
@@ -99,7 +100,7 @@ func TestCreate_takenName(t *testing.T) {
 		fake := fleet(2)
 		client := newClient(fake)
 		start := time.Now()
-		var status *ironic.StatusError
+		var status *api.StatusError
 		_, err := client.CreateNode(t.Context(), ironic.NewUUID(), ironic.Settings{"name": "node-000", "driver": "fake-hardware"})
 		if !errors.As(err, &status) || status.Status != http.StatusConflict {
 			t.Errorf("Enroll = %v, want a conflict", err)
@@ -123,7 +124,7 @@ func TestCreate_interrupted(t *testing.T) {
 		time.AfterFunc(time.Second, cancel)
 		start := time.Now()
 		_, err := newClient(fake).CreateNode(ctx, ironic.NewUUID(), ironic.Settings{"name": "web", "driver": "fake-hardware"})
-		if took := time.Since(start); !ironic.IsInterrupted(err) || took != time.Second {
+		if took := time.Since(start); !api.IsInterrupted(err) || took != time.Second {
 			t.Errorf("Enroll = %v after %s, want an interruption", err, took)
 		}
 	})

@@ -8,8 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // ParentNodeError says that this Ironic has a defect which makes every patched node its own parent.
@@ -44,14 +45,14 @@ type parentDefect struct {
 
 // The versions of servers that may have the defect: from the first with parent_node to the release that fixes it.
 const (
-	defectFrom  = VersionParentNode
-	defectUntil = Microversion(114)
+	defectFrom  = api.VersionParentNode
+	defectUntil = api.Microversion(114)
 )
 
 // check tests for the defect on a node that it creates, once per Client and only on servers of the affected versions. like returns
 // the driver and conductor group for that node.
 func (d *parentDefect) check(ctx context.Context, c *Client, like func() (driver, group string, err error)) error {
-	unlock, err := c.locks.lock(ctx, "parent_node") // not mu: a caller must be able to stop waiting
+	unlock, err := c.Lock(ctx, "parent_node") // not mu: a caller must be able to stop waiting
 	if err != nil {
 		return err
 	}
@@ -59,10 +60,11 @@ func (d *parentDefect) check(ctx context.Context, c *Client, like func() (driver
 	if known, err := d.verdict(); known {
 		return err
 	}
-	if _, err := c.api(ctx); err != nil {
+	server, err := c.Highest(ctx)
+	if err != nil {
 		return err
 	}
-	if c.server < defectFrom || c.server > defectUntil {
+	if server < defectFrom || server > defectUntil {
 		return d.decide(nil)
 	}
 	driver, group, err := like()
@@ -90,10 +92,10 @@ func (d *parentDefect) probe(ctx context.Context, c *Client, driver, group strin
 		"uuid": id, "name": probeName + id, "driver": driver, "conductor_group": group, "description": probeDescription,
 	}, nil)
 	if err != nil {
-		if IsTransient(err) {
+		if api.IsTransient(err) {
 			return err
 		}
-		if IsForbidden(err) {
+		if api.IsForbidden(err) {
 			return d.decide(nil)
 		}
 		return nil // the driver is wrong, for example: the first patch will show the defect
@@ -104,21 +106,13 @@ func (d *parentDefect) probe(ctx context.Context, c *Client, driver, group strin
 		return err
 	}
 	var probe Node
-	if err := nodes.Get(ctx, c.newestAPI(), id).ExtractInto(&probe); err != nil {
-		return c.wrap(ctx, err)
+	if err := nodes.Get(ctx, c.NewestService(), id).ExtractInto(&probe); err != nil {
+		return c.Wrap(ctx, err)
 	}
 	if probe.ParentNode == id {
 		return d.decide(&ParentNodeError{})
 	}
 	return d.decide(nil)
-}
-
-// newestAPI returns a service client of the newest version, because the configured one may be too old to show parent_node. The client must be
-// connected.
-func (c *Client) newestAPI() *gophercloud.ServiceClient {
-	api := *c.service
-	api.Microversion = min(c.server, newest).String()
-	return &api
 }
 
 // sweepProbes deletes the test nodes that killed runs have left. It only logs a failure. A node that the defect has harmed is its own child, and
@@ -128,8 +122,8 @@ func (c *Client) sweepProbes(ctx context.Context) {
 	var answer struct {
 		Nodes []Node `json:"nodes"`
 	}
-	api := c.newestAPI()
-	_, err := api.Get(ctx, api.ServiceURL("nodes")+"?"+query.Encode(), &answer, nil)
+	service := c.NewestService()
+	_, err := service.Get(ctx, service.ServiceURL("nodes")+"?"+query.Encode(), &answer, nil)
 	for _, n := range answer.Nodes {
 		if !strings.HasPrefix(n.Name, probeName) || c.ServerNow().Sub(n.CreatedAt) < probeAge {
 			continue
@@ -139,7 +133,7 @@ func (c *Client) sweepProbes(ctx context.Context) {
 		}
 	}
 	if err != nil {
-		c.Logger().DebugContext(ctx, "could not delete the test nodes of killed runs", "error", c.wrap(ctx, err))
+		c.Logger().DebugContext(ctx, "could not delete the test nodes of killed runs", "error", c.Wrap(ctx, err))
 	}
 }
 

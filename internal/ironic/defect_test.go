@@ -10,6 +10,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // defective is an Ironic that makes every patched node its own parent, with one node.
@@ -21,11 +22,11 @@ func defective() *fakeironic.Server {
 
 func TestDefect_refusedBeforeHarm(t *testing.T) {
 	t.Parallel()
-	for name, bound := range map[string]ironic.Microversion{"in its newest API": 0, "in an API too old to show it": 82} {
+	for name, bound := range map[string]api.Microversion{"in its newest API": 0, "in an API too old to show it": 82} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fake := defective()
-			client := newClient(fake, func(cfg *ironic.Config) { cfg.Microversion = bound })
+			client := newClient(fake, func(cfg *api.Config) { cfg.Microversion = bound })
 			before := nodeOf(t, fake, "node-000")
 			for range 2 {
 				_, err := client.PatchNode(t.Context(), before.UUID, setting("/description", "new"))

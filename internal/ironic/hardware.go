@@ -1,137 +1,136 @@
 package ironic
 
 import (
+	"cmp"
+	"context"
 	"fmt"
-	"net/netip"
-	"net/url"
-	"strings"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
-// HardwareInterfaces are the kinds of hardware interfaces; the node's field is <kind>_interface.
-var HardwareInterfaces = []string{
-	"bios", "boot", "console", "deploy", "firmware", "inspect", "management", "network", "power", "raid", "rescue", "storage", "vendor",
+// CleanStep is a step of a manual cleaning or of a service.
+type CleanStep struct {
+	Interface string         `json:"interface"`
+	Step      string         `json:"step"`
+	Args      map[string]any `json:"args,omitempty"`
 }
 
-// InterfacesOf returns a node's hardware interfaces by kind. An interface that the API does not show is empty.
-func InterfacesOf(n *Node) map[string]string {
-	return map[string]string{
-		"bios": n.BIOSInterface, "boot": n.BootInterface, "console": n.ConsoleInterface, "deploy": n.DeployInterface,
-		"firmware": n.FirmwareInterface, "inspect": n.InspectInterface, "management": n.ManagementInterface,
-		"network": n.NetworkInterface, "power": n.PowerInterface, "raid": n.RAIDInterface, "rescue": n.RescueInterface,
-		"storage": n.StorageInterface, "vendor": n.VendorInterface,
-	}
+// String returns the name of the step, such as "bios.apply_configuration".
+func (s CleanStep) String() string { return s.Interface + "." + s.Step }
+
+// BIOSSetting is a BIOS setting of a node as Ironic has last read it. Without a registry, Ironic knows only name and value.
+type BIOSSetting struct {
+	Name      string   `json:"name"`
+	Value     any      `json:"value"`
+	Type      string   `json:"attribute_type"` // such as "Enumeration"; "" without a registry
+	Allowed   []string `json:"allowable_values"`
+	Lower     *int64   `json:"lower_bound"`
+	Upper     *int64   `json:"upper_bound"`
+	MinLength *int64   `json:"min_length"`
+	MaxLength *int64   `json:"max_length"`
+	ReadOnly  bool     `json:"read_only"`
 }
 
-// BMCIdentity identifies the machine behind a BMC, as far as driver_info does. The zero value identifies no machine.
-type BMCIdentity struct {
-	host     string // in lower case; IP addresses in their shortest form
-	port     string // empty: the protocol's default
-	protocol string // such as "redfish"
-	part     string // which of several machines behind one BMC; empty if driver_info does not say
-}
-
-// bmcProtocols are the keys of driver_info that hold the address of a BMC, and those that distinguish several machines behind one
-// BMC.
-var bmcProtocols = []struct {
-	protocol string
-	ports    []string // defaults
-	parts    []string // keys
-}{
-	{"redfish", []string{"443", "80"}, []string{"redfish_system_id"}},
-	{"ipmi", []string{"623"}, []string{"ipmi_transit_channel", "ipmi_transit_address", "ipmi_target_channel", "ipmi_target_address"}},
-	{"ilo", []string{"443"}, nil},
-	{"irmc", []string{"443", "80"}, nil},
-	{"drac", []string{"443"}, nil},
-}
-
-// IdentifyBMC reads the identity from driver_info.
-func IdentifyBMC(info map[string]any) BMCIdentity {
-	for _, p := range bmcProtocols {
-		address, _ := info[p.protocol+"_address"].(string)
-		if address == "" {
-			continue
-		}
-		m := BMCIdentity{protocol: p.protocol}
-		m.host, m.port = splitAddress(address)
-		for _, key := range []string{p.protocol + "_port", "client_port"} {
-			if port := info[key]; port != nil && m.port == "" {
-				m.port = fmt.Sprint(port)
-			}
-		}
-		for _, port := range p.ports {
-			if m.port == port {
-				m.port = ""
-			}
-		}
-		for _, key := range p.parts {
-			if part := info[key]; part != nil {
-				m.part += key + "=" + strings.TrimRight(fmt.Sprint(part), "/") + " "
-			}
-		}
-		return m
-	}
-	return BMCIdentity{}
-}
-
-// BMCHosts returns the hosts of all BMC addresses in driver_info, in lower case; IP addresses in their shortest form. A node has several if
-// another client has left settings of a former driver.
-func BMCHosts(info map[string]any) []string {
-	var hosts []string
-	for _, p := range bmcProtocols {
-		if address, _ := info[p.protocol+"_address"].(string); address != "" {
-			host, _ := splitAddress(address)
-			hosts = append(hosts, host)
-		}
-	}
-	return hosts
-}
-
-// splitAddress returns the normalised host and the port of an address with or without a scheme.
-func splitAddress(address string) (host, port string) {
-	if ip, err := netip.ParseAddr(strings.Trim(address, "[]")); err == nil {
-		return ip.Unmap().String(), ""
-	}
-	if !strings.Contains(address, "://") {
-		address = "//" + address
-	}
-	u, err := url.Parse(address)
-	if err != nil {
-		return strings.ToLower(address), ""
-	}
-	host = strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
-	if ip, err := netip.ParseAddr(host); err == nil {
-		host = ip.Unmap().String()
-	}
-	return host, u.Port()
-}
-
-// Same reports whether both identify one machine, as far as driver_info shows. Two protocols at one host count as the same machine
-// if both use their default ports. So do two addresses of one Redfish service if one of them names no system.
-func (b BMCIdentity) Same(other BMCIdentity) bool {
-	if b.host == "" || b.host != other.host || b.port != other.port {
-		return false
-	}
-	if b.protocol == other.protocol {
-		return b.part == other.part || b.protocol == "redfish" && (b.part == "" || other.part == "")
-	}
-	bridged := b.protocol == "ipmi" && b.part != "" || other.protocol == "ipmi" && other.part != ""
-	return b.port == "" && !bridged
-}
-
-// Host returns the host of the BMC, in the form of BMCHosts; "" if driver_info has none.
-func (b BMCIdentity) Host() string { return b.host }
-
-// String returns the address without its protocol.
-func (b BMCIdentity) String() string {
-	if strings.Contains(b.host, ":") {
-		return "[" + b.host + "]" + prefixed(":", b.port)
-	}
-	return b.host + prefixed(":", b.port)
-}
-
-func prefixed(prefix, text string) string {
-	if text == "" {
+// Text returns the value as configurations write it.
+func (s BIOSSetting) Text() string {
+	switch value := s.Value.(type) {
+	case nil:
 		return ""
+	case float64:
+		return strconv.FormatFloat(value, 'f', -1, 64)
 	}
-	return prefix + text
+	return fmt.Sprint(s.Value)
+}
+
+// Has reports whether the machine has a value. Ironic writes booleans as 0 and 1.
+func (s BIOSSetting) Has(value string) bool {
+	have, unreadable := strconv.ParseBool(s.Text())
+	want, invalid := strconv.ParseBool(value)
+	if s.Type == "Boolean" && unreadable == nil && invalid == nil {
+		return have == want
+	}
+	return s.Text() == value
+}
+
+// BIOS returns the BIOS settings of a node by name, with their registry if the API has it (1.74).
+func (c *Client) BIOS(ctx context.Context, id string) (map[string]BIOSSetting, error) {
+	version, err := c.Microversion(ctx)
+	if err != nil {
+		return nil, err
+	}
+	path := "nodes/" + id + "/bios"
+	if version >= api.VersionBIOSRegistry {
+		path += "?detail=true"
+	}
+	var answer struct {
+		BIOS []BIOSSetting `json:"bios"`
+	}
+	if err := c.Request(ctx, http.MethodGet, path, nil, &answer); err != nil {
+		return nil, err
+	}
+	settings := map[string]BIOSSetting{}
+	for _, setting := range answer.BIOS {
+		settings[setting.Name] = setting
+	}
+	return settings, nil
+}
+
+// Firmware returns the versions of a node's firmware by component, such as "bios" (API 1.86).
+func (c *Client) Firmware(ctx context.Context, id string) (map[string]string, error) {
+	var answer struct {
+		Firmware []struct {
+			Component string `json:"component"`
+			Version   string `json:"current_version"`
+		} `json:"firmware"`
+	}
+	if err := c.Request(ctx, http.MethodGet, "nodes/"+id+"/firmware", nil, &answer); err != nil {
+		return nil, err
+	}
+	versions := map[string]string{}
+	for _, component := range answer.Firmware {
+		versions[component.Component] = component.Version
+	}
+	return versions, nil
+}
+
+// LogicalDisk is a volume of a RAID configuration. Zero values are left to Ironic.
+type LogicalDisk struct {
+	Level         string   `json:"raid_level"`
+	SizeGB        any      `json:"size_gb"` // GiB, or "MAX"
+	Name          string   `json:"volume_name,omitempty"`
+	Root          bool     `json:"is_root_volume,omitempty"`
+	DiskCount     int64    `json:"number_of_physical_disks,omitempty"`
+	DiskType      string   `json:"disk_type,omitempty"`
+	InterfaceType string   `json:"interface_type,omitempty"`
+	Controller    string   `json:"controller,omitempty"`
+	PhysicalDisks []string `json:"physical_disks,omitempty"`
+	Shared        bool     `json:"share_physical_disks,omitempty"`
+}
+
+// SetRAID stores the volumes that the step raid.create_configuration creates on a node.
+func (c *Client) SetRAID(ctx context.Context, id string, volumes []LogicalDisk) error {
+	defer c.nodes.Invalidate(id)
+	return c.Request(ctx, http.MethodPut, "nodes/"+id+"/states/raid", map[string]any{"logical_disks": volumes}, nil)
+}
+
+// Driver is a hardware type that conductors have enabled, with the interfaces that nodes get which name none.
+type Driver struct {
+	Name    string `json:"name"`
+	Boot    string `json:"default_boot_interface"`
+	Inspect string `json:"default_inspect_interface"`
+}
+
+// Drivers returns the drivers that the site's conductors have enabled, by name.
+func (c *Client) Drivers(ctx context.Context) ([]Driver, error) {
+	var answer struct {
+		Drivers []Driver `json:"drivers"`
+	}
+	if err := c.Request(ctx, http.MethodGet, "drivers?detail=true", nil, &answer); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(answer.Drivers, func(a, b Driver) int { return cmp.Compare(a.Name, b.Name) })
+	return answer.Drivers, nil
 }

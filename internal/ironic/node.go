@@ -3,118 +3,17 @@ package ironic
 import (
 	"context"
 	"fmt"
-	"iter"
 	"maps"
-	"math/big"
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 )
-
-// NodeLabel returns the text by which messages identify a node: its name and UUID.
-func NodeLabel(n *Node) string {
-	if n.Name == "" {
-		return n.UUID
-	}
-	return n.Name + " (" + n.UUID + ")"
-}
-
-// Capabilities returns the entries of capabilities in a node's properties, such as "boot_mode:uefi,cpu_vt:true".
-func Capabilities(properties map[string]any) map[string]string {
-	out := map[string]string{}
-	text, _ := properties["capabilities"].(string)
-	for entry := range strings.SplitSeq(text, ",") {
-		if name, value, ok := strings.Cut(entry, ":"); ok {
-			out[strings.TrimSpace(name)] = strings.TrimSpace(value)
-		}
-	}
-	return out
-}
-
-// Settings are attributes of a node, by name. Of driver_info, properties and extra they have single keys. Attributes and keys that they do not
-// name stay as they are.
-type Settings map[string]any
-
-// keyed are the attributes whose keys are settings of their own.
-var keyed = []string{"driver_info", "properties", "extra"}
-
-// notAtCreation are the attributes that Ironic refuses when a node is created (reference/ironic.md#creating-a-node).
-var notAtCreation = []string{"owner", "retired", "retired_reason"}
-
-// Clone returns a copy that can be changed.
-func (s Settings) Clone() Settings {
-	s = maps.Clone(s)
-	for _, attribute := range keyed {
-		if keys := s.Keys(attribute); keys != nil {
-			s[attribute] = maps.Clone(keys)
-		}
-	}
-	return s
-}
-
-// SetKey sets a key of driver_info, properties or extra.
-func (s Settings) SetKey(attribute, key string, value any) {
-	keys := s.Keys(attribute)
-	if keys == nil {
-		keys = map[string]any{}
-		s[attribute] = keys
-	}
-	keys[key] = value
-}
-
-// Keys returns the keys of driver_info, properties or extra; nil if there are none.
-func (s Settings) Keys(attribute string) map[string]any {
-	keys, _ := s[attribute].(map[string]any)
-	return keys
-}
-
-// Text returns an attribute that is a text; "" if there is none.
-func (s Settings) Text(attribute string) string {
-	text, _ := s[attribute].(string)
-	return text
-}
-
-// ByPath returns the settings by the paths that a Patch needs, such as "/owner" and "/extra/team".
-func (s Settings) ByPath() map[string]any {
-	values := map[string]any{}
-	for attribute, value := range s {
-		if !slices.Contains(keyed, attribute) {
-			values["/"+attribute] = value
-			continue
-		}
-		for key, value := range s.Keys(attribute) {
-			values["/"+attribute+"/"+key] = value
-		}
-	}
-	return values
-}
-
-// Scalar returns a JSON value as text, unless it is an object, a list or null.
-func Scalar(value any) (text string, ok bool) {
-	switch v := value.(type) {
-	case map[string]any, []any, nil:
-		return "", false
-	case float64:
-		return big.NewFloat(v).Text('f', -1), true
-	}
-	return fmt.Sprint(value), true
-}
-
-// ToNodeCreateMap returns the body of the request that creates a node. Empty values are left to Ironic. gophercloud's type lacks half of the
-// attributes.
-func (s Settings) ToNodeCreateMap() (map[string]any, error) {
-	body := maps.Clone(s)
-	maps.DeleteFunc(body, func(attribute string, value any) bool {
-		return value == "" || slices.Contains(notAtCreation, attribute) || slices.Contains(keyed, attribute) && len(s.Keys(attribute)) == 0
-	})
-	return body, nil
-}
 
 // CreateNode creates a node, whose first state is enroll. If the answer is lost, CreateNode checks whether the node exists before
 // it sends the request again. The caller chooses the UUID, and sends afterwards what Ironic refuses at creation, such as the owner.
@@ -126,14 +25,14 @@ func (c *Client) CreateNode(ctx context.Context, id string, s Settings) (*Node, 
 	s = maps.Clone(s)
 	s["uuid"] = id
 	var node *Node
-	err = c.create(ctx, func(ctx context.Context) error {
-		api, err := c.api(ctx)
+	err = c.Create(ctx, func(ctx context.Context) error {
+		service, err := c.Service(ctx)
 		if err != nil {
 			return err
 		}
 		var made Node
-		if err := nodes.Create(ctx, api, s).ExtractInto(&made); err != nil {
-			return c.wrap(ctx, err)
+		if err := nodes.Create(ctx, service, s).ExtractInto(&made); err != nil {
+			return c.Wrap(ctx, err)
 		}
 		node = &made
 		return nil
@@ -146,41 +45,6 @@ func (c *Client) CreateNode(ctx context.Context, id string, s Settings) (*Node, 
 		return nil, err
 	}
 	return node, nil
-}
-
-// create sends a POST that must not be executed twice. After an error that leaves the result open, it calls look, which reads the
-// object by the UUID that the caller chose; a 404 means that the POST may be sent again. It also looks after an interruption, so
-// that the caller can record an object that exists.
-func (c *Client) create(ctx context.Context, post, look func(context.Context) error) error {
-	for try := 1; ; try++ {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		err := post(ctx)
-		if err == nil {
-			return nil
-		}
-		interrupted := ctx.Err() != nil
-		uncertain := IsInterrupted(err) || IsTransient(err) || (try > 1 && IsStatus(err, http.StatusConflict, ""))
-		if !uncertain {
-			return err
-		}
-		answered, stop := rest.Outlast(ctx)
-		found := look(answered)
-		stop()
-		if found == nil {
-			return nil
-		}
-		if interrupted {
-			return ctx.Err()
-		}
-		if !IsNotFound(found) || try >= retries {
-			return err
-		}
-		if err := rest.Sleep(ctx, FirstBackoff<<min(try-1, 3)); err != nil {
-			return err
-		}
-	}
 }
 
 // Node reads a node by UUID or name now.
@@ -200,146 +64,19 @@ func (c *Client) LastError(ctx context.Context, id string) (text string, hidden 
 // NodeForRefresh returns a node by UUID for a refresh. Reads that arrive together are answered from one list, which may be up to a
 // minute old but is newer than the last write of this process to the node.
 func (c *Client) NodeForRefresh(ctx context.Context, id string) (*Node, error) {
-	return c.nodes.get(ctx, id)
+	return c.nodes.Get(ctx, id)
 }
 
 func (c *Client) getNode(ctx context.Context, ref string) (*Node, error) {
-	api, err := c.api(ctx)
+	service, err := c.Service(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var node Node
-	if err := nodes.Get(ctx, api, url.PathEscape(ref)).ExtractInto(&node); err != nil {
-		return nil, c.wrap(ctx, err)
+	if err := nodes.Get(ctx, service, url.PathEscape(ref)).ExtractInto(&node); err != nil {
+		return nil, c.Wrap(ctx, err)
 	}
 	return c.redacted(&node), nil
-}
-
-// redacted returns a node without the secrets that Ironic repeats in its messages, and with the key that Ironic does not mask masked.
-func (c *Client) redacted(n *Node) *Node {
-	if n.DriverInfo[kgKey] != nil {
-		n.DriverInfo[kgKey] = Masked
-	}
-	n.LastError, n.MaintenanceReason = c.words(n.LastError), c.cfg.Secrets.Redact(n.MaintenanceReason)
-	return n
-}
-
-// words returns a message of Ironic without secrets, and printable, because it becomes an attribute that plans show.
-func (c *Client) words(text string) string { return rest.Printable(c.cfg.Secrets.Redact(text)) }
-
-// ListNodesByID returns all nodes with all fields by UUID.
-func (c *Client) ListNodesByID(ctx context.Context) (map[string]*Node, error) {
-	all, err := c.ListNodes(ctx, NodeFilter{})
-	if err != nil {
-		return nil, err
-	}
-	return ByUUID(all, func(n *Node) string { return n.UUID }), nil
-}
-
-// NodeFilter selects nodes on the server. nil and empty fields select all (reference/ironic.md#filters-of-node-lists).
-type NodeFilter struct {
-	ProvisionState, ResourceClass, ConductorGroup, Owner, Lessee, Project string
-	Driver, Fault, Shard, InstanceUUID, DescriptionContains, ChassisUUID  string
-	Maintenance, Associated, Retired                                      *bool
-}
-
-func (f NodeFilter) query() url.Values {
-	q := url.Values{}
-	for key, value := range map[string]string{
-		"provision_state": f.ProvisionState, "resource_class": f.ResourceClass, "conductor_group": f.ConductorGroup,
-		"owner": f.Owner, "lessee": f.Lessee, "project": f.Project, "driver": f.Driver, "fault": f.Fault, "shard": f.Shard,
-		"instance_uuid": f.InstanceUUID, "description_contains": f.DescriptionContains, "chassis_uuid": f.ChassisUUID,
-	} {
-		if value != "" {
-			q.Set(key, value)
-		}
-	}
-	for key, value := range map[string]*bool{"maintenance": f.Maintenance, "associated": f.Associated, "retired": f.Retired} {
-		if value != nil {
-			q.Set(key, fmt.Sprint(*value))
-		}
-	}
-	return q
-}
-
-// ListNodes returns the nodes with all fields, including child nodes.
-func (c *Client) ListNodes(ctx context.Context, filter NodeFilter) ([]Node, error) {
-	query, err := c.detailQuery(ctx, filter)
-	if err != nil {
-		return nil, err
-	}
-	return c.listNodes(ctx, query)
-}
-
-// StreamNodes yields the nodes, including child nodes, while it reads the pages of their list: with all fields, or with the given
-// ones. limit is the most nodes that the reader wants; 0: all.
-func (c *Client) StreamNodes(ctx context.Context, filter NodeFilter, limit int64, fields ...string) iter.Seq2[*Node, error] {
-	return func(yield func(*Node, error) bool) {
-		query, err := c.detailQuery(ctx, filter)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		if len(fields) > 0 {
-			asked, err := c.visibly(ctx, fields)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			query.Del("detail")
-			query.Set("fields", asked)
-		}
-		for node, err := range Stream(ctx, c, "nodes", "nodes", limited(query, limit), func(n *Node) string { return n.UUID }) {
-			if node != nil {
-				c.redacted(node)
-			}
-			if !yield(node, err) {
-				return
-			}
-		}
-	}
-}
-
-// limited asks for pages of at most the given size; 0: of the size that Ironic chooses.
-func limited(query url.Values, limit int64) url.Values {
-	if limit > 0 {
-		query.Set("limit", fmt.Sprint(limit))
-	}
-	return query
-}
-
-func (c *Client) listNodes(ctx context.Context, query url.Values) ([]Node, error) {
-	all, err := List[Node](ctx, c, "nodes", "nodes", query)
-	for i := range all {
-		c.redacted(&all[i])
-	}
-	return all, err
-}
-
-// nodeQuery returns the query of a filter. It includes child nodes where the server supports them, because otherwise a node that a
-// defect has made its own parent would be missing (reference/ironic.md#a-node-that-is-its-own-parent).
-func (c *Client) nodeQuery(ctx context.Context, filter NodeFilter) (url.Values, error) {
-	version, err := c.Microversion(ctx)
-	if err != nil {
-		return nil, err
-	}
-	query := filter.query()
-	if version >= VersionParentNode {
-		query.Set("include_children", "true")
-	}
-	return query, nil
-}
-
-// detailQuery is nodeQuery for lists with all fields.
-func (c *Client) detailQuery(ctx context.Context, filter NodeFilter) (url.Values, error) {
-	if err := c.Requires(ctx, versionDetail, "listing nodes"); err != nil {
-		return nil, err
-	}
-	query, err := c.nodeQuery(ctx, filter)
-	if err == nil {
-		query.Set("detail", "true")
-	}
-	return query, err
 }
 
 // Validate asks Ironic to validate the interfaces of a node, which changes nothing. It returns only whether Ironic does that.
@@ -359,12 +96,12 @@ func (c *Client) FindNode(ctx context.Context, ref string) (*Node, error) {
 		return c.getNode(ctx, ref)
 	}
 	address := strings.ToLower(strings.ReplaceAll(ref, "-", ":"))
-	ports, err := List[Port](ctx, c, "ports/detail", "ports", url.Values{"address": {address}})
+	ports, err := api.List[Port](ctx, c.Conn, "ports/detail", "ports", url.Values{"address": {address}})
 	if err != nil {
 		return nil, err
 	}
 	if len(ports) == 0 {
-		return nil, &StatusError{Status: http.StatusNotFound, Message: "no port has the MAC address " + address}
+		return nil, &api.StatusError{Status: http.StatusNotFound, Message: "no port has the MAC address " + address}
 	}
 	return c.getNode(ctx, ports[0].NodeUUID)
 }
@@ -376,13 +113,13 @@ func (c *Client) findNodeByBMC(ctx context.Context, address string) (*Node, erro
 	}
 	var found []*Node
 	for i := range all {
-		if BMCAddress(&all[i]) == address {
+		if driverinfo.BMCAddress(all[i].DriverInfo) == address {
 			found = append(found, &all[i])
 		}
 	}
 	switch len(found) {
 	case 0:
-		return nil, &StatusError{Status: http.StatusNotFound, Message: "no node has the BMC address " + address}
+		return nil, &api.StatusError{Status: http.StatusNotFound, Message: "no node has the BMC address " + address}
 	case 1:
 		return found[0], nil
 	}
@@ -390,15 +127,80 @@ func (c *Client) findNodeByBMC(ctx context.Context, address string) (*Node, erro
 		len(found), address, NodeLabel(found[0]), NodeLabel(found[1]))
 }
 
+// PatchNode applies edits to a node and returns Ironic's answer, which is the whole node; an empty patch reads it. This process
+// never sends two edits of one node at the same time. Ironic may lose an edit of a map if another client edits the map at the same
+// time (reference/ironic.md#patching-a-node): check the next read of the node with Patch.Holds.
+func (c *Client) PatchNode(ctx context.Context, id string, patch Patch) (*Node, error) {
+	if len(patch) == 0 {
+		return c.getNode(ctx, id)
+	}
+	unlock, err := c.Lock(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	defer c.nodes.Invalidate(id)
+	err = c.defect.check(ctx, c, func() (string, string, error) {
+		node, err := c.getNode(ctx, id)
+		if err != nil {
+			return "", "", err
+		}
+		return node.Driver, node.ConductorGroup, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	path := "nodes/" + id
+	if patch.Changes("/driver") {
+		path += "?reset_interfaces=true"
+	}
+	for try := 1; ; try++ {
+		var node Node
+		err := c.Request(ctx, http.MethodPatch, path, patch.body(), &node)
+		if api.IsStatus(err, http.StatusBadRequest, "remove a non-existent object") && try < api.Retries {
+			// An earlier try or another client has removed it.
+			if patch, err = c.withoutGone(ctx, id, patch); err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := c.defect.examine(&node); err != nil {
+			return nil, err
+		}
+		return c.redacted(&node), nil
+	}
+}
+
+// withoutGone returns a patch without the removals of keys that the node does not have.
+func (c *Client) withoutGone(ctx context.Context, id string, patch Patch) (Patch, error) {
+	node, err := c.getNode(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	maps := map[string]map[string]any{
+		"extra": node.Extra, "properties": node.Properties, "driver_info": node.DriverInfo, "instance_info": node.InstanceInfo,
+	}
+	var kept Patch
+	for _, op := range patch {
+		attribute, key, isKey := strings.Cut(strings.TrimPrefix(op.Path, "/"), "/")
+		if _, exists := maps[attribute][key]; op.Op != nodes.RemoveOp || !isKey || exists {
+			kept = append(kept, op)
+		}
+	}
+	return kept, nil
+}
+
 // DeleteNode deletes a node and its ports. It succeeds if the node does not exist.
 func (c *Client) DeleteNode(ctx context.Context, id string) error {
-	api, err := c.api(ctx)
+	service, err := c.Service(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.nodes.invalidate(id)
-	err = c.wrap(ctx, nodes.Delete(ctx, api, id).ExtractErr())
-	if IsNotFound(err) {
+	defer c.nodes.Invalidate(id)
+	err = c.Wrap(ctx, nodes.Delete(ctx, service, id).ExtractErr())
+	if api.IsNotFound(err) {
 		return nil
 	}
 	return err
@@ -406,25 +208,25 @@ func (c *Client) DeleteNode(ctx context.Context, id string) error {
 
 // SetMaintenance puts a node into maintenance with a reason, or takes it out.
 func (c *Client) SetMaintenance(ctx context.Context, id string, on bool, reason string) error {
-	api, err := c.api(ctx)
+	service, err := c.Service(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.nodes.invalidate(id)
+	defer c.nodes.Invalidate(id)
 	if on {
-		return c.wrap(ctx, nodes.SetMaintenance(ctx, api, id, nodes.MaintenanceOpts{Reason: reason}).ExtractErr())
+		return c.Wrap(ctx, nodes.SetMaintenance(ctx, service, id, nodes.MaintenanceOpts{Reason: reason}).ExtractErr())
 	}
-	return c.wrap(ctx, nodes.UnsetMaintenance(ctx, api, id).ExtractErr())
+	return c.Wrap(ctx, nodes.UnsetMaintenance(ctx, service, id).ExtractErr())
 }
 
 // SetTraits adds and removes single traits of a node and keeps the others.
 func (c *Client) SetTraits(ctx context.Context, id string, add, remove []string) error {
-	unlock, err := c.locks.lock(ctx, id)
+	unlock, err := c.Lock(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	defer c.nodes.invalidate(id)
+	defer c.nodes.Invalidate(id)
 	for _, trait := range add {
 		if err := c.Request(ctx, http.MethodPut, "nodes/"+id+"/traits/"+url.PathEscape(trait), nil, nil); err != nil {
 			return fmt.Errorf("add trait %s: %w", trait, err)
@@ -432,34 +234,11 @@ func (c *Client) SetTraits(ctx context.Context, id string, add, remove []string)
 	}
 	for _, trait := range remove {
 		err := c.Request(ctx, http.MethodDelete, "nodes/"+id+"/traits/"+url.PathEscape(trait), nil, nil)
-		if err != nil && !IsNotFound(err) {
+		if err != nil && !api.IsNotFound(err) {
 			return fmt.Errorf("remove trait %s: %w", trait, err)
 		}
 	}
 	return nil
-}
-
-// Masked stands in Ironic's answers for a secret value (reference/ironic.md#masked-secrets).
-const Masked = "******"
-
-// secretWords are the words by which Ironic recognises keys whose values it masks (reference/ironic.md#masked-secrets).
-var secretWords = []string{"password", "secret", "token", "passphrase", "credential"}
-
-// kgKey is the key of driver_info for the key of a BMC, a secret that Ironic does not mask (reference/ironic.md#ipmi).
-const kgKey = "ipmi_hex_kg_key"
-
-// IsSecretKey reports whether the value of a key of driver_info is a secret.
-func IsSecretKey(key string) bool {
-	key = strings.ToLower(key)
-	if key == kgKey {
-		return true
-	}
-	for _, word := range secretWords {
-		if strings.Contains(key, word) {
-			return true
-		}
-	}
-	return false
 }
 
 // NodeOfInstance returns the node that an allocation or instance has reserved.
@@ -469,21 +248,7 @@ func (c *Client) NodeOfInstance(ctx context.Context, instance string) (*Node, er
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, &StatusError{Status: http.StatusNotFound, Message: "no node is reserved by " + instance}
+		return nil, &api.StatusError{Status: http.StatusNotFound, Message: "no node is reserved by " + instance}
 	}
 	return &found[0], nil
-}
-
-// ListNodeFields returns only the given fields of the nodes, including child nodes, so that a list of thousands stays small.
-func (c *Client) ListNodeFields(ctx context.Context, filter NodeFilter, fields []string) ([]Node, error) {
-	query, err := c.nodeQuery(ctx, filter)
-	if err != nil {
-		return nil, err
-	}
-	asked, err := c.visibly(ctx, fields)
-	if err != nil {
-		return nil, err
-	}
-	query.Set("fields", asked)
-	return c.listNodes(ctx, query)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 func TestNode_findByAnyKey(t *testing.T) {
@@ -23,7 +24,7 @@ func TestNode_findByAnyKey(t *testing.T) {
 		}
 	}
 	for _, ref := range []string{ironic.NewUUID(), "node-777", "52:54:00:ff:ff:ff", "bmc:192.0.2.9"} {
-		if _, err := client.FindNode(t.Context(), ref); !ironic.IsNotFound(err) {
+		if _, err := client.FindNode(t.Context(), ref); !api.IsNotFound(err) {
 			t.Errorf("%s: %v, want not found", ref, err)
 		}
 	}
@@ -62,7 +63,7 @@ func TestNode_ofInstance(t *testing.T) {
 	if node, err := client.NodeOfInstance(t.Context(), instance); err != nil || node.UUID != id {
 		t.Errorf("%+v, %v", node, err)
 	}
-	if _, err := client.NodeOfInstance(t.Context(), ironic.NewUUID()); !ironic.IsNotFound(err) {
+	if _, err := client.NodeOfInstance(t.Context(), ironic.NewUUID()); !api.IsNotFound(err) {
 		t.Errorf("%v, want not found", err)
 	}
 }
@@ -160,7 +161,7 @@ func TestInventory_ofInspection(t *testing.T) {
 	}
 	for name, client := range map[string]*ironic.Client{
 		"of a node that was never inspected": newClient(&fakeironic.Server{}),
-		"on an old API":                      newClient(fake, func(cfg *ironic.Config) { cfg.Microversion = 80 }),
+		"on an old API":                      newClient(fake, func(cfg *api.Config) { cfg.Microversion = 80 }),
 	} {
 		ref := id
 		if name == "of a node that was never inspected" {
@@ -196,5 +197,18 @@ func TestNode_listFields(t *testing.T) {
 	}
 	if len(found) != 2 || found[0].Name != "node-000" || found[0].Driver != "" {
 		t.Errorf("got %d nodes, the first is %q of driver %q", len(found), found[0].Name, found[0].Driver)
+	}
+}
+
+func TestNode_secretKeys(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]bool{
+		"ipmi_password": true, "redfish_password": true, "My_PassWord_x": true, "secret": true, "auth_token": true, "snmp_auth_passphrase": true,
+		"ipmi_hex_kg_key": true,
+		"passwd":          false, "ipmi_username": false, "redfish_address": false, "deploy_kernel": false,
+	} {
+		if got := ironic.IsSecretKey(key); got != want {
+			t.Errorf("IsSecretKey(%q) = %t", key, got)
+		}
 	}
 }

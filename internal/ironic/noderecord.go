@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
 // Node is Ironic's node. Attributes that are null in Ironic are zero here. gophercloud's type lacks boot_mode and secure_boot.
@@ -95,6 +97,41 @@ func (n *Node) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// NodeLabel returns the text by which messages identify a node: its name and UUID.
+func NodeLabel(n *Node) string {
+	if n.Name == "" {
+		return n.UUID
+	}
+	return n.Name + " (" + n.UUID + ")"
+}
+
+// Capabilities returns the entries of capabilities in a node's properties, such as "boot_mode:uefi,cpu_vt:true".
+func Capabilities(properties map[string]any) map[string]string {
+	out := map[string]string{}
+	text, _ := properties["capabilities"].(string)
+	for entry := range strings.SplitSeq(text, ",") {
+		if name, value, ok := strings.Cut(entry, ":"); ok {
+			out[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+	}
+	return out
+}
+
+// HardwareInterfaces are the kinds of hardware interfaces; the node's field is <kind>_interface.
+var HardwareInterfaces = []string{
+	"bios", "boot", "console", "deploy", "firmware", "inspect", "management", "network", "power", "raid", "rescue", "storage", "vendor",
+}
+
+// InterfacesOf returns a node's hardware interfaces by kind. An interface that the API does not show is empty.
+func InterfacesOf(n *Node) map[string]string {
+	return map[string]string{
+		"bios": n.BIOSInterface, "boot": n.BootInterface, "console": n.ConsoleInterface, "deploy": n.DeployInterface,
+		"firmware": n.FirmwareInterface, "inspect": n.InspectInterface, "management": n.ManagementInterface,
+		"network": n.NetworkInterface, "power": n.PowerInterface, "raid": n.RAIDInterface, "rescue": n.RescueInterface,
+		"storage": n.StorageInterface, "vendor": n.VendorInterface,
+	}
+}
+
 // hiddenMark begins what Ironic answers in place of a hidden value.
 const hiddenMark = "** "
 
@@ -114,3 +151,38 @@ func hideMap(m *map[string]any) bool {
 	}
 	return hidden
 }
+
+// Masked stands in Ironic's answers for a secret value (reference/ironic.md#masked-secrets).
+const Masked = "******"
+
+// secretWords are the words by which Ironic recognises keys whose values it masks (reference/ironic.md#masked-secrets).
+var secretWords = []string{"password", "secret", "token", "passphrase", "credential"}
+
+// kgKey is the key of driver_info for the key of a BMC, a secret that Ironic does not mask (reference/ironic.md#ipmi).
+const kgKey = "ipmi_hex_kg_key"
+
+// IsSecretKey reports whether the value of a key of driver_info is a secret.
+func IsSecretKey(key string) bool {
+	key = strings.ToLower(key)
+	if key == kgKey {
+		return true
+	}
+	for _, word := range secretWords {
+		if strings.Contains(key, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// redacted returns a node without the secrets that Ironic repeats in its messages, and with the key that Ironic does not mask masked.
+func (c *Client) redacted(n *Node) *Node {
+	if n.DriverInfo[kgKey] != nil {
+		n.DriverInfo[kgKey] = Masked
+	}
+	n.LastError, n.MaintenanceReason = c.words(n.LastError), c.Redact(n.MaintenanceReason)
+	return n
+}
+
+// words returns a message of Ironic without secrets, and printable, because it becomes an attribute that plans show.
+func (c *Client) words(text string) string { return rest.Printable(c.Redact(text)) }

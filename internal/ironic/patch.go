@@ -1,9 +1,7 @@
 package ironic
 
 import (
-	"context"
 	"encoding/json"
-	"net/http"
 	"reflect"
 	"regexp"
 	"strings"
@@ -72,71 +70,6 @@ func (p Patch) Changes(path string) bool {
 		}
 	}
 	return false
-}
-
-// PatchNode applies edits to a node and returns Ironic's answer, which is the whole node; an empty patch reads it. This process
-// never sends two edits of one node at the same time. Ironic may lose an edit of a map if another client edits the map at the same
-// time (reference/ironic.md#patching-a-node): check the next read of the node with Patch.Holds.
-func (c *Client) PatchNode(ctx context.Context, id string, patch Patch) (*Node, error) {
-	if len(patch) == 0 {
-		return c.getNode(ctx, id)
-	}
-	unlock, err := c.locks.lock(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	defer c.nodes.invalidate(id)
-	err = c.defect.check(ctx, c, func() (string, string, error) {
-		node, err := c.getNode(ctx, id)
-		if err != nil {
-			return "", "", err
-		}
-		return node.Driver, node.ConductorGroup, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	path := "nodes/" + id
-	if patch.Changes("/driver") {
-		path += "?reset_interfaces=true"
-	}
-	for try := 1; ; try++ {
-		var node Node
-		err := c.Request(ctx, http.MethodPatch, path, patch.body(), &node)
-		if IsStatus(err, http.StatusBadRequest, "remove a non-existent object") && try < retries {
-			// An earlier try or another client has removed it.
-			if patch, err = c.withoutGone(ctx, id, patch); err == nil {
-				continue
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
-		if err := c.defect.examine(&node); err != nil {
-			return nil, err
-		}
-		return c.redacted(&node), nil
-	}
-}
-
-// withoutGone returns a patch without the removals of keys that the node does not have.
-func (c *Client) withoutGone(ctx context.Context, id string, patch Patch) (Patch, error) {
-	node, err := c.getNode(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	maps := map[string]map[string]any{
-		"extra": node.Extra, "properties": node.Properties, "driver_info": node.DriverInfo, "instance_info": node.InstanceInfo,
-	}
-	var kept Patch
-	for _, op := range patch {
-		attribute, key, isKey := strings.Cut(strings.TrimPrefix(op.Path, "/"), "/")
-		if _, exists := maps[attribute][key]; op.Op != nodes.RemoveOp || !isKey || exists {
-			kept = append(kept, op)
-		}
-	}
-	return kept, nil
 }
 
 // OfExtra returns the edits of keys of extra.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 func setting(path string, value any) ironic.Patch {
@@ -103,7 +104,7 @@ func TestPatch_onePerNodeAtATime(t *testing.T) {
 		fake := fleet(2)
 		under := map[string]bool{}
 		var mu sync.Mutex
-		client := newClient(nil, func(cfg *ironic.Config) {
+		client := newClient(nil, func(cfg *api.Config) {
 			cfg.Transport = transport(func(r *http.Request) (*http.Response, error) {
 				if r.Method == http.MethodPatch {
 					mu.Lock()
@@ -150,7 +151,7 @@ func TestPatch_waitEndsWithContext(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		fake := fleet(1)
 		id := nodeOf(t, fake, "node-000").UUID
-		client := newClient(nil, func(cfg *ironic.Config) {
+		client := newClient(nil, func(cfg *api.Config) {
 			cfg.Transport = transport(func(r *http.Request) (*http.Response, error) {
 				if r.Method == http.MethodPatch {
 					<-time.After(30 * time.Second)
@@ -168,7 +169,7 @@ func TestPatch_waitEndsWithContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		start := time.Now()
-		if _, err := client.PatchNode(ctx, id, setting("/extra/second", 1)); !ironic.IsInterrupted(err) || time.Since(start) != time.Second {
+		if _, err := client.PatchNode(ctx, id, setting("/extra/second", 1)); !api.IsInterrupted(err) || time.Since(start) != time.Second {
 			t.Errorf("%v after %s", err, time.Since(start))
 		}
 		wg.Wait()
@@ -191,7 +192,7 @@ func TestPatch_waitsForLock(t *testing.T) {
 		fake.Set(id, "reservation", "localhost")
 		start := time.Now()
 		_, err := newClient(fake).PatchNode(t.Context(), id, setting("/description", "newer"))
-		var status *ironic.StatusError
+		var status *api.StatusError
 		if !errors.As(err, &status) || status.Status != http.StatusConflict || time.Since(start) > 20*time.Second {
 			t.Errorf("%v after %s, want the conflict in seconds", err, time.Since(start))
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/ports"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // Port is a network card that Ironic knows.
@@ -68,14 +70,14 @@ func (c *Client) CreatePort(ctx context.Context, nodeID string, spec PortSpec) (
 	if spec.Group != "" {
 		body["portgroup_uuid"] = spec.Group
 	}
-	unlock, err := c.locks.lock(ctx, nodeID)
+	unlock, err := c.Lock(ctx, nodeID)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	defer c.ports.invalidate(nodeID)
+	defer c.ports.Invalidate(nodeID)
 	var port Port
-	err = c.create(ctx,
+	err = c.Create(ctx,
 		func(ctx context.Context) error { return c.Request(ctx, http.MethodPost, "ports", body, &port) },
 		func(ctx context.Context) error { return c.Request(ctx, http.MethodGet, "ports/"+id, nil, &port) })
 	if err != nil {
@@ -153,7 +155,7 @@ func (c *Client) patchPort(ctx context.Context, port Port, patch Patch) (*Port, 
 	if len(patch) == 0 {
 		return &port, nil
 	}
-	defer c.ports.invalidate(port.NodeUUID)
+	defer c.ports.Invalidate(port.NodeUUID)
 	var changed Port
 	if err := c.Request(ctx, http.MethodPatch, "ports/"+port.UUID, patch.body(), &changed); err != nil {
 		return nil, err
@@ -163,13 +165,13 @@ func (c *Client) patchPort(ctx context.Context, port Port, patch Patch) (*Port, 
 
 // DeletePort deletes a port. It succeeds if the port does not exist.
 func (c *Client) DeletePort(ctx context.Context, port Port) error {
-	api, err := c.api(ctx)
+	service, err := c.Service(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.ports.invalidate(port.NodeUUID)
-	err = c.wrap(ctx, ports.Delete(ctx, api, port.UUID).ExtractErr())
-	if IsNotFound(err) {
+	defer c.ports.Invalidate(port.NodeUUID)
+	err = c.Wrap(ctx, ports.Delete(ctx, service, port.UUID).ExtractErr())
+	if api.IsNotFound(err) {
 		return nil
 	}
 	return err
@@ -186,7 +188,7 @@ func (c *Client) Ports(ctx context.Context, nodeID string) (map[string]Port, err
 
 // PortsForRefresh returns the ports of a node by MAC address; see NodeForRefresh.
 func (c *Client) PortsForRefresh(ctx context.Context, nodeID string) (map[string]Port, error) {
-	all, err := c.ports.get(ctx, nodeID)
+	all, err := c.ports.Get(ctx, nodeID)
 	if err != nil {
 		return nil, err
 	}
@@ -202,17 +204,22 @@ func byAddress(all []Port) map[string]Port {
 }
 
 func (c *Client) listNodePorts(ctx context.Context, nodeID string) (*[]Port, error) {
-	all, err := List[Port](ctx, c, "ports/detail", "ports", url.Values{"node": {nodeID}})
+	all, err := api.List[Port](ctx, c.Conn, "ports/detail", "ports", url.Values{"node": {nodeID}})
 	return &all, err
+}
+
+// ListPorts lists the ports of all nodes.
+func (c *Client) ListPorts(ctx context.Context) ([]Port, error) {
+	return api.List[Port](ctx, c.Conn, "ports/detail", "ports", nil)
 }
 
 // ListPortAddresses lists all ports with only UUID, MAC address and node.
 func (c *Client) ListPortAddresses(ctx context.Context) ([]Port, error) {
-	return List[Port](ctx, c, "ports", "ports", url.Values{"fields": {"uuid,address,node_uuid"}})
+	return api.List[Port](ctx, c.Conn, "ports", "ports", url.Values{"fields": {"uuid,address,node_uuid"}})
 }
 
 func (c *Client) listPortsByNode(ctx context.Context) (map[string]*[]Port, error) {
-	all, err := List[Port](ctx, c, "ports/detail", "ports", nil)
+	all, err := c.ListPorts(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -228,3 +235,42 @@ func (c *Client) listPortsByNode(ctx context.Context) (map[string]*[]Port, error
 
 // Addresses returns the MAC addresses of ports, sorted.
 func Addresses(ports map[string]Port) []string { return slices.Sorted(maps.Keys(ports)) }
+
+// VIFs returns the IDs of the VIFs that are attached to a node. The network interface noop keeps none.
+func (c *Client) VIFs(ctx context.Context, node string) (ids []string, err error) {
+	var answer struct {
+		VIFs []struct{ ID string }
+	}
+	if err := c.Request(ctx, http.MethodGet, "nodes/"+node+"/vifs", nil, &answer); err != nil {
+		return nil, err
+	}
+	for _, vif := range answer.VIFs {
+		ids = append(ids, vif.ID)
+	}
+	return ids, nil
+}
+
+// AttachVIF attaches a VIF to the port of a node, or to a free port if the port's UUID is empty. It succeeds if the VIF is attached to
+// the node already, also when the answer is lost.
+func (c *Client) AttachVIF(ctx context.Context, node, vif, port string) error {
+	body := map[string]any{"id": vif}
+	if port != "" {
+		body["port_uuid"] = port
+	}
+	err := c.Request(ctx, http.MethodPost, "nodes/"+node+"/vifs", body, nil)
+	if api.IsTransient(err) || api.IsStatus(err, http.StatusConflict, "already attached") {
+		if attached, rerr := c.VIFs(ctx, node); rerr == nil && slices.Contains(attached, vif) {
+			return nil
+		}
+	}
+	return err
+}
+
+// DetachVIF detaches a VIF from a node. It succeeds if the VIF is not attached.
+func (c *Client) DetachVIF(ctx context.Context, node, vif string) error {
+	err := c.Request(ctx, http.MethodDelete, "nodes/"+node+"/vifs/"+vif, nil, nil)
+	if api.IsStatus(err, http.StatusBadRequest, "is not attached to it") {
+		return nil
+	}
+	return err
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // PortGroup is a bond of ports of one node.
@@ -44,9 +46,9 @@ func (c *Client) CreatePortGroup(ctx context.Context, nodeID string, spec PortGr
 	if spec.Properties != nil {
 		body["properties"] = spec.Properties
 	}
-	defer c.portGroups.invalidate(nodeID)
+	defer c.portGroups.Invalidate(nodeID)
 	var group PortGroup
-	err := c.create(ctx,
+	err := c.Create(ctx,
 		func(ctx context.Context) error { return c.Request(ctx, http.MethodPost, "portgroups", body, &group) },
 		func(ctx context.Context) error {
 			return c.Request(ctx, http.MethodGet, "portgroups/"+id, nil, &group)
@@ -90,8 +92,8 @@ func (c *Client) patchPortGroup(ctx context.Context, group PortGroup, patch Patc
 	if len(patch) == 0 {
 		return &group, nil
 	}
-	defer c.portGroups.invalidate(group.NodeUUID)
-	defer c.ports.invalidate(group.NodeUUID)
+	defer c.portGroups.Invalidate(group.NodeUUID)
+	defer c.ports.Invalidate(group.NodeUUID)
 	var changed PortGroup
 	if err := c.Request(ctx, http.MethodPatch, "portgroups/"+group.UUID, patch.body(), &changed); err != nil {
 		return nil, err
@@ -101,9 +103,9 @@ func (c *Client) patchPortGroup(ctx context.Context, group PortGroup, patch Patc
 
 // DeletePortGroup deletes a port group, which must contain no ports. It succeeds if the group does not exist.
 func (c *Client) DeletePortGroup(ctx context.Context, group PortGroup) error {
-	defer c.portGroups.invalidate(group.NodeUUID)
+	defer c.portGroups.Invalidate(group.NodeUUID)
 	err := c.Request(ctx, http.MethodDelete, "portgroups/"+group.UUID, nil, nil)
-	if IsNotFound(err) {
+	if api.IsNotFound(err) {
 		return nil
 	}
 	return err
@@ -111,17 +113,17 @@ func (c *Client) DeletePortGroup(ctx context.Context, group PortGroup) error {
 
 // PortGroups reads the port groups of a node now.
 func (c *Client) PortGroups(ctx context.Context, nodeID string) ([]PortGroup, error) {
-	return List[PortGroup](ctx, c, "portgroups/detail", "portgroups", url.Values{"node": {nodeID}})
+	return api.List[PortGroup](ctx, c.Conn, "portgroups/detail", "portgroups", url.Values{"node": {nodeID}})
 }
 
 // ListPortGroupAddresses reads the port groups of all nodes, with UUID, address and node_uuid only.
 func (c *Client) ListPortGroupAddresses(ctx context.Context) ([]PortGroup, error) {
-	return List[PortGroup](ctx, c, "portgroups", "portgroups", url.Values{"fields": {"uuid,address,node_uuid"}})
+	return api.List[PortGroup](ctx, c.Conn, "portgroups", "portgroups", url.Values{"fields": {"uuid,address,node_uuid"}})
 }
 
 // PortGroupsForRefresh returns the port groups of a node; see NodeForRefresh.
 func (c *Client) PortGroupsForRefresh(ctx context.Context, nodeID string) ([]PortGroup, error) {
-	all, err := c.portGroups.get(ctx, nodeID)
+	all, err := c.portGroups.Get(ctx, nodeID)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +136,7 @@ func (c *Client) listNodePortGroups(ctx context.Context, nodeID string) (*[]Port
 }
 
 func (c *Client) listPortGroupsByNode(ctx context.Context) (map[string]*[]PortGroup, error) {
-	all, err := List[PortGroup](ctx, c, "portgroups/detail", "portgroups", nil)
+	all, err := api.List[PortGroup](ctx, c.Conn, "portgroups/detail", "portgroups", nil)
 	if err != nil {
 		return nil, err
 	}

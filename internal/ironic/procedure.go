@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // Collection is a kind of object that belongs to no single machine. Its value is the part of the URL that names it.
@@ -16,16 +18,16 @@ const (
 	InspectionRules Collection = "inspection_rules"
 )
 
-// exists returns a VersionError if the API version in use does not have the collection. Ironic's own answer to that is a 404, as if an
+// exists returns an api.VersionError if the API version in use does not have the collection. Ironic's own answer to that is a 404, as if an
 // object did not exist.
 func (in Collection) exists(ctx context.Context, c *Client) error {
-	since, what := VersionDeployTemplates, "a deploy template"
+	since, what := api.VersionDeployTemplates, "a deploy template"
 	switch in {
 	case DeployTemplates:
 	case Runbooks:
-		since, what = VersionRunbooks, "a runbook"
+		since, what = api.VersionRunbooks, "a runbook"
 	case InspectionRules:
-		since, what = VersionInspectionRules, "an inspection rule"
+		since, what = api.VersionInspectionRules, "an inspection rule"
 	}
 	return c.Requires(ctx, since, what)
 }
@@ -87,7 +89,7 @@ type RuleOperation struct {
 // answer is lost. It returns the answer.
 func CreateIn[T any](ctx context.Context, c *Client, in Collection, id string, body map[string]any) (*T, error) {
 	var made *T
-	err := c.create(ctx, func(ctx context.Context) error {
+	err := c.Create(ctx, func(ctx context.Context) error {
 		made = new(T)
 		return c.Request(ctx, http.MethodPost, string(in), body, made)
 	}, func(ctx context.Context) error {
@@ -113,6 +115,11 @@ func ReadIn[T any](ctx context.Context, c *Client, in Collection, ref string) (*
 	return found, nil
 }
 
+// ListIn lists the objects of a collection.
+func ListIn[T any](ctx context.Context, c *Client, in Collection) ([]T, error) {
+	return api.List[T](ctx, c.Conn, string(in), string(in), nil)
+}
+
 // PatchIn applies edits to an object of a collection; an empty patch sends nothing.
 func (c *Client) PatchIn(ctx context.Context, in Collection, id string, patch Patch) error {
 	if len(patch) == 0 {
@@ -127,7 +134,7 @@ func (c *Client) DeleteIn(ctx context.Context, in Collection, id string) error {
 		return err
 	}
 	err := c.Request(ctx, http.MethodDelete, string(in)+"/"+id, nil, nil)
-	if IsNotFound(err) {
+	if api.IsNotFound(err) {
 		return nil
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // concurrently calls f for each node, ten at a time as Terraform does.
@@ -59,7 +60,7 @@ func TestRefresh_missingNode(t *testing.T) {
 			if _, err := client.NodeForRefresh(t.Context(), node.UUID); err != nil {
 				t.Errorf("%s: %v", node.Name, err)
 			}
-			if _, err := client.NodeForRefresh(t.Context(), gone.UUID); !ironic.IsNotFound(err) {
+			if _, err := client.NodeForRefresh(t.Context(), gone.UUID); !api.IsNotFound(err) {
 				t.Errorf("the deleted one: %v, want not found", err)
 			}
 		})
@@ -135,7 +136,7 @@ func TestRefresh_allocations(t *testing.T) {
 func TestList_pagesBehindProxy(t *testing.T) {
 	t.Parallel()
 	fake := fleet(1100)
-	client := newClient(nil, func(cfg *ironic.Config) { cfg.Transport = renamed{fake} })
+	client := newClient(nil, func(cfg *api.Config) { cfg.Transport = renamed{fake} })
 	all, err := client.ListNodes(t.Context(), ironic.NodeFilter{})
 	if err != nil || len(all) != 1100 {
 		t.Fatalf("%d nodes, %v, want 1100", len(all), err)
@@ -192,7 +193,7 @@ func TestList_shiftedPages(t *testing.T) {
 			if tc.works != (err == nil) || (tc.works && len(all) != 1009) {
 				t.Errorf("%d nodes, %v", len(all), err)
 			}
-			if ironic.IsNotFound(err) {
+			if api.IsNotFound(err) {
 				t.Errorf("%v reads as if what was asked for did not exist", err)
 			}
 		})
@@ -213,7 +214,7 @@ func TestRefresh_foreign404(t *testing.T) {
 			client := newClient(fake)
 			all := func(*http.Request) *fakeironic.Rejection { return rejection }
 			fake.Reject = all
-			if _, err := client.NodeForRefresh(t.Context(), id); err == nil || ironic.IsNotFound(err) {
+			if _, err := client.NodeForRefresh(t.Context(), id); err == nil || api.IsNotFound(err) {
 				t.Errorf("%s on first use: %v", name, err)
 			}
 			fake.Reject = nil
@@ -222,10 +223,10 @@ func TestRefresh_foreign404(t *testing.T) {
 			}
 			fake.Reject = all
 			_, err := client.NodeForRefresh(t.Context(), id)
-			if err == nil || ironic.IsNotFound(err) {
+			if err == nil || api.IsNotFound(err) {
 				t.Errorf("%s later: %v", name, err)
 			}
-			var status *ironic.StatusError
+			var status *api.StatusError
 			if !errors.As(err, &status) || !status.Foreign {
 				t.Errorf("%s: %v, want one that is not Ironic's", name, err)
 			}

@@ -5,10 +5,9 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 )
-
-const poll = ironictest.Poll
 
 type transport = ironictest.Transport
 
@@ -23,16 +22,15 @@ var (
 	times         = ironictest.Times
 	lost          = ironictest.Lost
 	fault         = ironictest.Fault
-	wantNear      = ironictest.WantNear
 )
 
 // newClient returns a client of a fake Ironic in this process.
-func newClient(fake *fakeironic.Server, configure ...func(*ironic.Config)) *ironic.Client {
-	cfg := ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: fake, PollInterval: poll}
+func newClient(fake *fakeironic.Server, configure ...func(*api.Config)) *ironic.Client {
+	cfg := api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: fake, PollInterval: ironictest.Poll}
 	for _, c := range configure {
 		c(&cfg)
 	}
-	return ironic.New(cfg)
+	return ironic.New(cfg, ironic.Polls{})
 }
 
 // enrolled creates a node in state enroll and returns its UUID.

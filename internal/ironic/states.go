@@ -3,6 +3,7 @@ package ironic
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -59,31 +60,31 @@ func (o Order) ToProvisionStateMap() (map[string]any, error) {
 
 // ChangeProvisionState sends a verb to a node. Ironic answers before the operation has ended.
 func (c *Client) ChangeProvisionState(ctx context.Context, id string, order Order) error {
-	api, err := c.api(ctx)
+	service, err := c.Service(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.nodes.invalidate(id)
-	err = nodes.ChangeProvisionState(ctx, api, id, order).ExtractErr()
+	defer c.nodes.Invalidate(id)
+	err = nodes.ChangeProvisionState(ctx, service, id, order).ExtractErr()
 	if err == nil {
-		c.fleet.restart(id)
+		c.fleet.Restart(id)
 	}
-	return c.wrap(ctx, err)
+	return c.Wrap(ctx, err)
 }
 
 // ChangePowerState requests a power change of a node. Ironic answers before the operation has ended. timeout is how long Ironic waits for
 // the operating system if the change is a soft one (API 1.27), in whole seconds; zero: as its configuration says.
 func (c *Client) ChangePowerState(ctx context.Context, id string, target nodes.TargetPowerState, timeout time.Duration) error {
-	api, err := c.api(ctx)
+	service, err := c.Service(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.nodes.invalidate(id)
-	err = nodes.ChangePowerState(ctx, api, id, nodes.PowerStateOpts{Target: target, Timeout: int(timeout.Seconds())}).ExtractErr()
+	defer c.nodes.Invalidate(id)
+	err = nodes.ChangePowerState(ctx, service, id, nodes.PowerStateOpts{Target: target, Timeout: int(timeout.Seconds())}).ExtractErr()
 	if err == nil {
-		c.fleet.restart(id)
+		c.fleet.Restart(id)
 	}
-	return c.wrap(ctx, err)
+	return c.Wrap(ctx, err)
 }
 
 // BootMode is a boot mode of a machine's firmware.
@@ -107,10 +108,43 @@ func (c *Client) ChangeSecureBoot(ctx context.Context, id string, on bool) error
 }
 
 func (c *Client) changeBoot(ctx context.Context, id, what string, target any) error {
-	defer c.nodes.invalidate(id)
+	defer c.nodes.Invalidate(id)
 	err := c.Request(ctx, http.MethodPut, "nodes/"+id+"/states/"+what, map[string]any{"target": target}, nil)
 	if err == nil {
-		c.fleet.restart(id)
+		c.fleet.Restart(id)
 	}
 	return err
+}
+
+// Device is a device of virtual media, or a boot device.
+type Device string
+
+// The devices of virtual media. Machines also boot from the CD drive.
+const (
+	DeviceCDROM  Device = "cdrom"
+	DeviceDisk   Device = "disk"
+	DeviceFloppy Device = "floppy"
+)
+
+// AttachMedia inserts an image into a virtual device of a machine (API 1.89). Ironic answers before the operation has ended; a failure
+// shows in the node's last_error only.
+func (c *Client) AttachMedia(ctx context.Context, id string, device Device, image string) error {
+	defer c.nodes.Invalidate(id)
+	return c.Request(ctx, http.MethodPost, "nodes/"+id+"/vmedia", map[string]any{"device_type": device, "image_url": image}, nil)
+}
+
+// DetachMedia empties a virtual device of a machine; see AttachMedia.
+func (c *Client) DetachMedia(ctx context.Context, id string, device Device) error {
+	defer c.nodes.Invalidate(id)
+	return c.Request(ctx, http.MethodDelete, "nodes/"+id+"/vmedia?device_types="+url.QueryEscape(string(device)), nil, nil)
+}
+
+// SetBootDevice makes a machine boot from a device from now on.
+func (c *Client) SetBootDevice(ctx context.Context, id string, device Device) error {
+	return c.Request(ctx, http.MethodPut, "nodes/"+id+"/management/boot_device", map[string]any{"boot_device": device, "persistent": true}, nil)
+}
+
+// InjectNMI interrupts a machine with a non-maskable interrupt (API 1.29).
+func (c *Client) InjectNMI(ctx context.Context, id string) error {
+	return c.Request(ctx, http.MethodPut, "nodes/"+id+"/management/inject_nmi", map[string]any{}, nil)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // BootSettings are settings of a machine's firmware that Ironic changes without cleaning.
@@ -60,14 +61,14 @@ func (m *Machine) changeBoot(ctx context.Context, change BootSettings, timeout t
 	if err == nil {
 		err = m.AwaitUnlocked(ctx, deadline)
 	}
-	if errors.Is(err, ironic.ErrNoPoll) {
+	if errors.Is(err, api.ErrNoPoll) {
 		return fmt.Errorf("node %s: the change of %s has not ended after %s. Check the machine's BMC and console, then apply again", ironic.NodeLabel(m.node), change.name(), timeout)
 	}
 	if err == nil {
 		err = m.Refresh(ctx) // polls have neither setting
 	}
 	if err == nil && !HasBoot(m.node, change) && m.node.LastError != "" {
-		return &failure.Error{Node: m.node, Words: ironic.FirstLine(m.node.LastError), Fact: fmt.Sprintf("%s of node %s was not changed. Its driver, %s, or its BMC may not support the change: then remove %s",
+		return &failure.Error{Node: m.node, Words: api.FirstLine(m.node.LastError), Fact: fmt.Sprintf("%s of node %s was not changed. Its driver, %s, or its BMC may not support the change: then remove %s",
 			change.name(), ironic.NodeLabel(m.node), m.node.Driver, change.name())}
 	}
 	return err

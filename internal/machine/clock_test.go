@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
@@ -127,7 +127,7 @@ func TestClock_ignoresKeystone(t *testing.T) {
 		fake := manageableFleet(1, time.Minute)
 		lockedBy(t, fake, "works", 30*time.Second)
 		client := sitetest.NewClient(nil, func(cfg *machine.Config) {
-			cfg.Limit, cfg.Auth = sitetest.UpTo(1), ironic.AuthKeystone
+			cfg.Limit, cfg.Auth = sitetest.UpTo(1), api.AuthKeystone
 			cfg.Transport = ironictest.Transport(func(r *http.Request) (*http.Response, error) {
 				if r.URL.Hostname() != "keystone.test" {
 					return fake.RoundTrip(r) // which says no time

@@ -9,6 +9,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
@@ -110,7 +111,7 @@ func (s *Site) ForgetHost(ctx context.Context, node string) {
 // forget removes a mark of a node if it is the one that is meant.
 func (s *Site) forget(ctx context.Context, node string, key marks.Mark, meant func(*marks.Creation) bool) {
 	m, err := s.Machine(ctx, node)
-	if ironic.IsNotFound(err) {
+	if api.IsNotFound(err) {
 		return
 	}
 	if err == nil {
@@ -134,7 +135,7 @@ func (s *Site) IsSuspended(ctx context.Context, allocation, node string) (bool, 
 		return false, nil
 	}
 	n, err := s.Ironic.Node(ctx, node)
-	if ironic.IsNotFound(err) {
+	if api.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
@@ -225,7 +226,7 @@ func (s *Site) reservedByKilledRun(ctx context.Context, node *ironic.Node, tenan
 		return s.BegunReservation(node, "") != nil, nil
 	}
 	a, err := s.Ironic.Allocation(ctx, node.AllocationUUID)
-	if ironic.IsNotFound(err) {
+	if api.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
@@ -263,7 +264,7 @@ func (s *Site) describes(mark *marks.Creation, n *ironic.Node, allocation string
 // Keystone there are no projects.
 func (s *Site) IsOfOthers(n *ironic.Node) bool {
 	ours := Tenant{Project: s.Ironic.Project()}
-	return s.cfg.Auth == ironic.AuthKeystone && (ours.IsForeign(n.Owner, "") || ours.IsForeign(n.Lessee, ""))
+	return s.cfg.Auth == api.AuthKeystone && (ours.IsForeign(n.Owner, "") || ours.IsForeign(n.Lessee, ""))
 }
 
 // TakenOver is the notice, in the plan or during the apply, that a resource takes over what a killed run has begun to create. more are further

@@ -24,6 +24,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/images"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
@@ -41,7 +42,7 @@ var update = flag.Bool("update", false, "write the golden file")
 // A reviewer reads all explanations in testdata/explained.txt.
 func TestExplain_advice(t *testing.T) {
 	t.Parallel()
-	status := func(code int, message string) error { return &ironic.StatusError{Status: code, Message: message} }
+	status := func(code int, message string) error { return &api.StatusError{Status: code, Message: message} }
 	faulty, reserved := in("clean failed"), in("available")
 	faulty.Fault, reserved.InstanceUUID = "clean failure", "6f2f6c4e-0000-4000-8000-000000000001"
 	hidden := in("deploy failed")
@@ -59,9 +60,9 @@ func TestExplain_advice(t *testing.T) {
 		want []string
 	}{
 		{&rest.UnknownConfigError{Attribute: "endpoint"}, []string{"endpoint depends on something", "-target"}},
-		{&ironic.AuthError{Keystone: "https://k/v3", Place: "the OS_* variables", Setting: "OS_AUTH_URL", Err: status(401, "No")}, []string{"Keystone at https://k/v3 refuses the credentials of the OS_* variables: No (401 Unauthorized)", "openstack token issue"}},
-		{&ironic.VersionError{Feature: "shard", Needs: 82, Have: 80, Server: 80}, []string{"shard needs API 1.82", "Upgrade Ironic"}},
-		{&ironic.VersionError{Feature: "shard", Needs: 82, Have: 80, Server: 115}, []string{"up to 1.115", "Raise microversion", `"1.82"`}},
+		{&api.AuthError{Keystone: "https://k/v3", Place: "the OS_* variables", Setting: "OS_AUTH_URL", Err: status(401, "No")}, []string{"Keystone at https://k/v3 refuses the credentials of the OS_* variables: No (401 Unauthorized)", "openstack token issue"}},
+		{&api.VersionError{Feature: "shard", Needs: 82, Have: 80, Server: 80}, []string{"shard needs API 1.82", "Upgrade Ironic"}},
+		{&api.VersionError{Feature: "shard", Needs: 82, Have: 80, Server: 115}, []string{"up to 1.115", "Raise microversion", `"1.82"`}},
 		{machine.FailedOn(ipmi, "", "", nil), []string{"ipmitool -v -I lanplus -H '192.0.2.1' -p '6230' -U 'o'\\''neill' -E power status", "a wrong password", "no answer", "IPMI call failed"}},
 		{machine.FailedOn(in("enroll"), "", "", nil), []string{"rack1-01", "6f2f6c4e", `"enroll"`, "it broke", "BMC"}},
 		{machine.FailedOn(in("deploy failed"), "", "", nil), []string{"it broke", "the image, the checksum, the network and"}},
@@ -78,22 +79,22 @@ func TestExplain_advice(t *testing.T) {
 		{&ironic.ParentNodeError{}, []string{"29.0.5", "Upgrade Ironic"}},
 		{(&allocate.NoMatch{LastError: "none", Census: allocate.Census{Total: 2, OtherClass: 2}}).Err(), []string{"0 of 2 nodes: 2 other class", "none", "Make more nodes available"}},
 		{machine.RefusedFor(in("active"), "it runs. Stop it first"), []string{"rack1-01", `"active"`, "Stop it first"}},
-		{&ironic.EndpointError{Endpoint: "http://i", Err: syscall.ECONNREFUSED}, []string{"Ironic at http://i does not answer: connection refused", "Is Ironic running there", "METAL_ENDPOINT", "api_timeout"}},
-		{&ironic.EndpointError{Endpoint: "http://i", Err: errors.New("the answer is not JSON")}, []string{"METAL_ENDPOINT", "https://ironic.example.com:6385"}},
-		{&ironic.EndpointError{Endpoint: "http://i", Err: &net.DNSError{Err: "no such host", Name: "i", IsNotFound: true}}, []string{"No such host: check the host name i in endpoint (METAL_ENDPOINT)"}},
-		{&ironic.EndpointError{Endpoint: "http://i", Err: &net.DNSError{Err: "server misbehaving", Name: "i"}}, []string{"check it in endpoint (METAL_ENDPOINT), and the name servers"}},
+		{&api.EndpointError{Endpoint: "http://i", Err: syscall.ECONNREFUSED}, []string{"Ironic at http://i does not answer: connection refused", "Is Ironic running there", "METAL_ENDPOINT", "api_timeout"}},
+		{&api.EndpointError{Endpoint: "http://i", Err: errors.New("the answer is not JSON")}, []string{"METAL_ENDPOINT", "https://ironic.example.com:6385"}},
+		{&api.EndpointError{Endpoint: "http://i", Err: &net.DNSError{Err: "no such host", Name: "i", IsNotFound: true}}, []string{"No such host: check the host name i in endpoint (METAL_ENDPOINT)"}},
+		{&api.EndpointError{Endpoint: "http://i", Err: &net.DNSError{Err: "server misbehaving", Name: "i"}}, []string{"check it in endpoint (METAL_ENDPOINT), and the name servers"}},
 		{machine.UnknownDriver("redfsh", []string{"ipmi", "redfish"}, status(400, "which supports driver redfsh")), []string{"no driver redfsh. Enabled are ipmi, redfish", "enabled_hardware_types"}},
-		{&ironic.EndpointError{Endpoint: "http://i", Err: &ironic.StatusError{Method: "GET", URL: "http://i/v1/", Status: 404}}, []string{"not Ironic", "the path before /v1"}},
-		{&ironic.EndpointError{Endpoint: "https://i", Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}, []string{"certificate is not trusted", "cacert_file"}},
-		{&ironic.StatusError{Method: "GET", URL: "http://i/v1/nodes", Status: 404, Foreign: true}, []string{"not Ironic", "METAL_ENDPOINT"}},
+		{&api.EndpointError{Endpoint: "http://i", Err: &api.StatusError{Method: "GET", URL: "http://i/v1/", Status: 404}}, []string{"not Ironic", "the path before /v1"}},
+		{&api.EndpointError{Endpoint: "https://i", Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}, []string{"certificate is not trusted", "cacert_file"}},
+		{&api.StatusError{Method: "GET", URL: "http://i/v1/nodes", Status: 404, Foreign: true}, []string{"not Ironic", "METAL_ENDPOINT"}},
 		{status(401, "Incorrect username or password"), []string{"METAL_USERNAME", "METAL_PASSWORD", "OS_CLOUD"}},
 		{status(403, "Access was denied"), []string{"role"}},
 		{status(403, "Access was denied to the following resource: baremetal:node:update:instance_uuid"), []string{"rule baremetal:node:update:instance_uuid", "member with system scope or member in the project that owns the node"}},
 		{status(403, "Access was denied to the following resource: baremetal:node:set_provision_state"), []string{"member in the project that owns the node or manager in the project that leases it", "policy.yaml"}},
 		{status(403, "Access was denied to the following resource: baremetal:allocation:update"), []string{"member in the project that owns the allocation"}},
 		{status(403, "Access was denied to the following resource: baremetal:something:new"), []string{"rule baremetal:something:new", "policy.yaml"}},
-		{&ironic.StatusError{Status: 500, RequestID: "req-2", Message: `"baremetal:driver:get": "role:reader and system_scope:all" requires a scope of ['system'], request was made with project scope.`}, []string{"rule baremetal:driver:get", "reader with system scope", "OS_SYSTEM_SCOPE=all"}},
-		{&ironic.StatusError{Status: 404, Project: "p1", Message: "Node U could not be found."}, []string{"does not show it to project p1"}},
+		{&api.StatusError{Status: 500, RequestID: "req-2", Message: `"baremetal:driver:get": "role:reader and system_scope:all" requires a scope of ['system'], request was made with project scope.`}, []string{"rule baremetal:driver:get", "reader with system scope", "OS_SYSTEM_SCOPE=all"}},
+		{&api.StatusError{Status: 404, Project: "p1", Message: "Node U could not be found."}, []string{"does not show it to project p1"}},
 		{machine.FailedOn(hidden, "", "", nil), []string{"hides last_error from this user", "baremetal:node:get:last_error"}},
 		{status(403, "Node U is protected and cannot be undeployed, rebuilt or deleted"), []string{"protected = false"}},
 		{status(409, "A node with name X already exists."), []string{"Import the existing node, or choose another name", "an earlier run of yours that was killed", "terraform import <address of the metal_host> X"}},
@@ -108,8 +109,8 @@ func TestExplain_advice(t *testing.T) {
 		{status(400, "The provisioning operation can't be performed on node U because it's in maintenance mode."), []string{"maintenance = false"}},
 		{status(400, "Node U failed to validate deploy image info."), []string{"Check image and driver_info"}},
 		{status(400, "Nodes cannot be found: nope"), []string{"Check candidate_nodes"}},
-		{&ironic.StatusError{Status: 500, Message: "oh", RequestID: "req-1"}, []string{"oh (500 Internal Server Error)", "req-1"}},
-		{&ironic.StatusError{Method: "GET", URL: "http://i/v1/x", Status: 500}, []string{"GET http://i/v1/x: 500"}},
+		{&api.StatusError{Status: 500, Message: "oh", RequestID: "req-1"}, []string{"oh (500 Internal Server Error)", "req-1"}},
+		{&api.StatusError{Method: "GET", URL: "http://i/v1/x", Status: 500}, []string{"GET http://i/v1/x: 500"}},
 		{context.Canceled, []string{"interrupted", "next apply continues from there"}},
 		{errors.New("élan is missing"), []string{"Élan is missing."}},
 		{errors.New("rack1-01 is gone."), []string{"Rack1-01 is gone."}}, //nolint:revive // some of Ironic's texts end so
@@ -148,8 +149,8 @@ func TestExplain_advice(t *testing.T) {
 // Ironic's words come last. The ID of a request helps only where Ironic's log has more than its answer.
 func TestExplain_factAdviceWords(t *testing.T) {
 	t.Parallel()
-	refused := &ironic.StatusError{Status: 409, Message: "Node U is associated with instance I.", RequestID: "req-1"}
-	broken := &ironic.StatusError{Status: 500, Message: "oh", RequestID: "req-1"}
+	refused := &api.StatusError{Status: 409, Message: "Node U is associated with instance I.", RequestID: "req-1"}
+	broken := &api.StatusError{Status: 500, Message: "oh", RequestID: "req-1"}
 	for want, err := range map[string]error{
 		"Something is allocated to or deployed on the node. Destroy its metal_deployment and metal_allocation first.\n\n" +
 			"Ironic's answer: Node U is associated with instance I (409 Conflict).": refused,

@@ -14,6 +14,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
@@ -28,7 +29,7 @@ func UnknownDriver(driver string, enabled []string, err error) error {
 
 // ExplainDriver returns an error that names the enabled drivers if Ironic has refused a driver that no conductor has enabled; else err.
 func (s *Site) ExplainDriver(ctx context.Context, driver string, err error) error {
-	var status *ironic.StatusError
+	var status *api.StatusError
 	if !errors.As(err, &status) || driver == "" || !strings.Contains(status.Message, "which supports driver") {
 		return err
 	}
@@ -55,13 +56,13 @@ func driverOf(patch ironic.Patch) string {
 func FailedOn(node *ironic.Node, goal states.Goal, step string, macs []string) *failure.Error {
 	e := &failure.Error{
 		Kind: failure.KindFailed, Node: node, Goal: goal, Fact: fmt.Sprintf("node %s is in state %q%s%s", ironic.NodeLabel(node), node.ProvisionState, step, withheld(node)),
-		Words: ironic.FirstLine(node.LastError), Advice: adviseFailed(node, goal) + failure.OrAskIPMI(node),
+		Words: api.FirstLine(node.LastError), Advice: adviseFailed(node, goal) + failure.OrAskIPMI(node),
 		Action: "Fix the cause and invoke the action again. See `baremetal node show` and the conductor's log.",
 	}
 	if ironic.State(node.ProvisionState) == nodes.CleanFail {
 		e.Action = "Fix the cause and invoke the action again. Ironic does not allocate the node until a cleaning has succeeded, or until its metal_host is applied."
 	}
-	if ironic.IsRamdiskTimeout(node.LastError) {
+	if api.IsRamdiskTimeout(node.LastError) {
 		e.Hint = checkBoot(node, macs)
 	}
 	return e
@@ -178,7 +179,7 @@ func (s *Site) lastEvent(ctx context.Context, id string) string {
 			Event    string `json:"event"`
 		} `json:"history"`
 	}
-	if version, err := s.Ironic.Microversion(ctx); err != nil || version < ironic.VersionHistory {
+	if version, err := s.Ironic.Microversion(ctx); err != nil || version < api.VersionHistory {
 		return ""
 	}
 	if err := s.Ironic.Request(ctx, http.MethodGet, "nodes/"+id+"/history?detail=true", nil, &answer); err != nil {

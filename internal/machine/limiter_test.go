@@ -16,6 +16,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
@@ -137,7 +138,7 @@ func TestGate_deadRunDelaysByLease(t *testing.T) {
 			}
 			return nil
 		}
-		dead := sitetest.NewSite(machine.Config{Config: ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: fake, UserAgent: "dead"}, Limit: sitetest.UpTo(2)})
+		dead := sitetest.NewSite(machine.Config{Config: api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: fake, UserAgent: "dead"}, Limit: sitetest.UpTo(2)})
 		hosts := fake.Nodes()
 		go func() { _, _ = dead.Reach(killed, hosts[0].UUID, states.GoalAvailable, time.Hour) }()
 		<-killed.Done()
@@ -179,7 +180,7 @@ func TestGate_interruptedRunUnlocks(t *testing.T) {
 						}
 					})
 				})
-				if _, err := client.Reach(ctx, fake.Nodes()[0].UUID, states.GoalAvailable, time.Hour); !ironic.IsInterrupted(err) {
+				if _, err := client.Reach(ctx, fake.Nodes()[0].UUID, states.GoalAvailable, time.Hour); !api.IsInterrupted(err) {
 					t.Fatalf("Reach = %v", err)
 				}
 				if left := lockRecords(fake); left != 0 { // the process ends here

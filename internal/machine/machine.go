@@ -16,6 +16,8 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
@@ -174,7 +176,7 @@ func (m *Machine) Patch(ctx context.Context, patch ironic.Patch) error {
 		node, err = m.site.Ironic.PatchNode(ctx, m.node.UUID, guarded)
 		return err
 	})
-	if len(guarded) > len(patch) && ironic.IsStatus(err, http.StatusBadRequest, "") {
+	if len(guarded) > len(patch) && api.IsStatus(err, http.StatusBadRequest, "") {
 		if lost := m.CheckCreation(ctx); lost != nil {
 			return lost
 		}
@@ -206,7 +208,7 @@ func (m *Machine) Changed(change func(n *ironic.Node)) {
 	m.node = &n
 }
 
-// poll waits for the next poll of the node. It returns ironic.ErrNoPoll if the deadline comes first, and an error of KindUnwatched if the node cannot
+// poll waits for the next poll of the node. It returns api.ErrNoPoll if the deadline comes first, and an error of KindUnwatched if the node cannot
 // be read.
 func (m *Machine) poll(ctx context.Context, deadline time.Time) error {
 	polled, asked, err := m.site.Ironic.PollNode(ctx, m.node.UUID, time.Until(deadline))
@@ -227,7 +229,7 @@ func (m *Machine) learnError(ctx context.Context) error {
 	}
 	text, hidden, err := m.site.Ironic.LastError(ctx, m.node.UUID)
 	switch {
-	case ironic.IsForbidden(err):
+	case api.IsForbidden(err):
 		return nil
 	case err != nil:
 		return m.unwatched(ctx, err)
@@ -245,7 +247,7 @@ const lockedFor = 10 * time.Minute
 func (m *Machine) Unlocked(ctx context.Context, send func() error) error {
 	for deadline := time.Now().Add(lockedFor); ; {
 		err := send()
-		if !ironic.IsLocked(err) || m.poll(ctx, deadline) != nil || m.AwaitUnlocked(ctx, deadline) != nil {
+		if !api.IsLocked(err) || m.poll(ctx, deadline) != nil || m.AwaitUnlocked(ctx, deadline) != nil {
 			return err
 		}
 	}
@@ -262,7 +264,7 @@ func IsLocked(n *ironic.Node) bool {
 func (m *Machine) AwaitUnlocked(ctx context.Context, deadline time.Time) error {
 	for IsLocked(m.node) {
 		err := m.poll(ctx, deadline)
-		if errors.Is(err, ironic.ErrNoPoll) {
+		if errors.Is(err, api.ErrNoPoll) {
 			return fmt.Errorf("node %s is still locked by conductor %s", ironic.NodeLabel(m.node), cmp.Or(m.node.Reservation, "of an unknown name"))
 		}
 		if err != nil {
@@ -300,7 +302,7 @@ func (s *Site) PatchNode(ctx context.Context, id string, patch ironic.Patch) (*i
 // node does not exist any more.
 func (s *Site) Withdraw(ctx context.Context, id string, timeout time.Duration) error {
 	m, err := s.Machine(ctx, id)
-	if ironic.IsNotFound(err) {
+	if api.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
@@ -339,7 +341,7 @@ func PowerManaged(n *ironic.Node) bool {
 	if n.Hidden.DriverInfo { // from a lessee: nothing else is leased
 		return true
 	}
-	return ironic.AddressKey(n.DriverInfo) != "" || n.Driver == FakeDriver && marks.DiscoveryOf(n) == nil && !LooksDiscovered(n)
+	return driverinfo.AddressKey(n.DriverInfo) != "" || n.Driver == FakeDriver && marks.DiscoveryOf(n) == nil && !LooksDiscovered(n)
 }
 
 // ByAgent reports whether Ironic has no control of a node's power but its agent on the machine, which can restart the machine while

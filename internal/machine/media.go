@@ -7,6 +7,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
@@ -32,7 +33,7 @@ func (m *Machine) ManageMedia(ctx context.Context, what string, deadline time.Ti
 		return err
 	}
 	if m.node.LastError != "" { // Ironic clears last_error when an operation starts
-		return &failure.Error{Kind: KindMedia, Node: m.node, Fact: fmt.Sprintf("node %s: Ironic could not %s", ironic.NodeLabel(m.node), what), Words: ironic.FirstLine(m.node.LastError)}
+		return &failure.Error{Kind: KindMedia, Node: m.node, Fact: fmt.Sprintf("node %s: Ironic could not %s", ironic.NodeLabel(m.node), what), Words: api.FirstLine(m.node.LastError)}
 	}
 	return nil
 }

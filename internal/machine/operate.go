@@ -14,6 +14,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
@@ -111,7 +112,7 @@ func (m *Machine) refuseUsed(doing string) error {
 func (m *Machine) awaitEnd(ctx context.Context, deadline time.Time, timeout time.Duration) error {
 	for states.InProgress(m.State()) || IsLocked(m.node) {
 		err := m.poll(ctx, deadline)
-		if errors.Is(err, ironic.ErrNoPoll) {
+		if errors.Is(err, api.ErrNoPoll) {
 			return Late(m.node, "", timeout, nil)
 		}
 		if err != nil {
@@ -211,7 +212,7 @@ func (m *Machine) Abort(ctx context.Context, timeout time.Duration) error {
 		return err
 	}
 	err := m.awaitLeft(ctx, from, deadline)
-	if errors.Is(err, ironic.ErrNoPoll) {
+	if errors.Is(err, api.ErrNoPoll) {
 		return Late(m.node, "", timeout, nil)
 	}
 	return err
@@ -235,7 +236,7 @@ func (m *Machine) Unhold(ctx context.Context, timeout time.Duration) error {
 	if err == nil {
 		err = m.awaitLeft(ctx, from, w.deadline)
 	}
-	if errors.Is(err, ironic.ErrNoPoll) {
+	if errors.Is(err, api.ErrNoPoll) {
 		return Late(m.node, "", timeout, nil)
 	}
 	if err == nil {
@@ -261,7 +262,7 @@ func (m *Machine) SendNMI(ctx context.Context, timeout time.Duration) error {
 	err := m.Insist(ctx, CallWithoutTrace("send an NMI to the machine"), max(timeout, settleFor), func(ctx context.Context) error {
 		return m.site.Ironic.InjectNMI(ctx, m.node.UUID)
 	})
-	if ironic.IsStatus(err, http.StatusBadRequest, "does not support inject_nmi") {
+	if api.IsStatus(err, http.StatusBadRequest, "does not support inject_nmi") {
 		return &failure.Error{Node: m.node, Fact: fmt.Sprintf("node %s: its management interface, %s, cannot send an NMI", ironic.NodeLabel(m.node), m.node.ManagementInterface), Err: err}
 	}
 	return err

@@ -14,6 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
@@ -121,7 +122,7 @@ func (m *Machine) CheckOff() error {
 // isSoftUnsupported reports whether Ironic has refused a soft power change because the power interface has none
 // (reference/ironic.md#power-off).
 func isSoftUnsupported(err error) bool {
-	return ironic.IsStatus(err, http.StatusBadRequest, "does not support the power state")
+	return api.IsStatus(err, http.StatusBadRequest, "does not support the power state")
 }
 
 // PowerCut says that SwitchOff with OffGraceful has cut the power in this call, and why; nothing if it has not.
@@ -196,7 +197,7 @@ func (m *Machine) order(ctx context.Context, target nodes.TargetPowerState, c Ca
 				return m.ask(ctx, c, send)
 			})
 		})
-		if !ironic.IsLocked(err) || time.Now().After(deadline) {
+		if !api.IsLocked(err) || time.Now().After(deadline) {
 			return sent, err
 		}
 		if err := m.Refresh(ctx); err != nil {
@@ -247,7 +248,7 @@ func (m *Machine) awaitPower(ctx context.Context, want string, restart bool, tim
 			err = m.learnError(ctx)
 		}
 		switch {
-		case errors.Is(err, ironic.ErrNoPoll):
+		case errors.Is(err, api.ErrNoPoll):
 			return fmt.Errorf("node %s is still %q after %s. Check the machine's BMC and console; if it needs longer, raise timeouts; then apply again", ironic.NodeLabel(m.node), m.node.PowerState, timeout)
 		case err != nil:
 			return err
@@ -268,7 +269,7 @@ const KindPower failure.Kind = "power"
 func powerFailed(node *ironic.Node, want string, restart bool) *failure.Error {
 	label := ironic.NodeLabel(node)
 	e := &failure.Error{
-		Kind: KindPower, Node: node, Fact: fmt.Sprintf("node %s: Ironic could not change its power", label), Words: ironic.FirstLine(node.LastError),
+		Kind: KindPower, Node: node, Fact: fmt.Sprintf("node %s: Ironic could not change its power", label), Words: api.FirstLine(node.LastError),
 		Advice: "Check the machine's BMC, then apply again." + failure.OrAskIPMI(node), Action: "Check the machine's BMC, and invoke the action again." + failure.OrAskIPMI(node),
 	}
 	switch {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
@@ -71,7 +71,7 @@ func TestQueue_permanentErrorEndsWait(t *testing.T) {
 								t.Errorf("%q does not say %q", said, want)
 							}
 						}
-						if ironic.IsNotFound(err) {
+						if api.IsNotFound(err) {
 							t.Error("the host counts as gone")
 						}
 					})
@@ -132,7 +132,7 @@ func TestQueue_shardNeedsItsAPI(t *testing.T) {
 					t.Errorf("what needs no slot: %v", err)
 				}
 				_, err := client.Reach(t.Context(), host.UUID, states.GoalAvailable, time.Hour)
-				var version *ironic.VersionError
+				var version *api.VersionError
 				if !errors.As(err, &version) || !strings.Contains(err.Error(), "provisioning_limit.scope=shard needs API 1.82 of Ironic, but 1.81 is in use") {
 					t.Errorf("Reach = %v", err)
 				}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
@@ -268,7 +269,7 @@ func TestVerb_refused(t *testing.T) {
 	fake.Set("node-000", "maintenance", true)
 	client := sitetest.NewClient(fake)
 	_, err := client.Reach(t.Context(), ironictest.NodeOf(t, fake, "node-000").UUID, states.GoalDeployed, time.Hour)
-	var status *ironic.StatusError
+	var status *api.StatusError
 	if !errors.As(err, &status) || status.Status != http.StatusBadRequest {
 		t.Errorf("Reach = %v, want Ironic's 400", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/slots"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
@@ -17,7 +18,7 @@ import (
 
 // Config is what a Site needs beyond its client.
 type Config struct {
-	ironic.Config
+	api.Config
 	Limit  throttle.Limit    // how many machines may have an operation in progress at once
 	Images http.RoundTripper // for requests to the servers of live ISOs and images; nil: http.DefaultTransport, without the client's settings
 	Guard  Guard             // decides about operations on machines; nil: everything is allowed
@@ -38,15 +39,15 @@ type Site struct {
 
 // New returns a Site. It makes no request.
 func New(cfg Config) *Site {
-	if cfg.Limit.Max > 0 && cfg.Limit.Scope == throttle.ScopeShard {
-		cfg.PollFields = append(cfg.PollFields, "shard")
-	}
 	c := &Site{cfg: cfg, guard: cfg.Guard}
 	if c.guard == nil {
 		c.guard = allowAll{}
 	}
-	cfg.OthersAtWork = func(fleet map[string]*ironic.Node) bool { return c.limiter.OthersAtWork(fleet) }
-	c.Ironic = ironic.New(cfg.Config)
+	polls := ironic.Polls{OthersAtWork: func(fleet map[string]*ironic.Node) bool { return c.limiter.OthersAtWork(fleet) }}
+	if cfg.Limit.Max > 0 && cfg.Limit.Scope == throttle.ScopeShard {
+		polls.Fields = []string{"shard"}
+	}
+	c.Ironic = ironic.New(cfg.Config, polls)
 	id := ironic.NewUUID()
 	c.limiter = slots.NewLimiter(c.Ironic, cfg.Limit, id)
 	c.Run = marks.NewRun(id, c.Ironic, c.limiter.Locks)

@@ -9,6 +9,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
@@ -68,7 +69,7 @@ func (m *Machine) logState(ctx context.Context) {
 		text += fmt.Sprintf(" after %s", after.Round(time.Second))
 	}
 	if unsuccessful && m.node.LastError != "" {
-		text += ": " + ironic.FirstLine(m.node.LastError)
+		text += ": " + api.FirstLine(m.node.LastError)
 	}
 	m.logInfo(ctx, text, "from", before.state, "state", m.node.ProvisionState)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
@@ -39,7 +40,7 @@ func (m *Machine) RunSteps(ctx context.Context, live bool, order ironic.Order, t
 	err := m.Walk(ctx, goal, m.node.InstanceUUID, order, timeout)
 	failed := failure.As(err, failure.KindFailed)
 	switch {
-	case ironic.IsForbidden(err):
+	case api.IsForbidden(err):
 		return stepsForbidden(m.node, order, err)
 	case live && failed != nil && m.State() == nodes.ServiceFail:
 		left := m.leaveService(ctx, timeout)
@@ -51,7 +52,7 @@ func (m *Machine) RunSteps(ctx context.Context, live bool, order ironic.Order, t
 // leaveService ends a failed service: it ends the maintenance that Ironic has set, and aborts the service, so that the machine is
 // active again. Ironic can do that since API 1.97; older versions keep the node in service failed.
 func (m *Machine) leaveService(ctx context.Context, timeout time.Duration) error {
-	if version, err := m.site.Ironic.Highest(ctx); err != nil || version < ironic.VersionServiceAbort {
+	if version, err := m.site.Ironic.Highest(ctx); err != nil || version < api.VersionServiceAbort {
 		return err
 	}
 	if err := m.clearFault(ctx); err != nil {
@@ -81,7 +82,7 @@ func stepsForbidden(node *ironic.Node, order ironic.Order, err error) *failure.E
 		Node: node, Err: err, Fact: fmt.Sprintf("Ironic's policy does not allow %s on node %s: %v", StepNames(order), ironic.NodeLabel(node), err),
 		Advice: ask + ", or remove the setting.", Action: ask + ".",
 	}
-	if refusal := ironic.RefusalBy(err); refusal != nil && refusal.Rule != "" {
+	if refusal := api.RefusalBy(err); refusal != nil && refusal.Rule != "" {
 		e.Advice = failure.AdviseRefusal(refusal) + " Or remove the setting."
 	}
 	return e
@@ -97,7 +98,7 @@ func serviceFailed(node *ironic.Node, order ironic.Order, state ironic.State, er
 		fact += ". It could not return to active: " + strings.TrimSuffix(err.Error(), ".")
 	}
 	return &failure.Error{
-		Kind: KindService, Node: node, Err: err, Fact: fact, Words: ironic.FirstLine(node.LastError),
+		Kind: KindService, Node: node, Err: err, Fact: fact, Words: api.FirstLine(node.LastError),
 		Advice: "Check that the machine runs. Fix the cause and apply again, which repeats the service; or wait with hardware_changes = { on_active = \"wait\" }.",
 		Action: "Check that the machine runs. Fix the cause and invoke the action again.",
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
@@ -76,7 +77,7 @@ func waitsFor(n *ironic.Node) string {
 	case n.Reservation != "":
 		return fmt.Sprintf("conductor %s works on it", n.Reservation)
 	case stuck(n):
-		return "no conductor works on it any more: " + ironic.FirstLine(n.LastError)
+		return "no conductor works on it any more: " + api.FirstLine(n.LastError)
 	case states.InProgress(state):
 		return "Ironic works on it"
 	}
@@ -101,7 +102,7 @@ const KindStuck failure.Kind = "stuck"
 
 func stuckError(node *ironic.Node) *failure.Error {
 	return &failure.Error{
-		Kind: KindStuck, Node: node, Fact: fmt.Sprintf("node %s is in state %q, but no conductor works on it any more", ironic.NodeLabel(node), node.ProvisionState), Words: ironic.FirstLine(node.LastError),
+		Kind: KindStuck, Node: node, Fact: fmt.Sprintf("node %s is in state %q, but no conductor works on it any more", ironic.NodeLabel(node), node.ProvisionState), Words: api.FirstLine(node.LastError),
 		Advice: "Ironic does not end this operation by itself. A conductor that is restarted lets it fail; then apply again. See the conductor's log for the cause.",
 	}
 }

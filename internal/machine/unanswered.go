@@ -10,6 +10,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
@@ -147,7 +148,7 @@ func (m *Machine) ask(ctx context.Context, c Call, send func(context.Context) er
 	}
 	before, sent := m.node, m.site.Ironic.ServerNow()
 	err := send(ctx)
-	if !ironic.IsUnanswered(err) {
+	if !api.IsUnanswered(err) {
 		return err
 	}
 	m.unanswered = &unanswered{Call: c, before: before, sent: sent, err: err}
@@ -168,15 +169,15 @@ func (m *Machine) unansweredError() *failure.Error {
 // executed the request. It returns an error of KindUnanswered if the node does not tell, or not before the deadline, and an error of KindUnwatched if the
 // node cannot be read.
 func (m *Machine) settle(ctx context.Context, deadline time.Time) (executed bool, err error) {
-	waiting := &rest.Backoff{First: ironic.FirstBackoff, Max: 10 * time.Second, Factor: 1.5}
-	var fails ironic.Patience
+	waiting := &rest.Backoff{First: api.FirstBackoff, Max: 10 * time.Second, Factor: 1.5}
+	var fails api.Patience
 	for u := m.unanswered; ; {
 		node, err := m.site.Ironic.Node(ctx, m.node.UUID)
 		if err != nil && !fails.Outlasts(err) {
 			return false, m.unwatched(ctx, err)
 		}
 		if err == nil {
-			fails = ironic.Patience{}
+			fails = api.Patience{}
 			m.node, m.asked = node, time.Time{}
 			m.logState(ctx)
 			u.seen = cmp.Or(u.seen, time.Now())

@@ -19,6 +19,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
@@ -111,7 +112,7 @@ func TestUnwatched_isNoFailure(t *testing.T) {
 func wantOutage(t *testing.T, moment, kind string, err error) {
 	t.Helper()
 	switch {
-	case failure.Is(err, failure.KindFailed), failure.Is(err, failure.KindTimeout), failure.IsUnwatched(err) && ironic.IsNotFound(err):
+	case failure.Is(err, failure.KindFailed), failure.Is(err, failure.KindTimeout), failure.IsUnwatched(err) && api.IsNotFound(err):
 		t.Errorf("the error is %v", err)
 	case moment == "after" && err != nil && !failure.IsUnwatched(err):
 		t.Errorf("the error is %v, want that the machine is not watched", err)
@@ -194,7 +195,7 @@ func TestUnwatched_allocation(t *testing.T) {
 				}
 				now, exists, err := allocate.Reserve(t.Context(), client.Site, &request, made, 10*time.Minute)
 				if kind == "404" { // Ironic deletes allocations, too
-					if !ironic.IsNotFound(err) {
+					if !api.IsNotFound(err) {
 						t.Errorf("the error is %v", err)
 					}
 					return
@@ -210,9 +211,9 @@ func TestUnwatched_allocation(t *testing.T) {
 // What runs on a machine is not in doubt because a later request fails for lack of rights.
 func TestUnwatched_decides(t *testing.T) {
 	t.Parallel()
-	denied := &ironic.StatusError{Status: http.StatusForbidden, Message: "denied"}
-	refused := &ironic.StatusError{Status: http.StatusBadRequest, Message: "no"}
-	scope := &ironic.StatusError{
+	denied := &api.StatusError{Status: http.StatusForbidden, Message: "denied"}
+	refused := &api.StatusError{Status: http.StatusBadRequest, Message: "no"}
+	scope := &api.StatusError{
 		Status:  http.StatusInternalServerError,
 		Message: `"baremetal:node:disable_cleaning": role:admin and system_scope:all requires a scope of ['system'], request was made with project scope.`,
 	}
@@ -223,7 +224,7 @@ func TestUnwatched_decides(t *testing.T) {
 	}{
 		{"active", denied, true},
 		{"active", scope, true},
-		{"active", &ironic.AuthError{Err: denied}, true},
+		{"active", &api.AuthError{Err: denied}, true},
 		{"active", io.ErrUnexpectedEOF, true},
 		{"active", refused, false},
 		{"active", context.Canceled, false},
@@ -254,7 +255,7 @@ func TestUnwatched_text(t *testing.T) {
 		"baremetal:node:get:filter_threshold": "node n1 can no longer be watched: ",
 		"baremetal:node:set_boot_device":      "Ironic refuses what is still to do on node n1: ",
 	} {
-		err := &ironic.StatusError{Status: http.StatusForbidden, Message: "Access was denied to the following resource: " + rule}
+		err := &api.StatusError{Status: http.StatusForbidden, Message: "Access was denied to the following resource: " + rule}
 		if got := failure.NewUnwatched("node n1", "active", err).Error(); !strings.HasPrefix(got, want+"Access was denied") {
 			t.Errorf("%s: %q", rule, got)
 		}

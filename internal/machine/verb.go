@@ -9,6 +9,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/slots"
 )
@@ -75,5 +76,5 @@ func (m *Machine) insistOn(ctx context.Context, verb ironic.Verb, timeout time.D
 // IsBusy reports whether Ironic refused a request because an operation on the node is in progress or the node's state has changed.
 // The request may be repeated later.
 func IsBusy(err error) bool {
-	return ironic.IsStatus(err, http.StatusConflict, "") || ironic.IsStatus(err, http.StatusBadRequest, "while it is in state")
+	return api.IsStatus(err, http.StatusConflict, "") || api.IsStatus(err, http.StatusBadRequest, "while it is in state")
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
@@ -142,7 +143,7 @@ func TestVerb_wrongStateIsBusy(t *testing.T) {
 	if err := client.Manage(t.Context(), node); !machine.IsBusy(err) {
 		t.Errorf("error = %v, want one that says busy", err)
 	}
-	if machine.IsBusy(&ironic.StatusError{Status: http.StatusBadRequest, Message: "no such argument"}) {
+	if machine.IsBusy(&api.StatusError{Status: http.StatusBadRequest, Message: "no such argument"}) {
 		t.Error("a wrong argument counts as busy")
 	}
 }

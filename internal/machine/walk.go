@@ -12,6 +12,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/slots"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
@@ -21,7 +22,7 @@ import (
 func (m *Machine) AtRest(ctx context.Context, deadline time.Time) error {
 	for states.InProgress(m.State()) || IsLocked(m.node) {
 		err := m.poll(ctx, deadline)
-		if errors.Is(err, ironic.ErrNoPoll) {
+		if errors.Is(err, api.ErrNoPoll) {
 			return fmt.Errorf("node %s, whose creation another run has begun, is still in state %q. Apply again when that operation has ended, or raise timeouts", ironic.NodeLabel(m.node), m.node.ProvisionState)
 		}
 		if err != nil {
@@ -224,12 +225,12 @@ func (w *walk) learn(ctx context.Context) error {
 
 // refusedVerb decides what to do after Ironic has refused a verb: the record may be out of date, or a later repetition may succeed.
 func (w *walk) refusedVerb(ctx context.Context, verb ironic.Verb, before *ironic.Node, err error) error {
-	transient := ironic.IsTransient(err)
+	transient := api.IsTransient(err)
 	if !transient && !IsBusy(err) {
 		return invalid(verb, w.node, err)
 	}
 	rerr := w.Refresh(ctx)
-	if rerr != nil && ironic.MayPass(rerr) {
+	if rerr != nil && api.MayPass(rerr) {
 		rerr = w.next(ctx)
 	}
 	if rerr != nil {
@@ -247,7 +248,7 @@ func (w *walk) refusedVerb(ctx context.Context, verb ironic.Verb, before *ironic
 
 // invalid turns Ironic's refusal to deploy an incomplete node into an error of KindInvalid; it returns other errors unchanged.
 func invalid(verb ironic.Verb, node *ironic.Node, err error) error {
-	var status *ironic.StatusError
+	var status *api.StatusError
 	if states.InstallsInstance(verb) && errors.As(err, &status) && status.Status == http.StatusBadRequest && strings.Contains(status.Message, "alidat") {
 		return InvalidNode(node, strings.TrimSuffix(status.Message, "."))
 	}
@@ -323,7 +324,7 @@ func (m *Machine) confirmUnchanged(ctx context.Context, seen *ironic.Node) error
 // next waits for the next poll of the node.
 func (w *walk) next(ctx context.Context) error {
 	err := w.poll(ctx, w.deadline)
-	if errors.Is(err, ironic.ErrNoPoll) {
+	if errors.Is(err, api.ErrNoPoll) {
 		if w.sent != "" && w.State() == w.from {
 			w.lastRead(ctx) // the record is older than the verb
 		}

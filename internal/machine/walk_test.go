@@ -11,6 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
@@ -201,7 +202,7 @@ func TestReach_interrupted(t *testing.T) {
 		time.AfterFunc(time.Hour+time.Second, cancel)
 		start := time.Now()
 		node, err := client.Reach(ctx, id, states.GoalAvailable, 45*time.Hour)
-		if !ironic.IsInterrupted(err) || node == nil || node.ProvisionState != "verifying" {
+		if !api.IsInterrupted(err) || node == nil || node.ProvisionState != "verifying" {
 			t.Errorf("Reach = %+v, %v, want the node and an interruption", node, err)
 		}
 		if took := time.Since(start); took != time.Hour+time.Second {
@@ -222,7 +223,7 @@ func TestReach_interruptedWhileRetrying(t *testing.T) {
 		fake.Reject = func(*http.Request) *fakeironic.Rejection { return &fakeironic.Rejection{Status: http.StatusBadGateway} }
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		if _, err := client.Ironic.Node(ctx, id); !ironic.IsInterrupted(err) {
+		if _, err := client.Ironic.Node(ctx, id); !api.IsInterrupted(err) {
 			t.Errorf("Node = %v, want an interruption", err)
 		}
 	})
@@ -238,7 +239,7 @@ func TestReach_deletedNode(t *testing.T) {
 			fake.Set(id, "provision_state", "enroll") // and with that it is not locked any more
 			ironictest.AsOther(t, fake, http.MethodDelete, "nodes/"+id, nil)
 		})
-		if _, err := client.Reach(t.Context(), id, states.GoalAvailable, 45*time.Hour); !failure.IsUnwatched(err) || ironic.IsNotFound(err) {
+		if _, err := client.Reach(t.Context(), id, states.GoalAvailable, 45*time.Hour); !failure.IsUnwatched(err) || api.IsNotFound(err) {
 			t.Errorf("Reach = %v, want that it can no longer be watched: Ironic hides nodes by the same answer", err)
 		}
 	})

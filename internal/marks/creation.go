@@ -14,6 +14,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
@@ -263,7 +264,7 @@ func (r *Run) Finishing(ctx context.Context, id string, key Mark, read func(cont
 		patch.Replace(mark.Path(key), mark)
 		patch.Set("/extra/"+string(key), mine.Value())
 		err = write(ctx, patch)
-		if !ironic.IsStatus(err, http.StatusBadRequest, "") {
+		if !api.IsStatus(err, http.StatusBadRequest, "") {
 			return err
 		}
 		switch now, again := read(ctx); { // the answer may be that to a repeated request

@@ -14,6 +14,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
@@ -66,7 +67,7 @@ func CreateRule(ctx context.Context, site *machine.Site, content map[string]any)
 			return rule, false, nil
 		}
 		rules.Remove(id)
-		if !ironic.IsStatus(err, http.StatusConflict, "") {
+		if !api.IsStatus(err, http.StatusConflict, "") {
 			return nil, false, err
 		}
 		found, err := ironic.ReadIn[ironic.InspectionRule](ctx, site.Ironic, ironic.InspectionRules, id)
@@ -95,10 +96,10 @@ func FindRule(ctx context.Context, site *machine.Site, ref string) (*ironic.Insp
 	if ironic.IsUUID(ref) {
 		return ironic.ReadIn[ironic.InspectionRule](ctx, site.Ironic, ironic.InspectionRules, ref)
 	}
-	if err := site.Ironic.Requires(ctx, ironic.VersionInspectionRules, "an inspection rule"); err != nil {
+	if err := site.Ironic.Requires(ctx, api.VersionInspectionRules, "an inspection rule"); err != nil {
 		return nil, err
 	}
-	all, err := ironic.List[ironic.InspectionRule](ctx, site.Ironic, string(ironic.InspectionRules), string(ironic.InspectionRules), nil)
+	all, err := ironic.ListIn[ironic.InspectionRule](ctx, site.Ironic, ironic.InspectionRules)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
@@ -34,7 +35,7 @@ func CreateProcedure(ctx context.Context, site *machine.Site, in ironic.Collecti
 	request := maps.Clone(body)
 	request["uuid"], request["extra"] = id, map[string]any{string(marks.MarkCreation): site.Run.Begun().Value()}
 	p, err = ironic.CreateIn[ironic.Procedure](ctx, site.Ironic, in, id, request)
-	if !ironic.IsStatus(err, http.StatusConflict, "") {
+	if !api.IsStatus(err, http.StatusConflict, "") {
 		return p, nil, err
 	}
 	found, by, ferr := finishProcedure(ctx, site, in, name, same)
@@ -68,7 +69,7 @@ func finishProcedure(ctx context.Context, site *machine.Site, in ironic.Collecti
 	if err == nil {
 		p, err = ironic.ReadIn[ironic.Procedure](ctx, site.Ironic, in, p.UUID) // with the mark of this run
 	}
-	if errors.Is(err, marks.ErrTakenOver) || ironic.IsNotFound(err) {
+	if errors.Is(err, marks.ErrTakenOver) || api.IsNotFound(err) {
 		return nil, nil, nil
 	}
 	return p, by, err

@@ -23,7 +23,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/actions"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/datasources"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/allocation"
@@ -125,8 +125,8 @@ func (p *metal) ValidateConfig(ctx context.Context, req provider.ValidateConfigR
 		return
 	}
 	requireBoth(&resp.Diagnostics, "client_cert_file", m.ClientCertFile, "client_key_file", m.ClientKeyFile)
-	auth := ironic.AuthType(m.AuthType.ValueString())
-	if auth == ironic.AuthNone || auth == ironic.AuthHTTPBasic {
+	auth := api.AuthType(m.AuthType.ValueString())
+	if auth == api.AuthNone || auth == api.AuthHTTPBasic {
 		for _, setting := range []struct {
 			name  string
 			value types.String
@@ -136,7 +136,7 @@ func (p *metal) ValidateConfig(ctx context.Context, req provider.ValidateConfigR
 			}
 		}
 	}
-	if auth != "" && auth != ironic.AuthHTTPBasic && !m.Password.IsNull() {
+	if auth != "" && auth != api.AuthHTTPBasic && !m.Password.IsNull() {
 		resp.Diagnostics.AddAttributeError(path.Root("password"), "Unused password",
 			fmt.Sprintf("username and password belong to auth_type = \"http_basic\"; auth_type is %q. With Keystone, credentials come from clouds.yaml or the OS_* variables.", auth))
 	}
@@ -180,7 +180,7 @@ func (p *metal) Configure(ctx context.Context, req provider.ConfigureRequest, re
 }
 
 // configuredWith returns what the server needs to leave out plans and Reads; nil while a setting is not known.
-func (p *metal) configuredWith(ctx context.Context, cfg ironic.Config, clients framework.Clients) *configured {
+func (p *metal) configuredWith(ctx context.Context, cfg api.Config, clients framework.Clients) *configured {
 	if cfg.Unknown != "" || clients.OnChange.IsUnknown() {
 		return nil
 	}
@@ -195,7 +195,7 @@ func (p *metal) configuredWith(ctx context.Context, cfg ironic.Config, clients f
 
 // config merges the provider block with the environment. It reports each error at its attribute.
 func (p *metal) config(ctx context.Context, m model, diags *diag.Diagnostics) machine.Config {
-	cfg := machine.Config{Config: ironic.Config{
+	cfg := machine.Config{Config: api.Config{
 		Endpoint: fromEnv(m.Endpoint, "METAL_ENDPOINT", "IRONIC_ENDPOINT"),
 		Username: fromEnv(m.Username, "METAL_USERNAME"), Password: fromEnv(m.Password, "METAL_PASSWORD"),
 		Cloud: m.Cloud.ValueString(), Region: m.Region.ValueString(), Interface: m.Interface.ValueString(),
@@ -208,16 +208,16 @@ func (p *metal) config(ctx context.Context, m model, diags *diag.Diagnostics) ma
 	cfg.APITimeout = duration(m.APITimeout)
 	cfg.PollInterval = duration(m.PollInterval)
 	if v := m.Microversion.ValueString(); v != "" {
-		version, err := ironic.ParseMicroversion(v)
+		version, err := api.ParseMicroversion(v)
 		if err != nil {
 			diags.AddAttributeError(path.Root("microversion"), "Not a microversion", err.Error())
 		}
 		cfg.Microversion = version
 	}
 	cfg.Limit = limit(ctx, m, diags)
-	cfg.Auth = ironic.AuthType(m.AuthType.ValueString())
+	cfg.Auth = api.AuthType(m.AuthType.ValueString())
 	if cfg.Auth == "" {
-		cfg.Auth = ironic.ImpliedAuth(cfg.Cloud, cfg.Username, os.Getenv)
+		cfg.Auth = api.ImpliedAuth(cfg.Cloud, cfg.Username, os.Getenv)
 	}
 	if cfg.Unknown == "" {
 		requireSettings(cfg.Config, diags)
@@ -226,11 +226,11 @@ func (p *metal) config(ctx context.Context, m model, diags *diag.Diagnostics) ma
 }
 
 // requireSettings reports the settings that the way to authenticate requires and that are missing.
-func requireSettings(cfg ironic.Config, diags *diag.Diagnostics) {
+func requireSettings(cfg api.Config, diags *diag.Diagnostics) {
 	missing := func(attribute, detail string) {
 		diags.AddAttributeError(path.Root(attribute), "Provider setting missing or wrong: "+attribute, detail)
 	}
-	if cfg.Endpoint == "" && cfg.Auth != ironic.AuthKeystone {
+	if cfg.Endpoint == "" && cfg.Auth != api.AuthKeystone {
 		missing("endpoint", "Set endpoint in the provider block, or METAL_ENDPOINT in the environment, to the URL of Ironic's API, "+
 			"such as https://ironic.example.com:6385. (With Keystone it is taken from the service catalog: set cloud or OS_CLOUD.)")
 	}
@@ -239,13 +239,13 @@ func requireSettings(cfg ironic.Config, diags *diag.Diagnostics) {
 			missing("endpoint", fmt.Sprintf("%q %v. It must be a URL such as https://ironic.example.com:6385 (environment variable: METAL_ENDPOINT).", cfg.Endpoint, err))
 		}
 	}
-	if cfg.Auth == ironic.AuthHTTPBasic && cfg.Username == "" {
+	if cfg.Auth == api.AuthHTTPBasic && cfg.Username == "" {
 		missing("username", "auth_type is \"http_basic\". Set username in the provider block, or METAL_USERNAME in the environment.")
 	}
-	if cfg.Auth == ironic.AuthHTTPBasic && cfg.Password == "" {
+	if cfg.Auth == api.AuthHTTPBasic && cfg.Password == "" {
 		missing("password", "auth_type is \"http_basic\". Set password in the provider block, or METAL_PASSWORD in the environment.")
 	}
-	if cfg.Auth == ironic.AuthKeystone && cfg.Cloud == "" && !ironic.HasCloud(os.Getenv) {
+	if cfg.Auth == api.AuthKeystone && cfg.Cloud == "" && !api.HasCloud(os.Getenv) {
 		missing("cloud", "auth_type is \"keystone\". Set cloud in the provider block or OS_CLOUD in the environment to a name in clouds.yaml, "+
 			"or give the OS_* variables (OS_AUTH_URL and so on).")
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 var objectAsOptions = basetypes.ObjectAsOptions{}
@@ -31,7 +31,7 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 				Optional: true,
 				MarkdownDescription: "How the provider authenticates: `none`, `http_basic` or `keystone`. Default: `keystone` if `cloud` is set, otherwise `http_basic` if `username` or `METAL_USERNAME` is set, " +
 					"otherwise `keystone` if `OS_CLOUD` or `OS_AUTH_URL` is set, otherwise `none`.",
-				Validators: []validator.String{stringvalidator.OneOf(string(ironic.AuthNone), string(ironic.AuthHTTPBasic), string(ironic.AuthKeystone))},
+				Validators: []validator.String{stringvalidator.OneOf(string(api.AuthNone), string(api.AuthHTTPBasic), string(api.AuthKeystone))},
 			},
 			"username": schema.StringAttribute{
 				Optional:            true,

@@ -12,14 +12,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // configured is what the server knows of the provider's configuration.
 type configured struct {
 	conditions framework.Conditions
-	refreshers map[string]refresher  // by resource type
-	rights     func() *ironic.Rights // of the user
+	refreshers map[string]refresher // by resource type
+	rights     func() *api.Rights   // of the user
 }
 
 // refresher is a framework.Refresher with its clients and its schema.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // text is a rule for strings.
@@ -55,9 +55,9 @@ var (
 	}
 	microversion = text{
 		summary: "Not a microversion", must: "must be a microversion such as 1.82",
-		ok: func(s string) bool { _, err := ironic.ParseMicroversion(s); return err == nil },
+		ok: func(s string) bool { _, err := api.ParseMicroversion(s); return err == nil },
 		why: func(s string) string {
-			_, err := ironic.ParseMicroversion(s)
+			_, err := api.ParseMicroversion(s)
 			return err.Error() + "."
 		},
 	}

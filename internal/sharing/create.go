@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
@@ -106,7 +107,7 @@ func (r *preparation) watch(ctx context.Context, taskURI string) error {
 				return
 			}
 			r.made = now.Resource.URI
-			if err := r.announce(ctx, r.made); ironic.IsNotFound(err) {
+			if err := r.announce(ctx, r.made); api.IsNotFound(err) {
 				gone = err // other errors are reported at the end
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
@@ -93,7 +94,7 @@ func (m *migration) selected(ctx context.Context) ([]*candidate, error) {
 	var all []*candidate
 	for _, ref := range m.o.Nodes {
 		node, err := m.pool.Site.Ironic.Node(ctx, ref)
-		if ironic.IsNotFound(err) {
+		if api.IsNotFound(err) {
 			err = errors.New("there is no node of this name or UUID in Ironic")
 		}
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
@@ -320,13 +321,13 @@ func (s *Seen) askSameNode(ctx context.Context, site *machine.Site, w Wish) erro
 	}
 	wanted, err := site.Ironic.NodeForRefresh(ctx, w.Node.V)
 	if err != nil {
-		if s.NoNode = ironic.IsNotFound(err); s.NoNode {
+		if s.NoNode = api.IsNotFound(err); s.NoNode {
 			return nil
 		}
 		return err
 	}
 	present, err := site.Ironic.NodeForRefresh(ctx, s.Was.Node.V)
-	s.Gone = ironic.IsNotFound(err)
+	s.Gone = api.IsNotFound(err)
 	if s.Other = s.Gone || err == nil && wanted.UUID != present.UUID; s.Gone {
 		return nil
 	}
@@ -344,8 +345,8 @@ func (s *Seen) askNode(ctx context.Context, pool *Pool, w Wish) error {
 	case err == nil:
 		s.Node = node
 	case s.Was == nil:
-		s.NoNode = ironic.IsNotFound(err)
-	case !ironic.IsNotFound(err):
+		s.NoNode = api.IsNotFound(err)
+	case !api.IsNotFound(err):
 		return err
 	}
 	return nil

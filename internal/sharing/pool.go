@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
@@ -158,7 +159,7 @@ func (p *Pool) announce(ctx context.Context, node *ironic.Node, profileURI strin
 // exist.
 func (p *Pool) retract(ctx context.Context, nodeID string, profileURIs ...string) error {
 	node, err := p.Site.Ironic.Node(ctx, nodeID)
-	if ironic.IsNotFound(err) {
+	if api.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
@@ -171,7 +172,7 @@ func (p *Pool) retract(ctx context.Context, nodeID string, profileURIs ...string
 		}
 		var patch ironic.Patch
 		patch.Remove("/driver_info/" + keyApplied)
-		if _, err := p.Site.PatchNode(ctx, nodeID, patch); err != nil && !ironic.IsNotFound(err) {
+		if _, err := p.Site.PatchNode(ctx, nodeID, patch); err != nil && !api.IsNotFound(err) {
 			return fmt.Errorf("node %s: remove driver_info.%s: %w", ironic.NodeLabel(node), keyApplied, err)
 		}
 		return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
@@ -355,7 +356,7 @@ func (r *preparation) revision(profile *oneview.Profile) revision {
 // interruption, a time-out or an error of one of the APIs it removes nothing: the next run continues.
 func (r *preparation) clearUp(ctx context.Context, cause error) error {
 	var taken *InUseError
-	lost := errors.As(cause, &taken) || errors.Is(cause, errShifted) || ironic.IsNotFound(cause)
+	lost := errors.As(cause, &taken) || errors.Is(cause, errShifted) || api.IsNotFound(cause)
 	if r.made == "" || !lost || ctx.Err() != nil {
 		return cause
 	}

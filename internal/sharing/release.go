@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
@@ -48,13 +49,13 @@ func (o ReleaseOptions) leave(profile *oneview.Profile) {
 func (p *Pool) Release(ctx context.Context, o ReleaseOptions) error {
 	deadline := time.Now().Add(cmp.Or(o.Limit, DefaultLimit))
 	node, err := p.Site.Ironic.Node(ctx, o.NodeID)
-	if ironic.IsNotFound(err) && !uuidPattern.MatchString(o.NodeID) {
+	if api.IsNotFound(err) && !uuidPattern.MatchString(o.NodeID) {
 		if o.NodeID, err = p.formerly(ctx, o.NodeID, o.ProfileURI); err != nil || o.NodeID == "" {
 			return err
 		}
 		node, err = p.Site.Ironic.Node(ctx, o.NodeID)
 	}
-	if ironic.IsNotFound(err) {
+	if api.IsNotFound(err) {
 		return p.releaseOrphan(ctx, nil, o, deadline)
 	}
 	if err != nil {

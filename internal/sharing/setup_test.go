@@ -11,6 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
@@ -76,8 +77,8 @@ func (s *site) pool(t *testing.T, through ...func(http.RoundTripper) http.RoundT
 	}
 	return &sharing.Pool{
 		OneView: client,
-		Site: machine.New(machine.Config{Config: ironic.Config{
-			Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: toIronic, PollInterval: time.Minute,
+		Site: machine.New(machine.Config{Config: api.Config{
+			Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: toIronic, PollInterval: time.Minute,
 		}}),
 	}
 }

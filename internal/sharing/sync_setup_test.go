@@ -14,6 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
@@ -115,8 +116,8 @@ func (s *poolSite) poolThrough(t *testing.T, toIronic, toOneView http.RoundTripp
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Pool{OneView: client, Site: machine.New(machine.Config{Config: ironic.Config{
-		Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: toIronic,
+	return &Pool{OneView: client, Site: machine.New(machine.Config{Config: api.Config{
+		Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: toIronic,
 	}, Limit: s.limit})}
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
@@ -22,7 +22,7 @@ func (s *poolSite) guardedSite(t *testing.T, sent func(verb string)) (*machine.S
 		}
 		return s.ironic.RoundTrip(r)
 	})
-	return New(machine.Config{Config: ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: watched}}, s.pool(t).OneView)
+	return New(machine.Config{Config: api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: watched}}, s.pool(t).OneView)
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)

@@ -4,14 +4,14 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
 // Run is a run of the provider: a client of its own on a shared Ironic.
 func Run(fake *fakeironic.Server, limit throttle.Limit) *Client {
-	return NewSite(machine.Config{Config: ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: fake}, Limit: limit})
+	return NewSite(machine.Config{Config: api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: fake}, Limit: limit})
 }
 
 // UpTo returns a limit of machines at once.

@@ -8,6 +8,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
@@ -71,7 +72,7 @@ func (s *Client) Undeploy(ctx context.Context, id, instance, allocation string, 
 		done.Lost, err = deploy.Undeploy(ctx, m, instance, allocation, limit)
 		return err
 	})
-	if ironic.IsNotFound(err) {
+	if api.IsNotFound(err) {
 		return done, nil
 	}
 	return done, err

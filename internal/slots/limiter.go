@@ -12,6 +12,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
@@ -70,7 +71,7 @@ func (l *Limiter) Requires(ctx context.Context) error {
 	if l.limit.Max == 0 || l.limit.Scope != throttle.ScopeShard {
 		return nil
 	}
-	return l.client.Requires(ctx, ironic.VersionShard, "provisioning_limit.scope=shard")
+	return l.client.Requires(ctx, api.VersionShard, "provisioning_limit.scope=shard")
 }
 
 // machineOf converts a node for the limit. A node that Ironic has put into maintenance after a fault is not busy.
@@ -78,7 +79,7 @@ func machineOf(node *ironic.Node) throttle.Machine {
 	faulty := node.Maintenance && node.Fault != ""
 	return throttle.Machine{
 		ID: node.UUID, Name: node.Name, Label: ironic.NodeLabel(node), State: node.ProvisionState, Since: node.ProvisionUpdatedAt,
-		LastError:      ironic.FirstLine(node.LastError),
+		LastError:      api.FirstLine(node.LastError),
 		Busy:           states.Has(ironic.State(node.ProvisionState), states.Busy) && !faulty,
 		Starting:       node.TargetPowerState == string(nodes.PowerOn) && !faulty,
 		ConductorGroup: node.ConductorGroup, Shard: node.Shard, BootInterface: node.BootInterface,
@@ -124,7 +125,7 @@ func (s *limited) Refused(err error) bool { return IsCapacityError(err) }
 
 // MayPass reports whether a failed request may succeed later. After a panic in a poll, the other callers continue.
 func (s *limited) MayPass(err error) bool {
-	return ironic.MayPass(err) || errors.Is(err, ironic.ErrPanic)
+	return api.MayPass(err) || errors.Is(err, api.ErrPanic)
 }
 
 // Log writes a log line without secrets.
@@ -175,6 +176,6 @@ func (k *ClassCapacity) add(node *ironic.Node) {
 
 // IsCapacityError reports whether Ironic refuses a verb because its own limit of concurrent operations is reached.
 func IsCapacityError(err error) bool {
-	var status *ironic.StatusError
-	return errors.As(err, &status) && ironic.IsCapacity(status.Message)
+	var status *api.StatusError
+	return errors.As(err, &status) && api.IsCapacity(status.Message)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
@@ -115,7 +116,7 @@ func (s *limited) create(ctx context.Context, kind recordKind, r throttle.Record
 		body.Description = r.Description
 	}
 	err = s.c.Request(ctx, http.MethodPost, string(kind), body, nil)
-	if ironic.IsStatus(err, http.StatusConflict, "") {
+	if api.IsStatus(err, http.StatusConflict, "") {
 		return false, nil
 	}
 	return err == nil, err
@@ -123,7 +124,7 @@ func (s *limited) create(ctx context.Context, kind recordKind, r throttle.Record
 
 // isNoRight reports whether the user may not write records, or this Ironic has none.
 func isNoRight(err error) bool {
-	return ironic.IsForbidden(err) || ironic.IsNotFound(err) || ironic.IsStatus(err, http.StatusMethodNotAllowed, "")
+	return api.IsForbidden(err) || api.IsNotFound(err) || api.IsStatus(err, http.StatusMethodNotAllowed, "")
 }
 
 // Read returns a record; nil if there is none. Its age is measured by Ironic's clock, and is zero if it is unknown. A record that another client has
@@ -131,7 +132,7 @@ func isNoRight(err error) bool {
 func (s *limited) Read(ctx context.Context, name string) (*throttle.Record, error) {
 	var body record
 	err := s.c.Request(ctx, http.MethodGet, s.recordPath(s.kind(), name), nil, &body)
-	if ironic.IsNotFound(err) {
+	if api.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -164,7 +165,7 @@ func (s *limited) Replace(ctx context.Context, holder string, record throttle.Re
 	patch.Replace("/extra/holders/"+holder, record.Renewals)
 	patch.Set("/extra", s.extraOf(kind, record))
 	err = s.c.Request(ctx, http.MethodPatch, s.recordPath(kind, record.Name), patch, nil)
-	if ironic.IsNotFound(err) || ironic.IsStatus(err, http.StatusBadRequest, "") {
+	if api.IsNotFound(err) || api.IsStatus(err, http.StatusBadRequest, "") {
 		return false, nil
 	}
 	return err == nil, err
@@ -173,7 +174,7 @@ func (s *limited) Replace(ctx context.Context, holder string, record throttle.Re
 // Delete deletes a record. It succeeds if there is none.
 func (s *limited) Delete(ctx context.Context, name string) error {
 	err := s.c.Request(ctx, http.MethodDelete, s.recordPath(s.kind(), name), nil, nil)
-	if ironic.IsNotFound(err) {
+	if api.IsNotFound(err) {
 		return nil
 	}
 	return err

@@ -8,6 +8,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // StatusOf describes the state of a node, such as "node rack1-01: active, power on".
@@ -204,14 +205,14 @@ func RunsSteps(verb ironic.Verb) bool {
 }
 
 // Abortable returns since which API version Ironic ends an operation that is in a state; false if it cannot.
-func Abortable(state ironic.State) (since ironic.Microversion, can bool) {
+func Abortable(state ironic.State) (since api.Microversion, can bool) {
 	switch {
 	case state == nodes.DeployWait:
-		return ironic.VersionAbortDeploy, true
+		return api.VersionAbortDeploy, true
 	case state == nodes.ServiceFail:
-		return ironic.VersionServiceAbort, true
+		return api.VersionServiceAbort, true
 	case Held(state):
-		return ironic.VersionUnhold, true
+		return api.VersionUnhold, true
 	}
 	return 0, Has(state, Awaits)
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
@@ -65,7 +66,7 @@ func machineOf(n *ironic.Node) Machine {
 		m.Name = n.UUID
 	}
 	if m.Failed {
-		m.Reason = ironic.FirstLine(n.LastError)
+		m.Reason = api.FirstLine(n.LastError)
 	}
 	return m
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/watch"
 )
 
@@ -62,7 +63,7 @@ func TestList_tellsWhatMachinesDo(t *testing.T) {
 }
 
 func clientOf(fake *fakeironic.Server) *ironic.Client {
-	return ironic.New(ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: fake})
+	return ironic.New(api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: fake}, ironic.Polls{})
 }
 
 // A list of thousands is one request for each page, with few fields.

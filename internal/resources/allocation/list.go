@@ -15,6 +15,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 var _ list.ListResourceWithConfigure = (*allocation)(nil)
@@ -53,7 +54,7 @@ func (a *allocation) List(ctx context.Context, req list.ListRequest, stream *lis
 	var f filter
 	diags := req.Config.Get(ctx, &f)
 	if !diags.HasError() {
-		a.Requires(ctx, &diags, framework.Feature{Used: !f.Owner.IsNull(), Since: ironic.VersionAllocationOwner, Name: path.Root("owner")})
+		a.Requires(ctx, &diags, framework.Feature{Used: !f.Owner.IsNull(), Since: api.VersionAllocationOwner, Name: path.Root("owner")})
 	}
 	if diags.HasError() {
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
@@ -89,7 +90,7 @@ func (a *allocation) fill(ctx context.Context, found *ironic.Allocation, to *tfs
 		switch {
 		case err == nil:
 			nodeName = node.Name
-		case !ironic.IsNotFound(err):
+		case !api.IsNotFound(err):
 			framework.Report(&diags, "read the node of allocation "+found.UUID, err)
 			return diags
 		}

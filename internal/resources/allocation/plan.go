@@ -10,7 +10,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // ModifyPlan shows what allocate.Decide has decided, and refuses settings that the server's API does not have.
@@ -41,11 +41,11 @@ func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		return
 	}
 	a.Requires(ctx, &resp.Diagnostics, append(framework.RequireFeatures(plan.Require),
-		framework.Feature{Used: true, Since: ironic.VersionAllocations, Name: path.Root("resource_class")},
-		framework.Feature{Used: state != nil && !plan.Name.Equal(state.Name), Since: ironic.VersionAllocationChange, Name: path.Root("name")},
-		framework.Feature{Used: state != nil && !plan.Extra.Equal(state.Extra), Since: ironic.VersionAllocationChange, Name: path.Root("extra")},
-		framework.Feature{Used: !plan.BackfillNode.IsNull(), Since: ironic.VersionBackfill, Name: path.Root("backfill_node")},
-		framework.Feature{Used: !plan.Owner.IsNull(), Since: ironic.VersionAllocationOwner, Name: path.Root("owner")},
+		framework.Feature{Used: true, Since: api.VersionAllocations, Name: path.Root("resource_class")},
+		framework.Feature{Used: state != nil && !plan.Name.Equal(state.Name), Since: api.VersionAllocationChange, Name: path.Root("name")},
+		framework.Feature{Used: state != nil && !plan.Extra.Equal(state.Extra), Since: api.VersionAllocationChange, Name: path.Root("extra")},
+		framework.Feature{Used: !plan.BackfillNode.IsNull(), Since: api.VersionBackfill, Name: path.Root("backfill_node")},
+		framework.Feature{Used: !plan.Owner.IsNull(), Since: api.VersionAllocationOwner, Name: path.Root("owner")},
 	)...)
 	a.ForeseeChange(ctx, &resp.Diagnostics, "allocation", req)
 }

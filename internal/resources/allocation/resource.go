@@ -14,6 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
@@ -124,7 +125,7 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	}
 	switch {
-	case ironic.IsNotFound(err):
+	case api.IsNotFound(err):
 		switch suspended, err := a.Site.IsSuspended(ctx, state.ID.ValueString(), state.NodeID.ValueString()); {
 		case err != nil:
 			framework.Report(&resp.Diagnostics, "find out whether allocation "+state.ID.ValueString()+" is gone for good", err)
@@ -246,7 +247,7 @@ func (a *allocation) take(ctx context.Context, m *model, found *ironic.Allocatio
 		return
 	}
 	node, err := a.Site.Ironic.NodeForRefresh(ctx, found.NodeUUID)
-	if err != nil && !ironic.IsNotFound(err) { // the note of the last refresh stays
+	if err != nil && !api.IsNotFound(err) { // the note of the last refresh stays
 		return
 	}
 	reserved := allocate.ReservedBy(found.UUID, found.NodeUUID, node)

@@ -16,7 +16,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
@@ -77,7 +77,7 @@ func (r *group) reserve(ctx context.Context, plan *model, wanted *allocate.Group
 	by, err := allocate.ReserveGroup(ctx, r.Site, wanted, limit)
 	doing := "reserve nodes for the " + plan.label(ctx)
 	switch {
-	case ironic.IsInterrupted(err):
+	case api.IsInterrupted(err):
 		diags.AddError("Interrupted: "+doing, "The run was interrupted before all members had a node. It has released what it had reserved. Apply again.")
 	case err != nil:
 		framework.ReportUndone(diags, doing, err)

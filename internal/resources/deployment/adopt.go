@@ -8,7 +8,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
@@ -21,7 +21,7 @@ func (d *deployment) endAdoption(ctx context.Context, state *model, diags *diag.
 	diags.Append(problems...)
 	id, reserved := state.ID.ValueString(), state.InstanceID.ValueString()
 	machine, err := d.Site.Machine(ctx, id)
-	if ironic.IsNotFound(err) || d.Site.Run.HasTakenOver(marks.MarkReservation, id) {
+	if api.IsNotFound(err) || d.Site.Run.HasTakenOver(marks.MarkReservation, id) {
 		return
 	}
 	runs := false

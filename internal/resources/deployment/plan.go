@@ -12,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // ModifyPlan shows what deploy.Decide decides, and stores its steps for the apply.
@@ -118,16 +119,16 @@ func (d *deployment) decide(ctx context.Context, wish deploy.Wish, seen deploy.S
 func (d *deployment) checkVersions(ctx context.Context, config *model, diags *diag.Diagnostics) {
 	drive := config.configDrive(ctx)
 	d.Requires(ctx, diags, append(framework.StepFeatures(path.Root("deploy_steps"), config.DeploySteps),
-		framework.Feature{Used: drive != nil && drive.isReady(), Since: ironic.VersionRebuildDrive, Name: path.Root("config_drive")},
+		framework.Feature{Used: drive != nil && drive.isReady(), Since: api.VersionRebuildDrive, Name: path.Root("config_drive")},
 		framework.Feature{Used: drive != nil && !drive.isReady(), Since: 56, Name: path.Root("config_drive")},
 		framework.Feature{Used: drive != nil && !drive.VendorData.IsNull(), Since: 59, Name: path.Root("config_drive").AtName("vendor_data")},
-		framework.Feature{Used: config.adopted(), Since: ironic.VersionAdopt, Name: path.Root("adopt")},
-		framework.Feature{Used: !config.VIFs.IsNull(), Since: ironic.VersionVIFs, Name: path.Root("vifs")},
-		framework.Feature{Used: config.namesPorts(), Since: ironic.VersionVIFPort, Name: path.Root("vifs")},
+		framework.Feature{Used: config.adopted(), Since: api.VersionAdopt, Name: path.Root("adopt")},
+		framework.Feature{Used: !config.VIFs.IsNull(), Since: api.VersionVIFs, Name: path.Root("vifs")},
+		framework.Feature{Used: config.namesPorts(), Since: api.VersionVIFPort, Name: path.Root("vifs")},
 		framework.Feature{Used: !config.DeploySteps.IsNull(), Since: 69, Name: path.Root("deploy_steps")},
-		framework.Feature{Used: !config.Rescue.IsNull(), Since: ironic.VersionRescue, Name: path.Root("rescue")},
+		framework.Feature{Used: !config.Rescue.IsNull(), Since: api.VersionRescue, Name: path.Root("rescue")},
 		framework.Feature{Used: config.Protected.ValueBool(), Since: 48, Name: path.Root("protected")},
-		framework.Feature{Used: config.quarantines(), Since: ironic.VersionRetired, Name: path.Root("on_failure")},
-		framework.Feature{Used: !config.PowerOffMode.IsNull(), Since: ironic.VersionSoftPower, Name: path.Root("power_off_mode")},
+		framework.Feature{Used: config.quarantines(), Since: api.VersionRetired, Name: path.Root("on_failure")},
+		framework.Feature{Used: !config.PowerOffMode.IsNull(), Since: api.VersionSoftPower, Name: path.Root("power_off_mode")},
 	)...)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/images"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
@@ -230,7 +231,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	if d.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
 		return
 	}
-	if ironic.IsNotFound(err) {
+	if api.IsNotFound(err) {
 		d.warnGone(&resp.Diagnostics, state.ID.ValueString())
 		resp.State.RemoveResource(ctx)
 		return
@@ -400,7 +401,7 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 	limit, diags := state.Timeouts.Delete(ctx, deploymentTimeout)
 	resp.Diagnostics.Append(diags...)
 	m, err := d.Site.Machine(ctx, state.ID.ValueString())
-	if ironic.IsNotFound(err) {
+	if api.IsNotFound(err) {
 		return
 	}
 	if d.Site.Run.HasTakenOver(marks.MarkReservation, state.ID.ValueString()) {
@@ -416,7 +417,7 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 		}
 		label = ironic.NodeLabel(m.Node())
 	}
-	if ironic.IsInterrupted(err) {
+	if api.IsInterrupted(err) {
 		resp.Diagnostics.AddError("Interrupted: undeploy node "+label, "The run was interrupted. Ironic continues the operation. "+
 			"Run the same command again to finish it. As long as the resource is in the configuration, terraform apply deploys the node again afterwards.")
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // ModifyPlan refuses a server without deploy templates, and warns of a trait that no node has.
@@ -20,7 +20,7 @@ func (r *deployTemplate) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	var state *model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() || !r.Offers(ctx, &resp.Diagnostics, ironic.VersionDeployTemplates, "metal_deploy_template") {
+	if resp.Diagnostics.HasError() || !r.Offers(ctx, &resp.Diagnostics, api.VersionDeployTemplates, "metal_deploy_template") {
 		return
 	}
 	r.Requires(ctx, &resp.Diagnostics, framework.StepFeatures(path.Root("steps"), plan.Steps)...)

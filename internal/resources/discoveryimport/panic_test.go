@@ -12,7 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovery"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
@@ -39,7 +39,7 @@ func TestDiscoveryImport_panicConcernsOneMachine(t *testing.T) {
 		}})
 		hosts[name] = discoveredValue(discovery.Host{ID: ids[name]})
 	}
-	client := machine.New(machine.Config{Config: ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: &stumbling{fake, ids["r12-2"]}}})
+	client := machine.New(machine.Config{Config: api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: &stumbling{fake, ids["r12-2"]}}})
 	plan := discoveryModel{Name: types.StringValue("rack12"), Hosts: types.MapValueMust(discoveredType, hosts)}
 
 	var diags diag.Diagnostics

@@ -23,7 +23,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
@@ -270,7 +270,7 @@ func (d *discoveryImport) settle(ctx context.Context, plan, state *discoveryMode
 	var lines []string
 	interrupted := false
 	for _, name := range slices.Sorted(maps.Keys(problems)) {
-		interrupted = interrupted || ironic.IsInterrupted(problems[name])
+		interrupted = interrupted || api.IsInterrupted(problems[name])
 		_, detail := failure.Explain("", problems[name])
 		lines = append(lines, fmt.Sprintf("%s (node %s): %s", name, hostID(hosts[name]), detail))
 		delete(hosts, name)
@@ -307,7 +307,7 @@ func (d *discoveryImport) lookAgain(ctx context.Context, plan *discoveryModel, p
 		diags.Append(remember(ctx, seen, private)...)
 	} else {
 		diags.Append(private.SetKey(ctx, surveyKey, nil)...) // the machines in it have been named
-		if _, detail := failure.Explain("", err); plan.Pending.IsUnknown() && !ironic.IsInterrupted(err) {
+		if _, detail := failure.Explain("", err); plan.Pending.IsUnknown() && !api.IsInterrupted(err) {
 			framework.Show(diags, enroll.PendingUnread(detail))
 		}
 	}

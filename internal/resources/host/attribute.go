@@ -14,6 +14,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // attribute describes one attribute of a host: schema, API version, encoding, drift and plan. A nil function means that the
@@ -47,7 +48,7 @@ type attribute struct {
 type row[T attr.Value] struct {
 	name   string
 	schema schema.Attribute
-	since  ironic.Microversion  // first API version that has it; 0: every version that the provider supports
+	since  api.Microversion     // first API version that has it; 0: every version that the provider supports
 	of     func(m *model) *T    // field of the model
 	path   string               // JSON patch path, "/" and the name; empty if the attribute is not sent as a setting
 	with   string               // removing this managed path removes the value; default: path

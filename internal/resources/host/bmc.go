@@ -18,6 +18,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
@@ -93,7 +94,7 @@ func (m *model) encodeBMC(ctx context.Context, s ironic.Settings) {
 	if block == nil {
 		return
 	}
-	bmc, err := ironic.ParseBMC(block.Address.ValueString())
+	bmc, err := driverinfo.ParseBMC(block.Address.ValueString())
 	if err != nil {
 		return // the validator refuses it
 	}
@@ -124,13 +125,13 @@ func (m *model) fromBMC(ctx context.Context, node *ironic.Node) {
 	if block == nil || node.Hidden.DriverInfo {
 		return
 	}
-	bmc, err := ironic.ParseBMC(block.Address.ValueString())
+	bmc, err := driverinfo.ParseBMC(block.Address.ValueString())
 	if err != nil {
 		return
 	}
 	actual := framework.Scalars(node.DriverInfo)
 	if !m.leadsTo(bmc, node) {
-		address := ironic.DescribeBMC(node)
+		address := driverinfo.DescribeBMC(node.Driver, node.BootInterface, node.DriverInfo)
 		if kind := m.otherInterface(bmc, node); kind != "" && address == block.Address.ValueString() {
 			address += fmt.Sprintf(" (%s interface %s)", kind, ironic.InterfacesOf(node)[kind])
 		}
@@ -145,7 +146,7 @@ func (m *model) fromBMC(ctx context.Context, node *ironic.Node) {
 }
 
 // leadsTo reports whether a node has the settings that follow from a BMC address.
-func (m *model) leadsTo(bmc *ironic.BMC, node *ironic.Node) bool {
+func (m *model) leadsTo(bmc *driverinfo.BMC, node *ironic.Node) bool {
 	actual := framework.Scalars(node.DriverInfo)
 	for key, value := range framework.Scalars(bmc.Info) {
 		if actual[key] != value {
@@ -157,7 +158,7 @@ func (m *model) leadsTo(bmc *ironic.BMC, node *ironic.Node) bool {
 
 // otherInterface returns the kind of an interface that does not follow from a BMC address, and that the configuration does not set; "" if
 // there is none.
-func (m *model) otherInterface(bmc *ironic.BMC, node *ironic.Node) string {
+func (m *model) otherInterface(bmc *driverinfo.BMC, node *ironic.Node) string {
 	configured, interfaces := m.interfaces(), ironic.InterfacesOf(node)
 	for _, kind := range slices.Sorted(maps.Keys(bmc.Interfaces)) {
 		if configured[kind] == "" && interfaces[kind] != bmc.Interfaces[kind] {
@@ -242,7 +243,7 @@ func (m *model) secrets(ctx context.Context) map[string]any {
 		secrets[key] = value
 	}
 	if block := m.bmc(ctx); block != nil && framework.IsSet(block.PasswordWO) {
-		if bmc, err := ironic.ParseBMC(block.Address.ValueString()); err == nil {
+		if bmc, err := driverinfo.ParseBMC(block.Address.ValueString()); err == nil {
 			secrets[bmc.PasswordKey] = block.PasswordWO.ValueString()
 		}
 	}
@@ -282,7 +283,7 @@ func (m *model) refuseUnsent(ctx context.Context, before managed, diags *diag.Di
 
 // lostSecret reports whether a node lacks a secret of driver_info_wo that was applied.
 func (m *model) lostSecret(node *ironic.Node, before managed) bool {
-	if m.DriverInfoWOVersion.IsNull() || ironic.AddressKey(node.DriverInfo) == "" {
+	if m.DriverInfoWOVersion.IsNull() || driverinfo.AddressKey(node.DriverInfo) == "" {
 		return false
 	}
 	return slices.ContainsFunc(before.below("/driver_info"), func(key string) bool {
@@ -303,13 +304,13 @@ func (b *bmcModel) losePassword(node *ironic.Node, key string) {
 }
 
 // scheme returns the BMC address of a model, and what it means; "" and nil if it has none.
-func (m *model) scheme(ctx context.Context) (string, *ironic.BMC) { return schemeOf(m.bmc(ctx)) }
+func (m *model) scheme(ctx context.Context) (string, *driverinfo.BMC) { return schemeOf(m.bmc(ctx)) }
 
-func schemeOf(block *bmcModel) (string, *ironic.BMC) {
+func schemeOf(block *bmcModel) (string, *driverinfo.BMC) {
 	if block == nil || !framework.IsSet(block.Address) {
 		return "", nil
 	}
-	bmc, err := ironic.ParseBMC(block.Address.ValueString())
+	bmc, err := driverinfo.ParseBMC(block.Address.ValueString())
 	if err != nil {
 		return "", nil
 	}

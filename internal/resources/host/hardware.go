@@ -20,6 +20,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // Values of hardware_changes.on_active.
@@ -63,7 +64,7 @@ func hardwareAttributes() []attribute {
 				Validators:          []validator.Map{mapvalidator.SizeAtLeast(1), mapvalidator.KeysAre(stringvalidator.LengthAtLeast(1))},
 			},
 			feature: func(config *model) framework.Feature {
-				return framework.Feature{Used: !config.BIOSSettings.IsNull(), Since: ironic.VersionBIOS, Name: path.Root("bios_settings")}
+				return framework.Feature{Used: !config.BIOSSettings.IsNull(), Since: api.VersionBIOS, Name: path.Root("bios_settings")}
 			},
 			keep: func(_ context.Context, m, planned *model) { framework.Keep(&m.BIOSSettings, planned.BIOSSettings) },
 		},
@@ -74,7 +75,7 @@ func hardwareAttributes() []attribute {
 		{
 			name: "firmware", schema: firmwareSchema(),
 			feature: func(config *model) framework.Feature {
-				return framework.Feature{Used: !config.Firmware.IsNull(), Since: ironic.VersionFirmware, Name: path.Root("firmware")}
+				return framework.Feature{Used: !config.Firmware.IsNull(), Since: api.VersionFirmware, Name: path.Root("firmware")}
 			},
 			keep: func(_ context.Context, m, planned *model) { framework.Keep(&m.Firmware, planned.Firmware) },
 		},
@@ -181,11 +182,11 @@ func hardwareChangesFeature(config *model) framework.Feature {
 	live, noRamdisk := config.hardwareChanges()
 	switch {
 	case live && noRamdisk:
-		return framework.Feature{Used: true, Since: ironic.VersionServiceRamdisk, Name: at.AtName("ramdisk")}
+		return framework.Feature{Used: true, Since: api.VersionServiceRamdisk, Name: at.AtName("ramdisk")}
 	case live:
-		return framework.Feature{Used: true, Since: ironic.VersionService, Name: at.AtName("on_active")}
+		return framework.Feature{Used: true, Since: api.VersionService, Name: at.AtName("on_active")}
 	}
-	return framework.Feature{Used: noRamdisk, Since: ironic.VersionNoRamdisk, Name: at.AtName("ramdisk")}
+	return framework.Feature{Used: noRamdisk, Since: api.VersionNoRamdisk, Name: at.AtName("ramdisk")}
 }
 
 // hardwareChanges returns whether deployed machines are serviced, and whether steps run without a ramdisk.

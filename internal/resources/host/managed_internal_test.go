@@ -12,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
@@ -65,7 +66,7 @@ func TestChange_ofDriverKeepsSecretsAndInterfaces(t *testing.T) {
 			t.Parallel()
 			ctx, fake := t.Context(), &fakeironic.Server{}
 			h := &host{}
-			h.Site = machine.New(machine.Config{Config: ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: fake}})
+			h.Site = machine.New(machine.Config{Config: api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: fake}})
 			node, err := enroll.Enroll(ctx, h.Site, ironic.NewUUID(), tt.before.hostSettings(ctx, nil).Enrollment())
 			if err != nil {
 				t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
@@ -110,7 +111,7 @@ func (m *model) powerManaged(ctx context.Context) types.Bool {
 		return types.BoolUnknown()
 	}
 	s := m.hostSettings(ctx, nil).Enrollment()
-	if managed := ironic.AddressKey(s.Keys("driver_info")) != ""; managed || !machine.PowerManaged(&ironic.Node{Driver: s.Text("driver"), Name: s.Text("name")}) {
+	if managed := driverinfo.AddressKey(s.Keys("driver_info")) != ""; managed || !machine.PowerManaged(&ironic.Node{Driver: s.Text("driver"), Name: s.Text("name")}) {
 		return types.BoolValue(managed)
 	}
 	return types.BoolUnknown()

@@ -18,6 +18,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 type portModel struct {
@@ -74,22 +75,22 @@ func portsSchema() schema.Attribute {
 // strings returns the attributes of a port that are plain strings, by name, with the first API version that has them.
 func (p *portModel) strings() map[string]portString {
 	return map[string]portString{
-		"physical_network": {&p.PhysicalNetwork, ironic.VersionPhysicalNetwork}, "name": {&p.Name, ironic.VersionPortName}, "description": {&p.Description, ironic.VersionPortDescription}, "vendor": {&p.Vendor, ironic.VersionPortVendor},
-		"category": {&p.Category, ironic.VersionPortCategory},
+		"physical_network": {&p.PhysicalNetwork, api.VersionPhysicalNetwork}, "name": {&p.Name, api.VersionPortName}, "description": {&p.Description, api.VersionPortDescription}, "vendor": {&p.Vendor, api.VersionPortVendor},
+		"category": {&p.Category, api.VersionPortCategory},
 	}
 }
 
 type portString struct {
 	value *types.String
-	since ironic.Microversion
+	since api.Microversion
 }
 
 // portFeatures returns the API versions that the configured ports and port groups need.
 func (m *model) portFeatures(ctx context.Context) []framework.Feature {
-	features := []framework.Feature{{Used: !m.PortGroups.IsNull(), Since: ironic.VersionPortGroups, Name: path.Root("port_groups")}}
+	features := []framework.Feature{{Used: !m.PortGroups.IsNull(), Since: api.VersionPortGroups, Name: path.Root("port_groups")}}
 	for mac, port := range m.ports(ctx) {
 		at := path.Root("ports").AtMapKey(mac)
-		features = append(features, framework.Feature{Used: !port.IsSmartNIC.IsNull(), Since: ironic.VersionSmartNIC, Name: at.AtName("is_smartnic")})
+		features = append(features, framework.Feature{Used: !port.IsSmartNIC.IsNull(), Since: api.VersionSmartNIC, Name: at.AtName("is_smartnic")})
 		for name, s := range port.strings() {
 			features = append(features, framework.Feature{Used: !s.value.IsNull(), Since: s.since, Name: at.AtName(name)})
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
@@ -22,7 +23,7 @@ const bootModeKey = "boot_mode"
 
 func bootModeAttribute() attribute {
 	r := row[types.String]{
-		name: bootModeKey, since: ironic.VersionBootMode,
+		name: bootModeKey, since: api.VersionBootMode,
 		schema: schema.StringAttribute{
 			Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(ironic.BootUEFI), string(ironic.BootBIOS))},
 			MarkdownDescription: "Boot mode of the firmware: `uefi` or `bios`. **A change restarts the machine** if its BMC needs that; a deployed host keeps its mode until it is free. " +
@@ -36,7 +37,7 @@ func bootModeAttribute() attribute {
 
 func secureBootAttribute() attribute {
 	r := row[types.Bool]{
-		name: "secure_boot", since: ironic.VersionBootMode,
+		name: "secure_boot", since: api.VersionBootMode,
 		schema: schema.BoolAttribute{
 			Optional: true, MarkdownDescription: "Whether the firmware starts only signed code. **A change restarts the machine** if its BMC needs that; a deployed host keeps its setting until it is free. Needs UEFI and API 1.76. Default: not managed.",
 		},
@@ -109,7 +110,7 @@ func powerStateAttribute() attribute {
 // powerOffModeAttribute makes power_off_mode, which Ironic does not store.
 func powerOffModeAttribute() attribute {
 	a := row[types.String]{
-		name: "power_off_mode", since: ironic.VersionSoftPower,
+		name: "power_off_mode", since: api.VersionSoftPower,
 		schema: framework.PowerOffModeAttribute("How `power_state = \"off\"` switches the machine off. `hard` (default) cuts the power. `soft` asks the operating system to shut down, and fails if the machine stays on. " +
 			"`graceful` asks, and cuts the power after 3 minutes, or at once if the driver cannot ask."),
 		of: func(m *model) *types.String { return &m.PowerOffMode },

@@ -14,6 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
@@ -34,7 +35,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 	if h.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
 		return
 	}
-	if ironic.IsNotFound(err) {
+	if api.IsNotFound(err) {
 		framework.WarnUnseen(&resp.Diagnostics, h.Site.Ironic.Project(), "Host "+state.label())
 		resp.State.RemoveResource(ctx)
 		return
@@ -66,7 +67,7 @@ type sight struct {
 }
 
 // look reads the node of a state with its ports, and with its port groups if they matter, from the lists that refreshes share. If
-// the node is gone, ironic.IsNotFound recognises the error.
+// the node is gone, api.IsNotFound recognises the error.
 func (h *host) look(ctx context.Context, m *model) (sight, error) {
 	enroll.HostInState(h.Site, m.ID.ValueString())
 	return framework.Once(ctx, func() (sight, error) {

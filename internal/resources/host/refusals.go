@@ -16,6 +16,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 )
 
 // intent returns what a plan makes of a host, as far as no other node may have it too. info is the present driver_info, and before what was
@@ -39,7 +40,7 @@ func (m *model) intent(ctx context.Context, config, state *model, info map[strin
 		}
 	}
 	had := slices.Collect(maps.Keys(state.ports(ctx)))
-	who.Moves = !m.Name.Equal(state.Name) || len(who.Drops) > 0 || ironic.IdentifyBMC(who.DriverInfo) != ironic.IdentifyBMC(info) ||
+	who.Moves = !m.Name.Equal(state.Name) || len(who.Drops) > 0 || driverinfo.IdentifyBMC(who.DriverInfo) != driverinfo.IdentifyBMC(info) ||
 		!containsAll(had, who.Addresses) || !containsAll(hadBonds, who.Bonds)
 	return who
 }

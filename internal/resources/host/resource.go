@@ -17,6 +17,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
@@ -206,7 +207,7 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 	if h.HasOneView() {
 		err = h.Pool.Vacate(ctx, state.ID.ValueString(), limit)
 	}
-	if err == nil || ironic.IsNotFound(err) {
+	if err == nil || api.IsNotFound(err) {
 		err = h.Site.Withdraw(ctx, state.ID.ValueString(), limit)
 	}
 	if err != nil {

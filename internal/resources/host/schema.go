@@ -20,6 +20,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
@@ -97,7 +98,7 @@ func (h *host) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 	if resp.Diagnostics.HasError() || m.bmc(ctx) == nil || !framework.IsSet(m.bmc(ctx).Address) {
 		return
 	}
-	bmc, err := ironic.ParseBMC(m.bmc(ctx).Address.ValueString())
+	bmc, err := driverinfo.ParseBMC(m.bmc(ctx).Address.ValueString())
 	if err != nil {
 		return // the attribute's validator reports it
 	}
@@ -130,7 +131,7 @@ func (m *model) validateReasons(diags *diag.Diagnostics) {
 func (m *model) validateDriver(ctx context.Context, diags *diag.Diagnostics) {
 	follows, from := "", ""
 	if block := m.bmc(ctx); block != nil && framework.IsSet(block.Address) {
-		if bmc, err := ironic.ParseBMC(block.Address.ValueString()); err == nil {
+		if bmc, err := driverinfo.ParseBMC(block.Address.ValueString()); err == nil {
 			follows, from = bmc.Driver, "the address of bmc"
 		}
 	} else if m.byAgent() {

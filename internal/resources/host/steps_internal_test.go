@@ -9,7 +9,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/commission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
@@ -28,7 +28,7 @@ func TestChange_reservedHostReturnsToThePool(t *testing.T) {
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		ctx, fake := t.Context(), ironictest.Fleet(1)
 		h := &host{}
-		h.Site = machine.New(machine.Config{Config: ironic.Config{Endpoint: "http://ironic.test", Auth: ironic.AuthNone, Transport: fake, PollInterval: ironictest.Poll}})
+		h.Site = machine.New(machine.Config{Config: api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: fake, PollInterval: ironictest.Poll}})
 		allocation, _ := ironictest.AsOther(t, fake, http.MethodPost, "allocations", map[string]any{"resource_class": "baremetal", "name": "web"})["uuid"].(string)
 		time.Sleep(time.Minute)
 		id, _ := ironictest.AsOther(t, fake, http.MethodGet, "allocations/web", nil)["node_uuid"].(string)

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // ValidateConfig checks conditions and actions.
@@ -36,6 +36,6 @@ func (r *inspectionRule) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		resp.RequiresReplace.Append(path.Root("sensitive"))
 	}
 	if r.Known() {
-		r.Offers(ctx, &resp.Diagnostics, ironic.VersionInspectionRules, "metal_inspection_rule")
+		r.Offers(ctx, &resp.Diagnostics, api.VersionInspectionRules, "metal_inspection_rule")
 	}
 }

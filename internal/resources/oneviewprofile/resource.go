@@ -20,6 +20,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
@@ -205,13 +206,13 @@ func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, res
 		state.TemplateURI = sameOr(state.TemplateURI, profile.TemplateURI)
 	}
 	node, err := o.Site.Ironic.NodeForRefresh(ctx, state.NodeID.ValueString())
-	if ironic.IsNotFound(err) && o.findNode(ctx, &state) == nil { // the node was renamed
+	if api.IsNotFound(err) && o.findNode(ctx, &state) == nil { // the node was renamed
 		node, err = o.Site.Ironic.NodeForRefresh(ctx, state.NodeID.ValueString())
 	}
 	if o.RefuseHidden(ctx, req.Private, "node "+state.NodeID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
 		return
 	}
-	if ironic.IsNotFound(err) {
+	if api.IsNotFound(err) {
 		state.Ownership = types.StringValue(string(sharing.UsedByOneView))
 		framework.Show(&resp.Diagnostics, sharing.ProfileWithoutNode(state.NodeID.ValueString(), o.Site.Ironic.Project(), profile))
 		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
@@ -386,7 +387,7 @@ func (o *oneviewProfile) Delete(ctx context.Context, req resource.DeleteRequest,
 	if o.RefuseHidden(ctx, req.Private, "node "+state.NodeID.ValueString(), o.AskNode(state.NodeID.ValueString()), &resp.Diagnostics) {
 		return
 	}
-	if project := o.Site.Ironic.Project(); project != "" && ironic.IsNotFound(o.AskNode(state.NodeID.ValueString())(ctx)) {
+	if project := o.Site.Ironic.Project(); project != "" && api.IsNotFound(o.AskNode(state.NodeID.ValueString())(ctx)) {
 		resp.Diagnostics.AddError("Node is not visible in Ironic", fmt.Sprintf("Server profile %s was not removed, because Ironic does not have its node, %s, or does not show it to project %s, and the server may run. "+
 			"Destroy it as a user of the system, or delete the profile in OneView. Then: terraform state rm <its address>.", state.ID.ValueString(), state.NodeID.ValueString(), project))
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/procedure"
 )
 
@@ -22,12 +22,12 @@ func (r *runbook) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest
 	var state *model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() || !r.Offers(ctx, &resp.Diagnostics, ironic.VersionRunbooks, "metal_runbook") {
+	if resp.Diagnostics.HasError() || !r.Offers(ctx, &resp.Diagnostics, api.VersionRunbooks, "metal_runbook") {
 		return
 	}
 	r.Requires(ctx, &resp.Diagnostics,
-		framework.Feature{Used: !plan.Description.IsNull(), Since: ironic.VersionRunbookTraits, Name: path.Root("description")},
-		framework.Feature{Used: !plan.Traits.IsNull(), Since: ironic.VersionRunbookTraits, Name: path.Root("traits")},
+		framework.Feature{Used: !plan.Description.IsNull(), Since: api.VersionRunbookTraits, Name: path.Root("description")},
+		framework.Feature{Used: !plan.Traits.IsNull(), Since: api.VersionRunbookTraits, Name: path.Root("traits")},
 	)
 	if state == nil || !plan.Name.Equal(state.Name) || !plan.Traits.Equal(state.Traits) {
 		r.checkTraits(ctx, &plan, &resp.Diagnostics)
@@ -42,14 +42,14 @@ func (r *runbook) checkTraits(ctx context.Context, plan *model, diags *diag.Diag
 	}
 	const consequence = "Ironic runs the runbook only on nodes with one of its traits."
 	switch {
-	case version >= ironic.VersionRunbookTraits && !framework.FullyKnown(ctx, plan.Traits):
-	case version >= ironic.VersionRunbookTraits && len(plan.Traits.Elements()) == 0:
+	case version >= api.VersionRunbookTraits && !framework.FullyKnown(ctx, plan.Traits):
+	case version >= api.VersionRunbookTraits && len(plan.Traits.Elements()) == 0:
 		framework.Show(diags, procedure.NoTraits(plan.label()))
-	case version >= ironic.VersionRunbookTraits:
+	case version >= api.VersionRunbookTraits:
 		r.WarnMissingTraits(ctx, diags, path.Root("traits"), plan.traits(), consequence)
 	case !framework.IsSet(plan.Name):
 	case !framework.IsTrait(plan.Name.ValueString()):
-		r.Requires(ctx, diags, framework.Feature{Used: true, Since: ironic.VersionRunbookTraits, Name: path.Root("name")})
+		r.Requires(ctx, diags, framework.Feature{Used: true, Since: api.VersionRunbookTraits, Name: path.Root("name")})
 	default:
 		r.WarnMissingTraits(ctx, diags, path.Root("name"), []string{plan.Name.ValueString()}, consequence)
 	}

@@ -1,0 +1,156 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+)
+
+// Wrap turns gophercloud's error for a refused request into a StatusError without secrets, and its error for a token that could
+// not be renewed into an AuthError. ctx is that of the request: the renewal may be another's.
+func (c *Conn) Wrap(ctx context.Context, err error) error {
+	var reauth *gophercloud.ErrUnableToReauthenticate
+	if errors.As(err, &reauth) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return c.authError(reauth.ErrReauth)
+	}
+	var code gophercloud.ErrUnexpectedResponseCode
+	if errors.As(err, &code) {
+		return c.statusError(code)
+	}
+	var path *PathError
+	if errors.As(err, &path) {
+		return path
+	}
+	var redirect *rest.RedirectError
+	if errors.As(err, &redirect) {
+		redirect.Root, redirect.Setting = "/v1", "endpoint (METAL_ENDPOINT)"
+		return redirect
+	}
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return fmt.Errorf("the answer is not JSON (%w)", err)
+	}
+	return err
+}
+
+// endpointError says that Ironic could not be asked.
+func (c *Conn) endpointError(service *gophercloud.ServiceClient, err error) error {
+	var auth *AuthError
+	if errors.As(err, &auth) {
+		return err
+	}
+	e := &EndpointError{Endpoint: c.cfg.Secrets.Redact(service.Endpoint), Err: err}
+	if c.keystone != nil {
+		e.Found = c.keystone.found
+	}
+	return e
+}
+
+// authError is Wrap for Keystone's errors.
+func (c *Conn) authError(err error) error {
+	var code gophercloud.ErrUnexpectedResponseCode
+	var redirect *rest.RedirectError
+	setting := c.keystone.cloud.Setting("auth_url")
+	switch {
+	case errors.As(err, &code):
+		err = c.statusError(code)
+	case errors.As(err, &redirect):
+		redirect.Root, redirect.Setting = "/auth", setting
+		err = redirect
+	}
+	return &AuthError{Keystone: c.cfg.Secrets.Redact(c.keystone.url), Place: c.keystone.cloud.Place(), Setting: setting, Token: c.keystone.token, Err: err}
+}
+
+// statusError keeps only the first line of an answer, because schema errors append whole documents.
+func (c *Conn) statusError(code gophercloud.ErrUnexpectedResponseCode) *StatusError {
+	return &StatusError{
+		Method: code.Method, URL: c.cfg.Secrets.Redact(code.URL), Status: code.Actual,
+		Message: FirstLine(c.cfg.Secrets.Redact(faultText(code.Body))), RequestID: code.ResponseHeader.Get("Openstack-Request-Id"),
+		Project: c.Project(), Foreign: !isFromIronic(code.Body),
+	}
+}
+
+// isFromIronic reports whether the body of an error is from Ironic (reference/ironic.md#error-bodies).
+func isFromIronic(body []byte) bool {
+	var outer struct {
+		ErrorMessage jsonRaw `json:"error_message"`
+	}
+	return json.Unmarshal(body, &outer) == nil && len(outer.ErrorMessage) > 0
+}
+
+// faultText extracts Ironic's message from an error body: a string that contains JSON, an object, or plain text
+// (reference/ironic.md#error-bodies).
+func faultText(body []byte) string {
+	var outer struct {
+		ErrorMessage jsonRaw `json:"error_message"`
+		Error        struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(body, &outer) != nil {
+		return htmlTitle(string(body))
+	}
+	if outer.Error.Message != "" {
+		return outer.Error.Message
+	}
+	inner := []byte(outer.ErrorMessage)
+	var text string
+	if json.Unmarshal(inner, &text) == nil {
+		inner = []byte(text)
+	}
+	var fault struct {
+		Faultstring string `json:"faultstring"`
+		Title       string `json:"title"`
+		Description string `json:"description"`
+	}
+	if json.Unmarshal(inner, &fault) != nil {
+		return text
+	}
+	for _, s := range []string{fault.Faultstring, fault.Description, fault.Title} {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// htmlTitle replaces a web page, which a proxy has sent, by its title.
+func htmlTitle(text string) string {
+	_, after, found := strings.Cut(text, "<title>")
+	title, _, closed := strings.Cut(after, "</title>")
+	if found && closed {
+		return "a web page, not the API: " + strings.TrimSpace(title)
+	}
+	if strings.Contains(strings.ToLower(text), "<html") {
+		return "a web page, not the API"
+	}
+	return text
+}
+
+// FirstLine returns the first line of a text without surrounding white space.
+func FirstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return strings.TrimSpace(line)
+}
+
+// jsonRaw is json.RawMessage whose zero value decodes to nothing.
+type jsonRaw []byte
+
+// UnmarshalJSON keeps the bytes.
+func (r *jsonRaw) UnmarshalJSON(b []byte) error { *r = append((*r)[:0], b...); return nil }
+
+func (r jsonRaw) into(v any) error {
+	if len(r) == 0 {
+		return nil
+	}
+	return json.Unmarshal(r, v)
+}

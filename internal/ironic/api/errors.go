@@ -1,0 +1,211 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+	"syscall"
+)
+
+// StatusError is an answer by which Ironic refuses a request.
+type StatusError struct {
+	Method, URL string
+	Status      int
+	Message     string // Ironic's message, without secrets
+	RequestID   string // identifies the request in Ironic's log
+	Project     string // ID of the project of the user; empty without one
+
+	Foreign bool // the message is not from Ironic but from a server in front of it, such as a proxy
+}
+
+// Error returns Ironic's message with the status.
+func (e *StatusError) Error() string {
+	if e.Message == "" {
+		return fmt.Sprintf("%s %s: %d %s", e.Method, e.URL, e.Status, http.StatusText(e.Status))
+	}
+	return fmt.Sprintf("%s (%d %s)", strings.TrimSuffix(e.Message, "."), e.Status, http.StatusText(e.Status))
+}
+
+// VersionError says that a feature needs a newer API version than the one in use.
+type VersionError struct {
+	Feature      string
+	Needs        Microversion
+	Have, Server Microversion // in use; the highest that the server supports
+}
+
+// Error names the feature and the versions.
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("%s needs API %s of Ironic, but %s is in use (the server supports up to %s)", e.Feature, e.Needs, e.Have, e.Server)
+}
+
+// Advice says what to do.
+func (e *VersionError) Advice() string {
+	if e.Server >= e.Needs {
+		return fmt.Sprintf("Raise microversion in the provider block to at least %q, or remove it.", e.Needs)
+	}
+	return "Upgrade Ironic, or remove the setting."
+}
+
+// PathError says that a name cannot be sent as part of a path: servers and proxies take "." and ".." for a step in the path, however they
+// are escaped, so that the request would be about another object.
+type PathError struct{ Name string }
+
+// Error names the name.
+func (e *PathError) Error() string {
+	return fmt.Sprintf("%q cannot be the name of an object in a request. Use its UUID", e.Name)
+}
+
+// IsNotFound reports whether Ironic answered that the object does not exist. A 404 from another server, such as a proxy or a wrong
+// endpoint, does not count.
+func IsNotFound(err error) bool {
+	var elsewhere interface{ Elsewhere() }
+	if errors.As(err, &elsewhere) {
+		return false
+	}
+	var status *StatusError
+	return errors.As(err, &status) && status.Status == http.StatusNotFound && !status.Foreign
+}
+
+// IsInterrupted reports whether the user stopped the run (Ctrl-C) before the operation was finished.
+func IsInterrupted(err error) bool { return errors.Is(err, context.Canceled) }
+
+// IsStatus reports whether Ironic answered with a status and a message that contains text.
+func IsStatus(err error, code int, text string) bool {
+	var status *StatusError
+	return errors.As(err, &status) && status.Status == code && strings.Contains(status.Message, text)
+}
+
+// IsDenied reports whether Ironic or Keystone does not accept the credentials, or the policy does not allow the request. Ironic also hides
+// objects from users without rights: see IsNotFound.
+func IsDenied(err error) bool {
+	return IsStatus(err, http.StatusUnauthorized, "") || IsForbidden(err)
+}
+
+// IsLocked reports whether Ironic refused a request because a conductor has locked the node.
+func IsLocked(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status) && status.Status == http.StatusConflict && isLocked(status.Message)
+}
+
+// IsTransient reports whether repeating the request later may succeed.
+func IsTransient(err error) bool {
+	var status *StatusError
+	if !errors.As(err, &status) {
+		return IsConnectionLoss(err) || errors.Is(err, ErrShifted)
+	}
+	switch status.Status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	case http.StatusInternalServerError:
+		return isConductorDown(status.Message) || IsCapacity(status.Message)
+	case http.StatusConflict:
+		return IsLocked(err)
+	}
+	return false
+}
+
+// MayPass reports whether to continue waiting after a poll failed. It returns true for errors which say that Ironic is overloaded
+// or unreachable, and nothing about the object. Giving up a deployment for such an error would mean undeploying it.
+func MayPass(err error) bool {
+	var status *StatusError
+	if errors.As(err, &status) {
+		return !IsForbidden(err) && (status.Status >= http.StatusInternalServerError || IsTransient(err))
+	}
+	var op *net.OpError
+	var dns *net.DNSError
+	return IsTransient(err) || errors.As(err, &op) || errors.As(err, &dns)
+}
+
+// IsUnanswered reports whether it is not known what became of a request: no answer arrived, or a server between client and conductor
+// has answered in Ironic's place.
+func IsUnanswered(err error) bool {
+	var status *StatusError
+	if !errors.As(err, &status) {
+		var op *net.OpError
+		unsent := errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &op) && op.Op == "dial"
+		return IsConnectionLoss(err) && !unsent
+	}
+	switch status.Status {
+	case http.StatusRequestTimeout, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return !IsCapacity(status.Message)
+	case http.StatusInternalServerError:
+		return isConductorDown(status.Message)
+	}
+	return false
+}
+
+// Texts that distinguish errors with the same status code (reference/ironic.md#errors-worth-a-retry).
+func isLocked(text string) bool {
+	return strings.Contains(text, "is locked by host") || strings.Contains(text, "while a state transition is in progress")
+}
+
+// IsCapacity reports whether Ironic refuses an operation because of its own limit.
+func IsCapacity(text string) bool {
+	return strings.Contains(text, "concurrent action limit") || strings.Contains(text, "lack of free conductor workers")
+}
+
+// IsRamdiskTimeout reports whether last_error says that the ramdisk did not report in time. 21.4 writes "timeout" in one of the texts.
+func IsRamdiskTimeout(text string) bool {
+	return strings.Contains(text, "imeout reached while")
+}
+
+func isConductorDown(text string) bool {
+	return strings.Contains(text, "Unable to establish connection to") || strings.Contains(text, "database is locked")
+}
+
+func isTimeout(err error) bool {
+	var op net.Error
+	return errors.As(err, &op) && op.Timeout()
+}
+
+// IsConnectionLoss reports whether no complete answer arrived: the connection was refused or reset, or timed out.
+func IsConnectionLoss(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EPIPE) || isTimeout(err)
+}
+
+// How Ironic's policy refuses a request (reference/ironic.md#policy): as the API does, by the scope of a token, and as oslo.policy does.
+var (
+	refusedRule  = regexp.MustCompile(`^Access was denied to the following resource: ([\w:]+)`)
+	refusedScope = regexp.MustCompile(`^"?([\w:]+)"?: .* requires a scope of \[([^]]*)\], request was made with \w+ scope`)
+	disallowed   = regexp.MustCompile(`([\w:]+) is disallowed by policy`)
+)
+
+// Refusal is what the refusal of a request by Ironic's policy tells.
+type Refusal struct {
+	Rule  string // such as "baremetal:node:create"; "" if Ironic does not name it
+	Scope string // of the tokens that the rule demands, such as "system"; "" if the scope is not the cause
+}
+
+// RefusalBy returns what the refusal of a request by Ironic's policy tells; nil for any other error. Such a request is refused again, however
+// often it is sent.
+func RefusalBy(err error) *Refusal {
+	var status *StatusError
+	if !errors.As(err, &status) {
+		return nil
+	}
+	if found := refusedScope.FindStringSubmatch(status.Message); found != nil { // status 500, because Ironic does not expect it
+		return &Refusal{Rule: found[1], Scope: strings.ReplaceAll(found[2], "'", "")}
+	}
+	if status.Status != http.StatusForbidden || strings.Contains(status.Message, protectedText) {
+		return nil
+	}
+	for _, words := range []*regexp.Regexp{refusedRule, disallowed} {
+		if found := words.FindStringSubmatch(status.Message); found != nil {
+			return &Refusal{Rule: found[1]}
+		}
+	}
+	return &Refusal{}
+}
+
+// IsForbidden reports whether the user lacks the right to a request, whatever the status of the answer is. It does not report nodes that the user
+// may not see: for Ironic they do not exist.
+func IsForbidden(err error) bool { return RefusalBy(err) != nil }
+
+// protectedText tells the refusal of a request about a protected node, which has the status of a refusal by the policy.
+const protectedText = "is protected and cannot be"

@@ -1,0 +1,142 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+)
+
+// observed handles every request: it records the server's time and writes one log line, without headers and bodies because both
+// contain secrets. After an interruption it waits a moment for the answer to a request that changes something. Otherwise the run
+// would not know what Ironic has done, and could not record it.
+type observed struct {
+	next http.RoundTripper
+	conn *Conn
+}
+
+// RoundTrip sends the request and records its result.
+func (o *observed) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := unaddressable(r.URL); err != nil {
+		return nil, err
+	}
+	start, answered := time.Now(), o.awaited(r)
+	resp, err := rest.RoundTrip(o.next, r)
+	answered()
+	attrs := []slog.Attr{
+		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Duration("took", time.Since(start)),
+	}
+	logger := o.conn.cfg.Logger
+	if err != nil {
+		logger.LogAttrs(r.Context(), slog.LevelDebug, "request to "+o.server(r)+" got no answer", attrs...)
+		o.note(r, start, 0)
+		return resp, err
+	}
+	o.note(r, start, resp.StatusCode)
+	o.conn.setClock(resp.Header)
+	attrs = append(attrs, slog.Int("status", resp.StatusCode), slog.String("request_id", resp.Header.Get("Openstack-Request-Id")))
+	logger.LogAttrs(r.Context(), slog.LevelDebug, "request to "+o.server(r), attrs...)
+	return resp, nil
+}
+
+// unaddressable returns a PathError for a URL with such a name.
+func unaddressable(u *url.URL) error {
+	for name := range strings.SplitSeq(u.EscapedPath(), "/") {
+		if plain, err := url.PathUnescape(name); err == nil && (plain == "." || plain == "..") {
+			return &PathError{Name: plain}
+		}
+	}
+	return nil
+}
+
+// setClock records how far the server's clock is ahead of the local one. It uses only answers with an API version, which come from
+// Ironic itself, because Keystone and proxies have other clocks. The header has whole seconds, so setClock ignores small
+// differences.
+func (c *Conn) setClock(answer http.Header) {
+	date, err := http.ParseTime(answer.Get("Date"))
+	if err != nil || answer.Get("X-OpenStack-Ironic-API-Maximum-Version") == "" {
+		return
+	}
+	ahead := time.Until(date)
+	if ahead.Abs() <= 2*time.Second {
+		ahead = 0
+	}
+	c.clock.Store(int64(ahead))
+}
+
+// server names the server that a request goes to.
+func (o *observed) server(r *http.Request) string {
+	if k := o.conn.keystone; k != nil && strings.HasPrefix(r.URL.String(), k.url) {
+		return "Keystone"
+	}
+	return "Ironic"
+}
+
+// silentFor is how long a server may be silent before the log says so, and again after the same time.
+const silentFor = 30 * time.Second
+
+// silence is how long a server has not answered. It is safe for concurrent use.
+type silence struct {
+	mu    sync.Mutex
+	since time.Time // when the first request was sent that got no answer; zero: the last one got one
+	told  time.Time
+}
+
+// heard records whether a request got an answer of the server itself. It returns how long there has been none, and false unless that is to
+// be told now.
+func (s *silence) heard(sent time.Time, answered bool) (lasts time.Duration, due bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	switch {
+	case answered:
+		s.since = time.Time{}
+		return 0, false
+	case s.since.IsZero():
+		s.since, s.told = sent, sent
+	}
+	if due = now.Sub(s.told) >= silentFor; due {
+		s.told = now
+	}
+	return now.Sub(s.since), due
+}
+
+// awaited writes a log line every silentFor until stop is called, because a request still has no answer.
+func (o *observed) awaited(r *http.Request) (stop func()) {
+	start := time.Now()
+	var stopped atomic.Bool
+	var tell func()
+	tell = func() {
+		if stopped.Load() {
+			return
+		}
+		o.warn(r, fmt.Sprintf("no answer for %s", time.Since(start).Round(time.Second)), "waits for it")
+		time.AfterFunc(silentFor, tell)
+	}
+	timer := time.AfterFunc(silentFor, tell)
+	return func() {
+		stopped.Store(true)
+		timer.Stop()
+	}
+}
+
+// note records whether a request was answered, and tells how long the server has been silent. A proxy's answer is none.
+func (o *observed) note(r *http.Request, sent time.Time, status int) {
+	answered := status != 0 && status != http.StatusBadGateway && status != http.StatusServiceUnavailable && status != http.StatusGatewayTimeout
+	if lasts, due := o.conn.silence.heard(sent, answered); due {
+		o.warn(r, fmt.Sprintf("no answer of %s for %s", o.server(r), lasts.Round(time.Second)), "goes on asking where something waits for it")
+	}
+}
+
+// warn writes a log line about a request. It has all facts in its text, because Terraform writes attributes in no order.
+func (o *observed) warn(r *http.Request, fact, does string) {
+	text := fmt.Sprintf("%s %s://%s%s: %s; the provider %s", r.Method, r.URL.Scheme, r.URL.Host, r.URL.Path, fact, does)
+	o.conn.cfg.Logger.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelWarn, text)
+}

@@ -1,0 +1,59 @@
+package api
+
+import (
+	"errors"
+	"time"
+)
+
+// deniedFor is how long a caller that waits for an object goes on asking while Ironic denies it the object: a proxy or Ironic's own access to
+// Keystone may fail for a moment.
+const deniedFor = time.Minute
+
+// Patience decides after each read of an object that has failed whether a caller that waits for the object reads it again. The zero value is
+// ready. It is for reads that have failed one after the other.
+type Patience struct {
+	began, denied time.Time // the first failure, and the first of the present series of denials
+	err           error     // of the last read
+}
+
+// Outlasts records that a read has failed, and reports whether to read again: as long as the error may pass, and deniedFor if Ironic denies
+// the object. If Keystone refuses the credentials, it reports false at once, because further tries may lock the user's account.
+func (p *Patience) Outlasts(err error) bool {
+	now := time.Now()
+	if p.began.IsZero() {
+		p.began = now
+	}
+	p.err = err
+	var auth *AuthError
+	if MayPass(err) || !IsDenied(err) || errors.As(err, &auth) {
+		p.denied = time.Time{}
+		return MayPass(err)
+	}
+	if p.denied.IsZero() {
+		p.denied = now
+	}
+	return now.Sub(p.denied) < deniedFor
+}
+
+// Blind returns the error of the last read if all reads have failed for a minute or longer; else nil.
+func (p *Patience) Blind() error {
+	if p.began.IsZero() || time.Since(p.began) < deniedFor {
+		return nil
+	}
+	return p.err
+}
+
+// ErrNoPoll says that no poll has returned the object within the time that the caller gave.
+var ErrNoPoll = errors.New("no poll in time")
+
+// ErrPanic says that a poll panicked. Other waiters continue.
+var ErrPanic = errors.New("panic")
+
+// BlindError is ErrNoPoll of a caller whose polls have all failed.
+type BlindError struct{ Err error }
+
+// Error returns the text of the last error.
+func (e *BlindError) Error() string { return ErrNoPoll.Error() + ": " + e.Err.Error() }
+
+// Is makes it an ErrNoPoll. The error of the poll is not unwrapped, because it says nothing about the object.
+func (e *BlindError) Is(target error) bool { return target == ErrNoPoll }

@@ -1,0 +1,93 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+)
+
+// Bounds of the retry policy: after at most 15 seconds of waiting between tries the caller gets the error. A request that times out is
+// repeated once, so that an Ironic that hangs is an error after two time-outs and those seconds.
+const (
+	Retries      = 6
+	timeouts     = 1
+	FirstBackoff = 500 * time.Millisecond
+	maxBackoff   = 5 * time.Second
+)
+
+// firstRetries bounds the Retries of the first request of a run if the connection is refused, to about two seconds: the endpoint is
+// probably wrong. A later request is repeated as often as any other, because Ironic may be restarting.
+const firstRetries = 2
+
+// retry is gophercloud's RetryFunc: nil means that the request is sent again. Before the first answer it is retryFirst, afterwards retry.
+func (c *Conn) retry(ctx context.Context, method, url string, opts *gophercloud.RequestOpts, err error, count uint) error {
+	if c.connected() == nil {
+		return c.retryFirst(ctx, method, url, opts, err, count)
+	}
+	return retry(ctx, method, url, opts, err, count)
+}
+
+// retry is the retry policy. It repeats requests that Ironic refused before doing anything (locked node, 429, 503, unreachable conductor), and lost requests that are harmless to
+// repeat. The caller must check what became of a lost POST or verb.
+func retry(ctx context.Context, method, url string, _ *gophercloud.RequestOpts, err error, count uint) error {
+	if count >= Retries || count > timeouts && isTimeout(err) || !retryable(method, url, err) {
+		return err
+	}
+	wait := (&rest.Backoff{First: FirstBackoff, Max: maxBackoff, Factor: 2}).After(count)
+	return rest.Sleep(ctx, wait+rand.N(wait/4+1)) //nolint:gosec // jitter
+}
+
+// retryFirst is retry for requests before the first answer. If the connection has been refused before, it repeats nothing.
+func (c *Conn) retryFirst(ctx context.Context, method, url string, opts *gophercloud.RequestOpts, err error, count uint) error {
+	if errors.Is(err, syscall.ECONNREFUSED) && (c.refused || count > firstRetries) {
+		c.refused = true
+		return err
+	}
+	return retry(ctx, method, url, opts, err, count)
+}
+
+func retryable(method, url string, err error) bool {
+	repeatable := (method != http.MethodPost || strings.HasSuffix(url, "/auth/tokens")) && !moves(method, url) // a token more harms nothing
+	var code gophercloud.ErrUnexpectedResponseCode
+	if !errors.As(err, &code) {
+		return IsConnectionLoss(err) && (repeatable || errors.Is(err, syscall.ECONNREFUSED)) // no server has read a request that was refused so
+	}
+	if IsCapacity(faultText(code.Body)) {
+		return false // the loop over provision states waits for this as long as necessary
+	}
+	switch code.Actual {
+	case http.StatusConflict:
+		return method != http.MethodPost && isLocked(faultText(code.Body))
+	case http.StatusTooManyRequests:
+		return true
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return repeatable
+	case http.StatusInternalServerError:
+		return repeatable && isConductorDown(faultText(code.Body))
+	}
+	return false
+}
+
+// moving are the ends of the paths of requests that move a machine, by method. Ironic may have executed one to which no answer arrives, or
+// may execute it later, so only the caller can find out whether to repeat it.
+var moving = map[string][]string{
+	http.MethodPut: {
+		"/states/provision", "/states/power", "/states/boot_mode", "/states/secure_boot", "/management/boot_device", "/management/inject_nmi",
+	},
+	http.MethodDelete: {"/vmedia"},
+}
+
+// moves reports whether a request moves a machine. A POST always counts as unrepeatable.
+func moves(method, url string) bool {
+	path, _, _ := strings.Cut(url, "?")
+	return slices.ContainsFunc(moving[method], func(end string) bool { return strings.HasSuffix(path, end) })
+}

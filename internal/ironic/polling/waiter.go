@@ -1,0 +1,63 @@
+package polling
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+)
+
+// wait is the waiting for one object, over many polls.
+type wait struct {
+	since, last time.Time     // when it started, and when it was last answered
+	gap         time.Duration // time to the next poll
+}
+
+// waiter waits for one poll: of an object, or of all objects if it has no wait.
+type waiter[T any] struct {
+	id     string
+	wait   *wait
+	listAt time.Time // when it needs a list; zero: it needs none
+	fails  api.Patience
+	got    chan poll[T]
+}
+
+// poll is the result of a poll.
+type poll[T any] struct {
+	all   map[string]*T
+	value *T
+	asked time.Time // when the request began
+	err   error
+
+	missing bool // the list lacks the object: it was deleted, or moved between two pages
+}
+
+// outlasts reports whether a waiter continues after a poll has failed; mu is held. What waits for all objects has begun nothing, and so does
+// not continue if Ironic denies them.
+func (m *waiter[T]) outlasts(err error) bool {
+	if m.wait == nil {
+		return api.MayPass(err)
+	}
+	return m.fails.Outlasts(err)
+}
+
+// young reports whether a wait started recently.
+func (m *wait) young() bool { return time.Since(m.since) < youngFor }
+
+// due returns when the next poll of a wait is due.
+func (m *wait) due(interval time.Duration) time.Time {
+	if m.young() {
+		return m.last.Add(m.gap)
+	}
+	return m.last.Add(interval)
+}
+
+func (m *wait) answered(interval time.Duration) {
+	m.last, m.gap = time.Now(), min(m.gap*3/2, interval)
+}
+
+func recoverPoll(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("poll Ironic: %w: %v", api.ErrPanic, r)
+	}
+}

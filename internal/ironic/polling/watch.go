@@ -1,0 +1,209 @@
+package polling
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+)
+
+// How polling adapts.
+const (
+	youngFor   = 10 * time.Second       // how long a waiter counts as young and is polled at short intervals
+	firstPoll  = 500 * time.Millisecond // time to the first poll; each later interval is longer by half
+	fewYoung   = 8                      // largest number of young waiters that are polled by single GETs
+	fewOld     = 3                      // largest number of older waiters that are polled by single GETs
+	restAlone  = 20                     // the pause after a list, as a multiple of its duration
+	restShared = 40                     // the same while other runs have operations in progress
+)
+
+// Watch waits for objects to change. It polls only while there are waiters. A few waiters are polled by single GETs, each in its
+// own goroutine; many waiters share lists of all objects, which one goroutine requests. A new waiter is polled at short intervals,
+// an older one once per interval.
+type Watch[T any] struct {
+	one      func(ctx context.Context, id string) (*T, error)
+	all      func(ctx context.Context) (map[string]*T, error)
+	interval time.Duration                // the longest time between two polls
+	Others   func(all map[string]*T) bool // reports whether other runs have operations in progress; nil: unknown
+
+	mu      sync.Mutex
+	waiters map[*waiter[T]]struct{}
+	waits   map[string]*wait // by id
+	lister  bool             // whether a goroutine requests lists
+	wake    chan struct{}    // tells it that a waiter has come or left
+	listed  time.Time        // when the last list was requested
+	free    time.Time        // when the next list may be requested
+}
+
+// NewWatch returns a Watch that reads one object by a function, and all of them, by identifier, by another one. interval is the longest time
+// between two polls.
+func NewWatch[T any](interval time.Duration, one func(context.Context, string) (*T, error), all func(context.Context) (map[string]*T, error)) *Watch[T] {
+	return &Watch[T]{
+		one: one, all: all, interval: interval,
+		waiters: map[*waiter[T]]struct{}{}, waits: map[string]*wait{}, wake: make(chan struct{}, 1),
+	}
+}
+
+// Poll waits for the next poll of an object, and returns the object and when the request for it began. It returns api.ErrNoPoll if no poll comes
+// within the given time, an api.BlindError if polls have failed for the last minute of it, ctx's error if ctx ends, and an error that api.IsNotFound
+// recognises if the object does not exist any more. It repeats failed polls as api.Patience says.
+func (w *Watch[T]) Poll(ctx context.Context, id string, within time.Duration) (value *T, asked time.Time, err error) {
+	p := w.poll(ctx, id, within)
+	return p.value, p.asked, p.err
+}
+
+// Next is Poll without the time of the request.
+func (w *Watch[T]) Next(ctx context.Context, id string, within time.Duration) (*T, error) {
+	p := w.poll(ctx, id, within)
+	return p.value, p.err
+}
+
+// poll is Poll with the result as one value.
+func (w *Watch[T]) poll(ctx context.Context, id string, timeout time.Duration) poll[T] {
+	me, pause := w.join(id)
+	defer w.leave(me)
+	within, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	due := time.NewTimer(pause)
+	defer due.Stop()
+	for {
+		select {
+		case p := <-me.got:
+			if !p.missing {
+				return p
+			}
+		case <-due.C:
+			if !w.alone(ctx, me) {
+				continue // a list will show whether it is gone
+			}
+		case <-within.Done():
+			if ctx.Err() != nil {
+				return poll[T]{err: ctx.Err()}
+			}
+			return poll[T]{err: w.noPoll(me)}
+		}
+		asked := time.Now()
+		value, err := w.single(within, id)
+		pause = w.answered(me)
+		if err == nil || within.Err() == nil && !w.goesOn(me, err) {
+			return poll[T]{value: value, asked: asked, err: err}
+		}
+		due.Reset(pause)
+	}
+}
+
+// goesOn reports whether a waiter continues after its poll has failed.
+func (w *Watch[T]) goesOn(me *waiter[T], err error) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return me.outlasts(err)
+}
+
+// noPoll returns the error of a waiter whose time has ended.
+func (w *Watch[T]) noPoll(me *waiter[T]) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := me.fails.Blind(); err != nil {
+		return &api.BlindError{Err: err}
+	}
+	return api.ErrNoPoll
+}
+
+// NextAll waits for the next list of all objects. Its errors are those of Next.
+func (w *Watch[T]) NextAll(ctx context.Context) (map[string]*T, error) {
+	me := &waiter[T]{got: make(chan poll[T], 1)}
+	w.mu.Lock()
+	w.waiters[me] = struct{}{}
+	w.wantList(ctx, me, w.interval)
+	w.mu.Unlock()
+	defer w.leave(me)
+	select {
+	case p := <-me.got:
+		return p.all, p.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// join adds a waiter for an object, and returns the time to its poll. The wait continues from the previous poll unless the caller
+// was away for longer than an interval.
+func (w *Watch[T]) join(id string) (me *waiter[T], pause time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	if len(w.waits) > 2*len(w.waiters)+100 {
+		maps.DeleteFunc(w.waits, func(_ string, old *wait) bool { return now.Sub(old.last) > w.interval })
+	}
+	mine := w.waits[id]
+	if mine == nil || now.Sub(mine.last) > w.interval {
+		mine = &wait{since: now, last: now, gap: min(firstPoll, w.interval)}
+		w.waits[id] = mine
+	}
+	me = &waiter[T]{id: id, wait: mine, got: make(chan poll[T], 1)}
+	w.waiters[me] = struct{}{}
+	return me, time.Until(mine.due(w.interval))
+}
+
+// Restart makes the next wait for an object start with short intervals, because this process has requested a change of it.
+func (w *Watch[T]) Restart(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.waits, id)
+}
+
+// leave removes a waiter, answered or not.
+func (w *Watch[T]) leave(me *waiter[T]) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.waiters, me)
+	w.hint()
+}
+
+// answered records a single poll of a waiter, and returns the time to its next poll.
+func (w *Watch[T]) answered(me *waiter[T]) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	me.listAt = time.Time{}
+	me.wait.answered(w.interval)
+	return time.Until(me.wait.due(w.interval))
+}
+
+// alone reports whether to poll a waiter by a single GET. If not, a list answers it.
+func (w *Watch[T]) alone(ctx context.Context, me *waiter[T]) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, waits := w.waiters[me]; !waits {
+		return false // a list has just answered it
+	}
+	young, old := 0, 0
+	for other := range w.waiters {
+		switch {
+		case other.wait == nil:
+			old += fewOld // a list is needed anyway
+		case other.wait.young():
+			young++
+		default:
+			old++
+		}
+	}
+	if me.wait.young() {
+		if young <= fewYoung {
+			return true
+		}
+		w.wantList(ctx, me, firstPoll)
+		return false
+	}
+	if old <= fewOld {
+		return true
+	}
+	w.wantList(ctx, me, w.interval)
+	return false
+}
+
+// single polls one object. A panic is an error of the poll.
+func (w *Watch[T]) single(ctx context.Context, id string) (value *T, err error) {
+	defer recoverPoll(&err)
+	return w.one(ctx, id)
+}
