@@ -297,6 +297,7 @@ func TestFakeExamples_provider(t *testing.T) {
 			server := httptest.NewTLSServer(&fakeironic.Server{Username: "terraform", Password: "s3cret-pa55"})
 			t.Cleanup(server.Close)
 			writeCertificate(t, filepath.Join(w.Dir, "ironic-ca.pem"), server.TLS)
+			w.OwnProcess() // the provider looks for the certificate in its working directory
 			w.Setenv("TF_VAR_ironic_password", "s3cret-pa55")
 			return server.URL, ""
 		},
@@ -311,6 +312,7 @@ func TestFakeExamples_provider(t *testing.T) {
 		"provider_oneview.tf": func(t *testing.T, w *acctest.Workspace) (ironic, oneview string) {
 			appliance := site.StartOneView(t, nil, 1)
 			write(t, filepath.Join(w.Dir, "oneview-ca.pem"), read(t, appliance.CACertFile))
+			w.OwnProcess()
 			w.Setenv("TF_VAR_oneview_password", appliance.Password)
 			return site.StartFake(t, nil).Endpoint, appliance.Endpoint
 		},

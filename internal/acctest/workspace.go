@@ -77,7 +77,7 @@ func OpenWorkspace(t *testing.T, dir string) *Workspace {
 	t.Helper()
 	site.SkipUnlessAsked(t)
 	w := &Workspace{Dir: dir, t: t, realCLI: os.Getenv(cliVariable) == "all"}
-	w.core = &terraformtest.Workspace{Dir: dir, Providers: []*terraformtest.Provider{metal, terraformtest.Builtin}}
+	w.core = &terraformtest.Workspace{Dir: dir, Providers: []*terraformtest.Provider{metal, terraformtest.Builtin}, Variables: map[string]string{}}
 	for _, variable := range os.Environ() {
 		owned := func(prefix string) bool { return strings.HasPrefix(variable, prefix) }
 		if !slices.ContainsFunc([]string{"TF_", "METAL_", "OS_", "ONEVIEW_"}, owned) {
@@ -156,9 +156,13 @@ func (w *Workspace) SetState(content string) {
 	w.write(filepath.Join(w.Dir, "terraform.tfstate"), content)
 }
 
-// Setenv adds a variable for the CLI and the provider.
+// Setenv adds a variable for the CLI and the provider. Values of input variables (TF_VAR_NAME) need no process of its own.
 func (w *Workspace) Setenv(name, value string) {
-	w.OwnProcess()
+	if variable, is := strings.CutPrefix(name, "TF_VAR_"); is {
+		w.core.Variables[variable] = value
+	} else {
+		w.OwnProcess()
+	}
 	w.env = append(w.env, name+"="+value)
 }
 

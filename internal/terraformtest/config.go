@@ -62,6 +62,7 @@ type resource struct {
 	at             hcl.Range
 	count, forEach hcl.Expression // nil: none
 	dependsOn      []string
+	awaits         []string // addresses whose changes a data source waits for: dependsOn, and managed resources that it refers to directly
 	preventDestroy bool
 	refer          []string // addresses of the resources that it refers to, with dependsOn
 }
@@ -349,6 +350,12 @@ func (c *config) refer() error {
 			}
 		}
 		r.refer = c.resourcesIn(refs, append([]string(nil), r.dependsOn...))
+		r.awaits = append([]string(nil), r.dependsOn...)
+		for _, ref := range refs {
+			if name := resourceOf(ref); name != "" && !strings.HasPrefix(name, dataPrefix) {
+				r.awaits = append(r.awaits, name)
+			}
+		}
 	}
 	for _, i := range c.imports {
 		for _, e := range []hcl.Expression{i.forEach, i.id} {
@@ -448,7 +455,7 @@ func blockRange(c *config, at hcl.Range) hcl.Range {
 }
 
 // setVariables returns the values of all variables: given ones and defaults.
-func (c *config) setVariables(d *diagnostics, given map[string]string) map[string]cty.Value {
+func (c *config) setVariables(d *diagnostics, given, environment map[string]string) map[string]cty.Value {
 	values := map[string]cty.Value{}
 	for name := range given {
 		if c.variables[name] == nil {
@@ -457,6 +464,9 @@ func (c *config) setVariables(d *diagnostics, given map[string]string) map[strin
 	}
 	for name, v := range c.variables {
 		value := cty.NilVal
+		if text, is := environment[name]; is {
+			value = cty.StringVal(text)
+		}
 		if text, is := given[name]; is {
 			value = cty.StringVal(text)
 		}

@@ -44,7 +44,7 @@ func (r *run) planRead(p *plan, at address, block *resource, each cty.Value) boo
 	if !ok {
 		return false
 	}
-	waits := !value.IsWhollyKnown() || slices.ContainsFunc(p.sorted(), func(c *change) bool { return c.action != noOp && slices.Contains(block.dependsOn, c.at.resource) })
+	waits := !value.IsWhollyKnown() || slices.ContainsFunc(p.sorted(), func(c *change) bool { return c.action != noOp && slices.Contains(block.awaits, c.at.resource) })
 	if waits {
 		planned := map[string]cty.Value{}
 		for _, a := range block.kind.Attributes {

@@ -23,6 +23,8 @@ type Workspace struct {
 	Dir       string
 	Providers []*Provider
 
+	Variables map[string]string // of the environment: TF_VAR_NAME; those that no configuration declares do nothing
+
 	mu    sync.Mutex
 	plans map[string]*plan // saved ones, by file
 }
@@ -192,7 +194,7 @@ func (c *command) makePlan() (p *plan, err error) {
 	if len(c.o.args) > 0 {
 		return nil, unsupported("arguments %q", c.o.args)
 	}
-	variables := c.config.setVariables(c.d, c.o.variables)
+	variables := c.config.setVariables(c.d, c.o.variables, c.w.Variables)
 	if c.d.hasErrors() {
 		return nil, nil
 	}
@@ -311,7 +313,7 @@ func (c *command) loadPlan() (*plan, error) {
 		return nil, nil
 	}
 	if names := p.config.ephemeralOf(); len(names) > 0 {
-		variables := p.config.setVariables(c.d, c.o.variables)
+		variables := p.config.setVariables(c.d, c.o.variables, c.w.Variables)
 		if c.d.hasErrors() {
 			return nil, nil
 		}
@@ -349,7 +351,7 @@ func (c *command) importCommand() (err error) {
 		c.d.fail("Resource already managed by Terraform", "Terraform is already managing a remote object for %s. To import to this address you must first remove the existing object from the state.", at)
 		return nil
 	}
-	variables := c.config.setVariables(c.d, c.o.variables)
+	variables := c.config.setVariables(c.d, c.o.variables, c.w.Variables)
 	if c.d.hasErrors() {
 		return nil
 	}
