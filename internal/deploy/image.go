@@ -43,8 +43,7 @@ func (d *decision) imageOrAdoption() {
 	case d.wish.Adopt:
 		d.adoption()
 		return
-	case d.imports() && d.records:
-		d.warnPower()
+	case d.leavesImported(), d.imports() && d.records:
 		return
 	}
 	d.ignore()
@@ -65,6 +64,16 @@ func (d *decision) imageOrAdoption() {
 		d.warnPower()
 		d.restart(writes)
 	}
+}
+
+// leavesImported reports whether an import leaves a machine undeployed, and warns of that: an import touches no machine.
+func (d *decision) leavesImported() bool {
+	if resumes, _ := d.resumes(); !d.imports() || !resumes || d.waits() {
+		return false
+	}
+	d.warn(nil, "Imported deployment does not run", fmt.Sprintf("Node %s is in state %q, and this apply does not touch the machine, because it imports it. "+
+		"The next plan deploys it. To leave the machine as it is, remove the deployment from the state (terraform state rm).", d.seen.Label, d.seen.State))
+	return true
 }
 
 // deployKind returns the step that deploys a machine, if there is any.
@@ -199,15 +208,10 @@ func (d *decision) mayBeOff() {
 	}
 }
 
-// warnPower warns that the apply switches the machine. The first apply after an import does not: it records power_state, and the
-// next plan shows the difference.
+// warnPower warns that the apply switches the machine.
 func (d *decision) warnPower() {
 	power := d.asked.Power
-	switch {
-	case !power.Set || power == d.seen.Power:
-	case d.imports():
-		d.warn(decide.At("power_state"), "Power is not switched yet", fmt.Sprintf("Node %s was imported, so this apply does not touch the machine. The next plan shows its power state, and its apply switches it %s.", d.seen.Label, power.V))
-	default:
+	if power.Set && power != d.seen.Power && !d.imports() {
 		d.warn(decide.At("power_state"), "Power is switched", fmt.Sprintf("Node %s is switched %s.", d.seen.Label, power.V))
 	}
 }

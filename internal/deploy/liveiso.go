@@ -92,6 +92,9 @@ func (d *decision) boot() {
 	b := &bootDecision{decision: d, iso: d.asked.LiveISO.V, was: d.seen.Was.LiveISO}
 	d.plan.Forecast.Boot = d.seen.Boot
 	d.ignore()
+	if d.leavesImported() {
+		return
+	}
 	if resumes, _ := d.resumes(); resumes {
 		b.resume()
 		return
@@ -293,6 +296,9 @@ func (b *bootDecision) settles() string {
 
 // undecidable plans for a live ISO whose settings are unknown, also those that say which machines restart.
 func (b *bootDecision) undecidable() {
+	if b.imports() {
+		return
+	}
 	if b.staysInRescue() && b.was.Set {
 		if b.asked.LiveISO.Set {
 			b.keepBooted()

@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -219,16 +220,20 @@ func (d *decision) connect() {
 	}
 }
 
-// power switches the machine as configured, also after an operation or a rescue, which may have left it in another power state.
+// power switches the machine as configured, also after an operation or a rescue, which may have left it in another power state. The first
+// apply after an import does not: it records power_state, and the next plan shows the difference.
 func (d *decision) power() {
-	if w := d.asked.Power; !w.Set || !d.seen.New && len(d.plan.Replaces) == 0 && !d.plan.Operates() && !Has(d.plan.Steps, DoUnrescue) && (d.imports() || w == d.seen.Power) {
-		return
-	}
-	if d.asked.Power.V == PowerOff {
+	power, fresh := d.asked.Power, d.plan.Forecast.Fresh
+	operates := d.plan.Operates() || Has(d.plan.Steps, DoUnrescue)
+	switch {
+	case !power.Set, !fresh && (!operates || d.imports()) && power == d.seen.Power:
+	case !fresh && d.imports():
+		d.warn(decide.At("power_state"), "Power is not switched yet", fmt.Sprintf("Node %s was imported, so this apply does not touch the machine. The next plan shows its power state, and its apply switches it %s.", d.seen.Label, power.V))
+	case power.V == PowerOff:
 		d.add(Step{Do: DoPowerOff, Cost: decide.Restart})
-		return
+	default:
+		d.add(Step{Do: DoPowerOn})
 	}
-	d.add(Step{Do: DoPowerOn})
 }
 
 // protection ends the protection before everything else, and sets it after almost everything. Another client may have changed it

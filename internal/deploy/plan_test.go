@@ -175,7 +175,12 @@ config_drive=d, rebuild_triggers=1 | importing | - | Imported deployment is reco
 power_state=off | importing | - | Power is not switched yet | 0/0
 vifs=p1 | importing | - | - | 0/0
 restart_triggers=1 | importing | - | - | 0/0
-the same | importing, deploy failed | repeat (wipe) | Failed deployment is repeated | 1/0
+the same | importing, deploy failed | - | Imported deployment does not run | 0/0
+image=b, power_state=off | importing, deploy failed | - | Imported deployment does not run, Imported deployment is recorded only, Power is not switched yet | 0/0
+the same | importing, available | - | Imported deployment does not run | 0/0
+the same | importing, error | - | Imported deployment does not run | 0/0
+power_state=off | importing, deploying | continue | Unfinished deployment is continued, Power is not switched yet | 0/0
+the same | imported, deploy failed | repeat (wipe) | Failed deployment is repeated | 1/0
 image=b | imported | rebuild (wipe) | Rebuild wipes the root disk | 1/0
 config_drive=d | imported | - | Imported deployment is recorded only | 0/0
 config_drive=d, rebuild_triggers=1, restart_triggers=1 | imported | - | Imported deployment is recorded only | 0/0
@@ -262,6 +267,10 @@ the same | deploying | continue | Unfinished deployment is continued | 0/0
 the same | deploy failed | repeat (restart) | Failed deployment is repeated | 0/1
 live_iso=a2, host_content=h2 | deploy failed | repeat (restart) | Failed deployment is repeated | 0/1
 live_iso=a2, host_content=h2 | importing | - | Host runs an older live ISO | 0/0
+live_iso=? | importing | - | - | 0/0
+url=?, reboot_policy=? | importing | - | - | 0/0
+the same | importing, deploy failed | - | Imported deployment does not run | 0/0
+the same | imported, deploy failed | repeat (restart) | Failed deployment is repeated | 0/1
 the same | available, creation interrupted before Ironic began | deploy (restart) | Unfinished deployment is continued | 0/0
 contains=other | new | deploy (restart) | !Live ISO lacks wanted content | 0/0
 built_at=2027-01-01T00:00:00Z | new | deploy (restart) | !Image from the future | 0/0
