@@ -35,20 +35,29 @@ var kinds = []struct {
 // common are values that the settings of all kinds have.
 var common = map[string]string{
 	"rebuild_triggers": "- 1 2 ?", "restart_triggers": "- 1 2 ?", "rescue": "- - 1 2", "vifs": "- p1 p1,p2", "power_state": "- - on off", "protected": "- - true false",
-	"on_change": "- - ignore replace rebuild", "node": "uuid-1 uuid-1 n1 uuid-2 ?", "allocation": "- - reservation other ?",
+	"on_change": "- - ignore replace rebuild", "on_destroy": "- undeploy undeploy forget", "node": "uuid-1 uuid-1 n1 uuid-2 ?", "allocation": "- - reservation other ?",
 }
 
 // conditions are facts that random machines may have.
-var conditions = []string{"protected", "off", "imported", "import applied", "creation interrupted before Ironic began", "no BMC", "in maintenance", "no record of the boot"}
+var conditions = []string{
+	"protected", "off", "importing", "imported", "import applied", "creation interrupted before Ironic began", "host replaced", "no BMC", "in maintenance", "no record of the boot",
+}
+
+// beginsOrEnds are what may become of a deployment besides a change.
+var beginsOrEnds = []string{"", "", "", "", "new", "destroy"}
 
 // story is a random wish, and what is seen.
 type story struct {
 	name   string
 	values map[string]string // of the kind
 	wish   string
+	wished deploy.Wish
 	seen   deploy.Seen
 	pick   *rand.Rand
 }
+
+// changes reports whether the deployment exists and stays.
+func (s story) changes() bool { return !s.seen.New && !s.wished.Destroy }
 
 // settings returns random settings of a kind. most says how many change at most; known leaves out values that are not known.
 func settings(pick *rand.Rand, values map[string]string, most int, known bool) string {
@@ -84,11 +93,15 @@ func stories(t *testing.T, f func(story) error) {
 					facts += ", " + conditions[pick.IntN(len(conditions))]
 				}
 				s := story{values: kind.values, wish: settings(pick, kind.values, 4, false), seen: seeing(runningMachine(runs), facts), pick: pick}
-				s.name = fmt.Sprintf("state: %s; seen: %s; wished: %s", runs, facts, s.wish)
 				s.seen.Was.Node, s.seen.Was.Allocation = decide.Known("uuid-1"), deploy.Text{}
-				if w := changed(s.seen.Was, s.wish); !w.Rescue.IsNull() && w.Power.V == deploy.PowerOff {
+				if s.wished = changed(s.seen.Was, s.wish); !s.wished.Rescue.IsNull() && s.wished.Power.V == deploy.PowerOff {
 					continue // ValidateConfig refuses that
 				}
+				end := beginsOrEnds[pick.IntN(len(beginsOrEnds))]
+				if s.wished.Destroy = end == "destroy"; end == "new" {
+					s.seen = deploy.Seen{New: true, Now: now}
+				}
+				s.name = fmt.Sprintf("state: %s; seen: %s; wished: %s; %s", runs, facts, s.wish, end)
 				if err := f(s); err != nil {
 					t.Fatalf("%s: %v", s.name, err)
 				}
@@ -101,6 +114,9 @@ func stories(t *testing.T, f func(story) error) {
 func TestDecide_unchangedWishHasNoStep(t *testing.T) {
 	t.Parallel()
 	stories(t, func(s story) error {
+		if !s.changes() {
+			return nil
+		}
 		if s.seen.Was.Power.Set {
 			s.seen.Power = s.seen.Was.Power
 		}
@@ -156,7 +172,7 @@ var says = map[deploy.Kind][]string{
 func TestDecide_countsAndAnnouncesWhatItDoes(t *testing.T) {
 	t.Parallel()
 	stories(t, func(s story) error {
-		p := deploy.Decide(changed(s.seen.Was, s.wish), s.seen)
+		p := deploy.Decide(s.wished, s.seen)
 		if p.Refused() || len(p.Replaces) > 0 {
 			return nil
 		}
@@ -191,7 +207,7 @@ func TestDecide_countsAndAnnouncesWhatItDoes(t *testing.T) {
 func TestDecide_knowingMoreNeverAddsAWipe(t *testing.T) {
 	t.Parallel()
 	stories(t, func(s story) error {
-		w := changed(s.seen.Was, s.wish)
+		w := s.wished
 		before := deploy.Decide(w, s.seen)
 		if before.Refused() || len(before.Replaces) > 0 {
 			return nil
@@ -216,7 +232,7 @@ func TestDecide_knowingMoreNeverAddsAWipe(t *testing.T) {
 
 // learned returns a wish in which a setting is known that was not.
 func learned(s story, w deploy.Wish, name, options string) deploy.Wish {
-	if !strings.Contains(s.wish, name+"=?") {
+	if !strings.Contains(s.wish, name+"=?") || w.Destroy {
 		return w
 	}
 	known := strings.Fields(strings.ReplaceAll(options, "?", ""))
@@ -227,10 +243,13 @@ func learned(s story, w deploy.Wish, name, options string) deploy.Wish {
 func TestDecide_afterAnApplyNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	stories(t, func(s story) error {
-		w := changed(s.seen.Was, s.wish)
+		w := s.wished
 		p := deploy.Decide(w, s.seen)
-		if strings.Contains(s.wish, "?") || p.Refused() || len(p.Replaces) > 0 {
+		if strings.Contains(s.wish, "?") || p.Refused() || len(p.Replaces) > 0 || w.Destroy {
 			return nil
+		}
+		if s.seen.Past.Phase == deploy.Importing && (!states.Finished(s.seen.State) || slices.ContainsFunc(p.Notices, func(n decide.Notice) bool { return n.Summary == "Power is not switched yet" })) {
+			return nil // the next plan shows what the import has left
 		}
 		if s.seen.Was.LiveISO.Set && deploy.Has(p.Steps, deploy.DoContinue) {
 			return nil // what it boots is for the next plan to judge
@@ -250,6 +269,9 @@ func TestDecide_afterAnApplyNothingIsLeft(t *testing.T) {
 func applied(w deploy.Wish, s deploy.Seen, p deploy.Plan) deploy.Seen {
 	kept := p.Forecast.Wish
 	fill(&kept)
+	if s.New {
+		s = deploy.Seen{ID: w.Node.V, Label: "n1", Now: now, Sight: deploy.Sight{Name: "n1", Boot: bootiso.Machine{Label: "n1", Powered: true}}}
+	}
 	s.Was, s.Rebuilds, s.Restarts = kept, p.Forecast.Rebuilds.V, p.Forecast.Restarts.V
 	for _, step := range p.Steps {
 		if step.Operates() {
