@@ -21,6 +21,7 @@ type groupPhase struct {
 	want     []string      // the names of the allocations afterwards
 	lose     string        // an allocation that another client deletes before
 	then     configuration // is applied after the kill; nil: the same
+	kills    kills
 }
 
 // groupNames are the names of the members of a group.
@@ -35,27 +36,26 @@ func groupNames(name string, size int) (names []string) {
 func TestKill_everyMomentOfAGroup(t *testing.T) {
 	t.Parallel()
 	for _, p := range []groupPhase{
-		{"create", configuration{}, groupOf("a", 3), groupNames("a", 3), "", nil},
-		{"create, and then fewer", configuration{}, groupOf("a", 3), groupNames("a", 1), "", groupOf("a", 1)},
-		{"grow", groupOf("a", 1), groupOf("a", 3), groupNames("a", 3), "", nil},
-		{"grow, and then not", groupOf("a", 1), groupOf("a", 3), groupNames("a", 1), "", groupOf("a", 1)},
-		{"grow, and then rename", groupOf("a", 1), groupOf("a", 3), groupNames("b", 1), "", groupOf("b", 1)},
-		{"rename and grow, and then not", groupOf("a", 1), groupOf("b", 3), groupNames("b", 1), "", groupOf("b", 1)},
-		{"grow, and then destroy", groupOf("a", 1), groupOf("a", 3), nil, "", configuration{}},
-		{"grow, and then less", groupOf("a", 1), groupOf("a", 4), groupNames("a", 2), "", groupOf("a", 2)},
-		{"replace a lost member", groupOf("a", 3), groupOf("a", 3), groupNames("a", 3), "a-1", nil},
-		{"rename and grow", groupOf("a", 2), groupOf("b", 3), groupNames("b", 3), "", nil},
-		{"shrink", groupOf("a", 3), groupOf("a", 1), groupNames("a", 1), "", nil},
-		{"destroy", groupOf("a", 3), configuration{}, nil, "", nil},
+		{"create", configuration{}, groupOf("a", 3), groupNames("a", 3), "", nil, kills{4, 8}},
+		{"create, and then fewer", configuration{}, groupOf("a", 3), groupNames("a", 1), "", groupOf("a", 1), kills{4, 8}},
+		{"grow", groupOf("a", 1), groupOf("a", 3), groupNames("a", 3), "", nil, kills{3, 6}},
+		{"grow, and then not", groupOf("a", 1), groupOf("a", 3), groupNames("a", 1), "", groupOf("a", 1), kills{3, 6}},
+		{"grow, and then rename", groupOf("a", 1), groupOf("a", 3), groupNames("b", 1), "", groupOf("b", 1), kills{3, 6}},
+		{"rename and grow, and then not", groupOf("a", 1), groupOf("b", 3), groupNames("b", 1), "", groupOf("b", 1), kills{3, 7}},
+		{"grow, and then destroy", groupOf("a", 1), groupOf("a", 3), nil, "", configuration{}, kills{3, 6}},
+		{"grow, and then less", groupOf("a", 1), groupOf("a", 4), groupNames("a", 2), "", groupOf("a", 2), kills{4, 8}},
+		{"replace a lost member", groupOf("a", 3), groupOf("a", 3), groupNames("a", 3), "a-1", nil, kills{2, 4}},
+		{"rename and grow", groupOf("a", 2), groupOf("b", 3), groupNames("b", 3), "", nil, kills{2, 6}},
+		{"shrink", groupOf("a", 3), groupOf("a", 1), groupNames("a", 1), "", nil, kills{1, 2}},
+		{"destroy", groupOf("a", 3), configuration{}, nil, "", nil, kills{1, 3}},
 	} {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, after %t", p.name, after), func(t *testing.T) {
 				t.Parallel()
-				kills := 0
-				for killed := true; killed && !t.Failed(); kills++ {
-					inVirtualTime(t, func(t *testing.T) { killed = p.kill(t, death{moment: kills + 1, after: after}) })
-				}
-				t.Logf("killed %d times", kills-1)
+				everyMoment(t, p.kills.of(after), func(t *testing.T, moment int) bool {
+					t.Helper()
+					return p.kill(t, death{moment: moment, after: after})
+				})
 			})
 		}
 	}

@@ -98,50 +98,66 @@ type phase struct {
 	from  configuration // is applied before
 	to    configuration // is applied, killed, and applied again
 	verbs []string      // of the machine, during the phase; one that ends with + is sent again after a kill
+	kills kills
+	lost  kills // if the last states are lost, too; 0: the phase saves none before its end
+}
+
+// kills is how often a provider is killed at least: before and after a request is executed. A phase of fewer moments tests less than before.
+type kills struct{ before, after int }
+
+// of returns one of the numbers.
+func (k kills) of(after bool) int {
+	if after {
+		return k.after
+	}
+	return k.before
+}
+
+// everyMoment kills in one moment after the other, until a phase has no more. It fails the test if that are fewer than the floor.
+func everyMoment(t *testing.T, floor int, kill func(t *testing.T, moment int) (killed bool)) {
+	t.Helper()
+	moment := 0
+	for killed := true; killed && !t.Failed(); {
+		moment++
+		inVirtualTime(t, func(t *testing.T) { killed = kill(t, moment) })
+	}
+	if killed := moment - 1; killed < max(floor, 1) && !t.Failed() {
+		t.Errorf("killed %d times, and the phase had %d moments before", killed, floor)
+	}
 }
 
 // The provider is killed in every moment of a phase; with -everything at every request, which must find nothing more.
 func TestKill_everyMoment(t *testing.T) {
 	t.Parallel()
 	for _, p := range []phase{
-		{"create", configuration{}, oneOfEach("v1"), []string{"manage", "provide", "active"}},
-		{"create without power_state", configuration{}, without(oneOfEach("v1"), "metal_host.a", "power_state"), []string{"manage", "provide", "active"}},
-		{"create with a VIF, without an allocation", configuration{}, connected("1"), []string{"manage", "provide", "active"}},
-		{"adopt", configuration{}, adopting(), []string{"manage", "adopt"}},
-		{"another VIF", connected("1"), connected("2"), nil},
-		{"create protected", configuration{}, with(oneOfEach("v1"), "metal_deployment.a", "protected", true), []string{"manage", "provide", "active"}},
-		{"create with a port group", configuration{}, cabled("bond0"), []string{"manage", "provide"}},
-		{"recable", cabled("bond0"), cabled("bond1"), nil},
-		{"rebuild", oneOfEach("v1"), oneOfEach("v2"), []string{"rebuild"}},
-		{"destroy", oneOfEach("v1"), configuration{}, []string{"deleted"}},
-		{"rescue", oneOfEach("v1"), rescued(1), []string{"rescue+"}},
-		{"rescue with a new password", rescued(1), rescued(2), []string{"rescue+"}},
-		{"end a rescue", rescued(1), oneOfEach("v1"), []string{"unrescue"}},
-		{"destroy in rescue", rescued(1), configuration{}, []string{"deleted"}},
+		{"create", configuration{}, oneOfEach("v1"), []string{"manage", "provide", "active"}, kills{8, 15}, kills{3, 7}},
+		{"create without power_state", configuration{}, without(oneOfEach("v1"), "metal_host.a", "power_state"), []string{"manage", "provide", "active"}, kills{8, 15}, kills{3, 7}},
+		{"create with a VIF, without an allocation", configuration{}, connected("1"), []string{"manage", "provide", "active"}, kills{6, 15}, kills{2, 7}},
+		{"adopt", configuration{}, adopting(), []string{"manage", "adopt"}, kills{4, 7}, kills{2, 3}},
+		{"another VIF", connected("1"), connected("2"), nil, kills{1, 2}, kills{}},
+		{"create protected", configuration{}, with(oneOfEach("v1"), "metal_deployment.a", "protected", true), []string{"manage", "provide", "active"}, kills{8, 16}, kills{3, 8}},
+		{"create with a port group", configuration{}, cabled("bond0"), []string{"manage", "provide"}, kills{4, 9}, kills{}},
+		{"recable", cabled("bond0"), cabled("bond1"), nil, kills{1, 6}, kills{}},
+		{"rebuild", oneOfEach("v1"), oneOfEach("v2"), []string{"rebuild"}, kills{2, 4}, kills{}},
+		{"destroy", oneOfEach("v1"), configuration{}, []string{"deleted"}, kills{7, 8}, kills{1, 2}},
+		{"rescue", oneOfEach("v1"), rescued(1), []string{"rescue+"}, kills{2, 3}, kills{}},
+		{"rescue with a new password", rescued(1), rescued(2), []string{"rescue+"}, kills{2, 3}, kills{}},
+		{"end a rescue", rescued(1), oneOfEach("v1"), []string{"unrescue"}, kills{2, 3}, kills{}},
+		{"destroy in rescue", rescued(1), configuration{}, []string{"deleted"}, kills{7, 8}, kills{1, 2}},
 	} {
-		for _, variant := range []struct {
-			name  string
-			after bool
-			lost  time.Duration
-		}{
-			{"before the request is executed", false, 0},
-			{"after the request was executed", true, 0},
-			{"before, and the last states are lost", false, lastWrites},
-			{"after, and the last states are lost", true, lastWrites},
-		} {
-			t.Run(p.name+" "+variant.name, func(t *testing.T) {
-				t.Parallel()
-				kills := 0
-				for killed := true; killed && !t.Failed(); kills++ {
-					inVirtualTime(t, func(t *testing.T) {
-						killed = p.kill(t, death{moment: kills + 1, after: variant.after, lost: variant.lost > 0}, variant.lost)
+		for _, after := range []bool{false, true} {
+			for lost, floor := range map[time.Duration]int{0: p.kills.of(after), lastWrites: p.lost.of(after)} {
+				if lost > 0 && floor == 0 {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s, after %t, lost %s", p.name, after, lost), func(t *testing.T) {
+					t.Parallel()
+					everyMoment(t, floor, func(t *testing.T, moment int) bool {
+						t.Helper()
+						return p.kill(t, death{moment: moment, after: after, lost: lost > 0}, lost)
 					})
-				}
-				if kills--; kills == 0 && variant.lost == 0 {
-					t.Error("no kill, so the phase had no moment")
-				}
-				t.Logf("killed %d times", kills)
-			})
+				})
+			}
 		}
 	}
 }
