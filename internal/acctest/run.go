@@ -44,7 +44,11 @@ func Kill(t *testing.T, s *site.Site, running *Running) {
 	running.Wait()
 }
 
-// WaitOut is Must on a site whose machines are held. It releases them once the run has looked at nodes several times, or has ended.
+// enoughLooks are the looks at nodes after which a run waits for held machines.
+const enoughLooks = 5
+
+// WaitOut is Must on a site whose machines are held. It releases them once the run has looked at nodes several times, and fails the test if the
+// run ends before: it has not waited.
 func WaitOut(t *testing.T, s *site.Site, w *Workspace, release func(), args ...string) (output string) {
 	t.Helper()
 	if s.Fake == nil {
@@ -57,24 +61,28 @@ func WaitOut(t *testing.T, s *site.Site, w *Workspace, release func(), args ...s
 		defer close(ended)
 		output, code = w.Run(args...)
 	}()
+	looks := 0
 	site.Until(t, "the run to look at the held machines", func() bool {
 		select {
 		case <-ended:
 			return true
 		default:
 		}
-		looks := 0
+		looks = 0
 		for _, r := range s.Fake.Requests()[before:] {
 			if r.Method == http.MethodGet && strings.HasPrefix(r.Path, "/v1/nodes") {
 				looks++
 			}
 		}
-		return looks >= 5
+		return looks >= enoughLooks
 	})
 	release()
 	<-ended
 	if code != 0 {
 		t.Fatalf("%s: exit code %d\n%s", strings.Join(args, " "), code, output)
+	}
+	if looks < enoughLooks {
+		t.Errorf("%s has not waited for the held machines: it ended after %d looks at nodes\n%s", strings.Join(args, " "), looks, output)
 	}
 	return output
 }
