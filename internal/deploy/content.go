@@ -215,8 +215,13 @@ func (h History) trigger(wish, state Text) Text {
 // keepsMachine reports whether no plan replaces the deployment, because no apply has followed its import.
 func (h History) keepsMachine() bool { return h.Phase == Importing || h.Phase == Unapplied }
 
-// warnRecorded warns if the apply records values of an imported machine, and does not deploy them.
+// warnRecorded warns of what the apply does not deploy: an imported machine that does not run, or values that it only records.
 func (d *decision) warnRecorded() {
+	if d.leavesImported() {
+		d.warn(nil, "Imported deployment does not run", fmt.Sprintf("Node %s is in state %q, and this apply does not touch the machine, because it imports it. "+
+			"The next plan deploys it. To leave the machine as it is, remove the deployment from the state (terraform state rm).", d.seen.Label, d.seen.State))
+		return
+	}
 	if !d.records {
 		return
 	}

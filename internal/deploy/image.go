@@ -66,14 +66,10 @@ func (d *decision) imageOrAdoption() {
 	}
 }
 
-// leavesImported reports whether an import leaves a machine undeployed, and warns of that: an import touches no machine.
+// leavesImported reports whether the apply imports a machine that does not run its deployment, and leaves it so: an import touches no machine.
 func (d *decision) leavesImported() bool {
-	if resumes, _ := d.resumes(); !d.imports() || !resumes || d.waits() {
-		return false
-	}
-	d.warn(nil, "Imported deployment does not run", fmt.Sprintf("Node %s is in state %q, and this apply does not touch the machine, because it imports it. "+
-		"The next plan deploys it. To leave the machine as it is, remove the deployment from the state (terraform state rm).", d.seen.Label, d.seen.State))
-	return true
+	resumes, _ := d.resumes()
+	return d.imports() && resumes && !d.waits()
 }
 
 // deployKind returns the step that deploys a machine, if there is any.

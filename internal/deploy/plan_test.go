@@ -176,7 +176,7 @@ power_state=off | importing | - | Power is not switched yet | 0/0
 vifs=p1 | importing | - | - | 0/0
 restart_triggers=1 | importing | - | - | 0/0
 the same | importing, deploy failed | - | Imported deployment does not run | 0/0
-image=b, power_state=off | importing, deploy failed | - | Imported deployment does not run, Imported deployment is recorded only, Power is not switched yet | 0/0
+image=b, power_state=off | importing, deploy failed | - | Imported deployment does not run, Power is not switched yet | 0/0
 the same | importing, available | - | Imported deployment does not run | 0/0
 the same | importing, error | - | Imported deployment does not run | 0/0
 power_state=off | importing, deploying | continue | Unfinished deployment is continued, Power is not switched yet | 0/0

@@ -163,6 +163,29 @@ func TestAccDeployment_importOfNothing(t *testing.T) {
 	acctest.Mention(t, output, "Node unknown-"+s.Class()+" could not be found")
 }
 
+// TestAccDeployment_importDeploysNothing imports a node that is reserved and was never deployed: the import leaves it alone, and the next apply
+// deploys it, as its plan says.
+func TestAccDeployment_importDeploysNothing(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
+	s.Patch(node, "add", "/instance_uuid", site.ForeignInstance(s))
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
+	importing(t, w, node)
+	output, _ := w.Plan()
+	wantWarned(t, output, "Imported deployment does not run")
+	w.Must("apply", "-auto-approve")
+	site.WantVerbs(t, s, node)
+
+	output, _ = w.Plan()
+	wantWarned(t, output, "Unfinished deployment is continued")
+	acctest.Mention(t, output, "0 to add, 1 to change, 0 to destroy")
+	w.Must("apply", "-auto-approve")
+	site.WantVerbs(t, s, node, "active")
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
 // TestAccDeployment_importSwitchesNoPower imports machines that run, with a power_state that says "off".
 func TestAccDeployment_importSwitchesNoPower(t *testing.T) {
 	t.Parallel()
