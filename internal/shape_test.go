@@ -44,7 +44,7 @@ var exceptions = map[string]exception{
 	"internal/machine":       {back: 14},
 	"internal/oneview":       {back: 2},
 	"internal/provider":      {back: 4},
-	"internal/terraformtest": {back: 15},
+	"internal/terraformtest": {back: 13},
 	"internal/throttle":      {back: 2},
 }
 
