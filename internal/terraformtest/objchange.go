@@ -195,14 +195,17 @@ func invalidElements(path string, nested *tfprotov6.SchemaObject, before, wanted
 	switch nested.Nesting { //nolint:exhaustive // lists and maps follow
 	case tfprotov6.SchemaObjectNestingModeSingle:
 		return InvalidPlan(path, nested.Attributes, before, wanted, now)
-	case tfprotov6.SchemaObjectNestingModeSet:
-		return ""
+	case tfprotov6.SchemaObjectNestingModeSet: // without computed attributes, so a plan has what is configured
+		return fmt.Sprintf("%s: configured %s, planned %s", path, Show(wanted), Show(now))
 	}
 	if wanted.LengthInt() != now.LengthInt() {
 		return fmt.Sprintf("%s: configured %d elements, planned %d", path, wanted.LengthInt(), now.LengthInt())
 	}
 	for it := wanted.ElementIterator(); it.Next(); {
 		key, element := it.Element()
+		if !now.HasIndex(key).True() {
+			return fmt.Sprintf("%s: configured an element %s, which the plan lacks", path, Show(key))
+		}
 		planned := elementOf(now, key)
 		if !isThere(element) || !isThere(planned) {
 			continue
