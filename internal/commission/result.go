@@ -31,13 +31,13 @@ func (w *Work) takeOut(ctx context.Context, failed error) error {
 	return nil
 }
 
-// Tolerates reports whether an error of Do is a warning: Ironic has the node with its configuration, but could not prepare or switch the
-// machine, and on_failure says that the apply goes on without it.
+// Tolerates reports whether Result turns an error of Do into a warning: Ironic has stored the configuration of the node, but could not prepare
+// or switch the machine, and on_failure lets the apply go on without it.
 func (w *Work) Tolerates(err error) bool {
 	return err != nil && w.Complete && w.GoesOn && !failure.IsInterrupted(err) && !marks.IsSuperseded(err)
 }
 
-// Result returns what to say after Do, and the error that remains.
+// Result returns the notices after Do, and its error unless Result has turned that into a notice.
 func (w *Work) Result(doing string, failed error) (notices []decide.Notice, err error) {
 	if w.taken != nil {
 		notices = append(notices, decide.Warn(nil, "Host is used by OneView", fmt.Sprintf("The provider has taken host %s out of service (maintenance, with the reason %q): %s. "+

@@ -49,7 +49,7 @@ type Work struct {
 	taken *sharing.InUseError // why this run has taken the host out of service; nil: it has not
 }
 
-// New returns the work of an order, of which nothing is done yet. On a machine that a killed run has deployed, no step is left.
+// New returns the work of an order before its first step. If a killed run has deployed the machine, New drops the steps.
 func New(m *machine.Machine, order Order) *Work {
 	w := &Work{Order: order, Machine: m, Open: order.Plan.Open}
 	if w.Was == nil && states.Deployed(w.Node()) {

@@ -150,7 +150,7 @@ func Machines(n int) string {
 	return fmt.Sprintf("%d machines", n)
 }
 
-// WarnPending warns of pending machines, each of which has a line with its reason. It lists the first few.
+// WarnPending warns of pending machines. Each line names one and its reason; the warning has the first few.
 func WarnPending(lines []string) []decide.Notice {
 	if len(lines) == 0 {
 		return nil

@@ -34,8 +34,8 @@ func PlanSteps[S any](ctx context.Context, req resource.ModifyPlanRequest, resp 
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, stepsKey, text)...)
 }
 
-// PlannedSteps returns the steps that the plan of an Update has stored. Without them it reports an error: nothing must be recorded as applied that
-// nobody has decided.
+// PlannedSteps returns the steps that the plan of an Update has stored. Without them it reports an error: an apply
+// must not record what no plan has decided.
 func PlannedSteps[S any](ctx context.Context, private GettablePrivate, diags *diag.Diagnostics) (steps []S) {
 	text, problems := private.GetKey(ctx, stepsKey)
 	diags.Append(problems...)
