@@ -45,3 +45,26 @@ func TestCheckDriver(t *testing.T) {
 		t.Errorf("a user who may not see the drivers was made to ask %d times", n)
 	}
 }
+
+func TestCheckInterface(t *testing.T) {
+	t.Parallel()
+	fake := ironictest.Fleet(1)
+	client := sitetest.NewClient(fake)
+	for _, name := range []string{"", "ipxe", "redfish-virtual-media"} {
+		if err := expect.CheckInterface(t.Context(), client.Site, "redfish", "boot", name); err != nil {
+			t.Errorf("the boot interface %q: %v", name, err)
+		}
+	}
+	if err := expect.CheckInterface(t.Context(), client.Site, "redfsh", "boot", "ipxe"); err != nil {
+		t.Errorf("an interface of an unknown driver, which CheckDriver refuses: %v", err)
+	}
+	_, detail := failure.Explain("plan host h", expect.CheckInterface(t.Context(), client.Site, "redfish", "boot", "ipxee"))
+	for _, want := range []string{"Driver redfish has no boot interface ipxee at this site. Enabled are ", "ipxe", "enabled_boot_interfaces"} {
+		if !strings.Contains(detail, want) {
+			t.Errorf("%q is missing in: %s", want, detail)
+		}
+	}
+	if n := ironictest.Count(fake, http.MethodGet, "/v1/drivers"); n != 1 {
+		t.Errorf("Ironic was asked %d times", n)
+	}
+}

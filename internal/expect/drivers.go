@@ -19,6 +19,16 @@ func CheckDriver(ctx context.Context, site *machine.Site, driver string) error {
 	return machine.UnknownDriver(driver, names, nil)
 }
 
+// CheckInterface returns an error if no conductor has enabled a hardware interface for a driver, and nil if Ironic does not tell. It is called
+// during plan.
+func CheckInterface(ctx context.Context, site *machine.Site, driver, kind, name string) error {
+	enabled := DefaultsOf(ctx, site, driver).Enabled[kind]
+	if name == "" || len(enabled) == 0 || slices.Contains(enabled, name) {
+		return nil
+	}
+	return machine.UnknownInterface(driver, kind, name, enabled)
+}
+
 // LacksBootPort is NetworkBoot.Lacks of a node as this plan leaves it. It reads the ports from the lists that plans share.
 func LacksBootPort(ctx context.Context, site *machine.Site, node *ironic.Node) string {
 	boot := machine.NetworkBoot{Interface: AsPlanned(site, node).BootInterface}
@@ -62,7 +72,7 @@ func driversForPlan(ctx context.Context, site *machine.Site) []ironic.Driver {
 	return known.enabled
 }
 
-// DefaultsOf returns a driver with the interfaces that nodes get which name none, as far as Ironic tells them. It is called during plan.
+// DefaultsOf returns a driver with its interfaces, as far as Ironic tells them. It is called during plan.
 func DefaultsOf(ctx context.Context, site *machine.Site, driver string) ironic.Driver {
 	for _, enabled := range driversForPlan(ctx, site) {
 		if enabled.Name == driver {

@@ -1,6 +1,7 @@
 package ironic
 
 import (
+	"encoding/json"
 	"cmp"
 	"context"
 	"fmt"
@@ -121,6 +122,28 @@ type Driver struct {
 	Name    string `json:"name"`
 	Boot    string `json:"default_boot_interface"`
 	Inspect string `json:"default_inspect_interface"`
+
+	Enabled map[string][]string `json:"-"` // the interfaces that conductors have enabled for it, by kind; a kind is missing if Ironic does not tell
+}
+
+// UnmarshalJSON reads a driver. Ironic has a field of its own for each kind of interface.
+func (d *Driver) UnmarshalJSON(data []byte) error {
+	type plain Driver
+	if err := json.Unmarshal(data, (*plain)(d)); err != nil {
+		return err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return err
+	}
+	d.Enabled = map[string][]string{}
+	for _, kind := range HardwareInterfaces {
+		var enabled []string
+		if field := fields["enabled_"+kind+"_interfaces"]; field != nil && json.Unmarshal(field, &enabled) == nil && len(enabled) > 0 {
+			d.Enabled[kind] = enabled
+		}
+	}
+	return nil
 }
 
 // Drivers returns the drivers that the site's conductors have enabled, by name.

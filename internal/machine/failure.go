@@ -27,6 +27,14 @@ func UnknownDriver(driver string, enabled []string, err error) error {
 	}
 }
 
+// UnknownInterface says that no conductor of the site has enabled a hardware interface for a driver.
+func UnknownInterface(driver, kind, name string, enabled []string) error {
+	return &failure.Error{
+		Fact:   fmt.Sprintf("driver %s has no %s interface %s at this site. Enabled are %s", driver, kind, name, strings.Join(enabled, ", ")),
+		Advice: fmt.Sprintf("Choose one of them, or enable it in enabled_%s_interfaces of the conductors' configuration.", kind),
+	}
+}
+
 // ExplainDriver returns an error that names the enabled drivers if Ironic has refused a driver that no conductor has enabled; else err.
 func (s *Site) ExplainDriver(ctx context.Context, driver string, err error) error {
 	var status *api.StatusError

@@ -164,3 +164,22 @@ func TestAccHost_changeToUnknownDriverListsDrivers(t *testing.T) {
 	w.Configure(config("fake-hardware"))
 	acctest.NoChanges(t, w)
 }
+
+// A plan refuses a hardware interface that no conductor has enabled, and lists those that the driver has here.
+func TestAccHost_unknownInterfaceIsRefusedAtPlan(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	config := func(inner string) string {
+		return s.Provider() + acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, acctest.Target("enroll"), inner)
+	}
+	w := acctest.NewWorkspace(t, config(`hardware_interfaces = { boot = "ipxee" }`))
+	defer acctest.Destroy(t, s, w)
+	wants := []string{"hardware_interfaces = { boot = \"ipxee\" }", "Driver fake-hardware has no boot interface ipxee at this site. Enabled are", "fake", "enabled_boot_interfaces"}
+	acctest.Fails(t, w, []string{"plan"}, wants...)
+	w.Configure(config(""))
+	w.Must(acctest.Apply()...)
+	w.Configure(config(`hardware_interfaces = { boot = "ipxee" }`))
+	acctest.Fails(t, w, []string{"plan"}, wants...)
+	w.Configure(config(""))
+	acctest.NoChanges(t, w)
+}

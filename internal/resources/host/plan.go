@@ -44,6 +44,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	plan.planPorts(ctx, &config, state, before)
 	plan.planGroups(ctx, &config, state, before)
 	h.checkDriver(ctx, &plan, &config, state, &resp.Diagnostics)
+	h.checkInterfaces(ctx, &plan, &config, state, &resp.Diagnostics)
 	config.refuseBootAlone(ctx, state, &resp.Diagnostics)
 	decided := h.planSteps(ctx, &plan, &config, state, readNotes(ctx, req.Private), &resp.Diagnostics)
 	if state != nil {
@@ -101,6 +102,28 @@ func (h *host) checkDriver(ctx context.Context, plan, config, state *model, diag
 	if err := expect.CheckDriver(ctx, h.Site, plan.Driver.ValueString()); err != nil {
 		summary, detail := failure.Explain("plan host "+plan.describe(), err)
 		framework.Show(diags, decide.Refuse(config.addressAt(), summary, detail))
+	}
+}
+
+// checkInterfaces refuses hardware interfaces that the site lacks, those of the configuration and those that the scheme of bmc.address implies.
+// state is nil for a new host.
+func (h *host) checkInterfaces(ctx context.Context, plan, config, state *model, diags *diag.Diagnostics) {
+	if !h.Known() || !framework.IsSet(plan.Driver) {
+		return
+	}
+	for _, kind := range ironic.HardwareInterfaces {
+		name := plan.plannedInterface(ctx, kind)
+		if state != nil && plan.Driver.Equal(state.Driver) && name == state.plannedInterface(ctx, kind) {
+			continue
+		}
+		if err := expect.CheckInterface(ctx, h.Site, plan.Driver.ValueString(), kind, name); err != nil {
+			at := decide.At("hardware_interfaces", kind)
+			if config.interfaces()[kind] == "" {
+				at = config.addressAt()
+			}
+			summary, detail := failure.Explain("plan host "+plan.describe(), err)
+			framework.Show(diags, decide.Refuse(at, summary, detail))
+		}
 	}
 }
 
