@@ -89,6 +89,7 @@ func (l *Look) agentLacks() (at, why string) {
 
 // Obstacles warns of what the node or the image lacks, so that the apply fails or is in vain unless that changes first.
 func (l *Look) Obstacles(ctx context.Context) {
+	l.maintenance(ctx)
 	l.configDrive(ctx)
 	l.vifs(ctx)
 	l.rescue(ctx)
@@ -98,6 +99,20 @@ func (l *Look) Obstacles(ctx context.Context) {
 
 // writes reports whether the plan deploys or boots the machine.
 func (l *Look) writes() bool { return l.fresh() || l.Plan.Operates() }
+
+// maintenance warns if Ironic refuses to deploy the machine, because the node is in maintenance (reference/ironic.md#maintenance-and-deployments).
+func (l *Look) maintenance(ctx context.Context) {
+	ref := l.ref()
+	if ref == "" || !Has(l.Plan.Steps, DoDeploy, DoRepeat, DoRebuild) {
+		return
+	}
+	node, err := l.Site.Ironic.NodeForRefresh(ctx, ref)
+	if err != nil || !expect.AsPlanned(l.Site, node).Maintenance {
+		return // the apply reports what is wrong with the node
+	}
+	l.warn(decide.At("node_id"), "Maintenance prevents the deployment", fmt.Sprintf("Node %s is in maintenance%s Ironic deploys no machine in maintenance. "+
+		"Unless the maintenance ends first, the apply will fail for this deployment.", ironic.NodeLabel(node), afterColon(node.MaintenanceReason)))
+}
 
 // configDrive warns if the node's boot interface cannot pass a config drive with a live ISO.
 func (l *Look) configDrive(ctx context.Context) {

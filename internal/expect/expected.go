@@ -18,6 +18,7 @@ type ExpectedHost struct {
 	Target          string // its target_state
 	Network, Boot   string // its network and boot interfaces
 	NeverOff        *bool  // disable_power_off
+	Maintenance     *bool
 	BootPort        bool   // it may get a port from which it can boot
 }
 
@@ -89,8 +90,8 @@ func PlannedName(site *machine.Site, node *ironic.Node) string {
 	return ""
 }
 
-// AsPlanned returns a node as this plan leaves it: if the plan changes its host, and Terraform has planned that before, with the state and
-// the interfaces that the host gets. A warning about a node asks this, so that it is not about what the same plan mends.
+// AsPlanned returns a node as this plan leaves it: if the plan changes its host, and Terraform has planned that before, with the state,
+// the maintenance and the interfaces that the host gets. A warning about a node asks this, so that it is not about what the same plan mends.
 func AsPlanned(site *machine.Site, node *ironic.Node) *ironic.Node {
 	h, planned := ExpectedOf(site).find(node)
 	if !planned {
@@ -100,6 +101,7 @@ func AsPlanned(site *machine.Site, node *ironic.Node) *ironic.Node {
 	if !states.Deployed(node) {
 		after.ProvisionState = cmp.Or(h.Target, node.ProvisionState)
 	}
+	after.Maintenance = h.Maintenance != nil && *h.Maintenance
 	after.NetworkInterface, after.BootInterface = cmp.Or(h.Network, node.NetworkInterface), cmp.Or(h.Boot, node.BootInterface)
 	return &after
 }

@@ -183,8 +183,36 @@ func TestAccDeployment_powerAndMaintenanceDrift(t *testing.T) {
 	s.Must(http.MethodPut, "nodes/"+node+"/maintenance", map[string]any{}) // for no reason
 	output, _ = w.Plan()
 	acctest.Mention(t, output, "Node "+s.Name("n1")+" ("+node+") is in maintenance.")
+	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v2")))
+	output, _ = w.Plan()
+	acctest.Mention(t, output, "Maintenance prevents the deployment", "Unless the maintenance ends first, the apply will fail for this deployment.")
+	acctest.Fails(t, w, []string{"apply", "-auto-approve"}, "maintenance")
 	s.Must(http.MethodDelete, "nodes/"+node+"/maintenance", nil)
+	w.Must("apply", "-auto-approve")
 	w.Must("destroy", "-auto-approve")
+}
+
+// A plan that ends the maintenance of the host does not warn that it prevents the deployment.
+func TestAccDeployment_afterMaintenance(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	config := func(maintenance, image string) string {
+		return s.Provider() + acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, acctest.Target("available"), "maintenance = "+maintenance) +
+			acctest.Deployment("metal_host.h.id", acctest.Image(image))
+	}
+	w := acctest.NewWorkspace(t, config("false", "v1"))
+	defer acctest.Destroy(t, s, w)
+	w.Must("apply", "-auto-approve")
+	w.Configure(config("true", "v1"))
+	w.Must("apply", "-auto-approve")
+	w.Configure(config("true", "v2"))
+	output, _ := w.Plan()
+	acctest.Mention(t, output, "Maintenance prevents the deployment")
+	w.Configure(config("false", "v2"))
+	if output, _ := w.Plan(); strings.Contains(output, "Maintenance prevents") {
+		t.Errorf("the plan ends the maintenance first:\n%s", output)
+	}
+	w.Must("apply", "-auto-approve")
 }
 
 func TestAccDeployment_missingNode(t *testing.T) {

@@ -91,6 +91,9 @@ func (m *model) expected(ctx context.Context) expect.ExpectedHost {
 	if !m.DisablePowerOff.IsUnknown() {
 		e.NeverOff = m.DisablePowerOff.ValueBoolPointer()
 	}
+	if !m.Maintenance.IsUnknown() {
+		e.Maintenance = m.Maintenance.ValueBoolPointer()
+	}
 	return e
 }
 
