@@ -63,7 +63,6 @@ func TestAccHost_takenMACSaysWhatToDo(t *testing.T) {
 func TestAccHost_explainsRefusals(t *testing.T) {
 	for _, tt := range []struct{ name, config, want string }{
 		{"unknown driver", `driver = "no-such-driver"`, "no driver no-such-driver. Enabled are" + `[\s\S]*` + "fake-hardware"},
-		{"unknown interface", "driver = \"fake-hardware\"\n  hardware_interfaces = { deploy = \"no-such-interface\" }", "entrypoint: no-such-interface. Valid interfaces are"},
 		{"unknown trait", "driver = \"fake-hardware\"\n  traits = [\"HW_NO_SUCH_TRAIT\"]", "Add trait HW_NO_SUCH_TRAIT: Schema error"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
