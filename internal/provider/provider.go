@@ -187,7 +187,7 @@ func (p *metal) configuredWith(ctx context.Context, cfg api.Config, clients fram
 		conditions: framework.Conditions{
 			Provider: p.version, OnChange: clients.OnChange.ValueString(), Microversion: cfg.Microversion.String(), OneView: clients.Pool != nil,
 		},
-		refreshers: p.refreshersOf(ctx, clients),
+		refreshers: refreshersOf(ctx, p.Resources(ctx), clients),
 		rights:     clients.Site.Ironic.Rights,
 	}
 }
