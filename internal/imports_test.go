@@ -106,11 +106,12 @@ func rules() map[string]rule {
 		"internal/fakeoneview":   {},
 		"internal/ironictest":    {own: []string{"internal/fakeironic"}, testOnly: true},
 		"internal/sitetest":      {own: with(ironic, api, throttle, "internal/bootiso", "internal/fakeironic", "internal/ironictest"), testOnly: true},
+		"internal/guides":        {own: []string{"internal/acctest", "internal/acctest/site", "internal/fakeironic", "internal/fakeoneview"}, foreign: []string{"github.com/hashicorp/hcl/v2"}, testOnly: true}, // hcl: to read the examples as a CLI does
 		"internal/keystonetest":  {own: []string{"internal/acctest", "internal/acctest/site"}, testOnly: true},
 		"internal/machinetest":   {own: []string{"internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu"}, testOnly: true},
 		"internal/simulate":      {own: []string{"internal/provider", "internal/terraformtest"}, foreign: []string{terraform, cty}, testOnly: true},
-		"internal/terraformtest": {foreign: []string{terraform, "github.com/hashicorp/hcl/v2", cty, "github.com/vmihailenco/msgpack/v5"}, testOnly: true},                                                                                                                 // as Terraform's core
-		"internal/acctest":       {own: []string{"internal/provider", "internal/terraformtest", "internal/acctest/site"}, foreign: []string{terraform, "github.com/hashicorp/go-plugin", "github.com/hashicorp/go-hclog", "github.com/hashicorp/hcl/v2"}, testOnly: true}, // go-plugin: as terraform-plugin-go's server demands; hcl: reads examples as a CLI does
+		"internal/terraformtest": {foreign: []string{terraform, "github.com/hashicorp/hcl/v2", cty, "github.com/vmihailenco/msgpack/v5"}, testOnly: true},                                                                                  // as Terraform's core
+		"internal/acctest":       {own: []string{"internal/provider", "internal/terraformtest", "internal/acctest/site"}, foreign: []string{terraform, "github.com/hashicorp/go-plugin", "github.com/hashicorp/go-hclog"}, testOnly: true}, // go-plugin: as terraform-plugin-go's server demands
 		"internal/acctest/site":  {own: []string{"internal/fakeironic", "internal/fakeoneview", "internal/fakehttp"}, testOnly: true},
 		"internal/acctest/bmc":   {own: []string{"internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakeironic", "internal/fakehttp"}, testOnly: true},
 	}
