@@ -106,11 +106,12 @@ func rules() map[string]rule {
 		"internal/fakeoneview":   {},
 		"internal/ironictest":    {own: []string{"internal/fakeironic"}, testOnly: true},
 		"internal/sitetest":      {own: with(ironic, api, throttle, "internal/bootiso", "internal/fakeironic", "internal/ironictest"), testOnly: true},
+		"internal/guides":        {own: []string{"internal/acctest", "internal/acctest/site", "internal/fakeironic", "internal/fakeoneview"}, foreign: []string{"github.com/hashicorp/hcl/v2"}, testOnly: true}, // hcl: to read the examples as a CLI does
 		"internal/keystonetest":  {own: []string{"internal/acctest", "internal/acctest/site"}, testOnly: true},
 		"internal/machinetest":   {own: []string{"internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu"}, testOnly: true},
-		"internal/simulate":      {own: []string{"internal/provider", "internal/terraformtest"}, foreign: []string{terraform, cty}, testOnly: true},
-		"internal/terraformtest": {foreign: []string{terraform, "github.com/hashicorp/hcl/v2", cty, "github.com/vmihailenco/msgpack/v5"}, testOnly: true},                                                                                                                 // as Terraform's core
-		"internal/acctest":       {own: []string{"internal/provider", "internal/terraformtest", "internal/acctest/site"}, foreign: []string{terraform, "github.com/hashicorp/go-plugin", "github.com/hashicorp/go-hclog", "github.com/hashicorp/hcl/v2"}, testOnly: true}, // go-plugin: as terraform-plugin-go's server demands; hcl: reads examples as a CLI does
+		"internal/simulate":      {own: []string{"internal/provider", "internal/terraformtest", "internal/fakeironic", "internal/ironictest"}, foreign: []string{terraform, cty}, testOnly: true},
+		"internal/terraformtest": {foreign: []string{terraform, "github.com/hashicorp/hcl/v2", cty, "github.com/vmihailenco/msgpack/v5"}, testOnly: true},                                                                                  // as Terraform's core
+		"internal/acctest":       {own: []string{"internal/provider", "internal/terraformtest", "internal/acctest/site"}, foreign: []string{terraform, "github.com/hashicorp/go-plugin", "github.com/hashicorp/go-hclog"}, testOnly: true}, // go-plugin: as terraform-plugin-go's server demands
 		"internal/acctest/site":  {own: []string{"internal/fakeironic", "internal/fakeoneview", "internal/fakehttp"}, testOnly: true},
 		"internal/acctest/bmc":   {own: []string{"internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakeironic", "internal/fakehttp"}, testOnly: true},
 	}
@@ -166,6 +167,10 @@ func TestForbiddenImportsAreFound(t *testing.T) {
 		{"a site knows no workspace", listed{ImportPath: "internal/acctest/site", Imports: []string{module + "/internal/acctest"}}, "must not import"},
 		{"tests use acctest", listed{ImportPath: "internal/resources/host", XTestImports: []string{module + "/internal/acctest", terraform + "testing/helper/resource"}}, ""},
 		{"the domain's tests use the fake", listed{ImportPath: "internal/machine", XTestImports: []string{module + "/internal/fakeironic", module + "/internal/ironic"}}, ""},
+		{"pure tests need no server", listed{ImportPath: "internal/discovery", XTestImports: []string{module + "/internal/fakeironic"}}, "must not import"},
+		{"the tests of a client need only its own server", listed{ImportPath: "internal/oneview", XTestImports: []string{module + "/internal/fakeironic"}}, "must not import"},
+		{"tests of one noun use another", listed{ImportPath: "internal/machine", XTestImports: []string{module + "/internal/deploy", module + "/internal/sitetest"}}, ""},
+		{"tests of states know no noun", listed{ImportPath: "internal/states", XTestImports: []string{module + "/internal/deploy"}}, "must not import"},
 		{"acctest imports testing", listed{ImportPath: "internal/acctest", Imports: []string{"testing"}}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -219,21 +224,29 @@ func (r rule) allows(path string) bool {
 	return slices.ContainsFunc(r.foreign, func(begin string) bool { return strings.HasPrefix(path, begin) })
 }
 
-// allowsInTests reports whether its tests may import a path that it may not import itself: the package, the fakes, for a noun the other nouns,
-// and, where the package may import Terraform, acctest and its parts.
+// allowsInTests reports whether its tests may import a path that it may not import itself: the package, what stands in for a server whose
+// client it may use, and what runs configurations if it may import Terraform. A test of one noun that works on machines lets another one
+// make what it needs, such as a deployed machine.
 func (r rule) allowsInTests(name, path string) bool {
-	switch relative(path) {
-	case name, "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakeironic", "internal/fakekeystone", "internal/fakeoneview", "internal/ironictest", "internal/sitetest", "internal/fakehttp":
-		return isOwn(path)
-	case "internal/acctest", "internal/acctest/bmc", "internal/acctest/site":
+	const machine = "internal/machine"
+	isNoun := slices.Contains(with("internal/sharing"), name) && (name == machine || slices.Contains(r.own, machine))
+	if !isOwn(path) {
+		return isNoun && strings.HasSuffix(path, "/baremetal/v1/nodes")
+	}
+	mayUse := func(client string) bool { return name == client || slices.Contains(r.own, client) }
+	switch path = relative(path); path {
+	case name:
+		return true
+	case "internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi":
 		return slices.Contains(r.foreign, terraform)
+	case "internal/ironic", "internal/fakeironic", "internal/ironictest", "internal/fakekeystone":
+		return isNoun || mayUse("internal/ironic/api")
+	case "internal/fakeoneview":
+		return mayUse("internal/oneview")
+	case "internal/fakehttp":
+		return mayUse("internal/oneview") || name == "internal/fakeoneview"
 	}
-	if name == "internal/ironic/api" && isOwn(path) && relative(path) == "internal/ironic" {
-		return true // a test of the connection sends requests of the client
-	}
-	// A test of one noun lets another one make what it needs, such as a deployed machine.
-	isNoun := slices.Contains(with("internal/sharing"), name)
-	return isNoun && (isOwn(path) && slices.Contains(with("internal/ironic", "internal/ironic/api", "internal/ironic/driverinfo", "internal/bootiso"), relative(path)) || strings.HasSuffix(path, "/baremetal/v1/nodes"))
+	return isNoun && slices.Contains(with("internal/sitetest", "internal/ironic/api", "internal/ironic/driverinfo", "internal/bootiso"), path)
 }
 
 func isOwn(path string) bool { return path == module || strings.HasPrefix(path, module+"/") }

@@ -33,17 +33,13 @@ type exception struct {
 
 // exceptions are the packages above a limit.
 var exceptions = map[string]exception{
-	"cmd/metal":              {back: 3},
 	"internal/allocate":      {back: 4},
 	"internal/deploy":        {back: 5},
-	"internal/discovery":     {back: 5},
 	"internal/enroll":        {back: 9},
 	"internal/failure":       {back: 2},
 	"internal/fakebmc":       {back: 3},
 	"internal/fakebmc/ipmi":  {back: 2},
 	"internal/machine":       {back: 14},
-	"internal/oneview":       {back: 2},
-	"internal/provider":      {back: 4},
 	"internal/terraformtest": {back: 13},
 	"internal/throttle":      {back: 2},
 }

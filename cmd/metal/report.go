@@ -82,3 +82,11 @@ func tallyText(tally sharing.Tally, dryRun bool) string {
 	}
 	return fmt.Sprintf("%d %s, %s, %d skipped, %d failed", tally.Changed, changed, count(tally.Warned, "warning"), tally.Skipped, tally.Failed)
 }
+
+// count returns a number with its noun, such as "1 node" or "2 nodes".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -171,3 +171,14 @@ func (s *settings) logger(stderr io.Writer, service, levelGiven bool) *slog.Logg
 	}
 	return slog.New(slog.NewTextHandler(stderr, options))
 }
+
+// ironicName names Ironic in messages.
+func (s *settings) ironicName() string {
+	switch {
+	case s.ironic.Endpoint != "":
+		return "Ironic at " + s.ironic.Endpoint
+	case s.ironic.Cloud != "" || s.getenv("OS_CLOUD") != "":
+		return "Ironic of cloud " + cmp.Or(s.ironic.Cloud, s.getenv("OS_CLOUD"))
+	}
+	return "Ironic"
+}

@@ -271,11 +271,3 @@ func list(ids []string) string {
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(ids[:most], ", "), len(ids)-most)
 }
-
-// show returns a name, quoted if it is not a legal name.
-func show(text string) string {
-	if StyleIronic.fault(text) == "" {
-		return text
-	}
-	return quote(text)
-}

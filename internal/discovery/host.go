@@ -6,7 +6,6 @@ package discovery
 
 import (
 	"cmp"
-	"net"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -48,6 +47,9 @@ type Host struct {
 	LastError string
 }
 
+// settled reports whether a node gets no name under any rules.
+func settled(h Host) bool { return h.State != StateEnroll || h.Name != "" || h.Owner != "" }
+
 // Disk is a disk in an inventory.
 type Disk struct {
 	Name  string
@@ -69,21 +71,6 @@ func (h Host) LargestDiskGB() (most int64) {
 type Interface struct {
 	Name, MAC, IPv4, IPv6, PCIAddress string
 	HasCarrier                        bool
-}
-
-// BootMAC returns the MAC address that the host boots from: the one in the inventory, else that of the only port with
-// pxe_enabled, else the lowest of all ports. It is lower case with colons, "" if the host has none.
-func (h Host) BootMAC() string {
-	if mac := h.pxeMAC(); mac != "" {
-		return mac
-	}
-	if pxe := macs(h.PXEMACs); len(pxe) == 1 {
-		return pxe[0]
-	}
-	if all := macs(h.PortMACs); len(all) > 0 {
-		return all[0]
-	}
-	return ""
 }
 
 // Describe returns a text by which a person finds the machine: the node's UUID, and the serial number, MAC address, BMC address and
@@ -191,48 +178,4 @@ func natural(name string) string {
 	return digits.ReplaceAllStringFunc(name, func(number string) string {
 		return strings.Repeat("0", max(0, 20-len(number))) + number
 	})
-}
-
-// pxeMAC returns the MAC address in the inventory that the host booted from. Boot loaders prefix it with the hardware type, as
-// in 01-aa-bb.
-func (h Host) pxeMAC() string {
-	text := strings.TrimSpace(h.PXEInterface)
-	if len(text) == len("01-aa-bb-cc-dd-ee-ff") {
-		text = text[len("01-"):]
-	}
-	return parseMAC(text)
-}
-
-// allMACs returns all MAC addresses of the host.
-func (h Host) allMACs() []string {
-	texts := slices.Concat(h.PortMACs, h.PXEMACs, []string{h.BootMAC()})
-	for _, nic := range h.Interfaces {
-		texts = append(texts, nic.MAC)
-	}
-	return macs(texts)
-}
-
-// macs returns the distinct MAC addresses among texts, sorted.
-func macs(texts []string) []string {
-	var found []string
-	for _, text := range texts {
-		if mac := parseMAC(text); mac != "" {
-			found = append(found, mac)
-		}
-	}
-	slices.Sort(found)
-	return slices.Compact(found)
-}
-
-// parseMAC returns a MAC address in lower case with colons, "" if the text is not the address of one interface.
-func parseMAC(text string) string {
-	text = strings.TrimSpace(text)
-	if len(text) != len("aa:bb:cc:dd:ee:ff") {
-		return ""
-	}
-	mac, err := net.ParseMAC(text)
-	if err != nil || len(mac) != 6 || mac[0]&1 != 0 || mac.String() == "00:00:00:00:00:00" { // odd: multicast
-		return ""
-	}
-	return mac.String()
 }

@@ -2,10 +2,7 @@ package discovery
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 // Detail is the hardware detail in a host's name.
@@ -27,23 +24,7 @@ func Details() []string {
 	}
 }
 
-// Style is the allowed form of names.
-type Style string
-
-// Styles. The zero value is StyleIronic.
-const (
-	StyleIronic Style = "ironic" // A-Z a-z 0-9 - . _ ~, at most 255 characters: accepted by every version of Ironic
-	StyleDNS    Style = "dns"    // a-z 0-9 -, at most 63 characters, no dash at the ends: one label of a DNS name
-)
-
-// Styles returns all styles.
-func Styles() []string { return []string{string(StyleIronic), string(StyleDNS)} }
-
-const (
-	maxIronic  = 255
-	maxDNS     = 63
-	maxLiteral = 200 // of prefix and suffix together
-)
+const maxLiteral = 200 // of prefix and suffix together
 
 // Template builds the name of a host: prefix, value of a hardware detail, suffix.
 type Template struct {
@@ -155,122 +136,9 @@ func (t Template) text(what, raw string, h Host) (value, reason string) {
 	return value, ""
 }
 
-// trimmed removes white space, control characters and punctuation at the ends of a text.
-func trimmed(raw string) string {
-	return strings.TrimFunc(raw, func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.IsControl(r) || strings.ContainsRune("-._~", r)
-	})
-}
-
 func noInventory(h Host) string {
 	if h.LastError == "" {
 		return "no inventory"
 	}
 	return "no inventory; last_error of the node is " + quote(h.LastError)
-}
-
-// saysNothing reports whether a trimmed text is a placeholder of firmware or operating systems.
-func saysNothing(value string) bool {
-	value = strings.ToLower(value)
-	if value == "" || strings.HasPrefix(value, "localhost") {
-		return true
-	}
-	first, size := utf8.DecodeRuneInString(value)
-	if len(value) > size && strings.Trim(value, string(first)) == "" { // 0000000, xxxx
-		return true
-	}
-	return slices.Contains([]string{
-		"none", "(none)", "null", "n/a", "unknown", "not specified", "not available", "not applicable", "to be filled by o.e.m",
-		"0", "default string", "system serial number", "chassis serial number", "0123456789", "1234567890", "123456789",
-	}, value)
-}
-
-func (s Style) validate() error {
-	switch s {
-	case StyleIronic, StyleDNS, "":
-		return nil
-	}
-	return fmt.Errorf("name_style %s is not one of %s", quote(string(s)), strings.Join(Styles(), ", "))
-}
-
-// characters lists the allowed characters of names for a message.
-func (s Style) characters() string {
-	if s == StyleDNS {
-		return "a-z, 0-9 and -"
-	}
-	return "A-Z, a-z, 0-9, -, ., _ and ~"
-}
-
-// allows reports whether a text has only allowed characters.
-func (s Style) allows(text string) bool {
-	for _, r := range text {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-':
-		case s != StyleDNS && (r >= 'A' && r <= 'Z' || r == '.' || r == '_' || r == '~'):
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-// fault returns the error in a name, "" if there is none. A name must work with every version of Ironic in all paths of the
-// API, so the rules are stricter than those of each version.
-func (s Style) fault(name string) string {
-	most := maxIronic
-	if s == StyleDNS {
-		most = maxDNS
-	}
-	folded := lower(name)
-	switch {
-	case name == "":
-		return "a name cannot be empty"
-	case len(name) > most:
-		return fmt.Sprintf("name %s has %d characters, the most is %d", quote(name), len(name), most)
-	case !s.allows(name):
-		return fmt.Sprintf("name %s has characters other than %s", quote(name), s.characters())
-	case s == StyleDNS && strings.Trim(name, "-") != name:
-		return fmt.Sprintf("name %s begins or ends with a dash", quote(name))
-	case uuidLike(folded):
-		return fmt.Sprintf("name %s looks like a UUID", quote(name))
-	case slices.Contains(reserved(), folded) || strings.Trim(name, ".") == "":
-		return fmt.Sprintf("name %s is a reserved word of Ironic's API", quote(name))
-	case strings.HasSuffix(folded, ".json"):
-		return fmt.Sprintf("name %s ends in .json, which older versions of Ironic cut off", quote(name))
-	}
-	return ""
-}
-
-// uuidLike reports whether Ironic reads a lower case name as a UUID. It ignores dashes.
-func uuidLike(name string) bool {
-	name = strings.ReplaceAll(name, "-", "")
-	return len(name) == 32 && strings.Trim(name, "0123456789abcdef") == ""
-}
-
-// reserved returns the words that some version of Ironic refuses as names, and words that it accepts although /v1/nodes/WORD
-// does not find the node.
-func reserved() []string {
-	return []string{
-		"detail", "maintenance", "management", "states", "validate", "vendor_passthru",
-		"allocation", "bios", "children", "firmware", "history", "inventory", "portgroups", "ports", "traits", "vifs", "vmedia", "volume",
-	}
-}
-
-// lower folds ASCII letter case, as Ironic's databases may do with names.
-func lower(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'A' && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}, text)
-}
-
-// quote makes an untrusted text safe to show: quoted, without control characters, shortened.
-func quote(text string) string {
-	const most = 60
-	if len(text) <= most {
-		return fmt.Sprintf("%q", text)
-	}
-	return fmt.Sprintf("%q", strings.ToValidUTF8(text[:most], "")+"…")
 }

@@ -171,53 +171,10 @@ func matches(pattern *regexp.Regexp, text string) bool {
 	return pattern == nil || pattern.MatchString(text)
 }
 
-// bmcAddress returns the address of the host's BMC, the zero Addr if it has none.
-func bmcAddress(h Host) netip.Addr { return parseBMC(h.BMCAddress) }
-
-// parseBMC returns the address of a BMC, the zero Addr if the text has none.
-func parseBMC(text string) netip.Addr {
-	addr, err := netip.ParseAddr(strings.TrimSpace(text))
-	if err != nil || addr.IsUnspecified() {
-		return netip.Addr{}
-	}
-	return addr.Unmap().WithZone("")
-}
-
-// bmcsOf returns the addresses among texts that only one BMC of a site can have: no loopback and link-local addresses, which many BMCs
-// use for the network between BMC and host.
-func bmcsOf(texts ...string) []string {
-	var found []string
-	for _, text := range texts {
-		if addr := parseBMC(text); addr.IsValid() && !addr.IsLoopback() && !addr.IsLinkLocalUnicast() && !addr.IsMulticast() {
-			found = append(found, addr.String())
-		}
-	}
-	slices.Sort(found)
-	return slices.Compact(found)
-}
-
 // matchesAny reports whether one of the entries of include or exclude identifies the host.
 func matchesAny(h Host, entries []string) bool {
 	own := hostIdentities(h)
 	return slices.ContainsFunc(entries, func(id string) bool { return own[identity(id)] })
-}
-
-// hostIdentities returns what identifies a host in include, exclude and names: serial number, MAC addresses and UUID.
-func hostIdentities(h Host) map[string]bool {
-	own := map[string]bool{identity(h.ID): true, identity(h.Serial): true}
-	delete(own, "")
-	for _, mac := range h.allMACs() {
-		own[mac] = true
-	}
-	return own
-}
-
-// identity normalises a serial number, MAC address or UUID for comparison.
-func identity(text string) string {
-	if mac := parseMAC(text); mac != "" {
-		return mac
-	}
-	return strings.ToLower(strings.TrimSpace(text))
 }
 
 // longestDiscovery is the longest time between the creation of a node and its last change by the discovery. A later change of a node in

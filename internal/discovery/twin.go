@@ -64,9 +64,6 @@ func newMachine(h Host) *machine {
 
 func hasPorts(h Host) bool { return len(h.PortMACs) > 0 }
 
-// settled reports whether a node gets no name under any rules.
-func settled(h Host) bool { return h.State != StateEnroll || h.Name != "" || h.Owner != "" }
-
 // before compares two nodes of a machine: first comes the one that represents it. That is a settled node, then one with ports,
 // then one with a lock or an instance, then the oldest.
 func (m *machine) before(o *machine) int {

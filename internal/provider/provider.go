@@ -9,7 +9,6 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -188,7 +187,7 @@ func (p *metal) configuredWith(ctx context.Context, cfg api.Config, clients fram
 		conditions: framework.Conditions{
 			Provider: p.version, OnChange: clients.OnChange.ValueString(), Microversion: cfg.Microversion.String(), OneView: clients.Pool != nil,
 		},
-		refreshers: p.refreshersOf(ctx, clients),
+		refreshers: refreshersOf(ctx, p.Resources(ctx), clients),
 		rights:     clients.Site.Ironic.Rights,
 	}
 }
@@ -251,18 +250,6 @@ func requireSettings(cfg api.Config, diags *diag.Diagnostics) {
 	}
 }
 
-func fromEnv(value types.String, variables ...string) string {
-	if !value.IsNull() {
-		return value.ValueString()
-	}
-	for _, name := range variables {
-		if v := os.Getenv(name); v != "" {
-			return v
-		}
-	}
-	return ""
-}
-
 // firstUnknown returns the name of a required setting that is not known yet.
 func firstUnknown(m model) string {
 	for _, setting := range []struct {
@@ -290,13 +277,4 @@ func firstUnknown(m model) string {
 		return "insecure"
 	}
 	return ""
-}
-
-// duration parses a duration that the schema has validated.
-func duration(value types.String) time.Duration {
-	d, err := time.ParseDuration(value.ValueString())
-	if err != nil {
-		return 0
-	}
-	return d
 }

@@ -8,12 +8,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
-
-var objectAsOptions = basetypes.ObjectAsOptions{}
 
 // Schema sets the schema of the provider block.
 func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {

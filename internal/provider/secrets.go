@@ -51,7 +51,7 @@ func (s *Server) learnFrom(schema *tfprotov6.Schema, values ...*tfprotov6.Dynami
 		return
 	}
 	for _, value := range values {
-		if isNull(value) {
+		if value == nil {
 			continue
 		}
 		if decoded, err := value.Unmarshal(schema.ValueType()); err == nil {

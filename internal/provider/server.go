@@ -2,9 +2,7 @@ package provider
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
@@ -146,21 +144,4 @@ func (s *Server) ConfigureProvider(ctx context.Context, req *tfprotov6.Configure
 	return guard(ctx, s, req, s.ProviderServer.ConfigureProvider, func(d *tfprotov6.Diagnostic) *tfprotov6.ConfigureProviderResponse {
 		return &tfprotov6.ConfigureProviderResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
-}
-
-// checkURL returns an error for a text that is not an http or https URL without credentials. The error continues a sentence that
-// starts with the text.
-func checkURL(text string) error {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil:
-		return fmt.Errorf("is not a URL")
-	case u.Scheme != "http" && u.Scheme != "https":
-		return fmt.Errorf("does not begin with http:// or https://")
-	case u.Hostname() == "":
-		return fmt.Errorf("has no host")
-	case u.User != nil:
-		return fmt.Errorf("contains credentials; use username and password")
-	}
-	return nil
 }

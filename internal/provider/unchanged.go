@@ -29,10 +29,10 @@ type refresher struct {
 	kind   tftypes.Type
 }
 
-// refreshersOf returns the resources that are Refreshers, by type.
-func (p *metal) refreshersOf(ctx context.Context, clients framework.Clients) map[string]refresher {
+// refreshersOf returns those of the resources that are Refreshers, by type.
+func refreshersOf(ctx context.Context, resources []func() resource.Resource, clients framework.Clients) map[string]refresher {
 	found := map[string]refresher{}
-	for _, newResource := range p.Resources(ctx) {
+	for _, newResource := range resources {
 		r, is := newResource().(framework.Refresher)
 		if !is {
 			continue

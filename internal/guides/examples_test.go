@@ -1,4 +1,4 @@
-package acctest_test
+package guides_test
 
 import (
 	"crypto/tls"

@@ -3,10 +3,14 @@ package provider
 import (
 	"context"
 	"fmt"
+	"net/url"
+	"os"
 	"path"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
@@ -39,6 +43,23 @@ func (r text) ValidateString(_ context.Context, req validator.StringRequest, res
 }
 
 func isURL(s string) bool { return checkURL(s) == nil }
+
+// checkURL returns an error for a text that is not an http or https URL without credentials. The error continues a sentence that
+// starts with the text.
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return fmt.Errorf("is not a URL")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("does not begin with http:// or https://")
+	case u.Hostname() == "":
+		return fmt.Errorf("has no host")
+	case u.User != nil:
+		return fmt.Errorf("contains credentials; use username and password")
+	}
+	return nil
+}
 
 var (
 	endpointURL = text{
@@ -74,3 +95,26 @@ func durationAtLeast(least time.Duration) text {
 		ok: func(s string) bool { d, err := time.ParseDuration(s); return err == nil && d >= least },
 	}
 }
+
+func fromEnv(value types.String, variables ...string) string {
+	if !value.IsNull() {
+		return value.ValueString()
+	}
+	for _, name := range variables {
+		if v := os.Getenv(name); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// duration parses a duration that the schema has validated.
+func duration(value types.String) time.Duration {
+	d, err := time.ParseDuration(value.ValueString())
+	if err != nil {
+		return 0
+	}
+	return d
+}
+
+var objectAsOptions = basetypes.ObjectAsOptions{}

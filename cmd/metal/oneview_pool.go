@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
+)
+
+// pool has the clients and the reporter of the commands of metal oneview.
+type pool struct {
+	*sharing.Pool
+	*reporter
+	ironicName string // in messages
+	log        *slog.Logger
+}
+
+// open reads the settings and creates the clients. It makes no request. A service logs its changes; other commands write lines.
+func (s *settings) open(cmd *cobra.Command, service bool) (*pool, error) {
+	if err := s.complete(cmd.Flags()); err != nil {
+		return nil, err
+	}
+	log := s.logger(cmd.ErrOrStderr(), service, cmd.Flags().Changed("log-level"))
+	agent := "metal/" + version
+	s.ironic.Logger, s.ironic.UserAgent = log, agent
+	s.oneview.Logger, s.oneview.UserAgent, s.oneview.Called = log, agent, settingName
+	client, err := oneview.New(s.oneview)
+	if err != nil {
+		return nil, fmt.Errorf("OneView: %w", err)
+	}
+	_, shared := sharing.New(s.ironic, client)
+	p := &pool{
+		Pool:     shared,
+		reporter: &reporter{stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), told: time.Now()},
+		log:      log, ironicName: s.ironicName(),
+	}
+	if service {
+		p.service = log
+	}
+	return p, nil
+}
+
+// logoutTimeout is how long logging out of the appliance may take.
+const logoutTimeout = 5 * time.Second
+
+// close logs out of the appliance, also after ctx is done.
+func (p *pool) close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logoutTimeout)
+	defer cancel()
+	if err := p.OneView.Close(ctx); err != nil {
+		p.log.DebugContext(ctx, "could not log out of OneView; the session ends after its idle time-out", "error", err)
+	}
+}
+
+// requireHardware returns a failure if no node names server hardware in OneView. Most likely the endpoint is wrong, or the operator has
+// not prepared the nodes.
+func (p *pool) requireHardware(ctx context.Context) error {
+	nodes, err := p.Site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "name", "driver_info"})
+	if err != nil {
+		return stopped(ctx, fmt.Errorf("list nodes: %w", err))
+	}
+	for i := range nodes {
+		if binding, _ := sharing.BindingOf(&nodes[i]); binding.HardwareURI != "" {
+			return nil
+		}
+	}
+	return &failure{exitNoHardware, fmt.Errorf("no node names server hardware in OneView: of %s in %s, none has server_hardware_uri in its driver_info. Set it in driver_info of metal_host, or by: baremetal node set NODE --driver-info server_hardware_uri=URI",
+		count(len(nodes), "node"), p.ironicName)}
+}
+
+// stopped returns the failure of a whole command.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		err = errors.New("stopped before the end; run it again to continue")
+	}
+	return &failure{exitError, err}
+}
+
+// outcome returns the failure of a command by the counts of its findings. The command has reported the findings already.
+func outcome(tally sharing.Tally, dryRun bool) error {
+	switch {
+	case tally.Failed > 0:
+		return &failure{code: exitNodesFailed}
+	case dryRun && tally.Changed > 0:
+		return &failure{code: exitWouldChange}
+	}
+	return nil
+}
