@@ -35,7 +35,6 @@ type exception struct {
 var exceptions = map[string]exception{
 	"internal/allocate":      {back: 4},
 	"internal/deploy":        {back: 5},
-	"internal/enroll":        {back: 9},
 	"internal/failure":       {back: 2},
 	"internal/fakebmc":       {back: 3},
 	"internal/fakebmc/ipmi":  {back: 2},

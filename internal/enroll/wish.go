@@ -1,0 +1,125 @@
+package enroll
+
+import (
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+)
+
+// Wish is what a host is to be: the values of its attributes, with those that the configuration omits as they will be. A value that the
+// configuration itself must have is marked so.
+type Wish struct {
+	Label  string // names the host in messages
+	Ends   bool   // Terraform destroys the host; only OnDestroy and ByAgent count then
+	Writes bool   // settings, ports or other attributes differ from those that Terraform has in state
+
+	Driver         decide.Value[string]
+	Scheme         *driverinfo.BMC // what the BMC address means; nil: none, or not known
+	AddressAt      decide.Path     // the attribute from which the driver follows
+	BMC, AnyDriver bool            // the configuration has a bmc block; it has bmc, driver or power_control
+	NoPassword     bool            // the bmc block has a user name and no password
+	ByAgent        bool            // power_control: Ironic prepares the machine through its agent
+	PowerManaged   decide.Value[bool]
+	Class          string // resource_class; "" if it is not known
+	OnDestroy      string
+
+	Target         decide.Value[string] // target_state
+	TargetSet      bool                 // the configuration has target_state
+	Inspect        decide.Value[bool]
+	Triggers       decide.Value[string] // fingerprint of inspect_triggers
+	Power          decide.Value[string] // power_state of the configuration
+	NeverOff       bool                 // disable_power_off
+	NoClean        bool                 // automated_clean = false
+	BootMode       decide.Value[string]
+	SecureBoot     decide.Value[bool]
+	Maintenance    decide.Value[bool] // of the configuration
+	Held           bool               // in maintenance that Ironic has not set after a fault, and no killed run: Ironic runs no steps then
+	Retired        decide.Value[bool]
+	RetiredSet     decide.Value[bool] // of the configuration
+	ReasonSet      bool               // the configuration has retired_reason
+	Hardware       hardware.Hardware  // of the configuration, with stand-ins for what is not known
+	HardwareKnown  bool               // all of it is known
+	ServicesActive bool               // hardware_changes: deployed machines are serviced
+
+	SharedWithout string // why Ironic may not prepare the machine: OneView users share it, and the provider has no OneView; "": it may
+}
+
+// Seen is what Terraform has of a host in state and private state, and what the server was asked.
+type Seen struct {
+	New bool // Terraform has no host yet; only Answers count then
+
+	State                  ironic.State
+	Instance               string // what has reserved the node
+	Allocated              bool   // an allocation has
+	OutOfService           bool   // metal oneview sync has taken it out of service
+	Fault, LastError       bool   // Ironic reports one
+	Power                  decide.Value[string]
+	PowerManaged           decide.Value[bool]
+	Target                 string // target_state; "" after an import
+	Retired                bool
+	BMC                    bool // the state has a bmc block
+	Driver, Address, Class string
+	Scheme                 *driverinfo.BMC // what the BMC address means; nil: none
+	BootMode               decide.Value[string]
+	SecureBoot             decide.Value[bool]
+	Triggers               decide.Value[string]
+	Hardware               hardware.Hardware // as configured until now
+	Foreign                bool              // the node belongs to a discovery, and no configuration was applied to it
+	Notes
+	Answers
+}
+
+// Notes are what private state says of a host.
+type Notes struct {
+	Applied    bool              // a configuration was applied to it
+	Retires    bool              // that configuration had retired
+	Powers     []string          // and that power_state; empty: none
+	Inspected  bool              // the machine has been inspected
+	Pending    string            // fingerprint of the triggers whose inspection has not succeeded yet; "": none
+	Unverified bool              // the verification of credentials that arrived later has failed
+	OnMachine  hardware.Hardware // the hardware settings that are known to be on the machine
+	Quarantine string            // why the node is in quarantine; "": it is in none
+}
+
+// Answers are what the server was asked for this plan. Decide says what it lacks: Plan.Asks.
+type Answers struct {
+	Machine    *hardware.Seen       // hardware settings of the machine; nil: not known
+	InUse      *InUse               // the use of the server by OneView users; nil: nobody uses it, or it is not known
+	Network    *machine.NetworkBoot // how the machine boots; nil: not known. Without an interface: it needs nothing
+	OpenPorts  bool                 // an inspection may bring its ports
+	TakesOver  string               // label of the discovered node that a new host would take over; "": none, or the run has said so
+	Profile    string               // temporary server profile on the machine; "": none
+	ProfileErr string               // why that is not known; "": it is
+}
+
+// InUse says that a OneView user has the server of a host, in two forms.
+type InUse struct{ Why, Error string }
+
+// Question is a fact that a plan depends on, and that only a server knows.
+type Question string
+
+// The questions.
+const (
+	AskHardware Question = "hardware settings of the machine"
+	AskInUse    Question = "whether OneView users have the server"
+	AskNetwork  Question = "how the machine boots"
+	AskTakeOver Question = "node that the host would take over"
+	AskProfile  Question = "temporary server profile"
+)
+
+// isFalse reports whether a value is known to be false. Null is not.
+func isFalse(v decide.Value[bool]) bool { return v.Set && !v.V }
+
+// node returns what the state has of the node.
+func (s Seen) node() *ironic.Node {
+	return &ironic.Node{ProvisionState: string(s.State), InstanceUUID: s.Instance}
+}
+
+// deployed reports whether something runs or may run on the node, or it is reserved for a deployment.
+func (s Seen) deployed() bool { return states.Deployed(s.node()) }
+
+// occupied reports whether the node is deployed or being deployed. Its metal_deployment then controls the power.
+func (s Seen) occupied() bool { return states.IsOccupied(s.node()) }
