@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -38,7 +39,7 @@ func (w *Work) do(ctx context.Context) (doing string, err error) {
 	if err := w.change(ctx); err != nil {
 		return "change node " + label, err
 	}
-	if w.Cables, err = enroll.Cable(ctx, w.Machine, w.Cabling, w.IsMade); err != nil {
+	if w.Cables, err = cabling.Apply(ctx, w.Machine, w.Cabling, w.IsMade); err != nil {
 		return "set the ports of node " + label, err
 	}
 	w.Complete = true

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
@@ -70,7 +71,7 @@ func (w *Work) readAgain(ctx context.Context, groups bool) (err error) {
 	if err := w.Machine.Refresh(ctx); err != nil {
 		return err
 	}
-	w.Cables, err = enroll.ReadCables(ctx, w.Machine.Site(), w.Node().UUID, groups || w.Cabling.HasGroups())
+	w.Cables, err = cabling.Read(ctx, w.Machine.Site(), w.Node().UUID, groups || w.Cabling.HasGroups())
 	return err
 }
 

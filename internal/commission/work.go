@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -20,7 +21,7 @@ type Order struct {
 	Intent enroll.Intent // what no other node may have too; not used for a new host, whose creation has claimed it
 
 	Settings  *enroll.HostSettings
-	Cabling   enroll.Cabling
+	Cabling   cabling.Wanted
 	Boot      machine.BootSettings
 	NoRamdisk bool              // hardware settings change without a ramdisk
 	OnMachine hardware.Hardware // hardware settings that were known to be on the machine
@@ -39,7 +40,7 @@ type Work struct {
 	Order
 	Machine *machine.Machine // as of Ironic's latest answer
 
-	Cables    enroll.Cables   // likewise; empty if the configuration has no ports
+	Cables    cabling.Cables  // likewise; empty if the configuration has no ports
 	Open      []hardware.Part // parts of the hardware configuration that are not known to be on the machine
 	Patched   bool            // Ironic has the settings
 	Complete  bool            // and also traits, maintenance and ports

@@ -13,6 +13,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
@@ -282,10 +283,10 @@ func liveWith(t *testing.T, key string, value any) {
 }
 
 // cable makes the ports and port groups of a node that has none.
-func cable(ctx context.Context, c *sitetest.Client, node string, want enroll.Cabling) error {
+func cable(ctx context.Context, c *sitetest.Client, node string, want cabling.Wanted) error {
 	m, err := c.Machine(ctx, node)
 	if err == nil {
-		_, err = enroll.Cable(ctx, m, want, true)
+		_, err = cabling.Apply(ctx, m, want, true)
 	}
 	return err
 }
@@ -307,10 +308,10 @@ func TestUnseen_saysThatItBelongsToOthers(t *testing.T) { //nolint:paralleltest 
 			return err
 		},
 		"A port with MAC address " + address + " already exists.": func(ctx context.Context, c *sitetest.Client, node string) error {
-			return cable(ctx, c, node, enroll.Cabling{Ports: map[string]ironic.PortSpec{address: {Address: address}}})
+			return cable(ctx, c, node, cabling.Wanted{Ports: map[string]ironic.PortSpec{address: {Address: address}}})
 		},
 		"A portgroup with MAC address " + address + " already exists.": func(ctx context.Context, c *sitetest.Client, node string) error {
-			return cable(ctx, c, node, enroll.Cabling{Groups: map[string]ironic.PortGroupSpec{"bond0": {Address: address}}})
+			return cable(ctx, c, node, cabling.Wanted{Groups: map[string]ironic.PortGroupSpec{"bond0": {Address: address}}})
 		},
 		"An allocation with name taken already exists.": func(ctx context.Context, c *sitetest.Client, _ string) error {
 			_, _, err := allocate.Allocate(ctx, c.Site, &allocate.Request{AllocationSpec: ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "taken", ResourceClass: "baremetal"}})

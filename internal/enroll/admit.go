@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -253,12 +254,12 @@ func finish(ctx context.Context, site *machine.Site, node *ironic.Node, who Cand
 }
 
 // CandidateOf returns what no other node may have too, of a new host with some settings and ports.
-func CandidateOf(settings ironic.Settings, cabling Cabling) Candidate {
+func CandidateOf(settings ironic.Settings, cables cabling.Wanted) Candidate {
 	who := Candidate{
 		UUID: ironic.NewUUID(), Name: settings.Text("name"), Driver: settings.Text("driver"), DriverInfo: settings.Keys("driver_info"),
-		Addresses: slices.Sorted(maps.Keys(cabling.Ports)), Tenant: machine.Tenant{Owner: settings.Text("owner"), Lessee: settings.Text("lessee")},
+		Addresses: slices.Sorted(maps.Keys(cables.Ports)), Tenant: machine.Tenant{Owner: settings.Text("owner"), Lessee: settings.Text("lessee")},
 	}
-	for _, group := range cabling.Groups {
+	for _, group := range cables.Groups {
 		if group.Address != "" {
 			who.Bonds = append(who.Bonds, group.Address)
 		}
@@ -270,8 +271,8 @@ func CandidateOf(settings ironic.Settings, cabling Cabling) Candidate {
 // EnrollHost creates the node of a new host, or takes over a discovered one: the node with the configured name, or an unnamed node
 // with the configured BMC or port. It also takes over a node that a killed run has begun to create, and returns what it has taken over; nil
 // if it has created the node. If another node gets the name meanwhile, it tries once more to take it over.
-func EnrollHost(ctx context.Context, site *machine.Site, settings ironic.Settings, cabling Cabling, limit time.Duration) (*machine.Machine, *Found, error) {
-	who, deadline := CandidateOf(settings, cabling), time.Now().Add(limit)
+func EnrollHost(ctx context.Context, site *machine.Site, settings ironic.Settings, cables cabling.Wanted, limit time.Duration) (*machine.Machine, *Found, error) {
+	who, deadline := CandidateOf(settings, cables), time.Now().Add(limit)
 	for try := 1; ; try++ {
 		found, err := Admit(ctx, site, who, deadline)
 		if err == nil && found != nil {
@@ -317,7 +318,7 @@ func nameDiscovered(ctx context.Context, site *machine.Site, found *Found, name 
 // Unmake deletes the node that this run has created, if the host failed because another node has the MAC address of one of its ports. It
 // returns the reason of the failure, and whether the node is gone.
 func Unmake(ctx context.Context, m *machine.Machine, failed error) (gone bool, why error) {
-	var refused *portError
+	var refused *cabling.PortError
 	if !isDuplicate(failed) || !errors.As(failed, &refused) {
 		return false, failed
 	}
@@ -330,8 +331,8 @@ func Unmake(ctx context.Context, m *machine.Machine, failed error) (gone bool, w
 		return false, errors.Join(refused, err)
 	}
 	NotMade(m.Site(), m.Node().UUID)
-	if other, err := m.Site().Ironic.FindNode(ctx, refused.address); err == nil {
-		return true, (&Taken{What: SharedAddress, Value: refused.address, Node: other}).Err()
+	if other, err := m.Site().Ironic.FindNode(ctx, refused.Address); err == nil {
+		return true, (&Taken{What: SharedAddress, Value: refused.Address, Node: other}).Err()
 	}
 	return true, refused
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -281,6 +282,25 @@ func (c *catalog) demanded(l *lists, id string) (r Release) {
 
 func (x *conflict) errFor(who Intent) error {
 	return (&Taken{What: x.what, Value: x.value, Node: x.node, For: &ironic.Node{UUID: who.UUID, Name: who.Name}}).Err()
+}
+
+// GiveUp gives up what the change of a host takes away from the node anyway, because another host of the run gets it. If the run is killed
+// afterwards, the next plan shows the difference.
+func GiveUp(ctx context.Context, m *machine.Machine, r Release) error {
+	if r.Name {
+		if err := m.Patch(ctx, ironic.Patch{}.With("/name", TemporaryName(m.Node().UUID))); err != nil {
+			return err
+		}
+	}
+	if len(r.Addresses) > 0 {
+		if err := cabling.RemovePorts(ctx, m, r.Addresses); err != nil {
+			return err
+		}
+	}
+	if len(r.Bonds) == 0 {
+		return nil
+	}
+	return cabling.RemoveGroupAddresses(ctx, m, r.Bonds)
 }
 
 // TemporaryName is the name of a node while another host of the run gets its former one.

@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -255,8 +255,8 @@ func (p *portModel) spec(mac string, before managed) ironic.PortSpec {
 }
 
 // cablingOf returns the cabling of a configuration. before is what was managed until now.
-func (m *model) cablingOf(ctx context.Context, before managed) enroll.Cabling {
-	want := enroll.Cabling{Ports: map[string]ironic.PortSpec{}, Members: map[string]string{}, Groups: map[string]ironic.PortGroupSpec{}}
+func (m *model) cablingOf(ctx context.Context, before managed) cabling.Wanted {
+	want := cabling.Wanted{Ports: map[string]ironic.PortSpec{}, Members: map[string]string{}, Groups: map[string]ironic.PortGroupSpec{}}
 	for key, group := range m.portGroups(ctx) {
 		want.Groups[key] = group.spec()
 	}

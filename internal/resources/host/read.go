@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
@@ -63,7 +64,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 // sight is what Ironic has of a host.
 type sight struct {
 	node *ironic.Node
-	enroll.Cables
+	cabling.Cables
 }
 
 // look reads the node of a state with its ports, and with its port groups if they matter, from the lists that refreshes share. If
@@ -89,7 +90,7 @@ func (h *host) lookAt(ctx context.Context, m *model, node *ironic.Node) (s sight
 		return s, nil
 	}
 	groups, err := h.Site.Ironic.PortGroupsForRefresh(ctx, node.UUID)
-	s.Groups = enroll.GroupsByKey(groups)
+	s.Groups = cabling.GroupsByKey(groups)
 	return s, err
 }
 

@@ -1,4 +1,4 @@
-package enroll_test
+package cabling_test
 
 import (
 	"fmt"
@@ -7,12 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
@@ -22,8 +20,8 @@ import (
 func macOf(n int) string { return fmt.Sprintf("52:54:01:00:00:%02x", n) }
 
 // cabled returns a cabling with ports 1 to n of some settings, in the groups with the given keys; an empty key: the port leaves its group.
-func cabled(spec ironic.PortSpec, keys ...string) enroll.Cabling {
-	want := enroll.Cabling{Ports: map[string]ironic.PortSpec{}, Members: map[string]string{}, Groups: map[string]ironic.PortGroupSpec{}}
+func cabled(spec ironic.PortSpec, keys ...string) cabling.Wanted {
+	want := cabling.Wanted{Ports: map[string]ironic.PortSpec{}, Members: map[string]string{}, Groups: map[string]ironic.PortGroupSpec{}}
 	for i, key := range keys {
 		spec.Address = macOf(i + 1)
 		want.Ports[spec.Address], want.Members[spec.Address] = spec, key
@@ -34,8 +32,8 @@ func cabled(spec ironic.PortSpec, keys ...string) enroll.Cabling {
 	return want
 }
 
-// cabling is a node in a state whose ports and groups are brought to one cabling after another.
-type cabling struct {
+// wired is a node in a state whose ports and groups are brought to one cabling after another.
+type wired struct {
 	t       *testing.T
 	fake    *fakeironic.Server
 	client  *sitetest.Client
@@ -43,7 +41,7 @@ type cabling struct {
 	isNew   bool
 }
 
-func newCabling(t *testing.T, fake *fakeironic.Server, state string) *cabling {
+func newNode(t *testing.T, fake *fakeironic.Server, state string) *wired {
 	t.Helper()
 	client := sitetest.NewClient(fake)
 	id := sitetest.Enrolled(t, client, "web")
@@ -52,19 +50,19 @@ func newCabling(t *testing.T, fake *fakeironic.Server, state string) *cabling {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &cabling{t: t, fake: fake, client: client, machine: machine, isNew: true}
+	return &wired{t: t, fake: fake, client: client, machine: machine, isNew: true}
 }
 
-// to brings the node to a cabling. What Cable returns is what Ironic has.
-func (c *cabling) to(want enroll.Cabling) enroll.Cables {
+// to brings the node to a cabling. What Apply returns is what Ironic has.
+func (c *wired) to(want cabling.Wanted) cabling.Cables {
 	c.t.Helper()
-	has, err := enroll.Cable(c.t.Context(), c.machine, want, c.isNew)
+	has, err := cabling.Apply(c.t.Context(), c.machine, want, c.isNew)
 	if c.isNew = false; err != nil {
 		c.t.Fatal(err)
 	}
-	now, err := enroll.ReadCables(c.t.Context(), c.client.Site, c.machine.Node().UUID, want.HasGroups())
+	now, err := cabling.Read(c.t.Context(), c.client.Site, c.machine.Node().UUID, want.HasGroups())
 	if got, want := shown(has), shown(now); err != nil || !slices.Equal(got, want) {
-		c.t.Fatalf("Ironic has %q, %v; Cable returned %q", want, err, got)
+		c.t.Fatalf("Ironic has %q, %v; Apply returned %q", want, err, got)
 	}
 	if c.machine.Node().Maintenance != ironictest.NodeOf(c.t, c.fake, "web").Maintenance {
 		c.t.Error("the record has another maintenance than the node")
@@ -73,7 +71,7 @@ func (c *cabling) to(want enroll.Cabling) enroll.Cables {
 }
 
 // shown returns ports and groups as texts.
-func shown(has enroll.Cables) (texts []string) {
+func shown(has cabling.Cables) (texts []string) {
 	for mac, port := range has.Ports {
 		texts = append(texts, fmt.Sprintln(mac, port.Name, port.PhysicalNetwork, port.PXEEnabled, has.GroupOf(port)))
 	}
@@ -85,7 +83,7 @@ func shown(has enroll.Cables) (texts []string) {
 }
 
 // writes returns what was sent since the last call, without UUIDs: "PATCH ports", "PUT nodes".
-func (c *cabling) writes() (sent []string) {
+func (c *wired) writes() (sent []string) {
 	for _, r := range c.fake.Requests() {
 		if r.Method != http.MethodGet {
 			sent = append(sent, r.Method+" "+strings.Split(r.Path, "/")[2])
@@ -96,19 +94,19 @@ func (c *cabling) writes() (sent []string) {
 }
 
 // groupsOf returns the keys of the groups of ports 1 to n.
-func groupsOf(has enroll.Cables, n int) (keys []string) {
+func groupsOf(has cabling.Cables, n int) (keys []string) {
 	for i := range n {
 		keys = append(keys, has.GroupOf(has.Ports[macOf(i+1)]))
 	}
 	return keys
 }
 
-func TestCable_portsAndGroupsAreMadeMovedAndRemoved(t *testing.T) {
+func TestApply_portsAndGroupsAreMadeMovedAndRemoved(t *testing.T) {
 	t.Parallel()
-	c := newCabling(t, &fakeironic.Server{}, "enroll")
+	c := newNode(t, &fakeironic.Server{}, "enroll")
 	type keys = []string
 	for _, step := range []struct {
-		want    enroll.Cabling
+		want    cabling.Wanted
 		members keys
 		groups  keys
 		sent    keys
@@ -116,12 +114,12 @@ func TestCable_portsAndGroupsAreMadeMovedAndRemoved(t *testing.T) {
 		{cabled(ironic.PortSpec{}, "bond0", "bond0"), keys{"bond0", "bond0"}, keys{"bond0"}, keys{"POST portgroups", "POST ports", "POST ports"}},
 		{cabled(ironic.PortSpec{}, "bond0", "bond0"), keys{"bond0", "bond0"}, keys{"bond0"}, nil},
 		{cabled(ironic.PortSpec{}, "bond1", "bond0", ""), keys{"bond1", "bond0", ""}, keys{"bond0", "bond1"}, keys{"PATCH ports", "POST portgroups", "PATCH ports", "POST ports"}},
-		{func() enroll.Cabling {
+		{func() cabling.Wanted {
 			want := cabled(ironic.PortSpec{}, "bond1", "bond1")
 			want.WithoutGroups, want.WithoutPorts = keys{"bond0"}, keys{macOf(3), macOf(9)}
 			return want
 		}(), keys{"bond1", "bond1"}, keys{"bond1"}, keys{"DELETE ports", "PATCH ports", "DELETE portgroups", "PATCH ports"}},
-		{enroll.Cabling{WithoutGroups: keys{"bond1"}}, keys{"", ""}, nil, keys{"PATCH ports", "PATCH ports", "DELETE portgroups"}},
+		{cabling.Wanted{WithoutGroups: keys{"bond1"}}, keys{"", ""}, nil, keys{"PATCH ports", "PATCH ports", "DELETE portgroups"}},
 	} {
 		c.writes()
 		has := c.to(step.want)
@@ -135,9 +133,9 @@ func TestCable_portsAndGroupsAreMadeMovedAndRemoved(t *testing.T) {
 }
 
 // Names of ports and MAC addresses of groups are unique in Ironic. Those of one node exchange them, or hand them on.
-func TestCable_portsExchangeNamesAndGroupsAddresses(t *testing.T) {
+func TestApply_portsExchangeNamesAndGroupsAddresses(t *testing.T) {
 	t.Parallel()
-	c := newCabling(t, &fakeironic.Server{}, "enroll")
+	c := newNode(t, &fakeironic.Server{}, "enroll")
 	for _, step := range [][3]int{{1, 2, 0}, {2, 1, 0}, {1, 3, 2}, {2, 3, 1}} {
 		want := cabled(ironic.PortSpec{}, "bond1", "bond2", "bond3")
 		for i, of := range step {
@@ -158,10 +156,10 @@ func TestCable_portsExchangeNamesAndGroupsAddresses(t *testing.T) {
 
 // All ports of a group are on one physical network, which changes for all of them at once. Before API 1.102, a group has no network of its own: the
 // ports leave it, change, and return.
-func TestCable_groupMovesToAnotherNetwork(t *testing.T) {
+func TestApply_groupMovesToAnotherNetwork(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"", "1.82"} {
-		c := newCabling(t, &fakeironic.Server{MaxMicroversion: version}, "available")
+		c := newNode(t, &fakeironic.Server{MaxMicroversion: version}, "available")
 		for _, network := range []string{"a", "b"} {
 			has := c.to(cabled(ironic.PortSpec{PhysicalNetwork: network}, "bond0", "bond0"))
 			for mac, port := range has.Ports {
@@ -174,10 +172,10 @@ func TestCable_groupMovesToAnotherNetwork(t *testing.T) {
 }
 
 // Some network interfaces refuse standalone_ports = false while a port of the group may boot alone, so the ports change first.
-func TestCable_standalonePortsEndAfterThePortsChange(t *testing.T) {
+func TestApply_standalonePortsEndAfterThePortsChange(t *testing.T) {
 	t.Parallel()
 	yes, no := true, false
-	c := newCabling(t, &fakeironic.Server{}, "enroll")
+	c := newNode(t, &fakeironic.Server{}, "enroll")
 	c.to(cabled(ironic.PortSpec{PXEEnabled: &yes}, "bond0"))
 	c.writes()
 	want := cabled(ironic.PortSpec{PXEEnabled: &no}, "bond0")
@@ -190,12 +188,12 @@ func TestCable_standalonePortsEndAfterThePortsChange(t *testing.T) {
 
 // Ironic changes the connectivity of ports in maintenance only, once the node is available. Maintenance that others have set stays; that of a
 // killed run ends.
-func TestCable_reconnectsInMaintenance(t *testing.T) {
+func TestApply_reconnectsInMaintenance(t *testing.T) {
 	t.Parallel()
 	const killed = machine.ReasonChanging
 	for _, state := range []string{"available", "active"} {
 		for before, after := range map[string]string{"": "", "by hand": "by hand", killed: ""} {
-			c := newCabling(t, &fakeironic.Server{}, state)
+			c := newNode(t, &fakeironic.Server{}, state)
 			c.to(cabled(ironic.PortSpec{}, "", ""))
 			c.fake.Set("web", "maintenance", before != "")
 			c.fake.Set("web", "maintenance_reason", before)
@@ -213,9 +211,9 @@ func TestCable_reconnectsInMaintenance(t *testing.T) {
 }
 
 // Recabling fails in the middle: the node leaves maintenance, the error names the port, and the next call finishes the work.
-func TestCable_failureLeavesNoMaintenance(t *testing.T) {
+func TestApply_failureLeavesNoMaintenance(t *testing.T) {
 	t.Parallel()
-	c := newCabling(t, &fakeironic.Server{}, "available")
+	c := newNode(t, &fakeironic.Server{}, "available")
 	c.to(cabled(ironic.PortSpec{}, ""))
 	c.fake.Reject = func(r *http.Request) *fakeironic.Rejection {
 		if r.Method == http.MethodPatch && strings.HasPrefix(r.URL.Path, "/v1/ports/") {
@@ -224,78 +222,12 @@ func TestCable_failureLeavesNoMaintenance(t *testing.T) {
 		return nil
 	}
 	want := cabled(ironic.PortSpec{}, "bond0")
-	has, err := enroll.Cable(t.Context(), c.machine, want, false)
+	has, err := cabling.Apply(t.Context(), c.machine, want, false)
 	if err == nil || !strings.HasPrefix(err.Error(), "port "+macOf(1)+": ") || len(has.Groups) != 1 || ironictest.NodeOf(t, c.fake, "web").Maintenance {
 		t.Errorf("%v, the groups are %v, maintenance is %v", err, has.Groups, ironictest.NodeOf(t, c.fake, "web").Maintenance)
 	}
 	c.fake.Reject = nil
 	if has := c.to(want); has.GroupOf(has.Ports[macOf(1)]) != "bond0" {
 		t.Errorf("the port is in no group: %+v", has)
-	}
-}
-
-// A node gives up what another host of the run gets, and nothing else.
-func TestGiveUp_releasesNamePortsAndBonds(t *testing.T) {
-	t.Parallel()
-	c := newCabling(t, &fakeironic.Server{}, "enroll")
-	want := cabled(ironic.PortSpec{}, "bond0", "bond1")
-	want.Groups["bond0"], want.Groups["bond1"] = ironic.PortGroupSpec{Address: macOf(8)}, ironic.PortGroupSpec{Address: macOf(9)}
-	c.to(want)
-	if err := enroll.GiveUp(t.Context(), c.machine, enroll.Release{Name: true, Addresses: []string{macOf(1)}, Bonds: []string{macOf(8)}}); err != nil {
-		t.Fatal(err)
-	}
-	id := c.machine.Node().UUID
-	has, err := enroll.ReadCables(t.Context(), c.client.Site, id, true)
-	if err != nil || !slices.Equal(slices.Sorted(maps.Keys(has.Ports)), []string{macOf(2)}) || has.Groups["bond0"].Address != "" || has.Groups["bond1"].Address != macOf(9) {
-		t.Errorf("the node has %+v, %v", has, err)
-	}
-	if name := c.machine.Node().Name; name != enroll.TemporaryName(id) {
-		t.Errorf("the node is named %q", name)
-	}
-}
-
-// Ironic may refuse a port that the list of ports does not show. The node that was made for it goes again, and the error names the node that has
-// the address.
-func TestEnrollHost_refusedPortLeavesNoNode(t *testing.T) {
-	t.Parallel()
-	fake := &fakeironic.Server{}
-	client := sitetest.NewClient(fake)
-	settings, want := ironic.Settings{"name": "web", "driver": "fake-hardware"}, cabled(ironic.PortSpec{}, "")
-	m, found, err := enroll.EnrollHost(t.Context(), client.Site, settings, want, time.Minute)
-	if err != nil || found != nil {
-		t.Fatal(found, err)
-	}
-	other := sitetest.Enrolled(t, sitetest.NewClient(fake), "other") // of another run, just now
-	if _, err := sitetest.NewClient(fake).Ironic.CreatePort(t.Context(), other, ironic.PortSpec{Address: macOf(1)}); err != nil {
-		t.Fatal(err)
-	}
-	_, failed := enroll.Cable(t.Context(), m, want, true)
-	gone, why := enroll.Unmake(t.Context(), m, failed)
-	wantTakenBy(t, why, enroll.SharedAddress, other)
-	if _, left := fake.Node("web"); !gone || left {
-		t.Errorf("gone is %v, and the node is there: %v", gone, left)
-	}
-	if gone, why := enroll.Unmake(t.Context(), m, api.ErrNoPoll); gone || why != api.ErrNoPoll { //nolint:errorlint // the very error
-		t.Errorf("another failure: %v, %v", gone, why)
-	}
-}
-
-// Another client takes the name between the list and the request: the second try sees that.
-func TestEnrollHost_nameTakenMeanwhileIsSeen(t *testing.T) {
-	t.Parallel()
-	fake := &fakeironic.Server{}
-	client := sitetest.NewClient(fake)
-	other := ""
-	fake.Reject = func(r *http.Request) *fakeironic.Rejection {
-		if r.Method == http.MethodPost && r.URL.Path == "/v1/nodes" && other == "" {
-			other = "made"
-			other, _ = ironictest.AsOther(t, fake, http.MethodPost, "nodes", map[string]any{"name": "web", "driver": "ipmi"})["uuid"].(string)
-		}
-		return nil
-	}
-	_, _, err := enroll.EnrollHost(t.Context(), client.Site, ironic.Settings{"name": "web", "driver": "fake-hardware"}, enroll.Cabling{}, time.Millisecond)
-	wantTakenBy(t, err, enroll.SharedName, other)
-	if len(fake.Nodes()) != 1 {
-		t.Errorf("%d nodes", len(fake.Nodes()))
 	}
 }

@@ -1,4 +1,5 @@
-package enroll
+// Package cabling brings the ports and port groups of a node to what a configuration says of them.
+package cabling
 
 import (
 	"context"
@@ -12,20 +13,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
-// portError says that the port with a MAC address could not be set.
-type portError struct {
-	address string
-	err     error
-}
-
-// Error names the port.
-func (e *portError) Error() string { return fmt.Sprintf("port %s: %v", e.address, e.err) }
-
-// Unwrap returns the cause.
-func (e *portError) Unwrap() error { return e.err }
-
-// Cabling is what a configuration says of the ports and port groups of a node.
-type Cabling struct {
+// Wanted is what a configuration says of the ports and port groups of a node.
+type Wanted struct {
 	Ports   map[string]ironic.PortSpec      // by MAC address
 	Members map[string]string               // by MAC address of a port: the key of its group, "" if it leaves its group
 	Groups  map[string]ironic.PortGroupSpec // by key
@@ -33,35 +22,19 @@ type Cabling struct {
 	WithoutPorts, WithoutGroups []string // what the configuration does not contain any more
 }
 
-// Cables are the ports and port groups that Ironic has of a node.
-type Cables struct {
-	Ports  map[string]ironic.Port      // by MAC address
-	Groups map[string]ironic.PortGroup // by key; empty if they were not read
-}
-
-// GroupOf returns the key of the group that a port belongs to; "" if it belongs to none, or the groups were not read.
-func (has Cables) GroupOf(port ironic.Port) string {
-	for key, group := range has.Groups {
-		if group.UUID == port.PortGroupUUID {
-			return key
-		}
-	}
-	return ""
-}
-
 // isEmpty reports whether the configuration says nothing, and never did.
-func (want Cabling) isEmpty() bool {
+func (want Wanted) isEmpty() bool {
 	return len(want.Ports)+len(want.Groups)+len(want.WithoutPorts)+len(want.WithoutGroups) == 0
 }
 
 // HasGroups reports whether the port groups matter.
-func (want Cabling) HasGroups() bool {
+func (want Wanted) HasGroups() bool {
 	return len(want.Groups)+len(want.Members)+len(want.WithoutGroups) > 0
 }
 
 // leaving returns the ports that must leave their group before anything else changes: the group is removed, the port gets another or
 // none, or its physical network changes, which must be the same in the whole group.
-func (want Cabling) leaving(has Cables) (ports []string) {
+func (want Wanted) leaving(has Cables) (ports []string) {
 	for mac, port := range has.Ports {
 		key := has.GroupOf(port)
 		group, asked := want.Members[mac]
@@ -77,7 +50,7 @@ func (want Cabling) leaving(has Cables) (ports []string) {
 }
 
 // reconnects reports whether the connectivity of an existing port changes.
-func (want Cabling) reconnects(has Cables) bool {
+func (want Wanted) reconnects(has Cables) bool {
 	if len(want.leaving(has)) > 0 {
 		return true
 	}
@@ -106,16 +79,16 @@ func givingUp(has, wants map[string]string) (keys []string) {
 	return keys
 }
 
-// Cable brings the ports and port groups of the node to a configuration, and returns those that Ironic has then, also on error. A node that this
+// Apply brings the ports and port groups of the node to a configuration, and returns those that Ironic has then, also on error. A node that this
 // run has just created has none. Where Ironic demands it, the node is in maintenance meanwhile.
-func Cable(ctx context.Context, m *machine.Machine, want Cabling, isNew bool) (Cables, error) {
+func Apply(ctx context.Context, m *machine.Machine, want Wanted, isNew bool) (Cables, error) {
 	if want.isEmpty() {
 		return Cables{}, nil
 	}
 	c := &cabler{site: m.Site(), node: m.Node().UUID, want: want, has: Cables{Ports: map[string]ironic.Port{}, Groups: map[string]ironic.PortGroup{}}}
 	if !isNew {
 		var err error
-		if c.has, err = ReadCables(ctx, m.Site(), c.node, want.HasGroups()); err != nil {
+		if c.has, err = Read(ctx, m.Site(), c.node, want.HasGroups()); err != nil {
 			return c.has, err
 		}
 	}
@@ -126,21 +99,11 @@ func Cable(ctx context.Context, m *machine.Machine, want Cabling, isNew bool) (C
 	return c.has, err
 }
 
-// ReadCables reads the ports of a node, and its port groups if they matter.
-func ReadCables(ctx context.Context, site *machine.Site, node string, groups bool) (has Cables, err error) {
-	if has.Ports, err = site.Ironic.Ports(ctx, node); err != nil || !groups {
-		return has, err
-	}
-	all, err := site.Ironic.PortGroups(ctx, node)
-	has.Groups = GroupsByKey(all)
-	return has, err
-}
-
 // cabler changes the ports and port groups of a node.
 type cabler struct {
 	site *machine.Site
 	node string // UUID
-	want Cabling
+	want Wanted
 	has  Cables // as of Ironic's latest answer
 }
 
@@ -192,7 +155,7 @@ func (c *cabler) removePorts(ctx context.Context, macs []string) error {
 	for _, mac := range macs {
 		if port, exists := c.has.Ports[mac]; exists {
 			if err := c.site.Ironic.DeletePort(ctx, port); err != nil {
-				return &portError{mac, err}
+				return &PortError{mac, err}
 			}
 			delete(c.has.Ports, mac)
 		}
@@ -295,57 +258,28 @@ func (c *cabler) movePort(ctx context.Context, mac, key string) error {
 // record keeps Ironic's answer to a change of a port.
 func (c *cabler) record(mac string, port *ironic.Port, err error) error {
 	if err != nil {
-		return &portError{mac, err}
+		return &PortError{mac, err}
 	}
 	c.has.Ports[mac] = *port
 	return nil
 }
 
-// GiveUp gives up what the change of a host takes away from the node anyway, because another host of the run gets it. If the run is killed
-// afterwards, the next plan shows the difference.
-func GiveUp(ctx context.Context, m *machine.Machine, r Release) error {
-	if r.Name {
-		if err := m.Patch(ctx, ironic.Patch{}.With("/name", TemporaryName(m.Node().UUID))); err != nil {
-			return err
-		}
-	}
+// RemovePorts deletes those ports of a node that have one of some MAC addresses.
+func RemovePorts(ctx context.Context, m *machine.Machine, macs []string) (err error) {
 	c := &cabler{site: m.Site(), node: m.Node().UUID}
-	if len(r.Addresses) > 0 {
-		var err error
-		if c.has.Ports, err = m.Site().Ironic.Ports(ctx, c.node); err != nil {
-			return err
-		}
-		if err := c.removePorts(ctx, r.Addresses); err != nil {
-			return err
-		}
+	if c.has.Ports, err = m.Site().Ironic.Ports(ctx, c.node); err != nil {
+		return err
 	}
-	if len(r.Bonds) == 0 {
-		return nil
-	}
-	groups, err := m.Site().Ironic.PortGroups(ctx, c.node)
+	return c.removePorts(ctx, macs)
+}
+
+// RemoveGroupAddresses takes the MAC addresses away from those port groups of a node that have one of them.
+func RemoveGroupAddresses(ctx context.Context, m *machine.Machine, macs []string) error {
+	groups, err := m.Site().Ironic.PortGroups(ctx, m.Node().UUID)
 	for i := 0; err == nil && i < len(groups); i++ {
-		if slices.Contains(r.Bonds, strings.ToLower(groups[i].Address)) {
+		if slices.Contains(macs, strings.ToLower(groups[i].Address)) {
 			_, err = m.Site().Ironic.RemovePortGroupAddress(ctx, groups[i])
 		}
 	}
 	return err
-}
-
-// groupName returns the name in Ironic of a node's port group. Names of port groups are unique over all nodes.
-func groupName(key, nodeID string) string { return key + "-" + nodeID }
-
-// GroupsByKey returns the port groups of a node by their keys: the name without the UUID of the node, or the whole name or UUID of a group that
-// another client has made.
-func GroupsByKey(groups []ironic.PortGroup) map[string]ironic.PortGroup {
-	byKey := map[string]ironic.PortGroup{}
-	for _, group := range groups {
-		key, ours := strings.CutSuffix(group.Name, groupName("", group.NodeUUID))
-		if key == "" {
-			key = group.UUID
-		}
-		if _, taken := byKey[key]; ours || !taken {
-			byKey[key] = group
-		}
-	}
-	return byKey
 }
