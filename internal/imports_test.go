@@ -31,7 +31,7 @@ type rule struct {
 // may use all of them.
 var nouns = []string{
 	"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect",
-	"internal/procedure", "internal/hardware", "internal/allocate", "internal/images", "internal/instance", "internal/cabling", "internal/enroll", "internal/deploy", "internal/commission",
+	"internal/procedure", "internal/hardware", "internal/allocate", "internal/images", "internal/instance", "internal/cabling", "internal/discovered", "internal/enroll", "internal/deploy", "internal/commission",
 }
 
 // with returns the nouns and other packages.
@@ -64,6 +64,7 @@ func rules() map[string]rule {
 		"internal/sharing":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/oneview", ironic, api, throttle, rest}, foreign: []string{nodes}},
 
 		"internal/deploy":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", "internal/allocate", "internal/images", "internal/instance", "internal/bootiso", ironic, api, throttle}, foreign: []string{nodes}},
+		"internal/discovered": {own: []string{"internal/decide", "internal/failure", "internal/marks", "internal/machine", "internal/discovery", ironic, api, "internal/ironic/driverinfo", throttle}, foreign: []string{nodes}},
 		"internal/cabling":    {own: []string{"internal/failure", "internal/machine", ironic}},
 		"internal/enroll":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", "internal/cabling", "internal/hardware", "internal/discovery", ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata", throttle}, foreign: []string{nodes}},
 		"internal/commission": {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/cabling", "internal/hardware", "internal/enroll", "internal/sharing", ironic, api, "internal/ironic/driverinfo"}},

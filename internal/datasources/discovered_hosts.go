@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovered"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovery"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 )
 
@@ -91,7 +91,7 @@ func (d *discoveredHosts) Read(ctx context.Context, req datasource.ReadRequest, 
 		resp.Diagnostics.AddAttributeError(path.Root("name_template"), "Invalid name template", err.Error()+".")
 		return
 	}
-	seen, err := enroll.TakeSurvey(ctx, d.client, "", nil)
+	seen, err := discovered.TakeSurvey(ctx, d.client, "", nil)
 	if err != nil {
 		report(&resp.Diagnostics, "list discovered machines", err)
 		return

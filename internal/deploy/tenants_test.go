@@ -15,6 +15,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovered"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
@@ -142,7 +143,7 @@ func TestSurvey_recordOfAnotherProject(t *testing.T) { //nolint:paralleltest // 
 			fake.Set("node-000", "provision_state", "active")
 			fake.Set("node-000", "owner", owner)
 			fake.Set("node-000", "extra", map[string]any{"terraform_metal_discovery": map[string]any{"v": 1, "owner": "rack", "name": "r1"}})
-			survey, err := enroll.TakeSurvey(t.Context(), sitetest.NewClient(fake, ofProject(fake, "a")).Site, "rack", nil)
+			survey, err := discovered.TakeSurvey(t.Context(), sitetest.NewClient(fake, ofProject(fake, "a")).Site, "rack", nil)
 			if err != nil || (len(survey.Hosts) == 1) != belongs {
 				t.Errorf("the owner is %v: %+v, %v", owner, survey, err)
 			}
@@ -269,7 +270,7 @@ func liveWith(t *testing.T, key string, value any) {
 	if _, err := deploy.Deploy(t.Context(), m, sitetest.Debian("12"), deploy.DeployOptions{Instance: instance, Attempts: 1, Timeout: time.Hour, Creates: true}); err != nil {
 		t.Fatalf("deploy: %v", err)
 	}
-	if _, err := enroll.TakeSurvey(t.Context(), sitetest.NewClient(fake).Site, "rack", nil); err != nil {
+	if _, err := discovered.TakeSurvey(t.Context(), sitetest.NewClient(fake).Site, "rack", nil); err != nil {
 		t.Fatalf("survey: %v", err)
 	}
 	if _, err := enroll.Admit(t.Context(), sitetest.NewClient(fake).Site, sitetest.TheSame(who), sitetest.InAnHour()); err == nil || len(err.Error()) > 1000 {

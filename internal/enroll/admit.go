@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovered"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
@@ -178,7 +180,7 @@ func isFree(ctx context.Context, site *machine.Site, x conflict) (bool, error) {
 	if x.what == SharedName {
 		return marks.DiscoveryOf(x.node) != nil && machine.Unmanaged(x.node), nil
 	}
-	return unnamed(ctx, site, x.node)
+	return discovered.Unnamed(ctx, site, x.node)
 }
 
 // takeOverNow reads the node that a candidate takes over and claims it. It returns nil if the node cannot be taken over any more.
@@ -296,6 +298,18 @@ func EnrollHost(ctx context.Context, site *machine.Site, settings ironic.Setting
 	}
 }
 
+// Enroll creates a node for a metal_host, like CreateNode, with the mark of its creation. It notes on a node without a name that a
+// metal_host manages it.
+func Enroll(ctx context.Context, site *machine.Site, id string, settings ironic.Settings) (*ironic.Node, error) {
+	settings = settings.Clone()
+	settings.SetKey("extra", string(marks.MarkCreation), site.Run.Begun().Value())
+	if settings.Text("name") == "" {
+		settings.SetKey("extra", marks.KeyEnrolled, true)
+	}
+	node, err := failure.CreateNode(ctx, site.Ironic, id, settings)
+	return node, site.ExplainDriver(ctx, settings.Text("driver"), err)
+}
+
 // isDuplicate reports whether Ironic refused because another node has the name, the BMC or the port.
 func isDuplicate(err error) bool { return api.IsStatus(err, http.StatusConflict, "already exists") }
 
@@ -305,7 +319,7 @@ func nameDiscovered(ctx context.Context, site *machine.Site, found *Found, name 
 	if found.By != nil || name == "" || marks.DiscoveryOf(found.Node) != nil {
 		return nil
 	}
-	err := ClaimDiscovered(ctx, site, id, marks.Discovery{Version: 1, Owner: "metal_host", Name: name, From: "boot-mac", At: time.Now().UTC().Format(time.RFC3339)})
+	err := discovered.Claim(ctx, site, id, marks.Discovery{Version: 1, Owner: "metal_host", Name: name, From: "boot-mac", At: time.Now().UTC().Format(time.RFC3339)})
 	if err == nil {
 		found.Node, err = site.Ironic.Node(ctx, id)
 	}

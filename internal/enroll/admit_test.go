@@ -10,10 +10,12 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
 )
 
@@ -94,5 +96,88 @@ func TestEnrollHost_nameTakenMeanwhileIsSeen(t *testing.T) {
 	wantTakenBy(t, err, enroll.SharedName, other)
 	if len(fake.Nodes()) != 1 {
 		t.Errorf("%d nodes", len(fake.Nodes()))
+	}
+}
+
+func TestAdmit_takesOverWhatWasDiscovered(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, testTakeOver)
+}
+
+func testTakeOver(t *testing.T) {
+	fake := &fakeironic.Server{}
+	client := sitetest.NewClient(fake)
+	machine := func(n int, fields map[string]any) string {
+		id := fake.Discover(fakeironic.SampleInventory(n))
+		for key, value := range fields {
+			fake.Set(id, key, value)
+		}
+		return id
+	}
+	marked := func(m marks.Discovery) map[string]any { return map[string]any{"terraform_metal_discovery": m} }
+	mark := marks.Discovery{Version: 1, Owner: "rack12", Name: "web", From: "serial-number", At: "2026-01-01T00:00:00Z"}
+	taken := mark
+	taken.Taken = true
+	unnamed := machine(1, nil)
+	web := machine(2, map[string]any{"name": "web", "extra": marked(mark)})
+	machine(3, map[string]any{"name": "db"})
+	machine(4, map[string]any{"instance_uuid": ironic.NewUUID()})
+	machine(5, map[string]any{"name": "ready", "extra": marked(mark), "provision_state": "manageable"})
+	machine(6, map[string]any{"name": "taken", "extra": marked(taken)})
+	ruled := machine(7, map[string]any{"driver_info": map[string]any{"redfish_address": "https://192.0.2.7", "redfish_password": "calvin"}})
+	byHand, err := enroll.Enroll(t.Context(), client.Site, ironic.NewUUID(), ironic.Settings{
+		"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.8", "ipmi_password": "calvin"},
+	})
+	if err == nil {
+		fake.Set(byHand.UUID, "extra", map[string]any{}) // as others enroll
+		_, err = client.Ironic.CreatePort(t.Context(), byHand.UUID, ironic.PortSpec{Address: "52:54:00:00:00:08"})
+	}
+	nameless, err2 := enroll.Enroll(t.Context(), client.Site, ironic.NewUUID(), ironic.Settings{"driver": "ipmi"})
+	if err2 == nil {
+		_, err2 = client.Ironic.CreatePort(t.Context(), nameless.UUID, ironic.PortSpec{Address: "52:54:00:00:00:09"})
+	}
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	mac := func(n int) string { return fmt.Sprintf("52:55:00:00:%02x:00", n) }
+	for _, tt := range []struct {
+		what, name string
+		addresses  []string
+		want       string // "MAC", "name": an error
+	}{
+		{"nothing asked for", "", nil, ""},
+		{"no such name", "mail", nil, ""},
+		{"a discovered name", "web", nil, web},
+		{"a name of another node", "db", nil, "name"},
+		{"a name that was discovered and has gone further", "ready", nil, "name"},
+		{"a name that another host has", "taken", nil, "name"},
+		{"the address of an unnamed one", "mail", []string{"52:00:00:00:00:01", mac(1)}, unnamed},
+		{"the address of one with another name", "mail", []string{mac(2)}, "MAC"},
+		{"the address and name of one", "web", []string{mac(2)}, web},
+		{"an address of another node", "mail", []string{mac(3)}, "MAC"},
+		{"the address of one in use", "mail", []string{mac(4)}, "MAC"},
+		{"the address of one and the name of another", "web", []string{mac(1)}, "MAC"},
+		{"the addresses of two", "mail", []string{mac(1), mac(3)}, "MAC"},
+		{"the address of one that rules have told of its BMC", "mail", []string{mac(7)}, ruled},
+		{"the address of one enrolled by hand", "mail", []string{"52:54:00:00:00:08"}, "MAC"},
+		{"the address of a host without a name", "mail", []string{"52:54:00:00:00:09"}, "MAC"},
+	} {
+		client := sitetest.NewClient(fake) // each is a run of its own
+		id := ironic.NewUUID()
+		found, err := enroll.Admit(t.Context(), client.Site, enroll.Candidate{UUID: id, Name: tt.name, Addresses: tt.addresses}, sitetest.InAnHour())
+		got := ""
+		switch {
+		case failure.Is(err, enroll.KindTaken) && enroll.TakenOf(err).What == enroll.SharedName && enroll.TakenOf(err).Value == tt.name:
+			got = "name"
+		case failure.Is(err, enroll.KindTaken) && enroll.TakenOf(err).What == enroll.SharedAddress && slices.Contains(tt.addresses, enroll.TakenOf(err).Value):
+			got = "MAC"
+		case err != nil:
+			t.Error(tt.what, err)
+		case found != nil:
+			got = found.Node.UUID
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.what, got, tt.want)
+		}
 	}
 }

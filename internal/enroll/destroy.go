@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovered"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
@@ -45,7 +46,7 @@ func MayBeForeign(ctx context.Context, site *machine.Site, id string) (bool, err
 	if api.IsNotFound(err) {
 		return false, nil
 	}
-	return err == nil && Discovered(node), err
+	return err == nil && discovered.Likely(node), err
 }
 
 // KeepForeign says that the deletion of a host leaves its node, because that may be foreign.

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovered"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -85,7 +86,7 @@ func (c *catalog) readReports(ctx context.Context, l *lists) (map[string]*report
 	}
 	reports := map[string]*report{}
 	for _, e := range l.entries {
-		if !Discovered(e.node) || e.node.Extra[marks.KeyEnrolled] != nil || len(driverinfo.BMCHosts(e.node.DriverInfo)) > 0 {
+		if !discovered.Likely(e.node) || e.node.Extra[marks.KeyEnrolled] != nil || len(driverinfo.BMCHosts(e.node.DriverInfo)) > 0 {
 			continue
 		}
 		inventory, err := c.client.Inventory(ctx, e.node.UUID)

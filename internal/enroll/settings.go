@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovered"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -94,7 +95,7 @@ func (w *HostSettings) Edits(node *ironic.Node) ironic.Patch {
 		hardware.ForgetInspection(&edits, node)
 	}
 	w.endQuarantine(&edits, node)
-	TakeDiscovered(&edits, node, w.Settings.Text("name"))
+	discovered.MarkTaken(&edits, node, w.Settings.Text("name"))
 	return edits
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovered"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovery"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
@@ -91,7 +91,7 @@ func (d *discoveryImport) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	text, _ := req.Private.GetKey(ctx, surveyKey)
 	seen := parseSurvey(text)
 	if seen == nil && state != nil { // the last refresh or apply has found no news
-		seen = &enroll.Survey{}
+		seen = &discovered.Survey{}
 	}
 	remembered := seen != nil
 	if !remembered {
@@ -128,12 +128,12 @@ func (m *discoveryModel) hosts() map[string]attr.Value {
 // warnLeaving warns of the machines that hosts loses if the discovery gets another name.
 func (m *discoveryModel) warnLeaving(diags *diag.Diagnostics) {
 	if n := len(m.Hosts.Elements()); n > 0 {
-		framework.Show(diags, enroll.LeavingHosts(n, m.Name.ValueString()))
+		framework.Show(diags, discovered.LeavingHosts(n, m.Name.ValueString()))
 	}
 }
 
 // decide sets hosts and pending.
-func (m *discoveryModel) decide(seen *enroll.Survey, state *discoveryModel, diags *diag.Diagnostics) {
+func (m *discoveryModel) decide(seen *discovered.Survey, state *discoveryModel, diags *diag.Diagnostics) {
 	rules := m.rules()
 	hosts := map[string]attr.Value{}
 	if state != nil && framework.IsSet(state.Hosts) {
@@ -168,7 +168,7 @@ func (m *discoveryModel) decide(seen *enroll.Survey, state *discoveryModel, diag
 		}
 	}
 	m.Pending = types.MapValueMust(types.StringType, pending)
-	framework.Show(diags, enroll.WarnPending(lines)...)
+	framework.Show(diags, discovered.WarnPending(lines)...)
 }
 
 // withFacts adds to the held machines the facts of hosts by which a later node of the same machine is recognised. Their inventories
@@ -280,7 +280,7 @@ func (d *discoveryImport) settle(ctx context.Context, plan, state *discoveryMode
 	if interrupted {
 		advice = "The run was interrupted. Some machines may have got their names. Plan again to name the rest."
 	}
-	diags.AddError(fmt.Sprintf("Could not name %s", enroll.Machines(len(problems))), strings.Join(lines, "\n")+"\n\n"+advice)
+	diags.AddError(fmt.Sprintf("Could not name %s", discovered.Machines(len(problems))), strings.Join(lines, "\n")+"\n\n"+advice)
 }
 
 // claim claims one machine. It turns a panic into an error of this machine, because a panic would end the provider's process and
@@ -292,7 +292,7 @@ func (d *discoveryImport) claim(ctx context.Context, id string, mark marks.Disco
 			err = fmt.Errorf("the provider has a bug, it panicked: %v. Please report this with the stack trace from the log (TF_LOG=ERROR)", r)
 		}
 	}()
-	return enroll.ClaimDiscovered(ctx, d.Site, id, mark)
+	return discovered.Claim(ctx, d.Site, id, mark)
 }
 
 // lookAgain lists the machines that are new after the planned ones were named, as the next refresh will. It sets pending, if that
@@ -308,7 +308,7 @@ func (d *discoveryImport) lookAgain(ctx context.Context, plan *discoveryModel, p
 	} else {
 		diags.Append(private.SetKey(ctx, surveyKey, nil)...) // the machines in it have been named
 		if _, detail := failure.Explain("", err); plan.Pending.IsUnknown() && !api.IsInterrupted(err) {
-			framework.Show(diags, enroll.PendingUnread(detail))
+			framework.Show(diags, discovered.PendingUnread(detail))
 		}
 	}
 	if plan.Pending.IsUnknown() {
@@ -323,7 +323,7 @@ func (d *discoveryImport) restoreMarks(ctx context.Context, state *discoveryMode
 		if !slices.Contains(unmarked, id) {
 			continue
 		}
-		framework.Show(diags, enroll.RestoreMark(ctx, d.Site, id, state.mark(name))...)
+		framework.Show(diags, discovered.RestoreMark(ctx, d.Site, id, state.mark(name))...)
 	}
 }
 
@@ -383,16 +383,16 @@ func (d *discoveryImport) ImportState(ctx context.Context, req resource.ImportSt
 }
 
 // survey lists the discovered machines of the site. It does not read the inventories of machines in the state again.
-func (d *discoveryImport) survey(ctx context.Context, m, state *discoveryModel) (*enroll.Survey, error) {
+func (d *discoveryImport) survey(ctx context.Context, m, state *discoveryModel) (*discovered.Survey, error) {
 	held := map[string]string{}
 	for name, value := range state.hosts() {
 		held[hostID(value)] = name
 	}
-	return enroll.TakeSurvey(ctx, d.Site, m.Name.ValueString(), held)
+	return discovered.TakeSurvey(ctx, d.Site, m.Name.ValueString(), held)
 }
 
 // remember stores in private state what the next plan needs of a survey.
-func remember(ctx context.Context, seen *enroll.Survey, private framework.SettablePrivate) diag.Diagnostics {
+func remember(ctx context.Context, seen *discovered.Survey, private framework.SettablePrivate) diag.Diagnostics {
 	news := seen.News()
 	if news == nil {
 		return private.SetKey(ctx, surveyKey, nil)
@@ -404,8 +404,8 @@ func remember(ctx context.Context, seen *enroll.Survey, private framework.Settab
 	return private.SetKey(ctx, surveyKey, text)
 }
 
-func parseSurvey(text []byte) *enroll.Survey {
-	var s enroll.Survey
+func parseSurvey(text []byte) *discovered.Survey {
+	var s discovered.Survey
 	if len(text) == 0 || json.Unmarshal(text, &s) != nil {
 		return nil
 	}

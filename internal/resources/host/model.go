@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovered"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -117,7 +118,7 @@ func (m *model) fromNode(ctx context.Context, seen sight, everything bool) {
 func (m *model) refresh(ctx context.Context, found sight) {
 	imported := m.isImported()
 	m.fromNode(ctx, found, imported)
-	if imported && enroll.Discovered(found.node) { // the facts of a discovery are not settings, and would fill the plan of a rack
+	if imported && discovered.Likely(found.node) { // the facts of a discovery are not settings, and would fill the plan of a rack
 		m.Ports, m.PortGroups, m.Properties = types.MapNull(portType), types.MapNull(groupType), types.MapNull(types.StringType)
 	}
 }

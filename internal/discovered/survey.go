@@ -1,4 +1,5 @@
-package enroll
+// Package discovered has the nodes that Ironic has made for machines which it did not know: what a discovery sees of them, and whose they are.
+package discovered
 
 import (
 	"context"
@@ -12,62 +13,11 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovery"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
-
-// abandonedAfter is the age after which a claim counts as left behind by a run that died.
-const abandonedAfter = 10 * time.Minute
-
-// ownRecord is DiscoveryOf without the records on nodes of other projects, whose users may have written them.
-func ownRecord(site *machine.Site, n *ironic.Node) *marks.Discovery {
-	if site.IsOfOthers(n) {
-		return nil
-	}
-	return marks.DiscoveryOf(n)
-}
-
-// Enroll creates a node for a metal_host, like CreateNode, with the mark of its creation. It notes on a node without a name that a
-// metal_host manages it.
-func Enroll(ctx context.Context, site *machine.Site, id string, settings ironic.Settings) (*ironic.Node, error) {
-	settings = settings.Clone()
-	settings.SetKey("extra", string(marks.MarkCreation), site.Run.Begun().Value())
-	if settings.Text("name") == "" {
-		settings.SetKey("extra", marks.KeyEnrolled, true)
-	}
-	node, err := failure.CreateNode(ctx, site.Ironic, id, settings)
-	return node, site.ExplainDriver(ctx, settings.Text("driver"), err)
-}
-
-// TakeDiscovered adds the edits to a patch which record that the metal_host with a name manages the node, if discovery needs to
-// know that and the node does not say so yet. name may be empty.
-func TakeDiscovered(p *ironic.Patch, n *ironic.Node, name string) {
-	switch d := marks.DiscoveryOf(n); {
-	case d != nil && !d.Taken:
-		d.Taken = true
-		p.Set("/extra/"+marks.KeyDiscovery, *d)
-	case d == nil && n.Driver == machine.FakeDriver && machine.LooksDiscovered(n): // its power is not real
-		p.Set("/extra/"+marks.KeyDiscovery, marks.Discovery{Version: 1, Owner: "metal_host", Name: name, From: "boot-mac", At: time.Now().UTC().Format(time.RFC3339), Taken: true})
-	case d == nil && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll && n.Extra[marks.KeyEnrolled] == nil:
-		p.Set("/extra/"+marks.KeyEnrolled, true)
-	}
-}
-
-// enrolledManually reports whether an operator or a client enrolled the node, judging by its driver_info. Ironic sets none on a node that it
-// discovers, and ironic-inspector sets the IPMI address of the BMC only. Inspection rules may set more, but then the node has an
-// inventory.
-func enrolledManually(n *ironic.Node, inventory *ironic.Inventory) bool {
-	_, byInspector := n.DriverInfo["ipmi_address"]
-	isTold := len(n.DriverInfo) > 1 || len(n.DriverInfo) == 1 && !byInspector
-	return n.Extra[marks.KeyEnrolled] != nil || isTold && inventory == nil
-}
-
-// surveyFields are the fields that discovery needs of every node. Ironic returns the times of creation and change only together
-// with all other fields.
-var surveyFields = []string{"uuid", "name", "provision_state", "instance_uuid", "reservation", "extra", "driver", "last_error", "owner", "lessee"}
 
 // Survey is the part of a site that matters for one discovery. It can be stored as JSON.
 type Survey struct {
@@ -136,11 +86,11 @@ func TakeSurvey(ctx context.Context, site *machine.Site, owner string, held map[
 			if marks.DiscoveryOf(node) == nil {
 				s.Unmarked = append(s.Unmarked, node.UUID)
 			}
-			h := discovered(site, node, facts)
+			h := hostOf(site, node, facts)
 			h.Owner, h.OwnerName = owner, name
 			s.Hosts = append(s.Hosts, h)
 		case isNew(node) || facts.sharesAddress(node):
-			s.Hosts = append(s.Hosts, discovered(site, node, facts))
+			s.Hosts = append(s.Hosts, hostOf(site, node, facts))
 		case node.Name != "":
 			s.Names = append(s.Names, node.Name)
 		}
@@ -148,6 +98,10 @@ func TakeSurvey(ctx context.Context, site *machine.Site, owner string, held map[
 	slices.Sort(s.Names)
 	return s, nil
 }
+
+// surveyFields are the fields that discovery needs of every node. Ironic returns the times of creation and change only together
+// with all other fields.
+var surveyFields = []string{"uuid", "name", "provision_state", "instance_uuid", "reservation", "extra", "driver", "last_error", "owner", "lessee"}
 
 // follow returns the held hosts with their present nodes. A host was replaced if its node was deleted and another node was
 // enrolled under its name. A node with a discovery record does not count: it was discovered again.
@@ -253,8 +207,8 @@ func (f *facts) sharesAddress(n *ironic.Node) bool {
 		slices.ContainsFunc(f.ports[n.UUID], func(p ironic.Port) bool { return f.addresses[strings.ToLower(p.Address)] })
 }
 
-// discovered converts a node into a discovery.Host.
-func discovered(site *machine.Site, node *ironic.Node, f *facts) discovery.Host {
+// hostOf converts a node into a discovery.Host.
+func hostOf(site *machine.Site, node *ironic.Node, f *facts) discovery.Host {
 	h := discovery.Host{
 		ID: node.UUID, CreatedAt: node.CreatedAt, ChangedAt: node.UpdatedAt, State: node.ProvisionState, Name: node.Name, Driver: node.Driver, LastError: node.LastError,
 		Reserved: node.InstanceUUID != "" && !Abandoned(site, node), Locked: node.Reservation != "",
@@ -294,21 +248,4 @@ func discovered(site *machine.Site, node *ironic.Node, f *facts) discovery.Host 
 		})
 	}
 	return h
-}
-
-// unnamed reports whether a node was discovered and has no name yet.
-func unnamed(ctx context.Context, site *machine.Site, n *ironic.Node) (bool, error) {
-	if n.Name != "" || !machine.Unmanaged(n) {
-		return false, nil
-	}
-	if marks.DiscoveryOf(n) != nil || !enrolledManually(n, nil) {
-		return true, nil
-	}
-	inventory, err := site.Ironic.Inventory(ctx, n.UUID)
-	return err == nil && !enrolledManually(n, inventory), err
-}
-
-// Discovered reports whether a node may have been discovered: it has this provider's record or no name.
-func Discovered(n *ironic.Node) bool {
-	return marks.DiscoveryOf(n) != nil || (n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll)
 }

@@ -1,12 +1,12 @@
-package enroll
+package discovered
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
@@ -19,40 +19,14 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
-// claimNamespace is the namespace of the UUIDs that claims take their second half from.
-const claimNamespace = "0c1a1a5e-6d65-5461-9f3a-636c61696d73"
-
-// newClaim returns the instance UUID of a claim of a node. Its first half is random, and its second half follows from the node, so that the
-// reservation of another client is not taken for a claim.
-func newClaim(node string) string {
-	half := len("00000000-0000-0000-")
-	return ironic.NewUUID()[:half] + ironic.UUID5(claimNamespace, node)[half:]
-}
-
-// isClaim reports whether an instance UUID is a claim of a node.
-func isClaim(instance, node string) bool {
-	half := len("00000000-0000-0000-")
-	return len(instance) > half && strings.EqualFold(instance[half:], ironic.UUID5(claimNamespace, node)[half:])
-}
-
-// Abandoned reports whether a node is held by a claim that a dead run has left behind.
-func Abandoned(site *machine.Site, n *ironic.Node) bool {
-	return isClaim(n.InstanceUUID, n.UUID) && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll && marks.DiscoveryOf(n) == nil &&
-		!n.UpdatedAt.IsZero() && site.Ironic.ServerNow().Sub(n.UpdatedAt) > abandonedAfter
-}
-
 // KindClaimLost is the kind of an error which says that a discovered machine could not be claimed.
 const KindClaimLost failure.Kind = "claim lost"
 
-func claimLost(reason string) *failure.Error {
-	return &failure.Error{Kind: KindClaimLost, Fact: reason}
-}
-
-// ClaimDiscovered names a discovered node and records which discovery it belongs to. If several runs try this, exactly one
+// Claim names a discovered node and records which discovery it belongs to. If several runs try this, exactly one
 // succeeds: it reserves the node by instance_uuid, Ironic's only compare-and-set, for the duration of two requests
 // (reference/discovery.md#claiming-a-node). It succeeds if the node already has this record. It returns an error of KindClaimLost if the
 // node cannot be claimed.
-func ClaimDiscovered(ctx context.Context, site *machine.Site, id string, mark marks.Discovery) error {
+func Claim(ctx context.Context, site *machine.Site, id string, mark marks.Discovery) error {
 	node, err := site.Ironic.Node(ctx, id)
 	if api.IsNotFound(err) {
 		return errGone()
@@ -97,6 +71,32 @@ func ClaimDiscovered(ctx context.Context, site *machine.Site, id string, mark ma
 	return errors.Join(err, releaseClaim(ctx, site, id, claim))
 }
 
+func claimLost(reason string) *failure.Error {
+	return &failure.Error{Kind: KindClaimLost, Fact: reason}
+}
+
+// claimNamespace is the namespace of the UUIDs that claims take their second half from.
+const claimNamespace = "0c1a1a5e-6d65-5461-9f3a-636c61696d73"
+
+// newClaim returns the instance UUID of a claim of a node. Its first half is random, and its second half follows from the node, so that the
+// reservation of another client is not taken for a claim.
+func newClaim(node string) string {
+	half := len("00000000-0000-0000-")
+	return ironic.NewUUID()[:half] + ironic.UUID5(claimNamespace, node)[half:]
+}
+
+// isClaim reports whether an instance UUID is a claim of a node.
+func isClaim(instance, node string) bool {
+	half := len("00000000-0000-0000-")
+	return len(instance) > half && strings.EqualFold(instance[half:], ironic.UUID5(claimNamespace, node)[half:])
+}
+
+// Abandoned reports whether a node is held by a claim that a dead run has left behind.
+func Abandoned(site *machine.Site, n *ironic.Node) bool {
+	return isClaim(n.InstanceUUID, n.UUID) && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll && marks.DiscoveryOf(n) == nil &&
+		!n.UpdatedAt.IsZero() && site.Ironic.ServerNow().Sub(n.UpdatedAt) > abandonedAfter
+}
+
 func errGone() error { return claimLost("the node does not exist any more") }
 
 // restoreName restores the name of a node that this discovery has claimed.
@@ -115,8 +115,8 @@ func restoreName(ctx context.Context, site *machine.Site, node *ironic.Node, d *
 	return err
 }
 
-// MarkDiscovered restores the discovery record of a node that another client has removed. It keeps a record that the node has.
-func MarkDiscovered(ctx context.Context, site *machine.Site, id string, mark marks.Discovery) error {
+// Mark restores the discovery record of a node that another client has removed. It keeps a record that the node has.
+func Mark(ctx context.Context, site *machine.Site, id string, mark marks.Discovery) error {
 	node, err := site.Ironic.Node(ctx, id)
 	if err != nil || marks.DiscoveryOf(node) != nil {
 		return err
@@ -129,47 +129,11 @@ func MarkDiscovered(ctx context.Context, site *machine.Site, id string, mark mar
 
 // RestoreMark restores the discovery record of a node that may have gone. It warns if that is impossible.
 func RestoreMark(ctx context.Context, site *machine.Site, id string, mark marks.Discovery) []decide.Notice {
-	err := MarkDiscovered(ctx, site, id, mark)
+	err := Mark(ctx, site, id, mark)
 	if err == nil || api.IsNotFound(err) {
 		return nil
 	}
 	return []decide.Notice{decide.Warn(nil, "Discovery mark could not be restored", fmt.Sprintf("Another client of Ironic has removed the discovery mark from the node of %s, and the provider could not write it again: %v. The next apply tries again.", mark.Name, err))}
-}
-
-// LeavingHosts warns of the machines that hosts loses if the discovery gets another name.
-func LeavingHosts(n int, discovery string) decide.Notice {
-	return decide.Warn(decide.At("name"), "Machines leave hosts", fmt.Sprintf("%s will leave hosts. Their nodes keep the mark of %s. Terraform destroys the resources that you make of hosts for them, "+
-		"and a metal_host deletes its node. To keep the machines, leave name as it is. You can change the template without changing name.", Machines(n), discovery))
-}
-
-// Machines returns "1 machine", or how many.
-func Machines(n int) string {
-	if n == 1 {
-		return "1 machine"
-	}
-	return fmt.Sprintf("%d machines", n)
-}
-
-// WarnPending warns of pending machines. Each line names one and its reason; the warning has the first few.
-func WarnPending(lines []string) []decide.Notice {
-	if len(lines) == 0 {
-		return nil
-	}
-	return []decide.Notice{decide.Warn(decide.At("pending"), "Discovered machines are pending", describePending(lines))}
-}
-
-func describePending(lines []string) string {
-	const few = 10
-	slices.Sort(lines)
-	if len(lines) > few {
-		lines = append(lines[:few], fmt.Sprintf("and %d more, see the attribute pending", len(lines)-few))
-	}
-	return strings.Join(lines, "\n")
-}
-
-// PendingUnread says that the machines which are pending after an apply could not be read, and why.
-func PendingUnread(why string) decide.Notice {
-	return decide.Warn(decide.At("pending"), "Pending machines could not be read", "The next refresh reads them again. "+why)
 }
 
 // take reserves a node for the claim and returns the node as read under the reservation. On failure it leaves no reservation.
@@ -243,3 +207,6 @@ func releaseClaim(ctx context.Context, site *machine.Site, id, claim string) err
 	_, err = site.PatchNode(ctx, id, patch)
 	return err
 }
+
+// abandonedAfter is the age after which a claim counts as left behind by a run that died.
+const abandonedAfter = 10 * time.Minute

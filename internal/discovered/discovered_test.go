@@ -1,4 +1,4 @@
-package enroll_test
+package discovered_test
 
 import (
 	"context"
@@ -7,15 +7,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovered"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovery"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -58,7 +57,7 @@ func wantUntouched(t *testing.T, fake *fakeironic.Server, id string) {
 // wantLost fails the test unless a claim was lost for the given reason.
 func wantLost(t *testing.T, err error, reason string) {
 	t.Helper()
-	if !failure.Is(err, enroll.KindClaimLost) || !strings.Contains(err.Error(), reason) {
+	if !failure.Is(err, discovered.KindClaimLost) || !strings.Contains(err.Error(), reason) {
 		t.Errorf("%v, want that the claim is lost: %s", err, reason)
 	}
 }
@@ -75,7 +74,7 @@ func TestClaim_oneOfTwentyWins(t *testing.T) {
 			wg.Go(func() {
 				m := mark()
 				m.Owner, m.Name = fmt.Sprint("rack", n), fmt.Sprint("web", n)
-				err := enroll.ClaimDiscovered(t.Context(), client.Site, id, m)
+				err := discovered.Claim(t.Context(), client.Site, id, m)
 				if err == nil && !winner.CompareAndSwap(nil, &m) {
 					t.Errorf("%s and %s have both won", winner.Load().Owner, m.Owner)
 				}
@@ -98,7 +97,7 @@ func TestClaim_repeated(t *testing.T) {
 	client := sitetest.NewClient(fake)
 	id := fake.Discover(fakeironic.SampleInventory(1))
 	for range 2 {
-		if err := enroll.ClaimDiscovered(t.Context(), client.Site, id, mark()); err != nil {
+		if err := discovered.Claim(t.Context(), client.Site, id, mark()); err != nil {
 			t.Fatal(err)
 		}
 		wantClaimed(t, fake, id, mark())
@@ -133,7 +132,7 @@ func TestClaim_unavailableNodes(t *testing.T) {
 			id := fake.Discover(fakeironic.SampleInventory(1))
 			tt.change(t, fake, id)
 			before, exists := fake.Node(id)
-			wantLost(t, enroll.ClaimDiscovered(t.Context(), sitetest.NewClient(fake).Site, id, mark()), tt.reason)
+			wantLost(t, discovered.Claim(t.Context(), sitetest.NewClient(fake).Site, id, mark()), tt.reason)
 			after, stillThere := fake.Node(id)
 			if exists != stillThere || after.Name != before.Name || after.InstanceUUID != before.InstanceUUID || !reflect.DeepEqual(after.Raw["extra"], before.Raw["extra"]) {
 				t.Errorf("before %+v, after %+v", before.Raw, after.Raw)
@@ -148,7 +147,7 @@ func TestClaim_takenName(t *testing.T) {
 	client := sitetest.NewClient(fake)
 	sitetest.Enrolled(t, client, "web")
 	id := fake.Discover(fakeironic.SampleInventory(1))
-	wantLost(t, enroll.ClaimDiscovered(t.Context(), client.Site, id, mark()), "the name web is taken by now")
+	wantLost(t, discovered.Claim(t.Context(), client.Site, id, mark()), "the name web is taken by now")
 	wantUntouched(t, fake, id)
 }
 
@@ -165,7 +164,7 @@ func TestClaim_nodeVanishes(t *testing.T) {
 		}
 		return nil
 	}
-	wantLost(t, enroll.ClaimDiscovered(t.Context(), sitetest.NewClient(fake).Site, id, mark()), "the node does not exist any more")
+	wantLost(t, discovered.Claim(t.Context(), sitetest.NewClient(fake).Site, id, mark()), "the node does not exist any more")
 }
 
 // killedClaim leaves a claim on a discovered node: its run is killed after the first request of the claim.
@@ -184,7 +183,7 @@ func killedClaim(t *testing.T, fake *fakeironic.Server, id string) {
 			return answer, err
 		})
 	})
-	_ = enroll.ClaimDiscovered(ctx, killed.Site, id, mark())
+	_ = discovered.Claim(ctx, killed.Site, id, mark())
 	if ironictest.NodeOf(t, fake, id).InstanceUUID == "" {
 		t.Fatal("there is no claim")
 	}
@@ -198,7 +197,7 @@ func TestClaim_reservationOfOthersStays(t *testing.T) {
 		id, theirs := fake.Discover(fakeironic.SampleInventory(1)), ironic.NewUUID()
 		ironictest.AsOther(t, fake, http.MethodPatch, "nodes/"+id, []any{map[string]any{"op": "add", "path": "/instance_uuid", "value": theirs}})
 		<-time.After(time.Hour)
-		wantLost(t, enroll.ClaimDiscovered(t.Context(), sitetest.NewClient(fake).Site, id, mark()), "another run is claiming it")
+		wantLost(t, discovered.Claim(t.Context(), sitetest.NewClient(fake).Site, id, mark()), "another run is claiming it")
 		if now := ironictest.NodeOf(t, fake, id).InstanceUUID; now != theirs {
 			t.Errorf("the node is reserved by %q", now)
 		}
@@ -214,17 +213,17 @@ func TestClaim_abandonedForTenMinutes(t *testing.T) {
 		id := fake.Discover(fakeironic.SampleInventory(1))
 		killedClaim(t, fake, id)
 		for range 2 {
-			wantLost(t, enroll.ClaimDiscovered(t.Context(), client.Site, id, mark()), "another run is claiming it")
-			if survey, err := enroll.TakeSurvey(t.Context(), client.Site, "rack12", nil); err != nil || !survey.Hosts[0].Reserved {
+			wantLost(t, discovered.Claim(t.Context(), client.Site, id, mark()), "another run is claiming it")
+			if survey, err := discovered.TakeSurvey(t.Context(), client.Site, "rack12", nil); err != nil || !survey.Hosts[0].Reserved {
 				t.Errorf("%+v, %v: want that it is reserved", survey, err)
 			}
 			<-time.After(5*time.Minute - 5*time.Second)
 		}
 		<-time.After(12 * time.Second)
-		if survey, err := enroll.TakeSurvey(t.Context(), client.Site, "rack12", nil); err != nil || survey.Hosts[0].Reserved {
+		if survey, err := discovered.TakeSurvey(t.Context(), client.Site, "rack12", nil); err != nil || survey.Hosts[0].Reserved {
 			t.Errorf("%+v, %v: want that it is free", survey, err)
 		}
-		if err := enroll.ClaimDiscovered(t.Context(), client.Site, id, mark()); err != nil {
+		if err := discovered.Claim(t.Context(), client.Site, id, mark()); err != nil {
 			t.Fatal(err)
 		}
 		wantClaimed(t, fake, id, mark())
@@ -261,7 +260,7 @@ func TestClaim_oneOfTwentyTakeoversWins(t *testing.T) {
 				wg.Go(func() {
 					m := mark()
 					m.Owner = fmt.Sprint("rack", n)
-					if enroll.ClaimDiscovered(t.Context(), client.Site, id, m) == nil {
+					if discovered.Claim(t.Context(), client.Site, id, m) == nil {
 						winners.Add(1)
 					}
 				})
@@ -301,7 +300,7 @@ func TestClaim_lostAnswers(t *testing.T) {
 							}
 							return nil
 						}
-						err := enroll.ClaimDiscovered(t.Context(), client.Site, id, mark())
+						err := discovered.Claim(t.Context(), client.Site, id, mark())
 						fake.Reject = nil
 						if err == nil {
 							wantClaimed(t, fake, id, mark())
@@ -312,7 +311,7 @@ func TestClaim_lostAnswers(t *testing.T) {
 						}
 						// A claim that could not be released over a dead connection counts as abandoned.
 						<-time.After(11 * time.Minute)
-						if err := enroll.ClaimDiscovered(t.Context(), client.Site, id, mark()); err != nil {
+						if err := discovered.Claim(t.Context(), client.Site, id, mark()); err != nil {
 							t.Error(err)
 						}
 						wantClaimed(t, fake, id, mark())
@@ -338,7 +337,7 @@ func TestClaim_interrupted(t *testing.T) {
 				n++
 				return nil
 			}
-			err := enroll.ClaimDiscovered(ctx, sitetest.NewClient(fake).Site, id, mark())
+			err := discovered.Claim(ctx, sitetest.NewClient(fake).Site, id, mark())
 			cancel()
 			if err == nil {
 				wantClaimed(t, fake, id, mark())
@@ -369,7 +368,7 @@ func TestClaim_overwrittenMark(t *testing.T) {
 		}
 		return nil
 	}
-	if err := enroll.ClaimDiscovered(t.Context(), sitetest.NewClient(fake).Site, id, mark()); err != nil {
+	if err := discovered.Claim(t.Context(), sitetest.NewClient(fake).Site, id, mark()); err != nil {
 		t.Fatal(err)
 	}
 	wantClaimed(t, fake, id, mark())
@@ -391,7 +390,7 @@ func TestSurvey_thousandNodesTakeThreeRequests(t *testing.T) {
 		fake.Set(id, "extra", map[string]any{"terraform_metal_discovery": map[string]any{"v": 1, "owner": "rack12", "name": fmt.Sprint("web", n)}})
 		held[id] = fmt.Sprint("web", n)
 	}
-	survey, err := enroll.TakeSurvey(t.Context(), sitetest.NewClient(fake).Site, "rack12", held)
+	survey, err := discovered.TakeSurvey(t.Context(), sitetest.NewClient(fake).Site, "rack12", held)
 	if err != nil || len(survey.Hosts) != 100 || len(survey.Names) != 900 {
 		t.Fatalf("%d hosts, %d names, %v", len(survey.Hosts), len(survey.Names), err)
 	}
@@ -409,7 +408,7 @@ func TestSurvey_reports(t *testing.T) {
 	theirs := fake.Discover(fakeironic.SampleInventory(3))
 	fake.Set(known, "name", "renamed")
 	fake.Set(theirs, "name", "db")
-	survey, err := enroll.TakeSurvey(t.Context(), sitetest.NewClient(fake).Site, "rack12", map[string]string{known: "web", "00000000-0000-4000-8000-000000000000": "gone"})
+	survey, err := discovered.TakeSurvey(t.Context(), sitetest.NewClient(fake).Site, "rack12", map[string]string{known: "web", "00000000-0000-4000-8000-000000000000": "gone"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -444,7 +443,7 @@ func TestSurvey_hasTheNodeWithTheBMCOfANewMachine(t *testing.T) {
 		fake.Set("node-000", "provision_state", "active")
 		fake.Set("node-001", "driver_info", map[string]any{"redfish_address": "https://198.18.0.2"})
 		id := fake.Discover(fakeironic.SampleInventory(1))
-		survey, err := enroll.TakeSurvey(t.Context(), sitetest.NewClient(fake).Site, "rack12", nil)
+		survey, err := discovered.TakeSurvey(t.Context(), sitetest.NewClient(fake).Site, "rack12", nil)
 		if err != nil || len(survey.Hosts) != 2 {
 			t.Fatalf("%s: %+v, %v", name, survey, err)
 		}
@@ -463,7 +462,7 @@ func TestSurvey_malformedInventory(t *testing.T) {
 	inventory, _ := data["inventory"].(map[string]any)
 	inventory["hostname"], inventory["memory"], inventory["disks"] = 5, []any{"?"}, "none"
 	id := fake.Discover(data)
-	survey, err := enroll.TakeSurvey(t.Context(), sitetest.NewClient(fake).Site, "rack12", nil)
+	survey, err := discovered.TakeSurvey(t.Context(), sitetest.NewClient(fake).Site, "rack12", nil)
 	if err != nil || len(survey.Hosts) != 1 {
 		t.Fatalf("%+v, %v", survey, err)
 	}
@@ -485,7 +484,7 @@ func TestSurvey_ironicInspector(t *testing.T) {
 		client := sitetest.NewSite(machine.Config{Config: api.Config{
 			Endpoint: ironicServer.URL, Auth: api.AuthHTTPBasic, Username: "terraform", Password: "s3cret", InspectorURL: inspector.URL + "/v1/",
 		}})
-		survey, err := enroll.TakeSurvey(t.Context(), client.Site, "rack12", nil)
+		survey, err := discovered.TakeSurvey(t.Context(), client.Site, "rack12", nil)
 		if storesNothing {
 			if err == nil || !strings.Contains(err.Error(), "Inspector is not configured to store data") {
 				t.Errorf("%v, want what to configure", err)
@@ -494,88 +493,6 @@ func TestSurvey_ironicInspector(t *testing.T) {
 		}
 		if err != nil || len(survey.Hosts) != 2 || survey.Hosts[0].ID != id || survey.Hosts[0].Serial != "RK000001" {
 			t.Errorf("%+v, %v", survey, err)
-		}
-	}
-}
-
-func TestAdmit_takesOverWhatWasDiscovered(t *testing.T) {
-	t.Parallel()
-	ironictest.InVirtualTime(t, testTakeOver)
-}
-
-func testTakeOver(t *testing.T) {
-	fake := &fakeironic.Server{}
-	client := sitetest.NewClient(fake)
-	machine := func(n int, fields map[string]any) string {
-		id := fake.Discover(fakeironic.SampleInventory(n))
-		for key, value := range fields {
-			fake.Set(id, key, value)
-		}
-		return id
-	}
-	marked := func(m marks.Discovery) map[string]any { return map[string]any{"terraform_metal_discovery": m} }
-	taken := mark()
-	taken.Taken = true
-	unnamed := machine(1, nil)
-	web := machine(2, map[string]any{"name": "web", "extra": marked(mark())})
-	machine(3, map[string]any{"name": "db"})
-	machine(4, map[string]any{"instance_uuid": ironic.NewUUID()})
-	machine(5, map[string]any{"name": "ready", "extra": marked(mark()), "provision_state": "manageable"})
-	machine(6, map[string]any{"name": "taken", "extra": marked(taken)})
-	ruled := machine(7, map[string]any{"driver_info": map[string]any{"redfish_address": "https://192.0.2.7", "redfish_password": "calvin"}})
-	byHand, err := enroll.Enroll(t.Context(), client.Site, ironic.NewUUID(), ironic.Settings{
-		"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.8", "ipmi_password": "calvin"},
-	})
-	if err == nil {
-		fake.Set(byHand.UUID, "extra", map[string]any{}) // as others enroll
-		_, err = client.Ironic.CreatePort(t.Context(), byHand.UUID, ironic.PortSpec{Address: "52:54:00:00:00:08"})
-	}
-	nameless, err2 := enroll.Enroll(t.Context(), client.Site, ironic.NewUUID(), ironic.Settings{"driver": "ipmi"})
-	if err2 == nil {
-		_, err2 = client.Ironic.CreatePort(t.Context(), nameless.UUID, ironic.PortSpec{Address: "52:54:00:00:00:09"})
-	}
-	if err != nil || err2 != nil {
-		t.Fatal(err, err2)
-	}
-	mac := func(n int) string { return fmt.Sprintf("52:55:00:00:%02x:00", n) }
-	for _, tt := range []struct {
-		what, name string
-		addresses  []string
-		want       string // "MAC", "name": an error
-	}{
-		{"nothing asked for", "", nil, ""},
-		{"no such name", "mail", nil, ""},
-		{"a discovered name", "web", nil, web},
-		{"a name of another node", "db", nil, "name"},
-		{"a name that was discovered and has gone further", "ready", nil, "name"},
-		{"a name that another host has", "taken", nil, "name"},
-		{"the address of an unnamed one", "mail", []string{"52:00:00:00:00:01", mac(1)}, unnamed},
-		{"the address of one with another name", "mail", []string{mac(2)}, "MAC"},
-		{"the address and name of one", "web", []string{mac(2)}, web},
-		{"an address of another node", "mail", []string{mac(3)}, "MAC"},
-		{"the address of one in use", "mail", []string{mac(4)}, "MAC"},
-		{"the address of one and the name of another", "web", []string{mac(1)}, "MAC"},
-		{"the addresses of two", "mail", []string{mac(1), mac(3)}, "MAC"},
-		{"the address of one that rules have told of its BMC", "mail", []string{mac(7)}, ruled},
-		{"the address of one enrolled by hand", "mail", []string{"52:54:00:00:00:08"}, "MAC"},
-		{"the address of a host without a name", "mail", []string{"52:54:00:00:00:09"}, "MAC"},
-	} {
-		client := sitetest.NewClient(fake) // each is a run of its own
-		id := ironic.NewUUID()
-		found, err := enroll.Admit(t.Context(), client.Site, enroll.Candidate{UUID: id, Name: tt.name, Addresses: tt.addresses}, sitetest.InAnHour())
-		got := ""
-		switch {
-		case failure.Is(err, enroll.KindTaken) && enroll.TakenOf(err).What == enroll.SharedName && enroll.TakenOf(err).Value == tt.name:
-			got = "name"
-		case failure.Is(err, enroll.KindTaken) && enroll.TakenOf(err).What == enroll.SharedAddress && slices.Contains(tt.addresses, enroll.TakenOf(err).Value):
-			got = "MAC"
-		case err != nil:
-			t.Error(tt.what, err)
-		case found != nil:
-			got = found.Node.UUID
-		}
-		if got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.what, got, tt.want)
 		}
 	}
 }
