@@ -31,7 +31,7 @@ type rule struct {
 // may use all of them.
 var nouns = []string{
 	"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect",
-	"internal/procedure", "internal/hardware", "internal/allocate", "internal/images", "internal/instance", "internal/cabling", "internal/discovered", "internal/enroll", "internal/deploy", "internal/commission",
+	"internal/procedure", "internal/hardware", "internal/allocate", "internal/images", "internal/instance", "internal/cabling", "internal/discovered", "internal/admission", "internal/enroll", "internal/deploy", "internal/commission",
 }
 
 // with returns the nouns and other packages.
@@ -66,8 +66,9 @@ func rules() map[string]rule {
 		"internal/deploy":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", "internal/allocate", "internal/images", "internal/instance", "internal/bootiso", ironic, api, throttle}, foreign: []string{nodes}},
 		"internal/discovered": {own: []string{"internal/decide", "internal/failure", "internal/marks", "internal/machine", "internal/discovery", ironic, api, "internal/ironic/driverinfo", throttle}, foreign: []string{nodes}},
 		"internal/cabling":    {own: []string{"internal/failure", "internal/machine", ironic}},
-		"internal/enroll":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", "internal/cabling", "internal/hardware", "internal/discovery", ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata", throttle}, foreign: []string{nodes}},
-		"internal/commission": {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/cabling", "internal/hardware", "internal/enroll", "internal/sharing", ironic, api, "internal/ironic/driverinfo"}},
+		"internal/enroll":     {own: []string{"internal/decide", "internal/states", "internal/marks", "internal/machine", "internal/hardware", "internal/discovered", ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata"}},
+		"internal/admission":  {own: []string{"internal/decide", "internal/failure", "internal/marks", "internal/machine", "internal/expect", "internal/discovered", "internal/cabling", ironic, api, "internal/ironic/driverinfo"}},
+		"internal/commission": {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/cabling", "internal/hardware", "internal/admission", "internal/enroll", "internal/sharing", ironic, api, "internal/ironic/driverinfo"}},
 		"internal/instance":   {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/images", "internal/bootiso", ironic, api, rest}, foreign: []string{nodes}},
 		"internal/images":     {own: []string{"internal/failure", "internal/machine", rest}},
 		"internal/allocate":   {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", ironic, api, throttle, rest}, foreign: []string{nodes}},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -93,12 +94,12 @@ func (w *Work) move(ctx context.Context) error {
 	}
 	who := w.Intent
 	who.Moves = who.Moves || who.Name != "" && who.Name != w.Node().Name
-	enroll.PlanHost(w.Machine.Site(), who)
+	admission.PlanHost(w.Machine.Site(), who)
 	if !who.Moves {
 		return nil
 	}
-	giveUp := func(ctx context.Context, r enroll.Release) error { return enroll.GiveUp(ctx, w.Machine, r) }
-	return enroll.Move(ctx, w.Machine.Site(), who, giveUp, time.Now().Add(w.Limit))
+	giveUp := func(ctx context.Context, r admission.Release) error { return admission.GiveUp(ctx, w.Machine, r) }
+	return admission.Move(ctx, w.Machine.Site(), who, giveUp, time.Now().Add(w.Limit))
 }
 
 // change brings settings, traits and maintenance of the node to the configuration.

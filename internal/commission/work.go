@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
@@ -16,9 +17,9 @@ import (
 // Order is what an apply makes of a host.
 type Order struct {
 	Wish   enroll.Wish
-	Plan   enroll.Plan   // what the plan has announced; the apply does nothing else
-	Was    *ironic.Node  // provision state and reservation in the prior state; nil for a new host
-	Intent enroll.Intent // what no other node may have too; not used for a new host, whose creation has claimed it
+	Plan   enroll.Plan      // what the plan has announced; the apply does nothing else
+	Was    *ironic.Node     // provision state and reservation in the prior state; nil for a new host
+	Intent admission.Intent // what no other node may have too; not used for a new host, whose creation has claimed it
 
 	Settings  *enroll.HostSettings
 	Cabling   cabling.Wanted

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -197,7 +197,7 @@ func TestInterruption_knowsCreatedObjects(t *testing.T) {
 		make         func(ctx context.Context, client *sitetest.Client, node string) error
 	}{
 		"a node": {http.MethodPost, "/v1/nodes", func(ctx context.Context, client *sitetest.Client, _ string) error {
-			_, err := enroll.Enroll(ctx, client.Site, ironic.NewUUID(), ironic.Settings{"name": "web", "driver": "fake-hardware"})
+			_, err := admission.Enroll(ctx, client.Site, ironic.NewUUID(), ironic.Settings{"name": "web", "driver": "fake-hardware"})
 			return err
 		}},
 		"an allocation": {http.MethodPost, "/v1/allocations", func(ctx context.Context, client *sitetest.Client, _ string) error {

@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovered"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
@@ -273,7 +273,7 @@ func liveWith(t *testing.T, key string, value any) {
 	if _, err := discovered.TakeSurvey(t.Context(), sitetest.NewClient(fake).Site, "rack", nil); err != nil {
 		t.Fatalf("survey: %v", err)
 	}
-	if _, err := enroll.Admit(t.Context(), sitetest.NewClient(fake).Site, sitetest.TheSame(who), sitetest.InAnHour()); err == nil || len(err.Error()) > 1000 {
+	if _, err := admission.Admit(t.Context(), sitetest.NewClient(fake).Site, sitetest.TheSame(who), sitetest.InAnHour()); err == nil || len(err.Error()) > 1000 {
 		t.Errorf("a second host of this name: %.200v", err)
 	} else if _, detail := failure.Explain("enroll", err); len(detail) > 2000 || strings.Contains(detail, "is creating it") {
 		t.Errorf("a second host of this name: %.200s", detail)
@@ -298,7 +298,7 @@ func TestUnseen_saysThatItBelongsToOthers(t *testing.T) { //nolint:paralleltest 
 	address := "52:54:00:ff:ff:01"
 	for text, do := range map[string]func(ctx context.Context, c *sitetest.Client, node string) error{
 		"A node with name taken already exists.": func(ctx context.Context, c *sitetest.Client, _ string) error {
-			_, err := enroll.Enroll(ctx, c.Site, ironic.NewUUID(), ironic.Settings{"name": "taken", "driver": "redfish"})
+			_, err := admission.Enroll(ctx, c.Site, ironic.NewUUID(), ironic.Settings{"name": "taken", "driver": "redfish"})
 			return err
 		},
 		"A node with name taken  already exists.": func(ctx context.Context, c *sitetest.Client, node string) error { // a rename

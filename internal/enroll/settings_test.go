@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -130,7 +131,7 @@ func TestChangeHost_newDriverKeepsInterfaces(t *testing.T) {
 	before := enroll.HostSettings{
 		Settings: ironic.Settings{"driver": "ipmi", "deploy_interface": "ramdisk", "boot_interface": "ipxe"}, Secrets: map[string]any{"ipmi_password": "calvin"},
 	}
-	node, err := enroll.Enroll(t.Context(), client.Site, ironic.NewUUID(), before.Enrollment())
+	node, err := admission.Enroll(t.Context(), client.Site, ironic.NewUUID(), before.Enrollment())
 	if err != nil {
 		t.Fatal(err)
 	}

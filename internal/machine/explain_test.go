@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/images"
@@ -114,9 +114,9 @@ func TestExplain_advice(t *testing.T) {
 		{context.Canceled, []string{"interrupted", "next apply continues from there"}},
 		{errors.New("élan is missing"), []string{"Élan is missing."}},
 		{errors.New("rack1-01 is gone."), []string{"Rack1-01 is gone."}}, //nolint:revive // some of Ironic's texts end so
-		{(&enroll.Taken{What: enroll.SharedName, Value: "rack1-01", Node: in("manageable")}).Err(), []string{"a node with name rack1-01 already exists", "terraform import"}},
-		{(&enroll.Taken{What: enroll.SharedBMC, Value: "ipmi://192.0.2.1", Node: in("manageable")}).Err(), []string{"has the BMC ipmi://192.0.2.1 already", "are one machine"}},
-		{(&enroll.Taken{What: enroll.SharedAddress, Value: "52:54:00:aa:bb:01", Node: in("manageable")}).Err(), []string{"on node rack1-01", "terraform import"}},
+		{(&admission.Taken{What: admission.SharedName, Value: "rack1-01", Node: in("manageable")}).Err(), []string{"a node with name rack1-01 already exists", "terraform import"}},
+		{(&admission.Taken{What: admission.SharedBMC, Value: "ipmi://192.0.2.1", Node: in("manageable")}).Err(), []string{"has the BMC ipmi://192.0.2.1 already", "are one machine"}},
+		{(&admission.Taken{What: admission.SharedAddress, Value: "52:54:00:aa:bb:01", Node: in("manageable")}).Err(), []string{"on node rack1-01", "terraform import"}},
 		{machine.InvalidNode(in("available"), "Cannot validate image information: ramdisk_boot"), []string{"cannot boot a live ISO", "redfish-virtual-media"}},
 		{instance.NoConfigDrive(in("available")), []string{"config drive", "virtual media"}},
 		{instance.BootLoop(ironic.NodeLabel(in("active")), bootiso.Record{Boots: 4}), []string{"restarted with this image", "resets the count"}},

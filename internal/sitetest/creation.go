@@ -4,16 +4,16 @@ import (
 	"context"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // Begin creates the node of a candidate as the first request of a run does, and returns the machine's record.
-func Begin(t *testing.T, run *Client, who enroll.Candidate) *machine.Machine {
+func Begin(t *testing.T, run *Client, who admission.Candidate) *machine.Machine {
 	t.Helper()
-	node, err := enroll.Enroll(t.Context(), run.Site, who.UUID, ironic.Settings{
+	node, err := admission.Enroll(t.Context(), run.Site, who.UUID, ironic.Settings{
 		"name": who.Name, "driver": who.Driver, "driver_info": who.DriverInfo, "resource_class": "baremetal",
 	})
 	if err != nil {
@@ -23,13 +23,13 @@ func Begin(t *testing.T, run *Client, who enroll.Candidate) *machine.Machine {
 }
 
 // TheSame is a candidate of another run that wants to create the same machine.
-func TheSame(who enroll.Candidate) enroll.Candidate {
+func TheSame(who admission.Candidate) admission.Candidate {
 	who.UUID = ironic.NewUUID()
 	return who
 }
 
 // MachineOf is a candidate with a driver that the fake has.
-func MachineOf(n int) enroll.Candidate {
+func MachineOf(n int) admission.Candidate {
 	who := Candidate(n)
 	who.Driver = "redfish"
 	return who

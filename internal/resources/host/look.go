@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
@@ -267,21 +268,21 @@ func (m *model) hasBootPort(ctx context.Context) bool {
 
 // takesOver returns the node that a new host would take over now; nil if there is none, or it is not known yet. A node that discovery names
 // in this run is known by its name alone.
-func (h *host) takesOver(ctx context.Context, config *model) *enroll.Found {
+func (h *host) takesOver(ctx context.Context, config *model) *admission.Found {
 	if !h.Known() || !framework.FullyKnown(ctx, config.Name, config.Owner, config.Lessee) {
 		return nil
 	}
-	who := enroll.Candidate{Name: config.Name.ValueString(), Tenant: machine.Tenant{Owner: config.Owner.ValueString(), Lessee: config.Lessee.ValueString()}}
+	who := admission.Candidate{Name: config.Name.ValueString(), Tenant: machine.Tenant{Owner: config.Owner.ValueString(), Lessee: config.Lessee.ValueString()}}
 	if framework.FullyKnown(ctx, config.BMC, config.Driver, config.DriverInfo, config.PowerControl, config.Ports) {
-		who = enroll.CandidateOf(config.hostSettings(ctx, nil).Enrollment(), config.cablingOf(ctx, nil))
+		who = admission.CandidateOf(config.hostSettings(ctx, nil).Enrollment(), config.cablingOf(ctx, nil))
 	}
-	return enroll.WouldTakeOver(ctx, h.Site, who)
+	return admission.WouldTakeOver(ctx, h.Site, who)
 }
 
 // announces warns of a node that a new host takes over, once in a run. It reports whether discovery has created the node, and there is more
 // to say.
-func (h *host) announces(diags *diag.Diagnostics, host string, found *enroll.Found) (discovered bool) {
-	notices, discovered := enroll.Announce(h.Site, host, found)
+func (h *host) announces(diags *diag.Diagnostics, host string, found *admission.Found) (discovered bool) {
+	notices, discovered := admission.Announce(h.Site, host, found)
 	framework.Show(diags, notices...)
 	return discovered
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/commission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
@@ -67,7 +68,7 @@ func TestChange_ofDriverKeepsSecretsAndInterfaces(t *testing.T) {
 			ctx, fake := t.Context(), &fakeironic.Server{}
 			h := &host{}
 			h.Site = machine.New(machine.Config{Config: api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: fake}})
-			node, err := enroll.Enroll(ctx, h.Site, ironic.NewUUID(), tt.before.hostSettings(ctx, nil).Enrollment())
+			node, err := admission.Enroll(ctx, h.Site, ironic.NewUUID(), tt.before.hostSettings(ctx, nil).Enrollment())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
@@ -215,7 +216,7 @@ func (h *host) planDestroy(ctx context.Context, state *model, before managed, di
 	framework.Show(diags, decided.Notices...)
 	if decided.Has(enroll.DoRemove) && h.Known() {
 		h.ForeseeRefusals(ctx, diags, h.FindNode(state.ID.ValueString()), framework.Right{Rule: "node:delete"})
-		enroll.PlanHost(h.Site, enroll.Intent{Candidate: enroll.Candidate{UUID: state.ID.ValueString()}, Ends: true})
+		admission.PlanHost(h.Site, admission.Intent{Candidate: admission.Candidate{UUID: state.ID.ValueString()}, Ends: true})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
@@ -70,7 +71,7 @@ type sight struct {
 // look reads the node of a state with its ports, and with its port groups if they matter, from the lists that refreshes share. If
 // the node is gone, api.IsNotFound recognises the error.
 func (h *host) look(ctx context.Context, m *model) (sight, error) {
-	enroll.HostInState(h.Site, m.ID.ValueString())
+	admission.HostInState(h.Site, m.ID.ValueString())
 	return framework.Once(ctx, func() (sight, error) {
 		node, err := h.Site.Ironic.NodeForRefresh(ctx, m.ID.ValueString())
 		if err != nil {

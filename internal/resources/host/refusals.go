@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
@@ -21,9 +21,9 @@ import (
 
 // intent returns what a plan makes of a host, as far as no other node may have it too. info is the present driver_info, and before what was
 // managed until now.
-func (m *model) intent(ctx context.Context, config, state *model, info map[string]any, before managed) enroll.Intent {
-	who := enroll.Intent{
-		Candidate: enroll.Candidate{
+func (m *model) intent(ctx context.Context, config, state *model, info map[string]any, before managed) admission.Intent {
+	who := admission.Intent{
+		Candidate: admission.Candidate{
 			UUID: state.ID.ValueString(), Name: m.Name.ValueString(), Driver: m.Driver.ValueString(),
 			DriverInfo: driverInfoAfter(info, config.settings(ctx), before), Addresses: slices.Sorted(maps.Keys(config.ports(ctx))), Bonds: config.bonds(ctx),
 		},
@@ -86,19 +86,19 @@ func (h *host) planIdentity(ctx context.Context, plan, config, state *model, bef
 		return
 	}
 	who := plan.intent(ctx, config, state, state.driverInfo(ctx), before)
-	enroll.PlanHost(h.Site, who)
+	admission.PlanHost(h.Site, who)
 	if !who.Moves {
 		return
 	}
-	if err := enroll.CheckMove(ctx, h.Site, who); err != nil {
-		enroll.Moved(h.Site, who.UUID)
+	if err := admission.CheckMove(ctx, h.Site, who); err != nil {
+		admission.Moved(h.Site, who.UUID)
 		reportTaken(ctx, diags, config, "change host "+state.label(), err)
 	}
 }
 
 // reportTaken reports an error that left a host undone, at the attribute whose value belongs to another node.
 func reportTaken(ctx context.Context, diags *diag.Diagnostics, config *model, doing string, err error) {
-	taken := enroll.TakenOf(err)
+	taken := admission.TakenOf(err)
 	if taken == nil {
 		framework.ReportUndone(diags, doing, err)
 		return
@@ -108,22 +108,22 @@ func reportTaken(ctx context.Context, diags *diag.Diagnostics, config *model, do
 }
 
 // pathOf returns the attribute whose value belongs to another node.
-func (m *model) pathOf(ctx context.Context, taken *enroll.Taken) path.Path {
+func (m *model) pathOf(ctx context.Context, taken *admission.Taken) path.Path {
 	switch taken.What {
-	case enroll.SharedBMC:
+	case admission.SharedBMC:
 		if m.BMC.IsNull() {
 			return path.Root("driver_info")
 		}
 		return path.Root("bmc").AtName("address")
-	case enroll.SharedAddress:
+	case admission.SharedAddress:
 		return path.Root("ports").AtMapKey(taken.Value)
-	case enroll.SharedBond:
+	case admission.SharedBond:
 		for key, group := range m.portGroups(ctx) {
 			if group.MAC.ValueString() == taken.Value {
 				return path.Root("port_groups").AtMapKey(key).AtName("mac")
 			}
 		}
-	case enroll.SharedName:
+	case admission.SharedName:
 	}
 	return path.Root("name")
 }

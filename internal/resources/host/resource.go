@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/commission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
@@ -68,7 +69,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		framework.ReportUndone(&resp.Diagnostics, "enroll node "+config.Name.ValueString(), err)
 		return
 	}
-	machine, found, err := enroll.EnrollHost(ctx, h.Site, config.hostSettings(ctx, nil).Enrollment(), config.cablingOf(ctx, nil), limit)
+	machine, found, err := admission.EnrollHost(ctx, h.Site, config.hostSettings(ctx, nil).Enrollment(), config.cablingOf(ctx, nil), limit)
 	if err != nil {
 		reportTaken(ctx, &resp.Diagnostics, &config, "enroll node "+config.Name.ValueString(), err)
 		return
@@ -88,7 +89,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	doing, err := change.work.Do(ctx)
 	gone := false
 	if change.work.IsMade {
-		gone, err = enroll.Unmake(ctx, machine, err)
+		gone, err = admission.Unmake(ctx, machine, err)
 	}
 	if gone {
 		resp.State.RemoveResource(ctx)
@@ -127,7 +128,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	limit, diags := plan.Timeouts.Update(ctx, hostTimeout)
 	resp.Diagnostics.Append(diags...)
-	defer enroll.Moved(h.Site, state.ID.ValueString())
+	defer admission.Moved(h.Site, state.ID.ValueString())
 	todo, err := readPlan(ctx, req.Private)
 	var node *ironic.Node
 	if err == nil {
@@ -198,7 +199,7 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 	}
 	limit, diags := state.Timeouts.Delete(ctx, hostDeleteTimeout)
 	resp.Diagnostics.Append(diags...)
-	gone, ended := false, enroll.Deleting(h.Site, state.ID.ValueString())
+	gone, ended := false, admission.Deleting(h.Site, state.ID.ValueString())
 	defer func() { ended(gone) }()
 	if h.Site.Run.HasTakenOver(marks.MarkCreation, state.ID.ValueString()) {
 		framework.WarnKept(&resp.Diagnostics, "node "+state.label())

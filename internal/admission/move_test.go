@@ -1,4 +1,4 @@
-package enroll_test
+package admission_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -20,12 +20,12 @@ import (
 )
 
 // movers enrolls candidates 1 to n, each with its port and a port group, and returns their intents, which change nothing.
-func movers(t *testing.T, site *sitetest.Client, n int) (all []enroll.Intent) {
+func movers(t *testing.T, site *sitetest.Client, n int) (all []admission.Intent) {
 	t.Helper()
 	for i := range n {
 		who := sitetest.Candidate(i + 1)
 		who.Bonds = []string{fmt.Sprintf("52:54:02:00:00:%02x", i+1)}
-		node, err := enroll.Enroll(t.Context(), site.Site, who.UUID, ironic.Settings{"name": who.Name, "driver": "redfish", "driver_info": who.DriverInfo})
+		node, err := admission.Enroll(t.Context(), site.Site, who.UUID, ironic.Settings{"name": who.Name, "driver": "redfish", "driver_info": who.DriverInfo})
 		if err == nil {
 			_, err = site.Ironic.CreatePort(t.Context(), node.UUID, ironic.PortSpec{Address: who.Addresses[0]})
 		}
@@ -35,40 +35,40 @@ func movers(t *testing.T, site *sitetest.Client, n int) (all []enroll.Intent) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, enroll.Intent{Candidate: who})
+		all = append(all, admission.Intent{Candidate: who})
 	}
 	return all
 }
 
 // takes makes one host get what another has.
-func takes(who *enroll.Intent, what enroll.Sharing, from enroll.Intent) {
+func takes(who *admission.Intent, what admission.Sharing, from admission.Intent) {
 	who.Moves = true
 	switch what {
-	case enroll.SharedName:
+	case admission.SharedName:
 		who.Name = from.Name
-	case enroll.SharedBMC:
+	case admission.SharedBMC:
 		who.DriverInfo = from.DriverInfo
-	case enroll.SharedAddress:
+	case admission.SharedAddress:
 		who.Drops, who.Addresses = append(who.Drops, who.Addresses...), from.Addresses
-	case enroll.SharedBond:
+	case admission.SharedBond:
 		who.Drops, who.Bonds = append(who.Drops, who.Bonds...), from.Bonds
 	}
 }
 
-var allShared = []enroll.Sharing{enroll.SharedName, enroll.SharedBMC, enroll.SharedAddress, enroll.SharedBond}
+var allShared = []admission.Sharing{admission.SharedName, admission.SharedBMC, admission.SharedAddress, admission.SharedBond}
 
-func wantTakenBy(t *testing.T, err error, what enroll.Sharing, node string) {
+func wantTakenBy(t *testing.T, err error, what admission.Sharing, node string) {
 	t.Helper()
-	if !failure.Is(err, enroll.KindTaken) || enroll.TakenOf(err).What != what || enroll.TakenOf(err).Node.UUID != node {
+	if !failure.Is(err, admission.KindTaken) || admission.TakenOf(err).What != what || admission.TakenOf(err).Node.UUID != node {
 		t.Errorf("the error is %v, want the %s of node %s", err, what, node)
 	}
 }
 
 // apply is what the update of a host does with an intent: it moves, then changes the node.
-func apply(t *testing.T, site *sitetest.Client, who enroll.Intent) error {
+func apply(t *testing.T, site *sitetest.Client, who admission.Intent) error {
 	t.Helper()
-	enroll.PlanHost(site.Site, who)
-	defer enroll.Moved(site.Site, who.UUID)
+	admission.PlanHost(site.Site, who)
+	defer admission.Moved(site.Site, who.UUID)
 	drop := func(macs []string) {
 		ports, _ := site.Ironic.Ports(t.Context(), who.UUID)
 		for mac, port := range ports {
@@ -87,12 +87,12 @@ func apply(t *testing.T, site *sitetest.Client, who enroll.Intent) error {
 			}
 		}
 	}
-	err := enroll.Move(t.Context(), site.Site, who, func(_ context.Context, r enroll.Release) error {
+	err := admission.Move(t.Context(), site.Site, who, func(_ context.Context, r admission.Release) error {
 		drop(append(r.Addresses, r.Bonds...))
 		if !r.Name {
 			return nil
 		}
-		_, err := site.PatchNode(t.Context(), who.UUID, sitetest.Setting("/name", enroll.TemporaryName(who.UUID)))
+		_, err := site.PatchNode(t.Context(), who.UUID, sitetest.Setting("/name", admission.TemporaryName(who.UUID)))
 		return err
 	}, sitetest.InAnHour())
 	if err != nil {
@@ -121,7 +121,7 @@ func apply(t *testing.T, site *sitetest.Client, who enroll.Intent) error {
 // Hosts of one run get the names and MAC addresses of each other, whatever the order in which their updates begin.
 func TestMove_hostsOfOneRunExchange(t *testing.T) {
 	t.Parallel()
-	for _, what := range []enroll.Sharing{enroll.SharedName, enroll.SharedAddress, enroll.SharedBond} {
+	for _, what := range []admission.Sharing{admission.SharedName, admission.SharedAddress, admission.SharedBond} {
 		for n := 2; n <= 3; n++ {
 			t.Run(fmt.Sprint(what, " of ", n), func(t *testing.T) {
 				t.Parallel()
@@ -133,7 +133,7 @@ func TestMove_hostsOfOneRunExchange(t *testing.T) {
 						takes(&who, what, had[(i+1)%n])
 						all.Go(func() {
 							time.Sleep(time.Duration(i) * time.Second)
-							if err := enroll.CheckMove(t.Context(), site.Site, who); err != nil && i == n-1 {
+							if err := admission.CheckMove(t.Context(), site.Site, who); err != nil && i == n-1 {
 								t.Errorf("the plan of host %d: %v", i, err)
 							}
 							if err := apply(t, site, who); err != nil {
@@ -160,7 +160,7 @@ func TestMove_waitsForChangeOrDeletionInTheSameRun(t *testing.T) {
 					had := movers(t, site, 2)
 					gets, gives := had[0], had[1]
 					takes(&gets, what, had[1])
-					takes(&gives, what, enroll.Intent{Candidate: enroll.Candidate{
+					takes(&gives, what, admission.Intent{Candidate: admission.Candidate{
 						Name: "rack1-99", DriverInfo: sitetest.Candidate(99).DriverInfo, Addresses: []string{"52:54:01:00:00:99"}, Bonds: []string{"52:54:02:00:00:99"},
 					}})
 					var all sync.WaitGroup
@@ -172,7 +172,7 @@ func TestMove_waitsForChangeOrDeletionInTheSameRun(t *testing.T) {
 							}
 							return
 						}
-						ended := enroll.Deleting(site.Site, gives.UUID)
+						ended := admission.Deleting(site.Site, gives.UUID)
 						time.Sleep(10 * time.Minute)
 						ended(site.Ironic.DeleteNode(t.Context(), gives.UUID) == nil)
 					})
@@ -198,13 +198,13 @@ func TestMove_refusesWhatAnotherNodeKeeps(t *testing.T) {
 				had := movers(t, sitetest.NewClient(fake), 2)
 				who := had[0]
 				takes(&who, what, had[1])
-				for _, other := range []*enroll.Intent{nil, &had[1]} { // of another client, and one that this run leaves as it is
+				for _, other := range []*admission.Intent{nil, &had[1]} { // of another client, and one that this run leaves as it is
 					site := sitetest.NewClient(fake)
 					if other != nil {
-						enroll.PlanHost(site.Site, *other)
+						admission.PlanHost(site.Site, *other)
 					}
-					enroll.PlanHost(site.Site, who)
-					wantTakenBy(t, enroll.CheckMove(t.Context(), site.Site, who), what, had[1].UUID)
+					admission.PlanHost(site.Site, who)
+					wantTakenBy(t, admission.CheckMove(t.Context(), site.Site, who), what, had[1].UUID)
 					fake.ResetRequests()
 					wantTakenBy(t, apply(t, site, who), what, had[1].UUID)
 					for _, r := range fake.Requests() {
@@ -229,21 +229,21 @@ func TestMove_refusesToExchangeBMCs(t *testing.T) {
 			var refused error
 			var all sync.WaitGroup
 			for i, who := range had {
-				takes(&who, enroll.SharedBMC, had[(i+1)%n])
-				enroll.PlanHost(site.Site, who)
+				takes(&who, admission.SharedBMC, had[(i+1)%n])
+				admission.PlanHost(site.Site, who)
 				all.Go(func() {
-					if err := enroll.CheckMove(t.Context(), site.Site, who); err != nil {
+					if err := admission.CheckMove(t.Context(), site.Site, who); err != nil {
 						refused = err
 					}
 				})
 				synctest.Wait()
 			}
 			all.Wait()
-			if !failure.Is(refused, enroll.KindTaken) || !enroll.TakenOf(refused).Exchanged {
+			if !failure.Is(refused, admission.KindTaken) || !admission.TakenOf(refused).Exchanged {
 				t.Errorf("of %d: %v", n, refused)
 			}
 			for i, who := range had {
-				takes(&who, enroll.SharedBMC, had[(i+1)%n])
+				takes(&who, admission.SharedBMC, had[(i+1)%n])
 				if err := apply(t, site, who); err == nil {
 					t.Errorf("host %d of %d was changed", i, n)
 				}
@@ -260,15 +260,15 @@ func TestMove_allowsWhatIsNotNew(t *testing.T) {
 		had := movers(t, site, 2)
 		twin := had[0].Candidate
 		twin.UUID, twin.Name, twin.Addresses, twin.Bonds = ironic.NewUUID(), "twin", nil, nil
-		if _, err := enroll.Enroll(t.Context(), site.Site, twin.UUID, ironic.Settings{"name": twin.Name, "driver": "redfish", "driver_info": twin.DriverInfo}); err != nil {
+		if _, err := admission.Enroll(t.Context(), site.Site, twin.UUID, ironic.Settings{"name": twin.Name, "driver": "redfish", "driver_info": twin.DriverInfo}); err != nil {
 			t.Fatal(err)
 		}
-		renamed := enroll.Intent{Candidate: twin, Moves: true}
+		renamed := admission.Intent{Candidate: twin, Moves: true}
 		renamed.Name = "renamed"
 		other := had[0]
 		other.Moves, other.DriverInfo = true, map[string]any{"redfish_address": had[1].DriverInfo["redfish_address"], "redfish_system_id": "/redfish/v1/Systems/2"}
-		for _, who := range []enroll.Intent{renamed, other} {
-			if err := enroll.CheckMove(t.Context(), site.Site, who); err != nil {
+		for _, who := range []admission.Intent{renamed, other} {
+			if err := admission.CheckMove(t.Context(), site.Site, who); err != nil {
 				t.Errorf("%s: %v", who.Name, err)
 			}
 		}
@@ -282,7 +282,7 @@ func TestAdmit_waitsForAHostThatTheRunChanges(t *testing.T) {
 		site := sitetest.NewClient(&fakeironic.Server{})
 		gives := movers(t, site, 1)[0]
 		gives.Name, gives.Moves = "rack1-99", true
-		enroll.PlanHost(site.Site, gives)
+		admission.PlanHost(site.Site, gives)
 		var all sync.WaitGroup
 		all.Go(func() {
 			time.Sleep(time.Minute)
@@ -305,13 +305,13 @@ func TestMove_nextRunFinishesAnExchange(t *testing.T) {
 		fake := &fakeironic.Server{}
 		had := movers(t, sitetest.NewClient(fake), 2)
 		first, second := had[0], had[1]
-		takes(&first, enroll.SharedName, had[1])
-		takes(&second, enroll.SharedName, had[0])
+		takes(&first, admission.SharedName, had[1])
+		takes(&second, admission.SharedName, had[0])
 		killed, killer := sitetest.NewClient(fake), errors.New("killed")
-		enroll.PlanHost(killed.Site, first)
-		enroll.PlanHost(killed.Site, second)
-		err := enroll.Move(t.Context(), killed.Site, first, func(context.Context, enroll.Release) error {
-			if _, err := killed.PatchNode(t.Context(), first.UUID, sitetest.Setting("/name", enroll.TemporaryName(first.UUID))); err != nil {
+		admission.PlanHost(killed.Site, first)
+		admission.PlanHost(killed.Site, second)
+		err := admission.Move(t.Context(), killed.Site, first, func(context.Context, admission.Release) error {
+			if _, err := killed.PatchNode(t.Context(), first.UUID, sitetest.Setting("/name", admission.TemporaryName(first.UUID))); err != nil {
 				t.Error(err)
 			}
 			return killer
@@ -321,7 +321,7 @@ func TestMove_nextRunFinishesAnExchange(t *testing.T) {
 		}
 		site := sitetest.NewClient(fake)
 		var all sync.WaitGroup
-		for _, who := range []enroll.Intent{first, second} {
+		for _, who := range []admission.Intent{first, second} {
 			all.Go(func() {
 				if err := apply(t, site, who); err != nil {
 					t.Error(err)
@@ -329,7 +329,7 @@ func TestMove_nextRunFinishesAnExchange(t *testing.T) {
 			})
 		}
 		all.Wait()
-		for _, who := range []enroll.Intent{first, second} {
+		for _, who := range []admission.Intent{first, second} {
 			if got := ironictest.AsOther(t, fake, http.MethodGet, "nodes/"+who.UUID, nil)["name"]; got != who.Name {
 				t.Errorf("node %s is %v, want %s", who.UUID, got, who.Name)
 			}

@@ -1,4 +1,4 @@
-package enroll_test
+package admission_test
 
 import (
 	"net/http"
@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -38,18 +38,18 @@ func wantLists(t *testing.T, fake *fakeironic.Server, want int) {
 }
 
 // wantFree fails the test unless a candidate may be made.
-func wantFree(t *testing.T, site *sitetest.Client, who enroll.Candidate) {
+func wantFree(t *testing.T, site *sitetest.Client, who admission.Candidate) {
 	t.Helper()
-	if node, err := enroll.Admit(t.Context(), site.Site, who, sitetest.InAnHour()); node != nil || err != nil {
+	if node, err := admission.Admit(t.Context(), site.Site, who, sitetest.InAnHour()); node != nil || err != nil {
 		t.Errorf("%s: %v, %v; want it to be free", who.Name, node, err)
 	}
 }
 
 // wantTaken fails the test unless a candidate is refused, for what it shares with a node.
-func wantTaken(t *testing.T, site *sitetest.Client, who enroll.Candidate, what enroll.Sharing, node string) {
+func wantTaken(t *testing.T, site *sitetest.Client, who admission.Candidate, what admission.Sharing, node string) {
 	t.Helper()
-	found, err := enroll.Admit(t.Context(), site.Site, who, sitetest.InAnHour())
-	if !failure.Is(err, enroll.KindTaken) || enroll.TakenOf(err).What != what || enroll.TakenOf(err).Node.UUID != node {
+	found, err := admission.Admit(t.Context(), site.Site, who, sitetest.InAnHour())
+	if !failure.Is(err, admission.KindTaken) || admission.TakenOf(err).What != what || admission.TakenOf(err).Node.UUID != node {
 		t.Errorf("%s: %v, %v; want the %s of node %s", who.Name, found, err, what, node)
 	}
 }
@@ -65,7 +65,7 @@ func TestAdmit_manyCreationsShareTheLists(t *testing.T) {
 		}
 		all.Wait()
 		wantLists(t, fake, 1)
-		enroll.Refused(site.Site)
+		admission.Refused(site.Site)
 		for n := range 60 {
 			all.Go(func() { wantFree(t, site, sitetest.Candidate(n+101)) })
 		}
@@ -96,8 +96,8 @@ func TestAdmit_oneOfTwoCreationsWithTheSameBMC(t *testing.T) {
 		first, second := sitetest.Candidate(1), sitetest.Candidate(2)
 		second.DriverInfo = map[string]any{"redfish_address": "HTTPS://192.0.2.1:443/", "redfish_system_id": "/redfish/v1/Systems/1/"}
 		wantFree(t, site, first)
-		wantTaken(t, site, second, enroll.SharedBMC, first.UUID)
-		enroll.NotMade(site.Site, first.UUID)
+		wantTaken(t, site, second, admission.SharedBMC, first.UUID)
+		admission.NotMade(site.Site, first.UUID)
 		wantFree(t, site, second)
 	})
 }
@@ -108,7 +108,7 @@ func TestAdmit_nodesOfOthers(t *testing.T) {
 		fake := &fakeironic.Server{}
 		other := sitetest.Candidate(1)
 		maker := sitetest.NewClient(fake)
-		node, err := enroll.Enroll(t.Context(), maker.Site, other.UUID, ironic.Settings{"name": other.Name, "driver": "redfish", "driver_info": other.DriverInfo})
+		node, err := admission.Enroll(t.Context(), maker.Site, other.UUID, ironic.Settings{"name": other.Name, "driver": "redfish", "driver_info": other.DriverInfo})
 		if err == nil {
 			_, err = maker.Ironic.CreatePort(t.Context(), node.UUID, ironic.PortSpec{Address: other.Addresses[0]})
 		}
@@ -117,8 +117,8 @@ func TestAdmit_nodesOfOthers(t *testing.T) {
 		}
 		name, bmc, mac := sitetest.Candidate(2), sitetest.Candidate(2), sitetest.Candidate(2)
 		name.Name, bmc.DriverInfo, mac.Addresses = other.Name, other.DriverInfo, append(mac.Addresses, other.Addresses...)
-		for what, who := range map[enroll.Sharing]enroll.Candidate{
-			enroll.SharedName: name, enroll.SharedBMC: bmc, enroll.SharedAddress: mac,
+		for what, who := range map[admission.Sharing]admission.Candidate{
+			admission.SharedName: name, admission.SharedBMC: bmc, admission.SharedAddress: mac,
 		} {
 			site := sitetest.NewClient(fake)
 			wantTaken(t, site, who, what, other.UUID)
@@ -153,7 +153,7 @@ func TestAdmit_waitsForANodeThatTheRunDeletes(t *testing.T) {
 				var deleting sync.WaitGroup
 				deleting.Go(func() {
 					time.Sleep(start)
-					ended := enroll.Deleting(site.Site, old)
+					ended := admission.Deleting(site.Site, old)
 					time.Sleep(20 * time.Minute)
 					err := site.Ironic.DeleteNode(t.Context(), old)
 					if err != nil {
@@ -181,11 +181,11 @@ func TestAdmit_waitsForANodeThatTheRunUndeploysFirst(t *testing.T) {
 		old := sitetest.Enrolled(t, site, "rack1-01")
 		var deleting sync.WaitGroup
 		deleting.Go(func() {
-			undeployed := enroll.Deleting(site.Site, old)
+			undeployed := admission.Deleting(site.Site, old)
 			time.Sleep(10 * time.Minute)
 			undeployed(false)
 			time.Sleep(3 * time.Second)
-			ended := enroll.Deleting(site.Site, old)
+			ended := admission.Deleting(site.Site, old)
 			if err := site.Ironic.DeleteNode(t.Context(), old); err != nil {
 				t.Error(err)
 			}
@@ -202,13 +202,13 @@ func TestAdmit_isRefusedWhenTheDeletionFails(t *testing.T) {
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		site := sitetest.NewClient(&fakeironic.Server{})
 		old := sitetest.Enrolled(t, site, "rack1-01")
-		ended := enroll.Deleting(site.Site, old)
+		ended := admission.Deleting(site.Site, old)
 		var deleting sync.WaitGroup
 		deleting.Go(func() {
 			time.Sleep(time.Minute)
 			ended(false)
 		})
-		wantTaken(t, site, sitetest.Candidate(1), enroll.SharedName, old)
+		wantTaken(t, site, sitetest.Candidate(1), admission.SharedName, old)
 		deleting.Wait()
 	})
 }
@@ -231,7 +231,7 @@ func TestAdmit_sharesTheErrorOfAList(t *testing.T) {
 		var all sync.WaitGroup
 		for n := range 10 {
 			all.Go(func() {
-				if _, err := enroll.Admit(t.Context(), site.Site, sitetest.Candidate(n+1), sitetest.InAnHour()); err == nil || !strings.Contains(err.Error(), "no lists today") {
+				if _, err := admission.Admit(t.Context(), site.Site, sitetest.Candidate(n+1), sitetest.InAnHour()); err == nil || !strings.Contains(err.Error(), "no lists today") {
 					t.Errorf("%v", err)
 				}
 			})

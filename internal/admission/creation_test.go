@@ -1,4 +1,4 @@
-package enroll_test
+package admission_test
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/images"
@@ -58,7 +58,7 @@ func TestCreation_nextRunFinishesWhatKilledRunBegan(t *testing.T) {
 				prepare(t, fake, sitetest.Begin(t, sitetest.NewClient(fake), who))
 				time.Sleep(time.Second)
 				next := sitetest.NewClient(fake)
-				found, err := enroll.Admit(t.Context(), next.Site, sitetest.TheSame(who), sitetest.InAnHour())
+				found, err := admission.Admit(t.Context(), next.Site, sitetest.TheSame(who), sitetest.InAnHour())
 				if err != nil || found == nil || found.Node.UUID != who.UUID || found.By == nil {
 					t.Fatalf("%+v, %v; want the node of the killed run", found, err)
 				}
@@ -84,25 +84,25 @@ func TestCreation_nextRunFinishesWhatKilledRunBegan(t *testing.T) {
 func TestCreation_otherNodesAreNotTakenOver(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		change func(*testing.T, *fakeironic.Server, *machine.Machine, *enroll.Candidate)
+		change func(*testing.T, *fakeironic.Server, *machine.Machine, *admission.Candidate)
 	}{
-		"no mark": {func(_ *testing.T, fake *fakeironic.Server, _ *machine.Machine, who *enroll.Candidate) {
+		"no mark": {func(_ *testing.T, fake *fakeironic.Server, _ *machine.Machine, who *admission.Candidate) {
 			fake.Set(who.Name, "extra", map[string]any{})
 		}},
-		"another BMC": {func(_ *testing.T, _ *fakeironic.Server, _ *machine.Machine, who *enroll.Candidate) {
+		"another BMC": {func(_ *testing.T, _ *fakeironic.Server, _ *machine.Machine, who *admission.Candidate) {
 			who.DriverInfo = maps.Clone(who.DriverInfo)
 			who.DriverInfo["redfish_address"] = "https://192.0.2.99"
 		}},
-		"another driver": {func(_ *testing.T, _ *fakeironic.Server, _ *machine.Machine, who *enroll.Candidate) {
+		"another driver": {func(_ *testing.T, _ *fakeironic.Server, _ *machine.Machine, who *admission.Candidate) {
 			who.Driver = "idrac"
 		}},
-		"finished long ago": {func(t *testing.T, _ *fakeironic.Server, m *machine.Machine, _ *enroll.Candidate) {
+		"finished long ago": {func(t *testing.T, _ *fakeironic.Server, m *machine.Machine, _ *admission.Candidate) {
 			if err := m.EndCreation(t.Context(), marks.MarkCreation, nil); err != nil {
 				t.Error(err)
 			}
 			time.Sleep(16 * time.Minute)
 		}},
-		"busy for too long": {func(_ *testing.T, fake *fakeironic.Server, _ *machine.Machine, who *enroll.Candidate) {
+		"busy for too long": {func(_ *testing.T, fake *fakeironic.Server, _ *machine.Machine, who *admission.Candidate) {
 			fake.Set(who.Name, "provision_state", "clean wait")
 		}},
 	} {
@@ -115,7 +115,7 @@ func TestCreation_otherNodesAreNotTakenOver(t *testing.T) {
 				tt.change(t, fake, first, &wanted)
 				before := sitetest.ExtraOf(t, fake, who.Name)
 				time.Sleep(time.Second)
-				if found, err := enroll.Admit(t.Context(), sitetest.NewClient(fake).Site, wanted, soon()); err == nil {
+				if found, err := admission.Admit(t.Context(), sitetest.NewClient(fake).Site, wanted, soon()); err == nil {
 					t.Errorf("node %+v was taken over", found)
 				}
 				if after := sitetest.ExtraOf(t, fake, who.Name); !ironic.SameJSON(before, after) {
@@ -134,8 +134,8 @@ func TestCreation_runsOfTheSameMomentStayApart(t *testing.T) {
 		first, second := sitetest.NewClient(fake), sitetest.NewClient(fake)
 		time.Sleep(time.Second)
 		m := sitetest.Begin(t, first, who)
-		_, err := enroll.Admit(t.Context(), second.Site, sitetest.TheSame(who), sitetest.InAnHour())
-		if !failure.Is(err, enroll.KindTaken) || enroll.TakenOf(err).Making == nil {
+		_, err := admission.Admit(t.Context(), second.Site, sitetest.TheSame(who), sitetest.InAnHour())
+		if !failure.Is(err, admission.KindTaken) || admission.TakenOf(err).Making == nil {
 			t.Errorf("%v, want an error that names the other run", err)
 		}
 		if err := m.EndCreation(t.Context(), marks.MarkCreation, nil); err != nil {
@@ -172,7 +172,7 @@ func TestCreation_liveRunStopsWhenAnotherTakesOver(t *testing.T) {
 				}
 				time.Sleep(time.Second)
 				other := sitetest.NewClient(fake)
-				found, err := enroll.Admit(t.Context(), other.Site, sitetest.TheSame(who), sitetest.InAnHour())
+				found, err := admission.Admit(t.Context(), other.Site, sitetest.TheSame(who), sitetest.InAnHour())
 				if err != nil || found == nil {
 					t.Fatalf("%+v, %v", found, err)
 				}
@@ -202,7 +202,7 @@ func TestCreation_oneOfManyRunsTakesOver(t *testing.T) {
 		for range 5 {
 			next := sitetest.NewClient(fake)
 			all.Go(func() {
-				found, err := enroll.Admit(t.Context(), next.Site, sitetest.TheSame(who), sitetest.InAnHour())
+				found, err := admission.Admit(t.Context(), next.Site, sitetest.TheSame(who), sitetest.InAnHour())
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil && found != nil {
@@ -225,7 +225,7 @@ func TestCreation_waitsForOperationInProgress(t *testing.T) {
 		ctx, kill := context.WithTimeout(t.Context(), time.Second)
 		_ = m.Reach(ctx, states.GoalManageable, time.Hour)
 		kill()
-		found, err := enroll.Admit(t.Context(), sitetest.NewClient(fake).Site, sitetest.TheSame(who), sitetest.InAnHour())
+		found, err := admission.Admit(t.Context(), sitetest.NewClient(fake).Site, sitetest.TheSame(who), sitetest.InAnHour())
 		if err != nil || found == nil || found.Node.ProvisionState != "manageable" {
 			t.Errorf("%+v, %v; want the node after its verification", found, err)
 		}
@@ -252,7 +252,7 @@ func TestCreation_reservedByItsOwnKilledRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if found, err := enroll.Admit(t.Context(), sitetest.NewClient(fake).Site, sitetest.TheSame(who), sitetest.InAnHour()); err != nil || found == nil {
+		if found, err := admission.Admit(t.Context(), sitetest.NewClient(fake).Site, sitetest.TheSame(who), sitetest.InAnHour()); err != nil || found == nil {
 			t.Errorf("%+v, %v; want the node, which the killed run has also allocated", found, err)
 		}
 	})
@@ -360,7 +360,7 @@ func TestCreation_finishedBeforeALongDeploymentIsTakenOver(t *testing.T) {
 		}
 		time.Sleep(2 * time.Hour)
 		next := sitetest.NewClient(fake)
-		if found, err := enroll.Admit(t.Context(), next.Site, sitetest.TheSame(who), sitetest.InAnHour()); err != nil || found == nil {
+		if found, err := admission.Admit(t.Context(), next.Site, sitetest.TheSame(who), sitetest.InAnHour()); err != nil || found == nil {
 			t.Errorf("the host: %+v, %v; want it taken over", found, err)
 		}
 		again := spec
@@ -390,7 +390,7 @@ func TestCreation_takenOverInTheSameRun(t *testing.T) {
 		if next.Run.HasTakenOver(marks.MarkCreation, who.UUID) {
 			t.Error("the run has taken over the node before it did")
 		}
-		if found, err := enroll.Admit(t.Context(), next.Site, sitetest.TheSame(who), sitetest.InAnHour()); err != nil || found == nil {
+		if found, err := admission.Admit(t.Context(), next.Site, sitetest.TheSame(who), sitetest.InAnHour()); err != nil || found == nil {
 			t.Fatalf("%+v, %v", found, err)
 		}
 		if !next.Run.HasTakenOver(marks.MarkCreation, who.UUID) {
@@ -406,7 +406,7 @@ func TestCreation_lostAnswerToTheTakeOver(t *testing.T) {
 		sitetest.Begin(t, sitetest.NewClient(fake), who)
 		time.Sleep(time.Second)
 		fake.Reject = ironictest.Once(http.MethodPatch, "/v1/nodes/"+who.UUID, ironictest.Lost())
-		if found, err := enroll.Admit(t.Context(), sitetest.NewClient(fake).Site, sitetest.TheSame(who), sitetest.InAnHour()); err != nil || found == nil {
+		if found, err := admission.Admit(t.Context(), sitetest.NewClient(fake).Site, sitetest.TheSame(who), sitetest.InAnHour()); err != nil || found == nil {
 			t.Errorf("%+v, %v; want the node", found, err)
 		}
 	})
@@ -585,7 +585,7 @@ func TestCreation_forgottenHostIsNotTakenOver(t *testing.T) {
 		fake := &fakeironic.Server{}
 		maker, who := sitetest.NewClient(fake), sitetest.Candidate(1)
 		who.Driver = "redfish"
-		node, err := enroll.Enroll(t.Context(), maker.Site, who.UUID, ironic.Settings{"name": who.Name, "driver": who.Driver, "driver_info": who.DriverInfo})
+		node, err := admission.Enroll(t.Context(), maker.Site, who.UUID, ironic.Settings{"name": who.Name, "driver": who.Driver, "driver_info": who.DriverInfo})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -595,13 +595,13 @@ func TestCreation_forgottenHostIsNotTakenOver(t *testing.T) {
 		time.Sleep(time.Minute)
 		again := who
 		again.UUID = ironic.NewUUID()
-		if found := enroll.WouldTakeOver(t.Context(), sitetest.NewClient(fake).Site, again); found == nil {
+		if found := admission.WouldTakeOver(t.Context(), sitetest.NewClient(fake).Site, again); found == nil {
 			t.Fatal("the node of a run that has just ended is not taken over")
 		}
 		sitetest.NewClient(fake).ForgetHost(t.Context(), node.UUID)
-		if found := enroll.WouldTakeOver(t.Context(), sitetest.NewClient(fake).Site, again); found != nil {
+		if found := admission.WouldTakeOver(t.Context(), sitetest.NewClient(fake).Site, again); found != nil {
 			t.Errorf("taken over: %+v", found)
 		}
-		wantTaken(t, sitetest.NewClient(fake), again, enroll.SharedName, node.UUID)
+		wantTaken(t, sitetest.NewClient(fake), again, admission.SharedName, node.UUID)
 	})
 }

@@ -1,11 +1,11 @@
-package enroll_test
+package admission_test
 
 import (
 	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -16,12 +16,12 @@ import (
 func TestAdmit_knowsTheBMCOfADiscoveredMachine(t *testing.T) {
 	t.Parallel()
 	const bmc = "198.18.0.1" // of machine 1
-	behind := func(address string, macs ...string) enroll.Candidate {
-		return enroll.Candidate{UUID: ironic.NewUUID(), Name: "rack1-01", DriverInfo: map[string]any{"redfish_address": "https://" + address}, Addresses: macs}
+	behind := func(address string, macs ...string) admission.Candidate {
+		return admission.Candidate{UUID: ironic.NewUUID(), Name: "rack1-01", DriverInfo: map[string]any{"redfish_address": "https://" + address}, Addresses: macs}
 	}
 	for _, tt := range []struct {
 		name   string
-		who    enroll.Candidate
+		who    admission.Candidate
 		rename string // of the discovered node
 		taken  bool   // the host takes the node over
 		fails  bool
@@ -43,12 +43,12 @@ func TestAdmit_knowsTheBMCOfADiscoveredMachine(t *testing.T) {
 				fake.Set(id, "extra", map[string]any{"terraform_metal_discovery": map[string]any{"v": 1, "owner": "rack12", "name": tt.rename}})
 			}
 			site := sitetest.NewClient(fake)
-			planned := enroll.WouldTakeOver(t.Context(), site.Site, tt.who)
-			found, err := enroll.Admit(t.Context(), site.Site, tt.who, sitetest.InAnHour())
-			if (found != nil) != tt.taken || failure.Is(err, enroll.KindTaken) != tt.fails || (err != nil) != tt.fails || (planned != nil) != tt.taken {
+			planned := admission.WouldTakeOver(t.Context(), site.Site, tt.who)
+			found, err := admission.Admit(t.Context(), site.Site, tt.who, sitetest.InAnHour())
+			if (found != nil) != tt.taken || failure.Is(err, admission.KindTaken) != tt.fails || (err != nil) != tt.fails || (planned != nil) != tt.taken {
 				t.Fatalf("found %+v, %v; planned %+v", found, err, planned)
 			}
-			if tt.taken && (found.Node.UUID != id || planned.Node.UUID != id) || tt.fails && enroll.TakenOf(err).Node.UUID != id {
+			if tt.taken && (found.Node.UUID != id || planned.Node.UUID != id) || tt.fails && admission.TakenOf(err).Node.UUID != id {
 				t.Errorf("found %+v, %v; planned %+v; want node %s", found, err, planned, id)
 			}
 			inventories := 0

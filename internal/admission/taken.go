@@ -1,4 +1,4 @@
-package enroll
+package admission
 
 import (
 	"errors"

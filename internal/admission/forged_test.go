@@ -1,4 +1,4 @@
-package enroll_test
+package admission_test
 
 import (
 	"errors"
@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
@@ -40,8 +40,8 @@ func TestCreation_markAloneTakesNothingOver(t *testing.T) {
 				change(fake, who.Name)
 				time.Sleep(time.Second)
 				next, writes := sitetest.NewClient(fake), ironictest.Count(fake, http.MethodPatch, "/v1/nodes/")
-				_, err := enroll.Admit(t.Context(), next.Site, sitetest.TheSame(who), sitetest.InAnHour())
-				if !failure.Is(err, enroll.KindTaken) {
+				_, err := admission.Admit(t.Context(), next.Site, sitetest.TheSame(who), sitetest.InAnHour())
+				if !failure.Is(err, admission.KindTaken) {
 					t.Fatalf("%v, want an error of KindTaken", err)
 				}
 				if _, detail := failure.Explain("enroll", err); !strings.Contains(detail, name) || !strings.Contains(detail, "terraform import <address of the metal_host> "+who.UUID) {
@@ -62,13 +62,13 @@ func TestAdmit_discoveredNodeOfOtherOwner(t *testing.T) {
 		fake := ironictest.Fleet(1)
 		fake.Set("node-000", "provision_state", "enroll")
 		fake.Set("node-000", "extra", map[string]any{"terraform_metal_discovery": map[string]any{"v": 1, "owner": "rack", "name": "node-000"}})
-		who := enroll.Candidate{UUID: ironic.NewUUID(), Name: "node-000", Driver: "redfish"}
+		who := admission.Candidate{UUID: ironic.NewUUID(), Name: "node-000", Driver: "redfish"}
 		fake.Set("node-000", "owner", "p3")
-		if found, err := enroll.Admit(t.Context(), sitetest.NewClient(fake).Site, who, sitetest.InAnHour()); !failure.Is(err, enroll.KindTaken) || enroll.TakenOf(err).Obstacle == "" {
+		if found, err := admission.Admit(t.Context(), sitetest.NewClient(fake).Site, who, sitetest.InAnHour()); !failure.Is(err, admission.KindTaken) || admission.TakenOf(err).Obstacle == "" {
 			t.Errorf("%+v, %v", found, err)
 		}
 		fake.Set("node-000", "owner", nil)
-		if found, err := enroll.Admit(t.Context(), sitetest.NewClient(fake).Site, who, sitetest.InAnHour()); err != nil || found == nil {
+		if found, err := admission.Admit(t.Context(), sitetest.NewClient(fake).Site, who, sitetest.InAnHour()); err != nil || found == nil {
 			t.Errorf("without an owner: %+v, %v", found, err)
 		}
 	})

@@ -1,4 +1,4 @@
-package enroll_test
+package admission_test
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -40,14 +40,14 @@ func TestGiveUp_releasesNamePortsAndBonds(t *testing.T) {
 	if _, err := cabling.Apply(t.Context(), m, want, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := enroll.GiveUp(t.Context(), m, enroll.Release{Name: true, Addresses: []string{macOf(1)}, Bonds: []string{macOf(8)}}); err != nil {
+	if err := admission.GiveUp(t.Context(), m, admission.Release{Name: true, Addresses: []string{macOf(1)}, Bonds: []string{macOf(8)}}); err != nil {
 		t.Fatal(err)
 	}
 	has, err := cabling.Read(t.Context(), client.Site, id, true)
 	if err != nil || !slices.Equal(slices.Sorted(maps.Keys(has.Ports)), []string{macOf(2)}) || has.Groups["bond0"].Address != "" || has.Groups["bond1"].Address != macOf(9) {
 		t.Errorf("the node has %+v, %v", has, err)
 	}
-	if name := m.Node().Name; name != enroll.TemporaryName(id) {
+	if name := m.Node().Name; name != admission.TemporaryName(id) {
 		t.Errorf("the node is named %q", name)
 	}
 }
@@ -60,7 +60,7 @@ func TestEnrollHost_refusedPortLeavesNoNode(t *testing.T) {
 	client := sitetest.NewClient(fake)
 	settings := ironic.Settings{"name": "web", "driver": "fake-hardware"}
 	want := cabling.Wanted{Ports: map[string]ironic.PortSpec{macOf(1): {Address: macOf(1)}}}
-	m, found, err := enroll.EnrollHost(t.Context(), client.Site, settings, want, time.Minute)
+	m, found, err := admission.EnrollHost(t.Context(), client.Site, settings, want, time.Minute)
 	if err != nil || found != nil {
 		t.Fatal(found, err)
 	}
@@ -69,12 +69,12 @@ func TestEnrollHost_refusedPortLeavesNoNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, failed := cabling.Apply(t.Context(), m, want, true)
-	gone, why := enroll.Unmake(t.Context(), m, failed)
-	wantTakenBy(t, why, enroll.SharedAddress, other)
+	gone, why := admission.Unmake(t.Context(), m, failed)
+	wantTakenBy(t, why, admission.SharedAddress, other)
 	if _, left := fake.Node("web"); !gone || left {
 		t.Errorf("gone is %v, and the node is there: %v", gone, left)
 	}
-	if gone, why := enroll.Unmake(t.Context(), m, api.ErrNoPoll); gone || why != api.ErrNoPoll { //nolint:errorlint // the very error
+	if gone, why := admission.Unmake(t.Context(), m, api.ErrNoPoll); gone || why != api.ErrNoPoll { //nolint:errorlint // the very error
 		t.Errorf("another failure: %v, %v", gone, why)
 	}
 }
@@ -92,8 +92,8 @@ func TestEnrollHost_nameTakenMeanwhileIsSeen(t *testing.T) {
 		}
 		return nil
 	}
-	_, _, err := enroll.EnrollHost(t.Context(), client.Site, ironic.Settings{"name": "web", "driver": "fake-hardware"}, cabling.Wanted{}, time.Millisecond)
-	wantTakenBy(t, err, enroll.SharedName, other)
+	_, _, err := admission.EnrollHost(t.Context(), client.Site, ironic.Settings{"name": "web", "driver": "fake-hardware"}, cabling.Wanted{}, time.Millisecond)
+	wantTakenBy(t, err, admission.SharedName, other)
 	if len(fake.Nodes()) != 1 {
 		t.Errorf("%d nodes", len(fake.Nodes()))
 	}
@@ -125,14 +125,14 @@ func testTakeOver(t *testing.T) {
 	machine(5, map[string]any{"name": "ready", "extra": marked(mark), "provision_state": "manageable"})
 	machine(6, map[string]any{"name": "taken", "extra": marked(taken)})
 	ruled := machine(7, map[string]any{"driver_info": map[string]any{"redfish_address": "https://192.0.2.7", "redfish_password": "calvin"}})
-	byHand, err := enroll.Enroll(t.Context(), client.Site, ironic.NewUUID(), ironic.Settings{
+	byHand, err := admission.Enroll(t.Context(), client.Site, ironic.NewUUID(), ironic.Settings{
 		"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.8", "ipmi_password": "calvin"},
 	})
 	if err == nil {
 		fake.Set(byHand.UUID, "extra", map[string]any{}) // as others enroll
 		_, err = client.Ironic.CreatePort(t.Context(), byHand.UUID, ironic.PortSpec{Address: "52:54:00:00:00:08"})
 	}
-	nameless, err2 := enroll.Enroll(t.Context(), client.Site, ironic.NewUUID(), ironic.Settings{"driver": "ipmi"})
+	nameless, err2 := admission.Enroll(t.Context(), client.Site, ironic.NewUUID(), ironic.Settings{"driver": "ipmi"})
 	if err2 == nil {
 		_, err2 = client.Ironic.CreatePort(t.Context(), nameless.UUID, ironic.PortSpec{Address: "52:54:00:00:00:09"})
 	}
@@ -164,12 +164,12 @@ func testTakeOver(t *testing.T) {
 	} {
 		client := sitetest.NewClient(fake) // each is a run of its own
 		id := ironic.NewUUID()
-		found, err := enroll.Admit(t.Context(), client.Site, enroll.Candidate{UUID: id, Name: tt.name, Addresses: tt.addresses}, sitetest.InAnHour())
+		found, err := admission.Admit(t.Context(), client.Site, admission.Candidate{UUID: id, Name: tt.name, Addresses: tt.addresses}, sitetest.InAnHour())
 		got := ""
 		switch {
-		case failure.Is(err, enroll.KindTaken) && enroll.TakenOf(err).What == enroll.SharedName && enroll.TakenOf(err).Value == tt.name:
+		case failure.Is(err, admission.KindTaken) && admission.TakenOf(err).What == admission.SharedName && admission.TakenOf(err).Value == tt.name:
 			got = "name"
-		case failure.Is(err, enroll.KindTaken) && enroll.TakenOf(err).What == enroll.SharedAddress && slices.Contains(tt.addresses, enroll.TakenOf(err).Value):
+		case failure.Is(err, admission.KindTaken) && admission.TakenOf(err).What == admission.SharedAddress && slices.Contains(tt.addresses, admission.TakenOf(err).Value):
 			got = "MAC"
 		case err != nil:
 			t.Error(tt.what, err)

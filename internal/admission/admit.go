@@ -1,4 +1,6 @@
-package enroll
+// Package admission gives a host its node: a new one, or one that there is already. It keeps two hosts from having one name, BMC or MAC address, also
+// while a run moves them from one host to another.
+package admission
 
 import (
 	"cmp"
