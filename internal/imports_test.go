@@ -65,7 +65,7 @@ func rules() map[string]rule {
 
 		"internal/deploy":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", "internal/allocate", "internal/images", "internal/instance", "internal/bootiso", ironic, api, throttle}, foreign: []string{nodes}},
 		"internal/discovered": {own: []string{"internal/decide", "internal/failure", "internal/marks", "internal/machine", "internal/discovery", ironic, api, "internal/ironic/driverinfo", throttle}, foreign: []string{nodes}},
-		"internal/cabling":    {own: []string{"internal/failure", "internal/machine", ironic}},
+		"internal/cabling":    {own: []string{"internal/decide", "internal/failure", "internal/machine", ironic}},
 		"internal/enroll":     {own: []string{"internal/decide", "internal/states", "internal/marks", "internal/machine", "internal/hardware", "internal/discovered", ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata"}},
 		"internal/admission":  {own: []string{"internal/decide", "internal/failure", "internal/marks", "internal/machine", "internal/expect", "internal/discovered", "internal/cabling", ironic, api, "internal/ironic/driverinfo"}},
 		"internal/commission": {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/cabling", "internal/hardware", "internal/admission", "internal/enroll", "internal/sharing", ironic, api, "internal/ironic/driverinfo"}},

@@ -2,7 +2,9 @@ package host
 
 import (
 	"context"
+	"maps"
 	"regexp"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -58,18 +60,9 @@ func groupsValue(ctx context.Context, groups map[string]groupModel) types.Map {
 	return value
 }
 
-// lostGroups returns the keys of the groups that the prior configuration had and this one lacks.
-func (m *model) lostGroups(ctx context.Context, before managed) map[string]bool {
-	lost, stay := map[string]bool{}, m.portGroups(ctx)
-	if m.PortGroups.IsUnknown() {
-		return lost
-	}
-	for _, key := range before.below("/port_groups") {
-		if _, stays := stay[key]; !stays {
-			lost[key] = true
-		}
-	}
-	return lost
+// groupKeys returns the keys of the known port groups.
+func (m *model) groupKeys(ctx context.Context) []string {
+	return slices.Collect(maps.Keys(m.portGroups(ctx)))
 }
 
 // planGroups plans the port groups, and their attributes that the configuration omits. state is nil for a new host.

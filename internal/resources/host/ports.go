@@ -2,14 +2,11 @@ package host
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -114,13 +111,13 @@ func (m *model) planPorts(ctx context.Context, config, state *model, before mana
 	if state != nil {
 		had = state.ports(ctx)
 	}
-	lost := config.lostGroups(ctx, before)
+	applied, groups := config.cabledBefore(before), config.groupKeys(ctx)
 	switch {
 	case state == nil && config.Ports.IsNull(), config.Ports.IsNull() && before.has("/ports"):
 		m.Ports = types.MapNull(portType)
 	case config.Ports.IsNull():
 		for mac, port := range had {
-			if lost[port.PortGroup.ValueString()] {
+			if applied.Leaves(mac, port.PortGroup.ValueString(), groups) {
 				port.PortGroup = types.StringNull()
 				had[mac] = port
 			}
@@ -140,8 +137,7 @@ func (m *model) planPorts(ctx context.Context, config, state *model, before mana
 			old = noPort()
 			old.PXEEnabled, old.IsSmartNIC = types.BoolUnknown(), types.BoolUnknown()
 		}
-		leaves := before.has("/members/"+mac) || lost[old.PortGroup.ValueString()]
-		if port.PortGroup.IsNull() && !leaves {
+		if port.PortGroup.IsNull() && !applied.Leaves(mac, old.PortGroup.ValueString(), groups) {
 			port.PortGroup = old.PortGroup
 		}
 		port.keepOmitted(&old)
@@ -239,47 +235,74 @@ func keepPorts(ctx context.Context, m, wanted *model) types.Map {
 	return portsValue(ctx, planned)
 }
 
-// spec returns what the configuration says of a port, except its group. before is what was managed until now.
-func (p *portModel) spec(mac string, before managed) ironic.PortSpec {
-	spec := ironic.PortSpec{
+// spec returns what the configuration says of a port, except its group.
+func (p *portModel) spec(mac string) ironic.PortSpec {
+	return ironic.PortSpec{
 		Address: mac, PXEEnabled: p.PXEEnabled.ValueBoolPointer(), PhysicalNetwork: p.PhysicalNetwork.ValueString(), IsSmartNIC: p.IsSmartNIC.ValueBoolPointer(),
 		Name: p.Name.ValueString(), Description: p.Description.ValueString(), Vendor: p.Vendor.ValueString(), Category: p.Category.ValueString(),
 		LocalLinkConnection: objectOf(p.LocalLinkConnection), Extra: objectOf(p.Extra),
 	}
-	for _, key := range before.below("/port_extra/" + mac) {
-		if _, stays := spec.Extra[key]; !stays {
-			spec.Without = append(spec.Without, key)
+}
+
+// wish returns what the rules for ports depend on.
+func (p *portModel) wish() cabling.Port {
+	return cabling.Port{Name: stringOf(p.Name), Group: stringOf(p.PortGroup), Network: stringOf(p.PhysicalNetwork), PXE: flagOf(p.PXEEnabled)}
+}
+
+// portWishes returns what the rules for ports depend on, by MAC address.
+func (m *model) portWishes(ctx context.Context) map[string]cabling.Port {
+	wishes := map[string]cabling.Port{}
+	for mac, port := range m.ports(ctx) {
+		wishes[mac] = port.wish()
+	}
+	return wishes
+}
+
+// cablingWish returns what a configuration says of ports and port groups. plan is nil while nothing is planned.
+func (m *model) cablingWish(ctx context.Context, plan *model) cabling.Wish {
+	w := cabling.Wish{Ports: m.portWishes(ctx), Groups: map[string]cabling.Group{}, OpenGroups: m.PortGroups.IsUnknown()}
+	for key, group := range m.portGroups(ctx) {
+		w.Groups[key] = cabling.Group{MAC: stringOf(group.MAC), Standalone: flagOf(group.StandalonePorts)}
+	}
+	if plan != nil {
+		w.Planned = plan.portWishes(ctx)
+	}
+	return w
+}
+
+// cablingSeen returns what a state has of ports. The state is nil for a new host.
+func (m *model) cablingSeen(ctx context.Context) cabling.Seen {
+	seen := cabling.Seen{Ports: map[string]bool{}}
+	if m != nil {
+		for mac := range m.ports(ctx) {
+			seen.Ports[mac] = true
 		}
 	}
-	return spec
+	return seen
 }
 
 // cablingOf returns the cabling of a configuration. before is what was managed until now.
 func (m *model) cablingOf(ctx context.Context, before managed) cabling.Wanted {
-	want := cabling.Wanted{Ports: map[string]ironic.PortSpec{}, Members: map[string]string{}, Groups: map[string]ironic.PortGroupSpec{}}
-	for key, group := range m.portGroups(ctx) {
-		want.Groups[key] = group.spec()
-	}
+	ports, members, groups := map[string]ironic.PortSpec{}, map[string]string{}, map[string]ironic.PortGroupSpec{}
 	for mac, port := range m.ports(ctx) {
-		want.Ports[mac] = port.spec(mac, before)
-		switch key := port.PortGroup.ValueString(); {
-		case key != "":
-			want.Members[mac] = key
-			if group := want.Groups[key]; port.PhysicalNetwork.ValueString() != "" {
-				group.PhysicalNetwork = port.PhysicalNetwork.ValueString()
-				want.Groups[key] = group
-			}
-		case before.has("/members/" + mac):
-			want.Members[mac] = ""
-		}
+		ports[mac], members[mac] = port.spec(mac), port.PortGroup.ValueString()
 	}
-	for _, mac := range before.below("/ports") {
-		if _, stays := want.Ports[mac]; !stays {
-			want.WithoutPorts = append(want.WithoutPorts, mac)
-		}
+	for key, group := range m.portGroups(ctx) {
+		groups[key] = group.spec()
 	}
-	want.WithoutGroups = slices.Sorted(maps.Keys(m.lostGroups(ctx, before)))
-	return want
+	return m.cabledBefore(before).Wanted(ports, members, groups)
+}
+
+// cabledBefore returns what the configuration before has set of ports and port groups. While the groups of this one are not known, none is lost.
+func (m *model) cabledBefore(before managed) cabling.Applied {
+	applied := cabling.Applied{Ports: before.below("/ports"), Members: before.below("/members"), Extra: map[string][]string{}, Groups: before.below("/port_groups")}
+	for _, mac := range applied.Ports {
+		applied.Extra[mac] = before.below("/port_extra/" + mac)
+	}
+	if m.PortGroups.IsUnknown() {
+		applied.Groups = nil
+	}
+	return applied
 }
 
 // addParts adds the traits, ports and port groups of the prior state to the planned ones. The next refresh removes those that are gone.
@@ -297,57 +320,4 @@ func (m *model) addParts(ctx context.Context, state *model) {
 		maps.Copy(before, m.portGroups(ctx))
 		m.PortGroups = groupsValue(ctx, before)
 	}
-}
-
-// validatePorts checks what port groups and their ports must have in common.
-func (m *model) validatePorts(ctx context.Context, diags *diag.Diagnostics) {
-	ports, groups := m.ports(ctx), m.portGroups(ctx)
-	names, networks := map[string]string{}, map[string]types.String{}
-	for _, mac := range slices.Sorted(maps.Keys(ports)) {
-		port, at := ports[mac], path.Root("ports").AtMapKey(mac)
-		if name := port.Name.ValueString(); name != "" {
-			if other, twice := names[name]; twice {
-				diags.AddAttributeError(at.AtName("name"), "Two ports with one name", fmt.Sprintf("Port %s has the name %q, too. Names of ports are unique in Ironic.", other, name))
-			}
-			names[name] = mac
-		}
-		if !framework.IsSet(port.PortGroup) || m.PortGroups.IsUnknown() {
-			continue
-		}
-		key := port.PortGroup.ValueString()
-		if _, exists := groups[key]; !exists {
-			diags.AddAttributeError(at.AtName("port_group"), "Unknown port group", fmt.Sprintf("port_groups has no group %q. %s", key, listOfGroups(groups)))
-			continue
-		}
-		if !framework.IsSet(port.PhysicalNetwork) {
-			continue // it may have the right one
-		}
-		network, known := networks[key]
-		if known && !network.Equal(port.PhysicalNetwork) {
-			diags.AddAttributeError(at.AtName("physical_network"), "Port group on two networks", fmt.Sprintf("The ports of group %s must all have the same physical_network. "+
-				"This port has %s, and another one has %s.", key, port.PhysicalNetwork, network))
-		}
-		networks[key] = port.PhysicalNetwork
-	}
-	validateGroupMACs(groups, diags)
-}
-
-// validateGroupMACs refuses two port groups with one MAC address.
-func validateGroupMACs(groups map[string]groupModel, diags *diag.Diagnostics) {
-	owners := map[string]string{}
-	for _, key := range slices.Sorted(maps.Keys(groups)) {
-		mac := groups[key].MAC.ValueString()
-		if other, twice := owners[mac]; twice && mac != "" {
-			diags.AddAttributeError(path.Root("port_groups").AtMapKey(key).AtName("mac"), "Two port groups with one MAC address", fmt.Sprintf("Port group %s has the MAC address %s, too.", other, mac))
-		}
-		owners[mac] = key
-	}
-}
-
-// listOfGroups returns a sentence with the keys of port groups.
-func listOfGroups(groups map[string]groupModel) string {
-	if len(groups) == 0 {
-		return "It is empty."
-	}
-	return "It has " + strings.Join(slices.Sorted(maps.Keys(groups)), ", ") + "."
 }

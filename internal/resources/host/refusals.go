@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -126,64 +125,6 @@ func (m *model) pathOf(ctx context.Context, taken *admission.Taken) path.Path {
 	case admission.SharedName:
 	}
 	return path.Root("name")
-}
-
-// refuseBootAlone refuses new ports that may boot alone in groups without standalone ports. Ironic has such ports if they were
-// changed later (reference/ironic.md#port-groups).
-func (m *model) refuseBootAlone(ctx context.Context, state *model, diags *diag.Diagnostics) {
-	var had map[string]portModel
-	if state != nil {
-		had = state.ports(ctx)
-	}
-	groups := m.portGroups(ctx)
-	for mac, port := range m.ports(ctx) {
-		key := port.PortGroup.ValueString()
-		if _, exists := had[mac]; !exists && framework.IsFalse(groups[key].StandalonePorts) && port.PXEEnabled.ValueBool() {
-			diags.AddAttributeError(path.Root("ports").AtMapKey(mac).AtName("pxe_enabled"), "Port cannot boot alone", fmt.Sprintf("Port group %s has standalone_ports = false, "+
-				"so none of its ports can boot from the network alone. Set pxe_enabled = false, or standalone_ports = true.", key))
-		}
-	}
-}
-
-// refuseOtherNetworks refuses ports without a physical network in a group whose other ports have one (reference/ironic.md#port-groups).
-// The ports are planned, so that those whose configuration omits it have the one that Ironic has.
-func (m *model) refuseOtherNetworks(ctx context.Context, diags *diag.Diagnostics) {
-	ports := m.ports(ctx)
-	networks, macs := map[string]string{}, slices.Sorted(maps.Keys(ports))
-	for _, mac := range macs {
-		if key := ports[mac].PortGroup.ValueString(); networks[key] == "" {
-			networks[key] = ports[mac].PhysicalNetwork.ValueString()
-		}
-	}
-	for _, mac := range macs {
-		port := ports[mac]
-		network := networks[port.PortGroup.ValueString()]
-		if !framework.IsSet(port.PortGroup) || network == "" || port.PhysicalNetwork.IsUnknown() || port.PhysicalNetwork.ValueString() == network {
-			continue
-		}
-		has := "this one has none"
-		if framework.IsSet(port.PhysicalNetwork) {
-			has = "this one has " + port.PhysicalNetwork.String()
-		}
-		diags.AddAttributeError(path.Root("ports").AtMapKey(mac).AtName("physical_network"), "Port group on two networks", fmt.Sprintf("The ports of group %s must all have the same physical_network. "+
-			"Another port has %q, and %s. Set it here, too.", port.PortGroup.ValueString(), network, has))
-	}
-}
-
-// refuseKeptNames refuses to give a port the name of another port that keeps it, because the configuration omits its name.
-func (m *model) refuseKeptNames(ctx context.Context, config *model, diags *diag.Diagnostics) {
-	configured, holders := config.ports(ctx), map[string]string{}
-	for mac, port := range m.ports(ctx) {
-		if configured[mac].Name.IsNull() && framework.IsSet(port.Name) {
-			holders[port.Name.ValueString()] = mac
-		}
-	}
-	for mac, port := range configured {
-		if other, kept := holders[port.Name.ValueString()]; kept && framework.IsSet(port.Name) {
-			diags.AddAttributeError(path.Root("ports").AtMapKey(mac).AtName("name"), "Name of two ports", fmt.Sprintf("Port %s has the name %s in Ironic, and keeps it, because the configuration gives it no other name. "+
-				"Names of ports are unique in Ironic. Give port %s another name, too.", other, port.Name, other))
-		}
-	}
 }
 
 // attributeRules are the rules of Ironic's policy that a change of an attribute needs.

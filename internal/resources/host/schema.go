@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -84,7 +85,7 @@ func (h *host) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
 	m.validateAgent(&resp.Diagnostics)
 	m.validateRAID(ctx, &resp.Diagnostics)
-	m.validatePorts(ctx, &resp.Diagnostics)
+	framework.Show(&resp.Diagnostics, cabling.Check(m.cablingWish(ctx, nil))...)
 	m.validateBoot(&resp.Diagnostics)
 	framework.Show(&resp.Diagnostics, enroll.RefusePowerOff(m.wish(ctx, &m, nil))...)
 	m.validateReasons(&resp.Diagnostics)

@@ -1,0 +1,94 @@
+package cabling
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// Wish is what a configuration says of the ports and port groups of a host.
+type Wish struct {
+	Ports      map[string]Port  // by MAC address
+	Groups     map[string]Group // by key
+	OpenGroups bool             // the groups are not known yet
+	Planned    map[string]Port  // the ports as they will be, with what the configuration omits
+}
+
+// Port is what the rules for ports depend on.
+type Port struct {
+	Name    decide.Value[string]
+	Group   decide.Value[string] // key of its group
+	Network decide.Value[string] // physical_network
+	PXE     decide.Value[bool]   // pxe_enabled
+}
+
+// Group is what the rules for port groups depend on.
+type Group struct {
+	MAC        decide.Value[string]
+	Standalone decide.Value[bool] // standalone_ports
+}
+
+// Seen is what Terraform has of the ports of a host.
+type Seen struct {
+	Ports map[string]bool // MAC addresses
+}
+
+// Applied is what the configuration that was applied last contains.
+type Applied struct {
+	Ports   []string            // MAC addresses
+	Members []string            // MAC addresses of the ports that it puts into a group
+	Extra   map[string][]string // by MAC address: keys of extra
+	Groups  []string            // keys
+}
+
+// LostGroups returns the keys of the groups that are removed, because a configuration with some groups has them no more.
+func (a Applied) LostGroups(groups []string) []string {
+	return slices.Sorted(slices.Values(without(a.Groups, groups)))
+}
+
+// Leaves reports whether a port leaves the group that it has, because a configuration with some groups names none for it: the one before did, or
+// the group is removed.
+func (a Applied) Leaves(mac, group string, groups []string) bool {
+	return slices.Contains(a.Members, mac) || slices.Contains(a.LostGroups(groups), group)
+}
+
+// Wanted returns what an apply makes of the ports and groups of a node. memberOf has the key of the group that the configuration names for a port.
+// A group is on the physical network of its ports.
+func (a Applied) Wanted(ports map[string]ironic.PortSpec, memberOf map[string]string, groups map[string]ironic.PortGroupSpec) Wanted {
+	want := Wanted{Ports: map[string]ironic.PortSpec{}, Members: map[string]string{}, Groups: map[string]ironic.PortGroupSpec{}}
+	maps.Copy(want.Groups, groups)
+	for mac, spec := range ports {
+		spec.Without = without(a.Extra[mac], slices.Collect(maps.Keys(spec.Extra)))
+		want.Ports[mac] = spec
+		switch key := memberOf[mac]; {
+		case key != "":
+			want.Members[mac] = key
+			if group := want.Groups[key]; spec.PhysicalNetwork != "" {
+				group.PhysicalNetwork = spec.PhysicalNetwork
+				want.Groups[key] = group
+			}
+		case slices.Contains(a.Members, mac):
+			want.Members[mac] = ""
+		}
+	}
+	want.WithoutPorts = without(a.Ports, slices.Collect(maps.Keys(ports)))
+	want.WithoutGroups = a.LostGroups(slices.Collect(maps.Keys(groups)))
+	return want
+}
+
+// without returns the values that are not among others.
+func without(values, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(values), func(value string) bool { return slices.Contains(others, value) })
+}
+
+// HasBootPort reports whether one of some ports may boot the machine.
+func HasBootPort(ports map[string]Port) bool {
+	for _, port := range ports {
+		if !port.PXE.Set || port.PXE.V {
+			return true
+		}
+	}
+	return false
+}
