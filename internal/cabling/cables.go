@@ -35,6 +35,29 @@ func Read(ctx context.Context, site *machine.Site, node string, groups bool) (ha
 	return has, err
 }
 
+// PXEAfter returns pxe_enabled of the ports that a node has after an apply: those of Ironic that the plan does not remove, and the planned ones. had
+// are the MAC addresses of the ports in state. The node is "" if there is none yet.
+func PXEAfter(ctx context.Context, site *machine.Site, node string, had []string, planned map[string]Port) (map[string]*bool, error) {
+	after := map[string]*bool{}
+	if node != "" {
+		ports, err := site.Ironic.PortsForRefresh(ctx, node)
+		if err != nil {
+			return nil, err
+		}
+		after = machine.PXEPorts(ports)
+	}
+	for _, mac := range had {
+		delete(after, mac)
+	}
+	for mac, port := range planned {
+		after[mac] = nil
+		if port.PXE.Set {
+			after[mac] = &port.PXE.V
+		}
+	}
+	return after, nil
+}
+
 // GroupsByKey returns the port groups of a node by their keys: the name without the UUID of the node, or the whole name or UUID of a group that
 // another client has made.
 func GroupsByKey(groups []ironic.PortGroup) map[string]ironic.PortGroup {

@@ -9,8 +9,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -175,47 +176,32 @@ func (h *host) sharedWithout(plan, config *model) string {
 	return unguarded.Why()
 }
 
-// lookAtNetwork returns how the machine will boot, and whether an inspection may bring its ports; nil if it is not
-// known.
+// lookAtNetwork returns how the machine will boot, and whether an inspection may bring its ports; nil if it is not known.
 func (h *host) lookAtNetwork(ctx context.Context, q question) (boot *machine.NetworkBoot, open bool) {
 	if q.plan.hasBootPort(ctx) {
 		return &machine.NetworkBoot{}, false
 	}
-	id := q.plan.ID.ValueString()
-	if q.state == nil {
-		id = ""
+	asks := enroll.NetworkQuestion{Node: q.plan.ID.ValueString(), Driver: q.plan.Driver.ValueString(), Boot: q.hardwareInterface(ctx, "boot"), Inspect: q.hardwareInterface(ctx, "inspect"), Ports: q.plan.portWishes(ctx)}
+	if q.state != nil {
+		asks.Had = slices.Collect(maps.Keys(q.state.ports(ctx)))
+	} else {
+		asks.Node = ""
 		if over := h.takesOver(ctx, q.config); over != nil {
-			id = over.Node.UUID
+			asks.Node = over.Node.UUID
 		}
 	}
-	boot = &machine.NetworkBoot{Interface: h.effective(ctx, "boot", id, q)}
-	if !machine.BootsFromPort(boot.Interface) {
-		return boot, false
-	}
-	open = machine.InspectionBringsPorts(q.plan.Driver.ValueString(), h.effective(ctx, "inspect", id, q))
-	var err error
-	if boot.Ports, err = h.portsAfter(ctx, id, q.plan, q.state); err != nil {
-		return nil, false // the apply reports it
-	}
-	return boot, open
+	return enroll.LookAtNetwork(ctx, h.Site, asks)
 }
 
-// effective returns the interface of a kind that the node has after the apply; "" if that is not known. id is the node that exists; "" if
-// none does.
-func (h *host) effective(ctx context.Context, kind, id string, q question) string {
+// hardwareInterface returns what Terraform knows of the interface of a kind.
+func (q question) hardwareInterface(ctx context.Context, kind string) (is enroll.Interface) {
+	name := q.config.plannedInterface(ctx, kind)
+	is.Name = decide.Value[string]{V: name, Set: name != ""}
 	if !framework.FullyKnown(ctx, q.config.Interfaces, q.plan.Driver) || q.config.Interfaces.IsNull() && !framework.FullyKnown(ctx, q.config.BMC) {
-		return ""
+		is.Name = decide.Unknown[string]()
 	}
-	if name := q.config.plannedInterface(ctx, kind); name != "" {
-		return name
-	}
-	if id != "" && (q.state == nil || q.state.plannedInterface(ctx, kind) == "") {
-		if node, err := h.Site.Ironic.NodeForRefresh(ctx, id); err == nil && node.Driver == q.plan.Driver.ValueString() {
-			return map[string]string{"boot": node.BootInterface, "inspect": node.InspectInterface}[kind]
-		}
-	}
-	driver := expect.DefaultsOf(ctx, h.Site, q.plan.Driver.ValueString())
-	return map[string]string{"boot": driver.Boot, "inspect": driver.Inspect}[kind]
+	is.Was = q.state != nil && q.state.plannedInterface(ctx, kind) != ""
+	return is
 }
 
 // plannedInterface returns the hardware interface of a kind that a configuration sets, also by the scheme of its BMC address; "" if it sets
@@ -231,39 +217,9 @@ func (m *model) plannedInterface(ctx context.Context, kind string) string {
 	return bmc.Interfaces[kind]
 }
 
-// portsAfter returns pxe_enabled of the ports that the node has after the apply: those of Ironic that the plan does not remove, and the
-// planned ones.
-func (h *host) portsAfter(ctx context.Context, id string, plan, state *model) (map[string]*bool, error) {
-	after := map[string]*bool{}
-	if id != "" {
-		ports, err := h.Site.Ironic.PortsForRefresh(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		after = machine.PXEPorts(ports)
-	}
-	if state != nil {
-		for mac := range state.ports(ctx) {
-			delete(after, mac)
-		}
-	}
-	for mac, port := range plan.ports(ctx) {
-		after[mac] = nil
-		if framework.IsSet(port.PXEEnabled) {
-			after[mac] = port.PXEEnabled.ValueBoolPointer()
-		}
-	}
-	return after, nil
-}
-
 // hasBootPort reports whether a planned port may boot the machine.
 func (m *model) hasBootPort(ctx context.Context) bool {
-	for _, port := range m.ports(ctx) {
-		if !framework.IsFalse(port.PXEEnabled) {
-			return true
-		}
-	}
-	return m.Ports.IsUnknown()
+	return m.Ports.IsUnknown() || cabling.HasBootPort(m.portWishes(ctx))
 }
 
 // takesOver returns the node that a new host would take over now; nil if there is none, or it is not known yet. A node that discovery names

@@ -1,0 +1,55 @@
+package enroll
+
+import (
+	"context"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+)
+
+// NetworkQuestion is what the answer to AskNetwork depends on.
+type NetworkQuestion struct {
+	Node          string // UUID of the node that the host has or takes over; "": none
+	Driver        string // "": not known
+	Boot, Inspect Interface
+	Ports         map[string]cabling.Port // planned, by MAC address
+	Had           []string                // MAC addresses of the ports in state: the apply removes those that are not planned
+}
+
+// Interface is what Terraform knows of a hardware interface of a host.
+type Interface struct {
+	Name decide.Value[string] // of the configuration, also by the scheme of its BMC address
+	Was  bool                 // the state has one of a configuration: without a new one, the default of the driver follows
+}
+
+// LookAtNetwork returns how a machine without a port that may boot it will boot, and whether an inspection may bring its ports; nil if that is
+// not known.
+func LookAtNetwork(ctx context.Context, site *machine.Site, q NetworkQuestion) (boot *machine.NetworkBoot, open bool) {
+	boot = &machine.NetworkBoot{Interface: q.after(ctx, site, "boot", q.Boot)}
+	if !machine.BootsFromPort(boot.Interface) {
+		return boot, false
+	}
+	open = machine.InspectionBringsPorts(q.Driver, q.after(ctx, site, "inspect", q.Inspect))
+	var err error
+	if boot.Ports, err = cabling.PXEAfter(ctx, site, q.Node, q.Had, q.Ports); err != nil {
+		return nil, false // the apply reports it
+	}
+	return boot, open
+}
+
+// after returns the interface of a kind that the node has after the apply; "" if that is not known.
+func (q NetworkQuestion) after(ctx context.Context, site *machine.Site, kind string, is Interface) string {
+	if is.Name.Unknown || is.Name.Set {
+		return is.Name.V
+	}
+	if q.Node != "" && !is.Was {
+		if node, err := site.Ironic.NodeForRefresh(ctx, q.Node); err == nil && node.Driver == q.Driver {
+			return ironic.InterfacesOf(node)[kind]
+		}
+	}
+	driver := expect.DefaultsOf(ctx, site, q.Driver)
+	return map[string]string{"boot": driver.Boot, "inspect": driver.Inspect}[kind]
+}
