@@ -25,6 +25,39 @@ type Intent struct {
 	Ends      bool     // the node is deleted
 }
 
+// Change is how a configuration changes what no other node may have too.
+type Change struct {
+	Was, Becomes Candidate // without a tenant; Was has what Terraform has in state
+	OpenName     bool      // the name is not known yet
+	Open         bool      // not all of it is known yet
+
+	WithoutPorts []string // MAC addresses that the configuration does not contain any more
+	KeptBonds    []string // MAC addresses of port groups that the plan has, with those that the configuration omits
+}
+
+// Intent returns what the run makes of the host.
+func (c Change) Intent() Intent {
+	who := Intent{Candidate: c.Becomes, Open: c.Open}
+	if c.Becomes.Name == "" && !c.OpenName && c.Was.Name != "" {
+		who.Drops = append(who.Drops, c.Was.Name)
+	}
+	who.Drops = append(who.Drops, c.WithoutPorts...)
+	for _, mac := range c.Was.Bonds {
+		if !slices.Contains(c.KeptBonds, mac) {
+			who.Drops = append(who.Drops, mac)
+		}
+	}
+	who.Moves = c.OpenName || c.Becomes.Name != c.Was.Name || len(who.Drops) > 0 ||
+		driverinfo.IdentifyBMC(c.Becomes.DriverInfo) != driverinfo.IdentifyBMC(c.Was.DriverInfo) ||
+		!containsAll(c.Was.Addresses, c.Becomes.Addresses) || !containsAll(c.Was.Bonds, c.Becomes.Bonds)
+	return who
+}
+
+// containsAll reports whether all values are in a list.
+func containsAll(list, values []string) bool {
+	return !slices.ContainsFunc(values, func(value string) bool { return !slices.Contains(list, value) })
+}
+
 // intent is an Intent in the catalog.
 type intent struct {
 	Intent

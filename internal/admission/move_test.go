@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -335,4 +338,51 @@ func TestMove_nextRunFinishesAnExchange(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A host moves if it gets, or gives up, what no other node may have too.
+func TestChange_movesWhatNoOtherNodeMayHave(t *testing.T) {
+	t.Parallel()
+	was := admission.Candidate{Name: "web", DriverInfo: map[string]any{"ipmi_address": "192.0.2.1"}, Addresses: []string{macOf(1), macOf(2)}, Bonds: []string{macOf(8)}}
+	for what, tt := range map[string]struct {
+		change func(*admission.Change)
+		moves  bool
+		drops  []string
+	}{
+		"nothing":                {func(*admission.Change) {}, false, nil},
+		"another name":           {func(c *admission.Change) { c.Becomes.Name = "db" }, true, nil},
+		"a name to come":         {func(c *admission.Change) { c.Becomes.Name, c.OpenName = "", true }, true, nil},
+		"no name":                {func(c *admission.Change) { c.Becomes.Name = "" }, true, []string{"web"}},
+		"another BMC":            {func(c *admission.Change) { c.Becomes.DriverInfo = map[string]any{"ipmi_address": "192.0.2.2"} }, true, nil},
+		"another user":           {func(c *admission.Change) { c.Becomes.DriverInfo["ipmi_username"] = "root" }, false, nil},
+		"another port":           {func(c *admission.Change) { c.Becomes.Addresses = []string{macOf(3)} }, true, nil},
+		"ports left to Ironic":   {func(c *admission.Change) { c.Becomes.Addresses = nil }, false, nil},
+		"no port":                {func(c *admission.Change) { c.WithoutPorts = []string{macOf(1)} }, true, []string{macOf(1)}},
+		"another bond":           {func(c *admission.Change) { c.Becomes.Bonds, c.KeptBonds = []string{macOf(9)}, []string{macOf(9)} }, true, []string{macOf(8)}},
+		"bonds left to Ironic":   {func(c *admission.Change) { c.Becomes.Bonds = nil }, false, nil},
+		"other things not known": {func(c *admission.Change) { c.Open = true }, false, nil},
+	} {
+		c := admission.Change{Was: was, Becomes: was, KeptBonds: was.Bonds}
+		c.Becomes.DriverInfo = maps.Clone(was.DriverInfo)
+		tt.change(&c)
+		if who := c.Intent(); who.Moves != tt.moves || !slices.Equal(who.Drops, tt.drops) || who.Open != c.Open {
+			t.Errorf("%s: %+v", what, who)
+		}
+	}
+}
+
+func TestTaken_namesTheAttribute(t *testing.T) {
+	t.Parallel()
+	bonds := map[string]string{"bond0": macOf(8), "bond1": macOf(9)}
+	for what, want := range map[admission.Sharing]decide.Path{
+		admission.SharedName: decide.At("name"), admission.SharedBMC: decide.At("bmc", "address"),
+		admission.SharedAddress: decide.At("ports", decide.Key(macOf(9))), admission.SharedBond: decide.At("port_groups", decide.Key("bond1"), "mac"),
+	} {
+		if at := (&admission.Taken{What: what, Value: macOf(9)}).At(true, bonds); !reflect.DeepEqual(at, want) {
+			t.Errorf("%s: %v", what, at)
+		}
+	}
+	if at := (&admission.Taken{What: admission.SharedBMC}).At(false, nil); !reflect.DeepEqual(at, decide.At("driver_info")) {
+		t.Errorf("the BMC of driver_info: %v", at)
+	}
 }

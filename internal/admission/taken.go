@@ -48,6 +48,28 @@ func (e *Taken) Err() error {
 	return &failure.Error{Kind: KindTaken, About: e, Fact: e.fact(), Advice: e.advice()}
 }
 
+// At returns the attribute of a host whose value belongs to the other node. bonds are the MAC addresses of its port groups by key; with byBMC, the
+// bmc block says which BMC it has.
+func (e *Taken) At(byBMC bool, bonds map[string]string) decide.Path {
+	switch e.What {
+	case SharedBMC:
+		if byBMC {
+			return decide.At("bmc", "address")
+		}
+		return decide.At("driver_info")
+	case SharedAddress:
+		return decide.At("ports", decide.Key(e.Value))
+	case SharedBond:
+		for key, mac := range bonds {
+			if mac == e.Value {
+				return decide.At("port_groups", decide.Key(key), "mac")
+			}
+		}
+	case SharedName:
+	}
+	return decide.At("name")
+}
+
 func (e *Taken) fact() string {
 	label := ironic.NodeLabel(e.Node)
 	switch e.What {

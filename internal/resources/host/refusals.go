@@ -6,59 +6,44 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 )
 
 // intent returns what a plan makes of a host, as far as no other node may have it too. info is the present driver_info, and before what was
 // managed until now.
 func (m *model) intent(ctx context.Context, config, state *model, info map[string]any, before managed) admission.Intent {
-	who := admission.Intent{
-		Candidate: admission.Candidate{
+	return admission.Change{
+		Was: admission.Candidate{Name: state.Name.ValueString(), DriverInfo: info, Addresses: slices.Collect(maps.Keys(state.ports(ctx))), Bonds: bondsOf(state.bonds(ctx))},
+		Becomes: admission.Candidate{
 			UUID: state.ID.ValueString(), Name: m.Name.ValueString(), Driver: m.Driver.ValueString(),
-			DriverInfo: driverInfoAfter(info, config.settings(ctx), before), Addresses: slices.Sorted(maps.Keys(config.ports(ctx))), Bonds: config.bonds(ctx),
+			DriverInfo: driverInfoAfter(info, config.settings(ctx), before), Addresses: slices.Sorted(maps.Keys(config.ports(ctx))), Bonds: bondsOf(config.bonds(ctx)),
 		},
-		Open: !framework.FullyKnown(ctx, m.Name, config.BMC, config.DriverInfo, config.Ports, config.PortGroups),
-	}
-	if m.Name.IsNull() && !state.Name.IsNull() {
-		who.Drops = append(who.Drops, state.Name.ValueString())
-	}
-	who.Drops = append(who.Drops, config.cablingOf(ctx, before).WithoutPorts...)
-	hadBonds := state.bonds(ctx)
-	for _, mac := range hadBonds {
-		if !slices.Contains(m.bonds(ctx), mac) {
-			who.Drops = append(who.Drops, mac)
-		}
-	}
-	had := slices.Collect(maps.Keys(state.ports(ctx)))
-	who.Moves = !m.Name.Equal(state.Name) || len(who.Drops) > 0 || driverinfo.IdentifyBMC(who.DriverInfo) != driverinfo.IdentifyBMC(info) ||
-		!containsAll(had, who.Addresses) || !containsAll(hadBonds, who.Bonds)
-	return who
+		OpenName: m.Name.IsUnknown(), Open: !framework.FullyKnown(ctx, m.Name, config.BMC, config.DriverInfo, config.Ports, config.PortGroups),
+		WithoutPorts: config.cablingOf(ctx, before).WithoutPorts, KeptBonds: bondsOf(m.bonds(ctx)),
+	}.Intent()
 }
 
-// containsAll reports whether all values are in a list.
-func containsAll(list, values []string) bool {
-	return !slices.ContainsFunc(values, func(value string) bool { return !slices.Contains(list, value) })
-}
-
-// bonds returns the known MAC addresses of port groups.
-func (m *model) bonds(ctx context.Context) (macs []string) {
-	for _, group := range m.portGroups(ctx) {
+// bonds returns the known MAC addresses of port groups, by key.
+func (m *model) bonds(ctx context.Context) map[string]string {
+	macs := map[string]string{}
+	for key, group := range m.portGroups(ctx) {
 		if framework.IsSet(group.MAC) {
-			macs = append(macs, group.MAC.ValueString())
+			macs[key] = group.MAC.ValueString()
 		}
 	}
-	slices.Sort(macs)
 	return macs
 }
+
+// bondsOf returns the MAC addresses of port groups, sorted.
+func bondsOf(byKey map[string]string) []string { return slices.Sorted(maps.Values(byKey)) }
 
 // driverInfo returns the driver_info of a state, as far as it is known.
 func (m *model) driverInfo(ctx context.Context) map[string]any {
@@ -103,28 +88,7 @@ func reportTaken(ctx context.Context, diags *diag.Diagnostics, config *model, do
 		return
 	}
 	summary, detail := failure.Explain(doing, err)
-	diags.AddAttributeError(config.pathOf(ctx, taken), summary, detail)
-}
-
-// pathOf returns the attribute whose value belongs to another node.
-func (m *model) pathOf(ctx context.Context, taken *admission.Taken) path.Path {
-	switch taken.What {
-	case admission.SharedBMC:
-		if m.BMC.IsNull() {
-			return path.Root("driver_info")
-		}
-		return path.Root("bmc").AtName("address")
-	case admission.SharedAddress:
-		return path.Root("ports").AtMapKey(taken.Value)
-	case admission.SharedBond:
-		for key, group := range m.portGroups(ctx) {
-			if group.MAC.ValueString() == taken.Value {
-				return path.Root("port_groups").AtMapKey(key).AtName("mac")
-			}
-		}
-	case admission.SharedName:
-	}
-	return path.Root("name")
+	framework.Show(diags, decide.Refuse(taken.At(!config.BMC.IsNull(), config.bonds(ctx)), summary, detail))
 }
 
 // attributeRules are the rules of Ironic's policy that a change of an attribute needs.
