@@ -1,4 +1,4 @@
-// Package cabling brings the ports and port groups of a node to what a configuration says of them.
+// Package cabling decides which ports and port groups of a host are refused, and brings those of its node to what a configuration says.
 package cabling
 
 import (

@@ -91,8 +91,8 @@ func isClaim(instance, node string) bool {
 	return len(instance) > half && strings.EqualFold(instance[half:], ironic.UUID5(claimNamespace, node)[half:])
 }
 
-// Abandoned reports whether a node is held by a claim that a dead run has left behind.
-func Abandoned(site *machine.Site, n *ironic.Node) bool {
+// isAbandoned reports whether a node is held by a claim that a dead run has left behind.
+func isAbandoned(site *machine.Site, n *ironic.Node) bool {
 	return isClaim(n.InstanceUUID, n.UUID) && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll && marks.DiscoveryOf(n) == nil &&
 		!n.UpdatedAt.IsZero() && site.Ironic.ServerNow().Sub(n.UpdatedAt) > abandonedAfter
 }
@@ -105,7 +105,7 @@ func restoreName(ctx context.Context, site *machine.Site, node *ironic.Node, d *
 	if node.Name == "" {
 		patch.Set("/name", d.Name)
 	}
-	if node.InstanceUUID != "" && Abandoned(site, node) {
+	if node.InstanceUUID != "" && isAbandoned(site, node) {
 		patch.Remove("/instance_uuid")
 	}
 	if len(patch) == 0 {
@@ -115,8 +115,8 @@ func restoreName(ctx context.Context, site *machine.Site, node *ironic.Node, d *
 	return err
 }
 
-// Mark restores the discovery record of a node that another client has removed. It keeps a record that the node has.
-func Mark(ctx context.Context, site *machine.Site, id string, mark marks.Discovery) error {
+// writeMark restores the discovery record of a node that another client has removed. It keeps a record that the node has.
+func writeMark(ctx context.Context, site *machine.Site, id string, mark marks.Discovery) error {
 	node, err := site.Ironic.Node(ctx, id)
 	if err != nil || marks.DiscoveryOf(node) != nil {
 		return err
@@ -129,7 +129,7 @@ func Mark(ctx context.Context, site *machine.Site, id string, mark marks.Discove
 
 // RestoreMark restores the discovery record of a node that may have gone. It warns if that is impossible.
 func RestoreMark(ctx context.Context, site *machine.Site, id string, mark marks.Discovery) []decide.Notice {
-	err := Mark(ctx, site, id, mark)
+	err := writeMark(ctx, site, id, mark)
 	if err == nil || api.IsNotFound(err) {
 		return nil
 	}
@@ -138,7 +138,7 @@ func RestoreMark(ctx context.Context, site *machine.Site, id string, mark marks.
 
 // take reserves a node for the claim and returns the node as read under the reservation. On failure it leaves no reservation.
 func take(ctx context.Context, site *machine.Site, node *ironic.Node, claim string) (*ironic.Node, error) {
-	if Abandoned(site, node) {
+	if isAbandoned(site, node) {
 		if err := freeAbandoned(ctx, site, node); err != nil {
 			return nil, err
 		}

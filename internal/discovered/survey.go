@@ -211,7 +211,7 @@ func (f *facts) sharesAddress(n *ironic.Node) bool {
 func hostOf(site *machine.Site, node *ironic.Node, f *facts) discovery.Host {
 	h := discovery.Host{
 		ID: node.UUID, CreatedAt: node.CreatedAt, ChangedAt: node.UpdatedAt, State: node.ProvisionState, Name: node.Name, Driver: node.Driver, LastError: node.LastError,
-		Reserved: node.InstanceUUID != "" && !Abandoned(site, node), Locked: node.Reservation != "",
+		Reserved: node.InstanceUUID != "" && !isAbandoned(site, node), Locked: node.Reservation != "",
 	}
 	if mark := ownRecord(site, node); mark != nil {
 		h.Owner, h.OwnerName = mark.Owner, mark.Name
