@@ -2,9 +2,7 @@ package ipmi
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
-	"strings"
 )
 
 // completion is a completion code of IPMI.
@@ -94,15 +92,6 @@ func (s *Server) level(one *session) privilege {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return one.level
-}
-
-// guid is the UUID of the BMC.
-func (s *Server) guid() []byte {
-	guid, err := hex.DecodeString(strings.ReplaceAll(s.BMC.UUID(), "-", ""))
-	if err != nil {
-		panic(err) // it is a UUID
-	}
-	return guid
 }
 
 func getDeviceID(*request) (completion, []byte) {
