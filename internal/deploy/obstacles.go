@@ -194,3 +194,23 @@ func (l *Look) netboot(ctx context.Context) {
 			"Name the network card that boots on its metal_host: ports = { \"<MAC address>\" = { pxe_enabled = true } }.", label, boot, lacks))
 	}
 }
+
+// WarnHealth warns of a deployed node with a fault or in maintenance.
+func WarnHealth(node *ironic.Node) []decide.Notice {
+	switch {
+	case node.Fault != "":
+		return []decide.Notice{decide.Warn(nil, "Node with a fault", fmt.Sprintf("Ironic reports %q for node %s%s", node.Fault, ironic.NodeLabel(node), afterColon(node.MaintenanceReason)))}
+	case node.Maintenance:
+		return []decide.Notice{decide.Warn(nil, "Node in maintenance", fmt.Sprintf("Node %s is in maintenance%s", ironic.NodeLabel(node), afterColon(node.MaintenanceReason)))}
+	}
+	return nil
+}
+
+// WarnRescued warns of a machine in rescue mode whose deployment has no rescue.
+func WarnRescued(node *ironic.Node) []decide.Notice {
+	if mode := instance.RescueOf(ironic.State(node.ProvisionState)); mode != instance.Rescued && mode != instance.RescueFailed {
+		return nil
+	}
+	return []decide.Notice{decide.Warn(nil, "Machine is in rescue mode", fmt.Sprintf("Node %s is in state %q, and this resource has not recorded that it put it there. "+
+		"A plan leaves it there unless the configuration sets rescue. To start what is deployed: baremetal node unrescue %s.", ironic.NodeLabel(node), node.ProvisionState, node.UUID))}
+}
