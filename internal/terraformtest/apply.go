@@ -173,7 +173,7 @@ func (a *applying) each(block *resource, at address) cty.Value {
 // remove destroys an instance.
 func (a *applying) remove(c *change) bool {
 	block, prior := a.c.resources[c.at.resource], c.before
-	p, of := a.w.kind(kindName(c.at.resource))
+	p, of := a.w.Providers.kind(kindName(c.at.resource))
 	server := a.server(p)
 	if server == nil {
 		return false

@@ -10,7 +10,6 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/gohcl"
-	"github.com/hashicorp/hcl/v2/hcldec"
 	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
@@ -91,13 +90,13 @@ var metaArguments = &hcl.BodySchema{
 	Blocks:     []hcl.BlockHeaderSchema{{Type: "lifecycle"}, {Type: "provisioner", LabelNames: []string{"type"}}, {Type: "connection"}},
 }
 
-// loadConfig reads the configuration in a directory. Errors of the user are in the diagnostics.
-func (w *Workspace) loadConfig(d *diagnostics) (*config, error) {
+// loadConfig reads the configuration in a directory, for these providers. Errors of the user are in the diagnostics.
+func loadConfig(dir string, from Providers, d *diagnostics) (*config, error) {
 	c := &config{
 		files: map[string]*hcl.File{}, providers: map[string]*providerBlock{}, variables: map[string]*variable{}, locals: map[string]hcl.Expression{},
 		outputs: map[string]*output{}, resources: map[string]*resource{},
 	}
-	names, err := filepath.Glob(filepath.Join(w.Dir, "*"))
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +126,7 @@ func (w *Workspace) loadConfig(d *diagnostics) (*config, error) {
 	}
 	for _, blocks := range content {
 		for _, block := range blocks.Blocks {
-			if err := w.addBlock(c, d, block); err != nil {
+			if err := c.addBlock(from, d, block); err != nil {
 				return nil, err
 			}
 		}
@@ -138,12 +137,12 @@ func (w *Workspace) loadConfig(d *diagnostics) (*config, error) {
 	return c, nil
 }
 
-func (w *Workspace) addBlock(c *config, d *diagnostics, block *hcl.Block) error {
+func (c *config) addBlock(from Providers, d *diagnostics, block *hcl.Block) error {
 	switch block.Type {
 	case "terraform":
-		return w.checkTerraformBlock(block)
+		return checkTerraformBlock(from, block)
 	case "provider":
-		if c.providers[block.Labels[0]] != nil || w.provider(block.Labels[0]) == nil {
+		if c.providers[block.Labels[0]] != nil || from.named(block.Labels[0]) == nil {
 			return unsupported("provider %s, or several blocks for it", block.Labels[0])
 		}
 		c.providers[block.Labels[0]] = &providerBlock{body: block.Body, at: block.DefRange}
@@ -160,7 +159,7 @@ func (w *Workspace) addBlock(c *config, d *diagnostics, block *hcl.Block) error 
 	case "import":
 		return c.addImport(block)
 	default:
-		return w.addResource(c, d, block)
+		return c.addResource(from, d, block)
 	}
 	return nil
 }
@@ -196,8 +195,8 @@ func (c *config) addImport(block *hcl.Block) error {
 	return nil
 }
 
-// checkTerraformBlock accepts only the providers that the workspace has.
-func (w *Workspace) checkTerraformBlock(block *hcl.Block) error {
+// checkTerraformBlock accepts only the providers that there are.
+func checkTerraformBlock(from Providers, block *hcl.Block) error {
 	content, problems := block.Body.Content(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "required_version"}}, Blocks: []hcl.BlockHeaderSchema{{Type: "required_providers"}}})
 	if problems.HasErrors() || content.Attributes["required_version"] != nil {
 		return unsupported("this terraform block")
@@ -205,7 +204,7 @@ func (w *Workspace) checkTerraformBlock(block *hcl.Block) error {
 	for _, inner := range content.Blocks {
 		required, _ := inner.Body.JustAttributes()
 		for name := range required {
-			if w.provider(name) == nil {
+			if from.named(name) == nil {
 				return unsupported("provider %s", name)
 			}
 		}
@@ -232,12 +231,12 @@ func (c *config) addOutput(d *diagnostics, block *hcl.Block) error {
 	return nil
 }
 
-func (w *Workspace) addResource(c *config, d *diagnostics, block *hcl.Block) error {
+func (c *config) addResource(from Providers, d *diagnostics, block *hcl.Block) error {
 	name, address := block.Labels[0], block.Labels[0]+"."+block.Labels[1]
 	if block.Type == "data" {
 		name, address = dataPrefix+name, dataPrefix+address
 	}
-	p, kind := w.kind(name)
+	p, kind := from.kind(name)
 	if kind == nil {
 		return unsupported("type %s", name)
 	}
@@ -313,7 +312,7 @@ func resourceOf(to hcl.Traversal) string {
 // refer notes which resources blocks refer to.
 func (c *config) refer() error {
 	for _, r := range c.resources {
-		refs := hcldec.Variables(r.body, r.kind.spec)
+		refs := r.kind.references(r.body)
 		for _, e := range []hcl.Expression{r.count, r.forEach} {
 			if e != nil {
 				refs = append(refs, e.Variables()...)

@@ -17,7 +17,7 @@ import (
 // planRemoval refreshes an instance, and plans its destruction.
 func (r *run) planRemoval(p *plan, at address) bool {
 	block := r.c.resources[at.resource]
-	provider, kind := r.w.kind(kindName(at.resource))
+	provider, kind := r.w.Providers.kind(kindName(at.resource))
 	if r.server(provider) == nil {
 		return false
 	}
@@ -246,7 +246,7 @@ func (w *Workspace) validate(ctx context.Context, c *config, variables map[strin
 	r.validating = true
 	defer r.close()
 	for name := range c.providers {
-		p := w.provider(name)
+		p := w.Providers.named(name)
 		value, body, at, ok := r.providerConfig(p)
 		if !ok {
 			continue

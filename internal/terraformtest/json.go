@@ -46,8 +46,8 @@ type shownOutput struct {
 }
 
 // shown describes an instance.
-func (w *Workspace) shown(at address) (shownResource, *Kind) {
-	p, kind := w.kind(kindName(at.resource))
+func shown(from Providers, at address) (shownResource, *Kind) {
+	p, kind := from.kind(kindName(at.resource))
 	one := shownResource{Address: at.String(), Mode: "managed", Type: kind.name, Name: at.resource[strings.LastIndex(at.resource, ".")+1:], Provider: p.Source}
 	if key := at.value(); key != cty.NilVal {
 		one.Index = known(key)
@@ -68,7 +68,7 @@ func (s shownResource) withValues(kind *Kind, value cty.Value) shownResource {
 func (p *plan) json() ([]byte, error) {
 	changes, planned := []shownResource{}, []shownResource{}
 	for _, c := range p.sorted() {
-		one, kind := p.workspace.shown(c.at)
+		one, kind := shown(p.workspace.Providers, c.at)
 		if c.action != remove {
 			planned = append(planned, one.withValues(kind, c.planned))
 		}
@@ -216,11 +216,11 @@ func unknown(value cty.Value) any {
 	return nil
 }
 
-// json prints a state as "show -json" does, without data sources.
-func (s *state) json(w *Workspace) ([]byte, error) {
+// stateJSON prints a state as "show -json" does, without data sources.
+func stateJSON(s *state, from Providers) ([]byte, error) {
 	all := []shownResource{}
 	for _, at := range slices.SortedFunc(maps.Keys(s.instances), compareAddresses) {
-		one, kind := w.shown(at)
+		one, kind := shown(from, at)
 		i := s.instances[at]
 		value, err := i.value(kind)
 		if err != nil {

@@ -79,7 +79,7 @@ func (p *plan) sorted() []*change {
 // isEmpty reports whether the plan changes nothing.
 func (p *plan) isEmpty() bool {
 	if p.options.refreshOnly {
-		return p.refreshed.sameAs(p.previous, p.workspace) && !p.changesOutputs()
+		return p.refreshed.sameAs(p.previous, p.workspace.Providers) && !p.changesOutputs()
 	}
 	for _, c := range p.sorted() {
 		if c.action != noOp || c.importing != "" {
@@ -337,5 +337,3 @@ func (r *run) planOutputs(p *plan) {
 		}
 	}
 }
-
-// idOf returns the ID of a value for messages.

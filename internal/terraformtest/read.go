@@ -41,10 +41,11 @@ func (i *Instance) dependingOn(more []string) *Instance {
 
 // upgrade lets the provider decode an instance of a state file.
 func (r *run) upgrade(at address, block *resource, p *Provider, of *Kind, i *Instance) (*Instance, bool) {
-	if i.raw == nil {
+	version, attributes, isStored := i.stored()
+	if !isStored {
 		return i, true
 	}
-	resp, ok := call(r, at, block, r.server(p).UpgradeResourceState, &tfprotov6.UpgradeResourceStateRequest{TypeName: of.name, Version: i.raw.SchemaVersion, RawState: &tfprotov6.RawState{JSON: i.raw.Attributes}})
+	resp, ok := call(r, at, block, r.server(p).UpgradeResourceState, &tfprotov6.UpgradeResourceStateRequest{TypeName: of.name, Version: version, RawState: &tfprotov6.RawState{JSON: attributes}})
 	if !ok {
 		return i, false
 	}
@@ -52,9 +53,22 @@ func (r *run) upgrade(at address, block *resource, p *Provider, of *Kind, i *Ins
 	if err != nil {
 		return i, r.broken(at, "Invalid resource state upgrade", err.Error())
 	}
+	return i.upgraded(value), true
+}
+
+// stored returns what a state file has of an instance, if the provider has not upgraded that yet.
+func (i *Instance) stored() (version int64, attributes json.RawMessage, is bool) {
+	if i.raw == nil {
+		return 0, nil, false
+	}
+	return i.raw.SchemaVersion, i.raw.Attributes, true
+}
+
+// upgraded returns an instance with the value that the provider has made of what a state file has.
+func (i *Instance) upgraded(value cty.Value) *Instance {
 	made := *i
 	made.Value, made.raw = value, nil
-	return &made, true
+	return &made
 }
 
 // refresh upgrades and reads an instance; it only upgrades it if reading is not wished. It returns nil if the object is gone.
@@ -145,12 +159,12 @@ func (o storedOutput) value() (cty.Value, error) {
 }
 
 // sameAs reports whether two states have the same managed instances.
-func (s *state) sameAs(other *state, w *Workspace) bool {
+func (s *state) sameAs(other *state, from Providers) bool {
 	if len(s.instances) != len(other.instances) {
 		return false
 	}
 	for at, i := range s.instances {
-		_, kind := w.kind(kindName(at.resource))
+		_, kind := from.kind(kindName(at.resource))
 		if !i.decoded(kind).equal(other.instances[at].decoded(kind)) {
 			return false
 		}

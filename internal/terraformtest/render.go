@@ -82,7 +82,7 @@ func (p *plan) count() (n tally) {
 func (p *plan) printDrift(out *strings.Builder) {
 	out.WriteString("\nNote: Objects have changed outside of Terraform\n\n")
 	for _, at := range slices.SortedFunc(maps.Keys(p.previous.instances), compareAddresses) {
-		_, kind := p.workspace.kind(kindName(at.resource))
+		_, kind := p.workspace.Providers.kind(kindName(at.resource))
 		before, after := p.previous.instances[at].decoded(kind), p.refreshed.instances[at].decoded(kind)
 		if after == nil {
 			fmt.Fprintf(out, "  # %s has been deleted\n", at)

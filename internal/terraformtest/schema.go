@@ -30,6 +30,29 @@ type Provider struct {
 	kinds map[string]*Kind // by name; those of data sources begin with "data."
 }
 
+// Providers are those of a workspace.
+type Providers []*Provider
+
+// named returns the provider of a name; nil if there is none.
+func (all Providers) named(name string) *Provider {
+	for _, p := range all {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// kind returns a kind and its provider; nil if none has it.
+func (all Providers) kind(name string) (*Provider, *Kind) {
+	for _, p := range all {
+		if k := p.Kind(name); k != nil {
+			return p, k
+		}
+	}
+	return nil, nil
+}
+
 // Kind is a type of resource or data source, or a provider block.
 type Kind struct {
 	Type       cty.Type

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -130,36 +129,34 @@ type storedState struct {
 	Checks    json.RawMessage         `json:"check_results"`
 }
 
-func (w *Workspace) stateFile() string { return filepath.Join(w.Dir, "terraform.tfstate") }
-
-// loadState reads the state file.
-func (w *Workspace) loadState() (*state, error) {
+// loadState reads a state file.
+func loadState(file string, from Providers) (*state, error) {
 	s := &state{instances: map[address]*Instance{}, outputs: map[string]storedOutput{}}
-	content, err := os.ReadFile(w.stateFile())
+	content, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(content) == 0 {
 		id := make([]byte, 16)
 		_, err := rand.Read(id)
 		s.lineage = fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 		return s, err
 	}
-	var from storedState
+	var all storedState
 	if err == nil {
-		err = json.Unmarshal(content, &from)
+		err = json.Unmarshal(content, &all)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if from.Version != 4 {
-		return nil, unsupported("a state of version %d", from.Version)
+	if all.Version != 4 {
+		return nil, unsupported("a state of version %d", all.Version)
 	}
-	s.serial, s.lineage = from.Serial, from.Lineage
-	maps.Copy(s.outputs, from.Outputs)
-	for _, r := range from.Resources {
+	s.serial, s.lineage = all.Serial, all.Lineage
+	maps.Copy(s.outputs, all.Outputs)
+	for _, r := range all.Resources {
 		name := r.Type
 		if r.Mode == "data" {
 			continue // each plan reads it again
 		}
-		if _, kind := w.kind(name); r.Module != "" || kind == nil {
+		if _, kind := from.kind(name); r.Module != "" || kind == nil {
 			return nil, unsupported("%s.%s in state", r.Type, r.Name)
 		}
 		for _, i := range r.Instances {
@@ -183,30 +180,30 @@ func (w *Workspace) loadState() (*state, error) {
 	return s, nil
 }
 
-// saveState writes the state file, if it changes. data are the instances of data sources by address.
-func (w *Workspace) saveState(s *state, data map[address]cty.Value) error {
+// save writes a state file, if it changes. data are the instances of data sources by address.
+func (s *state) save(file string, from Providers, data map[address]cty.Value) error {
 	to := storedState{Version: 4, Terraform: Version, Serial: s.serial, Lineage: s.lineage, Outputs: s.outputs, Resources: []storedResource{}, Checks: json.RawMessage("null")}
 	resources := map[string]*storedResource{}
 	for _, at := range slices.SortedFunc(maps.Keys(s.instances), compareAddresses) {
-		_, kind := w.kind(kindName(at.resource))
+		_, kind := from.kind(kindName(at.resource))
 		made, err := s.instances[at].store(kind, at)
 		if err != nil {
 			return fmt.Errorf("%s: %w", at, err)
 		}
-		w.addStored(resources, at, made)
+		addStored(from, resources, at, made)
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(data), compareAddresses) {
-		_, kind := w.kind(kindName(at.resource))
+		_, kind := from.kind(kindName(at.resource))
 		made, err := (&Instance{Value: data[at]}).store(kind, at)
 		if err != nil {
 			return fmt.Errorf("%s: %w", at, err)
 		}
-		w.addStored(resources, at, made)
+		addStored(from, resources, at, made)
 	}
 	for _, name := range slices.Sorted(maps.Keys(resources)) {
 		to.Resources = append(to.Resources, *resources[name])
 	}
-	old, err := os.ReadFile(w.stateFile())
+	old, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -220,11 +217,11 @@ func (w *Workspace) saveState(s *state, data map[address]cty.Value) error {
 		return err
 	}
 	if len(old) > 0 {
-		if err := os.WriteFile(w.stateFile()+".backup", old, 0o600); err != nil {
+		if err := os.WriteFile(file+".backup", old, 0o600); err != nil {
 			return err
 		}
 	}
-	return os.WriteFile(w.stateFile(), append(content, '\n'), 0o600)
+	return os.WriteFile(file, append(content, '\n'), 0o600)
 }
 
 // same reports whether a file has a state already.
@@ -245,8 +242,8 @@ func same(file []byte, now storedState) bool {
 	return string(compact(before)) == string(compact(after))
 }
 
-func (w *Workspace) addStored(to map[string]*storedResource, at address, i stored) {
-	p, kind := w.kind(kindName(at.resource))
+func addStored(from Providers, to map[string]*storedResource, at address, i stored) {
+	p, kind := from.kind(kindName(at.resource))
 	if to[at.resource] == nil {
 		mode := "managed"
 		if kind.isData {

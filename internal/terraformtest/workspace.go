@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,13 +22,15 @@ import (
 // Workspace is a directory with a configuration and a state file.
 type Workspace struct {
 	Dir       string
-	Providers []*Provider
+	Providers Providers
 
 	Variables map[string]string // of the environment: TF_VAR_NAME; those that no configuration declares do nothing
 
 	mu    sync.Mutex
 	plans map[string]*plan // saved ones, by file
 }
+
+func (w *Workspace) stateFile() string { return filepath.Join(w.Dir, "terraform.tfstate") }
 
 // options are the flags of a command.
 type options struct {
@@ -39,25 +42,6 @@ type options struct {
 	variables                          map[string]string
 	out                                string
 	args                               []string
-}
-
-func (w *Workspace) provider(name string) *Provider {
-	for _, p := range w.Providers {
-		if p.Name == name {
-			return p
-		}
-	}
-	return nil
-}
-
-// kind returns a kind of the providers; nil if none has it.
-func (w *Workspace) kind(name string) (*Provider, *Kind) {
-	for _, p := range w.Providers {
-		if k := p.Kind(name); k != nil {
-			return p, k
-		}
-	}
-	return nil, nil
 }
 
 // parse reads the flags of a command.
@@ -172,7 +156,7 @@ type command struct {
 }
 
 func (c *command) validate() (err error) {
-	if c.config, err = c.w.loadConfig(c.d); err != nil || c.d.hasErrors() {
+	if c.config, err = loadConfig(c.w.Dir, c.w.Providers, c.d); err != nil || c.d.hasErrors() {
 		return err
 	}
 	c.w.validate(c.ctx, c.config, c.config.anyVariables(), c.o, c.d)
@@ -184,10 +168,10 @@ func (c *command) validate() (err error) {
 
 // makePlan loads, validates and plans. The plan is nil if something has failed before.
 func (c *command) makePlan() (p *plan, err error) {
-	if c.config, err = c.w.loadConfig(c.d); err != nil || c.d.hasErrors() {
+	if c.config, err = loadConfig(c.w.Dir, c.w.Providers, c.d); err != nil || c.d.hasErrors() {
 		return nil, err
 	}
-	prior, err := c.w.loadState()
+	prior, err := loadState(c.w.stateFile(), c.w.Providers)
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +243,7 @@ func (c *command) applyCommand() error {
 		}
 	}
 	now, data, done := c.w.apply(c.ctx, p, p.variables, c.d, c.out)
-	if err := c.w.saveState(now, data); err != nil {
+	if err := now.save(c.w.stateFile(), c.w.Providers, data); err != nil {
 		return err
 	}
 	if c.d.hasErrors() {
@@ -303,7 +287,7 @@ func (c *command) loadPlan() (*plan, error) {
 		return nil, unsupported("plan %s", c.o.args)
 	}
 	c.config = p.config
-	now, err := c.w.loadState()
+	now, err := loadState(c.w.stateFile(), c.w.Providers)
 	if err != nil {
 		return nil, err
 	}
@@ -334,10 +318,10 @@ func (c *command) importCommand() (err error) {
 	if len(c.o.args) != 2 {
 		return unsupported("import %q", c.o.args)
 	}
-	if c.config, err = c.w.loadConfig(c.d); err != nil || c.d.hasErrors() {
+	if c.config, err = loadConfig(c.w.Dir, c.w.Providers, c.d); err != nil || c.d.hasErrors() {
 		return err
 	}
-	prior, err := c.w.loadState()
+	prior, err := loadState(c.w.stateFile(), c.w.Providers)
 	if err != nil {
 		return err
 	}
@@ -366,7 +350,7 @@ func (c *command) importCommand() (err error) {
 	}
 	r.now.set(at, i)
 	c.out.say("\nImport successful!\n\nThe resources that were imported are shown above. These resources are now in\nyour Terraform state and will henceforth be managed by Terraform.")
-	return c.w.saveState(r.now, nil)
+	return r.now.save(c.w.stateFile(), c.w.Providers, nil)
 }
 
 // show prints the state or a saved plan.
@@ -375,11 +359,11 @@ func (c *command) show() error {
 	case len(c.o.args) > 1 || !c.o.json && len(c.o.args) == 0:
 		return unsupported("show %q", c.o.args)
 	case len(c.o.args) == 0:
-		s, err := c.w.loadState()
+		s, err := loadState(c.w.stateFile(), c.w.Providers)
 		if err != nil {
 			return err
 		}
-		text, err := s.json(c.w)
+		text, err := stateJSON(s, c.w.Providers)
 		c.out.say("%s", text)
 		return err
 	}
@@ -401,7 +385,7 @@ func (c *command) output() error {
 	if !c.o.json || len(c.o.args) > 1 {
 		return unsupported("output without -json")
 	}
-	now, err := c.w.loadState()
+	now, err := loadState(c.w.stateFile(), c.w.Providers)
 	if err != nil {
 		return err
 	}
@@ -426,7 +410,7 @@ func (c *command) state() error {
 	if len(c.o.args) < 2 || c.o.args[0] != "rm" {
 		return unsupported("state %q", c.o.args)
 	}
-	now, err := c.w.loadState()
+	now, err := loadState(c.w.stateFile(), c.w.Providers)
 	if err != nil {
 		return err
 	}
@@ -444,5 +428,5 @@ func (c *command) state() error {
 			return nil
 		}
 	}
-	return c.w.saveState(now, nil)
+	return now.save(c.w.stateFile(), c.w.Providers, nil)
 }
