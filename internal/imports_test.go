@@ -48,6 +48,8 @@ func rules() map[string]rule {
 		rest        = "internal/rest"
 		throttle    = "internal/throttle"
 		fakeAPI     = "internal/fakeironic/api"
+		core        = "internal/terraformtest/core"
+		kinds       = "internal/terraformtest/schema"
 	)
 	rules := map[string]rule{
 		"":                     {own: []string{"internal/provider"}, foreign: []string{terraform}},
@@ -98,22 +100,26 @@ func rules() map[string]rule {
 		"internal/fakeironic/procedure": {own: []string{fakeAPI}},
 		fakeAPI:                         {},
 
-		"internal/fakebmc":       {},
-		"internal/fakebmc/ipmi":  {own: []string{"internal/fakebmc"}},
-		"internal/fakebmc/qemu":  {own: []string{"internal/fakebmc"}},
-		"internal/fakehttp":      {},
-		"internal/fakekeystone":  {},
-		"internal/fakeoneview":   {},
-		"internal/ironictest":    {own: []string{"internal/fakeironic"}, testOnly: true},
-		"internal/sitetest":      {own: with(ironic, api, throttle, "internal/bootiso", "internal/fakeironic", "internal/ironictest"), testOnly: true},
-		"internal/guides":        {own: []string{"internal/acctest", "internal/acctest/site", "internal/fakeironic", "internal/fakeoneview"}, foreign: []string{"github.com/hashicorp/hcl/v2"}, testOnly: true}, // hcl: to read the examples as a CLI does
-		"internal/keystonetest":  {own: []string{"internal/acctest", "internal/acctest/site"}, testOnly: true},
-		"internal/machinetest":   {own: []string{"internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu"}, testOnly: true},
-		"internal/simulate":      {own: []string{"internal/provider", "internal/terraformtest", "internal/fakeironic", "internal/ironictest"}, foreign: []string{terraform, cty}, testOnly: true},
-		"internal/terraformtest": {foreign: []string{terraform, "github.com/hashicorp/hcl/v2", cty, "github.com/vmihailenco/msgpack/v5"}, testOnly: true},                                                                                  // as Terraform's core
-		"internal/acctest":       {own: []string{"internal/provider", "internal/terraformtest", "internal/acctest/site"}, foreign: []string{terraform, "github.com/hashicorp/go-plugin", "github.com/hashicorp/go-hclog"}, testOnly: true}, // go-plugin: as terraform-plugin-go's server demands
-		"internal/acctest/site":  {own: []string{"internal/fakeironic", "internal/fakeoneview", "internal/fakehttp"}, testOnly: true},
-		"internal/acctest/bmc":   {own: []string{"internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakeironic", "internal/fakehttp"}, testOnly: true},
+		"internal/fakebmc":                {},
+		"internal/fakebmc/ipmi":           {own: []string{"internal/fakebmc"}},
+		"internal/fakebmc/qemu":           {own: []string{"internal/fakebmc"}},
+		"internal/fakehttp":               {},
+		"internal/fakekeystone":           {},
+		"internal/fakeoneview":            {},
+		"internal/ironictest":             {own: []string{"internal/fakeironic"}, testOnly: true},
+		"internal/sitetest":               {own: with(ironic, api, throttle, "internal/bootiso", "internal/fakeironic", "internal/ironictest"), testOnly: true},
+		"internal/guides":                 {own: []string{"internal/acctest", "internal/acctest/site", "internal/fakeironic", "internal/fakeoneview"}, foreign: []string{"github.com/hashicorp/hcl/v2"}, testOnly: true}, // hcl: to read the examples as a CLI does
+		"internal/keystonetest":           {own: []string{"internal/acctest", "internal/acctest/site"}, testOnly: true},
+		"internal/machinetest":            {own: []string{"internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu"}, testOnly: true},
+		"internal/simulate":               {own: []string{"internal/provider", core, "internal/fakeironic", "internal/ironictest"}, foreign: []string{terraform, cty}, testOnly: true},
+		"internal/terraformtest":          {own: []string{core, kinds, "internal/terraformtest/language", "internal/terraformtest/state"}, foreign: []string{terraform, "github.com/hashicorp/hcl/v2", cty}, testOnly: true}, // as Terraform's core
+		core:                              {foreign: []string{terraform, "github.com/hashicorp/hcl/v2", cty}, testOnly: true},                                                                                                // hcl: its tests write values in it
+		kinds:                             {foreign: []string{terraform, "github.com/hashicorp/hcl/v2", cty}, testOnly: true},
+		"internal/terraformtest/language": {own: []string{core, kinds}, foreign: []string{terraform, "github.com/hashicorp/hcl/v2", cty}, testOnly: true},
+		"internal/terraformtest/state":    {own: []string{core, kinds}, foreign: []string{terraform, cty, "github.com/vmihailenco/msgpack/v5"}, testOnly: true},
+		"internal/acctest":                {own: []string{"internal/provider", "internal/terraformtest", core, kinds, "internal/acctest/site"}, foreign: []string{terraform, "github.com/hashicorp/go-plugin", "github.com/hashicorp/go-hclog"}, testOnly: true}, // go-plugin: as terraform-plugin-go's server demands
+		"internal/acctest/site":           {own: []string{"internal/fakeironic", "internal/fakeoneview", "internal/fakehttp"}, testOnly: true},
+		"internal/acctest/bmc":            {own: []string{"internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakeironic", "internal/fakehttp"}, testOnly: true},
 	}
 	provider := rules["internal/provider"]
 	for _, name := range []string{"allocation", "allocationgroup", "deployment", "deploytemplate", "discoveryimport", "host", "inspectionrule", "oneviewprofile", "runbook"} {
