@@ -17,12 +17,8 @@ import (
 )
 
 // validate checks a configuration, as the beginning of all commands that use it.
-func (w *Workspace) validate(ctx context.Context, c *language.Config, variables map[string]cty.Value, o options, d *language.Diagnostics) {
-	unknown := map[string]cty.Value{}
-	for name := range variables {
-		unknown[name] = cty.UnknownVal(c.Variables[name].Kind)
-	}
-	r := w.newRun(ctx, c, unknown, o, d, &transcript{}, &state.State{}, time.Now())
+func (w *Workspace) validate(ctx context.Context, c *language.Config, o options, d *language.Diagnostics) {
+	r := w.newRun(ctx, c, c.AnyVariables(), o, d, &transcript{}, &state.State{}, time.Now())
 	r.validating = true
 	defer r.close()
 	for name := range c.Providers {

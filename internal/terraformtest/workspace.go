@@ -93,7 +93,7 @@ func (c *command) validate() (err error) {
 	if c.config, err = language.Load(c.w.Dir, c.w.Providers, c.d); err != nil || c.d.HasErrors() {
 		return err
 	}
-	c.w.validate(c.ctx, c.config, c.config.AnyVariables(), c.o, c.d)
+	c.w.validate(c.ctx, c.config, c.o, c.d)
 	if !c.d.HasErrors() {
 		c.out.say("Success! The configuration is valid.")
 	}
@@ -116,7 +116,7 @@ func (c *command) makePlan() (p *plan, err error) {
 	if c.d.HasErrors() {
 		return nil, nil
 	}
-	if c.w.validate(c.ctx, c.config, variables, c.o, c.d); c.d.HasErrors() {
+	if c.w.validate(c.ctx, c.config, c.o, c.d); c.d.HasErrors() {
 		return nil, nil
 	}
 	p = c.w.plan(c.ctx, c.config, variables, c.o, c.d, c.out, prior)

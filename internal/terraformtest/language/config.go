@@ -21,7 +21,7 @@ import (
 type Config struct {
 	files     map[string]*hcl.File
 	Providers map[string]*ProviderBlock // by name
-	Variables map[string]*variable
+	variables map[string]*variable
 	Locals    map[string]hcl.Expression
 	Outputs   map[string]*Output
 	Resources map[string]*Resource // by address
@@ -37,7 +37,7 @@ type ProviderBlock struct {
 
 type variable struct {
 	fallback             hcl.Expression // nil: it must be set
-	Kind                 cty.Type
+	kind                 cty.Type
 	sensitive, ephemeral bool
 }
 
@@ -91,7 +91,7 @@ var metaArguments = &hcl.BodySchema{
 // Load reads the configuration in a directory, for these providers. Errors of the user are in the diagnostics.
 func Load(dir string, from schema.Providers, d *Diagnostics) (*Config, error) {
 	c := &Config{
-		files: map[string]*hcl.File{}, Providers: map[string]*ProviderBlock{}, Variables: map[string]*variable{}, Locals: map[string]hcl.Expression{},
+		files: map[string]*hcl.File{}, Providers: map[string]*ProviderBlock{}, variables: map[string]*variable{}, Locals: map[string]hcl.Expression{},
 		Outputs: map[string]*Output{}, Resources: map[string]*Resource{},
 	}
 	names, err := filepath.Glob(filepath.Join(dir, "*"))

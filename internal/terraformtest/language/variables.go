@@ -18,7 +18,7 @@ func (c *Config) addVariable(d *Diagnostics, block *hcl.Block) error {
 	if problems.HasErrors() {
 		return core.Unsupported("blocks in a variable")
 	}
-	v := &variable{Kind: cty.DynamicPseudoType}
+	v := &variable{kind: cty.DynamicPseudoType}
 	for name, attribute := range attributes {
 		switch name {
 		case "default":
@@ -30,7 +30,7 @@ func (c *Config) addVariable(d *Diagnostics, block *hcl.Block) error {
 		case "type":
 			kinds := map[string]cty.Type{"string": cty.String, "number": cty.Number, "bool": cty.Bool, "any": cty.DynamicPseudoType}
 			of, known := kinds[hcl.ExprAsKeyword(attribute.Expr)]
-			if v.Kind = of; !known {
+			if v.kind = of; !known {
 				return core.Unsupported("this type of a variable")
 			}
 		case "description":
@@ -38,7 +38,7 @@ func (c *Config) addVariable(d *Diagnostics, block *hcl.Block) error {
 			return core.Unsupported("%s of a variable", name)
 		}
 	}
-	c.Variables[block.Labels[0]] = v
+	c.variables[block.Labels[0]] = v
 	return nil
 }
 
@@ -46,11 +46,11 @@ func (c *Config) addVariable(d *Diagnostics, block *hcl.Block) error {
 func (c *Config) SetVariables(d *Diagnostics, given, environment map[string]string) map[string]cty.Value {
 	values := map[string]cty.Value{}
 	for name := range given {
-		if c.Variables[name] == nil {
+		if c.variables[name] == nil {
 			d.Fail("Value for undeclared variable", "A variable named %q was assigned on the command line, but the root module does not declare a variable of that name.", name)
 		}
 	}
-	for name, v := range c.Variables {
+	for name, v := range c.variables {
 		value := cty.NilVal
 		if text, is := environment[name]; is {
 			value = cty.StringVal(text)
@@ -67,7 +67,7 @@ func (c *Config) SetVariables(d *Diagnostics, given, environment map[string]stri
 			d.Fail("No value for required variable", "The root module input variable %q is not set, and has no default value.", name)
 			continue
 		}
-		made, err := convert.Convert(value, v.Kind)
+		made, err := convert.Convert(value, v.kind)
 		if err != nil {
 			d.Fail("Invalid value for input variable", "%s: %v", name, err)
 			continue
@@ -86,8 +86,8 @@ func (c *Config) SetVariables(d *Diagnostics, given, environment map[string]stri
 // AnyVariables returns unknown values of all variables.
 func (c *Config) AnyVariables() map[string]cty.Value {
 	values := map[string]cty.Value{}
-	for name, v := range c.Variables {
-		values[name] = cty.UnknownVal(v.Kind)
+	for name, v := range c.variables {
+		values[name] = cty.UnknownVal(v.kind)
 	}
 	return values
 }
@@ -95,7 +95,7 @@ func (c *Config) AnyVariables() map[string]cty.Value {
 // WithoutEphemeral returns the variables that a saved plan has.
 func (c *Config) WithoutEphemeral(variables map[string]cty.Value) map[string]cty.Value {
 	kept := maps.Clone(variables)
-	for name, v := range c.Variables {
+	for name, v := range c.variables {
 		if v.ephemeral {
 			delete(kept, name)
 		}
@@ -105,7 +105,7 @@ func (c *Config) WithoutEphemeral(variables map[string]cty.Value) map[string]cty
 
 // EphemeralOf returns the names of the ephemeral variables.
 func (c *Config) EphemeralOf() (names []string) {
-	for name, v := range c.Variables {
+	for name, v := range c.variables {
 		if v.ephemeral {
 			names = append(names, name)
 		}
