@@ -36,7 +36,6 @@ var exceptions = map[string]exception{
 	"internal/allocate":      {back: 4},
 	"internal/deploy":        {back: 5},
 	"internal/enroll":        {back: 9},
-	"internal/failure":       {back: 2},
 	"internal/fakebmc":       {back: 3},
 	"internal/fakebmc/ipmi":  {back: 2},
 	"internal/machine":       {back: 14},
