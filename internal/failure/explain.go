@@ -91,6 +91,7 @@ func split(err error) (fact, words string) {
 func advise(err error) string {
 	var redirect *rest.RedirectError
 	var advised interface{ Advice() string }
+	var status *api.StatusError
 	switch e := first(err, func(e *Error) bool { return e.Advice != "" }); {
 	case errors.As(err, &redirect): // it says what to do
 		return ""
@@ -100,8 +101,10 @@ func advise(err error) string {
 		return advised.Advice()
 	case isAboutConnection(err):
 		return adviseConnection(err)
+	case errors.As(err, &status):
+		return adviseStatus(status)
 	}
-	return adviseStatus(err)
+	return adviseLoss(err, "Ironic", endpointSetting)
 }
 
 // Sentence formats an error as a sentence: it adds a full stop, and a capital letter unless the text begins with the name of an
