@@ -40,7 +40,6 @@ var exceptions = map[string]exception{
 	"internal/fakebmc/ipmi":  {back: 2},
 	"internal/machine":       {back: 14},
 	"internal/terraformtest": {back: 13},
-	"internal/throttle":      {back: 2},
 }
 
 // shape is what a package has.
