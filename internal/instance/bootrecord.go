@@ -220,7 +220,7 @@ func NoteWanted(ctx context.Context, m *machine.Machine, what bootiso.Artifacts)
 // it.
 func Restarted(n *ironic.Node, since time.Time) bool {
 	for _, key := range []string{machine.KeyPowerChanged, machine.KeyHeartbeat} {
-		if machine.InternalTime(n, key).After(since) {
+		if ironic.InternalTime(n, key).After(since) {
 			return true
 		}
 	}

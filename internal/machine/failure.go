@@ -124,7 +124,7 @@ func Late(node *ironic.Node, goal states.Goal, after time.Duration, macs []strin
 			"starts over. To make the next apply wait for the operation instead, run terraform untaint for the resource first.",
 		Action: "The operation may still be in progress in Ironic. If the machine needs longer, raise timeouts. The action metal_abort ends what waits for the machine.",
 	}
-	if awaitsAgent(ironic.State(node.ProvisionState)) && boots(node) {
+	if states.AwaitsAgent(ironic.State(node.ProvisionState)) && boots(node) {
 		e.Hint = "Ironic waits for its ramdisk on the machine. " + checkBoot(node, macs)
 	}
 	return e
@@ -221,15 +221,7 @@ func stepIn(text, seen string) string {
 	for _, pair := range dictValue.FindAllStringSubmatch(stepByDict.FindString(text), -1) {
 		step[pair[1]] = pair[2]
 	}
-	return stepName(step)
-}
-
-// stepName returns the name of a step of Ironic; "" if there is none.
-func stepName(step map[string]any) string {
-	if states.TextOf(step, "interface") == "" || states.TextOf(step, "step") == "" {
-		return ""
-	}
-	return states.TextOf(step, "interface") + "." + states.TextOf(step, "step")
+	return states.StepName(step)
 }
 
 // countFailures records a failed walk on the node, or resets the count after a success. Only the order of the queue depends on the

@@ -253,16 +253,9 @@ func (m *Machine) Unlocked(ctx context.Context, send func() error) error {
 	}
 }
 
-// IsLocked reports whether a conductor has locked a node. If Ironic hides that from the user, an operation in progress tells it; of the
-// short locks that remain, only the refusal of a request tells.
-func IsLocked(n *ironic.Node) bool {
-	state := ironic.State(n.ProvisionState)
-	return n.Reservation != "" || n.Hidden.Reservation && (n.TargetPowerState != "" || states.InProgress(state) && !awaitsAgent(state))
-}
-
 // AwaitUnlocked waits until no conductor has locked the node.
 func (m *Machine) AwaitUnlocked(ctx context.Context, deadline time.Time) error {
-	for IsLocked(m.node) {
+	for states.IsLocked(m.node) {
 		err := m.poll(ctx, deadline)
 		if errors.Is(err, api.ErrNoPoll) {
 			return fmt.Errorf("node %s is still locked by conductor %s", ironic.NodeLabel(m.node), cmp.Or(m.node.Reservation, "of an unknown name"))

@@ -83,7 +83,7 @@ const absentAfter = 4 * time.Minute
 // warnAbsent logs what to check if Ironic waits for a ramdisk that does not report, and reports whether it did. Ironic itself gives up after
 // 30 minutes by default. It reads the node, and the ports if it boots from the network.
 func (m *Machine) warnAbsent(ctx context.Context, since time.Time) bool {
-	if !awaitsAgent(m.State()) || time.Since(since) < absentAfter {
+	if !states.AwaitsAgent(m.State()) || time.Since(since) < absentAfter {
 		return false
 	}
 	n, err := m.site.Ironic.Node(ctx, m.node.UUID)
@@ -116,10 +116,10 @@ func (m *Machine) lookUpMACs(ctx context.Context) error {
 // absence says since when the ramdisk of a node has not reported, as a predicate; "" if it has, or need not. now is the time of Ironic's
 // clock.
 func absence(n *ironic.Node, now time.Time) string {
-	if !awaitsAgent(ironic.State(n.ProvisionState)) || !boots(n) || n.Hidden.DriverInternalInfo {
+	if !states.AwaitsAgent(ironic.State(n.ProvisionState)) || !boots(n) || n.Hidden.DriverInternalInfo {
 		return ""
 	}
-	began, heard := n.ProvisionUpdatedAt, InternalTime(n, KeyHeartbeat)
+	began, heard := n.ProvisionUpdatedAt, ironic.InternalTime(n, KeyHeartbeat)
 	says := "its ramdisk has not reported since"
 	if heard.After(began) {
 		if now.Sub(heard) < absentAfter {

@@ -110,7 +110,7 @@ func (m *Machine) refuseUsed(doing string) error {
 
 // awaitEnd waits for the end of an operation in progress. timeout is the time-out that ends at the deadline.
 func (m *Machine) awaitEnd(ctx context.Context, deadline time.Time, timeout time.Duration) error {
-	for states.InProgress(m.State()) || IsLocked(m.node) {
+	for states.InProgress(m.State()) || states.IsLocked(m.node) {
 		err := m.poll(ctx, deadline)
 		if errors.Is(err, api.ErrNoPoll) {
 			return Late(m.node, "", timeout, nil)

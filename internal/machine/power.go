@@ -16,14 +16,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
-
-// InternalTime returns a time in driver_internal_info, to the second; zero if there is none.
-func InternalTime(n *ironic.Node, key string) time.Time {
-	text, _ := n.DriverInternalInfo[key].(string)
-	at, _ := time.Parse("2006-01-02T15:04:05", strings.SplitN(strings.TrimSuffix(text, "Z"), ".", 2)[0]) // zero on an error
-	return at
-}
 
 // KeyPowerChanged is when Ironic has last begun to change the power, in driver_internal_info.
 const KeyPowerChanged = "last_power_state_change"
@@ -252,11 +246,11 @@ func (m *Machine) awaitPower(ctx context.Context, want string, restart bool, tim
 			return fmt.Errorf("node %s is still %q after %s. Check the machine's BMC and console; if it needs longer, raise timeouts; then apply again", ironic.NodeLabel(m.node), m.node.PowerState, timeout)
 		case err != nil:
 			return err
-		case m.node.TargetPowerState != "" || restart && IsLocked(m.node):
+		case m.node.TargetPowerState != "" || restart && states.IsLocked(m.node):
 		case m.node.PowerState == want && m.node.LastError == "":
 			m.logInfo(ctx, "has changed its power: "+m.node.PowerState, "power", m.node.PowerState)
 			return nil
-		case !IsLocked(m.node):
+		case !states.IsLocked(m.node):
 			return powerFailed(m.node, want, restart)
 		}
 	}

@@ -67,7 +67,7 @@ func (m *Machine) leaveService(ctx context.Context, timeout time.Duration) error
 
 // awaitLeft waits until the machine has left a state and no conductor has locked it.
 func (m *Machine) awaitLeft(ctx context.Context, from ironic.State, deadline time.Time) error {
-	for m.State() == from || IsLocked(m.node) {
+	for m.State() == from || states.IsLocked(m.node) {
 		if err := m.poll(ctx, deadline); err != nil {
 			return err
 		}

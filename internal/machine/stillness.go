@@ -38,7 +38,7 @@ type still struct {
 func (l *stillLog) poll(n *ironic.Node, interval time.Duration) (since time.Time, due bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	as, now := n.ProvisionState+" "+n.TargetPowerState+" "+stepName(n.DeployStep), time.Now()
+	as, now := n.ProvisionState+" "+n.TargetPowerState+" "+states.StepName(n.DeployStep), time.Now()
 	s, known := l.last[n.UUID]
 	if !known || s.as != as || now.Sub(s.polled) > 2*max(interval, stillFor) {
 		s = still{as: as, since: now, due: now.Add(stillFor)}
@@ -69,29 +69,19 @@ func stateOf(n *ironic.Node) string {
 // waitsFor says what keeps a machine from moving, as far as the node tells.
 func waitsFor(n *ironic.Node) string {
 	state := ironic.State(n.ProvisionState)
-	switch step := stepName(n.DeployStep); {
-	case awaitsAgent(state):
+	switch step := states.StepName(n.DeployStep); {
+	case states.AwaitsAgent(state):
 		return "Ironic waits for its ramdisk to report"
 	case n.Reservation != "" && step != "":
 		return fmt.Sprintf("conductor %s works on deploy step %s", n.Reservation, step)
 	case n.Reservation != "":
 		return fmt.Sprintf("conductor %s works on it", n.Reservation)
-	case stuck(n):
+	case states.IsStuck(n):
 		return "no conductor works on it any more: " + api.FirstLine(n.LastError)
 	case states.InProgress(state):
 		return "Ironic works on it"
 	}
 	return "the provider waits until it can go on"
-}
-
-// awaitsAgent reports whether Ironic waits in a state for its ramdisk on the machine. It does not lock the node then.
-func awaitsAgent(state ironic.State) bool { return states.Has(state, states.Awaits) }
-
-// stuck reports whether a node is in the middle of an operation on which no conductor works: Ironic locks a node while it works on it,
-// and empties last_error when an operation begins (reference/ironic.md#operations-without-a-conductor).
-func stuck(n *ironic.Node) bool {
-	state := ironic.State(n.ProvisionState)
-	return states.InProgress(state) && !awaitsAgent(state) && n.Reservation == "" && !n.Hidden.Reservation && n.LastError != ""
 }
 
 // stuckFor is how long an operation without a conductor may last, by the polls of one walk.

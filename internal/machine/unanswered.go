@@ -13,6 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // unansweredFor is how long a request without an answer may still take effect, from the first read that Ironic answers afterwards on. Its
@@ -66,7 +67,7 @@ func callOfPower(target nodes.TargetPowerState, want string) Call {
 		doing = "switch the machine on"
 	}
 	return Call{doing: doing, trace: func(before, now *ironic.Node, sent time.Time) trace {
-		last, begun := LastPowerChange(now), InternalTime(now, KeyPowerChanged)
+		last, begun := LastPowerChange(now), ironic.InternalTime(now, KeyPowerChanged)
 		switch {
 		case now.TargetPowerState != "", !restarts && now.PowerState == want:
 			return traceFound
@@ -122,7 +123,7 @@ func (u *unanswered) fate(now *ironic.Node, over bool) fate {
 	switch {
 	case found == traceFound:
 		return happened
-	case IsLocked(now) || !over:
+	case states.IsLocked(now) || !over:
 		return open
 	case found == traceNone || u.untouched(now):
 		return lost

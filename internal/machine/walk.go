@@ -20,7 +20,7 @@ import (
 
 // AtRest waits until no operation is in progress on the node.
 func (m *Machine) AtRest(ctx context.Context, deadline time.Time) error {
-	for states.InProgress(m.State()) || IsLocked(m.node) {
+	for states.InProgress(m.State()) || states.IsLocked(m.node) {
 		err := m.poll(ctx, deadline)
 		if errors.Is(err, api.ErrNoPoll) {
 			return fmt.Errorf("node %s, whose creation another run has begun, is still in state %q. Apply again when that operation has ended, or raise timeouts", ironic.NodeLabel(m.node), m.node.ProvisionState)
@@ -102,7 +102,7 @@ func (w *walk) step(ctx context.Context) (arrived bool, err error) {
 		return false, RefusedFor(w.node, states.ReasonOtherSince.String())
 	}
 	m := states.NextMove(w.goal, state, states.ReachesGoal(w.sent, w.goal))
-	if IsLocked(w.node) && m.Kind != states.Wait {
+	if states.IsLocked(w.node) && m.Kind != states.Wait {
 		// Final states become visible before the lock is released and last_error is written (reference/ironic.md#state-and-lock).
 		return false, w.next(ctx)
 	}
@@ -330,13 +330,13 @@ func (w *walk) next(ctx context.Context) error {
 		}
 		return Late(w.node, w.goal, w.timeout, w.macs)
 	}
-	if step := stepName(w.node.DeployStep); step != "" {
+	if step := states.StepName(w.node.DeployStep); step != "" {
 		w.deployStep = step
 	}
 	switch {
 	case err != nil:
 		return err
-	case !stuck(w.node):
+	case !states.IsStuck(w.node):
 		w.stuck = time.Time{}
 	case w.stuck.IsZero():
 		w.stuck = time.Now()
