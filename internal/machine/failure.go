@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -16,48 +15,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ramdisk"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
-
-// UnknownDriver says that no conductor of the site has enabled a driver. err is Ironic's answer; nil if it was not tried.
-func UnknownDriver(driver string, enabled []string, err error) error {
-	return &failure.Error{
-		Fact:   fmt.Sprintf("the site has no driver %s. Enabled are %s", driver, strings.Join(enabled, ", ")),
-		Advice: "Set driver to one of them, or enable it in enabled_hardware_types of the conductors' configuration.", Err: err,
-	}
-}
-
-// UnknownInterface says that no conductor of the site has enabled a hardware interface for a driver.
-func UnknownInterface(driver, kind, name string, enabled []string) error {
-	return &failure.Error{
-		Fact:   fmt.Sprintf("driver %s has no %s interface %s at this site. Enabled are %s", driver, kind, name, strings.Join(enabled, ", ")),
-		Advice: fmt.Sprintf("Choose one of them, or enable it in enabled_%s_interfaces of the conductors' configuration.", kind),
-	}
-}
-
-// ExplainDriver returns an error that names the enabled drivers if Ironic has refused a driver that no conductor has enabled; else err.
-func (s *Site) ExplainDriver(ctx context.Context, driver string, err error) error {
-	var status *api.StatusError
-	if !errors.As(err, &status) || driver == "" || !strings.Contains(status.Message, "which supports driver") {
-		return err
-	}
-	all, problem := s.Ironic.Drivers(ctx)
-	enabled := NamesOf(all)
-	if problem != nil || slices.Contains(enabled, driver) { // no conductor of the group has it
-		return err
-	}
-	return UnknownDriver(driver, enabled, err)
-}
-
-// driverOf returns the driver that a patch sets; "" if none.
-func driverOf(patch ironic.Patch) string {
-	for _, edit := range patch {
-		if driver, isText := edit.Value.(string); isText && edit.Path == "/driver" {
-			return driver
-		}
-	}
-	return ""
-}
 
 // FailedOn says that an operation has failed. step describes the deploy step, as the end of a sentence; macs are of the cards from which the machine
 // may boot, if they were looked up.
@@ -71,7 +31,7 @@ func FailedOn(node *ironic.Node, goal states.Goal, step string, macs []string) *
 		e.Action = "Fix the cause and invoke the action again. Ironic does not allocate the node until a cleaning has succeeded, or until its metal_host is applied."
 	}
 	if api.IsRamdiskTimeout(node.LastError) {
-		e.Hint = checkBoot(node, macs)
+		e.Hint = ramdisk.CheckBoot(node, macs)
 	}
 	return e
 }
@@ -124,8 +84,8 @@ func Late(node *ironic.Node, goal states.Goal, after time.Duration, macs []strin
 			"starts over. To make the next apply wait for the operation instead, run terraform untaint for the resource first.",
 		Action: "The operation may still be in progress in Ironic. If the machine needs longer, raise timeouts. The action metal_abort ends what waits for the machine.",
 	}
-	if states.AwaitsAgent(ironic.State(node.ProvisionState)) && boots(node) {
-		e.Hint = "Ironic waits for its ramdisk on the machine. " + checkBoot(node, macs)
+	if states.AwaitsAgent(ironic.State(node.ProvisionState)) && ramdisk.Boots(node) {
+		e.Hint = "Ironic waits for its ramdisk on the machine. " + ramdisk.CheckBoot(node, macs)
 	}
 	return e
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
@@ -322,44 +321,6 @@ func InspectedAt(n *ironic.Node) time.Time {
 		return time.Time{}
 	}
 	return n.InspectionFinishedAt.UTC().Truncate(time.Second)
-}
-
-// PowerManaged reports whether Ironic can change a node's power: it knows the BMC, or the driver needs none. A discovered machine
-// uses the fake driver until it gets a BMC, and the power state of that driver is not real
-// (reference/discovery.md#power-of-a-discovered-machine).
-func PowerManaged(n *ironic.Node) bool {
-	if ByAgent(n) {
-		return false
-	}
-	if n.Hidden.DriverInfo { // from a lessee: nothing else is leased
-		return true
-	}
-	return driverinfo.AddressKey(n.DriverInfo) != "" || n.Driver == FakeDriver && marks.DiscoveryOf(n) == nil && !LooksDiscovered(n)
-}
-
-// ByAgent reports whether Ironic has no control of a node's power but its agent on the machine, which can restart the machine while
-// it answers, and nothing else (reference/ironic.md#power-interface-agent).
-func ByAgent(n *ironic.Node) bool { return n.PowerInterface == powerByAgent }
-
-// AgentDriver is the driver of a node without BMC credentials that Ironic prepares through its agent.
-const AgentDriver = "manual-management"
-
-const powerByAgent = "agent"
-
-// AgentSettings returns the driver and interfaces of such a node.
-func AgentSettings() ironic.Settings {
-	return ironic.Settings{"driver": AgentDriver, "power_interface": powerByAgent, "network_interface": "noop"}
-}
-
-// Preparable reports whether Ironic can verify, clean and deploy a machine: it knows the BMC, or works through its agent.
-func Preparable(n *ironic.Node) bool { return PowerManaged(n) || ByAgent(n) }
-
-// FakeDriver is the driver that needs no BMC. Ironic gives it to discovered machines, too, until they get another.
-const FakeDriver = "fake-hardware"
-
-// LooksDiscovered reports whether a node without a record is as Ironic creates it for an unknown machine.
-func LooksDiscovered(n *ironic.Node) bool {
-	return n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll && n.Extra[marks.KeyEnrolled] == nil && len(n.DriverInfo) == 0
 }
 
 // ReasonChanging is the maintenance reason of a node whose interfaces or ports are being changed.

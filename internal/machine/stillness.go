@@ -10,6 +10,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ramdisk"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
@@ -56,6 +57,39 @@ func (m *Machine) logStill(ctx context.Context) {
 	if since, due := stillsOf(m.site).poll(m.node, m.site.Ironic.PollInterval()); due && !m.warnAbsent(ctx, since) {
 		m.logInfo(ctx, fmt.Sprintf("is still %s after %s: %s", stateOf(m.node), time.Since(since).Round(time.Second), waitsFor(m.node)), "state", m.node.ProvisionState)
 	}
+}
+
+// warnAbsent logs what to check if Ironic waits for a ramdisk that does not report, and reports whether it did. Ironic itself gives up after
+// 30 minutes by default. It reads the node, and the ports if it boots from the network.
+func (m *Machine) warnAbsent(ctx context.Context, since time.Time) bool {
+	if !states.AwaitsAgent(m.State()) || time.Since(since) < ramdisk.AbsentAfter {
+		return false
+	}
+	n, err := m.site.Ironic.Node(ctx, m.node.UUID)
+	if err != nil || n.ProvisionState != m.node.ProvisionState || ramdisk.BootsFromPort(n.BootInterface) && m.lookUpMACs(ctx) != nil {
+		return false
+	}
+	absent := ramdisk.Absence(n, m.site.Ironic.ServerNow())
+	if absent == "" {
+		return false
+	}
+	m.site.Ironic.Logger().WarnContext(ctx, fmt.Sprintf("machine %s %s. %s", ironic.NodeLabel(n), absent, ramdisk.CheckBoot(n, m.macs)), append(NodeAttributes(n), "state", n.ProvisionState)...)
+	return true
+}
+
+// lookUpMACs reads the MAC addresses from which the machine may boot.
+func (m *Machine) lookUpMACs(ctx context.Context) error {
+	ports, err := m.site.Ironic.PortsForRefresh(ctx, m.node.UUID)
+	if err != nil {
+		return err
+	}
+	m.macs = nil
+	for _, mac := range ironic.Addresses(ports) {
+		if ports[mac].PXEEnabled {
+			m.macs = append(m.macs, mac)
+		}
+	}
+	return nil
 }
 
 // stateOf describes what a machine does: its power change, or its provision state.
