@@ -38,7 +38,6 @@ var exceptions = map[string]exception{
 	"internal/enroll":        {back: 9},
 	"internal/fakebmc":       {back: 3},
 	"internal/fakebmc/ipmi":  {back: 2},
-	"internal/machine":       {back: 13},
 	"internal/terraformtest": {back: 13},
 }
 

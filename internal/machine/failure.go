@@ -90,6 +90,16 @@ func Late(node *ironic.Node, goal states.Goal, after time.Duration, macs []strin
 	return e
 }
 
+// KindStuck is the kind of an error which says that a node is in the middle of an operation on which no conductor works, so that waiting is in vain.
+const KindStuck failure.Kind = "stuck"
+
+func stuckError(node *ironic.Node) *failure.Error {
+	return &failure.Error{
+		Kind: KindStuck, Node: node, Fact: fmt.Sprintf("node %s is in state %q, but no conductor works on it any more", ironic.NodeLabel(node), node.ProvisionState), Words: api.FirstLine(node.LastError),
+		Advice: "Ironic does not end this operation by itself. A conductor that is restarted lets it fail; then apply again. See the conductor's log for the cause.",
+	}
+}
+
 // stopped says that the user has stopped the run. queued: while the machine waited for a slot.
 func stopped(node *ironic.Node, goal states.Goal, queued bool, err error) *failure.Error {
 	kind := failure.KindStopped
@@ -106,6 +116,23 @@ func InvalidNode(node *ironic.Node, reason string) *failure.Error {
 		e.Advice = fmt.Sprintf("The node's boot interface, %q, cannot boot a live ISO. Set hardware_interfaces = { boot = \"redfish-virtual-media\" } or \"ipxe\" on its metal_host.", node.BootInterface)
 	}
 	return e
+}
+
+// KindRefused is the kind of an error which says that the provider sent nothing because the node's state does not allow the operation.
+const KindRefused failure.Kind = "refused"
+
+// RefusedFor returns such an error for a reason that includes what to do.
+func RefusedFor(node *ironic.Node, reason string) *failure.Error {
+	return &failure.Error{Kind: KindRefused, Node: node, Fact: fmt.Sprintf("node %s is in state %q: %s", ironic.NodeLabel(node), node.ProvisionState, reason)}
+}
+
+// Refused returns the error of a move that refuses. A node without a BMC cannot become available, so the advice to make it
+// available would not help.
+func Refused(node *ironic.Node, why states.Reason) error {
+	if why == states.ReasonNotReady && !Preparable(node) {
+		why = states.ReasonNoBMC
+	}
+	return RefusedFor(node, why.String())
 }
 
 // failed returns the error of a failed walk, with what only the node's history tells: the last error if the node has none, and the deploy step
@@ -239,19 +266,4 @@ func CheckReservation(node *ironic.Node, instance string) error {
 		return reservedError(node, instance)
 	}
 	return nil
-}
-
-// unwatched returns the error of a wait for the machine: an error of KindUnwatched if the read has failed, unless the run was stopped.
-func (m *Machine) unwatched(ctx context.Context, err error) error {
-	return failure.Unwatched(ctx, "node "+ironic.NodeLabel(m.node), m.node.ProvisionState, err)
-}
-
-// Unwatched returns an error of KindUnwatched for an error that says nothing about the machine, if something is deployed on the machine or an
-// operation on it is in progress: the rights of the user have ended, or Ironic does not answer. It returns other errors unchanged.
-func (m *Machine) Unwatched(ctx context.Context, err error) error {
-	begun := states.InProgress(m.State()) || states.Occupied(m.State()) && !states.Failed(m.State())
-	if !begun || !failure.IsAccess(err) {
-		return err
-	}
-	return m.unwatched(ctx, err)
 }

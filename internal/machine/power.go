@@ -177,6 +177,33 @@ func (m *Machine) changePower(ctx context.Context, target nodes.TargetPowerState
 	return m.awaitPower(ctx, want, restarts, timeout)
 }
 
+// callOfPower returns the request of a power change that leads to the wanted power state. Ironic records when it begins one, also when the
+// machine is restarted, after which it has the same power state.
+func callOfPower(target nodes.TargetPowerState, want string) Call {
+	restarts := target == nodes.Rebooting || target == nodes.SoftRebooting
+	doing := "switch the machine off"
+	switch {
+	case restarts:
+		doing = "restart the machine"
+	case want == powerOn:
+		doing = "switch the machine on"
+	}
+	return Call{doing: doing, trace: func(before, now *ironic.Node, sent time.Time) trace {
+		last, begun := LastPowerChange(now), ironic.InternalTime(now, KeyPowerChanged)
+		switch {
+		case now.TargetPowerState != "", !restarts && now.PowerState == want:
+			return traceFound
+		case now.Hidden.DriverInternalInfo:
+			return traceHidden
+		case last == LastPowerChange(before):
+			return traceNone
+		case begun.Before(sent.Add(-marks.ClockSlack)): // perhaps another client's: before may be older than the last full read
+			return traceHidden
+		}
+		return traceFound
+	}}
+}
+
 // order sends a request that changes a machine's power, if the guard allows it, and reports whether it was still needed then. A change
 // that starts the machine waits for a slot. order returns an error if the machine's instance or provision state has changed since the
 // record was made. It repeats a request without an answer only if Ironic has not executed it, and waits while Ironic refuses it because

@@ -7,12 +7,117 @@ import (
 	"sync"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ramdisk"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
+
+// stateLog logs each change of a machine's provision state once, however many records see it. It is safe for concurrent use.
+type stateLog struct {
+	mu   sync.Mutex
+	last map[string]logged
+}
+
+func statesOf(site *Site) *stateLog {
+	return Kept(site, func(*Site) *stateLog { return &stateLog{last: map[string]logged{}} })
+}
+
+// logged is the state of a machine that the log has told last.
+type logged struct {
+	state string
+	since time.Time
+}
+
+// begin remembers the state of a machine that the log does not know yet.
+func (l *stateLog) begin(n *ironic.Node) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, known := l.last[n.UUID]; known {
+		return
+	}
+	l.last[n.UUID] = logged{n.ProvisionState, n.ProvisionUpdatedAt}
+}
+
+// change records the state of a machine. It returns the state before, and false unless the state is new. Times are compared in whole
+// seconds, because answers to writes have no others.
+func (l *stateLog) change(n *ironic.Node) (before logged, changed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, known := l.last[n.UUID]
+	if !known || before.state == n.ProvisionState || n.ProvisionUpdatedAt.Unix() < before.since.Unix() {
+		return before, false
+	}
+	l.last[n.UUID] = logged{n.ProvisionState, n.ProvisionUpdatedAt}
+	return before, true
+}
+
+// logState logs the provision state of the machine if it has changed. It waits for the reason of a failure, which Ironic writes
+// after the state (reference/ironic.md#state-and-lock).
+func (m *Machine) logState(ctx context.Context) {
+	m.tellState()
+	unsuccessful := states.Failed(m.State()) || m.State() == nodes.Enroll
+	if unsuccessful && m.node.Reservation != "" && m.node.LastError == "" {
+		return
+	}
+	before, changed := statesOf(m.site).change(m.node)
+	if !changed {
+		return
+	}
+	text := fmt.Sprintf("changed state: %s -> %s", before.state, m.node.ProvisionState)
+	if after := m.node.ProvisionUpdatedAt.Sub(before.since); states.InProgress(ironic.State(before.state)) && after > 0 && !before.since.IsZero() {
+		text += fmt.Sprintf(" after %s", after.Round(time.Second))
+	}
+	if unsuccessful && m.node.LastError != "" {
+		text += ": " + api.FirstLine(m.node.LastError)
+	}
+	m.logInfo(ctx, text, "from", before.state, "state", m.node.ProvisionState)
+}
+
+// logInfo logs what the machine does. The text is a predicate. It has all facts, because Terraform writes attributes in no order.
+func (m *Machine) logInfo(ctx context.Context, text string, args ...any) {
+	m.site.Ironic.Logger().InfoContext(ctx, "machine "+ironic.NodeLabel(m.node)+" "+text, append(NodeAttributes(m.node), args...)...)
+}
+
+// NodeAttributes are the attributes of a log line that identify a node.
+func NodeAttributes(n *ironic.Node) []any { return []any{"node", n.Name, "uuid", n.UUID} }
+
+// Tell calls tell with the state of the machine now and after each change that the record sees, and if the machine waits for a slot. tell
+// must be safe for concurrent use.
+func (m *Machine) Tell(tell func(status string)) {
+	m.tell = tell
+	m.tellState()
+}
+
+// tellState tells the state of the machine, unless it has been told.
+func (m *Machine) tellState() {
+	if m.tell == nil {
+		return
+	}
+	if now := states.StatusOf(m.node); now != m.told {
+		m.told = now
+		m.tell(now)
+	}
+}
+
+// queuedAfter is how long a machine waits for a slot before tellQueued says so.
+const queuedAfter = 5 * time.Second
+
+// tellQueued tells that the machine waits for a slot unless admitted is called soon. admitted may be called more than once.
+func (m *Machine) tellQueued() (admitted func()) {
+	if m.tell == nil {
+		return func() {}
+	}
+	tell, text := m.tell, fmt.Sprintf("node %s: waits for a slot of the provisioning limit", ironic.NodeLabel(m.node))
+	var once sync.Once
+	timer := time.AfterFunc(queuedAfter, func() { once.Do(func() { tell(text) }) })
+	return func() {
+		timer.Stop()
+		once.Do(func() {})
+	}
+}
 
 // stillFor is how long a machine may stay as it is before the log says what it waits for. After each such line the time doubles.
 const stillFor = 30 * time.Second
@@ -116,17 +221,4 @@ func waitsFor(n *ironic.Node) string {
 		return "Ironic works on it"
 	}
 	return "the provider waits until it can go on"
-}
-
-// stuckFor is how long an operation without a conductor may last, by the polls of one walk.
-const stuckFor = 2 * time.Minute
-
-// KindStuck is the kind of an error which says that a node is in the middle of an operation on which no conductor works, so that waiting is in vain.
-const KindStuck failure.Kind = "stuck"
-
-func stuckError(node *ironic.Node) *failure.Error {
-	return &failure.Error{
-		Kind: KindStuck, Node: node, Fact: fmt.Sprintf("node %s is in state %q, but no conductor works on it any more", ironic.NodeLabel(node), node.ProvisionState), Words: api.FirstLine(node.LastError),
-		Advice: "Ironic does not end this operation by itself. A conductor that is restarted lets it fail; then apply again. See the conductor's log for the cause.",
-	}
 }
