@@ -33,10 +33,7 @@ type exception struct {
 
 // exceptions are the packages above a limit.
 var exceptions = map[string]exception{
-	"internal/enroll":   {back: 9},
-	"internal/failure":  {back: 2},
-	"internal/machine":  {back: 14},
-	"internal/throttle": {back: 2},
+	"internal/enroll": {back: 9},
 }
 
 // shape is what a package has.

@@ -12,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ramdisk"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
@@ -185,7 +186,7 @@ func (l *Look) netboot(ctx context.Context) {
 		return // the apply reports what is wrong with the node
 	}
 	label, boot := ironic.NodeLabel(node), expect.AsPlanned(l.Site, node).BootInterface
-	if !l.Wish.LiveISO.IsNull() && machine.BootsNoISO(boot) {
+	if !l.Wish.LiveISO.IsNull() && ramdisk.BootsNoISO(boot) {
 		l.warn(decide.At("live_iso"), "Boot interface boots no ISO", fmt.Sprintf("The boot interface of node %s is %s, which boots no ISO. Ironic accepts the deployment all the same, and the "+
 			"machine does not boot the ISO. Set hardware_interfaces = { boot = \"ipxe\" }, or one with virtual media, on its metal_host.", label, boot))
 	}

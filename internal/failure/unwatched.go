@@ -69,10 +69,3 @@ func IsAccess(err error) bool {
 	}
 	return api.MayPass(err)
 }
-
-// IsInterrupted reports whether an operation has ended for the provider though it has not failed: the user has stopped the run, or the
-// operation cannot be watched any more. What exists is as complete as after a success, and the next apply continues.
-func IsInterrupted(err error) bool { return api.IsInterrupted(err) || IsUnwatched(err) }
-
-// IsUnwatched reports whether err is of KindUnwatched.
-func IsUnwatched(err error) bool { return Is(err, KindUnwatched) }

@@ -15,6 +15,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ramdisk"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
 
@@ -176,9 +177,9 @@ func (h *host) sharedWithout(plan, config *model) string {
 
 // lookAtNetwork returns how the machine will boot, and whether an inspection may bring its ports; nil if it is not
 // known.
-func (h *host) lookAtNetwork(ctx context.Context, q question) (boot *machine.NetworkBoot, open bool) {
+func (h *host) lookAtNetwork(ctx context.Context, q question) (boot *ramdisk.NetworkBoot, open bool) {
 	if q.plan.hasBootPort(ctx) {
-		return &machine.NetworkBoot{}, false
+		return &ramdisk.NetworkBoot{}, false
 	}
 	id := q.plan.ID.ValueString()
 	if q.state == nil {
@@ -187,8 +188,8 @@ func (h *host) lookAtNetwork(ctx context.Context, q question) (boot *machine.Net
 			id = over.Node.UUID
 		}
 	}
-	boot = &machine.NetworkBoot{Interface: h.effective(ctx, "boot", id, q)}
-	if !machine.BootsFromPort(boot.Interface) {
+	boot = &ramdisk.NetworkBoot{Interface: h.effective(ctx, "boot", id, q)}
+	if !ramdisk.BootsFromPort(boot.Interface) {
 		return boot, false
 	}
 	open = machine.InspectionBringsPorts(q.plan.Driver.ValueString(), h.effective(ctx, "inspect", id, q))
@@ -239,7 +240,7 @@ func (h *host) portsAfter(ctx context.Context, id string, plan, state *model) (m
 		if err != nil {
 			return nil, err
 		}
-		after = machine.PXEPorts(ports)
+		after = ramdisk.PXEPorts(ports)
 	}
 	if state != nil {
 		for mac := range state.ports(ctx) {
