@@ -21,7 +21,7 @@ type Error struct {
 	Advice string       // what to do; "" if the fact says it
 	Action string       // the advice if an action, which no later apply repeats, has requested the operation; "": the same
 	Hint   string       // what else to check; "" if nothing
-	About  any          // what the code that asks for the kind must know
+	About  any          // facts for the code that handles errors of the kind
 	Err    error        // the cause; nil if there is none
 }
 
@@ -45,7 +45,7 @@ const (
 	KindInvalid Kind = "invalid"  // Ironic refused to deploy a node because something is missing on it
 )
 
-// As returns the first error of one of some kinds that err is or has as a cause; nil if there is none.
+// As returns the first error of one of the given kinds in the tree of err; nil if there is none.
 func As(err error, kinds ...Kind) *Error {
 	return first(err, func(e *Error) bool { return slices.Contains(kinds, e.Kind) })
 }
@@ -53,7 +53,7 @@ func As(err error, kinds ...Kind) *Error {
 // Is reports whether err is an error of a kind, or has one as a cause.
 func Is(err error, kind Kind) bool { return As(err, kind) != nil }
 
-// AboutOf returns what an error of a kind knows; the zero value for other errors.
+// AboutOf returns About of the first error of a kind in the tree of err; the zero value if there is none.
 func AboutOf[T any](err error, kind Kind) (about T) {
 	if e := As(err, kind); e != nil {
 		about, _ = e.About.(T)
@@ -61,7 +61,7 @@ func AboutOf[T any](err error, kind Kind) (about T) {
 	return about
 }
 
-// first returns the first Error in the tree of err that a condition holds for; nil if there is none.
+// first returns the first Error in the tree of err for which a condition holds; nil if there is none.
 func first(err error, holds func(*Error) bool) *Error {
 	if e, is := err.(*Error); is && holds(e) { //nolint:errorlint // it is one node of the tree
 		return e
