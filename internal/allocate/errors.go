@@ -80,7 +80,7 @@ func (c Census) remedy() string {
 	return text + "Make more nodes available in this class (metal_host target_state = \"available\"), or require less. "
 }
 
-// noMatchOf returns what an error of KindNoMatch knows; nil for other errors.
+// noMatchOf returns the NoMatch of an error of KindNoMatch; nil for other errors.
 func noMatchOf(err error) *NoMatch { return failure.AboutOf[*NoMatch](err, KindNoMatch) }
 
 // noMatch says why no node matches a request.

@@ -16,7 +16,7 @@ import (
 )
 
 // Patch applies edits to the node; an empty patch sends nothing. It returns an error of KindSuperseded, and changes nothing, if another run
-// has taken over a creation of this run.
+// has taken over the creation of the node.
 func (m *Machine) Patch(ctx context.Context, patch ironic.Patch) error {
 	if len(patch) == 0 {
 		return nil

@@ -26,7 +26,7 @@ type Call struct {
 	trace func(before, now *ironic.Node, sent time.Time) trace
 }
 
-// trace is what a node shows of a request.
+// trace says whether a node shows that Ironic has executed a request.
 type trace int
 
 const (

@@ -35,7 +35,7 @@ type request struct {
 	data    []byte
 }
 
-// command is what answers a command.
+// command is an IPMI command that the BMC knows: the privilege and the data that it needs, and the function that executes it.
 type command struct {
 	name   string
 	level  privilege // at least

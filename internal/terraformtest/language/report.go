@@ -88,7 +88,7 @@ func (c *Config) snippet(of *hcl.Range) []string {
 	return lines
 }
 
-// holder describes the block that has a part of the configuration.
+// holder returns the header of the resource, data or provider block that contains a range, for messages; "" if none does.
 func (c *Config) holder(of *hcl.Range) string {
 	for address, r := range c.Resources {
 		if at := r.At; at.Filename == of.Filename && blockRange(c, at).ContainsPos(of.Start) {
