@@ -30,7 +30,7 @@ type rule struct {
 // nouns are the packages of the domain, from those that know least to those that know most. The resources, the data sources and the actions
 // may use all of them.
 var nouns = []string{
-	"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect",
+	"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/machine", "internal/expect",
 	"internal/procedure", "internal/hardware", "internal/allocate", "internal/images", "internal/instance", "internal/cabling", "internal/discovered", "internal/admission", "internal/enroll", "internal/deploy", "internal/commission",
 }
 
@@ -48,6 +48,8 @@ func rules() map[string]rule {
 		rest        = "internal/rest"
 		throttle    = "internal/throttle"
 		fakeAPI     = "internal/fakeironic/api"
+		core        = "internal/terraformtest/core"
+		kinds       = "internal/terraformtest/schema"
 	)
 	rules := map[string]rule{
 		"":                     {own: []string{"internal/provider"}, foreign: []string{terraform}},
@@ -63,22 +65,23 @@ func rules() map[string]rule {
 		"internal/watch":       {own: []string{"internal/states", "internal/machine", ironic, api, rest}},
 		"internal/sharing":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/oneview", ironic, api, throttle, rest}, foreign: []string{nodes}},
 
-		"internal/deploy":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", "internal/allocate", "internal/images", "internal/instance", "internal/bootiso", ironic, api, throttle}, foreign: []string{nodes}},
+		"internal/deploy":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/machine", "internal/expect", "internal/allocate", "internal/images", "internal/instance", "internal/bootiso", ironic, api, throttle}, foreign: []string{nodes}},
 		"internal/discovered": {own: []string{"internal/decide", "internal/failure", "internal/marks", "internal/machine", "internal/discovery", ironic, api, "internal/ironic/driverinfo", throttle}, foreign: []string{nodes}},
-		"internal/cabling":    {own: []string{"internal/decide", "internal/failure", "internal/machine", ironic}},
-		"internal/enroll":     {own: []string{"internal/decide", "internal/states", "internal/marks", "internal/machine", "internal/expect", "internal/cabling", "internal/hardware", "internal/discovered", ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata"}},
+		"internal/cabling":    {own: []string{"internal/decide", "internal/failure", "internal/ramdisk", "internal/machine", ironic}},
+		"internal/enroll":     {own: []string{"internal/decide", "internal/states", "internal/marks", "internal/ramdisk", "internal/machine", "internal/expect", "internal/cabling", "internal/hardware", "internal/discovered", ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata"}},
 		"internal/admission":  {own: []string{"internal/decide", "internal/failure", "internal/marks", "internal/machine", "internal/expect", "internal/discovered", "internal/cabling", ironic, api, "internal/ironic/driverinfo"}},
 		"internal/commission": {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/cabling", "internal/hardware", "internal/admission", "internal/enroll", "internal/sharing", ironic, api, "internal/ironic/driverinfo"}},
-		"internal/instance":   {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/images", "internal/bootiso", ironic, api, rest}, foreign: []string{nodes}},
+		"internal/instance":   {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/machine", "internal/images", "internal/bootiso", ironic, api, rest}, foreign: []string{nodes}},
 		"internal/images":     {own: []string{"internal/failure", "internal/machine", rest}},
 		"internal/allocate":   {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", ironic, api, throttle, rest}, foreign: []string{nodes}},
 		"internal/hardware":   {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", ironic, api}},
 		"internal/procedure":  {own: []string{"internal/decide", "internal/marks", "internal/machine", ironic, api}},
-		"internal/expect":     {own: []string{"internal/states", "internal/failure", "internal/machine", ironic, api}, foreign: []string{"github.com/agext/levenshtein"}}, // levenshtein: similar names in messages
-		"internal/machine":    {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/slots", ironic, api, "internal/ironic/driverinfo", throttle, rest}, foreign: []string{nodes}},
+		"internal/expect":     {own: []string{"internal/states", "internal/failure", "internal/ramdisk", "internal/machine", ironic, api}, foreign: []string{"github.com/agext/levenshtein"}}, // levenshtein: similar names in messages
+		"internal/machine":    {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/slots", ironic, api, "internal/ironic/driverinfo", throttle, rest}, foreign: []string{nodes}},
 		"internal/slots":      {own: []string{"internal/states", ironic, api, throttle}, foreign: []string{nodes}},
 		"internal/marks":      {own: []string{"internal/states", "internal/failure", ironic, api, throttle, rest}, foreign: []string{nodes}},
 		"internal/failure":    {own: []string{"internal/states", ironic, api, rest}},
+		"internal/ramdisk":    {own: []string{"internal/states", ironic}},
 		"internal/states":     {own: []string{ironic, api}, foreign: []string{nodes}},
 		"internal/decide":     {},
 
@@ -101,22 +104,26 @@ func rules() map[string]rule {
 		"internal/fakeironic/procedure": {own: []string{fakeAPI}},
 		fakeAPI:                         {},
 
-		"internal/fakebmc":       {},
-		"internal/fakebmc/ipmi":  {own: []string{"internal/fakebmc"}},
-		"internal/fakebmc/qemu":  {own: []string{"internal/fakebmc"}},
-		"internal/fakehttp":      {},
-		"internal/fakekeystone":  {},
-		"internal/fakeoneview":   {},
-		"internal/ironictest":    {own: []string{"internal/fakeironic"}, testOnly: true},
-		"internal/sitetest":      {own: with(ironic, api, throttle, "internal/bootiso", "internal/fakeironic", "internal/ironictest"), testOnly: true},
-		"internal/guides":        {own: []string{"internal/acctest", "internal/acctest/site", "internal/fakeironic", "internal/fakeoneview"}, foreign: []string{"github.com/hashicorp/hcl/v2"}, testOnly: true}, // hcl: to read the examples as a CLI does
-		"internal/keystonetest":  {own: []string{"internal/acctest", "internal/acctest/site"}, testOnly: true},
-		"internal/machinetest":   {own: []string{"internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu"}, testOnly: true},
-		"internal/simulate":      {own: []string{"internal/provider", "internal/terraformtest", "internal/fakeironic", "internal/ironictest"}, foreign: []string{terraform, cty}, testOnly: true},
-		"internal/terraformtest": {foreign: []string{terraform, "github.com/hashicorp/hcl/v2", cty, "github.com/vmihailenco/msgpack/v5"}, testOnly: true},                                                                                  // as Terraform's core
-		"internal/acctest":       {own: []string{"internal/provider", "internal/terraformtest", "internal/acctest/site"}, foreign: []string{terraform, "github.com/hashicorp/go-plugin", "github.com/hashicorp/go-hclog"}, testOnly: true}, // go-plugin: as terraform-plugin-go's server demands
-		"internal/acctest/site":  {own: []string{"internal/fakeironic", "internal/fakeoneview", "internal/fakehttp"}, testOnly: true},
-		"internal/acctest/bmc":   {own: []string{"internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakeironic", "internal/fakehttp"}, testOnly: true},
+		"internal/fakebmc":                {},
+		"internal/fakebmc/ipmi":           {own: []string{"internal/fakebmc"}},
+		"internal/fakebmc/qemu":           {own: []string{"internal/fakebmc"}},
+		"internal/fakehttp":               {},
+		"internal/fakekeystone":           {},
+		"internal/fakeoneview":            {},
+		"internal/ironictest":             {own: []string{"internal/fakeironic"}, testOnly: true},
+		"internal/sitetest":               {own: with(ironic, api, throttle, "internal/bootiso", "internal/fakeironic", "internal/ironictest"), testOnly: true},
+		"internal/guides":                 {own: []string{"internal/acctest", "internal/acctest/site", "internal/fakeironic", "internal/fakeoneview"}, foreign: []string{"github.com/hashicorp/hcl/v2"}, testOnly: true}, // hcl: to read the examples as a CLI does
+		"internal/keystonetest":           {own: []string{"internal/acctest", "internal/acctest/site"}, testOnly: true},
+		"internal/machinetest":            {own: []string{"internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu"}, testOnly: true},
+		"internal/simulate":               {own: []string{"internal/provider", core, "internal/fakeironic", "internal/ironictest"}, foreign: []string{terraform, cty}, testOnly: true},
+		"internal/terraformtest":          {own: []string{core, kinds, "internal/terraformtest/language", "internal/terraformtest/state"}, foreign: []string{terraform, "github.com/hashicorp/hcl/v2", cty}, testOnly: true}, // as Terraform's core
+		core:                              {foreign: []string{terraform, "github.com/hashicorp/hcl/v2", cty}, testOnly: true},                                                                                                // hcl: its tests write values in it
+		kinds:                             {foreign: []string{terraform, "github.com/hashicorp/hcl/v2", cty}, testOnly: true},
+		"internal/terraformtest/language": {own: []string{core, kinds}, foreign: []string{terraform, "github.com/hashicorp/hcl/v2", cty}, testOnly: true},
+		"internal/terraformtest/state":    {own: []string{core, kinds}, foreign: []string{terraform, cty, "github.com/vmihailenco/msgpack/v5"}, testOnly: true},
+		"internal/acctest":                {own: []string{"internal/provider", "internal/terraformtest", core, kinds, "internal/acctest/site"}, foreign: []string{terraform, "github.com/hashicorp/go-plugin", "github.com/hashicorp/go-hclog"}, testOnly: true}, // go-plugin: as terraform-plugin-go's server demands
+		"internal/acctest/site":           {own: []string{"internal/fakeironic", "internal/fakeoneview", "internal/fakehttp"}, testOnly: true},
+		"internal/acctest/bmc":            {own: []string{"internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakeironic", "internal/fakehttp"}, testOnly: true},
 	}
 	provider := rules["internal/provider"]
 	for _, name := range []string{"allocation", "allocationgroup", "deployment", "deploytemplate", "discoveryimport", "host", "inspectionrule", "oneviewprofile", "runbook"} {

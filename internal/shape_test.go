@@ -32,16 +32,7 @@ type exception struct {
 }
 
 // exceptions are the packages above a limit.
-var exceptions = map[string]exception{
-	"internal/allocate":      {back: 4},
-	"internal/deploy":        {back: 5},
-	"internal/failure":       {back: 2},
-	"internal/fakebmc":       {back: 3},
-	"internal/fakebmc/ipmi":  {back: 2},
-	"internal/machine":       {back: 14},
-	"internal/terraformtest": {back: 13},
-	"internal/throttle":      {back: 2},
-}
+var exceptions = map[string]exception{}
 
 // shape is what a package has.
 type shape struct {

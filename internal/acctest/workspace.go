@@ -22,6 +22,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/core"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/schema"
 )
 
 // Workspace is a directory with a configuration and its state. Run, Must and Plan do in the test process what Terraform does, which takes a
@@ -44,7 +46,7 @@ type Workspace struct {
 const cliVariable = "METAL_ACC_CLI"
 
 // metal is the provider for internal/terraformtest.
-var metal = &terraformtest.Provider{Name: "metal", Source: provider.Address, Start: func() terraformtest.Server { return provider.NewServer("test") }}
+var metal = &schema.Provider{Name: "metal", Source: provider.Address, Start: func() schema.Server { return provider.NewServer("test") }}
 
 // build returns the directory of the provider's binary. It builds it once for a test process, unless METAL_ACC_BINARY is such a directory.
 var build = sync.OnceValues(func() (string, error) {
@@ -77,7 +79,7 @@ func OpenWorkspace(t *testing.T, dir string) *Workspace {
 	t.Helper()
 	site.SkipUnlessAsked(t)
 	w := &Workspace{Dir: dir, t: t, realCLI: os.Getenv(cliVariable) == "all"}
-	w.core = &terraformtest.Workspace{Dir: dir, Providers: []*terraformtest.Provider{metal, terraformtest.Builtin}, Variables: map[string]string{}}
+	w.core = &terraformtest.Workspace{Dir: dir, Providers: schema.Providers{metal, schema.Builtin}, Variables: map[string]string{}}
 	for _, variable := range os.Environ() {
 		owned := func(prefix string) bool { return strings.HasPrefix(variable, prefix) }
 		if !slices.ContainsFunc([]string{"TF_", "METAL_", "OS_", "ONEVIEW_"}, owned) {
@@ -189,7 +191,7 @@ func (w *Workspace) Run(args ...string) (output string, code int) {
 		if err == nil {
 			return output, code
 		}
-		if !errors.Is(err, terraformtest.ErrUnsupported) {
+		if !errors.Is(err, core.ErrUnsupported) {
 			w.t.Fatalf("%s: %v", strings.Join(args, " "), err)
 		}
 		w.t.Logf("%s: %v", strings.Join(args, " "), err)

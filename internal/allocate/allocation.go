@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -138,6 +137,32 @@ func sameRequest(ctx context.Context, site *machine.Site, r *Request, a *ironic.
 	return err == nil && node.UUID == a.NodeUUID, err
 }
 
+// meets reports whether the nodes of an allocation meet the requirements of a request: the one that it has reserved, or its candidates.
+func meets(ctx context.Context, site *machine.Site, r *Request, a *ironic.Allocation) (bool, error) {
+	ids := a.CandidateNodes
+	if a.NodeUUID != "" {
+		ids = []string{a.NodeUUID}
+	}
+	for _, id := range ids {
+		node, err := site.Ironic.Node(ctx, id)
+		if err != nil {
+			return false, err
+		}
+		v := r.Require.judge(node, nil)
+		if v.asks != "" {
+			inventory, _, err := inventoryOf(ctx, site, node, inventoriesOfRun)
+			if err != nil {
+				return false, err
+			}
+			v = r.Require.judge(node, inventory)
+		}
+		if v != (verdict{}) {
+			return false, nil
+		}
+	}
+	return len(ids) > 0, nil
+}
+
 // EndAllocation is Machine.EndCreation for an allocation.
 func EndAllocation(ctx context.Context, site *machine.Site, a *ironic.Allocation, failed error) error {
 	return site.Run.EndCreation(ctx, "allocation "+a.UUID, a.Extra, failed, func(ctx context.Context) (map[string]any, error) {
@@ -246,76 +271,6 @@ func abandon(ctx context.Context, site *machine.Site, r Request, a *ironic.Alloc
 		return errors.Join(none.Err(), fmt.Errorf("delete the failed allocation %s: %w", a.UUID, err))
 	}
 	return none.Err()
-}
-
-// KindNoMatch is the kind of an error which says that no node matches an allocation.
-const KindNoMatch failure.Kind = "no match"
-
-// NoMatch is what an error of KindNoMatch knows: why no node matches.
-type NoMatch struct {
-	Request   Request
-	LastError string // the allocation's last_error in Ironic
-	Left      bool   // the failed allocation could not be deleted
-	Census    Census
-
-	gaps  []expect.Gap
-	asked time.Time // when the list of the census was requested
-}
-
-// noMatchOf returns what an error of KindNoMatch knows; nil for other errors.
-func noMatchOf(err error) *NoMatch { return failure.AboutOf[*NoMatch](err, KindNoMatch) }
-
-// Err returns the error, which counts the nodes by the first requirement that each one misses.
-func (e *NoMatch) Err() error {
-	return &failure.Error{Kind: KindNoMatch, About: e, Fact: fmt.Sprintf("no node matches%s: %s", e.Request.waited(), e.Census), Words: e.LastError, Advice: e.advice()}
-}
-
-// advice says what the user can do.
-func (e *NoMatch) advice() string {
-	what := e.Request.what()
-	dependsOn := "If the same configuration makes the hosts, add depends_on with those metal_host resources to the " + what + ", so that it waits for them. "
-	coming, states := e.Census.coming()
-	switch {
-	case len(e.gaps) > 0:
-		var lines []string
-		for _, g := range e.gaps {
-			lines = append(lines, g.String())
-		}
-		return strings.Join(lines, " ") + " Correct the demand, or give a node what it lacks. " + strings.TrimSpace(dependsOn)
-	case e.Census.Matching > 0:
-		return "Other allocations took the matching nodes in the meantime. Apply again."
-	case e.Census.Unread > 0:
-		return fmt.Sprintf("The provider reads at most %d inventories a run. Demand more that Ironic matches (resource_class, traits), or set properties of the nodes.", inventoriesOfRun)
-	case coming > 0:
-		return fmt.Sprintf("Nodes of this class may become available soon (%s). ", counts(states)) + dependsOn + "If others make them, set wait_for_capacity to the time that the " + what + " may wait."
-	case e.Census.NoPower > 0:
-		return "Ironic allocates only nodes whose power state it knows: set power_state on their metal_host, or check their BMC."
-	}
-	return e.Census.remedy() + dependsOn + "To wait for nodes that others release or make, set wait_for_capacity."
-}
-
-// remedy says what can make nodes match, in sentences with a space at the end.
-func (c Census) remedy() string {
-	if c.Backfill {
-		return "Only a node that is active, without maintenance and without a reservation, can be allocated as backfill_node. "
-	}
-	text := ""
-	for _, r := range []struct {
-		nodes    int
-		sentence string
-	}{
-		{c.Maintenance, "Take nodes out of maintenance when they work again (maintenance = false on their metal_host). "},
-		{c.Reserved, "Destroy the metal_allocation or metal_deployment that reserves a node. "},
-		{c.Own, "Set owner to the owner or lessee of the nodes. "},
-	} {
-		if r.nodes > 0 {
-			text += r.sentence
-		}
-	}
-	if text != "" && c.Unavailable == 0 && len(c.Traits) == 0 && len(c.Lacks) == 0 {
-		return text
-	}
-	return text + "Make more nodes available in this class (metal_host target_state = \"available\"), or require less. "
 }
 
 // ReservedNode is what a plan must know of the node that an allocation has reserved. It can be stored as JSON, so that each plan

@@ -1,6 +1,7 @@
 package allocate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -42,6 +43,38 @@ func TakeCensus(ctx context.Context, site *machine.Site, r Request) (Census, err
 	}
 	census, _, err := examine(ctx, site, r, all, inventoriesOfPlans)
 	return census, err
+}
+
+// examine counts the nodes of a list that match a request, and returns those that no other creation of this run counts on. It reads the
+// inventories of nodes that pass everything else, each once a run, until enough nodes match, or until the run has read the given number.
+func examine(ctx context.Context, site *machine.Site, r Request, all map[string]*ironic.Node, most int) (census Census, free []*ironic.Node, err error) {
+	stock := stockOf(site)
+	census, fit, open := sift(r, all)
+	census.Partial = site.Ironic.Project() != ""
+	free = stock.free(fit)
+	for _, node := range inRunOrder(site, open) {
+		if len(free) >= cmp.Or(r.enough, enoughNodes) {
+			break
+		}
+		inventory, isRead, err := inventoryOf(ctx, site, node, most)
+		if err != nil {
+			return census, nil, err
+		}
+		if !isRead {
+			continue // the inventories of others may be read already
+		}
+		census.Unread--
+		switch v := r.Require.judge(node, inventory); {
+		case v.lacks != "":
+			census.Lacks[v.lacks]++
+		case v.asks != "":
+			census.Lacks[withoutData(v.asks)]++
+		default:
+			census.Matching++
+			free = append(free, stock.free([]*ironic.Node{node})...)
+		}
+	}
+	return census, free, nil
 }
 
 // sift applies Ironic's matching rules (reference/ironic.md#candidates-of-an-allocation) and the requirements to all nodes. It returns

@@ -2,7 +2,6 @@ package allocate
 
 import (
 	"context"
-	"slices"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -27,15 +26,6 @@ type Answers struct {
 	Doubts      []expect.Doubt
 	Matches     *Census
 	Quarantined string // names the node if its release finishes a quarantine
-}
-
-// asked reports whether a question was asked. If not, the plan asks it.
-func (d *decision) asked(q Question) bool {
-	if !slices.Contains(d.seen.Asked, q) {
-		d.Asks = append(d.Asks, q)
-		return false
-	}
-	return true
 }
 
 // Look decides, asks Ironic what that depends on, and decides again. site is nil if Ironic cannot be asked. The error says which answer is

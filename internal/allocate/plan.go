@@ -305,3 +305,12 @@ func (w Wish) subject(id string) string {
 	}
 	return ""
 }
+
+// asked reports whether a question was asked. If not, the plan asks it.
+func (d *decision) asked(q Question) bool {
+	if !slices.Contains(d.seen.Asked, q) {
+		d.Asks = append(d.Asks, q)
+		return false
+	}
+	return true
+}

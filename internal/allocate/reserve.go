@@ -39,7 +39,7 @@ type Group struct {
 	FormerName string   // the name before a rename; "" if there is none
 	Leftovers  []string // names in state: see FindLeftovers. Their marks may have a former name of the group
 
-	EndQuarantine QuarantineEnd // of an allocation that is released; nil: it is not finished
+	EndQuarantine QuarantineEnd // ends the quarantine of the node of a released allocation; nil: the quarantine stays
 
 	by *marks.Creation // the killed run whose members this one has taken over; nil if there is none
 }

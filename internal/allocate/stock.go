@@ -1,7 +1,6 @@
 package allocate
 
 import (
-	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -136,38 +135,6 @@ func (s *stock) keep(all []ironic.Node, asked, next time.Time) map[string]*ironi
 	defer s.mu.Unlock()
 	s.nodes, s.asked, s.next = ironic.ByUUID(all, func(n *ironic.Node) string { return n.UUID }), asked, next
 	return s.nodes
-}
-
-// examine counts the nodes of a list that match a request, and returns those that no other creation of this run counts on. It reads the
-// inventories of nodes that pass everything else, each once a run, until enough nodes match, or until the run has read the given number.
-func examine(ctx context.Context, site *machine.Site, r Request, all map[string]*ironic.Node, most int) (census Census, free []*ironic.Node, err error) {
-	stock := stockOf(site)
-	census, fit, open := sift(r, all)
-	census.Partial = site.Ironic.Project() != ""
-	free = stock.free(fit)
-	for _, node := range inRunOrder(site, open) {
-		if len(free) >= cmp.Or(r.enough, enoughNodes) {
-			break
-		}
-		inventory, isRead, err := inventoryOf(ctx, site, node, most)
-		if err != nil {
-			return census, nil, err
-		}
-		if !isRead {
-			continue // the inventories of others may be read already
-		}
-		census.Unread--
-		switch v := r.Require.judge(node, inventory); {
-		case v.lacks != "":
-			census.Lacks[v.lacks]++
-		case v.asks != "":
-			census.Lacks[withoutData(v.asks)]++
-		default:
-			census.Matching++
-			free = append(free, stock.free([]*ironic.Node{node})...)
-		}
-	}
-	return census, free, nil
 }
 
 // inRunOrder sorts nodes in an order of this run, so that its allocations read the same inventories, and other runs read others.

@@ -16,7 +16,7 @@ const (
 type Facts struct {
 	Installing     bool // the job of the image has begun, for example an installation to disk: the machine keeps running
 	Registered     bool // the software on the image has reported
-	Newer          bool // the image differs from the one that the machine booted, and is not known to be older than its own artifacts
+	Newer          bool // the image differs from the one that the machine booted; status clears it if a registered machine has newer artifacts of its own
 	SharedObsolete bool // a shared artifact has changed since the boot
 	HostAtBoot     bool // the machine booted with artifacts of its own
 	HostObsolete   bool // its own artifacts have changed since the boot; implies HostAtBoot

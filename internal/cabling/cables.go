@@ -7,6 +7,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ramdisk"
 )
 
 // Cables are the ports and port groups that Ironic has of a node.
@@ -44,7 +45,7 @@ func PXEAfter(ctx context.Context, site *machine.Site, node string, had []string
 		if err != nil {
 			return nil, err
 		}
-		after = machine.PXEPorts(ports)
+		after = ramdisk.PXEPorts(ports)
 	}
 	for _, mac := range had {
 		delete(after, mac)

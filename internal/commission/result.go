@@ -18,7 +18,7 @@ import (
 )
 
 // takeOut takes a host out of service, as metal oneview sync does, if its preparation has failed because a OneView user has its server. It
-// returns nil if it has done that, and else the error.
+// returns nil if it has done that, otherwise the error.
 func (w *Work) takeOut(ctx context.Context, failed error) error {
 	var taken *sharing.InUseError
 	var left *sharing.LeftoverError
@@ -38,7 +38,8 @@ func (w *Work) Tolerates(err error) bool {
 	return err != nil && w.Complete && w.GoesOn && !failure.IsInterrupted(err) && !marks.IsSuperseded(err)
 }
 
-// Result returns the notices after Do, and its error unless Result has turned that into a notice.
+// Result returns the notices about a host after Do, and the error that the apply reports. failed is the error of Do: if Tolerates accepts it,
+// Result returns a warning instead. doing is what Do was doing, for that warning.
 func (w *Work) Result(doing string, failed error) (notices []decide.Notice, err error) {
 	if w.taken != nil {
 		notices = append(notices, decide.Warn(nil, "Host is used by OneView", fmt.Sprintf("The provider has taken host %s out of service (maintenance, with the reason %q): %s. "+
@@ -52,7 +53,7 @@ func (w *Work) Result(doing string, failed error) (notices []decide.Notice, err 
 }
 
 // Look reads what Ironic has of the node and its ports, and of its port groups if they matter. After an error it reads them again, because
-// Ironic may have applied only part of the change. It returns what to say of the node that the state gets.
+// Ironic may have applied only part of the change. It returns warnings about the state that the host is in now.
 func (w *Work) Look(ctx context.Context, failed error, groups bool) (notices []decide.Notice) {
 	if failed != nil {
 		if err := w.readAgain(ctx, groups); err != nil {
@@ -75,16 +76,16 @@ func (w *Work) readAgain(ctx context.Context, groups bool) (err error) {
 	return err
 }
 
-// Applied returns what is known to be on the machine of the hardware configuration.
+// Applied returns the hardware settings that are known to be on the machine.
 func (w *Work) Applied() hardware.Hardware { return w.Wish.Hardware.Applied(w.Open, w.OnMachine) }
 
-// IsUnverified reports whether Ironic could not verify credentials that have arrived.
+// IsUnverified reports whether Ironic could not verify the BMC credentials that the plan was to verify: the node is still in state enroll.
 func (w *Work) IsUnverified() bool {
 	return w.Plan.Has(enroll.DoVerify) && machine.PowerManaged(w.Node()) && w.Node().ProvisionState == string(enroll.GoalEnroll)
 }
 
-// WasInspected reports whether a node that is new to Terraform has been inspected. It may have an inventory though Ironic's own inspection has
-// not run.
+// WasInspected reports whether a node that is new to Terraform has been inspected. A node with an inventory counts, because it may have one
+// though Ironic's own inspection has not run.
 func WasInspected(ctx context.Context, site *machine.Site, node *ironic.Node) (is bool, notices []decide.Notice) {
 	if !machine.InspectedAt(node).IsZero() {
 		return true, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
-// Order is what an apply makes of a host.
+// Order describes what an apply does to a host.
 type Order struct {
 	Wish   enroll.Wish
 	Plan   enroll.Plan      // what the plan has announced; the apply does nothing else
@@ -63,8 +63,8 @@ func New(m *machine.Machine, order Order) *Work {
 // Node returns the node as of Ironic's latest answer.
 func (w *Work) Node() *ironic.Node { return w.Machine.Node() }
 
-// mayBePrepared reports whether Ironic can prepare the machine, and metal oneview sync has not taken it out of service: that returns it when the
-// hardware is free.
+// mayBePrepared reports whether Ironic can prepare the machine and the provider may let it. A node that is out of service because OneView uses
+// its hardware is left to metal oneview sync, unless the configuration controls its maintenance.
 func (w *Work) mayBePrepared() bool {
 	return machine.Preparable(w.Node()) && (!sharing.OutOfService(w.Node()) || !w.Wish.Maintenance.IsNull())
 }

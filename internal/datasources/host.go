@@ -117,7 +117,7 @@ func interfacesValue(node *ironic.Node) types.Map {
 	return types.MapValueMust(types.StringType, values)
 }
 
-// find returns the node that the given attribute identifies, and the attribute for messages.
+// find returns the node that one of the given attributes identifies. by is that attribute with its value, for messages.
 func (h *host) find(ctx context.Context, given map[string]attr.Value) (node *ironic.Node, by string, err error) {
 	for _, lookup := range lookups {
 		if value, ok := given[lookup.name].(types.String); ok && !value.IsNull() {

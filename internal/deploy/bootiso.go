@@ -15,6 +15,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
@@ -72,7 +73,7 @@ func BootISO(ctx context.Context, m *machine.Machine, d instance.Deployment, o D
 // AwaitRest waits until no conductor works on a deployed machine, at most for the time-out. An operation can still be in progress
 // if an earlier run was killed. It sends no request if the node is not locked.
 func AwaitRest(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
-	if m.State() != nodes.Active || !machine.IsLocked(m.Node()) {
+	if m.State() != nodes.Active || !states.IsLocked(m.Node()) {
 		return nil
 	}
 	if err := m.AwaitUnlocked(ctx, time.Now().Add(timeout)); err != nil {

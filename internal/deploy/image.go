@@ -2,40 +2,10 @@ package deploy
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
-
-// nodeIn returns a node in a state, for questions about that state.
-func nodeIn(state ironic.State) *ironic.Node { return &ironic.Node{ProvisionState: string(state)} }
-
-// Begun reports whether Ironic has begun to deploy a machine in a state.
-func Begun(state ironic.State) bool { return !states.Settled(states.GoalUndeployed, state) }
-
-// waits reports whether Ironic is at work on a deployment.
-func (d *decision) waits() bool { return states.BeingDeployed(d.seen.State) }
-
-// neverBegun reports whether the creation was interrupted before Ironic had begun to deploy the machine.
-func (d *decision) neverBegun() bool { return d.seen.Unbegun && !Begun(d.seen.State) }
-
-// resumes reports whether the apply finishes or repeats a deployment, and first whether nothing is deployed a second time by that: Ironic
-// is at work on it, or has never begun.
-func (d *decision) resumes() (resumes, first bool) {
-	return !states.Finished(d.seen.State), d.waits() || d.neverBegun()
-}
-
-// recorded reports whether an earlier run has begun to deploy the configured content, or has deployed it, and was killed before it
-// recorded that in the state.
-func (d *decision) recorded() (begun, ran bool) {
-	if runs := d.seen.Sight.Content; runs == "" || runs != d.asked.Deployment.Digest() {
-		return false, false
-	}
-	resumes, _ := d.resumes()
-	return d.waits(), !resumes && d.seen.Runs.Mark != "" && d.seen.Runs.Mark != d.seen.Sight.Content
-}
 
 // imageOrAdoption decides about a machine that runs an image, or was adopted.
 func (d *decision) imageOrAdoption() {
@@ -64,12 +34,6 @@ func (d *decision) imageOrAdoption() {
 		d.warnPower()
 		d.restart(writes)
 	}
-}
-
-// leavesImported reports whether the apply imports a machine that does not run its deployment, and leaves it so: an import touches no machine.
-func (d *decision) leavesImported() bool {
-	resumes, _ := d.resumes()
-	return d.imports() && resumes && !d.waits()
 }
 
 // deployKind returns the step that deploys a machine, if there is any.
@@ -107,14 +71,6 @@ func (d *decision) adoption() {
 	if info := d.wish.Content[attrInstanceInfo]; !info.IsNull() && info != d.was.Content[attrInstanceInfo] {
 		d.add(Step{Do: DoDescribe})
 	}
-}
-
-// afterColon ends a sentence with a reason, if there is one.
-func afterColon(reason string) string {
-	if reason == "" {
-		return "."
-	}
-	return ": " + strings.TrimSuffix(reason, ".") + "."
 }
 
 // rebuildSummary is the same for all nodes, so that Terraform folds the warnings into one. So are the other summaries.

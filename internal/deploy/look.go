@@ -221,6 +221,14 @@ func Twin(node *ironic.Node, detail string) decide.Notice {
 		ironic.NodeLabel(node), detail, node.UUID))
 }
 
+// IsDeployed reports whether something is deployed on a node, or being deployed.
+func IsDeployed(node *ironic.Node) bool { return states.IsOccupied(node) }
+
+// Gone says that a deployment leaves the state, because its node does not run it any more, and why. reason follows the name of the node.
+func Gone(node, reason string) decide.Notice {
+	return decide.Warn(nil, "Deployment is gone", fmt.Sprintf("Node %s %s.", node, reason))
+}
+
 // replacement refuses a replacement that cannot succeed, before the apply undeploys the present node. If the same apply may
 // still remove the obstacle, it warns. It does not check values that are not known yet.
 func (l *Look) replacement(ctx context.Context) {

@@ -12,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ramdisk"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
@@ -185,7 +186,7 @@ func (l *Look) netboot(ctx context.Context) {
 		return // the apply reports what is wrong with the node
 	}
 	label, boot := ironic.NodeLabel(node), expect.AsPlanned(l.Site, node).BootInterface
-	if !l.Wish.LiveISO.IsNull() && machine.BootsNoISO(boot) {
+	if !l.Wish.LiveISO.IsNull() && ramdisk.BootsNoISO(boot) {
 		l.warn(decide.At("live_iso"), "Boot interface boots no ISO", fmt.Sprintf("The boot interface of node %s is %s, which boots no ISO. Ironic accepts the deployment all the same, and the "+
 			"machine does not boot the ISO. Set hardware_interfaces = { boot = \"ipxe\" }, or one with virtual media, on its metal_host.", label, boot))
 	}
@@ -193,4 +194,24 @@ func (l *Look) netboot(ctx context.Context) {
 		l.warn(decide.At("node_id"), "Network boot needs a port", fmt.Sprintf("Node %s boots from the network (boot interface %s), and %s. The apply will probably fail. "+
 			"Name the network card that boots on its metal_host: ports = { \"<MAC address>\" = { pxe_enabled = true } }.", label, boot, lacks))
 	}
+}
+
+// WarnHealth warns of a deployed node with a fault or in maintenance.
+func WarnHealth(node *ironic.Node) []decide.Notice {
+	switch {
+	case node.Fault != "":
+		return []decide.Notice{decide.Warn(nil, "Node with a fault", fmt.Sprintf("Ironic reports %q for node %s%s", node.Fault, ironic.NodeLabel(node), afterColon(node.MaintenanceReason)))}
+	case node.Maintenance:
+		return []decide.Notice{decide.Warn(nil, "Node in maintenance", fmt.Sprintf("Node %s is in maintenance%s", ironic.NodeLabel(node), afterColon(node.MaintenanceReason)))}
+	}
+	return nil
+}
+
+// WarnRescued warns of a machine in rescue mode whose deployment has no rescue.
+func WarnRescued(node *ironic.Node) []decide.Notice {
+	if mode := instance.RescueOf(ironic.State(node.ProvisionState)); mode != instance.Rescued && mode != instance.RescueFailed {
+		return nil
+	}
+	return []decide.Notice{decide.Warn(nil, "Machine is in rescue mode", fmt.Sprintf("Node %s is in state %q, and this resource has not recorded that it put it there. "+
+		"A plan leaves it there unless the configuration sets rescue. To start what is deployed: baremetal node unrescue %s.", ironic.NodeLabel(node), node.ProvisionState, node.UUID))}
 }

@@ -37,46 +37,6 @@ func Decide(w Wish, s Seen) Plan {
 	return d.plan
 }
 
-// decision is a plan in the making.
-type decision struct {
-	asked    Wish     // the configuration
-	wish     Wish     // what the plan makes of it: some values of the state may stay
-	was      Wish     // what the configuration is compared with: the state, and what the apply only records of an imported machine
-	records  bool     // the apply records values of an imported machine for which nothing is deployed
-	onChange OnChange // in force
-	seen     Seen
-	plan     Plan
-}
-
-// inForce returns on_change of the configuration, or the provider's default. It refuses one that is not known.
-func (d *decision) inForce() (value OnChange, known bool) {
-	for i, v := range []decide.Value[OnChange]{d.asked.OnChange, d.asked.DefaultOnChange} {
-		switch {
-		case v.Unknown:
-			where := [...]string{"", " of the provider block"}[i]
-			d.refuse(decide.At("on_change"), "Value must be known during plan", "on_change"+where+" decides whether a change of content wipes a disk, "+
-				"so the plan must know it. Set it to a value that does not depend on a resource.")
-			return ChangeIgnored, false
-		case v.Set:
-			return v.V, true
-		}
-	}
-	return ChangeRebuilds, true
-}
-
-func (d *decision) warn(at decide.Path, summary, detail string) {
-	d.plan.Notices = append(d.plan.Notices, decide.Warn(at, summary, detail))
-}
-
-func (d *decision) refuse(at decide.Path, summary, detail string) {
-	d.plan.Notices = append(d.plan.Notices, decide.Refuse(at, summary, detail))
-}
-
-func (d *decision) add(s Step) { d.plan.Steps = append(d.plan.Steps, s) }
-
-// imports reports whether this plan imports the machine: its apply touches no machine.
-func (d *decision) imports() bool { return d.seen.Past.Phase == Importing }
-
 // end decides what destroying does.
 func (d *decision) end() {
 	if d.refuseEnd("destroy") {
@@ -95,12 +55,6 @@ func EndOf(was Wish) Step {
 	}
 	return Step{Do: DoUndeploy, Cost: decide.Wipe}
 }
-
-// forgets reports whether destroying the deployment leaves its machine running.
-func (w Wish) forgets() bool { return w.OnDestroy.V == DestroyForgets }
-
-// EndsAdoption reports whether destroying the resource ends an adoption and leaves a machine that runs alone.
-func (w Wish) EndsAdoption() bool { return w.Adopt && w.OnDestroy.V != DestroyUndeploys }
 
 // begin decides about a new deployment.
 func (d *decision) begin() {
@@ -171,43 +125,6 @@ func (d *decision) keep() {
 	f.Rebuilds, f.Restarts = raise(d.seen.Rebuilds, same), raise(d.seen.Restarts, same)
 }
 
-// operate plans an operation of Ironic, and forecasts that values change by it.
-func (d *decision) operate(s Step) {
-	f := &d.plan.Forecast
-	f.State.Unknown, f.LastError, f.Attempts = true, decide.Unknown[string](), decide.Unknown[int64]()
-	f.Power = decide.Unknown[PowerState]()
-	s.Ports = d.connections()
-	d.add(s)
-}
-
-// raise returns a counter of the state, raised by one for a change that is certain, and unknown for one that is not.
-func raise(counter int64, by change) decide.Value[int64] {
-	switch by {
-	case differs:
-		counter++
-	case unclear:
-		return decide.Unknown[int64]()
-	case same:
-	}
-	return decide.Known(counter)
-}
-
-// connections returns the VIFs to attach and detach. A VIF that gets another port is detached first. Without vifs in the
-// configuration, those that are attached stay. The first apply after an import only records them: the next plan shows those that are
-// not attached.
-func (d *decision) connections() (c instance.Connections) {
-	if d.imports() || d.wish.VIFs.IsNull() {
-		return c
-	}
-	c.Wanted = d.wish.Ports
-	for _, vif := range d.was.Ports {
-		if !slices.Contains(c.Wanted, vif) {
-			c.Unwanted = append(c.Unwanted, vif.ID)
-		}
-	}
-	return c
-}
-
 // connect connects a machine that keeps running. A machine that is deployed, booted or rebuilt is connected then, after Ironic knows its
 // traits: it may choose the network by them.
 func (d *decision) connect() {
@@ -247,18 +164,6 @@ func (d *decision) protection() {
 	case !d.plan.Forecast.Fresh:
 		d.add(Step{Do: DoUnprotect})
 	}
-}
-
-// drop removes the steps of a kind.
-func (d *decision) drop(kind Kind) {
-	d.plan.Steps = slices.DeleteFunc(d.plan.Steps, func(s Step) bool { return s.Do == kind })
-}
-
-// savepoint returns a function that takes the wish back to what it is now.
-func (d *decision) savepoint() (undo func()) {
-	kept := d.wish
-	kept.Content = maps.Clone(d.wish.Content)
-	return func() { d.wish = kept }
 }
 
 // IgnoresContent reports whether a change of content does nothing, or the plan cannot tell.

@@ -81,6 +81,25 @@ type Wish struct {
 	Deployment instance.Deployment // what Ironic is asked for, as far as it is known
 }
 
+// forgets reports whether destroying the deployment leaves its machine running.
+func (w Wish) forgets() bool { return w.OnDestroy.V == DestroyForgets }
+
+// EndsAdoption reports whether destroying the resource ends an adoption and leaves a machine that runs alone.
+func (w Wish) EndsAdoption() bool { return w.Adopt && w.OnDestroy.V != DestroyUndeploys }
+
+// content says in messages what a wish deploys.
+func (w Wish) content() string {
+	switch image := w.Deployment.Image; {
+	case !w.LiveISO.IsNull():
+		return "a live ISO"
+	case image != nil && image.URL != "":
+		return "the image " + image.URL
+	case !w.Content[attrImage].IsNull():
+		return "an image"
+	}
+	return "neither an image nor a live ISO"
+}
+
 // LiveISO is the wished live ISO.
 type LiveISO struct {
 	Want  bootiso.Want    // what is known of it

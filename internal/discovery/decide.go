@@ -15,7 +15,7 @@ type Named struct {
 	New  bool // the node has no marker yet
 }
 
-// MaxHostsReached is the reason in Plan.Pending for a host that the limit of the rules leaves.
+// MaxHostsReached is the reason in Plan.Pending for a host that would exceed MaxHosts of the rules.
 const MaxHostsReached = "max_hosts reached"
 
 // Plan lists the hosts that a discovery has and will have.
@@ -130,8 +130,8 @@ func (d *decision) proposals(hosts []Host) []proposal {
 	return proposals
 }
 
-// obstacle returns why a host gets no name, "" if it may get one. concerns is false for hosts that the discovery does not
-// report. It reports every host in Include.
+// obstacle returns why a host gets no name, "" if it may get one. concerns is false if Pending leaves the host out; it is true for
+// every host in Include.
 func (r Rules) obstacle(h Host) (reason string, concerns bool) {
 	if !settled(h) && lostInventory(h) && matches(r.Driver, h.Driver) && !matchesAny(h, r.Exclude) {
 		return "Ironic has lost its inventory, because it could not power the machine off without credentials: set " +

@@ -137,7 +137,7 @@ func (h Host) address() (addr netip.Addr, reason string) {
 	}
 }
 
-// sortedInterfaces returns the interfaces in the order of IP.
+// sortedInterfaces returns the interfaces without the loopback interface, in the order that the comment of IP describes.
 func (h Host) sortedInterfaces() []Interface {
 	pxe := h.pxeMAC()
 	rank := func(nic Interface) int {
@@ -163,7 +163,7 @@ func (h Host) sortedInterfaces() []Interface {
 	return sorted
 }
 
-// placeless sorts interfaces without a PCI address after the others.
+// placeless returns a key by which interfaces without a PCI address come after the others.
 func placeless(pciAddress string) int {
 	if pciAddress == "" {
 		return 1
@@ -173,7 +173,7 @@ func placeless(pciAddress string) int {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// natural pads the numbers in a name, so that eno2 sorts before eno10.
+// natural pads the numbers in a name, so that eno2 comes before eno10.
 func natural(name string) string {
 	return digits.ReplaceAllStringFunc(name, func(number string) string {
 		return strings.Repeat("0", max(0, 20-len(number))) + number

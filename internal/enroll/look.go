@@ -8,6 +8,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ramdisk"
 )
 
 // NetworkQuestion is what the answer to AskNetwork depends on.
@@ -27,9 +28,9 @@ type Interface struct {
 
 // LookAtNetwork returns how a machine without a port that may boot it will boot, and whether an inspection may bring its ports; nil if that is
 // not known.
-func LookAtNetwork(ctx context.Context, site *machine.Site, q NetworkQuestion) (boot *machine.NetworkBoot, open bool) {
-	boot = &machine.NetworkBoot{Interface: q.after(ctx, site, "boot", q.Boot)}
-	if !machine.BootsFromPort(boot.Interface) {
+func LookAtNetwork(ctx context.Context, site *machine.Site, q NetworkQuestion) (boot *ramdisk.NetworkBoot, open bool) {
+	boot = &ramdisk.NetworkBoot{Interface: q.after(ctx, site, "boot", q.Boot)}
+	if !ramdisk.BootsFromPort(boot.Interface) {
 		return boot, false
 	}
 	open = machine.InspectionBringsPorts(q.Driver, q.after(ctx, site, "inspect", q.Inspect))

@@ -5,7 +5,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ramdisk"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
@@ -88,7 +88,7 @@ type Notes struct {
 type Answers struct {
 	Machine    *hardware.Seen       // hardware settings of the machine; nil: not known
 	InUse      *InUse               // the use of the server by OneView users; nil: nobody uses it, or it is not known
-	Network    *machine.NetworkBoot // how the machine boots; nil: not known. Without an interface: it needs nothing
+	Network    *ramdisk.NetworkBoot // how the machine boots; nil: not known. Without an interface: it needs nothing
 	OpenPorts  bool                 // an inspection may bring its ports
 	TakesOver  string               // label of the discovered node that a new host would take over; "": none, or the run has said so
 	Profile    string               // temporary server profile on the machine; "": none

@@ -9,7 +9,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ramdisk"
 )
 
 // story is a host, what Terraform has of it, and a configuration, as words: "state=available power=on" and "target_state=available inspect".
@@ -154,7 +154,7 @@ func (s *story) see(word string) {
 	case "configured":
 		seen.Hardware, s.wish.Hardware = hardwareOf(text), hardwareOf(text)
 	case "network":
-		seen.Network = &machine.NetworkBoot{Interface: text, Ports: map[string]*bool{}}
+		seen.Network = &ramdisk.NetworkBoot{Interface: text, Ports: map[string]*bool{}}
 	case "powers":
 		seen.Powers = []string{text}
 	case "class":

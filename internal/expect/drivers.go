@@ -7,6 +7,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ramdisk"
 )
 
 // CheckDriver returns an error if no conductor has enabled a driver, and nil if Ironic does not tell, or has no
@@ -31,15 +32,15 @@ func CheckInterface(ctx context.Context, site *machine.Site, driver, kind, name 
 
 // LacksBootPort is NetworkBoot.Lacks of a node as this plan leaves it. It reads the ports from the lists that plans share.
 func LacksBootPort(ctx context.Context, site *machine.Site, node *ironic.Node) string {
-	boot := machine.NetworkBoot{Interface: AsPlanned(site, node).BootInterface}
-	if h, planned := ExpectedOf(site).find(node); !machine.BootsFromPort(boot.Interface) || planned && h.BootPort {
+	boot := ramdisk.NetworkBoot{Interface: AsPlanned(site, node).BootInterface}
+	if h, planned := ExpectedOf(site).find(node); !ramdisk.BootsFromPort(boot.Interface) || planned && h.BootPort {
 		return ""
 	}
 	ports, err := site.Ironic.PortsForRefresh(ctx, node.UUID)
 	if err != nil {
 		return "" // the apply reports it
 	}
-	boot.Ports = machine.PXEPorts(ports)
+	boot.Ports = ramdisk.PXEPorts(ports)
 	return boot.Lacks()
 }
 

@@ -19,7 +19,7 @@ type ExpectedHost struct {
 	Network, Boot   string // its network and boot interfaces
 	NeverOff        *bool  // disable_power_off
 	Maintenance     *bool
-	BootPort        bool   // it may get a port from which it can boot
+	BootPort        bool // it may get a port from which it can boot
 }
 
 // Expected is what the resources of a run tell each other while they are planned. Terraform plans a resource after those that it

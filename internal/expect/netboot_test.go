@@ -12,40 +12,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
 )
 
-func TestNetworkBoot_lacks(t *testing.T) {
-	t.Parallel()
-	yes, no := true, false
-	const none, closed = "has no port, so Ironic does not know the network card that boots", "has one port, with pxe_enabled = false"
-	for name, tt := range map[string]struct {
-		boot  string
-		ports map[string]*bool
-		open  bool
-		want  string
-	}{
-		"ipxe without ports":              {boot: "ipxe", want: none},
-		"pxe without ports":               {boot: "pxe", want: none},
-		"http without ports":              {boot: "http", want: none},
-		"http-ipxe without ports":         {boot: "http-ipxe", want: none},
-		"ilo-ipxe without ports":          {boot: "ilo-ipxe", want: none},
-		"a port that may boot":            {boot: "ipxe", ports: map[string]*bool{"a": &yes}},
-		"a port that may not":             {boot: "ipxe", ports: map[string]*bool{"a": &no}, want: closed},
-		"two that may not, as in a bond":  {boot: "ipxe", ports: map[string]*bool{"a": &no, "b": &no}, want: "has 2 ports, all with pxe_enabled = false"},
-		"one of two":                      {boot: "ipxe", ports: map[string]*bool{"a": &no, "b": &yes}},
-		"a port that is not known":        {boot: "ipxe", ports: map[string]*bool{"a": &no, "b": nil}},
-		"ports that an inspection brings": {boot: "ipxe", open: true},
-		"virtual media":                   {boot: "redfish-virtual-media"},
-		"virtual media of Dell":           {boot: "idrac-redfish-virtual-media"},
-		"an address that the BMC is told": {boot: "redfish-https"},
-		"a fake":                          {boot: "fake"},
-		"an interface that is not known":  {},
-		"an interface of others":          {boot: "acme-boot"},
-	} {
-		if got := (machine.NetworkBoot{Interface: tt.boot, Ports: tt.ports, Open: tt.open}).Lacks(); got != tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
-	}
-}
-
 func TestInspectionBringsPorts(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -1,7 +1,6 @@
 package failure
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,12 +9,8 @@ import (
 )
 
 // adviseStatus returns advice for refusals of Ironic that users meet.
-func adviseStatus(err error) string {
-	var status *api.StatusError
-	if !errors.As(err, &status) {
-		return adviseLoss(err, "Ironic", endpointSetting)
-	}
-	if refusal := api.RefusalBy(err); refusal != nil {
+func adviseStatus(status *api.StatusError) string {
+	if refusal := api.RefusalBy(status); refusal != nil {
 		return AdviseRefusal(refusal)
 	}
 	switch status.Status {

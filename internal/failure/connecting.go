@@ -82,8 +82,8 @@ func adviseEndpoint(err *api.EndpointError) string {
 	var status *api.StatusError
 	answered := errors.As(err, &status)
 	switch {
-	case answered && status.Status != http.StatusNotFound && adviseStatus(err) != "":
-		return adviseStatus(err)
+	case answered && status.Status != http.StatusNotFound && adviseStatus(status) != "":
+		return adviseStatus(status)
 	case err.Found != "":
 		return adviseFound(err)
 	case answered && status.Status == http.StatusNotFound:

@@ -17,68 +17,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
-// Kind says what an error is about, for code that goes on differently after it. Each is declared beside the code that makes the error.
-type Kind string
-
-// Error is the error of an operation. What it says and advises is written where it is made; Explain only puts that together.
-type Error struct {
-	Kind   Kind         // "" if no code asks for it
-	Node   *ironic.Node // as last seen; nil if it is about none
-	Goal   states.Goal  // of the walk that has ended; "" if none has
-	Fact   string       // what is the case
-	Words  string       // Ironic's last_error; "" if it says nothing
-	Advice string       // what to do; "" if the fact says it
-	Action string       // the advice if an action, which no later apply repeats, has requested the operation; "": the same
-	Hint   string       // what else to check; "" if nothing
-	About  any          // what the code that asks for the kind must know
-	Err    error        // the cause; nil if there is none
-}
-
-// Error returns the fact, and Ironic's words.
-func (e *Error) Error() string {
-	if e.Words == "" {
-		return e.Fact
-	}
-	return e.Fact + ": " + e.Words
-}
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
-
-// As returns the first error of one of some kinds that err is or has as a cause; nil if there is none.
-func As(err error, kinds ...Kind) *Error {
-	return first(err, func(e *Error) bool { return slices.Contains(kinds, e.Kind) })
-}
-
-// Is reports whether err is an error of a kind, or has one as a cause.
-func Is(err error, kind Kind) bool { return As(err, kind) != nil }
-
-// AboutOf returns what an error of a kind knows; the zero value for other errors.
-func AboutOf[T any](err error, kind Kind) (about T) {
-	if e := As(err, kind); e != nil {
-		about, _ = e.About.(T)
-	}
-	return about
-}
-
-// first returns the first Error in the tree of err that a condition holds for; nil if there is none.
-func first(err error, holds func(*Error) bool) *Error {
-	if e, is := err.(*Error); is && holds(e) { //nolint:errorlint // it is one node of the tree
-		return e
-	}
-	switch x := err.(type) { //nolint:errorlint // as above
-	case interface{ Unwrap() error }:
-		return first(x.Unwrap(), holds)
-	case interface{ Unwrap() []error }:
-		for _, cause := range x.Unwrap() {
-			if e := first(cause, holds); e != nil {
-				return e
-			}
-		}
-	}
-	return nil
-}
-
 // Explain turns an error into a diagnostic: what failed, what to do next, and Ironic's words. doing is an infinitive with its object, such
 // as "deploy node rack1-01".
 func Explain(doing string, err error) (summary, detail string) {
@@ -153,6 +91,7 @@ func split(err error) (fact, words string) {
 func advise(err error) string {
 	var redirect *rest.RedirectError
 	var advised interface{ Advice() string }
+	var status *api.StatusError
 	switch e := first(err, func(e *Error) bool { return e.Advice != "" }); {
 	case errors.As(err, &redirect): // it says what to do
 		return ""
@@ -162,8 +101,10 @@ func advise(err error) string {
 		return advised.Advice()
 	case isAboutConnection(err):
 		return adviseConnection(err)
+	case errors.As(err, &status):
+		return adviseStatus(status)
 	}
-	return adviseStatus(err)
+	return adviseLoss(err, "Ironic", endpointSetting)
 }
 
 // Sentence formats an error as a sentence: it adds a full stop, and a capital letter unless the text begins with the name of an
@@ -191,12 +132,3 @@ func beginsWithName(err error) bool {
 	first, _, _ := strings.Cut(err.Error(), " ")
 	return strings.Contains(first, "_")
 }
-
-// Kinds of errors of a walk.
-const (
-	KindFailed  Kind = "failed"   // Ironic accepted an operation and the operation failed
-	KindTimeout Kind = "time-out" // the goal was not reached in time; the operation may still be in progress
-	KindStopped Kind = "stopped"  // the user has stopped the run (Ctrl-C); api.IsInterrupted reports it
-	KindQueued  Kind = "queued"   // as above, while the machine waited for a slot: nothing was started
-	KindInvalid Kind = "invalid"  // Ironic refused to deploy a node because something is missing on it
-)

@@ -15,7 +15,8 @@ import (
 // is in About and not a cause, because it says nothing about the object, not even if it is a 404.
 const KindUnwatched Kind = "unwatched"
 
-// NewUnwatched returns such an error for an object, such as "node rack1-01 (885f…)", that was last seen in a state; "" if it has none.
+// NewUnwatched returns an error of KindUnwatched for an object, such as "node rack1-01 (885f…)". state is the one in which it was last seen, ""
+// if it has none; err is the error of the last read.
 func NewUnwatched(object, state string, err error) *Error {
 	seen := ""
 	if state != "" {
@@ -40,7 +41,8 @@ func NewUnwatched(object, state string, err error) *Error {
 // trimmed returns the text of an error without a full stop at its end.
 func trimmed(err error) string { return Ended(err.Error())[:len(Ended(err.Error()))-1] }
 
-// Unwatched returns the error of a wait for an object, which was last seen in a state.
+// Unwatched turns the error of a wait for an object into one of KindUnwatched: see NewUnwatched. It does not change the error if the wait was
+// stopped, panicked, or timed out without a failed poll.
 func Unwatched(ctx context.Context, object, state string, err error) error {
 	var blind *api.BlindError
 	switch {
@@ -54,8 +56,8 @@ func Unwatched(ctx context.Context, object, state string, err error) error {
 	return NewUnwatched(object, state, err)
 }
 
-// IsAccess reports whether a request has failed because the user lacks the rights, or because Ironic or Keystone did not answer. Ironic hides
-// a node that the user may not see by a 404.
+// IsAccess reports whether an error says nothing about the object of a request: the user lacks the rights, or Ironic or Keystone is unreachable,
+// not trusted or too busy. A 404 for a node counts, because Ironic also sends it for a node that the user may not see.
 func IsAccess(err error) bool {
 	var status *api.StatusError
 	var auth *api.AuthError
@@ -69,10 +71,3 @@ func IsAccess(err error) bool {
 	}
 	return api.MayPass(err)
 }
-
-// IsInterrupted reports whether an operation has ended for the provider though it has not failed: the user has stopped the run, or the
-// operation cannot be watched any more. What exists is as complete as after a success, and the next apply continues.
-func IsInterrupted(err error) bool { return api.IsInterrupted(err) || IsUnwatched(err) }
-
-// IsUnwatched reports whether err is of KindUnwatched.
-func IsUnwatched(err error) bool { return Is(err, KindUnwatched) }

@@ -89,6 +89,18 @@ func resetBIOS(c *call) (reply, *fault) {
 	return done(nil)
 }
 
+// applyBIOS applies the pending settings.
+func (b *BMC) applyBIOS() {
+	if len(b.bios.pending) == 0 {
+		return
+	}
+	for key, value := range b.bios.pending {
+		b.bios.now[key] = value
+	}
+	b.bios.pending, b.bios.applied = object{}, time.Now()
+	b.note(Configured, "BIOS settings")
+}
+
 // biosDocument shows the BIOS and its settings.
 func biosDocument(c *call) object {
 	b := c.bmc

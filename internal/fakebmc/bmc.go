@@ -1,6 +1,7 @@
 package fakebmc
 
 import (
+	"crypto/sha1" //nolint:gosec // RFC 9562 builds name-based UUIDs with it
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -77,26 +78,6 @@ type BMC struct {
 	sequence int
 }
 
-// Add adds a BMC. It panics if there is one with that name.
-func (s *Server) Add(config Config) *BMC {
-	config.defaults()
-	b := &BMC{
-		config: config, machine: config.Machine, password: config.Password,
-		led: "Off", override: overrideNone, duration: overrideDisabled, mode: modeUEFI,
-		drives:   map[string]*medium{driveCD: {}, driveUSB: {}},
-		firmware: map[string]string{componentBMC: "1.00", componentBIOS: "1.00", componentNIC: "1.00"},
-	}
-	b.bios.now, b.bios.pending = biosDefaults(), object{}
-	b.machine.Connect(b.post, func() { b.Note(PoweredOff, "") })
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if slices.ContainsFunc(s.bmcs, func(other *BMC) bool { return other.config.Name == config.Name }) {
-		panic("there are two BMCs named " + config.Name)
-	}
-	s.bmcs = append(s.bmcs, b)
-	return b
-}
-
 // defaults fills in what is not configured.
 func (c *Config) defaults() {
 	sum := fnv.New64a()
@@ -164,22 +145,11 @@ func (b *BMC) Name() string { return b.config.Name }
 // UUID returns the UUID of the BMC itself.
 func (b *BMC) UUID() string { return b.uuid("manager") }
 
-// restarting reports whether the BMC of the machine in the path restarts, or, without one, all BMCs.
-func (s *Server) restarting(names []string) bool {
-	s.mu.Lock()
-	bmcs := slices.Clone(s.bmcs)
-	s.mu.Unlock()
-	down := 0
-	for _, b := range bmcs {
-		is := b.Restarting()
-		if is && slices.Contains(names, b.config.Name) {
-			return true
-		}
-		if is {
-			down++
-		}
-	}
-	return down > 0 && down == len(bmcs)
+// uuid returns the UUID of a part of the machine.
+func (b *BMC) uuid(part string) string {
+	sum := sha1.Sum([]byte(b.config.Name + "/" + part)) //nolint:gosec // as above
+	sum[6], sum[8] = sum[6]&0x0f|0x50, sum[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
 // Restarting reports whether the BMC is silent because it restarts.

@@ -146,6 +146,42 @@ func problem(status int, id, format string, args ...any) *fault {
 	return &fault{status: status, id: id, message: fmt.Sprintf(format, args...)}
 }
 
+// done is the answer to an action.
+func done(err error) (reply, *fault) {
+	if err != nil {
+		return reply{}, problem(http.StatusInternalServerError, "InternalError", "The request failed due to an internal service error: %v", err)
+	}
+	return reply{status: http.StatusNoContent}, nil
+}
+
+// badParameter is the error of an action with a wrong parameter.
+func (c *call) badParameter(name, value string) *fault {
+	if _, given := c.body[name]; !given {
+		return missingParameter(name)
+	}
+	f := problem(http.StatusBadRequest, "ActionParameterNotSupported", "The value '%s' for the parameter %s is not supported.", value, name)
+	f.related = "#/" + name
+	return f
+}
+
+func missingParameter(name string) *fault {
+	f := problem(http.StatusBadRequest, "ActionParameterMissing", "The action requires the parameter %s to be present in the request body.", name)
+	f.related = "#/" + name
+	return f
+}
+
+func badProperty(name string, value any) *fault {
+	f := problem(http.StatusBadRequest, "PropertyValueNotInList", "The value '%v' for the property %s is not in the list of acceptable values.", value, name)
+	f.related = "#/" + name
+	return f
+}
+
+func notWritable(name string) *fault {
+	f := problem(http.StatusBadRequest, "PropertyNotWritable", "The property %s is a read only property and cannot be assigned a value.", name)
+	f.related = "#/" + name
+	return f
+}
+
 // base is the Base registry whose messages the errors cite.
 const base = "Base.1.5"
 

@@ -1,17 +1,9 @@
 package fakebmc
 
 import (
-	"crypto/sha1" //nolint:gosec // RFC 9562 builds name-based UUIDs with it
 	"fmt"
 	"slices"
 )
-
-// uuid returns the UUID of a part of the machine.
-func (b *BMC) uuid(part string) string {
-	sum := sha1.Sum([]byte(b.config.Name + "/" + part)) //nolint:gosec // as above
-	sum[6], sum[8] = sum[6]&0x0f|0x50, sum[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
-}
 
 func rootDocument(*call) object {
 	return document(root, "ServiceRoot.v1_5_0", "Root Service", object{

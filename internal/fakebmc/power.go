@@ -44,14 +44,6 @@ func reset(c *call) (reply, *fault) {
 	return done(err)
 }
 
-// done is the answer to an action.
-func done(err error) (reply, *fault) {
-	if err != nil {
-		return reply{}, problem(http.StatusInternalServerError, "InternalError", "The request failed due to an internal service error: %v", err)
-	}
-	return reply{status: http.StatusNoContent}, nil
-}
-
 // post is what the firmware does at each boot: it applies what was staged, decides what to boot, and ends an override for once.
 func (b *BMC) post() Boot {
 	b.mu.Lock()
@@ -95,18 +87,6 @@ func (b *BMC) lastPower() Kind {
 		}
 	}
 	return PoweredOff
-}
-
-// applyBIOS applies the pending settings.
-func (b *BMC) applyBIOS() {
-	if len(b.bios.pending) == 0 {
-		return
-	}
-	for key, value := range b.bios.pending {
-		b.bios.now[key] = value
-	}
-	b.bios.pending, b.bios.applied = object{}, time.Now()
-	b.note(Configured, "BIOS settings")
 }
 
 // changeSystem answers PATCH of a system: boot override, boot mode, indicator LED.
@@ -205,32 +185,4 @@ func changeSecureBoot(c *call) *fault {
 	}
 	c.bmc.secureBoot.enabled = enable
 	return nil
-}
-
-// badParameter is the error of an action with a wrong parameter.
-func (c *call) badParameter(name, value string) *fault {
-	if _, given := c.body[name]; !given {
-		return missingParameter(name)
-	}
-	f := problem(http.StatusBadRequest, "ActionParameterNotSupported", "The value '%s' for the parameter %s is not supported.", value, name)
-	f.related = "#/" + name
-	return f
-}
-
-func missingParameter(name string) *fault {
-	f := problem(http.StatusBadRequest, "ActionParameterMissing", "The action requires the parameter %s to be present in the request body.", name)
-	f.related = "#/" + name
-	return f
-}
-
-func badProperty(name string, value any) *fault {
-	f := problem(http.StatusBadRequest, "PropertyValueNotInList", "The value '%v' for the property %s is not in the list of acceptable values.", value, name)
-	f.related = "#/" + name
-	return f
-}
-
-func notWritable(name string) *fault {
-	f := problem(http.StatusBadRequest, "PropertyNotWritable", "The property %s is a read only property and cannot be assigned a value.", name)
-	f.related = "#/" + name
-	return f
 }

@@ -14,6 +14,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,6 +33,26 @@ type Server struct {
 	sequence int
 	faults   []*injected
 	requests []Request
+}
+
+// Add adds a BMC. It panics if there is one with that name.
+func (s *Server) Add(config Config) *BMC {
+	config.defaults()
+	b := &BMC{
+		config: config, machine: config.Machine, password: config.Password,
+		led: "Off", override: overrideNone, duration: overrideDisabled, mode: modeUEFI,
+		drives:   map[string]*medium{driveCD: {}, driveUSB: {}},
+		firmware: map[string]string{componentBMC: "1.00", componentBIOS: "1.00", componentNIC: "1.00"},
+	}
+	b.bios.now, b.bios.pending = biosDefaults(), object{}
+	b.machine.Connect(b.post, func() { b.Note(PoweredOff, "") })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slices.ContainsFunc(s.bmcs, func(other *BMC) bool { return other.config.Name == config.Name }) {
+		panic("there are two BMCs named " + config.Name)
+	}
+	s.bmcs = append(s.bmcs, b)
+	return b
 }
 
 // Request is one logged request.
@@ -140,4 +161,22 @@ func (s *Server) answer(r *http.Request, body []byte) reply {
 		return fault.reply()
 	}
 	return answer
+}
+
+// restarting reports whether the BMC of the machine in the path restarts, or, without one, all BMCs.
+func (s *Server) restarting(names []string) bool {
+	s.mu.Lock()
+	bmcs := slices.Clone(s.bmcs)
+	s.mu.Unlock()
+	down := 0
+	for _, b := range bmcs {
+		is := b.Restarting()
+		if is && slices.Contains(names, b.config.Name) {
+			return true
+		}
+		if is {
+			down++
+		}
+	}
+	return down > 0 && down == len(bmcs)
 }

@@ -12,12 +12,13 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/policy"
 )
 
-// viewFor returns the form in which a user sees a node; without fields, with all of them.
+// viewFor returns the view of a node for the user of a request. It has the given fields; nil means all.
 func (s *Server) viewFor(c *api.Call, n *conductor.Node, fields []string) conductor.View {
 	return conductor.View{Minor: c.Minor, Base: c.Base, Fields: strings.Join(fields, ","), Hidden: s.Policy.Hidden(c, targetOf(n), fields)}
 }
 
-// render encodes a node as JSON with the fields that the API version has.
+// render encodes a node as JSON: those fields of the view that the API version has, hidden ones redacted. It keeps the text until the node
+// changes.
 func (s *Server) render(c *api.Call, n *conductor.Node, v conductor.View) json.RawMessage {
 	if out, found := n.Rendered[v]; found {
 		return out
@@ -283,10 +284,10 @@ func (s *Server) nodeListFields(c *api.Call, detail bool) (fields []string, all 
 	return append(fields, "links"), false, nil
 }
 
-// isTimestamp reports whether a query cannot select the field; Ironic shows it only together with all others.
+// isTimestamp reports whether a field is a timestamp. Ironic shows those only together with all other fields: a query cannot select them.
 func isTimestamp(name string) bool { return name == "created_at" || name == "updated_at" }
 
-// withoutLinks returns the fields for the next link.
+// withoutLinks returns the fields that the link to the next page names; none for a list with all fields.
 func withoutLinks(fields []string, detail bool) []string {
 	if detail {
 		return nil

@@ -141,12 +141,12 @@ func NodeFilterFlags(things string) map[string]string {
 	return described
 }
 
-// OnlyIf describes an attribute that selects the things that are something, or those that are not.
+// OnlyIf returns the description of a boolean filter. things are what it selects, such as "hosts"; are is its condition, such as "in maintenance".
 func OnlyIf(things, are string) string {
 	return "Only " + things + " that are " + are + " (`true`) or are not (`false`)."
 }
 
-// IfReserved continues OnlyIf for the attribute "associated".
+// IfReserved is the condition of the filter "associated", for OnlyIf.
 const IfReserved = "reserved by an allocation or instance"
 
 // Filter returns the filters that Ironic applies.

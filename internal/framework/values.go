@@ -59,7 +59,7 @@ func listToJSON(values []attr.Value) []any {
 	return out
 }
 
-// fromJSON converts a decoded JSON value: objects, tuples, strings, numbers, booleans.
+// fromJSON converts a decoded JSON value to an object, a tuple, a string, a number, a boolean, or a null of dynamic type.
 func fromJSON(ctx context.Context, v any) attr.Value {
 	switch v := v.(type) {
 	case string:
@@ -187,7 +187,8 @@ func MapValue(m map[string]string) types.Map {
 	return types.MapValueMust(types.StringType, values)
 }
 
-// RefreshMap is RefreshObject for a map of strings. It compares values by meaning, so that "4" equals 4.
+// RefreshMap updates the keys of a map of strings with the values in Ironic, and removes keys that Ironic does not have. It does not change a
+// map that is null or unknown.
 func RefreshMap(state types.Map, actual map[string]string) types.Map {
 	old := StringMap(state)
 	if old == nil {
@@ -210,7 +211,7 @@ func WholeMap(state types.Map, actual map[string]string) types.Map {
 	return MapValue(actual)
 }
 
-// Scalars returns the values of a JSON object that are not objects or lists, as text.
+// Scalars returns the strings, numbers and booleans in a JSON object as text. It leaves out objects, lists and null.
 func Scalars(m map[string]any) map[string]string {
 	out := map[string]string{}
 	for key, value := range m {

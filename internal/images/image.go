@@ -40,8 +40,8 @@ func HashAlgorithm(checksum string) string {
 	return map[int]string{64: "sha256", 128: "sha512"}[len(checksum)]
 }
 
-// Differs reports whether an image is certainly another one than that of a node which another client has deployed. A value that only one
-// of them has says nothing, and neither does a checksum in another form: Ironic converts images, and changes format and checksum then.
+// Differs reports whether another client has certainly deployed another image on a node. A value that only one of the two images has does not
+// count. Checksums count only if the disk formats are equal, because Ironic converts images, and then changes format and checksum.
 func (i Image) Differs(runs Image) bool {
 	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
 	numbers := func(a, b int64) bool { return a > 0 && b > 0 && a != b }
@@ -50,7 +50,7 @@ func (i Image) Differs(runs Image) bool {
 		(i.DiskFormat == runs.DiskFormat && otherHash(i.Checksum, runs.Checksum))
 }
 
-// otherHash reports whether two checksums are different ones of the same kind. The address of a file of checksums is none.
+// otherHash reports whether two hexadecimal checksums have the same length and differ. For the URL of a checksum file it returns false.
 func otherHash(a, b string) bool {
 	_, first := hex.DecodeString(a)
 	_, second := hex.DecodeString(b)

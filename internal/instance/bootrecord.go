@@ -16,6 +16,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ramdisk"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
@@ -219,8 +220,8 @@ func NoteWanted(ctx context.Context, m *machine.Machine, what bootiso.Artifacts)
 // Restarted reports whether, since a record was made, Ironic has seen a power change of the machine or a heartbeat of an agent on
 // it.
 func Restarted(n *ironic.Node, since time.Time) bool {
-	for _, key := range []string{machine.KeyPowerChanged, machine.KeyHeartbeat} {
-		if machine.InternalTime(n, key).After(since) {
+	for _, key := range []string{machine.KeyPowerChanged, ramdisk.KeyHeartbeat} {
+		if ironic.InternalTime(n, key).After(since) {
 			return true
 		}
 	}

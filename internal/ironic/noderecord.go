@@ -105,6 +105,13 @@ func NodeLabel(n *Node) string {
 	return n.Name + " (" + n.UUID + ")"
 }
 
+// InternalTime returns a time in driver_internal_info, to the second; zero if there is none.
+func InternalTime(n *Node, key string) time.Time {
+	text, _ := n.DriverInternalInfo[key].(string)
+	at, _ := time.Parse("2006-01-02T15:04:05", strings.SplitN(strings.TrimSuffix(text, "Z"), ".", 2)[0]) // zero on an error
+	return at
+}
+
 // Capabilities returns the entries of capabilities in a node's properties, such as "boot_mode:uefi,cpu_vt:true".
 func Capabilities(properties map[string]any) map[string]string {
 	out := map[string]string{}

@@ -15,24 +15,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
-// CheckCreation reads the node and returns an error of KindSuperseded if another run has taken over its creation.
-func (m *Machine) CheckCreation(ctx context.Context) error {
-	if err := m.Refresh(ctx); err != nil {
-		return err
-	}
-	return m.superseded()
-}
-
-// superseded compares the marks of this run that the record began with to those of the node as last seen.
-func (m *Machine) superseded() error {
-	for _, key := range m.marks {
-		if err := m.site.Run.Superseded("node "+ironic.NodeLabel(m.node), m.node.Extra, key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // EndCreation ends a creation of this run that has succeeded, or failed with an error, which it returns. It writes into the mark that
 // the run has finished, also after an interruption, and updates the record with the whole node. It returns an error of KindSuperseded instead
 // if another run has taken over the creation. It does nothing if the node has no mark, or while Ironic accepts no edits. What is
@@ -68,17 +50,6 @@ func (m *Machine) EndCreation(ctx context.Context, key marks.Mark, failed error)
 func (m *Machine) Ended(key marks.Mark) bool {
 	mark := marks.CreationOf(m.node.Extra, key)
 	return mark != nil && mark.Run == m.site.Run.ID && !mark.Done.IsZero()
-}
-
-// guarded returns a patch that Ironic refuses if another run has taken over a creation of this run.
-func (m *Machine) guarded(patch ironic.Patch) ironic.Patch {
-	var guards ironic.Patch
-	for _, key := range m.marks {
-		if mark := marks.CreationOf(m.node.Extra, key); mark != nil && mark.Run == m.site.Run.ID && mark.Done.IsZero() {
-			guards.Replace(mark.Path(key), mark)
-		}
-	}
-	return append(guards, patch...)
 }
 
 // ForgetCreation removes an unfinished mark of an earlier run from the node of a resource that Terraform has in state: an apply has

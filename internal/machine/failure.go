@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -16,48 +15,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ramdisk"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
-
-// UnknownDriver says that no conductor of the site has enabled a driver. err is Ironic's answer; nil if it was not tried.
-func UnknownDriver(driver string, enabled []string, err error) error {
-	return &failure.Error{
-		Fact:   fmt.Sprintf("the site has no driver %s. Enabled are %s", driver, strings.Join(enabled, ", ")),
-		Advice: "Set driver to one of them, or enable it in enabled_hardware_types of the conductors' configuration.", Err: err,
-	}
-}
-
-// UnknownInterface says that no conductor of the site has enabled a hardware interface for a driver.
-func UnknownInterface(driver, kind, name string, enabled []string) error {
-	return &failure.Error{
-		Fact:   fmt.Sprintf("driver %s has no %s interface %s at this site. Enabled are %s", driver, kind, name, strings.Join(enabled, ", ")),
-		Advice: fmt.Sprintf("Choose one of them, or enable it in enabled_%s_interfaces of the conductors' configuration.", kind),
-	}
-}
-
-// ExplainDriver returns an error that names the enabled drivers if Ironic has refused a driver that no conductor has enabled; else err.
-func (s *Site) ExplainDriver(ctx context.Context, driver string, err error) error {
-	var status *api.StatusError
-	if !errors.As(err, &status) || driver == "" || !strings.Contains(status.Message, "which supports driver") {
-		return err
-	}
-	all, problem := s.Ironic.Drivers(ctx)
-	enabled := NamesOf(all)
-	if problem != nil || slices.Contains(enabled, driver) { // no conductor of the group has it
-		return err
-	}
-	return UnknownDriver(driver, enabled, err)
-}
-
-// driverOf returns the driver that a patch sets; "" if none.
-func driverOf(patch ironic.Patch) string {
-	for _, edit := range patch {
-		if driver, isText := edit.Value.(string); isText && edit.Path == "/driver" {
-			return driver
-		}
-	}
-	return ""
-}
 
 // FailedOn says that an operation has failed. step describes the deploy step, as the end of a sentence; macs are of the cards from which the machine
 // may boot, if they were looked up.
@@ -71,7 +31,7 @@ func FailedOn(node *ironic.Node, goal states.Goal, step string, macs []string) *
 		e.Action = "Fix the cause and invoke the action again. Ironic does not allocate the node until a cleaning has succeeded, or until its metal_host is applied."
 	}
 	if api.IsRamdiskTimeout(node.LastError) {
-		e.Hint = checkBoot(node, macs)
+		e.Hint = ramdisk.CheckBoot(node, macs)
 	}
 	return e
 }
@@ -124,10 +84,20 @@ func Late(node *ironic.Node, goal states.Goal, after time.Duration, macs []strin
 			"starts over. To make the next apply wait for the operation instead, run terraform untaint for the resource first.",
 		Action: "The operation may still be in progress in Ironic. If the machine needs longer, raise timeouts. The action metal_abort ends what waits for the machine.",
 	}
-	if awaitsAgent(ironic.State(node.ProvisionState)) && boots(node) {
-		e.Hint = "Ironic waits for its ramdisk on the machine. " + checkBoot(node, macs)
+	if states.AwaitsAgent(ironic.State(node.ProvisionState)) && ramdisk.Boots(node) {
+		e.Hint = "Ironic waits for its ramdisk on the machine. " + ramdisk.CheckBoot(node, macs)
 	}
 	return e
+}
+
+// KindStuck is the kind of an error which says that a node is in the middle of an operation on which no conductor works, so that waiting is in vain.
+const KindStuck failure.Kind = "stuck"
+
+func stuckError(node *ironic.Node) *failure.Error {
+	return &failure.Error{
+		Kind: KindStuck, Node: node, Fact: fmt.Sprintf("node %s is in state %q, but no conductor works on it any more", ironic.NodeLabel(node), node.ProvisionState), Words: api.FirstLine(node.LastError),
+		Advice: "Ironic does not end this operation by itself. A conductor that is restarted lets it fail; then apply again. See the conductor's log for the cause.",
+	}
 }
 
 // stopped says that the user has stopped the run. queued: while the machine waited for a slot.
@@ -146,6 +116,23 @@ func InvalidNode(node *ironic.Node, reason string) *failure.Error {
 		e.Advice = fmt.Sprintf("The node's boot interface, %q, cannot boot a live ISO. Set hardware_interfaces = { boot = \"redfish-virtual-media\" } or \"ipxe\" on its metal_host.", node.BootInterface)
 	}
 	return e
+}
+
+// KindRefused is the kind of an error which says that the provider sent nothing because the node's state does not allow the operation.
+const KindRefused failure.Kind = "refused"
+
+// RefusedFor returns such an error for a reason that includes what to do.
+func RefusedFor(node *ironic.Node, reason string) *failure.Error {
+	return &failure.Error{Kind: KindRefused, Node: node, Fact: fmt.Sprintf("node %s is in state %q: %s", ironic.NodeLabel(node), node.ProvisionState, reason)}
+}
+
+// Refused returns the error of a move that refuses. A node without a BMC cannot become available, so the advice to make it
+// available would not help.
+func Refused(node *ironic.Node, why states.Reason) error {
+	if why == states.ReasonNotReady && !Preparable(node) {
+		why = states.ReasonNoBMC
+	}
+	return RefusedFor(node, why.String())
 }
 
 // failed returns the error of a failed walk, with what only the node's history tells: the last error if the node has none, and the deploy step
@@ -221,15 +208,7 @@ func stepIn(text, seen string) string {
 	for _, pair := range dictValue.FindAllStringSubmatch(stepByDict.FindString(text), -1) {
 		step[pair[1]] = pair[2]
 	}
-	return stepName(step)
-}
-
-// stepName returns the name of a step of Ironic; "" if there is none.
-func stepName(step map[string]any) string {
-	if states.TextOf(step, "interface") == "" || states.TextOf(step, "step") == "" {
-		return ""
-	}
-	return states.TextOf(step, "interface") + "." + states.TextOf(step, "step")
+	return states.StepName(step)
 }
 
 // countFailures records a failed walk on the node, or resets the count after a success. Only the order of the queue depends on the
@@ -287,19 +266,4 @@ func CheckReservation(node *ironic.Node, instance string) error {
 		return reservedError(node, instance)
 	}
 	return nil
-}
-
-// unwatched returns the error of a wait for the machine: an error of KindUnwatched if the read has failed, unless the run was stopped.
-func (m *Machine) unwatched(ctx context.Context, err error) error {
-	return failure.Unwatched(ctx, "node "+ironic.NodeLabel(m.node), m.node.ProvisionState, err)
-}
-
-// Unwatched returns an error of KindUnwatched for an error that says nothing about the machine, if something is deployed on the machine or an
-// operation on it is in progress: the rights of the user have ended, or Ironic does not answer. It returns other errors unchanged.
-func (m *Machine) Unwatched(ctx context.Context, err error) error {
-	begun := states.InProgress(m.State()) || states.Occupied(m.State()) && !states.Failed(m.State())
-	if !begun || !failure.IsAccess(err) {
-		return err
-	}
-	return m.unwatched(ctx, err)
 }

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -49,41 +47,6 @@ func (c *Site) Operate(ctx context.Context, ref string) (m *Machine, done func()
 	return m, done, nil
 }
 
-// Tell calls tell with the state of the machine now and after each change that the record sees, and if the machine waits for a slot. tell
-// must be safe for concurrent use.
-func (m *Machine) Tell(tell func(status string)) {
-	m.tell = tell
-	m.tellState()
-}
-
-// tellState tells the state of the machine, unless it has been told.
-func (m *Machine) tellState() {
-	if m.tell == nil {
-		return
-	}
-	if now := states.StatusOf(m.node); now != m.told {
-		m.told = now
-		m.tell(now)
-	}
-}
-
-// queuedAfter is how long a machine waits for a slot before tellQueued says so.
-const queuedAfter = 5 * time.Second
-
-// tellQueued tells that the machine waits for a slot unless admitted is called soon. admitted may be called more than once.
-func (m *Machine) tellQueued() (admitted func()) {
-	if m.tell == nil {
-		return func() {}
-	}
-	tell, text := m.tell, fmt.Sprintf("node %s: waits for a slot of the provisioning limit", ironic.NodeLabel(m.node))
-	var once sync.Once
-	timer := time.AfterFunc(queuedAfter, func() { once.Do(func() { tell(text) }) })
-	return func() {
-		timer.Stop()
-		once.Do(func() {})
-	}
-}
-
 // refuse returns an error of KindRefused.
 func (m *Machine) refuse(reason string, args ...any) error {
 	return RefusedFor(m.node, fmt.Sprintf(reason, args...))
@@ -110,7 +73,7 @@ func (m *Machine) refuseUsed(doing string) error {
 
 // awaitEnd waits for the end of an operation in progress. timeout is the time-out that ends at the deadline.
 func (m *Machine) awaitEnd(ctx context.Context, deadline time.Time, timeout time.Duration) error {
-	for states.InProgress(m.State()) || IsLocked(m.node) {
+	for states.InProgress(m.State()) || states.IsLocked(m.node) {
 		err := m.poll(ctx, deadline)
 		if errors.Is(err, api.ErrNoPoll) {
 			return Late(m.node, "", timeout, nil)
@@ -148,37 +111,6 @@ func (m *Machine) ChangePower(ctx context.Context, action PowerAction, timeout t
 	return err
 }
 
-// ErasingSteps returns the names of the steps of an order that erase disks, or replace volumes. It reads a runbook.
-func (c *Site) ErasingSteps(ctx context.Context, order ironic.Order) (names []string, err error) {
-	steps := order.Steps
-	if order.Runbook != "" {
-		runbook, err := ironic.ReadIn[ironic.Procedure](ctx, c.Ironic, ironic.Runbooks, order.Runbook)
-		if err != nil {
-			return nil, err
-		}
-		for _, step := range runbook.Steps {
-			steps = append(steps, ironic.CleanStep{Interface: step.Interface, Step: step.Step})
-		}
-	}
-	for _, step := range steps {
-		if Erases(step) {
-			names = append(names, step.String())
-		}
-	}
-	return names, nil
-}
-
-// Erases reports whether a step erases disks or replaces volumes, as far as its name tells.
-func Erases(step ironic.CleanStep) bool {
-	if step.Interface == "raid" {
-		return true
-	}
-	name := strings.ToLower(step.Step) // drivers of other makers name theirs as they like
-	return slices.ContainsFunc([]string{"erase", "wipe", "sanitize", "format", "burnin_disk", "write_image"}, func(part string) bool {
-		return strings.Contains(name, part)
-	})
-}
-
 // Inspect inspects the free machine. A machine that was available becomes available again, for which Ironic may clean it.
 func (m *Machine) Inspect(ctx context.Context, timeout time.Duration) error {
 	if err := m.refuseUsed("inspects"); err != nil {
@@ -193,6 +125,44 @@ func (m *Machine) Inspect(ctx context.Context, timeout time.Duration) error {
 		err = m.Reach(ctx, states.GoalAvailable, timeout)
 	}
 	return err
+}
+
+// Service runs the steps of an order on the deployed machine. It refuses steps that erase disks.
+func (m *Machine) Service(ctx context.Context, order ironic.Order, timeout time.Duration) error {
+	if !states.Serviceable(m.State()) {
+		return m.refuse("Ironic services only deployed machines. For a free one, use the action metal_clean")
+	}
+	erasing, err := m.site.ErasingSteps(ctx, order)
+	if err != nil {
+		return err
+	}
+	if len(erasing) > 0 {
+		return m.refuse("it is deployed, and %s would erase its disks", strings.Join(erasing, ", "))
+	}
+	return m.RunSteps(ctx, true, order, timeout)
+}
+
+// Clean runs the steps of an order on the free, manageable machine. It refuses steps that erase disks unless erase is true.
+func (m *Machine) Clean(ctx context.Context, order ironic.Order, erase bool, timeout time.Duration) error {
+	if err := m.awaitEnd(ctx, time.Now().Add(timeout), timeout); err != nil {
+		return err
+	}
+	if err := m.refuseUsed("cleans"); err != nil {
+		return err
+	}
+	if !states.Cleanable(m.State()) {
+		return m.refuse("Ironic cleans only manageable machines with steps of your own. Set target_state = \"manageable\" on its metal_host first")
+	}
+	if !erase {
+		erasing, err := m.site.ErasingSteps(ctx, order)
+		if err != nil {
+			return err
+		}
+		if len(erasing) > 0 {
+			return m.refuse("%s would erase its disks. If that is what you want, set erase = true", strings.Join(erasing, ", "))
+		}
+	}
+	return m.RunSteps(ctx, false, order, timeout)
 }
 
 // Abort ends an operation that waits for the machine or is held, and waits until Ironic has done that.
@@ -280,4 +250,24 @@ func (m *Machine) permitted(ctx context.Context, timeout time.Duration) error {
 		return err
 	}
 	return m.site.guard.Check(ctx, Step{Node: m.node, Stage: BeforeVerb})
+}
+
+// ChangeMedia inserts an image into a virtual device of the machine, in place of another, and waits for that. An empty image empties the
+// device.
+func (m *Machine) ChangeMedia(ctx context.Context, device ironic.Device, image string, timeout time.Duration) error {
+	if err := m.refuseBusy(); err != nil {
+		return err
+	}
+	if runs, _ := m.node.InstanceInfo[KeyBootISO].(string); runs != "" && device == ironic.DeviceCDROM && states.Occupied(m.State()) {
+		return m.refuse("it runs a live ISO, which may be in its virtual CD drive. Use another device, or change live_iso of its metal_deployment")
+	}
+	if err := m.permitted(ctx, timeout); err != nil {
+		return err
+	}
+	deadline, id := time.Now().Add(timeout), m.node.UUID
+	err := m.ManageMedia(ctx, WhatDetach, deadline, func(ctx context.Context) error { return m.site.Ironic.DetachMedia(ctx, id, device) })
+	if err == nil && image != "" {
+		err = m.ManageMedia(ctx, WhatAttach, deadline, func(ctx context.Context) error { return m.site.Ironic.AttachMedia(ctx, id, device, image) })
+	}
+	return err
 }

@@ -16,14 +16,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
-
-// InternalTime returns a time in driver_internal_info, to the second; zero if there is none.
-func InternalTime(n *ironic.Node, key string) time.Time {
-	text, _ := n.DriverInternalInfo[key].(string)
-	at, _ := time.Parse("2006-01-02T15:04:05", strings.SplitN(strings.TrimSuffix(text, "Z"), ".", 2)[0]) // zero on an error
-	return at
-}
 
 // KeyPowerChanged is when Ironic has last begun to change the power, in driver_internal_info.
 const KeyPowerChanged = "last_power_state_change"
@@ -183,6 +177,33 @@ func (m *Machine) changePower(ctx context.Context, target nodes.TargetPowerState
 	return m.awaitPower(ctx, want, restarts, timeout)
 }
 
+// callOfPower returns the request of a power change that leads to the wanted power state. Ironic records when it begins one, also when the
+// machine is restarted, after which it has the same power state.
+func callOfPower(target nodes.TargetPowerState, want string) Call {
+	restarts := target == nodes.Rebooting || target == nodes.SoftRebooting
+	doing := "switch the machine off"
+	switch {
+	case restarts:
+		doing = "restart the machine"
+	case want == powerOn:
+		doing = "switch the machine on"
+	}
+	return Call{doing: doing, trace: func(before, now *ironic.Node, sent time.Time) trace {
+		last, begun := LastPowerChange(now), ironic.InternalTime(now, KeyPowerChanged)
+		switch {
+		case now.TargetPowerState != "", !restarts && now.PowerState == want:
+			return traceFound
+		case now.Hidden.DriverInternalInfo:
+			return traceHidden
+		case last == LastPowerChange(before):
+			return traceNone
+		case begun.Before(sent.Add(-marks.ClockSlack)): // perhaps another client's: before may be older than the last full read
+			return traceHidden
+		}
+		return traceFound
+	}}
+}
+
 // order sends a request that changes a machine's power, if the guard allows it, and reports whether it was still needed then. A change
 // that starts the machine waits for a slot. order returns an error if the machine's instance or provision state has changed since the
 // record was made. It repeats a request without an answer only if Ironic has not executed it, and waits while Ironic refuses it because
@@ -252,11 +273,11 @@ func (m *Machine) awaitPower(ctx context.Context, want string, restart bool, tim
 			return fmt.Errorf("node %s is still %q after %s. Check the machine's BMC and console; if it needs longer, raise timeouts; then apply again", ironic.NodeLabel(m.node), m.node.PowerState, timeout)
 		case err != nil:
 			return err
-		case m.node.TargetPowerState != "" || restart && IsLocked(m.node):
+		case m.node.TargetPowerState != "" || restart && states.IsLocked(m.node):
 		case m.node.PowerState == want && m.node.LastError == "":
 			m.logInfo(ctx, "has changed its power: "+m.node.PowerState, "power", m.node.PowerState)
 			return nil
-		case !IsLocked(m.node):
+		case !states.IsLocked(m.node):
 			return powerFailed(m.node, want, restart)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
@@ -84,4 +85,32 @@ func TestAbsence_ofMachineThatReports(t *testing.T) {
 			t.Errorf("the log: %q", got)
 		}
 	})
+}
+
+// Ironic's texts are of 21.4 and 39.0.
+func TestBootAdvice_afterTimeouts(t *testing.T) {
+	t.Parallel()
+	for lastError, want := range map[string]bool{
+		"Timeout reached while waiting for callback for node 1be26c0b":                                                                true,
+		"Timeout reached while cleaning the node. Please check if the ramdisk responsible for the cleaning is running on the node. …": true,
+		"timeout reached while inspecting the node":                                                                                   true,
+		"Timeout reached while waiting for rescue ramdisk callback for node":                                                          true,
+		"Agent returned error for clean step":                                                                                         false,
+		"":                                                                                                                            false,
+	} {
+		n := &ironic.Node{UUID: "u", ProvisionState: "clean failed", LastError: lastError, BootInterface: "ipxe"}
+		_, detail := failure.Explain("x", machine.FailedOn(n, states.GoalAvailable, "", []string{"52:54:00:00:00:01"}))
+		if got := strings.Contains(detail, "DHCP answers that card"); got != want {
+			t.Errorf("%q: %s", lastError, detail)
+		}
+		if _, detail = failure.ExplainAction("x", n, machine.FailedOn(n, "", "", nil)); strings.Contains(detail, "DHCP answers that card") != want {
+			t.Errorf("in an action, %q: %s", lastError, detail)
+		}
+	}
+	for state, want := range map[string]bool{"clean wait": true, "inspect wait": true, "cleaning": false, "active": false} {
+		_, detail := failure.Explain("x", machine.Late(&ironic.Node{UUID: "u", ProvisionState: state, BootInterface: "redfish-virtual-media"}, "", time.Hour, nil))
+		if got := strings.Contains(detail, "virtual drive"); got != want {
+			t.Errorf("%s: %s", state, detail)
+		}
+	}
 }

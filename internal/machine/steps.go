@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,16 +66,6 @@ func (m *Machine) leaveService(ctx context.Context, timeout time.Duration) error
 	return m.awaitLeft(ctx, nodes.ServiceFail, deadline)
 }
 
-// awaitLeft waits until the machine has left a state and no conductor has locked it.
-func (m *Machine) awaitLeft(ctx context.Context, from ironic.State, deadline time.Time) error {
-	for m.State() == from || IsLocked(m.node) {
-		if err := m.poll(ctx, deadline); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // stepsForbidden says that Ironic's policy does not let the user run steps. err is Ironic's answer.
 func stepsForbidden(node *ironic.Node, order ironic.Order, err error) *failure.Error {
 	const ask = "Ask for the right to run these steps (baremetal:node:set_provision_state:clean_steps, or service_steps)"
@@ -116,40 +107,33 @@ func StepNames(order ironic.Order) string {
 	return strings.Join(names, ", ")
 }
 
-// Service runs the steps of an order on the deployed machine. It refuses steps that erase disks.
-func (m *Machine) Service(ctx context.Context, order ironic.Order, timeout time.Duration) error {
-	if !states.Serviceable(m.State()) {
-		return m.refuse("Ironic services only deployed machines. For a free one, use the action metal_clean")
+// ErasingSteps returns the names of the steps of an order that erase disks, or replace volumes. It reads a runbook.
+func (c *Site) ErasingSteps(ctx context.Context, order ironic.Order) (names []string, err error) {
+	steps := order.Steps
+	if order.Runbook != "" {
+		runbook, err := ironic.ReadIn[ironic.Procedure](ctx, c.Ironic, ironic.Runbooks, order.Runbook)
+		if err != nil {
+			return nil, err
+		}
+		for _, step := range runbook.Steps {
+			steps = append(steps, ironic.CleanStep{Interface: step.Interface, Step: step.Step})
+		}
 	}
-	erasing, err := m.site.ErasingSteps(ctx, order)
-	if err != nil {
-		return err
+	for _, step := range steps {
+		if Erases(step) {
+			names = append(names, step.String())
+		}
 	}
-	if len(erasing) > 0 {
-		return m.refuse("it is deployed, and %s would erase its disks", strings.Join(erasing, ", "))
-	}
-	return m.RunSteps(ctx, true, order, timeout)
+	return names, nil
 }
 
-// Clean runs the steps of an order on the free, manageable machine. It refuses steps that erase disks unless erase is true.
-func (m *Machine) Clean(ctx context.Context, order ironic.Order, erase bool, timeout time.Duration) error {
-	if err := m.awaitEnd(ctx, time.Now().Add(timeout), timeout); err != nil {
-		return err
+// Erases reports whether a step erases disks or replaces volumes, as far as its name tells.
+func Erases(step ironic.CleanStep) bool {
+	if step.Interface == "raid" {
+		return true
 	}
-	if err := m.refuseUsed("cleans"); err != nil {
-		return err
-	}
-	if !states.Cleanable(m.State()) {
-		return m.refuse("Ironic cleans only manageable machines with steps of your own. Set target_state = \"manageable\" on its metal_host first")
-	}
-	if !erase {
-		erasing, err := m.site.ErasingSteps(ctx, order)
-		if err != nil {
-			return err
-		}
-		if len(erasing) > 0 {
-			return m.refuse("%s would erase its disks. If that is what you want, set erase = true", strings.Join(erasing, ", "))
-		}
-	}
-	return m.RunSteps(ctx, false, order, timeout)
+	name := strings.ToLower(step.Step) // drivers of other makers name theirs as they like
+	return slices.ContainsFunc([]string{"erase", "wipe", "sanitize", "format", "burnin_disk", "write_image"}, func(part string) bool {
+		return strings.Contains(name, part)
+	})
 }

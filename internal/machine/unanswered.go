@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
-
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // unansweredFor is how long a request without an answer may still take effect, from the first read that Ironic answers afterwards on. Its
@@ -27,7 +26,7 @@ type Call struct {
 	trace func(before, now *ironic.Node, sent time.Time) trace
 }
 
-// trace is what a node shows of a request.
+// trace says whether a node shows that Ironic has executed a request.
 type trace int
 
 const (
@@ -35,62 +34,6 @@ const (
 	traceFound               // Ironic has begun to execute it, or has ended that
 	traceHidden              // the node does not show whether it was executed
 )
-
-// callOf returns the request of a verb. Every change of the provision state has a new time.
-func callOf(verb ironic.Verb) Call {
-	return Call{verb: verb, doing: fmt.Sprintf("send the verb %s to the machine", verb), trace: func(before, now *ironic.Node, _ time.Time) trace {
-		if now.ProvisionState != before.ProvisionState || changedAt(now.ProvisionUpdatedAt, before.ProvisionUpdatedAt) {
-			return traceFound
-		}
-		return traceNone
-	}}
-}
-
-// changedAt reports whether two times differ. One from the answer to a write has no fraction of a second.
-func changedAt(now, before time.Time) bool {
-	if before.Nanosecond() == 0 {
-		now = now.Truncate(time.Second)
-	}
-	return !now.Equal(before)
-}
-
-// callOfPower returns the request of a power change that leads to the wanted power state. Ironic records when it begins one, also when the
-// machine is restarted, after which it has the same power state.
-func callOfPower(target nodes.TargetPowerState, want string) Call {
-	restarts := target == nodes.Rebooting || target == nodes.SoftRebooting
-	doing := "switch the machine off"
-	switch {
-	case restarts:
-		doing = "restart the machine"
-	case want == powerOn:
-		doing = "switch the machine on"
-	}
-	return Call{doing: doing, trace: func(before, now *ironic.Node, sent time.Time) trace {
-		last, begun := LastPowerChange(now), InternalTime(now, KeyPowerChanged)
-		switch {
-		case now.TargetPowerState != "", !restarts && now.PowerState == want:
-			return traceFound
-		case now.Hidden.DriverInternalInfo:
-			return traceHidden
-		case last == LastPowerChange(before):
-			return traceNone
-		case begun.Before(sent.Add(-marks.ClockSlack)): // perhaps another client's: before may be older than the last full read
-			return traceHidden
-		}
-		return traceFound
-	}}
-}
-
-// callOfBoot returns the request for settings of the firmware. A node that does not have them does not show whether Ironic has tried: to set
-// them again does no harm.
-func callOfBoot(change BootSettings) Call {
-	return Call{doing: "change " + change.name() + " of the machine", trace: func(_, now *ironic.Node, _ time.Time) trace {
-		if HasBoot(now, change) {
-			return traceFound
-		}
-		return traceNone
-	}}
-}
 
 // CallWithoutTrace returns a request that leaves nothing on the node but a lock, and perhaps a last_error.
 func CallWithoutTrace(doing string) Call {
@@ -122,7 +65,7 @@ func (u *unanswered) fate(now *ironic.Node, over bool) fate {
 	switch {
 	case found == traceFound:
 		return happened
-	case IsLocked(now) || !over:
+	case states.IsLocked(now) || !over:
 		return open
 	case found == traceNone || u.untouched(now):
 		return lost

@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -60,6 +61,24 @@ func (c *Site) Provide(ctx context.Context, node *ironic.Node, timeout time.Dura
 
 // settleFor is how long callers without a time-out of their own wait until it is known what became of a verb without an answer.
 const settleFor = unansweredFor + time.Minute
+
+// callOf returns the request of a verb. Every change of the provision state has a new time.
+func callOf(verb ironic.Verb) Call {
+	return Call{verb: verb, doing: fmt.Sprintf("send the verb %s to the machine", verb), trace: func(before, now *ironic.Node, _ time.Time) trace {
+		if now.ProvisionState != before.ProvisionState || changedAt(now.ProvisionUpdatedAt, before.ProvisionUpdatedAt) {
+			return traceFound
+		}
+		return traceNone
+	}}
+}
+
+// changedAt reports whether two times differ. One from the answer to a write has no fraction of a second.
+func changedAt(now, before time.Time) bool {
+	if before.Nanosecond() == 0 {
+		now = now.Truncate(time.Second)
+	}
+	return !now.Equal(before)
+}
 
 // put sends a verb, once: see ask.
 func (m *Machine) put(ctx context.Context, with ironic.Order) error {

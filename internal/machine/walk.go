@@ -18,20 +18,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
-// AtRest waits until no operation is in progress on the node.
-func (m *Machine) AtRest(ctx context.Context, deadline time.Time) error {
-	for states.InProgress(m.State()) || IsLocked(m.node) {
-		err := m.poll(ctx, deadline)
-		if errors.Is(err, api.ErrNoPoll) {
-			return fmt.Errorf("node %s, whose creation another run has begun, is still in state %q. Apply again when that operation has ended, or raise timeouts", ironic.NodeLabel(m.node), m.node.ProvisionState)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Reach walks the machine to a goal and waits until it is reached. For instances use Deploy and Undeploy. The time-out does not
 // include the time that the machine waits for a slot. It returns an error of KindFailed, KindTimeout or KindRefused,
 // ctx's error, or Ironic's answer.
@@ -61,6 +47,33 @@ func (m *Machine) Walk(ctx context.Context, goal states.Goal, instance string, w
 		return m.Refresh(ctx) // polls do not contain the results of the inspection
 	}
 	return err
+}
+
+// Withdraw deletes the node from Ironic. It first waits for an operation in progress, at most for the time-out, and repairs a
+// failed one as far as the deletion needs it. It returns an error of KindRefused if something is deployed on the node or the node is
+// reserved, even where Ironic would delete it, as it does in maintenance (reference/ironic.md#deleting-a-node). It succeeds if the
+// node does not exist any more.
+func (s *Site) Withdraw(ctx context.Context, id string, timeout time.Duration) error {
+	m, err := s.Machine(ctx, id)
+	if api.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !states.Deletable(m.node) {
+		if err := m.Reach(ctx, states.GoalManageable, timeout); err != nil {
+			return err
+		}
+	}
+	if states.Deployed(m.node) {
+		reason := states.ReasonDeployed.String()
+		if m.node.InstanceUUID != "" {
+			reason = fmt.Sprintf("it is reserved by %s. Destroy its metal_deployment and metal_allocation first", m.node.InstanceUUID)
+		}
+		return RefusedFor(m.node, reason)
+	}
+	return s.Ironic.DeleteNode(ctx, id)
 }
 
 // lastRead reads the node once more after the user has stopped the run, or after a time-out, because a verb may have been sent since the
@@ -102,7 +115,7 @@ func (w *walk) step(ctx context.Context) (arrived bool, err error) {
 		return false, RefusedFor(w.node, states.ReasonOtherSince.String())
 	}
 	m := states.NextMove(w.goal, state, states.ReachesGoal(w.sent, w.goal))
-	if IsLocked(w.node) && m.Kind != states.Wait {
+	if states.IsLocked(w.node) && m.Kind != states.Wait {
 		// Final states become visible before the lock is released and last_error is written (reference/ironic.md#state-and-lock).
 		return false, w.next(ctx)
 	}
@@ -148,23 +161,6 @@ func keptByReservation(goal states.Goal, verb ironic.Verb, n *ironic.Node) bool 
 	return ironic.State(n.ProvisionState) == nodes.Available || states.TouchesHardware(verb)
 }
 
-// Refused returns the error of a move that refuses. A node without a BMC cannot become available, so the advice to make it
-// available would not help.
-func Refused(node *ironic.Node, why states.Reason) error {
-	if why == states.ReasonNotReady && !Preparable(node) {
-		why = states.ReasonNoBMC
-	}
-	return RefusedFor(node, why.String())
-}
-
-// KindRefused is the kind of an error which says that the provider sent nothing because the node's state does not allow the operation.
-const KindRefused failure.Kind = "refused"
-
-// RefusedFor returns such an error for a reason that includes what to do.
-func RefusedFor(node *ironic.Node, reason string) *failure.Error {
-	return &failure.Error{Kind: KindRefused, Node: node, Fact: fmt.Sprintf("node %s is in state %q: %s", ironic.NodeLabel(node), node.ProvisionState, reason)}
-}
-
 // instanceGone checks at every step which instance has the node, because another client may undeploy, reserve and deploy it
 // between two polls. For undeploying it reports true once the instance is gone. A deploy or rebuild without its reservation is an
 // error of KindReserved.
@@ -182,9 +178,6 @@ func (w *walk) instanceGone() (bool, error) {
 
 // errFailed says that the operation of a walk has failed.
 var errFailed = errors.New("the operation has failed")
-
-// errMoved says that the node's instance or state has changed before the verb was sent. The walk then decides the next step again.
-var errMoved = errors.New("the node has changed")
 
 // send sends a verb and waits for the next poll. A verb that boots the machine or writes waits for a slot first.
 func (w *walk) send(ctx context.Context, verb ironic.Verb) error {
@@ -292,35 +285,6 @@ func (w *walk) admitted(ctx context.Context, verb ironic.Verb, put func(context.
 	return err
 }
 
-// confirmUnchanged returns errMoved unless the node has the same instance as the record, and has been in the same state since, and an error of KindSuperseded if another
-// run has taken over its creation. seen is the node in the list that was just taken for the limit; if it is nil,
-// confirmUnchanged reads the node, unless a poll has just done that.
-func (m *Machine) confirmUnchanged(ctx context.Context, seen *ironic.Node) error {
-	instance, state, entered := m.node.InstanceUUID, m.node.ProvisionState, m.node.ProvisionUpdatedAt.Unix()
-	switch {
-	case seen != nil:
-		m.applyPoll(seen)
-		m.logState(ctx)
-		if seen.Extra != nil {
-			if err := m.confirm(ctx); err != nil {
-				return err
-			}
-		}
-	case m.isFresh():
-	default:
-		if err := m.Refresh(ctx); err != nil {
-			return err
-		}
-	}
-	if err := m.superseded(); err != nil {
-		return err
-	}
-	if m.node.InstanceUUID != instance || m.node.ProvisionState != state || m.node.ProvisionUpdatedAt.Unix() != entered {
-		return errMoved
-	}
-	return nil
-}
-
 // next waits for the next poll of the node.
 func (w *walk) next(ctx context.Context) error {
 	err := w.poll(ctx, w.deadline)
@@ -330,13 +294,13 @@ func (w *walk) next(ctx context.Context) error {
 		}
 		return Late(w.node, w.goal, w.timeout, w.macs)
 	}
-	if step := stepName(w.node.DeployStep); step != "" {
+	if step := states.StepName(w.node.DeployStep); step != "" {
 		w.deployStep = step
 	}
 	switch {
 	case err != nil:
 		return err
-	case !stuck(w.node):
+	case !states.IsStuck(w.node):
 		w.stuck = time.Time{}
 	case w.stuck.IsZero():
 		w.stuck = time.Now()
@@ -345,6 +309,9 @@ func (w *walk) next(ctx context.Context) error {
 	}
 	return nil
 }
+
+// stuckFor is how long an operation without a conductor may last, by the polls of one walk.
+const stuckFor = 2 * time.Minute
 
 // clearFault ends the maintenance that Ironic has set after a failure, because the operation cannot be repeated in it. Maintenance
 // that an operator has set stays.
@@ -360,3 +327,12 @@ const (
 	FaultClean   = "clean failure"
 	faultService = "service failure"
 )
+
+// CheckDeploy asks the site's guard whether the machine may be deployed, before anything is written for that.
+func (m *Machine) CheckDeploy(ctx context.Context) error {
+	verb := nodes.TargetActive
+	if states.Occupied(m.State()) {
+		verb = nodes.TargetRebuild
+	}
+	return m.site.guard.Check(ctx, Step{Node: m.node, Verb: verb, Stage: BeforeWrite})
+}

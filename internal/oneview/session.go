@@ -13,7 +13,7 @@ const (
 	// firstPatience is how long the client waits for an appliance that has not answered yet. It is short, because the address may be
 	// wrong.
 	firstPatience = 15 * time.Second
-	// refusalHolds is how long the client returns the last error instead of another login. After a refused login, further failures could
+	// refusalHolds is how long the client returns the last error instead of logging in again. After a refused login, further failures could
 	// lock the account. Without an answer, each of many hosts would wait for the same address.
 	refusalHolds = time.Minute
 )
@@ -39,7 +39,7 @@ func (s *session) refused() error {
 // refuse stores the error of a login.
 func (s *session) refuse(err error) { s.refusal, s.refusedAt = err, time.Now() }
 
-// lock waits for the session, or for the end of ctx.
+// lock waits until no other goroutine uses the session, and reserves it until unlock is called. It fails if ctx ends first.
 func (s *session) lock(ctx context.Context) (unlock func(), err error) {
 	select {
 	case s.busy <- struct{}{}:

@@ -21,13 +21,13 @@ var (
 // movedError says that another user has moved a profile of ours to other hardware, and so owns it now.
 type movedError struct{ profile *oneview.Profile }
 
-// Error says where it is.
+// Error names the hardware that has the profile now.
 func (e *movedError) Error() string {
 	return "another user has moved the server profile to other server hardware: " + e.profile.HardwareURI
 }
 
-// stop switches a server off, if it has the given profile, or none if holder is empty. It checks that right before each request,
-// and returns errShifted if it is not so.
+// stop switches a server off, unless its hardware has another profile than the one with the URI holder; an empty holder allows none. It
+// reads the hardware right before each request, and returns errShifted if it has another profile.
 func (p *Pool) stop(ctx context.Context, hardwareURI, holder string, deadline time.Time) error {
 	tries := newRetries(p.OneView, "switching off server hardware "+hardwareURI, deadline)
 	for {

@@ -30,8 +30,10 @@ func (NotConfigured) Check(_ context.Context, step machine.Step) error {
 }
 
 // Check implements machine.Guard. It refuses to boot, switch or erase a machine whose hardware OneView uses, and to deploy one
-// that has no server profile. Before the wait for a slot it gives a machine to be cleaned or inspected a temporary profile, which
-// EndTemporary removes; also a machine to be undeployed that has lost its profile, because Ironic cleans it next. For a node without server_hardware_uri it makes no request.
+// that has no server profile. For a node without server_hardware_uri it makes no request.
+//
+// Before the wait for a slot, Check gives a machine that is to be cleaned or inspected a temporary profile, which EndTemporary
+// removes. A machine that is to be undeployed and has lost its profile gets one, too, because Ironic cleans it next.
 func (p *Pool) Check(ctx context.Context, step machine.Step) error {
 	if b, err := BindingOf(step.Node); err == nil && b.HardwareURI == "" {
 		return nil
@@ -125,8 +127,8 @@ func (p *Pool) checkProfile(ctx context.Context, node *ironic.Node) error {
 	return err
 }
 
-// purposeOf returns why a node needs a profile during the operation of a verb, which is a temporary one if it has no other; empty if
-// it needs none, or that of its deployment.
+// purposeOf returns why a node needs a profile while Ironic executes a verb: a temporary one, unless it has another. It returns "" if
+// the node needs no profile, or the one of its deployment.
 func purposeOf(node *ironic.Node, verb ironic.Verb) Purpose {
 	switch verb { //nolint:exhaustive // the verbs after which a ramdisk boots
 	case nodes.TargetProvide, nodes.TargetDeleted:
@@ -244,7 +246,8 @@ func (p *Pool) Temporary(ctx context.Context, node *ironic.Node, purpose Purpose
 	return p.temporary(ctx, node, purpose, limit, false)
 }
 
-// temporary is Temporary. With ends, the operation ends what runs on the machine, so that it may be switched off for the profile.
+// temporary is Temporary with a further argument. ends says that the next operation ends what runs on the machine, so the machine may
+// be switched off to get its profile.
 func (p *Pool) temporary(ctx context.Context, node *ironic.Node, purpose Purpose, limit time.Duration, ends bool) (release func(context.Context) error, err error) {
 	nothing := func(context.Context) error { return nil }
 	b, err := BindingOf(node)

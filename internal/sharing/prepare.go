@@ -119,7 +119,7 @@ func (p *Pool) newPreparation(ctx context.Context, o ProfileSpec) (*preparation,
 	return r, nil
 }
 
-// adopt sets the node and what follows from it.
+// adopt sets the node, and its binding with the URIs of the specification. It refuses hardware that is not the node's.
 func (r *preparation) adopt(node *ironic.Node) error {
 	b, err := BindingOf(node)
 	if err != nil {
@@ -285,7 +285,7 @@ func (r *preparation) mayStop(reason string) error {
 	return nil
 }
 
-// record passes the profile's URI to the caller, once.
+// record passes the profile's URI to the caller, unless it is the URI that was passed last.
 func (r *preparation) record(uri string) {
 	if r.recorded == uri {
 		return

@@ -8,16 +8,16 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/core"
 )
 
 // execute applies a plan. It reports whether something has failed.
 func (w *workspace) execute(p *process, made *plan, config configuration) (failed bool) {
 	var wrong atomic.Bool
-	removals, writes := map[string]*terraformtest.Step{}, map[string]*terraformtest.Step{}
-	var all []*terraformtest.Step
-	add := func(to map[string]*terraformtest.Step, c *change, do func(*change) error) {
-		s := &terraformtest.Step{Name: c.address, Run: func() bool {
+	removals, writes := map[string]*core.Step{}, map[string]*core.Step{}
+	var all []*core.Step
+	add := func(to map[string]*core.Step, c *change, do func(*change) error) {
+		s := &core.Step{Name: c.address, Run: func() bool {
 			if p.isDead() || p.ctx.Err() != nil { // killed, or stopped by the user: nothing new is begun
 				return false
 			}
@@ -47,7 +47,7 @@ func (w *workspace) execute(p *process, made *plan, config configuration) (faile
 
 // order lets the steps of a change wait for others: creations for what they refer to and for the removal of what they referred to,
 // removals for the removal of what refers to them.
-func (w *workspace) order(c *change, removal, write *terraformtest.Step, removals, writes map[string]*terraformtest.Step) {
+func (w *workspace) order(c *change, removal, write *core.Step, removals, writes map[string]*core.Step) {
 	var before []string
 	if c.refreshed != nil {
 		before = c.refreshed.after
@@ -117,7 +117,7 @@ func (w *workspace) write(p *process, c *change, settings object, made *plan) er
 	if err != nil {
 		return err
 	}
-	if text := terraformtest.Incompatible(c.address, c.planned, again.planned); text != "" {
+	if text := core.Incompatible(c.address, c.planned, again.planned); text != "" {
 		w.site.broken("%s: the plan was another at the apply: %s", p.run, text)
 	}
 	if len(planned.RequiresReplace) > 0 && prior != nil {
@@ -153,7 +153,7 @@ func (w *workspace) record(p *process, c *change, prior *instance, planned cty.V
 	default:
 		w.set(c.address, made)
 	}
-	if text := terraformtest.Incompatible(c.address, planned, value); !failed && text != "" {
+	if text := core.Incompatible(c.address, planned, value); !failed && text != "" {
 		w.site.broken("%s: inconsistent result after apply: %s", p.run, text)
 	}
 	if made.tainted && !value.IsNull() {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/core"
 )
 
 var everything = flag.Bool("everything", false, "whether TestLost combines all scenes, requests and faults, TestKill kills at every request, and TestTwins and TestStop try more")
@@ -186,7 +186,7 @@ func (sc scene) live(t *testing.T, m mishap) course {
 	for address, i := range w.state() {
 		for name, value := range i.value.AsValueMap() {
 			if name != "boot_status" && name != "attempts" { // what the last apply did
-				c.states[address+" "+name] = unique(terraformtest.Show(value))
+				c.states[address+" "+name] = unique(core.Show(value))
 			}
 		}
 	}

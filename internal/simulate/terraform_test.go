@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/core"
 )
 
 // death says when a run is killed.
@@ -162,7 +162,7 @@ func dependencies(settings object) (addresses []string) {
 func (w *workspace) plan(p *process, config configuration) *plan {
 	now := w.state()
 	made := &plan{changes: map[string]*change{}}
-	steps := map[string]*terraformtest.Step{}
+	steps := map[string]*core.Step{}
 	for address := range config {
 		made.changes[address] = &change{address: address, kind: schemas()[kindName(address)], after: dependencies(config[address])}
 	}
@@ -172,9 +172,9 @@ func (w *workspace) plan(p *process, config configuration) *plan {
 		}
 	}
 	var mu sync.Mutex
-	var all []*terraformtest.Step
+	var all []*core.Step
 	for address, c := range made.changes {
-		steps[address] = &terraformtest.Step{Name: address, Run: func() bool {
+		steps[address] = &core.Step{Name: address, Run: func() bool {
 			err := w.planOne(p, c, now[address], config[address], made)
 			c.ok = err == nil
 			mu.Lock()
@@ -305,7 +305,7 @@ func (w *workspace) ask(p *process, c *change, prior *instance, config cty.Value
 	}
 	next := config
 	if !config.IsNull() {
-		next = terraformtest.Proposed(of.attributes, prior.value, config)
+		next = core.Proposed(of.attributes, prior.value, config)
 	}
 	resp, err := rpc(p, p.server.PlanResourceChange, &tfprotov6.PlanResourceChangeRequest{
 		TypeName: kindName(c.address), Config: encode(of.kind, config), PriorState: encode(of.kind, prior.value), ProposedNewState: encode(of.kind, next),
@@ -323,7 +323,7 @@ func (w *workspace) ask(p *process, c *change, prior *instance, config cty.Value
 		return nil, errFailed
 	}
 	if !config.IsNull() {
-		if text := terraformtest.InvalidPlan(c.address, of.attributes, prior.value, config, c.planned); text != "" {
+		if text := core.InvalidPlan(c.address, of.attributes, prior.value, config, c.planned); text != "" {
 			w.site.broken("%s: invalid plan: %s", p.run, text)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/core"
 )
 
 // twins returns how many lives there are in which two configurations create the same.
@@ -71,9 +71,9 @@ func liveAsTwins(t *testing.T, seed uint64) {
 
 // together runs something for several workspaces at once.
 func together(do func(*workspace), all ...*workspace) {
-	var steps []*terraformtest.Step
+	var steps []*core.Step
 	for _, w := range all {
-		steps = append(steps, &terraformtest.Step{Name: w.name, Run: func() bool {
+		steps = append(steps, &core.Step{Name: w.name, Run: func() bool {
 			do(w)
 			return true
 		}})

@@ -1,11 +1,11 @@
 package simulate_test
 
-import "github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest"
+import "github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/core"
 
 const parallelism = 10
 
 // walk runs steps as Terraform's core does: each after those it depends on, ten at once, and none after one that has failed.
-func walk(steps []*terraformtest.Step) {
+func walk(steps []*core.Step) {
 	slots := make(chan struct{}, parallelism)
 	for _, s := range steps {
 		run := s.Run
@@ -15,5 +15,5 @@ func walk(steps []*terraformtest.Step) {
 			return run()
 		}
 	}
-	terraformtest.Walk(steps)
+	core.Walk(steps)
 }

@@ -122,7 +122,7 @@ func TestGrid_waitForRamdiskCanBeEnded(t *testing.T) {
 	t.Parallel()
 	for state := range grid {
 		waits := strings.HasSuffix(string(state), " wait") || state == nodes.DeployWait
-		if Has(state, Awaits) != waits {
+		if Has(state, awaits) != waits {
 			t.Errorf("%q waits for the ramdisk: %t", state, !waits)
 		}
 		if _, can := Abortable(state); can != (waits || slices.Contains(holds, state) || state == nodes.ServiceFail) {

@@ -32,6 +32,14 @@ func TextOf(properties map[string]any, key string) string {
 	return text
 }
 
+// StepName returns the name of a step of Ironic; "" if there is none.
+func StepName(step map[string]any) string {
+	if TextOf(step, "interface") == "" || TextOf(step, "step") == "" {
+		return ""
+	}
+	return TextOf(step, "interface") + "." + TextOf(step, "step")
+}
+
 // trait is what holds in a provision state.
 type trait uint
 
@@ -39,7 +47,7 @@ type trait uint
 const (
 	Busy       trait = 1 << iota // the machine boots or writes (reference/limit.md#busy-states)
 	works                        // Ironic has an operation in progress that leaves the machine alone
-	Awaits                       // Ironic waits for its ramdisk on the machine, and does not lock the node
+	awaits                       // Ironic waits for its ramdisk on the machine, and does not lock the node
 	Failure                      // the last operation has failed
 	hold                         // a step holds the node until an operator ends that
 	Coming                       // on the way to available, or enrolled and may be
@@ -57,7 +65,7 @@ var traits = map[ironic.State]trait{
 	nodes.Available:    deletes | interfaces,
 	nodes.Active:       0,
 	nodes.Deploying:    Busy,
-	nodes.DeployWait:   Busy | Awaits,
+	nodes.DeployWait:   Busy | awaits,
 	nodes.DeployDone:   0,
 	nodes.Rebuild:      0,
 	nodes.DeployFail:   Failure,
@@ -66,22 +74,22 @@ var traits = map[ironic.State]trait{
 	nodes.Deleted:      0,
 	nodes.Error:        Failure,
 	nodes.Cleaning:     Coming | Busy,
-	nodes.CleanWait:    Coming | Busy | Awaits,
+	nodes.CleanWait:    Coming | Busy | awaits,
 	nodes.CleanFail:    Failure,
 	nodes.CleanHold:    hold,
 	nodes.Inspecting:   Coming | Busy | interfaces,
-	nodes.InspectWait:  Coming | Busy | Awaits | interfaces,
+	nodes.InspectWait:  Coming | Busy | awaits | interfaces,
 	nodes.InspectFail:  Failure,
 	nodes.Adopting:     works,
 	nodes.AdoptFail:    Failure | deletes,
 	nodes.Rescuing:     Rescue | Busy,
-	nodes.RescueWait:   Rescue | Busy | Awaits,
+	nodes.RescueWait:   Rescue | Busy | awaits,
 	nodes.Rescue:       Rescue,
 	nodes.RescueFail:   Rescue | Failure,
 	nodes.Unrescuing:   Rescue | Busy,
 	nodes.UnrescueFail: Rescue | Failure,
 	nodes.Servicing:    service | Busy,
-	nodes.ServiceWait:  service | Busy | Awaits,
+	nodes.ServiceWait:  service | Busy | awaits,
 	nodes.ServiceFail:  service | Failure,
 	nodes.ServiceHold:  service | hold,
 }
@@ -135,6 +143,23 @@ func InProgress(state ironic.State) bool { return Has(state, Busy|works) }
 // IsInProgress reports whether Ironic has an operation in progress on a node, power changes included.
 func IsInProgress(n *ironic.Node) bool {
 	return InProgress(ironic.State(n.ProvisionState)) || n.TargetPowerState != ""
+}
+
+// AwaitsAgent reports whether Ironic waits in a state for its ramdisk on the machine. It does not lock the node then.
+func AwaitsAgent(state ironic.State) bool { return Has(state, awaits) }
+
+// IsLocked reports whether a conductor has locked a node. If Ironic hides that from the user, an operation in progress tells it; of the
+// short locks that remain, only the refusal of a request tells.
+func IsLocked(n *ironic.Node) bool {
+	state := ironic.State(n.ProvisionState)
+	return n.Reservation != "" || n.Hidden.Reservation && (n.TargetPowerState != "" || InProgress(state) && !AwaitsAgent(state))
+}
+
+// IsStuck reports whether a node is in the middle of an operation on which no conductor works: Ironic locks a node while it works on it,
+// and empties last_error when an operation begins (reference/ironic.md#operations-without-a-conductor).
+func IsStuck(n *ironic.Node) bool {
+	state := ironic.State(n.ProvisionState)
+	return InProgress(state) && !AwaitsAgent(state) && n.Reservation == "" && !n.Hidden.Reservation && n.LastError != ""
 }
 
 // OperationFailed reports whether the last operation on a node has failed. A failed verification leads back to enroll.
@@ -214,7 +239,7 @@ func Abortable(state ironic.State) (since api.Microversion, can bool) {
 	case Held(state):
 		return api.VersionUnhold, true
 	}
-	return 0, Has(state, Awaits)
+	return 0, Has(state, awaits)
 }
 
 // Held reports whether a step holds a node until an operator ends that.

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/core"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/language"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/state"
 )
 
 // tally counts what an apply has done.
@@ -19,12 +22,12 @@ type tally struct{ imported, added, changed, destroyed int }
 type applying struct {
 	*run
 	plan  *plan
-	data  map[address]cty.Value
+	data  map[state.Address]cty.Value
 	tally tally
 }
 
 // apply applies a plan. It returns the state afterwards, with what data sources have returned.
-func (w *Workspace) apply(ctx context.Context, p *plan, variables map[string]cty.Value, d *diagnostics, out *transcript) (*state, map[address]cty.Value, tally) {
+func (w *Workspace) apply(ctx context.Context, p *plan, variables map[string]cty.Value, d *language.Diagnostics, out *transcript) (*state.State, map[state.Address]cty.Value, tally) {
 	r := w.newRun(ctx, p.config, variables, p.options, d, out, p.refreshed, p.started)
 	defer r.close()
 	r.expanded = maps.Clone(p.expanded)
@@ -33,25 +36,25 @@ func (w *Workspace) apply(ctx context.Context, p *plan, variables map[string]cty
 		r.setValue(at, value)
 	}
 	all := a.steps()
-	Walk(all)
+	core.Walk(all)
 	if ctx.Err() != nil {
-		d.fail("execution halted", "The run was interrupted.")
+		d.Fail("execution halted", "The run was interrupted.")
 	}
 	a.applyOutputs()
 	return r.now, a.data, a.tally
 }
 
 // steps are what an apply does, in order.
-func (a *applying) steps() (all []*Step) {
-	removals, writes := map[string][]*Step{}, map[string][]*Step{} // by resource
+func (a *applying) steps() (all []*core.Step) {
+	removals, writes := map[string][]*core.Step{}, map[string][]*core.Step{} // by resource
 	type pair struct {
 		c              *change
-		removal, write *Step
+		removal, write *core.Step
 	}
 	var pairs []pair
 	for _, c := range a.plan.sorted() {
-		step := func(do func(*change) bool) *Step {
-			s := &Step{Name: c.at.String(), Run: func() bool { return a.in(func() bool { return do(c) }) }}
+		step := func(do func(*change) bool) *core.Step {
+			s := &core.Step{Name: c.at.String(), Run: func() bool { return a.in(func() bool { return do(c) }) }}
 			all = append(all, s)
 			return s
 		}
@@ -69,10 +72,10 @@ func (a *applying) steps() (all []*Step) {
 			one.write = step(a.keep)
 		}
 		if one.removal != nil {
-			removals[c.at.resource] = append(removals[c.at.resource], one.removal)
+			removals[c.at.Resource] = append(removals[c.at.Resource], one.removal)
 		}
 		if one.write != nil {
-			writes[c.at.resource] = append(writes[c.at.resource], one.write)
+			writes[c.at.Resource] = append(writes[c.at.Resource], one.write)
 		}
 		pairs = append(pairs, one)
 	}
@@ -84,10 +87,10 @@ func (a *applying) steps() (all []*Step) {
 
 // order lets the steps of a change wait for others: writes for what they refer to, for the removal of what they referred to and of what
 // referred to them, and removals for the removal of what refers to them.
-func (a *applying) order(c *change, removal, write *Step, removals, writes map[string][]*Step) {
+func (a *applying) order(c *change, removal, write *core.Step, removals, writes map[string][]*core.Step) {
 	if c.before != nil {
 		for _, on := range c.before.After {
-			if removal != nil && on != c.at.resource {
+			if removal != nil && on != c.at.Resource {
 				for _, other := range writes[on] {
 					other.After = append(other.After, removal)
 				}
@@ -96,7 +99,7 @@ func (a *applying) order(c *change, removal, write *Step, removals, writes map[s
 				if removal != nil {
 					other.After = append(other.After, removal)
 				}
-				if write != nil && on != c.at.resource {
+				if write != nil && on != c.at.Resource {
 					write.After = append(write.After, other)
 				}
 			}
@@ -108,8 +111,8 @@ func (a *applying) order(c *change, removal, write *Step, removals, writes map[s
 	if removal != nil {
 		write.After = append(write.After, removal)
 	}
-	if block := a.c.resources[c.at.resource]; block != nil {
-		for _, on := range block.refer {
+	if block := a.c.Resources[c.at.Resource]; block != nil {
+		for _, on := range block.Refers {
 			write.After = append(write.After, writes[on]...)
 		}
 	}
@@ -126,7 +129,7 @@ func (a *applying) keep(c *change) bool {
 
 func (a *applying) recordImport(c *change) {
 	a.output.say("%s: Importing... [id=%s]", c.at, c.importing)
-	a.now.set(c.at, c.before)
+	a.now.Set(c.at, c.before)
 	a.output.say("%s: Import complete [id=%s]", c.at, c.importing)
 	a.count(&a.tally.imported)
 }
@@ -139,13 +142,13 @@ func (a *applying) count(n *int) {
 
 // read reads a data source that the plan could not read.
 func (a *applying) read(c *change) bool {
-	block := a.c.resources[c.at.resource]
-	value, ok := a.evaluate(block.kind, block.body, c.at, a.each(block, c.at), c.at.String())
+	block := a.c.Resources[c.at.Resource]
+	value, ok := a.evaluate(block.Kind, block.Body, c.at, a.each(block, c.at), c.at.String())
 	if !ok {
 		return false
 	}
 	value, _ = value.UnmarkDeep()
-	if a.server(block.provider) == nil {
+	if a.server(block.Provider) == nil {
 		return false
 	}
 	made, ok := a.readData(c.at, block, value)
@@ -159,28 +162,28 @@ func (a *applying) read(c *change) bool {
 }
 
 // each returns each.value of an instance as it is now.
-func (a *applying) each(block *resource, at address) cty.Value {
-	if block.forEach == nil {
+func (a *applying) each(block *language.Resource, at state.Address) cty.Value {
+	if block.ForEach == nil {
 		return cty.NilVal
 	}
-	made := map[address]cty.Value{}
-	if problem := a.forEach(block.forEach, block.address, made); problem != nil || made[at] == cty.NilVal {
-		return a.expanded[block.address][at]
+	made := map[state.Address]cty.Value{}
+	if problem := a.forEach(block.ForEach, block.Address, made); problem != nil || made[at] == cty.NilVal {
+		return a.expanded[block.Address][at]
 	}
 	return made[at]
 }
 
 // remove destroys an instance.
 func (a *applying) remove(c *change) bool {
-	block, prior := a.c.resources[c.at.resource], c.before
-	p, of := a.w.kind(kindName(c.at.resource))
+	block, prior := a.c.Resources[c.at.Resource], c.before
+	p, of := a.w.Providers.Kind(state.KindName(c.at.Resource))
 	server := a.server(p)
 	if server == nil {
 		return false
 	}
 	a.output.say("%s: Destroying...%s", c.at, idOf(prior.Value))
 	resp, ok := call(a.run, c.at, block, server.ApplyResourceChange, &tfprotov6.ApplyResourceChangeRequest{
-		TypeName: of.name, PriorState: of.Encode(prior.Value), PlannedState: of.Encode(of.Null()), Config: of.Encode(of.Null()), PlannedPrivate: c.private, PlannedIdentity: prior.Identity,
+		TypeName: of.Name, PriorState: of.Encode(prior.Value), PlannedState: of.Encode(of.Null()), Config: of.Encode(of.Null()), PlannedPrivate: c.private, PlannedIdentity: prior.Identity,
 	})
 	if resp == nil {
 		return false
@@ -191,11 +194,11 @@ func (a *applying) remove(c *change) bool {
 		return a.broken(c.at, "Provider produced invalid object", err.Error())
 	case !ok && left.IsNull(): // Terraform keeps what was there
 	case left.IsNull():
-		a.now.set(c.at, nil)
+		a.now.Set(c.at, nil)
 		a.count(&a.tally.destroyed)
 		a.output.say("%s: Destruction complete after 0s", c.at)
 	default:
-		a.now.set(c.at, &Instance{Value: left, Private: resp.Private, Identity: resp.NewIdentity, Tainted: prior.Tainted, After: prior.After, secrets: prior.secrets})
+		a.now.Set(c.at, &state.Instance{Value: left, Private: resp.Private, Identity: resp.NewIdentity, Tainted: prior.Tainted, After: prior.After, Secrets: prior.Secrets})
 	}
 	if ok && !left.IsNull() {
 		return a.broken(c.at, "Provider produced inconsistent result after apply", "The object still exists after a deletion without an error.")
@@ -205,24 +208,24 @@ func (a *applying) remove(c *change) bool {
 
 // write creates or updates an instance, as planned.
 func (a *applying) write(c *change) bool {
-	block := a.c.resources[c.at.resource]
+	block := a.c.Resources[c.at.Resource]
 	if c.importing != "" {
 		a.recordImport(c)
 	}
-	var prior *Instance
+	var prior *state.Instance
 	if c.action == update {
-		prior = a.now.get(c.at)
+		prior = a.now.Get(c.at)
 	}
 	configured, secrets, ok := a.validateInstance(block, c.at, a.each(block, c.at))
 	if !ok {
 		return false
 	}
 	again := &change{at: c.at, kind: c.kind}
-	planned, ok := a.ask(again, block, block.provider, prior, configured)
+	planned, ok := a.ask(again, block, block.Provider, prior, configured)
 	if !ok {
 		return false
 	}
-	if text := Incompatible(c.at.String(), c.planned, again.planned); text != "" {
+	if text := core.Incompatible(c.at.String(), c.planned, again.planned); text != "" {
 		return a.broken(c.at, "Provider produced inconsistent final plan", text)
 	}
 	before := c.kind.Null()
@@ -243,8 +246,8 @@ func (a *applying) write(c *change) bool {
 		verb = "Modifying..." + idOf(before)
 	}
 	a.output.say("%s: %s", c.at, verb)
-	resp, ok := call(a.run, c.at, block, a.server(block.provider).ApplyResourceChange, &tfprotov6.ApplyResourceChangeRequest{
-		TypeName: c.kind.name, Config: c.kind.Encode(configured), PriorState: c.kind.Encode(before), PlannedState: c.kind.Encode(again.planned),
+	resp, ok := call(a.run, c.at, block, a.server(block.Provider).ApplyResourceChange, &tfprotov6.ApplyResourceChangeRequest{
+		TypeName: c.kind.Name, Config: c.kind.Encode(configured), PriorState: c.kind.Encode(before), PlannedState: c.kind.Encode(again.planned),
 		PlannedPrivate: planned.PlannedPrivate, PlannedIdentity: planned.PlannedIdentity,
 	})
 	if resp == nil {
@@ -254,12 +257,12 @@ func (a *applying) write(c *change) bool {
 }
 
 // record keeps what a creation or update has returned, as Terraform does.
-func (a *applying) record(c *change, prior *Instance, planned cty.Value, resp *tfprotov6.ApplyResourceChangeResponse, secrets []cty.Path, ok bool) bool {
+func (a *applying) record(c *change, prior *state.Instance, planned cty.Value, resp *tfprotov6.ApplyResourceChangeResponse, secrets []cty.Path, ok bool) bool {
 	value, err := c.kind.Decode(resp.NewState)
 	if err != nil {
 		return a.broken(c.at, "Provider produced invalid object", err.Error())
 	}
-	made := &Instance{Value: value, Private: resp.Private, Identity: resp.NewIdentity, Tainted: !ok && prior == nil, After: a.c.dependencies(a.c.resources[c.at.resource]), secrets: secrets}
+	made := &state.Instance{Value: value, Private: resp.Private, Identity: resp.NewIdentity, Tainted: !ok && prior == nil, After: a.c.Dependencies(a.c.Resources[c.at.Resource]), Secrets: secrets}
 	switch {
 	case value.IsNull() && !ok: // Terraform keeps what was there
 		return false
@@ -270,12 +273,12 @@ func (a *applying) record(c *change, prior *Instance, planned cty.Value, resp *t
 	case !value.IsWhollyKnown():
 		return a.broken(c.at, "Provider returned invalid result object after apply", fmt.Sprintf("After the apply operation, the provider still indicated an unknown value: %#v", value))
 	}
-	a.now.set(c.at, made)
+	a.now.Set(c.at, made)
 	a.setValue(c.at, made.Value)
 	if !ok {
 		return false
 	}
-	if text := Incompatible(c.at.String(), planned, value); text != "" {
+	if text := core.Incompatible(c.at.String(), planned, value); text != "" {
 		return a.broken(c.at, "Provider produced inconsistent result after apply", text)
 	}
 	if prior == nil {
@@ -291,57 +294,35 @@ func (a *applying) record(c *change, prior *Instance, planned cty.Value, resp *t
 // applyOutputs records the outputs. Those that refer to what has failed are kept.
 func (a *applying) applyOutputs() {
 	if a.plan.options.destroy {
-		if len(a.now.instances) == 0 || !a.hasErrors() {
-			a.now.outputs = map[string]storedOutput{}
+		if len(a.now.Instances) == 0 || !a.HasErrors() {
+			a.now.Outputs = map[string]state.Output{}
 		}
 		return
 	}
-	for name := range a.now.outputs {
-		if a.c.outputs[name] == nil {
-			delete(a.now.outputs, name)
+	for name := range a.now.Outputs {
+		if a.c.Outputs[name] == nil {
+			delete(a.now.Outputs, name)
 		}
 	}
-	for name, o := range a.c.outputs {
-		value, problems := a.expression(o.value)
+	for name, o := range a.c.Outputs {
+		value, problems := a.expression(o.Value)
 		value, _ = value.UnmarkDeep()
 		if problems.HasErrors() || !value.IsWhollyKnown() {
-			if !a.hasErrors() {
-				a.addHCL("", problems)
+			if !a.HasErrors() {
+				a.AddHCL("", problems)
 			}
 			continue
 		}
 		if value.IsNull() {
-			delete(a.now.outputs, name)
+			delete(a.now.Outputs, name)
 			continue
 		}
 		of, err := ctyjson.MarshalType(value.Type())
 		text, wrong := ctyjson.Marshal(value, value.Type())
 		if err != nil || wrong != nil {
-			a.fail("Invalid output", "%v %v", err, wrong)
+			a.Fail("Invalid output", "%v %v", err, wrong)
 			continue
 		}
-		a.now.outputs[name] = storedOutput{Value: json.RawMessage(text), Type: json.RawMessage(of), Sensitive: o.sensitive}
+		a.now.Outputs[name] = state.Output{Value: json.RawMessage(text), Type: json.RawMessage(of), Sensitive: o.Sensitive}
 	}
-}
-
-// withoutEphemeral returns the variables that a saved plan has.
-func (c *config) withoutEphemeral(variables map[string]cty.Value) map[string]cty.Value {
-	kept := maps.Clone(variables)
-	for name, v := range c.variables {
-		if v.ephemeral {
-			delete(kept, name)
-		}
-	}
-	return kept
-}
-
-// ephemeralOf returns the names of the ephemeral variables.
-func (c *config) ephemeralOf() (names []string) {
-	for name, v := range c.variables {
-		if v.ephemeral {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }

@@ -9,6 +9,10 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/core"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/schema"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/state"
 )
 
 // shownChange is a change in the JSON of a plan.
@@ -46,20 +50,20 @@ type shownOutput struct {
 }
 
 // shown describes an instance.
-func (w *Workspace) shown(at address) (shownResource, *Kind) {
-	p, kind := w.kind(kindName(at.resource))
-	one := shownResource{Address: at.String(), Mode: "managed", Type: kind.name, Name: at.resource[strings.LastIndex(at.resource, ".")+1:], Provider: p.Source}
-	if key := at.value(); key != cty.NilVal {
+func shown(from schema.Providers, at state.Address) (shownResource, *schema.Kind) {
+	p, kind := from.Kind(state.KindName(at.Resource))
+	one := shownResource{Address: at.String(), Mode: "managed", Type: kind.Name, Name: at.Resource[strings.LastIndex(at.Resource, ".")+1:], Provider: p.Source}
+	if key := at.KeyValue(); key != cty.NilVal {
 		one.Index = known(key)
 	}
-	if kind.isData {
+	if kind.IsData {
 		one.Mode = "data"
 	}
 	return one, kind
 }
 
 // withValues adds the values of an instance.
-func (s shownResource) withValues(kind *Kind, value cty.Value) shownResource {
+func (s shownResource) withValues(kind *schema.Kind, value cty.Value) shownResource {
 	s.Version, s.Values, s.Hidden = &kind.Version, known(value), json.RawMessage("{}")
 	return s
 }
@@ -68,7 +72,7 @@ func (s shownResource) withValues(kind *Kind, value cty.Value) shownResource {
 func (p *plan) json() ([]byte, error) {
 	changes, planned := []shownResource{}, []shownResource{}
 	for _, c := range p.sorted() {
-		one, kind := p.workspace.shown(c.at)
+		one, kind := shown(p.workspace.Providers, c.at)
 		if c.action != remove {
 			planned = append(planned, one.withValues(kind, c.planned))
 		}
@@ -92,7 +96,7 @@ func (p *plan) json() ([]byte, error) {
 		values[name] = one
 	}
 	return json.Marshal(map[string]any{
-		"format_version": "1.2", "terraform_version": Version, "resource_changes": changes, "output_changes": outputs,
+		"format_version": "1.2", "terraform_version": core.Version, "resource_changes": changes, "output_changes": outputs,
 		"planned_values": map[string]any{"outputs": values, "root_module": map[string]any{"resources": planned}},
 		"errored":        p.failed, "applyable": !p.failed && !p.isEmpty(), "complete": !p.failed && len(p.options.targets) == 0, "timestamp": p.started.UTC().Format(time.RFC3339),
 	})
@@ -150,7 +154,7 @@ func (o plannedOutput) shown() *shownChange {
 
 // known returns what is known of a value: unknown attributes are missing, unknown elements null.
 func known(value cty.Value) any {
-	if value == cty.NilVal || !isThere(value) {
+	if value == cty.NilVal || !core.IsThere(value) {
 		return nil
 	}
 	value, _ = value.Unmark()
@@ -216,24 +220,24 @@ func unknown(value cty.Value) any {
 	return nil
 }
 
-// json prints a state as "show -json" does, without data sources.
-func (s *state) json(w *Workspace) ([]byte, error) {
+// stateJSON prints a state as "show -json" does, without data sources.
+func stateJSON(s *state.State, from schema.Providers) ([]byte, error) {
 	all := []shownResource{}
-	for _, at := range slices.SortedFunc(maps.Keys(s.instances), compareAddresses) {
-		one, kind := w.shown(at)
-		i := s.instances[at]
-		value, err := i.value(kind)
+	for _, at := range slices.SortedFunc(maps.Keys(s.Instances), state.Compare) {
+		one, kind := shown(from, at)
+		i := s.Instances[at]
+		value, err := i.ValueOf(kind)
 		if err != nil {
 			return nil, err
 		}
 		one = one.withValues(kind, value)
 		one.Tainted, one.After = i.Tainted, i.After
 		if i.Identity != nil {
-			if one.Identity, err = identityJSON(i.Identity.IdentityData); err != nil {
+			if one.Identity, err = state.IdentityJSON(i.Identity.IdentityData); err != nil {
 				return nil, err
 			}
 		}
 		all = append(all, one)
 	}
-	return json.Marshal(map[string]any{"format_version": "1.0", "terraform_version": Version, "values": map[string]any{"outputs": s.outputs, "root_module": map[string]any{"resources": all}}})
+	return json.Marshal(map[string]any{"format_version": "1.0", "terraform_version": core.Version, "values": map[string]any{"outputs": s.Outputs, "root_module": map[string]any{"resources": all}}})
 }

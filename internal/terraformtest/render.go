@@ -8,6 +8,10 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/core"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/schema"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/state"
 )
 
 // text prints a plan much as a CLI does.
@@ -81,9 +85,9 @@ func (p *plan) count() (n tally) {
 // printDrift prints what a refresh has found.
 func (p *plan) printDrift(out *strings.Builder) {
 	out.WriteString("\nNote: Objects have changed outside of Terraform\n\n")
-	for _, at := range slices.SortedFunc(maps.Keys(p.previous.instances), compareAddresses) {
-		_, kind := p.workspace.kind(kindName(at.resource))
-		before, after := p.previous.instances[at].decoded(kind), p.refreshed.instances[at].decoded(kind)
+	for _, at := range slices.SortedFunc(maps.Keys(p.previous.Instances), state.Compare) {
+		_, kind := p.workspace.Providers.Kind(state.KindName(at.Resource))
+		before, after := p.previous.Instances[at].Decoded(kind), p.refreshed.Instances[at].Decoded(kind)
 		if after == nil {
 			fmt.Fprintf(out, "  # %s has been deleted\n", at)
 			continue
@@ -141,11 +145,11 @@ func (c *change) print(out *strings.Builder) {
 		fmt.Fprintf(out, "  # (imported from %q)\n", c.importing)
 	}
 	block := "resource"
-	if c.kind.isData {
+	if c.kind.IsData {
 		block = "data"
 	}
-	name := c.at.resource[strings.LastIndex(c.at.resource, ".")+1:]
-	fmt.Fprintf(out, "%3s %s %q %q {\n", sign, block, c.kind.name, name)
+	name := c.at.Resource[strings.LastIndex(c.at.Resource, ".")+1:]
+	fmt.Fprintf(out, "%3s %s %q %q {\n", sign, block, c.kind.Name, name)
 	before := c.kind.Null()
 	if c.before != nil {
 		before = c.before.Value
@@ -157,13 +161,13 @@ func (c *change) print(out *strings.Builder) {
 // printAttributes prints how the attributes of an object change. Without attributes, none of them is hidden.
 func printAttributes(out *strings.Builder, indent int, attributes []*tfprotov6.SchemaAttribute, before, after cty.Value, c *change) {
 	of := before.Type()
-	schema := map[string]*tfprotov6.SchemaAttribute{}
+	byName := map[string]*tfprotov6.SchemaAttribute{}
 	for _, a := range attributes {
-		schema[a.Name] = a
+		byName[a.Name] = a
 	}
 	for _, name := range slices.Sorted(maps.Keys(of.AttributeTypes())) {
-		a := schema[name]
-		was, is := attributeOf(before, name), attributeOf(after, name)
+		a := byName[name]
+		was, is := core.AttributeOf(before, name), core.AttributeOf(after, name)
 		path := cty.GetAttrPath(name)
 		replaced := ""
 		if c != nil && indent == 6 && slices.ContainsFunc(c.mustReplace, func(p cty.Path) bool { return p.HasPrefix(path) }) {
@@ -176,7 +180,7 @@ func printAttributes(out *strings.Builder, indent int, attributes []*tfprotov6.S
 			if name == "id" && !was.IsNull() && was.IsKnown() && was.Type() == cty.String {
 				fmt.Fprintf(out, "%s  id = %s\n", pad, text(was, indent))
 			}
-		case hidden, a != nil && a.NestedType != nil && hasSensitive(a.NestedType.Attributes) && (!is.IsKnown() || a.NestedType.Nesting != tfprotov6.SchemaObjectNestingModeSingle):
+		case hidden, a != nil && a.NestedType != nil && schema.HasSensitive(a.NestedType.Attributes) && (!is.IsKnown() || a.NestedType.Nesting != tfprotov6.SchemaObjectNestingModeSingle):
 			fmt.Fprintf(out, "%s%s %s = (sensitive value)%s\n", pad, signOf(was, is), name, replaced)
 		case a != nil && a.NestedType != nil && a.NestedType.Nesting == tfprotov6.SchemaObjectNestingModeSingle && is.IsKnown():
 			fmt.Fprintf(out, "%s%s %s = {%s\n", pad, signOf(was, is), name, replaced)
@@ -237,7 +241,7 @@ func difference(was, is cty.Value, indent int) string {
 // parts returns the elements of a collection or object by their names; nil for other values.
 func parts(value cty.Value) map[string]cty.Value {
 	of := value.Type()
-	if !isThere(value) || !of.IsCollectionType() && !of.IsObjectType() && !of.IsTupleType() {
+	if !core.IsThere(value) || !of.IsCollectionType() && !of.IsObjectType() && !of.IsTupleType() {
 		return nil
 	}
 	all := map[string]cty.Value{}
@@ -287,7 +291,7 @@ func text(value cty.Value, indent int) string {
 	var out strings.Builder
 	all := parts(value)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if of.IsObjectType() && isThere(all[name]) || !of.IsObjectType() || !all[name].IsKnown() {
+		if of.IsObjectType() && core.IsThere(all[name]) || !of.IsObjectType() || !all[name].IsKnown() {
 			fmt.Fprintf(&out, "%s    %s = %s\n", pad, name, text(all[name], indent+4))
 		}
 	}

@@ -7,21 +7,24 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/core"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/language"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/schema"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/state"
 )
 
 // Workspace is a directory with a configuration and a state file.
 type Workspace struct {
 	Dir       string
-	Providers []*Provider
+	Providers schema.Providers
 
 	Variables map[string]string // of the environment: TF_VAR_NAME; those that no configuration declares do nothing
 
@@ -29,107 +32,22 @@ type Workspace struct {
 	plans map[string]*plan // saved ones, by file
 }
 
-// options are the flags of a command.
-type options struct {
-	destroy, refreshOnly, refresh      bool
-	detailedExit, approved, preDestroy bool
-	json                               bool
-	parallelism                        int
-	targets, replace                   []string
-	variables                          map[string]string
-	out                                string
-	args                               []string
-}
-
-func (w *Workspace) provider(name string) *Provider {
-	for _, p := range w.Providers {
-		if p.Name == name {
-			return p
-		}
-	}
-	return nil
-}
-
-// kind returns a kind of the providers; nil if none has it.
-func (w *Workspace) kind(name string) (*Provider, *Kind) {
-	for _, p := range w.Providers {
-		if k := p.Kind(name); k != nil {
-			return p, k
-		}
-	}
-	return nil, nil
-}
-
-// parse reads the flags of a command.
-func parse(args []string) (options, error) {
-	o := options{refresh: true, parallelism: 10, variables: map[string]string{}}
-	for i := 0; i < len(args); i++ {
-		name, value, has := strings.Cut(args[i], "=")
-		if !strings.HasPrefix(name, "-") {
-			o.args = append(o.args, args[i])
-			continue
-		}
-		name = strings.TrimPrefix(name, "-")
-		if slices.Contains([]string{"out", "target", "replace", "var", "parallelism"}, name) && !has {
-			if i++; i == len(args) {
-				return o, unsupported("flag %s without a value", name)
-			}
-			value = args[i]
-		}
-		isTrue := !has || value == "true"
-		var err error
-		switch name {
-		case "destroy":
-			o.destroy = isTrue
-		case "refresh-only":
-			o.refreshOnly = isTrue
-		case "refresh":
-			o.refresh = isTrue
-		case "detailed-exitcode":
-			o.detailedExit = isTrue
-		case "auto-approve":
-			o.approved = isTrue
-		case "json":
-			o.json = isTrue
-		case "parallelism":
-			o.parallelism, err = strconv.Atoi(value)
-		case "target":
-			o.targets = append(o.targets, value)
-		case "replace":
-			o.replace = append(o.replace, value)
-		case "var":
-			key, text, _ := strings.Cut(value, "=")
-			o.variables[key] = text
-		case "out":
-			o.out = value
-		case "input", "no-color", "compact-warnings":
-			if name == "compact-warnings" {
-				err = errors.New("not supported")
-			}
-		default:
-			err = errors.New("unknown")
-		}
-		if err != nil {
-			return o, unsupported("flag %s: %v", args[i], err)
-		}
-	}
-	return o, nil
-}
+func (w *Workspace) stateFile() string { return filepath.Join(w.Dir, "terraform.tfstate") }
 
 // Run runs a command such as "plan", and returns what a CLI would print, and its exit code. The error is ErrUnsupported if only a CLI can do
 // it. When the context ends, Run ends as a CLI does after Ctrl-C.
 func (w *Workspace) Run(ctx context.Context, args ...string) (output string, code int, err error) {
 	if len(args) == 0 {
-		return "", 0, unsupported("no command")
+		return "", 0, core.Unsupported("no command")
 	}
 	o, err := parse(args[1:])
 	if err != nil {
 		return "", 0, err
 	}
 	if o.json && args[0] != "show" && args[0] != "output" {
-		return "", 0, unsupported("-json")
+		return "", 0, core.Unsupported("-json")
 	}
-	c := command{w: w, ctx: ctx, o: o, out: &transcript{}, d: &diagnostics{}}
+	c := command{w: w, ctx: ctx, o: o, out: &transcript{}, d: &language.Diagnostics{}}
 	switch args[0] {
 	case "validate":
 		err = c.validate()
@@ -149,15 +67,15 @@ func (w *Workspace) Run(ctx context.Context, args ...string) (output string, cod
 	case "output":
 		err = c.output()
 	default:
-		return "", 0, unsupported("command %s", args[0])
+		return "", 0, core.Unsupported("command %s", args[0])
 	}
 	if err != nil {
 		return "", 0, err
 	}
-	if c.d.hasErrors() {
+	if c.d.HasErrors() {
 		c.code = 1
 	}
-	return c.out.text.String() + "\n" + c.d.text(c.config), c.code, nil
+	return c.out.text.String() + "\n" + c.d.Text(c.config), c.code, nil
 }
 
 // command is a command at work.
@@ -166,17 +84,17 @@ type command struct {
 	ctx    context.Context //nolint:containedctx // of the command
 	o      options
 	out    *transcript
-	d      *diagnostics
-	config *config
+	d      *language.Diagnostics
+	config *language.Config
 	code   int
 }
 
 func (c *command) validate() (err error) {
-	if c.config, err = c.w.loadConfig(c.d); err != nil || c.d.hasErrors() {
+	if c.config, err = language.Load(c.w.Dir, c.w.Providers, c.d); err != nil || c.d.HasErrors() {
 		return err
 	}
-	c.w.validate(c.ctx, c.config, c.config.anyVariables(), c.o, c.d)
-	if !c.d.hasErrors() {
+	c.w.validate(c.ctx, c.config, c.o, c.d)
+	if !c.d.HasErrors() {
 		c.out.say("Success! The configuration is valid.")
 	}
 	return nil
@@ -184,21 +102,21 @@ func (c *command) validate() (err error) {
 
 // makePlan loads, validates and plans. The plan is nil if something has failed before.
 func (c *command) makePlan() (p *plan, err error) {
-	if c.config, err = c.w.loadConfig(c.d); err != nil || c.d.hasErrors() {
+	if c.config, err = language.Load(c.w.Dir, c.w.Providers, c.d); err != nil || c.d.HasErrors() {
 		return nil, err
 	}
-	prior, err := c.w.loadState()
+	prior, err := state.Load(c.w.stateFile(), c.w.Providers)
 	if err != nil {
 		return nil, err
 	}
 	if len(c.o.args) > 0 {
-		return nil, unsupported("arguments %q", c.o.args)
+		return nil, core.Unsupported("arguments %q", c.o.args)
 	}
-	variables := c.config.setVariables(c.d, c.o.variables, c.w.Variables)
-	if c.d.hasErrors() {
+	variables := c.config.SetVariables(c.d, c.o.variables, c.w.Variables)
+	if c.d.HasErrors() {
 		return nil, nil
 	}
-	if c.w.validate(c.ctx, c.config, variables, c.o, c.d); c.d.hasErrors() {
+	if c.w.validate(c.ctx, c.config, c.o, c.d); c.d.HasErrors() {
 		return nil, nil
 	}
 	p = c.w.plan(c.ctx, c.config, variables, c.o, c.d, c.out, prior)
@@ -221,13 +139,13 @@ func (c *command) planCommand() error {
 	if c.o.out == "" {
 		return nil
 	}
-	p.variables = p.config.withoutEphemeral(p.variables)
+	p.variables = p.config.WithoutEphemeral(p.variables)
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
 	if c.w.plans == nil {
 		c.w.plans = map[string]*plan{}
 	}
-	file := within(c.w.Dir, c.o.out)
+	file := language.Within(c.w.Dir, c.o.out)
 	c.w.plans[file] = p
 	return os.WriteFile(file, []byte("a plan of terraformtest\n"), 0o600)
 }
@@ -236,7 +154,7 @@ func (c *command) planCommand() error {
 func (w *Workspace) saved(name string) *plan {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	file := within(w.Dir, name)
+	file := language.Within(w.Dir, name)
 	if content, err := os.ReadFile(file); err != nil || string(content) != "a plan of terraformtest\n" {
 		return nil // removed, or a CLI has written another one
 	}
@@ -252,17 +170,17 @@ func (c *command) applyCommand() error {
 		}
 	} else {
 		if !c.o.approved {
-			return unsupported("an apply without -auto-approve")
+			return core.Unsupported("an apply without -auto-approve")
 		}
 		if p, err = c.makePlan(); err != nil || p == nil || p.failed {
 			return err
 		}
 	}
 	now, data, done := c.w.apply(c.ctx, p, p.variables, c.d, c.out)
-	if err := c.w.saveState(now, data); err != nil {
+	if err := now.Save(c.w.stateFile(), c.w.Providers, data); err != nil {
 		return err
 	}
-	if c.d.hasErrors() {
+	if c.d.HasErrors() {
 		return nil
 	}
 	switch imported := ""; {
@@ -278,17 +196,17 @@ func (c *command) applyCommand() error {
 }
 
 // printOutputs prints the outputs after an apply.
-func (c *command) printOutputs(now *state) error {
-	if len(now.outputs) > 0 {
+func (c *command) printOutputs(now *state.State) error {
+	if len(now.Outputs) > 0 {
 		c.out.say("\nOutputs:\n")
 	}
-	for _, name := range slices.Sorted(maps.Keys(now.outputs)) {
-		value, err := now.outputs[name].value()
+	for _, name := range slices.Sorted(maps.Keys(now.Outputs)) {
+		value, err := now.Outputs[name].Decode()
 		if err != nil {
 			return err
 		}
 		shown := "<sensitive>"
-		if !now.outputs[name].Sensitive {
+		if !now.Outputs[name].Sensitive {
 			shown = text(value, 0)
 		}
 		c.out.say("%s = %s", name, shown)
@@ -300,21 +218,21 @@ func (c *command) printOutputs(now *state) error {
 func (c *command) loadPlan() (*plan, error) {
 	p := c.w.saved(c.o.args[0])
 	if p == nil || len(c.o.args) > 1 {
-		return nil, unsupported("plan %s", c.o.args)
+		return nil, core.Unsupported("plan %s", c.o.args)
 	}
 	c.config = p.config
-	now, err := c.w.loadState()
+	now, err := state.Load(c.w.stateFile(), c.w.Providers)
 	if err != nil {
 		return nil, err
 	}
 	// A killed run leaves an empty file.
-	if file, err := os.Stat(c.w.stateFile()); now.serial != p.previous.serial || err == nil && file.Size() > 0 && now.lineage != p.previous.lineage {
-		c.d.fail("Saved plan is stale", "The given plan file can no longer be applied because the state was changed by another operation after the plan was created.")
+	if file, err := os.Stat(c.w.stateFile()); now.Serial != p.previous.Serial || err == nil && file.Size() > 0 && now.Lineage != p.previous.Lineage {
+		c.d.Fail("Saved plan is stale", "The given plan file can no longer be applied because the state was changed by another operation after the plan was created.")
 		return nil, nil
 	}
-	if names := p.config.ephemeralOf(); len(names) > 0 {
-		variables := p.config.setVariables(c.d, c.o.variables, c.w.Variables)
-		if c.d.hasErrors() {
+	if names := p.config.EphemeralOf(); len(names) > 0 {
+		variables := p.config.SetVariables(c.d, c.o.variables, c.w.Variables)
+		if c.d.HasErrors() {
 			return nil, nil
 		}
 		again := plan{workspace: p.workspace, config: p.config, options: p.options, variables: variables, started: p.started, previous: p.previous, refreshed: p.refreshed, data: p.data, expanded: p.expanded, outputs: p.outputs, changes: p.changes}
@@ -324,7 +242,7 @@ func (c *command) loadPlan() (*plan, error) {
 		return &again, nil
 	}
 	if len(c.o.variables) > 0 {
-		c.d.fail("Can't set variables when applying a saved plan", "Variables cannot be set with -var when applying a saved plan file.")
+		c.d.Fail("Can't set variables when applying a saved plan", "Variables cannot be set with -var when applying a saved plan file.")
 		return nil, nil
 	}
 	return p, nil
@@ -332,60 +250,60 @@ func (c *command) loadPlan() (*plan, error) {
 
 func (c *command) importCommand() (err error) {
 	if len(c.o.args) != 2 {
-		return unsupported("import %q", c.o.args)
+		return core.Unsupported("import %q", c.o.args)
 	}
-	if c.config, err = c.w.loadConfig(c.d); err != nil || c.d.hasErrors() {
+	if c.config, err = language.Load(c.w.Dir, c.w.Providers, c.d); err != nil || c.d.HasErrors() {
 		return err
 	}
-	prior, err := c.w.loadState()
+	prior, err := state.Load(c.w.stateFile(), c.w.Providers)
 	if err != nil {
 		return err
 	}
-	at := parseAddress(c.o.args[0])
-	block := c.config.resources[at.resource]
+	at := state.ParseAddress(c.o.args[0])
+	block := c.config.Resources[at.Resource]
 	if block == nil {
-		c.d.fail(fmt.Sprintf("resource address %q does not exist in the configuration.", at), "Before importing this resource, please create its configuration in the root module.")
+		c.d.Fail(fmt.Sprintf("resource address %q does not exist in the configuration.", at), "Before importing this resource, please create its configuration in the root module.")
 		return nil
 	}
-	if prior.get(at) != nil {
-		c.d.fail("Resource already managed by Terraform", "Terraform is already managing a remote object for %s. To import to this address you must first remove the existing object from the state.", at)
+	if prior.Get(at) != nil {
+		c.d.Fail("Resource already managed by Terraform", "Terraform is already managing a remote object for %s. To import to this address you must first remove the existing object from the state.", at)
 		return nil
 	}
-	variables := c.config.setVariables(c.d, c.o.variables, c.w.Variables)
-	if c.d.hasErrors() {
+	variables := c.config.SetVariables(c.d, c.o.variables, c.w.Variables)
+	if c.d.HasErrors() {
 		return nil
 	}
 	r := c.w.newRun(c.ctx, c.config, variables, c.o, c.d, c.out, prior, time.Now())
 	defer r.close()
-	if r.server(block.provider) == nil {
+	if r.server(block.Provider) == nil {
 		return nil
 	}
 	i, ok := r.importOne(at, block, c.o.args[1])
 	if !ok {
 		return nil
 	}
-	r.now.set(at, i)
+	r.now.Set(at, i)
 	c.out.say("\nImport successful!\n\nThe resources that were imported are shown above. These resources are now in\nyour Terraform state and will henceforth be managed by Terraform.")
-	return c.w.saveState(r.now, nil)
+	return r.now.Save(c.w.stateFile(), c.w.Providers, nil)
 }
 
 // show prints the state or a saved plan.
 func (c *command) show() error {
 	switch {
 	case len(c.o.args) > 1 || !c.o.json && len(c.o.args) == 0:
-		return unsupported("show %q", c.o.args)
+		return core.Unsupported("show %q", c.o.args)
 	case len(c.o.args) == 0:
-		s, err := c.w.loadState()
+		s, err := state.Load(c.w.stateFile(), c.w.Providers)
 		if err != nil {
 			return err
 		}
-		text, err := s.json(c.w)
+		text, err := stateJSON(s, c.w.Providers)
 		c.out.say("%s", text)
 		return err
 	}
 	p := c.w.saved(c.o.args[0])
 	if p == nil {
-		return unsupported("a plan of a CLI")
+		return core.Unsupported("a plan of a CLI")
 	}
 	if !c.o.json {
 		c.out.say("%s", p.text())
@@ -399,20 +317,20 @@ func (c *command) show() error {
 // output prints the outputs of the state, or one of them, as JSON.
 func (c *command) output() error {
 	if !c.o.json || len(c.o.args) > 1 {
-		return unsupported("output without -json")
+		return core.Unsupported("output without -json")
 	}
-	now, err := c.w.loadState()
+	now, err := state.Load(c.w.stateFile(), c.w.Providers)
 	if err != nil {
 		return err
 	}
 	if len(c.o.args) == 0 {
-		text, err := json.MarshalIndent(now.outputs, "", "  ")
+		text, err := json.MarshalIndent(now.Outputs, "", "  ")
 		c.out.say("%s", text)
 		return err
 	}
-	one, exists := now.outputs[c.o.args[0]]
+	one, exists := now.Outputs[c.o.args[0]]
 	if !exists {
-		c.d.fail(fmt.Sprintf("Output %q not found", c.o.args[0]), "The output variable requested could not be found in the state file.")
+		c.d.Fail(fmt.Sprintf("Output %q not found", c.o.args[0]), "The output variable requested could not be found in the state file.")
 		return nil
 	}
 	var text bytes.Buffer
@@ -424,25 +342,25 @@ func (c *command) output() error {
 // state removes resources from the state, or marks and unmarks them.
 func (c *command) state() error {
 	if len(c.o.args) < 2 || c.o.args[0] != "rm" {
-		return unsupported("state %q", c.o.args)
+		return core.Unsupported("state %q", c.o.args)
 	}
-	now, err := c.w.loadState()
+	now, err := state.Load(c.w.stateFile(), c.w.Providers)
 	if err != nil {
 		return err
 	}
 	for _, text := range c.o.args[1:] {
-		at, removed := parseAddress(text), 0
-		for _, one := range now.of(at.resource) {
-			if at.key == "" || at.key == one.key {
-				now.set(one, nil)
+		at, removed := state.ParseAddress(text), 0
+		for _, one := range now.Of(at.Resource) {
+			if at.Key == "" || at.Key == one.Key {
+				now.Set(one, nil)
 				c.out.say("Removed %s", one)
 				removed++
 			}
 		}
 		if removed == 0 {
-			c.d.fail("Invalid target address", "No matching objects found. To view the available instances, use \"terraform state list\".")
+			c.d.Fail("Invalid target address", "No matching objects found. To view the available instances, use \"terraform state list\".")
 			return nil
 		}
 	}
-	return c.w.saveState(now, nil)
+	return now.Save(c.w.stateFile(), c.w.Providers, nil)
 }

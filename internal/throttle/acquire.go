@@ -2,6 +2,9 @@ package throttle
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"time"
 
@@ -101,6 +104,8 @@ func (w *wait) locked() *LockedError {
 
 func takeoverOf(holder string) string { return "takeover:" + holder }
 
+const takeoverDescription = "terraform-provider-metal: takeover from a run that died; may be deleted"
+
 // takeOver takes a lock over from a dead holder, and reports whether it has. Among the runs that try, only the one that creates the takeover
 // record of the holder replaces the record of the lock. A takeover record that a dead run has left expires. The record of the lock always
 // leads to it: by its holder before it is replaced, and by From afterwards. So no kill leaves a takeover record that no run finds.
@@ -143,4 +148,53 @@ func (l *Locks) takeOver(ctx context.Context, dead, mine *Record) (taken bool, e
 		err = derr // if it is taken, the release deletes the record
 	}
 	return taken, err
+}
+
+// LockedError says that a lock was not free in time.
+type LockedError struct {
+	Lock  Lock
+	After time.Duration // how long the caller has waited
+	Run   string        // that holds it; "" if that is this run
+	Where string        // the record; "" if this run holds it
+}
+
+// Error names the holder.
+func (e *LockedError) Error() string {
+	return fmt.Sprintf("waited %s to %s: %s was doing that all the time", e.After.Round(time.Second), e.Lock.For, holderName(e.Run, e.Where))
+}
+
+// Advice says what to do.
+func (e *LockedError) Advice() string {
+	if e.Lock.Hold == 0 {
+		return "Apply again when that has ended, or raise timeouts."
+	}
+	return fmt.Sprintf("A run normally holds the lock for a few seconds. End the run that holds it, or delete its record in Ironic: %s. To use no lock, set coordination = \"process\" "+
+		"in provisioning_limit. Nothing was started.", e.Where)
+}
+
+func holderName(run, where string) string {
+	switch {
+	case run != "":
+		return "run " + run
+	case where != "":
+		return "another client"
+	}
+	return "another resource of this run"
+}
+
+// errUnseen says that another project has a record of the name of a lock.
+var errUnseen = errors.New("the record exists already, and this user cannot see it")
+
+// notFree returns why a wait for a lock has ended.
+func notFree(ctx context.Context, locked *LockedError) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return locked
+}
+
+// tell logs whom the caller waits for, and how long already.
+func (l *Locks) tell(ctx context.Context, is *LockedError) {
+	l.records.Log(ctx, slog.LevelInfo, fmt.Sprintf("waits to %s: %s is doing that", is.Lock.For, holderName(is.Run, is.Where)),
+		"lock", is.Lock.Name, "run", is.Run, "record", is.Where, "waited", is.After.Round(time.Second))
 }

@@ -5,51 +5,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
-
-// Record is an entry that all runs on a site share. There is at most one record of a name.
-type Record struct {
-	Name        string
-	Description string // for people who find the record
-	Holder      string // who has it; random
-	From        string // the dead holder from whom this one has taken it over; "" if none
-	Renewals    int
-	Run         string        // the run of the holder, for messages. The site sets it
-	Age         time.Duration // since it was created, replaced or renewed. The site sets it
-}
-
-// Records are the records of a site.
-type Records interface {
-	// Create creates a record. It returns false if a record of that name exists, and a NotAllowedError if the user may not write
-	// records. After any other error the record may have been created.
-	Create(ctx context.Context, record Record) (created bool, err error)
-	// Read returns a record, with its age by the site's clock; nil if there is none.
-	Read(ctx context.Context, name string) (*Record, error)
-	// Replace replaces the record of a holder. It returns false if there is none, or if it has another holder.
-	Replace(ctx context.Context, holder string, record Record) (replaced bool, err error)
-	// Delete deletes a record. It succeeds if there is none.
-	Delete(ctx context.Context, name string) error
-	// Where names a record as users find it on the site, for messages.
-	Where(name string) string
-	// MayPass reports whether a request that failed may succeed later.
-	MayPass(err error) bool
-	// Log writes a line to the log. Attributes follow as keys and values.
-	Log(ctx context.Context, level slog.Level, text string, args ...any)
-}
-
-// NotAllowedError says that the user may not write records, or that the site has none.
-type NotAllowedError struct{ Err error }
-
-// Error returns the site's message.
-func (e *NotAllowedError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *NotAllowedError) Unwrap() error { return e.Err }
 
 // Times of a lock.
 const (
@@ -63,8 +23,6 @@ const (
 	unseenFor   = 10 * time.Second       // that a record exists and cannot be read, until it counts as one of others
 )
 
-const takeoverDescription = "terraform-provider-metal: takeover from a run that died; may be deleted"
-
 // Lock is a lock that all runs on a site share.
 type Lock struct {
 	Name        string
@@ -73,41 +31,6 @@ type Lock struct {
 	Wait        time.Duration // how long to wait for it; zero: until ctx ends
 	Hold        time.Duration // longer than any run has it; zero: there is no such time
 }
-
-// LockedError says that a lock was not free in time.
-type LockedError struct {
-	Lock  Lock
-	After time.Duration // how long the caller has waited
-	Run   string        // that holds it; "" if that is this run
-	Where string        // the record; "" if this run holds it
-}
-
-// Error names the holder.
-func (e *LockedError) Error() string {
-	return fmt.Sprintf("waited %s to %s: %s was doing that all the time", e.After.Round(time.Second), e.Lock.For, holderName(e.Run, e.Where))
-}
-
-// Advice says what to do.
-func (e *LockedError) Advice() string {
-	if e.Lock.Hold == 0 {
-		return "Apply again when that has ended, or raise timeouts."
-	}
-	return fmt.Sprintf("A run normally holds the lock for a few seconds. End the run that holds it, or delete its record in Ironic: %s. To use no lock, set coordination = \"process\" "+
-		"in provisioning_limit. Nothing was started.", e.Where)
-}
-
-func holderName(run, where string) string {
-	switch {
-	case run != "":
-		return "run " + run
-	case where != "":
-		return "another client"
-	}
-	return "another resource of this run"
-}
-
-// errUnseen says that another project has a record of the name of a lock.
-var errUnseen = errors.New("the record exists already, and this user cannot see it")
 
 // LostError says that another run has taken over a lock, because this one could not renew its record in time.
 type LostError struct{ Lock Lock }
@@ -217,20 +140,6 @@ func (l *Locks) enter(ctx, waiting context.Context, lock Lock) (leave func(), er
 			return nil, notFree(ctx, &LockedError{Lock: lock, After: time.Since(begun)})
 		}
 	}
-}
-
-// notFree returns why a wait for a lock has ended.
-func notFree(ctx context.Context, locked *LockedError) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return locked
-}
-
-// tell logs whom the caller waits for, and how long already.
-func (l *Locks) tell(ctx context.Context, is *LockedError) {
-	l.records.Log(ctx, slog.LevelInfo, fmt.Sprintf("waits to %s: %s is doing that", is.Lock.For, holderName(is.Run, is.Where)),
-		"lock", is.Lock.Name, "run", is.Run, "record", is.Where, "waited", is.After.Round(time.Second))
 }
 
 // renewed renews a record that was just taken until stop is called. stop returns when the record was renewed last; zero if it is lost.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -22,6 +23,43 @@ const (
 	freshFor    = 10 * time.Second       // how long the list of a round may serve as the read before a verb
 	backOffFrom = 10 * time.Second       // after a refusal by the site's own limit
 )
+
+var (
+	errPanic = errors.New("panic")
+	errSend  = errors.New("the verb was not sent") // a panic of its Send
+)
+
+// enqueue adds a waiter to the queue, and starts rounds if none are running.
+func (l *Limiter) enqueue(ctx context.Context, w *waiter) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queue, w.told = append(l.queue, w), 0
+	if l.running {
+		return
+	}
+	before, ended := l.ended, make(chan struct{})
+	ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
+	l.running, l.ended = true, ended
+	go func() {
+		defer close(ended)
+		if before != nil {
+			<-before
+		}
+		l.run(ctx)
+	}()
+}
+
+// dequeue removes a waiter whose caller has stopped waiting, and reports whether it was still in the queue.
+func (l *Limiter) dequeue(w *waiter) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.Index(l.queue, w)
+	if i < 0 {
+		return false
+	}
+	l.queue = slices.Delete(l.queue, i, i+1)
+	return true
+}
 
 // run runs rounds while machines wait: at once if there may be a free slot, otherwise when the next list, which all polls share,
 // shows one. Waiting for a slot sends no request of its own. A round that fails with a transient error is repeated; any other
@@ -139,6 +177,52 @@ func (l *Limiter) admitQueue(ctx context.Context) (again bool, err error) {
 		}
 	}
 	return l.roomFor(d), nil
+}
+
+// take removes the waiter with a ticket from the queue and returns it; nil if it has left.
+func (l *Limiter) take(t Ticket) *waiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.queue, func(w *waiter) bool { return w.Ticket == t })
+	if i < 0 {
+		return nil
+	}
+	w := l.queue[i]
+	l.queue = slices.Delete(l.queue, i, i+1)
+	return w
+}
+
+// send sends a waiter's verb and gives the waiter its outcome if it was sent. A verb that the site refuses returns to its place in
+// the queue. Any other failure is returned as tell, which the caller must call when it has released the lock: a run may end with the
+// failure of its last machine.
+func (l *Limiter) send(ctx context.Context, w *waiter, until time.Time, seen *Machine) (tell func(), err error) {
+	waited := time.Since(w.Queued)
+	w.log(fmt.Sprintf("has a slot after %s", waited.Round(100*time.Millisecond)), "waited", waited)
+	err = l.guarded(ctx, w, until, seen)
+	switch {
+	case err == nil:
+		l.mu.Lock()
+		l.stats.admitted(time.Since(w.Queued), l.poll)
+		l.mu.Unlock()
+		w.outcome <- nil
+	case l.site.Refused(err) && !w.left():
+		w.log("waits again: Ironic's own limit has refused the operation")
+		l.enqueue(ctx, w)
+	default:
+		return func() { w.outcome <- err }, err
+	}
+	return func() {}, err
+}
+
+// guarded sends a waiter's verb and stores a panic for the waiter's own goroutine.
+func (l *Limiter) guarded(ctx context.Context, w *waiter, until time.Time, seen *Machine) (err error) {
+	defer func() {
+		if w.panicked = recover(); w.panicked != nil {
+			l.site.Log(ctx, slog.LevelError, "panic while a verb was sent", "panic", w.panicked, "stack", string(debug.Stack()))
+			err = errSend
+		}
+	}()
+	return w.send(until, seen)
 }
 
 // The lock of the limit.

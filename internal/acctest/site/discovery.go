@@ -67,8 +67,9 @@ func (s *Site) DiscoverAll(machines ...map[string]any) []string {
 	return uuids
 }
 
-// DiscoverGhost creates a node of the machine with its inventory and without ports, as simultaneous posts do. Call it before the
-// machine's Discover. It returns the UUID of the node.
+// DiscoverGhost creates a duplicate node of a machine: it has the inventory of the machine, and no ports. Ironic creates one if the
+// ramdisk posts its data twice at the same time. Call DiscoverGhost before Discover with the same data. It returns the UUID of the
+// node.
 func (s *Site) DiscoverGhost(data map[string]any) string {
 	s.t.Helper()
 	uuid := s.Discover(data)

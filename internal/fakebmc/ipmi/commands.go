@@ -2,9 +2,7 @@ package ipmi
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
-	"strings"
 )
 
 // completion is a completion code of IPMI.
@@ -37,7 +35,7 @@ type request struct {
 	data    []byte
 }
 
-// command is what answers a command.
+// command is an IPMI command that the BMC knows: the privilege and the data that it needs, and the function that executes it.
 type command struct {
 	name   string
 	level  privilege // at least
@@ -94,15 +92,6 @@ func (s *Server) level(one *session) privilege {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return one.level
-}
-
-// guid is the UUID of the BMC.
-func (s *Server) guid() []byte {
-	guid, err := hex.DecodeString(strings.ReplaceAll(s.BMC.UUID(), "-", ""))
-	if err != nil {
-		panic(err) // it is a UUID
-	}
-	return guid
 }
 
 func getDeviceID(*request) (completion, []byte) {

@@ -10,10 +10,7 @@ package ipmi
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"net"
 	"slices"
 	"sync"
@@ -89,6 +86,50 @@ func (s *Server) Answer(ctx context.Context, b []byte) []byte {
 	return nil
 }
 
+// before answers a message outside a session.
+func (s *Server) before(ctx context.Context, p packet) []byte {
+	if p.format == authNone || p.payload == payloadIPMI {
+		return s.command(ctx, p, nil)
+	}
+	step, found := setups[p.payload]
+	if !found || p.format != authRMCP || p.encrypted || p.authenticated || len(p.content) < step.length {
+		return nil
+	}
+	if p.payload == payloadRAKP3 {
+		s.heard(p.content) // a client whose packet is lost has not given up
+	}
+	done := s.strike(ctx, step.name, p.content, func() (completion, []byte) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.expire()
+		return step.run(s, p.content)
+	})
+	if done == nil {
+		return nil
+	}
+	content := []byte{p.content[0], byte(done.code), byte(step.level), 0}
+	return packet{format: authRMCP, payload: step.answer, content: append(content, done.data...)}.encode(nil)
+}
+
+// within answers a message of a session. Messages that are not signed, not encrypted, or repeated get no answer.
+func (s *Server) within(ctx context.Context, p packet) []byte {
+	s.mu.Lock()
+	s.expire()
+	one := s.sessions[p.session]
+	if one == nil || !one.active || p.format != authRMCP || !p.encrypted || !p.authenticated || p.payload != payloadIPMI ||
+		p.sequence <= one.in || !one.keys.verify(p.signed, p.code) {
+		s.mu.Unlock()
+		return nil
+	}
+	one.in, one.last = p.sequence, time.Now()
+	s.mu.Unlock()
+	var err error
+	if p.content, err = one.keys.decrypt(p.content); err != nil {
+		return nil
+	}
+	return s.command(ctx, p, one)
+}
+
 // Sessions returns the number of open sessions.
 func (s *Server) Sessions() int {
 	s.mu.Lock()
@@ -103,47 +144,4 @@ func (s *Server) ping(ctx context.Context, b []byte) []byte {
 		return nil
 	}
 	return answer
-}
-
-// result is how a command ended.
-type result struct {
-	code completion
-	data []byte
-}
-
-// strike runs a command unless a fault hits it, and logs it. It returns nil if there is no answer.
-func (s *Server) strike(ctx context.Context, name string, data []byte, run func() (completion, []byte)) *result {
-	path := "/ipmi/" + s.BMC.Name() + "/" + name
-	hit, struck := s.Fake.Strike(Method, path)
-	done, code := &result{}, -1
-	switch {
-	case struck && hit.Delay > 0:
-		select {
-		case <-time.After(hit.Delay):
-			done.code, done.data = run()
-		case <-ctx.Done():
-			done = nil
-		}
-	case struck && hit.Accept: // done is what a command without an answer of its own returns
-	case struck && (hit.Status == 0 || hit.Hang):
-		done = nil
-	case struck:
-		done.code = completion(hit.Status) //nolint:gosec // one byte
-	default:
-		done.code, done.data = run()
-	}
-	if done != nil && done.code == silent {
-		done = nil
-	}
-	if done != nil {
-		code = int(done.code)
-	}
-	s.Fake.Log(fakebmc.Request{Method: Method, Path: path, Status: code, Body: hex.EncodeToString(data)})
-	return done
-}
-
-// random returns 16 bytes that no other purpose has, the same in each run.
-func (s *Server) random(purpose string, numbers ...uint32) []byte {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %v", s.BMC.Name(), purpose, numbers))
-	return sum[:16]
 }

@@ -1,10 +1,13 @@
 package ipmi
 
 import (
-	"context"
 	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
@@ -78,31 +81,6 @@ var setups = map[byte]setup{
 	payloadOpenRequest: {"Open Session", administrator, payloadOpenResponse, 32, (*Server).open},
 	payloadRAKP1:       {"RAKP 1", none, payloadRAKP2, 28, (*Server).rakp1},
 	payloadRAKP3:       {"RAKP 3", none, payloadRAKP4, 8, (*Server).rakp3},
-}
-
-// before answers a message outside a session.
-func (s *Server) before(ctx context.Context, p packet) []byte {
-	if p.format == authNone || p.payload == payloadIPMI {
-		return s.command(ctx, p, nil)
-	}
-	step, found := setups[p.payload]
-	if !found || p.format != authRMCP || p.encrypted || p.authenticated || len(p.content) < step.length {
-		return nil
-	}
-	if p.payload == payloadRAKP3 {
-		s.heard(p.content) // a client whose packet is lost has not given up
-	}
-	done := s.strike(ctx, step.name, p.content, func() (completion, []byte) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.expire()
-		return step.run(s, p.content)
-	})
-	if done == nil {
-		return nil
-	}
-	content := []byte{p.content[0], byte(done.code), byte(step.level), 0}
-	return packet{format: authRMCP, payload: step.answer, content: append(content, done.data...)}.encode(nil)
 }
 
 // open answers Open Session.
@@ -223,25 +201,6 @@ func (o *session) identity() []byte { return append([]byte{o.role, byte(len(o.us
 
 func (o *session) number() []byte { return binary.LittleEndian.AppendUint32(nil, o.id) }
 
-// within answers a message of a session. Messages that are not signed, not encrypted, or repeated get no answer.
-func (s *Server) within(ctx context.Context, p packet) []byte {
-	s.mu.Lock()
-	s.expire()
-	one := s.sessions[p.session]
-	if one == nil || !one.active || p.format != authRMCP || !p.encrypted || !p.authenticated || p.payload != payloadIPMI ||
-		p.sequence <= one.in || !one.keys.verify(p.signed, p.code) {
-		s.mu.Unlock()
-		return nil
-	}
-	one.in, one.last = p.sequence, time.Now()
-	s.mu.Unlock()
-	var err error
-	if p.content, err = one.keys.decrypt(p.content); err != nil {
-		return nil
-	}
-	return s.command(ctx, p, one)
-}
-
 // wrap puts the answer to a message of a session, or before one, into a packet.
 func (s *Server) wrap(p packet, one *session, content []byte) []byte {
 	if one == nil {
@@ -255,4 +214,19 @@ func (s *Server) wrap(p packet, one *session, content []byte) []byte {
 		format: authRMCP, payload: payloadIPMI, encrypted: true, authenticated: true, session: one.remote, sequence: out,
 		content: one.keys.encrypt(s.random("vector", one.id, out), content),
 	}.encode(one.keys.sign)
+}
+
+// random returns 16 bytes that no other purpose has, the same in each run.
+func (s *Server) random(purpose string, numbers ...uint32) []byte {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %v", s.BMC.Name(), purpose, numbers))
+	return sum[:16]
+}
+
+// guid is the UUID of the BMC.
+func (s *Server) guid() []byte {
+	guid, err := hex.DecodeString(strings.ReplaceAll(s.BMC.UUID(), "-", ""))
+	if err != nil {
+		panic(err) // it is a UUID
+	}
+	return guid
 }

@@ -64,7 +64,7 @@ func (p Policy) Grants(c *api.Call, name string, t Target) bool {
 	return legacy && !r.recent && has == asAdmin
 }
 
-// Enforce refuses what a rule does not grant.
+// Enforce returns Ironic's error for a request that a rule does not grant.
 func (p Policy) Enforce(c *api.Call, name string, t Target) error {
 	if c.Caller == nil {
 		return nil
@@ -79,7 +79,8 @@ func (p Policy) Enforce(c *api.Call, name string, t Target) error {
 	return nil
 }
 
-// PatchRight returns the rule of an operation of a patch; empty for the one of all other fields.
+// PatchRight returns the name of the rule for an operation of a patch; "" if its field has no rule of its own, so that node:update decides.
+// legacy means Ironic 21.4.
 func PatchRight(op api.PatchOp, legacy bool) string {
 	for _, r := range patchRules {
 		if strings.HasPrefix(op.Path, r.path) && (!r.recent || !legacy) {

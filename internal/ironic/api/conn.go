@@ -90,7 +90,7 @@ type Conn struct {
 	silence silence
 
 	// The lock of the connection protects these until the connection is there; then they do not change.
-	refused  bool      // the connection was refused before the first answer
+	refused  bool      // a request was given up because its connection was refused, before the first answer
 	keystone *keystone // nil without Keystone
 
 	clock atomic.Int64 // how far the server's clock is ahead of the local one, in nanoseconds

@@ -24,11 +24,12 @@ const (
 	maxBackoff   = 5 * time.Second
 )
 
-// firstRetries bounds the Retries of the first request of a run if the connection is refused, to about two seconds: the endpoint is
-// probably wrong. A later request is repeated as often as any other, because Ironic may be restarting.
+// firstRetries is how often a request is repeated if its connection is refused before Ironic's first answer. That takes about two seconds: the
+// endpoint is probably wrong. A later request is repeated as often as after other errors, because Ironic may be restarting.
 const firstRetries = 2
 
-// retry is gophercloud's RetryFunc: nil means that the request is sent again. Before the first answer it is retryFirst, afterwards retry.
+// retry is gophercloud's RetryFunc: nil means that the request is sent again. Before the first answer retryFirst decides, afterwards the
+// function retry.
 func (c *Conn) retry(ctx context.Context, method, url string, opts *gophercloud.RequestOpts, err error, count uint) error {
 	if c.connected() == nil {
 		return c.retryFirst(ctx, method, url, opts, err, count)
@@ -46,7 +47,8 @@ func retry(ctx context.Context, method, url string, _ *gophercloud.RequestOpts, 
 	return rest.Sleep(ctx, wait+rand.N(wait/4+1)) //nolint:gosec // jitter
 }
 
-// retryFirst is retry for requests before the first answer. If the connection has been refused before, it repeats nothing.
+// retryFirst is the retry policy before Ironic's first answer. It repeats a request firstRetries times if its connection is refused. After it has
+// given up one such request, it repeats no other. It leaves all other errors to the function retry.
 func (c *Conn) retryFirst(ctx context.Context, method, url string, opts *gophercloud.RequestOpts, err error, count uint) error {
 	if errors.Is(err, syscall.ECONNREFUSED) && (c.refused || count > firstRetries) {
 		c.refused = true
@@ -86,7 +88,7 @@ var moving = map[string][]string{
 	http.MethodDelete: {"/vmedia"},
 }
 
-// moves reports whether a request moves a machine. A POST always counts as unrepeatable.
+// moves reports whether a PUT or DELETE request moves a machine. Of POST requests it says nothing: retryable decides about them by the method.
 func moves(method, url string) bool {
 	path, _, _ := strings.Cut(url, "?")
 	return slices.ContainsFunc(moving[method], func(end string) bool { return strings.HasSuffix(path, end) })

@@ -86,7 +86,7 @@ func (c *networkCheck) object(at string, value any, members ...member) {
 	}
 }
 
-// listOf checks all elements of a list.
+// listOf returns a check that a value is a list, and its elements pass the given check.
 func listOf(check valueCheck) valueCheck {
 	return func(c *networkCheck, at string, value any) {
 		list, is := value.([]any)
@@ -100,7 +100,7 @@ func listOf(check valueCheck) valueCheck {
 	}
 }
 
-// rule checks a string; must says what the string must be.
+// rule returns a check that a value is a string which ok accepts; must says what the string must be.
 func rule(must string, ok func(string) bool) valueCheck {
 	return func(c *networkCheck, at string, value any) {
 		text, is := value.(string)
@@ -211,7 +211,7 @@ func isHost(c *networkCheck, at string, value any) {
 	rule("must be an IP address", func(s string) bool { return isIPv4(s) || isIPv6Host(s) })(c, at, value)
 }
 
-// services checks a list of services whose addresses follow a rule.
+// services returns a check of a list of services; address is the check of their addresses.
 func services(address valueCheck) valueCheck {
 	return listOf(func(c *networkCheck, at string, value any) {
 		c.object(at, value, member{"type", true, oneOf("dns")}, member{"address", true, address})

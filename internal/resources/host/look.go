@@ -17,6 +17,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ramdisk"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
 
@@ -177,9 +178,9 @@ func (h *host) sharedWithout(plan, config *model) string {
 }
 
 // lookAtNetwork returns how the machine will boot, and whether an inspection may bring its ports; nil if it is not known.
-func (h *host) lookAtNetwork(ctx context.Context, q question) (boot *machine.NetworkBoot, open bool) {
+func (h *host) lookAtNetwork(ctx context.Context, q question) (boot *ramdisk.NetworkBoot, open bool) {
 	if q.plan.hasBootPort(ctx) {
-		return &machine.NetworkBoot{}, false
+		return &ramdisk.NetworkBoot{}, false
 	}
 	asks := enroll.NetworkQuestion{Node: q.plan.ID.ValueString(), Driver: q.plan.Driver.ValueString(), Boot: q.hardwareInterface(ctx, "boot"), Inspect: q.hardwareInterface(ctx, "inspect"), Ports: q.plan.portWishes(ctx)}
 	if q.state != nil {

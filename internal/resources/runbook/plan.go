@@ -34,7 +34,8 @@ func (r *runbook) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest
 	}
 }
 
-// checkTraits warns of a runbook that Ironic would run on no node. Before API 1.112 the name is the trait.
+// checkTraits warns of a runbook that Ironic would run on no node, because no node has one of its traits. Before API 1.112 the name of a runbook
+// is its only trait, so checkTraits refuses a name that is no trait.
 func (r *runbook) checkTraits(ctx context.Context, plan *model, diags *diag.Diagnostics) {
 	version, err := r.Site.Ironic.Microversion(ctx)
 	if err != nil || diags.HasError() {

@@ -11,116 +11,12 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
-// change says whether values of the configuration differ from those of the state.
-type change int
-
-const (
-	same    change = iota
-	differs        // certainly
-	unclear        // something in them is not known yet
-)
-
-// compare compares a configured value with that of the state. A value with an unknown part is unclear, even if another part
-// differs: Terraform plans again when everything is known, and that plan must not contradict this one.
-func compare(wish, was Text) change {
-	switch {
-	case wish == was:
-		return same
-	case wish.Unknown:
-		return unclear
-	}
-	return differs
-}
-
-// contentChange compares all content.
-func contentChange(wish, was Wish) (result change) {
-	for _, name := range ContentNames() {
-		result = max(result, compare(wish.Content[name], was.Content[name]))
-	}
-	return result
-}
-
-// redeploys says whether the difference between the wish and the state deploys the machine anew. A machine that was adopted is
-// deployed for a trigger only.
-func (d *decision) redeploys() change {
-	content := contentChange(d.wish, d.was)
-	if d.onChange == ChangeIgnored || d.was.Adopt || d.wish.Adopt {
-		content = same
-	}
-	return max(content, compare(d.wish.Rebuild, d.was.Rebuild))
-}
-
-// unlessNull returns the value of the state, or the configured one if one of them is null: Terraform accepts no plan that keeps an attribute
-// which the configuration adds or removes.
-func unlessNull[T any](wish, was decide.Value[T]) decide.Value[T] {
-	if wish.IsNull() || was.IsNull() {
-		return wish
-	}
-	return was
-}
-
-// keepContent plans the content of the state.
-func (d *decision) keepContent() {
-	for _, name := range ContentNames() {
-		d.wish.Content[name] = unlessNull(d.wish.Content[name], d.was.Content[name])
-	}
-}
-
-// keepAsked plans the content and the triggers of the state.
-func (d *decision) keepAsked() {
-	d.keepContent()
-	d.wish.Rebuild, d.wish.Restart = unlessNull(d.wish.Rebuild, d.was.Rebuild), unlessNull(d.wish.Restart, d.was.Restart)
-}
-
-// content says in messages what a wish deploys.
-func (w Wish) content() string {
-	switch image := w.Deployment.Image; {
-	case !w.LiveISO.IsNull():
-		return "a live ISO"
-	case image != nil && image.URL != "":
-		return "the image " + image.URL
-	case !w.Content[attrImage].IsNull():
-		return "an image"
-	}
-	return "neither an image nor a live ISO"
-}
-
-// keepName plans that the config drive stays as it is, if it would only follow a rename of the node, and nothing else deploys the machine.
-func (d *decision) keepName() {
-	drive, was := d.wish.Content[attrConfigDrive], d.was.Content[attrConfigDrive]
-	if d.was.Drive == nil || d.wish.Drive == nil || drive == was {
-		return
-	}
-	d.wish.Content[attrConfigDrive] = was
-	resumes, _ := d.resumes()
-	former := slices.IndexFunc(d.seen.Names, func(name string) bool { return maps.Equal(renamed(d.was.Drive, name, d.seen.Sight.Name), d.wish.Drive) })
-	if resumes || d.redeploys() != same || former < 0 {
-		d.wish.Content[attrConfigDrive] = drive
-		return
-	}
-	d.warn(decide.At(attrConfigDrive), "Machine keeps its former name", fmt.Sprintf("Node %s was called %q when it was deployed. The configured config drive has the new name. "+
-		"That alone rebuilds nothing: the machine keeps the former name. To rebuild it with the new name, which wipes its root disk, change rebuild_triggers.", d.seen.Label, d.seen.Names[former]))
-}
-
-// renamed returns the parts of a config drive with another name in the place of a former one.
-func renamed(drive map[string]Text, former, name string) map[string]Text {
-	other := maps.Clone(drive)
-	for _, part := range []string{"hostname", "user_data", "meta_data", "network_data", "vendor_data"} {
-		if text := other[part]; text.Set {
-			other[part] = decide.Known(strings.ReplaceAll(text.V, former, name))
-		}
-	}
-	return other
-}
-
-// FormerNames returns the former names of a node that was called was and is called now.
-func FormerNames(former []string, was, now string) []string {
-	if was != "" && was != now {
-		former = append(slices.Clone(former), was)
-	}
-	former = slices.DeleteFunc(slices.Clone(former), func(name string) bool { return name == now })
-	slices.Sort(former)
-	return slices.Compact(former)
+// History is what private state says of the import of a deployment. The first refresh after the import ends the phase importing. Terraform
+// does not tell a provider that a plan was empty, and stores nothing of it.
+type History struct {
+	Phase ImportPhase       `json:"phase"`
+	Unset []string          `json:"unset,omitempty"` // of untold: what no apply has recorded
+	Told  instance.Settings `json:"told"`            // what the node had when it was imported
 }
 
 // ImportPhase says how far the import of a deployment has come.
@@ -133,14 +29,6 @@ const (
 	Unapplied   ImportPhase = "unapplied" // the import is over, and no apply has recorded a configuration
 	Applied     ImportPhase = "applied"   // an apply has recorded one that lacks some of what Ironic does not tell
 )
-
-// History is what private state says of the import of a deployment. The first refresh after the import ends the phase importing. Terraform
-// does not tell a provider that a plan was empty, and stores nothing of it.
-type History struct {
-	Phase ImportPhase       `json:"phase"`
-	Unset []string          `json:"unset,omitempty"` // of untold: what no apply has recorded
-	Told  instance.Settings `json:"told"`            // what the node had when it was imported
-}
 
 // untold returns the attributes that Ironic does not return: the provider cannot read with which value the machine was deployed.
 func untold() []string { return []string{attrConfigDrive, attrDeploySteps} }
@@ -231,4 +119,42 @@ func (d *decision) warnRecorded() {
 	}
 	d.warn(nil, "Imported deployment is recorded only", fmt.Sprintf(detail+"Ironic does not return values such as a config drive, so the state takes the first ones from the configuration; "+
 		"a later change of them rebuilds the machine. To deploy the node again, use terraform apply -replace.", d.seen.Label))
+}
+
+// keepName plans that the config drive stays as it is, if it would only follow a rename of the node, and nothing else deploys the machine.
+func (d *decision) keepName() {
+	drive, was := d.wish.Content[attrConfigDrive], d.was.Content[attrConfigDrive]
+	if d.was.Drive == nil || d.wish.Drive == nil || drive == was {
+		return
+	}
+	d.wish.Content[attrConfigDrive] = was
+	resumes, _ := d.resumes()
+	former := slices.IndexFunc(d.seen.Names, func(name string) bool { return maps.Equal(renamed(d.was.Drive, name, d.seen.Sight.Name), d.wish.Drive) })
+	if resumes || d.redeploys() != same || former < 0 {
+		d.wish.Content[attrConfigDrive] = drive
+		return
+	}
+	d.warn(decide.At(attrConfigDrive), "Machine keeps its former name", fmt.Sprintf("Node %s was called %q when it was deployed. The configured config drive has the new name. "+
+		"That alone rebuilds nothing: the machine keeps the former name. To rebuild it with the new name, which wipes its root disk, change rebuild_triggers.", d.seen.Label, d.seen.Names[former]))
+}
+
+// renamed returns the parts of a config drive with another name in the place of a former one.
+func renamed(drive map[string]Text, former, name string) map[string]Text {
+	other := maps.Clone(drive)
+	for _, part := range []string{"hostname", "user_data", "meta_data", "network_data", "vendor_data"} {
+		if text := other[part]; text.Set {
+			other[part] = decide.Known(strings.ReplaceAll(text.V, former, name))
+		}
+	}
+	return other
+}
+
+// FormerNames returns the former names of a node that was called was and is called now.
+func FormerNames(former []string, was, now string) []string {
+	if was != "" && was != now {
+		former = append(slices.Clone(former), was)
+	}
+	former = slices.DeleteFunc(slices.Clone(former), func(name string) bool { return name == now })
+	slices.Sort(former)
+	return slices.Compact(former)
 }

@@ -1,9 +1,7 @@
-package terraformtest
+package schema
 
 import (
-	"context"
 	"fmt"
-	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hcldec"
@@ -14,69 +12,20 @@ import (
 	ctymsgpack "github.com/zclconf/go-cty/cty/msgpack"
 )
 
-// Server is a provider in this process.
-type Server interface {
-	tfprotov6.ProviderServer
-	Close(context.Context)
-}
-
-// Provider is a provider that workspaces use. Each walk over a configuration starts a server of its own, as a CLI starts a process.
-type Provider struct {
-	Name, Source string // such as metal and terraform-provider-metal/metal
-	Start        func() Server
-
-	once  sync.Once
-	block *Kind
-	kinds map[string]*Kind // by name; those of data sources begin with "data."
-}
-
 // Kind is a type of resource or data source, or a provider block.
 type Kind struct {
 	Type       cty.Type
 	Attributes []*tfprotov6.SchemaAttribute
 	Version    int64
 
-	name   string // without "data."
-	isData bool
+	Name   string // without "data."
+	IsData bool
 	spec   hcldec.Spec
 	hidden bool // there are sensitive attributes
 }
 
-// dataPrefix begins the addresses of data sources.
-const dataPrefix = "data."
-
-// Kind returns a kind by name; nil if there is none.
-func (p *Provider) Kind(name string) *Kind {
-	p.load()
-	return p.kinds[name]
-}
-
-// Block returns the kind of the provider block.
-func (p *Provider) Block() *Kind {
-	p.load()
-	return p.block
-}
-
-func (p *Provider) load() {
-	p.once.Do(func() {
-		server := p.Start()
-		ctx := context.Background() //nolint:forbidigo // once a process
-		defer server.Close(ctx)
-		resp, err := server.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
-		if err != nil {
-			panic(err)
-		}
-		p.kinds, p.block = map[string]*Kind{}, kindOf(p.Name, resp.Provider)
-		for name, schema := range resp.ResourceSchemas {
-			p.kinds[name] = kindOf(name, schema)
-		}
-		for name, schema := range resp.DataSourceSchemas {
-			k := kindOf(name, schema)
-			k.isData = true
-			p.kinds[dataPrefix+name] = k
-		}
-	})
-}
+// DataPrefix begins the addresses of data sources.
+const DataPrefix = "data."
 
 func kindOf(name string, schema *tfprotov6.Schema) *Kind {
 	if schema == nil {
@@ -90,16 +39,7 @@ func kindOf(name string, schema *tfprotov6.Schema) *Kind {
 	for _, a := range attributes {
 		spec[a.Name] = &hcldec.AttrSpec{Name: a.Name, Type: attributeType(a, true), Required: a.Required}
 	}
-	return &Kind{Type: objectType(attributes, false), Attributes: attributes, Version: schema.Version, name: name, spec: spec, hidden: hasSensitive(attributes)}
-}
-
-func hasSensitive(attributes []*tfprotov6.SchemaAttribute) bool {
-	for _, a := range attributes {
-		if a.Sensitive || a.NestedType != nil && hasSensitive(a.NestedType.Attributes) {
-			return true
-		}
-	}
-	return false
+	return &Kind{Type: objectType(attributes, false), Attributes: attributes, Version: schema.Version, Name: name, spec: spec, hidden: HasSensitive(attributes)}
 }
 
 // attributeType returns the type of an attribute: of its values, or of the expressions that are converted to it.
@@ -143,6 +83,16 @@ func terraformType(of tftypes.Type) cty.Type {
 	return made
 }
 
+// HasSensitive reports whether an attribute is sensitive, also within others.
+func HasSensitive(attributes []*tfprotov6.SchemaAttribute) bool {
+	for _, a := range attributes {
+		if a.Sensitive || a.NestedType != nil && HasSensitive(a.NestedType.Attributes) {
+			return true
+		}
+	}
+	return false
+}
+
 // Null returns the null value of the kind, which stands for an object that does not exist.
 func (k *Kind) Null() cty.Value { return cty.NullVal(k.Type) }
 
@@ -150,7 +100,7 @@ func (k *Kind) Null() cty.Value { return cty.NullVal(k.Type) }
 func (k *Kind) Encode(value cty.Value) *tfprotov6.DynamicValue {
 	text, err := ctymsgpack.Marshal(value, k.Type)
 	if err != nil {
-		panic(fmt.Sprintf("encode %s: %v", k.name, err))
+		panic(fmt.Sprintf("encode %s: %v", k.Name, err))
 	}
 	return &tfprotov6.DynamicValue{MsgPack: text}
 }
@@ -166,16 +116,24 @@ func (k *Kind) Decode(value *tfprotov6.DynamicValue) (cty.Value, error) {
 	return ctymsgpack.Unmarshal(value.MsgPack, k.Type)
 }
 
-// sensitive marks a value that must not be shown; ephemeral one that must not be stored.
+// References returns the references of a block.
+func (k *Kind) References(body hcl.Body) []hcl.Traversal { return hcldec.Variables(body, k.spec) }
+
+// DecodeBody evaluates a body.
+func (k *Kind) DecodeBody(body hcl.Body, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	return hcldec.Decode(body, k.spec, ctx)
+}
+
 type mark string
 
+// Sensitive marks a value that must not be shown; Ephemeral one that must not be stored.
 const (
-	sensitive mark = "sensitive"
-	ephemeral mark = "ephemeral"
+	Sensitive mark = "sensitive"
+	Ephemeral mark = "ephemeral"
 )
 
-// marked marks the values of sensitive attributes.
-func (k *Kind) marked(value cty.Value) cty.Value {
+// Marked marks the values of sensitive attributes.
+func (k *Kind) Marked(value cty.Value) cty.Value {
 	if !k.hidden {
 		return value
 	}
@@ -190,15 +148,10 @@ func markAttributes(attributes []*tfprotov6.SchemaAttribute, value cty.Value) ct
 	for _, a := range attributes {
 		switch {
 		case a.Sensitive && !values[a.Name].IsNull():
-			values[a.Name] = values[a.Name].Mark(sensitive)
+			values[a.Name] = values[a.Name].Mark(Sensitive)
 		case a.NestedType != nil && a.NestedType.Nesting == tfprotov6.SchemaObjectNestingModeSingle:
 			values[a.Name] = markAttributes(a.NestedType.Attributes, values[a.Name])
 		}
 	}
 	return cty.ObjectVal(values)
-}
-
-// decodeBody evaluates a body.
-func (k *Kind) decodeBody(body hcl.Body, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
-	return hcldec.Decode(body, k.spec, ctx)
 }

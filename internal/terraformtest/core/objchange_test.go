@@ -1,4 +1,4 @@
-package terraformtest_test
+package core_test
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/core"
 )
 
 // disk has an attribute that only a configuration sets, and one that the provider computes.
@@ -84,7 +84,7 @@ func TestProposed_mergesStateAndConfigurationAsCore(t *testing.T) {
 		},
 	} {
 		prior, config, want := object(t, tt.prior), object(t, tt.config), object(t, tt.want)
-		if got := terraformtest.Proposed(server, prior, config); !got.RawEquals(want) {
+		if got := core.Proposed(server, prior, config); !got.RawEquals(want) {
 			t.Errorf("%s: proposed is %#v, want %#v", tt.name, got, want)
 		}
 	}
@@ -108,7 +108,7 @@ func TestIncompatible_findsWhatCoreRejectsAfterAnApply(t *testing.T) {
 		{"another set", `{name = "a", racks = [{size = 1}]}`, `{name = "a", racks = [{size = 2}]}`, `.racks: planned [{"size":1}], now [{"size":2}]`},
 		{"the object is gone", `{name = "a"}`, `null`, `: planned {"bays":null,"disks":null,"driver":null,"id":null,"name":"a","note":null,"racks":null,"root":null,"secret":null,"tags":null}, now null`},
 	} {
-		if got := terraformtest.Incompatible("", object(t, tt.planned), object(t, tt.actual)); got != tt.want {
+		if got := core.Incompatible("", object(t, tt.planned), object(t, tt.actual)); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
@@ -135,7 +135,7 @@ func TestInvalidPlan_findsWhatCoreRejectsInAPlan(t *testing.T) {
 		{"an element with another key", `null`, `{name = "a", disks = {x = {size = 1}}}`, `{name = "a", disks = {y = {size = 1}}}`, `.disks: configured an element "x", which the plan lacks`},
 		{"another set", `null`, `{name = "a", racks = [{size = 1}]}`, `{name = "a", racks = [{size = 2}]}`, `.racks: configured [{"size":1}], planned [{"size":2}]`},
 	} {
-		if got := terraformtest.InvalidPlan("", server, object(t, tt.prior), object(t, tt.config), object(t, tt.planned)); got != tt.want {
+		if got := core.InvalidPlan("", server, object(t, tt.prior), object(t, tt.config), object(t, tt.planned)); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package terraformtest
+package core
 
 import (
 	"bytes"
@@ -13,13 +13,13 @@ import (
 func Proposed(attributes []*tfprotov6.SchemaAttribute, prior, config cty.Value) cty.Value {
 	values := make(map[string]cty.Value, len(attributes))
 	for _, a := range attributes {
-		values[a.Name] = proposedAttribute(a, attributeOf(prior, a.Name), attributeOf(config, a.Name))
+		values[a.Name] = proposedAttribute(a, AttributeOf(prior, a.Name), AttributeOf(config, a.Name))
 	}
 	return cty.ObjectVal(values)
 }
 
-// attributeOf returns an attribute of an object; null if the object is null.
-func attributeOf(object cty.Value, name string) cty.Value {
+// AttributeOf returns an attribute of an object; null if the object is null.
+func AttributeOf(object cty.Value, name string) cty.Value {
 	switch {
 	case object.IsNull():
 		return cty.NullVal(object.Type().AttributeType(name))
@@ -93,7 +93,7 @@ func hasConfigured(nested *tfprotov6.SchemaObject, prior cty.Value) bool {
 
 func setsConfigured(attributes []*tfprotov6.SchemaAttribute, object cty.Value) bool {
 	for _, a := range attributes {
-		value := attributeOf(object, a.Name)
+		value := AttributeOf(object, a.Name)
 		if !a.Computed && !value.IsNull() || a.NestedType != nil && hasConfigured(a.NestedType, value) {
 			return true
 		}
@@ -169,14 +169,14 @@ func incompatibleList(path string, planned, actual cty.Value) string {
 func InvalidPlan(path string, attributes []*tfprotov6.SchemaAttribute, prior, config, planned cty.Value) string {
 	for _, a := range attributes {
 		at := path + "." + a.Name
-		before, wanted, now := attributeOf(prior, a.Name), attributeOf(config, a.Name), attributeOf(planned, a.Name)
+		before, wanted, now := AttributeOf(prior, a.Name), AttributeOf(config, a.Name), AttributeOf(planned, a.Name)
 		switch {
 		case a.WriteOnly:
 			if !now.IsNull() {
 				return at + ": a write-only value in the plan"
 			}
 		case wanted.IsNull() && a.Computed, now.RawEquals(wanted), now.RawEquals(before) && !wanted.IsNull(), !wanted.IsKnown() && !now.IsKnown():
-		case a.NestedType != nil && isThere(wanted) && isThere(now):
+		case a.NestedType != nil && IsThere(wanted) && IsThere(now):
 			if text := invalidElements(at, a.NestedType, before, wanted, now); text != "" {
 				return text
 			}
@@ -187,8 +187,8 @@ func InvalidPlan(path string, attributes []*tfprotov6.SchemaAttribute, prior, co
 	return ""
 }
 
-// isThere reports whether a value is neither unknown nor null.
-func isThere(value cty.Value) bool { return value.IsKnown() && !value.IsNull() }
+// IsThere reports whether a value is neither unknown nor null.
+func IsThere(value cty.Value) bool { return value.IsKnown() && !value.IsNull() }
 
 // invalidElements is InvalidPlan for the objects of a nested attribute.
 func invalidElements(path string, nested *tfprotov6.SchemaObject, before, wanted, now cty.Value) string {
@@ -207,7 +207,7 @@ func invalidElements(path string, nested *tfprotov6.SchemaObject, before, wanted
 			return fmt.Sprintf("%s: configured an element %s, which the plan lacks", path, Show(key))
 		}
 		planned := elementOf(now, key)
-		if !isThere(element) || !isThere(planned) {
+		if !IsThere(element) || !IsThere(planned) {
 			continue
 		}
 		if text := InvalidPlan(path+"["+Show(key)+"]", nested.Attributes, elementOf(before, key), element, planned); text != "" {

@@ -74,10 +74,51 @@ func (m *Machine) changeBoot(ctx context.Context, change BootSettings, timeout t
 	return err
 }
 
+// callOfBoot returns the request for settings of the firmware. A node that does not have them does not show whether Ironic has tried: to set
+// them again does no harm.
+func callOfBoot(change BootSettings) Call {
+	return Call{doing: "change " + change.name() + " of the machine", trace: func(_, now *ironic.Node, _ time.Time) trace {
+		if HasBoot(now, change) {
+			return traceFound
+		}
+		return traceNone
+	}}
+}
+
 // name names the attribute of a change of one setting.
 func (b BootSettings) name() string {
 	if b.Secure != nil {
 		return "secure_boot"
 	}
 	return "boot_mode"
+}
+
+// KindMedia is the kind of an error which says that Ironic could not attach virtual media, which only the node's last_error shows.
+const KindMedia failure.Kind = "virtual media"
+
+// What Ironic does to boot another ISO, in messages.
+const (
+	WhatDetach     = "detach virtual media"
+	WhatAttach     = "attach virtual media"
+	WhatBootDevice = "set the boot device"
+)
+
+// KeyBootISO is the key of instance_info with the URL of a live ISO.
+const KeyBootISO = "boot_iso"
+
+// ManageMedia sends a request about virtual media and waits for its end.
+func (m *Machine) ManageMedia(ctx context.Context, what string, deadline time.Time, send func(context.Context) error) error {
+	if err := m.Insist(ctx, CallWithoutTrace(what), time.Until(deadline), send); err != nil {
+		return err
+	}
+	if err := m.Refresh(ctx); err != nil {
+		return m.unwatched(ctx, err)
+	}
+	if err := m.AwaitUnlocked(ctx, deadline); err != nil {
+		return err
+	}
+	if m.node.LastError != "" { // Ironic clears last_error when an operation starts
+		return &failure.Error{Kind: KindMedia, Node: m.node, Fact: fmt.Sprintf("node %s: Ironic could not %s", ironic.NodeLabel(m.node), what), Words: api.FirstLine(m.node.LastError)}
+	}
+	return nil
 }

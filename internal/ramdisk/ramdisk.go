@@ -1,7 +1,8 @@
-package machine
+// Package ramdisk knows how a machine boots Ironic's ramdisk, what it lacks for that, and what to check if the ramdisk does not report. It sends
+// no requests.
+package ramdisk
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -49,16 +50,6 @@ func (b NetworkBoot) Lacks() string {
 	return fmt.Sprintf("has %d ports, all with pxe_enabled = false", len(b.Ports))
 }
 
-// InspectionBringsPorts reports whether Ironic may learn the network cards of a machine from its BMC when it inspects the machine, before
-// the machine boots (reference/ironic.md#network-boot). An inspect interface that is not known ("") may.
-func InspectionBringsPorts(driver, inspect string) bool {
-	switch driver {
-	case "ipmi", AgentDriver, "fake-hardware": // their BMCs tell no MAC addresses
-		return inspect != "agent" && inspect != "inspector"
-	}
-	return true
-}
-
 // PXEPorts returns pxe_enabled of ports by MAC address.
 func PXEPorts(ports map[string]ironic.Port) map[string]*bool {
 	enabled := make(map[string]*bool, len(ports))
@@ -68,66 +59,24 @@ func PXEPorts(ports map[string]ironic.Port) map[string]*bool {
 	return enabled
 }
 
-// NamesOf returns the names of drivers.
-func NamesOf(drivers []ironic.Driver) []string {
-	names := make([]string, 0, len(drivers))
-	for _, driver := range drivers {
-		names = append(names, driver.Name)
-	}
-	return names
-}
+// AbsentAfter is how long Ironic may wait for its ramdisk before the log says what to check. Large servers need minutes until they boot.
+const AbsentAfter = 4 * time.Minute
 
-// absentAfter is how long Ironic may wait for its ramdisk before the log says what to check. Large servers need minutes until they boot.
-const absentAfter = 4 * time.Minute
-
-// warnAbsent logs what to check if Ironic waits for a ramdisk that does not report, and reports whether it did. Ironic itself gives up after
-// 30 minutes by default. It reads the node, and the ports if it boots from the network.
-func (m *Machine) warnAbsent(ctx context.Context, since time.Time) bool {
-	if !awaitsAgent(m.State()) || time.Since(since) < absentAfter {
-		return false
-	}
-	n, err := m.site.Ironic.Node(ctx, m.node.UUID)
-	if err != nil || n.ProvisionState != m.node.ProvisionState || BootsFromPort(n.BootInterface) && m.lookUpMACs(ctx) != nil {
-		return false
-	}
-	absent := absence(n, m.site.Ironic.ServerNow())
-	if absent == "" {
-		return false
-	}
-	m.site.Ironic.Logger().WarnContext(ctx, fmt.Sprintf("machine %s %s. %s", ironic.NodeLabel(n), absent, checkBoot(n, m.macs)), append(NodeAttributes(n), "state", n.ProvisionState)...)
-	return true
-}
-
-// lookUpMACs reads the MAC addresses from which the machine may boot.
-func (m *Machine) lookUpMACs(ctx context.Context) error {
-	ports, err := m.site.Ironic.PortsForRefresh(ctx, m.node.UUID)
-	if err != nil {
-		return err
-	}
-	m.macs = nil
-	for _, mac := range ironic.Addresses(ports) {
-		if ports[mac].PXEEnabled {
-			m.macs = append(m.macs, mac)
-		}
-	}
-	return nil
-}
-
-// absence says since when the ramdisk of a node has not reported, as a predicate; "" if it has, or need not. now is the time of Ironic's
+// Absence says since when the ramdisk of a node has not reported, as a predicate; "" if it has, or need not. now is the time of Ironic's
 // clock.
-func absence(n *ironic.Node, now time.Time) string {
-	if !awaitsAgent(ironic.State(n.ProvisionState)) || !boots(n) || n.Hidden.DriverInternalInfo {
+func Absence(n *ironic.Node, now time.Time) string {
+	if !states.AwaitsAgent(ironic.State(n.ProvisionState)) || !Boots(n) || n.Hidden.DriverInternalInfo {
 		return ""
 	}
-	began, heard := n.ProvisionUpdatedAt, InternalTime(n, KeyHeartbeat)
+	began, heard := n.ProvisionUpdatedAt, ironic.InternalTime(n, KeyHeartbeat)
 	says := "its ramdisk has not reported since"
 	if heard.After(began) {
-		if now.Sub(heard) < absentAfter {
+		if now.Sub(heard) < AbsentAfter {
 			return ""
 		}
 		began, says = heard, "its ramdisk reported last at"
 	}
-	if waited := now.Sub(began); waited >= absentAfter {
+	if waited := now.Sub(began); waited >= AbsentAfter {
 		return fmt.Sprintf("is in state %s, and %s %s (%s ago)", n.ProvisionState, says, began.UTC().Format(time.TimeOnly+" UTC"), waited.Round(time.Second))
 	}
 	return ""
@@ -136,8 +85,8 @@ func absence(n *ironic.Node, now time.Time) string {
 // KeyHeartbeat is when the ramdisk reported last, in driver_internal_info.
 const KeyHeartbeat = "agent_last_heartbeat"
 
-// boots reports whether the machine boots Ironic's ramdisk in the present step: steps of these interfaces are the BMC's, and may take long.
-func boots(n *ironic.Node) bool {
+// Boots reports whether the machine boots Ironic's ramdisk in the present step: steps of these interfaces are the BMC's, and may take long.
+func Boots(n *ironic.Node) bool {
 	for _, step := range []map[string]any{n.CleanStep, n.DeployStep, n.ServiceStep} {
 		switch states.TextOf(step, "interface") {
 		case "bios", "firmware", "management", "power", "raid", "vendor":
@@ -147,8 +96,8 @@ func boots(n *ironic.Node) bool {
 	return true
 }
 
-// checkBoot says what to check if a machine does not boot Ironic's ramdisk. macs are the addresses of the cards that may boot, as far as known.
-func checkBoot(n *ironic.Node, macs []string) string {
+// CheckBoot says what to check if a machine does not boot Ironic's ramdisk. macs are the addresses of the cards that may boot, as far as known.
+func CheckBoot(n *ironic.Node, macs []string) string {
 	text := "Check how it boots"
 	switch boot := n.BootInterface; {
 	case BootsFromPort(boot):

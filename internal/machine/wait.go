@@ -1,0 +1,112 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+)
+
+// poll waits for the next poll of the node. It returns api.ErrNoPoll if the deadline comes first, and an error of KindUnwatched if the node cannot
+// be read.
+func (m *Machine) poll(ctx context.Context, deadline time.Time) error {
+	polled, asked, err := m.site.Ironic.PollNode(ctx, m.node.UUID, time.Until(deadline))
+	if err != nil {
+		return m.unwatched(ctx, err)
+	}
+	m.applyPoll(polled)
+	m.logState(ctx)
+	m.logStill(ctx)
+	m.asked = asked
+	return nil
+}
+
+// learnError reads last_error if Ironic has hidden it from the user, who may still see it in the states of the node.
+func (m *Machine) learnError(ctx context.Context) error {
+	if !m.node.Hidden.LastError {
+		return nil
+	}
+	text, hidden, err := m.site.Ironic.LastError(ctx, m.node.UUID)
+	switch {
+	case api.IsForbidden(err):
+		return nil
+	case err != nil:
+		return m.unwatched(ctx, err)
+	}
+	m.Changed(func(n *ironic.Node) { n.LastError, n.Hidden.LastError = text, hidden })
+	return nil
+}
+
+// AwaitUnlocked waits until no conductor has locked the node.
+func (m *Machine) AwaitUnlocked(ctx context.Context, deadline time.Time) error {
+	for states.IsLocked(m.node) {
+		err := m.poll(ctx, deadline)
+		if errors.Is(err, api.ErrNoPoll) {
+			return fmt.Errorf("node %s is still locked by conductor %s", ironic.NodeLabel(m.node), cmp.Or(m.node.Reservation, "of an unknown name"))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lockedFor is how long an edit waits for the end of an operation that locks the node, such as a power change that an interrupted
+// run has begun. It is longer than any power change takes.
+const lockedFor = 10 * time.Minute
+
+// Unlocked sends a request that changes the node. While Ironic refuses it because a conductor has locked the node, it waits for that and
+// sends the request again.
+func (m *Machine) Unlocked(ctx context.Context, send func() error) error {
+	for deadline := time.Now().Add(lockedFor); ; {
+		err := send()
+		if !api.IsLocked(err) || m.poll(ctx, deadline) != nil || m.AwaitUnlocked(ctx, deadline) != nil {
+			return err
+		}
+	}
+}
+
+// AtRest waits until no operation is in progress on the node.
+func (m *Machine) AtRest(ctx context.Context, deadline time.Time) error {
+	for states.InProgress(m.State()) || states.IsLocked(m.node) {
+		err := m.poll(ctx, deadline)
+		if errors.Is(err, api.ErrNoPoll) {
+			return fmt.Errorf("node %s, whose creation another run has begun, is still in state %q. Apply again when that operation has ended, or raise timeouts", ironic.NodeLabel(m.node), m.node.ProvisionState)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitLeft waits until the machine has left a state and no conductor has locked it.
+func (m *Machine) awaitLeft(ctx context.Context, from ironic.State, deadline time.Time) error {
+	for m.State() == from || states.IsLocked(m.node) {
+		if err := m.poll(ctx, deadline); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unwatched returns the error of a wait for the machine: an error of KindUnwatched if the read has failed, unless the run was stopped.
+func (m *Machine) unwatched(ctx context.Context, err error) error {
+	return failure.Unwatched(ctx, "node "+ironic.NodeLabel(m.node), m.node.ProvisionState, err)
+}
+
+// Unwatched returns an error of KindUnwatched for an error that says nothing about the machine, if something is deployed on the machine or an
+// operation on it is in progress: the rights of the user have ended, or Ironic does not answer. It returns other errors unchanged.
+func (m *Machine) Unwatched(ctx context.Context, err error) error {
+	begun := states.InProgress(m.State()) || states.Occupied(m.State()) && !states.Failed(m.State())
+	if !begun || !failure.IsAccess(err) {
+		return err
+	}
+	return m.unwatched(ctx, err)
+}

@@ -1,0 +1,46 @@
+package throttle
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// Record is an entry that all runs on a site share. There is at most one record of a name.
+type Record struct {
+	Name        string
+	Description string // for people who find the record
+	Holder      string // who has it; random
+	From        string // the dead holder from whom this one has taken it over; "" if none
+	Renewals    int
+	Run         string        // the run of the holder, for messages. The site sets it
+	Age         time.Duration // since it was created, replaced or renewed. The site sets it
+}
+
+// Records are the records of a site.
+type Records interface {
+	// Create creates a record. It returns false if a record of that name exists, and a NotAllowedError if the user may not write
+	// records. After any other error the record may have been created.
+	Create(ctx context.Context, record Record) (created bool, err error)
+	// Read returns a record, with its age by the site's clock; nil if there is none.
+	Read(ctx context.Context, name string) (*Record, error)
+	// Replace replaces the record of a holder. It returns false if there is none, or if it has another holder.
+	Replace(ctx context.Context, holder string, record Record) (replaced bool, err error)
+	// Delete deletes a record. It succeeds if there is none.
+	Delete(ctx context.Context, name string) error
+	// Where names a record as users find it on the site, for messages.
+	Where(name string) string
+	// MayPass reports whether a request that failed may succeed later.
+	MayPass(err error) bool
+	// Log writes a line to the log. Attributes follow as keys and values.
+	Log(ctx context.Context, level slog.Level, text string, args ...any)
+}
+
+// NotAllowedError says that the user may not write records, or that the site has none.
+type NotAllowedError struct{ Err error }
+
+// Error returns the site's message.
+func (e *NotAllowedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *NotAllowedError) Unwrap() error { return e.Err }
