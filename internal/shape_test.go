@@ -24,16 +24,6 @@ const (
 	mostBack  = 0.05 // of the arrows between the files of a package
 )
 
-// exception is what a package has today above a limit of the shape. A number may fall, and then it falls here, too; it never rises.
-type exception struct {
-	files int // 0: at most mostFiles
-	back  int // arrows that run back up
-	asks  int // places in the glue of a resource where the code asks for a provision state, or writes a warning
-}
-
-// exceptions are the packages above a limit.
-var exceptions = map[string]exception{}
-
 // shape is what a package has.
 type shape struct {
 	files, arrows int
@@ -45,18 +35,14 @@ type shape struct {
 func TestPackagesKeepTheirShape(t *testing.T) {
 	t.Parallel()
 	for name, s := range shapes(t) {
-		may := exceptions[name]
-		if most := max(may.files, mostFiles); s.files > most {
-			t.Errorf("%s has %d files, more than %d: is it one noun?", name, s.files, most)
+		if s.files > mostFiles {
+			t.Errorf("%s has %d files, more than %d: is it one noun?", name, s.files, mostFiles)
 		}
-		if most := max(may.back, 1, int(mostBack*float64(s.arrows))); len(s.back) > most {
+		if most := max(1, int(mostBack*float64(s.arrows))); len(s.back) > most {
 			t.Errorf("%s: %d of %d arrows between its files run back up, more than %d: %s", name, len(s.back), s.arrows, most, strings.Join(s.back, ", "))
 		}
-		if len(s.asks) > may.asks {
-			t.Errorf("%s asks for a state or writes a warning in %d places, more than %d: what a plan does is decided in the package of the noun: %s", name, len(s.asks), may.asks, strings.Join(s.asks, ", "))
-		}
-		if may.files > mostFiles && s.files < may.files || may.back > 0 && len(s.back) < may.back || len(s.asks) < may.asks {
-			t.Errorf("%s is better than its exception: it has %d files, %d arrows back, %d questions", name, s.files, len(s.back), len(s.asks))
+		if len(s.asks) > 0 {
+			t.Errorf("%s asks for a state or writes a warning: what a plan does is decided in the package of the noun: %s", name, strings.Join(s.asks, ", "))
 		}
 	}
 }

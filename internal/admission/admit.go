@@ -273,8 +273,8 @@ func CandidateOf(settings ironic.Settings, cables cabling.Wanted) Candidate {
 }
 
 // EnrollHost creates the node of a new host, or takes over a discovered one: the node with the configured name, or an unnamed node
-// with the configured BMC or port. It also takes over a node that a killed run has begun to create, and returns what it has taken over; nil
-// if it has created the node. If another node gets the name meanwhile, it tries once more to take it over.
+// with the configured BMC or port. It also takes over a node that a killed run has begun to create. It returns the node that it has taken over;
+// nil if it has created one. If another node gets the name meanwhile, EnrollHost tries once more to take that node over.
 func EnrollHost(ctx context.Context, site *machine.Site, settings ironic.Settings, cables cabling.Wanted, limit time.Duration) (*machine.Machine, *Found, error) {
 	who, deadline := CandidateOf(settings, cables), time.Now().Add(limit)
 	for try := 1; ; try++ {

@@ -41,13 +41,13 @@ type catalog struct {
 	changed  chan struct{} // closed when the run plans a change of a node, or starts or ends a change or deletion
 }
 
-// lists are the nodes of a site with their ports and, if anything needed them, their port groups.
+// lists has the nodes of a site as of one read, with their ports and, if a caller needed them, their port groups.
 type lists struct {
 	number  int
 	at      time.Time
 	entries []*entry
 	reports map[string]*report // what discovered machines report; nil: not read yet
-	bonds   bool               // they have the port groups
+	bonds   bool               // the entries have port groups
 }
 
 // entry is a node with everything that no other node may have too.

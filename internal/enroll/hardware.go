@@ -25,7 +25,7 @@ func liveParts(parts []hardware.Part) []hardware.Part {
 	return slices.DeleteFunc(slices.Clone(parts), func(part hardware.Part) bool { return part == hardware.PartRAID })
 }
 
-// configuration returns the step that changes the open parts.
+// configuration returns the step that brings the hardware settings in p.Open to the machine. It wipes if it deletes volumes.
 func (p *plan) configuration() Step {
 	step := Step{Do: DoConfigure, Parts: p.Open, Cost: decide.Clean}
 	if p.deletesVolumes() {

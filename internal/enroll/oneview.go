@@ -8,8 +8,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
-// LeavesService reports whether a host whose server a OneView user has is taken out of service. Otherwise the operation on it fails: nothing
-// would return the host to service if it is not to be available, or if the configuration controls its maintenance.
+// LeavesService reports whether the apply takes a host out of service if a OneView user has its server. Otherwise the apply fails for that host,
+// because nothing would return it to service: it is not to be available, or the configuration controls its maintenance.
 func LeavesService(w Wish) bool {
 	p := &plan{Wish: w}
 	return slices.Equal(p.goals(), []states.Goal{states.GoalAvailable}) && w.Maintenance.IsNull()

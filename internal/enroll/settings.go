@@ -183,7 +183,7 @@ func (w *HostSettings) Enrollment() ironic.Settings {
 	return s
 }
 
-// current is a node as JSON, with what the last apply has written of its values that Ironic masks.
+// current is a node as JSON. Because Ironic masks some values, it also has the values that the last apply wrote.
 type current struct {
 	node    map[string]any
 	written map[string]any // by path
