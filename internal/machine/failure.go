@@ -93,9 +93,10 @@ func Late(node *ironic.Node, goal states.Goal, after time.Duration, macs []strin
 // KindStuck is the kind of an error which says that a node is in the middle of an operation on which no conductor works, so that waiting is in vain.
 const KindStuck failure.Kind = "stuck"
 
-func stuckError(node *ironic.Node) *failure.Error {
+// stuckError says that no conductor works on the operation of a node any more. words are the first line of Ironic's error; "" if it has written none.
+func stuckError(node *ironic.Node, words string) *failure.Error {
 	return &failure.Error{
-		Kind: KindStuck, Node: node, Fact: fmt.Sprintf("node %s is in state %q, but no conductor works on it any more", ironic.NodeLabel(node), node.ProvisionState), Words: api.FirstLine(node.LastError),
+		Kind: KindStuck, Node: node, Fact: fmt.Sprintf("node %s is in state %q, but no conductor works on it any more", ironic.NodeLabel(node), node.ProvisionState), Words: words,
 		Advice: "Ironic does not end this operation by itself. A conductor that is restarted lets it fail; then apply again. See the conductor's log for the cause.",
 	}
 }

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,8 +99,8 @@ type walk struct {
 	from    ironic.State // the state from which it was sent
 	waiting bool         // for a slot
 
-	deployStep string    // the last one that a poll has seen
-	stuck      time.Time // since when polls show that no conductor works on the operation; zero: one does
+	deployStep string // the last one that a poll has seen
+	unattended unattended
 }
 
 // step takes one step and reports whether the goal is reached.
@@ -297,21 +298,42 @@ func (w *walk) next(ctx context.Context) error {
 	if step := states.StepName(w.node.DeployStep); step != "" {
 		w.deployStep = step
 	}
-	switch {
-	case err != nil:
-		return err
-	case !states.IsStuck(w.node):
-		w.stuck = time.Time{}
-	case w.stuck.IsZero():
-		w.stuck = time.Now()
-	case time.Since(w.stuck) >= stuckFor:
-		return stuckError(w.node)
+	if err == nil && w.unattended.poll(w.node) {
+		return stuckError(w.node, w.unattended.words)
 	}
-	return nil
+	return err
 }
 
-// stuckFor is how long an operation without a conductor may last, by the polls of one walk.
-const stuckFor = 2 * time.Minute
+// unattended is an operation that may have lost its conductor, by the polls of one walk.
+type unattended struct {
+	as    string    // what the machine does
+	since time.Time // when polls first showed that; zero: a conductor works on it
+	words string    // of Ironic, the first line of last_error. From Ironic 39 on, the next look at the power of the machine empties last_error
+}
+
+// How long an operation may be without a conductor: if Ironic has written an error during that time, and if it has not.
+const (
+	stuckFor     = 2 * time.Minute
+	abandonedFor = 10 * time.Minute
+)
+
+// poll records a poll of the machine, and reports whether waiting for the end of its operation is in vain.
+func (l *unattended) poll(n *ironic.Node) bool {
+	as := n.ProvisionState + " " + states.StepName(n.DeployStep)
+	if !states.IsUnattended(n) {
+		*l = unattended{}
+		return false
+	}
+	if l.since.IsZero() || l.as != as {
+		*l = unattended{as: as, since: time.Now()}
+	}
+	l.words = cmp.Or(api.FirstLine(n.LastError), l.words)
+	limit := abandonedFor
+	if l.words != "" {
+		limit = stuckFor
+	}
+	return time.Since(l.since) >= limit
+}
 
 // clearFault ends the maintenance that Ironic has set after a failure, because the operation cannot be repeated in it. Maintenance
 // that an operator has set stays.

@@ -155,12 +155,16 @@ func IsLocked(n *ironic.Node) bool {
 	return n.Reservation != "" || n.Hidden.Reservation && (n.TargetPowerState != "" || InProgress(state) && !AwaitsAgent(state))
 }
 
-// IsStuck reports whether a node is in the middle of an operation on which no conductor works: Ironic locks a node while it works on it,
-// and empties last_error when an operation begins (reference/ironic.md#operations-without-a-conductor).
-func IsStuck(n *ironic.Node) bool {
+// IsUnattended reports whether a node is in the middle of an operation, and no conductor has locked it. Ironic locks a node while it works on
+// it, so this lasts moments only, unless the operation has lost its conductor (reference/ironic.md#operations-without-a-conductor).
+func IsUnattended(n *ironic.Node) bool {
 	state := ironic.State(n.ProvisionState)
-	return InProgress(state) && !AwaitsAgent(state) && n.Reservation == "" && !n.Hidden.Reservation && n.LastError != ""
+	return InProgress(state) && !AwaitsAgent(state) && n.Reservation == "" && !n.Hidden.Reservation
 }
+
+// IsStuck reports whether no conductor works any more on the operation of a node: Ironic empties last_error when an operation begins, and ends
+// the operation, or goes on, when it writes one.
+func IsStuck(n *ironic.Node) bool { return IsUnattended(n) && n.LastError != "" }
 
 // OperationFailed reports whether the last operation on a node has failed. A failed verification leads back to enroll.
 func OperationFailed(n *ironic.Node) bool {
