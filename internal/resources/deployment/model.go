@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -294,3 +295,38 @@ func (m *model) recordsContent(state *model) bool {
 	}
 	return !m.RebuildTriggers.Equal(state.RebuildTriggers)
 }
+
+// Values of on_failure, and the default of max_nodes.
+const (
+	failureKeep       = "keep"
+	failureQuarantine = "quarantine"
+	defaultMaxNodes   = 3
+)
+
+// quarantines reports whether a node on which the deployment fails is put into quarantine.
+func (m *model) quarantines() bool { return m.OnFailure.ValueString() == failureQuarantine }
+
+// mostNodes returns max_nodes, or its default.
+func (m *model) mostNodes() int {
+	if !framework.IsSet(m.MaxNodes) {
+		return defaultMaxNodes
+	}
+	return int(m.MaxNodes.ValueInt64())
+}
+
+// tries returns max_attempts, or its default.
+func (m *model) tries() int { return int(max(m.MaxAttempts.ValueInt64(), 1)) }
+
+// switchPower switches the node as configured.
+func (m *model) switchPower(ctx context.Context, on *machine.Machine, limit time.Duration) error {
+	switch m.PowerState.ValueString() {
+	case framework.PowerOn:
+		return on.SetPower(ctx, true, limit)
+	case framework.PowerOff:
+		return on.SwitchOff(ctx, machine.OffMode(m.PowerOffMode.ValueString()), limit)
+	}
+	return nil
+}
+
+// adopted reports whether the machine runs what others have deployed on it.
+func (m *model) adopted() bool { return m.Adopt.ValueBool() }

@@ -12,10 +12,13 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/images"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 // update executes the steps of a plan.
@@ -212,4 +215,73 @@ func (u *update) footprint(ctx context.Context, machine *machine.Machine, err er
 // wipes reports whether a step writes the disk of the machine.
 func (u *update) wipes() bool {
 	return slices.ContainsFunc(u.steps, func(s deploy.Step) bool { return s.Cost == decide.Wipe })
+}
+
+// Update continues an interrupted deployment, rebuilds the node if its content changes, restarts it, switches the power, and sets or
+// ends the protection.
+func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer d.Finish(ctx, &resp.Diagnostics)
+	u := d.newUpdate(ctx, req, resp)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	plan, state := u.plan, u.prior
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
+	u.seen = u.config.firstSeen(ctx, req.Private, resp.Private, &resp.Diagnostics)
+	m, err := d.Site.Machine(ctx, state.ID.ValueString())
+	if err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "deploy node "+state.ID.ValueString(), err)
+		return
+	}
+	node := m.Node
+	attempts, failed, err := u.run(ctx, d.Site, m)
+	framework.Show(&resp.Diagnostics, m.PowerCut()...)
+	restarts := failed == deploy.Restarts && failure.IsInterrupted(err) && m.Switched() // the next apply must not restart it again
+	arrived := err == nil || failed > deploy.Restarts || restarts || (failed == deploy.Deploys && u.what.DeployedWith(node()))
+	planned := *plan
+	switch {
+	case err == nil:
+	case !arrived: // the node still runs the former content: the state must say so
+		planned = *state
+		planned.ProvisionState = types.StringUnknown()
+	case failed == deploy.Deploys && !failure.IsInterrupted(err): // it has to be repeated, and counts then
+		planned.Rebuilds, planned.Restarts = state.Rebuilds, state.Restarts
+	}
+	if err == nil {
+		m.ForgetCreation(ctx, marks.MarkReservation)
+	}
+	planned.Rescue = u.rescueAfter(node(), failed, err)
+	rescueIsDue := err != nil && !planned.Rescue.Equal(plan.Rescue)
+	if rescueIsDue {
+		planned.ProvisionState, planned.LastError, planned.Restarts = types.StringUnknown(), types.StringUnknown(), state.Restarts
+	}
+	next := planned
+	next.record(node(), state.InstanceID.ValueString(), attempts)
+	framework.Keep(&next.ProvisionState, planned.ProvisionState)
+	framework.Keep(&next.LastError, planned.LastError)
+	framework.Keep(&next.Attempts, planned.Attempts)
+	if err != nil && !failure.IsInterrupted(err) {
+		next.Protected = types.BoolValue(node().Protected)
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &next)...)
+	resp.Diagnostics.Append(noteNames(ctx, req.Private, resp.Private, node(), err == nil && u.wipes())...)
+	resp.Diagnostics.Append(remember(ctx, resp.Private, sightKey, deploy.SightOf(node()))...)
+	if deploy.Begun(ironic.State(node().ProvisionState)) {
+		resp.Diagnostics.Append(resp.Private.SetKey(ctx, unbegunKey, nil)...)
+	}
+	doing := failed.Of(ironic.NodeLabel(node()))
+	if err != nil && !arrived {
+		framework.ReportUndone(&resp.Diagnostics, doing, err)
+		return
+	}
+	resp.Diagnostics.Append(remember(ctx, resp.Private, historyKey, u.past.AfterApply(d.wishOf(ctx, &next, &resp.Diagnostics), u.what.DeployedWith(node())))...)
+	if plan.recordsContent(state) {
+		resp.Diagnostics.Append(remember(ctx, resp.Private, footprintKey, u.footprint(ctx, m, err))...)
+	}
+	if rescueIsDue { // after Ctrl-C, too: the state is not the planned one
+		framework.ReportUndone(&resp.Diagnostics, doing, err)
+	} else {
+		framework.Report(&resp.Diagnostics, doing, err)
+	}
+	d.noteUnchanged(ctx, &next, resp.Private, &resp.Diagnostics)
 }

@@ -149,3 +149,18 @@ func (m *imageModel) validateType(diags *diag.Diagnostics) {
 		}
 	}
 }
+
+// validateQuarantine refuses a quarantine without an allocation, which would have no other node, and settings without effect.
+func (m *model) validateQuarantine(diags *diag.Diagnostics) {
+	if !m.MaxNodes.IsNull() && !m.OnFailure.IsUnknown() && !m.quarantines() {
+		diags.AddAttributeError(path.Root("max_nodes"), "Unused setting", "max_nodes has an effect only with on_failure = \"quarantine\". Set that, or remove max_nodes.")
+	}
+	switch {
+	case !m.quarantines():
+	case m.adopted():
+		diags.AddAttributeError(path.Root("on_failure"), "Unused setting", "on_failure has no effect with adopt = true: there is nothing to deploy. Remove it, or set image.")
+	case m.AllocationID.IsNull():
+		diags.AddAttributeError(path.Root("on_failure"), "Missing setting", "With on_failure = \"quarantine\", the next apply deploys another node, which only an allocation can choose: "+
+			"set allocation_id to the id of a metal_allocation with a name.")
+	}
+}

@@ -202,3 +202,15 @@ func showBoot(ctx context.Context, v decide.Value[bootiso.Status]) types.Object 
 	}
 	return types.ObjectNull(bootStatusTypes)
 }
+
+// noteUnchanged records in private state that the returned state needs no change, if so: as long as the configuration is the one that was
+// applied last, the plan is empty.
+func (d *deployment) noteUnchanged(ctx context.Context, state *model, private privateState, diags *diag.Diagnostics) {
+	if diags.HasError() {
+		return
+	}
+	was := d.wishOf(ctx, state, diags)
+	if now := seen(ctx, state, was, private, diags); deploy.Decide(was, now).Empty(now) {
+		diags.Append(framework.NothingToDecide(ctx, private)...)
+	}
+}

@@ -1,0 +1,202 @@
+package deployment
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/images"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+)
+
+// Create reserves the node, records that, and deploys it.
+func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer d.Finish(ctx, &resp.Diagnostics)
+	var plan, config model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	limit, diags := plan.Timeouts.Create(ctx, deploymentTimeout)
+	resp.Diagnostics.Append(diags...)
+	wanted, diags := config.deployment(ctx)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	m, reserved, err := d.reserve(ctx, &plan, wanted, limit, &resp.Diagnostics)
+	if err != nil {
+		framework.ReportUndone(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), instance.NameHolder(d.Site, err))
+		return
+	}
+	instance.MadeDeployment(d.Site, m.Node().InstanceUUID)
+	instanceID := reserved.instance
+	if reserved.by != nil && d.Site.Run.Announce(marks.MarkReservation, m.Node().UUID) {
+		framework.WarnTakenOver(&resp.Diagnostics, "the reservation of node "+ironic.NodeLabel(m.Node()), reserved.by)
+	}
+	onDestroy := plan.OnDestroy
+	plan.OnDestroy = types.StringNull() // on_destroy applies to finished deployments only: a failed creation is tainted, and undeployed before the next one
+	power := plan.PowerState
+	plan.record(m.Node(), instanceID, 0)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	plan.PowerState = power // what Ironic has now is from before the deployment
+
+	seen := config.firstSeen(ctx, nil, resp.Private, &resp.Diagnostics)
+	options := deploy.DeployOptions{
+		Instance: instanceID, Creates: true, Attempts: plan.tries(), Timeout: limit, Connections: instance.Connections{Wanted: plan.vifs()},
+	}
+	steps := deploy.Decide(d.wish(ctx, &plan, &config, &resp.Diagnostics), deploy.Seen{New: true, Now: time.Now()}).Steps // which depend on nothing that was seen
+	doing, attempts, err := d.install(ctx, &plan, &config, m, wanted, options, steps, seen)
+	quarantined, err := d.endTry(ctx, &plan, m, reserved.try, err, &resp.Diagnostics)
+	if quarantined { // nothing is left but the note on the node
+		resp.State.RemoveResource(ctx)
+		framework.ReportUndone(&resp.Diagnostics, doing, err)
+		return
+	}
+	if err == nil && deploy.Has(steps, deploy.DoProtect) {
+		framework.Show(&resp.Diagnostics, deploy.ProtectNew(ctx, m)...)
+	}
+	err = m.EndCreation(ctx, marks.MarkReservation, err)
+	if marks.IsSuperseded(err) || reserved.isOthers(err, &plan, wanted, m.Node()) { // as a tainted resource, it would be undeployed
+		resp.State.RemoveResource(ctx)
+		framework.ReportUndone(&resp.Diagnostics, doing, err)
+		return
+	}
+	runs := instance.FootprintOf(m.Node()) // the answer to EndCreation contains it
+	if err == nil && !m.Ended(marks.MarkReservation) {
+		runs = footprint(ctx, m) // before record, which then has what the next refresh has
+	}
+	framework.Show(&resp.Diagnostics, m.PowerCut()...)
+	plan.record(m.Node(), instanceID, attempts)
+	if err == nil || failure.IsInterrupted(err) {
+		plan.OnDestroy = onDestroy
+	} else {
+		plan.Protected = types.BoolValue(m.Node().Protected)
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	resp.Diagnostics.Append(remember(ctx, resp.Private, sightKey, deploy.SightOf(m.Node()))...)
+	resp.Diagnostics.Append(noteCreation(ctx, resp.Private, m.Node(), runs, err)...)
+	framework.ReportCreation(&resp.Diagnostics, doing, err)
+	d.noteUnchanged(ctx, &plan, resp.Private, &resp.Diagnostics)
+}
+
+// install deploys a reserved machine for the first time, and switches it as configured. With an error, it returns what it was doing.
+func (d *deployment) install(ctx context.Context, plan, config *model, m *machine.Machine, wanted instance.Deployment, o deploy.DeployOptions, steps []deploy.Step, seen time.Time) (doing string, attempts int, err error) {
+	label := ironic.NodeLabel(m.Node())
+	for _, step := range steps {
+		before := doing
+		switch doing = step.Do.Phase().Of(label); step.Do { //nolint:exhaustive // the others are those of an update
+		case deploy.DoConnect:
+			err = instance.Connect(ctx, m, step.Ports)
+		case deploy.DoAdopt:
+			doing = "adopt node " + label
+			err = deploy.Adopt(ctx, m, wanted, o.Instance, o.Timeout)
+		case deploy.DoDeploy:
+			attempts, err = d.begin(ctx, plan, wanted, m, o, seen)
+		case deploy.DoPowerOn, deploy.DoPowerOff:
+			err = config.switchPower(ctx, m, o.Timeout)
+		default:
+			doing = before
+		}
+		if err != nil {
+			break
+		}
+	}
+	return doing, attempts, m.Unwatched(ctx, err)
+}
+
+// begin deploys the image of a new deployment, or boots its live ISO.
+func (d *deployment) begin(ctx context.Context, plan *model, wanted instance.Deployment, m *machine.Machine, o deploy.DeployOptions, seen time.Time) (attempts int, err error) {
+	iso := plan.liveISO(ctx)
+	if iso == nil {
+		return deploy.Deploy(ctx, m, wanted, o)
+	}
+	if err := images.Settle(ctx, d.Site, iso.newImage(), seen); err != nil {
+		return 0, err
+	}
+	if err := m.Refresh(ctx); err != nil { // waiting for the image to settle may have taken minutes
+		return 0, err
+	}
+	return deploy.BootISO(ctx, m, wanted, o)
+}
+
+// reservation is the reservation of a node for a new deployment.
+type reservation struct {
+	instance string
+	by       *marks.Creation // the mark of the killed run that has made it; nil if there is none
+	try      *deploy.Try     // nil unless a failure leads to a quarantine
+}
+
+// isOthers reports whether a creation has failed on a machine that runs a deployment of another user, or one that another run has
+// finished, or one that is adopted.
+func (r reservation) isOthers(failed error, plan *model, wanted instance.Deployment, node *ironic.Node) bool {
+	switch {
+	case failed == nil, failure.IsInterrupted(failed):
+		return false
+	case plan.adopted():
+		return deploy.IsDeployed(node)
+	case r.by != nil && !r.by.Done.IsZero():
+		return true
+	}
+	return failure.Is(failed, machine.KindRefused) && framework.IsSet(plan.AllocationID) && !wanted.DeployedWith(node)
+}
+
+// reserve makes sure that the node is reserved by the allocation, or reserves it for this resource.
+func (d *deployment) reserve(ctx context.Context, plan *model, wanted instance.Deployment, limit time.Duration, diags *diag.Diagnostics) (m *machine.Machine, r reservation, err error) {
+	if m, err = d.Site.Machine(ctx, plan.NodeID.ValueString()); err != nil {
+		return nil, r, err
+	}
+	if r.try, err = d.beginTry(ctx, plan, m, diags); err != nil {
+		return nil, r, err
+	}
+	if plan.PowerState.ValueString() == framework.PowerOff { // a deployment that fails at its end is tainted
+		if err := m.CheckOff(); err != nil {
+			return nil, r, err
+		}
+	}
+	if plan.adopted() {
+		r.instance, r.by, err = deploy.ReserveAdopted(ctx, m, plan.AllocationID.ValueString(), time.Now().Add(limit))
+		return m, r, err
+	}
+	if err := m.CheckDeploy(ctx); err != nil {
+		return nil, r, err
+	}
+	r.instance, r.by, err = instance.ReserveNew(ctx, m, wanted, plan.AllocationID.ValueString(), time.Now().Add(limit))
+	return m, r, err
+}
+
+// beginTry finishes the quarantine of a node that a killed run has left. Otherwise, if a failure leads to a quarantine, it checks that
+// the deployment may try another node. The returned value is nil if a failure leaves the node as it is.
+func (d *deployment) beginTry(ctx context.Context, plan *model, machine *machine.Machine, diags *diag.Diagnostics) (*deploy.Try, error) {
+	limit, problems := plan.Timeouts.Delete(ctx, deploymentTimeout)
+	diags.Append(problems...)
+	if err := deploy.FinishQuarantine(ctx, machine, plan.AllocationID.ValueString(), limit); err != nil {
+		return nil, errors.Join(err, d.EndTemporary(ctx, machine.Node(), limit))
+	}
+	if !plan.quarantines() {
+		return nil, nil //nolint:nilnil // no try
+	}
+	allocation, err := deploy.NamedAllocation(ctx, d.Site, plan.AllocationID.ValueString())
+	if err != nil {
+		return nil, err
+	}
+	try, err := deploy.CheckTries(ctx, d.Site, allocation, plan.mostNodes())
+	return &try, err
+}
+
+// endTry puts the machine of a failed creation into quarantine: see deploy.EndTry.
+func (d *deployment) endTry(ctx context.Context, plan *model, on *machine.Machine, try *deploy.Try, failed error, diags *diag.Diagnostics) (quarantined bool, err error) {
+	limit, _ := plan.Timeouts.Delete(ctx, deploymentTimeout) // beginTry has reported what is wrong with it
+	quarantined, notices, err := deploy.EndTry(ctx, on, try, failed, limit, d.EndTemporary)
+	framework.Show(diags, notices...)
+	return quarantined, err
+}

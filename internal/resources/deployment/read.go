@@ -1,0 +1,93 @@
+package deployment
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+)
+
+// Read refreshes the state, and removes the resource if the node does not run its deployment any more.
+func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
+	twice := instance.DeploymentInState(d.Site, state.ID.ValueString())
+	node, err := d.Site.Ironic.NodeForRefresh(ctx, state.ID.ValueString())
+	if d.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
+		return
+	}
+	if api.IsNotFound(err) {
+		d.warnGone(&resp.Diagnostics, state.ID.ValueString())
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	if err != nil {
+		framework.Report(&resp.Diagnostics, "read the deployment of node "+state.ID.ValueString(), err)
+		return
+	}
+	if twice {
+		framework.Show(&resp.Diagnostics, deploy.Twin(node, "This state has two deployments of the node. Destroying either of them undeploys the machine. Take one of them out of the state with terraform state rm, and then out of the configuration."))
+	}
+	imported := state.isImported()
+	if imported && node.InstanceUUID == "" {
+		reportUnreserved(&resp.Diagnostics, node, node.UUID)
+		return
+	}
+	if imported {
+		state.importNode(node)
+	}
+	if reason := instance.LossReason(node, state.InstanceID.ValueString(), state.AllocationID.ValueString()); reason != "" {
+		framework.Show(&resp.Diagnostics, deploy.Gone(ironic.NodeLabel(node), reason))
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	before := seen(ctx, &state, deploy.Wish{}, req.Private, &resp.Diagnostics)
+	switch {
+	case !instance.RunsInstance(node), d.ignoresContent(&state):
+	case imported:
+		state.importImage(ctx, node)
+	case before.Runs.Image == "" && d.runs(ctx, &state, node): // the last run has deployed it without storing the footprint
+		resp.Diagnostics.Append(remember(ctx, resp.Private, footprintKey, instance.FootprintOf(node))...)
+	case before.Runs.OtherImage(node):
+		state.showImage(ctx, node)
+	}
+	d.readVIFs(ctx, &state, node, &resp.Diagnostics)
+	state.readBoot(ctx, node, before.Last, imported)
+	resp.Diagnostics.Append(noteNames(ctx, req.Private, resp.Private, node, false)...)
+	resp.Diagnostics.Append(remember(ctx, resp.Private, sightKey, deploy.SightOf(node))...)
+	resp.Diagnostics.Append(remember(ctx, resp.Private, historyKey, before.Past.AfterRead(node, imported))...)
+	state.volatile(node)
+	if deploy.Begun(ironic.State(node.ProvisionState)) {
+		resp.Diagnostics.Append(resp.Private.SetKey(ctx, unbegunKey, nil)...)
+	}
+	state.readRescue(node, &resp.Diagnostics)
+	state.Protected = types.BoolValue(node.Protected)
+	framework.Show(&resp.Diagnostics, deploy.WarnHealth(node)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+	d.noteUnchanged(ctx, &state, resp.Private, &resp.Diagnostics)
+}
+
+// warnGone says that a deployment leaves the state, because Ironic does not have its node.
+func (d *deployment) warnGone(diags *diag.Diagnostics, id string) {
+	if d.Site.Ironic.Project() == "" {
+		framework.Show(diags, deploy.Gone(id, "does not exist in Ironic any more"))
+	}
+	framework.WarnUnseen(diags, d.Site.Ironic.Project(), "The deployment of node "+id)
+}
+
+// runs reports whether the node's last deployment, finished or in progress, has the content of a state or configuration.
+func (d *deployment) runs(ctx context.Context, m *model, node *ironic.Node) bool {
+	wanted, diags := m.deployment(ctx)
+	return !diags.HasError() && wanted.DeployedWith(node)
+}
