@@ -80,20 +80,16 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	defer plain.Close()
-	secure, err := listen.Listen(ctx, "tcp", o.listenTLS)
+	secure, err := o.secure(ctx)
 	if err != nil {
 		return err
 	}
 	defer secure.Close()
-	if secure, err = fakehttp.Secure(secure, o.caFile); err != nil {
-		return err
-	}
 	if _, err := fmt.Fprintf(stdout, "http://%s\nhttps://%s\n%s\n", plain.Addr(), secure.Addr(), o.caFile); err != nil {
 		return err
 	}
 	for _, b := range bmcs {
-		username, password := b.Credentials()
-		if _, err := fmt.Fprintf(stdout, "redfish-virtualmedia+http://%s%s %s %s\n", plain.Addr(), b.Path(), username, password); err != nil {
+		if err := announce(stdout, b, fmt.Sprintf("redfish-virtualmedia+http://%s%s", plain.Addr(), b.Path())); err != nil {
 			return err
 		}
 	}
@@ -107,12 +103,32 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 			return err
 		}
 		faces.Go(func() { _ = (&ipmi.Server{Fake: fake, BMC: bmcs[i]}).Serve(ctx, conn) }) // a network that fails is not the BMC's
-		username, password := bmcs[i].Credentials()
-		if _, err := fmt.Fprintf(stdout, "ipmi://%s %s %s\n", conn.LocalAddr(), username, password); err != nil {
+		if err := announce(stdout, bmcs[i], "ipmi://"+conn.LocalAddr().String()); err != nil {
 			return err
 		}
 	}
 	return fakehttp.Serve(ctx, fake, plain, secure)
+}
+
+// secure listens for HTTPS, with a new certificate whose authority it writes to a file.
+func (o options) secure(ctx context.Context) (net.Listener, error) {
+	var listen net.ListenConfig
+	plain, err := listen.Listen(ctx, "tcp", o.listenTLS)
+	if err != nil {
+		return nil, err
+	}
+	secure, err := fakehttp.Secure(plain, o.caFile)
+	if err != nil {
+		return nil, errors.Join(err, plain.Close())
+	}
+	return secure, nil
+}
+
+// announce prints the address of a BMC with its credentials.
+func announce(stdout io.Writer, b *fakebmc.BMC, address string) error {
+	username, password := b.Credentials()
+	_, err := fmt.Fprintln(stdout, address, username, password)
+	return err
 }
 
 // parse reads the flags.

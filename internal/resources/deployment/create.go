@@ -37,11 +37,8 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 		framework.ReportUndone(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), instance.NameHolder(d.Site, err))
 		return
 	}
-	instance.MadeDeployment(d.Site, m.Node().InstanceUUID)
+	d.announce(m, reserved, &resp.Diagnostics)
 	instanceID := reserved.instance
-	if reserved.by != nil && d.Site.Run.Announce(marks.MarkReservation, m.Node().UUID) {
-		framework.WarnTakenOver(&resp.Diagnostics, "the reservation of node "+ironic.NodeLabel(m.Node()), reserved.by)
-	}
 	onDestroy := plan.OnDestroy
 	plan.OnDestroy = types.StringNull() // on_destroy applies to finished deployments only: a failed creation is tainted, and undeployed before the next one
 	power := plan.PowerState
@@ -71,22 +68,27 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 		return
 	}
+	plan.OnDestroy = onDestroy
+	d.recordEnd(ctx, &plan, m, attempts, err, resp)
+	framework.ReportCreation(&resp.Diagnostics, doing, err)
+	d.noteUnchanged(ctx, &plan, resp.Private, &resp.Diagnostics)
+}
+
+// recordEnd writes to the state what has become of a new deployment. err is its failure.
+func (d *deployment) recordEnd(ctx context.Context, plan *model, m *machine.Machine, attempts int, err error, resp *resource.CreateResponse) {
 	runs := instance.FootprintOf(m.Node()) // the answer to EndCreation contains it
 	if err == nil && !m.Ended(marks.MarkReservation) {
 		runs = footprint(ctx, m) // before record, which then has what the next refresh has
 	}
 	framework.Show(&resp.Diagnostics, m.PowerCut()...)
-	plan.record(m.Node(), instanceID, attempts)
-	if err == nil || failure.IsInterrupted(err) {
-		plan.OnDestroy = onDestroy
-	} else {
+	plan.record(m.Node(), plan.InstanceID.ValueString(), attempts)
+	if err != nil && !failure.IsInterrupted(err) {
+		plan.OnDestroy = types.StringNull()
 		plan.Protected = types.BoolValue(m.Node().Protected)
 	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 	resp.Diagnostics.Append(remember(ctx, resp.Private, sightKey, deploy.SightOf(m.Node()))...)
 	resp.Diagnostics.Append(noteCreation(ctx, resp.Private, m.Node(), runs, err)...)
-	framework.ReportCreation(&resp.Diagnostics, doing, err)
-	d.noteUnchanged(ctx, &plan, resp.Private, &resp.Diagnostics)
 }
 
 // install deploys a reserved machine for the first time, and switches it as configured. With an error, it returns what it was doing.
@@ -172,6 +174,14 @@ func (d *deployment) reserve(ctx context.Context, plan *model, wanted instance.D
 	}
 	r.instance, r.by, err = instance.ReserveNew(ctx, m, wanted, plan.AllocationID.ValueString(), time.Now().Add(limit))
 	return m, r, err
+}
+
+// announce tells the other deployments of the run of a new one, and the user if it takes over the reservation of a killed run.
+func (d *deployment) announce(m *machine.Machine, r reservation, diags *diag.Diagnostics) {
+	instance.MadeDeployment(d.Site, m.Node().InstanceUUID)
+	if r.by != nil && d.Site.Run.Announce(marks.MarkReservation, m.Node().UUID) {
+		framework.WarnTakenOver(diags, "the reservation of node "+ironic.NodeLabel(m.Node()), r.by)
+	}
 }
 
 // beginTry finishes the quarantine of a node that a killed run has left. Otherwise, if a failure leads to a quarantine, it checks that

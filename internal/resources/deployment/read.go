@@ -53,15 +53,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	}
 	before := seen(ctx, &state, deploy.Wish{}, req.Private, &resp.Diagnostics)
-	switch {
-	case !instance.RunsInstance(node), d.ignoresContent(&state):
-	case imported:
-		state.importImage(ctx, node)
-	case before.Runs.Image == "" && d.runs(ctx, &state, node): // the last run has deployed it without storing the footprint
-		resp.Diagnostics.Append(remember(ctx, resp.Private, footprintKey, instance.FootprintOf(node))...)
-	case before.Runs.OtherImage(node):
-		state.showImage(ctx, node)
-	}
+	d.readContent(ctx, &state, node, before, imported, resp)
 	d.readVIFs(ctx, &state, node, &resp.Diagnostics)
 	state.readBoot(ctx, node, before.Last, imported)
 	resp.Diagnostics.Append(noteNames(ctx, req.Private, resp.Private, node, false)...)
@@ -76,6 +68,19 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	framework.Show(&resp.Diagnostics, deploy.WarnHealth(node)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	d.noteUnchanged(ctx, &state, resp.Private, &resp.Diagnostics)
+}
+
+// readContent reads what runs on the machine. before is what was known of it.
+func (d *deployment) readContent(ctx context.Context, state *model, node *ironic.Node, before deploy.Seen, imported bool, resp *resource.ReadResponse) {
+	switch {
+	case !instance.RunsInstance(node), d.ignoresContent(state):
+	case imported:
+		state.importImage(ctx, node)
+	case before.Runs.Image == "" && d.runs(ctx, state, node): // the last run has deployed it without storing the footprint
+		resp.Diagnostics.Append(remember(ctx, resp.Private, footprintKey, instance.FootprintOf(node))...)
+	case before.Runs.OtherImage(node):
+		state.showImage(ctx, node)
+	}
 }
 
 // warnGone says that a deployment leaves the state, because Ironic does not have its node.

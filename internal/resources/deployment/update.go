@@ -238,31 +238,10 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	framework.Show(&resp.Diagnostics, m.PowerCut()...)
 	restarts := failed == deploy.Restarts && failure.IsInterrupted(err) && m.Switched() // the next apply must not restart it again
 	arrived := err == nil || failed > deploy.Restarts || restarts || (failed == deploy.Deploys && u.what.DeployedWith(node()))
-	planned := *plan
-	switch {
-	case err == nil:
-	case !arrived: // the node still runs the former content: the state must say so
-		planned = *state
-		planned.ProvisionState = types.StringUnknown()
-	case failed == deploy.Deploys && !failure.IsInterrupted(err): // it has to be repeated, and counts then
-		planned.Rebuilds, planned.Restarts = state.Rebuilds, state.Restarts
-	}
 	if err == nil {
 		m.ForgetCreation(ctx, marks.MarkReservation)
 	}
-	planned.Rescue = u.rescueAfter(node(), failed, err)
-	rescueIsDue := err != nil && !planned.Rescue.Equal(plan.Rescue)
-	if rescueIsDue {
-		planned.ProvisionState, planned.LastError, planned.Restarts = types.StringUnknown(), types.StringUnknown(), state.Restarts
-	}
-	next := planned
-	next.record(node(), state.InstanceID.ValueString(), attempts)
-	framework.Keep(&next.ProvisionState, planned.ProvisionState)
-	framework.Keep(&next.LastError, planned.LastError)
-	framework.Keep(&next.Attempts, planned.Attempts)
-	if err != nil && !failure.IsInterrupted(err) {
-		next.Protected = types.BoolValue(node().Protected)
-	}
+	next, rescueIsDue := u.next(node(), attempts, failed, arrived, err)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &next)...)
 	resp.Diagnostics.Append(noteNames(ctx, req.Private, resp.Private, node(), err == nil && u.wipes())...)
 	resp.Diagnostics.Append(remember(ctx, resp.Private, sightKey, deploy.SightOf(node()))...)
@@ -284,4 +263,32 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 		framework.Report(&resp.Diagnostics, doing, err)
 	}
 	d.noteUnchanged(ctx, &next, resp.Private, &resp.Diagnostics)
+}
+
+// next returns the state after an update, and whether the rescue is planned again. failed is the phase that has failed with err; arrived: the
+// machine runs what was planned.
+func (u *update) next(node *ironic.Node, attempts int, failed deploy.Phase, arrived bool, err error) (next model, rescueIsDue bool) {
+	planned := *u.plan
+	switch {
+	case err == nil:
+	case !arrived: // the node still runs the former content: the state must say so
+		planned = *u.prior
+		planned.ProvisionState = types.StringUnknown()
+	case failed == deploy.Deploys && !failure.IsInterrupted(err): // it has to be repeated, and counts then
+		planned.Rebuilds, planned.Restarts = u.prior.Rebuilds, u.prior.Restarts
+	}
+	planned.Rescue = u.rescueAfter(node, failed, err)
+	rescueIsDue = err != nil && !planned.Rescue.Equal(u.plan.Rescue)
+	if rescueIsDue {
+		planned.ProvisionState, planned.LastError, planned.Restarts = types.StringUnknown(), types.StringUnknown(), u.prior.Restarts
+	}
+	next = planned
+	next.record(node, u.prior.InstanceID.ValueString(), attempts)
+	framework.Keep(&next.ProvisionState, planned.ProvisionState)
+	framework.Keep(&next.LastError, planned.LastError)
+	framework.Keep(&next.Attempts, planned.Attempts)
+	if err != nil && !failure.IsInterrupted(err) {
+		next.Protected = types.BoolValue(node.Protected)
+	}
+	return next, rescueIsDue
 }
