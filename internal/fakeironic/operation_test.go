@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -197,6 +198,26 @@ func TestOperation_unlockDelayShowsTheFinalStateFirst(t *testing.T) {
 			t.Errorf("later reservation %v, last_error %v; want no lock and the error", got["reservation"], got["last_error"])
 		}
 	})
+}
+
+func TestOperation_withoutItsConductorStaysInItsState(t *testing.T) {
+	t.Parallel()
+	for newest, forgets := range map[string]bool{"": true, "1.82": false} {
+		synctest.Test(t, func(t *testing.T) {
+			a := newAPI(t, &fakeironic.Server{MaxMicroversion: newest, Abandons: func(fakeironic.Node, string) bool { return true }})
+			uuid := a.node("n1", nil)
+			a.fake.Set(uuid, "provision_state", "manageable")
+			a.provision(uuid, "provide")
+			got := a.state(uuid, "cleaning")
+			if text, _ := got["last_error"].(string); got["reservation"] != nil || !strings.HasPrefix(text, "Async execution of") {
+				t.Errorf("%s: reservation %v, last_error %v; want no lock and the error", newest, got["reservation"], got["last_error"])
+			}
+			time.Sleep(time.Hour)
+			if got := a.state(uuid, "cleaning"); (got["last_error"] == nil) != forgets {
+				t.Errorf("%s: an hour later last_error is %v", newest, got["last_error"])
+			}
+		})
+	}
 }
 
 func TestOperation_clearsLastError(t *testing.T) {

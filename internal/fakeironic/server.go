@@ -77,6 +77,11 @@ type Server struct {
 	// (node.ProvisionState is deleting) and the cleaning after it (cleaning). Fail must not call methods of the Server.
 	Fail func(node Node, verb string) string
 
+	// Abandons, if set, is called once for every stay of a node in a state in which a conductor works on it, such as deploying. verb is that of
+	// the operation. If it returns true, the thread of the conductor dies, as after a failed write to the database: the node stays in the
+	// state, without a lock and with a last_error, which Ironic 39 empties a minute later. Abandons must not call methods of the Server.
+	Abandons func(node Node, verb string) bool
+
 	// Skips, if set, is asked for every step of a manual cleaning or a service, such as "raid.create_configuration". If it returns
 	// true, the step is left out without an error, as Ironic does with the steps of [api]disallow_clean_steps and
 	// disallow_service_steps. Skips must not call methods of the Server.
@@ -159,6 +164,7 @@ func (s *Server) settings() conductor.Settings {
 			}
 			return s.Fail(public(n), verb)
 		},
+		Abandons: func(n *conductor.Node, verb string) bool { return s.Abandons != nil && s.Abandons(public(n), verb) },
 	}
 }
 

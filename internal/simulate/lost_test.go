@@ -36,6 +36,7 @@ type mishap struct {
 	kind     string // of the request that meets
 	lost     *fault // this fault
 	failing  string // the verb on which the first work of Ironic fails
+	deserted string // the verb whose first operation loses its conductor
 	redirect *fault // the answer to all requests that change something
 	revoked  *fault // the answer to all requests after the first of the kind, until the apply has ended
 }
@@ -51,6 +52,8 @@ func (m mishap) String() string {
 		return m.revoked.name + " after " + m.kind
 	case m.failing != "":
 		return "failed " + m.failing
+	case m.deserted != "":
+		return m.deserted + " without a conductor"
 	}
 	return "calm"
 }
@@ -79,6 +82,8 @@ type course struct {
 	verbs    map[string]int // that Ironic has accepted
 	requests []string       // kinds of requests that change something, in order
 	work     []string       // what Ironic has worked on, by verb
+	long     []string       // those of the verbs that change a provision state
+	took     time.Duration  // the apply
 	sight    sight
 	states   sight // in Terraform
 	failed   bool  // the first apply
@@ -121,6 +126,9 @@ func (sc scene) mishaps(number int, calm course) (all []mishap) {
 	}
 	for _, verb := range calm.work {
 		all = append(all, mishap{failing: verb})
+	}
+	for _, verb := range calm.long {
+		all = append(all, mishap{deserted: verb})
 	}
 	for i, redirect := range redirects() {
 		if *everything || number == i*len(scenes())/len(redirects()) {
@@ -165,8 +173,12 @@ func (sc scene) live(t *testing.T, m mishap) course {
 	s.forget()
 	c := course{site: s, verbs: map[string]int{}, states: sight{}}
 	c.observe(m)
+	begun := time.Now()
 	c.failed = w.apply(t, sc.to, death{}).failed
-	s.fault = nil
+	c.took, s.fault = time.Since(begun), nil
+	if m.deserted != "" {
+		s.restartConductor()
+	}
 	<-time.After(10 * time.Second) // until what was late has arrived
 	for range settled {
 		if end := w.apply(t, sc.to, death{}); end.plan.empty() {
@@ -241,6 +253,17 @@ func (c *course) observe(m mishap) {
 		failed = true
 		return "The BMC does not answer."
 	}
+	deserted := false
+	c.fake.Abandons = func(_ fakeironic.Node, verb string) bool {
+		lock.Lock()
+		defer lock.Unlock()
+		if !slices.Contains(c.long, verb) {
+			c.long = append(c.long, verb)
+		}
+		now := verb == m.deserted && !deserted
+		deserted = deserted || now
+		return now
+	}
 }
 
 // compare compares what became of a scene with a mishap with the calm course.
@@ -249,6 +272,11 @@ func (sc scene) compare(calm, now course, m mishap) {
 	case now.sight == nil:
 	case m.failing != "":
 		now.checkRepeated(calm, m.failing)
+	case m.deserted != "":
+		now.checkRepeated(calm, m.deserted)
+		if now.took > calm.took+5*time.Minute {
+			now.broken("the apply waited for %s for an operation that had lost its conductor", now.took)
+		}
 	case m.revoked != nil:
 		now.checkSpared(calm)
 	default:

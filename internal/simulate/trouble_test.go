@@ -67,7 +67,8 @@ func (s *site) faultOf(*http.Request) *fault {
 // resumed are the states in which nodes are after a conductor has restarted that worked on them.
 var resumed = map[string]string{
 	"deploying": "deploy failed", "wait call-back": "deploy failed", "cleaning": "clean failed", "clean wait": "clean failed", "deleting": "error",
-	"inspecting": "inspect failed", "verifying": "enroll",
+	"inspecting": "inspect failed", "verifying": "enroll", "adopting": "adopt failed", "rescuing": "rescue failed", "unrescuing": "unrescue failed",
+	"servicing": "service failed",
 }
 
 // restartConductor lets all operations in progress fail.

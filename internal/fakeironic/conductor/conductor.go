@@ -40,6 +40,7 @@ type Settings struct {
 	DiscoveryKeepsPower bool
 	FastTrack           bool
 	Fail                func(n *Node, verb string) string
+	Abandons            func(n *Node, verb string) bool
 	Skips               func(step string) bool
 	ImageFault          func(url string) string
 }

@@ -53,11 +53,34 @@ func (c *Conductor) enterPhase(n *Node, o *operation) {
 	}
 	var end func()
 	end = func() {
-		if n.work == o && !c.keeps(string(current.in), end) {
+		switch {
+		case n.work != o || c.keeps(string(current.in), end):
+		case !current.in.waiting() && c.Abandons != nil && c.Abandons(n, o.verb):
+			c.abandon(n)
+		default:
 			c.endPhase(n, o)
 		}
 	}
 	c.After(current.length, end)
+}
+
+// emptiesErrors is the default of [conductor]sync_power_state_interval. Ironic 39 empties last_error when it looks at the power of a machine.
+const emptiesErrors = time.Minute
+
+// abandon leaves the node in the middle of its operation. Nothing works on it any more.
+func (c *Conductor) abandon(n *Node) {
+	const lost = "Async execution of an operation failed with error: (pymysql.err.OperationalError) (1213, 'Deadlock found when trying to get lock; try restarting transaction')"
+	n.work = nil
+	n.Put("reservation", nil)
+	n.Put("last_error", lost)
+	if c.legacy() {
+		return
+	}
+	c.After(emptiesErrors, func() {
+		if n.work == nil && n.Str("last_error") == lost {
+			n.Put("last_error", nil)
+		}
+	})
 }
 
 // endPhase starts the next phase or ends the operation.
