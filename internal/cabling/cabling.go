@@ -13,7 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
-// Wanted is what a configuration says of the ports and port groups of a node.
+// Wanted is what a configuration says of the ports and port groups of a node, for the apply.
 type Wanted struct {
 	Ports   map[string]ironic.PortSpec      // by MAC address
 	Members map[string]string               // by MAC address of a port: the key of its group, "" if it leaves its group

@@ -8,7 +8,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
-// Wish is what a configuration says of the ports and port groups of a host.
+// Wish is what a configuration says of the ports and port groups of a host, for the rules that refuse some of it.
 type Wish struct {
 	Ports      map[string]Port  // by MAC address
 	Groups     map[string]Group // by key
@@ -40,15 +40,15 @@ type Applied struct {
 	Ports   []string            // MAC addresses
 	Members []string            // MAC addresses of the ports that it puts into a group
 	Extra   map[string][]string // by MAC address: keys of extra
-	Groups  []string            // keys
+	Groups  []string            // keys; none as long as the groups of the next configuration are not known
 }
 
-// LostGroups returns the keys of the groups that are removed, because a configuration with some groups has them no more.
+// LostGroups returns the keys of the groups that are removed, because a configuration with the given groups does not have them any more.
 func (a Applied) LostGroups(groups []string) []string {
 	return slices.Sorted(slices.Values(without(a.Groups, groups)))
 }
 
-// Leaves reports whether a port leaves the group that it has, because a configuration with some groups names none for it: the one before did, or
+// Leaves reports whether a port leaves the group that it has, because a configuration with the given groups names none for it: the one before did, or
 // the group is removed.
 func (a Applied) Leaves(mac, group string, groups []string) bool {
 	return slices.Contains(a.Members, mac) || slices.Contains(a.LostGroups(groups), group)

@@ -101,18 +101,27 @@ func (l *Look) Obstacles(ctx context.Context) {
 // writes reports whether the plan deploys or boots the machine.
 func (l *Look) writes() bool { return l.fresh() || l.Plan.Operates() }
 
-// maintenance warns if Ironic refuses to deploy the machine, because the node is in maintenance (reference/ironic.md#maintenance-and-deployments).
+// maintenance warns if Ironic refuses to deploy the machine, because its node is or will be in maintenance
+// (reference/ironic.md#maintenance-and-deployments). For a replacement, replacement does that.
 func (l *Look) maintenance(ctx context.Context) {
-	ref := l.ref()
-	if ref == "" || !Has(l.Plan.Steps, DoDeploy, DoRepeat, DoRebuild) {
+	replaces := !l.Seen.New && l.fresh()
+	if replaces || l.Seen.New && !l.Wish.Node.Set || !Has(l.Plan.Steps, DoDeploy, DoRepeat, DoRebuild) {
 		return
 	}
-	node, err := l.Site.Ironic.NodeForRefresh(ctx, ref)
+	find := l.Node
+	if !l.Seen.New {
+		find = func(ctx context.Context) (*ironic.Node, error) { return l.Site.Ironic.NodeForRefresh(ctx, l.Seen.ID) }
+	}
+	node, err := find(ctx)
 	if err != nil || !expect.AsPlanned(l.Site, node).Maintenance {
 		return // the apply reports what is wrong with the node
 	}
-	l.warn(decide.At("node_id"), "Maintenance prevents the deployment", fmt.Sprintf("Node %s is in maintenance%s Ironic deploys no machine in maintenance. "+
-		"Unless the maintenance ends first, the apply will fail for this deployment.", ironic.NodeLabel(node), afterColon(node.MaintenanceReason)))
+	is := "is in maintenance" + afterColon(node.MaintenanceReason)
+	if !node.Maintenance {
+		is = "is put into maintenance by this plan."
+	}
+	l.warn(decide.At("node_id"), "Maintenance prevents the deployment", fmt.Sprintf("Node %s %s Ironic deploys no machine in maintenance. "+
+		"Unless the maintenance ends first, the apply will fail for this deployment.", ironic.NodeLabel(node), is))
 }
 
 // configDrive warns if the node's boot interface cannot pass a config drive with a live ISO.

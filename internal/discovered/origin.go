@@ -11,7 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
-// Likely reports whether a node may have been discovered: it has this provider's record or no name.
+// Likely reports whether a node may have been discovered: it has this provider's record, or no name and the state enroll.
 func Likely(n *ironic.Node) bool {
 	return marks.DiscoveryOf(n) != nil || (n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll)
 }

@@ -1,4 +1,5 @@
-// Package discovered has the nodes that Ironic has made for machines which it did not know: what a discovery sees of them, and whose they are.
+// Package discovered reads, names and claims the nodes that Ironic has made for machines which it did not know. Package discovery decides which
+// of them a discovery takes, and under what name.
 package discovered
 
 import (

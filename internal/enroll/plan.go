@@ -1,4 +1,4 @@
-// Package enroll decides what a plan of a host shows and its apply does: see Decide.
+// Package enroll decides what a plan of a host shows and its apply does: see Decide. What needs a server is in look.go and destroy.go.
 package enroll
 
 import (

@@ -23,8 +23,11 @@ func CheckDriver(ctx context.Context, site *machine.Site, driver string) error {
 // CheckInterface returns an error if no conductor has enabled a hardware interface for a driver, and nil if Ironic does not tell. It is called
 // during plan.
 func CheckInterface(ctx context.Context, site *machine.Site, driver, kind, name string) error {
+	if name == "" {
+		return nil
+	}
 	enabled := DefaultsOf(ctx, site, driver).Enabled[kind]
-	if name == "" || len(enabled) == 0 || slices.Contains(enabled, name) {
+	if len(enabled) == 0 || slices.Contains(enabled, name) {
 		return nil
 	}
 	return machine.UnknownInterface(driver, kind, name, enabled)

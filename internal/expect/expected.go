@@ -101,7 +101,9 @@ func AsPlanned(site *machine.Site, node *ironic.Node) *ironic.Node {
 	if !states.Deployed(node) {
 		after.ProvisionState = cmp.Or(h.Target, node.ProvisionState)
 	}
-	after.Maintenance = h.Maintenance != nil && *h.Maintenance
+	if h.Maintenance != nil {
+		after.Maintenance = *h.Maintenance
+	}
 	after.NetworkInterface, after.BootInterface = cmp.Or(h.Network, node.NetworkInterface), cmp.Or(h.Boot, node.BootInterface)
 	return &after
 }

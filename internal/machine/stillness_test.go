@@ -45,6 +45,7 @@ func TestStillness_operationWithoutConductorIsAnError(t *testing.T) {
 		"deleting":                      {"deleting", locked, false, states.GoalUndeployed, 2 * time.Minute},
 		"deploying, and Ironic forgets": {"deploying", locked, true, states.GoalDeployed, 2 * time.Minute},
 		"verifying without an error":    {"verifying", "", false, states.GoalManageable, 10 * time.Minute},
+		"inspecting without an error":   {"inspecting", "", false, states.GoalInspected, 0},
 		"waiting for the ramdisk":       {"wait call-back", "an older error", false, states.GoalDeployed, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

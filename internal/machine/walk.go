@@ -313,8 +313,8 @@ type unattended struct {
 
 // How long an operation may be without a conductor: if Ironic has written an error during that time, and if it has not.
 const (
-	stuckFor     = 2 * time.Minute
-	abandonedFor = 10 * time.Minute
+	stuckFor      = 2 * time.Minute
+	unattendedFor = 10 * time.Minute
 )
 
 // poll records a poll of the machine, and reports whether waiting for the end of its operation is in vain.
@@ -327,12 +327,13 @@ func (l *unattended) poll(n *ironic.Node) bool {
 	if l.since.IsZero() || l.as != as {
 		*l = unattended{as: as, since: time.Now()}
 	}
-	l.words = cmp.Or(api.FirstLine(n.LastError), l.words)
-	limit := abandonedFor
-	if l.words != "" {
-		limit = stuckFor
+	switch l.words = cmp.Or(api.FirstLine(n.LastError), l.words); {
+	case l.words != "":
+		return time.Since(l.since) >= stuckFor
+	case ironic.State(n.ProvisionState) == nodes.Inspecting: // below API 1.39, Ironic shows inspect wait as this state
+		return false
 	}
-	return time.Since(l.since) >= limit
+	return time.Since(l.since) >= unattendedFor
 }
 
 // clearFault ends the maintenance that Ironic has set after a failure, because the operation cannot be repeated in it. Maintenance
