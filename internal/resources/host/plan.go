@@ -120,7 +120,7 @@ func (h *host) checkInterfaces(ctx context.Context, plan, config, state *model, 
 			continue
 		}
 		if err := expect.CheckInterface(ctx, h.Site, plan.Driver.ValueString(), kind, name); err != nil {
-			at := decide.At("hardware_interfaces", kind)
+			at := decide.At("hardware_interfaces") // a CLI shows no line for what is inside
 			if config.interfaces()[kind] == "" {
 				at = config.addressAt()
 			}

@@ -57,13 +57,18 @@ func (d *Diagnostics) AddProvider(address string, body hcl.Body, block *hcl.Rang
 	return failed
 }
 
-// attributeRange returns where an attribute is set; the block if it is not.
+// attributeRange returns where an attribute is set; the block if it is not. As core does, it looks for the last name of the path in the block,
+// and not in attributes of objects.
 func attributeRange(body hcl.Body, path *tftypes.AttributePath, block *hcl.Range) *hcl.Range {
 	attributes, _ := body.JustAttributes() // what is no attribute does not matter
-	if len(path.Steps()) == 0 {
+	steps := path.Steps()
+	if len(steps) == 0 {
 		return block
 	}
-	if name, is := path.Steps()[0].(tftypes.AttributeName); is && attributes[string(name)] != nil {
+	if _, isName := steps[len(steps)-1].(tftypes.AttributeName); !isName && len(steps) > 1 {
+		steps = steps[:len(steps)-1]
+	}
+	if name, is := steps[len(steps)-1].(tftypes.AttributeName); is && attributes[string(name)] != nil {
 		found := attributes[string(name)].Expr.Range()
 		return &found
 	}
