@@ -87,7 +87,7 @@ type Notes struct {
 // Answers are what the server was asked for this plan. Decide says what it lacks: Plan.Asks.
 type Answers struct {
 	Machine    *hardware.Seen       // hardware settings of the machine; nil: not known
-	InUse      *InUse               // the use of the server by OneView users; nil: nobody uses it, or it is not known
+	InUse      *InUse               // how OneView users use the server; nil if none does, or if that is not known
 	Network    *ramdisk.NetworkBoot // how the machine boots; nil: not known. Without an interface: it needs nothing
 	OpenPorts  bool                 // an inspection may bring its ports
 	TakesOver  string               // label of the discovered node that a new host would take over; "": none, or the run has said so

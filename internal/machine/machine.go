@@ -25,6 +25,7 @@ type Machine struct {
 	asked       time.Time    // when the request of the last poll began; zero if the record has changed since
 	switched    bool         // Ironic has accepted a power change
 	unanswered  *unanswered  // the last request that moves the machine, if its answer is lost; nil: none
+	unattended  unattended   // the operation in progress, if no conductor has locked the node at the last polls
 	cut         string       // why SwitchOff has cut the power; empty: it has not
 	marks       []marks.Mark // the marks of this run that the node had when the record began
 

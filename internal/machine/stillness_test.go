@@ -7,6 +7,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
@@ -74,4 +75,24 @@ func TestStillness_operationWithoutConductorIsAnError(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An action does not wait for an operation without a conductor either.
+func TestStillness_actionsGiveUpToo(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(1)
+		client := sitetest.NewClient(fake)
+		fake.Set("node-000", "provision_state", "cleaning")
+		fake.Set("node-000", "last_error", "(sqlite3.OperationalError) database is locked")
+		m, err := client.Machine(t.Context(), "node-000")
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		err = m.Clean(t.Context(), ironic.Order{Steps: []ironic.CleanStep{{Interface: "bios", Step: "factory_reset"}}}, false, time.Hour)
+		if !failure.Is(err, machine.KindStuck) || time.Since(start) > 3*time.Minute {
+			t.Errorf("after %s: %v", time.Since(start), err)
+		}
+	})
 }

@@ -7,14 +7,16 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
-// poll waits for the next poll of the node. It returns api.ErrNoPoll if the deadline comes first, and an error of KindUnwatched if the node cannot
-// be read.
+// poll waits for the next poll of the node. It returns api.ErrNoPoll if the deadline comes first, an error of KindUnwatched if the node cannot
+// be read, and one of KindStuck if its operation has lost its conductor.
 func (m *Machine) poll(ctx context.Context, deadline time.Time) error {
 	polled, asked, err := m.site.Ironic.PollNode(ctx, m.node.UUID, time.Until(deadline))
 	if err != nil {
@@ -24,7 +26,45 @@ func (m *Machine) poll(ctx context.Context, deadline time.Time) error {
 	m.logState(ctx)
 	m.logStill(ctx)
 	m.asked = asked
+	if m.unattended.poll(m.node) {
+		return stuckError(m.node, m.unattended.words)
+	}
 	return nil
+}
+
+// unattended is an operation that may have lost its conductor, by the polls of one record.
+type unattended struct {
+	as    string    // what the machine does
+	since time.Time // when polls first showed that; zero: a conductor works on it
+	last  time.Time // when a poll last showed it
+	words string    // of Ironic, the first line of last_error. From Ironic 39 on, the next look at the power of the machine empties last_error
+}
+
+// How long an operation may be without a conductor: if Ironic has written an error during that time, and if it has not.
+const (
+	stuckFor      = 2 * time.Minute
+	unattendedFor = 10 * time.Minute
+)
+
+// poll records a poll of the machine, and reports whether waiting for the end of its operation is in vain. It begins anew if the
+// last poll was long ago.
+func (l *unattended) poll(n *ironic.Node) bool {
+	as, now := n.ProvisionState+" "+states.StepName(n.DeployStep), time.Now()
+	if !states.IsUnattended(n) {
+		*l = unattended{}
+		return false
+	}
+	if l.as != as || now.Sub(l.last) >= unattendedFor {
+		*l = unattended{as: as, since: now}
+	}
+	l.last = now
+	switch l.words = cmp.Or(api.FirstLine(n.LastError), l.words); {
+	case l.words != "":
+		return now.Sub(l.since) >= stuckFor
+	case ironic.State(n.ProvisionState) == nodes.Inspecting: // below API 1.39, Ironic shows inspect wait as this state
+		return false
+	}
+	return now.Sub(l.since) >= unattendedFor
 }
 
 // learnError reads last_error if Ironic has hidden it from the user, who may still see it in the states of the node.

@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,7 +99,6 @@ type walk struct {
 	waiting bool         // for a slot
 
 	deployStep string // the last one that a poll has seen
-	unattended unattended
 }
 
 // step takes one step and reports whether the goal is reached.
@@ -298,42 +296,7 @@ func (w *walk) next(ctx context.Context) error {
 	if step := states.StepName(w.node.DeployStep); step != "" {
 		w.deployStep = step
 	}
-	if err == nil && w.unattended.poll(w.node) {
-		return stuckError(w.node, w.unattended.words)
-	}
 	return err
-}
-
-// unattended is an operation that may have lost its conductor, by the polls of one walk.
-type unattended struct {
-	as    string    // what the machine does
-	since time.Time // when polls first showed that; zero: a conductor works on it
-	words string    // of Ironic, the first line of last_error. From Ironic 39 on, the next look at the power of the machine empties last_error
-}
-
-// How long an operation may be without a conductor: if Ironic has written an error during that time, and if it has not.
-const (
-	stuckFor      = 2 * time.Minute
-	unattendedFor = 10 * time.Minute
-)
-
-// poll records a poll of the machine, and reports whether waiting for the end of its operation is in vain.
-func (l *unattended) poll(n *ironic.Node) bool {
-	as := n.ProvisionState + " " + states.StepName(n.DeployStep)
-	if !states.IsUnattended(n) {
-		*l = unattended{}
-		return false
-	}
-	if l.since.IsZero() || l.as != as {
-		*l = unattended{as: as, since: time.Now()}
-	}
-	switch l.words = cmp.Or(api.FirstLine(n.LastError), l.words); {
-	case l.words != "":
-		return time.Since(l.since) >= stuckFor
-	case ironic.State(n.ProvisionState) == nodes.Inspecting: // below API 1.39, Ironic shows inspect wait as this state
-		return false
-	}
-	return time.Since(l.since) >= unattendedFor
 }
 
 // clearFault ends the maintenance that Ironic has set after a failure, because the operation cannot be repeated in it. Maintenance
