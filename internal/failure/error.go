@@ -21,6 +21,7 @@ type Error struct {
 	Advice string       // what to do; "" if the fact says it
 	Action string       // the advice if an action, which no later apply repeats, has requested the operation; "": the same
 	Hint   string       // what else to check; "" if nothing
+	Waits  string       // what the machine waited for, of KindQueued; "": a slot of the limit
 	About  any          // facts for the code that handles errors of the kind
 	Err    error        // the cause; nil if there is none
 }

@@ -3,6 +3,7 @@
 package failure
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -22,7 +23,7 @@ import (
 func Explain(doing string, err error) (summary, detail string) {
 	if !IsUnwatched(err) && api.IsInterrupted(err) {
 		if queued := As(err, KindQueued); queued != nil {
-			return "Could not " + doing, stoppedInQueue(queued.Node) + " Apply again."
+			return "Could not " + doing, stoppedInQueue(queued) + " Apply again."
 		}
 		return "Could not " + doing, "The run was interrupted. Ironic continues the operations that were started; the next apply continues from there."
 	}
@@ -39,7 +40,7 @@ func ExplainAction(doing string, node *ironic.Node, err error) (summary, detail 
 		case node == nil:
 			return summary, "The run was interrupted. Nothing was started."
 		case queued != nil:
-			return summary, stoppedInQueue(node)
+			return summary, stoppedInQueue(queued)
 		}
 		return summary, fmt.Sprintf("The run was interrupted. Ironic goes on with what was started (%s). No apply repeats an action: when the operation has ended, invoke it again if you need it.", states.StatusOf(node))
 	}
@@ -51,8 +52,9 @@ func ExplainAction(doing string, node *ironic.Node, err error) (summary, detail 
 }
 
 // stoppedInQueue says that the run was stopped before it started anything on a node.
-func stoppedInQueue(node *ironic.Node) string {
-	return fmt.Sprintf("The run was interrupted while node %s waited for a slot of the provisioning limit. Nothing was started on it.", ironic.NodeLabel(node))
+func stoppedInQueue(queued *Error) string {
+	what := cmp.Or(queued.Waits, "a slot of the provisioning limit")
+	return fmt.Sprintf("The run was interrupted while node %s waited for %s. Nothing was started on it.", ironic.NodeLabel(queued.Node), what)
 }
 
 func explain(doing string, err error, advice string) (summary, detail string) {

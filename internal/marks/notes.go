@@ -47,6 +47,8 @@ const (
 	KeyInspection = "terraform_metal_inspection"
 	// KeyQuarantine: which allocation's deployment failed on the node, so that the provider has retired it.
 	KeyQuarantine = "terraform_metal_quarantine"
+	// KeyTurn: the node is a member of a rollout group, and away: see Turn.
+	KeyTurn = "terraform_metal_turn"
 	// KeyMarker, in instance_info: what the node was deployed with.
 	KeyMarker = "terraform_metal"
 )

@@ -77,6 +77,18 @@ func (l *Locks) With(ctx context.Context, lock Lock, do func(ctx context.Context
 	return err
 }
 
+// IsHeld reports whether a run has a lock, by the site's clock. It deletes the record that a dead run has left.
+func (l *Locks) IsHeld(ctx context.Context, name string) (bool, error) {
+	record, err := l.records.Read(ctx, name)
+	switch {
+	case err != nil || record == nil:
+		return false, err
+	case record.Age > lease:
+		return false, l.records.Delete(ctx, name)
+	}
+	return true, nil
+}
+
 // take takes a lock. With a NotAllowedError, the caller has the lock of this process alone. With any other error, it has none. held ends when
 // the lock is lost.
 func (l *Locks) take(ctx context.Context, lock Lock) (held context.Context, release func(), err error) {

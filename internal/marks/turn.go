@@ -1,0 +1,28 @@
+package marks
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// Turn is the note on a member of a rollout group that is away, or that runs for a while before the next member may be away. Other runs count it.
+type Turn struct {
+	Group    string    `json:"group"`
+	Run      string    `json:"run"`                // the run whose turn it is or was
+	Instance string    `json:"instance,omitempty"` // the reservation of the deployment; "" if there is none yet
+	Canary   bool      `json:"canary,omitempty"`
+	Failed   bool      `json:"failed,omitempty"` // the change has failed, or the machine is not ready
+	Until    time.Time `json:"until,omitzero"`   // the machine is ready, and the next one may be away from then on, by Ironic's clock
+}
+
+// TurnOf returns the note on a node; nil if it has none.
+func TurnOf(n *ironic.Node) *Turn {
+	text, err := json.Marshal(n.Extra[KeyTurn])
+	var t Turn
+	if err != nil || json.Unmarshal(text, &t) != nil || t.Group == "" {
+		return nil
+	}
+	return &t
+}

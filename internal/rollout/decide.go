@@ -1,0 +1,202 @@
+package rollout
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// Reason says why a machine is not started in this run.
+type Reason string
+
+// The reasons.
+const (
+	TooManyFailures Reason = "failures"    // as many have failed as may
+	CanaryFailed    Reason = "canary"      // a canary has failed
+	TooManyAway     Reason = "unavailable" // members are away that nobody works on
+	NoPlace         Reason = "place"       // another member needs its place in Terraform's queue
+)
+
+// Refusal says why a machine is not started.
+type Refusal struct {
+	Reason Reason
+	Names  []string // of the machines that have failed, or are away
+}
+
+// Decision says what the waiting members do now.
+type Decision struct {
+	Start  []string           // IDs, in order
+	Refuse map[string]Refusal // by ID
+	Again  time.Time          // when to decide again although nothing has happened; zero: never
+}
+
+// soonest remembers the earliest time to decide again.
+func (d *Decision) soonest(at time.Time) {
+	if d.Again.IsZero() || at.Before(d.Again) {
+		d.Again = at
+	}
+}
+
+// Decide says which of the waiting members may start now. It changes nothing: the caller calls Start, Leave and Yield for what it does. others are the
+// members that other runs work on, or have left away.
+func (g *Group) Decide(now time.Time, others []Absence) Decision {
+	d := Decision{Refuse: map[string]Refusal{}}
+	p := progress{Group: g, now: now, away: g.away(now, others), canaries: g.canariesTried(), tried: g.failures + g.countingWork()}
+	var left []Member
+	for _, m := range g.queue() {
+		if why, stopped := g.stopped(m); stopped {
+			d.Refuse[m.ID] = why
+			continue
+		}
+		at, waits := p.waits(m)
+		if waits {
+			left = append(left, m)
+			if !at.IsZero() {
+				d.soonest(at)
+			}
+			continue
+		}
+		p.start(m)
+		d.Start = append(d.Start, m.ID)
+	}
+	if len(left) > 0 {
+		g.decideLeft(&d, left, p.away, now)
+	}
+	return d
+}
+
+// progress is how far a group is, with the members that a decision starts.
+type progress struct {
+	*Group
+	now             time.Time
+	away            map[string]Absence
+	canaries, tried int // canaries that are ready or at work; failures, and members whose failure would count
+}
+
+// waits reports whether a member must wait, and until when; zero: until something happens.
+func (p *progress) waits(m Member) (until time.Time, waits bool) {
+	switch {
+	case m.Change == Check:
+		return time.Time{}, false
+	case m.Failures > 0 && p.now.Before(m.Queued.Add(gatherFor)):
+		return m.Queued.Add(gatherFor), true
+	case !p.inCanaries() && p.now.Before(p.rested):
+		return p.rested, true
+	}
+	return time.Time{}, p.inCanaries() && p.canaries >= p.rules.Canary ||
+		p.counts(m.Change) && !p.succeeded && p.tried >= p.rules.MaxFailures ||
+		p.isFull(m, p.away)
+}
+
+// start counts a member that starts.
+func (p *progress) start(m Member) {
+	p.canaries++
+	if p.counts(m.Change) {
+		p.tried++
+	}
+	if m.Change != FirstDeployment {
+		p.away[m.ID] = Absence{ID: m.ID, Name: m.Name, Working: true}
+	}
+}
+
+// canariesTried returns how many canaries are ready or at work.
+func (g *Group) canariesTried() int {
+	n := g.canaries
+	for _, w := range g.working {
+		if w.canary {
+			n++
+		}
+	}
+	return n
+}
+
+// countingWork returns how many members are at work whose failure would count.
+func (g *Group) countingWork() int {
+	n := 0
+	for _, w := range g.working {
+		if g.counts(w.Change) {
+			n++
+		}
+	}
+	return n
+}
+
+// stopped reports whether the rollout has stopped for a member.
+func (g *Group) stopped(m Member) (Refusal, bool) {
+	switch {
+	case m.Change == Check:
+	case g.broken != "":
+		return Refusal{Reason: CanaryFailed, Names: []string{g.broken}}, true
+	case g.counts(m.Change) && g.failures >= g.rules.MaxFailures:
+		return Refusal{Reason: TooManyFailures, Names: g.failedNames()}, true
+	}
+	return Refusal{}, false
+}
+
+func (g *Group) failedNames() []string {
+	var names []string
+	for _, m := range g.failed {
+		names = append(names, m.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// isFull reports whether a member must wait because others are away.
+func (g *Group) isFull(m Member, away map[string]Absence) bool {
+	if g.rules.MaxUnavailable == 0 || m.Change == FirstDeployment || m.Away {
+		return false
+	}
+	_, already := away[m.ID]
+	return !already && len(away) >= g.rules.MaxUnavailable
+}
+
+// decideLeft decides about the members that cannot start now: they wait as long as anything can let them start.
+func (g *Group) decideLeft(d *Decision, left []Member, away map[string]Absence, now time.Time) {
+	if g.yields(d, left, now) {
+		return
+	}
+	hope := len(d.Start) > 0 || len(g.working) > 0 || !d.Again.IsZero()
+	for _, a := range away {
+		if now.Before(a.Until) {
+			d.soonest(a.Until)
+		}
+		hope = hope || a.Working || now.Before(a.Until)
+	}
+	if hope {
+		return
+	}
+	var names []string
+	for _, a := range away {
+		names = append(names, a.Name)
+	}
+	slices.Sort(names)
+	for _, m := range left {
+		if at := m.Queued.Add(graceFor); now.Before(at) {
+			d.soonest(at)
+			continue
+		}
+		d.Refuse[m.ID] = Refusal{Reason: TooManyAway, Names: names}
+	}
+}
+
+// yields lets the last member give up its place if a member is undeployed and its new deployment does not begin: Terraform runs only as many
+// operations at once as -parallelism says, and the waiting members may be all of them.
+func (g *Group) yields(d *Decision, left []Member, now time.Time) (refused bool) {
+	for _, w := range slices.Collect(maps.Values(g.working)) {
+		if w.gone.IsZero() {
+			continue
+		}
+		at := w.gone.Add(graceFor)
+		if next := g.yielded.Add(yieldEach); next.After(at) {
+			at = next
+		}
+		if now.Before(at) {
+			d.soonest(at)
+			continue
+		}
+		d.Refuse[left[len(left)-1].ID] = Refusal{Reason: NoPlace, Names: []string{w.Name}}
+		return true
+	}
+	return false
+}

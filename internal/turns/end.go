@@ -1,0 +1,130 @@
+package turns
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
+)
+
+// End ends a turn with the error of what was done to the machine; nil: it has changed, and is ready.
+func (t *Turn) End(ctx context.Context, err error) {
+	if t == nil {
+		return
+	}
+	how := t.outcome(err)
+	t.turns.mu.Lock()
+	t.group.End(t.id, how, time.Now())
+	t.group.wake()
+	t.turns.mu.Unlock()
+	if t.group.name != "" {
+		t.endNote(ctx, how, err)
+	}
+	t.done()
+}
+
+// Hand ends a turn with which a machine was undeployed to be replaced: the new deployment takes it. node is that of the new
+// deployment, as configured; "": not known yet.
+func (t *Turn) Hand(node string) {
+	if t == nil {
+		return
+	}
+	t.turns.mu.Lock()
+	defer t.turns.mu.Unlock()
+	t.group.Hand(t.id, node, time.Now())
+	t.group.wake()
+}
+
+// outcome judges how a turn has ended.
+func (t *Turn) outcome(err error) rollout.Outcome {
+	switch {
+	case err == nil:
+		return rollout.Ready
+	case failure.IsInterrupted(err) || !t.touched() && !failure.Is(err, failure.KindFailed) && !failure.Is(err, failure.KindTimeout) && !failure.Is(err, KindNotReady):
+		return rollout.Untouched
+	}
+	return rollout.Failed
+}
+
+// touched reports whether the machine has moved in this turn.
+func (t *Turn) touched() bool {
+	now := t.m.Node()
+	return t.m.Switched() || now.ProvisionState != t.from.ProvisionState || !now.ProvisionUpdatedAt.Equal(t.from.ProvisionUpdatedAt)
+}
+
+// endNote updates the note on the node. It only logs a failure: the note of a run that has ended counts only while Ironic works on the machine.
+func (t *Turn) endNote(ctx context.Context, how rollout.Outcome, err error) {
+	ctx = context.WithoutCancel(ctx)
+	until := time.Time{}
+	if pause := t.group.Pause(); pause > 0 {
+		until = t.turns.site.Ironic.ServerNow().Add(pause).UTC().Truncate(time.Second)
+	}
+	var failed error
+	switch {
+	case failure.IsInterrupted(err): // Ironic may work on it
+	case how == rollout.Failed:
+		failed = t.note(ctx, marks.Turn{Failed: true})
+	case how == rollout.Ready && !until.IsZero():
+		failed = t.note(ctx, marks.Turn{Until: until})
+	case how == rollout.Untouched && t.was != nil && t.was.Group == t.group.name && t.was.Failed:
+		failed = t.note(ctx, marks.Turn{Failed: true})
+	default:
+		failed = clearNote(ctx, t.m)
+	}
+	if failed != nil {
+		t.turns.site.Ironic.Logger().WarnContext(ctx, "could not update the note of a rollout on a node", append(machine.NodeAttributes(t.m.Node()), "error", failed)...)
+	}
+}
+
+// KindNotStarted is the kind of an error which says that a machine is not changed in this run.
+const KindNotStarted failure.Kind = "not started"
+
+// KindNotReady is the kind of an error which says that a machine does not answer as it should.
+const KindNotReady failure.Kind = "not ready"
+
+// notStarted returns the error for a member. The first one of each reason says what to do; the others are short.
+func (g *group) notStarted(t *Turn, why rollout.Refusal) error {
+	label := ironic.NodeLabel(t.m.Node())
+	fact, advice := "", ""
+	switch why.Reason {
+	case rollout.TooManyFailures:
+		fact = fmt.Sprintf("%d of %d machines that this run has changed in the same way have failed (%s)", len(why.Names), g.Tried(), few(why.Names))
+		advice = "So that a mistake does not reach all machines, this run starts no other. Find out why they have failed, and apply again: machines that have failed before go last. " +
+			"rollout.max_failures sets how many may fail in a row."
+	case rollout.CanaryFailed:
+		fact = fmt.Sprintf("the canary %s has failed", few(why.Names))
+		advice = "The other machines were to wait until it is ready. Find out why it has failed, and apply again: another machine goes first then."
+	case rollout.TooManyAway:
+		fact = fmt.Sprintf("%s of rollout group %q not available, and no run works on that", are(why.Names), g.name)
+		advice = "At most max_unavailable members may be away at once. Repair what is away, with terraform apply or by hand. If a member runs well and no apply can say so, or is no member any more, " +
+			"remove the note from its node: baremetal node unset NODE --extra " + marks.KeyTurn
+	case rollout.NoPlace:
+		fact = fmt.Sprintf("%s is undeployed, and its new deployment needs this place among Terraform's operations", few(why.Names))
+		advice = "Apply again to go on. Terraform runs at most as many operations at once as -parallelism says (10 by default): with more than the group has members, they all go in one apply."
+	}
+	t.turns.mu.Lock()
+	first := !g.told[why.Reason]
+	g.told[why.Reason] = true
+	t.turns.mu.Unlock()
+	e := &failure.Error{Kind: KindNotStarted, Node: t.m.Node(), Fact: fmt.Sprintf("node %s was not started: %s", label, fact)}
+	if first {
+		e.Advice = "Nothing was sent to the machine, which is as before. " + advice
+	}
+	return e
+}
+
+// are returns "a is" or "a, b are".
+func are(names []string) string {
+	if len(names) == 1 {
+		return names[0] + " is"
+	}
+	return few(names) + " are"
+}
+
+// NotStarted is the summary of such an error.
+const NotStarted = "Machine was not started"

@@ -1,0 +1,231 @@
+package turns
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
+)
+
+// longestHold is longer than any run has the lock of a group: it lists the nodes and writes one note.
+const longestHold = 10 * time.Minute
+
+// startShared starts a member of a named group if the members of other runs permit it, and leaves word of that on its node, under the lock of the group.
+func (t *Turn) startShared(ctx context.Context) (started bool, err error) {
+	name := t.group.name
+	lock := throttle.Lock{
+		Name: "rollout group " + name, Description: "terraform-provider-metal: lock of a rollout group, held for seconds",
+		For: "start a machine of rollout group " + name, Hold: longestHold,
+	}
+	done, err := t.turns.signal.begin(ctx, t.turns.site)
+	if err != nil {
+		return false, t.abandon(err)
+	}
+	err = t.turns.site.Locks().With(ctx, lock, func(ctx context.Context) error {
+		others, err := t.turns.absences(ctx, name)
+		if err != nil {
+			return err
+		}
+		t.turns.mu.Lock()
+		t.group.others, t.group.listed = others, time.Now()
+		if started = slices.Contains(t.group.Decide(time.Now(), others).Start, t.id); started {
+			t.group.Start(t.id)
+		}
+		t.group.wake()
+		t.turns.mu.Unlock()
+		if !started {
+			return nil
+		}
+		return t.note(ctx, marks.Turn{})
+	})
+	if err == nil && started {
+		t.done = done
+		return true, nil
+	}
+	defer done()
+	if err != nil && started {
+		_ = clearNote(context.WithoutCancel(ctx), t.m) // it may have been written
+	}
+	if err != nil {
+		return false, t.abandon(err)
+	}
+	return false, nil
+}
+
+// abandon removes a member that cannot be started because of an error, and returns the error.
+func (t *Turn) abandon(err error) error {
+	t.turns.mu.Lock()
+	defer t.turns.mu.Unlock()
+	t.group.End(t.id, rollout.Untouched, time.Now())
+	t.turns.leave(t.group, t.id, false)
+	return err
+}
+
+// note writes the note of a turn on the node.
+func (t *Turn) note(ctx context.Context, note marks.Turn) error {
+	note.Group, note.Run, note.Instance = t.group.name, t.turns.site.Run.ID, t.m.Node().InstanceUUID
+	var patch ironic.Patch
+	patch.Set("/extra/"+marks.KeyTurn, note)
+	return t.m.Patch(ctx, patch)
+}
+
+// follow takes the place of a member that was undeployed, on the same machine or on another one.
+func (t *Turn) follow(ctx context.Context, was string) error {
+	if t.group.name == "" {
+		return nil
+	}
+	done, err := t.turns.signal.begin(ctx, t.turns.site)
+	if err == nil {
+		t.done = done
+		err = t.note(ctx, marks.Turn{})
+	}
+	t.turns.signal.end() // what Hand has kept
+	if err != nil {
+		t.End(ctx, err)
+		return err
+	}
+	if was != t.id {
+		Forget(ctx, t.turns.site, was)
+	}
+	return nil
+}
+
+// Forget removes the note of a turn from a node that is no member of its group any more. It only logs a failure: then the note counts for nothing once
+// the reservation is gone.
+func Forget(ctx context.Context, site *machine.Site, id string) {
+	m, err := site.Machine(ctx, id)
+	if err == nil && marks.TurnOf(m.Node()) != nil {
+		err = clearNote(ctx, m)
+	}
+	if err != nil && !api.IsNotFound(err) {
+		site.Ironic.Logger().WarnContext(ctx, "could not remove the note of a rollout from a node", "uuid", id, "error", err)
+	}
+}
+
+func clearNote(ctx context.Context, m *machine.Machine) error {
+	var patch ironic.Patch
+	patch.Remove("/extra/" + marks.KeyTurn)
+	return m.Patch(ctx, patch)
+}
+
+// absences lists the members of a group that other runs work on, or have left away.
+func (t *turns) absences(ctx context.Context, name string) (all []rollout.Absence, err error) {
+	fields := []string{"uuid", "name", "provision_state", "target_power_state", "instance_uuid", "extra"}
+	nodes, err := t.site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, fields)
+	if err != nil {
+		return nil, err
+	}
+	alive := map[string]bool{}
+	for i := range nodes {
+		n := &nodes[i]
+		note := marks.TurnOf(n)
+		if note == nil || note.Group != name || note.Run == t.site.Run.ID {
+			continue
+		}
+		if _, known := alive[note.Run]; !known {
+			if alive[note.Run], err = t.site.Locks().IsHeld(ctx, signalOf(note.Run)); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, t.absence(n, note, alive[note.Run]))
+	}
+	return all, nil
+}
+
+// absence judges a member by the note on its node. alive: the run that has written it is at work. What a dead run has left is away only as long as
+// Ironic works on it, or if it has failed.
+func (t *turns) absence(n *ironic.Node, note *marks.Turn, alive bool) rollout.Absence {
+	state, same := ironic.State(n.ProvisionState), note.Instance == n.InstanceUUID
+	a := rollout.Absence{ID: n.UUID, Name: ironic.NodeLabel(n)}
+	busy := states.Has(state, states.Busy) || n.TargetPowerState != ""
+	ended := note.Failed || !note.Until.IsZero()
+	a.Working = alive && !ended || same && busy
+	a.Failed = same && !a.Working && (note.Failed || states.Failed(state))
+	if !note.Until.IsZero() {
+		a.Until = time.Now().Add(note.Until.Sub(t.site.Ironic.ServerNow()))
+	}
+	return a
+}
+
+// signal is the sign of life of a run: a lock that it holds while any of its members is away. The notes on nodes count while it is held.
+type signal struct {
+	mu    sync.Mutex
+	users int
+	stop  chan struct{}
+	ended chan struct{}
+}
+
+// signalOf returns the name of the lock of a run.
+func signalOf(run string) string { return "rollout run " + run }
+
+// begin gives the sign of life until the returned function is called.
+func (s *signal) begin(ctx context.Context, site *machine.Site) (done func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.users++; s.users > 1 {
+		return sync.OnceFunc(s.end), nil
+	}
+	s.stop, s.ended = make(chan struct{}), make(chan struct{})
+	held := make(chan error, 1)
+	go s.live(context.WithoutCancel(ctx), site, held)
+	select {
+	case err = <-held:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		s.users--
+		close(s.stop)
+		return nil, err
+	}
+	return sync.OnceFunc(s.end), nil
+}
+
+// live holds the lock until stop is closed. If the lock is lost, it takes it again.
+func (s *signal) live(ctx context.Context, site *machine.Site, held chan<- error) {
+	defer close(s.ended)
+	stop := s.stop
+	lock := throttle.Lock{Name: signalOf(site.Run.ID), Description: "terraform-provider-metal: a run changes machines of a rollout group", For: "change machines of a rollout group"}
+	for stopped := false; !stopped; {
+		err := site.Locks().With(ctx, lock, func(ctx context.Context) error {
+			select {
+			case held <- nil:
+			default:
+			}
+			select {
+			case <-stop:
+				stopped = true
+			case <-ctx.Done():
+			}
+			return nil
+		})
+		if stopped {
+			return
+		}
+		select {
+		case held <- err: // nobody has it yet
+			return
+		default:
+			site.Ironic.Logger().Log(ctx, slog.LevelWarn, "other runs could not see for a while that this one changes machines of a rollout group", "error", err)
+		}
+	}
+}
+
+// end takes back one begin.
+func (s *signal) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.users--; s.users == 0 {
+		close(s.stop)
+		<-s.ended
+	}
+}

@@ -1,0 +1,260 @@
+// Package turns lets the machines of a run change in turns, as package rollout decides. The members of a named group also wait for those of other
+// runs, which it finds by the notes on their nodes (reference/rollout.md).
+package turns
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+)
+
+// tellEach is the time between two log lines of a machine that waits for its turn.
+const tellEach = 30 * time.Second
+
+// Change is what is about to be done to a machine.
+type Change struct {
+	Settings rollout.Settings
+	Change   rollout.Change
+	Content  string // identifies what the machine gets: without a group, machines that get the same take turns; "": not known
+	Node     string // the node as configured
+	Away     bool   // the machine is not available anyway
+}
+
+// turns are the groups of a run.
+type turns struct {
+	site    *machine.Site
+	mu      sync.Mutex
+	groups  map[string]*group
+	settled map[string]rollout.Settings
+	signal  signal
+}
+
+// group is a group of a run, with what is known of its members in other runs.
+type group struct {
+	*rollout.Group
+	name    string        // of the settings; "" if the members of other runs do not count
+	changed chan struct{} // is closed when anything has changed
+	others  []rollout.Absence
+	listed  time.Time // when they were listed; zero: they have to be listed again
+	told    map[rollout.Reason]bool
+}
+
+func of(site *machine.Site) *turns {
+	return machine.Kept(site, func(site *machine.Site) *turns {
+		return &turns{site: site, groups: map[string]*group{}, settled: map[string]rollout.Settings{}}
+	})
+}
+
+// Agree returns an error if another member of the group has other settings in this run.
+func Agree(site *machine.Site, s rollout.Settings) error {
+	if s.Group == "" {
+		return nil
+	}
+	t := of(site)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	first, known := t.settled[s.Group]
+	if !known {
+		t.settled[s.Group] = s
+		return nil
+	}
+	if differs := first.Differs(s); differs != "" {
+		return fmt.Errorf("the members of rollout group %q must have the same settings, but another metal_deployment has another %s. Use one local value for all members", s.Group, differs)
+	}
+	return nil
+}
+
+// group returns the group of a change; mu is held. The settings of its first member hold.
+func (t *turns) group(c Change) *group {
+	key := c.Settings.Key(c.Change, c.Content)
+	g := t.groups[key]
+	if g == nil {
+		g = &group{Group: rollout.NewGroup(c.Settings.Rules()), changed: make(chan struct{}), told: map[rollout.Reason]bool{}}
+		if c.Settings.MaxUnavailable > 0 {
+			g.name = c.Settings.Group
+		}
+		t.groups[key] = g
+	}
+	return g
+}
+
+// follows returns the group in which a member was undeployed for a new deployment, and the ID of that member; mu is held.
+func (t *turns) follows(me rollout.Member, c Change) (g *group, was string) {
+	if c.Change != rollout.FirstDeployment {
+		return nil, ""
+	}
+	for _, content := range []string{c.Content, ""} {
+		if g := t.groups[c.Settings.Key(rollout.Replacement, content)]; g != nil {
+			if was, ok := g.Take(me, c.Node); ok {
+				return g, was
+			}
+		}
+	}
+	return nil, ""
+}
+
+// wake lets all waiting members decide again; mu is held.
+func (g *group) wake() {
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+// Turn is the turn of a machine. A nil Turn is that of a machine that needs none.
+type Turn struct {
+	turns *turns
+	group *group
+	m     *machine.Machine
+	id    string       // of the member
+	was   *marks.Turn  // the note that the node had before
+	from  *ironic.Node // as the turn began
+	done  func()       // ends the sign of life of the run
+}
+
+// Take waits for the turn of a machine. It returns nil if the machine needs none, an error of KindNotStarted if the machine is not to be started in this
+// run, and one of failure.KindQueued if the user stops the run. Nothing was sent to the machine then.
+func Take(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
+	t := of(m.Site())
+	me := rollout.Member{
+		ID: m.Node().UUID, Name: ironic.NodeLabel(m.Node()), Change: c.Change, Failures: marks.Failures(m.Node()), Queued: time.Now(),
+		Away: c.Away || states.Failed(m.State()),
+	}
+	turn := &Turn{turns: t, m: m, id: me.ID, was: marks.TurnOf(m.Node()), from: m.Node(), done: func() {}}
+	t.mu.Lock()
+	g, was := t.follows(me, c)
+	if g == nil && !c.Settings.Concerns(c.Change) {
+		t.mu.Unlock()
+		return nil, nil //nolint:nilnil // no turn
+	}
+	if turn.group = g; g == nil {
+		turn.group = t.group(c)
+		turn.group.Join(me)
+	}
+	turn.group.wake()
+	t.mu.Unlock()
+	if g != nil {
+		return turn, turn.follow(ctx, was)
+	}
+	if err := turn.wait(ctx); err != nil {
+		return nil, err
+	}
+	return turn, nil
+}
+
+// wait waits until the member is started.
+func (t *Turn) wait(ctx context.Context) error {
+	tell := time.NewTicker(tellEach)
+	defer tell.Stop()
+	queued, told := time.Now(), false
+	for {
+		t.turns.mu.Lock()
+		d, changed := t.group.Decide(time.Now(), t.group.others), t.group.changed
+		again := t.turns.again(t.group, d.Again)
+		why, refused := d.Refuse[t.id]
+		begins := slices.Contains(d.Start, t.id)
+		switch {
+		case refused:
+			t.turns.leave(t.group, t.id, why.Reason == rollout.NoPlace)
+		case begins && t.group.name == "":
+			t.group.Start(t.id)
+			t.group.wake()
+		}
+		t.turns.mu.Unlock()
+		switch {
+		case refused:
+			return t.group.notStarted(t, why)
+		case begins && t.group.name == "":
+			return nil
+		case begins:
+			if started, err := t.startShared(ctx); started || err != nil {
+				return err
+			}
+			again = t.turns.site.Ironic.PollInterval()
+		}
+		if !told {
+			told = true
+			t.tell(ctx, queued)
+		}
+		due := time.NewTimer(again)
+		select {
+		case <-changed:
+		case <-due.C:
+			t.turns.forget(t.group)
+		case <-tell.C:
+			t.tell(ctx, queued)
+		case <-ctx.Done():
+			due.Stop()
+			t.turns.mu.Lock()
+			t.turns.leave(t.group, t.id, false)
+			t.turns.mu.Unlock()
+			return &failure.Error{Kind: failure.KindQueued, Node: t.m.Node(), Fact: fmt.Sprintf("wait for the turn: %v", ctx.Err()), Waits: "its turn in the rollout", Err: ctx.Err()}
+		}
+		due.Stop()
+	}
+}
+
+// again returns how long a member waits until it decides again although nothing has happened; mu is held.
+func (t *turns) again(g *group, at time.Time) time.Duration {
+	wait := tellEach
+	if !at.IsZero() {
+		wait = min(wait, time.Until(at))
+	}
+	if len(g.others) > 0 {
+		wait = min(wait, time.Until(g.listed.Add(t.site.Ironic.PollInterval())))
+	}
+	return wait
+}
+
+// leave removes a member that waits no more; mu is held.
+func (t *turns) leave(g *group, id string, yields bool) {
+	if yields {
+		g.Yield(id, time.Now())
+	}
+	g.Leave(id)
+	g.wake()
+}
+
+// forget lets the members of other runs be listed again once that list is old.
+func (t *turns) forget(g *group) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if g.name != "" && time.Since(g.listed) >= t.site.Ironic.PollInterval() {
+		g.others, g.listed = nil, time.Time{}
+	}
+}
+
+// tell logs what the member waits for.
+func (t *Turn) tell(ctx context.Context, queued time.Time) {
+	t.turns.mu.Lock()
+	working := t.group.Working()
+	for _, o := range t.group.others {
+		if o.Working {
+			working = append(working, o.Name+" (another run)")
+		}
+	}
+	t.turns.mu.Unlock()
+	text := "waits for its turn in the rollout"
+	if len(working) > 0 {
+		text += ": " + few(working) + " must be ready first"
+	}
+	logger := t.turns.site.Ironic.Logger()
+	logger.Log(ctx, slog.LevelInfo, fmt.Sprintf("machine %s %s", ironic.NodeLabel(t.m.Node()), text), append(machine.NodeAttributes(t.m.Node()), "waited", time.Since(queued).Round(time.Second))...)
+}
+
+// few joins names, at most five of them.
+func few(names []string) string {
+	if len(names) > 5 {
+		return strings.Join(names[:5], ", ") + fmt.Sprintf(" and %d others", len(names)-5)
+	}
+	return strings.Join(names, ", ")
+}
