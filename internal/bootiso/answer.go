@@ -140,7 +140,7 @@ func (in Input) facts() (Facts, []string) {
 	hadContent := len(booted.HostContent) > 0
 	return Facts{
 		Installing: in.installing(), Registered: want.Registered,
-		Newer:          in.Unbuilt || booted.Image != hash(want.identity()),
+		Newer:          in.Unbuilt || booted.Image != hash(want.Identity()),
 		SharedObsolete: len(shared) > 0,
 		HostAtBoot:     hadContent,
 		HostObsolete:   hadContent && len(host) > 0,

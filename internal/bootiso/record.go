@@ -18,8 +18,8 @@ type Artifacts struct {
 	Contains      map[string]string // what the image was built with, by name; nil: not known
 }
 
-// identity returns a text that differs for different images.
-func (a Artifacts) identity() string {
+// Identity returns a text that differs for different images.
+func (a Artifacts) Identity() string {
 	if a.Version != "" {
 		return a.Version
 	}
@@ -28,7 +28,7 @@ func (a Artifacts) identity() string {
 
 // WithoutURL returns artifacts with the same identities and without the URL, which may hold secrets.
 func (a Artifacts) WithoutURL() Artifacts {
-	a.URL, a.Version = "", a.identity()
+	a.URL, a.Version = "", a.Identity()
 	return a
 }
 
@@ -51,7 +51,7 @@ func (a Artifacts) Digest() string {
 	for _, key := range slices.Sorted(maps.Keys(a.HostContent)) {
 		parts = append(parts, "host", key, a.HostContent[key])
 	}
-	text := hash(a.identity())
+	text := hash(a.Identity())
 	for _, part := range parts {
 		text += hash(part)
 	}
@@ -88,7 +88,7 @@ const (
 
 // NewRecord returns the record of a boot with artifacts. before is the record of the last boot; nil if there is none.
 func NewRecord(a Artifacts, at time.Time, before *Record) Record {
-	r := Record{Image: hash(a.identity()), URL: hash(location(a.URL)), SharedContent: hashes(a.SharedContent), HostContent: hashes(a.HostContent), At: at.UTC().Truncate(time.Second), Boots: 1}
+	r := Record{Image: hash(a.Identity()), URL: hash(location(a.URL)), SharedContent: hashes(a.SharedContent), HostContent: hashes(a.HostContent), At: at.UTC().Truncate(time.Second), Boots: 1}
 	if before != nil && before.Image == r.Image && at.Sub(before.At) < Window {
 		r.Boots = before.Boots + 1
 	}
@@ -123,7 +123,7 @@ type Wanted struct {
 
 // NextWanted returns what to record of artifacts that are wanted of a machine that keeps running; nil if it has booted that image.
 func NextWanted(a Artifacts, booted Record, before *Wanted) *Wanted {
-	switch image := hash(a.identity()); {
+	switch image := hash(a.Identity()); {
 	case image == booted.Image:
 		return nil
 	case before != nil && before.Image == image:
@@ -135,7 +135,7 @@ func NextWanted(a Artifacts, booted Record, before *Wanted) *Wanted {
 
 // predates reports whether the wanted image is older than the wanted host content. Contains says so better.
 func (w *Wanted) predates(a Artifacts) bool {
-	return w != nil && a.Contains == nil && w.Image == hash(a.identity()) && !maps.Equal(w.HostContent, hashes(a.HostContent))
+	return w != nil && a.Contains == nil && w.Image == hash(a.Identity()) && !maps.Equal(w.HostContent, hashes(a.HostContent))
 }
 
 // Holding returns a record of a boot with artifacts, corrected: an image that is older than the wanted host content has the former one.

@@ -8,6 +8,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
 )
 
 // Plan is what an apply does, and what the plan shows of it.
@@ -119,6 +120,18 @@ func (p Phase) Of(node string) string {
 // Operates reports whether a step deploys, boots or adopts a machine through Ironic.
 func (s Step) Operates() bool {
 	return slices.Contains([]Kind{DoDeploy, DoContinue, DoRepeat, DoRebuild, DoBoot, DoAdopt}, s.Do)
+}
+
+// Change returns what the steps do to a machine that others may count on; false if they take it away from nobody, or if the user asks for a machine
+// that is off or rescued.
+func Change(steps []Step) (change rollout.Change, takes bool) {
+	switch {
+	case Has(steps, DoRebuild, DoRepeat, DoBoot, DoContinue):
+		return rollout.Rebuild, true
+	case Has(steps, DoRestart):
+		return rollout.Restart, true
+	}
+	return "", false
 }
 
 // In returns the step of a phase.

@@ -20,6 +20,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
@@ -31,6 +32,9 @@ type Clients struct {
 
 	// OnChange is the default of on_change for every metal_deployment. It may be null or unknown.
 	OnChange types.String
+
+	// Rollout has the defaults of rollout for every metal_deployment.
+	Rollout rollout.Settings
 }
 
 // WithClient gives a resource the provider's clients.
@@ -38,7 +42,8 @@ type WithClient struct {
 	Site *machine.Site // nil while Terraform only validates
 	Pool *sharing.Pool // nil: no OneView is configured
 
-	OnChange types.String // as in Clients
+	OnChange types.String     // as in Clients
+	Rollout  rollout.Settings // as in Clients
 }
 
 // Configure takes the clients from the provider.
@@ -56,7 +61,7 @@ func (w *WithClient) Take(data any, diags *diag.Diagnostics) {
 		diags.AddError("The provider has a bug", fmt.Sprintf("The provider's data has type %T. Please report this.", data))
 		return
 	}
-	w.Site, w.Pool, w.OnChange = clients.Site, clients.Pool, clients.OnChange
+	w.Site, w.Pool, w.OnChange, w.Rollout = clients.Site, clients.Pool, clients.OnChange, clients.Rollout
 }
 
 // Known reports whether Ironic can be asked during a plan.

@@ -40,6 +40,15 @@ func IntOf(v types.Int64) decide.Value[int] {
 	return decide.Value[int]{V: int(v.ValueInt64()), Set: IsSet(v), Unknown: v.IsUnknown()}
 }
 
+// IntOrNil returns a number; nil if it is null or unknown.
+func IntOrNil(v types.Int64) *int {
+	if v.IsNull() || v.IsUnknown() {
+		return nil
+	}
+	n := int(v.ValueInt64())
+	return &n
+}
+
 // DurationOf returns a duration that a validator has accepted; zero if it is null or unknown.
 func DurationOf(v types.String) time.Duration {
 	d, _ := time.ParseDuration(v.ValueString())

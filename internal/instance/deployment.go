@@ -119,6 +119,17 @@ func ImageOf(n *ironic.Node) *images.Image {
 	return i
 }
 
+// Source identifies the image or live ISO, which many machines may get; "" if it is not known.
+func (d Deployment) Source() string {
+	switch {
+	case d.Image != nil && d.Image.URL != "":
+		return d.Image.URL + " " + d.Image.Checksum
+	case d.LiveISO != nil:
+		return d.LiveISO.Identity()
+	}
+	return ""
+}
+
 // Digest identifies a deployment: deployments that write the same have the same digest.
 func (d Deployment) Digest() string {
 	config := d.ConfigDrive

@@ -80,6 +80,7 @@ type model struct {
 	InspectorURL      types.String `tfsdk:"inspector_url"`
 	OnChange          types.String `tfsdk:"on_change"`
 	ProvisioningLimit types.Object `tfsdk:"provisioning_limit"`
+	Rollout           types.Object `tfsdk:"rollout"`
 	OneView           types.Object `tfsdk:"oneview"`
 }
 
@@ -172,7 +173,7 @@ func (p *metal) Configure(ctx context.Context, req provider.ConfigureRequest, re
 		p.appliances = append(p.appliances, appliance)
 		p.mu.Unlock()
 	}
-	clients := framework.Clients{OnChange: m.OnChange}
+	clients := framework.Clients{OnChange: m.OnChange, Rollout: rolloutDefaults(ctx, m, &resp.Diagnostics)}
 	clients.Site, clients.Pool = sharing.New(cfg, appliance)
 	p.configured.Store(p.configuredWith(ctx, cfg.Config, clients))
 	resp.ResourceData, resp.DataSourceData, resp.ListResourceData, resp.ActionData = clients, clients, clients, clients

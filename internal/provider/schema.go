@@ -103,6 +103,7 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 					"The value must be known during plan. See [Protect machines](guides/protect-machines.md).",
 			},
 			"provisioning_limit": limitSchema(),
+			"rollout":            rolloutSchema(),
 			"oneview":            oneviewSchema(),
 		},
 	}

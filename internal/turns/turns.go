@@ -3,20 +3,15 @@
 package turns
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // tellEach is the time between two log lines of a machine that waits for its turn.
@@ -121,88 +116,6 @@ type Turn struct {
 	done  func()       // ends the sign of life of the run
 }
 
-// Take waits for the turn of a machine. It returns nil if the machine needs none, an error of KindNotStarted if the machine is not to be started in this
-// run, and one of failure.KindQueued if the user stops the run. Nothing was sent to the machine then.
-func Take(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
-	t := of(m.Site())
-	me := rollout.Member{
-		ID: m.Node().UUID, Name: ironic.NodeLabel(m.Node()), Change: c.Change, Failures: marks.Failures(m.Node()), Queued: time.Now(),
-		Away: c.Away || states.Failed(m.State()),
-	}
-	turn := &Turn{turns: t, m: m, id: me.ID, was: marks.TurnOf(m.Node()), from: m.Node(), done: func() {}}
-	t.mu.Lock()
-	g, was := t.follows(me, c)
-	if g == nil && !c.Settings.Concerns(c.Change) {
-		t.mu.Unlock()
-		return nil, nil //nolint:nilnil // no turn
-	}
-	if turn.group = g; g == nil {
-		turn.group = t.group(c)
-		turn.group.Join(me)
-	}
-	turn.group.wake()
-	t.mu.Unlock()
-	if g != nil {
-		return turn, turn.follow(ctx, was)
-	}
-	if err := turn.wait(ctx); err != nil {
-		return nil, err
-	}
-	return turn, nil
-}
-
-// wait waits until the member is started.
-func (t *Turn) wait(ctx context.Context) error {
-	tell := time.NewTicker(tellEach)
-	defer tell.Stop()
-	queued, told := time.Now(), false
-	for {
-		t.turns.mu.Lock()
-		d, changed := t.group.Decide(time.Now(), t.group.others), t.group.changed
-		again := t.turns.again(t.group, d.Again)
-		why, refused := d.Refuse[t.id]
-		begins := slices.Contains(d.Start, t.id)
-		switch {
-		case refused:
-			t.turns.leave(t.group, t.id, why.Reason == rollout.NoPlace)
-		case begins && t.group.name == "":
-			t.group.Start(t.id)
-			t.group.wake()
-		}
-		t.turns.mu.Unlock()
-		switch {
-		case refused:
-			return t.group.notStarted(t, why)
-		case begins && t.group.name == "":
-			return nil
-		case begins:
-			if started, err := t.startShared(ctx); started || err != nil {
-				return err
-			}
-			again = t.turns.site.Ironic.PollInterval()
-		}
-		if !told {
-			told = true
-			t.tell(ctx, queued)
-		}
-		due := time.NewTimer(again)
-		select {
-		case <-changed:
-		case <-due.C:
-			t.turns.forget(t.group)
-		case <-tell.C:
-			t.tell(ctx, queued)
-		case <-ctx.Done():
-			due.Stop()
-			t.turns.mu.Lock()
-			t.turns.leave(t.group, t.id, false)
-			t.turns.mu.Unlock()
-			return &failure.Error{Kind: failure.KindQueued, Node: t.m.Node(), Fact: fmt.Sprintf("wait for the turn: %v", ctx.Err()), Waits: "its turn in the rollout", Err: ctx.Err()}
-		}
-		due.Stop()
-	}
-}
-
 // again returns how long a member waits until it decides again although nothing has happened; mu is held.
 func (t *turns) again(g *group, at time.Time) time.Duration {
 	wait := tellEach
@@ -231,24 +144,6 @@ func (t *turns) forget(g *group) {
 	if g.name != "" && time.Since(g.listed) >= t.site.Ironic.PollInterval() {
 		g.others, g.listed = nil, time.Time{}
 	}
-}
-
-// tell logs what the member waits for.
-func (t *Turn) tell(ctx context.Context, queued time.Time) {
-	t.turns.mu.Lock()
-	working := t.group.Working()
-	for _, o := range t.group.others {
-		if o.Working {
-			working = append(working, o.Name+" (another run)")
-		}
-	}
-	t.turns.mu.Unlock()
-	text := "waits for its turn in the rollout"
-	if len(working) > 0 {
-		text += ": " + few(working) + " must be ready first"
-	}
-	logger := t.turns.site.Ironic.Logger()
-	logger.Log(ctx, slog.LevelInfo, fmt.Sprintf("machine %s %s", ironic.NodeLabel(t.m.Node()), text), append(machine.NodeAttributes(t.m.Node()), "waited", time.Since(queued).Round(time.Second))...)
 }
 
 // few joins names, at most five of them.

@@ -17,6 +17,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/turns"
 )
 
 // Create reserves the node, records that, and deploys it.
@@ -34,7 +35,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	m, reserved, err := d.reserve(ctx, &plan, wanted, limit, &resp.Diagnostics)
 	if err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), instance.NameHolder(d.Site, err))
+		reportTurn(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), instance.NameHolder(d.Site, err))
 		return
 	}
 	d.announce(m, reserved, &resp.Diagnostics)
@@ -43,6 +44,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	plan.OnDestroy = types.StringNull() // on_destroy applies to finished deployments only: a failed creation is tainted, and undeployed before the next one
 	power := plan.PowerState
 	plan.record(m.Node(), instanceID, 0)
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, replacementKey, nil)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	plan.PowerState = power // what Ironic has now is from before the deployment
@@ -53,6 +55,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	steps := deploy.Decide(d.wish(ctx, &plan, &config, &resp.Diagnostics), deploy.Seen{New: true, Now: time.Now()}).Steps // which depend on nothing that was seen
 	doing, attempts, err := d.install(ctx, &plan, &config, m, wanted, options, steps, seen)
+	reserved.turn.End(ctx, err)
 	quarantined, err := d.endTry(ctx, &plan, m, reserved.try, err, &resp.Diagnostics)
 	if quarantined { // nothing is left but the note on the node
 		resp.State.RemoveResource(ctx)
@@ -136,6 +139,7 @@ type reservation struct {
 	instance string
 	by       *marks.Creation // the mark of the killed run that has made it; nil if there is none
 	try      *deploy.Try     // nil unless a failure leads to a quarantine
+	turn     *turns.Turn     // of the rollout
 }
 
 // isOthers reports whether a creation has failed on a machine that runs a deployment of another user, or one that another run has
@@ -157,6 +161,14 @@ func (d *deployment) reserve(ctx context.Context, plan *model, wanted instance.D
 	if m, err = d.Site.Machine(ctx, plan.NodeID.ValueString()); err != nil {
 		return nil, r, err
 	}
+	if r.turn, err = d.turn(ctx, plan, m, wanted); err != nil {
+		return nil, r, err
+	}
+	defer func() {
+		if err != nil {
+			r.turn.End(ctx, err)
+		}
+	}()
 	if r.try, err = d.beginTry(ctx, plan, m, diags); err != nil {
 		return nil, r, err
 	}

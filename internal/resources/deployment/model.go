@@ -55,6 +55,7 @@ type model struct {
 	PowerOffMode    types.String   `tfsdk:"power_off_mode"`
 	MaxAttempts     types.Int64    `tfsdk:"max_attempts"`
 	OnFailure       types.String   `tfsdk:"on_failure"`
+	Rollout         types.Object   `tfsdk:"rollout"`
 	MaxNodes        types.Int64    `tfsdk:"max_nodes"`
 	OnDestroy       types.String   `tfsdk:"on_destroy"`
 	Timeouts        timeouts.Value `tfsdk:"timeouts"`

@@ -26,6 +26,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		return
 	}
 	if req.Plan.Raw.IsNull() {
+		diags.Append(resp.Private.SetKey(ctx, replacementKey, nil)...)
 		d.planEnd(ctx, state, req.Private, diags)
 		return
 	}
@@ -34,6 +35,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if diags.HasError() {
 		return
 	}
+	d.agree(ctx, &plan, diags)
 	wish := d.wish(ctx, &plan, &config, diags)
 	seen := d.seen(ctx, state, wish, req.Private, diags)
 	if diags.HasError() {
@@ -58,6 +60,9 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	plan.show(ctx, &config, state, wish, decided)
 	diags.Append(resp.Plan.Set(ctx, &plan)...)
 	framework.PlanSteps(ctx, req, resp, decided.Steps)
+	if state == nil {
+		diags.Append(d.noteReplacement(ctx, &plan, wish.Deployment, resp.Private)...)
+	}
 	if changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw); changes && d.Known() {
 		d.checkVersions(ctx, &config, diags)
 		server := deploy.Look{Site: d.Site, Wish: look.Wish, Seen: look.Seen, Plan: decided}

@@ -28,6 +28,8 @@ const (
 	footprintKey = "footprint"
 	// seenKey has the deploy.Wanted. An apply that was interrupted while the image settled goes on with its time.
 	seenKey = "seen"
+	// replacementKey has the replacement.
+	replacementKey = "replacement"
 	// unbegunKey marks a creation which was interrupted before Ironic was seen at work on the deployment.
 	unbegunKey = "unbegun"
 )

@@ -17,6 +17,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/turns"
 )
 
 var (
@@ -62,7 +63,7 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 		return
 	case deploy.DoForget:
 		if !d.Site.Run.HasTakenOver(marks.MarkReservation, state.ID.ValueString()) {
-			d.Site.ForgetDeployment(ctx, state.ID.ValueString(), state.InstanceID.ValueString())
+			d.forget(ctx, &state)
 		}
 		return
 	}
@@ -77,13 +78,26 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 		return
 	}
 	label, lost := state.ID.ValueString(), ""
+	var turn *turns.Turn
+	next := ""
+	if err == nil {
+		label = ironic.NodeLabel(m.Node())
+		if turn, next, err = d.turnToReplace(ctx, m, req.Private); err != nil {
+			reportTurn(&resp.Diagnostics, "undeploy node "+label, err)
+			return
+		}
+	}
 	if err == nil {
 		defer admission.Deleting(d.Site, state.ID.ValueString())(false)
 		if err = instance.Disconnect(ctx, m, state.InstanceID.ValueString(), state.vifs()); err == nil {
 			lost, err = deploy.Undeploy(ctx, m, state.InstanceID.ValueString(), state.AllocationID.ValueString(), limit)
 			err = errors.Join(err, d.EndTemporary(ctx, m.Node(), limit))
 		}
-		label = ironic.NodeLabel(m.Node())
+		if err == nil {
+			turn.Hand(next)
+		} else {
+			turn.End(ctx, err)
+		}
 	}
 	if api.IsInterrupted(err) {
 		resp.Diagnostics.AddError("Interrupted: undeploy node "+label, "The run was interrupted. Ironic continues the operation. "+
@@ -149,6 +163,14 @@ func (d *deployment) endAdoption(ctx context.Context, state *model, diags *diag.
 		return
 	}
 	if runs {
-		d.Site.ForgetDeployment(ctx, id, reserved)
+		d.forget(ctx, state)
+	}
+}
+
+// forget leaves the machine running, and ends what it has to do with the others.
+func (d *deployment) forget(ctx context.Context, state *model) {
+	d.Site.ForgetDeployment(ctx, state.ID.ValueString(), state.InstanceID.ValueString())
+	if d.settings(ctx, state).Group != "" {
+		turns.Forget(ctx, d.Site, state.ID.ValueString())
 	}
 }

@@ -234,7 +234,13 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 		return
 	}
 	node := m.Node
+	turn, err := u.turn(ctx, m, d.settings(ctx, u.plan))
+	if err != nil {
+		reportTurn(&resp.Diagnostics, "deploy node "+ironic.NodeLabel(node()), err)
+		return
+	}
 	attempts, failed, err := u.run(ctx, d.Site, m)
+	turn.End(ctx, err)
 	framework.Show(&resp.Diagnostics, m.PowerCut()...)
 	restarts := failed == deploy.Restarts && failure.IsInterrupted(err) && m.Switched() // the next apply must not restart it again
 	arrived := err == nil || failed > deploy.Restarts || restarts || (failed == deploy.Deploys && u.what.DeployedWith(node()))

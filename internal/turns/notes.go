@@ -1,9 +1,9 @@
 package turns
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -16,87 +16,12 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
-// longestHold is longer than any run has the lock of a group: it lists the nodes and writes one note.
-const longestHold = 10 * time.Minute
-
-// startShared starts a member of a named group if the members of other runs permit it, and leaves word of that on its node, under the lock of the group.
-func (t *Turn) startShared(ctx context.Context) (started bool, err error) {
-	name := t.group.name
-	lock := throttle.Lock{
-		Name: "rollout group " + name, Description: "terraform-provider-metal: lock of a rollout group, held for seconds",
-		For: "start a machine of rollout group " + name, Hold: longestHold,
-	}
-	done, err := t.turns.signal.begin(ctx, t.turns.site)
-	if err != nil {
-		return false, t.abandon(err)
-	}
-	err = t.turns.site.Locks().With(ctx, lock, func(ctx context.Context) error {
-		others, err := t.turns.absences(ctx, name)
-		if err != nil {
-			return err
-		}
-		t.turns.mu.Lock()
-		t.group.others, t.group.listed = others, time.Now()
-		if started = slices.Contains(t.group.Decide(time.Now(), others).Start, t.id); started {
-			t.group.Start(t.id)
-		}
-		t.group.wake()
-		t.turns.mu.Unlock()
-		if !started {
-			return nil
-		}
-		return t.note(ctx, marks.Turn{})
-	})
-	if err == nil && started {
-		t.done = done
-		return true, nil
-	}
-	defer done()
-	if err != nil && started {
-		_ = clearNote(context.WithoutCancel(ctx), t.m) // it may have been written
-	}
-	if err != nil {
-		return false, t.abandon(err)
-	}
-	return false, nil
-}
-
-// abandon removes a member that cannot be started because of an error, and returns the error.
-func (t *Turn) abandon(err error) error {
-	t.turns.mu.Lock()
-	defer t.turns.mu.Unlock()
-	t.group.End(t.id, rollout.Untouched, time.Now())
-	t.turns.leave(t.group, t.id, false)
-	return err
-}
-
 // note writes the note of a turn on the node.
 func (t *Turn) note(ctx context.Context, note marks.Turn) error {
 	note.Group, note.Run, note.Instance = t.group.name, t.turns.site.Run.ID, t.m.Node().InstanceUUID
 	var patch ironic.Patch
 	patch.Set("/extra/"+marks.KeyTurn, note)
 	return t.m.Patch(ctx, patch)
-}
-
-// follow takes the place of a member that was undeployed, on the same machine or on another one.
-func (t *Turn) follow(ctx context.Context, was string) error {
-	if t.group.name == "" {
-		return nil
-	}
-	done, err := t.turns.signal.begin(ctx, t.turns.site)
-	if err == nil {
-		t.done = done
-		err = t.note(ctx, marks.Turn{})
-	}
-	t.turns.signal.end() // what Hand has kept
-	if err != nil {
-		t.End(ctx, err)
-		return err
-	}
-	if was != t.id {
-		Forget(ctx, t.turns.site, was)
-	}
-	return nil
 }
 
 // Forget removes the note of a turn from a node that is no member of its group any more. It only logs a failure: then the note counts for nothing once
@@ -145,7 +70,7 @@ func (t *turns) absences(ctx context.Context, name string) (all []rollout.Absenc
 // Ironic works on it, or if it has failed.
 func (t *turns) absence(n *ironic.Node, note *marks.Turn, alive bool) rollout.Absence {
 	state, same := ironic.State(n.ProvisionState), note.Instance == n.InstanceUUID
-	a := rollout.Absence{ID: n.UUID, Name: ironic.NodeLabel(n)}
+	a := rollout.Absence{ID: n.UUID, Name: cmp.Or(n.Name, n.UUID)}
 	busy := states.Has(state, states.Busy) || n.TargetPowerState != ""
 	ended := note.Failed || !note.Until.IsZero()
 	a.Working = alive && !ended || same && busy

@@ -1,0 +1,209 @@
+package turns
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
+)
+
+// Take waits for the turn of a machine. It returns nil if the machine needs none, an error of KindNotStarted if the machine is not to be started in this
+// run, and one of failure.KindQueued if the user stops the run. Nothing was sent to the machine then.
+func Take(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
+	t := of(m.Site())
+	me := rollout.Member{
+		ID: m.Node().UUID, Name: cmp.Or(m.Node().Name, m.Node().UUID), Change: c.Change, Failures: marks.Failures(m.Node()), Queued: time.Now(),
+		Away: c.Away || states.Failed(m.State()),
+	}
+	turn := &Turn{turns: t, m: m, id: me.ID, was: marks.TurnOf(m.Node()), from: m.Node(), done: func() {}}
+	t.mu.Lock()
+	g, was := t.follows(me, c)
+	if g == nil && !c.Settings.Concerns(c.Change) {
+		t.mu.Unlock()
+		return nil, nil //nolint:nilnil // no turn
+	}
+	if turn.group = g; g == nil {
+		turn.group = t.group(c)
+		turn.group.Join(me)
+	}
+	turn.group.wake()
+	t.mu.Unlock()
+	if g != nil {
+		return turn, turn.follow(ctx, was)
+	}
+	waited, err := turn.wait(ctx)
+	if err == nil && waited && turn.group.name == "" { // a note has read it
+		if err = m.Refresh(ctx); err != nil {
+			turn.End(ctx, err)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	turn.from = m.Node()
+	return turn, nil
+}
+
+// TakeToReplace is Take for a machine that is undeployed to be replaced. A machine on which nothing runs needs a turn only if a first deployment does.
+func TakeToReplace(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
+	if c.Change = rollout.Replacement; !states.IsOccupied(m.Node()) || states.Failed(m.State()) {
+		if c.Away = true; !c.Settings.Concerns(rollout.FirstDeployment) {
+			return nil, nil //nolint:nilnil // no turn
+		}
+	}
+	return Take(ctx, m, c)
+}
+
+// wait waits until the member is started, and reports whether it had to.
+func (t *Turn) wait(ctx context.Context) (waited bool, err error) {
+	tell := time.NewTicker(tellEach)
+	defer tell.Stop()
+	for queued := time.Now(); ; {
+		t.turns.mu.Lock()
+		d, changed := t.group.Decide(time.Now(), t.group.others), t.group.changed
+		again := t.turns.again(t.group, d.Again)
+		why, refused := d.Refuse[t.id]
+		begins := slices.Contains(d.Start, t.id)
+		switch {
+		case refused:
+			t.turns.leave(t.group, t.id, why.Reason == rollout.NoPlace)
+		case begins && t.group.name == "":
+			t.group.Start(t.id)
+			t.group.wake()
+		}
+		t.turns.mu.Unlock()
+		switch {
+		case refused:
+			return waited, t.group.notStarted(t, why)
+		case begins && t.group.name == "":
+			return waited, nil
+		case begins:
+			if started, err := t.startShared(ctx); started || err != nil {
+				return waited, err
+			}
+			again = t.turns.site.Ironic.PollInterval()
+		}
+		if !waited {
+			waited = true
+			t.tell(ctx, queued)
+		}
+		due := time.NewTimer(again)
+		select {
+		case <-changed:
+		case <-due.C:
+			t.turns.forget(t.group)
+		case <-tell.C:
+			t.tell(ctx, queued)
+		case <-ctx.Done():
+			due.Stop()
+			t.turns.mu.Lock()
+			t.turns.leave(t.group, t.id, false)
+			t.turns.mu.Unlock()
+			return waited, &failure.Error{Kind: failure.KindQueued, Node: t.m.Node(), Fact: fmt.Sprintf("wait for the turn: %v", ctx.Err()), Waits: "its turn in the rollout", Err: ctx.Err()}
+		}
+		due.Stop()
+	}
+}
+
+// longestHold is longer than any run has the lock of a group: it lists the nodes and writes one note.
+const longestHold = 10 * time.Minute
+
+// startShared starts a member of a named group if the members of other runs permit it, and leaves word of that on its node, under the lock of the group.
+func (t *Turn) startShared(ctx context.Context) (started bool, err error) {
+	name := t.group.name
+	lock := throttle.Lock{
+		Name: "rollout group " + name, Description: "terraform-provider-metal: lock of a rollout group, held for seconds",
+		For: "start a machine of rollout group " + name, Hold: longestHold,
+	}
+	done, err := t.turns.signal.begin(ctx, t.turns.site)
+	if err != nil {
+		return false, t.abandon(err)
+	}
+	err = t.turns.site.Locks().With(ctx, lock, func(ctx context.Context) error {
+		others, err := t.turns.absences(ctx, name)
+		if err != nil {
+			return err
+		}
+		t.turns.mu.Lock()
+		t.group.others, t.group.listed = others, time.Now()
+		if started = slices.Contains(t.group.Decide(time.Now(), others).Start, t.id); started {
+			t.group.Start(t.id)
+		}
+		t.group.wake()
+		t.turns.mu.Unlock()
+		if !started {
+			return nil
+		}
+		return t.note(ctx, marks.Turn{})
+	})
+	if err == nil && started {
+		t.done = done
+		return true, nil
+	}
+	defer done()
+	if err != nil && started {
+		_ = clearNote(context.WithoutCancel(ctx), t.m) // it may have been written
+	}
+	if err != nil {
+		return false, t.abandon(err)
+	}
+	return false, nil
+}
+
+// abandon removes a member that cannot be started because of an error, and returns the error.
+func (t *Turn) abandon(err error) error {
+	t.turns.mu.Lock()
+	defer t.turns.mu.Unlock()
+	t.group.End(t.id, rollout.Untouched, time.Now())
+	t.turns.leave(t.group, t.id, false)
+	return err
+}
+
+// follow takes the place of a member that was undeployed, on the same machine or on another one.
+func (t *Turn) follow(ctx context.Context, was string) error {
+	if t.group.name == "" {
+		return nil
+	}
+	done, err := t.turns.signal.begin(ctx, t.turns.site)
+	if err == nil {
+		t.done = done
+		err = t.note(ctx, marks.Turn{})
+	}
+	t.turns.signal.end() // what Hand has kept
+	if err != nil {
+		t.End(ctx, err)
+		return err
+	}
+	if was != t.id {
+		Forget(ctx, t.turns.site, was)
+	}
+	return nil
+}
+
+// tell logs what the member waits for.
+func (t *Turn) tell(ctx context.Context, queued time.Time) {
+	t.turns.mu.Lock()
+	working := t.group.Working()
+	for _, o := range t.group.others {
+		if o.Working {
+			working = append(working, o.Name+" (another run)")
+		}
+	}
+	t.turns.mu.Unlock()
+	text := "waits for its turn in the rollout"
+	if len(working) > 0 {
+		text += ": " + few(working) + " must be ready first"
+	}
+	logger := t.turns.site.Ironic.Logger()
+	logger.Log(ctx, slog.LevelInfo, fmt.Sprintf("machine %s %s", ironic.NodeLabel(t.m.Node()), text), append(machine.NodeAttributes(t.m.Node()), "waited", time.Since(queued).Round(time.Second))...)
+}

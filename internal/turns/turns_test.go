@@ -1,0 +1,365 @@
+package turns_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/turns"
+)
+
+// errBroken is a change that fails.
+var errBroken = &failure.Error{Kind: failure.KindFailed, Fact: "it is broken"}
+
+// databases are the settings of a group of which one member may be away.
+var databases = rollout.Settings{Group: "databases", MaxUnavailable: 1}
+
+// active makes the nodes of a fleet run something.
+func active(fake *fakeironic.Server) (ids []string) {
+	for i, n := range fake.Nodes() {
+		fake.Set(n.Name, "provision_state", "active")
+		fake.Set(n.Name, "instance_uuid", fmt.Sprintf("00000000-0000-4000-8000-%012d", i))
+		ids = append(ids, n.UUID)
+	}
+	return ids
+}
+
+// hasNote reports whether a node has the note of a turn.
+func hasNote(t *testing.T, fake *fakeironic.Server, id string) bool {
+	t.Helper()
+	extra, _ := ironictest.AsOther(t, fake, http.MethodGet, "nodes/"+id, nil)["extra"].(map[string]any)
+	return extra[marks.KeyTurn] != nil
+}
+
+// run is a run of the provider.
+type run struct {
+	*sitetest.Client
+	dead atomic.Bool  // its requests do not arrive any more
+	left atomic.Int32 // how many requests arrive until it dies; zero: it lives
+}
+
+func newRun(fake *fakeironic.Server) *run {
+	r := &run{}
+	r.Client = sitetest.NewClient(fake, func(cfg *machine.Config) {
+		cfg.Transport = ironictest.Transport(func(req *http.Request) (*http.Response, error) {
+			if r.dead.Load() {
+				<-req.Context().Done()
+				return nil, req.Context().Err()
+			}
+			if r.left.Load() > 0 && r.left.Add(-1) == 0 {
+				r.dead.Store(true)
+			}
+			return fake.RoundTrip(req)
+		})
+	})
+	return r
+}
+
+// change takes the turn of a machine, changes it for a while, and ends the turn with an outcome.
+func (r *run) change(ctx context.Context, id string, c turns.Change, change func(), outcome error) error {
+	m, err := r.Site.Machine(ctx, id)
+	if err != nil {
+		return err
+	}
+	turn, err := turns.Take(ctx, m, c)
+	if err != nil {
+		return err
+	}
+	change()
+	turn.End(ctx, outcome)
+	return nil
+}
+
+func TestTake_twoRunsNeverHaveTwoMembersAway(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(6)
+		ids := active(fake)
+		runs := []*run{newRun(fake), newRun(fake)}
+		var away, most atomic.Int32
+		var wait sync.WaitGroup
+		begun := time.Now()
+		for i, id := range ids {
+			wait.Go(func() {
+				err := runs[i%2].change(t.Context(), id, turns.Change{Settings: databases, Change: rollout.Restart}, func() {
+					most.Store(max(most.Load(), away.Add(1)))
+					time.Sleep(10 * time.Minute)
+					away.Add(-1)
+				}, nil)
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wait.Wait()
+		if n := most.Load(); n != 1 {
+			t.Errorf("%d members were away at once", n)
+		}
+		if took := time.Since(begun); took > 70*time.Minute {
+			t.Errorf("six restarts of 10 minutes took %s", took)
+		}
+		left := ironictest.AsOther(t, fake, http.MethodGet, "chassis", nil)["chassis"]
+		if records, _ := left.([]any); len(records) > 0 {
+			t.Errorf("records stay in Ironic: %v", records)
+		}
+		for _, n := range fake.Nodes() {
+			if hasNote(t, fake, n.UUID) {
+				t.Errorf("node %s has still a note", n.Name)
+			}
+		}
+	})
+}
+
+func TestTake_pauseHoldsOverRuns(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(2)
+		ids := active(fake)
+		settings := databases
+		settings.Pause = 5 * time.Minute
+		c := turns.Change{Settings: settings, Change: rollout.Restart}
+		if err := newRun(fake).change(t.Context(), ids[0], c, func() {}, nil); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		if err := newRun(fake).change(t.Context(), ids[1], c, func() {}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(begun); waited < 4*time.Minute+59*time.Second || waited > 5*time.Minute+2*ironictest.Poll {
+			t.Errorf("the next run started a member after %s", waited)
+		}
+	})
+}
+
+// A killed run holds nobody back for longer than its lease, and than Ironic works on its machine.
+func TestTake_killedRunLeavesNoGroupStuck(t *testing.T) {
+	t.Parallel()
+	for name, busy := range map[string]time.Duration{"at rest": 0, "while Ironic works": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				fake := ironictest.Fleet(2)
+				ids := active(fake)
+				c := turns.Change{Settings: databases, Change: rollout.Rebuild}
+				killed := newRun(fake)
+				m, err := killed.Site.Machine(t.Context(), ids[0])
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				turn, err := turns.Take(ctx, m, c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				killed.dead.Store(true)
+				begun := time.Now()
+				if busy > 0 {
+					fake.Set("node-000", "target_power_state", "rebooting")
+					time.AfterFunc(busy, func() { fake.Set("node-000", "target_power_state", nil) })
+				}
+				if err := newRun(fake).change(t.Context(), ids[1], c, func() {}, nil); err != nil {
+					t.Error(err)
+				}
+				if waited := time.Since(begun); waited < busy || waited > busy+time.Minute+2*ironictest.Poll {
+					t.Errorf("it held the next run back for %s", waited)
+				}
+				cancel()
+				turn.End(ctx, context.Canceled)
+			})
+		})
+	}
+}
+
+// Wherever a run is killed, the next one starts its members.
+func TestTake_runKilledAfterEachRequest(t *testing.T) {
+	t.Parallel()
+	for n := 1; n <= 14; n++ {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				fake := ironictest.Fleet(2)
+				ids := active(fake)
+				c := turns.Change{Settings: databases, Change: rollout.Restart}
+				killed := newRun(fake)
+				killed.left.Store(int32(n)) //nolint:gosec // small
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					_ = killed.change(ctx, ids[0], c, func() {}, nil)
+				}()
+				time.Sleep(time.Second)
+				next := newRun(fake)
+				for _, id := range []string{ids[1], ids[0]} {
+					begun := time.Now()
+					if err := next.change(t.Context(), id, c, func() {}, nil); err != nil {
+						t.Error(err)
+					}
+					if waited := time.Since(begun); waited > 2*time.Minute+2*ironictest.Poll {
+						t.Errorf("the next run waited %s", waited)
+					}
+				}
+				cancel()
+				<-ended
+			})
+		})
+	}
+}
+
+func TestTake_memberThatFailedIsRepairedBeforeOthersAreAway(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(3)
+		ids := active(fake)
+		c := turns.Change{Settings: databases, Change: rollout.Rebuild}
+		first := newRun(fake)
+		if err := first.change(t.Context(), ids[0], c, func() {}, errBroken); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []*run{first, newRun(fake)} {
+			err := r.change(t.Context(), ids[1], c, func() {}, nil)
+			_, detail := failure.Explain("restart", err)
+			if !failure.Is(err, turns.KindNotStarted) || !strings.Contains(detail, `node-000`) || !strings.Contains(detail, "max_unavailable") {
+				t.Errorf("beside a member that has failed: %v", err)
+			}
+			err = r.change(t.Context(), ids[2], c, func() {}, nil)
+			if _, short := failure.Explain("restart", err); strings.Contains(short, "\n") || len(short) > 250 {
+				t.Errorf("the second refusal is not short: %s", short)
+			}
+		}
+		next := newRun(fake)
+		for _, id := range ids {
+			if err := next.change(t.Context(), id, c, func() {}, nil); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestTake_withoutAGroupSendsNothing(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(5)
+		ids := active(fake)
+		r := newRun(fake)
+		var failed, refused atomic.Int32
+		var wait sync.WaitGroup
+		machines := make([]*machine.Machine, len(ids))
+		for i, id := range ids {
+			m, err := r.Site.Machine(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			machines[i] = m
+		}
+		fake.ResetRequests()
+		for _, m := range machines {
+			wait.Go(func() {
+				turn, err := turns.Take(t.Context(), m, turns.Change{Change: rollout.Rebuild, Content: "v2"})
+				if err != nil {
+					refused.Add(1)
+					return
+				}
+				time.Sleep(time.Minute)
+				failed.Add(1)
+				turn.End(t.Context(), errBroken)
+			})
+		}
+		wait.Wait()
+		if failed.Load() != 3 || refused.Load() != 2 {
+			t.Errorf("%d machines got the bad image, %d did not", failed.Load(), refused.Load())
+		}
+		if turn, err := turns.Take(t.Context(), machines[0], turns.Change{Change: rollout.FirstDeployment, Content: "v2"}); turn != nil || err != nil {
+			t.Errorf("a first deployment needs a turn: %v", err)
+		}
+		if n := len(fake.Requests()); n > 2 { // the machines that had to wait are read again
+			t.Errorf("%d requests", n)
+		}
+	})
+}
+
+func TestTake_newDeploymentElsewhereTakesTheTurn(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(3)
+		ids := active(fake)
+		r := newRun(fake)
+		m, err := r.Site.Machine(t.Context(), ids[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		former, err := turns.TakeToReplace(t.Context(), m, turns.Change{Settings: databases, Content: "v2"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		former.Hand(ids[2])
+		other, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		if err := newRun(fake).change(other, ids[1], turns.Change{Settings: databases, Change: rollout.Restart}, func() {}, nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("another run starts a member meanwhile: %v", err)
+		}
+		m, err = r.Site.Machine(t.Context(), ids[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, err := turns.Take(t.Context(), m, turns.Change{Settings: databases, Change: rollout.FirstDeployment, Content: "v2", Node: ids[2]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hasNote(t, fake, ids[0]) {
+			t.Error("the former node keeps the note")
+		}
+		now.End(t.Context(), nil)
+		if err := newRun(fake).change(t.Context(), ids[1], turns.Change{Settings: databases, Change: rollout.Restart}, func() {}, nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestTake_userWhoStopsTheRun(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(2)
+		ids := active(fake)
+		r := newRun(fake)
+		c := turns.Change{Settings: databases, Change: rollout.Restart}
+		_ = r.change(t.Context(), ids[0], c, func() {
+			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, context.Canceled)
+			defer cancel()
+			stop, stopped := context.WithCancel(ctx)
+			time.AfterFunc(time.Second, stopped)
+			err := r.change(stop, ids[1], c, func() {}, nil)
+			if _, detail := failure.Explain("restart node x", err); !strings.Contains(detail, "waited for its turn in the rollout. Nothing was started on it.") {
+				t.Errorf("it says %q", detail)
+			}
+		}, nil)
+	})
+}
+
+func TestAgree(t *testing.T) {
+	t.Parallel()
+	r := newRun(ironictest.Fleet(1))
+	two := databases
+	two.MaxUnavailable = 2
+	for _, tt := range []struct {
+		settings rollout.Settings
+		ok       bool
+	}{{databases, true}, {databases, true}, {two, false}, {rollout.Settings{Group: "web", MaxUnavailable: 2}, true}, {rollout.Settings{}, true}} {
+		if err := turns.Agree(r.Site, tt.settings); (err == nil) != tt.ok {
+			t.Errorf("%+v: %v", tt.settings, err)
+		}
+	}
+}
