@@ -105,7 +105,8 @@ func (g *Group) End(id string, how Outcome, now time.Time) {
 	}
 }
 
-// Hand says that a member is undeployed, and that another deployment is about to take its place on a node; "": it is not known on which.
+// Hand says that a member is undeployed, and that another deployment is about to take its place on a node; "": it is not known on which
+// (reference/rollout.md#replacements).
 func (g *Group) Hand(id, next string, now time.Time) {
 	if w := g.working[id]; w != nil {
 		w.gone, w.next = now, next

@@ -1,5 +1,5 @@
-// Package rollout decides which machines of a group may change now. It is pure: it has no clock, sends nothing, and knows neither Ironic nor Terraform.
-// reference/rollout.md describes its rules.
+// Package rollout decides which machines of a group may change now. It is pure: it has no clock, sends nothing, and knows neither Ironic nor Terraform
+// (reference/rollout.md#who-may-start).
 package rollout
 
 import (
@@ -84,7 +84,8 @@ func (s Settings) Concerns(change Change) bool {
 	return change != FirstDeployment || s.Group != "" || s.Canary != nil || s.MaxFailures != nil
 }
 
-// Key returns the name of the group of a machine: machines of different groups do not wait for each other. content identifies what the machine gets.
+// Key returns the name of the group of a machine (reference/rollout.md#groups): machines of different groups do not wait for each other. content
+// identifies what the machine gets.
 func (s Settings) Key(change Change, content string) string {
 	if s.Group != "" {
 		return "group " + s.Group
@@ -115,7 +116,7 @@ type Member struct {
 // most is the number of failures that the order tells apart.
 const most = 5
 
-// before is the order of the queue: checks, which touch no machine, then failures, time and ID.
+// before is the order of the queue: checks, which touch no machine, then failures, time and ID (reference/rollout.md#order-of-turns).
 func (m Member) before(o Member) int {
 	if m.Change != o.Change {
 		if m.Change == Check {

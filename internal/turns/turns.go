@@ -1,5 +1,5 @@
 // Package turns lets the machines of a run change in turns, as package rollout decides. The members of a named group also wait for those of other
-// runs, which it finds by the notes on their nodes (reference/rollout.md).
+// runs, which it finds by the notes on their nodes (reference/rollout.md#other-runs).
 package turns
 
 import (
