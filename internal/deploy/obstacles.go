@@ -224,3 +224,8 @@ func WarnRescued(node *ironic.Node) []decide.Notice {
 	return []decide.Notice{decide.Warn(nil, "Machine is in rescue mode", fmt.Sprintf("Node %s is in state %q, and this resource has not recorded that it put it there. "+
 		"A plan leaves it there unless the configuration sets rescue. To start what is deployed: baremetal node unrescue %s.", ironic.NodeLabel(node), node.ProvisionState, node.UUID))}
 }
+
+// MayBeReady reports whether a machine that was ready may still be: it is on, and runs what is deployed.
+func MayBeReady(n *ironic.Node) bool {
+	return ironic.State(n.ProvisionState) == stateActive && machine.Power(n) != string(PowerOff)
+}
