@@ -225,7 +225,9 @@ func WarnRescued(node *ironic.Node) []decide.Notice {
 		"A plan leaves it there unless the configuration sets rescue. To start what is deployed: baremetal node unrescue %s.", ironic.NodeLabel(node), node.ProvisionState, node.UUID))}
 }
 
-// MayBeReady reports whether a machine that was ready may still be: it is on, and runs what is deployed.
-func MayBeReady(n *ironic.Node) bool {
-	return ironic.State(n.ProvisionState) == stateActive && machine.Power(n) != string(PowerOff)
+// StaysReady reports whether a machine that was ready still counts as that: it runs what is deployed, and was not switched off. before is its
+// power state at that time. The driver fake-hardware leaves a machine off that it deploys.
+func StaysReady(n *ironic.Node, before PowerState) bool {
+	off := before == PowerOn && machine.Power(n) == string(PowerOff)
+	return ironic.State(n.ProvisionState) == stateActive && !off
 }

@@ -194,7 +194,7 @@ func (d *decision) away(starts bool) bool {
 	case starts:
 		return false
 	}
-	return d.plan.Forecast.State.V != stateActive || d.seen.Power.V == PowerOff
+	return d.plan.Forecast.State.V != stateActive
 }
 
 // IgnoresContent reports whether a change of content does nothing, or the plan cannot tell.

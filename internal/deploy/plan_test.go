@@ -351,6 +351,7 @@ power_state=off | active | power-off (restart) | Power is switched | 0/0
 power_state=off, image=b | active | rebuild (wipe), power-off (restart) | Rebuild wipes the root disk, Power is switched | 1/0
 power_state=on | off | power-on, check | Power is switched | 0/0
 the same | off | - | - | 0/0
+the same | off, not ready | check | - | 0/0
 vifs=p1 | active | connect | - | 0/0
 rescue=1 | active | rescue (restart) | Machine enters rescue mode | 0/1
 the same | rescue | - | - | 0/0

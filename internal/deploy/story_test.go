@@ -204,7 +204,7 @@ func seeing(s deploy.Seen, facts string) deploy.Seen {
 
 // forgetReady does what a refresh does with ready.
 func forgetReady(s *deploy.Seen) {
-	if !deploy.MayBeReady(&ironic.Node{ProvisionState: string(s.State), PowerState: "power " + string(s.Power.V)}) {
+	if s.State != "active" || s.Was.Power.V == deploy.PowerOff || !s.Was.Rescue.IsNull() {
 		s.Ready = decide.Value[bool]{}
 	}
 }

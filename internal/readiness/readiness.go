@@ -45,14 +45,15 @@ func (c Check) Wait(ctx context.Context, log func(text string)) error {
 		case done:
 			log("is ready after " + w.after())
 			return nil
-		case w.left() <= 0:
-			return w.failure()
 		case time.Since(w.told) >= tellEvery:
 			w.told = time.Now()
 			log(fmt.Sprintf("is not ready after %s: %s", w.after(), w.sofar()))
 		}
 		if err := rest.Sleep(ctx, min(pause, w.left())); err != nil {
 			return err
+		}
+		if w.left() <= 0 {
+			return w.failure()
 		}
 	}
 }
@@ -113,7 +114,7 @@ func attempts(n int) string {
 
 // failure returns the error of a check that has not succeeded in time.
 func (w *wait) failure() *Error {
-	e := &Error{Target: w.Target(), Tries: w.tries, After: time.Since(w.begun).Round(time.Second), Last: w.sofar()}
+	e := &Error{Target: w.Target(), Tries: w.tries, After: time.Since(w.begun).Round(100*time.Millisecond), Last: w.sofar()}
 	switch {
 	case !w.stable.IsZero():
 		e.Cause, e.advice = Unstable, "Raise timeout, which includes stable_for."
@@ -137,7 +138,7 @@ type Error struct {
 
 // Error says what was tried, how long, and what came back last.
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s is not as wanted after %s: %s", e.Target, e.After, e.Last)
+	return fmt.Sprintf("%s did not answer as wanted within %s: %s", e.Target, e.After, e.Last)
 }
 
 // Advice says what to do about the cause.

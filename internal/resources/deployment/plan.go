@@ -57,6 +57,9 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	look.Power(ctx)
 	framework.Show(diags, look.Notices()...)
 	plan.show(ctx, &config, state, wish, decided)
+	if deploy.Has(decided.Steps, deploy.DoCheck) {
+		plan.refuseUnreadable(ctx, diags)
+	}
 	diags.Append(resp.Plan.Set(ctx, &plan)...)
 	framework.PlanSteps(ctx, req, resp, decided.Steps)
 	if changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw); changes && d.Known() {
