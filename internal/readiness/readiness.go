@@ -114,7 +114,7 @@ func attempts(n int) string {
 
 // failure returns the error of a check that has not succeeded in time.
 func (w *wait) failure() *Error {
-	e := &Error{Target: w.Target(), Tries: w.tries, After: time.Since(w.begun).Round(100*time.Millisecond), Last: w.sofar()}
+	e := &Error{Target: w.Target(), Tries: w.tries, After: time.Since(w.begun).Round(100 * time.Millisecond), Last: w.sofar()}
 	switch {
 	case !w.stable.IsZero():
 		e.Cause, e.advice = Unstable, "Raise timeout, which includes stable_for."

@@ -53,7 +53,7 @@ func (p *port) check(timeout string) string {
 }
 
 // soon is a time-out that a machine which answers does not reach.
-const soon = "100ms"
+const soon = "1s"
 
 // wantReady checks what the state says of the deployment "d".
 func wantReady(t *testing.T, w *acctest.Workspace, ready any, tainted bool) {
@@ -95,7 +95,7 @@ func TestAccDeployment_readyCheck(t *testing.T) {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, p.check(soon))...)
 	}
 	w := acctest.NewWorkspace(t, config(acctest.Image("v1"), "protected = true"))
-	acctest.Fails(t, w, acctest.Apply(), "Could not make sure that node "+s.Name("n1")+" ("+node+") is ready", "TCP port "+p.address+" did not answer as wanted within 100ms: 1 attempt", "connection refused",
+	acctest.Fails(t, w, acctest.Apply(), "Could not make sure that node "+s.Name("n1")+" ("+node+") is ready", "TCP port "+p.address+" did not answer as wanted within 1s: 1 attempt", "connection refused",
 		"Nothing listens on that port", "terraform untaint")
 	wantReady(t, w, false, true)
 	if s.Node(node)["protected"] == true {
