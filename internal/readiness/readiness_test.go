@@ -46,7 +46,7 @@ func wantCause(t *testing.T, err error, cause readiness.Cause, texts ...string) 
 
 func TestTCP(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func newPort(t *testing.T) *port {
 func (p *port) open() {
 	p.t.Helper()
 	var err error
-	if p.listener, err = net.Listen("tcp", p.address); err != nil {
+	if p.listener, err = (&net.ListenConfig{}).Listen(p.t.Context(), "tcp", p.address); err != nil {
 		p.t.Fatal(err)
 	}
 }
