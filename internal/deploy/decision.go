@@ -18,6 +18,7 @@ type decision struct {
 	was      Wish     // what the configuration is compared with: the state, and what the apply only records of an imported machine
 	records  bool     // the apply records values of an imported machine for which nothing is deployed
 	onChange OnChange // in force
+	finished bool     // an earlier run has done what the configuration asks for, and did not record that
 	seen     Seen
 	plan     Plan
 }

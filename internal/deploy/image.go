@@ -93,6 +93,7 @@ func (d *decision) writes() change {
 		d.warnResume()
 		return same
 	case writes == differs && ran:
+		d.finished = true
 		d.warn(nil, "Deployment of an earlier run is recorded", fmt.Sprintf("Node %s runs the configured content: an earlier run has deployed it, and was killed before it "+
 			"recorded that. The apply does not touch the machine.", label))
 		return same

@@ -266,7 +266,7 @@ func (b *bootDecision) keepBooted() {
 // the state does not say so, as after an interrupted run or an import.
 func (b *bootDecision) runsOn() {
 	status, older := b.answer.Apply, b.answer.Newer
-	if !b.reconfigured() || status.Stale || older {
+	if b.finished = b.reconfigured() && !status.Stale && !older; !b.finished {
 		b.keepBooted()
 	}
 	b.show()

@@ -80,6 +80,7 @@ func (d *decision) begin() {
 	}
 	d.power()
 	d.protection()
+	d.readiness()
 }
 
 // change decides about a deployment that exists.
@@ -103,6 +104,7 @@ func (d *decision) change() {
 	d.connect()
 	d.power()
 	d.protection()
+	d.readiness()
 }
 
 // replace decides about a deployment that another one replaces.
@@ -166,6 +168,35 @@ func (d *decision) protection() {
 	}
 }
 
+// readiness checks the machine after everything that starts it, and until a check has passed. The forecast of a plan that starts the machine is
+// open, because an interrupted apply of it succeeds without the check.
+func (d *decision) readiness() {
+	want, ready := d.asked.ReadyCheck, &d.plan.Forecast.Ready
+	starts := d.plan.Operates() || Has(d.plan.Steps, DoUnrescue, DoRestart, DoPowerOn)
+	switch {
+	case want.IsNull(), d.away(starts): // null
+	case starts, want.Unknown:
+		*ready = decide.Unknown[bool]()
+		d.add(Step{Do: DoCheck, Maybe: want.Unknown})
+	case d.finished, want != d.seen.Was.ReadyCheck, d.seen.Ready != decide.Known(true):
+		*ready = decide.Known(true)
+		d.add(Step{Do: DoCheck})
+	default:
+		*ready = d.seen.Ready
+	}
+}
+
+// away reports whether what is deployed does not run after the apply. starts: the plan starts the machine.
+func (d *decision) away(starts bool) bool {
+	switch {
+	case !d.asked.Rescue.IsNull(), d.asked.Power.V == PowerOff:
+		return true
+	case starts:
+		return false
+	}
+	return d.plan.Forecast.State.V != stateActive
+}
+
 // IgnoresContent reports whether a change of content does nothing, or the plan cannot tell.
 func (w Wish) IgnoresContent() bool {
 	d := decision{asked: w}
@@ -176,7 +207,7 @@ func (w Wish) IgnoresContent() bool {
 // Empty reports whether the plan does nothing, says nothing and changes no value of the state.
 func (p Plan) Empty(s Seen) bool {
 	f := p.Forecast
-	values := f.State == decide.Known(s.State) && f.LastError == s.LastError && f.Attempts == s.Attempts && f.Power == s.Power &&
+	values := f.State == decide.Known(s.State) && f.LastError == s.LastError && f.Attempts == s.Attempts && f.Power == s.Power && f.Ready == s.Ready &&
 		f.Rebuilds == decide.Known(s.Rebuilds) && f.Restarts == decide.Known(s.Restarts)
 	boot := f.Boot.Set == s.Boot.Set && !f.Boot.Unknown && f.Boot.V.Action == s.Boot.V.Action && f.Boot.V.Stale == s.Boot.V.Stale &&
 		slices.Equal(f.Boot.V.Obsolete, s.Boot.V.Obsolete)

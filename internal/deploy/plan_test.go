@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
@@ -330,4 +331,94 @@ image=b | service failed | rebuild (wipe) | Rebuild wipes the root disk | 1/0
 restart_triggers=2 | service wait | restart (restart) | Machine is restarted | 0/1
 rescue=1 | service hold | rescue (restart) | Machine enters rescue mode | 0/1
 `)
+}
+
+// A machine whose deployment is done when it answers.
+func TestDecide_readyCheck(t *testing.T) {
+	t.Parallel()
+	decideAll(t, "image=a, restart_triggers=1, ready_check=r1", `
+the same | active | - | - | 0/0
+the same | not ready | check | - | 0/0
+ready_check=r2 | active | check | - | 0/0
+ready_check=- | not ready | - | - | 0/0
+ready_check=? | active | check? | - | 0/0
+image=b | active | rebuild (wipe), check | Rebuild wipes the root disk | 1/0
+image=? | active | rebuild (wipe)?, check | Rebuild wipes the root disk | ?/0
+image=b | active, an earlier run has deployed the wish | check | Deployment of an earlier run is recorded | 0/0
+image=b, on_change=ignore | active | - | - | 0/0
+restart_triggers=2 | active | restart (restart), check | Machine is restarted | 0/1
+power_state=off | active | power-off (restart) | Power is switched | 0/0
+power_state=off, image=b | active | rebuild (wipe), power-off (restart) | Rebuild wipes the root disk, Power is switched | 1/0
+power_state=on | off | power-on, check | Power is switched | 0/0
+the same | off | - | - | 0/0
+the same | off, not ready | check | - | 0/0
+vifs=p1 | active | connect | - | 0/0
+rescue=1 | active | rescue (restart) | Machine enters rescue mode | 0/1
+the same | rescue | - | - | 0/0
+protected=true | not ready | check, protect | - | 0/0
+protected=true | protected, not ready | check | - | 0/0
+protected=true, image=b | active | rebuild (wipe), check, protect | Rebuild wipes the root disk | 1/0
+the same | deploying | continue, check | Unfinished deployment is continued | 0/0
+the same | deploy failed | repeat (wipe), check | Failed deployment is repeated | 1/0
+the same | service failed | - | - | 0/0
+the same | new | deploy (wipe), check | - | 0/0
+power_state=off | new | deploy (wipe), power-off (restart) | - | 0/0
+allocation=other | active | undeploy (wipe), deploy (wipe), check, replaced for allocation_id | - | 0/0
+`)
+	decideAll(t, "image=a, rescue=1, ready_check=r1", `
+the same | rescue | - | - | 0/0
+rescue=- | rescue | unrescue (restart), check | Machine leaves rescue mode | 0/1
+`)
+	decideAll(t, "image=a", `
+ready_check=r1 | active | check | - | 0/0
+ready_check=r1 | importing | check | - | 0/0
+ready_check=r1, power_state=off | importing | - | Power is not switched yet | 0/0
+ready_check=r1 | importing, deploy failed | - | Imported deployment does not run | 0/0
+`)
+	decideAll(t, "live_iso=a1, shared_content=s1, host_content=h1, ready_check=r1", `
+live_iso=a2, host_content=h2 | active | boot (restart), check | Machine is restarted with a new live ISO | 0/1
+live_iso=a2 | active | - | Host runs an older live ISO | 0/0
+live_iso=a2, host_content=h2 | no BMC | ask | Machine has to be restarted by hand | 0/0
+`)
+	decideAll(t, "adopt, on_destroy=forget, ready_check=r1", `
+the same | new | adopt, check | - | 0/0
+the same | not ready | check | - | 0/0
+`)
+}
+
+// ready shows what the apply is certain of.
+func TestDecide_readyForecast(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ wish, seen, want string }{
+		{"the same", "active", "true"},
+		{"the same", "not ready", "true"},
+		{"ready_check=r2", "not ready", "true"},
+		{"ready_check=?", "active", "unknown"},
+		{"ready_check=-", "active", "null"},
+		{"image=b", "active", "unknown"},
+		{"image=b", "active, an earlier run has deployed the wish", "true"},
+		{"power_state=off", "active", "null"},
+		{"rescue=1", "active", "null"},
+		{"the same", "new", "unknown"},
+		{"power_state=off", "new", "null"},
+	} {
+		s := seeing(runningMachine("image=a, ready_check=r1"), tt.seen)
+		was := s.Was
+		if s.New {
+			was = changed(deploy.Wish{Content: map[string]deploy.Text{}}, "node=uuid-1, image=a, ready_check=r1")
+		}
+		if strings.Contains(tt.seen, "an earlier run") {
+			s.Sight.Content = changed(s.Was, tt.wish).Deployment.Digest()
+		}
+		got := "null"
+		switch ready := deploy.Decide(changed(was, tt.wish), s).Forecast.Ready; {
+		case ready.Unknown:
+			got = "unknown"
+		case ready.Set:
+			got = fmt.Sprint(ready.V)
+		}
+		if got != tt.want {
+			t.Errorf("wished: %s; seen: %s: ready is %s, want %s", tt.wish, tt.seen, got, tt.want)
+		}
+	}
 }

@@ -34,13 +34,13 @@ var kinds = []struct {
 
 // common are values that the settings of all kinds have.
 var common = map[string]string{
-	"rebuild_triggers": "- 1 2 ?", "restart_triggers": "- 1 2 ?", "rescue": "- - 1 2", "vifs": "- p1 p1,p2", "power_state": "- - on off", "protected": "- - true false",
+	"rebuild_triggers": "- 1 2 ?", "restart_triggers": "- 1 2 ?", "rescue": "- - 1 2", "vifs": "- p1 p1,p2", "power_state": "- - on off", "protected": "- - true false", "ready_check": "- - r1 r2 ?",
 	"on_change": "- - ignore replace rebuild", "on_destroy": "- undeploy undeploy forget", "node": "uuid-1 uuid-1 n1 uuid-2 ?", "allocation": "- - reservation other ?",
 }
 
 // conditions are facts that random machines may have.
 var conditions = []string{
-	"protected", "off", "importing", "imported", "import applied", "creation interrupted before Ironic began", "host replaced", "no BMC", "in maintenance", "no record of the boot",
+	"protected", "off", "not ready", "importing", "imported", "import applied", "creation interrupted before Ironic began", "host replaced", "no BMC", "in maintenance", "no record of the boot",
 }
 
 // beginsOrEnds are what may become of a deployment besides a change.
@@ -123,6 +123,12 @@ func TestDecide_unchangedWishHasNoStep(t *testing.T) {
 		if s.seen.Was.Protected.Set {
 			s.seen.Protected = s.seen.Was.Protected.V
 		}
+		if s.seen.Was.ReadyCheck.Set {
+			s.seen.Ready = decide.Known(true)
+		} else {
+			s.seen.Ready = decide.Value[bool]{}
+		}
+		forgetReady(&s.seen)
 		if !states.Finished(s.seen.State) || s.seen.Was.Adopt && states.Adoptable(s.seen.State) {
 			return nil
 		}
@@ -294,6 +300,10 @@ func applied(w deploy.Wish, s deploy.Seen, p deploy.Plan) deploy.Seen {
 			s.Protected = step.Do == deploy.DoProtect
 		}
 	}
+	if s.Ready = p.Forecast.Ready; deploy.Has(p.Steps, deploy.DoCheck) {
+		s.Ready = decide.Known(true)
+	}
+	forgetReady(&s)
 	s.Past = s.Past.AfterApply(kept, s.Sight.Content == kept.Deployment.Digest()).AfterRead(&ironic.Node{}, false)
 	s.Sight.Boot.Rescued = instance.RescueOf(s.State) != instance.NotRescued
 	if w.LiveISO.Set {

@@ -29,6 +29,7 @@ type Forecast struct {
 	Power              decide.Value[PowerState] // unless the configuration sets it
 	Rebuilds, Restarts decide.Value[int64]
 	Boot               decide.Value[bootiso.Status]
+	Ready              decide.Value[bool]
 }
 
 // Step is one thing that an apply does to a machine. It can be kept as JSON.
@@ -71,6 +72,7 @@ const (
 	DoRestart     Kind = "restart"
 	DoPowerOn     Kind = "power-on"
 	DoPowerOff    Kind = "power-off"
+	DoCheck       Kind = "check" // waits until what runs on the machine answers
 	DoProtect     Kind = "protect"
 	DoEnterRescue Kind = "rescue"
 )
@@ -86,6 +88,7 @@ const (
 	Deploys
 	Restarts
 	Switches
+	Checks
 	Protects
 	EntersRescue
 )
@@ -103,6 +106,8 @@ func (k Kind) Phase() Phase {
 		return Restarts
 	case DoPowerOn, DoPowerOff:
 		return Switches
+	case DoCheck:
+		return Checks
 	case DoProtect:
 		return Protects
 	case DoEnterRescue:
@@ -114,7 +119,7 @@ func (k Kind) Phase() Phase {
 
 // Of returns the phase as an infinitive, for messages about a node.
 func (p Phase) Of(node string) string {
-	return fmt.Sprintf([...]string{"end the protection of node %s", "end the rescue of node %s", "connect node %s", "deploy node %s", "restart node %s", "switch node %s", "protect node %s", "rescue node %s"}[p], node)
+	return fmt.Sprintf([...]string{"end the protection of node %s", "end the rescue of node %s", "connect node %s", "deploy node %s", "restart node %s", "switch node %s", "make sure that node %s is ready", "protect node %s", "rescue node %s"}[p], node)
 }
 
 // Operates reports whether a step deploys, boots or adopts a machine through Ironic.
@@ -130,6 +135,8 @@ func Change(steps []Step) (change rollout.Change, takes bool) {
 		return rollout.Rebuild, true
 	case Has(steps, DoRestart):
 		return rollout.Restart, true
+	case Has(steps, DoCheck):
+		return rollout.Check, true
 	}
 	return "", false
 }

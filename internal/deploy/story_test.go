@@ -26,7 +26,7 @@ var provisionStates = strings.Split("enroll|verifying|manageable|inspecting|insp
 // attributes are the names of the attributes that only have to be equal or not.
 func attributes(w *deploy.Wish) map[string]*deploy.Text {
 	return map[string]*deploy.Text{
-		"node": &w.Node, "allocation": &w.Allocation, "rebuild_triggers": &w.Rebuild, "restart_triggers": &w.Restart, "rescue": &w.Rescue, "vifs": &w.VIFs,
+		"node": &w.Node, "allocation": &w.Allocation, "rebuild_triggers": &w.Rebuild, "restart_triggers": &w.Restart, "rescue": &w.Rescue, "vifs": &w.VIFs, "ready_check": &w.ReadyCheck,
 	}
 }
 
@@ -144,6 +144,9 @@ func runningMachine(runs string) deploy.Seen {
 		Sight: deploy.Sight{Name: "n1", Content: w.Deployment.Digest(), Boot: bootiso.Machine{Label: "n1", Powered: true}},
 		Runs:  instance.Footprint{Mark: w.Deployment.Digest(), Image: w.Content["image"].V},
 	}
+	if w.ReadyCheck.Set {
+		s.Ready = decide.Known(true)
+	}
 	if w.LiveISO.Set {
 		record := bootiso.NewRecord(w.LiveISO.V.Want.Artifacts, now.Add(-time.Hour), nil)
 		s.Sight.Boot.Booted, s.Boot = &record, decide.Known(bootiso.Status{Action: bootiso.None})
@@ -162,6 +165,8 @@ func seeing(s deploy.Seen, facts string) deploy.Seen {
 			s.Protected = true
 		case "off":
 			s.Power = decide.Known(deploy.PowerOff)
+		case "ready", "not ready":
+			s.Ready = decide.Known(fact == "ready")
 		case "importing":
 			s.Past = deploy.History{Phase: deploy.Importing, Unset: []string{"config_drive", "deploy_steps"}}
 		case "imported":
@@ -193,7 +198,15 @@ func seeing(s deploy.Seen, facts string) deploy.Seen {
 			s.Sight.Boot.Rescued = instance.RescueOf(s.State) != instance.NotRescued
 		}
 	}
+	forgetReady(&s)
 	return s
+}
+
+// forgetReady does what a refresh does with ready.
+func forgetReady(s *deploy.Seen) {
+	if s.State != "active" || s.Was.Power.V == deploy.PowerOff || !s.Was.Rescue.IsNull() {
+		s.Ready = decide.Value[bool]{}
+	}
 }
 
 // costs are the costs of steps in the tables.

@@ -72,6 +72,7 @@ type Wish struct {
 	Ports            []instance.VIF // the VIFs, if they are known
 	Protected        decide.Value[bool]
 	Power            decide.Value[PowerState]
+	ReadyCheck       Text
 	OnChange         decide.Value[OnChange]
 	DefaultOnChange  decide.Value[OnChange] // of the provider
 	OnDestroy        decide.Value[OnDestroy]
@@ -119,6 +120,7 @@ type Seen struct {
 	Power              decide.Value[PowerState]
 	Protected          bool
 	Boot               decide.Value[bootiso.Status]
+	Ready              decide.Value[bool] // null: what runs has not been checked since the machine was off, in rescue mode or not deployed
 
 	Past    History
 	Unbegun bool     // the creation was interrupted before Ironic was seen at work

@@ -70,6 +70,9 @@ func (m *Machine) Node() *ironic.Node { return m.node }
 // Site returns the site of the machine.
 func (m *Machine) Site() *Site { return m.site }
 
+// KeepSlot lets the machine keep its slot of the provisioning limit after its next operation, until the caller calls release.
+func (m *Machine) KeepSlot() (release func()) { return m.site.limiter.Keep(m.node.UUID) }
+
 // Carries records that this run has put a mark on the node, or is about to.
 func (m *Machine) Carries(key marks.Mark) { m.marks = append(m.marks, key) }
 

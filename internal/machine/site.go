@@ -12,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/readiness"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/slots"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
@@ -21,6 +22,7 @@ type Config struct {
 	api.Config
 	Limit  throttle.Limit    // how many machines may have an operation in progress at once
 	Images http.RoundTripper // for requests to the servers of live ISOs and images; nil: http.DefaultTransport, without the client's settings
+	Dial   readiness.Dial    // for ready checks; nil: the network
 	Guard  Guard             // decides about operations on machines; nil: everything is allowed
 }
 

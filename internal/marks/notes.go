@@ -3,6 +3,7 @@ package marks
 import (
 	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
@@ -49,6 +50,8 @@ const (
 	KeyQuarantine = "terraform_metal_quarantine"
 	// KeyTurn: the node is a member of a rollout group, and away: see Turn.
 	KeyTurn = "terraform_metal_turn"
+	// KeyReady: the ready check of a deployment that is in progress. metal watch shows it.
+	KeyReady = "terraform_metal_ready"
 	// KeyMarker, in instance_info: what the node was deployed with.
 	KeyMarker = "terraform_metal"
 )
@@ -57,6 +60,26 @@ const (
 // and neither an import nor a data source shows it.
 func OwnKey(key string) bool {
 	return key == KeyMarker || strings.HasPrefix(key, "terraform_metal_") || strings.HasPrefix(key, "metal_oneview_")
+}
+
+// Checked is the note on a node of a ready check in progress.
+type Checked struct {
+	Since  time.Time `json:"since"`  // by the clock of the site
+	Target string    `json:"target"` // without secrets
+}
+
+// checkedFor is how long the note of a ready check counts at most. A run that is killed leaves it.
+const checkedFor = time.Hour
+
+// CheckOf returns the ready check in progress on a node at a time; nil if there is none. A note that a killed run has left counts no
+// longer when the state of the node changes.
+func CheckOf(n *ironic.Node, now time.Time) *Checked {
+	text, err := json.Marshal(n.Extra[KeyReady])
+	var c Checked
+	if err != nil || json.Unmarshal(text, &c) != nil || c.Since.IsZero() || now.Sub(c.Since) > checkedFor || n.ProvisionUpdatedAt.Sub(c.Since) > time.Second {
+		return nil
+	}
+	return &c
 }
 
 // Failures returns how often operations on a node have failed since the last success. A node with more failures waits longer for a

@@ -29,6 +29,26 @@ func (l *Limiter) noteStart(id string) {
 	l.starts[id] = s
 }
 
+// Keep lets a machine keep its slot until the caller calls release: from its next operation on, it counts as busy though the site shows
+// it at rest. It counts for this process only, and never as stuck.
+func (l *Limiter) Keep(id string) (release func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept[id] = false
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.kept, id)
+	}
+}
+
+// begun records that an operation on a machine is in progress; mu is held.
+func (l *Limiter) begun(id string) {
+	if _, keeps := l.kept[id]; keeps {
+		l.kept[id] = true
+	}
+}
+
 // census counts the machines that take a slot; mu is held.
 func (l *Limiter) census(machines []Machine) Census {
 	census := Census{Taken: l.site.Now()}
@@ -52,11 +72,16 @@ func (l *Limiter) counts(m Machine, now time.Time) (since time.Time, counts bool
 		s.last = now
 		l.starts[m.ID] = s
 	}
+	if m.Busy || m.Starting { // the operation of an earlier run, or one whose answer was lost
+		l.begun(m.ID)
+	}
 	switch {
 	case m.Busy:
 		return m.Since, true
 	case m.Starting, s.own:
 		return s.first, true
+	case l.kept[m.ID]:
+		return now, true
 	}
 	return time.Time{}, false
 }

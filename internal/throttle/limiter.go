@@ -25,6 +25,7 @@ type Limiter struct {
 	ended    chan struct{}      // closed when these rounds have ended
 	own      map[string]bool    // machines on which this process has started an operation
 	starts   map[string]start   // machines that are being switched on or restarted
+	kept     map[string]bool    // machines that keep their slot: whether they have one
 	unlocked bool               // this user may not write the lock record: the limit applies to this process only
 	stats    stats
 }
@@ -32,7 +33,7 @@ type Limiter struct {
 // New returns a limiter. poll is the longest time between two polls of the site: a failed round is repeated after it, and a notice
 // is given only about waits that are longer.
 func New(limit Limit, site Site, poll time.Duration) *Limiter {
-	return &Limiter{limit: limit, site: site, locks: NewLocks(site), poll: poll, own: map[string]bool{}, starts: map[string]start{}}
+	return &Limiter{limit: limit, site: site, locks: NewLocks(site), poll: poll, own: map[string]bool{}, starts: map[string]start{}, kept: map[string]bool{}}
 }
 
 // Send sends a verb to a machine. seen is the machine in the list that was just taken under the lock. It is nil if there is no
@@ -85,6 +86,7 @@ func (l *Limiter) admit(ctx context.Context, m Machine, failures int, send Send,
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			l.own[m.ID] = true
+			l.begun(m.ID)
 			sent()
 		}
 		return err

@@ -303,6 +303,47 @@ func TestAMachineThatStartsTakesASlotUntilItHasSettled(t *testing.T) {
 	})
 }
 
+func TestAMachineThatIsKeptTakesASlotFromItsOperationToItsRelease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		y := newYard(2)
+		limit := slotsOf(1, throttle.CoordinationIronic)
+		limit.StuckAfter = time.Minute
+		l := y.limiter(limit)
+		y.change("m00", func(m *throttle.Machine) { m.Since = time.Now().Add(-time.Hour) })
+		release := l.Keep("m00")
+		y.admitAll(t, l, time.Minute, "m01") // m00 takes no slot as long as nothing is done with it
+		y.admitAll(t, l, time.Minute, "m00")
+		time.AfterFunc(5*time.Minute, func() {
+			if at := y.admitAll(t, l, time.Minute, "m00")["m00"]; at > 11*time.Second {
+				t.Errorf("the machine that is kept waited %s for another slot", at)
+			}
+		})
+		time.AfterFunc(20*time.Minute, release)
+		at := y.admitAll(t, l, time.Minute, "m01")["m01"]
+		if at < 20*time.Minute || at > 20*time.Minute+11*time.Second {
+			t.Errorf("the next machine was admitted after %s, want 20 minutes", at)
+		}
+		<-time.After(time.Minute)
+	})
+}
+
+func TestAMachineThatAnEarlierRunHasStartedIsKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		y := newYard(2)
+		l := y.limiter(slotsOf(1, throttle.CoordinationIronic))
+		y.change("m00", func(m *throttle.Machine) { m.Busy = true })
+		release := l.Keep("m00")
+		time.AfterFunc(2*time.Minute, func() { y.change("m00", func(m *throttle.Machine) { m.Busy = false }) })
+		time.AfterFunc(5*time.Minute, release)
+		if at := y.admitAll(t, l, time.Second, "m01")["m01"]; at < 5*time.Minute {
+			t.Errorf("the next machine was admitted after %s, want 5 minutes", at)
+		}
+		<-time.After(time.Minute)
+	})
+}
+
 func TestAMachineThatOthersStartTakesASlotWhileItStarts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

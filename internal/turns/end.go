@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
@@ -45,7 +46,7 @@ func (t *Turn) outcome(err error) rollout.Outcome {
 	switch {
 	case err == nil:
 		return rollout.Ready
-	case failure.IsInterrupted(err) || !t.touched() && !failure.Is(err, failure.KindFailed) && !failure.Is(err, failure.KindTimeout) && !failure.Is(err, KindNotReady):
+	case failure.IsInterrupted(err) || !t.touched() && !failure.Is(err, failure.KindFailed) && !failure.Is(err, failure.KindTimeout) && !failure.Is(err, instance.KindNotReady):
 		return rollout.Untouched
 	}
 	return rollout.Failed
@@ -83,9 +84,6 @@ func (t *Turn) endNote(ctx context.Context, how rollout.Outcome, err error) {
 
 // KindNotStarted is the kind of an error which says that a machine is not changed in this run.
 const KindNotStarted failure.Kind = "not started"
-
-// KindNotReady is the kind of an error which says that a machine does not answer as it should.
-const KindNotReady failure.Kind = "not ready"
 
 // notStarted returns the error for a member. The first one of each reason says what to do; the others are short.
 func (g *group) notStarted(t *Turn, why rollout.Refusal) error {

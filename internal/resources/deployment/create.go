@@ -43,6 +43,9 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	onDestroy := plan.OnDestroy
 	plan.OnDestroy = types.StringNull() // on_destroy applies to finished deployments only: a failed creation is tainted, and undeployed before the next one
 	power := plan.PowerState
+	if plan.Ready.IsUnknown() {
+		plan.Ready = types.BoolValue(false)
+	}
 	plan.record(m.Node(), instanceID, 0)
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, replacementKey, nil)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
@@ -71,7 +74,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 		return
 	}
-	plan.OnDestroy = onDestroy
+	plan.OnDestroy, plan.Ready = onDestroy, readyAfter(plan.Ready, steps, deploy.Checks, err)
 	d.recordEnd(ctx, &plan, m, attempts, err, resp)
 	framework.ReportCreation(&resp.Diagnostics, doing, err)
 	d.noteUnchanged(ctx, &plan, resp.Private, &resp.Diagnostics)
@@ -97,6 +100,9 @@ func (d *deployment) recordEnd(ctx context.Context, plan *model, m *machine.Mach
 // install deploys a reserved machine for the first time, and switches it as configured. With an error, it returns what it was doing.
 func (d *deployment) install(ctx context.Context, plan, config *model, m *machine.Machine, wanted instance.Deployment, o deploy.DeployOptions, steps []deploy.Step, seen time.Time) (doing string, attempts int, err error) {
 	label := ironic.NodeLabel(m.Node())
+	if deploy.Has(steps, deploy.DoCheck) {
+		defer m.KeepSlot()()
+	}
 	for _, step := range steps {
 		before := doing
 		switch doing = step.Do.Phase().Of(label); step.Do { //nolint:exhaustive // the others are those of an update
@@ -109,6 +115,8 @@ func (d *deployment) install(ctx context.Context, plan, config *model, m *machin
 			attempts, err = d.begin(ctx, plan, wanted, m, o, seen)
 		case deploy.DoPowerOn, deploy.DoPowerOff:
 			err = config.switchPower(ctx, m, o.Timeout)
+		case deploy.DoCheck:
+			err = plan.awaitReady(ctx, m, afterCreation)
 		default:
 			doing = before
 		}

@@ -67,6 +67,8 @@ type model struct {
 	Rebuilds        types.Int64    `tfsdk:"rebuilds"`
 	Restarts        types.Int64    `tfsdk:"restarts"`
 	BootStatus      types.Object   `tfsdk:"boot_status"`
+	ReadyCheck      types.Object   `tfsdk:"ready_check"`
+	Ready           types.Bool     `tfsdk:"ready"`
 }
 
 type imageModel struct {

@@ -137,7 +137,7 @@ func (u *update) turn(ctx context.Context, m *machine.Machine, settings rollout.
 	if !takes {
 		return nil, nil //nolint:nilnil // it stays as it is
 	}
-	return turns.Take(ctx, m, turns.Change{Settings: settings, Change: change, Content: u.what.Source()})
+	return turns.Take(ctx, m, turns.Change{Settings: settings, Change: change, Content: u.what.Source(), Away: change == rollout.Check})
 }
 
 // reportTurn reports why a machine has not got its turn.

@@ -91,6 +91,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				MarkdownDescription: "`on` or `off`. A change switches the machine. Default: not managed.",
 			},
 			"power_off_mode": framework.PowerOffModeAttribute("`hard` (default), `soft` or `graceful`, as for [`metal_host`](host.md)."),
+			"ready_check":    readySchema(),
 			"max_attempts": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.Between(1, 10)},
 				MarkdownDescription: "Attempts of one apply, 1 to 10. Default: `1`.",
@@ -128,6 +129,9 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			},
 			"restarts": schema.Int64Attribute{
 				Computed: true, MarkdownDescription: "Planned restarts. A plan raises it for each machine that it restarts.",
+			},
+			"ready": schema.BoolAttribute{
+				Computed: true, MarkdownDescription: "Whether the last `ready_check` has passed. Null if there was none, or if the machine was switched off, rescued or undeployed since.",
 			},
 		},
 	}

@@ -75,6 +75,9 @@ func (u *update) wanted(ctx context.Context) *model {
 // run takes all steps. It returns the phase that failed, together with its error.
 func (u *update) run(ctx context.Context, site *machine.Site, machine *machine.Machine) (attempts int, failed deploy.Phase, err error) {
 	attempts = int(u.prior.Attempts.ValueInt64())
+	if deploy.Has(u.steps, deploy.DoCheck) {
+		defer machine.KeepSlot()()
+	}
 	for phase := deploy.Unprotects; phase <= deploy.EntersRescue; phase++ {
 		step, planned := deploy.In(u.steps, phase)
 		switch {
@@ -118,6 +121,8 @@ func (u *update) take(ctx context.Context, machine *machine.Machine, step deploy
 		return machine.Reboot(ctx, u.limit)
 	case deploy.DoPowerOn, deploy.DoPowerOff:
 		return u.config.switchPower(ctx, machine, u.limit)
+	case deploy.DoCheck:
+		return u.plan.awaitReady(ctx, machine, afterUpdate)
 	case deploy.DoProtect:
 		return deploy.Protect(ctx, machine, true)
 	case deploy.DoEnterRescue:
@@ -247,9 +252,13 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	if err == nil {
 		m.ForgetCreation(ctx, marks.MarkReservation)
 	}
-	next, rescueIsDue := u.next(node(), attempts, failed, arrived, err)
+	next, unfinished := u.next(node(), attempts, failed, arrived, err)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &next)...)
-	resp.Diagnostics.Append(noteNames(ctx, req.Private, resp.Private, node(), err == nil && u.wipes())...)
+	deployed := err
+	if failed == deploy.Checks {
+		deployed = nil
+	}
+	resp.Diagnostics.Append(noteNames(ctx, req.Private, resp.Private, node(), deployed == nil && u.wipes())...)
 	resp.Diagnostics.Append(remember(ctx, resp.Private, sightKey, deploy.SightOf(node()))...)
 	if deploy.Begun(ironic.State(node().ProvisionState)) {
 		resp.Diagnostics.Append(resp.Private.SetKey(ctx, unbegunKey, nil)...)
@@ -261,9 +270,9 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 	resp.Diagnostics.Append(remember(ctx, resp.Private, historyKey, u.past.AfterApply(d.wishOf(ctx, &next, &resp.Diagnostics), u.what.DeployedWith(node())))...)
 	if plan.recordsContent(state) {
-		resp.Diagnostics.Append(remember(ctx, resp.Private, footprintKey, u.footprint(ctx, m, err))...)
+		resp.Diagnostics.Append(remember(ctx, resp.Private, footprintKey, u.footprint(ctx, m, deployed))...)
 	}
-	if rescueIsDue { // after Ctrl-C, too: the state is not the planned one
+	if unfinished { // after Ctrl-C, too: the state is not the planned one
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 	} else {
 		framework.Report(&resp.Diagnostics, doing, err)
@@ -271,9 +280,9 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	d.noteUnchanged(ctx, &next, resp.Private, &resp.Diagnostics)
 }
 
-// next returns the state after an update, and whether the rescue is planned again. failed is the phase that has failed with err; arrived: the
+// next returns the state after an update, and whether it is another one than planned, because the rescue or the ready check is planned again. failed is the phase that has failed with err; arrived: the
 // machine runs what was planned.
-func (u *update) next(node *ironic.Node, attempts int, failed deploy.Phase, arrived bool, err error) (next model, rescueIsDue bool) {
+func (u *update) next(node *ironic.Node, attempts int, failed deploy.Phase, arrived bool, err error) (next model, unfinished bool) {
 	planned := *u.plan
 	switch {
 	case err == nil:
@@ -284,9 +293,12 @@ func (u *update) next(node *ironic.Node, attempts int, failed deploy.Phase, arri
 		planned.Rebuilds, planned.Restarts = u.prior.Rebuilds, u.prior.Restarts
 	}
 	planned.Rescue = u.rescueAfter(node, failed, err)
-	rescueIsDue = err != nil && !planned.Rescue.Equal(u.plan.Rescue)
+	rescueIsDue := err != nil && !planned.Rescue.Equal(u.plan.Rescue)
 	if rescueIsDue {
 		planned.ProvisionState, planned.LastError, planned.Restarts = types.StringUnknown(), types.StringUnknown(), u.prior.Restarts
+	}
+	if arrived {
+		planned.Ready = readyAfter(planned.Ready, u.steps, failed, err)
 	}
 	next = planned
 	next.record(node, u.prior.InstanceID.ValueString(), attempts)
@@ -296,5 +308,5 @@ func (u *update) next(node *ironic.Node, attempts int, failed deploy.Phase, arri
 	if err != nil && !failure.IsInterrupted(err) {
 		next.Protected = types.BoolValue(node.Protected)
 	}
-	return next, rescueIsDue
+	return next, rescueIsDue || !u.plan.Ready.IsUnknown() && !next.Ready.Equal(u.plan.Ready)
 }

@@ -33,6 +33,9 @@ func (d *deployment) ValidateConfig(ctx context.Context, req resource.ValidateCo
 	if drive := m.configDrive(ctx); drive != nil {
 		drive.validate(&resp.Diagnostics)
 	}
+	if ready := m.ready(ctx); ready != nil {
+		ready.validate(ctx, &resp.Diagnostics)
+	}
 	m.validateVIFs(&resp.Diagnostics)
 	if image := m.image(ctx); image != nil && !resp.Diagnostics.HasError() {
 		image.validateChecksum(&m, &resp.Diagnostics)

@@ -57,7 +57,7 @@ func (d *deployment) wish(ctx context.Context, m, config *model, diags *diag.Dia
 		Node: plain[string](m.NodeID), Allocation: plain[string](m.AllocationID), Content: map[string]deploy.Text{}, Adopt: m.Adopt.ValueBool(),
 		Rebuild: text(ctx, m.RebuildTriggers), Restart: text(ctx, m.RestartTriggers), Rescue: text(ctx, m.Rescue), VIFs: text(ctx, m.VIFs), Ports: m.vifs(),
 		Power: plain[deploy.PowerState](config.PowerState), OnChange: plain[deploy.OnChange](config.OnChange), DefaultOnChange: plain[deploy.OnChange](d.OnChange),
-		OnDestroy: plain[deploy.OnDestroy](m.OnDestroy), Quarantines: m.quarantines(), MaxNodes: m.mostNodes(), Deployment: deployed,
+		OnDestroy: plain[deploy.OnDestroy](m.OnDestroy), ReadyCheck: text(ctx, m.ReadyCheck), Quarantines: m.quarantines(), MaxNodes: m.mostNodes(), Deployment: deployed,
 	}
 	for name, value := range m.content() {
 		w.Content[name] = text(ctx, value)
@@ -98,6 +98,7 @@ func seen(ctx context.Context, state *model, was deploy.Wish, private framework.
 		State: ironic.State(state.ProvisionState.ValueString()), LastError: plain[string](state.LastError), Attempts: number(state.Attempts),
 		Rebuilds: state.Rebuilds.ValueInt64(), Restarts: state.Restarts.ValueInt64(),
 		Power: plain[deploy.PowerState](state.PowerState), Protected: state.Protected.ValueBool(), Boot: state.bootStatus(ctx),
+		Ready:   flag(state.Ready),
 		Unbegun: isNoted(ctx, private, unbegunKey, diags),
 	}
 	recall(ctx, private, historyKey, &s.Past, diags)
@@ -127,7 +128,7 @@ func (m *model) bootStatus(ctx context.Context) (status decide.Value[bootiso.Sta
 func (m *model) show(ctx context.Context, config, state *model, asked deploy.Wish, plan deploy.Plan) {
 	f := plan.Forecast
 	m.keepAsked(ctx, state, asked, f.Wish)
-	m.Rebuilds, m.Restarts, m.BootStatus = toInt64(f.Rebuilds), toInt64(f.Restarts), showBoot(ctx, f.Boot)
+	m.Rebuilds, m.Restarts, m.BootStatus, m.Ready = toInt64(f.Rebuilds), toInt64(f.Restarts), showBoot(ctx, f.Boot), toBool(f.Ready)
 	if f.Fresh {
 		if state != nil {
 			m.ID, m.NodeName, m.InstanceID = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()

@@ -1,0 +1,379 @@
+package deployment_test
+
+import (
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+)
+
+// port is a TCP port on which something listens or not. It stands for the service of a machine.
+type port struct {
+	t        *testing.T
+	address  string
+	listener net.Listener
+}
+
+// newPort returns a port on which nothing listens.
+func newPort(t *testing.T) *port {
+	t.Helper()
+	p := &port{t: t, address: "127.0.0.1:0"}
+	p.open()
+	p.address = p.listener.Addr().String()
+	t.Cleanup(p.close)
+	p.close()
+	return p
+}
+
+func (p *port) open() {
+	p.t.Helper()
+	var err error
+	if p.listener, err = (&net.ListenConfig{}).Listen(p.t.Context(), "tcp", p.address); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *port) close() { p.listener.Close() }
+
+// check is the HCL of a ready check of the port.
+func (p *port) check(timeout string) string {
+	return fmt.Sprintf("ready_check = { tcp = %q, timeout = %q }", p.address, timeout)
+}
+
+// soon is a time-out that a machine which answers does not reach.
+const soon = "1s"
+
+// wantReady checks what the state says of the deployment "d".
+func wantReady(t *testing.T, w *acctest.Workspace, ready any, tainted bool) {
+	t.Helper()
+	if d := acctest.Deployed(t, w); d.Values["ready"] != ready || d.Tainted != tainted {
+		t.Errorf("ready is %v, tainted: %t; want %v, %t", d.Values["ready"], d.Tainted, ready, tainted)
+	}
+}
+
+// noteOf returns the note of a ready check on a node; nil if there is none.
+func noteOf(s *site.Site, node string) any {
+	extra, _ := s.Node(node)["extra"].(map[string]any)
+	return extra[marks.KeyReady]
+}
+
+// onlyReady fails the test unless a plan changes nothing but ready, from false to true.
+func onlyReady(t *testing.T, c acctest.Change) {
+	t.Helper()
+	if c.Before["ready"] != false || c.After["ready"] != true {
+		t.Errorf("the plan shows ready %v -> %v", c.Before["ready"], c.After["ready"])
+	}
+	for name, after := range c.After {
+		if name != "ready" && site.Text(after) != site.Text(c.Before[name]) {
+			t.Errorf("the plan shows %s %v -> %v, too", name, c.Before[name], after)
+		}
+	}
+	for name, unknown := range c.Unknown {
+		if unknown == true {
+			t.Errorf("the plan does not know %s", name)
+		}
+	}
+}
+
+func TestAccDeployment_readyCheck(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	node, p := site.AddNode(t, s, "n1", nil), newPort(t)
+	config := func(settings ...string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, p.check(soon))...)
+	}
+	w := acctest.NewWorkspace(t, config(acctest.Image("v1"), "protected = true"))
+	acctest.Fails(t, w, acctest.Apply(), "Could not make sure that node "+s.Name("n1")+" ("+node+") is ready", "TCP port "+p.address+" did not answer as wanted within 1s: 1 attempt", "connection refused",
+		"Nothing listens on that port", "terraform untaint")
+	wantReady(t, w, false, true)
+	if s.Node(node)["protected"] == true {
+		t.Error("a machine that is not ready is protected")
+	}
+
+	p.open()
+	w.Must("untaint", acctest.DeploymentAddress)
+	w.Must("apply", "-auto-approve")
+	wantReady(t, w, true, false)
+	if s.Node(node)["protected"] != true {
+		t.Error("a machine that is ready is not protected")
+	}
+	acctest.NoChanges(t, w)
+	site.WantVerbs(t, s, node, "active")
+
+	p.close()
+	w.Configure(config(acctest.Image("v2"), "protected = false"))
+	acctest.Fails(t, w, acctest.Apply(), "connection refused", "the state has what was applied. The next apply only checks again.")
+	wantReady(t, w, false, false)
+	if d := acctest.Deployed(t, w); acctest.ImageInState(t, w) != acctest.Images+"v2.qcow2" || fmt.Sprint(d.Values["rebuilds"]) != "1" {
+		t.Errorf("the state has not what was applied: %v", d.Values)
+	}
+	onlyReady(t, w.Save()[acctest.DeploymentAddress])
+	acctest.Fails(t, w, acctest.Apply(), "connection refused")
+	p.open()
+	w.Must("apply", "-auto-approve")
+	wantReady(t, w, true, false)
+	acctest.NoChanges(t, w)
+	site.WantVerbs(t, s, node, "active", "rebuild")
+	if noteOf(s, node) != nil {
+		t.Errorf("left on the node: %v", noteOf(s, node))
+	}
+	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v2")))
+	w.Must("apply", "-auto-approve")
+	wantReady(t, w, nil, false)
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+// A machine that is off is not ready, and is checked when it is switched on.
+func TestAccDeployment_readyCheckFollowsThePower(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	node, p := site.AddNode(t, s, "n1", nil), newPort(t)
+	config := func(power, kernel string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), "power_state = "+acctest.Quoted(power), `restart_triggers = { kernel = "`+kernel+`" }`, p.check(soon))
+	}
+	w := acctest.NewWorkspace(t, config("off", "1"))
+	w.Must("apply", "-auto-approve")
+	wantReady(t, w, nil, false)
+	acctest.NoChanges(t, w)
+	w.Configure(config("on", "1"))
+	acctest.Fails(t, w, acctest.Apply(), "connection refused")
+	wantReady(t, w, false, false)
+	p.open()
+	w.Must("apply", "-auto-approve")
+	wantReady(t, w, true, false)
+	p.close()
+	w.Configure(config("on", "2"))
+	acctest.Fails(t, w, acctest.Apply(), "connection refused")
+	if d := acctest.Deployed(t, w); fmt.Sprint(d.Values["restarts"]) != "1" {
+		t.Errorf("the state has not what was applied: %v", d.Values)
+	}
+	onlyReady(t, w.Save()[acctest.DeploymentAddress])
+	p.open()
+	w.Must("apply", "-auto-approve")
+	acctest.NoChanges(t, w)
+	w.Configure(config("off", "2"))
+	w.Must("apply", "-auto-approve")
+	wantReady(t, w, nil, false)
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+// The first apply after an import checks the machine, and does not touch it.
+func TestAccDeployment_readyCheckOfAnImport(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	node, p := site.AddNode(t, s, "n1", nil), newPort(t)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
+	w.Must("apply", "-auto-approve")
+	imported := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), p.check(soon)))
+	imported.Must("import", acctest.DeploymentAddress, node)
+	acctest.Fails(t, imported, acctest.Apply(), "connection refused")
+	wantReady(t, imported, false, false)
+	p.open()
+	imported.Must("apply", "-auto-approve")
+	wantReady(t, imported, true, false)
+	acctest.NoChanges(t, imported)
+	site.WantVerbs(t, s, node, "active")
+	imported.Must("destroy", "-auto-approve")
+}
+
+// Ctrl-C during a check ends a creation and an update with a warning, and taints nothing; the next apply only checks.
+func TestAccDeployment_readyCheckIsInterrupted(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	node, p := site.AddNode(t, s, "n1", nil), newPort(t)
+	config := func(image string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image(image), p.check("1h"))
+	}
+	w := acctest.NewWorkspace(t, config("v1"))
+	interrupt := func(said string) {
+		running := w.Start("apply", "-auto-approve")
+		site.Until(t, "the check", func() bool { return noteOf(s, node) != nil })
+		acctest.Mention(t, acctest.Interrupt(t, running), said)
+		wantReady(t, w, false, false)
+		if noteOf(s, node) != nil {
+			t.Errorf("left on the node: %v", noteOf(s, node))
+		}
+	}
+	interrupt("Warning: Interrupted: make sure that node")
+	interrupt("Error: Could not make sure that node") // nothing was sent to the machine
+	p.open()
+	w.Must("apply", "-auto-approve")
+	wantReady(t, w, true, false)
+	p.close()
+	w.Configure(config("v2"))
+	interrupt("Warning: Interrupted: make sure that node")
+	onlyReady(t, w.Save()[acctest.DeploymentAddress])
+	p.open()
+	w.Must("apply", "-auto-approve")
+	wantReady(t, w, true, false)
+	acctest.NoChanges(t, w)
+	site.WantVerbs(t, s, node, "active", "rebuild")
+	w.Must("destroy", "-auto-approve")
+}
+
+// A run that is killed during a check has done the rest: the next one only checks.
+func TestAccDeployment_readyCheckIsKilled(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	node, p := site.AddNode(t, s, "n1", nil), newPort(t)
+	config := func(image string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image(image), p.check("1h"))
+	}
+	w := acctest.NewWorkspace(t, config("v1"))
+	kill := func() {
+		running := w.Start("apply", "-auto-approve")
+		site.Until(t, "the check", func() bool { return noteOf(s, node) != nil })
+		acctest.Kill(t, s, running)
+	}
+	kill()
+	p.open()
+	w.Must("apply", "-auto-approve")
+	wantReady(t, w, true, false)
+	p.close()
+	w.Configure(config("v2"))
+	kill()
+	if change := w.Save()[acctest.DeploymentAddress]; change.Before["ready"] != nil || change.After["ready"] != true {
+		t.Errorf("after the kill, the plan shows ready %v -> %v", change.Before["ready"], change.After["ready"])
+	}
+	p.open()
+	w.Must("apply", "saved")
+	wantReady(t, w, true, false)
+	acctest.NoChanges(t, w)
+	site.WantVerbs(t, s, node, "active", "rebuild")
+	if noteOf(s, node) != nil {
+		t.Errorf("left on the node: %v", noteOf(s, node))
+	}
+	w.Must("destroy", "-auto-approve")
+}
+
+// The machine keeps its slot until it is ready.
+func TestFakeDeployment_readyCheckKeepsTheSlot(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	nodes, p := []string{site.AddNode(t, s, "n1", nil), site.AddNode(t, s, "n2", nil)}, newPort(t)
+	w := acctest.NewWorkspace(t, s.Provider("provisioning_limit = { max_concurrent = 1 }")+fmt.Sprintf("resource \"metal_deployment\" \"d\" {\n  count = 2\n  node_id = [%q, %q][count.index]\n  %s\n  %s\n}\n",
+		nodes[0], nodes[1], acctest.Image("v1"), p.check("5m")))
+	ended := make(chan string)
+	go func() {
+		output, _ := w.Run("apply", "-auto-approve")
+		ended <- output
+	}()
+	first := func() string {
+		i := slices.IndexFunc(nodes, func(node string) bool { return noteOf(s, node) != nil })
+		if i < 0 {
+			return ""
+		}
+		return nodes[i]
+	}
+	site.Until(t, "a check", func() bool { return first() != "" })
+	checked := first()
+	lists := func() (n int) {
+		for _, r := range s.Fake.Requests() {
+			if r.Method == http.MethodGet && strings.HasPrefix(r.Path, "/v1/nodes?") || r.Path == "/v1/nodes" || r.Path == "/v1/nodes/detail" {
+				n++
+			}
+		}
+		return n
+	}
+	before := lists()
+	site.Until(t, "polls", func() bool { return lists() >= before+5 })
+	for _, node := range nodes {
+		if verbs := site.Verbs(s, node); node != checked && len(verbs) > 0 {
+			t.Errorf("the second machine was %v while the first one was checked", verbs)
+		}
+	}
+	p.open()
+	if output := <-ended; !strings.Contains(output, "2 added") {
+		t.Error(output)
+	}
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestFakeDeployment_readyCheckOverHTTP(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "u" || password != "s3cret" || r.URL.RawQuery != "token=hunter2" {
+			w.WriteHeader(http.StatusForbidden)
+		}
+		fmt.Fprint(w, "all is ok")
+	}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that fail
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	url := strings.Replace(server.URL, "https://", "https://u:s3cret@", 1) + "/health?token=hunter2"
+	config := func(settings string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), fmt.Sprintf("ready_check = {\n    timeout = %q\n    http = {\n      url = %q\n      %s\n    }\n  }", soon, url, settings))
+	}
+	trusted := fmt.Sprintf("cacert_file = %q\n", ca)
+	w := acctest.NewWorkspace(t, config(trusted))
+	acctest.Fails(t, w, []string{"plan"}, "Certificates cannot be read", "no such file")
+	if err := os.WriteFile(ca, []byte("nothing"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	acctest.Fails(t, w, []string{"plan"}, "has no certificate in PEM format")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(ca, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
+	w.Must("apply", "-auto-approve")
+	for settings, want := range map[string]string{
+		"":                                  "its certificate is signed by an unknown authority",
+		trusted + "status = [204]":          "HTTP status 200, wanted: 204",
+		trusted + `contains = "everything"`: `the answer does not contain "everything"`,
+	} {
+		w.Configure(config(settings))
+		_, said, _ := strings.Cut(acctest.Fails(t, w, acctest.Apply(), want, server.URL+"/health did not answer as wanted"), "Error:") // the plan shows the configuration
+		acctest.NeverMention(t, said, "hunter2", "s3cret")
+	}
+	w.Configure(config(trusted + "status = [200, 204]\ncontains = \"ok\""))
+	w.Must("apply", "-auto-approve")
+	wantReady(t, w, true, false)
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}
+
+func TestAccDeployment_readyCheckThatCannotBe(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	w := acctest.NewWorkspace(t, "")
+	for settings, want := range map[string]string{
+		``: "A ready check needs tcp",
+		`tcp = "192.0.2.1:22", http = { url = "http://192.0.2.1" }`: "Exactly one of ready_check.tcp and ready_check.http must be set",
+		`tcp = "192.0.2.1"`:                                              `"192.0.2.1" is not HOST:PORT`,
+		`tcp = "192.0.2.1:ssh"`:                                          "is not HOST:PORT",
+		`tcp = "192.0.2.1:70000"`:                                        "is not HOST:PORT",
+		`http = { url = "ftp://u:s3cret@192.0.2.1" }`:                    "Not a URL to request",
+		`http = { url = "http://u:s3cret@192.0.2.1:port" }`:              "Not a URL to request",
+		`http = { url = "http://192.0.2.1", status = [600] }`:            "between 100 and 599",
+		`tcp = "192.0.2.1:22", timeout = "soon"`:                         "must be a duration",
+		`tcp = "192.0.2.1:22", timeout = "1m", stable_for = "60s"`:       "ready_check.timeout includes stable_for",
+		`tcp = "192.0.2.1:22", timeout = "0s"`:                           "ready_check.timeout includes stable_for",
+		`http = { url = "http://192.0.2.1", contains = "" }`:             "string length must be at least 1",
+		`tcp = "192.0.2.1:22", http = { status = [200], contains = "" }`: "url",
+	} {
+		w.Configure(s.Provider() + acctest.Deployment(`"n1"`, acctest.Image("v1"), "ready_check = { "+settings+" }"))
+		output := acctest.Fails(t, w, []string{"validate"}, want)
+		acctest.NeverMention(t, output, "s3cret")
+	}
+	w.Configure(s.Provider() + `resource "terraform_data" "d" { input = "192.0.2.1:22" }` + "\n" + acctest.Deployment(`"n1"`, acctest.Image("v1"), "ready_check = { tcp = terraform_data.d.output }"))
+	w.Must("validate")
+}
