@@ -98,7 +98,7 @@ func (g *group) notStarted(t *Turn, why rollout.Refusal) error {
 		fact = fmt.Sprintf("the canary %s has failed", few(why.Names))
 		advice = "The other machines were to wait until it is ready. Find out why it has failed, and apply again: another machine goes first then."
 	case rollout.TooManyAway:
-		fact = fmt.Sprintf("%s of rollout group %q not available, and no run works on that", are(why.Names), g.name)
+		fact = fmt.Sprintf("rollout group %q lacks %s already, and no run works on that", g.name, few(why.Names))
 		advice = "At most max_unavailable members may be away at once. Repair what is away, with terraform apply or by hand. If a member runs well and no apply can say so, or is no member any more, " +
 			"remove the note from its node: baremetal node unset NODE --extra " + marks.KeyTurn
 	case rollout.NoPlace:
@@ -114,14 +114,6 @@ func (g *group) notStarted(t *Turn, why rollout.Refusal) error {
 		e.Advice = "Nothing was sent to the machine, which is as before. " + advice
 	}
 	return e
-}
-
-// are returns "a is" or "a, b are".
-func are(names []string) string {
-	if len(names) == 1 {
-		return names[0] + " is"
-	}
-	return few(names) + " are"
 }
 
 // NotStarted is the summary of such an error.
