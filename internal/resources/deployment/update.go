@@ -244,6 +244,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 		reportTurn(&resp.Diagnostics, "deploy node "+ironic.NodeLabel(node()), err)
 		return
 	}
+	defer turn.Abandon(ctx)
 	attempts, failed, err := u.run(ctx, d.Site, m)
 	turn.End(ctx, err)
 	framework.Show(&resp.Diagnostics, m.PowerCut()...)
