@@ -178,8 +178,8 @@ func (m *model) awaitReady(ctx context.Context, on *machine.Machine, next string
 }
 
 // readReady forgets that a machine was ready if it was deployed or switched off since. runs is what the node showed of its deployment then.
-func (m *model) readReady(ctx context.Context, node *ironic.Node, runs instance.Footprint) {
-	redeployed := m.image(ctx) != nil && runs != (instance.Footprint{}) && (runs.RedeployedSince(node) || runs.OtherImage(node))
+func (d *deployment) readReady(ctx context.Context, m *model, node *ironic.Node, runs instance.Footprint) {
+	redeployed := m.image(ctx) != nil && !d.ignoresContent(m) && runs != (instance.Footprint{}) && (runs.RedeployedSince(node) || runs.OtherImage(node))
 	if redeployed || !deploy.StaysReady(node, deploy.PowerState(m.PowerState.ValueString())) {
 		m.Ready = types.BoolNull()
 	}
