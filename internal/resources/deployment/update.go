@@ -270,7 +270,8 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 		return
 	}
 	resp.Diagnostics.Append(remember(ctx, resp.Private, historyKey, u.past.AfterApply(d.wishOf(ctx, &next, &resp.Diagnostics), u.what.DeployedWith(node())))...)
-	if plan.recordsContent(state) {
+	checked := deploy.Has(u.steps, deploy.DoCheck) && u.what.DeployedWith(node()) // a killed run may have deployed it without storing the footprint
+	if plan.recordsContent(state) || checked {
 		resp.Diagnostics.Append(remember(ctx, resp.Private, footprintKey, u.footprint(ctx, m, deployed))...)
 	}
 	if unfinished { // after Ctrl-C, too: the state is not the planned one
