@@ -323,10 +323,13 @@ func (m *model) switchPower(ctx context.Context, on *machine.Machine, limit time
 	case framework.PowerOn:
 		return on.SetPower(ctx, true, limit)
 	case framework.PowerOff:
-		return on.SwitchOff(ctx, machine.OffMode(m.PowerOffMode.ValueString()), limit)
+		return on.SwitchOff(ctx, m.offMode(), limit)
 	}
 	return nil
 }
+
+// offMode returns power_off_mode.
+func (m *model) offMode() machine.OffMode { return machine.OffMode(m.PowerOffMode.ValueString()) }
 
 // adopted reports whether the machine runs what others have deployed on it.
 func (m *model) adopted() bool { return m.Adopt.ValueBool() }
