@@ -46,8 +46,8 @@ const (
 	OffGraceful OffMode = "graceful" // asks the operating system, and cuts the power if the machine stays on for 3 minutes
 )
 
-// softOffTimeout is how long OffGraceful gives the operating system.
-const softOffTimeout = 3 * time.Minute
+// SoftOffTimeout is how long OffGraceful gives the operating system.
+const SoftOffTimeout = 3 * time.Minute
 
 // cutsPower reports whether a mode never asks the operating system.
 func (how OffMode) cutsPower() bool { return how != OffSoft && how != OffGraceful }
@@ -96,7 +96,7 @@ func (m *Machine) SwitchOff(ctx context.Context, how OffMode, timeout time.Durat
 // no error: its power is to be cut, and PowerCut says why.
 func (m *Machine) shutDown(ctx context.Context, how OffMode, change powerChange, timeout time.Duration) error {
 	if how == OffGraceful {
-		change.asks, timeout = softOffTimeout, softOffTimeout+time.Minute // Ironic ends it in time
+		change.asks, timeout = SoftOffTimeout, SoftOffTimeout+time.Minute // Ironic ends it in time
 	}
 	err := m.changePower(ctx, change, timeout)
 	unsupported, never := isSoftUnsupported(err), change.restarts && failure.Is(err, kindNeverOff)
@@ -112,7 +112,7 @@ func (m *Machine) shutDown(ctx context.Context, how OffMode, change powerChange,
 	case unsupported:
 		m.cut = fmt.Sprintf("the driver %s cannot ask an operating system to shut down", m.node.Driver)
 	default:
-		m.cut = fmt.Sprintf("its operating system did not shut down within %s", softOffTimeout)
+		m.cut = fmt.Sprintf("its operating system did not shut down within %s", SoftOffTimeout)
 	}
 	m.logInfo(ctx, "loses its power: "+m.cut)
 	return nil
