@@ -285,7 +285,8 @@ func (m *model) takeContent(other *model, names map[string]bool) {
 	}
 }
 
-// recordsContent reports whether a planned state has other content than the state, or another trigger that deploys it again.
+// recordsContent reports whether a planned state has other content than the state, or another trigger that deploys it again. The first
+// trigger deploys nothing: what was known of the machine stays true.
 func (m *model) recordsContent(state *model) bool {
 	was := state.content()
 	for name, value := range m.content() {
@@ -293,7 +294,7 @@ func (m *model) recordsContent(state *model) bool {
 			return true
 		}
 	}
-	return !m.RebuildTriggers.Equal(state.RebuildTriggers)
+	return !m.RebuildTriggers.IsNull() && !state.RebuildTriggers.IsNull() && !m.RebuildTriggers.Equal(state.RebuildTriggers)
 }
 
 // Values of on_failure, and the default of max_nodes.
