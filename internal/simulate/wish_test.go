@@ -33,9 +33,9 @@ type useWish struct {
 	host          *hostWish // nil: any of the fleet
 	note          string
 	image         int
-	drive, bare   bool // with a config drive; without a deployment
-	power         string
-	rebuild       int // values of rebuild_triggers and restart_triggers
+	drive, bare   bool   // with a config drive; without a deployment
+	power, mode   string // power_state and power_off_mode
+	rebuild       int    // values of rebuild_triggers and restart_triggers
 	restart       int
 }
 
@@ -102,6 +102,9 @@ func (u *useWish) deployment() object {
 	}
 	if u.power != "" {
 		settings["power_state"] = u.power
+	}
+	if u.mode != "" {
+		settings["power_off_mode"] = u.mode
 	}
 	if u.rebuild > 0 {
 		settings["rebuild_triggers"] = object{"n": fmt.Sprint(u.rebuild)}
@@ -175,13 +178,22 @@ func (w *wish) addUse() string {
 	if len(w.uses) == mostUses {
 		return ""
 	}
-	u := &useWish{address: w.next("u"), image: 1, drive: w.site.below(3) == 0, bare: w.site.below(5) == 0}
+	u := &useWish{address: w.next("u"), image: 1, mode: w.offMode(), drive: w.site.below(3) == 0, bare: w.site.below(5) == 0}
 	u.name = u.address
 	if free := slices.IndexFunc(w.hosts, func(h *hostWish) bool { return !h.freed && w.usedBy(h) == nil }); free >= 0 && w.site.below(2) == 0 {
 		u.host = w.hosts[free]
 	}
 	w.uses = append(w.uses, u)
 	return "add use " + u.address
+}
+
+// offMode returns a value of power_off_mode. A machine that ignores soft requests is not asked with soft, which fails then.
+func (w *wish) offMode() string {
+	modes := []string{"", "hard", "graceful", "graceful", "soft"}
+	if w.site.fake.IgnoresSoftOff != nil {
+		modes = modes[:4]
+	}
+	return modes[w.site.below(len(modes))]
 }
 
 func (w *wish) removeHost() string {
@@ -236,7 +248,7 @@ func (w *wish) changeUse() string {
 		return ""
 	}
 	u := w.uses[w.site.below(len(w.uses))]
-	switch w.site.below(8) {
+	switch w.site.below(9) {
 	case 0, 1:
 		u.image++
 	case 2:
@@ -247,8 +259,9 @@ func (w *wish) changeUse() string {
 		u.note = w.next("note ")
 	case 5:
 		u.rebuild++
-	case 6:
+	case 6, 7:
 		u.restart++
+		u.mode = w.offMode()
 	default:
 		u.power = []string{"on", "off"}[w.site.below(2)]
 	}
