@@ -67,7 +67,7 @@ func (p *plan) mayInspect() bool { return p.Inspect.V || p.Inspect.Unknown }
 func (p *plan) mayBeInspected() bool { return p.mayInspect() && p.Target.V != string(GoalEnroll) }
 
 // mayBeCleaned reports whether Ironic cleans the machine on the way to target_state.
-func (p *plan) mayBeCleaned() bool { return p.mayBecomeAvailable() && !p.NoClean }
+func (p *plan) mayBeCleaned() bool { return p.mayBecomeAvailable() && !isFalse(p.AutomatedClean) }
 
 // strays reports whether a reserved host rests in another state than the configured one, because another client of Ironic has moved it.
 func (p *plan) strays() bool {
