@@ -181,12 +181,6 @@ func BeingInspected(state ironic.State) bool {
 	return state == nodes.Inspecting || state == nodes.InspectWait
 }
 
-// IsComing reports whether Ironic is on the way to available with a node, without a further request: it cleans the node, or is about to
-// after an undeploy.
-func IsComing(node *ironic.Node) bool {
-	return Has(ironic.State(node.ProvisionState), Coming) && Has(ironic.State(node.ProvisionState), Busy) && node.TargetProvisionState == string(nodes.Available)
-}
-
 // BeingDeployed reports whether a node in this state is being deployed or rebuilt.
 func BeingDeployed(state ironic.State) bool {
 	return state == nodes.Deploying || state == nodes.DeployWait

@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
@@ -55,6 +56,35 @@ func TestAccHost_savedPlanCountsCleanings(t *testing.T) {
 	if host := acctest.InState(t, w, acctest.HostAddress); fmt.Sprint(host.Values["cleanings"]) != "4" {
 		t.Errorf("the state has %v", host.Values["cleanings"])
 	}
+}
+
+// Terraform destroys by what is in the state, so the plan says what was applied, and warns once of each kind.
+func TestAccHost_destroyPlanSaysWhatStaysInIronic(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	config := func(onDestroy string) string {
+		text := s.Provider()
+		for i, name := range []string{"a", "b", "c"} {
+			host := acctest.HostBlock(s.Name(name), `driver = "fake-hardware"`)
+			if onDestroy != "" && i > 0 {
+				host = acctest.HostBlock(s.Name(name), `driver = "fake-hardware"`, "on_destroy = "+acctest.Quoted(onDestroy))
+			}
+			text += strings.Replace(host, `"h"`, acctest.Quoted(name), 1)
+		}
+		return text
+	}
+	w := acctest.NewWorkspace(t, config(""))
+	w.Must(acctest.Apply()...)
+	w.Configure(config("forget"))
+	output := w.Must("plan", "-destroy")
+	acctest.Mention(t, output, "Destroying removes the host from Ironic", "set on_destroy = \"forget\" and apply before you destroy", "and 2 more similar warnings elsewhere")
+	acctest.NeverMention(t, output, "Destroying leaves the host in Ironic")
+	w.Must(acctest.Apply()...)
+	output = w.Must("plan", "-destroy")
+	acctest.Mention(t, output, "Destroying removes the host from Ironic", "Node "+s.Name("a")+" is removed", "Destroying leaves the host in Ironic", "and one more similar warning elsewhere")
+	w.Configure(config("delete"))
+	w.Must(acctest.Apply()...)
+	w.Must("destroy", "-auto-approve")
 }
 
 // An interrupted run has begun to clean the machine. The next apply only waits for that, and so the plan neither warns nor counts.

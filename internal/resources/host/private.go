@@ -16,7 +16,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // managed lists what the last applied configuration managed on a host, as paths: those of settings, and "/traits/NAME",
@@ -153,7 +152,7 @@ func (c *change) writeHardware(ctx context.Context, p framework.SettablePrivate)
 // whether Ironic is on the way to available with the node, and why it is in quarantine.
 func noteNode(ctx context.Context, node *ironic.Node, p framework.SettablePrivate) (diags diag.Diagnostics) {
 	coming := ""
-	if states.IsComing(node) {
+	if enroll.IsComing(node) {
 		coming = node.TargetProvisionState
 	}
 	diags.Append(setText(ctx, p, pendingKey, hardware.PendingInspection(node))...)
