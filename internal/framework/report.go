@@ -68,9 +68,9 @@ func WarnUnseen(diags *diag.Diagnostics, project, label string) {
 
 // Show is the function Show for the notices of a plan. Terraform prints every error in full, so of many with the same advice only one in a
 // run has it, and the others say so.
-func (w *WithClient) Show(diags *diag.Diagnostics, notices ...decide.Notice) {
+func (c *WithClient) Show(diags *diag.Diagnostics, notices ...decide.Notice) {
 	for _, n := range notices {
-		if n.Advice != "" && w.Site != nil && !machine.Kept(w.Site, func(*machine.Site) *advised { return &advised{} }).first(n.Advice) {
+		if n.Advice != "" && c.Site != nil && !machine.Kept(c.Site, func(*machine.Site) *advised { return &advised{} }).first(n.Advice) {
 			n.Advice = "Another error of this plan says what to do."
 		}
 		Show(diags, n)
