@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/open-policy-agent/opa/v1/format"
 	"github.com/open-policy-agent/opa/v1/rego"
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
 )
@@ -115,6 +116,18 @@ func wantSame(t *testing.T, plan string, wipesOnly bool, allow ...string) (lines
 		t.Errorf("%s %v\ncheck-plan.sh ends with %d and finds %q\npolicy.rego finds %q", plan, options, status, lines, denied)
 	}
 	return lines
+}
+
+// The policy is formatted as opa fmt does.
+func TestPolicies_regoIsFormatted(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(policies + "policy.rego")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if formatted, err := format.Source("policy.rego", text); err != nil || string(formatted) != string(text) {
+		t.Errorf("want (%v)\n%s", err, formatted)
+	}
 }
 
 // What is no complete plan may hide a harm: both checks refuse it.
