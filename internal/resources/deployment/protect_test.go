@@ -1,6 +1,7 @@
 package deployment_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -129,6 +130,30 @@ func TestAccDeployment_protectedIsNotReplacedOrDestroyed(t *testing.T) {
 	wantProtected(t, s, node, false)
 	w.Must("destroy", "-auto-approve")
 	site.WantVerbs(t, s, node, "active", "deleted")
+}
+
+// Terraform prints every error in full. Only one of them says what to do.
+func TestAccDeployment_protectedMachinesShareTheAdvice(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	nodes := []string{site.AddNode(t, s, "n1", nil), site.AddNode(t, s, "n2", nil), site.AddNode(t, s, "n3", nil)}
+	config := func(protected string) string {
+		text := s.Provider()
+		for i, node := range nodes {
+			text += strings.Replace(acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), "protected = "+protected), `"d"`, fmt.Sprintf(`"d%d"`, i), 1)
+		}
+		return text
+	}
+	w := acctest.NewWorkspace(t, config("true"))
+	w.Must("apply", "-auto-approve")
+	output := acctest.Fails(t, w, []string{"plan", "-destroy"}, "Machine is protected", s.Name("n1"), s.Name("n2"), s.Name("n3"))
+	output = strings.Join(strings.Fields(output), " ")
+	if errors, advice := strings.Count(output, "Error: Machine is protected"), strings.Count(output, "without any other change"); errors != len(nodes) || advice != 1 {
+		t.Errorf("%d errors, of which %d have advice:\n%s", errors, advice, output)
+	}
+	w.Configure(config("false"))
+	w.Must("apply", "-auto-approve")
+	w.Must("destroy", "-auto-approve")
 }
 
 // Ironic refuses what no plan could see.
