@@ -2,7 +2,6 @@ package allocate
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,8 +10,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // GroupWish is what the configuration of a group asks for.
@@ -254,79 +251,4 @@ func (d *groupDecision) changedSelectors() (names []string) {
 		}
 	}
 	return names
-}
-
-// isVague reports whether what chooses nodes is not known yet.
-func (w GroupWish) isVague() bool {
-	return w.Class.Unknown || w.Traits.Unknown || w.Candidates.Unknown || w.Require.Unknown || w.Owner.Unknown || w.SpreadBy.Unknown || w.MaxPerDomain.Unknown
-}
-
-// KeyPrefix returns what the keys of members begin with: the name that the group had when it was created. It is name if there are no members.
-func KeyPrefix(members map[string]Member, name string) string {
-	for key := range members {
-		return key[:strings.LastIndex(key, "-")]
-	}
-	return name
-}
-
-// Group returns the request for a number of members, and the members by key. prior are the members that exist. The names of the allocations
-// follow from the name of the group, the keys from a prefix.
-func (w GroupWish) Group(prefix string, prior map[string]Member, size int) (g *Group, byKey map[string]*GroupMember) {
-	g = &Group{
-		Request: Request{
-			AllocationSpec: ironic.AllocationSpec{ResourceClass: w.Class.V, Traits: w.Traits.V, CandidateNodes: w.Candidates.V, Owner: w.Owner.V},
-			Require:        w.Require.V, Wait: w.Wait,
-		},
-		Name: w.Name.V, Size: size, Spread: Spread{By: w.SpreadBy.V, Max: w.MaxPerDomain.V},
-	}
-	byKey = map[string]*GroupMember{}
-	for i := range size {
-		key := MemberName(prefix, i)
-		m := prior[key]
-		byKey[key] = &GroupMember{Name: MemberName(g.Name, i), ID: m.ID.V, NodeID: m.NodeID.V, NodeName: m.NodeName.V, Domain: m.Domain.V}
-		g.Members = append(g.Members, byKey[key])
-	}
-	return g, byKey
-}
-
-// AsPlanned returns members as they are now, with the values that the plan knew: Terraform refuses others. The same apply may have renamed a
-// node, for example. The next refresh shows what has changed.
-func AsPlanned(planned, now map[string]Member) map[string]Member {
-	all := map[string]Member{}
-	keep := func(value, planned decide.Value[string]) decide.Value[string] {
-		if planned.Unknown {
-			return value
-		}
-		return planned
-	}
-	for key, m := range now {
-		if p, has := planned[key]; has {
-			m = Member{keep(m.ID, p.ID), keep(m.NodeID, p.NodeID), keep(m.NodeName, p.NodeName), keep(m.Domain, p.Domain)}
-		}
-		all[key] = m
-	}
-	return all
-}
-
-// LookGroup is Look for a group.
-func LookGroup(ctx context.Context, site *machine.Site, w GroupWish, seen GroupSeen) (plan GroupPlan, failed error) {
-	for plan = DecideGroup(w, seen); len(plan.Asks) > 0; plan = DecideGroup(w, seen) {
-		for _, q := range plan.Asks {
-			seen.Asked = append(seen.Asked, q)
-			switch {
-			case site == nil:
-			case q == AskRelease:
-				seen.Quarantined = map[string]string{}
-				for key, m := range seen.Members {
-					if m.NodeID.Set {
-						seen.Quarantined[key] = quarantined(ctx, site, m.ID.V, m.NodeID.V)
-					}
-				}
-			case !site.Ironic.HasWritten():
-				wanted, _ := w.Group(KeyPrefix(seen.Members, w.Name.V), plan.Forecast.Members, w.Size.V)
-				seen.Doubts, failed = ForeseeGroup(ctx, site, wanted, w.isVague())
-			}
-		}
-	}
-	return plan, failed
 }

@@ -74,3 +74,26 @@ func quarantined(ctx context.Context, site *machine.Site, allocation, node strin
 	}
 	return ""
 }
+
+// LookGroup is Look for a group.
+func LookGroup(ctx context.Context, site *machine.Site, w GroupWish, seen GroupSeen) (plan GroupPlan, failed error) {
+	for plan = DecideGroup(w, seen); len(plan.Asks) > 0; plan = DecideGroup(w, seen) {
+		for _, q := range plan.Asks {
+			seen.Asked = append(seen.Asked, q)
+			switch {
+			case site == nil:
+			case q == AskRelease:
+				seen.Quarantined = map[string]string{}
+				for key, m := range seen.Members {
+					if m.NodeID.Set {
+						seen.Quarantined[key] = quarantined(ctx, site, m.ID.V, m.NodeID.V)
+					}
+				}
+			case !site.Ironic.HasWritten():
+				wanted, _ := w.Group(KeyPrefix(seen.Members, w.Name.V), plan.Forecast.Members, w.Size.V)
+				seen.Doubts, failed = ForeseeGroup(ctx, site, wanted, w.isVague())
+			}
+		}
+	}
+	return plan, failed
+}
