@@ -41,7 +41,7 @@ func CheckTries(ctx context.Context, site *machine.Site, allocation *ironic.Allo
 	}
 	for i := range retired {
 		q := marks.QuarantineOf(&retired[i])
-		if q != nil && q.Allocation == allocation.Name && site.Ironic.ServerNow().Sub(q.Since).Abs() < quarantineAge {
+		if q != nil && !q.IsMove() && q.Allocation == allocation.Name && site.Ironic.ServerNow().Sub(q.Since).Abs() < quarantineAge {
 			try.failed = append(try.failed, &retired[i])
 		}
 	}
