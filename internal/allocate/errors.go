@@ -1,6 +1,7 @@
 package allocate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -130,6 +131,30 @@ func memberInUse(node *ironic.Node) error {
 		Node: node, Fact: fmt.Sprintf("something is still deployed on node %s (state %q), so the member stays in the group", ironic.NodeLabel(node), node.ProvisionState),
 		Advice: "Destroy the metal_deployment of the member: with for_each over members, the same apply does that. If undeploying needs longer, raise timeouts.update.",
 	}
+}
+
+// stillDeployed says that something is deployed on the node that a member is to give up.
+func stillDeployed(m *GroupMember, node *ironic.Node) error {
+	return &failure.Error{
+		Node: node, Fact: fmt.Sprintf("member %s cannot move: something is deployed on its node %s (state %q). Nothing of the group was changed", m.Name, ironic.NodeLabel(node), node.ProvisionState),
+		Advice: "The apply destroys the deployment of a member before the member moves only if the metal_deployment is in this state, refers to the member, and has neither create_before_destroy nor on_destroy = \"forget\". " +
+			"Destroy what runs on the node, or remove the member from replace_members.",
+	}
+}
+
+// staying adds to an error of KindShortGroup which members keep the nodes that they were to give up.
+func (g *Group) staying(short *failure.Error) *failure.Error {
+	var stay []string
+	for _, m := range g.Members {
+		if m.isToLeave() {
+			stay = append(stay, fmt.Sprintf("%s (node %s)", m.Name, cmp.Or(m.Leaves.NodeName, m.Leaves.NodeID)))
+		}
+	}
+	if len(stay) > 0 {
+		short.Advice += " Members that were to move keep their nodes, which are not retired: " + strings.Join(stay, ", ") +
+			". To deploy on these nodes again, set replace_members back to what it was before."
+	}
+	return short
 }
 
 // cannotHold explains why no group of this size can be spread over the nodes of a list, available or not; "" if one can, or if there

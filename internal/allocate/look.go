@@ -17,6 +17,7 @@ const (
 	AskNodes   Question = "what speaks against a reservation"
 	AskMatches Question = "which nodes match"
 	AskRelease Question = "what the release of a node finishes"
+	AskMembers Question = "which nodes the members have"
 )
 
 // Answers are what Ironic has said. The zero value of an answer means that Ironic was not asked: during an apply, which reports what happens
@@ -89,11 +90,29 @@ func LookGroup(ctx context.Context, site *machine.Site, w GroupWish, seen GroupS
 						seen.Quarantined[key] = quarantined(ctx, site, m.ID.V, m.NodeID.V)
 					}
 				}
-			case !site.Ironic.HasWritten():
-				wanted, _ := w.Group(KeyPrefix(seen.Members, w.Name.V), plan.Forecast.Members, w.Size.V)
+			case site.Ironic.HasWritten(): // an apply, which says itself what happens
+			case q == AskMembers:
+				seen.Nodes = nodesOfMembers(ctx, site, w, seen.Members)
+			default:
+				wanted, byKey := w.Group(KeyPrefix(seen.Members, w.Name.V), plan.Forecast.Members, w.Size.V)
+				w.Move(plan.Steps, byKey)
 				seen.Doubts, failed = ForeseeGroup(ctx, site, wanted, w.isVague())
 			}
 		}
 	}
 	return plan, failed
+}
+
+// nodesOfMembers reads the nodes of members, by key. It leaves out those that it cannot read.
+func nodesOfMembers(ctx context.Context, site *machine.Site, w GroupWish, members map[string]Member) map[string]MemberNode {
+	all := map[string]MemberNode{}
+	for key, m := range members {
+		if !m.NodeID.Set {
+			continue
+		}
+		if node, err := site.Ironic.NodeForRefresh(ctx, m.NodeID.V); err == nil {
+			all[key] = MemberNode{ReservedNode: ReservedBy(m.ID.V, m.NodeID.V, node), Protected: node.Protected, Domain: Spread{By: w.SpreadBy.V}.Domain(node)}
+		}
+	}
+	return all
 }

@@ -1,6 +1,7 @@
 package allocate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -140,6 +141,34 @@ func (w GroupWish) Group(prefix string, prior map[string]Member, size int) (g *G
 		g.Members = append(g.Members, byKey[key])
 	}
 	return g, byKey
+}
+
+// Move makes the members that steps move give up their nodes for others.
+func (w GroupWish) Move(steps []Step, byKey map[string]*GroupMember) {
+	step := In(steps, DoMove)
+	if step == nil {
+		return
+	}
+	for _, key := range step.Members {
+		if m := byKey[key]; m != nil {
+			m.Move(w.Replace.V[key])
+		}
+	}
+}
+
+// WithoutNode warns of members that have given up their nodes, and have not got others.
+func WithoutNode(members []*GroupMember) (notices []decide.Notice) {
+	var all []string
+	for _, m := range members {
+		if m.Leaves.Done() {
+			all = append(all, fmt.Sprintf("%s (node %s)", m.Name, cmp.Or(m.Leaves.NodeName, m.Leaves.NodeID)))
+		}
+	}
+	if len(all) > 0 {
+		notices = append(notices, decide.Warn(decide.At("replace_members"), "Members have no nodes", fmt.Sprintf("These members have given up their nodes, which are retired, and have got no others: %s. "+
+			"The next apply reserves nodes for them.", strings.Join(all, ", "))))
+	}
+	return notices
 }
 
 // AsPlanned returns members as they are now, with the values that the plan knew: Terraform refuses others. The same apply may have renamed a
