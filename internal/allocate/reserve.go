@@ -337,9 +337,12 @@ func isUnfinishedMember(site *machine.Site, g *Group, a *ironic.Allocation) bool
 }
 
 // isLeftover reports whether a killed run has created an allocation for a group that does not have it. atAnyAge says that it does not matter
-// how long ago the creation was finished.
+// how long ago the creation was finished. A member that has lost its allocation does not have the one that a killed run has created in place of it,
+// until a run reserves for the member.
 func isLeftover(site *machine.Site, g *Group, a *ironic.Allocation, atAnyAge bool) bool {
-	isMember := func(m *GroupMember) bool { return m.ID == a.UUID || m.Name == a.Name }
+	isMember := func(m *GroupMember) bool {
+		return m.ID == a.UUID || m.Name == a.Name && (m.ID != "" || m.request != nil)
+	}
 	return isOfKilledRun(site, g, a) && (atAnyAge || site.Run.Unfinished(marks.CreationOf(a.Extra, marks.MarkCreation), nil)) && !slices.ContainsFunc(g.Members, isMember)
 }
 
