@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 const groupNodes = 6
@@ -204,16 +206,7 @@ func killMove(t *testing.T, when death, lost time.Duration) bool {
 	if left := w.replan(t, to); !left.empty() {
 		s.broken("the plan in the end is %s", left)
 	}
-	var states []string
-	for _, n := range s.fake.Nodes() {
-		if state := n.ProvisionState; state != "available" {
-			states = append(states, fmt.Sprintf("%s, retired %v, reserved %t", state, n.Raw["retired"], n.InstanceUUID != ""))
-		}
-	}
-	slices.Sort(states)
-	if want := []string{"active, retired false, reserved true", "manageable, retired true, reserved false"}; !slices.Equal(states, want) {
-		s.broken("the nodes are %q, want %q", states, want)
-	}
+	s.wantNodes("active, retired false, reserved true", "manageable, retired true, reserved false")
 	sent := map[string]int{}
 	for _, v := range s.verbs {
 		sent[v.target]++
@@ -221,11 +214,87 @@ func killMove(t *testing.T, when death, lost time.Duration) bool {
 	if sent["deleted"] != 1 || sent["active"] != 1 || sent["rebuild"] != 0 {
 		s.broken("sent were %v", sent)
 	}
-	if end.killed && s.hasLock(t) { // that of the group, or that of the limit
+	s.cleanLocks(t, end)
+	return end.killed
+}
+
+// wantNodes checks which nodes are not available, and how.
+func (s *site) wantNodes(want ...string) {
+	var found []string
+	for _, n := range s.fake.Nodes() {
+		if state := n.ProvisionState; state != "available" {
+			found = append(found, fmt.Sprintf("%s, retired %v, reserved %t", state, n.Raw["retired"], n.InstanceUUID != ""))
+		}
+	}
+	if slices.Sort(found); !slices.Equal(found, want) {
+		s.broken("the nodes are %q, want %q", found, want)
+	}
+}
+
+// cleanLocks removes the lock that a killed run may have left, that of a group or that of the limit, and checks that nothing else is left.
+func (s *site) cleanLocks(t *testing.T, end outcome) {
+	t.Helper()
+	if end.killed && s.hasLock(t) {
 		later := groupOf("later", 1)
 		maps.Copy(later, laterHost())
 		s.lockOnceMore(t, later)
 	}
 	s.checkClean(t)
+}
+
+// The provider is killed in every moment of a rebuild that fails and leads to a quarantine. The applies after it finish the quarantine, and deploy
+// another node.
+func TestKill_everyMomentOfAFailedRebuild(t *testing.T) {
+	t.Parallel()
+	for _, after := range []bool{false, true} {
+		t.Run(fmt.Sprintf("after %t", after), func(t *testing.T) {
+			t.Parallel()
+			everyMoment(t, kills{5, 10}.of(after), func(t *testing.T, moment int) bool {
+				t.Helper()
+				return killFailedRebuild(t, death{moment: moment, after: after})
+			})
+		})
+	}
+}
+
+// killFailedRebuild lets a rebuild fail while the provider is killed, and checks what is left. It returns false if there is no such moment.
+func killFailedRebuild(t *testing.T, when death) bool {
+	t.Helper()
+	s := newSite(uint64(when.moment))
+	s.fake.AddFleet(groupNodes, fleetClass)
+	w := s.workspace("w", nil)
+	defer s.check(t, fmt.Sprintf("moment %d, after %t", when.moment, when.after))
+	from := with(deployedMember(), "metal_deployment.a", "on_failure", "quarantine")
+	if w.apply(t, from, death{}).failed {
+		s.broken("the first apply has failed")
+		return false
+	}
+	<-time.After(time.Hour)
+	s.forget()
+	broken := w.text("metal_deployment.a", "id")
+	s.fake.Fail = func(node fakeironic.Node, verb string) string {
+		if node.UUID == broken && (verb == "rebuild" || verb == "active") {
+			return "no space left on device"
+		}
+		return ""
+	}
+	to := with(deployedMember(), "metal_deployment.a", "on_failure", "quarantine")
+	to["metal_deployment.a"]["image"] = object{"url": "http://images.test/v2", "checksum": checksum}
+	end := w.apply(t, to, when)
+	if !end.killed && !end.failed {
+		s.broken("the rebuild has not failed")
+	}
+	for tries := 0; w.apply(t, to, death{}).failed; tries++ {
+		if tries > 1 {
+			s.broken("the apply fails again and again")
+			return false
+		}
+	}
+	if left := w.replan(t, to); !left.empty() {
+		s.broken("the plan in the end is %s", left)
+	}
+	<-time.After(time.Hour) // Ironic cleans the machine
+	s.wantNodes("active, retired false, reserved true", "manageable, retired true, reserved false")
+	s.cleanLocks(t, end)
 	return end.killed
 }
