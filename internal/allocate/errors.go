@@ -1,7 +1,6 @@
 package allocate
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -140,21 +139,6 @@ func stillDeployed(m *GroupMember, node *ironic.Node) error {
 		Advice: "The apply destroys the deployment of a member before the member moves only if the metal_deployment is in this state, refers to the member, and has neither create_before_destroy nor on_destroy = \"forget\". " +
 			"Destroy what runs on the node, or remove the member from replace_members.",
 	}
-}
-
-// staying adds to an error of KindShortGroup which members keep the nodes that they were to give up.
-func (g *Group) staying(short *failure.Error) *failure.Error {
-	var stay []string
-	for _, m := range g.Members {
-		if m.isToLeave() {
-			stay = append(stay, fmt.Sprintf("%s (node %s)", m.Name, cmp.Or(m.Leaves.NodeName, m.Leaves.NodeID)))
-		}
-	}
-	if len(stay) > 0 {
-		short.Advice += " Members that were to move keep their nodes, which are not retired: " + strings.Join(stay, ", ") +
-			". To deploy on these nodes again, set replace_members back to what it was before."
-	}
-	return short
 }
 
 // cannotHold explains why no group of this size can be spread over the nodes of a list, available or not; "" if one can, or if there

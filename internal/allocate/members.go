@@ -1,6 +1,7 @@
 package allocate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -249,6 +251,21 @@ func CheckDepartures(ctx context.Context, site *machine.Site, members []*GroupMe
 		}
 		return err
 	})...)
+}
+
+// staying adds to an error of KindShortGroup which members keep the nodes that they were to give up.
+func (g *Group) staying(short *failure.Error) *failure.Error {
+	var stay []string
+	for _, m := range g.Members {
+		if m.isToLeave() {
+			stay = append(stay, fmt.Sprintf("%s (node %s)", m.Name, cmp.Or(m.Leaves.NodeName, m.Leaves.NodeID)))
+		}
+	}
+	if len(stay) > 0 {
+		short.Advice += " Members that were to move keep their nodes, which are not retired: " + strings.Join(stay, ", ") +
+			". To deploy on these nodes again, set replace_members back to what it was before."
+	}
+	return short
 }
 
 // leaveNodes lets the members of a group that move give up their nodes.
