@@ -214,6 +214,10 @@ func TestAccAllocationGroup_importDoesNotMove(t *testing.T) {
 	nodes := addNodes(t, s, 3)
 	for _, name := range names(s.Name("k8s"), 2) {
 		s.Must(http.MethodPost, "allocations", map[string]any{"name": name, "resource_class": s.Class()})
+		site.Until(t, "allocation "+name+" to be active", func() bool {
+			_, answer := s.Call(http.MethodGet, "allocations/"+name, nil)
+			return answer["state"] == "active"
+		})
 	}
 	w := acctest.NewWorkspace(t, s.Provider()+group(s, "k8s", 2, replaces(s, "1=now")))
 	w.Must("import", address, s.Name("k8s")+"/2")
