@@ -227,7 +227,7 @@ func (m *GroupMember) Move(value string) {
 func (m *GroupMember) isToLeave() bool { return m.Leaves != nil && !m.Leaves.done }
 
 // CheckDepartures waits until no node that members give up is being undeployed any more. It returns an error if something else is deployed on one
-// of them: this apply has not destroyed its deployment.
+// of them: this apply has not destroyed its deployment before (reference/terraform.md#a-destruction-before-the-update-of-what-it-depends-on).
 func CheckDepartures(ctx context.Context, site *machine.Site, members []*GroupMember, timeout time.Duration) error {
 	deadline := time.Now().Add(timeout)
 	return errors.Join(eachMember(members, func(m *GroupMember) error {
