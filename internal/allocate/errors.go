@@ -132,6 +132,15 @@ func memberInUse(node *ironic.Node) error {
 	}
 }
 
+// stillDeployed says that something is deployed on the node that a member is to give up.
+func stillDeployed(m *GroupMember, node *ironic.Node) error {
+	return &failure.Error{
+		Node: node, Fact: fmt.Sprintf("member %s cannot move: something is deployed on its node %s (state %q). Nothing of the group was changed", m.Name, ironic.NodeLabel(node), node.ProvisionState),
+		Advice: "The apply destroys the deployment of a member before the member moves only if the metal_deployment is in this state, refers to the member, and has neither create_before_destroy nor on_destroy = \"forget\". " +
+			"Destroy what runs on the node, or remove the member from replace_members.",
+	}
+}
+
 // cannotHold explains why no group of this size can be spread over the nodes of a list, available or not; "" if one can, or if there
 // are too few nodes anyway.
 func (g *Group) cannotHold(all map[string]*ironic.Node) string {

@@ -83,14 +83,14 @@ func ForeseeGroup(ctx context.Context, site *machine.Site, g *Group, vague bool)
 	}
 	excluded := unknownExcluded(site, g.Request, all)
 	if doubts := gapDoubts(site, g.Request, all, false); len(doubts) > 0 {
-		return append(doubts, excluded...), nil
+		return append(g.beforeMoves(doubts...), excluded...), nil
 	}
 	if reason := g.cannotHold(all); reason != "" {
 		return []expect.Doubt{{Attribute: "max_per_domain", Summary: "Group cannot be spread", Detail: reason + " Raise max_per_domain, or make the group smaller.", Fatal: true}}, nil
 	}
 	need := 0
 	for _, m := range g.lacking() {
-		if !existsAlready(ctx, site, m.Name) {
+		if m.isToLeave() || !existsAlready(ctx, site, m.Name) {
 			need++
 		}
 	}
@@ -105,7 +105,20 @@ func ForeseeGroup(ctx context.Context, site *machine.Site, g *Group, vague bool)
 		attribute = "max_per_domain"
 	}
 	short := expect.Doubt{Attribute: attribute, Summary: "Too few nodes match now", Detail: fmt.Sprintf("%s, and %d can have one: %s. %s", needs(need), usable, census, g.unlessPlanned())}
-	return append([]expect.Doubt{short}, excluded...), nil
+	return append(g.beforeMoves(short), excluded...), nil
+}
+
+// beforeMoves makes doubts fatal if members are to give up their nodes, and the group may not wait for others: the apply would destroy deployments
+// for members that cannot move.
+func (g *Group) beforeMoves(doubts ...expect.Doubt) []expect.Doubt {
+	if g.Wait > 0 || !slices.ContainsFunc(g.Members, (*GroupMember).isToLeave) {
+		return doubts
+	}
+	for i := range doubts {
+		doubts[i].Fatal = true
+		doubts[i].Detail += " No member moves, and no deployment is destroyed, before nodes match: make some available first, or remove members from replace_members."
+	}
+	return doubts
 }
 
 // UnknownNode says that Ironic knows no node of a name or UUID, and names similar ones. It returns "" if Ironic knows the node, or if

@@ -2,7 +2,6 @@ package allocate
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,8 +10,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // GroupWish is what the configuration of a group asks for.
@@ -25,6 +22,8 @@ type GroupWish struct {
 	Traits, Candidates     decide.Value[[]string]
 	Require                decide.Value[*Requirements]
 	Wait                   time.Duration
+
+	Replace decide.Value[map[string]string] // by key: any text; a new or another one moves the member to another node
 }
 
 // Member is what Terraform has of a member of a group. Only a plan has unknown values.
@@ -35,10 +34,19 @@ type GroupSeen struct {
 	Was       *GroupWish        // what the state says; nil: there is no group yet
 	Members   map[string]Member // by key
 	Leftovers []string          // names of allocations that a killed run has created for the group, and that are no members
+	Imported  bool              // nothing was applied since the import of the group
 
 	Asked       []Question
 	Doubts      []expect.Doubt
-	Quarantined map[string]string // by key: names the node of a member if its release finishes a quarantine
+	Quarantined map[string]string     // by key: names the node of a member if its release finishes a quarantine
+	Nodes       map[string]MemberNode // by key
+}
+
+// MemberNode is the node of a member at the last refresh.
+type MemberNode struct {
+	ReservedNode
+	Protected bool
+	Domain    string // by the planned spread_by
 }
 
 // GroupPlan is what becomes of a group.
@@ -64,6 +72,7 @@ type groupDecision struct {
 	w      GroupWish
 	seen   GroupSeen
 	was    GroupWish // the zero value if there is no group yet
+	moving []string  // the keys of the members that move to another node
 	prefix string    // of the keys of members
 	label  string    // names the group of the state in messages
 }
@@ -80,6 +89,7 @@ func DecideGroup(w GroupWish, seen GroupSeen) GroupPlan {
 		d.destroy()
 		return d.GroupPlan
 	}
+	d.moving = d.moves()
 	d.members()
 	searches := d.searches()
 	d.Forecast.KeepsCandidates = seen.Was != nil && !w.Candidates.IsNull() && !d.was.Candidates.IsNull() && d.Forecast.Members != nil && !searches
@@ -90,6 +100,7 @@ func DecideGroup(w GroupWish, seen GroupSeen) GroupPlan {
 	if seen.Was != nil {
 		d.change()
 	}
+	d.move()
 	if searches || len(seen.Leftovers) > 0 {
 		d.Steps = append(d.Steps, Step{Do: DoReserve})
 	}
@@ -141,6 +152,9 @@ func (d *groupDecision) members() {
 		if !m.ID.Set {
 			m.ID = unknown
 		}
+		if slices.Contains(d.moving, key) {
+			m = Member{ID: unknown}
+		}
 		if !m.NodeID.Set {
 			m.NodeID, m.NodeName, m.Domain = unknown, unknown, unknown
 		}
@@ -168,15 +182,116 @@ func (d *groupDecision) change() {
 	}
 	d.release()
 	d.warnLeftovers(d.unneeded())
-	names := d.changedSelectors()
-	if d.Forecast.KeepsCandidates {
-		names = slices.DeleteFunc(names, func(name string) bool { return name == "candidate_nodes" })
+	d.warnKept()
+}
+
+// moves returns the keys of the members that move to another node, in the order of their numbers. Not after an import: a value that the
+// configuration had before is no order.
+func (d *groupDecision) moves() []string {
+	if d.seen.Was == nil || d.seen.Imported || d.w.Replace.Unknown {
+		return nil
 	}
-	hasNode := func(m Member) bool { return m.NodeID.Set }
-	if len(names) > 0 && slices.ContainsFunc(slices.Collect(maps.Values(d.Forecast.Members)), hasNode) {
-		d.warn(names[0], "Members keep their nodes", fmt.Sprintf("The change of %s in %s concerns only members that get a node later. The members that have a node keep it. "+
-			"To choose all nodes again, use terraform apply -replace for this resource: that also replaces the deployments, and wipes the machines.", strings.Join(names, ", "), d.label))
+	var keys []string
+	for key, value := range d.w.Replace.V {
+		before, had := d.was.Replace.V[key]
+		if m := d.seen.Members[key]; (!had || before != value) && m.ID.Set && m.NodeID.Set {
+			keys = append(keys, key)
+		}
 	}
+	return byNumber(keys)
+}
+
+// byNumber sorts keys of members in the order of their numbers.
+func byNumber(keys []string) []string {
+	slices.SortFunc(keys, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	return keys
+}
+
+// move plans that members move to other nodes.
+func (d *groupDecision) move() {
+	d.checkMoves()
+	if len(d.moving) == 0 {
+		return
+	}
+	d.Steps = append(d.Steps, Step{Do: DoMove, Cost: decide.Wipe, Members: d.moving})
+	d.asked(AskMembers)
+	for _, key := range d.moving {
+		if d.seen.Nodes[key].Protected {
+			d.Notices = append(d.Notices, decide.Refuse(decide.At("replace_members", decide.Key(key)), "Member is protected", fmt.Sprintf("The node %s of member %s is protected, so its deployment cannot be destroyed, and the member cannot move. "+
+				"Set protected = false on its metal_deployment and apply that first, or remove the member from replace_members.", d.seen.Nodes[key].Label(), key)))
+		}
+	}
+	summary := "Member moves to another node"
+	if len(d.moving) > 1 {
+		summary = "Members move to other nodes"
+	}
+	d.warn("replace_members", summary, fmt.Sprintf("In the %s, replace_members moves %s. The apply first destroys the deployment, which wipes the machine. Then it retires the node, deletes the allocation and reserves another node. "+
+		"If the deployment is not in this state, the apply fails for the group before it changes anything of it.", d.label, nodesOf(d.seen.Members, d.moving)))
+}
+
+// checkMoves refuses a replace_members that cannot be obeyed.
+func (d *groupDecision) checkMoves() {
+	if d.w.Replace.Unknown && d.seen.Was != nil {
+		d.Notices = append(d.Notices, decide.Refuse(decide.At("replace_members"), "Value must be known during plan", "replace_members decides which machines are wiped, so the plan must know it. Set it to values that do not depend on a resource."))
+	}
+	if d.seen.Imported && len(d.w.Replace.V) > 0 && !decide.Same(d.w.Replace, d.was.Replace) {
+		d.warn("replace_members", "Members stay after an import", fmt.Sprintf("The %s was imported, so this apply only records replace_members. A later change of a value moves its member.", d.label))
+	}
+	for _, key := range byNumber(slices.Collect(maps.Keys(d.w.Replace.V))) {
+		if _, is := d.Forecast.Members[key]; d.Forecast.Members != nil && !is {
+			d.Notices = append(d.Notices, decide.Refuse(decide.At("replace_members", decide.Key(key)), "No such member", fmt.Sprintf("replace_members names %s, and the group has no such member with this size. "+
+				"Its members are %s to %s. Correct the name, or remove it: removing a name moves nothing.", key, MemberName(d.prefix, 0), MemberName(d.prefix, d.w.Size.V-1))))
+		}
+	}
+}
+
+// warnKept warns of members that keep nodes which do not satisfy a change. It does not compare candidate_nodes: a list of available nodes lacks
+// the nodes of all members.
+func (d *groupDecision) warnKept() {
+	names := slices.DeleteFunc(d.changedSelectors(), func(name string) bool { return name == "candidate_nodes" })
+	stays := map[string]int{} // by domain
+	var keys []string
+	for key, m := range d.Forecast.Members {
+		if m.NodeID.Set {
+			keys = append(keys, key)
+			stays[d.seen.Nodes[key].Domain]++
+		}
+	}
+	if len(names) == 0 || len(keys) == 0 || !d.asked(AskMembers) {
+		return
+	}
+	var unfit []string
+	for _, key := range byNumber(keys) {
+		node, known := d.seen.Nodes[key]
+		if lacks := d.w.lacks(names, node, stays[node.Domain]); known && len(lacks) > 0 {
+			unfit = append(unfit, fmt.Sprintf("%s (node %s: %s)", key, node.Label(), strings.Join(lacks, ", ")))
+		}
+	}
+	if len(unfit) > 0 {
+		d.warn(names[0], "Members keep their nodes", fmt.Sprintf("The change of %s in %s concerns only members that get a node later. These members have nodes that do not satisfy it, and keep them: %s. "+
+			"To move one of them, name it in replace_members: that destroys its deployment, which wipes the machine, and retires the node.", strings.Join(names, ", "), d.label, strings.Join(unfit, "; ")))
+	}
+}
+
+// lacks says why the node of a member does not satisfy attributes that choose nodes. inDomain is how many members are in its domain.
+func (w GroupWish) lacks(attributes []string, node MemberNode, inDomain int) (why []string) {
+	add := func(attribute string, lacks bool, text string) {
+		if lacks && slices.Contains(attributes, attribute) {
+			why = append(why, text)
+		}
+	}
+	add("resource_class", w.Class.Set && node.Class != w.Class.V, fmt.Sprintf("its class is %q", node.Class))
+	trait := missingTrait(w.Traits.V, node.Traits)
+	add("traits", !w.Traits.Unknown && trait != "", "without "+trait)
+	add("owner", w.Owner.Set && node.Owner != w.Owner.V && node.Lessee != w.Owner.V, "other owner")
+	if w.Require.Set {
+		lacks := node.Lacks(w.Require.V)
+		add("require", lacks != "", lacks)
+	}
+	if w.MaxPerDomain.Set && inDomain > w.MaxPerDomain.V && !w.SpreadBy.Unknown && (slices.Contains(attributes, "max_per_domain") || slices.Contains(attributes, "spread_by")) {
+		why = append(why, fmt.Sprintf("one of %d members in domain %q", inDomain, node.Domain))
+	}
+	return why
 }
 
 // release plans to release the members that the group does not have any more.
@@ -196,7 +311,7 @@ func (d *groupDecision) release() {
 	if len(gone) == 0 {
 		return
 	}
-	keys := slices.SortedFunc(maps.Keys(gone), func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }) // in order of their numbers
+	keys := byNumber(slices.Collect(maps.Keys(gone)))
 	d.Steps = append(d.Steps, Step{Do: DoRelease, Cost: decide.Wipe, Members: keys})
 	d.warn("size", "Members are released", fmt.Sprintf("The %s releases %s. If the configuration makes its metal_deployment resources with for_each over members, "+
 		"this apply also destroys their deployments, which wipes the machines. The update waits for that up to timeouts.update, and then fails for members whose nodes are still in use.",
@@ -254,79 +369,4 @@ func (d *groupDecision) changedSelectors() (names []string) {
 		}
 	}
 	return names
-}
-
-// isVague reports whether what chooses nodes is not known yet.
-func (w GroupWish) isVague() bool {
-	return w.Class.Unknown || w.Traits.Unknown || w.Candidates.Unknown || w.Require.Unknown || w.Owner.Unknown || w.SpreadBy.Unknown || w.MaxPerDomain.Unknown
-}
-
-// KeyPrefix returns what the keys of members begin with: the name that the group had when it was created. It is name if there are no members.
-func KeyPrefix(members map[string]Member, name string) string {
-	for key := range members {
-		return key[:strings.LastIndex(key, "-")]
-	}
-	return name
-}
-
-// Group returns the request for a number of members, and the members by key. prior are the members that exist. The names of the allocations
-// follow from the name of the group, the keys from a prefix.
-func (w GroupWish) Group(prefix string, prior map[string]Member, size int) (g *Group, byKey map[string]*GroupMember) {
-	g = &Group{
-		Request: Request{
-			AllocationSpec: ironic.AllocationSpec{ResourceClass: w.Class.V, Traits: w.Traits.V, CandidateNodes: w.Candidates.V, Owner: w.Owner.V},
-			Require:        w.Require.V, Wait: w.Wait,
-		},
-		Name: w.Name.V, Size: size, Spread: Spread{By: w.SpreadBy.V, Max: w.MaxPerDomain.V},
-	}
-	byKey = map[string]*GroupMember{}
-	for i := range size {
-		key := MemberName(prefix, i)
-		m := prior[key]
-		byKey[key] = &GroupMember{Name: MemberName(g.Name, i), ID: m.ID.V, NodeID: m.NodeID.V, NodeName: m.NodeName.V, Domain: m.Domain.V}
-		g.Members = append(g.Members, byKey[key])
-	}
-	return g, byKey
-}
-
-// AsPlanned returns members as they are now, with the values that the plan knew: Terraform refuses others. The same apply may have renamed a
-// node, for example. The next refresh shows what has changed.
-func AsPlanned(planned, now map[string]Member) map[string]Member {
-	all := map[string]Member{}
-	keep := func(value, planned decide.Value[string]) decide.Value[string] {
-		if planned.Unknown {
-			return value
-		}
-		return planned
-	}
-	for key, m := range now {
-		if p, has := planned[key]; has {
-			m = Member{keep(m.ID, p.ID), keep(m.NodeID, p.NodeID), keep(m.NodeName, p.NodeName), keep(m.Domain, p.Domain)}
-		}
-		all[key] = m
-	}
-	return all
-}
-
-// LookGroup is Look for a group.
-func LookGroup(ctx context.Context, site *machine.Site, w GroupWish, seen GroupSeen) (plan GroupPlan, failed error) {
-	for plan = DecideGroup(w, seen); len(plan.Asks) > 0; plan = DecideGroup(w, seen) {
-		for _, q := range plan.Asks {
-			seen.Asked = append(seen.Asked, q)
-			switch {
-			case site == nil:
-			case q == AskRelease:
-				seen.Quarantined = map[string]string{}
-				for key, m := range seen.Members {
-					if m.NodeID.Set {
-						seen.Quarantined[key] = quarantined(ctx, site, m.ID.V, m.NodeID.V)
-					}
-				}
-			case !site.Ironic.HasWritten():
-				wanted, _ := w.Group(KeyPrefix(seen.Members, w.Name.V), plan.Forecast.Members, w.Size.V)
-				seen.Doubts, failed = ForeseeGroup(ctx, site, wanted, w.isVague())
-			}
-		}
-	}
-	return plan, failed
 }

@@ -26,6 +26,24 @@ var groupWishes = map[string]func(*allocate.GroupWish){
 	"other candidates":     func(w *allocate.GroupWish) { w.Candidates = decide.Known([]string{"n7"}) },
 	"no candidates":        func(w *allocate.GroupWish) { w.Candidates = decide.Known([]string{}) },
 	"candidates not known": func(w *allocate.GroupWish) { w.Candidates = decide.Unknown[[]string]() },
+	"require 4 CPUs":       func(w *allocate.GroupWish) { w.Require = decide.Known(&allocate.Requirements{MinCPUs: 4}) },
+	"require 64 CPUs":      func(w *allocate.GroupWish) { w.Require = decide.Known(&allocate.Requirements{MinCPUs: 64}) },
+	"not on n1":            func(w *allocate.GroupWish) { w.Require = decide.Known(&allocate.Requirements{Exclude: []string{"n1"}}) },
+	"trait":                func(w *allocate.GroupWish) { w.Traits = decide.Known([]string{"CUSTOM_NVME"}) },
+	"other owner":          func(w *allocate.GroupWish) { w.Owner = decide.Known("theirs") },
+	"one a rack": func(w *allocate.GroupWish) {
+		w.SpreadBy, w.MaxPerDomain = decide.Known("extra.rack"), decide.Known(1)
+	},
+	"two a rack": func(w *allocate.GroupWish) {
+		w.SpreadBy, w.MaxPerDomain = decide.Known("extra.rack"), decide.Known(2)
+	},
+	"replace k8s-1": func(w *allocate.GroupWish) { w.Replace = decide.Known(map[string]string{"k8s-1": "now"}) },
+	"replace k8s-1 and k8s-2": func(w *allocate.GroupWish) {
+		w.Replace = decide.Known(map[string]string{"k8s-2": "now", "k8s-1": "now"})
+	},
+	"replace k8s-9":     func(w *allocate.GroupWish) { w.Replace = decide.Known(map[string]string{"k8s-9": "now"}) },
+	"replace none":      func(w *allocate.GroupWish) { w.Replace = decide.Value[map[string]string]{} },
+	"replace not known": func(w *allocate.GroupWish) { w.Replace = decide.Unknown[map[string]string]() },
 }
 
 // groupSights are things that can be seen of a group. Without them, its 3 members have the nodes n0 to n2.
@@ -45,7 +63,29 @@ var groupSights = map[string]func(*allocate.GroupSeen){
 	"racks too small": func(s *allocate.GroupSeen) {
 		s.Asked, s.Doubts = everything(), []expect.Doubt{{Attribute: "max_per_domain", Summary: "Group cannot be spread", Fatal: true}}
 	},
+	"imported":       func(s *allocate.GroupSeen) { s.Imported = true },
+	"replaced k8s-1": func(s *allocate.GroupSeen) { s.Was.Replace = decide.Known(map[string]string{"k8s-1": "now"}) },
+	"replaced k8s-1 before": func(s *allocate.GroupSeen) {
+		s.Was.Replace = decide.Known(map[string]string{"k8s-1": "before"})
+	},
+	"its nodes": func(s *allocate.GroupSeen) { s.Asked, s.Nodes = everything(), nodesOfGroup() },
+	"k8s-1 is protected": func(s *allocate.GroupSeen) {
+		s.Asked, s.Nodes = everything(), nodesOfGroup()
+		node := s.Nodes["k8s-1"]
+		node.Protected = true
+		s.Nodes["k8s-1"] = node
+	},
 	"quarantine begun": func(s *allocate.GroupSeen) { s.Asked, s.Quarantined = everything(), map[string]string{"k8s-1": "n1"} },
+}
+
+// nodesOfGroup are the nodes of the 3 members, which have 32 CPUs. Two are in rack a.
+func nodesOfGroup() map[string]allocate.MemberNode {
+	all := map[string]allocate.MemberNode{}
+	for i, rack := range []string{"a", "a", "b"} {
+		n := fmt.Sprint(i)
+		all["k8s-"+n] = allocate.MemberNode{ReservedNode: allocate.ReservedNode{UUID: "u" + n, Name: "n" + n, Class: "small", Owner: "ours", Properties: map[string]any{"cpus": 32.0}}, Domain: rack}
+	}
+	return all
 }
 
 // groupStory returns the wish and the sight of a row.
@@ -69,6 +109,7 @@ func groupStory(t *testing.T, wished, seen string) (w allocate.GroupWish, s allo
 func TestWhatBecomesOfAGroup(t *testing.T) {
 	t.Parallel()
 	const keep, asks = "Members keep their nodes", "reserve, ask what speaks against a reservation"
+	const moves, nodes = "Member moves to another node", "ask which nodes the members have"
 	for _, row := range []struct{ wished, seen, happens, says string }{
 		{"", "", "", ""},
 		{"", "none", asks, ""},
@@ -83,22 +124,56 @@ func TestWhatBecomesOfAGroup(t *testing.T) {
 		{"5 members, other name", "nothing to be asked", "edit, reserve", ""},
 		{"name not known, 5 members", "", "edit, reserve", ""},
 		{"1 member", "", "release and wipe", "Members are released"},
-		{"1 member, other class", "", "release and wipe", "Members are released; " + keep},
+		{"1 member, other class", "its nodes", "release and wipe", "Members are released; " + keep},
 		{"size not known", "", "release and wipe", "Members may be released"},
 
-		{"other class", "", "", keep},
-		{"class not known", "", "", keep},
-		{"spread by rack", "", "domains", keep},
-		{"other class, 5 members", "nothing to be asked", "reserve", keep},
+		// Members keep their nodes, and the plan says so if a node does not satisfy what changes.
+		{"other class", "", nodes, ""},
+		{"other class", "its nodes", "", keep},
+		{"other class", "nothing to be asked", "", ""}, // the nodes could not be read
+		{"class not known", "its nodes", "", ""},
+		{"require 4 CPUs", "its nodes", "", ""},
+		{"require 64 CPUs", "its nodes", "", keep},
+		{"not on n1", "its nodes", "", keep},
+		{"not on n1, replace k8s-1", "its nodes", "move and wipe, reserve", moves},
+		{"trait", "its nodes", "", keep},
+		{"other owner", "its nodes", "", keep},
+		{"spread by rack", "its nodes", "domains", ""},
+		{"one a rack", "its nodes", "domains", keep},
+		{"two a rack", "its nodes", "domains", ""},
+		{"one a rack, replace k8s-1", "its nodes", "move and wipe, reserve, domains", moves},
+		{"other class, 5 members", "its nodes", "reserve", keep},
 		{"other class", "all are gone, nothing to be asked", "reserve", ""},
 
 		// Candidates limit the search, which is over once all members have nodes.
 		{"other candidates", "had candidates", "", ""},
 		{"no candidates", "had candidates", "", ""},
 		{"candidates not known", "had candidates", "", ""},
-		{"other candidates", "", "", keep},
-		{"other candidates, 5 members", "had candidates, nothing to be asked", "reserve", keep},
-		{"no candidates, 5 members", "had candidates", "reserve", "refused: No candidates; " + keep},
+		{"other candidates", "its nodes", "", ""},
+		{"other candidates, 5 members", "had candidates, its nodes", "reserve", ""},
+		{"no candidates, 5 members", "had candidates", "reserve", "refused: No candidates"},
+
+		// A new or another value moves a member that has a node.
+		{"replace k8s-1", "", "move and wipe, reserve, " + nodes + ", ask what speaks against a reservation", moves},
+		{"replace k8s-1", "its nodes", "move and wipe, reserve", moves},
+		{"replace k8s-1 and k8s-2", "its nodes", "move and wipe, reserve", "Members move to other nodes"},
+		{"replace k8s-1", "replaced k8s-1 before, its nodes", "move and wipe, reserve", moves},
+		{"replace k8s-1", "replaced k8s-1", "", ""},
+		{"replace none", "replaced k8s-1", "", ""},
+		{"replace k8s-1 and k8s-2", "replaced k8s-1, k8s-2 is gone, its nodes", "reserve", ""}, // a killed run has given up its node
+		{"replace k8s-1 and k8s-2", "replaced k8s-1, k8s-2 has no node, its nodes", "reserve", ""},
+		{"replace k8s-1", "none, nothing to be asked", "reserve", ""},
+		{"replace k8s-9", "", "", "refused: No such member"},
+		{"replace k8s-9", "none, nothing to be asked", "reserve", "refused: No such member"},
+		{"replace none, 1 member", "replaced k8s-1", "release and wipe", "Members are released"},
+		{"1 member", "replaced k8s-1", "release and wipe", "Members are released; refused: No such member"},
+		{"replace k8s-1, 5 members, other name", "its nodes", "edit, move and wipe, reserve", moves},
+		{"replace k8s-1, size not known", "its nodes", "release and wipe, move and wipe", "Members may be released; " + moves},
+		{"replace k8s-1", "k8s-1 is protected", "move and wipe, reserve", "refused: Member is protected; " + moves},
+		{"replace k8s-1", "its nodes, racks too small", "move and wipe, reserve", moves + "; refused: Group cannot be spread"},
+		{"replace not known", "", "", "refused: Value must be known during plan"},
+		{"replace not known", "none, nothing to be asked", "reserve", ""},
+		{"replace k8s-1", "imported", "", "Members stay after an import"},
 
 		// A member has lost its allocation, or a killed run has left some.
 		{"", "k8s-2 is gone", asks, ""},
@@ -145,7 +220,7 @@ func TestRandomGroups(t *testing.T) {
 func groupFaultOf(w allocate.GroupWish, s allocate.GroupSeen, p allocate.GroupPlan) string {
 	wipes := slices.ContainsFunc(p.Steps, func(step allocate.Step) bool { return step.Cost >= decide.Clean })
 	announced := slices.ContainsFunc(p.Notices, func(n decide.Notice) bool {
-		return slices.Contains([]string{"Members are released", "Members may be released", "Quarantine is finished"}, n.Summary)
+		return slices.Contains([]string{"Members are released", "Members may be released", "Quarantine is finished", "Member moves to another node", "Members move to other nodes"}, n.Summary)
 	})
 	if wipes != announced {
 		return "a step that costs has its notice, and the reverse"

@@ -17,6 +17,7 @@ const (
 	AskNodes   Question = "what speaks against a reservation"
 	AskMatches Question = "which nodes match"
 	AskRelease Question = "what the release of a node finishes"
+	AskMembers Question = "which nodes the members have"
 )
 
 // Answers are what Ironic has said. The zero value of an answer means that Ironic was not asked: during an apply, which reports what happens
@@ -73,4 +74,45 @@ func quarantined(ctx context.Context, site *machine.Site, allocation, node strin
 		return ironic.NodeLabel(n)
 	}
 	return ""
+}
+
+// LookGroup is Look for a group.
+func LookGroup(ctx context.Context, site *machine.Site, w GroupWish, seen GroupSeen) (plan GroupPlan, failed error) {
+	for plan = DecideGroup(w, seen); len(plan.Asks) > 0; plan = DecideGroup(w, seen) {
+		for _, q := range plan.Asks {
+			seen.Asked = append(seen.Asked, q)
+			switch {
+			case site == nil:
+			case q == AskRelease:
+				seen.Quarantined = map[string]string{}
+				for key, m := range seen.Members {
+					if m.NodeID.Set {
+						seen.Quarantined[key] = quarantined(ctx, site, m.ID.V, m.NodeID.V)
+					}
+				}
+			case site.Ironic.HasWritten(): // an apply, which says itself what happens
+			case q == AskMembers:
+				seen.Nodes = nodesOfMembers(ctx, site, w, seen.Members)
+			default:
+				wanted, byKey := w.Group(KeyPrefix(seen.Members, w.Name.V), plan.Forecast.Members, w.Size.V)
+				w.Move(plan.Steps, byKey)
+				seen.Doubts, failed = ForeseeGroup(ctx, site, wanted, w.isVague())
+			}
+		}
+	}
+	return plan, failed
+}
+
+// nodesOfMembers reads the nodes of members, by key. It leaves out those that it cannot read.
+func nodesOfMembers(ctx context.Context, site *machine.Site, w GroupWish, members map[string]Member) map[string]MemberNode {
+	all := map[string]MemberNode{}
+	for key, m := range members {
+		if !m.NodeID.Set {
+			continue
+		}
+		if node, err := site.Ironic.NodeForRefresh(ctx, m.NodeID.V); err == nil {
+			all[key] = MemberNode{ReservedNode: ReservedBy(m.ID.V, m.NodeID.V, node), Protected: node.Protected, Domain: Spread{By: w.SpreadBy.V}.Domain(node)}
+		}
+	}
+	return all
 }

@@ -1,6 +1,7 @@
 package allocate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -201,6 +203,137 @@ func inUse(node *ironic.Node, allocation string) bool {
 		return spec != nil && spec.UUID == allocation
 	}
 	return node.InstanceUUID == allocation && !states.Parked(ironic.State(node.ProvisionState))
+}
+
+// Departure is what a member gives up to move to another node.
+type Departure struct {
+	ID, NodeID string // its allocation and its node
+	NodeName   string
+	Value      string // in replace_members
+
+	done bool // the node is retired, and the allocation is gone
+}
+
+// Done reports whether the member has given up its node.
+func (d *Departure) Done() bool { return d != nil && d.done }
+
+// Move makes a member give up its node and get another one.
+func (m *GroupMember) Move(value string) {
+	m.Leaves = &Departure{ID: m.ID, NodeID: m.NodeID, NodeName: m.NodeName, Value: value}
+	m.ID, m.NodeID, m.NodeName, m.Domain = "", "", "", ""
+}
+
+// isToLeave reports whether a member still has the node that it gives up.
+func (m *GroupMember) isToLeave() bool { return m.Leaves != nil && !m.Leaves.done }
+
+// CheckDepartures waits until no node that members give up is being undeployed any more. It returns an error if something else is deployed on one
+// of them: this apply has not destroyed its deployment before (reference/terraform.md#a-destruction-before-the-update-of-what-it-depends-on).
+func CheckDepartures(ctx context.Context, site *machine.Site, members []*GroupMember, timeout time.Duration) error {
+	deadline := time.Now().Add(timeout)
+	return errors.Join(eachMember(members, func(m *GroupMember) error {
+		if !m.isToLeave() {
+			return nil
+		}
+		node, err := site.Ironic.Node(ctx, m.Leaves.NodeID)
+		for err == nil && !states.IsOccupied(node) && !states.Parked(ironic.State(node.ProvisionState)) {
+			var polled *ironic.Node
+			if polled, _, err = site.Ironic.PollNode(ctx, node.UUID, time.Until(deadline)); err == nil {
+				node = polled
+			}
+		}
+		switch {
+		case api.IsNotFound(err):
+			return nil
+		case errors.Is(err, api.ErrNoPoll):
+			return memberInUse(node)
+		case err == nil && states.IsOccupied(node) && !marks.InQuarantineFor(node, m.Leaves.ID):
+			return stillDeployed(m, node)
+		}
+		return err
+	})...)
+}
+
+// staying adds to an error of KindShortGroup which members keep the nodes that they were to give up.
+func (g *Group) staying(short *failure.Error) *failure.Error {
+	var stay []string
+	for _, m := range g.Members {
+		if m.isToLeave() {
+			stay = append(stay, fmt.Sprintf("%s (node %s)", m.Name, cmp.Or(m.Leaves.NodeName, m.Leaves.NodeID)))
+		}
+	}
+	if len(stay) > 0 {
+		short.Advice += " Members that were to move keep their nodes, which are not retired: " + strings.Join(stay, ", ") +
+			". To deploy on these nodes again, set replace_members back to what it was before."
+	}
+	return short
+}
+
+// leaveNodes lets the members of a group that move give up their nodes.
+func leaveNodes(ctx context.Context, site *machine.Site, g *Group, timeout time.Duration) error {
+	return worst(eachMember(g.lacking(), func(m *GroupMember) error {
+		if !m.isToLeave() {
+			return nil
+		}
+		err := leaveNode(ctx, site, g, m, timeout)
+		m.Leaves.done = err == nil
+		return err
+	}))
+}
+
+// leaveNode retires the node of a member, and then deletes the allocation. A run that is killed between these steps leaves a member that still
+// has the node, so that the next run goes on.
+func leaveNode(ctx context.Context, site *machine.Site, g *Group, m *GroupMember, timeout time.Duration) error {
+	done, _, err := site.Hold(ctx, m.Leaves.ID)
+	if err != nil {
+		return err
+	}
+	defer done()
+	on, err := site.Machine(ctx, m.Leaves.NodeID)
+	switch {
+	case api.IsNotFound(err):
+		return site.Ironic.DeleteAllocation(ctx, m.Leaves.ID)
+	case err != nil:
+		return err
+	case g.EndQuarantine != nil && on.Node().InstanceUUID == m.Leaves.ID:
+		ended, err := g.EndQuarantine(ctx, site, on.Node(), m.Leaves.ID)
+		if err == nil && ended {
+			err = on.Refresh(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if on.Node().InstanceUUID == "" || on.Node().InstanceUUID == m.Leaves.ID { // otherwise it is not the member's any more
+		if err := retire(ctx, on, g, m, timeout); err != nil {
+			return fmt.Errorf("retire node %s: %w", ironic.NodeLabel(on.Node()), err)
+		}
+	}
+	return site.Ironic.DeleteAllocation(ctx, m.Leaves.ID)
+}
+
+// retire takes the node that a member leaves out of use, and notes why. Ironic retires no available node (reference/ironic.md#retired-nodes). A node
+// that is retired already keeps its reason.
+func retire(ctx context.Context, on *machine.Machine, g *Group, m *GroupMember, timeout time.Duration) error {
+	if on.Node().Retired {
+		return nil
+	}
+	if states.IsOccupied(on.Node()) {
+		return machine.RefusedFor(on.Node(), "something is deployed on it")
+	}
+	if states.InPool(on.Node()) {
+		if err := on.Walk(ctx, states.GoalManageable, m.Leaves.ID, ironic.Order{}, timeout); err != nil {
+			return err
+		}
+	}
+	q := &marks.Quarantine{Allocation: m.Name, Group: g.Name, Value: m.Leaves.Value, Since: on.Site().Ironic.ServerNow().UTC().Truncate(time.Second)}
+	var patch ironic.Patch
+	patch.Set("/retired", true)
+	patch.Set("/retired_reason", q.Reason())
+	patch.Set("/extra/"+marks.KeyQuarantine, q)
+	if _, exists := on.Node().Extra[marks.KeyAllocation]; exists { // it is not created again
+		patch.Remove("/extra/" + marks.KeyAllocation)
+	}
+	return on.Patch(ctx, patch)
 }
 
 // FindGroup returns the members of a group that exists in Ironic, and the allocation of the first one. ref is the name of the group, NAME/SIZE,

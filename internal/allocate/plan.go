@@ -77,6 +77,7 @@ type Kind string
 // The kinds of steps.
 const (
 	DoRelease  Kind = "release"  // deletes allocations, so that others can have their nodes
+	DoMove     Kind = "move"     // retires the nodes of members, and deletes their allocations
 	DoReserve  Kind = "reserve"  // creates allocations, and waits until they have nodes
 	DoContinue Kind = "continue" // waits for the node of an allocation that an interrupted run has created
 	DoEdit     Kind = "edit"     // gives allocations other names, or another extra

@@ -68,7 +68,7 @@ var sights = map[string]func(*allocate.Seen){
 }
 
 func everything() []allocate.Question {
-	return []allocate.Question{allocate.AskNodes, allocate.AskMatches, allocate.AskRelease}
+	return []allocate.Question{allocate.AskNodes, allocate.AskMatches, allocate.AskRelease, allocate.AskMembers}
 }
 
 func unusable(node *allocate.ReservedNode) *allocate.ReservedNode {

@@ -52,6 +52,8 @@ type GroupMember struct {
 
 	NodeName, Domain string // of the node
 
+	Leaves *Departure // the node that it gives up before it gets another; nil: none
+
 	request *Request           // nil if the member had a node from the start
 	made    *ironic.Allocation // nil if this run has reserved nothing for it
 	asked   bool               // the allocation may exist
@@ -184,6 +186,9 @@ func reserveNow(ctx context.Context, site *machine.Site, g *Group, timeout time.
 		if err != nil {
 			return err
 		}
+		if err := leaveNodes(ctx, site, g, timeout); err != nil {
+			return err
+		}
 		nodeFor := map[*GroupMember]*ironic.Node{}
 		for i, m := range g.lacking() {
 			nodeFor[m] = chosen[i]
@@ -216,7 +221,7 @@ func pick(ctx context.Context, site *machine.Site, g *Group, oldest time.Time) (
 	if len(chosen) < need {
 		none := noMatch(site, &g.Request, census)
 		none.asked = asked
-		return nil, shortGroup(none, g.Spread, need, len(free), len(chosen))
+		return nil, g.staying(shortGroup(none, g.Spread, need, len(free), len(chosen)))
 	}
 	return chosen, nil
 }
@@ -261,6 +266,9 @@ func collect(ctx context.Context, site *machine.Site, g *Group, timeout time.Dur
 	isBroken := slices.ContainsFunc(all, func(a ironic.Allocation) bool { return isUnfinishedMember(site, g, &a) })
 	var found []*GroupMember
 	for _, m := range g.lacking() {
+		if m.isToLeave() { // the allocation of its name is the one that it gives up
+			continue
+		}
 		m.request.isBroken = isBroken
 		i := slices.IndexFunc(all, func(a ironic.Allocation) bool { return a.UUID == m.ID || a.Name == m.Name })
 		if i < 0 {
@@ -329,9 +337,12 @@ func isUnfinishedMember(site *machine.Site, g *Group, a *ironic.Allocation) bool
 }
 
 // isLeftover reports whether a killed run has created an allocation for a group that does not have it. atAnyAge says that it does not matter
-// how long ago the creation was finished.
+// how long ago the creation was finished. A member that has lost its allocation does not have the one that a killed run has created in place of it,
+// until a run reserves for the member.
 func isLeftover(site *machine.Site, g *Group, a *ironic.Allocation, atAnyAge bool) bool {
-	isMember := func(m *GroupMember) bool { return m.ID == a.UUID || m.Name == a.Name }
+	isMember := func(m *GroupMember) bool {
+		return m.ID == a.UUID || m.Name == a.Name && (m.ID != "" || m.request != nil)
+	}
 	return isOfKilledRun(site, g, a) && (atAnyAge || site.Run.Unfinished(marks.CreationOf(a.Extra, marks.MarkCreation), nil)) && !slices.ContainsFunc(g.Members, isMember)
 }
 

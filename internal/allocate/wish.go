@@ -1,6 +1,7 @@
 package allocate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -107,4 +108,84 @@ func (s Step) Values(w Wish) (name *string, set map[string]any) {
 		set[key] = w.Extra.V[key]
 	}
 	return name, set
+}
+
+// isVague reports whether what chooses nodes is not known yet.
+func (w GroupWish) isVague() bool {
+	return w.Class.Unknown || w.Traits.Unknown || w.Candidates.Unknown || w.Require.Unknown || w.Owner.Unknown || w.SpreadBy.Unknown || w.MaxPerDomain.Unknown
+}
+
+// KeyPrefix returns what the keys of members begin with: the name that the group had when it was created. It is name if there are no members.
+func KeyPrefix(members map[string]Member, name string) string {
+	for key := range members {
+		return key[:strings.LastIndex(key, "-")]
+	}
+	return name
+}
+
+// Group returns the request for a number of members, and the members by key. prior are the members that exist. The names of the allocations
+// follow from the name of the group, the keys from a prefix.
+func (w GroupWish) Group(prefix string, prior map[string]Member, size int) (g *Group, byKey map[string]*GroupMember) {
+	g = &Group{
+		Request: Request{
+			AllocationSpec: ironic.AllocationSpec{ResourceClass: w.Class.V, Traits: w.Traits.V, CandidateNodes: w.Candidates.V, Owner: w.Owner.V},
+			Require:        w.Require.V, Wait: w.Wait,
+		},
+		Name: w.Name.V, Size: size, Spread: Spread{By: w.SpreadBy.V, Max: w.MaxPerDomain.V},
+	}
+	byKey = map[string]*GroupMember{}
+	for i := range size {
+		key := MemberName(prefix, i)
+		m := prior[key]
+		byKey[key] = &GroupMember{Name: MemberName(g.Name, i), ID: m.ID.V, NodeID: m.NodeID.V, NodeName: m.NodeName.V, Domain: m.Domain.V}
+		g.Members = append(g.Members, byKey[key])
+	}
+	return g, byKey
+}
+
+// Move makes the members that steps move give up their nodes for others.
+func (w GroupWish) Move(steps []Step, byKey map[string]*GroupMember) {
+	step := In(steps, DoMove)
+	if step == nil {
+		return
+	}
+	for _, key := range step.Members {
+		if m := byKey[key]; m != nil {
+			m.Move(w.Replace.V[key])
+		}
+	}
+}
+
+// WithoutNode warns of members that have given up their nodes, and have not got others.
+func WithoutNode(members []*GroupMember) (notices []decide.Notice) {
+	var all []string
+	for _, m := range members {
+		if m.Leaves.Done() {
+			all = append(all, fmt.Sprintf("%s (node %s)", m.Name, cmp.Or(m.Leaves.NodeName, m.Leaves.NodeID)))
+		}
+	}
+	if len(all) > 0 {
+		notices = append(notices, decide.Warn(decide.At("replace_members"), "Members have no nodes", fmt.Sprintf("These members have given up their nodes, which are retired, and have got no others: %s. "+
+			"The next apply reserves nodes for them.", strings.Join(all, ", "))))
+	}
+	return notices
+}
+
+// AsPlanned returns members as they are now, with the values that the plan knew: Terraform refuses others. The same apply may have renamed a
+// node, for example. The next refresh shows what has changed.
+func AsPlanned(planned, now map[string]Member) map[string]Member {
+	all := map[string]Member{}
+	keep := func(value, planned decide.Value[string]) decide.Value[string] {
+		if planned.Unknown {
+			return value
+		}
+		return planned
+	}
+	for key, m := range now {
+		if p, has := planned[key]; has {
+			m = Member{keep(m.ID, p.ID), keep(m.NodeID, p.NodeID), keep(m.NodeName, p.NodeName), keep(m.Domain, p.Domain)}
+		}
+		all[key] = m
+	}
+	return all
 }

@@ -41,7 +41,7 @@ func CheckTries(ctx context.Context, site *machine.Site, allocation *ironic.Allo
 	}
 	for i := range retired {
 		q := marks.QuarantineOf(&retired[i])
-		if q != nil && q.Allocation == allocation.Name && site.Ironic.ServerNow().Sub(q.Since).Abs() < quarantineAge {
+		if q != nil && !q.IsMove() && q.Allocation == allocation.Name && site.Ironic.ServerNow().Sub(q.Since).Abs() < quarantineAge {
 			try.failed = append(try.failed, &retired[i])
 		}
 	}
@@ -81,7 +81,7 @@ func Quarantine(ctx context.Context, m *machine.Machine, try Try, failed error, 
 	return finishQuarantine(ctx, m, q, &try, failed, timeout)
 }
 
-// EndTry puts the machine of a failed creation into quarantine; not with a nil try. It returns the error that the creation ends with, and whether
+// EndTry puts the machine of a failed deployment into quarantine; not with a nil try. It returns the error that the operation ends with, and whether
 // the machine is in quarantine. If it cannot be, EndTry warns, and the failure is treated as without a quarantine. endTemporary removes the
 // temporary server profile that the node may have got.
 func EndTry(ctx context.Context, m *machine.Machine, try *Try, failed error, timeout time.Duration, endTemporary func(context.Context, *ironic.Node, time.Duration) error) (is bool, notices []decide.Notice, err error) {
@@ -97,8 +97,31 @@ func EndTry(ctx context.Context, m *machine.Machine, try *Try, failed error, tim
 	case marks.IsSuperseded(err):
 		return false, nil, err
 	}
+	return false, noQuarantine(label, err), failed
+}
+
+// noQuarantine warns that a node could not be put into quarantine.
+func noQuarantine(label string, err error) []decide.Notice {
 	summary, detail := failure.Explain("put node "+label+" into quarantine", err)
-	return false, []decide.Notice{decide.Warn(nil, summary, detail+"\n\nThe node stays reserved, and the next apply deploys it again.")}, failed
+	return []decide.Notice{decide.Warn(nil, summary, detail+"\n\nThe node stays reserved, and the next apply deploys it again.")}
+}
+
+// EndRebuild is EndTry for a machine that ran before. What it ran is lost already. If deployments have failed on most nodes within a day, the machine
+// stays as it is: then the nodes are not at fault.
+func EndRebuild(ctx context.Context, m *machine.Machine, allocation string, most int, failed error, timeout time.Duration, endTemporary func(context.Context, *ironic.Node, time.Duration) error) ([]decide.Notice, error) {
+	if !IsDeployFailure(failed) {
+		return nil, failed
+	}
+	var try Try
+	named, err := NamedAllocation(ctx, m.Site(), allocation)
+	if err == nil {
+		try, err = CheckTries(ctx, m.Site(), named, most)
+	}
+	if err != nil {
+		return noQuarantine(ironic.NodeLabel(m.Node()), err), failed
+	}
+	_, notices, err := EndTry(ctx, m, &try, failed, timeout, endTemporary)
+	return notices, err
 }
 
 // FinishQuarantine undeploys a machine that a killed run has put into quarantine for an allocation. It returns an error of KindQuarantined, or nil if the

@@ -35,6 +35,12 @@ func ObjectOf(ctx context.Context, v types.Dynamic) decide.Value[map[string]any]
 	return decide.Value[map[string]any]{V: JSONObject(v), Set: known && !v.IsNull(), Unknown: !known}
 }
 
+// MapOf returns a map of strings as a value of a wish.
+func MapOf(ctx context.Context, v types.Map) decide.Value[map[string]string] {
+	known := FullyKnown(ctx, v)
+	return decide.Value[map[string]string]{V: StringMap(v), Set: known && !v.IsNull(), Unknown: !known}
+}
+
 // IntOf returns a number as a value of a wish.
 func IntOf(v types.Int64) decide.Value[int] {
 	return decide.Value[int]{V: int(v.ValueInt64()), Set: IsSet(v), Unknown: v.IsUnknown()}

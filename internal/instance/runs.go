@@ -132,6 +132,9 @@ func RunsInstance(n *ironic.Node) bool {
 // LossReason says why a node does not belong to an instance any more; "" if it does. A node that is being undeployed still belongs to it
 // if the allocation will be created again or the node will be deployed again, and so does one whose undeploying has failed.
 func LossReason(n *ironic.Node, instance, allocation string) string {
+	if q := marks.UnfinishedQuarantine(n, instance); q != nil {
+		return "is in quarantine: " + q.String()
+	}
 	if n.InstanceUUID == instance && instance != "" {
 		return ""
 	}

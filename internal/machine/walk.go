@@ -118,7 +118,7 @@ func (w *walk) step(ctx context.Context) (arrived bool, err error) {
 		// Final states become visible before the lock is released and last_error is written (reference/ironic.md#state-and-lock).
 		return false, w.next(ctx)
 	}
-	if (m.Kind == states.Send || m.Kind == states.Repair) && keptByReservation(w.goal, m.Verb, w.node) {
+	if (m.Kind == states.Send || m.Kind == states.Repair) && w.keptByReservation(m.Verb) {
 		return false, RefusedFor(w.node, fmt.Sprintf("it is reserved by %s. Destroy its metal_allocation first", w.node.InstanceUUID))
 	}
 	switch m.Kind {
@@ -150,8 +150,12 @@ func (w *walk) step(ctx context.Context) (arrived bool, err error) {
 
 // keptByReservation reports whether the reservation of a node forbids a verb that prepares the machine. A machine that an allocation has
 // reserved was available, so it may return to the pool (reference/ironic.md#reserved-nodes-that-leave-the-pool). Any other reservation may be for what runs on the machine already.
-func keptByReservation(goal states.Goal, verb ironic.Verb, n *ironic.Node) bool {
+// A walk on behalf of the reservation may take the node out of the pool.
+func (w *walk) keptByReservation(verb ironic.Verb) bool {
+	goal, n := w.goal, w.node
 	switch {
+	case verb == nodes.TargetManage && n.InstanceUUID == w.instance:
+		return false
 	case n.InstanceUUID == "" || goal != states.GoalManageable && goal != states.GoalAvailable && goal != states.GoalInspected && goal != states.GoalConfigured:
 		return false
 	case verb == nodes.TargetProvide:

@@ -46,7 +46,7 @@ const (
 	KeyFailures = "terraform_metal_failures"
 	// KeyInspection: the inspection that triggers have requested last.
 	KeyInspection = "terraform_metal_inspection"
-	// KeyQuarantine: which allocation's deployment failed on the node, so that the provider has retired it.
+	// KeyQuarantine: which allocation's deployment failed on the node, or which member left it, so that the provider has retired it.
 	KeyQuarantine = "terraform_metal_quarantine"
 	// KeyTurn: the node is a member of a rollout group, and away: see Turn.
 	KeyTurn = "terraform_metal_turn"

@@ -11,17 +11,25 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
-// Quarantine is the note on a node on which a deployment failed and which the provider has retired for that. Retired rather than in
-// maintenance, because Ironic cleans no node in maintenance.
+// Quarantine is the note on a node which the provider has retired because a deployment failed on it, or because a member of a group moved to
+// another node. Retired rather than in maintenance, because Ironic cleans no node in maintenance.
 type Quarantine struct {
 	Allocation string    `json:"allocation"` // name of the allocation that had reserved the node
-	Instance   string    `json:"instance"`   // its UUID
+	Instance   string    `json:"instance"`   // its UUID; "" after a move
 	Since      time.Time `json:"since"`
-	Failed     time.Time `json:"failed"` // when the node entered the state deploy failed, by its conductor's clock, in whole seconds
+	Failed     time.Time `json:"failed"`          // when the node entered the state deploy failed, by its conductor's clock, in whole seconds
+	Group      string    `json:"group,omitempty"` // whose member moved; "" after a failure
+	Value      string    `json:"value,omitempty"` // of the member in replace_members
 }
 
-// String says what happened, as a clause with "on it" for the node.
+// IsMove reports whether a member of a group has left the node, on which nothing failed.
+func (q *Quarantine) IsMove() bool { return q.Group != "" }
+
+// String says what happened, as a clause with "it" for the node.
 func (q *Quarantine) String() string {
+	if q.IsMove() {
+		return fmt.Sprintf("member %s of group %s left it at %s (replace_members: %q)", q.Allocation, q.Group, q.Since.UTC().Format(time.RFC3339), q.Value)
+	}
 	return fmt.Sprintf("the deployment for allocation %s failed on it at %s", q.Allocation, q.Since.UTC().Format(time.RFC3339))
 }
 

@@ -45,8 +45,8 @@ func (w *workspace) execute(p *process, made *plan, config configuration) (faile
 	return wrong.Load() || p.ctx.Err() != nil
 }
 
-// order lets the steps of a change wait for others: creations for what they refer to and for the removal of what they referred to,
-// removals for the removal of what refers to them.
+// order lets the steps of a change wait for others: writes for what they refer to, for the removal of what they referred to and of what
+// referred to them, and removals for the removal of what refers to them.
 func (w *workspace) order(c *change, removal, write *core.Step, removals, writes map[string]*core.Step) {
 	var before []string
 	if c.refreshed != nil {
@@ -55,6 +55,9 @@ func (w *workspace) order(c *change, removal, write *core.Step, removals, writes
 	for _, on := range before {
 		if removal != nil && removals[on] != nil {
 			removals[on].After = append(removals[on].After, removal)
+		}
+		if removal != nil && writes[on] != nil {
+			writes[on].After = append(writes[on].After, removal)
 		}
 		if write != nil && removals[on] != nil {
 			write.After = append(write.After, removals[on])

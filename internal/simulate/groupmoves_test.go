@@ -21,7 +21,7 @@ func groupTheme() theme {
 		l.apply()
 		l.config["metal_allocation_group.g"] = object{"name": "g", "resource_class": "baremetal", "size": 1 + l.below(3)}
 		l.apply()
-	}, moves: []move{resizeGroup, resizeGroup, renameGroup, spreadGroup, spreadGroup, renameHost, renameAndSpread, renameAndSpread, loseMember, deployGroup, changeCandidates, growHosts}}
+	}, moves: []move{resizeGroup, resizeGroup, renameGroup, spreadGroup, spreadGroup, renameHost, renameAndSpread, renameAndSpread, loseMember, deployGroup, changeCandidates, growHosts, moveMember, moveMember}}
 }
 
 func (l *tale) group() object { return l.config["metal_allocation_group.g"] }
@@ -90,6 +90,20 @@ func deployGroup(l *tale) string {
 		"node_id": member("node_id"), "allocation_id": member("id"), "image": object{"url": "http://images.test/v1", "checksum": checksum},
 	}
 	return "deploy on the first member"
+}
+
+// moveMember moves the first member to another node.
+func moveMember(l *tale) string {
+	i := l.space.state()["metal_allocation_group.g"]
+	if i == nil {
+		return ""
+	}
+	for at := range i.value.GetAttr("members").AsValueMap() {
+		if strings.HasSuffix(at, "-0") {
+			l.group()["replace_members"] = object{at: l.next("value")}
+		}
+	}
+	return "the first member moves to another node"
 }
 
 // changeCandidates lets the group select from a list of nodes.

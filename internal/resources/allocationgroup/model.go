@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
@@ -26,6 +27,7 @@ type model struct {
 	WaitFor        types.String   `tfsdk:"wait_for_capacity"`
 	SpreadBy       types.String   `tfsdk:"spread_by"`
 	MaxPerDomain   types.Int64    `tfsdk:"max_per_domain"`
+	Replace        types.Map      `tfsdk:"replace_members"`
 	Timeouts       timeouts.Value `tfsdk:"timeouts"`
 	Leftovers      types.Set      `tfsdk:"leftovers"`
 	Members        types.Map      `tfsdk:"members"`
@@ -49,16 +51,19 @@ func (m *model) wish(ctx context.Context) allocate.GroupWish {
 		Name: framework.TextOf[string](m.Name), Size: framework.IntOf(m.Size), MaxPerDomain: framework.IntOf(m.MaxPerDomain), Class: framework.TextOf[string](m.ResourceClass),
 		Owner: framework.TextOf[string](m.Owner), SpreadBy: framework.TextOf[string](m.SpreadBy), Traits: framework.TextsOf(ctx, m.Traits),
 		Candidates: framework.TextsOf(ctx, m.CandidateNodes), Require: framework.RequirementsOf(ctx, m.Require), Wait: framework.DurationOf(m.WaitFor),
+		Replace: framework.MapOf(ctx, m.Replace),
 	}
 }
 
 // seen returns what Terraform has of the group of a state; m may be nil.
-func (m *model) seen(ctx context.Context) allocate.GroupSeen {
+func (m *model) seen(ctx context.Context, private framework.GettablePrivate, diags *diag.Diagnostics) allocate.GroupSeen {
 	if m == nil {
 		return allocate.GroupSeen{}
 	}
 	was := m.wish(ctx)
-	return allocate.GroupSeen{Was: &was, Members: m.entries(ctx), Leftovers: framework.StringSet(m.Leftovers)}
+	imported, found := private.GetKey(ctx, importedKey)
+	diags.Append(found...)
+	return allocate.GroupSeen{Was: &was, Members: m.entries(ctx), Leftovers: framework.StringSet(m.Leftovers), Imported: imported != nil}
 }
 
 // label names the group in messages.
@@ -102,6 +107,23 @@ func (m *model) setEntries(entries map[string]allocate.Member) {
 		})
 	}
 	m.Members = types.MapValueMust(memberType, values)
+}
+
+// leave removes from the members of a state those that have given up their nodes, and records that they need not do so again.
+func (m *model) leave(ctx context.Context, byKey map[string]*allocate.GroupMember) {
+	entries, replaced := m.entries(ctx), framework.StringMap(m.Replace)
+	if replaced == nil {
+		replaced = map[string]string{}
+	}
+	for key, member := range byKey {
+		if member.Leaves.Done() {
+			entries[key], replaced[key] = allocate.Member{}, member.Leaves.Value
+		}
+	}
+	m.setEntries(entries)
+	if len(replaced) > 0 {
+		m.Replace = framework.MapValue(replaced)
+	}
 }
 
 // take copies members into the model.

@@ -9,7 +9,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // ModifyPlan shows what allocate.DecideGroup has decided, and refuses settings that the server's API does not have.
@@ -20,7 +22,7 @@ func (r *group) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, 
 	if resp.Diagnostics.HasError() || plan == nil && state == nil {
 		return
 	}
-	decided := r.decide(ctx, plan, state, &resp.Diagnostics)
+	decided := r.decide(ctx, plan, state, req.Private, &resp.Diagnostics)
 	if plan == nil {
 		r.ForeseeChange(ctx, &resp.Diagnostics, "allocation", req)
 		return
@@ -35,29 +37,35 @@ func (r *group) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, 
 	if !r.Known() || resp.Diagnostics.HasError() || resp.Plan.Raw.Equal(req.State.Raw) {
 		return
 	}
+	moves := allocate.In(decided.Steps, allocate.DoMove)
 	r.Requires(ctx, &resp.Diagnostics, append(framework.RequireFeatures(plan.Require),
 		framework.Feature{Used: true, Since: 52, Name: path.Root("resource_class")},
 		framework.Feature{Used: state != nil && !plan.Name.Equal(state.Name), Since: 57, Name: path.Root("name")},
 		framework.Feature{Used: !plan.Owner.IsNull(), Since: 60, Name: path.Root("owner")},
+		framework.Feature{Used: moves != nil, Since: api.VersionRetired, Name: path.Root("replace_members")},
 	)...)
+	if moves != nil {
+		leaves := state.entries(ctx)[moves.Members[0]].NodeID.V
+		r.ForeseeRefusals(ctx, &resp.Diagnostics, r.FindNode(leaves), framework.RightAt("replace_members", "node:update:retired"), framework.RightAt("replace_members", expect.RuleProvision))
+	}
 	r.ForeseeChange(ctx, &resp.Diagnostics, "allocation", req)
 }
 
 // decide decides what becomes of the group, and shows the notices. plan is nil if Terraform destroys it.
-func (r *group) decide(ctx context.Context, plan, state *model, diags *diag.Diagnostics) allocate.GroupPlan {
+func (r *group) decide(ctx context.Context, plan, state *model, private framework.GettablePrivate, diags *diag.Diagnostics) allocate.GroupPlan {
 	wish, doing := allocate.GroupWish{Destroy: true}, ""
 	if plan != nil {
 		wish, doing = plan.wish(ctx), "look for nodes for the "+plan.label(ctx)
 	}
-	decided, err := allocate.LookGroup(ctx, r.SiteInPlan(), wish, state.seen(ctx))
+	decided, err := allocate.LookGroup(ctx, r.SiteInPlan(), wish, state.seen(ctx, private, diags))
 	framework.Report(diags, doing, err)
 	framework.Show(diags, decided.Notices...)
 	return decided
 }
 
 // noteUnchanged records in private state that the state needs no change, if the plan of what was applied last is empty.
-func (m *model) noteUnchanged(ctx context.Context, private framework.SettablePrivate, diags *diag.Diagnostics) {
-	if !diags.HasError() && allocate.DecideGroup(m.wish(ctx), m.seen(ctx)).IsEmpty() {
+func (m *model) noteUnchanged(ctx context.Context, private framework.PrivateState, diags *diag.Diagnostics) {
+	if !diags.HasError() && allocate.DecideGroup(m.wish(ctx), m.seen(ctx, private, diags)).IsEmpty() {
 		diags.Append(framework.NothingToDecide(ctx, private)...)
 	}
 }

@@ -30,6 +30,9 @@ var (
 const (
 	reserveTimeout = 10 * time.Minute
 	releaseTimeout = 2 * time.Hour
+
+	// importedKey: nothing was applied since the import.
+	importedKey = "imported"
 )
 
 // New returns metal_allocation_group.
@@ -169,6 +172,7 @@ func (r *group) Update(ctx context.Context, req resource.UpdateRequest, resp *re
 	plan.take(byKey)
 	plan.setEntries(allocate.AsPlanned(planned, plan.entries(ctx)))
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, nil)...)
 	plan.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
 }
 
@@ -179,6 +183,7 @@ func (r *group) execute(ctx context.Context, steps []allocate.Step, plan, now *m
 	diags.Append(found...)
 	before, formerName, wish := now.entries(ctx), now.Name.ValueString(), plan.wish(ctx)
 	prefix := allocate.KeyPrefix(before, formerName)
+	r.checkMoves(ctx, steps, plan, now, diags)
 	if allocate.In(steps, allocate.DoEdit) != nil && !diags.HasError() {
 		renamed, _ := wish.Group(prefix, before, len(before))
 		if err := allocate.RenameMembers(ctx, r.Site, renamed.Members); err != nil {
@@ -197,7 +202,10 @@ func (r *group) execute(ctx context.Context, steps []allocate.Step, plan, now *m
 	wanted, byKey := wish.Group(prefix, now.entries(ctx), int(plan.Size.ValueInt64()))
 	wanted.EndQuarantine = deploy.EndLeftQuarantine
 	wanted.Leftovers, wanted.FormerName = framework.StringSet(now.Leftovers), formerName
+	wish.Move(steps, byKey)
 	if allocate.In(steps, allocate.DoReserve) != nil && r.reserve(ctx, plan, wanted, limit, diags) != nil {
+		now.leave(ctx, byKey)
+		framework.Show(diags, allocate.WithoutNode(wanted.Members)...)
 		return nil
 	}
 	if allocate.In(steps, allocate.DoDomains) != nil {
@@ -206,6 +214,19 @@ func (r *group) execute(ctx context.Context, steps []allocate.Step, plan, now *m
 		}
 	}
 	return byKey
+}
+
+// checkMoves reports an error if a member cannot give up its node, before anything is changed.
+func (r *group) checkMoves(ctx context.Context, steps []allocate.Step, plan, now *model, diags *diag.Diagnostics) {
+	limit, found := plan.Timeouts.Update(ctx, releaseTimeout)
+	if diags.Append(found...); diags.HasError() {
+		return
+	}
+	all, byKey := now.group(ctx)
+	plan.wish(ctx).Move(steps, byKey)
+	if err := allocate.CheckDepartures(ctx, r.Site, all.Members, limit); err != nil {
+		framework.ReportUndone(diags, "move members of the "+now.label(ctx), err)
+	}
 }
 
 // release releases members, and removes them from what exists now. It reports an error for each member that stays.
@@ -289,5 +310,6 @@ func (r *group) ImportState(ctx context.Context, req resource.ImportStateRequest
 	} {
 		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), value)...)
 	}
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, []byte("true"))...)
 	framework.RecordImport(ctx, resp, first.UUID)
 }

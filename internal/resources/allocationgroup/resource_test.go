@@ -330,10 +330,13 @@ func TestAccAllocationGroup_spreadsItsMembers(t *testing.T) {
 	}
 	acctest.NoChanges(t, w)
 	w.Configure(s.Provider() + group(s, "k8s", 7, by, "max_per_domain = 4"))
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Members keep their nodes", "max_per_domain")
+	acctest.NeverMention(t, w.Must("apply", "-auto-approve"), "Members keep their nodes")
 	if got := count(w); !maps.Equal(got, map[string]int{"a": 4, "b": 3}) {
 		t.Errorf("members are spread %v", got)
 	}
+	acctest.NoChanges(t, w)
+	w.Configure(s.Provider() + group(s, "k8s", 7, by, "max_per_domain = 3"))
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Members keep their nodes", `one of 4 members in domain "a"`)
 	acctest.NoChanges(t, w)
 	w.Configure(s.Provider() + group(s, "k8s", 8, by, "max_per_domain = 4"))
 	acctest.Fails(t, w, []string{"plan"}, "Group cannot be spread", "can hold 7 members, and the group has 8", "a (6), b (3)")
@@ -421,10 +424,13 @@ func TestAccAllocationGroup_choosesByHardware(t *testing.T) {
 	w.Configure(s.Provider() + group(s, "k8s", 3, "require = { min_cpus = 16 }"))
 	acctest.Fails(t, w, acctest.Apply(), "1 member of the group needs a node, and 0 can have one", "2 below min_cpus")
 	w.Configure(s.Provider() + group(s, "k8s", 3, "candidate_nodes = ["+acctest.Quoted(nodes[0])+"]"))
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Members keep their nodes", "candidate_nodes, require")
+	acctest.NeverMention(t, w.Must("apply", "-auto-approve"), "Members keep their nodes")
 	if m := members(t, w)[s.Name("k8s")+"-2"]; m["node_id"] != nodes[0] {
 		t.Errorf("the new member is %v, want the candidate", m)
 	}
+	acctest.NoChanges(t, w)
+	w.Configure(s.Provider() + group(s, "k8s", 3, "require = { min_cpus = 16 }"))
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Members keep their nodes", "do not satisfy it, and keep them: "+s.Name("k8s")+"-2 (node "+s.Name("n0")+" ("+nodes[0]+"): below min_cpus). To move one of them, name it in replace_members")
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }

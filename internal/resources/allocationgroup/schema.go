@@ -78,6 +78,10 @@ func (r *group) Schema(ctx context.Context, _ resource.SchemaRequest, resp *reso
 				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1), int64validator.AlsoRequires(path.MatchRoot("spread_by"))},
 				MarkdownDescription: "Largest number of members in a domain. Needs `spread_by`. Default: no limit." + newMembersOnly,
 			},
+			"replace_members": schema.MapAttribute{
+				ElementType: types.StringType, Optional: true,
+				MarkdownDescription: "Members to move to other nodes: for each key of `members` any text, such as a date. A new or changed value moves the member, and **wipes the machine**. A removed one does nothing. Needs API 1.61. See [Move a member](#move-a-member).",
+			},
 			"timeouts": framework.TimeoutsAttribute(ctx, timeouts.Opts{
 				Create: true, CreateDescription: "Longest time for Ironic to reserve the nodes of new members. Default: `10m`.",
 				Update: true, UpdateDescription: "Longest time to wait until nothing is deployed on the nodes of removed members. Default: `2h`.",

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -205,6 +206,19 @@ func (u *update) deploy(ctx context.Context, site *machine.Site, machine *machin
 	return deploy.BootISO(ctx, machine, u.what, o)
 }
 
+// endRebuild puts the machine of a failed rebuild into quarantine if on_failure says so: see deploy.EndRebuild. A machine that boots a live ISO stays:
+// it has lost nothing. The next refresh removes the deployment from the state.
+func (d *deployment) endRebuild(ctx context.Context, u *update, on *machine.Machine, at deploy.Phase, failed error, diags *diag.Diagnostics) error {
+	if failed == nil || at != deploy.Deploys || u.what.LiveISO != nil || !u.plan.quarantines() {
+		return failed
+	}
+	limit, problems := u.plan.Timeouts.Delete(ctx, deploymentTimeout)
+	diags.Append(problems...)
+	notices, err := deploy.EndRebuild(ctx, on, u.plan.AllocationID.ValueString(), u.plan.mostNodes(), failed, limit, d.EndTemporary)
+	framework.Show(diags, notices...)
+	return err
+}
+
 // footprint returns the footprint of the node after an update of the content. A machine that was adopted keeps what it runs, and so the
 // next refresh must not show that as a change by others.
 func (u *update) footprint(ctx context.Context, machine *machine.Machine, err error) instance.Footprint {
@@ -247,6 +261,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	defer turn.Abandon(ctx)
 	attempts, failed, err := u.run(ctx, d.Site, m)
 	turn.End(ctx, err)
+	err = d.endRebuild(ctx, u, m, failed, err, &resp.Diagnostics)
 	framework.Show(&resp.Diagnostics, m.PowerCut()...)
 	restarts := failed == deploy.Restarts && failure.IsInterrupted(err) && m.Started() // the next apply must not restart it again
 	arrived := err == nil || failed > deploy.Restarts || restarts || (failed == deploy.Deploys && u.what.DeployedWith(node()))
