@@ -36,7 +36,7 @@ type useWish struct {
 	drive, bare   bool // with a config drive; without a deployment
 	power         string
 	ready         temper // "": it is not checked
-	rebuild       int // values of rebuild_triggers and restart_triggers
+	rebuild       int    // values of rebuild_triggers and restart_triggers
 	restart       int
 }
 
