@@ -3,6 +3,8 @@ package machinetest_test
 import (
 	"crypto/sha256"
 	"fmt"
+	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,11 +24,24 @@ func (c *computer) host(settings ...string) string {
 	return c.rack.Provider() + acctest.HostBlock(c.rack.Name("host"), append([]string{c.hardware(`inspect = "agent"`), c.ports()}, settings...)...)
 }
 
-// deployment returns the HCL of a deployment of an image of tools/metal/images.
-func (c *computer) deployment(node, image, hostname string) string {
-	return acctest.Deployment(node,
+// deployment returns the HCL of a deployment of an image of tools/metal/images, with further settings.
+func (c *computer) deployment(node, image, hostname string, settings ...string) string {
+	return acctest.Deployment(node, append(settings,
 		fmt.Sprintf("image = {\n    url = %q\n    checksum = %q\n    disk_format = \"raw\"\n  }", c.rack.image(image+".img"), c.rack.image("SHA256SUMS")),
-		fmt.Sprintf("config_drive = {\n    hostname = %q\n    user_data = %q\n  }", hostname, userData))
+		fmt.Sprintf("config_drive = {\n    hostname = %q\n    user_data = %q\n  }", hostname, userData))...)
+}
+
+// readyCheck returns the HCL of a ready check of the port that the images open when they have reported.
+func (c *computer) readyCheck() string {
+	return fmt.Sprintf("ready_check = { tcp = %q, timeout = %q }", net.JoinHostPort(c.leased(), "22"), patience)
+}
+
+// wantReported fails the test unless the machine has reported an image: an apply with a ready check does not end before that.
+func (c *computer) wantReported(image string) {
+	c.rack.t.Helper()
+	if got := c.reports(); !slices.ContainsFunc(got, func(r report) bool { return r.Image == image }) {
+		c.rack.t.Errorf("the apply has ended, and the machine has reported %v, and not %s", got, image)
+	}
 }
 
 // want fails the test unless a report is of an image with the config drive of deployment.
@@ -107,16 +122,19 @@ func (c *computer) live(endDeploy, endRebuild acctest.Stop) {
 	w.Configure(available)
 	r.step("clean", func() { w.Must(acctest.Apply()...) })
 
-	w.Configure(available + c.deployment("metal_host.h.id", "one", "first"))
-	r.step("deploy, cut off in between", func() { c.cutOff(w, endDeploy) })
+	ready := c.readyCheck()
+	w.Configure(available + c.deployment("metal_host.h.id", "one", "first", ready))
+	r.step("deploy, cut off in between, until it answers", func() { c.cutOff(w, endDeploy) })
+	c.wantReported("one")
 	r.step("boot from disk", func() { c.want(c.await("one"), "one", "first") })
 	acctest.NoChanges(t, w)
 	c.wantBoots(1)
 	c.wantDisk()
 
 	c.awaitEndOfFastTrack()
-	w.Configure(available + c.deployment("metal_host.h.id", "two", "second"))
-	r.step("rebuild, cut off in between", func() { c.cutOff(w, endRebuild) })
+	w.Configure(available + c.deployment("metal_host.h.id", "two", "second", ready))
+	r.step("rebuild, cut off in between, until it answers", func() { c.cutOff(w, endRebuild) })
+	c.wantReported("two")
 	r.step("boot from disk", func() { c.want(c.await("two"), "two", "second") })
 	acctest.NoChanges(t, w)
 	c.wantBoots(2)

@@ -43,6 +43,7 @@ const patience = 15 * time.Minute
 type network struct {
 	endpoint string     // of Ironic
 	address  string     // of this process and Ironic
+	leases   string     // the file of the addresses that dnsmasq has given to machines
 	free     chan place // where no machine is
 }
 
@@ -99,7 +100,7 @@ func openNetwork(prefix string, places ...place) *network {
 	if err != nil {
 		panic(err)
 	}
-	n.address = endpoint.Hostname()
+	n.address, n.leases = endpoint.Hostname(), filepath.Join(os.Getenv(prefix+"_STATE"), "dnsmasq", "leases")
 	for _, p := range places {
 		n.free <- p
 	}
@@ -249,6 +250,26 @@ func (c *computer) reports() []report {
 		}
 	}
 	return own
+}
+
+// leased returns the address that Ironic's ramdisk had on the machine. The images get the same one, because they ask for it by the same
+// client ID, the MAC address; iPXE and the firmware have others.
+func (c *computer) leased() string {
+	c.rack.t.Helper()
+	text, err := os.ReadFile(c.rack.leases)
+	if err != nil {
+		c.rack.t.Fatal(err)
+	}
+	address := ""
+	for line := range strings.Lines(string(text)) { // time, MAC address, address, name, client
+		if fields := strings.Fields(line); len(fields) == 5 && fields[4] == "01:"+c.mac {
+			address = fields[2]
+		}
+	}
+	if address == "" {
+		c.rack.t.Fatalf("dnsmasq has given no address to %s:\n%s", c.mac, text)
+	}
+	return address
 }
 
 // isPartitioned reports whether the disk has a GPT.

@@ -27,7 +27,7 @@ func bootTheme() theme {
 			l.allocate()
 		}
 		l.apply()
-	}, moves: []move{newISO, newISO, newISO, newISO, changeShared, changeRescue, changeRescue, changeRescue, changeVIFs, changeProtection, changeDeployment, changeDeployment, rescueByOther}}
+	}, moves: []move{newISO, newISO, newISO, newISO, changeShared, changeRescue, changeRescue, changeRescue, changeVIFs, changeProtection, changeDeployment, changeDeployment, changeReady, changeReady, rescueByOther}}
 }
 
 func vifOf(n int) object { return object{"id": fmt.Sprintf("00000000-0000-4000-8000-%012d", n)} }

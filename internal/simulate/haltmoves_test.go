@@ -7,7 +7,7 @@ func haltTheme() theme {
 			l.config["metal_host."+name] = object{"name": name, "driver": "fake-hardware", "resource_class": "baremetal", "target_state": "available", "automated_clean": false}
 		}
 		l.apply()
-	}, moves: []move{deployAll, deployAll, deployAll, undeployAll, changeDeployment, changeDeployment, growHosts, renameHost}}
+	}, moves: []move{deployAll, deployAll, deployAll, undeployAll, changeDeployment, changeDeployment, changeReady, changeReady, growHosts, renameHost}}
 }
 
 // deployAll deploys on all hosts.

@@ -2,6 +2,7 @@ package simulate_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"strings"
 	"syscall"
@@ -31,6 +32,20 @@ func readyCheck(t temper, machine string) object {
 		check["stable_for"] = "20s"
 	}
 	return check
+}
+
+// changeReady changes, adds or removes the ready check of a deployment.
+func changeReady(l *tale) string {
+	all := l.deployments()
+	if len(all) == 0 {
+		return ""
+	}
+	of, address := tempers[l.below(len(tempers))], all[l.below(len(all))]
+	delete(l.config[address], "ready_check")
+	if of != "" {
+		l.config[address]["ready_check"] = readyCheck(of, l.next("m"))
+	}
+	return fmt.Sprintf("ready check of %s: %q", address, of)
 }
 
 // systems are what runs on the machines of a site, by address. The mutex of the site protects them.
@@ -114,6 +129,9 @@ func (s *site) checkReady(config configuration, now states) {
 	for address, settings := range config {
 		i, check := now[address], settings["ready_check"]
 		if kindName(address) != "metal_deployment" || i == nil {
+			continue
+		}
+		if n, _ := s.fake.Node(i.node()); n.ProvisionState != "active" && settings["rescue"] == nil { // another client rescues it
 			continue
 		}
 		ready := i.value.GetAttr("ready")

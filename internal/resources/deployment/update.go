@@ -325,5 +325,5 @@ func (u *update) next(node *ironic.Node, attempts int, failed deploy.Phase, arri
 	if err != nil && !failure.IsInterrupted(err) {
 		next.Protected = types.BoolValue(node.Protected)
 	}
-	return next, rescueIsDue || !u.plan.Ready.IsUnknown() && !next.Ready.Equal(u.plan.Ready)
+	return next, rescueIsDue || err != nil && !u.plan.Ready.IsUnknown() && !next.Ready.Equal(u.plan.Ready)
 }
