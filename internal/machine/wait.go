@@ -22,7 +22,9 @@ func (m *Machine) poll(ctx context.Context, deadline time.Time) error {
 	if err != nil {
 		return m.unwatched(ctx, err)
 	}
+	before := m.node
 	m.applyPoll(polled)
+	m.site.limiter.Moved(before, m.node)
 	m.logState(ctx)
 	m.logStill(ctx)
 	m.asked = asked
