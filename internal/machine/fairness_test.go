@@ -65,6 +65,7 @@ func admissions(fake *fakeironic.Server) []string {
 	}
 	return order
 }
+
 var _ = slices.Sort[[]string]
 var _ = strings.Cut
 var _ sync.Mutex

@@ -58,7 +58,9 @@ type inside struct {
 }
 
 // NewLocks returns the locks of a site.
-func NewLocks(records Records) *Locks { return &Locks{records: records, inside: map[string]*inside{}, left: map[string]Record{}} }
+func NewLocks(records Records) *Locks {
+	return &Locks{records: records, inside: map[string]*inside{}, left: map[string]Record{}}
+}
 
 // With calls do while this process has a lock, which at most one caller on the site has. It renews the record of the lock meanwhile. It takes
 // over a record that a dead run has left. do gets a context that ends when the lock is lost; With then returns a LostError. If the lock is not
