@@ -66,7 +66,53 @@ func admissions(fake *fakeironic.Server) []string {
 	return order
 }
 
-var _ = slices.Sort[[]string]
-var _ = strings.Cut
-var _ sync.Mutex
-var _ = states.GoalAvailable
+// One run has the slots and adds machines again and again. The six machines of another run, which began to wait 11 s before these, go first.
+func TestFair_olderMachinesOfAnotherRunGoFirst(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"chassis", "allocations"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				fake := manageableFleet(24, 41*time.Second)
+				if kind == "allocations" {
+					fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+						if strings.HasPrefix(r.URL.Path, "/v1/chassis") {
+							return ironictest.Fault(http.StatusInternalServerError, sitetest.SystemOnly)
+						}
+						return nil
+					}
+				}
+				a, b := sitetest.Run(fake, sitetest.UpTo(3)), sitetest.Run(fake, sitetest.UpTo(3))
+				var wg sync.WaitGroup
+				clean := func(run *sitetest.Client, hosts []fakeironic.Node, first, each time.Duration) {
+					for i, host := range hosts {
+						wg.Go(func() {
+							<-time.After(first + time.Duration(i)*each)
+							if _, err := run.Reach(t.Context(), host.UUID, states.GoalAvailable, time.Hour); err != nil {
+								t.Error(err)
+							}
+						})
+					}
+				}
+				hosts := fake.Nodes()
+				clean(a, hosts[:3], 0, 0)
+				clean(b, hosts[3:9], time.Second, 0)
+				clean(a, hosts[9:], 12*time.Second, time.Second)
+				wg.Wait()
+				order := admissions(fake)
+				first := slices.Sorted(slices.Values(order[3:9]))
+				var want []string
+				for _, host := range hosts[3:9] {
+					want = append(want, host.Name)
+				}
+				if !slices.Equal(first, want) {
+					t.Errorf("the order is %v, want %v after the first three", order, want)
+				}
+				<-time.After(time.Minute)
+				if left, _ := ironictest.AsOther(t, fake, http.MethodGet, kind, nil)[kind].([]any); len(left) > 0 {
+					t.Errorf("the records %v are left", left)
+				}
+			})
+		})
+	}
+}

@@ -212,7 +212,7 @@ func (l *Limiter) send(ctx context.Context, w *waiter, until time.Time, seen *Ma
 	switch {
 	case err == nil:
 		l.mu.Lock()
-		l.stats.admitted(time.Since(w.Queued), l.poll)
+		l.stats.admitted(w.ID, time.Since(w.Queued), l.poll)
 		l.mu.Unlock()
 		w.outcome <- nil
 	case l.site.Refused(err) && !w.left():
