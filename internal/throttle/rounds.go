@@ -84,6 +84,26 @@ func (l *Limiter) run(ctx context.Context) {
 	}
 }
 
+// withdraw removes the words of this run when no machine waits any more, so that others do not wait for it until they expire.
+func (l *Limiter) withdraw(ctx context.Context) {
+	l.mu.Lock()
+	none := l.worded.IsZero()
+	l.mu.Unlock()
+	if none {
+		return
+	}
+	_, found, locked, unlock, err := l.lock(context.WithoutCancel(ctx), rest.AnswerGrace)
+	if err != nil {
+		l.site.Log(ctx, slog.LevelInfo, "other runs may wait for this one for up to a minute, because it could not say that its machines wait no more", "error", err)
+		return
+	}
+	if locked {
+		unlock(l.leave(found, nil, false))
+	} else {
+		unlock(nil)
+	}
+}
+
 // waiting reports whether a machine waits for a slot. If none does, the rounds end.
 func (l *Limiter) waiting(ctx context.Context) bool {
 	l.mu.Lock()

@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"slices"
 	"time"
-
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
 // A run whose machines wait leaves words in the record of the lock, where each run that takes the lock finds them
@@ -33,7 +31,7 @@ func (l *Limiter) leave(found Found, considered []Ticket, refused bool) []Word {
 	if len(waiting) > 0 {
 		l.worded = time.Now()
 	}
-	return append(words, wordsOf(l.id, l.limit.Max, waiting, now.Sub(time.Now()), now)...)
+	return append(words, wordsOf(l.id, l.limit.Max, waiting, time.Until(now), now)...)
 }
 
 // others returns the words of other runs that are alive, with times by this process's clock.
@@ -96,26 +94,6 @@ func (l *Limiter) renewal() <-chan time.Time {
 		return nil
 	}
 	return time.After(time.Until(l.worded.Add(renewWords)))
-}
-
-// withdraw removes the words of this run when no machine waits any more, so that others do not wait for it until they expire.
-func (l *Limiter) withdraw(ctx context.Context) {
-	l.mu.Lock()
-	none := l.worded.IsZero()
-	l.mu.Unlock()
-	if none {
-		return
-	}
-	_, found, locked, unlock, err := l.lock(context.WithoutCancel(ctx), rest.AnswerGrace)
-	if err != nil {
-		l.site.Log(ctx, slog.LevelInfo, "other runs may wait for this one for up to a minute, because it could not say that its machines wait no more", "error", err)
-		return
-	}
-	if locked {
-		unlock(l.leave(found, nil, false))
-	} else {
-		unlock(nil)
-	}
 }
 
 // tellYields logs when this run begins to leave free slots to other runs.
