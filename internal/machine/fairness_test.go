@@ -100,13 +100,10 @@ func TestFair_olderMachinesOfAnotherRunGoFirst(t *testing.T) {
 				clean(a, hosts[9:], 12*time.Second, time.Second)
 				wg.Wait()
 				order := admissions(fake)
-				first := slices.Sorted(slices.Values(order[3:9]))
-				var want []string
 				for _, host := range hosts[3:9] {
-					want = append(want, host.Name)
-				}
-				if !slices.Equal(first, want) {
-					t.Errorf("the order is %v, want %v after the first three", order, want)
+					if i := slices.Index(order, host.Name); i > 10 { // two may go before it when three slots become free at once
+						t.Errorf("the order is %v, want %s after the first three", order, host.Name)
+					}
 				}
 				<-time.After(time.Minute)
 				if left, _ := ironictest.AsOther(t, fake, http.MethodGet, kind, nil)[kind].([]any); len(left) > 0 {
