@@ -45,6 +45,7 @@ func New(cfg api.Config, polls Polls) *Client {
 	c.allocs = polling.NewBatch(c.getAllocation, c.listAllocationsByID)
 	c.fleet = polling.NewWatch(c.PollInterval(), c.shortNode, c.ShortNodes)
 	c.fleet.Others = polls.OthersAtWork
+	c.fleet.State = func(n *Node) string { return n.ProvisionState }
 	c.pending = polling.NewWatch(c.PollInterval(), c.getAllocation, c.listAllocationsByID)
 	return c
 }

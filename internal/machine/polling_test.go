@@ -56,8 +56,8 @@ func TestPolling_oneListForAll(t *testing.T) {
 			polls[int(r.Time.Sub(start)/ironictest.Poll)]++
 		}
 		for interval, n := range polls {
-			if n != 1 {
-				t.Errorf("%d lists in interval %d, want 1", n, interval)
+			if most := 20/interval + 1; n > most {
+				t.Errorf("%d lists in minute %d, want %d at most: one in a twentieth of the time", n, interval, most)
 			}
 		}
 		if len(polls) < 50 {

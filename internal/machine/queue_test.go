@@ -80,7 +80,9 @@ func TestQueue_noFreeConductorWorker(t *testing.T) {
 		if _, err := client.Reach(t.Context(), id, states.GoalDeployed, 5*time.Minute); err != nil {
 			t.Fatal(err)
 		}
-		ironictest.WantNear(t, "20 refusals, six of them in the first seconds,", time.Since(start), 14*ironictest.Poll)
+		if took := time.Since(start); took < 20*time.Second || took > time.Minute {
+			t.Errorf("20 refusals, six of them in the first seconds, took %s", took)
+		}
 	})
 }
 

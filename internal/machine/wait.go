@@ -22,7 +22,9 @@ func (m *Machine) poll(ctx context.Context, deadline time.Time) error {
 	if err != nil {
 		return m.unwatched(ctx, err)
 	}
+	before := m.node
 	m.applyPoll(polled)
+	m.site.limiter.Moved(before, m.node)
 	m.logState(ctx)
 	m.logStill(ctx)
 	m.asked = asked
@@ -112,9 +114,19 @@ func (m *Machine) Unlocked(ctx context.Context, send func() error) error {
 	}
 }
 
-// AtRest waits until no operation is in progress on the node.
+// restFor is how long a node rests before another run may continue its creation. A run that is alive sends the next request sooner.
+const restFor = 10 * time.Second
+
+// AtRest waits until no operation is in progress on the node. If it has to wait, the run that began the operation may be alive, so it waits
+// until the node has been at rest for restFor.
 func (m *Machine) AtRest(ctx context.Context, deadline time.Time) error {
-	for states.InProgress(m.State()) || states.IsLocked(m.node) {
+	var moved time.Time
+	for {
+		if states.InProgress(m.State()) || states.IsLocked(m.node) {
+			moved = time.Now()
+		} else if moved.IsZero() || time.Since(moved) >= restFor {
+			return nil
+		}
 		err := m.poll(ctx, deadline)
 		if errors.Is(err, api.ErrNoPoll) {
 			return fmt.Errorf("node %s, whose creation another run has begun, is still in state %q. Apply again when that operation has ended, or raise timeouts", ironic.NodeLabel(m.node), m.node.ProvisionState)
@@ -123,7 +135,6 @@ func (m *Machine) AtRest(ctx context.Context, deadline time.Time) error {
 			return err
 		}
 	}
-	return nil
 }
 
 // awaitLeft waits until the machine has left a state and no conductor has locked it.

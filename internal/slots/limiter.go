@@ -36,6 +36,13 @@ func (l *Limiter) OthersAtWork(fleet map[string]*ironic.Node) bool {
 	return l.UsageOf(machinesOf(fleet)).Others > 0
 }
 
+// Moved says that a poll has shown a node that this process works on. The slot of a node whose operation has ended goes to a waiting one at once.
+func (l *Limiter) Moved(before, now *ironic.Node) {
+	if machineOf(before).Busy && !machineOf(now).Busy {
+		l.Freed()
+	}
+}
+
 // Pass calls send when there is a slot for the node, like throttle.Limiter.Admit. seen is the node in the list that was taken
 // under the limit's lock; it has the fields of polls and replaces the fresh read before the verb. seen is nil if there is no limit
 // or no lock, or if the node is exempt or already busy.

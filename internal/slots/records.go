@@ -39,11 +39,14 @@ type recordExtra struct {
 	From    string         `json:"from,omitempty"`
 	Run     string         `json:"run,omitempty"`
 	About   string         `json:"about,omitempty"` // for people who find an allocation
+
+	Released bool            `json:"released,omitempty"`
+	Waiting  []throttle.Word `json:"waiting,omitempty"`
 }
 
 // extraOf returns extra of a record of a kind.
 func (s *limited) extraOf(kind recordKind, record throttle.Record) recordExtra {
-	extra := recordExtra{From: record.From, Run: s.run}
+	extra := recordExtra{From: record.From, Run: s.run, Released: record.Released, Waiting: record.Words}
 	if record.Holder != "" {
 		extra.Holders = map[string]int{record.Holder: record.Renewals}
 	}
@@ -141,7 +144,7 @@ func (s *limited) Read(ctx context.Context, name string) (*throttle.Record, erro
 	r := throttle.Record{Name: name, Description: body.Description}
 	var extra recordExtra
 	if json.Unmarshal(body.Extra, &extra) == nil && len(extra.Holders) == 1 {
-		r.From = extra.From
+		r.From, r.Released, r.Words = extra.From, extra.Released, extra.Waiting
 		if ironic.IsUUID(extra.Run) {
 			r.Run = extra.Run
 		}

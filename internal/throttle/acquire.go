@@ -11,11 +11,15 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
-// acquire waits until it has created a record or taken it over, and returns the earliest time at which it did. After an interruption it waits
-// for the answer to its request, so that it leaves no record behind. waiting ends when the caller does not want the lock any more.
-func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (taken time.Time, err error) {
+// acquire waits until it has created a record or taken it over, and returns the earliest time at which it did, and how long a dead run had it
+// before. After an interruption it waits for the answer to its request, so that it leaves no record behind. waiting ends when the caller does
+// not want the lock any more.
+func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (taken time.Time, blocked time.Duration, err error) {
 	answered, stop := rest.Outlast(waiting)
 	defer stop()
+	if taken = time.Now(); l.retake(answered, mine) {
+		return taken, 0, nil
+	}
 	pause := rest.Backoff{First: 100 * time.Millisecond, Max: longestLook, Factor: 1.5}
 	w := wait{begun: time.Now(), lock: lock}
 	told, isHeld := time.Time{}, false
@@ -25,10 +29,10 @@ func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (
 		if !isHeld {
 			created, cerr := l.records.Create(answered, *mine)
 			if created {
-				return taken, nil
+				return taken, 0, nil
 			}
 			if err = cerr; err != nil && !l.records.MayPass(err) {
-				return taken, err
+				return taken, 0, err
 			}
 		}
 		w.where = l.records.Where(lock.Name) // the first creation may have changed it
@@ -38,18 +42,19 @@ func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (
 		case held == nil:
 			isHeld = isHeld && rerr != nil
 			if err == nil && rerr == nil && w.isUnseen() {
-				return taken, &NotAllowedError{Err: errUnseen}
+				return taken, 0, &NotAllowedError{Err: errUnseen}
 			}
-		case held.Holder == mine.Holder: // the answer to the creation was lost
-			return asked.Add(-held.Age), nil
-		case held.Age > lease:
+		case held.Holder == mine.Holder: // an answer was lost
+			mine.From, mine.Words = held.From, held.Words
+			return asked.Add(-held.Age), 0, nil
+		case held.Released, held.Age > lease:
 			var mineNow bool
 			if mineNow, rerr = l.takeOver(answered, held, mine); mineNow {
-				return asked, nil
+				return asked, held.heldDead(), nil
 			}
 		default:
 			if isHeld = true; w.isTooLong(held) {
-				return taken, w.locked()
+				return taken, 0, w.locked()
 			}
 		}
 		if err == nil {
@@ -58,7 +63,7 @@ func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (
 		if err == nil {
 			failed = 0
 		} else if failed++; failed == lockTries || !l.records.MayPass(err) {
-			return taken, err
+			return taken, 0, err
 		}
 		if isHeld && time.Since(w.begun) > tellAfter && time.Since(told) > tellEvery {
 			told = time.Now()
@@ -66,9 +71,27 @@ func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (
 		}
 		most := pause.Next()
 		if rest.Sleep(waiting, most/4+rand.N(most)) != nil { //nolint:gosec // jitter
-			return taken, notFree(ctx, w.locked())
+			return taken, 0, notFree(ctx, w.locked())
 		}
 	}
+}
+
+// retake takes the record over that this process has left with words, without a read, unless another run has changed it.
+func (l *Locks) retake(ctx context.Context, mine *Record) bool {
+	left := l.kept(mine.Name)
+	if left == nil {
+		return false
+	}
+	taken, _ := l.takeOver(ctx, left, mine) // otherwise the caller reads the record
+	return taken
+}
+
+// heldDead returns how long a dead holder has had the record.
+func (r *Record) heldDead() time.Duration {
+	if r.Released {
+		return 0
+	}
+	return r.Age
 }
 
 // wait is what a caller has seen while it waits for a record.
@@ -106,7 +129,7 @@ func takeoverOf(holder string) string { return "takeover:" + holder }
 
 const takeoverDescription = "terraform-provider-metal: takeover from a run that died; may be deleted"
 
-// takeOver takes a lock over from a dead holder, and reports whether it has. Among the runs that try, only the one that creates the takeover
+// takeOver takes a lock over from a dead holder, or one that has released it, with its words, and reports whether it has. Among the runs that try, only the one that creates the takeover
 // record of the holder replaces the record of the lock. A takeover record that a dead run has left expires. The record of the lock always
 // leads to it: by its holder before it is replaced, and by From afterwards. So no kill leaves a takeover record that no run finds.
 func (l *Locks) takeOver(ctx context.Context, dead, mine *Record) (taken bool, err error) {
@@ -131,7 +154,7 @@ func (l *Locks) takeOver(ctx context.Context, dead, mine *Record) (taken bool, e
 		}
 	}
 	next := *mine
-	next.From = dead.Holder
+	next.From, next.Words = dead.Holder, dead.Words
 	taken, err = l.records.Replace(ctx, dead.Holder, next)
 	if !taken {
 		if now, rerr := l.records.Read(ctx, mine.Name); rerr == nil && now != nil {
@@ -142,12 +165,13 @@ func (l *Locks) takeOver(ctx context.Context, dead, mine *Record) (taken bool, e
 		}
 	}
 	if taken {
-		*mine, err = next, nil
+		*mine = next
+		return true, nil // the release deletes the takeover record
 	}
-	if derr := l.records.Delete(ctx, mark.Name); err == nil && !taken {
-		err = derr // if it is taken, the release deletes the record
+	if derr := l.records.Delete(ctx, mark.Name); err == nil {
+		err = derr
 	}
-	return taken, err
+	return false, err
 }
 
 // LockedError says that a lock was not free in time.

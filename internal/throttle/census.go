@@ -57,7 +57,7 @@ func (l *Limiter) census(machines []Machine) Census {
 	for _, m := range machines {
 		since, counts := l.counts(m, census.Taken)
 		if counts && !l.limit.exempts(m) {
-			held := l.starts[m.ID].held && !m.Busy && !m.Starting
+			held := (l.starts[m.ID].held || l.kept[m.ID]) && !m.Busy && !m.Starting
 			census.Busy = append(census.Busy, Busy{ID: m.ID, Scope: l.limit.of(m), Since: since, Held: held})
 		}
 	}

@@ -2,6 +2,7 @@ package throttle
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -26,6 +27,10 @@ type Limiter struct {
 	own      map[string]bool    // machines on which this process has started an operation
 	starts   map[string]start   // machines that are being switched on or restarted
 	kept     map[string]bool    // machines that keep their slot: whether they have one
+	id       string             // of this run in the words that it leaves for others
+	worded   time.Time          // when it left words last; zero: it has left none
+	yields   bool               // it leaves free slots to other runs
+	freed    chan struct{}      // has a value when a machine of this process has given its slot back
 	unlocked bool               // this user may not write the lock record: the limit applies to this process only
 	stats    stats
 }
@@ -33,7 +38,10 @@ type Limiter struct {
 // New returns a limiter. poll is the longest time between two polls of the site: a failed round is repeated after it, and a notice
 // is given only about waits that are longer.
 func New(limit Limit, site Site, poll time.Duration) *Limiter {
-	return &Limiter{limit: limit, site: site, locks: NewLocks(site), poll: poll, own: map[string]bool{}, starts: map[string]start{}, kept: map[string]bool{}}
+	return &Limiter{
+		limit: limit, site: site, locks: NewLocks(site), poll: poll, own: map[string]bool{}, starts: map[string]start{}, kept: map[string]bool{},
+		id: rand.Text(), freed: make(chan struct{}, 1),
+	}
 }
 
 // Send sends a verb to a machine. seen is the machine in the list that was just taken under the lock. It is nil if there is no

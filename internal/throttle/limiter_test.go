@@ -36,6 +36,8 @@ type yard struct {
 	tried    int
 	distance time.Duration // that a Delete travels
 	replaced int
+	read     int
+	deleted  int
 	silent   bool // no Replace is answered
 	log      []string
 }
@@ -104,6 +106,7 @@ func (y *yard) Create(_ context.Context, record throttle.Record) (bool, error) {
 func (y *yard) Read(_ context.Context, name string) (*throttle.Record, error) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
+	y.read++
 	record, exists := y.records[name]
 	if !exists {
 		return nil, nil
@@ -132,6 +135,7 @@ func (y *yard) Delete(_ context.Context, name string) error {
 	<-time.After(y.distance)
 	y.mu.Lock()
 	defer y.mu.Unlock()
+	y.deleted++
 	delete(y.records, name)
 	return nil
 }

@@ -48,6 +48,7 @@ type Locks struct {
 	records Records
 	mu      sync.Mutex
 	inside  map[string]*inside
+	left    map[string]Record // that this process has left with words
 }
 
 // inside is the mutex of a lock within the process.
@@ -57,18 +58,20 @@ type inside struct {
 }
 
 // NewLocks returns the locks of a site.
-func NewLocks(records Records) *Locks { return &Locks{records: records, inside: map[string]*inside{}} }
+func NewLocks(records Records) *Locks {
+	return &Locks{records: records, inside: map[string]*inside{}, left: map[string]Record{}}
+}
 
 // With calls do while this process has a lock, which at most one caller on the site has. It renews the record of the lock meanwhile. It takes
 // over a record that a dead run has left. do gets a context that ends when the lock is lost; With then returns a LostError. If the lock is not
 // free in time, With returns a LockedError. If the user may not write records, it calls do with the lock of this process alone.
 func (l *Locks) With(ctx context.Context, lock Lock, do func(ctx context.Context) error) error {
-	held, release, err := l.take(ctx, lock)
+	held, _, release, err := l.take(ctx, lock)
 	var forbidden *NotAllowedError
 	if err != nil && !errors.As(err, &forbidden) {
 		return err
 	}
-	defer release()
+	defer release(nil)
 	err = do(held)
 	var lost *LostError
 	if errors.As(context.Cause(held), &lost) {
@@ -90,8 +93,8 @@ func (l *Locks) IsHeld(ctx context.Context, name string) (bool, error) {
 }
 
 // take takes a lock. With a NotAllowedError, the caller has the lock of this process alone. With any other error, it has none. held ends when
-// the lock is lost.
-func (l *Locks) take(ctx context.Context, lock Lock) (held context.Context, release func(), err error) {
+// the lock is lost. found is the record, with the words that others have left in it. release leaves words for the next holder.
+func (l *Locks) take(ctx context.Context, lock Lock) (held context.Context, found Found, release func(leave []Word), err error) {
 	waiting := ctx
 	if lock.Wait > 0 {
 		var cancel context.CancelFunc
@@ -100,25 +103,31 @@ func (l *Locks) take(ctx context.Context, lock Lock) (held context.Context, rele
 	}
 	leave, err := l.enter(ctx, waiting, lock)
 	if err != nil {
-		return nil, nil, err
+		return nil, found, nil, err
 	}
 	record := Record{Name: lock.Name, Description: lock.Description, Holder: rand.Text()}
-	taken, err := l.acquire(ctx, waiting, lock, &record)
+	taken, blocked, err := l.acquire(ctx, waiting, lock, &record)
 	var forbidden *NotAllowedError
 	if errors.As(err, &forbidden) {
-		return ctx, leave, err
+		return ctx, found, func([]Word) { leave() }, err
 	}
 	if err != nil {
 		leave()
-		return nil, nil, err
+		return nil, found, nil, err
 	}
 	held, stop := l.renewed(ctx, lock, record, taken)
-	return held, func() {
+	return held, Found{Words: record.Words, Blocked: blocked}, func(words []Word) {
 		defer leave()
 		if at := stop(); !at.IsZero() {
-			l.release(context.WithoutCancel(ctx), record, at)
+			l.release(context.WithoutCancel(ctx), record, at, words)
 		}
 	}, nil
+}
+
+// Found is what a caller finds when it takes a lock.
+type Found struct {
+	Words   []Word
+	Blocked time.Duration // how long a dead run had the lock, so that no run could renew its words
 }
 
 // enter takes the lock within the process.
@@ -187,19 +196,53 @@ func (l *Locks) renewed(ctx context.Context, lock Lock, record Record, taken tim
 	}
 }
 
-// release deletes the record of a lock that was renewed at a time. It repeats failed requests, because a record that stays delays all runs by the
-// lease. After half of the lease it lets the record expire, because the record may belong to another run by the time the request arrives.
-func (l *Locks) release(ctx context.Context, record Record, renewed time.Time) {
+// release deletes the record of a lock that was renewed at a time, or leaves it with words. It repeats failed requests, because a record that
+// stays delays all runs by the lease. After half of the lease it lets the record expire, because the record may belong to another run by the
+// time the request arrives.
+func (l *Locks) release(ctx context.Context, record Record, renewed time.Time, words []Word) {
+	left := record
+	left.From, left.Words, left.Released = "", words, true
+	left.Renewals++
 	for time.Since(renewed) < lease/2 {
 		var err error
-		if record.From != "" { // its deletion may have failed, and this record leads to it
+		if record.From != "" { // this record leads to it
 			err = l.records.Delete(ctx, takeoverOf(record.From))
 		}
-		if err == nil {
+		switch {
+		case err != nil:
+		case len(words) == 0:
 			err = l.records.Delete(ctx, record.Name)
+		default:
+			_, err = l.records.Replace(ctx, record.Holder, left)
 		}
-		if err == nil || rest.Sleep(ctx, 500*time.Millisecond) != nil {
+		if err == nil {
+			l.keep(left, words)
+			return
+		}
+		if rest.Sleep(ctx, 500*time.Millisecond) != nil {
 			return
 		}
 	}
+}
+
+// keep remembers a record that was left with words. If no other run takes the lock until then, the next caller takes it without a read.
+func (l *Locks) keep(left Record, words []Word) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.left, left.Name)
+	if len(words) > 0 {
+		l.left[left.Name] = left
+	}
+}
+
+// kept returns such a record once; nil if there is none.
+func (l *Locks) kept(name string) *Record {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	left, found := l.left[name]
+	delete(l.left, name)
+	if !found {
+		return nil
+	}
+	return &left
 }

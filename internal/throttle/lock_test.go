@@ -189,14 +189,16 @@ func (d *dying) Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// A run takes the lock of a dead run over, and is killed at any request. The next run gets the lock, and leaves no record behind.
+// A run takes the lock of a dead run over, or one that was left with words, and is killed at any request. The next run gets the lock, and leaves
+// no record behind.
 func TestAKillDuringATakeOverLeavesNoRecord(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
-		for at := 1; at <= 10; at++ {
+		for n := range 20 {
+			at, released := 1+n/2, n%2 == 0
 			synctest.Test(t, func(t *testing.T) {
 				y := newYard(0)
-				if created, err := y.Create(t.Context(), throttle.Record{Name: "group", Holder: "a dead run"}); !created || err != nil {
+				if created, err := y.Create(t.Context(), throttle.Record{Name: "group", Holder: "a dead run", Released: released}); !created || err != nil {
 					t.Fatal(err)
 				}
 				<-time.After(2 * time.Minute)
@@ -206,7 +208,7 @@ func TestAKillDuringATakeOverLeavesNoRecord(t *testing.T) {
 				began, entered := time.Now(), false
 				err := throttle.NewLocks(y).With(t.Context(), groupLock, func(context.Context) error { entered = true; return nil })
 				if err != nil || !entered || time.Since(began) > time.Minute {
-					t.Errorf("killed at request %d, after %t: %v after %s", at, after, err, time.Since(began))
+					t.Errorf("killed at request %d, after %t, released %t: %v after %s", at, after, released, err, time.Since(began))
 				}
 				if y.left() > 0 {
 					t.Errorf("killed at request %d, after %t: %v are left", at, after, y.records)

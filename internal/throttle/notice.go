@@ -14,9 +14,9 @@ type stats struct {
 	notices []Notice
 	said    map[string]bool
 
-	waited  int           // machines that had to wait
-	longest time.Duration // the longest wait
-	others  int           // the most slots that machines of other runs took at once
+	waited  map[string]bool // machines that had to wait
+	longest time.Duration   // the longest wait
+	others  int             // the most slots that machines of other runs took at once
 
 	working   int             // machines on which this process works now
 	peak      int             // the most at once
@@ -27,12 +27,12 @@ type stats struct {
 }
 
 // Notices returns the new notices. It reports the number of waiting machines when this process works on no machine, usually at the
-// end of a run, and again if more machines have waited since.
+// end of a run, and again if more machines have waited since, or one has waited longer.
 func (l *Limiter) Notices() []Notice {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &l.stats
-	if len(l.queue) == 0 && s.working == 0 && s.waited > 0 && s.saturated { // otherwise Ironic was slow, not the limit small
+	if len(l.queue) == 0 && s.working == 0 && len(s.waited) > 0 && s.saturated { // otherwise Ironic was slow, not the limit small
 		detail := fmt.Sprintf("The longest wait for a slot of provisioning_limit was %s. max_concurrent is %d.", s.longest.Round(time.Second), l.limit.Max)
 		if s.others > 0 {
 			detail += fmt.Sprintf(" Other runs and clients used up to %d of these slots.", s.others)
@@ -41,7 +41,7 @@ func (l *Limiter) Notices() []Notice {
 			detail += " Only the machines that this user can see count."
 		}
 		// The number makes the summary unique, so that Terraform shows a later one too.
-		s.say(fmt.Sprintf("waited %d", s.waited), Notice{fmt.Sprintf("Machines waited for a slot: %d so far", s.waited), detail})
+		s.say(fmt.Sprintf("waited %d, %s", len(s.waited), s.longest.Round(time.Second)), Notice{fmt.Sprintf("Machines waited for a slot: %d so far", len(s.waited)), detail})
 	}
 	notices := s.notices
 	s.notices = nil
@@ -63,9 +63,12 @@ func (s *stats) say(key string, n Notice) {
 const shortWait = 2 * time.Second
 
 // admitted records how long a machine has waited. It ignores waits that are shorter than the poll interval.
-func (s *stats) admitted(waited, poll time.Duration) {
+func (s *stats) admitted(id string, waited, poll time.Duration) {
 	if waited > max(poll, shortWait) {
-		s.waited++
+		if s.waited == nil {
+			s.waited = map[string]bool{}
+		}
+		s.waited[id] = true
 		s.longest = max(s.longest, waited)
 	}
 }

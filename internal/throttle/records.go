@@ -13,6 +13,8 @@ type Record struct {
 	Holder      string // who has it; random
 	From        string // the dead holder from whom this one has taken it over; "" if none
 	Renewals    int
+	Words       []Word        // of the runs whose machines wait
+	Released    bool          // the holder does not have it any more; it stays for its words
 	Run         string        // the run of the holder, for messages. The site sets it
 	Age         time.Duration // since it was created, replaced or renewed. The site sets it
 }

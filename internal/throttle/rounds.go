@@ -65,6 +65,7 @@ func (l *Limiter) dequeue(w *waiter) bool {
 // shows one. Waiting for a slot sends no request of its own. A round that fails with a transient error is repeated; any other
 // error ends the wait of all machines.
 func (l *Limiter) run(ctx context.Context) {
+	defer l.withdraw(ctx)
 	mayHaveRoom := true
 	for l.waiting(ctx) {
 		again, err := l.try(ctx, mayHaveRoom)
@@ -80,6 +81,26 @@ func (l *Limiter) run(ctx context.Context) {
 		}
 		_ = rest.Sleep(ctx, l.poll) // waiting checks ctx
 		mayHaveRoom = true
+	}
+}
+
+// withdraw removes the words of this run when no machine waits any more, so that others do not wait for it until they expire.
+func (l *Limiter) withdraw(ctx context.Context) {
+	l.mu.Lock()
+	none := l.worded.IsZero()
+	l.mu.Unlock()
+	if none {
+		return
+	}
+	_, found, locked, unlock, err := l.lock(context.WithoutCancel(ctx), rest.AnswerGrace)
+	if err != nil {
+		l.site.Log(ctx, slog.LevelInfo, "other runs may wait for this one for up to a minute, because it could not say that its machines wait no more", "error", err)
+		return
+	}
+	if locked {
+		unlock(l.leave(found, nil, false))
+	} else {
+		unlock(nil)
 	}
 }
 
@@ -120,12 +141,14 @@ func (l *Limiter) try(ctx context.Context, mayHaveRoom bool) (again bool, err er
 		}
 		return l.round(ctx)
 	}
-	machines, err := l.site.NextMachines(ctx)
+	machines, err := l.next(ctx)
 	if err != nil {
 		return false, fmt.Errorf("count the machines with an operation in progress: %w", err)
 	}
-	if d := l.decide(machines); len(d.Go) == 0 {
-		return false, nil
+	if machines != nil {
+		if d, _ := l.decide(machines, nil); len(d.Go) == 0 {
+			return false, nil
+		}
 	}
 	return l.round(ctx)
 }
@@ -143,23 +166,30 @@ func (l *Limiter) round(ctx context.Context) (again bool, err error) {
 // admitQueue admits the machines for which there is a slot, under the lock and by a new list. It reports whether there may be more
 // free slots; the error may be the site's refusal.
 func (l *Limiter) admitQueue(ctx context.Context) (again bool, err error) {
-	held, locked, unlock, err := l.lock(ctx)
+	held, found, locked, unlock, err := l.lock(ctx, 0)
 	if err != nil {
 		return true, fmt.Errorf("take the lock of the limit: %w", err)
 	}
-	failed := []func(){}
+	failed, considered := []func(){}, l.waiters()
 	defer func() {
-		unlock()
+		if locked {
+			unlock(l.leave(found, considered, l.site.Refused(err)))
+		} else {
+			unlock(nil)
+		}
 		for _, tell := range failed {
 			tell()
 		}
 	}()
+	l.forgetFreed()
 	listed := time.Now()
 	machines, err := l.site.Machines(ctx)
 	if err != nil {
 		return true, fmt.Errorf("count the machines with an operation in progress: %w", err)
 	}
-	d := l.decide(machines)
+	var d Decision
+	d, considered = l.decide(machines, l.others(found))
+	l.tellYields(ctx, d)
 	for _, t := range d.Go {
 		if time.Since(listed) > workBudget || held.Err() != nil {
 			return true, nil
@@ -202,7 +232,7 @@ func (l *Limiter) send(ctx context.Context, w *waiter, until time.Time, seen *Ma
 	switch {
 	case err == nil:
 		l.mu.Lock()
-		l.stats.admitted(time.Since(w.Queued), l.poll)
+		l.stats.admitted(w.ID, time.Since(w.Queued), l.poll)
 		l.mu.Unlock()
 		w.outcome <- nil
 	case l.site.Refused(err) && !w.left():
@@ -234,23 +264,25 @@ const (
 
 // lock takes the lock of the limit, if the limit has one, and returns the function that releases it. held ends when the lock is lost. If the
 // user may not write records, there is no lock from then on, and the user gets one notice.
-func (l *Limiter) lock(ctx context.Context) (held context.Context, locked bool, unlock func(), err error) {
+func (l *Limiter) lock(ctx context.Context, within time.Duration) (held context.Context, found Found, locked bool, unlock func(leave []Word), err error) {
 	l.mu.Lock()
 	without := l.unlocked || l.limit.Coordination != CoordinationIronic
 	l.mu.Unlock()
 	if without {
-		return ctx, false, func() {}, nil
+		return ctx, found, false, func([]Word) {}, nil
 	}
-	held, unlock, err = l.locks.take(ctx, Lock{Name: lockName, Description: lockDescription, For: "start operations within provisioning_limit", Hold: longestHold})
+	held, found, unlock, err = l.locks.take(ctx, Lock{
+		Name: lockName, Description: lockDescription, For: "start operations within provisioning_limit", Wait: within, Hold: longestHold,
+	})
 	var forbidden *NotAllowedError
 	if errors.As(err, &forbidden) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.unlocked = true
 		l.stats.notLocked(forbidden)
-		return held, false, unlock, nil
+		return held, found, false, unlock, nil
 	}
-	return held, err == nil, unlock, err
+	return held, found, err == nil, unlock, err
 }
 
 // roomFor reports whether a decision leaves a slot for a waiting machine.
@@ -263,17 +295,29 @@ func (l *Limiter) roomFor(d Decision) bool {
 	})
 }
 
-// decide asks the scheduler which machines may start.
-func (l *Limiter) decide(machines []Machine) Decision {
+// decide asks the scheduler which of the waiting machines may start.
+func (l *Limiter) decide(machines []Machine, others []Word) (d Decision, waiting []Ticket) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	census := l.census(machines)
-	var tickets []Ticket
-	for _, w := range l.queue {
-		tickets = append(tickets, w.Ticket)
-	}
-	d := Decide(l.limit, census, tickets)
+	census, tickets := l.census(machines), l.tickets()
+	d = Decide(l.limit, census, tickets, others...)
 	l.stats.decided(census, d, l.own, len(tickets))
 	l.tellStuck(d.Stuck, machines)
-	return d
+	return d, tickets
+}
+
+// waiters returns the tickets of the queue.
+func (l *Limiter) waiters() []Ticket {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tickets()
+}
+
+// tickets is waiters; mu is held.
+func (l *Limiter) tickets() []Ticket {
+	var all []Ticket
+	for _, w := range l.queue {
+		all = append(all, w.Ticket)
+	}
+	return all
 }

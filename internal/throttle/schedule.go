@@ -17,7 +17,7 @@ type Busy struct {
 	ID    string
 	Scope string    // machines of different scopes do not compete
 	Since time.Time // when it entered its present state, by the clock of the census
-	Held  bool      // only this process knows that it takes a slot: see Limiter.AdmitStop
+	Held  bool      // only this process knows that it takes a slot: see Limiter.AdmitStop and Limiter.Keep
 }
 
 // Census lists the machines that had an operation in progress at one moment.
@@ -43,17 +43,71 @@ func (t Ticket) before(o Ticket) int {
 	)
 }
 
+// Word is what a run says of its machines that wait in a scope and have failed equally often.
+type Word struct {
+	Run      string    `json:"run"` // random
+	Scope    string    `json:"scope,omitempty"`
+	Failures int       `json:"failures,omitempty"`
+	Machines int       `json:"machines"`
+	Since    time.Time `json:"since"`   // when the first of them began to wait
+	Max      int       `json:"max"`     // the limit of the run
+	Renewed  time.Time `json:"renewed"` // by the clock of the site
+}
+
+// patience is how much earlier a machine of another run must have begun to wait to go first. It is longer than what the clocks of two
+// runs, as estimated from the answers of the site, differ by.
+const patience = 10 * time.Second
+
+// before reports whether the machines of a word go before a machine of another run. The order is that of the queue.
+func (w Word) before(t Ticket) bool {
+	if theirs, mine := min(w.Failures, MaxFailures), min(t.Failures, MaxFailures); theirs != mine {
+		return theirs < mine
+	}
+	return w.Since.Add(patience).Before(t.Queued)
+}
+
+// alive returns the words of other runs that were not left for longer than the lease. The time during which a dead run had the lock does
+// not count, because no run could renew its words then.
+func alive(found Found, run string, now time.Time) []Word {
+	var all []Word
+	for _, w := range found.Words {
+		if w.Run != run && now.Sub(w.Renewed) < lease+found.Blocked {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// wordsOf returns what a run with a limit says of its machines. ahead is how far the site's clock is ahead of that of the tickets.
+func wordsOf(run string, most int, waiting []Ticket, ahead time.Duration, now time.Time) []Word {
+	var words []Word
+	queue := slices.SortedFunc(slices.Values(waiting), Ticket.before)
+	for _, t := range queue {
+		failures := min(t.Failures, MaxFailures)
+		i := slices.IndexFunc(words, func(w Word) bool { return w.Scope == t.Scope && w.Failures == failures })
+		if i < 0 {
+			i = len(words)
+			words = append(words, Word{Run: run, Scope: t.Scope, Failures: failures, Since: t.Queued.Add(ahead).UTC(), Max: most, Renewed: now.UTC()})
+		}
+		words[i].Machines++
+	}
+	return words
+}
+
 // Decision says which machines may start now.
 type Decision struct {
 	Go    []Ticket       // in the order of the queue
-	Room  map[string]int // free slots in each scope after those have started; only scopes with waiting or busy machines
+	Room  map[string]int // free slots in each scope after those have started and without those of other runs; only scopes with waiting or busy machines
 	Stuck []Busy         // machines that do not count any more, the one stuck longest first
+
+	Yields int // waiting machines that leave a free slot to machines of other runs
 }
 
 // Decide returns the waiting machines that may start. A machine that already has an operation in progress starts at once and takes
-// no additional slot; one that holds a slot which others have taken meanwhile waits. Each stuck machine frees a slot, but at most Max of them do, so that at most twice Max machines have an
-// operation in progress.
-func Decide(limit Limit, census Census, waiting []Ticket) Decision {
+// no additional slot; one that holds a slot which others have taken meanwhile waits. Each stuck machine frees a slot, but at most Max of them do, so that
+// at most twice Max machines have an operation in progress. A machine leaves as many slots free as the words of others name machines that go before it.
+// Times of words and tickets are by the same clock.
+func Decide(limit Limit, census Census, waiting []Ticket, others ...Word) Decision {
 	d := Decision{Room: map[string]int{}}
 	queue := slices.Clone(waiting)
 	slices.SortFunc(queue, Ticket.before)
@@ -61,13 +115,14 @@ func Decide(limit Limit, census Census, waiting []Ticket) Decision {
 		d.Go = queue
 		return d
 	}
-	busy, held, stuck := map[string]bool{}, map[string]bool{}, map[string]int{}
+	busy, stuck := map[string]occupation{}, map[string]int{}
 	unseen := map[string]int{} // slots of a scope that are held, so that other runs may have taken them
 	for _, scope := range scopes(census, queue) {
 		d.Room[scope] = limit.Max
 	}
 	for _, b := range census.Busy {
-		if busy[b.ID], held[b.ID] = true, b.Held; b.Held {
+		if busy[b.ID] = works; b.Held {
+			busy[b.ID] = holds
 			unseen[b.Scope]++
 		}
 		d.Room[b.Scope]--
@@ -80,20 +135,57 @@ func Decide(limit Limit, census Census, waiting []Ticket) Decision {
 	for _, b := range d.Stuck {
 		d.Room[b.Scope]++
 	}
+	d.admit(queue, busy, unseen, theirs(limit, d.Room, others))
+	return d
+}
+
+// occupation says why a machine takes a slot already.
+type occupation int
+
+const (
+	works occupation = iota + 1 // an operation is in progress
+	holds                       // only this process knows: see Busy.Held
+)
+
+// admit fills the free slots in the order of the queue. unseen are the slots of each scope that machines hold.
+func (d *Decision) admit(queue []Ticket, busy map[string]occupation, unseen map[string]int, others []Word) {
 	for _, t := range queue {
-		switch {
-		case held[t.ID] && d.Room[t.Scope]+unseen[t.Scope] <= 0:
-		case held[t.ID]:
+		ahead := 0
+		for _, w := range others {
+			if w.Scope == t.Scope && w.before(t) {
+				ahead += w.Machines
+			}
+		}
+		switch room := d.Room[t.Scope]; {
+		case busy[t.ID] == holds && room+unseen[t.Scope] <= 0:
+		case busy[t.ID] == holds:
 			unseen[t.Scope]--
 			d.Go = append(d.Go, t)
-		case busy[t.ID]:
+		case busy[t.ID] == works:
 			d.Go = append(d.Go, t)
-		case d.Room[t.Scope] > 0:
+		case room > ahead:
 			d.Room[t.Scope]--
 			d.Go = append(d.Go, t)
+		case room > 0:
+			d.Yields++
 		}
 	}
-	return d
+	for _, w := range others {
+		d.Room[w.Scope] -= w.Machines
+	}
+}
+
+// theirs returns the words of others, each with as many machines as it can start: the limits of runs may differ.
+func theirs(limit Limit, room map[string]int, others []Word) []Word {
+	all := slices.Clone(others)
+	for i, w := range all {
+		busy := limit.Max - room[w.Scope]
+		if _, known := room[w.Scope]; !known {
+			busy = 0
+		}
+		all[i].Machines = min(w.Machines, max(w.Max-busy, 0))
+	}
+	return all
 }
 
 func scopes(census Census, queue []Ticket) []string {

@@ -23,6 +23,8 @@ type site struct {
 	look    time.Duration // between two polls of a run
 	changed bool          // something has happened since the last full minute
 	foreign []foreign
+	words   []throttle.Word // what the runs have left in the record of the lock
+	lives   []int           // how often each run was started again
 }
 
 type simHost struct {
@@ -37,6 +39,7 @@ type simHost struct {
 	queued   time.Duration
 	since    time.Duration // at work since
 	state    simState
+	told     bool // its run has left word of it
 }
 
 type simState int
@@ -112,6 +115,7 @@ func largeSite(seed uint64) *site {
 // a lock, so that the moments of two runs never overlap.
 func (s *site) run() (result, error) {
 	var r result
+	s.lives = make([]int, s.runs)
 	const end = 60 * 24 * time.Hour
 	for now := time.Duration(0); now < end; now = s.next(now) {
 		if s.lower != 0 && now >= s.lower {
@@ -123,6 +127,7 @@ func (s *site) run() (result, error) {
 			if now%s.look == time.Duration(run)*time.Second%s.look && s.anyWaiting(run) {
 				r.requests++ // the poll
 				if !s.changed && now%time.Minute != 0 {
+					s.renew(run, now)
 					continue // it shows what the one before has shown, except for hosts that begin to hang
 				}
 				if err := s.round(run, now, &r); err != nil {
@@ -177,7 +182,7 @@ func (s *site) advance(now time.Duration) {
 			h.state, s.changed = finished, true
 			if h.failures < h.fails {
 				h.failures++
-				h.state, h.queued = waiting, now
+				h.state, h.queued, h.told = waiting, now, false
 			}
 		}
 	}
@@ -203,7 +208,12 @@ func (s *site) round(run int, now time.Duration, r *result) error {
 			byID[h.id] = h
 		}
 	}
-	d := throttle.Decide(s.limit, census, tickets)
+	others := throttle.Alive(throttle.Found{Words: s.words}, s.name(run), noon.Add(now))
+	d := throttle.Decide(s.limit, census, tickets, others...)
+	if err := s.overtakes(run, census, d); err != nil {
+		return err
+	}
+	s.changed = s.changed || d.Yields > 0 // words expire
 	if len(d.Go) > 0 {
 		r.requests += 3 + len(d.Go) // lock, census, unlock, and a verb each
 	}
@@ -217,6 +227,7 @@ func (s *site) round(run int, now time.Duration, r *result) error {
 			break
 		}
 	}
+	s.leave(run, now)
 	at := len(s.census(now).Busy)
 	r.peak = max(r.peak, at)
 	counted := at - len(d.Stuck)
@@ -226,7 +237,7 @@ func (s *site) round(run int, now time.Duration, r *result) error {
 	if len(d.Go) > 0 && at > 2*s.limit.Max {
 		return fmt.Errorf("%d hosts at work, over twice the limit of %d", at, s.limit.Max)
 	}
-	if counted < s.limit.Max && s.anyWaiting(run) {
+	if counted < s.limit.Max && s.anyWaiting(run) && d.Yields == 0 {
 		return fmt.Errorf("room for %d is left while hosts wait", s.limit.Max-counted)
 	}
 	return nil
@@ -236,9 +247,53 @@ func (s *site) round(run int, now time.Duration, r *result) error {
 func (s *site) crash(run int, now time.Duration) {
 	for _, h := range s.hosts {
 		if h.run == run && h.state == waiting {
-			h.state, h.arrives = away, now+2*time.Minute
+			h.state, h.arrives, h.told = away, now+2*time.Minute, false
 		}
 	}
+	s.lives[run]++
+}
+
+// name is that of a run in its words.
+func (s *site) name(run int) string { return fmt.Sprintf("%d.%d", run, s.lives[run]) }
+
+// leave replaces the words of a run by those for its hosts that still wait. A run that has crashed leaves none.
+func (s *site) leave(run int, now time.Duration) {
+	var tickets []throttle.Ticket
+	for _, h := range s.hosts {
+		if h.run == run && h.state == waiting {
+			h.told = true
+			tickets = append(tickets, throttle.Ticket{ID: h.id, Failures: h.failures, Queued: noon.Add(h.queued)})
+		}
+	}
+	s.words = append(throttle.Alive(throttle.Found{Words: s.words}, s.name(run), noon.Add(now)), throttle.WordsOf(s.name(run), s.limit.Max, tickets, 0, noon.Add(now))...)
+}
+
+// renew renews the words of a run.
+func (s *site) renew(run int, now time.Duration) {
+	for i := range s.words {
+		if s.words[i].Run == s.name(run) {
+			s.words[i].Renewed = noon.Add(now)
+		}
+	}
+}
+
+// overtakes checks that no host starts before one of another run that has failed less, or as often and waits for over 10 s longer, unless
+// there are slots for both.
+func (s *site) overtakes(run int, census throttle.Census, d throttle.Decision) error {
+	room := s.limit.Max - len(census.Busy) + len(d.Stuck)
+	for i, t := range d.Go {
+		ahead := 0
+		for _, h := range s.hosts {
+			failures := min(h.failures, throttle.MaxFailures) - min(t.Failures, throttle.MaxFailures)
+			if h.run != run && h.state == waiting && h.told && (failures < 0 || failures == 0 && noon.Add(h.queued+10*time.Second).Before(t.Queued)) {
+				ahead++
+			}
+		}
+		if ahead >= room-i {
+			return fmt.Errorf("%s starts with %d free slots, and %d hosts of other runs go before it", t.ID, room-i, ahead)
+		}
+	}
+	return nil
 }
 
 func (s *site) census(now time.Duration) throttle.Census {

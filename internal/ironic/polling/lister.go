@@ -113,8 +113,8 @@ func (w *Watch[T]) putOff(other *waiter[T]) {
 	case other.wait == nil:
 		other.listAt = time.Now().Add(w.interval)
 	default:
-		other.wait.answered(w.interval)
-		other.listAt = other.wait.due(w.interval)
+		other.wait.failed(w.interval)
+		other.listAt = other.wait.due()
 	}
 }
 
@@ -124,7 +124,7 @@ func (w *Watch[T]) tell(other *waiter[T], all map[string]*T, err error) {
 	if other.wait != nil {
 		p.value = all[other.id]
 		p.missing = p.value == nil && err == nil
-		other.wait.answered(w.interval)
+		w.note(other.wait, p.value, err)
 	}
 	other.listAt = time.Time{}
 	select {

@@ -11,6 +11,8 @@ import (
 type wait struct {
 	since, last time.Time     // when it started, and when it was last answered
 	gap         time.Duration // time to the next poll
+	state       string        // of the object, by the last poll
+	entered     time.Time     // when a poll first showed that state; at first, when the wait started
 }
 
 // waiter waits for one poll: of an object, or of all objects if it has no wait.
@@ -45,15 +47,36 @@ func (m *waiter[T]) outlasts(err error) bool {
 func (m *wait) young() bool { return time.Since(m.since) < youngFor }
 
 // due returns when the next poll of a wait is due.
-func (m *wait) due(interval time.Duration) time.Time {
-	if m.young() {
-		return m.last.Add(m.gap)
+func (m *wait) due() time.Time { return m.last.Add(m.gap) }
+
+// answered records a poll that showed a state; "" if the state is unknown.
+func (m *wait) answered(state string, longest time.Duration) {
+	m.last = time.Now()
+	if state != m.state && m.state != "" {
+		m.entered = m.last
 	}
-	return m.last.Add(interval)
+	m.state = state
+	if m.young() {
+		m.gap = min(m.gap*3/2, longest)
+	} else {
+		m.gap = intervalAfter(m.last.Sub(m.entered), longest)
+	}
 }
 
-func (m *wait) answered(interval time.Duration) {
-	m.last, m.gap = time.Now(), min(m.gap*3/2, interval)
+// failed records a poll that has failed.
+func (m *wait) failed(longest time.Duration) {
+	m.last = time.Now()
+	if m.young() {
+		m.gap = min(m.gap*3/2, longest)
+	} else {
+		m.gap = longest
+	}
+}
+
+// intervalAfter returns the interval between polls of an object that has been in its state for some time. It bounds the delay that
+// polling adds to an operation.
+func intervalAfter(inState, longest time.Duration) time.Duration {
+	return min(max(inState/oldShare, oldFirst), longest)
 }
 
 func recoverPoll(err *error) {

@@ -15,18 +15,23 @@ const (
 	firstPoll  = 500 * time.Millisecond // time to the first poll; each later interval is longer by half
 	fewYoung   = 8                      // largest number of young waiters that are polled by single GETs
 	fewOld     = 3                      // largest number of older waiters that are polled by single GETs
+	oldFirst   = time.Second            // the shortest interval between polls of an older waiter
+	oldShare   = 20                     // that interval is this share of the time that the object has been in its state
+	allShare   = 6                      // who waits for all objects waits at most this share of the longest interval
 	restAlone  = 20                     // the pause after a list, as a multiple of its duration
 	restShared = 40                     // the same while other runs have operations in progress
 )
 
 // Watch waits for objects to change. It polls only while there are waiters. A few waiters are polled by single GETs, each in its
-// own goroutine; many waiters share lists of all objects, which one goroutine requests. A new waiter is polled at short intervals,
-// an older one once per interval.
+// own goroutine; many waiters share lists of all objects, which one goroutine requests. A new waiter is polled at short intervals.
+// The interval of an older one grows with the time that its object has been in its state. A list answers all waiters, so the object
+// that changed last decides when it is requested.
 type Watch[T any] struct {
 	one      func(ctx context.Context, id string) (*T, error)
 	all      func(ctx context.Context) (map[string]*T, error)
 	interval time.Duration                // the longest time between two polls
 	Others   func(all map[string]*T) bool // reports whether other runs have operations in progress; nil: unknown
+	State    func(value *T) string        // the state of an object; nil: it has none
 
 	mu      sync.Mutex
 	waiters map[*waiter[T]]struct{}
@@ -86,7 +91,7 @@ func (w *Watch[T]) poll(ctx context.Context, id string, timeout time.Duration) p
 		}
 		asked := time.Now()
 		value, err := w.single(within, id)
-		pause = w.answered(me)
+		pause = w.answered(me, value, err)
 		if err == nil || within.Err() == nil && !w.goesOn(me, err) {
 			return poll[T]{value: value, asked: asked, err: err}
 		}
@@ -111,12 +116,13 @@ func (w *Watch[T]) noPoll(me *waiter[T]) error {
 	return api.ErrNoPoll
 }
 
-// NextAll waits for the next list of all objects. Its errors are those of Next.
+// NextAll waits for the next list of all objects, which is requested like that of an older waiter for the object that changed last, or
+// sooner. Its errors are those of Next.
 func (w *Watch[T]) NextAll(ctx context.Context) (map[string]*T, error) {
 	me := &waiter[T]{got: make(chan poll[T], 1)}
 	w.mu.Lock()
 	w.waiters[me] = struct{}{}
-	w.wantList(ctx, me, w.interval)
+	w.wantList(ctx, me, w.intervalOfAll())
 	w.mu.Unlock()
 	defer w.leave(me)
 	select {
@@ -125,6 +131,18 @@ func (w *Watch[T]) NextAll(ctx context.Context) (map[string]*T, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// intervalOfAll returns the interval between lists for those who wait for all objects; mu is held.
+func (w *Watch[T]) intervalOfAll() time.Duration {
+	longest := min(max(w.interval/allShare, oldFirst), w.interval)
+	var last time.Time
+	for _, wait := range w.waits {
+		if wait.entered.After(last) {
+			last = wait.entered
+		}
+	}
+	return intervalAfter(time.Since(last), longest)
 }
 
 // join adds a waiter for an object, and returns the time to its poll. The wait continues from the previous poll unless the caller
@@ -138,12 +156,12 @@ func (w *Watch[T]) join(id string) (me *waiter[T], pause time.Duration) {
 	}
 	mine := w.waits[id]
 	if mine == nil || now.Sub(mine.last) > w.interval {
-		mine = &wait{since: now, last: now, gap: min(firstPoll, w.interval)}
+		mine = &wait{since: now, entered: now, last: now, gap: min(firstPoll, w.interval)}
 		w.waits[id] = mine
 	}
 	me = &waiter[T]{id: id, wait: mine, got: make(chan poll[T], 1)}
 	w.waiters[me] = struct{}{}
-	return me, time.Until(mine.due(w.interval))
+	return me, time.Until(mine.due())
 }
 
 // Restart makes the next wait for an object start with short intervals, because this process has requested a change of it.
@@ -162,12 +180,24 @@ func (w *Watch[T]) leave(me *waiter[T]) {
 }
 
 // answered records a single poll of a waiter, and returns the time to its next poll.
-func (w *Watch[T]) answered(me *waiter[T]) time.Duration {
+func (w *Watch[T]) answered(me *waiter[T], value *T, err error) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	me.listAt = time.Time{}
-	me.wait.answered(w.interval)
-	return time.Until(me.wait.due(w.interval))
+	w.note(me.wait, value, err)
+	return time.Until(me.wait.due())
+}
+
+// note records a poll of a wait; mu is held.
+func (w *Watch[T]) note(m *wait, value *T, err error) {
+	switch {
+	case err != nil || value == nil:
+		m.failed(w.interval)
+	case w.State == nil:
+		m.answered("", w.interval)
+	default:
+		m.answered(w.State(value), w.interval)
+	}
 }
 
 // alone reports whether to poll a waiter by a single GET. If not, a list answers it.
@@ -198,7 +228,7 @@ func (w *Watch[T]) alone(ctx context.Context, me *waiter[T]) bool {
 	if old <= fewOld {
 		return true
 	}
-	w.wantList(ctx, me, w.interval)
+	w.wantList(ctx, me, me.wait.gap)
 	return false
 }
 

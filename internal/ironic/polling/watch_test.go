@@ -22,7 +22,9 @@ type site struct {
 	listTime time.Duration                          // how long a list takes
 	answer   func(since time.Duration, n int) error // of the nth poll; nil: all succeed
 	gone     map[string]bool
-	shared   bool // other runs are at work
+	shared   bool                     // other runs are at work
+	ends     time.Duration            // until all objects are active, and deploying before; zero: their state is their name
+	changes  map[string]time.Duration // when the state of an object changes
 
 	mu      sync.Mutex
 	start   time.Time
@@ -37,6 +39,12 @@ func (s *site) watch() *Watch[string] {
 	s.start, s.singles = time.Now(), map[string][]time.Duration{}
 	w := NewWatch(s.interval, s.one, s.all)
 	w.Others = func(map[string]*string) bool { return s.shared }
+	w.State = func(value *string) string {
+		if at := s.changes[*value]; at > 0 && time.Since(s.start) >= at {
+			return *value + " changed"
+		}
+		return *value
+	}
 	return w
 }
 
@@ -62,7 +70,18 @@ func (s *site) one(_ context.Context, id string) (*string, error) {
 	if s.gone[id] {
 		return nil, &api.StatusError{Status: http.StatusNotFound, Message: "gone"}
 	}
-	return &id, nil
+	return s.value(id), nil
+}
+
+func (s *site) value(id string) *string {
+	switch {
+	case s.ends == 0:
+	case time.Since(s.start) < s.ends:
+		id = "deploying"
+	default:
+		id = "active"
+	}
+	return &id
 }
 
 func (s *site) all(context.Context) (map[string]*string, error) {
@@ -74,7 +93,7 @@ func (s *site) all(context.Context) (map[string]*string, error) {
 	all := map[string]*string{}
 	for _, id := range names(600) {
 		if !s.gone[id] {
-			all[id] = &id
+			all[id] = s.value(id)
 		}
 	}
 	return all, nil
@@ -125,14 +144,13 @@ func wantPolls(t *testing.T, what string, got, want []time.Duration) {
 func TestWatch_pollsLessAndLessOften(t *testing.T) {
 	t.Parallel()
 	for interval, want := range map[time.Duration][]time.Duration{
-		time.Minute:            seconds(0.5, 1.25, 2.375, 4.06, 6.59, 10.39, 70.39, 130.39),
-		10 * time.Second:       seconds(0.5, 1.25, 2.375, 4.06, 6.59, 10.39, 20.39, 30.39),
-		2 * time.Second:        seconds(0.5, 1.25, 2.375, 4.06, 6.06, 8.06, 10.06, 12.06),
+		10 * time.Second:       seconds(0.5, 1.25, 2.375, 4.06, 6.59, 10.39, 11.39, 12.39, 13.39),
+		2 * time.Second:        seconds(0.5, 1.25, 2.375, 4.06, 6.06, 8.06, 10.06, 11.06, 12.06),
 		200 * time.Millisecond: seconds(0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.6),
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &site{interval: interval}
-			keepWaiting(t, s.watch(), want[len(want)-1]+interval/2, "node-000")
+			keepWaiting(t, s.watch(), want[len(want)-1]+min(interval, time.Second)/2, "node-000")
 			wantPolls(t, "polls", s.singles["node-000"], want)
 			if len(s.lists) > 0 {
 				t.Errorf("%d lists for one waiter", len(s.lists))
@@ -188,14 +206,68 @@ func TestWatch_successiveYoungWaitersShareLists(t *testing.T) {
 	})
 }
 
-func TestWatch_oneListAnInterval(t *testing.T) {
+// Whatever an operation takes, polling adds at most a twentieth of it, and at most the interval.
+func TestWatch_addsATwentieth(t *testing.T) {
+	t.Parallel()
+	for _, waiters := range []int{1, 3, 4, 60} {
+		for _, lasts := range []time.Duration{11 * time.Second, 25 * time.Second, 95 * time.Second, 333 * time.Second, 2000 * time.Second} {
+			synctest.Test(t, func(t *testing.T) {
+				s := &site{interval: 10 * time.Second, ends: lasts}
+				w := s.watch()
+				var wg sync.WaitGroup
+				for _, id := range names(waiters) {
+					wg.Go(func() {
+						for state := "deploying"; state != "active"; {
+							value, err := w.Next(t.Context(), id, time.Hour)
+							if err != nil {
+								t.Error(err)
+								return
+							}
+							state = *value
+						}
+						if late, most := time.Since(s.start)-lasts, min(max(lasts/20, time.Second), s.interval); late > most {
+							t.Errorf("%d waiters learn after %s that the operation has ended after %s, want %s at most", waiters, late, lasts, most)
+						}
+					})
+				}
+				wg.Wait()
+			})
+		}
+	}
+}
+
+// The machine that changed last decides when the next list is requested: it may be the next that ends.
+func TestWatch_newStateShortensInterval(t *testing.T) {
+	t.Parallel()
+	for _, waiters := range []int{1, 20} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &site{interval: 10 * time.Second, changes: map[string]time.Duration{"node-000": 10 * time.Minute}}
+			keepWaiting(t, s.watch(), 12*time.Minute, names(waiters)...)
+			polls := s.lists
+			if waiters == 1 {
+				polls = s.singles["node-000"]
+			}
+			for i := 1; i < len(polls); i++ {
+				gap := polls[i] - polls[i-1]
+				switch seen := polls[i-1] - 10*time.Minute; {
+				case seen >= 0 && seen < 20*time.Second && gap > 1100*time.Millisecond:
+					t.Errorf("%d waiters: a pause of %s, %s after the change", waiters, gap, seen)
+				case seen < 0 && polls[i-1] > 5*time.Minute && gap < 9*time.Second:
+					t.Errorf("%d waiters: a pause of %s, %s before the change", waiters, gap, -seen)
+				}
+			}
+		})
+	}
+}
+
+// 20 machines that deploy for half an hour need 222 requests, 11 for each.
+func TestWatch_boundsRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &site{interval: 10 * time.Second}
-		keepWaiting(t, s.watch(), 10*time.Minute, names(100)...)
-		old := slices.DeleteFunc(s.lists, func(at time.Duration) bool { return at < 12*time.Second })
-		if n := len(old); n < 55 || n > 60 {
-			t.Errorf("%d lists in ten minutes, want one every 10 s", n)
+		keepWaiting(t, s.watch(), 30*time.Minute, names(20)...)
+		if n := len(s.lists); n < 150 || n > 225 {
+			t.Errorf("%d lists in half an hour", n)
 		}
 		if len(s.singles) > 0 {
 			t.Errorf("single polls of %d nodes", len(s.singles))
@@ -258,10 +330,10 @@ func TestWatch_verbRestartsPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &site{}
 		w := s.watch()
-		keepWaiting(t, w, 75*time.Second, "node-000")
+		keepWaiting(t, w, 12*time.Second, "node-000")
 		w.Restart("node-000")
 		keepWaiting(t, w, 2*time.Second, "node-000")
-		wantPolls(t, "polls", s.singles["node-000"], seconds(0.5, 1.25, 2.375, 4.06, 6.59, 10.39, 70.39, 75.5, 76.25))
+		wantPolls(t, "polls", s.singles["node-000"], seconds(0.5, 1.25, 2.375, 4.06, 6.59, 10.39, 11.39, 12.5, 13.25))
 	})
 }
 
@@ -403,11 +475,36 @@ func TestWatch_listForAll(t *testing.T) {
 				t.Errorf("nextAll = %d, %v", len(all), err)
 			}
 		}
-		wantPolls(t, "lists", s.lists, seconds(60, 120, 180))
+		wantPolls(t, "lists", s.lists, seconds(10, 20, 30))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := w.NextAll(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("nextAll = %v, want the interruption", err)
 		}
+	})
+}
+
+// Who waits for all objects waits for a sixth of the interval at most, and for less while objects change.
+func TestWatch_listForAllFollowsChanges(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &site{}
+		w := s.watch()
+		go keepWaiting(t, w, 10*time.Minute, "node-000")
+		<-time.After(30 * time.Second)
+		for at := 30 * time.Second; at < 10*time.Minute; {
+			if _, err := w.NextAll(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			now := time.Since(s.start)
+			if pause, want := now-at, min(max(at/20, time.Second), 10*time.Second); pause > want*11/10 {
+				t.Errorf("a pause of %s after %s", pause, at)
+			}
+			at = now
+		}
+		if n := len(s.lists); n > 100 {
+			t.Errorf("%d lists in ten minutes", n)
+		}
+		<-time.After(time.Minute)
 	})
 }
