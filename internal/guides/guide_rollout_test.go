@@ -12,13 +12,14 @@ import (
 
 // These tests follow what the guide about rollouts says.
 
-// rolloutGuide returns a workspace with a configuration of the guide, and its site.
+// rolloutGuide returns a workspace with a configuration of the guide, whose machines answer, and its site.
 func rolloutGuide(t *testing.T, name string, fake *fakeironic.Server) (w *acctest.Workspace, main string, s *site.Site) {
 	t.Helper()
 	s = site.StartFake(t, fake)
 	name = "roll-out/" + name
 	guideSites[name](t, s)
 	w, main = guideWorkspace(t, s, name)
+	write(t, main, answer(t, read(t, main)))
 	return w, main, s
 }
 
@@ -73,7 +74,7 @@ func TestFakeGuide_badImageReachesTheCanaryOnly(t *testing.T) {
 func TestFakeGuide_badImageReachesThreeMachines(t *testing.T) {
 	t.Parallel()
 	w, main, s := rolloutGuide(t, "web", withBadImage())
-	write(t, main, strings.Replace(read(t, main), "  rollout = { canary = 1 }\n", "", 1))
+	write(t, main, strings.Replace(read(t, main), "  rollout     = { canary = 1 }\n", "", 1))
 	defer destroy(t, w)
 	w.Must(acctest.Apply()...)
 	output := acctest.Fails(t, w, append(acctest.Apply(), "-var=image=debian-13"), "3 of 3 machines that this run has changed in the same way have failed (rack1-0")
@@ -91,7 +92,7 @@ func TestFakeGuide_databaseThatDoesNotAnswerStopsTheOthers(t *testing.T) {
 	w, main, s := rolloutGuide(t, "databases", nil)
 	listener := listen(t, "127.0.0.1:0")
 	address := listener.Addr().String()
-	text := serviceAddress.ReplaceAllString(read(t, main), address)
+	text := serviceAddress.ReplaceAllString(read(t, guides+"/roll-out/databases/main.tf"), address)
 	text = strings.Replace(text, `timeout = "15m"`, `timeout = "1s"`, 1)
 	write(t, main, strings.Replace(text, `pause = "1m"`, `pause = "0s"`, 1))
 	defer destroy(t, w)

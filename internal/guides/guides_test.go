@@ -170,7 +170,7 @@ func testGuide(t *testing.T, name, dir string) {
 }
 
 // serviceAddress is where a machine of a guide answers its ready check.
-var serviceAddress = regexp.MustCompile(`198\.51\.100\.\d+:\d+`)
+var serviceAddress = regexp.MustCompile(`(198\.51\.100\.\d+|\$\{each\.key}\.example\.com):\d+`)
 
 // answer replaces each address of a service in a text by one that accepts connections.
 func answer(t *testing.T, text string) string {

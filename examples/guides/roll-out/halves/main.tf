@@ -8,9 +8,8 @@ variable "image" {
   default = "debian-12"
 }
 
-variable "image_of_first" {
-  description = "Image of the machines that change first. Default: that of all."
-  default     = null
+variable "image_of_first" { # null: image
+  default = null
 }
 
 locals {

@@ -23,5 +23,7 @@ resource "metal_deployment" "web" {
     url      = "http://images.example.com/${var.image}.qcow2"
     checksum = "http://images.example.com/SHA256SUMS"
   }
-  rollout = { canary = 1 }
+
+  ready_check = { tcp = "${each.key}.example.com:22" }
+  rollout     = { canary = 1 }
 }
