@@ -117,7 +117,9 @@ func (l *life) run(t *testing.T, config configuration, d trouble) outcome {
 		l.meddled = l.meddled || d.others
 		go l.disturb(t, d, ended)
 	}
+	l.answers(!d.mute)
 	end := l.space.applyIn(t, config, d)
+	l.answers(true)
 	if d.others || d.restart {
 		ended <- struct{}{}
 	}
@@ -161,6 +163,7 @@ func (l *life) mustBeDone(t *testing.T, config configuration) {
 	if left := l.space.replan(t, config); !left.empty() {
 		l.broken("the next plan is %s", left)
 	}
+	l.checkReady(config, l.space.state())
 }
 
 // tries are how many applies a user needs at most when the trouble has ended: what failed is tainted or gone, for example.
@@ -171,6 +174,7 @@ func (l *life) settle(t *testing.T, config configuration) {
 	t.Helper()
 	for range tries {
 		if !l.run(t, config, trouble{}).failed && l.space.replan(t, config).empty() {
+			l.checkReady(config, l.space.state())
 			return
 		}
 		l.repair(t)

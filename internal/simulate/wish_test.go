@@ -35,6 +35,7 @@ type useWish struct {
 	image         int
 	drive, bare   bool // with a config drive; without a deployment
 	power         string
+	ready         temper // "": it is not checked
 	rebuild       int // values of rebuild_triggers and restart_triggers
 	restart       int
 }
@@ -102,6 +103,9 @@ func (u *useWish) deployment() object {
 	}
 	if u.power != "" {
 		settings["power_state"] = u.power
+	}
+	if u.ready != "" {
+		settings["ready_check"] = readyCheck(u.ready, u.name)
 	}
 	if u.rebuild > 0 {
 		settings["rebuild_triggers"] = object{"n": fmt.Sprint(u.rebuild)}
@@ -175,7 +179,7 @@ func (w *wish) addUse() string {
 	if len(w.uses) == mostUses {
 		return ""
 	}
-	u := &useWish{address: w.next("u"), image: 1, drive: w.site.below(3) == 0, bare: w.site.below(5) == 0}
+	u := &useWish{address: w.next("u"), image: 1, drive: w.site.below(3) == 0, bare: w.site.below(5) == 0, ready: tempers[w.site.below(len(tempers))]}
 	u.name = u.address
 	if free := slices.IndexFunc(w.hosts, func(h *hostWish) bool { return !h.freed && w.usedBy(h) == nil }); free >= 0 && w.site.below(2) == 0 {
 		u.host = w.hosts[free]
@@ -236,7 +240,7 @@ func (w *wish) changeUse() string {
 		return ""
 	}
 	u := w.uses[w.site.below(len(w.uses))]
-	switch w.site.below(8) {
+	switch w.site.below(9) {
 	case 0, 1:
 		u.image++
 	case 2:
@@ -249,6 +253,8 @@ func (w *wish) changeUse() string {
 		u.rebuild++
 	case 6:
 		u.restart++
+	case 7:
+		u.ready = tempers[w.site.below(len(tempers))]
 	default:
 		u.power = []string{"on", "off"}[w.site.below(2)]
 	}

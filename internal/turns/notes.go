@@ -28,12 +28,26 @@ func (t *Turn) note(ctx context.Context, note marks.Turn) error {
 // the reservation is gone.
 func Forget(ctx context.Context, site *machine.Site, id string) {
 	m, err := site.Machine(ctx, id)
-	if err == nil && marks.TurnOf(m.Node()) != nil {
-		err = clearNote(ctx, m)
+	switch {
+	case err == nil:
+		Clear(ctx, m)
+	case !api.IsNotFound(err):
+		warnLeft(ctx, site, id, err)
 	}
-	if err != nil && !api.IsNotFound(err) {
-		site.Ironic.Logger().WarnContext(ctx, "could not remove the note of a rollout from a node", "uuid", id, "error", err)
+}
+
+// Clear is Forget for a machine that was just read. It sends nothing if its node has no note.
+func Clear(ctx context.Context, m *machine.Machine) {
+	if marks.TurnOf(m.Node()) == nil {
+		return
 	}
+	if err := clearNote(ctx, m); err != nil && !api.IsNotFound(err) {
+		warnLeft(ctx, m.Site(), m.Node().UUID, err)
+	}
+}
+
+func warnLeft(ctx context.Context, site *machine.Site, id string, err error) {
+	site.Ironic.Logger().WarnContext(ctx, "could not remove the note of a rollout from a node", "uuid", id, "error", err)
 }
 
 func clearNote(ctx context.Context, m *machine.Machine) error {

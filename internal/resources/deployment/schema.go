@@ -131,7 +131,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				Computed: true, MarkdownDescription: "Planned restarts. A plan raises it for each machine that it restarts.",
 			},
 			"ready": schema.BoolAttribute{
-				Computed: true, MarkdownDescription: "Whether the last `ready_check` has passed. Null if there was none, or if the machine was switched off, rescued or undeployed since.",
+				Computed: true, MarkdownDescription: "Whether the last `ready_check` has passed. Null if there was none, or if the machine was switched off, rescued or deployed since.",
 			},
 		},
 	}

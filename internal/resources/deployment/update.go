@@ -244,6 +244,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 		reportTurn(&resp.Diagnostics, "deploy node "+ironic.NodeLabel(node()), err)
 		return
 	}
+	defer turn.Abandon(ctx)
 	attempts, failed, err := u.run(ctx, d.Site, m)
 	turn.End(ctx, err)
 	framework.Show(&resp.Diagnostics, m.PowerCut()...)
@@ -269,7 +270,8 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 		return
 	}
 	resp.Diagnostics.Append(remember(ctx, resp.Private, historyKey, u.past.AfterApply(d.wishOf(ctx, &next, &resp.Diagnostics), u.what.DeployedWith(node())))...)
-	if plan.recordsContent(state) {
+	checked := deploy.Has(u.steps, deploy.DoCheck) && u.what.DeployedWith(node()) // a killed run may have deployed it without storing the footprint
+	if plan.recordsContent(state) || checked {
 		resp.Diagnostics.Append(remember(ctx, resp.Private, footprintKey, u.footprint(ctx, m, deployed))...)
 	}
 	if unfinished { // after Ctrl-C, too: the state is not the planned one
