@@ -70,6 +70,17 @@ func TestFakeGuide_badImageReachesTheCanaryOnly(t *testing.T) {
 	}
 }
 
+// A first apply begins with a canary, too.
+func TestFakeGuide_firstApplyBeginsWithACanary(t *testing.T) {
+	t.Parallel()
+	w, _, s := rolloutGuide(t, "web", withBadImage())
+	defer destroy(t, w)
+	output := acctest.Fails(t, w, append(acctest.Apply(), "-var=image=debian-13"), "was not started: the canary rack1-0")
+	if n := notStarted(output); n != 5 || running(s, "debian-13") != 1 {
+		t.Errorf("%d machines were not started, %d got the image:\n%s", n, running(s, "debian-13"), output)
+	}
+}
+
 // Three machines fail, and the others keep what they run.
 func TestFakeGuide_badImageReachesThreeMachines(t *testing.T) {
 	t.Parallel()
