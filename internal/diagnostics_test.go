@@ -212,7 +212,7 @@ func (r *reader) call(n *ast.CallExpr) (message, bool) {
 	case "AddAttributeError", "AddAttributeWarning":
 		args = args[1:]
 	case "Warn", "Refuse", "warn", "refuse": // a notice, with the path of its attribute
-		if len(args) != 3 || !slices.Contains([]string{"nil", "at"}, r.source(args[0])) && !strings.HasPrefix(r.source(args[0]), "decide.At(") {
+		if len(args) < 3 || len(args) > 4 || !slices.Contains([]string{"nil", "at"}, r.source(args[0])) && !strings.HasPrefix(r.source(args[0]), "decide.At(") {
 			return message{}, false // another function
 		}
 		args = args[1:]
@@ -233,7 +233,11 @@ func (r *reader) call(n *ast.CallExpr) (message, bool) {
 		return message{}, false
 	}
 	title := r.text(args[0], 0)
-	return message{kind, title, r.text(args[1], 0)}, title != "{summary}" && title != "{n.Summary}" // of framework.Show
+	detail := r.text(args[1], 0)
+	if len(args) == 3 { // with advice
+		detail += " " + r.text(args[2], 0)
+	}
+	return message{kind, title, detail}, title != "{summary}" && title != "{n.Summary}" // of framework.Show
 }
 
 // literal returns the message of a rule for strings, or of a notice of a run.

@@ -1,29 +1,109 @@
 #!/bin/sh
-# Lists machines that a plan wipes, undeploys or restarts, without the given addresses. Status 1: there are any; 2: no complete plan.
+# check-plan.sh [--wipes-only] [--allow ADDRESS]... PLAN.json
+#
+# Prints a line for each machine that a plan harms: it is wiped, undeployed, cleaned, restarted or switched off, or leaves Ironic or its
+# reservation. --wipes-only: only what may erase a disk. --allow: not what this resource or action does.
+# Status 0: there is none. 1: there are some. 2: wrong use, or no complete plan. It needs jq 1.6. policy.rego says the same.
 #
 #   terraform plan -out=saved
 #   terraform show -json saved > plan.json
-#   check-plan.sh plan.json 'metal_deployment.web["a"]'
+#   check-plan.sh --allow 'metal_deployment.web["a"]' plan.json
 set -eu
-plan=$1
-shift
-if ! jq -es 'length == 1 and .[0].planned_values != null and .[0].errored != true' "$plan" >/dev/null; then
-  echo "$plan has no complete plan" >&2
+
+stop() {
+  echo "check-plan.sh: $*" >&2
   exit 2
-fi
-found=$(jq -r '
-  .resource_changes[]?
-  | select(.type == "metal_deployment")
-  | select(.address as $address | $ARGS.positional | index([$address]) | not)
-  | .address as $address | .change
-  | if .actions | index("delete") then
-      select(.before.on_destroy != "forget") | "\($address): is undeployed"
-    elif .actions == ["update"] then
-      select(.after_unknown.rebuilds == true or .after.rebuilds > .before.rebuilds) | "\($address): its disk is written again"
-    else empty end,
-    (select(.actions == ["update"])
-      | select(.after_unknown.restarts == true or .after.restarts > .before.restarts) | "\($address): is restarted")
-' "$plan" --args "$@")
+}
+
+plan='' wipes=false left=$#
+while [ "$left" -gt 0 ]; do # what is allowed goes to the end of the arguments
+  case $1 in
+    --wipes-only) wipes=true ;;
+    --allow)
+      [ "$left" -gt 1 ] || stop "--allow needs an address"
+      shift
+      left=$((left - 1))
+      set -- "$@" "$1"
+      ;;
+    --allow=*) set -- "$@" "${1#--allow=}" ;;
+    -*) stop "no option $1" ;;
+    *)
+      [ -z "$plan" ] || stop "more than one plan: $plan, $1"
+      plan=$1
+      ;;
+  esac
+  shift
+  left=$((left - 1))
+done
+[ -n "$plan" ] || stop "no plan. Use: check-plan.sh [--wipes-only] [--allow ADDRESS]... PLAN.json"
+command -v jq >/dev/null || stop "jq is not installed"
+
+found=$(jq -rs --argjson wipes "$wipes" '
+  def harm($erases; $what): {erases: $erases, what: $what};
+
+  # A counter rises, or the plan cannot tell yet.
+  def raises($counter): .after_unknown[$counter] == true or (.after[$counter] // 0) > (.before[$counter] // 0);
+
+  # If an operation is planned, too, that changes the power state, and one of the counters says so.
+  def switches_off: .before.power_state != "off"
+    and (.after.power_state == "off" or .after_unknown.power_state == true and .after_unknown.provision_state != true);
+
+  def is($attribute; $value): .after[$attribute] == $value or .after_unknown[$attribute] == true;
+
+  # Cleaning on the way to available erases what the site says, and so does the deletion of RAID volumes. A service erases nothing.
+  def cleaning_erases: (.before.provision_state != "active" and .before.provision_state != "service failed")
+    and ((is("target_state"; "available") and .after.automated_clean != false)
+      or .after.raid.delete_existing == true
+      or ((.after_unknown.raid | if type == "object" then .delete_existing else . end) == true));
+
+  # Members of a group that give up their nodes.
+  def released: .after.members as $after | .before.members // {} | to_entries
+    | map(select(.value.node_id != null and .value.node_id != $after[.key].node_id) | .key);
+
+  def harms_of_change: .type as $type | .change
+    | (.actions | index("delete")) as $ends
+    | (.actions | index("update")) as $changes
+    | if $type == "metal_deployment" and $ends then
+        select(.before.on_destroy != "forget" and (.before.adopt != true or .before.on_destroy == "undeploy")) | harm(true; "is undeployed")
+      elif $type == "metal_deployment" and $changes then
+        (select(raises("rebuilds")) | harm(true; "its disk is written again")),
+        (select(raises("restarts")) | harm(false; "is restarted")),
+        (select(switches_off) | harm(false; "is switched off"))
+      elif $type == "metal_host" and $ends then
+        select(.before.on_destroy != "forget") | harm(false; "is removed from Ironic")
+      elif $type == "metal_host" and $changes then
+        (select(raises("cleanings")) | if cleaning_erases then harm(true; "is cleaned") else harm(false; "is restarted") end),
+        (select(switches_off) | harm(false; "is switched off"))
+      elif ($type == "metal_allocation" or $type == "metal_allocation_group") and $ends then
+        harm(false; "is released")
+      elif $type == "metal_allocation_group" and $changes then
+        released[] | harm(false; "member \(.) is released")
+      elif $type == "metal_oneview_profile" and $ends then
+        harm(false; "its server profile is removed")
+      else empty end;
+
+  def harms_of_action: .config_values as $with | .config_unknown as $unknown
+    | if .type == "metal_abort" and $with.unhold != true then harm(false; "aborts an operation on")
+      elif .type == "metal_clean" and ($with.erase == true or $unknown.erase == true) then harm(true; "erases")
+      elif .type == "metal_clean" then harm(false; "cleans and restarts")
+      elif .type == "metal_inspect" then harm(false; "inspects and restarts")
+      elif .type == "metal_nmi" then harm(false; "interrupts")
+      elif .type == "metal_power" and ($with.action == "off" or $with.action == "soft_off") then harm(false; "switches off")
+      elif .type == "metal_power" and $with.action != "on" then harm(false; "restarts")
+      elif .type == "metal_service" then harm(false; "services and restarts")
+      elif .type == "metal_virtual_media" then harm(false; "changes the virtual media of")
+      else empty end
+    | .what += " " + if $with.node_id | type == "string" then $with.node_id else "a machine that is not known yet" end;
+
+  if length != 1 or (.[0] | type != "object" or (.planned_values | type) != "object" or .errored == true) then
+    error("no complete plan")
+  else .[0] end
+  | ([.resource_changes[]?, .deferred_changes[]?.resource_change] | map(select(.mode == "managed") | {address, harm: harms_of_change}))
+    + ([.action_invocations[]?, .deferred_action_invocations[]?.action_invocation] | map({address, harm: harms_of_action}))
+  | map(select(.harm.erases or ($wipes | not)) | select(.address as $address | $ARGS.positional | index([$address]) | not))
+  | group_by(.address)[]
+  | "\(.[0].address): \(map(.harm.what) | unique | join(", "))"
+' "$plan" --args "$@") || stop "$plan has no complete plan"
 if [ -n "$found" ]; then
   echo "$found"
   exit 1

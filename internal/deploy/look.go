@@ -33,8 +33,8 @@ func (l *Look) warn(at decide.Path, summary, detail string) {
 	l.notices = append(l.notices, decide.Warn(at, summary, detail))
 }
 
-func (l *Look) refuse(at decide.Path, summary, detail string) {
-	l.notices = append(l.notices, decide.Refuse(at, summary, detail))
+func (l *Look) refuse(at decide.Path, summary, detail string, advice ...string) {
+	l.notices = append(l.notices, decide.Refuse(at, summary, detail, advice...))
 }
 
 // fresh reports whether the plan makes a deployment.
@@ -92,7 +92,11 @@ func (l *Look) adoption(ctx context.Context) {
 		if err == nil {
 			label = ironic.NodeLabel(node)
 			if power := l.Wish.Power; power.Set && string(power.V) != machine.Power(node) {
-				l.warn(decide.At("power_state"), "Power is switched", fmt.Sprintf("Node %s is adopted as it runs, and then switched %s.", label, power.V))
+				switched := fmt.Sprintf("Node %s is adopted as it runs, and then switched %s.", label, power.V)
+				if power.V == PowerOff {
+					switched += " " + l.Wish.stops()
+				}
+				l.warn(decide.At("power_state"), "Power is switched", switched)
 			}
 			if err := CheckAdoption(node); err != nil && CheckAdoption(expect.AsPlanned(l.Site, node)) != nil {
 				_, detail := failure.Explain("", err)
@@ -209,10 +213,10 @@ func (l *Look) occupied(ctx context.Context) {
 // refuseProtected refuses a new deployment on a protected node. Terraform does not tell the provider that it replaces a
 // resource that is tainted or named by -replace: the provider sees only a creation.
 func (l *Look) refuseProtected(node *ironic.Node) {
-	l.refuse(decide.At("protected"), protectedSummary, fmt.Sprintf("Node %s is protected in Ironic, and a new deployment would first undeploy it. "+
+	l.refuse(decide.At("protected"), protectedSummary, fmt.Sprintf("Node %s is protected in Ironic, and a new deployment would first undeploy it.", ironic.NodeLabel(node)),
 		"If this plan replaces its deployment, because that is tainted or because of -replace, and if the machine may be wiped: run terraform untaint if it is tainted, "+
-		"apply protected = false without -replace, and then replace it. If an earlier run of yours has deployed it and its state is lost, import it:\n\n"+
-		"  terraform import <address of the metal_deployment> %s\n\nIf the node belongs to another user, choose another node.", ironic.NodeLabel(node), node.UUID))
+			"apply protected = false without -replace, and then replace it. If an earlier run of yours has deployed it and its state is lost, import it:\n\n"+
+			"  terraform import <address of the metal_deployment> <UUID of the node>\n\nIf the node belongs to another user, choose another node.")
 }
 
 // Twin warns of a second deployment of a node.

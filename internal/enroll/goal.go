@@ -29,6 +29,13 @@ func TargetOf(node *ironic.Node) string {
 	return string(states.GoalManageable)
 }
 
+// IsComing reports whether Ironic is on the way to available with a node, without a further request: it cleans the node, or is about to after an
+// undeploy.
+func IsComing(node *ironic.Node) bool {
+	state := ironic.State(node.ProvisionState)
+	return states.Has(state, states.Coming) && states.Has(state, states.Busy) && node.TargetProvisionState == string(states.GoalAvailable)
+}
+
 // TargetWithBMC returns the target state of a host that has a BMC now and whose configuration has no target_state: one that waits in enroll becomes
 // manageable.
 func TargetWithBMC(target string, s ironic.State) string {
@@ -67,7 +74,7 @@ func (p *plan) mayInspect() bool { return p.Inspect.V || p.Inspect.Unknown }
 func (p *plan) mayBeInspected() bool { return p.mayInspect() && p.Target.V != string(GoalEnroll) }
 
 // mayBeCleaned reports whether Ironic cleans the machine on the way to target_state.
-func (p *plan) mayBeCleaned() bool { return p.mayBecomeAvailable() && !p.NoClean }
+func (p *plan) mayBeCleaned() bool { return p.mayBecomeAvailable() && !isFalse(p.AutomatedClean) }
 
 // strays reports whether a reserved host rests in another state than the configured one, because another client of Ironic has moved it.
 func (p *plan) strays() bool {

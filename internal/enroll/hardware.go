@@ -74,11 +74,15 @@ func (p *plan) decideHardware() (leaves bool) {
 	if configures || services || !p.HardwareKnown {
 		p.Forecast.Pending = decide.Unknown[[]hardware.Part]()
 	}
+	changes := "changes"
+	if p.ServicesActive.Unknown {
+		changes = "may change"
+	}
 	parts, at := strings.Join(hardware.PartNames(p.Open), ", "), decide.At(string(p.Open[0]))
 	switch {
 	case services:
 		parts = strings.Join(hardware.PartNames(liveParts(p.Open)), ", ")
-		p.warn(at, "Deployed machine restarts", fmt.Sprintf("Host %s is deployed. Ironic changes %s in a service: the machine restarts, and what runs on it is down for that time.", p.Label, parts))
+		p.warn(at, "Deployed machine restarts", fmt.Sprintf("Host %s is deployed. Ironic %s %s in a service: the machine restarts, and what runs on it is down for that time.", p.Label, changes, parts))
 	case configures && states.InPool(p.seen.node()):
 		leaves = true
 		p.warn(at, "Host leaves the pool", fmt.Sprintf("Host %s is available. For %s, Ironic takes it out of the pool and restarts it%s.", p.Label, parts, p.thenReturns()))
@@ -118,7 +122,7 @@ func (p *plan) thenReturns() string {
 	switch {
 	case p.Target.V != string(states.GoalAvailable):
 		return ""
-	case p.NoClean:
+	case isFalse(p.AutomatedClean):
 		return ", and makes it available again"
 	}
 	return ", and cleans it before it is available again: the machine loses the data that the site's clean steps erase"
@@ -137,7 +141,7 @@ func (p *plan) holds() string {
 }
 
 func (p *plan) serviceHint() string {
-	if p.ServicesActive || !p.seen.deployed() || len(liveParts(p.Open)) == 0 {
+	if p.ServicesActive.V || !p.seen.deployed() || len(liveParts(p.Open)) == 0 {
 		return ""
 	}
 	return ` Since API 1.87 of Ironic, hardware_changes = { on_active = "service" } changes BIOS settings and firmware of a deployed machine.`

@@ -29,6 +29,7 @@ func Decide(w Wish, s Seen) Plan {
 	if len(p.Steps) > 0 && !p.Has(DoWrite) || w.Writes && !s.New {
 		p.add(Step{Do: DoWrite})
 	}
+	p.count()
 	slices.SortStableFunc(p.Steps, func(a, b Step) int { return cmp.Compare(order[a.Do], order[b.Do]) })
 	return p.Plan
 }
@@ -136,7 +137,7 @@ func (p *plan) isOutOfReach() bool {
 func (p *plan) stepsOfExisting() (held bool) {
 	s := p.seen
 	if s.occupied() {
-		if p.ServicesActive && len(liveParts(p.Open)) > 0 && states.Serviceable(s.State) && !p.Held {
+		if (p.ServicesActive.V || p.ServicesActive.Unknown) && len(liveParts(p.Open)) > 0 && states.Serviceable(s.State) && !p.Held {
 			p.add(Step{Do: DoService, Parts: liveParts(p.Open), Cost: decide.Restart})
 		}
 		return false
@@ -171,9 +172,9 @@ func (p *plan) stepsOfWalk() {
 	again := p.inspectsAgain()
 	switch {
 	case again:
-		p.add(Step{Do: DoInspectAgain, Cost: decide.Restart})
+		p.add(p.inspection(DoInspectAgain))
 	case p.mayInspect() && !p.seen.Inspected:
-		p.add(Step{Do: DoInspect, Cost: decide.Restart})
+		p.add(p.inspection(DoInspect))
 	}
 	if len(p.Open) > 0 && !p.Held {
 		p.add(p.configuration())
@@ -203,12 +204,21 @@ func (p *plan) stepsBeside() {
 	}
 }
 
-// walk returns the walk to the goal; if that is not known, to the one that costs more.
+// inspection returns a step that inspects the machine. It costs nothing if Ironic is inspecting the machine already.
+func (p *plan) inspection(do Action) Step {
+	if states.BeingInspected(p.seen.State) {
+		return Step{Do: do}
+	}
+	return Step{Do: do, Cost: decide.Restart}
+}
+
+// walk returns the walk to the goal; if that is not known, to the one that costs more. It does not clean a machine that Ironic cleans
+// already, unless a step before takes the machine away from that.
 func (p *plan) walk() Step {
 	step := Step{Do: DoWalk, Goal: p.goals()[0]}
 	if p.mayBecomeAvailable() {
 		step.Goal = states.GoalAvailable
-		if !p.NoClean {
+		if waits := p.seen.Coming && !p.Has(DoInspect, DoInspectAgain, DoConfigure); !waits && !isFalse(p.AutomatedClean) {
 			step.Cost = decide.Clean
 		}
 	}
@@ -225,12 +235,12 @@ func (p *plan) verifies() bool {
 // warnSteps warns of the steps that boot the machine or, if OneView users have it, that the apply does not take them. It reports whether the
 // apply does. leaves says that the warning of hardware settings covers the cleaning.
 func (p *plan) warnSteps(leaves bool) (does bool) {
-	inspects, again := p.Has(DoInspect, DoInspectAgain), p.Has(DoInspectAgain)
+	inspects, again := p.costs(DoInspect, DoInspectAgain), p.costs(DoInspectAgain)
 	becomes := p.Has(DoWalk) && p.mayBecomeAvailable()
 	if (inspects || becomes) && p.inUse() {
 		return false
 	}
-	cleans := becomes && !leaves && p.mayBeCleaned()
+	cleans := !leaves && p.costs(DoWalk)
 	switch {
 	case cleans:
 		p.warnCleaning(inspects)
@@ -241,4 +251,19 @@ func (p *plan) warnSteps(leaves bool) (does bool) {
 		p.warnNoPort(inspects)
 	}
 	return true
+}
+
+// count forecasts cleanings. A value that is not known yet may change what is done to the machine, and Terraform accepts no other number
+// then.
+func (p *plan) count() {
+	switch {
+	case p.seen.New:
+		p.Forecast.Cleanings = decide.Known[int64](0)
+	case !slices.ContainsFunc(p.Steps, Step.counts):
+		p.Forecast.Cleanings = decide.Known(p.seen.Cleanings)
+	case p.isOpen():
+		p.Forecast.Cleanings = decide.Unknown[int64]()
+	default:
+		p.Forecast.Cleanings = decide.Known(p.seen.Cleanings + 1)
+	}
 }

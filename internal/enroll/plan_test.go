@@ -44,6 +44,11 @@ state=manageable                       | target_state=available                 
 state=manageable                       | target_state=?                           | write, walk to available: clean                                           | Cleaning erases data
 state=manageable                       | target_state=available automated_clean=false | write, walk to available                                              |
 state=clean-failed target=available    | target_state=available                   | write, walk to available: clean                                           | Cleaning erases data
+state=clean-wait target=available coming | target_state=available                  | write, walk to available                                                  |
+state=clean-wait target=available      | target_state=available                   | write, walk to available: clean                                           | Cleaning erases data
+state=deleting target=available coming | target_state=available                   | write, walk to available                                                  |
+state=clean-wait target=available coming | hardware=bios                           | write, configure bios_settings: clean, walk to available: clean           | Hardware change restarts the machine, Cleaning erases data
+state=manageable                       | target_state=available automated_clean=? | write, walk to available: clean                                           | Cleaning erases data
 state=clean-failed                     | target_state=manageable                  | write, walk to manageable                                                 |
 state=manageable                       | target_state=enroll                      |                                                                           | !Node cannot return to enroll
 state=manageable                       | target_state=enroll hardware=bios        |                                                                           | !Node cannot return to enroll
@@ -67,6 +72,9 @@ state=manageable target=available reserved=allocation   |                       
 # Inspection.
 state=manageable not-inspected         | target_state=manageable inspect          | write, inspect: restart, walk to manageable                               | Inspection boots the machine
 state=manageable                       | target_state=manageable inspect          |                                                                           |
+state=inspect-wait not-inspected       | target_state=manageable inspect          | write, inspect, walk to manageable                                        |
+state=inspecting target=available not-inspected | target_state=available inspect  | write, inspect, walk to available: clean                                  | Cleaning erases data
+state=inspecting triggers=a pending=a  | inspect_triggers=a                       | write, inspect again, walk to manageable                                  |
 state=available target=available not-inspected | target_state=available inspect   | write, inspect: restart, walk to available: clean                         | Cleaning erases data
 state=manageable triggers=a            | inspect_triggers=b                       | write, inspect again: restart, walk to manageable                         | Inspection boots the machine
 state=manageable triggers=a            | inspect_triggers=?                       | write, inspect again: restart, walk to manageable                         | Inspection boots the machine
@@ -100,6 +108,7 @@ state=manageable configured=bios       |                                        
 state=active reserved=allocation       | hardware=bios                            |                                                                           | Hardware change waits
 state=active reserved=allocation configured=bios |                                |                                                                           |
 state=active reserved=allocation       | hardware=bios,raid on_active=service     | write, service bios_settings: restart                                     | Deployed machine restarts
+state=active reserved=allocation       | hardware=bios on_active=?                | write, service bios_settings: restart                                     | Deployed machine restarts
 state=manageable                       | hardware=bios maintenance                |                                                                           | Hardware change waits
 
 # A machine without a BMC, and one whose BMC becomes known.
@@ -119,6 +128,7 @@ state=manageable target=available retired | retired                             
 state=manageable target=available retired | retired=false                         | write, walk to available: clean                                           | Cleaning erases data
 state=manageable target=available retired quarantine=broken |                     |                                                                           | Host is in quarantine
 state=manageable target=available retired quarantine=broken | retired=false       | write, walk to available: clean                                           | Host leaves its quarantine, Cleaning erases data
+state=manageable target=available retired quarantine=broken | retired=?               | write, walk to available: clean                                           | Host leaves its quarantine, Cleaning erases data
 
 # OneView users have the server.
 state=manageable in-use                | target_state=available                   | write, walk to available: clean                                           | Server hardware is in use

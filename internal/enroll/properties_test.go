@@ -2,6 +2,7 @@ package enroll_test
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -44,8 +45,8 @@ func anyWish(r *rand.Rand) enroll.Wish {
 		Label: "r1", AnyDriver: true, Driver: decide.Known("redfish"), AddressAt: decide.At("driver"), HardwareKnown: true,
 		BMC: pick(r, true, false), PowerManaged: pick(r, decide.Known(true), decide.Known(false), decide.Unknown[bool]()), ByAgent: r.IntN(8) == 0,
 		Target: decide.Known(pick(r, "enroll", "manageable", "available")), TargetSet: pick(r, true, false), Inspect: flags(), Triggers: texts("a", "b"),
-		Power: texts("on", "off"), NeverOff: r.IntN(8) == 0, NoClean: r.IntN(4) == 0, BootMode: texts("uefi", "bios"), SecureBoot: flags(),
-		Maintenance: flags(), RetiredSet: flags(), ReasonSet: pick(r, true, false), ServicesActive: pick(r, true, false),
+		Power: texts("on", "off"), NeverOff: r.IntN(8) == 0, AutomatedClean: flags(), BootMode: texts("uefi", "bios"), SecureBoot: flags(),
+		Maintenance: flags(), RetiredSet: flags(), ReasonSet: pick(r, true, false), ServicesActive: flags(),
 		Hardware: hardwareOf(pick(r, "", "bios", "raid!", "bios,firmware", "raid,bios")),
 	}
 	if r.IntN(4) == 0 {
@@ -67,10 +68,10 @@ func anySeen(r *rand.Rand, state ironic.State) enroll.Seen {
 		State: state, Target: pick(r, "enroll", "manageable", "available"), Power: pick(r, decide.Value[string]{}, decide.Known("on"), decide.Known("off")),
 		PowerManaged: decide.Known(r.IntN(5) > 0), Retired: r.IntN(5) == 0, BMC: pick(r, true, false), Driver: "redfish", OutOfService: r.IntN(8) == 0,
 		BootMode: pick(r, decide.Value[string]{}, decide.Known("uefi")), Triggers: pick(r, decide.Value[string]{}, decide.Known("a")),
-		Hardware: hardwareOf(pick(r, "", "bios", "raid")),
+		Hardware: hardwareOf(pick(r, "", "bios", "raid")), Cleanings: r.Int64N(3),
 		Notes: enroll.Notes{
 			Applied: r.IntN(6) > 0, Retires: pick(r, true, false), Powers: pick(r, nil, []string{"on"}), Inspected: pick(r, true, false), Pending: pick(r, "", "", "a"),
-			Unverified: r.IntN(6) == 0, OnMachine: hardwareOf(pick(r, "", "bios", "raid")), Quarantine: pick(r, "", "", "", "broken"),
+			Coming: slices.Contains([]ironic.State{"deleting", "cleaning", "clean wait"}, state) && r.IntN(3) > 0, Unverified: r.IntN(6) == 0, OnMachine: hardwareOf(pick(r, "", "bios", "raid")), Quarantine: pick(r, "", "", "", "broken"),
 		},
 	}
 	if r.IntN(3) == 0 {
@@ -110,7 +111,7 @@ func known(r *rand.Rand, w enroll.Wish) enroll.Wish {
 	if w.PowerManaged.Unknown {
 		w.PowerManaged = decide.Known(pick(r, true, false))
 	}
-	for _, v := range []*decide.Value[bool]{&w.Inspect, &w.SecureBoot, &w.Maintenance, &w.RetiredSet} {
+	for _, v := range []*decide.Value[bool]{&w.Inspect, &w.SecureBoot, &w.Maintenance, &w.RetiredSet, &w.AutomatedClean, &w.ServicesActive} {
 		flag(v)
 	}
 	w.Held = w.Held || w.Maintenance.V
@@ -192,6 +193,29 @@ func TestDecide_announcesWhatTouchesTheMachine(t *testing.T) {
 	})
 }
 
+// A plan raises cleanings by one if Ironic boots, restarts, configures or cleans a host that exists, and does not otherwise. Only while a value is
+// not known, the number is not known.
+func TestDecide_countsWhatTouchesTheMachine(t *testing.T) {
+	t.Parallel()
+	every(t, func(r *rand.Rand, w enroll.Wish, s enroll.Seen) bool {
+		if r.IntN(2) == 0 {
+			w = settle(known(r, w), s)
+		}
+		p := enroll.Decide(w, s)
+		touches := slices.ContainsFunc(p.Steps, func(step enroll.Step) bool {
+			return step.Cost > decide.Free && step.Do != enroll.DoSwitchPower && step.Do != enroll.DoLearnPower
+		})
+		raised := decide.Known(s.Cleanings + 1)
+		switch now := p.Forecast.Cleanings; {
+		case !touches && now != decide.Known(s.Cleanings):
+			t.Errorf("cleanings %+v, and nothing touches the machine:\n%s", now, describe(w, s, p))
+		case touches && now != raised && (now.Set || reflect.DeepEqual(w, settle(known(r, w), s))):
+			t.Errorf("cleanings %+v after %d:\n%s", now, s.Cleanings, describe(w, s, p))
+		}
+		return !t.Failed()
+	})
+}
+
 // What becomes known between plan and apply never adds a step that restarts, cleans or wipes.
 func TestDecide_moreKnownValuesAddNoHarm(t *testing.T) {
 	t.Parallel()
@@ -201,6 +225,10 @@ func TestDecide_moreKnownValuesAddNoHarm(t *testing.T) {
 		after := enroll.Decide(then, s)
 		if refused(before) || refused(after) {
 			return true
+		}
+		if was := before.Forecast.Cleanings; was.Set && after.Forecast.Cleanings != was {
+			t.Errorf("cleanings were planned as %d:\n%s\nknown: %s", was.V, describe(w, s, before), describe(then, s, after))
+			return false
 		}
 		for _, step := range after.Steps {
 			same, planned := before.Find(step.Do)
@@ -270,7 +298,7 @@ func do(w enroll.Wish, s enroll.Seen, p enroll.Plan, step enroll.Step) enroll.Se
 	case enroll.DoVerify:
 		s.State, s.Unverified = "manageable", false
 	case enroll.DoWalk:
-		s.State = ironic.State(step.Goal)
+		s.Coming, s.State = false, ironic.State(step.Goal)
 		if !s.Power.Set && s.PowerManaged.V {
 			s.Power = decide.Known("off")
 		}

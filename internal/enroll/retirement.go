@@ -31,12 +31,16 @@ func (p *plan) decideRetirement() {
 	}
 }
 
-// decideQuarantine keeps a node in quarantine retired, and warns. Only retired = false that the configuration did not have before returns the node: a
+// decideQuarantine keeps a node in quarantine retired, and warns. Only retired = false, or a value that is not known yet, that the configuration did not have before returns the node: a
 // host that always says so would return a broken machine to the pool. While the node is being undeployed, there is nothing to say.
 func (p *plan) decideQuarantine() {
 	s, deployed := p.seen, p.seen.deployed()
-	if isFalse(p.RetiredSet) && !s.Retires && !deployed {
-		p.warn(decide.At("retired"), "Host leaves its quarantine", fmt.Sprintf("Host %s is in quarantine: %s. With retired = false, the apply returns it to use.", p.Label, s.Quarantine))
+	if (isFalse(p.RetiredSet) || p.RetiredSet.Unknown) && !s.Retires && !deployed {
+		returns := "With retired = false, the apply returns it to use."
+		if p.RetiredSet.Unknown {
+			returns = "The value of retired is not known yet. If it is false, the apply returns the host to use."
+		}
+		p.warn(decide.At("retired"), "Host leaves its quarantine", fmt.Sprintf("Host %s is in quarantine: %s. %s", p.Label, s.Quarantine, returns))
 		return
 	}
 	p.Forecast.KeepsRetired = true

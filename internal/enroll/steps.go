@@ -49,6 +49,7 @@ type Forecast struct {
 	KeepsRetired   bool // retired and retired_reason stay as they are
 	NoRetireReason bool
 	Pending        decide.Value[[]hardware.Part] // pending_changes
+	Cleanings      decide.Value[int64]
 }
 
 // Step is an operation of an apply.
@@ -58,6 +59,12 @@ type Step struct {
 	Parts []hardware.Part `json:"parts,omitempty"` // of the hardware settings that change
 	Power string          `json:"power,omitempty"` // on or off; "" while it is not known
 	Cost  decide.Cost     `json:"cost,omitempty"`
+}
+
+// counts reports whether a step counts in cleanings: Ironic boots the machine for it, or restarts, configures or cleans it. A machine that is
+// only switched does not count, because power_state shows that.
+func (s Step) counts() bool {
+	return s.Cost > decide.Free && s.Do != DoSwitchPower && s.Do != DoLearnPower
 }
 
 // Action is what a step does.
@@ -88,6 +95,11 @@ const DoRemove Action = "remove"
 var order = map[Action]int{
 	DoEnroll: 0, DoLeavePool: 1, DoWrite: 2, DoEndTemporary: 3, DoSetBoot: 3, DoConfigure: 4, DoService: 5, DoInspect: 6, DoInspectAgain: 7, DoVerify: 8, DoWalk: 9,
 	DoLearnPower: 10, DoSwitchPower: 11, DoKeepPower: 12, DoRemove: 13,
+}
+
+// costs reports whether a plan has a step with one of the actions that does something to the machine.
+func (p Plan) costs(actions ...Action) bool {
+	return slices.ContainsFunc(p.Steps, func(step Step) bool { return step.Cost > decide.Free && slices.Contains(actions, step.Do) })
 }
 
 // plan is a plan that is being made.

@@ -1,6 +1,8 @@
 package enroll
 
 import (
+	"slices"
+
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -32,7 +34,7 @@ type Wish struct {
 	Triggers       decide.Value[string] // fingerprint of inspect_triggers
 	Power          decide.Value[string] // power_state of the configuration
 	NeverOff       bool                 // disable_power_off
-	NoClean        bool                 // automated_clean = false
+	AutomatedClean decide.Value[bool]
 	BootMode       decide.Value[string]
 	SecureBoot     decide.Value[bool]
 	Maintenance    decide.Value[bool] // of the configuration
@@ -42,9 +44,16 @@ type Wish struct {
 	ReasonSet      bool               // the configuration has retired_reason
 	Hardware       hardware.Hardware  // of the configuration, with stand-ins for what is not known
 	HardwareKnown  bool               // all of it is known
-	ServicesActive bool               // hardware_changes: deployed machines are serviced
+	ServicesActive decide.Value[bool] // hardware_changes: deployed machines are serviced
 
 	SharedWithout string // why Ironic may not prepare the machine: OneView users share it, and the provider has no OneView; "": it may
+}
+
+// isOpen reports whether a value is not known yet that decides what is done to the machine.
+func (w Wish) isOpen() bool {
+	flags := []decide.Value[bool]{w.PowerManaged, w.Inspect, w.AutomatedClean, w.SecureBoot, w.Maintenance, w.Retired, w.RetiredSet, w.ServicesActive}
+	return !w.HardwareKnown || w.Target.Unknown || w.Triggers.Unknown || w.BootMode.Unknown ||
+		slices.ContainsFunc(flags, func(v decide.Value[bool]) bool { return v.Unknown })
 }
 
 // Seen is what Terraform has of a host in state and private state, and what the server was asked.
@@ -67,7 +76,8 @@ type Seen struct {
 	SecureBoot             decide.Value[bool]
 	Triggers               decide.Value[string]
 	Hardware               hardware.Hardware // as configured until now
-	Foreign                bool              // the node belongs to a discovery, and no configuration was applied to it
+	Cleanings              int64
+	Foreign                bool // the node belongs to a discovery, and no configuration was applied to it
 	Notes
 	Answers
 }
@@ -78,6 +88,7 @@ type Notes struct {
 	Retires    bool              // that configuration had retired
 	Powers     []string          // and that power_state; empty: none
 	Inspected  bool              // the machine has been inspected
+	Coming     bool              // Ironic is on the way to available already, cleaning included
 	Pending    string            // fingerprint of the triggers whose inspection has not succeeded yet; "": none
 	Unverified bool              // the verification of credentials that arrived later has failed
 	OnMachine  hardware.Hardware // the hardware settings that are known to be on the machine

@@ -82,7 +82,7 @@ func (s *story) want(word string) {
 	case "disable_power_off":
 		w.NeverOff = true
 	case "automated_clean":
-		w.NoClean = text == "false"
+		w.AutomatedClean = flag(text)
 	case "boot_mode":
 		w.BootMode = value(text)
 	case "maintenance":
@@ -92,7 +92,7 @@ func (s *story) want(word string) {
 	case "hardware":
 		w.Hardware = hardwareOf(text)
 	case "on_active":
-		w.ServicesActive = text == "service"
+		w.ServicesActive = flag(strings.Replace(text, "service", "true", 1))
 	case "resource_class":
 		w.Class = text
 	case "description":
@@ -137,6 +137,8 @@ func (s *story) see(word string) {
 		seen.InUse = &enroll.InUse{Why: "profile p", Error: "profile p"}
 	case "imported":
 		seen.Notes = enroll.Notes{}
+	case "coming":
+		seen.Coming = true
 	case "not-inspected":
 		seen.Inspected = false
 	case "pending":

@@ -3,6 +3,7 @@ package framework
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -65,9 +66,32 @@ func WarnUnseen(diags *diag.Diagnostics, project, label string) {
 	}
 }
 
+// Show is the function Show for the notices of a plan. Terraform prints every error in full, so of many with the same advice only one in a
+// run has it, and the others say so.
+func (c *WithClient) Show(diags *diag.Diagnostics, notices ...decide.Notice) {
+	for _, n := range notices {
+		if n.Advice != "" && c.Site != nil && !machine.Kept(c.Site, func(*machine.Site) *advised { return &advised{} }).first(n.Advice) {
+			n.Advice = "Another error of this plan says what to do."
+		}
+		Show(diags, n)
+	}
+}
+
+// advised has the advice that a run has given.
+type advised struct{ said sync.Map }
+
+// first reports whether the run gives an advice for the first time.
+func (a *advised) first(advice string) bool {
+	_, before := a.said.LoadOrStore(advice, true)
+	return !before
+}
+
 // Show adds the notices of a plan to diagnostics.
 func Show(diags *diag.Diagnostics, notices ...decide.Notice) {
 	for _, n := range notices {
+		if n.Advice != "" {
+			n.Detail += " " + n.Advice
+		}
 		switch at := attributePath(n.At); {
 		case n.Severity == decide.Refusal && n.At == nil:
 			diags.AddError(n.Summary, n.Detail)

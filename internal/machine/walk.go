@@ -140,7 +140,7 @@ func (w *walk) step(ctx context.Context) (arrived bool, err error) {
 		}
 		return false, w.send(ctx, m.Verb)
 	case states.Wait:
-		if w.goal == states.GoalInspected && (state == nodes.Inspecting || state == nodes.InspectWait) {
+		if w.goal == states.GoalInspected && states.BeingInspected(state) {
 			w.sent = nodes.TargetInspect // an interrupted run or another client has requested the inspection
 		}
 		return false, w.next(ctx)

@@ -25,6 +25,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/readiness"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/allocation"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/allocationgroup"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/deployment"
@@ -35,7 +36,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/oneviewprofile"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/runbook"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/readiness"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
 

@@ -82,6 +82,13 @@ func rescued(version int) configuration {
 	return with(oneOfEach("v1"), "metal_deployment.a", "rescue", object{"password_wo": secret, "password_wo_version": version})
 }
 
+// restarted is a configuration whose machine is on, and is shut down and switched on for another trigger.
+func restarted(trigger string) configuration {
+	config := without(oneOfEach("v1"), "metal_host.a", "power_state")
+	config["metal_deployment.a"]["power_state"], config["metal_deployment.a"]["power_off_mode"] = "on", "graceful"
+	return with(config, "metal_deployment.a", "restart_triggers", object{"n": trigger})
+}
+
 // TestMain collects garbage less often: lives leave much of it, and end soon.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
@@ -149,6 +156,7 @@ func TestKill_everyMoment(t *testing.T) {
 		{"rebuild with a ready check", checked("v1", "on"), checked("v2", "on"), []string{"rebuild"}, kills{2, 4}, kills{}},
 		{"switch on with a ready check", checked("v1", "off"), checked("v1", "on"), nil, kills{1, 1}, kills{}},
 		{"destroy", oneOfEach("v1"), configuration{}, []string{"deleted"}, kills{7, 8}, kills{1, 2}},
+		{"restart softly", restarted("1"), without(restarted("2"), "metal_deployment.a", "power_state"), nil, kills{2, 4}, kills{}},
 		{"rescue", oneOfEach("v1"), rescued(1), []string{"rescue+"}, kills{2, 3}, kills{}},
 		{"rescue with a new password", rescued(1), rescued(2), []string{"rescue+"}, kills{2, 3}, kills{}},
 		{"end a rescue", rescued(1), oneOfEach("v1"), []string{"unrescue"}, kills{2, 3}, kills{}},
@@ -226,6 +234,9 @@ func (p phase) checkMachine(t *testing.T, s *site, w *workspace) {
 		s.broken("there are %d nodes, %d ports, and %d resources in state", nodes, ports, len(w.state()))
 	}
 	p.checkCabling(t, s)
+	if p.to["metal_deployment.a"]["restart_triggers"] != nil && s.fake.Nodes()[0].PowerState != "power on" {
+		s.broken("the machine is %s after its restart", s.fake.Nodes()[0].PowerState)
+	}
 	sent := map[string]int{}
 	for _, v := range s.verbs {
 		if isPower(v.target) {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 var seeds = flag.String("seeds", "1-30", "which lives TestSimulate_lives lives: first-last")
@@ -64,6 +66,9 @@ func begin(seed uint64) *life {
 	if l.below(3) == 0 {
 		l.fake.MaxMicroversion = "1.82"
 	}
+	if l.below(2) == 0 {
+		l.fake.IgnoresSoftOff = func(n fakeironic.Node) bool { return n.UUID[0] < '8' }
+	}
 	l.limit = 1 + l.below(3)
 	l.fake.AddFleet(mostUses+1, fleetClass)
 	l.wish = &wish{site: l.site}
@@ -97,6 +102,7 @@ func (l *life) year(t *testing.T) {
 		l.checkPromises(end.plan)
 	}
 	l.mustBeDone(t, config)
+	l.checkRestarted(end.plan)
 }
 
 // run applies a configuration while something happens.
@@ -255,6 +261,22 @@ func (l *life) checkPromises(made *plan) {
 		}
 		if c.raises("restarts") && !c.raises("rebuilds") && !sent(moves) {
 			l.broken("the plan raised restarts of %s, but the machine was not restarted", address)
+		}
+	}
+}
+
+// checkRestarted checks that the machines which a plan restarts are on, also if that apply was killed or stopped and another one followed.
+func (l *life) checkRestarted(made *plan) {
+	if made == nil {
+		return
+	}
+	for address, c := range made.changes {
+		if c.action != update || kindName(address) != "metal_deployment" || !c.raises("restarts") || c.raises("rebuilds") {
+			continue
+		}
+		n, exists := l.fake.Node(c.refreshed.value.GetAttr("id").AsString())
+		if off := cty.StringVal("off"); exists && n.PowerState == "power off" && !c.planned.GetAttr("power_state").RawEquals(off) {
+			l.broken("the plan raised restarts of %s, and the machine is off", address)
 		}
 	}
 }

@@ -34,7 +34,7 @@ type site struct {
 	verbs   []sent
 	history []sent // of all runs, which forget keeps
 	systems systems
-	limit   int    // the highest number of machines that may have an operation of the runs in progress; 0: any
+	limit   int // the highest number of machines that may have an operation of the runs in progress; 0: any
 }
 
 // sent is a verb or a change of power that Ironic has accepted from a run.

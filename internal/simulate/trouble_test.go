@@ -25,7 +25,9 @@ type trouble struct {
 }
 
 // calm reports whether nothing disturbs Ironic, so that the run may not fail.
-func (d trouble) calm() bool { return !d.faults && !d.others && !d.restart && !d.answers && !d.work && !d.mute }
+func (d trouble) calm() bool {
+	return !d.faults && !d.others && !d.restart && !d.answers && !d.work && !d.mute
+}
 
 // trouble chooses what happens during a run.
 func (s *site) trouble() (d trouble) {

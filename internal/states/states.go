@@ -176,6 +176,11 @@ func OperationFailed(n *ironic.Node) bool {
 // (reference/ironic.md#retired-nodes).
 func InPool(n *ironic.Node) bool { return ironic.State(n.ProvisionState) == nodes.Available }
 
+// BeingInspected reports whether a node in this state is being inspected.
+func BeingInspected(state ironic.State) bool {
+	return state == nodes.Inspecting || state == nodes.InspectWait
+}
+
 // BeingDeployed reports whether a node in this state is being deployed or rebuilt.
 func BeingDeployed(state ironic.State) bool {
 	return state == nodes.Deploying || state == nodes.DeployWait

@@ -71,7 +71,7 @@ func (t *Turn) outcome(err error) rollout.Outcome {
 // touched reports whether the machine has moved in this turn.
 func (t *Turn) touched() bool {
 	now := t.m.Node()
-	return t.m.Switched() || now.ProvisionState != t.from.ProvisionState || !now.ProvisionUpdatedAt.Equal(t.from.ProvisionUpdatedAt)
+	return t.m.Started() || now.PowerState != t.from.PowerState || now.ProvisionState != t.from.ProvisionState || !now.ProvisionUpdatedAt.Equal(t.from.ProvisionUpdatedAt)
 }
 
 // endNote updates the note on the node. It only logs a failure: the note of a run that has ended counts only while Ironic works on the machine.

@@ -58,7 +58,7 @@ func clearNote(ctx context.Context, m *machine.Machine) error {
 
 // absences lists the members of a group that other runs work on, or have left away.
 func (t *turns) absences(ctx context.Context, name string) (all []rollout.Absence, err error) {
-	fields := []string{"uuid", "name", "provision_state", "target_power_state", "instance_uuid", "extra"}
+	fields := []string{"uuid", "name", "provision_state", "power_state", "target_power_state", "instance_uuid", "extra"}
 	nodes, err := t.site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, fields)
 	if err != nil {
 		return nil, err
@@ -81,14 +81,15 @@ func (t *turns) absences(ctx context.Context, name string) (all []rollout.Absenc
 }
 
 // absence judges a member by the note on its node. alive: the run that has written it is at work. What a dead run has left is away only as long as
-// Ironic works on it, or if it has failed.
+// Ironic works on it, or if it has failed or is off.
 func (t *turns) absence(n *ironic.Node, note *marks.Turn, alive bool) rollout.Absence {
 	state, same := ironic.State(n.ProvisionState), note.Instance == n.InstanceUUID
 	a := rollout.Absence{ID: n.UUID, Name: cmp.Or(n.Name, n.UUID)}
 	busy := states.Has(state, states.Busy) || n.TargetPowerState != ""
 	ended := note.Failed || !note.Until.IsZero()
 	a.Working = alive && !ended || same && busy
-	a.Failed = same && !a.Working && (note.Failed || states.Failed(state))
+	leftOff := !ended && machine.Power(n) == "off" // between the two halves of a restart
+	a.Failed = same && !a.Working && (note.Failed || states.Failed(state) || leftOff)
 	if !note.Until.IsZero() {
 		a.Until = time.Now().Add(note.Until.Sub(t.site.Ironic.ServerNow()))
 	}

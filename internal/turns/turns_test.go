@@ -31,6 +31,7 @@ var databases = rollout.Settings{Group: "databases", MaxUnavailable: 1}
 func active(fake *fakeironic.Server) (ids []string) {
 	for i, n := range fake.Nodes() {
 		fake.Set(n.Name, "provision_state", "active")
+		fake.Set(n.Name, "power_state", "power on")
 		fake.Set(n.Name, "instance_uuid", fmt.Sprintf("00000000-0000-4000-8000-%012d", i))
 		ids = append(ids, n.UUID)
 	}
@@ -181,6 +182,39 @@ func TestTake_killedRunLeavesNoGroupStuck(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A run that was killed while a machine was off, in the middle of a restart, has left a member away.
+func TestTake_killedRunLeavesAMachineOff(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(2)
+		ids := active(fake)
+		c := turns.Change{Settings: databases, Change: rollout.Restart}
+		killed := newRun(fake)
+		m, err := killed.Site.Machine(t.Context(), ids[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		turn, err := turns.Take(ctx, m, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fake.Set("node-000", "power_state", "power off")
+		killed.dead.Store(true)
+		next := newRun(fake)
+		if err := next.change(t.Context(), ids[1], c, func() {}, nil); !failure.Is(err, turns.KindNotStarted) {
+			t.Errorf("another member is away beside the machine that is off: %v", err)
+		}
+		for _, id := range ids {
+			if err := next.change(t.Context(), id, c, func() { fake.Set("node-000", "power_state", "power on") }, nil); err != nil {
+				t.Error(err)
+			}
+		}
+		cancel()
+		turn.End(ctx, context.Canceled)
+	})
 }
 
 // Wherever a run is killed, the next one starts its members.

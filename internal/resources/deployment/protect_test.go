@@ -1,6 +1,7 @@
 package deployment_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -66,6 +67,9 @@ func TestAccDeployment_protectedIsSetAndCleared(t *testing.T) {
 func TestAccDeployment_protectedIsNotRebuilt(t *testing.T) {
 	t.Parallel()
 	s, node, w, config := protectedSite(t)
+	const triggers = `rebuild_triggers = { a = "0" }`
+	w.Configure(config(acctest.Image("v1"), `protected = true`, triggers))
+	w.Must(acctest.Apply()...)
 	advice := []string{"this plan would rebuild it", "set protected = false", "in the same apply"}
 	for name, settings := range map[string][]string{
 		"another image":            {acctest.Image("v2"), `protected = true`},
@@ -126,6 +130,30 @@ func TestAccDeployment_protectedIsNotReplacedOrDestroyed(t *testing.T) {
 	wantProtected(t, s, node, false)
 	w.Must("destroy", "-auto-approve")
 	site.WantVerbs(t, s, node, "active", "deleted")
+}
+
+// Terraform prints every error in full. Only one of them says what to do.
+func TestAccDeployment_protectedMachinesShareTheAdvice(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	nodes := []string{site.AddNode(t, s, "n1", nil), site.AddNode(t, s, "n2", nil), site.AddNode(t, s, "n3", nil)}
+	config := func(protected string) string {
+		text := s.Provider()
+		for i, node := range nodes {
+			text += strings.Replace(acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), "protected = "+protected), `"d"`, fmt.Sprintf(`"d%d"`, i), 1)
+		}
+		return text
+	}
+	w := acctest.NewWorkspace(t, config("true"))
+	w.Must("apply", "-auto-approve")
+	output := acctest.Fails(t, w, []string{"plan", "-destroy"}, "Machine is protected", s.Name("n1"), s.Name("n2"), s.Name("n3"))
+	output = strings.Join(strings.Fields(output), " ")
+	if errors, advice := strings.Count(output, "Error: Machine is protected"), strings.Count(output, "without any other change"); errors != len(nodes) || advice != 1 {
+		t.Errorf("%d errors, of which %d have advice:\n%s", errors, advice, output)
+	}
+	w.Configure(config("false"))
+	w.Must("apply", "-auto-approve")
+	w.Must("destroy", "-auto-approve")
 }
 
 // Ironic refuses what no plan could see.
@@ -203,6 +231,8 @@ func TestFakeLiveISO_protected(t *testing.T) {
 	w.Must("apply", "saved")
 	bootStatusIs(t, w, "none", true, "host.a")
 	acctest.NoChanges(t, w)
+	w.Configure(config("b", `rebuild_triggers = { a = "0" }`, `protected = true`)) // is only recorded
+	w.Must(acctest.Apply()...)
 	for _, also := range []string{`rebuild_triggers = { a = "1" }`, `config_drive = { hostname = "x" }`} {
 		w.Configure(config("b", also, `protected = true`))
 		wantPlanRefused(t, w, nil, "this plan would restart it with its live ISO", "set protected = false")

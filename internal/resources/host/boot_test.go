@@ -54,7 +54,7 @@ func TestFakeHost_bootModeChangesInPlace(t *testing.T) {
 			PreConfig: func() { s.Fake.Set(s.Name("h"), "boot_mode", "bios") },
 			Config:    redfishHost(s), ConfigPlanChecks: hostPlan(plancheck.ResourceActionNoop),
 		},
-		resource.TestStep{ResourceName: acctest.HostAddress, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"bmc", "driver_info"}},
+		resource.TestStep{ResourceName: acctest.HostAddress, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"bmc", "driver_info", "cleanings"}},
 	)
 }
 

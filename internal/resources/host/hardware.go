@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -181,20 +182,21 @@ func hardwareChangesFeature(config *model) framework.Feature {
 	at := path.Root("hardware_changes")
 	live, noRamdisk := config.hardwareChanges()
 	switch {
-	case live && noRamdisk:
+	case live.V && noRamdisk:
 		return framework.Feature{Used: true, Since: api.VersionServiceRamdisk, Name: at.AtName("ramdisk")}
-	case live:
+	case live.V:
 		return framework.Feature{Used: true, Since: api.VersionService, Name: at.AtName("on_active")}
 	}
 	return framework.Feature{Used: noRamdisk, Since: api.VersionNoRamdisk, Name: at.AtName("ramdisk")}
 }
 
 // hardwareChanges returns whether deployed machines are serviced, and whether steps run without a ramdisk.
-func (m *model) hardwareChanges() (live, noRamdisk bool) {
+func (m *model) hardwareChanges() (live decide.Value[bool], noRamdisk bool) {
 	changes := m.HardwareChanges.Attributes()
 	onActive, _ := changes["on_active"].(types.String)
 	ramdisk, given := changes["ramdisk"].(types.Bool)
-	return onActive.ValueString() == onActiveService, given && framework.IsFalse(ramdisk)
+	live = decide.Value[bool]{V: onActive.ValueString() == onActiveService, Set: framework.IsSet(onActive), Unknown: onActive.IsUnknown() || m.HardwareChanges.IsUnknown()}
+	return live, given && framework.IsFalse(ramdisk)
 }
 
 // Stand-ins for parts that are not known yet. No machine has them, so that the part counts as not applied.

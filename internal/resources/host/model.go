@@ -77,6 +77,7 @@ type model struct {
 	Fault               types.String         `tfsdk:"fault"`
 	InstanceID          types.String         `tfsdk:"instance_id"`
 	AllocationID        types.String         `tfsdk:"allocation_id"`
+	Cleanings           types.Int64          `tfsdk:"cleanings"`
 }
 
 // label names the host in messages.
@@ -109,6 +110,9 @@ func (m *model) fromNode(ctx context.Context, seen sight, everything bool) {
 		if a.read != nil {
 			a.read(ctx, m, seen.node, everything)
 		}
+	}
+	if !framework.IsSet(m.Cleanings) {
+		m.Cleanings = types.Int64Value(0)
 	}
 	m.fromPorts(ctx, seen, everything)
 	m.fromGroups(ctx, seen, everything)

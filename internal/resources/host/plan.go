@@ -239,7 +239,7 @@ func (m *model) wish(ctx context.Context, config, state *model) enroll.Wish {
 		AnyDriver: !config.BMC.IsNull() || !config.Driver.IsNull() || !config.PowerControl.IsNull(), NoPassword: block.lacksPassword(),
 		ByAgent: m.byAgent(), PowerManaged: flagOf(m.PowerManaged), Class: m.ResourceClass.ValueString(),
 		Target: stringOf(m.TargetState), TargetSet: !config.TargetState.IsNull(), Inspect: flagOf(m.Inspect), Triggers: m.fingerprint(ctx),
-		Power: stringOf(config.PowerState), NeverOff: m.DisablePowerOff.ValueBool(), NoClean: framework.IsFalse(m.AutomatedClean),
+		Power: stringOf(config.PowerState), NeverOff: m.DisablePowerOff.ValueBool(), AutomatedClean: flagOf(m.AutomatedClean),
 		BootMode: stringOf(config.BootMode), SecureBoot: flagOf(config.SecureBoot), Maintenance: flagOf(config.Maintenance),
 		Retired: flagOf(m.Retired), RetiredSet: flagOf(config.Retired), ReasonSet: !config.RetiredReason.IsNull(),
 		Hardware: hardware, HardwareKnown: known, ServicesActive: live,
@@ -262,7 +262,7 @@ func (m *model) seen(ctx context.Context, notes enroll.Notes) enroll.Seen {
 		OutOfService: sharing.OutOfService(m.node()), Fault: !m.Fault.IsNull(), LastError: !m.LastError.IsNull(),
 		Power: stringOf(m.PowerState), PowerManaged: flagOf(m.PowerManaged), Target: m.TargetState.ValueString(), Retired: m.Retired.ValueBool(),
 		BMC: !m.BMC.IsNull(), Driver: m.Driver.ValueString(), Address: address, Scheme: scheme, Class: m.ResourceClass.ValueString(),
-		BootMode: stringOf(m.BootMode), SecureBoot: flagOf(m.SecureBoot), Triggers: m.fingerprint(ctx), Hardware: hardware, Notes: notes,
+		BootMode: stringOf(m.BootMode), SecureBoot: flagOf(m.SecureBoot), Triggers: m.fingerprint(ctx), Hardware: hardware, Cleanings: m.Cleanings.ValueInt64(), Notes: notes,
 	}
 }
 
@@ -273,6 +273,10 @@ func (m *model) foresee(f enroll.Forecast, state *model) {
 	}
 	forecast(&m.ProvisionState, f.State)
 	forecast(&m.PowerState, f.Power)
+	m.Cleanings = types.Int64Unknown()
+	if !f.Cleanings.Unknown {
+		m.Cleanings = types.Int64Value(f.Cleanings.V)
+	}
 	if f.LastError {
 		m.LastError = types.StringUnknown()
 	}

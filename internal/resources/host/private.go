@@ -77,6 +77,8 @@ const (
 	inspectedKey = "inspected"
 	// pendingKey holds the fingerprint of the triggers whose inspection has not succeeded yet.
 	pendingKey = "inspection_pending"
+	// comingKey says that Ironic is on the way to available with the node.
+	comingKey = "coming"
 	// quarantineKey holds why the node is in quarantine.
 	quarantineKey = "quarantine"
 	// unverifiedKey says that credentials have arrived for a host whose target_state is enroll, and that Ironic could not verify them.
@@ -91,7 +93,7 @@ func readNotes(ctx context.Context, p framework.GettablePrivate) enroll.Notes {
 	before := readManaged(ctx, p)
 	notes := enroll.Notes{
 		Applied: before != nil, Retires: before.has("/retired"), Powers: before.below("/power_state"), Inspected: wasInspected(ctx, p),
-		Pending: textOf(ctx, p, pendingKey), Quarantine: textOf(ctx, p, quarantineKey), Unverified: unverified != nil,
+		Pending: textOf(ctx, p, pendingKey), Coming: textOf(ctx, p, comingKey) != "", Quarantine: textOf(ctx, p, quarantineKey), Unverified: unverified != nil,
 	}
 	hardware, _ := p.GetKey(ctx, hardwareKey)
 	_ = json.Unmarshal(hardware, &notes.OnMachine) // absent before the first apply
@@ -146,9 +148,17 @@ func (c *change) writeHardware(ctx context.Context, p framework.SettablePrivate)
 	return p.SetKey(ctx, hardwareKey, text)
 }
 
-// notePending records in private state whether the inspection that triggers have requested is still to come.
-func notePending(ctx context.Context, node *ironic.Node, p framework.SettablePrivate) diag.Diagnostics {
-	return setText(ctx, p, pendingKey, hardware.PendingInspection(node))
+// noteNode records in private state what the next plan needs of a node: whether the inspection that triggers have requested is still to come,
+// whether Ironic is on the way to available with the node, and why it is in quarantine.
+func noteNode(ctx context.Context, node *ironic.Node, p framework.SettablePrivate) (diags diag.Diagnostics) {
+	coming := ""
+	if enroll.IsComing(node) {
+		coming = node.TargetProvisionState
+	}
+	diags.Append(setText(ctx, p, pendingKey, hardware.PendingInspection(node))...)
+	diags.Append(setText(ctx, p, comingKey, coming)...)
+	diags.Append(setText(ctx, p, quarantineKey, quarantineOf(node))...)
+	return diags
 }
 
 // quarantineOf says why a node is in quarantine; "" if it is in none.

@@ -56,8 +56,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 	} else if !wasInspected(ctx, req.Private) {
 		noteInspected(ctx, node, resp.Private, &resp.Diagnostics)
 	}
-	resp.Diagnostics.Append(notePending(ctx, node, resp.Private)...)
-	resp.Diagnostics.Append(setText(ctx, resp.Private, quarantineKey, quarantineOf(node))...)
+	resp.Diagnostics.Append(noteNode(ctx, node, resp.Private)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	h.noteUnchanged(ctx, &state, resp.Private, &resp.Diagnostics)
 }
@@ -114,7 +113,7 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, private framewor
 	found, err := h.look(ctx, &m)
 	known := readNotes(ctx, private)
 	before := readManaged(ctx, private)
-	if err != nil || m.lostSecret(found.node, before) || known.Pending != hardware.PendingInspection(found.node) || known.Quarantine != quarantineOf(found.node) || !known.Inspected && !machine.InspectedAt(found.node).IsZero() {
+	if err != nil || m.lostSecret(found.node, before) || known.Pending != hardware.PendingInspection(found.node) || known.Coming != enroll.IsComing(found.node) || known.Quarantine != quarantineOf(found.node) || !known.Inspected && !machine.InspectedAt(found.node).IsZero() {
 		return false
 	}
 	was := m

@@ -111,6 +111,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	} else {
 		change.noteInspected(ctx, resp.Private, &resp.Diagnostics)
 	}
+	resp.Diagnostics.Append(noteNode(ctx, change.work.Node(), resp.Private)...)
 	change.report(&resp.Diagnostics, doing, err)
 	h.noteUnchanged(ctx, change.plan, resp.Private, &resp.Diagnostics)
 }
@@ -162,8 +163,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	change.record(ctx, err, &resp.State, &resp.Diagnostics)
 	change.noteInspected(ctx, resp.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(change.noteUnverified(ctx, resp.Private)...)
-	resp.Diagnostics.Append(notePending(ctx, change.work.Node(), resp.Private)...)
-	resp.Diagnostics.Append(setText(ctx, resp.Private, quarantineKey, quarantineOf(change.work.Node()))...)
+	resp.Diagnostics.Append(noteNode(ctx, change.work.Node(), resp.Private)...)
 	if err != nil && !change.work.Complete {
 		reportTaken(ctx, &resp.Diagnostics, &config, doing, err)
 		return
@@ -277,7 +277,22 @@ func (c *change) record(ctx context.Context, failed error, state *tfsdk.State, d
 	planned := *c.plan
 	c.plan.fromNode(ctx, sight{node: c.work.Node(), Cables: c.work.Cables}, false)
 	c.plan.keepPlanned(ctx, &planned)
+	c.plan.Cleanings = c.cleanings(planned.Cleanings, failed)
 	diags.Append(state.Set(ctx, c.plan)...)
+}
+
+// cleanings returns the count after an apply: the planned one, or that of the prior state if the apply fails, since the next plan counts the
+// repeat. One that could not be planned was about to rise.
+func (c *change) cleanings(planned types.Int64, failed error) types.Int64 {
+	switch {
+	case c.state == nil:
+		return planned
+	case failed != nil && !api.IsInterrupted(failed) && !c.work.Tolerates(failed):
+		return c.state.Cleanings
+	case planned.IsUnknown():
+		return types.Int64Value(c.state.Cleanings.ValueInt64() + 1)
+	}
+	return planned
 }
 
 // report adds the result of the work to the diagnostics.

@@ -125,6 +125,7 @@ func TestFakeHost_nextApplyRepeatsFailedCleaning(t *testing.T) {
 
 	broken.Store(true)
 	w.Configure(hostConfig(s, acctest.Target("available"), `description = "arrived"`))
+	wantCleanings(t, w, "0 -> 1")
 	output, code := w.Run("apply", "-auto-approve")
 	if code == 0 {
 		t.Fatalf("the apply succeeded:\n%s", output)
@@ -139,6 +140,7 @@ func TestFakeHost_nextApplyRepeatsFailedCleaning(t *testing.T) {
 	s.Fake.Set(name, "fault", "clean failure")
 	broken.Store(false)
 	site.ForgetVerbs(s)
+	wantCleanings(t, w, "0 -> 1") // what failed is not counted, and the repeat is
 	w.Must("apply", "-auto-approve")
 	site.WantVerbs(t, s, site.Text(acctest.InState(t, w, acctest.HostAddress).Values["id"]), "manage", "provide")
 	node, _ := s.Fake.Node(name)
