@@ -34,11 +34,11 @@ type rolloutModel struct {
 func rolloutSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional:            true,
-		MarkdownDescription: "In which order machines change, and when a run stops. A change of it touches no machine. See [Roll out a change](../guides/roll-out.md).",
+		MarkdownDescription: "In which order machines change, and when a run stops. See [Roll out a change](../guides/roll-out.md).",
 		Attributes: map[string]schema.Attribute{
 			"group": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.LengthBetween(1, 100)},
-				MarkdownDescription: "Name of a group of machines that take turns. All members need the same `rollout`. Default: the machines that get the same image, or restart, in one run are a group.",
+				MarkdownDescription: "Name of a group of machines that take turns. All members need the same `rollout`. Default: the machines that get the same image, or restart, in one run.",
 			},
 			"max_unavailable": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1)},
@@ -50,12 +50,12 @@ func rolloutSchema() schema.Attribute {
 			},
 			"canary": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)},
-				MarkdownDescription: "How many machines of the group go first. The others wait until these are ready, and are not started if one of them fails. Default: `rollout` of the provider block, then `0`.",
+				MarkdownDescription: "How many machines of the group go first. If one of them fails, the others are not started. Default: `rollout` of the provider block, then `0`.",
 			},
 			"max_failures": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)},
-				MarkdownDescription: "How many failures in a row stop the run: it starts no other machine of the group. Until the first success, no more machines change at once. `0`: no limit. " +
-					"Default: `rollout` of the provider block, then `3` for machines that run already, and no limit for first deployments.",
+				MarkdownDescription: "How many failures in a row stop the run for the group. Until the first success, no more machines change at once. `0`: no limit. " +
+					"Default: `rollout` of the provider block, then `3`, and no limit for first deployments.",
 			},
 		},
 	}
