@@ -3,6 +3,7 @@ package guides_test
 import (
 	"fmt"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -25,7 +26,21 @@ var guideSites = map[string]func(t *testing.T, s *site.Site){
 	"brownfield":                     enrollRack,
 	"from-terraform-provider-ironic": enrollRack,
 	"reach-the-machine/dhcp":         enrollRack,
+	"roll-out/databases":             enrollAvailable("db-1", "db-2", "db-3"),
+	"roll-out/halves":                enrollAvailable("rack1-01", "rack1-02", "rack1-03", "rack1-04"),
+	"roll-out/web":                   enrollAvailable("rack1-01", "rack1-02", "rack1-03", "rack1-04", "rack1-05", "rack1-06"),
 	"take-over":                      enrollRunning,
+}
+
+// enrollAvailable enrolls machines as another client, and makes them available.
+func enrollAvailable(names ...string) func(t *testing.T, s *site.Site) {
+	return func(_ *testing.T, s *site.Site) {
+		for _, name := range names {
+			s.Must(http.MethodPost, "nodes", map[string]any{"name": name, "driver": "fake-hardware", "resource_class": "baremetal"})
+			s.Fake.Set(name, "power_state", "power off") // Ironic allocates only nodes with a power state
+			s.Fake.Set(name, "provision_state", "available")
+		}
+	}
 }
 
 // enrollRunning enrolls two machines that run without Ironic's knowledge, as another client.
@@ -110,7 +125,7 @@ func testGuide(t *testing.T, name, dir string) {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		content := ironics.serve(t, read(t, filepath.Join(dir, path)))
+		content := answer(t, ironics.serve(t, read(t, filepath.Join(dir, path))))
 		text.WriteString(content)
 		copied := filepath.Join(w.Dir, path)
 		if err := os.MkdirAll(filepath.Dir(copied), 0o700); err != nil {
@@ -152,6 +167,26 @@ func testGuide(t *testing.T, name, dir string) {
 	}
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
+}
+
+// serviceAddress is where a machine of a guide answers its ready check.
+var serviceAddress = regexp.MustCompile(`(198\.51\.100\.\d+|\$\{each\.key}\.example\.com):\d+`)
+
+// answer replaces each address of a service in a text by one that accepts connections.
+func answer(t *testing.T, text string) string {
+	t.Helper()
+	return serviceAddress.ReplaceAllStringFunc(text, func(string) string { return listen(t, "127.0.0.1:0").Addr().String() })
+}
+
+// listen accepts connections until the test ends.
+func listen(t *testing.T, address string) net.Listener {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener
 }
 
 // guideVariables are values for variables of the guides that have no default.

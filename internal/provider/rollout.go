@@ -26,11 +26,11 @@ func rolloutSchema() schema.Attribute {
 		Attributes: map[string]schema.Attribute{
 			"canary": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)},
-				MarkdownDescription: "How many machines that get the same image, or restart, go first. The others wait until these are ready. Default: `0`.",
+				MarkdownDescription: "How many of the machines that get the same image, or restart, go first. Default: `0`.",
 			},
 			"max_failures": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)},
-				MarkdownDescription: "After so many failures in a row, a run changes no other machine in the same way; `0`: no limit. Default: `3` for machines that run already, no limit for first deployments.",
+				MarkdownDescription: "How many failures in a row stop the run for such machines; `0`: no limit. Default: `3` for machines that run already, no limit for first deployments.",
 			},
 		},
 	}

@@ -75,6 +75,10 @@ resource "metal_host" "machine" {
       condition     = each.value.role == null || try(var.roles[each.value.role].count == null, false)
       error_message = "Machine ${each.key} has the role ${coalesce(each.value.role, "-")}, which is not a role without count in roles."
     }
+    precondition {
+      condition     = each.value.address != null || try(var.roles[each.value.role].ready_check, null) == null
+      error_message = "Machine ${each.key} needs an address: its role ${coalesce(each.value.role, "-")} has a ready_check."
+    }
   }
 }
 
@@ -97,6 +101,12 @@ resource "metal_deployment" "machine" {
   rebuild_triggers = var.roles[each.value.role].rebuild_triggers
   restart_triggers = var.roles[each.value.role].restart_triggers
   on_destroy       = var.roles[each.value.role].on_destroy
+  ready_check = var.roles[each.value.role].ready_check == null || each.value.address == null ? null : {
+    tcp        = format(strcontains(each.value.address, ":") ? "[%s]:%d" : "%s:%d", each.value.address, var.roles[each.value.role].ready_check.port)
+    timeout    = var.roles[each.value.role].ready_check.timeout
+    stable_for = var.roles[each.value.role].ready_check.stable_for
+  }
+  rollout = var.roles[each.value.role].rollout
 }
 
 # Ironic chooses the other members: when the hosts are available, and the machines that name their role are reserved.
@@ -127,4 +137,5 @@ resource "metal_deployment" "member" {
   rebuild_triggers = var.roles[each.value].rebuild_triggers
   restart_triggers = var.roles[each.value].restart_triggers
   on_destroy       = var.roles[each.value].on_destroy
+  rollout          = var.roles[each.value].rollout
 }

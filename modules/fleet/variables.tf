@@ -110,6 +110,9 @@ variable "roles" {
     machines by `resource_class` and `traits`, and they are named after the role: `web-0`, `web-1` and so on.
 
     * `user_data`: for cloud-init. Secrets belong in the variable `user_data_wo`; raise `user_data_wo_version` to send it again.
+    * `rollout`: as in `metal_deployment`, for all machines of the role.
+    * `ready_check`: a change is done when the machine accepts connections at its `address` and this TCP `port`. Not with `count`: Ironic
+      chooses the machines.
     * `image`, `on_change`, `protected`, `power_state`, `rebuild_triggers`, `restart_triggers`, `on_destroy`: as in `metal_deployment`.
       **A change of `image` or user data wipes the machines of the role**, unless `on_change` says otherwise.
   EOT
@@ -135,6 +138,18 @@ variable "roles" {
     rebuild_triggers     = optional(map(string))
     restart_triggers     = optional(map(string))
     on_destroy           = optional(string)
+    ready_check = optional(object({
+      port       = number
+      timeout    = optional(string)
+      stable_for = optional(string)
+    }))
+    rollout = optional(object({
+      group           = optional(string)
+      max_unavailable = optional(number)
+      pause           = optional(string)
+      canary          = optional(number)
+      max_failures    = optional(number)
+    }))
   }))
   default  = {}
   nullable = false
@@ -142,6 +157,11 @@ variable "roles" {
   validation {
     condition     = alltrue([for role in values(var.roles) : role.count == null ? role.resource_class == null && role.traits == null : role.resource_class != null && try(role.count >= 0 && floor(role.count) == role.count, false)])
     error_message = "A role with count needs resource_class, and a count of 0 or more. A role without count runs on the machines that name it, and has neither resource_class nor traits."
+  }
+
+  validation {
+    condition     = alltrue([for role in values(var.roles) : role.count == null || role.ready_check == null])
+    error_message = "A role with count has no ready_check: the addresses of its machines are not known before Ironic has chosen them."
   }
 
   validation {

@@ -34,28 +34,28 @@ type rolloutModel struct {
 func rolloutSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional:            true,
-		MarkdownDescription: "Order in which machines change, and when the run stops. A change of it touches nothing. See [Roll out a change](../guides/roll-out.md).",
+		MarkdownDescription: "In which order machines change, and when a run stops. See [Roll out a change](../guides/roll-out.md).",
 		Attributes: map[string]schema.Attribute{
 			"group": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.LengthBetween(1, 100)},
-				MarkdownDescription: "Name of a group of machines that must not be away together. All members need the same `rollout`. Default: machines that get the same image, or restart, in one run are a group.",
+				MarkdownDescription: "Name of a group of machines that take turns. All members need the same `rollout`. Default: the machines that get the same image, or restart, in one run.",
 			},
 			"max_unavailable": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1)},
-				MarkdownDescription: "How many members of `group` may be rebuilt, restarted, replaced or not ready at once, over all runs. First deployments do not count. Default: any number.",
+				MarkdownDescription: "How many members of `group` may be away at once, over all runs: rebuilt, restarted, replaced, failed or not ready. First deployments do not count. Default: any number.",
 			},
 			"pause": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{framework.NotNegativeDuration},
-				MarkdownDescription: "How long a member must have been ready before the next one starts, with `max_unavailable`, and the canaries before the others. Default: `0s`.",
+				MarkdownDescription: "How long a member must have been ready before the next one starts (`max_unavailable`), and the canaries before the others. Default: `0s`.",
 			},
 			"canary": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)},
-				MarkdownDescription: "How many machines of the group go first. The others wait until these are ready, and are not started if one of them fails. Default: `rollout` of the provider block, then `0`.",
+				MarkdownDescription: "How many machines of the group go first. If one of them fails, the others are not started. Default: `rollout` of the provider block, then `0`.",
 			},
 			"max_failures": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)},
-				MarkdownDescription: "After so many failures in a row, the run starts no other machine of the group; until the first success, at most so many are in progress. `0`: no limit. " +
-					"Default: `rollout` of the provider block, then `3` for machines that run already, and no limit for first deployments.",
+				MarkdownDescription: "How many failures in a row stop the run for the group. Until the first success, no more machines change at once. `0`: no limit. " +
+					"Default: `rollout` of the provider block, then `3`, and no limit for first deployments.",
 			},
 		},
 	}

@@ -176,3 +176,58 @@ run "a_count_without_a_class_is_refused" {
 
   expect_failures = [var.roles]
 }
+
+run "machines_of_a_role_change_in_turns" {
+  command = plan
+
+  variables {
+    machines = {
+      rack1-01 = { driver = "fake-hardware", role = "db", address = "198.51.100.11" }
+      rack1-02 = { driver = "fake-hardware", role = "db", address = "2001:db8::12" }
+    }
+    roles = {
+      db = {
+        image       = { url = "http://images.example.com/debian-12.qcow2", checksum = "http://images.example.com/SHA256SUMS" }
+        ready_check = { port = 5432, timeout = "20m" }
+        rollout     = { group = "databases", max_unavailable = 1, pause = "1m" }
+      }
+      web = {
+        count          = 2
+        resource_class = "baremetal"
+        image          = { url = "http://images.example.com/debian-12.qcow2", checksum = "http://images.example.com/SHA256SUMS" }
+        rollout        = { canary = 1 }
+      }
+    }
+  }
+
+  assert {
+    condition     = metal_deployment.machine["rack1-01"].ready_check.tcp == "198.51.100.11:5432" && metal_deployment.machine["rack1-02"].ready_check.tcp == "[2001:db8::12]:5432"
+    error_message = "A machine must be checked at its address and the port of its role."
+  }
+
+  assert {
+    condition     = alltrue([for d in metal_deployment.machine : d.rollout.max_unavailable == 1 && d.ready_check.timeout == "20m"]) && alltrue([for d in metal_deployment.member : d.rollout.canary == 1])
+    error_message = "The machines of a role must have its rollout."
+  }
+}
+
+run "a_ready_check_of_a_machine_without_address_is_refused" {
+  command = plan
+
+  variables {
+    machines = { rack1-01 = { driver = "fake-hardware", role = "db" } }
+    roles    = { db = { image = { url = "http://images.example.com/debian-12.qcow2" }, ready_check = { port = 22 } } }
+  }
+
+  expect_failures = [metal_host.machine["rack1-01"]]
+}
+
+run "a_ready_check_of_machines_that_ironic_chooses_is_refused" {
+  command = plan
+
+  variables {
+    roles = { web = { count = 2, resource_class = "baremetal", image = { url = "http://images.example.com/debian-12.qcow2" }, ready_check = { port = 22 } } }
+  }
+
+  expect_failures = [var.roles]
+}
