@@ -86,8 +86,7 @@ func (g *Group) End(id string, how Outcome, now time.Time) {
 		return
 	}
 	g.tried[id] = true
-	switch {
-	case how == Failed:
+	if how == Failed {
 		g.failed[id] = w.Member
 		if w.canary {
 			g.broken = w.Name
@@ -95,13 +94,13 @@ func (g *Group) End(id string, how Outcome, now time.Time) {
 		if g.counts(w.Change) {
 			g.failures++
 		}
-	default:
-		g.failures, g.succeeded = 0, true
-		g.rests[id] = now.Add(g.rules.Pause)
-		if w.canary {
-			g.canaries++
-			g.rested = now.Add(g.rules.Pause)
-		}
+		return
+	}
+	g.failures, g.succeeded = 0, true
+	g.rests[id] = now.Add(g.rules.Pause)
+	if w.canary {
+		g.canaries++
+		g.rested = now.Add(g.rules.Pause)
 	}
 }
 

@@ -3,6 +3,7 @@ package turns
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
@@ -122,8 +123,8 @@ func (g *group) notStarted(t *Turn, why rollout.Refusal) error {
 		advice = "Apply again to go on. Terraform runs at most as many operations at once as -parallelism says (10 by default): with more than the group has members, they all go in one apply."
 	}
 	t.turns.mu.Lock()
-	first := !g.told[why.Reason]
-	g.told[why.Reason] = true
+	first := !slices.Contains(g.told, why.Reason)
+	g.told = append(g.told, why.Reason)
 	t.turns.mu.Unlock()
 	e := &failure.Error{Kind: KindNotStarted, Node: t.m.Node(), Fact: fmt.Sprintf("node %s was not started: %s", label, fact)}
 	if first {

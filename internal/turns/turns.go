@@ -44,8 +44,8 @@ type group struct {
 	name    string        // of the settings; "" if the members of other runs do not count
 	changed chan struct{} // is closed when anything has changed
 	others  []rollout.Absence
-	listed  time.Time // when they were listed; zero: they have to be listed again
-	told    map[rollout.Reason]bool
+	listed  time.Time        // when they were listed; zero: they have to be listed again
+	told    []rollout.Reason // for which an error has said what to do
 }
 
 func of(site *machine.Site) *turns {
@@ -78,7 +78,7 @@ func (t *turns) group(c Change) *group {
 	key := c.Settings.Key(c.Change, c.Content)
 	g := t.groups[key]
 	if g == nil {
-		g = &group{Group: rollout.NewGroup(c.Settings.Rules()), changed: make(chan struct{}), told: map[rollout.Reason]bool{}}
+		g = &group{Group: rollout.NewGroup(c.Settings.Rules()), changed: make(chan struct{})}
 		if c.Settings.MaxUnavailable > 0 && t.site.Config().Limit.Coordination != throttle.CoordinationProcess {
 			g.name = c.Settings.Group
 		}

@@ -12,10 +12,12 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/turns"
 )
@@ -78,43 +80,45 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 		return
 	}
 	label, lost := state.ID.ValueString(), ""
-	var turn *turns.Turn
-	next := ""
 	if err == nil {
 		label = ironic.NodeLabel(m.Node())
-		if turn, next, err = d.turnToReplace(ctx, m, req.Private); err != nil {
-			reportTurn(&resp.Diagnostics, "undeploy node "+label, err)
-			return
-		}
-		defer turn.Abandon(ctx)
+		lost, err = d.undeploy(ctx, &state, m, req.Private, limit)
 	}
-	if err == nil {
-		defer admission.Deleting(d.Site, state.ID.ValueString())(false)
-		if err = instance.Disconnect(ctx, m, state.InstanceID.ValueString(), state.vifs()); err == nil {
-			lost, err = deploy.Undeploy(ctx, m, state.InstanceID.ValueString(), state.AllocationID.ValueString(), limit)
-			err = errors.Join(err, d.EndTemporary(ctx, m.Node(), limit))
-		}
-		switch {
-		case err != nil:
-			turn.End(ctx, err)
-		case turn != nil:
-			turn.Hand(ctx, next)
-		default:
-			turns.Clear(ctx, m)
-		}
-	}
-	if api.IsInterrupted(err) {
+	if api.IsInterrupted(err) && !failure.Is(err, failure.KindQueued) {
 		resp.Diagnostics.AddError("Interrupted: undeploy node "+label, "The run was interrupted. Ironic continues the operation. "+
 			"Run the same command again to finish it. As long as the resource is in the configuration, terraform apply deploys the node again afterwards.")
 		return
 	}
 	if err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "undeploy node "+label, err)
+		reportTurn(&resp.Diagnostics, "undeploy node "+label, err)
 		return
 	}
 	if lost != "" {
 		framework.Show(&resp.Diagnostics, deploy.LostAllocation(label, state.AllocationID.ValueString(), lost))
 	}
+}
+
+// undeploy undeploys the machine, when it is its turn if another deployment replaces this one. lost is the error of making the allocation again.
+func (d *deployment) undeploy(ctx context.Context, state *model, m *machine.Machine, private framework.GettablePrivate, limit time.Duration) (lost string, err error) {
+	turn, next, err := d.turnToReplace(ctx, m, private)
+	if err != nil {
+		return "", err
+	}
+	defer turn.Abandon(ctx)
+	defer admission.Deleting(d.Site, state.ID.ValueString())(false)
+	if err = instance.Disconnect(ctx, m, state.InstanceID.ValueString(), state.vifs()); err == nil {
+		lost, err = deploy.Undeploy(ctx, m, state.InstanceID.ValueString(), state.AllocationID.ValueString(), limit)
+		err = errors.Join(err, d.EndTemporary(ctx, m.Node(), limit))
+	}
+	switch {
+	case err != nil:
+		turn.End(ctx, err)
+	case turn != nil:
+		turn.Hand(ctx, next)
+	default:
+		turns.Clear(ctx, m)
+	}
+	return lost, err
 }
 
 // ImportState finds the node by UUID, name, MAC address or "bmc:ADDRESS". The node must be deployed.

@@ -116,8 +116,11 @@ func (d *deployment) noteReplacement(ctx context.Context, plan *model, wanted in
 func (d *deployment) turnToReplace(ctx context.Context, m *machine.Machine, private framework.GettablePrivate) (turn *turns.Turn, next string, err error) {
 	var r replacement
 	text, _ := private.GetKey(ctx, replacementKey)
-	if json.Unmarshal(text, &r) != nil {
+	if len(text) == 0 {
 		return nil, "", nil
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, "", err
 	}
 	turn, err = turns.TakeToReplace(ctx, m, turns.Change{Settings: r.Settings, Content: r.Content})
 	return turn, r.Node, err
