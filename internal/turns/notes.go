@@ -83,7 +83,7 @@ func (t *turns) absence(n *ironic.Node, note *marks.Turn, alive bool) rollout.Ab
 
 // signal is the sign of life of a run: a lock that it holds while any of its members is away. The notes on nodes count while it is held.
 type signal struct {
-	mu    sync.Mutex
+	use   chan struct{} // has room for the one who uses the rest: that may take a while
 	users int
 	stop  chan struct{}
 	ended chan struct{}
@@ -94,8 +94,12 @@ func signalOf(run string) string { return "rollout run " + run }
 
 // begin gives the sign of life until the returned function is called.
 func (s *signal) begin(ctx context.Context, site *machine.Site) (done func(), err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	select {
+	case s.use <- struct{}{}:
+		defer func() { <-s.use }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	if s.users++; s.users > 1 {
 		return sync.OnceFunc(s.end), nil
 	}
@@ -147,8 +151,8 @@ func (s *signal) live(ctx context.Context, site *machine.Site, held chan<- error
 
 // end takes back one begin.
 func (s *signal) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.use <- struct{}{}
+	defer func() { <-s.use }()
 	if s.users--; s.users == 0 {
 		close(s.stop)
 		<-s.ended

@@ -47,7 +47,7 @@ type group struct {
 
 func of(site *machine.Site) *turns {
 	return machine.Kept(site, func(site *machine.Site) *turns {
-		return &turns{site: site, groups: map[string]*group{}, settled: map[string]rollout.Settings{}}
+		return &turns{site: site, groups: map[string]*group{}, settled: map[string]rollout.Settings{}, signal: signal{use: make(chan struct{}, 1)}}
 	})
 }
 
