@@ -62,7 +62,7 @@ func rules() map[string]rule {
 		"internal/actions":     {own: with("internal/framework", ironic, api), foreign: []string{terraform}},
 		"internal/datasources": {own: with("internal/framework", ironic, api, "internal/ironic/driverinfo", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform}},
 		"internal/framework":   {own: with(ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform, "github.com/vmihailenco/msgpack/v5", cty}}, // msgpack: to compare configurations without decoding them into values
-		"internal/watch":       {own: []string{"internal/states", "internal/machine", ironic, api, rest}},
+		"internal/watch":       {own: []string{"internal/states", "internal/marks", "internal/machine", ironic, api, rest}},
 		"internal/sharing":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/oneview", ironic, api, throttle, rest}, foreign: []string{nodes}},
 
 		"internal/turns":      {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/instance", ironic, api, throttle, "internal/rollout"}},

@@ -40,7 +40,7 @@ func (a *power) Schema(ctx context.Context, _ action.SchemaRequest, resp *action
 	resp.Schema = schemaOf(ctx, "Switches a machine on or off, or restarts it, and waits for that.", powerLimit, map[string]schema.Attribute{
 		"action": schema.StringAttribute{
 			Required: true,
-			MarkdownDescription: "`on`. `off`: cuts the power. `reboot`: **cuts the power and switches the machine on again**. `soft_off` and `soft_reboot`: ask the operating system, and need a driver that can. " +
+			MarkdownDescription: "`on`. `off`: cuts the power. `reboot`: **cuts the power and switches the machine on again**. `soft_off` and `soft_reboot`: ask the operating system, need a driver that can, and fail if the machine stays on. " +
 				"A machine that is off is only switched on by `reboot` and `soft_reboot`.",
 			Validators: []validator.String{stringvalidator.OneOf(string(machine.ActionOn), string(machine.ActionOff), string(machine.ActionReboot),
 				string(machine.ActionSoftOff), string(machine.ActionSoftReboot))},

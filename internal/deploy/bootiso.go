@@ -208,7 +208,7 @@ func attachISO(ctx context.Context, m *machine.Machine, d instance.Deployment, t
 	if err := m.Patch(ctx, patch); err != nil {
 		return err
 	}
-	if err := m.Reboot(ctx, time.Until(deadline)); err != nil {
+	if err := m.Reboot(ctx, machine.OffHard, time.Until(deadline)); err != nil {
 		return err
 	}
 	return m.Refresh(ctx) // driver_internal_info shows whether the machine was restarted

@@ -76,6 +76,7 @@ func (h History) records(name string, wish, was Wish) bool {
 func (h History) baseline(wish, state Wish) (base Wish, records bool) {
 	base = state
 	base.Content = maps.Clone(state.Content)
+	base.Rebuild, base.Restart = h.trigger(wish.Rebuild, state.Rebuild), h.trigger(wish.Restart, state.Restart)
 	if h.Phase == NotImported {
 		return base, false
 	}
@@ -88,13 +89,13 @@ func (h History) baseline(wish, state Wish) (base Wish, records bool) {
 	if base.Content[attrConfigDrive] == wish.Content[attrConfigDrive] {
 		base.Drive = wish.Drive
 	}
-	base.Rebuild, base.Restart = h.trigger(wish.Rebuild, state.Rebuild), h.trigger(wish.Restart, state.Restart)
-	return base, contentChange(base, state) != same || base.Rebuild != state.Rebuild
+	return base, contentChange(base, state) != same || h.keepsMachine() && base.Rebuild != state.Rebuild
 }
 
-// trigger returns a trigger of the baseline.
+// trigger returns a trigger of the baseline. Only a change from one value to another asks for anything: the first value is recorded, so that it
+// can be prepared before it is needed, and so is its removal.
 func (h History) trigger(wish, state Text) Text {
-	if h.Phase == Importing || (h.Phase == Unapplied && state.IsNull()) {
+	if h.Phase == Importing || state.IsNull() || wish.IsNull() {
 		return wish
 	}
 	return state
@@ -135,7 +136,18 @@ func (d *decision) keepName() {
 		return
 	}
 	d.warn(decide.At(attrConfigDrive), "Machine keeps its former name", fmt.Sprintf("Node %s was called %q when it was deployed. The configured config drive has the new name. "+
-		"That alone rebuilds nothing: the machine keeps the former name. To rebuild it with the new name, which wipes its root disk, change rebuild_triggers.", d.seen.Label, d.seen.Names[former]))
+		"That alone rebuilds nothing: the machine keeps the former name. To rebuild it with the new name, which wipes its root disk, %s.", d.seen.Label, d.seen.Names[former], d.trigger()))
+}
+
+// trigger says in messages how to deploy the machine again: the first rebuild_triggers are only recorded.
+func (d *decision) trigger() string {
+	switch {
+	case !d.seen.Was.Rebuild.IsNull():
+		return "change rebuild_triggers"
+	case !d.asked.Rebuild.IsNull():
+		return "change rebuild_triggers in a later apply: this one only records its first value"
+	}
+	return "set rebuild_triggers to a first value, which is only recorded, and change it in a later apply"
 }
 
 // renamed returns the parts of a config drive with another name in the place of a former one.

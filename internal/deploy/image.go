@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
@@ -63,7 +64,7 @@ func (d *decision) adoption() {
 		return
 	}
 	if resumes {
-		d.warn(nil, "Adopted machine does not run", fmt.Sprintf("Node %s is in state %q. With adopt = true there is nothing to deploy on it: set image and change rebuild_triggers, or destroy the deployment.",
+		d.warn(nil, "Adopted machine does not run", fmt.Sprintf("Node %s is in state %q. With adopt = true there is nothing to deploy on it: set image in place of adopt, which deploys it, or destroy the deployment.",
 			d.seen.Label, state))
 	}
 	d.warnPower()
@@ -107,7 +108,7 @@ func (d *decision) writes() change {
 		d.warnResume()
 	case content != same && d.was.Adopt:
 		d.warn(nil, "Adopted deployment is recorded only", fmt.Sprintf("The apply records the content of node %s in the state, and does not touch the machine, which was adopted. "+
-			"To deploy that content, change rebuild_triggers.", label))
+			"To deploy that content, %s.", label, d.trigger()))
 	case content != same:
 		d.warn(nil, "Change without effect", fmt.Sprintf("on_change is \"ignore\": the apply records the new content of node %s, and does not touch the machine.", label))
 	}
@@ -151,7 +152,15 @@ func (d *decision) restart(deploys change) {
 		d.warn(nil, restartSummary, fmt.Sprintf("Node %s may be restarted: whether restart_triggers changes is not known yet. The plan says so with an unknown value of restarts.", d.seen.Label))
 		return
 	}
-	d.warn(nil, restartSummary, fmt.Sprintf("Node %s is switched off and on: restart_triggers changes. Each machine that this plan restarts shows a higher number in restarts.", d.seen.Label))
+	d.warn(nil, restartSummary, fmt.Sprintf("Node %s is %s. Each machine that this plan restarts shows a higher number in restarts.", d.seen.Label, d.restarts()))
+}
+
+// restarts says how the apply restarts the machine.
+func (d *decision) restarts() string {
+	if d.seen.Power.V == PowerOff {
+		return "off, and is switched on: restart_triggers changes"
+	}
+	return "switched off and on: restart_triggers changes. " + strings.TrimSuffix(d.asked.stops(), ".")
 }
 
 // mayBeOff forecasts that a restart may leave a machine on that is off.
@@ -165,7 +174,11 @@ func (d *decision) mayBeOff() {
 func (d *decision) warnPower() {
 	power := d.asked.Power
 	if power.Set && power != d.seen.Power && !d.imports() {
-		d.warn(decide.At("power_state"), "Power is switched", fmt.Sprintf("Node %s is switched %s.", d.seen.Label, power.V))
+		detail := fmt.Sprintf("Node %s is switched %s.", d.seen.Label, power.V)
+		if power.V == PowerOff {
+			detail += " " + d.asked.stops()
+		}
+		d.warn(decide.At("power_state"), "Power is switched", detail)
 	}
 }
 

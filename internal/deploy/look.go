@@ -92,7 +92,11 @@ func (l *Look) adoption(ctx context.Context) {
 		if err == nil {
 			label = ironic.NodeLabel(node)
 			if power := l.Wish.Power; power.Set && string(power.V) != machine.Power(node) {
-				l.warn(decide.At("power_state"), "Power is switched", fmt.Sprintf("Node %s is adopted as it runs, and then switched %s.", label, power.V))
+				switched := fmt.Sprintf("Node %s is adopted as it runs, and then switched %s.", label, power.V)
+				if power.V == PowerOff {
+					switched += " " + l.Wish.stops()
+				}
+				l.warn(decide.At("power_state"), "Power is switched", switched)
 			}
 			if err := CheckAdoption(node); err != nil && CheckAdoption(expect.AsPlanned(l.Site, node)) != nil {
 				_, detail := failure.Explain("", err)

@@ -26,6 +26,8 @@ rebuild_triggers=2 | active | rebuild (wipe) | Rebuild wipes the root disk | 1/0
 rebuild_triggers=? | active | rebuild (wipe)? | Rebuild wipes the root disk | ?/0
 image=b, on_change=ignore | active | - | - | 0/0
 image=b, on_change=ignore, rebuild_triggers=2 | active | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+rebuild_triggers=2, on_change=replace | active | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+rebuild_triggers=-, restart_triggers=- | active | - | - | 0/0
 image=b, on_change=ignore, rebuild_triggers=? | active | rebuild (wipe)? | !Value must be known during plan, Rebuild wipes the root disk | ?/0
 config_drive=-, on_change=ignore | active | - | Change without effect | 0/0
 image=b, on_change=? | active | - | !Value must be known during plan | 0/0
@@ -99,7 +101,7 @@ rescue=? | active | - | !Value must be known during plan | 0/0
 rescue=1 | off | rescue (restart) | Machine enters rescue mode | 0/1
 rescue=1, image=b | active | rebuild (wipe) | Rebuild wipes the root disk, !Not possible in rescue mode | 1/0
 rescue=1, restart_triggers=2 | active | restart (restart) | Machine is restarted, !Not possible in rescue mode | 0/1
-rescue=1, restart_triggers=- | active | restart (restart) | Machine is restarted, !Not possible in rescue mode | 0/1
+rescue=1, restart_triggers=- | active | rescue (restart) | Machine enters rescue mode | 0/1
 rescue=1 | importing | - | Rescue is recorded only | 0/0
 rescue=1 | deploying | continue | Unfinished deployment is continued, !Not possible in rescue mode | 0/0
 image=b | rescue | - | Change waits for the end of the rescue | 0/0
@@ -144,10 +146,11 @@ the same | adopt failed | adopt | Unfinished adoption is continued | 0/0
 the same | deploy failed | - | Adopted machine does not run | 0/0
 instance_info=i | active | describe | - | 0/0
 power_state=off | active | power-off (restart) | Power is switched | 0/0
-restart_triggers=2 | active | restart (restart) | Machine is restarted | 0/1
+restart_triggers=1 | active | - | - | 0/0
 image=a | active | - | Adopted deployment is recorded only | 0/0
-image=a, rebuild_triggers=1 | active | rebuild (wipe) | Rebuild wipes the root disk | 1/0
-image=a, rebuild_triggers=1 | deploy failed | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+image=a, rebuild_triggers=1 | active | - | Adopted deployment is recorded only | 0/0
+image=a | deploy failed | repeat (wipe) | Failed deployment is repeated | 1/0
+image=a, rebuild_triggers=1 | deploy failed | repeat (wipe) | Failed deployment is repeated | 1/0
 instance_info=i | importing | - | Imported deployment is recorded only | 0/0
 `)
 }
@@ -188,7 +191,7 @@ config_drive=d, rebuild_triggers=1, restart_triggers=1 | imported | - | Imported
 traits=CUSTOM_A | imported | rebuild (wipe) | Rebuild wipes the root disk | 1/0
 config_drive=d | import applied | - | Imported deployment is recorded only | 0/0
 image=b | import applied | rebuild (wipe) | Rebuild wipes the root disk | 1/0
-rebuild_triggers=1 | import applied | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+rebuild_triggers=1 | import applied | - | - | 0/0
 node=uuid-2 | import applied | - | Deployment stays on its node | 0/0
 node=uuid-2 | importing | replaced for node_id | !Imported deployment is not replaced | 0/0
 allocation=other | imported | replaced for allocation_id | !Imported deployment is not replaced | 0/0
@@ -216,7 +219,7 @@ image=b, on_change=replace | active | undeploy (wipe), deploy (wipe), replaced f
 image=b, on_change=replace | active, an earlier run has deployed the wish | - | Deployment of an earlier run is recorded | 0/0
 image=?, on_change=replace | active | undeploy (wipe), deploy (wipe), replaced for image | - | 0/0
 image=b, on_change=replace | protected | replaced for image | !Machine is protected | 0/0
-rebuild_triggers=2, on_change=replace | active | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+image=b, on_change=replace, rebuild_triggers=1, restart_triggers=1 | active | undeploy (wipe), deploy (wipe), replaced for image | - | 0/0
 allocation=other, rescue=1 | active | undeploy (wipe), deploy (wipe), replaced for allocation_id | !Nothing to rescue | 0/0
 destroy | active | undeploy (wipe) | - | 0/0
 destroy | protected | - | !Machine is protected | 0/0
@@ -226,7 +229,7 @@ destroy | protected | - | !Machine is protected | 0/0
 // A machine that runs a live ISO.
 func TestDecide_liveISO(t *testing.T) {
 	t.Parallel()
-	decideAll(t, "live_iso=a1, shared_content=s1, host_content=h1, restart_triggers=1", `
+	decideAll(t, "live_iso=a1, shared_content=s1, host_content=h1, rebuild_triggers=1, restart_triggers=1", `
 the same | active | - | - | 0/0
 the same | new | deploy (restart) | - | 0/0
 live_iso=a2 | active | - | Host runs an older live ISO | 0/0
@@ -261,9 +264,10 @@ rebuild_triggers=2 | protected | - | !Machine is protected | 0/0
 live_iso=a2, host_content=h2 | protected | - | Host runs an older live ISO | 0/0
 rebuild_triggers=2, protected=false | protected | unprotect, boot (restart) | Machine is restarted with a new live ISO | 0/1
 rescue=1 | active | rescue (restart) | Machine enters rescue mode | 0/1
-rescue=1, rebuild_triggers=2 | active | rescue (restart) | !Machine cannot be restarted now, Machine enters rescue mode | 0/1
+rescue=1, rebuild_triggers=2 | active | rescue (restart) | Change waits for the end of the rescue, Machine enters rescue mode | 0/1
+rescue=1, config_drive=d | active | rescue (restart) | !Machine cannot be restarted now, Machine enters rescue mode | 0/1
 live_iso=a2, host_content=h2 | rescue | - | Change waits for the end of the rescue | 0/0
-rebuild_triggers=2 | rescue | - | !Machine cannot be restarted now | 0/0
+config_drive=d | rescue | - | !Machine cannot be restarted now | 0/0
 the same | deploying | continue | Unfinished deployment is continued | 0/0
 the same | deploy failed | repeat (restart) | Failed deployment is repeated | 0/1
 live_iso=a2, host_content=h2 | deploy failed | repeat (restart) | Failed deployment is repeated | 0/1
@@ -291,8 +295,82 @@ rebuild_triggers=2 | in maintenance | - | Restart waits for the machine | 0/0
 config_drive=e | in maintenance | - | Restart waits for the machine | 0/0
 restart_triggers=2 | in maintenance | restart (restart) | Machine is restarted | 0/1
 rebuild_triggers=2, restart_triggers=2 | in maintenance | restart (restart) | Restart waits for the machine, Machine is restarted | 0/1
-rebuild_triggers=- | rescue | - | !Machine cannot be restarted now | 0/0
+rebuild_triggers=-, restart_triggers=- | rescue | - | - | 0/0
+config_drive=- | rescue | - | !Machine cannot be restarted now | 0/0
 `)
+}
+
+// The first value of a trigger is recorded, and so is its end: neither touches the machine, whatever else the plan does.
+func TestDecide_firstTrigger(t *testing.T) {
+	t.Parallel()
+	const triggers = "rebuild_triggers=1, restart_triggers=1"
+	decideAll(t, "image=a, config_drive=d", strings.ReplaceAll(`
+TRIGGERS | active | - | - | 0/0
+TRIGGERS | off | - | - | 0/0
+TRIGGERS | protected | - | - | 0/0
+TRIGGERS | new | deploy (wipe) | - | 0/0
+TRIGGERS | importing | - | Imported deployment is recorded only | 0/0
+TRIGGERS | imported | - | Imported deployment is recorded only | 0/0
+TRIGGERS | import applied | - | - | 0/0
+TRIGGERS | rescue | - | - | 0/0
+TRIGGERS, rescue=1 | active | rescue (restart) | Machine enters rescue mode | 0/1
+TRIGGERS | deploying | continue | Unfinished deployment is continued | 0/0
+TRIGGERS | deploy failed | repeat (wipe) | Failed deployment is repeated | 1/0
+TRIGGERS, image=b | active | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+TRIGGERS, image=b, on_change=ignore | active | - | - | 0/0
+TRIGGERS, image=b, on_change=replace | active | undeploy (wipe), deploy (wipe), replaced for image | - | 0/0
+TRIGGERS, power_state=off | active | power-off (restart) | Power is switched | 0/0
+rebuild_triggers=?, restart_triggers=? | active | - | - | 0/0
+rebuild_triggers=?, on_change=ignore, image=b | active | - | - | 0/0
+`, "TRIGGERS", triggers))
+	decideAll(t, "live_iso=a1, host_content=h1", strings.ReplaceAll(`
+TRIGGERS | active | - | - | 0/0
+TRIGGERS | rescue | - | - | 0/0
+TRIGGERS | in maintenance | - | - | 0/0
+TRIGGERS, reboot_policy=always | active | - | - | 0/0
+TRIGGERS, live_iso=a2, reboot_policy=always | active | boot (restart) | Machine is restarted with a new live ISO | 0/1
+TRIGGERS, live_iso=a2, host_content=h2, reboot_policy=never | active | - | Host runs an older live ISO | 0/0
+rebuild_triggers=?, restart_triggers=? | active | - | - | 0/0
+`, "TRIGGERS", triggers))
+}
+
+// The plan says how a machine is switched off, also for a restart.
+func TestDecide_saysHowPowerIsSwitched(t *testing.T) {
+	t.Parallel()
+	const restarts = "Node n1 is switched off and on: restart_triggers changes. "
+	const off = "Node n1 is switched off. "
+	for _, tt := range []struct{ wish, seen, says string }{
+		{"restart_triggers=2", "active", restarts + `Its power is cut. With power_off_mode = "graceful", its operating system would be asked first. Each`},
+		{"restart_triggers=2, power_off_mode=hard", "active", restarts + "Its power is cut."},
+		{"restart_triggers=2, power_off_mode=soft", "active", restarts + "Its operating system is asked to shut down. If the machine stays on, the apply fails. Each"},
+		{"restart_triggers=2, power_off_mode=graceful", "active", restarts + "Its operating system is asked to shut down. If the machine stays on for 3 minutes, its power is cut. Each"},
+		{"restart_triggers=2, power_off_mode=?", "active", restarts + "How is not known yet: power_off_mode says it. Each"},
+		{"restart_triggers=2, power_off_mode=graceful", "off", "Node n1 is off, and is switched on: restart_triggers changes. Each"},
+		{"power_state=off", "active", off + "Its power is cut."},
+		{"power_state=off, power_off_mode=soft", "active", off + "Its operating system is asked to shut down. If the machine stays on, the apply fails."},
+		{"power_state=off, power_off_mode=graceful", "active", off + "Its operating system is asked to shut down. If the machine stays on for 3 minutes, its power is cut."},
+		{"power_state=on, power_off_mode=graceful", "off", "Node n1 is switched on."},
+	} {
+		s := seeing(runningMachine("image=a, restart_triggers=1"), tt.seen)
+		p := deploy.Decide(changed(s.Was, tt.wish), s)
+		if len(p.Notices) != 1 || !strings.HasPrefix(p.Notices[0].Detail, tt.says) {
+			t.Errorf("wished: %s; seen: %s: the plan says %+v, want %q", tt.wish, tt.seen, p.Notices, tt.says)
+		}
+	}
+}
+
+// The advice to change a trigger is right for a deployment that has none yet.
+func TestDecide_triggerAdvice(t *testing.T) {
+	t.Parallel()
+	for wish, says := range map[string]string{
+		"image=b":                     "To deploy that content, set rebuild_triggers to a first value, which is only recorded, and change it in a later apply.",
+		"image=b, rebuild_triggers=1": "To deploy that content, change rebuild_triggers in a later apply: this one only records its first value.",
+	} {
+		s := runningMachine("adopt, on_destroy=forget")
+		if p := deploy.Decide(changed(s.Was, wish), s); len(p.Notices) != 1 || !strings.HasSuffix(p.Notices[0].Detail, says) {
+			t.Errorf("%s: the plan says %+v", wish, p.Notices)
+		}
+	}
 }
 
 // boot_status shows what the live ISO of the configuration asks of the machine: action, stale, and what is obsolete.

@@ -34,7 +34,7 @@ var kinds = []struct {
 
 // common are values that the settings of all kinds have.
 var common = map[string]string{
-	"rebuild_triggers": "- 1 2 ?", "restart_triggers": "- 1 2 ?", "rescue": "- - 1 2", "vifs": "- p1 p1,p2", "power_state": "- - on off", "protected": "- - true false", "ready_check": "- - r1 r2 ?",
+	"rebuild_triggers": "- 1 2 ?", "restart_triggers": "- 1 2 ?", "rescue": "- - 1 2", "vifs": "- p1 p1,p2", "power_state": "- - on off", "power_off_mode": "- hard soft graceful ?", "protected": "- - true false", "ready_check": "- - r1 r2 ?",
 	"on_change": "- - ignore replace rebuild", "on_destroy": "- undeploy undeploy forget", "node": "uuid-1 uuid-1 n1 uuid-2 ?", "allocation": "- - reservation other ?",
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/images"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // now is the time of all decisions.
@@ -52,6 +53,8 @@ func set(w *deploy.Wish, name, to string) {
 		w.Content["image"] = deploy.Text{}
 	case name == "power_state":
 		w.Power = value[deploy.PowerState](to)
+	case name == "power_off_mode":
+		w.OffMode = value[machine.OffMode](to)
 	case name == "protected":
 		w.Protected = decide.Value[bool]{V: to == "true", Set: to == "true" || to == "false"}
 	case name == "on_change":

@@ -18,7 +18,7 @@ func TestTenant_hiddenFailures(t *testing.T) { //nolint:paralleltest // see Test
 	for _, version := range []string{"1.82", "1.115"} { //nolint:paralleltest // see TestTenant_lives
 		for verb, do := range map[string]func(ctx context.Context, l *tenantLife) error{
 			"rebooting": func(ctx context.Context, l *tenantLife) error {
-				return l.step(ctx, "restart", func(m *machine.Machine) error { return m.Reboot(ctx, time.Hour) })
+				return l.step(ctx, "restart", func(m *machine.Machine) error { return m.Reboot(ctx, machine.OffHard, time.Hour) })
 			},
 			"power off": func(ctx context.Context, l *tenantLife) error {
 				return l.step(ctx, "switch off", func(m *machine.Machine) error { return m.SetPower(ctx, false, time.Hour) })

@@ -130,7 +130,7 @@ func (l *tenantLife) use(ctx context.Context) error {
 		{"unprotect", func(m *machine.Machine) error { return deploy.Protect(ctx, m, false) }},
 		{"switch off", func(m *machine.Machine) error { return m.SetPower(ctx, false, time.Hour) }},
 		{"switch on", func(m *machine.Machine) error { return m.SetPower(ctx, true, time.Hour) }},
-		{"restart", func(m *machine.Machine) error { return m.Reboot(ctx, time.Hour) }},
+		{"restart", func(m *machine.Machine) error { return m.Reboot(ctx, machine.OffHard, time.Hour) }},
 	} {
 		if err := l.step(ctx, s.doing, s.recipe); err != nil {
 			return err

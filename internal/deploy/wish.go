@@ -2,12 +2,14 @@
 package deploy
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // Text is an attribute as text, to compare it with another one. It is unknown if any part of the attribute is.
@@ -66,13 +68,14 @@ type Wish struct {
 	Drive            map[string]Text // the parts of config_drive; nil: there is none, or it is not known
 	LiveISO          decide.Value[LiveISO]
 	Adopt            bool
-	Rebuild, Restart Text // the triggers
+	Rebuild, Restart Text // the triggers; a first value, and none, is only recorded
 	Rescue           Text // the version of the password
 	VIFs             Text
 	Ports            []instance.VIF // the VIFs, if they are known
 	Protected        decide.Value[bool]
 	Power            decide.Value[PowerState]
 	ReadyCheck       Text
+	OffMode          decide.Value[machine.OffMode] // how a machine that runs is switched off, also for a restart
 	OnChange         decide.Value[OnChange]
 	DefaultOnChange  decide.Value[OnChange] // of the provider
 	OnDestroy        decide.Value[OnDestroy]
@@ -87,6 +90,20 @@ func (w Wish) forgets() bool { return w.OnDestroy.V == DestroyForgets }
 
 // EndsAdoption reports whether destroying the resource ends an adoption and leaves a machine that runs alone.
 func (w Wish) EndsAdoption() bool { return w.Adopt && w.OnDestroy.V != DestroyUndeploys }
+
+// stops says in messages what power_off_mode does to a machine that runs.
+func (w Wish) stops() string {
+	const asks = "Its operating system is asked to shut down. If the machine stays on"
+	switch {
+	case w.OffMode.Unknown:
+		return "How is not known yet: power_off_mode says it."
+	case w.OffMode.V == machine.OffSoft:
+		return asks + ", the apply fails."
+	case w.OffMode.V == machine.OffGraceful:
+		return fmt.Sprintf("%s for %.0f minutes, its power is cut.", asks, machine.SoftOffTimeout.Minutes())
+	}
+	return "Its power is cut. With power_off_mode = \"graceful\", its operating system would be asked first."
+}
 
 // content says in messages what a wish deploys.
 func (w Wish) content() string {

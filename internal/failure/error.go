@@ -37,12 +37,13 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Kinds of errors of a walk.
+// Kinds of errors of a walk, and of a restart.
 const (
 	KindFailed  Kind = "failed"   // Ironic accepted an operation and the operation failed
 	KindTimeout Kind = "time-out" // the goal was not reached in time; the operation may still be in progress
 	KindStopped Kind = "stopped"  // the user has stopped the run (Ctrl-C); api.IsInterrupted reports it
 	KindQueued  Kind = "queued"   // as above, while the machine waited for a slot: nothing was started
+	KindDown    Kind = "down"     // a machine that was shut down for a restart was not switched on again
 	KindInvalid Kind = "invalid"  // Ironic refused to deploy a node because something is missing on it
 )
 

@@ -22,8 +22,12 @@ import (
 // as "deploy node rack1-01".
 func Explain(doing string, err error) (summary, detail string) {
 	if !IsUnwatched(err) && api.IsInterrupted(err) {
-		if queued := As(err, KindQueued); queued != nil {
+		queued, down := As(err, KindQueued), As(err, KindDown)
+		switch {
+		case queued != nil:
 			return "Could not " + doing, stoppedInQueue(queued) + " Apply again."
+		case down != nil:
+			return "Could not " + doing, stoppedWhileDown(down.Node) + " Apply again to switch it on."
 		}
 		return "Could not " + doing, "The run was interrupted. Ironic continues the operations that were started; the next apply continues from there."
 	}
@@ -35,12 +39,14 @@ func Explain(doing string, err error) (summary, detail string) {
 func ExplainAction(doing string, node *ironic.Node, err error) (summary, detail string) {
 	if !IsUnwatched(err) && api.IsInterrupted(err) {
 		summary = "Could not " + doing
-		queued := As(err, KindQueued)
+		queued, down := As(err, KindQueued), As(err, KindDown)
 		switch {
 		case node == nil:
 			return summary, "The run was interrupted. Nothing was started."
 		case queued != nil:
 			return summary, stoppedInQueue(queued)
+		case down != nil:
+			return summary, stoppedWhileDown(node) + " No apply repeats an action: invoke it again to switch the machine on."
 		}
 		return summary, fmt.Sprintf("The run was interrupted. Ironic goes on with what was started (%s). No apply repeats an action: when the operation has ended, invoke it again if you need it.", states.StatusOf(node))
 	}
@@ -55,6 +61,11 @@ func ExplainAction(doing string, node *ironic.Node, err error) (summary, detail 
 func stoppedInQueue(queued *Error) string {
 	what := cmp.Or(queued.Waits, "a slot of the provisioning limit")
 	return fmt.Sprintf("The run was interrupted while node %s waited for %s. Nothing was started on it.", ironic.NodeLabel(queued.Node), what)
+}
+
+// stoppedWhileDown says that the run was stopped between the two halves of a restart.
+func stoppedWhileDown(node *ironic.Node) string {
+	return fmt.Sprintf("The run was interrupted while node %s was being restarted: it is off, or shuts down, and was not switched on again.", ironic.NodeLabel(node))
 }
 
 func explain(doing string, err error, advice string) (summary, detail string) {

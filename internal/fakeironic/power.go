@@ -67,8 +67,8 @@ func (s *Server) putPower(c *api.Call, n *conductor.Node) (api.Reply, error) {
 		return api.Reply{}, api.Fault(http.StatusBadRequest, "The driver %s does not support the power state, %s", n.Str("driver"), target)
 	}
 	wait := s.StepTime
-	ignored := target == conductor.SoftPowerOff && n.Str("power_state") == conductor.PowerOn && s.IgnoresSoftOff != nil && s.IgnoresSoftOff(public(n))
-	if ignored {
+	ignored := soft && n.Str("power_state") == conductor.PowerOn && s.IgnoresSoftOff != nil && s.IgnoresSoftOff(public(n))
+	if ignored && !n.Waitless(target) {
 		wait = conductor.SoftPowerOffTimeout
 		if seconds, given := timeout.(float64); given {
 			wait = time.Duration(seconds) * time.Second

@@ -192,6 +192,38 @@ func TestPower_softOffNeedsTheOperatingSystem(t *testing.T) {
 	})
 }
 
+// What a soft restart of a machine tells depends on its power interface.
+func TestPower_softRestart(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		driver, name, power string // the operating system of the machine deaf ignores requests
+		lasts               time.Duration
+		starts              int
+		words               string
+	}{
+		{"redfish", "polite", "power on", time.Second, 1, ""},
+		{"redfish", "deaf", "power on", time.Second, 0, ""},
+		{"redfish", "polite", "power off", time.Second, 0, "by 'soft rebooting': Redfish exception occurred"},
+		{"ipmi", "deaf", "power on", time.Minute, 0, "by 'soft rebooting': Failed to set node power state to power off."},
+		{"ipmi", "polite", "power off", time.Second, 0, "by 'soft rebooting': IPMI call failed"},
+		{"fake-hardware", "polite", "power off", time.Second, 1, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			a := newAPI(t, &fakeironic.Server{StepTime: time.Second, IgnoresSoftOff: func(n fakeironic.Node) bool { return n.Name == "deaf" }})
+			a.node(tt.name, map[string]any{"driver": tt.driver, "driver_info": map[string]any{
+				"redfish_address": "https://192.0.2.1", "ipmi_address": "192.0.2.1", "ipmi_username": "a", "ipmi_password": "b",
+			}})
+			a.fake.Set(tt.name, "power_state", tt.power)
+			a.must(http.StatusAccepted, http.MethodPut, "/v1/nodes/"+tt.name+"/states/power", map[string]any{"target": "soft rebooting", "timeout": 60})
+			time.Sleep(tt.lasts)
+			n, _ := a.fake.Node(tt.name)
+			if starts := a.fake.PowerCycles(n.UUID); n.TargetPowerState != "" || starts != tt.starts || !strings.Contains(n.LastError, tt.words) || tt.words == "" && n.LastError != "" {
+				t.Errorf("%s, %s, %s: the target is %q, the machine has started %d times, the error is %q", tt.driver, tt.name, tt.power, n.TargetPowerState, starts, n.LastError)
+			}
+		})
+	}
+}
+
 func TestPower_offIsRefused(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{NoSoftPower: true})

@@ -87,8 +87,9 @@ type Server struct {
 	// disallow_service_steps. Skips must not call methods of the Server.
 	Skips func(step string) bool
 
-	// IgnoresSoftOff, if set, says whether the operating system of a machine ignores a request to shut down: a soft power off then
-	// fails after its time-out, 10 minutes by default, and the machine stays on. It must not call methods of the Server.
+	// IgnoresSoftOff, if set, says whether the operating system of a machine ignores requests to shut down: a soft power off then
+	// fails after its time-out, 10 minutes by default, and the machine stays on. So does a soft restart, but over Redfish it seems to
+	// succeed (reference/ironic.md#soft-restarts). It must not call methods of the Server.
 	IgnoresSoftOff func(node Node) bool
 
 	// NoSoftPower is a power interface that can switch a machine off only the hard way: the server refuses soft power changes.

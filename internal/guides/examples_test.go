@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -181,7 +182,19 @@ func exampleWorkspace(t *testing.T, s *site.Site, text string) *acctest.Workspac
 	for _, secret := range []string{"bmc_password", "console_password", "join_token"} {
 		w.Setenv("TF_VAR_"+secret, "the "+secret)
 	}
+	w.Setenv("TF_VAR_db_address", answering(t))
 	return w
+}
+
+// answering returns an address that accepts connections.
+func answering(t *testing.T) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener.Addr().String()
 }
 
 // workspace returns a workspace with a directory of examples that has its own provider block.

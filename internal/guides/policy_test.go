@@ -65,7 +65,7 @@ func TestAccPolicy_findsEachWipeAndRestart(t *testing.T) {
 		return s.Provider() + "resource \"terraform_data\" \"x\" {\n  input = \"a\"\n}\n" + strings.Join(deployments, "")
 	}
 	v1, v2 := acctest.Image("v1"), acctest.Image("v2")
-	w := acctest.NewWorkspace(t, config(deployment(0, v1), deployment(1, v1), deployment(2, v1), deployment(3, v1), deployment(4, v1), deployment(5, v1),
+	w := acctest.NewWorkspace(t, config(deployment(0, v1), deployment(1, v1, `restart_triggers = { a = "0" }`), deployment(2, v1), deployment(3, v1), deployment(4, v1), deployment(5, v1),
 		deployment(6, v1, `on_destroy = "forget"`)))
 	if output, allowed := checkPlan(t, w); !allowed || output != "" {
 		t.Errorf("new deployments are refused: %s", output)

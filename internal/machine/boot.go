@@ -46,7 +46,7 @@ func (m *Machine) SetBoot(ctx context.Context, want BootSettings, timeout time.D
 
 func (m *Machine) changeBoot(ctx context.Context, change BootSettings, timeout time.Duration) error {
 	needed := func() bool { return !HasBoot(m.node, change) }
-	_, err := m.order(ctx, nodes.Rebooting, callOfBoot(change), timeout, needed, func(ctx context.Context) error {
+	_, err := m.order(ctx, powerChange{to: nodes.Rebooting, want: powerOn}, callOfBoot(change), timeout, needed, func(ctx context.Context) error {
 		if change.Secure != nil {
 			return m.site.Ironic.ChangeSecureBoot(ctx, m.node.UUID, *change.Secure)
 		}

@@ -23,7 +23,8 @@ type Machine struct {
 	// unconfirmed are edits of extra that no read has confirmed yet: Ironic loses concurrent edits of one map.
 	unconfirmed ironic.Patch
 	asked       time.Time    // when the request of the last poll began; zero if the record has changed since
-	switched    bool         // Ironic has accepted a power change
+	down        bool         // Ironic has accepted to shut the machine down for a restart
+	started     bool         // Ironic has accepted a power change after which the machine is on
 	unanswered  *unanswered  // the last request that moves the machine, if its answer is lost; nil: none
 	unattended  unattended   // the operation in progress, if no conductor has locked the node at the last polls
 	cut         string       // why SwitchOff has cut the power; empty: it has not

@@ -98,9 +98,9 @@ func (m *Machine) ChangePower(ctx context.Context, action PowerAction, timeout t
 	case ActionSoftOff:
 		err = m.SwitchOff(ctx, OffSoft, timeout)
 	case ActionReboot:
-		err = m.Reboot(ctx, timeout)
+		err = m.Reboot(ctx, OffHard, timeout)
 	case ActionSoftReboot:
-		err = m.reboot(ctx, nodes.SoftRebooting, timeout)
+		err = m.Reboot(ctx, OffSoft, timeout)
 	}
 	switch {
 	case isSoftUnsupported(err):

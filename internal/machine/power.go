@@ -46,14 +46,17 @@ const (
 	OffGraceful OffMode = "graceful" // asks the operating system, and cuts the power if the machine stays on for 3 minutes
 )
 
-// softOffTimeout is how long OffGraceful gives the operating system.
-const softOffTimeout = 3 * time.Minute
+// SoftOffTimeout is how long OffGraceful gives the operating system.
+const SoftOffTimeout = 3 * time.Minute
+
+// cutsPower reports whether a mode never asks the operating system.
+func (how OffMode) cutsPower() bool { return how != OffSoft && how != OffGraceful }
 
 // Power returns "on" or "off"; empty if Ironic does not know the power state.
 func Power(n *ironic.Node) string { return strings.TrimPrefix(n.PowerState, "power ") }
 
-// Switched reports whether Ironic has accepted a power change of the machine in this call.
-func (m *Machine) Switched() bool { return m.switched }
+// Started reports whether Ironic has accepted, in this call, a power change after which the machine is on.
+func (m *Machine) Started() bool { return m.started }
 
 // SetPower switches the machine on or off and waits for it. It sends nothing if the record shows the wanted power state.
 func (m *Machine) SetPower(ctx context.Context, on bool, timeout time.Duration) error {
@@ -70,7 +73,7 @@ func (m *Machine) SetPower(ctx context.Context, on bool, timeout time.Duration) 
 	if m.node.PowerState == want {
 		return nil
 	}
-	return m.changePower(ctx, target, want, timeout, 0)
+	return m.changePower(ctx, powerChange{to: target, want: want}, timeout)
 }
 
 // SwitchOff switches the machine off and waits for it. The time-out is that of the hard power-off, and of OffSoft.
@@ -81,28 +84,55 @@ func (m *Machine) SwitchOff(ctx context.Context, how OffMode, timeout time.Durat
 	if err := m.awaitPowerChange(ctx, timeout); err != nil {
 		return err
 	}
-	if m.node.PowerState != powerOn || how == OffHard || how == "" {
-		return m.SetPower(ctx, false, timeout)
-	}
-	if how == OffSoft {
-		err := m.changePower(ctx, nodes.SoftPowerOff, powerOff, timeout, 0)
-		if isSoftUnsupported(err) {
-			return &failure.Error{Node: m.node, Err: err, Fact: fmt.Sprintf("node %s was not switched off: its driver, %s, cannot ask an operating system to shut down. Set power_off_mode to graceful or hard",
-				ironic.NodeLabel(m.node), m.node.Driver)}
+	if m.node.PowerState == powerOn && !how.cutsPower() {
+		if err := m.shutDown(ctx, how, powerChange{to: nodes.SoftPowerOff, want: powerOff}, timeout); err != nil {
+			return err
 		}
-		return err
 	}
-	err := m.changePower(ctx, nodes.SoftPowerOff, powerOff, softOffTimeout+time.Minute, softOffTimeout) // Ironic ends it in time
+	return m.SetPower(ctx, false, timeout)
+}
+
+// shutDown asks the operating system of a machine that is on to shut down, and waits for that. With OffGraceful, a machine that stays on is
+// no error: its power is to be cut, and PowerCut says why.
+func (m *Machine) shutDown(ctx context.Context, how OffMode, change powerChange, timeout time.Duration) error {
+	if how == OffGraceful {
+		change.asks, timeout = SoftOffTimeout, SoftOffTimeout+time.Minute // Ironic ends it in time
+	}
+	err := m.changePower(ctx, change, timeout)
+	unsupported, never := isSoftUnsupported(err), change.restarts && failure.Is(err, kindNeverOff)
 	switch {
-	case isSoftUnsupported(err):
-		m.cut = fmt.Sprintf("the driver %s cannot ask an operating system to shut down", m.node.Driver)
-	case failure.Is(err, KindPower):
-		m.cut = fmt.Sprintf("its operating system did not shut down within %s", softOffTimeout)
-	default:
+	case ctx.Err() != nil, !unsupported && !never && !failure.Is(err, KindPower):
 		return err
+	case m.node.PowerState == powerOff:
+		return nil
+	case how == OffSoft:
+		return m.staysOn(err)
+	case never:
+		m.cut = "disable_power_off is set on it, so that Ironic never shuts it down"
+	case unsupported:
+		m.cut = fmt.Sprintf("the driver %s cannot ask an operating system to shut down", m.node.Driver)
+	default:
+		m.cut = fmt.Sprintf("its operating system did not shut down within %s", SoftOffTimeout)
 	}
 	m.logInfo(ctx, "loses its power: "+m.cut)
-	return m.SetPower(ctx, false, timeout)
+	return nil
+}
+
+// staysOn says that OffSoft has not switched the machine off.
+func (m *Machine) staysOn(err error) *failure.Error {
+	label := ironic.NodeLabel(m.node)
+	switch {
+	case isSoftUnsupported(err):
+		return &failure.Error{Node: m.node, Err: err, Fact: fmt.Sprintf("node %s was not switched off: its driver, %s, cannot ask an operating system to shut down. Set power_off_mode to graceful or hard",
+			label, m.node.Driver)}
+	case failure.Is(err, kindNeverOff):
+		return &failure.Error{Kind: kindNeverOff, Node: m.node, Fact: fmt.Sprintf("node %s was not restarted, because disable_power_off is set on it: Ironic never shuts it down. Set power_off_mode to graceful or hard, which cut its power", label)}
+	}
+	return &failure.Error{
+		Kind: KindPower, Node: m.node, Fact: fmt.Sprintf("node %s is still on: Ironic has asked its operating system to shut down", label), Words: api.FirstLine(m.node.LastError),
+		Advice: "Look at the machine's console. Then apply again; with power_off_mode = \"graceful\", that cuts the power of a machine that does not shut down.",
+		Action: "Look at the machine's console, and invoke the action again, or use one that cuts the power: \"off\" or \"reboot\".",
+	}
 }
 
 // CheckOff returns an error if disable_power_off keeps Ironic from switching the machine off.
@@ -124,23 +154,37 @@ func (m *Machine) PowerCut() []decide.Notice {
 	if m.cut == "" {
 		return nil
 	}
-	return []decide.Notice{decide.Warn(decide.At("power_state"), "Power was cut", fmt.Sprintf("Node %s was switched off without a shutdown: %s.", ironic.NodeLabel(m.node), m.cut))}
+	return []decide.Notice{decide.Warn(decide.At("power_off_mode"), "Power was cut", fmt.Sprintf("Node %s lost its power without a shutdown: %s.", ironic.NodeLabel(m.node), m.cut))}
 }
 
-// Reboot switches the machine off and on, or only on if it is off, and waits for it.
-func (m *Machine) Reboot(ctx context.Context, timeout time.Duration) error {
-	return m.reboot(ctx, nodes.Rebooting, timeout)
-}
-
-// reboot is Reboot with a power change that restarts a machine.
-func (m *Machine) reboot(ctx context.Context, how nodes.TargetPowerState, timeout time.Duration) error {
+// Reboot switches the machine off and on, or only on if it is off, and waits for it. OffSoft and OffGraceful switch it off as for SwitchOff: an
+// operating system may ignore Ironic's "soft rebooting", which does not always show that (reference/ironic.md#soft-restarts).
+func (m *Machine) Reboot(ctx context.Context, how OffMode, timeout time.Duration) error {
 	if err := m.awaitPowerChange(ctx, timeout); err != nil {
 		return err
 	}
-	if m.node.PowerState == powerOff {
-		return m.changePower(ctx, nodes.PowerOn, powerOn, timeout, 0)
+	if m.node.PowerState == powerOn && !how.cutsPower() {
+		defer m.site.limiter.Release(m.node.UUID)
+		if err := m.shutDown(ctx, how, powerChange{to: nodes.SoftPowerOff, want: powerOff, restarts: true}, timeout); err != nil {
+			return m.leftDown(ctx, err)
+		}
 	}
-	return m.changePower(ctx, how, powerOn, timeout, 0)
+	if m.node.PowerState == powerOff {
+		return m.leftDown(ctx, m.changePower(ctx, powerChange{to: nodes.PowerOn, want: powerOn}, timeout))
+	}
+	return m.changePower(ctx, powerChange{to: nodes.Rebooting, want: powerOn, restarts: true}, timeout)
+}
+
+// leftDown returns the error of a restart, as one of failure.KindDown if the machine was shut down for it, or still may be, and was not switched
+// on again.
+func (m *Machine) leftDown(ctx context.Context, err error) error {
+	if err == nil || !m.down || m.started || m.node.PowerState == powerOn && ctx.Err() == nil {
+		return err
+	}
+	return &failure.Error{
+		Kind: failure.KindDown, Node: m.node, Err: err, Fact: fmt.Sprintf("node %s is off, and was not switched on again: %v", ironic.NodeLabel(m.node), err),
+		Advice: "Apply again to switch it on.", Action: "Invoke the action again to switch the machine on.",
+	}
 }
 
 // awaitPowerChange waits for the end of a power change that an earlier run or another client has begun, because Ironic refuses
@@ -152,46 +196,52 @@ func (m *Machine) awaitPowerChange(ctx context.Context, timeout time.Duration) e
 	return m.AwaitUnlocked(ctx, time.Now().Add(timeout))
 }
 
-// changePower requests a power change and waits for its end; the time-out starts with the request. soft is how long Ironic waits
-// for the operating system; zero: as its configuration says.
-func (m *Machine) changePower(ctx context.Context, target nodes.TargetPowerState, want string, timeout, soft time.Duration) error {
-	if want == powerOff {
+// powerChange is a request that changes the power.
+type powerChange struct {
+	to       nodes.TargetPowerState
+	want     string        // the power state that it leads to
+	asks     time.Duration // how long Ironic waits for the operating system; zero: as its configuration says
+	restarts bool          // it restarts the machine, or begins that
+}
+
+// changePower requests a power change and waits for its end; the time-out starts with the request.
+func (m *Machine) changePower(ctx context.Context, c powerChange, timeout time.Duration) error {
+	if c.want == powerOff {
 		if err := m.CheckOff(); err != nil {
 			return err
 		}
 	}
-	restarts := target == nodes.Rebooting || target == nodes.SoftRebooting
-	needed := func() bool { return restarts || m.node.PowerState != want || m.node.TargetPowerState != "" }
+	again := c.to == nodes.Rebooting // it leads to the power state that the machine has
+	needed := func() bool { return again || m.node.PowerState != c.want || m.node.TargetPowerState != "" }
 	from := m.node.PowerState
-	sent, err := m.order(ctx, target, callOfPower(target, want), timeout, needed, func(ctx context.Context) error {
-		return m.site.Ironic.ChangePowerState(ctx, m.node.UUID, target, soft)
+	sent, err := m.order(ctx, c, c.call(again), timeout, needed, func(ctx context.Context) error {
+		return m.site.Ironic.ChangePowerState(ctx, m.node.UUID, c.to, c.asks)
 	})
 	if err != nil || !sent {
 		return err
 	}
-	m.switched = true
-	m.logInfo(ctx, fmt.Sprintf("starts to change its power: %s -> %s", cmp.Or(from, "unknown"), target), "power", from, "target", string(target))
-	if want == powerOn {
+	m.logInfo(ctx, fmt.Sprintf("starts to change its power: %s -> %s", cmp.Or(from, "unknown"), c.to), "power", from, "target", string(c.to))
+	if m.down = m.down || c.restarts && c.want == powerOff; c.want == powerOn {
+		m.started = true
 		defer m.site.limiter.Started(m.node.UUID)
 	}
-	return m.awaitPower(ctx, want, restarts, timeout)
+	return m.awaitPower(ctx, c.want, again, timeout)
 }
 
-// callOfPower returns the request of a power change that leads to the wanted power state. Ironic records when it begins one, also when the
-// machine is restarted, after which it has the same power state.
-func callOfPower(target nodes.TargetPowerState, want string) Call {
-	restarts := target == nodes.Rebooting || target == nodes.SoftRebooting
+// call returns the request of the power change. Ironic records when it begins one, also when the machine is restarted, after which it has
+// the same power state.
+func (c powerChange) call(again bool) Call {
 	doing := "switch the machine off"
 	switch {
-	case restarts:
+	case again:
 		doing = "restart the machine"
-	case want == powerOn:
+	case c.want == powerOn:
 		doing = "switch the machine on"
 	}
 	return Call{doing: doing, trace: func(before, now *ironic.Node, sent time.Time) trace {
 		last, begun := LastPowerChange(now), ironic.InternalTime(now, KeyPowerChanged)
 		switch {
-		case now.TargetPowerState != "", !restarts && now.PowerState == want:
+		case now.TargetPowerState != "", !again && now.PowerState == c.want:
 			return traceFound
 		case now.Hidden.DriverInternalInfo:
 			return traceHidden
@@ -205,13 +255,13 @@ func callOfPower(target nodes.TargetPowerState, want string) Call {
 }
 
 // order sends a request that changes a machine's power, if the guard allows it, and reports whether it was still needed then. A change
-// that starts the machine waits for a slot. order returns an error if the machine's instance or provision state has changed since the
+// that starts the machine, or begins to restart it, waits for a slot. order returns an error if the machine's instance or provision state has changed since the
 // record was made. It repeats a request without an answer only if Ironic has not executed it, and waits while Ironic refuses it because
 // the node is locked: another client may have begun to change the power.
-func (m *Machine) order(ctx context.Context, target nodes.TargetPowerState, c Call, timeout time.Duration, needed func() bool, send func(context.Context) error) (sent bool, err error) {
+func (m *Machine) order(ctx context.Context, change powerChange, c Call, timeout time.Duration, needed func() bool, send func(context.Context) error) (sent bool, err error) {
 	for deadline := time.Now().Add(timeout); ; {
 		err = m.untilSettled(ctx, timeout, func() error {
-			return m.orderOnce(ctx, target, timeout, func(ctx context.Context) error {
+			return m.orderOnce(ctx, change, timeout, func(ctx context.Context) error {
 				if sent = needed(); !sent {
 					return nil
 				}
@@ -231,8 +281,8 @@ func (m *Machine) order(ctx context.Context, target nodes.TargetPowerState, c Ca
 }
 
 // orderOnce is order without the search for the result; send may find that the request is not needed.
-func (m *Machine) orderOnce(ctx context.Context, target nodes.TargetPowerState, timeout time.Duration, send func(context.Context) error) error {
-	if err := m.site.guard.Check(ctx, Step{Node: m.node, Power: target, Stage: BeforeQueue, Limit: timeout}); err != nil {
+func (m *Machine) orderOnce(ctx context.Context, change powerChange, timeout time.Duration, send func(context.Context) error) error {
+	if err := m.site.guard.Check(ctx, Step{Node: m.node, Power: change.to, Stage: BeforeQueue, Limit: timeout}); err != nil {
 		return err
 	}
 	admitted := m.tellQueued()
@@ -242,15 +292,18 @@ func (m *Machine) orderOnce(ctx context.Context, target nodes.TargetPowerState, 
 		if err := m.confirmUnchanged(ctx, seen); err != nil {
 			return err
 		}
-		if err := m.site.guard.Check(ctx, Step{Node: m.node, Power: target, Stage: BeforeVerb}); err != nil {
+		if err := m.site.guard.Check(ctx, Step{Node: m.node, Power: change.to, Stage: BeforeVerb}); err != nil {
 			return err
 		}
 		return send(ctx)
 	}
 	var err error
-	if target == nodes.PowerOff || target == nodes.SoftPowerOff {
+	switch {
+	case change.want == powerOff && change.restarts:
+		err = m.site.limiter.PassStop(ctx, m.node, marks.Failures(m.node), put)
+	case change.want == powerOff:
 		err = put(ctx, nil)
-	} else {
+	default:
 		err = m.site.limiter.PassStart(ctx, m.node, marks.Failures(m.node), put)
 	}
 	if errors.Is(err, errMoved) {

@@ -58,7 +58,7 @@ func TestPower_waitsForChangeBegunSince(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(ctx context.Context, m *machine.Machine) error{
 		"off":     func(ctx context.Context, m *machine.Machine) error { return m.SetPower(ctx, false, time.Hour) },
-		"restart": func(ctx context.Context, m *machine.Machine) error { return m.Reboot(ctx, time.Hour) },
+		"restart": func(ctx context.Context, m *machine.Machine) error { return m.Reboot(ctx, machine.OffHard, time.Hour) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -95,12 +95,12 @@ func TestPower_restartWaitsForChangeInProgress(t *testing.T) {
 				client, id := sitetest.NewClient(fake), fake.Nodes()[0].UUID
 				fake.Set(id, "power_state", map[string]string{"power on": "power off", "power off": "power on", "rebooting": "power on"}[target])
 				ironictest.AsOther(t, fake, http.MethodPut, "nodes/"+id+"/states/power", map[string]any{"target": target})
-				machine, err := client.Machine(t.Context(), id)
+				m, err := client.Machine(t.Context(), id)
 				if err != nil {
 					t.Fatal(err)
 				}
 				fake.ResetRequests()
-				if err := machine.Reboot(t.Context(), time.Hour); err != nil {
+				if err := m.Reboot(t.Context(), machine.OffHard, time.Hour); err != nil {
 					t.Error(err)
 				}
 				if sent := ironictest.Count(fake, http.MethodPut, "/v1/nodes/"+id+"/states/power"); sent != 1 || ironictest.NodeOf(t, fake, id).PowerState != "power on" {
@@ -171,7 +171,7 @@ func TestPower_switchedOffAsAsked(t *testing.T) {
 		{"hard", machine.OffHard, false, false, []string{hard}, "", ""},
 		{"default", "", false, false, []string{hard}, "", ""},
 		{"soft", machine.OffSoft, false, false, []string{soft}, "", ""},
-		{"soft, ignored", machine.OffSoft, true, false, []string{soft}, "", `is "power on", not "power off": Failed to change power state`},
+		{"soft, ignored", machine.OffSoft, true, false, []string{soft}, "", `is still on: Ironic has asked its operating system to shut down: Failed to change power state`},
 		{"soft, unsupported", machine.OffSoft, false, true, []string{soft}, "", "Set power_off_mode to graceful or hard"},
 		{"graceful", machine.OffGraceful, false, false, []string{patient}, "", ""},
 		{"graceful, ignored", machine.OffGraceful, true, false, []string{patient, hard}, "its operating system did not shut down within 3m0s", ""},

@@ -283,7 +283,7 @@ func TestQueue_powerThatStartsMachinesTakesSlots(t *testing.T) {
 		waits bool
 	}{
 		"switch on":  {"power off", func(ctx context.Context, m *machine.Machine) error { return m.SetPower(ctx, true, time.Hour) }, true},
-		"reboot":     {"power on", func(ctx context.Context, m *machine.Machine) error { return m.Reboot(ctx, time.Hour) }, true},
+		"reboot":     {"power on", func(ctx context.Context, m *machine.Machine) error { return m.Reboot(ctx, machine.OffHard, time.Hour) }, true},
 		"switch off": {"power on", func(ctx context.Context, m *machine.Machine) error { return m.SetPower(ctx, false, time.Hour) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,8 +26,8 @@ var moves = map[string]struct {
 	do           func(context.Context, *machine.Machine) error
 	path, as     string
 }{
-	"restart":      {"active", "power on", func(ctx context.Context, m *machine.Machine) error { return m.Reboot(ctx, time.Hour) }, "/states/power", "rebooting"},
-	"soft restart": {"active", "power on", power(machine.ActionSoftReboot), "/states/power", "soft rebooting"},
+	"restart":      {"active", "power on", func(ctx context.Context, m *machine.Machine) error { return m.Reboot(ctx, machine.OffHard, time.Hour) }, "/states/power", "rebooting"},
+	"soft restart": {"active", "power on", power(machine.ActionSoftReboot), "/states/power", "soft power off"},
 	"on":           {"active", "power off", power(machine.ActionOn), "/states/power", "power on"},
 	"off":          {"active", "power on", power(machine.ActionOff), "/states/power", "power off"},
 	"soft off":     {"active", "power on", power(machine.ActionSoftOff), "/states/power", "soft power off"},
@@ -187,7 +187,7 @@ func TestPower_olderErrorIsNotAFailure(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake, _ := movable(t, "active", "power on")
-		if _, err := sitetest.NewClient(fake).Of(t.Context(), "node-000", func(m *machine.Machine) error { return m.Reboot(t.Context(), time.Hour) }); err != nil {
+		if _, err := sitetest.NewClient(fake).Of(t.Context(), "node-000", func(m *machine.Machine) error { return m.Reboot(t.Context(), machine.OffHard, time.Hour) }); err != nil {
 			t.Error(err)
 		}
 	})
@@ -204,7 +204,7 @@ func TestUnanswered_hiddenEvidenceIsAnError(t *testing.T) {
 			client := sitetest.NewClient(fake)
 			<-time.After(time.Minute)
 			fake.Reject = ironictest.Once(http.MethodPut, "/v1/nodes/"+fake.Nodes()[0].UUID+"/states/power", lateAnswers[loss])
-			_, err := client.Of(t.Context(), "node-000", func(m *machine.Machine) error { return m.Reboot(t.Context(), time.Hour) })
+			_, err := client.Of(t.Context(), "node-000", func(m *machine.Machine) error { return m.Reboot(t.Context(), machine.OffHard, time.Hour) })
 			if failure.Is(err, machine.KindUnanswered) != executed || len(*done) != 1 {
 				t.Errorf("%s: %v; executed: %v", loss, err, *done)
 			}
@@ -223,7 +223,7 @@ func TestUnanswered_hangingIronic(t *testing.T) {
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake, done := movable(t, "active", "power on")
 		client := sitetest.NewClient(fake)
-		machine, err := client.Machine(t.Context(), "node-000")
+		m, err := client.Machine(t.Context(), "node-000")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,7 +244,7 @@ func TestUnanswered_hangingIronic(t *testing.T) {
 			return &fakeironic.Rejection{Drop: true}
 		}
 		fake.ResetRequests()
-		if err := machine.Reboot(t.Context(), time.Hour); err != nil || fmt.Sprint(*done) != "[rebooting]" || sent != 1 {
+		if err := m.Reboot(t.Context(), machine.OffHard, time.Hour); err != nil || fmt.Sprint(*done) != "[rebooting]" || sent != 1 {
 			t.Errorf("sent %d, executed %v: %v", sent, *done, err)
 		}
 	})
@@ -263,7 +263,7 @@ func TestUnanswered_restartByAnotherClientIsNotOurs(t *testing.T) {
 		ironictest.AsOther(t, fake, http.MethodPut, "nodes/node-000/states/power", map[string]any{"target": "rebooting"})
 		<-time.After(time.Hour)
 		fake.Reject = ironictest.Once(http.MethodPut, "/v1/nodes/"+on.Node().UUID+"/states/power", &fakeironic.Rejection{Drop: true})
-		if err := on.Reboot(t.Context(), time.Hour); !failure.Is(err, machine.KindUnanswered) {
+		if err := on.Reboot(t.Context(), machine.OffHard, time.Hour); !failure.Is(err, machine.KindUnanswered) {
 			t.Errorf("Reboot = %v; executed: %v", err, *done)
 		}
 	})

@@ -125,5 +125,5 @@ func TestPlan_rawImageNeedsFormat(t *testing.T) {
 	}
 	s.again()
 	mentions(t, "a deployed machine", s.shown("metal_deployment", config(nil), s.read(made)), needsFormat, false)
-	mentions(t, "a rebuild", s.shown("metal_deployment", withAll(config(nil), object{"rebuild_triggers": object{"a": "1"}}), made), needsFormat, true)
+	mentions(t, "a rebuild", s.shown("metal_deployment", withAll(config(nil), object{"capabilities": object{"boot_mode": "uefi"}}), made), needsFormat, true)
 }

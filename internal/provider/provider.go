@@ -25,6 +25,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/readiness"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/allocation"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/allocationgroup"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/deployment"
@@ -167,6 +168,9 @@ func (p *metal) Configure(ctx context.Context, req provider.ConfigureRequest, re
 	cfg.UserAgent = fmt.Sprintf("terraform-provider-metal/%s Terraform/%s", p.version, req.TerraformVersion)
 	cfg.Logger, cfg.Secrets = slog.New(tflogHandler{p.secrets}), p.secrets
 	cfg.Transport, cfg.Images = p.transport, p.transport
+	if dialer, is := p.transport.(readiness.Dialer); is {
+		cfg.Dial = dialer.DialContext
+	}
 	appliance := p.oneviewClient(ctx, m, cfg.UserAgent, &resp.Diagnostics)
 	if appliance != nil {
 		p.mu.Lock()

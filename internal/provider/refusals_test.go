@@ -151,7 +151,7 @@ func TestPlan_foreseesRefusalsOfTheEnd(t *testing.T) { //nolint:paralleltest // 
 	if failed(said) {
 		t.Fatal(describe(said))
 	}
-	rebuilt := object{"node_id": s.id, "image": image, "rebuild_triggers": object{"a": "1"}}
+	rebuilt := object{"node_id": s.id, "image": image, "capabilities": object{"boot_mode": "uefi"}}
 	s.as("a-member")
 	s.expect("an owner undeploys", s.rightsIn(s.planDestroy(s.read(made))))
 	s.expect("an owner rebuilds", s.told("metal_deployment", rebuilt, made))

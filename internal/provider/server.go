@@ -37,7 +37,7 @@ type Server struct {
 func NewServer(version string) *Server { return NewServerOver(version, nil) }
 
 // NewServerOver returns the provider's server, which reaches Ironic and the servers of images through the given transport instead of
-// sockets. It is for tests in virtual time.
+// sockets. Ready checks connect by it if it is a readiness.Dialer. It is for tests in virtual time.
 func NewServerOver(version string, transport http.RoundTripper) *Server {
 	s := &Server{metal: &metal{version: version, transport: transport}}
 	s.metal.secrets = &s.secrets

@@ -239,7 +239,7 @@ var settings = map[string]map[string][]any{
 	"metal_deployment": {
 		"image":       {map[string]any{"url": "file:///a", "checksum": "0123456789abcdef0123456789abcdef"}, map[string]any{"url": "file:///b", "checksum": "0123456789abcdef0123456789abcdef"}},
 		"power_state": {"on", "off"}, "power_off_mode": {"graceful"}, "on_change": {"ignore", "rebuild", "replace"}, "protected": {true, false},
-		"rebuild_triggers": {map[string]any{"a": "1"}}, "restart_triggers": {map[string]any{"a": "1"}, map[string]any{"a": "2"}}, "max_attempts": {2}, "on_destroy": {"forget"},
+		"rebuild_triggers": {map[string]any{"a": "1"}, map[string]any{"a": "2"}}, "restart_triggers": {map[string]any{"a": "1"}, map[string]any{"a": "2"}}, "max_attempts": {2}, "on_destroy": {"forget"},
 		"rescue":       {map[string]any{"password_wo": "p", "password_wo_version": 1}, map[string]any{"password_wo": "q", "password_wo_version": 2}},
 		"capabilities": {map[string]any{"boot_mode": "uefi"}}, "config_drive": {map[string]any{"hostname": "h", "meta_data": `{"a": 1}`}},
 	},

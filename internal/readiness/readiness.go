@@ -14,6 +14,11 @@ import (
 // Dial connects to an address, as net.Dialer.DialContext does.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
+// Dialer connects to addresses.
+type Dialer interface {
+	DialContext(ctx context.Context, network, address string) (net.Conn, error)
+}
+
 // Check says when a machine is ready. Exactly one of TCP and HTTP is set.
 type Check struct {
 	TCP       string // host:port

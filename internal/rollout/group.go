@@ -162,6 +162,9 @@ func (g *Group) away(now time.Time, others []Absence) map[string]Absence {
 		}
 	}
 	for id, m := range g.failed {
+		if m.Change == FirstDeployment {
+			continue // it was never there
+		}
 		away[id] = Absence{ID: id, Name: m.Name, Failed: true}
 	}
 	for id, w := range g.working {

@@ -404,7 +404,9 @@ func (l *life) end(id string) {
 			l.rested = l.now.Add(l.rules.Pause)
 		}
 	case rollout.Failed:
-		l.failed[id] = l.now
+		if m.Change != rollout.FirstDeployment {
+			l.failed[id] = l.now
+		}
 		l.broken = l.broken || l.canary[id]
 		if l.counts(m) {
 			l.failures++

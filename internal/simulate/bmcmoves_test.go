@@ -298,7 +298,7 @@ func changeDeployment(l *tale) string {
 		settings["config_drive"] = object{"hostname": l.next("host"), "user_data_wo": userSecret, "user_data_wo_version": 1}
 		return address + ": another config drive"
 	case which == 2:
-		settings["restart_triggers"] = object{"n": l.next("restart")}
+		settings["restart_triggers"], settings["power_off_mode"] = object{"n": l.next("restart")}, l.one("hard", "soft", "graceful")
 		return address + ": restart"
 	case which == 3:
 		settings["rebuild_triggers"] = object{"n": l.next("rebuild")}

@@ -71,9 +71,22 @@ func connected(vif string) configuration {
 	return with(config, "metal_deployment.a", "vifs", []any{object{"id": "00000000-0000-4000-8000-00000000000" + vif}})
 }
 
+// checked is a configuration whose machine has a ready check.
+func checked(image, power string) configuration {
+	config := with(oneOfEach(image), "metal_deployment.a", "power_state", power)
+	return with(config, "metal_deployment.a", "ready_check", readyCheck(slow, "a"))
+}
+
 // rescued is a configuration whose machine is in rescue mode.
 func rescued(version int) configuration {
 	return with(oneOfEach("v1"), "metal_deployment.a", "rescue", object{"password_wo": secret, "password_wo_version": version})
+}
+
+// restarted is a configuration whose machine is on, and is shut down and switched on for another trigger.
+func restarted(trigger string) configuration {
+	config := without(oneOfEach("v1"), "metal_host.a", "power_state")
+	config["metal_deployment.a"]["power_state"], config["metal_deployment.a"]["power_off_mode"] = "on", "graceful"
+	return with(config, "metal_deployment.a", "restart_triggers", object{"n": trigger})
 }
 
 // TestMain collects garbage less often: lives leave much of it, and end soon.
@@ -139,7 +152,11 @@ func TestKill_everyMoment(t *testing.T) {
 		{"create with a port group", configuration{}, cabled("bond0"), []string{"manage", "provide"}, kills{4, 9}, kills{}},
 		{"recable", cabled("bond0"), cabled("bond1"), nil, kills{1, 6}, kills{}},
 		{"rebuild", oneOfEach("v1"), oneOfEach("v2"), []string{"rebuild"}, kills{2, 4}, kills{}},
+		{"create with a ready check", configuration{}, checked("v1", "on"), []string{"manage", "provide", "active"}, kills{8, 15}, kills{3, 7}},
+		{"rebuild with a ready check", checked("v1", "on"), checked("v2", "on"), []string{"rebuild"}, kills{2, 4}, kills{}},
+		{"switch on with a ready check", checked("v1", "off"), checked("v1", "on"), nil, kills{1, 1}, kills{}},
 		{"destroy", oneOfEach("v1"), configuration{}, []string{"deleted"}, kills{7, 8}, kills{1, 2}},
+		{"restart softly", restarted("1"), without(restarted("2"), "metal_deployment.a", "power_state"), nil, kills{2, 4}, kills{}},
 		{"rescue", oneOfEach("v1"), rescued(1), []string{"rescue+"}, kills{2, 3}, kills{}},
 		{"rescue with a new password", rescued(1), rescued(2), []string{"rescue+"}, kills{2, 3}, kills{}},
 		{"end a rescue", rescued(1), oneOfEach("v1"), []string{"unrescue"}, kills{2, 3}, kills{}},
@@ -200,6 +217,7 @@ func (p phase) kill(t *testing.T, when death, lost time.Duration) bool {
 		s.broken("the plan in the end is %s", left)
 	}
 	p.checkMachine(t, s, w)
+	s.checkReady(p.to, w.state())
 	if end.killed && s.hasLock(t) {
 		s.lockOnceMore(t, laterHost())
 	}
@@ -216,6 +234,9 @@ func (p phase) checkMachine(t *testing.T, s *site, w *workspace) {
 		s.broken("there are %d nodes, %d ports, and %d resources in state", nodes, ports, len(w.state()))
 	}
 	p.checkCabling(t, s)
+	if p.to["metal_deployment.a"]["restart_triggers"] != nil && s.fake.Nodes()[0].PowerState != "power on" {
+		s.broken("the machine is %s after its restart", s.fake.Nodes()[0].PowerState)
+	}
 	sent := map[string]int{}
 	for _, v := range s.verbs {
 		if isPower(v.target) {

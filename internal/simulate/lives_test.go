@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 var seeds = flag.String("seeds", "1-30", "which lives TestSimulate_lives lives: first-last")
@@ -64,6 +66,9 @@ func begin(seed uint64) *life {
 	if l.below(3) == 0 {
 		l.fake.MaxMicroversion = "1.82"
 	}
+	if l.below(2) == 0 {
+		l.fake.IgnoresSoftOff = func(n fakeironic.Node) bool { return n.UUID[0] < '8' }
+	}
 	l.limit = 1 + l.below(3)
 	l.fake.AddFleet(mostUses+1, fleetClass)
 	l.wish = &wish{site: l.site}
@@ -102,6 +107,7 @@ func (l *life) year(t *testing.T) {
 		l.checkPromises(end.plan)
 	}
 	l.mustBeDone(t, config)
+	l.checkRestarted(end.plan)
 }
 
 // run applies a configuration while something happens.
@@ -122,7 +128,9 @@ func (l *life) run(t *testing.T, config configuration, d trouble) outcome {
 		l.meddled = l.meddled || d.others
 		go l.disturb(t, d, ended)
 	}
+	l.answers(!d.mute)
 	end := l.space.applyIn(t, config, d)
+	l.answers(true)
 	if d.others || d.restart {
 		ended <- struct{}{}
 	}
@@ -169,6 +177,7 @@ func (l *life) mustBeDone(t *testing.T, config configuration) {
 	if left := l.space.replan(t, config); !left.empty() {
 		l.broken("the next plan is %s", left)
 	}
+	l.checkReady(config, l.space.state())
 }
 
 // tries are how many applies a user needs at most when the trouble has ended: what failed is tainted or gone, for example.
@@ -179,6 +188,7 @@ func (l *life) settle(t *testing.T, config configuration) {
 	t.Helper()
 	for range tries {
 		if !l.run(t, config, trouble{}).failed && l.space.replan(t, config).empty() {
+			l.checkReady(config, l.space.state())
 			return
 		}
 		l.repair(t)
@@ -259,6 +269,22 @@ func (l *life) checkPromises(made *plan) {
 		}
 		if c.raises("restarts") && !c.raises("rebuilds") && !sent(moves) {
 			l.broken("the plan raised restarts of %s, but the machine was not restarted", address)
+		}
+	}
+}
+
+// checkRestarted checks that the machines which a plan restarts are on, also if that apply was killed or stopped and another one followed.
+func (l *life) checkRestarted(made *plan) {
+	if made == nil {
+		return
+	}
+	for address, c := range made.changes {
+		if c.action != update || kindName(address) != "metal_deployment" || !c.raises("restarts") || c.raises("rebuilds") {
+			continue
+		}
+		n, exists := l.fake.Node(c.refreshed.value.GetAttr("id").AsString())
+		if off := cty.StringVal("off"); exists && n.PowerState == "power off" && !c.planned.GetAttr("power_state").RawEquals(off) {
+			l.broken("the plan raised restarts of %s, and the machine is off", address)
 		}
 	}
 }

@@ -63,6 +63,9 @@ func scenes() []scene {
 	triggered := func(n string) configuration {
 		return with(installed("v1"), "metal_deployment.a", "restart_triggers", object{"n": n})
 	}
+	gently := func(n string) configuration {
+		return with(triggered(n), "metal_deployment.a", "power_off_mode", "graceful")
+	}
 	powered := func(state string) configuration {
 		return with(installed("v1"), "metal_deployment.a", "power_state", state)
 	}
@@ -81,6 +84,7 @@ func scenes() []scene {
 		{name: "destroy with an allocation", from: []configuration{oneOfEach("v1")}, to: configuration{}},
 		{name: "rebuild", from: []configuration{installed("v1")}, to: installed("v2")},
 		{name: "restart", from: []configuration{triggered("1")}, to: triggered("2")},
+		{name: "restart softly", from: []configuration{gently("1")}, to: gently("2")},
 		{name: "switch off", from: []configuration{powered("on")}, to: powered("off")},
 		{name: "switch on", from: []configuration{powered("off")}, to: powered("on")},
 		{name: "rescue", from: []configuration{installed("v1")}, to: rescued(1)},

@@ -34,7 +34,8 @@ type site struct {
 	faults  []string // promises that were broken
 	verbs   []sent
 	history []sent // of all runs, which forget keeps
-	limit   int    // the highest number of machines that may have an operation of the runs in progress; 0: any
+	systems systems
+	limit   int // the highest number of machines that may have an operation of the runs in progress; 0: any
 }
 
 // sent is a verb or a change of power that Ironic has accepted from a run.
@@ -100,6 +101,7 @@ func (s *site) watch(run string, r *http.Request, body []byte, status int, verb 
 	s.mu.Lock()
 	s.verbs = append(s.verbs, *verb)
 	s.history = append(s.history, *verb)
+	s.systems.start(*verb)
 	s.mu.Unlock()
 	s.checkLimit()
 	s.checkBMC(*verb)

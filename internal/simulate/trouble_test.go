@@ -20,15 +20,18 @@ type trouble struct {
 	others   bool          // other clients change machines
 	restart  bool          // the conductor restarts
 	answers  bool          // some requests that change something lose their answers
+	mute     bool          // no machine answers its ready check
 	work     bool          // Ironic fails to execute something that it has accepted
 }
 
 // calm reports whether nothing disturbs Ironic, so that the run may not fail.
-func (d trouble) calm() bool { return !d.faults && !d.others && !d.restart && !d.answers && !d.work }
+func (d trouble) calm() bool {
+	return !d.faults && !d.others && !d.restart && !d.answers && !d.work && !d.mute
+}
 
 // trouble chooses what happens during a run.
 func (s *site) trouble() (d trouble) {
-	switch s.below(8) {
+	switch s.below(9) {
 	case 0, 1:
 		d.kill, d.after, d.lost = 1+s.below(30), s.below(2) == 0, s.below(3) == 0
 	case 2:
@@ -41,6 +44,8 @@ func (s *site) trouble() (d trouble) {
 		d.restart = true
 	case 6:
 		d.kill, d.after, d.faults = 1+s.below(60), s.below(2) == 0, true
+	case 7:
+		d.mute = true
 	}
 	return d
 }

@@ -34,9 +34,10 @@ type useWish struct {
 	host          *hostWish // nil: any of the fleet
 	note          string
 	image         int
-	drive, bare   bool // with a config drive; without a deployment
-	power         string
-	rebuild       int // values of rebuild_triggers and restart_triggers
+	drive, bare   bool   // with a config drive; without a deployment
+	power, mode   string // power_state and power_off_mode
+	ready         temper // "": it is not checked
+	rebuild       int    // values of rebuild_triggers and restart_triggers
 	restart       int
 	replaced      bool   // a change replaces the deployment
 	node          string // that the deployment reserves itself; "": an allocation does
@@ -112,6 +113,12 @@ func (u *useWish) deployment() object {
 	if u.power != "" {
 		settings["power_state"] = u.power
 	}
+	if u.ready != "" {
+		settings["ready_check"] = readyCheck(u.ready, u.name)
+	}
+	if u.mode != "" {
+		settings["power_off_mode"] = u.mode
+	}
 	if u.rebuild > 0 {
 		settings["rebuild_triggers"] = object{"n": fmt.Sprint(u.rebuild)}
 	}
@@ -184,7 +191,7 @@ func (w *wish) addUse() string {
 	if len(w.uses) == mostUses {
 		return ""
 	}
-	u := &useWish{address: w.next("u"), image: 1, drive: w.site.below(3) == 0, bare: w.site.below(5) == 0}
+	u := &useWish{address: w.next("u"), image: 1, mode: w.offMode(), drive: w.site.below(3) == 0, bare: w.site.below(5) == 0, ready: tempers[w.site.below(len(tempers))]}
 	u.name = u.address
 	if free := slices.IndexFunc(w.hosts, func(h *hostWish) bool { return !h.freed && w.usedBy(h) == nil }); free >= 0 && w.site.below(2) == 0 {
 		u.host = w.hosts[free]
@@ -192,6 +199,15 @@ func (w *wish) addUse() string {
 	u.replaced = w.order != nil && w.site.below(3) == 0
 	w.uses = append(w.uses, u)
 	return "add use " + u.address
+}
+
+// offMode returns a value of power_off_mode. A machine that ignores soft requests is not asked with soft, which fails then.
+func (w *wish) offMode() string {
+	modes := []string{"", "hard", "graceful", "graceful", "soft"}
+	if w.site.fake.IgnoresSoftOff != nil {
+		modes = modes[:4]
+	}
+	return modes[w.site.below(len(modes))]
 }
 
 func (w *wish) removeHost() string {
@@ -246,7 +262,7 @@ func (w *wish) changeUse() string {
 		return ""
 	}
 	u := w.uses[w.site.below(len(w.uses))]
-	switch w.site.below(8) {
+	switch w.site.below(9) {
 	case 0, 1:
 		u.image++
 	case 2:
@@ -257,8 +273,11 @@ func (w *wish) changeUse() string {
 		u.note = w.next("note ")
 	case 5:
 		u.rebuild++
-	case 6:
+	case 6, 7:
 		u.restart++
+		u.mode = w.offMode()
+	case 8:
+		u.ready = tempers[w.site.below(len(tempers))]
 	default:
 		u.power = []string{"on", "off"}[w.site.below(2)]
 	}

@@ -10,6 +10,7 @@ const settleFor = 30 * time.Second
 type start struct {
 	first, last time.Time // when it was first and last seen starting
 	own         bool      // this process has requested the start
+	held        bool      // it is being switched off before, and only this process knows that it starts
 }
 
 // Started says that a machine that this process has switched on or restarted is on. It keeps its slot for settleFor.
@@ -25,7 +26,7 @@ func (l *Limiter) noteStart(id string) {
 	if s.first.IsZero() {
 		s.first = now
 	}
-	s.last, s.own = now, true
+	s.last, s.own, s.held = now, true, false
 	l.starts[id] = s
 }
 
@@ -56,7 +57,8 @@ func (l *Limiter) census(machines []Machine) Census {
 	for _, m := range machines {
 		since, counts := l.counts(m, census.Taken)
 		if counts && !l.limit.exempts(m) {
-			census.Busy = append(census.Busy, Busy{ID: m.ID, Scope: l.limit.of(m), Since: since})
+			held := l.starts[m.ID].held && !m.Busy && !m.Starting
+			census.Busy = append(census.Busy, Busy{ID: m.ID, Scope: l.limit.of(m), Since: since, Held: held})
 		}
 	}
 	return census
@@ -89,7 +91,7 @@ func (l *Limiter) counts(m Machine, now time.Time) (since time.Time, counts bool
 // forgetStarts removes the starts that have ended; mu is held.
 func (l *Limiter) forgetStarts(now time.Time) {
 	for id, s := range l.starts {
-		if now.Sub(s.last) >= settleFor {
+		if now.Sub(s.last) >= settleFor && !s.held {
 			delete(l.starts, id)
 		}
 	}

@@ -79,6 +79,27 @@ func (l *Limiter) AdmitStart(ctx context.Context, m Machine, failures int, send 
 	return l.admit(ctx, m, failures, send, func() { l.noteStart(m.ID) })
 }
 
+// AdmitStop is AdmitStart for a verb that switches off a machine which is to be started again: it must not wait for a slot while it is off.
+// In this process, the machine holds its slot until AdmitStart or Release. Other runs do not see it, and may take the slot while the
+// machine shuts down; then AdmitStart waits.
+func (l *Limiter) AdmitStop(ctx context.Context, m Machine, failures int, send Send) error {
+	return l.admit(ctx, m, failures, send, func() {
+		l.noteStart(m.ID)
+		s := l.starts[m.ID]
+		s.held = true
+		l.starts[m.ID] = s
+	})
+}
+
+// Release ends what AdmitStop holds, if the machine is not started.
+func (l *Limiter) Release(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.starts[id].held {
+		delete(l.starts, id)
+	}
+}
+
 func (l *Limiter) admit(ctx context.Context, m Machine, failures int, send Send, sent func()) error {
 	noted := func(ctx context.Context, seen *Machine) error {
 		err := send(ctx, seen)

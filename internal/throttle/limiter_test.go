@@ -344,6 +344,42 @@ func TestAMachineThatAnEarlierRunHasStartedIsKept(t *testing.T) {
 	})
 }
 
+// A machine that is switched off, to be started again, holds its slot meanwhile: it never waits while it is off.
+func TestAMachineThatRestartsHoldsItsSlotWhileItIsOff(t *testing.T) {
+	t.Parallel()
+	for released, want := range map[bool][2]time.Duration{false: {5*time.Minute + 25*time.Second, 6 * time.Minute}, true: {3 * time.Minute, 3*time.Minute + 15*time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			y := newYard(2)
+			l := y.limiter(slotsOf(1, throttle.CoordinationIronic))
+			sent := func(context.Context, *throttle.Machine) error { return nil }
+			if err := l.AdmitStop(t.Context(), y.machine("m00"), 0, sent); err != nil {
+				t.Fatal(err)
+			}
+			time.AfterFunc(3*time.Minute, func() {
+				if released {
+					l.Release("m00")
+					return
+				}
+				began := time.Now()
+				if err := l.AdmitStart(t.Context(), y.machine("m00"), 5, func(context.Context, *throttle.Machine) error {
+					y.change("m00", func(m *throttle.Machine) { m.Starting = true })
+					return nil
+				}); err != nil || time.Since(began) > 15*time.Second {
+					t.Errorf("the machine was started again after %s: %v", time.Since(began), err)
+				}
+				<-time.After(2 * time.Minute)
+				y.change("m00", func(m *throttle.Machine) { m.Starting = false })
+				l.Started("m00")
+				l.Release("m00") // it has ended already
+			})
+			if at := y.admitAll(t, l, time.Second, "m01")["m01"]; at < want[0] || at > want[1] {
+				t.Errorf("released %t: the next machine was admitted after %s, want %s to %s", released, at, want[0], want[1])
+			}
+			<-time.After(time.Minute)
+		})
+	}
+}
+
 func TestAMachineThatOthersStartTakesASlotWhileItStarts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

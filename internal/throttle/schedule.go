@@ -17,6 +17,7 @@ type Busy struct {
 	ID    string
 	Scope string    // machines of different scopes do not compete
 	Since time.Time // when it entered its present state, by the clock of the census
+	Held  bool      // only this process knows that it takes a slot: see Limiter.AdmitStop
 }
 
 // Census lists the machines that had an operation in progress at one moment.
@@ -50,7 +51,7 @@ type Decision struct {
 }
 
 // Decide returns the waiting machines that may start. A machine that already has an operation in progress starts at once and takes
-// no additional slot. Each stuck machine frees a slot, but at most Max of them do, so that at most twice Max machines have an
+// no additional slot; one that holds a slot which others have taken meanwhile waits. Each stuck machine frees a slot, but at most Max of them do, so that at most twice Max machines have an
 // operation in progress.
 func Decide(limit Limit, census Census, waiting []Ticket) Decision {
 	d := Decision{Room: map[string]int{}}
@@ -60,12 +61,15 @@ func Decide(limit Limit, census Census, waiting []Ticket) Decision {
 		d.Go = queue
 		return d
 	}
-	busy, stuck := map[string]bool{}, map[string]int{}
+	busy, held, stuck := map[string]bool{}, map[string]bool{}, map[string]int{}
+	unseen := map[string]int{} // slots of a scope that are held, so that other runs may have taken them
 	for _, scope := range scopes(census, queue) {
 		d.Room[scope] = limit.Max
 	}
 	for _, b := range census.Busy {
-		busy[b.ID] = true
+		if busy[b.ID], held[b.ID] = true, b.Held; b.Held {
+			unseen[b.Scope]++
+		}
 		d.Room[b.Scope]--
 		if limit.StuckAfter > 0 && census.Taken.Sub(b.Since) > limit.StuckAfter {
 			d.Stuck = append(d.Stuck, b)
@@ -78,6 +82,10 @@ func Decide(limit Limit, census Census, waiting []Ticket) Decision {
 	}
 	for _, t := range queue {
 		switch {
+		case held[t.ID] && d.Room[t.Scope]+unseen[t.Scope] <= 0:
+		case held[t.ID]:
+			unseen[t.Scope]--
+			d.Go = append(d.Go, t)
 		case busy[t.ID]:
 			d.Go = append(d.Go, t)
 		case d.Room[t.Scope] > 0:

@@ -19,6 +19,9 @@ func busy(id string, forMinutes int) throttle.Busy {
 	return throttle.Busy{ID: id, Since: noon.Add(-time.Duration(forMinutes) * time.Minute)}
 }
 
+// holds is a machine that this run has switched off, to start it again.
+func holds(id string) throttle.Busy { return throttle.Busy{ID: id, Since: noon, Held: true} }
+
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	limit := throttle.Limit{Max: 3, StuckAfter: 45 * time.Minute}
@@ -36,6 +39,9 @@ func TestDecide(t *testing.T) {
 		{"equal in all, the ID decides", throttle.Limit{Max: 1}, nil, []throttle.Ticket{ticket("b", 0, 0), ticket("a", 0, 0)}, []string{"a"}, nil},
 		{"no free slot", limit, []throttle.Busy{busy("x", 1), busy("y", 1), busy("z", 1)}, []throttle.Ticket{ticket("a", 0, 0)}, nil, nil},
 		{"at work already needs no room", limit, []throttle.Busy{busy("x", 1), busy("y", 1), busy("z", 1)}, []throttle.Ticket{ticket("y", 0, 0)}, []string{"y"}, nil},
+		{"who holds a slot starts again before others", throttle.Limit{Max: 2}, []throttle.Busy{busy("x", 1), holds("y")}, []throttle.Ticket{ticket("a", 0, 0), ticket("y", 5, 9)}, []string{"y"}, nil},
+		{"a held slot that another run has taken is lost", throttle.Limit{Max: 2}, []throttle.Busy{busy("x", 1), busy("z", 1), holds("y")}, []throttle.Ticket{ticket("y", 0, 0)}, nil, nil},
+		{"of two held slots, one is lost", throttle.Limit{Max: 2}, []throttle.Busy{busy("x", 1), holds("y"), holds("z")}, []throttle.Ticket{ticket("y", 0, 0), ticket("z", 0, 1)}, []string{"y"}, nil},
 		{"who hangs makes room", limit, []throttle.Busy{busy("x", 46), busy("y", 1), busy("z", 1)}, []throttle.Ticket{ticket("a", 0, 0), ticket("b", 0, 1)}, []string{"a"}, []string{"x"}},
 		{"hanging hosts make room for as many as the limit at most", throttle.Limit{Max: 1, StuckAfter: time.Minute}, []throttle.Busy{busy("x", 9), busy("y", 8)}, []throttle.Ticket{ticket("a", 0, 0)}, nil, []string{"x"}},
 		{"nothing hangs when that is switched off", throttle.Limit{Max: 1}, []throttle.Busy{busy("x", 999)}, []throttle.Ticket{ticket("a", 0, 0)}, nil, nil},

@@ -15,15 +15,16 @@ import (
 
 // End ends a turn with the error of what was done to the machine; nil: it has changed, and is ready.
 func (t *Turn) End(ctx context.Context, err error) {
-	if t == nil {
+	if t == nil || t.ended {
 		return
 	}
+	t.ended = true
 	how := t.outcome(err)
 	t.turns.mu.Lock()
 	t.group.End(t.id, how, time.Now())
 	t.group.wake()
 	t.turns.mu.Unlock()
-	if t.group.name != "" {
+	if t.shared {
 		t.endNote(ctx, how, err)
 	}
 	t.done()
@@ -31,22 +32,37 @@ func (t *Turn) End(ctx context.Context, err error) {
 
 // Hand ends a turn with which a machine was undeployed to be replaced: the new deployment takes it. node is that of the new
 // deployment, as configured; "": not known yet.
-func (t *Turn) Hand(node string) {
+func (t *Turn) Hand(ctx context.Context, node string) {
 	if t == nil {
 		return
 	}
 	t.turns.mu.Lock()
-	defer t.turns.mu.Unlock()
-	t.group.Hand(t.id, node, time.Now())
-	t.group.wake()
+	before := t.turns.isSucceeded(t.Change, node)
+	if !before {
+		t.ended = true
+		t.group.Hand(t.id, node, time.Now())
+		t.group.wake()
+	}
+	t.turns.mu.Unlock()
+	if before {
+		t.End(ctx, nil)
+	}
 }
+
+// errAbandoned is the outcome of a turn that its caller has not ended.
+var errAbandoned = fmt.Errorf("the turn was abandoned: %w", context.Canceled)
+
+// Abandon ends a turn that was neither ended nor handed over, as after a panic. Nobody knows what has become of the machine.
+func (t *Turn) Abandon(ctx context.Context) { t.End(ctx, errAbandoned) }
 
 // outcome judges how a turn has ended.
 func (t *Turn) outcome(err error) rollout.Outcome {
 	switch {
 	case err == nil:
 		return rollout.Ready
-	case failure.IsInterrupted(err) || !t.touched() && !failure.Is(err, failure.KindFailed) && !failure.Is(err, failure.KindTimeout) && !failure.Is(err, instance.KindNotReady):
+	case failure.IsInterrupted(err):
+		return rollout.Untouched
+	case !t.follows && !t.touched() && !failure.Is(err, failure.KindFailed) && !failure.Is(err, failure.KindTimeout) && !failure.Is(err, instance.KindNotReady):
 		return rollout.Untouched
 	}
 	return rollout.Failed
@@ -55,7 +71,7 @@ func (t *Turn) outcome(err error) rollout.Outcome {
 // touched reports whether the machine has moved in this turn.
 func (t *Turn) touched() bool {
 	now := t.m.Node()
-	return t.m.Switched() || now.ProvisionState != t.from.ProvisionState || !now.ProvisionUpdatedAt.Equal(t.from.ProvisionUpdatedAt)
+	return t.m.Started() || now.PowerState != t.from.PowerState || now.ProvisionState != t.from.ProvisionState || !now.ProvisionUpdatedAt.Equal(t.from.ProvisionUpdatedAt)
 }
 
 // endNote updates the note on the node. It only logs a failure: the note of a run that has ended counts only while Ironic works on the machine.

@@ -28,12 +28,26 @@ func (t *Turn) note(ctx context.Context, note marks.Turn) error {
 // the reservation is gone.
 func Forget(ctx context.Context, site *machine.Site, id string) {
 	m, err := site.Machine(ctx, id)
-	if err == nil && marks.TurnOf(m.Node()) != nil {
-		err = clearNote(ctx, m)
+	switch {
+	case err == nil:
+		Clear(ctx, m)
+	case !api.IsNotFound(err):
+		warnLeft(ctx, site, id, err)
 	}
-	if err != nil && !api.IsNotFound(err) {
-		site.Ironic.Logger().WarnContext(ctx, "could not remove the note of a rollout from a node", "uuid", id, "error", err)
+}
+
+// Clear is Forget for a machine that was just read. It sends nothing if its node has no note.
+func Clear(ctx context.Context, m *machine.Machine) {
+	if marks.TurnOf(m.Node()) == nil {
+		return
 	}
+	if err := clearNote(ctx, m); err != nil && !api.IsNotFound(err) {
+		warnLeft(ctx, m.Site(), m.Node().UUID, err)
+	}
+}
+
+func warnLeft(ctx context.Context, site *machine.Site, id string, err error) {
+	site.Ironic.Logger().WarnContext(ctx, "could not remove the note of a rollout from a node", "uuid", id, "error", err)
 }
 
 func clearNote(ctx context.Context, m *machine.Machine) error {
@@ -44,7 +58,7 @@ func clearNote(ctx context.Context, m *machine.Machine) error {
 
 // absences lists the members of a group that other runs work on, or have left away.
 func (t *turns) absences(ctx context.Context, name string) (all []rollout.Absence, err error) {
-	fields := []string{"uuid", "name", "provision_state", "target_power_state", "instance_uuid", "extra"}
+	fields := []string{"uuid", "name", "provision_state", "power_state", "target_power_state", "instance_uuid", "extra"}
 	nodes, err := t.site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{}, fields)
 	if err != nil {
 		return nil, err
@@ -67,14 +81,15 @@ func (t *turns) absences(ctx context.Context, name string) (all []rollout.Absenc
 }
 
 // absence judges a member by the note on its node. alive: the run that has written it is at work. What a dead run has left is away only as long as
-// Ironic works on it, or if it has failed.
+// Ironic works on it, or if it has failed or is off.
 func (t *turns) absence(n *ironic.Node, note *marks.Turn, alive bool) rollout.Absence {
 	state, same := ironic.State(n.ProvisionState), note.Instance == n.InstanceUUID
 	a := rollout.Absence{ID: n.UUID, Name: cmp.Or(n.Name, n.UUID)}
 	busy := states.Has(state, states.Busy) || n.TargetPowerState != ""
 	ended := note.Failed || !note.Until.IsZero()
 	a.Working = alive && !ended || same && busy
-	a.Failed = same && !a.Working && (note.Failed || states.Failed(state))
+	leftOff := !ended && machine.Power(n) == "off" // between the two halves of a restart
+	a.Failed = same && !a.Working && (note.Failed || states.Failed(state) || leftOff)
 	if !note.Until.IsZero() {
 		a.Until = time.Now().Add(note.Until.Sub(t.site.Ironic.ServerNow()))
 	}

@@ -25,7 +25,7 @@ func Take(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
 		ID: m.Node().UUID, Name: cmp.Or(m.Node().Name, m.Node().UUID), Change: c.Change, Failures: marks.Failures(m.Node()), Queued: time.Now(),
 		Away: c.Away || states.Failed(m.State()),
 	}
-	turn := &Turn{turns: t, m: m, id: me.ID, was: marks.TurnOf(m.Node()), from: m.Node(), done: func() {}}
+	turn := &Turn{Change: c, turns: t, m: m, id: me.ID, was: marks.TurnOf(m.Node()), from: m.Node(), done: func() {}}
 	t.mu.Lock()
 	g, was := t.follows(me, c)
 	if g == nil && !c.Settings.Concerns(c.Change) {
@@ -37,12 +37,14 @@ func Take(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
 		turn.group.Join(me)
 	}
 	turn.group.wake()
+	turn.follows = g != nil
+	turn.shared = turn.group.name != "" && (turn.follows || c.Change != rollout.FirstDeployment)
 	t.mu.Unlock()
-	if g != nil {
+	if turn.follows {
 		return turn, turn.follow(ctx, was)
 	}
 	waited, err := turn.wait(ctx)
-	if err == nil && waited && turn.group.name == "" { // a note has read it
+	if err == nil && waited && !turn.shared { // a note has read it
 		if err = m.Refresh(ctx); err != nil {
 			turn.End(ctx, err)
 		}
@@ -77,7 +79,7 @@ func (t *Turn) wait(ctx context.Context) (waited bool, err error) {
 		switch {
 		case refused:
 			t.turns.leave(t.group, t.id, why.Reason == rollout.NoPlace)
-		case begins && t.group.name == "":
+		case begins && !t.shared:
 			t.group.Start(t.id)
 			t.group.wake()
 		}
@@ -85,7 +87,7 @@ func (t *Turn) wait(ctx context.Context) (waited bool, err error) {
 		switch {
 		case refused:
 			return waited, t.group.notStarted(t, why)
-		case begins && t.group.name == "":
+		case begins && !t.shared:
 			return waited, nil
 		case begins:
 			if started, err := t.startShared(ctx); started || err != nil {
@@ -171,7 +173,7 @@ func (t *Turn) abandon(err error) error {
 
 // follow takes the place of a member that was undeployed, on the same machine or on another one.
 func (t *Turn) follow(ctx context.Context, was string) error {
-	if t.group.name == "" {
+	if !t.shared {
 		return nil
 	}
 	done, err := t.turns.signal.begin(ctx, t.turns.site)

@@ -4,6 +4,7 @@ package turns
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
 // tellEach is the time between two log lines of a machine that waits for its turn.
@@ -32,6 +34,7 @@ type turns struct {
 	mu      sync.Mutex
 	groups  map[string]*group
 	settled map[string]rollout.Settings
+	created map[string][]string // the nodes of deployments that are new and follow none, by the group that replacements of their image have
 	signal  signal
 }
 
@@ -47,7 +50,10 @@ type group struct {
 
 func of(site *machine.Site) *turns {
 	return machine.Kept(site, func(site *machine.Site) *turns {
-		return &turns{site: site, groups: map[string]*group{}, settled: map[string]rollout.Settings{}, signal: signal{use: make(chan struct{}, 1)}}
+		return &turns{
+			site: site, groups: map[string]*group{}, settled: map[string]rollout.Settings{}, created: map[string][]string{},
+			signal: signal{use: make(chan struct{}, 1)},
+		}
 	})
 }
 
@@ -76,7 +82,7 @@ func (t *turns) group(c Change) *group {
 	g := t.groups[key]
 	if g == nil {
 		g = &group{Group: rollout.NewGroup(c.Settings.Rules()), changed: make(chan struct{}), told: map[rollout.Reason]bool{}}
-		if c.Settings.MaxUnavailable > 0 {
+		if c.Settings.MaxUnavailable > 0 && t.site.Config().Limit.Coordination != throttle.CoordinationProcess {
 			g.name = c.Settings.Group
 		}
 		t.groups[key] = g
@@ -96,7 +102,21 @@ func (t *turns) follows(me rollout.Member, c Change) (g *group, was string) {
 			}
 		}
 	}
+	key := c.Settings.Key(rollout.Replacement, c.Content)
+	t.created[key] = append(t.created[key], c.Node)
 	return nil, ""
+}
+
+// isSucceeded reports whether the deployment that replaces one was made before, as with create_before_destroy. node is that of the new deployment, as
+// configured; "": not known; mu is held.
+func (t *turns) isSucceeded(c Change, node string) bool {
+	key := c.Settings.Key(rollout.Replacement, c.Content)
+	i := slices.IndexFunc(t.created[key], func(made string) bool { return node == "" || made == node })
+	if i < 0 {
+		return false
+	}
+	t.created[key] = slices.Delete(t.created[key], i, i+1)
+	return true
 }
 
 // wake lets all waiting members decide again; mu is held.
@@ -107,13 +127,17 @@ func (g *group) wake() {
 
 // Turn is the turn of a machine. A nil Turn is that of a machine that needs none.
 type Turn struct {
-	turns *turns
-	group *group
-	m     *machine.Machine
-	id    string       // of the member
-	was   *marks.Turn  // the note that the node had before
-	from  *ironic.Node // as the turn began
-	done  func()       // ends the sign of life of the run
+	Change
+	turns   *turns
+	group   *group
+	m       *machine.Machine
+	id      string       // of the member
+	was     *marks.Turn  // the note that the node had before
+	from    *ironic.Node // as the turn began
+	shared  bool         // the members of other runs count, and this one counts for them
+	follows bool         // the member was undeployed before
+	ended   bool
+	done    func() // ends the sign of life of the run
 }
 
 // again returns how long a member waits until it decides again although nothing has happened; mu is held.

@@ -31,6 +31,7 @@ var databases = rollout.Settings{Group: "databases", MaxUnavailable: 1}
 func active(fake *fakeironic.Server) (ids []string) {
 	for i, n := range fake.Nodes() {
 		fake.Set(n.Name, "provision_state", "active")
+		fake.Set(n.Name, "power_state", "power on")
 		fake.Set(n.Name, "instance_uuid", fmt.Sprintf("00000000-0000-4000-8000-%012d", i))
 		ids = append(ids, n.UUID)
 	}
@@ -184,6 +185,39 @@ func TestTake_killedRunLeavesNoGroupStuck(t *testing.T) {
 	}
 }
 
+// A run that was killed while a machine was off, in the middle of a restart, has left a member away.
+func TestTake_killedRunLeavesAMachineOff(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(2)
+		ids := active(fake)
+		c := turns.Change{Settings: databases, Change: rollout.Restart}
+		killed := newRun(fake)
+		m, err := killed.Site.Machine(t.Context(), ids[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		turn, err := turns.Take(ctx, m, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fake.Set("node-000", "power_state", "power off")
+		killed.dead.Store(true)
+		next := newRun(fake)
+		if err := next.change(t.Context(), ids[1], c, func() {}, nil); !failure.Is(err, turns.KindNotStarted) {
+			t.Errorf("another member is away beside the machine that is off: %v", err)
+		}
+		for _, id := range ids {
+			if err := next.change(t.Context(), id, c, func() { fake.Set("node-000", "power_state", "power on") }, nil); err != nil {
+				t.Error(err)
+			}
+		}
+		cancel()
+		turn.End(ctx, context.Canceled)
+	})
+}
+
 // Wherever a run is killed, the next one starts its members.
 func TestTake_runKilledAfterEachRequest(t *testing.T) {
 	t.Parallel()
@@ -306,7 +340,7 @@ func TestTake_newDeploymentElsewhereTakesTheTurn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		former.Hand(ids[2])
+		former.Hand(t.Context(), ids[2])
 		other, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		if err := newRun(fake).change(other, ids[1], turns.Change{Settings: databases, Change: rollout.Restart}, func() {}, nil); !errors.Is(err, context.DeadlineExceeded) {
@@ -325,6 +359,82 @@ func TestTake_newDeploymentElsewhereTakesTheTurn(t *testing.T) {
 		}
 		now.End(t.Context(), nil)
 		if err := newRun(fake).change(t.Context(), ids[1], turns.Change{Settings: databases, Change: rollout.Restart}, func() {}, nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// With create_before_destroy, the new deployment runs before the former one is undeployed: nothing follows.
+func TestHand_deploymentThatWasMadeBefore(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(3)
+		ids := active(fake)
+		r := newRun(fake)
+		first := turns.Change{Settings: databases, Change: rollout.FirstDeployment, Content: "v2", Node: ids[2]}
+		if err := r.change(t.Context(), ids[2], first, func() {}, nil); err != nil {
+			t.Fatal(err)
+		}
+		m, err := r.Site.Machine(t.Context(), ids[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		former, err := turns.TakeToReplace(t.Context(), m, turns.Change{Settings: databases, Content: "v2"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		former.Hand(t.Context(), ids[2])
+		begun := time.Now()
+		if err := r.change(t.Context(), ids[1], turns.Change{Settings: databases, Change: rollout.Restart}, func() {}, nil); err != nil || time.Since(begun) > time.Second {
+			t.Errorf("the next member waits for a deployment that was made before: %v", err)
+		}
+	})
+}
+
+// First deployments of a group leave no word for other runs.
+func TestTake_firstDeploymentOfAGroupSendsNothing(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(1)
+		r := newRun(fake)
+		m, err := r.Site.Machine(t.Context(), fake.Nodes()[0].UUID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fake.ResetRequests()
+		turn, err := turns.Take(t.Context(), m, turns.Change{Settings: databases, Change: rollout.FirstDeployment, Content: "v1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn.End(t.Context(), errBroken)
+		if n := len(fake.Requests()); n > 0 {
+			t.Errorf("%d requests", n)
+		}
+	})
+}
+
+// A turn whose caller has panicked keeps nobody waiting.
+func TestAbandon(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(2)
+		ids := active(fake)
+		r := newRun(fake)
+		c := turns.Change{Settings: databases, Change: rollout.Restart}
+		func() {
+			defer func() { _ = recover() }()
+			m, err := r.Site.Machine(t.Context(), ids[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			turn, err := turns.Take(t.Context(), m, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer turn.Abandon(t.Context())
+			panic("a bug")
+		}()
+		if err := r.change(t.Context(), ids[1], c, func() {}, nil); err != nil {
 			t.Error(err)
 		}
 	})

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
@@ -46,14 +48,14 @@ func List(ctx context.Context, client *ironic.Client, s Selection) (Sample, erro
 	sample := Sample{Taken: client.ServerNow().Local()}
 	for i := range listed {
 		if s.Name == nil || s.Name.MatchString(listed[i].Name) {
-			sample.Machines = append(sample.Machines, machineOf(&listed[i]))
+			sample.Machines = append(sample.Machines, machineOf(&listed[i], client.ServerNow()))
 		}
 	}
 	return sample, nil
 }
 
 // machineOf converts a node. A failure whose reason Ironic is still writing counts as in progress (reference/ironic.md#state-and-lock).
-func machineOf(n *ironic.Node) Machine {
+func machineOf(n *ironic.Node, now time.Time) Machine {
 	failed := states.OperationFailed(n)
 	ending := failed && n.Reservation != "" && n.LastError == ""
 	m := Machine{
@@ -61,6 +63,9 @@ func machineOf(n *ironic.Node) Machine {
 		InProgress: states.IsInProgress(n) || ending,
 		Failed:     failed && !ending,
 		Pending:    machine.Pending(n),
+	}
+	if check := marks.CheckOf(n, now); check != nil && !m.InProgress && !m.Failed {
+		m.Checked, m.InProgress, m.Since = true, true, check.Since.Local()
 	}
 	if m.Name == "" {
 		m.Name = n.UUID

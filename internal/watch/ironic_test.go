@@ -39,6 +39,10 @@ func TestList_tellsWhatMachinesDo(t *testing.T) {
 		"held":                           {map[string]any{"provision_state": "deploy hold"}, pending},
 		"its creation is not finished":   {map[string]any{"provision_state": "manageable", "extra": map[string]any{"terraform_metal_creation": map[string]any{"7c5f2b5e-7a0c-4a55-9d0e-3f6f5e8f4a11": map[string]any{"since": "2026-11-22T14:00:00Z"}}}}, pending},
 		"its creation is finished":       {map[string]any{"provision_state": "manageable", "extra": map[string]any{"terraform_metal_creation": map[string]any{"7c5f2b5e-7a0c-4a55-9d0e-3f6f5e8f4a11": map[string]any{"since": "2026-11-22T14:00:00Z", "done": "2026-11-22T14:01:00Z"}}}}, rests},
+		"a ready check":                  {checked(30*time.Minute, time.Hour), inProgress},
+		"what a killed run has left":     {checked(61*time.Minute, 2*time.Hour), rests},
+		"a rebuild after a killed run":   {checked(30*time.Minute, 10*time.Minute), rests},
+		"a failure after a killed run":   {map[string]any{"provision_state": "deploy failed", "last_error": "first", "extra": checked(time.Minute, 0)["extra"]}, failed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,6 +63,14 @@ func TestList_tellsWhatMachinesDo(t *testing.T) {
 				t.Errorf("reason %q, name %q", m.Reason, m.Name)
 			}
 		})
+	}
+}
+
+// checked is a deployed machine with a note of a ready check: how long ago that began, and how long ago the machine became active.
+func checked(begun, active time.Duration) map[string]any {
+	return map[string]any{
+		"provision_state": "active", "provision_updated_at": time.Now().Add(-active).UTC().Format(time.RFC3339),
+		"extra": map[string]any{"terraform_metal_ready": map[string]any{"since": time.Now().Add(-begun).UTC().Format(time.RFC3339), "target": "TCP port 198.51.100.11:22"}},
 	}
 }
 

@@ -137,6 +137,7 @@ var legends = []legend{
 	{"inspect", "inspecting"},
 	{"clean", "cleaning"},
 	{"deploy", "deploying"},
+	{"check", "ready check"},
 	{"active", "active"},
 	{"undeploy", "deleting"},
 	{"other", "other operations"},
@@ -160,6 +161,8 @@ func classOf(state string, failed bool) string {
 		return "clean"
 	case "deploying", "wait call-back", "deploy hold":
 		return "deploy"
+	case stateChecked:
+		return "check"
 	case "active":
 		return "active"
 	case "deleting":

@@ -16,8 +16,9 @@ type Machine struct {
 	ID, Name   string
 	State      string    // its provision state
 	Power      string    // the power state that it is being changed to; empty: no power change is in progress
-	Since      time.Time // when it entered the provision state
-	InProgress bool      // an operation is in progress
+	Since      time.Time // when it entered the provision state, or when its ready check began
+	Checked    bool      // a run waits until what is deployed on it answers
+	InProgress bool      // an operation or a ready check is in progress
 	Failed     bool      // the last operation has failed
 	Pending    bool      // at rest, with an operation to come
 	Reason     string    // Ironic's message about the last failure, in one line
@@ -27,6 +28,9 @@ type Machine struct {
 func (m Machine) doing() string {
 	switch m.Power {
 	case "":
+		if m.Checked {
+			return m.State + ", " + stateChecked
+		}
 		return m.State
 	case "power on":
 		return m.State + ", switching on"
@@ -34,6 +38,14 @@ func (m Machine) doing() string {
 		return m.State + ", switching off"
 	}
 	return m.State + ", restarting"
+}
+
+// phase is the state that gives the machine its colour.
+func (m Machine) phase() string {
+	if m.Checked {
+		return stateChecked
+	}
+	return m.State
 }
 
 // Sample is a list of the machines of a selection.
@@ -48,6 +60,9 @@ type Goal string
 // GoalDeleted is the goal of machines that are to be removed from Ironic. Any other Goal is a provision state; without a goal, a
 // machine counts as done when an operation on it has ended and no other is to come.
 const GoalDeleted Goal = "deleted"
+
+// stateChecked is shown as the state of machines whose ready check is in progress.
+const stateChecked = "ready check"
 
 // stateDeleted is shown as the state of machines that Ironic does not have any more.
 const stateDeleted = "deleted"
@@ -175,7 +190,7 @@ func (m *Model) update(machine Machine, before time.Time, first bool) *Change {
 	if machine.Failed {
 		change.Reason = machine.Reason
 	}
-	t.spans = append(t.spans, Span{Doing: machine.doing(), State: machine.State, From: at, To: m.now, InProgress: machine.InProgress, Failed: machine.Failed})
+	t.spans = append(t.spans, Span{Doing: machine.doing(), State: machine.phase(), From: at, To: m.now, InProgress: machine.InProgress, Failed: machine.Failed})
 	m.note(t, last, at, first)
 	if first {
 		return nil
@@ -189,7 +204,7 @@ func (m *Model) enteredAt(t *track, last Machine, before time.Time, known bool) 
 	switch {
 	case !known && t.InProgress && t.Power == "" && t.Since.Before(m.now):
 		return t.Since
-	case t.State != last.State && t.Since.After(before) && t.Since.Before(m.now):
+	case t.phase() != last.phase() && t.Since.After(before) && t.Since.Before(m.now):
 		return t.Since
 	}
 	return m.now

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -189,5 +191,42 @@ func TestModel_neverContradictsItself(t *testing.T) {
 				t.Fatalf("seed %d: idle for %s", seed, m.Idle())
 			}
 		}
+	}
+}
+
+// A machine that is checked counts as in progress, with the time of its check.
+func TestModel_readyCheck(t *testing.T) {
+	t.Parallel()
+	checked := machine(1, "active", 38)
+	checked.Checked, checked.InProgress, checked.Since = true, true, at(39)
+	m := watch.NewModel("active", 1)
+	var said []string
+	add := func(second int, machine watch.Machine) {
+		for _, c := range m.Add(watch.Sample{Taken: at(second), Machines: []watch.Machine{machine}}) {
+			said = append(said, fmt.Sprintf("%s: %s -> %s after %s", c.At.Format("05"), c.From, c.To, c.After))
+		}
+	}
+	add(0, machine(1, "available", -50))
+	add(10, machine(1, "deploying", 8))
+	add(40, checked)
+	v := m.View(at(50))
+	if len(v.InProgress) != 1 || v.InProgress[0].Doing != "active, ready check" || v.InProgress[0].For != 11*time.Second || v.Done != 0 {
+		t.Errorf("%+v", v)
+	}
+	file := filepath.Join(t.TempDir(), "page.html")
+	if err := (&watch.Page{File: file}).Update(v, nil); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(text), `<i class="check"></i>ready check`) || !strings.Contains(string(text), `title="active, ready check: 11s`) {
+		t.Errorf("the page does not show the check: %v\n%s", err, text)
+	}
+	add(60, machine(1, "active", 38))
+	if v = m.View(at(70)); v.Done != 1 || len(v.InProgress) != 0 {
+		t.Errorf("%+v", v)
+	}
+	want := []string{"08: available -> deploying after 0s", "39: deploying -> active, ready check after 31s", "00: active, ready check -> active after 21s"}
+	if !slices.Equal(said, want) {
+		t.Errorf("said %q, want %q", said, want)
 	}
 }

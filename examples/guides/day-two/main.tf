@@ -69,5 +69,6 @@ resource "metal_deployment" "web" {
   }
   rebuild_triggers = { month = var.month }
   restart_triggers = { kernel = var.kernel }
+  power_off_mode   = "graceful" # shut down before a restart
   rescue           = var.rescue == null ? null : { password_wo = var.rescue_password, password_wo_version = var.rescue }
 }

@@ -1,6 +1,7 @@
 package conductor
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -84,11 +85,14 @@ func (c *Conductor) ChangePower(n *Node, target, result string, restart, ignored
 			n.Put("last_error", "Failed to change power state to '"+result+"': "+defect)
 			return
 		}
-		if ignored {
-			n.Put("last_error", "Failed to change power state to '"+result+"' by '"+target+"': Failed to set node power state to "+target+".")
+		if ignored && n.Waitless(target) {
 			return
 		}
-		if defect := n.agentPowerDefect(target, restart); defect != "" {
+		if ignored {
+			n.Put("last_error", "Failed to change power state to '"+result+"' by '"+target+"': Failed to set node power state to "+PowerOff+".")
+			return
+		}
+		if defect := cmp.Or(n.agentPowerDefect(target, restart), n.softRestartDefect(target)); defect != "" {
 			n.Put("last_error", "Failed to change power state to '"+result+"' by '"+target+"': "+defect)
 			return
 		}
@@ -104,6 +108,24 @@ func (c *Conductor) ChangePower(n *Node, target, result string, restart, ignored
 		n.Put("power_state", result)
 	}
 	c.After(wait, end)
+}
+
+// Waitless reports whether the power interface does not wait for the operating system: Redfish takes a machine that is on for one that was
+// restarted softly.
+func (n *Node) Waitless(target string) bool {
+	return target == SoftRebooting && strings.HasSuffix(n.Uses("power"), "redfish")
+}
+
+// softRestartDefect returns why a machine that is off cannot be restarted softly; "" if it is on or if the power interface is fake.
+func (n *Node) softRestartDefect(target string) string {
+	switch power := n.Uses("power"); {
+	case target != SoftRebooting || n.Str("power_state") == PowerOn:
+	case power == "ipmitool":
+		return "IPMI call failed: power soft."
+	case strings.HasSuffix(power, "redfish"):
+		return "Redfish exception occurred. Error: the request could not be performed because the resource is in standby."
+	}
+	return ""
 }
 
 // agentPowerDefect returns why the power interface agent cannot do a verb of power, "" if it can or if the node has another interface. It

@@ -50,7 +50,7 @@ func TestAccDeployment_adoptTouchesNothing(t *testing.T) {
 	w.Configure(config(acctest.Image("v2"))) // is noted, as in the first apply after an import
 	wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 0)
 	acctest.Mention(t, w.Must("show", "saved"), "will be updated in-place")
-	acctest.Mention(t, w.Must("plan"), "Adopted deployment is recorded only", "To deploy that content, change rebuild_triggers")
+	acctest.Mention(t, w.Must("plan"), "Adopted deployment is recorded only", "To deploy that content, set rebuild_triggers to a first value, which is only recorded, and change it in a later apply")
 	w.Must("apply", "saved")
 	acctest.NoChanges(t, w)
 	if s.Node(node)["provision_updated_at"] != before {
@@ -58,6 +58,9 @@ func TestAccDeployment_adoptTouchesNothing(t *testing.T) {
 	}
 	site.WantVerbs(t, s, node, "active")
 
+	w.Configure(config(acctest.Image("v2"), `rebuild_triggers = { deployed = "0" }`))
+	w.Must(acctest.Apply()...)
+	site.WantVerbs(t, s, node, "active")
 	w.Configure(config(acctest.Image("v2"), `rebuild_triggers = { deployed = "1" }`))
 	wantRaised(t, w.Save()[acctest.DeploymentAddress], 1, 0)
 	w.Must("apply", "saved")
@@ -129,6 +132,8 @@ func TestAccDeployment_fromImageToAdoptAndBack(t *testing.T) {
 	}
 	site.WantVerbs(t, s, node, "active")
 
+	w.Configure(config(acctest.Image("v3"), `rebuild_triggers = { deployed = "0" }`))
+	w.Must(acctest.Apply()...)
 	w.Configure(config(acctest.Image("v3"), `rebuild_triggers = { deployed = "1" }`))
 	wantRaised(t, w.Save()[acctest.DeploymentAddress], 1, 0)
 	w.Must("apply", "saved")
@@ -159,6 +164,8 @@ func TestFakeLiveISO_fromLiveISOToAdoptAndBack(t *testing.T) {
 	if got := s.Fake.PowerCycles(node) - cycles; got != 0 {
 		t.Errorf("the machine was started %d times", got)
 	}
+	w.Configure(config(live("a"), `rebuild_triggers = { booted = "0" }`))
+	w.Must(acctest.Apply()...)
 	w.Configure(config(live("a"), `rebuild_triggers = { booted = "1" }`))
 	wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 1)
 	w.Must("apply", "saved")

@@ -60,8 +60,10 @@ func TestAccDeployment_savedPlanShowsEveryWipeAndRestart(t *testing.T) {
 		{settings: []string{acctest.Image("v2")}, rebuilds: 1, between: func() { power(s, node, "power off") }},
 		{settings: []string{acctest.Image("v2"), drive("a")}, rebuilds: 1},
 		{settings: []string{acctest.Image("v2"), drive("a\n")}, rebuilds: 1, between: func() { s.Patch(node, "add", "/name", s.Name("renamed")) }},
+		{settings: []string{acctest.Image("v2"), drive("a\n"), `rebuild_triggers = { month = "10" }`}},
 		{settings: []string{acctest.Image("v2"), drive("a\n"), `rebuild_triggers = { month = "11" }`}, rebuilds: 1},
 		{settings: []string{acctest.Image("v2"), drive("a\n"), `rebuild_triggers = { month = "12" }`, `on_change = "ignore"`}, rebuilds: 1},
+		{settings: []string{acctest.Image("v3"), drive("a\n"), `rebuild_triggers = { month = "12" }`, `restart_triggers = { kernel = "0" }`, `on_change = "ignore"`}},
 		{settings: []string{acctest.Image("v3"), drive("a\n"), `rebuild_triggers = { month = "12" }`, `restart_triggers = { kernel = "1" }`, `on_change = "ignore"`}, restarts: 1},
 		{
 			settings: []string{acctest.Image("v2"), drive("a\n"), `rebuild_triggers = { month = "12" }`, `restart_triggers = { kernel = "2" }`}, restarts: 1,
@@ -99,7 +101,7 @@ func TestFakeDeployment_restartTriggerRestartsOnce(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	before := s.Fake.PowerCycles(node)
 	w.Configure(config("2"))
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Machine is restarted", "Node "+s.Name("n1")+" ("+node+") is switched off and on: restart_triggers changes")
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Machine is restarted", "Node "+s.Name("n1")+" ("+node+") is off, and is switched on: restart_triggers changes")
 	if got := s.Fake.PowerCycles(node) - before; got != 1 {
 		t.Errorf("the machine was started %d times", got)
 	}
@@ -291,10 +293,12 @@ func TestFakeLiveISO_savedPlanShowsRestarts(t *testing.T) {
 		{config("b", "1"), 0}, // concerns other machines only
 		{config("b", "2"), 0}, // is younger than its image
 		{config("c", "2"), 1},
+		{config("c", "2", `restart_triggers = { a = "0" }`), 0}, // the first value
 		{config("c", "2", `restart_triggers = { a = "1" }`), 1},
 		{config("d", "3", `restart_triggers = { a = "2" }`), 1},
+		{config("d", "3", `restart_triggers = { a = "2" }`, `rebuild_triggers = { a = "0" }`), 0},
 		{config("d", "3", `restart_triggers = { a = "2" }`, `rebuild_triggers = { a = "1" }`), 1},
-		{config("d", "3", `rebuild_triggers = { a = "1" }`), 1},
+		{config("d", "3", `rebuild_triggers = { a = "1" }`), 0}, // without the other
 		{config("d", "3", `rebuild_triggers = { a = "1" }`, `capabilities = { boot_mode = "uefi" }`), 1},
 	} {
 		w.Configure(step.config)

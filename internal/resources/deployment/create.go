@@ -38,6 +38,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 		reportTurn(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), instance.NameHolder(d.Site, err))
 		return
 	}
+	defer reserved.turn.Abandon(ctx)
 	d.announce(m, reserved, &resp.Diagnostics)
 	instanceID := reserved.instance
 	onDestroy := plan.OnDestroy

@@ -288,7 +288,8 @@ func (m *model) takeContent(other *model, names map[string]bool) {
 	}
 }
 
-// recordsContent reports whether a planned state has other content than the state, or another trigger that deploys it again.
+// recordsContent reports whether a planned state has other content than the state, or another trigger that deploys it again. The first
+// trigger deploys nothing: what was known of the machine stays true.
 func (m *model) recordsContent(state *model) bool {
 	was := state.content()
 	for name, value := range m.content() {
@@ -296,7 +297,7 @@ func (m *model) recordsContent(state *model) bool {
 			return true
 		}
 	}
-	return !m.RebuildTriggers.Equal(state.RebuildTriggers)
+	return !m.RebuildTriggers.IsNull() && !state.RebuildTriggers.IsNull() && !m.RebuildTriggers.Equal(state.RebuildTriggers)
 }
 
 // Values of on_failure, and the default of max_nodes.
@@ -326,10 +327,13 @@ func (m *model) switchPower(ctx context.Context, on *machine.Machine, limit time
 	case framework.PowerOn:
 		return on.SetPower(ctx, true, limit)
 	case framework.PowerOff:
-		return on.SwitchOff(ctx, machine.OffMode(m.PowerOffMode.ValueString()), limit)
+		return on.SwitchOff(ctx, m.offMode(), limit)
 	}
 	return nil
 }
+
+// offMode returns power_off_mode.
+func (m *model) offMode() machine.OffMode { return machine.OffMode(m.PowerOffMode.ValueString()) }
 
 // adopted reports whether the machine runs what others have deployed on it.
 func (m *model) adopted() bool { return m.Adopt.ValueBool() }

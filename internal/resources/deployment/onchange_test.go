@@ -36,6 +36,8 @@ func TestAccDeployment_onChangeReplace(t *testing.T) {
 	w.Must("apply", "saved")
 	site.WantVerbs(t, s, node, "active", "deleted", "active")
 	acctest.NoChanges(t, w)
+	w.Configure(config("v2", `rebuild_triggers = { a = "0" }`)) // is only recorded
+	w.Must(acctest.Apply()...)
 	w.Configure(config("v2", `rebuild_triggers = { a = "1" }`)) // a trigger deploys in place
 	wantRaised(t, w.Save()[acctest.DeploymentAddress], 1, 0)
 	w.Must("destroy", "-auto-approve")
@@ -113,7 +115,7 @@ func TestAccDeployment_onChangeMustBeKnown(t *testing.T) {
 		w := acctest.NewWorkspace(t, unknown+config)
 		acctest.Fails(t, w, []string{"plan"}, "Value must be known during plan", want)
 	}
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `on_change = "ignore"`))
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `on_change = "ignore"`, `rebuild_triggers = { a = "1" }`))
 	w.Must("apply", "-auto-approve")
 	w.Configure(s.Provider() + unknown + acctest.Deployment(acctest.Quoted(node), acctest.Image("v2"), `on_change = "ignore"`, `rebuild_triggers = { a = terraform_data.x.output }`))
 	acctest.Fails(t, w, []string{"plan"}, "Value must be known during plan", "rebuild_triggers decides whether the plan shows the new content")

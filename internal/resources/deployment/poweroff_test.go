@@ -119,3 +119,85 @@ func TestAccDeployment_neverOffFollowsThePlannedHost(t *testing.T) {
 	w.Must(acctest.Apply()...)
 	acctest.NoChanges(t, w)
 }
+
+// A restart shuts the machine down as power_off_mode says, and the first restart_triggers restart nothing.
+func TestAccDeployment_gracefulRestart(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
+	config := func(settings ...string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, acctest.Image("v1"), `power_state = "on"`, `power_off_mode = "graceful"`)...)
+	}
+	w := acctest.NewWorkspace(t, config())
+	defer w.Must("destroy", "-auto-approve")
+	w.Must(acctest.Apply()...)
+	began := s.Node(node)["driver_internal_info"].(map[string]any)["last_power_state_change"] //nolint:forcetypeassert // it is one
+	if s.Fake != nil {
+		s.Fake.ResetRequests()
+	}
+	w.Configure(config(`restart_triggers = { kernel = "1" }`, `rebuild_triggers = { month = "1" }`))
+	wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 0)
+	acctest.NeverMention(t, w.Must("apply", "saved"), "Machine is restarted", "Rebuild wipes")
+	acctest.NoChanges(t, w)
+	if now := s.Node(node)["driver_internal_info"].(map[string]any)["last_power_state_change"]; now != began { //nolint:forcetypeassert // it is one
+		t.Errorf("the power was changed at %v, and before at %v", now, began)
+	}
+	w.Configure(config(`restart_triggers = { kernel = "2" }`, `rebuild_triggers = { month = "1" }`))
+	wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 1)
+	acctest.Mention(t, w.Must("show", "saved")+w.Must("plan"), "If the machine stays on for 3 minutes, its power is cut")
+	acctest.NeverMention(t, w.Must("apply", "saved"), "Power was cut")
+	s.Await(node, "power_state", "power on")
+	acctest.NoChanges(t, w)
+	if s.Fake == nil {
+		return
+	}
+	if sent := powerTargets(s); sent != `{"target":"soft power off","timeout":180} {"target":"power on"}` {
+		t.Errorf("sent %s", sent)
+	}
+}
+
+// An operating system that ignores the request loses its power with graceful. With soft, the apply fails, and the next one restarts the machine.
+func TestFakeDeployment_restartOfAMachineThatStaysOn(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, &fakeironic.Server{NoSoftPower: true})
+	node := site.AddNode(t, s, "n1", nil)
+	config := func(kernel, mode string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `power_state = "on"`, "restart_triggers = { kernel = "+acctest.Quoted(kernel)+" }", "power_off_mode = "+acctest.Quoted(mode))
+	}
+	w := acctest.NewWorkspace(t, config("1", "soft"))
+	defer w.Must("destroy", "-auto-approve")
+	w.Must(acctest.Apply()...)
+	cycles := s.Fake.PowerCycles(node)
+	w.Configure(config("2", "soft"))
+	acctest.Fails(t, w, acctest.Apply(), "Could not restart node", "cannot ask an operating system to shut down", "Set power_off_mode to graceful or hard")
+	w.Configure(config("2", "graceful"))
+	wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 1)
+	acctest.Mention(t, w.Must("apply", "saved"), "Power was cut", "lost its power without a shutdown: the driver fake-hardware cannot ask")
+	acctest.NoChanges(t, w)
+	if got := s.Fake.PowerCycles(node) - cycles; got != 1 {
+		t.Errorf("the machine was started %d times", got)
+	}
+}
+
+// The first rebuild trigger deploys nothing, and what the provider knows of the machine stays: a change of the image by others still shows.
+func TestFakeDeployment_firstTriggerKeepsWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
+	config := func(settings ...string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, acctest.Image("v1"))...)
+	}
+	w := acctest.NewWorkspace(t, config())
+	defer w.Must("destroy", "-auto-approve")
+	w.Must(acctest.Apply()...)
+	w.Configure(config(`rebuild_triggers = { a = "1" }`))
+	w.Must(acctest.Apply()...)
+	acctest.NoChanges(t, w)
+	s.Patch(node, "add", "/instance_info/image_source", acctest.Images+"v9.qcow2")
+	acctest.Mention(t, w.Must("plan"), "Rebuild wipes the root disk", "v9.qcow2")
+	s.Patch(node, "add", "/instance_info/image_source", acctest.Images+"v1.qcow2")
+	acctest.NoChanges(t, w)
+	w.Configure(config())
+	w.Must(acctest.Apply()...)
+	site.WantVerbs(t, s, node, "active")
+}

@@ -66,6 +66,9 @@ func TestAccDeployment_protectedIsSetAndCleared(t *testing.T) {
 func TestAccDeployment_protectedIsNotRebuilt(t *testing.T) {
 	t.Parallel()
 	s, node, w, config := protectedSite(t)
+	const triggers = `rebuild_triggers = { a = "0" }`
+	w.Configure(config(acctest.Image("v1"), `protected = true`, triggers))
+	w.Must(acctest.Apply()...)
 	advice := []string{"this plan would rebuild it", "set protected = false", "in the same apply"}
 	for name, settings := range map[string][]string{
 		"another image":            {acctest.Image("v2"), `protected = true`},
@@ -203,6 +206,8 @@ func TestFakeLiveISO_protected(t *testing.T) {
 	w.Must("apply", "saved")
 	bootStatusIs(t, w, "none", true, "host.a")
 	acctest.NoChanges(t, w)
+	w.Configure(config("b", `rebuild_triggers = { a = "0" }`, `protected = true`)) // is only recorded
+	w.Must(acctest.Apply()...)
 	for _, also := range []string{`rebuild_triggers = { a = "1" }`, `config_drive = { hostname = "x" }`} {
 		w.Configure(config("b", also, `protected = true`))
 		wantPlanRefused(t, w, nil, "this plan would restart it with its live ISO", "set protected = false")

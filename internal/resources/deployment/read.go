@@ -62,7 +62,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	resp.Diagnostics.Append(noteNames(ctx, req.Private, resp.Private, node, false)...)
 	resp.Diagnostics.Append(remember(ctx, resp.Private, sightKey, deploy.SightOf(node))...)
 	resp.Diagnostics.Append(remember(ctx, resp.Private, historyKey, before.Past.AfterRead(node, imported))...)
-	state.readReady(ctx, node, before.Runs)
+	d.readReady(ctx, &state, node, before.Runs)
 	state.volatile(node)
 	if deploy.Begun(ironic.State(node.ProvisionState)) {
 		resp.Diagnostics.Append(resp.Private.SetKey(ctx, unbegunKey, nil)...)

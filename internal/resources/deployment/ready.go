@@ -42,12 +42,11 @@ type readyHTTPModel struct {
 func readySchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "The apply is done when the machine answers: after it was deployed, rebuilt, restarted or switched on, and whenever `ready` is not `true`. Until then the machine keeps its slot of " +
-			"`provisioning_limit`. **The check runs where Terraform runs**, without a proxy. A machine that does not answer in time is an error. After an update, the next apply only checks again. After a " +
-			"creation, the resource is tainted; `terraform untaint` keeps the machine. Not checked while `power_state` is `off`, or in rescue mode.",
+		MarkdownDescription: "A deployment, rebuild, restart or power-on is done when the machine answers. Until then it keeps its slot of `provisioning_limit`. **The check runs where Terraform runs**, without a proxy. " +
+			"No answer in time is an error: the next apply only checks again. But after a creation the resource is tainted; `terraform untaint` keeps the machine. No check with `power_state = \"off\"` or in rescue mode.",
 		Attributes: map[string]schema.Attribute{
 			"tcp": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "Exactly one of `tcp` and `http` is required. `HOST:PORT` that must accept connections, such as `198.51.100.11:22`.",
+				Optional: true, MarkdownDescription: "`HOST:PORT` that must accept connections. Exactly one of `tcp` and `http` is required.",
 			},
 			"http": schema.SingleNestedAttribute{
 				Optional: true, MarkdownDescription: "URL that must answer a GET request. Redirects are not followed.",
@@ -56,14 +55,14 @@ func readySchema() schema.Attribute {
 						Required: true, MarkdownDescription: "`http://` or `https://` URL. Stored in the state. Messages show neither user nor query.",
 					},
 					"status": schema.SetAttribute{
-						Optional: true, ElementType: types.Int64Type, MarkdownDescription: "Accepted status codes. Default: 200 to 299.",
+						Optional: true, ElementType: types.Int64Type, MarkdownDescription: "Accepted codes. Default: 200 to 299.",
 						Validators: []validator.Set{setvalidator.SizeAtLeast(1), setvalidator.ValueInt64sAre(int64validator.Between(100, 599))},
 					},
 					"contains": schema.StringAttribute{
 						Optional: true, MarkdownDescription: "Text in the first MiB of the answer.", Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 					},
 					"cacert_file": schema.StringAttribute{
-						Optional: true, MarkdownDescription: "PEM file of the authority that signed the certificate. Default: those of the system.",
+						Optional: true, MarkdownDescription: "PEM file of the certificate's authority.",
 						Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 					},
 				},
@@ -72,7 +71,7 @@ func readySchema() schema.Attribute {
 				Optional: true, MarkdownDescription: "Time from the first attempt, including `stable_for`. Default: `15m`.", Validators: []validator.String{framework.NotNegativeDuration},
 			},
 			"stable_for": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "Time for which every attempt, one a second, must succeed. Default: `0s`.", Validators: []validator.String{framework.NotNegativeDuration},
+				Optional: true, MarkdownDescription: "Time for which every attempt must succeed. Default: `0s`.", Validators: []validator.String{framework.NotNegativeDuration},
 			},
 		},
 	}
@@ -178,8 +177,8 @@ func (m *model) awaitReady(ctx context.Context, on *machine.Machine, next string
 }
 
 // readReady forgets that a machine was ready if it was deployed or switched off since. runs is what the node showed of its deployment then.
-func (m *model) readReady(ctx context.Context, node *ironic.Node, runs instance.Footprint) {
-	redeployed := m.image(ctx) != nil && runs != (instance.Footprint{}) && (runs.RedeployedSince(node) || runs.OtherImage(node))
+func (d *deployment) readReady(ctx context.Context, m *model, node *ironic.Node, runs instance.Footprint) {
+	redeployed := m.image(ctx) != nil && !d.ignoresContent(m) && runs != (instance.Footprint{}) && (runs.RedeployedSince(node) || runs.OtherImage(node))
 	if redeployed || !deploy.StaysReady(node, deploy.PowerState(m.PowerState.ValueString())) {
 		m.Ready = types.BoolNull()
 	}

@@ -70,7 +70,7 @@ func TestAccDeployment_rescueAndBack(t *testing.T) {
 		{[]string{rescue(1), `max_attempts = 2`}, "", "rescue", 0, 0},
 		{[]string{rescue(2), `max_attempts = 2`}, "Machine enters rescue mode", "rescue", 1, 0},
 		{[]string{`max_attempts = 2`}, "Machine leaves rescue mode", "active", 1, 0},
-		{[]string{rescue(2), `power_state = "on"`}, "Machine enters rescue mode", "rescue", 1, 0},
+		{[]string{rescue(2), `power_state = "on"`, `rebuild_triggers = { month = "10" }`}, "Machine enters rescue mode", "rescue", 1, 0},
 		{[]string{`rebuild_triggers = { month = "11" }`}, "Rebuild wipes the root disk", "active", 1, 1},
 	} {
 		w.Configure(rescueConfig(s, node, step.settings...))
@@ -161,7 +161,7 @@ func TestAccDeployment_rescuedIsNotRebuilt(t *testing.T) {
 	node := site.AddNode(t, s, "n1", nil)
 	w := newRescue(t, s, node)
 	w.Must("apply", "-auto-approve")
-	others := []string{`config_drive = { hostname = "h" }`, `rebuild_triggers = { a = "1" }`, `restart_triggers = { a = "1" }`}
+	others := []string{`config_drive = { hostname = "h" }`, `capabilities = { boot_mode = "uefi" }`}
 	for _, setting := range others {
 		w.Configure(rescueConfig(s, node, setting, rescue(1)))
 		acctest.Fails(t, w, acctest.Apply(), "Not possible in rescue mode", "To end the rescue, remove rescue")
@@ -320,7 +320,7 @@ func TestFakeDeployment_rescueIsRefused(t *testing.T) {
 		{rescueConfig(s, node, "rescue = {\n    password_wo = \" \"\n    password_wo_version = 1\n  }"), "must not be empty"},
 		{rescueConfig(s, node, "rescue = {\n    password_wo_version = 1\n  }"), `attribute "password_wo" is required`},
 		{rescueConfig(s, node, rescue(1), `power_state = "off"`), "A rescue system runs only on a machine that is on"},
-		{rescueConfig(s, node, rescue(1), `rebuild_triggers = { a = terraform_data.a.id }`) + "resource \"terraform_data\" \"a\" {}\n", "Not possible in rescue mode"},
+		{rescueConfig(s, node, rescue(1), `capabilities = { boot_mode = terraform_data.a.id }`) + "resource \"terraform_data\" \"a\" {}\n", "Not possible in rescue mode"},
 		{rescueConfig(s, node, strings.Replace(rescue(1), "= 1", "= terraform_data.a.output", 1)) + "resource \"terraform_data\" \"a\" {\n  input = 1\n}\n", "Value must be known during plan"},
 	} {
 		w.Configure(wrong.config)

@@ -86,6 +86,7 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 			reportTurn(&resp.Diagnostics, "undeploy node "+label, err)
 			return
 		}
+		defer turn.Abandon(ctx)
 	}
 	if err == nil {
 		defer admission.Deleting(d.Site, state.ID.ValueString())(false)
@@ -93,10 +94,13 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 			lost, err = deploy.Undeploy(ctx, m, state.InstanceID.ValueString(), state.AllocationID.ValueString(), limit)
 			err = errors.Join(err, d.EndTemporary(ctx, m.Node(), limit))
 		}
-		if err == nil {
-			turn.Hand(next)
-		} else {
+		switch {
+		case err != nil:
 			turn.End(ctx, err)
+		case turn != nil:
+			turn.Hand(ctx, next)
+		default:
+			turns.Clear(ctx, m)
 		}
 	}
 	if api.IsInterrupted(err) {

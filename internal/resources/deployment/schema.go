@@ -74,11 +74,11 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			},
 			"rebuild_triggers": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType,
-				MarkdownDescription: "Any change, also adding or removing it, rebuilds the node, whatever `on_change` is, and **wipes the root disk**. Example: `{ month = \"2026-11\" }`.",
+				MarkdownDescription: "A change from one value to another rebuilds the node, whatever `on_change` is, and **wipes the root disk**. The first value, also one that is known only after apply, and removing it do nothing. Example: `{ month = \"2026-11\" }`.",
 			},
 			"restart_triggers": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType,
-				MarkdownDescription: "Any change, also adding or removing it, **restarts** the machine, unless `power_state` is `off`. Example: `{ kernel = \"6.12.9\" }`.",
+				MarkdownDescription: "A change from one value to another **restarts** the machine as `power_off_mode` says, unless `power_state` is `off`. The first value and removing it do nothing, as for `rebuild_triggers`. Example: `{ kernel = \"6.12.9\" }`.",
 			},
 			"rescue": rescueSchema(),
 			"protected": schema.BoolAttribute{
@@ -90,7 +90,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf(framework.PowerOn, framework.PowerOff)},
 				MarkdownDescription: "`on` or `off`. A change switches the machine. Default: not managed.",
 			},
-			"power_off_mode": framework.PowerOffModeAttribute("`hard` (default), `soft` or `graceful`, as for [`metal_host`](host.md)."),
+			"power_off_mode": framework.PowerOffModeAttribute("How `restart_triggers` and `power_state = \"off\"` switch the machine off. `hard` (default): **cuts the power**. `graceful`: asks the operating system, and cuts the power if the machine is still on after 3 minutes; the apply warns then. `soft`: asks it, and fails if the machine stays on. Needs API 1.27."),
 			"ready_check":    readySchema(),
 			"max_attempts": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.Between(1, 10)},
@@ -131,7 +131,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				Computed: true, MarkdownDescription: "Planned restarts. A plan raises it for each machine that it restarts.",
 			},
 			"ready": schema.BoolAttribute{
-				Computed: true, MarkdownDescription: "Whether the last `ready_check` has passed. Null if there was none, or if the machine was switched off, rescued or undeployed since.",
+				Computed: true, MarkdownDescription: "Whether the last `ready_check` has passed. Null if there was none, or if the machine was switched off, rescued or deployed since.",
 			},
 		},
 	}

@@ -118,7 +118,7 @@ func (u *update) take(ctx context.Context, machine *machine.Machine, step deploy
 		}
 		return instance.RecordBoot(ctx, machine, u.what, step.Boot.Obsolete)
 	case deploy.DoRestart:
-		return machine.Reboot(ctx, u.limit)
+		return machine.Reboot(ctx, u.config.offMode(), u.limit)
 	case deploy.DoPowerOn, deploy.DoPowerOff:
 		return u.config.switchPower(ctx, machine, u.limit)
 	case deploy.DoCheck:
@@ -244,10 +244,11 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 		reportTurn(&resp.Diagnostics, "deploy node "+ironic.NodeLabel(node()), err)
 		return
 	}
+	defer turn.Abandon(ctx)
 	attempts, failed, err := u.run(ctx, d.Site, m)
 	turn.End(ctx, err)
 	framework.Show(&resp.Diagnostics, m.PowerCut()...)
-	restarts := failed == deploy.Restarts && failure.IsInterrupted(err) && m.Switched() // the next apply must not restart it again
+	restarts := failed == deploy.Restarts && failure.IsInterrupted(err) && m.Started() // the next apply must not restart it again
 	arrived := err == nil || failed > deploy.Restarts || restarts || (failed == deploy.Deploys && u.what.DeployedWith(node()))
 	if err == nil {
 		m.ForgetCreation(ctx, marks.MarkReservation)
@@ -269,7 +270,8 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 		return
 	}
 	resp.Diagnostics.Append(remember(ctx, resp.Private, historyKey, u.past.AfterApply(d.wishOf(ctx, &next, &resp.Diagnostics), u.what.DeployedWith(node())))...)
-	if plan.recordsContent(state) {
+	checked := deploy.Has(u.steps, deploy.DoCheck) && u.what.DeployedWith(node()) // a killed run may have deployed it without storing the footprint
+	if plan.recordsContent(state) || checked {
 		resp.Diagnostics.Append(remember(ctx, resp.Private, footprintKey, u.footprint(ctx, m, deployed))...)
 	}
 	if unfinished { // after Ctrl-C, too: the state is not the planned one

@@ -16,6 +16,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 // text returns an attribute as text, to compare it with another one.
@@ -56,7 +57,7 @@ func (d *deployment) wish(ctx context.Context, m, config *model, diags *diag.Dia
 	w := deploy.Wish{
 		Node: plain[string](m.NodeID), Allocation: plain[string](m.AllocationID), Content: map[string]deploy.Text{}, Adopt: m.Adopt.ValueBool(),
 		Rebuild: text(ctx, m.RebuildTriggers), Restart: text(ctx, m.RestartTriggers), Rescue: text(ctx, m.Rescue), VIFs: text(ctx, m.VIFs), Ports: m.vifs(),
-		Power: plain[deploy.PowerState](config.PowerState), OnChange: plain[deploy.OnChange](config.OnChange), DefaultOnChange: plain[deploy.OnChange](d.OnChange),
+		Power: plain[deploy.PowerState](config.PowerState), OffMode: plain[machine.OffMode](config.PowerOffMode), OnChange: plain[deploy.OnChange](config.OnChange), DefaultOnChange: plain[deploy.OnChange](d.OnChange),
 		OnDestroy: plain[deploy.OnDestroy](m.OnDestroy), ReadyCheck: text(ctx, m.ReadyCheck), Quarantines: m.quarantines(), MaxNodes: m.mostNodes(), Deployment: deployed,
 	}
 	for name, value := range m.content() {

@@ -55,7 +55,7 @@ func TestFakeHostByAgent_wholeLife(t *testing.T) {
 	acctest.NoChanges(t, w)
 	acctest.NoDrift(t, w)
 
-	w.Configure(config(agent, acctest.Image("a"), forget))
+	w.Configure(config(agent, acctest.Image("a"), forget, `restart_triggers = { a = "0" }`))
 	w.Must(acctest.Apply()...)
 	if state := s.Node(id)["provision_state"]; state != "active" {
 		t.Fatalf("the node is %v", state)
