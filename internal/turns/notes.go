@@ -18,7 +18,7 @@ import (
 
 // note writes the note of a turn on the node.
 func (t *Turn) note(ctx context.Context, note marks.Turn) error {
-	note.Group, note.Run, note.Instance = t.group.name, t.turns.site.Run.ID, t.m.Node().InstanceUUID
+	note.Group, note.Run, note.Instance, note.Canary = t.group.name, t.turns.site.Run.ID, t.m.Node().InstanceUUID, t.canary
 	var patch ironic.Patch
 	patch.Set("/extra/"+marks.KeyTurn, note)
 	return t.m.Patch(ctx, patch)

@@ -136,6 +136,7 @@ type Turn struct {
 	from    *ironic.Node // as the turn began
 	shared  bool         // the members of other runs count, and this one counts for them
 	follows bool         // the member was undeployed before
+	canary  bool         // it is one of those that go first
 	ended   bool
 	done    func() // ends the sign of life of the run
 }

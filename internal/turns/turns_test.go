@@ -474,3 +474,30 @@ func TestAgree(t *testing.T) {
 		}
 	}
 }
+
+// The note says which member goes first, for metal watch.
+func TestTake_noteOfACanary(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(2)
+		ids := active(fake)
+		one := 1
+		settings := databases
+		settings.Canary = &one
+		r := newRun(fake)
+		for i, id := range ids {
+			err := r.change(t.Context(), id, turns.Change{Settings: settings, Change: rollout.Restart}, func() {
+				m, err := r.Site.Machine(t.Context(), id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if note := marks.TurnOf(m.Node()); note == nil || note.Canary != (i == 0) {
+					t.Errorf("member %d has the note %+v", i, note)
+				}
+			}, nil)
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
