@@ -26,6 +26,7 @@ type absence struct {
 	address  string
 	instance string    // the reservation
 	replaced *instance // its former deployment; nil: it is only rebuilt or restarted
+	next     string    // the node of the new deployment
 }
 
 // chooseOrder chooses the rollout of a life, in the provider block or on the deployments.
@@ -137,7 +138,7 @@ func (g *members) absenceOf(v sent) *absence {
 			switch {
 			case kindName(address) != "metal_deployment" || i.node() != v.node || c == nil:
 			case c.action == replace && v.target == "deleted":
-				return &absence{sent: v, space: w, made: made, address: address, replaced: i}
+				return &absence{sent: v, space: w, made: made, address: address, replaced: i, next: c.next(v.node)}
 			case c.action == update && moves(v.target) && v.target != "power on" && (c.raises("restarts") || c.raises("rebuilds")):
 				return &absence{sent: v, space: w, made: made, address: address}
 			}
@@ -146,15 +147,24 @@ func (g *members) absenceOf(v sent) *absence {
 	return nil
 }
 
+// next returns the node of the deployment that replaces another one; that of the former one if it is not known.
+func (c *change) next(former string) string {
+	if id := c.planned.GetAttr("node_id"); id.IsKnown() && !id.IsNull() {
+		return id.AsString()
+	}
+	return former
+}
+
 // isAway says why a member is away; "": it is not.
 func (s *site) isAway(a *absence) string {
 	n, _ := s.fake.Node(a.node)
 	text, _ := n.Raw["provision_updated_at"].(string)
 	since, _ := time.Parse(time.RFC3339, text)
+	next, _ := s.fake.Node(a.next)
 	if a.replaced != nil {
 		a.space.mu.Lock()
 		defer a.space.mu.Unlock()
-		if now := a.space.now[a.address]; a.space.made == a.made && (now == nil || now == a.replaced) {
+		if now := a.space.now[a.address]; a.space.made == a.made && next.ProvisionState != "active" && (now == nil || now == a.replaced) {
 			return "undeployed, and not deployed again"
 		}
 		return ""

@@ -19,6 +19,7 @@ import (
 // note writes the note of a turn on the node.
 func (t *Turn) note(ctx context.Context, note marks.Turn) error {
 	note.Group, note.Run, note.Instance, note.Canary = t.group.name, t.turns.site.Run.ID, t.m.Node().InstanceUUID, t.canary
+	note.Restart = t.Change.Change == rollout.Restart && machine.Power(t.from) == "on"
 	var patch ironic.Patch
 	patch.Set("/extra/"+marks.KeyTurn, note)
 	return t.m.Patch(ctx, patch)
@@ -81,14 +82,14 @@ func (t *turns) absences(ctx context.Context, name string) (all []rollout.Absenc
 }
 
 // absence judges a member by the note on its node. alive: the run that has written it is at work. What a dead run has left is away only as long as
-// Ironic works on it, or if it has failed or is off.
+// Ironic works on it, or if it has failed or a restart has left it off.
 func (t *turns) absence(n *ironic.Node, note *marks.Turn, alive bool) rollout.Absence {
 	state, same := ironic.State(n.ProvisionState), note.Instance == n.InstanceUUID
 	a := rollout.Absence{ID: n.UUID, Name: cmp.Or(n.Name, n.UUID)}
 	busy := states.Has(state, states.Busy) || n.TargetPowerState != ""
 	ended := note.Failed || !note.Until.IsZero()
 	a.Working = alive && !ended || same && busy
-	leftOff := !ended && machine.Power(n) == "off" // between the two halves of a restart
+	leftOff := !ended && note.Restart && machine.Power(n) == "off" // between the two halves
 	a.Failed = same && !a.Working && (note.Failed || states.Failed(state) || leftOff)
 	if !note.Until.IsZero() {
 		a.Until = time.Now().Add(note.Until.Sub(t.site.Ironic.ServerNow()))

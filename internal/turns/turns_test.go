@@ -191,6 +191,7 @@ func TestTake_killedRunLeavesAMachineOff(t *testing.T) {
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake := ironictest.Fleet(2)
 		ids := active(fake)
+		fake.Set("node-000", "power_state", "power on")
 		c := turns.Change{Settings: databases, Change: rollout.Restart}
 		killed := newRun(fake)
 		m, err := killed.Site.Machine(t.Context(), ids[0])
@@ -216,6 +217,35 @@ func TestTake_killedRunLeavesAMachineOff(t *testing.T) {
 		cancel()
 		turn.End(ctx, context.Canceled)
 	})
+}
+
+// A run that was killed while it changed a machine that is off anyway has left nothing away: the fleet has such machines, and users ask for them.
+func TestTake_killedRunLeavesAMachineThatWasOff(t *testing.T) {
+	t.Parallel()
+	for change, before := range map[rollout.Change]string{rollout.Restart: "power off", rollout.Rebuild: "power on"} {
+		ironictest.InVirtualTime(t, func(t *testing.T) {
+			fake := ironictest.Fleet(2)
+			ids := active(fake)
+			fake.Set("node-000", "power_state", before)
+			killed := newRun(fake)
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				_ = killed.change(ctx, ids[0], turns.Change{Settings: databases, Change: change}, func() {
+					fake.Set("node-000", "power_state", "power off")
+					killed.dead.Store(true)
+					<-ctx.Done()
+				}, context.Canceled)
+			}()
+			time.Sleep(time.Second)
+			if err := newRun(fake).change(t.Context(), ids[1], turns.Change{Settings: databases, Change: change}, func() {}, nil); err != nil {
+				t.Errorf("after a %s: %v", change, err)
+			}
+			cancel()
+			<-ended
+		})
+	}
 }
 
 // Wherever a run is killed, the next one starts its members.
