@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-var rollouts = flag.String("rollouts", "1-12", "which rollouts TestSimulate_rollouts lives: first-last")
+var rollouts = flag.String("rollouts", "1-5", "which rollouts TestSimulate_rollouts lives: first-last")
 
 // TestSimulate_rollouts lets two users change machines of one rollout group at once. A seed that fails prints its story.
 func TestSimulate_rollouts(t *testing.T) {
@@ -84,7 +84,7 @@ func (l *rollout) begin() {
 			l.addMember(u)
 		}
 	}
-	l.life.space, l.wish = first.space, first.wish
+	l.space, l.wish = first.space, first.wish
 	l.tell("a site with latency %s, steps of %s, rollout %v", l.latency, l.fake.StepTime, first.order)
 }
 
