@@ -3,7 +3,6 @@ package simulate_test
 import (
 	"flag"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 )
@@ -152,6 +151,7 @@ func (l *rollout) year(t *testing.T) {
 		if all[i] != (trouble{}) {
 			l.tell("trouble of %s: %+v", u.space.name, all[i])
 		}
+		l.meddled = l.meddled || all[i].others
 		if all[i].faults {
 			l.fault, l.faulty = l.faultOf, true
 		}
@@ -243,7 +243,7 @@ func (l *rollout) settleAll(t *testing.T) {
 	l.broken("after %d applies of each user the machines are not as configured", members+2)
 }
 
-// checkTurnNotes checks that no machine is said to have failed although all are as configured.
+// checkTurnNotes checks that no machine is said to have failed although all are as configured, and that no note is left when all were destroyed.
 func (l *rollout) checkTurnNotes(t *testing.T) {
 	t.Helper()
 	for _, n := range l.fake.Nodes() {
@@ -253,14 +253,15 @@ func (l *rollout) checkTurnNotes(t *testing.T) {
 			l.broken("node %s is as configured, and keeps its group waiting: %v", n.Name, note)
 		}
 	}
-	if len(l.users[0].uses)+len(l.users[len(l.users)-1].uses) > 0 {
-		return
+	for _, u := range l.users {
+		if len(u.uses) > 0 {
+			return
+		}
 	}
-	for _, n := range l.fake.Nodes() {
-		for key := range n.Raw["extra"].(object) { //nolint:forcetypeassert // the fake is ours
-			if strings.HasPrefix(key, "terraform_metal_turn") {
-				l.tell("after everything was destroyed, node %s has the note of a turn", n.Name)
-			}
+	for _, n := range l.fake.Nodes() { // everything was destroyed
+		extra, _ := n.Raw["extra"].(object)
+		if note := extra["terraform_metal_turn"]; note != nil && !l.meddled {
+			l.broken("node %s is free, and has the note of a turn: %v", n.Name, note)
 		}
 	}
 }
