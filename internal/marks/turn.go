@@ -12,9 +12,10 @@ type Turn struct {
 	Group    string    `json:"group"`
 	Run      string    `json:"run"`                // the run whose turn it is or was
 	Instance string    `json:"instance,omitempty"` // the reservation of the deployment; "" if there is none yet
-	Canary   bool      `json:"canary,omitempty"`
-	Failed   bool      `json:"failed,omitempty"` // the change has failed, or the machine is not ready
-	Until    time.Time `json:"until,omitzero"`   // the machine is ready, and the next one may be away from then on, by Ironic's clock
+	Canary   bool      `json:"canary,omitempty"`   // it goes first, and the others wait until it is ready
+	Restart  bool      `json:"restart,omitempty"`  // it was on, and restarts: it is off only in between
+	Failed   bool      `json:"failed,omitempty"`   // the change has failed, or the machine is not ready
+	Until    time.Time `json:"until,omitzero"`     // the machine is ready, and the next one may be away from then on, by Ironic's clock
 }
 
 // TurnOf returns the note on a node; nil if it has none.

@@ -142,13 +142,19 @@ func (g *Group) failedNames() []string {
 	return names
 }
 
-// isFull reports whether a member must wait because others are away.
+// isFull reports whether a member must wait because others are away. One that has failed takes nothing away; one in its pause does.
 func (g *Group) isFull(m Member, away map[string]Absence) bool {
 	if g.rules.MaxUnavailable == 0 || m.Change == FirstDeployment || m.Away {
 		return false
 	}
-	_, already := away[m.ID]
-	return !already && len(away) >= g.rules.MaxUnavailable
+	others := len(away)
+	if a, is := away[m.ID]; is {
+		if a.Failed {
+			return false
+		}
+		others--
+	}
+	return others >= g.rules.MaxUnavailable
 }
 
 // decideLeft decides about the members that cannot start now: they wait as long as anything can let them start.

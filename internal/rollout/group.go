@@ -192,5 +192,8 @@ func (g *Group) Working() []string {
 // Tried returns how many members this run has changed.
 func (g *Group) Tried() int { return len(g.tried) }
 
+// IsCanary reports whether it is the turn of a member as one of those that go first.
+func (g *Group) IsCanary(id string) bool { return g.working[id] != nil && g.working[id].canary }
+
 // Pause returns how long a member runs before the next one starts.
 func (g *Group) Pause() time.Duration { return g.rules.Pause }

@@ -487,3 +487,22 @@ func (l *life) take() {
 	l.canary[m.ID] = l.canary[was]
 	l.working[m.ID] = m
 }
+
+// A member in its pause runs, and so does one that another run has begun to work on: to start it takes it away.
+func TestDecide_membersInTheirPauseAreTakenAwayOneByOne(t *testing.T) {
+	t.Parallel()
+	now := start.Add(time.Second)
+	for name, of := range map[string]rollout.Absence{"in its pause": {Until: now.Add(time.Minute)}, "begun by another run": {Working: true}} {
+		var all []rollout.Absence
+		for _, m := range members(rollout.Rebuild, 2) {
+			of.ID, of.Name = m.ID, m.Name
+			all = append(all, of)
+		}
+		if began := begin(group(rollout.Rules{MaxUnavailable: 1}, members(rollout.Rebuild, 2)...), now, all...); len(began) > 0 {
+			t.Errorf("%s: %v begin at once, beside another one", name, began)
+		}
+		if began := begin(group(rollout.Rules{MaxUnavailable: 1}, members(rollout.Rebuild, 2)...), now, all[0]); len(began) != 1 || began[0] != all[0].ID {
+			t.Errorf("%s: %v begin, want only the one that is away", name, began)
+		}
+	}
+}

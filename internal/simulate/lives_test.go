@@ -72,7 +72,9 @@ func begin(seed uint64) *life {
 	l.limit = 1 + l.below(3)
 	l.fake.AddFleet(mostUses+1, fleetClass)
 	l.wish = &wish{site: l.site}
-	l.space = l.workspace("w", object{"provisioning_limit": object{"max_concurrent": l.limit}})
+	block := object{"provisioning_limit": object{"max_concurrent": l.limit}}
+	l.space = l.workspace("w", block)
+	l.wish.chooseOrder(block, l.space)
 	l.space.logs = l.below(8) == 0
 	l.tell("a site with latency %s, steps of %s, limit %d, API %s", l.latency, l.fake.StepTime, l.limit, l.fake.MaxMicroversion)
 	return l
@@ -85,6 +87,7 @@ func (l *life) year(t *testing.T) {
 		l.tell("the user wants: %s", l.wish.change())
 	}
 	d := l.trouble()
+	l.forgetTurns(d)
 	config := l.wish.configuration()
 	end := l.run(t, config, d)
 	switch {
@@ -96,6 +99,8 @@ func (l *life) year(t *testing.T) {
 		return
 	case end.killed || d.stop > 0:
 		l.mustApply(t, config, "the apply after the kill or the interruption")
+	case end.refused:
+		l.settle(t, config)
 	case end.failed:
 		l.broken("the apply has failed, though nothing disturbed it")
 	default:
@@ -158,7 +163,10 @@ func (l *life) disturb(t *testing.T, d trouble, ended <-chan struct{}) {
 // mustApply applies a configuration, which must succeed.
 func (l *life) mustApply(t *testing.T, config configuration, what string) {
 	t.Helper()
-	if l.run(t, config, trouble{}).failed {
+	switch end := l.run(t, config, trouble{}); {
+	case end.refused:
+		l.settle(t, config)
+	case end.failed:
 		l.broken("%s has failed", what)
 	}
 }

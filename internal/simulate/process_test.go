@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -12,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/turns"
 )
 
 // process is a provider's process.
@@ -21,6 +23,7 @@ type process struct {
 	ctx    context.Context //nolint:containedctx // ends with the process, or when it is asked to stop
 	stop   context.CancelFunc
 	log    *lockedBuffer // nil: it writes no log
+	broke  atomic.Bool   // an error says something else than that a machine was not started
 }
 
 // withoutEnd is a context that does not end, so that a request that has arrived is executed.
@@ -114,6 +117,9 @@ func (p *process) said(address string, diagnostics []*tfprotov6.Diagnostic) (fai
 		p.keepsSecrets("a diagnostic of "+address, d.Summary+d.Detail)
 		if d.Severity == tfprotov6.DiagnosticSeverityError {
 			failed = true
+			if d.Summary != turns.NotStarted {
+				p.broke.Store(true)
+			}
 			if strings.Contains(d.Summary+" "+d.Detail, "Could not :") {
 				p.site.broken("%s: an error does not say what failed: %s", p.run, d.Detail)
 			}

@@ -25,6 +25,7 @@ type site struct {
 
 	released atomic.Bool // a warning has said that an allocation is gone
 	meddled  bool        // other clients have changed machines
+	members  *members    // of a rollout group; nil: there is none
 
 	mu      sync.Mutex
 	random  *rand.Rand
@@ -104,6 +105,7 @@ func (s *site) watch(run string, r *http.Request, body []byte, status int, verb 
 	s.mu.Unlock()
 	s.checkLimit()
 	s.checkBMC(*verb)
+	s.checkTurn(*verb)
 }
 
 // verbIn returns the verb or the change of power in a request; nil if there is none.

@@ -37,6 +37,7 @@ type workspace struct {
 	killed  bool              // one of the runs was killed
 	imports map[string]string // what the next apply imports: identifiers by address
 	logs    bool              // the processes write logs, which are checked
+	made    *plan             // that a run executes; nil: none runs
 }
 
 // snapshot is the state from a time on.

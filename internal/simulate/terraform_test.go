@@ -26,6 +26,7 @@ type death struct {
 type outcome struct {
 	plan           *plan
 	killed, failed bool
+	refused        bool // it has failed only because machines were not started
 }
 
 // longestApply is more than any apply needs.
@@ -74,14 +75,17 @@ func (w *workspace) applyIn(t *testing.T, config configuration, d trouble) outco
 		w.site.broken("%s: the apply does not end", run)
 		p.end()
 	})
+	w.begin(made)
 	failed := w.execute(p, made, config)
+	w.begin(nil)
 	endless.Stop()
+	refused := failed && !p.broke.Load() && p.ctx.Err() == nil
 	p.close()
 	if w.killed = w.killed || p.killed; p.killed {
 		return outcome{plan: made, killed: true}
 	}
 	w.site.tell("%s: apply ends, failed: %t", run, failed)
-	return outcome{plan: made, failed: failed}
+	return outcome{plan: made, failed: failed, refused: refused}
 }
 
 // replan plans a configuration, and changes nothing.

@@ -17,6 +17,7 @@ type wish struct {
 	names int // so far
 	hosts []*hostWish
 	uses  []*useWish
+	order object // rollout of all deployments; nil: none
 }
 
 type hostWish struct {
@@ -38,6 +39,8 @@ type useWish struct {
 	ready         temper // "": it is not checked
 	rebuild       int    // values of rebuild_triggers and restart_triggers
 	restart       int
+	replaced      bool   // a change replaces the deployment
+	node          string // that the deployment reserves itself; "": an allocation does
 }
 
 // configuration returns the configuration of the wish, to be applied.
@@ -48,9 +51,11 @@ func (w *wish) configuration() configuration {
 		config["metal_host."+h.address] = h.settings()
 	}
 	for _, u := range w.uses {
-		config["metal_allocation."+u.address] = u.allocation()
+		if u.node == "" {
+			config["metal_allocation."+u.address] = u.allocation()
+		}
 		if !u.bare {
-			config["metal_deployment."+u.address] = u.deployment()
+			config["metal_deployment."+u.address] = w.inOrder(u, u.deployment())
 		}
 	}
 	return config
@@ -97,6 +102,10 @@ func (u *useWish) deployment() object {
 		"node_id":       reference{"metal_allocation." + u.address, "node_id"},
 		"image":         object{"url": fmt.Sprintf("http://images.test/v%d", u.image), "checksum": strings.Repeat("a1", 32)},
 		"allocation_id": reference{"metal_allocation." + u.address, "id"},
+	}
+	if u.node != "" {
+		settings["node_id"] = u.node
+		delete(settings, "allocation_id")
 	}
 	if u.drive {
 		settings["config_drive"] = object{"hostname": u.name, "user_data_wo": userSecret, "user_data_wo_version": 1}
@@ -187,6 +196,7 @@ func (w *wish) addUse() string {
 	if free := slices.IndexFunc(w.hosts, func(h *hostWish) bool { return !h.freed && w.usedBy(h) == nil }); free >= 0 && w.site.below(2) == 0 {
 		u.host = w.hosts[free]
 	}
+	u.replaced = w.order != nil && w.site.below(3) == 0
 	w.uses = append(w.uses, u)
 	return "add use " + u.address
 }

@@ -18,7 +18,8 @@ import (
 
 // note writes the note of a turn on the node.
 func (t *Turn) note(ctx context.Context, note marks.Turn) error {
-	note.Group, note.Run, note.Instance = t.group.name, t.turns.site.Run.ID, t.m.Node().InstanceUUID
+	note.Group, note.Run, note.Instance, note.Canary = t.group.name, t.turns.site.Run.ID, t.m.Node().InstanceUUID, t.canary
+	note.Restart = t.Change.Change == rollout.Restart && machine.Power(t.from) == "on"
 	var patch ironic.Patch
 	patch.Set("/extra/"+marks.KeyTurn, note)
 	return t.m.Patch(ctx, patch)
@@ -81,14 +82,14 @@ func (t *turns) absences(ctx context.Context, name string) (all []rollout.Absenc
 }
 
 // absence judges a member by the note on its node. alive: the run that has written it is at work. What a dead run has left is away only as long as
-// Ironic works on it, or if it has failed or is off.
+// Ironic works on it, or if it has failed or a restart has left it off.
 func (t *turns) absence(n *ironic.Node, note *marks.Turn, alive bool) rollout.Absence {
 	state, same := ironic.State(n.ProvisionState), note.Instance == n.InstanceUUID
 	a := rollout.Absence{ID: n.UUID, Name: cmp.Or(n.Name, n.UUID)}
 	busy := states.Has(state, states.Busy) || n.TargetPowerState != ""
 	ended := note.Failed || !note.Until.IsZero()
 	a.Working = alive && !ended || same && busy
-	leftOff := !ended && machine.Power(n) == "off" // between the two halves of a restart
+	leftOff := !ended && note.Restart && machine.Power(n) == "off" // between the two halves
 	a.Failed = same && !a.Working && (note.Failed || states.Failed(state) || leftOff)
 	if !note.Until.IsZero() {
 		a.Until = time.Now().Add(note.Until.Sub(t.site.Ironic.ServerNow()))
@@ -98,7 +99,7 @@ func (t *turns) absence(n *ironic.Node, note *marks.Turn, alive bool) rollout.Ab
 
 // signal is the sign of life of a run: a lock that it holds while any of its members is away. The notes on nodes count while it is held.
 type signal struct {
-	mu    sync.Mutex
+	use   chan struct{} // has room for the one who uses the rest: that may take a while
 	users int
 	stop  chan struct{}
 	ended chan struct{}
@@ -109,8 +110,12 @@ func signalOf(run string) string { return "rollout run " + run }
 
 // begin gives the sign of life until the returned function is called.
 func (s *signal) begin(ctx context.Context, site *machine.Site) (done func(), err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	select {
+	case s.use <- struct{}{}:
+		defer func() { <-s.use }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	if s.users++; s.users > 1 {
 		return sync.OnceFunc(s.end), nil
 	}
@@ -162,8 +167,8 @@ func (s *signal) live(ctx context.Context, site *machine.Site, held chan<- error
 
 // end takes back one begin.
 func (s *signal) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.use <- struct{}{}
+	defer func() { <-s.use }()
 	if s.users--; s.users == 0 {
 		close(s.stop)
 		<-s.ended

@@ -140,6 +140,7 @@ func (t *Turn) startShared(ctx context.Context) (started bool, err error) {
 		t.group.others, t.group.listed = others, time.Now()
 		if started = slices.Contains(t.group.Decide(time.Now(), others).Start, t.id); started {
 			t.group.Start(t.id)
+			t.canary = t.group.IsCanary(t.id)
 		}
 		t.group.wake()
 		t.turns.mu.Unlock()
@@ -176,6 +177,9 @@ func (t *Turn) follow(ctx context.Context, was string) error {
 	if !t.shared {
 		return nil
 	}
+	t.turns.mu.Lock()
+	t.canary = t.group.IsCanary(t.id)
+	t.turns.mu.Unlock()
 	done, err := t.turns.signal.begin(ctx, t.turns.site)
 	if err == nil {
 		t.done = done

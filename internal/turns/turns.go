@@ -50,7 +50,10 @@ type group struct {
 
 func of(site *machine.Site) *turns {
 	return machine.Kept(site, func(site *machine.Site) *turns {
-		return &turns{site: site, groups: map[string]*group{}, settled: map[string]rollout.Settings{}, created: map[string][]string{}}
+		return &turns{
+			site: site, groups: map[string]*group{}, settled: map[string]rollout.Settings{}, created: map[string][]string{},
+			signal: signal{use: make(chan struct{}, 1)},
+		}
 	})
 }
 
@@ -133,6 +136,7 @@ type Turn struct {
 	from    *ironic.Node // as the turn began
 	shared  bool         // the members of other runs count, and this one counts for them
 	follows bool         // the member was undeployed before
+	canary  bool         // it is one of those that go first
 	ended   bool
 	done    func() // ends the sign of life of the run
 }

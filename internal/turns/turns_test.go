@@ -63,6 +63,7 @@ func newRun(fake *fakeironic.Server) *run {
 			if r.left.Load() > 0 && r.left.Add(-1) == 0 {
 				r.dead.Store(true)
 			}
+			time.Sleep(time.Millisecond) // several members wait for their requests at once
 			return fake.RoundTrip(req)
 		})
 	})
@@ -190,6 +191,7 @@ func TestTake_killedRunLeavesAMachineOff(t *testing.T) {
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake := ironictest.Fleet(2)
 		ids := active(fake)
+		fake.Set("node-000", "power_state", "power on")
 		c := turns.Change{Settings: databases, Change: rollout.Restart}
 		killed := newRun(fake)
 		m, err := killed.Site.Machine(t.Context(), ids[0])
@@ -215,6 +217,35 @@ func TestTake_killedRunLeavesAMachineOff(t *testing.T) {
 		cancel()
 		turn.End(ctx, context.Canceled)
 	})
+}
+
+// A run that was killed while it changed a machine that is off anyway has left nothing away: the fleet has such machines, and users ask for them.
+func TestTake_killedRunLeavesAMachineThatWasOff(t *testing.T) {
+	t.Parallel()
+	for change, before := range map[rollout.Change]string{rollout.Restart: "power off", rollout.Rebuild: "power on"} {
+		ironictest.InVirtualTime(t, func(t *testing.T) {
+			fake := ironictest.Fleet(2)
+			ids := active(fake)
+			fake.Set("node-000", "power_state", before)
+			killed := newRun(fake)
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				_ = killed.change(ctx, ids[0], turns.Change{Settings: databases, Change: change}, func() {
+					fake.Set("node-000", "power_state", "power off")
+					killed.dead.Store(true)
+					<-ctx.Done()
+				}, context.Canceled)
+			}()
+			time.Sleep(time.Second)
+			if err := newRun(fake).change(t.Context(), ids[1], turns.Change{Settings: databases, Change: change}, func() {}, nil); err != nil {
+				t.Errorf("after a %s: %v", change, err)
+			}
+			cancel()
+			<-ended
+		})
+	}
 }
 
 // Wherever a run is killed, the next one starts its members.
@@ -472,4 +503,31 @@ func TestAgree(t *testing.T) {
 			t.Errorf("%+v: %v", tt.settings, err)
 		}
 	}
+}
+
+// The note says which member goes first, for metal watch.
+func TestTake_noteOfACanary(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(2)
+		ids := active(fake)
+		one := 1
+		settings := databases
+		settings.Canary = &one
+		r := newRun(fake)
+		for i, id := range ids {
+			err := r.change(t.Context(), id, turns.Change{Settings: settings, Change: rollout.Restart}, func() {
+				m, err := r.Site.Machine(t.Context(), id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if note := marks.TurnOf(m.Node()); note == nil || note.Canary != (i == 0) {
+					t.Errorf("member %d has the note %+v", i, note)
+				}
+			}, nil)
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }

@@ -187,3 +187,27 @@ func ExampleView() {
 	fmt.Println(v.Done, "of", v.Total)
 	// Output: 3 of 6
 }
+
+// A rollout is shown on a terminal, in lines and on the page: the machine whose turn it is, a pause, and a failure that stops its group.
+func TestDisplays_rollout(t *testing.T) {
+	t.Parallel()
+	busy, rests, broken := machine(1, "deploying", 10), machine(2, "active", 5), machine(3, "deploy failed", 15)
+	busy.Turn, rests.Turn = "canary of databases", "pause of databases until 14:00:45"
+	broken.Turn, broken.Stops = "databases\x1b[31m waits for it", "databases\x1b[31m"
+	samples := []watch.Sample{{Taken: at(0), Machines: []watch.Machine{machine(1, "active", -50), machine(2, "deploying", -5), machine(3, "deploying", -5)}}, {Taken: at(20), Machines: []watch.Machine{busy, rests, broken}}}
+	var lines, screen bytes.Buffer
+	file := filepath.Join(t.TempDir(), "page.html")
+	tell(t, &watch.Lines{Out: &lines, Err: io.Discard}, watch.NewModel("", 0), samples[0], samples[1], watch.Sample{Taken: at(90), Machines: samples[1].Machines})
+	tell(t, &watch.Screen{Out: &screen, Size: func() (int, int) { return 120, 24 }}, watch.NewModel("", 0), samples...)
+	tell(t, &watch.Page{File: file}, watch.NewModel("", 0), samples...)
+	for what, text := range map[string]string{"the screen": screen.String(), "the lines": lines.String(), "the page": read(t, file)} {
+		for _, want := range []string{"deploying, canary of databases", "active, pause of databases until 14:00:45", "waits for it", "waits for a member that has failed"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s do not say %q:\n%s", what, want, text)
+			}
+		}
+		if strings.Contains(text, "\x1b[31m w") {
+			t.Errorf("in %s, the name of a group controls the terminal", what)
+		}
+	}
+}

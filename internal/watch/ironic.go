@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -70,8 +71,30 @@ func machineOf(n *ironic.Node, now time.Time) Machine {
 	if m.Name == "" {
 		m.Name = n.UUID
 	}
+	if note := marks.TurnOf(n); note != nil {
+		m.takeTurn(note, note.Instance == n.InstanceUUID, now)
+	}
 	if m.Failed {
-		m.Reason = api.FirstLine(n.LastError)
+		m.Reason = cmp.Or(m.Reason, api.FirstLine(n.LastError))
 	}
 	return m
+}
+
+// takeTurn adds what the note of a rollout says. same: the machine has the same reservation. A note without an operation in progress may be that of a
+// killed run, which says nothing (reference/rollout.md#other-runs).
+func (m *Machine) takeTurn(note *marks.Turn, same bool, now time.Time) {
+	switch {
+	case note.Failed && same && !m.InProgress:
+		m.Turn, m.Stops = note.Group+" waits for it", note.Group
+		if !m.Failed {
+			m.Failed, m.Reason = true, "Ironic reports no failure, but the machine was not ready, or its change has failed"
+		}
+	case now.Before(note.Until) && same && !m.InProgress && !m.Failed:
+		m.Turn = "pause of " + note.Group + " until " + note.Until.Local().Format(clock)
+	case !m.InProgress || !note.Until.IsZero():
+	case note.Canary:
+		m.Turn = "canary of " + note.Group
+	default:
+		m.Turn = "turn of " + note.Group
+	}
 }

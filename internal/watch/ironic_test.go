@@ -104,3 +104,51 @@ func TestSelection_describesItself(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// What a node's note of a rollout says is shown as long as it counts.
+func TestList_tellsTurns(t *testing.T) {
+	t.Parallel()
+	const reserved = "8f4e0f5e-50a4-4c4f-8d4f-9d4a3f0f0b11"
+	until := time.Now().Add(time.Hour).Truncate(time.Second)
+	in := func(state string, note map[string]any) map[string]any {
+		note["group"], note["run"] = "databases", "7c5f2b5e-7a0c-4a55-9d0e-3f6f5e8f4a11"
+		if note["instance"] == nil {
+			note["instance"] = reserved
+		}
+		return map[string]any{"provision_state": state, "instance_uuid": reserved, "extra": map[string]any{"terraform_metal_turn": note}}
+	}
+	for name, tc := range map[string]struct {
+		set   map[string]any
+		turn  string
+		stops string
+	}{
+		"in progress":                       {in("deploying", map[string]any{}), "turn of databases", ""},
+		"a canary":                          {in("deploying", map[string]any{"canary": true}), "canary of databases", ""},
+		"undeployed, to be replaced":        {in("deleting", map[string]any{"instance": "another"}), "turn of databases", ""},
+		"what a killed run has left":        {in("active", map[string]any{}), "", ""},
+		"failed":                            {in("deploy failed", map[string]any{"failed": true}), "databases waits for it", "databases"},
+		"not ready":                         {in("active", map[string]any{"failed": true}), "databases waits for it", "databases"},
+		"it is being repaired":              {in("deploying", map[string]any{"failed": true}), "turn of databases", ""},
+		"failed, and deployed anew":         {in("active", map[string]any{"failed": true, "instance": "another"}), "", ""},
+		"a pause":                           {in("active", map[string]any{"until": until.UTC().Format(time.RFC3339)}), "pause of databases until " + until.Format("15:04:05"), ""},
+		"a pause that has ended":            {in("active", map[string]any{"until": "2020-01-01T00:00:00Z"}), "", ""},
+		"an operation of others in a pause": {in("deploying", map[string]any{"until": until.UTC().Format(time.RFC3339)}), "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fake := &fakeironic.Server{}
+			fake.AddFleet(1, "baremetal")
+			for field, value := range tc.set {
+				fake.Set("node-000", field, value)
+			}
+			s, err := watch.List(t.Context(), clientOf(fake), watch.Selection{})
+			if err != nil || len(s.Machines) != 1 {
+				t.Fatalf("%+v, %v", s, err)
+			}
+			m := s.Machines[0]
+			if m.Turn != tc.turn || m.Stops != tc.stops || tc.stops != "" && (!m.Failed || m.Reason == "" && m.State == "active") {
+				t.Errorf("it says %q, and stops %q: %+v", m.Turn, m.Stops, m)
+			}
+		})
+	}
+}

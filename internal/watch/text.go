@@ -80,6 +80,9 @@ func (v View) summary() string {
 	if len(v.Failed) > 0 {
 		parts = append(parts, fmt.Sprintf("%d failed", len(v.Failed)))
 	}
+	for _, group := range v.Stopped {
+		parts = append(parts, fmt.Sprintf("rollout group %s waits for a member that has failed", group))
+	}
 	return strings.Join(parts, ", ")
 }
 

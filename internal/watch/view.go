@@ -23,9 +23,10 @@ type View struct {
 	Total      int // machines that count: those that are done, in progress, failed or waiting, and those that are not in Ironic yet
 	Done       int
 
-	Waiting, InProgress, Failed []Row // those in progress longest come first, then by name
-	Recent                      []Row // done while the model watched, the last one first
-	Moved                       []Row // those that count and have changed, by name
+	Waiting, InProgress, Failed []Row    // those in progress longest come first, then by name
+	Recent                      []Row    // done while the model watched, the last one first
+	Moved                       []Row    // those that count and have changed, by name
+	Stopped                     []string // rollout groups that wait until a member is repaired, sorted
 
 	Left      time.Duration // the estimate of the end, if LeftKnown
 	LeftKnown bool
@@ -41,6 +42,9 @@ func (m *Model) View(now time.Time) View {
 	for _, t := range m.tracks {
 		if t.State != stateDeleted {
 			v.Selected++
+		}
+		if t.Stops != "" && !slices.Contains(v.Stopped, t.Stops) {
+			v.Stopped = append(v.Stopped, t.Stops)
 		}
 		row := m.row(t, now)
 		switch t.status {
@@ -64,6 +68,7 @@ func (m *Model) View(now time.Time) View {
 			ends = append(ends, end{t.began, t.ended})
 		}
 	}
+	slices.Sort(v.Stopped)
 	counted := v.Done + len(v.Waiting) + len(v.InProgress) + len(v.Failed)
 	v.Total = max(counted, m.total)
 	v.Left, v.LeftKnown = estimate(ends, v.Total-v.Done-len(v.Failed), now)

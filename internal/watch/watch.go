@@ -22,10 +22,20 @@ type Machine struct {
 	Failed     bool      // the last operation has failed
 	Pending    bool      // at rest, with an operation to come
 	Reason     string    // Ironic's message about the last failure, in one line
+	Turn       string    // what it does in a rollout, for people; empty: nothing
+	Stops      string    // the rollout group that waits until the machine is repaired; empty: none
 }
 
-// doing is what the machine does, for people: its state, and the power change in progress.
+// doing is what the machine does, for people: its state, the power change in progress, and its part in a rollout.
 func (m Machine) doing() string {
+	if m.Turn != "" {
+		return m.working() + ", " + m.Turn
+	}
+	return m.working()
+}
+
+// working is doing without the rollout.
+func (m Machine) working() string {
 	switch m.Power {
 	case "":
 		if m.Checked {
@@ -159,7 +169,7 @@ func (m *Model) Add(s Sample) []Change {
 
 // update takes a machine of a sample, and returns the change; nil if there is none.
 func (m *Model) update(machine Machine, before time.Time, first bool) *Change {
-	for _, text := range []*string{&machine.Name, &machine.State, &machine.Power, &machine.Reason} {
+	for _, text := range []*string{&machine.Name, &machine.State, &machine.Power, &machine.Reason, &machine.Turn, &machine.Stops} {
 		*text = rest.OneLine(*text)
 	}
 	if machine.Since.IsZero() {
