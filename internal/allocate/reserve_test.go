@@ -162,7 +162,7 @@ func TestGroup_leftovers(t *testing.T) {
 		group allocate.Group
 		want  []string
 	}{
-		"grew":                {allocate.Group{Name: "a", Members: []*allocate.GroupMember{{Name: "a-0"}}}, []string{"a-1", "a-2"}},
+		"grew":                {allocate.Group{Name: "a", Members: []*allocate.GroupMember{{Name: "a-0", ID: run}}}, []string{"a-1", "a-2"}},
 		"was renamed":         {allocate.Group{Name: "c", FormerName: "a", Members: []*allocate.GroupMember{{Name: "c-0"}}}, []string{"a-0", "a-1", "a-2"}},
 		"is named in state":   {allocate.Group{Name: "c", Leftovers: []string{"a-2", "single"}}, []string{"a-2"}},
 		"has no common name":  {allocate.Group{Name: "", Leftovers: []string{"single"}}, nil},

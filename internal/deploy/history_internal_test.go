@@ -58,6 +58,10 @@ func TestDecision_keepsName(t *testing.T) {
 		wish := tt.drive
 		wish.Rebuild = tt.triggers
 		was := drive("n1", "host n1")
+		was.Rebuild = decide.Known("before")
+		if wish.Rebuild.IsNull() {
+			wish.Rebuild = was.Rebuild
+		}
 		p := Decide(wish, Seen{Was: was, State: "active", Names: tt.names, Sight: Sight{Name: "n2"}})
 		want := tt.drive.Content[attrConfigDrive]
 		if tt.keeps {

@@ -188,7 +188,10 @@ func TestDecide_countsAndAnnouncesWhatItDoes(t *testing.T) {
 			if !counts {
 				continue
 			}
-			if raised[step.Cost] = "1"; step.Maybe {
+			switch {
+			case !step.Maybe:
+				raised[step.Cost] = "1"
+			case raised[step.Cost] == "0":
 				raised[step.Cost] = "?"
 			}
 			if !slices.ContainsFunc(p.Notices, func(n decide.Notice) bool { return slices.Contains(summaries, n.Summary) }) {

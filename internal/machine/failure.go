@@ -139,7 +139,15 @@ func Refused(node *ironic.Node, why states.Reason) error {
 // failed returns the error of a failed walk, with what only the node's history tells: the last error if the node has none, and the deploy step
 // that failed if last_error does not name it. Without a history, the step is the last one that a poll has seen.
 func (w *walk) failed(ctx context.Context) *failure.Error {
-	if err := w.learnError(ctx); err != nil {
+	blind := w.node.Hidden.Reservation
+	err := w.learnError(ctx)
+	if err == nil && w.node.LastError == "" && blind {
+		// Ironic writes last_error before it unlocks the node, which this user cannot see (reference/ironic.md#state-and-lock).
+		if w.poll(ctx, w.deadline) == nil {
+			err = w.learnError(ctx)
+		}
+	}
+	if err != nil {
 		w.site.Ironic.Logger().DebugContext(ctx, "could not read last_error", append(NodeAttributes(w.node), "error", err)...)
 	}
 	deploys := w.goal == states.GoalDeployed || w.goal == states.GoalRebuilt

@@ -72,7 +72,7 @@ func newRun(fake *fakeironic.Server) *run {
 
 // change takes the turn of a machine, changes it for a while, and ends the turn with an outcome.
 func (r *run) change(ctx context.Context, id string, c turns.Change, change func(), outcome error) error {
-	m, err := r.Site.Machine(ctx, id)
+	m, err := r.Machine(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func TestTake_killedRunLeavesNoGroupStuck(t *testing.T) {
 				ids := active(fake)
 				c := turns.Change{Settings: databases, Change: rollout.Rebuild}
 				killed := newRun(fake)
-				m, err := killed.Site.Machine(t.Context(), ids[0])
+				m, err := killed.Machine(t.Context(), ids[0])
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -194,7 +194,7 @@ func TestTake_killedRunLeavesAMachineOff(t *testing.T) {
 		fake.Set("node-000", "power_state", "power on")
 		c := turns.Change{Settings: databases, Change: rollout.Restart}
 		killed := newRun(fake)
-		m, err := killed.Site.Machine(t.Context(), ids[0])
+		m, err := killed.Machine(t.Context(), ids[0])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -324,7 +324,7 @@ func TestTake_withoutAGroupSendsNothing(t *testing.T) {
 		var wait sync.WaitGroup
 		machines := make([]*machine.Machine, len(ids))
 		for i, id := range ids {
-			m, err := r.Site.Machine(t.Context(), id)
+			m, err := r.Machine(t.Context(), id)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -362,7 +362,7 @@ func TestTake_newDeploymentElsewhereTakesTheTurn(t *testing.T) {
 		fake := ironictest.Fleet(3)
 		ids := active(fake)
 		r := newRun(fake)
-		m, err := r.Site.Machine(t.Context(), ids[0])
+		m, err := r.Machine(t.Context(), ids[0])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -376,7 +376,7 @@ func TestTake_newDeploymentElsewhereTakesTheTurn(t *testing.T) {
 		if err := newRun(fake).change(other, ids[1], turns.Change{Settings: databases, Change: rollout.Restart}, func() {}, nil); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("another run starts a member meanwhile: %v", err)
 		}
-		m, err = r.Site.Machine(t.Context(), ids[2])
+		m, err = r.Machine(t.Context(), ids[2])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -405,7 +405,7 @@ func TestHand_deploymentThatWasMadeBefore(t *testing.T) {
 		if err := r.change(t.Context(), ids[2], first, func() {}, nil); err != nil {
 			t.Fatal(err)
 		}
-		m, err := r.Site.Machine(t.Context(), ids[0])
+		m, err := r.Machine(t.Context(), ids[0])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -427,7 +427,7 @@ func TestTake_firstDeploymentOfAGroupSendsNothing(t *testing.T) {
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake := ironictest.Fleet(1)
 		r := newRun(fake)
-		m, err := r.Site.Machine(t.Context(), fake.Nodes()[0].UUID)
+		m, err := r.Machine(t.Context(), fake.Nodes()[0].UUID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -453,7 +453,7 @@ func TestAbandon(t *testing.T) {
 		c := turns.Change{Settings: databases, Change: rollout.Restart}
 		func() {
 			defer func() { _ = recover() }()
-			m, err := r.Site.Machine(t.Context(), ids[0])
+			m, err := r.Machine(t.Context(), ids[0])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -517,7 +517,7 @@ func TestTake_noteOfACanary(t *testing.T) {
 		r := newRun(fake)
 		for i, id := range ids {
 			err := r.change(t.Context(), id, turns.Change{Settings: settings, Change: rollout.Restart}, func() {
-				m, err := r.Site.Machine(t.Context(), id)
+				m, err := r.Machine(t.Context(), id)
 				if err != nil {
 					t.Fatal(err)
 				}

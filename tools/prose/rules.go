@@ -17,7 +17,7 @@ var limits = []struct {
 	{"README.md", 900},
 	{"CONTRIBUTING.md", 1600},
 	{"docs/guides/troubleshooting.md", 2500}, // users search it for a title
-	{"docs/guides/day-two.md", 1700}, // every operation on a machine that runs
+	{"docs/guides/day-two.md", 1700},         // every operation on a machine that runs
 	{"docs/guides/", 1550},
 	{"docs/resources/host.md", 4200},       // it has twice the attributes of any other resource
 	{"docs/resources/deployment.md", 4300}, // three ways to run a machine, and what each change costs
