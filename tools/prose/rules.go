@@ -18,7 +18,9 @@ var limits = []struct {
 	{"CONTRIBUTING.md", 1650},
 	{"docs/guides/troubleshooting.md", 2500}, // users search it for a title
 	{"docs/guides/day-two.md", 1700},         // every operation on a machine that runs
-	{"docs/guides/", 1550},
+	{"docs/guides/large-applies.md", 1550},   // figures
+	{"docs/guides/watch.md", 1550},           // each sign of a machine
+	{"docs/guides/", 1500},
 	{"docs/resources/host.md", 4200},       // it has twice the attributes of any other resource
 	{"docs/resources/deployment.md", 4300}, // three ways to run a machine, and what each change costs
 	{"docs/resources/", 2500},
