@@ -193,7 +193,7 @@ func (g *Group) yields(d *Decision, left []Member, now time.Time) (refused bool)
 		if w.gone.IsZero() {
 			continue
 		}
-		at := w.gone.Add(graceFor)
+		at := w.gone.Add(yieldAfter)
 		if next := g.yielded.Add(yieldEach); next.After(at) {
 			at = next
 		}

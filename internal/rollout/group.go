@@ -9,9 +9,10 @@ import (
 
 // Times of a group.
 const (
-	gatherFor = 300 * time.Millisecond // before a machine that has failed before may start, so that others go first
-	graceFor  = 2 * time.Second        // before machines give up which nothing can let start: the one that they wait for may still come
-	yieldEach = time.Second            // between two machines that give up their places
+	gatherFor  = 300 * time.Millisecond // before a machine that has failed before may start, so that others go first
+	graceFor   = 2 * time.Second        // before machines give up which nothing can let start: the one that they wait for may still come
+	yieldAfter = 10 * time.Second       // before machines give up their places for a new deployment that does not begin
+	yieldEach  = time.Second            // between two machines that give up their places
 )
 
 // Outcome is how a turn has ended.

@@ -208,7 +208,7 @@ func TestDecide_newDeploymentTakesTheTurnOfTheFormerOne(t *testing.T) {
 	if d := g.Decide(start.Add(time.Minute), nil); len(d.Start)+len(d.Refuse) > 0 {
 		t.Errorf("right after the undeployment: %+v", d)
 	}
-	now := start.Add(time.Minute + 2*time.Second)
+	now := start.Add(time.Minute + 10*time.Second)
 	d := g.Decide(now, nil)
 	if len(d.Refuse) != 1 || d.Refuse["m03"].Reason != rollout.NoPlace {
 		t.Fatalf("nobody gives up a place: %+v", d)

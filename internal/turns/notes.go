@@ -19,6 +19,7 @@ import (
 // note writes the note of a turn on the node.
 func (t *Turn) note(ctx context.Context, note marks.Turn) error {
 	note.Group, note.Run, note.Instance, note.Canary = t.group.name, t.turns.site.Run.ID, t.m.Node().InstanceUUID, t.canary
+	note.Replaces, note.Since = t.follows || t.Change.Change == rollout.Replacement, t.turns.site.Ironic.ServerNow().UTC().Truncate(time.Second)
 	note.Restart = t.Change.Change == rollout.Restart && machine.Power(t.from) == "on"
 	var patch ironic.Patch
 	patch.Set("/extra/"+marks.KeyTurn, note)
@@ -81,16 +82,21 @@ func (t *turns) absences(ctx context.Context, name string) (all []rollout.Absenc
 	return all, nil
 }
 
+// goneFor is how long a member counts that a dead run has undeployed and not deployed again. The next apply deploys it, perhaps on another node.
+const goneFor = time.Hour
+
 // absence judges a member by the note on its node. alive: the run that has written it is at work. What a dead run has left is away only as long as
-// Ironic works on it, or if it has failed or a restart has left it off.
+// Ironic works on it, or if it has failed, a restart has left it off, or it is undeployed.
 func (t *turns) absence(n *ironic.Node, note *marks.Turn, alive bool) rollout.Absence {
-	state, same := ironic.State(n.ProvisionState), note.Instance == n.InstanceUUID
+	ended := note.Failed || !note.Until.IsZero()
+	state, same := ironic.State(n.ProvisionState), note.Instance == n.InstanceUUID || note.Instance == "" && !ended
 	a := rollout.Absence{ID: n.UUID, Name: cmp.Or(n.Name, n.UUID)}
 	busy := states.Has(state, states.Busy) || n.TargetPowerState != ""
-	ended := note.Failed || !note.Until.IsZero()
 	a.Working = alive && !ended || same && busy
 	leftOff := !ended && note.Restart && machine.Power(n) == "off" // between the two halves
-	a.Failed = same && !a.Working && (note.Failed || states.Failed(state) || leftOff)
+	undeployed := n.InstanceUUID == "" || note.Instance != "" && note.Instance != n.InstanceUUID
+	gone := !ended && note.Replaces && undeployed && t.site.Ironic.ServerNow().Sub(note.Since) < goneFor
+	a.Failed = !a.Working && (gone || same && (note.Failed || states.Failed(state) || leftOff))
 	if !note.Until.IsZero() {
 		a.Until = time.Now().Add(note.Until.Sub(t.site.Ironic.ServerNow()))
 	}
@@ -121,7 +127,7 @@ func (s *signal) begin(ctx context.Context, site *machine.Site) (done func(), er
 	}
 	s.stop, s.ended = make(chan struct{}), make(chan struct{})
 	held := make(chan error, 1)
-	go s.live(context.WithoutCancel(ctx), site, held)
+	go live(context.WithoutCancel(ctx), site, held, s.stop, s.ended)
 	select {
 	case err = <-held:
 	case <-ctx.Done():
@@ -135,32 +141,52 @@ func (s *signal) begin(ctx context.Context, site *machine.Site) (done func(), er
 	return sync.OnceFunc(s.end), nil
 }
 
-// live holds the lock until stop is closed. If the lock is lost, it takes it again.
-func (s *signal) live(ctx context.Context, site *machine.Site, held chan<- error) {
-	defer close(s.ended)
-	stop := s.stop
+// loseFor is how long a run tries to get a lock again that it has lost.
+const loseFor = 10 * time.Minute
+
+// live holds the lock until stop is closed, and then closes ended. held gets one value: nil when it has the lock, or why it has not got it. If the lock
+// is lost later, live takes it again.
+func live(ctx context.Context, site *machine.Site, held chan<- error, stop <-chan struct{}, ended chan<- struct{}) {
+	defer close(ended)
 	lock := throttle.Lock{Name: signalOf(site.Run.ID), Description: "terraform-provider-metal: a run changes machines of a rollout group", For: "change machines of a rollout group"}
-	for stopped := false; !stopped; {
-		err := site.Locks().With(ctx, lock, func(ctx context.Context) error {
-			select {
-			case held <- nil:
-			default:
-			}
+	told, lost := false, time.Time{}
+	for {
+		working, end := context.WithCancel(ctx)
+		go func() {
 			select {
 			case <-stop:
-				stopped = true
-			case <-ctx.Done():
+				end()
+			case <-working.Done():
 			}
+		}()
+		err := site.Locks().With(working, lock, func(ctx context.Context) error {
+			if lost = (time.Time{}); !told {
+				told = true
+				held <- nil
+			}
+			<-ctx.Done() // because of stop, or because the lock is lost
 			return nil
 		})
-		if stopped {
-			return
-		}
+		end()
 		select {
-		case held <- err: // nobody has it yet
+		case <-stop:
 			return
 		default:
-			site.Ironic.Logger().Log(ctx, slog.LevelWarn, "other runs could not see for a while that this one changes machines of a rollout group", "error", err)
+		}
+		if !told {
+			held <- err
+			return
+		}
+		if lost.IsZero() {
+			lost = time.Now()
+		} else if time.Since(lost) > loseFor {
+			return
+		}
+		site.Ironic.Logger().Log(ctx, slog.LevelWarn, "other runs could not see for a while that this one changes machines of a rollout group", "error", err)
+		select {
+		case <-stop:
+			return
+		case <-time.After(tellEach / 10):
 		}
 	}
 }

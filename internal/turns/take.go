@@ -25,20 +25,24 @@ func Take(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
 		ID: m.Node().UUID, Name: cmp.Or(m.Node().Name, m.Node().UUID), Change: c.Change, Failures: marks.Failures(m.Node()), Queued: time.Now(),
 		Away: c.Away || states.Failed(m.State()),
 	}
-	turn := &Turn{Change: c, turns: t, m: m, id: me.ID, was: marks.TurnOf(m.Node()), from: m.Node(), done: func() {}}
+	if was := marks.TurnOf(m.Node()); c.Change == rollout.FirstDeployment && was != nil && was.Group == c.Settings.Group && (was.Replaces || was.Failed) {
+		me.Change, me.Away = rollout.Replacement, true // an earlier run has undeployed the member
+	}
+	turn := &Turn{turns: t, m: m, id: me.ID, was: marks.TurnOf(m.Node()), from: m.Node(), done: func() {}}
 	t.mu.Lock()
 	g, was := t.follows(me, c)
 	if g == nil && !c.Settings.Concerns(c.Change) {
 		t.mu.Unlock()
 		return nil, nil //nolint:nilnil // no turn
 	}
-	if turn.group = g; g == nil {
+	c.Change = me.Change
+	if turn.Change, turn.group = c, g; g == nil {
 		turn.group = t.group(c)
 		turn.group.Join(me)
 	}
 	turn.group.wake()
 	turn.follows = g != nil
-	turn.shared = turn.group.name != "" && (turn.follows || c.Change != rollout.FirstDeployment)
+	turn.shared = turn.group.name != "" && (turn.follows || me.Change != rollout.FirstDeployment)
 	t.mu.Unlock()
 	if turn.follows {
 		return turn, turn.follow(ctx, was)

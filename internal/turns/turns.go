@@ -1,5 +1,5 @@
 // Package turns lets the machines of a run change in turns, as package rollout decides. The members of a named group also wait for those of other
-// runs, which it finds by the notes on their nodes (reference/rollout.md#other-runs).
+// runs, which it finds by the notes on their nodes (reference/rollout.md#other-runs, reference/rollout.md#what-turns-do-not-cover).
 package turns
 
 import (
@@ -108,10 +108,10 @@ func (t *turns) follows(me rollout.Member, c Change) (g *group, was string) {
 }
 
 // isSucceeded reports whether the deployment that replaces one was made before, as with create_before_destroy. node is that of the new deployment, as
-// configured; "": not known; mu is held.
+// configured; "": not known, so that it may follow; mu is held.
 func (t *turns) isSucceeded(c Change, node string) bool {
 	key := c.Settings.Key(rollout.Replacement, c.Content)
-	i := slices.IndexFunc(t.created[key], func(made string) bool { return node == "" || made == node })
+	i := slices.IndexFunc(t.created[key], func(made string) bool { return node != "" && made == node })
 	if i < 0 {
 		return false
 	}

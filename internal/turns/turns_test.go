@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -48,8 +49,9 @@ func hasNote(t *testing.T, fake *fakeironic.Server, id string) bool {
 // run is a run of the provider.
 type run struct {
 	*sitetest.Client
-	dead atomic.Bool  // its requests do not arrive any more
-	left atomic.Int32 // how many requests arrive until it dies; zero: it lives
+	dead   atomic.Bool  // its requests do not arrive any more
+	silent atomic.Bool  // its requests fail
+	left   atomic.Int32 // how many requests arrive until it dies; zero: it lives
 }
 
 func newRun(fake *fakeironic.Server) *run {
@@ -59,6 +61,9 @@ func newRun(fake *fakeironic.Server) *run {
 			if r.dead.Load() {
 				<-req.Context().Done()
 				return nil, req.Context().Err()
+			}
+			if r.silent.Load() {
+				return nil, syscall.ECONNRESET
 			}
 			if r.left.Load() > 0 && r.left.Add(-1) == 0 {
 				r.dead.Store(true)
@@ -246,6 +251,76 @@ func TestTake_killedRunLeavesAMachineThatWasOff(t *testing.T) {
 			<-ended
 		})
 	}
+}
+
+// A run that was killed between the undeployment and the new deployment has left a member away, until the next apply has deployed it.
+func TestTake_killedRunHasUndeployedAMember(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(2)
+		ids := active(fake)
+		killed := newRun(fake)
+		m, err := killed.Machine(t.Context(), ids[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn, err := turns.TakeToReplace(t.Context(), m, turns.Change{Settings: databases, Content: "v2"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fake.Set("node-000", "provision_state", "available")
+		fake.Set("node-000", "instance_uuid", nil)
+		turn.Hand(t.Context(), ids[0])
+		killed.dead.Store(true)
+		restart := turns.Change{Settings: databases, Change: rollout.Restart}
+		if err := newRun(fake).change(t.Context(), ids[1], restart, func() {}, nil); !failure.Is(err, turns.KindNotStarted) {
+			t.Errorf("another member is away beside it: %v", err)
+		}
+		next, done := newRun(fake), make(chan error)
+		err = next.change(t.Context(), ids[0], turns.Change{Settings: databases, Change: rollout.FirstDeployment, Content: "v2", Node: ids[0]}, func() {
+			fake.Set("node-000", "provision_state", "active")
+			fake.Set("node-000", "instance_uuid", "00000000-0000-4000-8000-000000000009")
+			begun := time.Now()
+			go func() {
+				err := next.change(t.Context(), ids[1], restart, func() {}, nil)
+				if time.Since(begun) < time.Hour {
+					t.Error("another member is away while it is deployed again")
+				}
+				done <- err
+			}()
+			time.Sleep(time.Hour)
+		}, nil)
+		if err := errors.Join(err, <-done); err != nil {
+			t.Error(err)
+		}
+		killed.dead.Store(false) // for the end of its goroutines
+		_ = killed.change(t.Context(), ids[0], turns.Change{Settings: databases, Change: rollout.FirstDeployment, Content: "v2", Node: ids[0]}, func() {}, nil)
+	})
+}
+
+// A run whose lock was lost, because Ironic did not answer for a while, takes it again: others count its members.
+func TestTake_lostSignOfLifeIsGivenAgain(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(2)
+		ids := active(fake)
+		r := newRun(fake)
+		restart := turns.Change{Settings: databases, Change: rollout.Restart}
+		err := r.change(t.Context(), ids[0], restart, func() {
+			r.silent.Store(true)
+			time.Sleep(2 * time.Minute)
+			r.silent.Store(false)
+			time.Sleep(2 * time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			if err := newRun(fake).change(ctx, ids[1], restart, func() {}, nil); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("another run does not wait: %v", err)
+			}
+		}, nil)
+		if err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // Wherever a run is killed, the next one starts its members.

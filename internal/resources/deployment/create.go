@@ -155,7 +155,7 @@ type reservation struct {
 // finished, or one that is adopted.
 func (r reservation) isOthers(failed error, plan *model, wanted instance.Deployment, node *ironic.Node) bool {
 	switch {
-	case failed == nil, failure.IsInterrupted(failed):
+	case failed == nil, failure.IsInterrupted(failed), failure.Is(failed, instance.KindNotReady): // it runs what is wanted
 		return false
 	case plan.adopted():
 		return deploy.IsDeployed(node)

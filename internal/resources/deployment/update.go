@@ -20,6 +20,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/turns"
 )
 
 // update executes the steps of a plan.
@@ -260,7 +261,9 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 	defer turn.Abandon(ctx)
 	attempts, failed, err := u.run(ctx, d.Site, m)
-	turn.End(ctx, err)
+	if turn.End(ctx, err); turn == nil && err == nil {
+		turns.Clear(ctx, m)
+	}
 	err = d.endRebuild(ctx, u, m, failed, err, &resp.Diagnostics)
 	framework.Show(&resp.Diagnostics, m.PowerCut()...)
 	restarts := failed == deploy.Restarts && failure.IsInterrupted(err) && m.Started() // the next apply must not restart it again
