@@ -80,7 +80,7 @@ func (r *group) Schema(ctx context.Context, _ resource.SchemaRequest, resp *reso
 			},
 			"replace_members": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true,
-				MarkdownDescription: "Members to move to other nodes: for each key of `members` any text, such as a date. A new or changed value moves the member, and **wipes the machine**. A removed one does nothing. With `rollout.max_unavailable` of their deployments, move at most so many at once. Needs API 1.61. See [Move a member](#move-a-member).",
+				MarkdownDescription: "Members to move to other nodes: for each key of `members` any text, such as a date. A new or changed value moves the member, and **wipes the machine**. A removed one does nothing. With `rollout.max_unavailable` of their deployments, move at most that number of members in one apply. Needs API 1.61. See [Move a member](#move-a-member).",
 			},
 			"timeouts": framework.TimeoutsAttribute(ctx, timeouts.Opts{
 				Create: true, CreateDescription: "Longest time for Ironic to reserve the nodes of new members. Default: `10m`.",
