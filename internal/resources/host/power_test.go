@@ -103,7 +103,7 @@ func TestFakeHost_gracefulPowerOff(t *testing.T) {
 			if tt.warning == "" {
 				acctest.NeverMention(t, output, "Power was cut")
 			} else {
-				acctest.Mention(t, output, "Power was cut", "was switched off without a shutdown", tt.warning)
+				acctest.Mention(t, output, "Power was cut", "lost its power without a shutdown", tt.warning)
 			}
 			if found := lacks("", s.Node(s.Name("h")), map[string]any{"power_state": "power off"}); len(found) > 0 {
 				t.Errorf("the node in Ironic: %v", found)
