@@ -106,7 +106,7 @@ func TestAccDeployment_renameRebuildsNothing(t *testing.T) {
 	if output, changes := w.Plan(); changes {
 		t.Errorf("the plan after a rename changes something:\n%s", output)
 	} else {
-		acctest.Mention(t, output, "Machine keeps its former name", acctest.Quoted(s.Name("h1")), "change rebuild_triggers")
+		acctest.Mention(t, output, "Machine keeps its former name", acctest.Quoted(s.Name("h1")), "set rebuild_triggers to a first value, which is only recorded")
 	}
 	site.WantVerbs(t, s, node, "manage", "provide", "active")
 	w.Configure(config("h2", "v2"))
