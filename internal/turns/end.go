@@ -120,7 +120,8 @@ func (g *group) notStarted(t *Turn, why rollout.Refusal) error {
 			"remove the note from its node: baremetal node unset NODE --extra " + marks.KeyTurn
 	case rollout.NoPlace:
 		fact = fmt.Sprintf("%s is undeployed, and its new deployment needs this place among Terraform's operations", few(why.Names))
-		advice = "Apply again to go on. Terraform runs at most as many operations at once as -parallelism says (10 by default): with more than the group has members, they all go in one apply."
+		advice = "Apply again to go on. Terraform runs at most as many operations at once as -parallelism says (10 by default): with more than the group has members, they all go in one apply. " +
+			"A metal_allocation_group moves its members only when all their deployments are undeployed: move no more of them at once than max_unavailable."
 	}
 	t.turns.mu.Lock()
 	first := !slices.Contains(g.told, why.Reason)
