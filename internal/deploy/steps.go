@@ -127,8 +127,8 @@ func (s Step) Operates() bool {
 	return slices.Contains([]Kind{DoDeploy, DoContinue, DoRepeat, DoRebuild, DoBoot, DoAdopt}, s.Do)
 }
 
-// Change returns what the steps do to a machine that others may count on; false if they take it away from nobody, or if the user asks for a machine
-// that is off or rescued.
+// Change returns what the steps do to the machine, for its turn in a rollout. It returns false if the machine stays available, and if the user asks
+// for a machine that is off or in rescue mode.
 func Change(steps []Step) (change rollout.Change, takes bool) {
 	switch {
 	case Has(steps, DoRebuild, DoRepeat, DoBoot, DoContinue):

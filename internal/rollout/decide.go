@@ -13,7 +13,7 @@ type Reason string
 const (
 	TooManyFailures Reason = "failures"    // as many have failed as may
 	CanaryFailed    Reason = "canary"      // a canary has failed
-	TooManyAway     Reason = "unavailable" // members are away that nobody works on
+	TooManyAway     Reason = "unavailable" // no run works on the members that are away
 	NoPlace         Reason = "place"       // another member needs its place in Terraform's queue
 )
 

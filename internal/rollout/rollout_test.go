@@ -55,7 +55,7 @@ func TestDecide_badImageTouchesThreeMachines(t *testing.T) {
 	g := group(rollout.Settings{}.Rules(), members(rollout.Rebuild, 40)...)
 	first := begin(g, start.Add(time.Second))
 	if len(first) != 3 {
-		t.Fatalf("%d machines start with an image that nobody has tried", len(first))
+		t.Fatalf("%d machines start before the image has worked once", len(first))
 	}
 	for i, id := range first {
 		g.End(id, rollout.Failed, start.Add(time.Hour))
@@ -211,7 +211,7 @@ func TestDecide_newDeploymentTakesTheTurnOfTheFormerOne(t *testing.T) {
 	now := start.Add(time.Minute + 10*time.Second)
 	d := g.Decide(now, nil)
 	if len(d.Refuse) != 1 || d.Refuse["m03"].Reason != rollout.NoPlace {
-		t.Fatalf("nobody gives up a place: %+v", d)
+		t.Fatalf("no member gives up its place: %+v", d)
 	}
 	g.Yield("m03", now)
 	if again := g.Decide(now, nil); len(again.Refuse) > 0 {

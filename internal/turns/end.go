@@ -53,7 +53,7 @@ func (t *Turn) Hand(ctx context.Context, node string) {
 // errAbandoned is the outcome of a turn that its caller has not ended.
 var errAbandoned = fmt.Errorf("the turn was abandoned: %w", context.Canceled)
 
-// Abandon ends a turn that was neither ended nor handed over, as after a panic. Nobody knows what has become of the machine.
+// Abandon ends a turn that was neither ended nor handed over, as after a panic. The provider does not know what has become of the machine.
 func (t *Turn) Abandon(ctx context.Context) { t.End(ctx, errAbandoned) }
 
 // outcome judges how a turn has ended.
@@ -113,9 +113,9 @@ func (g *group) notStarted(t *Turn, why rollout.Refusal) error {
 			"rollout.max_failures sets how many may fail in a row."
 	case rollout.CanaryFailed:
 		fact = fmt.Sprintf("the canary %s has failed", few(why.Names))
-		advice = "The other machines were to wait until it is ready. Find out why it has failed, and apply again: another machine goes first then."
+		advice = "The other machines were to wait until it is ready. Find out why it has failed, and apply again. A machine that was not ready is then checked first; after any other failure, another machine goes first."
 	case rollout.TooManyAway:
-		fact = fmt.Sprintf("rollout group %q lacks %s already, and no run works on that", g.name, few(why.Names))
+		fact = fmt.Sprintf("rollout group %q lacks %s already, and no run works on that", t.Settings.Group, few(why.Names))
 		advice = "At most max_unavailable members may be away at once. Repair what is away, with terraform apply or by hand. If a member runs well and no apply can say so, or is no member any more, " +
 			"remove the note from its node: baremetal node unset NODE --extra " + marks.KeyTurn
 	case rollout.NoPlace:

@@ -25,7 +25,7 @@ import (
 // errBroken is a change that fails.
 var errBroken = &failure.Error{Kind: failure.KindFailed, Fact: "it is broken"}
 
-// databases are the settings of a group of which one member may be away.
+// databases is a group that lets one member be away.
 var databases = rollout.Settings{Group: "databases", MaxUnavailable: 1}
 
 // active makes the nodes of a fleet run something.
@@ -151,7 +151,7 @@ func TestTake_pauseHoldsOverRuns(t *testing.T) {
 	})
 }
 
-// A killed run holds nobody back for longer than its lease, and than Ironic works on its machine.
+// A killed run delays other runs for its lease, or as long as Ironic works on its machine.
 func TestTake_killedRunLeavesNoGroupStuck(t *testing.T) {
 	t.Parallel()
 	for name, busy := range map[string]time.Duration{"at rest": 0, "while Ironic works": time.Hour} {

@@ -300,8 +300,8 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	d.noteUnchanged(ctx, &next, resp.Private, &resp.Diagnostics)
 }
 
-// next returns the state after an update, and whether it is another one than planned, because the rescue or the ready check is planned again. failed is the phase that has failed with err; arrived: the
-// machine runs what was planned.
+// next returns the state after an update, and whether it differs from the planned one, because the rescue or the ready check is planned again.
+// failed is the phase that has failed with err; arrived: the machine runs what was planned.
 func (u *update) next(node *ironic.Node, attempts int, failed deploy.Phase, arrived bool, err error) (next model, unfinished bool) {
 	planned := *u.plan
 	switch {
