@@ -90,6 +90,20 @@ func (r *run) change(ctx context.Context, id string, c turns.Change, change func
 	return nil
 }
 
+// take takes the turn of a machine.
+func (r *run) take(ctx context.Context, t *testing.T, id string, c turns.Change) *turns.Turn {
+	t.Helper()
+	m, err := r.Machine(ctx, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn, err := turns.Take(ctx, m, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return turn
+}
+
 func TestTake_twoRunsNeverHaveTwoMembersAway(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
@@ -162,15 +176,8 @@ func TestTake_killedRunLeavesNoGroupStuck(t *testing.T) {
 				ids := active(fake)
 				c := turns.Change{Settings: databases, Change: rollout.Rebuild}
 				killed := newRun(fake)
-				m, err := killed.Machine(t.Context(), ids[0])
-				if err != nil {
-					t.Fatal(err)
-				}
 				ctx, cancel := context.WithCancel(t.Context())
-				turn, err := turns.Take(ctx, m, c)
-				if err != nil {
-					t.Fatal(err)
-				}
+				turn := killed.take(ctx, t, ids[0], c)
 				killed.dead.Store(true)
 				begun := time.Now()
 				if busy > 0 {
@@ -199,15 +206,8 @@ func TestTake_killedRunLeavesAMachineOff(t *testing.T) {
 		fake.Set("node-000", "power_state", "power on")
 		c := turns.Change{Settings: databases, Change: rollout.Restart}
 		killed := newRun(fake)
-		m, err := killed.Machine(t.Context(), ids[0])
-		if err != nil {
-			t.Fatal(err)
-		}
 		ctx, cancel := context.WithCancel(t.Context())
-		turn, err := turns.Take(ctx, m, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		turn := killed.take(ctx, t, ids[0], c)
 		fake.Set("node-000", "power_state", "power off")
 		killed.dead.Store(true)
 		next := newRun(fake)
