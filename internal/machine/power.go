@@ -164,7 +164,7 @@ func (m *Machine) Reboot(ctx context.Context, how OffMode, timeout time.Duration
 		return err
 	}
 	if m.node.PowerState == powerOn && !how.cutsPower() {
-		defer m.site.limiter.Release(m.node.UUID)
+		defer m.KeepSlot()() // while it is off, it must not wait for a slot
 		if err := m.shutDown(ctx, how, powerChange{to: nodes.SoftPowerOff, want: powerOff, restarts: true}, timeout); err != nil {
 			return m.leftDown(ctx, err)
 		}
@@ -300,7 +300,7 @@ func (m *Machine) orderOnce(ctx context.Context, change powerChange, timeout tim
 	var err error
 	switch {
 	case change.want == powerOff && change.restarts:
-		err = m.site.limiter.PassStop(ctx, m.node, marks.Failures(m.node), put)
+		err = m.site.limiter.Pass(ctx, m.node, marks.Failures(m.node), put)
 	case change.want == powerOff:
 		err = put(ctx, nil)
 	default:

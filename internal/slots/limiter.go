@@ -63,14 +63,6 @@ func (l *Limiter) PassStart(ctx context.Context, node *ironic.Node, failures int
 	return l.AdmitStart(ctx, machineOf(node), failures, withNode(send))
 }
 
-// PassStop is Pass for the power-off that begins a restart: see throttle.Limiter.AdmitStop. The caller then calls PassStart or Release.
-func (l *Limiter) PassStop(ctx context.Context, node *ironic.Node, failures int, send func(ctx context.Context, seen *ironic.Node) error) error {
-	if err := l.Requires(ctx); err != nil {
-		return err
-	}
-	return l.AdmitStop(ctx, machineOf(node), failures, withNode(send))
-}
-
 func withNode(send func(ctx context.Context, seen *ironic.Node) error) throttle.Send {
 	return func(ctx context.Context, seen *throttle.Machine) error {
 		if seen == nil {

@@ -10,7 +10,6 @@ const settleFor = 30 * time.Second
 type start struct {
 	first, last time.Time // when it was first and last seen starting
 	own         bool      // this process has requested the start
-	held        bool      // it is being switched off before, and only this process knows that it starts
 }
 
 // Started says that a machine that this process has switched on or restarted is on. It keeps its slot for settleFor.
@@ -26,27 +25,43 @@ func (l *Limiter) noteStart(id string) {
 	if s.first.IsZero() {
 		s.first = now
 	}
-	s.last, s.own, s.held = now, true, false
+	s.last, s.own = now, true
 	l.starts[id] = s
 }
 
-// Keep lets a machine keep its slot until the caller calls release: from its next operation on, it counts as busy though the site shows
-// it at rest. It counts for this process only, and never as stuck.
+// keeping is a machine that keeps its slot.
+type keeping struct {
+	users int  // how many callers of Keep have not released it
+	begun bool // it has a slot
+}
+
+// Keep lets a machine keep its slot until all callers have called release: from its next operation on, it counts as busy though the site shows
+// it at rest. It counts for this process only, and never as stuck. Other runs may take the slot while the machine is at rest: then the next
+// operation waits for another one.
 func (l *Limiter) Keep(id string) (release func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.kept[id] = false
+	k := l.kept[id]
+	k.users++
+	l.kept[id] = k
 	return func() {
+		defer l.Freed()
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		delete(l.kept, id)
+		k := l.kept[id]
+		if k.users--; k.users == 0 {
+			delete(l.kept, id)
+			return
+		}
+		l.kept[id] = k
 	}
 }
 
 // begun records that an operation on a machine is in progress; mu is held.
 func (l *Limiter) begun(id string) {
-	if _, keeps := l.kept[id]; keeps {
-		l.kept[id] = true
+	if k, keeps := l.kept[id]; keeps {
+		k.begun = true
+		l.kept[id] = k
 	}
 }
 
@@ -57,7 +72,7 @@ func (l *Limiter) census(machines []Machine) Census {
 	for _, m := range machines {
 		since, counts := l.counts(m, census.Taken)
 		if counts && !l.limit.exempts(m) {
-			held := (l.starts[m.ID].held || l.kept[m.ID]) && !m.Busy && !m.Starting
+			held := l.kept[m.ID].begun && !m.Busy && !m.Starting
 			census.Busy = append(census.Busy, Busy{ID: m.ID, Scope: l.limit.of(m), Since: since, Held: held})
 		}
 	}
@@ -82,7 +97,7 @@ func (l *Limiter) counts(m Machine, now time.Time) (since time.Time, counts bool
 		return m.Since, true
 	case m.Starting, s.own:
 		return s.first, true
-	case l.kept[m.ID]:
+	case l.kept[m.ID].begun:
 		return now, true
 	}
 	return time.Time{}, false
@@ -91,7 +106,7 @@ func (l *Limiter) counts(m Machine, now time.Time) (since time.Time, counts bool
 // forgetStarts removes the starts that have ended; mu is held.
 func (l *Limiter) forgetStarts(now time.Time) {
 	for id, s := range l.starts {
-		if now.Sub(s.last) >= settleFor && !s.held {
+		if now.Sub(s.last) >= settleFor {
 			delete(l.starts, id)
 		}
 	}

@@ -26,7 +26,7 @@ type Limiter struct {
 	ended    chan struct{}      // closed when these rounds have ended
 	own      map[string]bool    // machines on which this process has started an operation
 	starts   map[string]start   // machines that are being switched on or restarted
-	kept     map[string]bool    // machines that keep their slot: whether they have one
+	kept     map[string]keeping // machines that keep their slot
 	id       string             // of this run in the words that it leaves for others
 	worded   time.Time          // when it left words last; zero: it has left none
 	yields   bool               // it leaves free slots to other runs
@@ -39,7 +39,7 @@ type Limiter struct {
 // is given only about waits that are longer.
 func New(limit Limit, site Site, poll time.Duration) *Limiter {
 	return &Limiter{
-		limit: limit, site: site, locks: NewLocks(site), poll: poll, own: map[string]bool{}, starts: map[string]start{}, kept: map[string]bool{},
+		limit: limit, site: site, locks: NewLocks(site), poll: poll, own: map[string]bool{}, starts: map[string]start{}, kept: map[string]keeping{},
 		id: rand.Text(), freed: make(chan struct{}, 1),
 	}
 }
@@ -85,27 +85,6 @@ func (l *Limiter) Admit(ctx context.Context, m Machine, failures int, send Send)
 // settleFor after that.
 func (l *Limiter) AdmitStart(ctx context.Context, m Machine, failures int, send Send) error {
 	return l.admit(ctx, m, failures, send, func() { l.noteStart(m.ID) })
-}
-
-// AdmitStop is AdmitStart for a verb that switches off a machine which is to be started again: it must not wait for a slot while it is off.
-// In this process, the machine holds its slot until AdmitStart or Release. Other runs do not see it, and may take the slot while the
-// machine shuts down; then AdmitStart waits.
-func (l *Limiter) AdmitStop(ctx context.Context, m Machine, failures int, send Send) error {
-	return l.admit(ctx, m, failures, send, func() {
-		l.noteStart(m.ID)
-		s := l.starts[m.ID]
-		s.held = true
-		l.starts[m.ID] = s
-	})
-}
-
-// Release ends what AdmitStop holds, if the machine is not started.
-func (l *Limiter) Release(id string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.starts[id].held {
-		delete(l.starts, id)
-	}
 }
 
 func (l *Limiter) admit(ctx context.Context, m Machine, failures int, send Send, sent func()) error {

@@ -17,7 +17,7 @@ type Busy struct {
 	ID    string
 	Scope string    // machines of different scopes do not compete
 	Since time.Time // when it entered its present state, by the clock of the census
-	Held  bool      // only this process knows that it takes a slot: see Limiter.AdmitStop and Limiter.Keep
+	Held  bool      // only this process knows that it takes a slot: see Limiter.Keep
 }
 
 // Census lists the machines that had an operation in progress at one moment.
