@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/querycheck/queryfilter"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
 )
 
@@ -59,12 +60,23 @@ type Lister struct {
 // NewLister configures a provider for a site, as Terraform does.
 func NewLister(t *testing.T, s *site.Site) *Lister {
 	t.Helper()
-	l := &Lister{server: provider.NewServer("test")}
+	return newLister(t, provider.NewServer("test"), s.Endpoint)
+}
+
+// NewListerOver configures a provider that reaches a fake Ironic without sockets, so that it can run in virtual time.
+func NewListerOver(t *testing.T, fake *fakeironic.Server) *Lister {
+	t.Helper()
+	return newLister(t, provider.NewServerOver("test", fake), "http://ironic.test")
+}
+
+func newLister(t *testing.T, server *provider.Server, endpoint string) *Lister {
+	t.Helper()
+	l := &Lister{server: server}
 	var err error
 	if l.schemas, err = l.server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	settings := object(t, l.schemas.Provider, map[string]string{"endpoint": Quoted(s.Endpoint), "auth_type": Quoted("none")})
+	settings := object(t, l.schemas.Provider, map[string]string{"endpoint": Quoted(endpoint), "auth_type": Quoted("none")})
 	done, err := l.server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.14.0", Config: settings})
 	if err != nil || len(done.Diagnostics) > 0 {
 		t.Fatalf("configure: %v %v", err, done.Diagnostics)

@@ -10,6 +10,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 )
 
 // hostsQuery lists the hosts of the test's class with further filters.
@@ -113,26 +114,27 @@ func TestFakeHost_listSendsFewRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := site.StartFake(t, &fakeironic.Server{})
-			s.Fake.AddFleet(2100, "baremetal") // with two ports each: pages have 1000 objects
-			lister := acctest.NewLister(t, s)
-			tc.query.Type = "metal_host"
-			count := 0
-			if problems := lister.List(t, tc.query, func(acctest.Found) bool { count++; return count != tc.stop }); len(problems) > 0 {
-				t.Fatal(problems[0].Detail)
-			}
-			if count != tc.found {
-				t.Errorf("found %d hosts, want %d", count, tc.found)
-			}
-			var paths []string
-			for _, r := range s.Fake.Requests() {
-				if path, is := strings.CutPrefix(r.Path, "/v1/"); is && path != "" {
-					paths = append(paths, path)
+			ironictest.InVirtualTime(t, func(t *testing.T) { // ports are read again after some time
+				fake := ironictest.Fleet(2100) // with two ports each: pages have 1000 objects
+				lister := acctest.NewListerOver(t, fake)
+				tc.query.Type = "metal_host"
+				count := 0
+				if problems := lister.List(t, tc.query, func(acctest.Found) bool { count++; return count != tc.stop }); len(problems) > 0 {
+					t.Fatal(problems[0].Detail)
 				}
-			}
-			if !slices.Equal(paths, tc.requests) {
-				t.Errorf("requests %v, want %v", paths, tc.requests)
-			}
+				if count != tc.found {
+					t.Errorf("found %d hosts, want %d", count, tc.found)
+				}
+				var paths []string
+				for _, r := range fake.Requests() {
+					if path, is := strings.CutPrefix(r.Path, "/v1/"); is && path != "" {
+						paths = append(paths, path)
+					}
+				}
+				if !slices.Equal(paths, tc.requests) {
+					t.Errorf("requests %v, want %v", paths, tc.requests)
+				}
+			})
 		})
 	}
 }
