@@ -72,12 +72,12 @@ func lockRecords(fake *fakeironic.Server) int {
 func TestGate_runsShareLimit(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
-		fake := manageableFleet(30, 10*time.Minute)
+		fake := manageableFleet(15, 10*time.Minute)
 		took := cleanAll(t, fake, sitetest.Run(fake, sitetest.UpTo(5)), sitetest.Run(fake, sitetest.UpTo(5)), sitetest.Run(fake, sitetest.UpTo(5)))
 		if peak := fake.MaxBusy(atWork...); peak != 5 {
 			t.Errorf("%d hosts were at work at once, want 5", peak)
 		}
-		if ideal := 60 * time.Minute; took > ideal*105/100 {
+		if ideal := 30 * time.Minute; took > ideal*105/100 {
 			t.Errorf("took %s, more than 1.05 of %s", took, ideal)
 		}
 		if left := lockRecords(fake); left != 0 {
@@ -118,8 +118,8 @@ func TestGate_queueNeedsNoRequests(t *testing.T) {
 func TestGate_timeLimitBeginsAtAdmission(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
-		fake := manageableFleet(12, 40*time.Minute) // six rounds of 40 minutes, and an hour for each host
-		cleanAll(t, fake, sitetest.Run(fake, sitetest.UpTo(2)))
+		fake := manageableFleet(12, 4*time.Minute) // six rounds of 4 minutes, and 6 minutes for each host
+		reachAll(t, fake, sitetest.Run(fake, sitetest.UpTo(2)), states.GoalAvailable, 6*time.Minute)
 	})
 }
 
