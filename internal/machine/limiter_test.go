@@ -563,7 +563,7 @@ var journeys = []struct {
 
 func randomSite(t *testing.T, r *rand.Rand, died, refused *atomic.Int32) {
 	limit := 1 + r.IntN(5)
-	fake := manageableFleet(5+r.IntN(15), time.Duration(1+r.IntN(30))*time.Minute)
+	fake := manageableFleet(5+r.IntN(15), time.Duration(1+r.IntN(10))*time.Minute)
 	fake.MaxMicroversion = []string{"1.82", "1.115"}[r.IntN(2)]                          // which refuse by 500 and 503
 	fake.MaxConcurrentDeploy, fake.MaxConcurrentClean = r.IntN(limit+1), r.IntN(limit+1) // zero: none
 	var mu sync.Mutex
@@ -594,7 +594,7 @@ func randomSite(t *testing.T, r *rand.Rand, died, refused *atomic.Int32) {
 		if i > 0 {
 			switch r.IntN(3) {
 			case 0:
-				time.AfterFunc(time.Duration(r.IntN(3600))*time.Second, cancel)
+				time.AfterFunc(time.Duration(r.IntN(1200))*time.Second, cancel)
 			case 1:
 				m.n = 1 + r.IntN(12)
 			}
