@@ -24,12 +24,12 @@ type reattach struct {
 	Addr            struct{ Network, String string }
 }
 
-// serve serves a new provider in this process. It returns the value of TF_REATTACH_PROVIDERS with which a CLI finds it, also under
+// serve serves a new provider in this process, in an environment. It returns the value of TF_REATTACH_PROVIDERS with which a CLI finds it, also under
 // further addresses, and a function that ends the provider.
-func serve(t *testing.T, further []string) (attach string, end func()) {
+func serve(t *testing.T, environ, further []string) (attach string, end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	server := provider.NewServer("test")
+	server := provider.NewServerIn("test", environ)
 	configs, closed, failed := make(chan *plugin.ReattachConfig, 1), make(chan struct{}), make(chan error, 1)
 	go func() {
 		failed <- tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer { return server },

@@ -29,7 +29,7 @@ import (
 // Workspace is a directory with a configuration and its state. Run, Must and Plan do in the test process what Terraform does, which takes a
 // twentieth of the time (internal/terraformtest). What that cannot do, such as modules, moved blocks and "output", a real CLI does, with
 // the provider in the test process. Start runs a CLI and the provider's binary, so that a test can interrupt or kill it, and so do all calls
-// after OwnProcess, Setenv or Trace: environment, working directory and log belong to a process.
+// after OwnProcess or Trace, and after Setenv of a variable that a CLI reads: working directory and log belong to a process.
 type Workspace struct {
 	Dir      string
 	Patience time.Duration // after which a CLI is killed; zero means five minutes
@@ -46,7 +46,7 @@ type Workspace struct {
 const cliVariable = "METAL_ACC_CLI"
 
 // metal is the provider for internal/terraformtest.
-var metal = &schema.Provider{Name: "metal", Source: provider.Address, Start: func() schema.Server { return provider.NewServer("test") }}
+var metal = &schema.Provider{Name: "metal", Source: provider.Address, Start: func(environ []string) schema.Server { return provider.NewServerIn("test", environ) }}
 
 // build returns the directory of the provider's binary. It builds it once for a test process, unless METAL_ACC_BINARY is such a directory.
 var build = sync.OnceValues(func() (string, error) {
@@ -158,14 +158,24 @@ func (w *Workspace) SetState(content string) {
 	w.write(filepath.Join(w.Dir, "terraform.tfstate"), content)
 }
 
-// Setenv adds a variable for the CLI and the provider. Values of input variables (TF_VAR_NAME) need no process of its own.
+// Setenv adds a variable for the CLI and the provider. Values of input variables (TF_VAR_NAME), and variables that only the provider reads, need
+// no process of its own.
 func (w *Workspace) Setenv(name, value string) {
-	if variable, is := strings.CutPrefix(name, "TF_VAR_"); is {
+	w.env = append(w.env, name+"="+value)
+	variable, isInput := strings.CutPrefix(name, "TF_VAR_")
+	switch {
+	case isInput:
 		w.core.Variables[variable] = value
-	} else {
+	case isProviders(name):
+		w.core.Environ = w.env
+	default:
 		w.OwnProcess()
 	}
-	w.env = append(w.env, name+"="+value)
+}
+
+// isProviders reports whether the provider reads a variable, and the CLI does not.
+func isProviders(variable string) bool {
+	return slices.ContainsFunc([]string{"METAL_", "OS_", "ONEVIEW_", "IRONIC_", "MAX_CONCURRENT_"}, func(prefix string) bool { return strings.HasPrefix(variable, prefix) })
 }
 
 // Trace makes the provider log at level TRACE.
@@ -196,7 +206,7 @@ func (w *Workspace) Run(args ...string) (output string, code int) {
 		}
 		w.t.Logf("%s: %v", strings.Join(args, " "), err)
 	}
-	attach, end := serve(w.t, w.standsFor)
+	attach, end := serve(w.t, w.core.Environ, w.standsFor)
 	defer end()
 	return w.start(args, "TF_CLI_CONFIG_FILE="+os.DevNull, "TF_REATTACH_PROVIDERS="+attach).Wait()
 }

@@ -1,7 +1,6 @@
 package ironic_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -23,18 +22,63 @@ func TestNode_hiddenFieldsAreUnknown(t *testing.T) {
 		"driver internal info": {`{"driver_internal_info": {"content": "** Redacted - Requires baremetal:node:get:driver_internal_info permission. **"}}`, ironic.Hidden{DriverInternalInfo: true}},
 		"null":                 {`{"reservation": null, "last_error": null, "driver_info": {}, "driver_internal_info": null}`, ironic.Hidden{}},
 	} {
-		var node ironic.Node
-		if err := json.Unmarshal([]byte(tt.answer), &node); err != nil {
+		node, err := answering(tt.answer).Node(t.Context(), "n")
+		if err != nil {
 			t.Fatal(err)
 		}
 		if node.Hidden != tt.want || node.Reservation+node.LastError != "" || len(node.DriverInfo)+len(node.DriverInternalInfo) > 0 {
 			t.Errorf("%s: %+v, hidden %+v", name, node, node.Hidden)
 		}
 	}
-	var plain ironic.Node
-	err := json.Unmarshal([]byte(`{"reservation": "c1", "last_error": "e", "driver_info": {"content": "x"}}`), &plain)
+	plain, err := answering(`{"reservation": "c1", "last_error": "e", "driver_info": {"content": "x"}}`).Node(t.Context(), "n")
 	if err != nil || plain.Hidden != (ironic.Hidden{}) || plain.Reservation != "c1" || plain.LastError != "e" || plain.DriverInfo["content"] != "x" {
 		t.Errorf("%+v, %v, want the values of Ironic", plain, err)
+	}
+}
+
+// answering returns a client of an Ironic that answers reads of nodes with a text.
+func answering(text string) *ironic.Client {
+	fake := &fakeironic.Server{}
+	fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+		if !strings.HasPrefix(r.URL.Path, "/v1/nodes") {
+			return nil
+		}
+		status := http.StatusOK
+		if r.Method == http.MethodPost {
+			status = http.StatusCreated
+		}
+		return &fakeironic.Rejection{Status: status, Body: text}
+	}
+	return newClient(fake)
+}
+
+// Every request that answers with nodes is one of these.
+func TestClient_hiddenFieldsAreUnknownInEveryAnswer(t *testing.T) {
+	t.Parallel()
+	const node = `{"uuid": "n", "last_error": "** Value Redacted - Requires baremetal:node:get:last_error permission. **"}`
+	one, list := answering(node), answering(`{"nodes": [`+node+`]}`)
+	want := func(read string, node *ironic.Node, err error) {
+		t.Helper()
+		if err != nil || !node.Hidden.LastError || node.LastError != "" {
+			t.Errorf("%s: %+v, %v", read, node, err)
+		}
+	}
+	read, err := one.Node(t.Context(), "n")
+	want("a read", read, err)
+	made, err := one.CreateNode(t.Context(), "n", ironic.Settings{"driver": "fake-hardware"})
+	want("the answer of a creation", made, err)
+	polled, _, err := one.PollNode(t.Context(), "n", time.Hour)
+	want("a poll", polled, err)
+	var p ironic.Patch
+	p.Set("/description", "d")
+	patched, err := one.PatchNode(t.Context(), "n", p)
+	want("the answer of a patch", patched, err)
+	short, err := list.ShortNodes(t.Context())
+	want("a list of polls", short["n"], err)
+	all, err := list.ListNodesByID(t.Context())
+	want("a list with all fields", all["n"], err)
+	for streamed, err := range list.StreamNodes(t.Context(), ironic.NodeFilter{}, 0) {
+		want("a stream", streamed, err)
 	}
 }
 

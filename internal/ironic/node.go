@@ -34,7 +34,7 @@ func (c *Client) CreateNode(ctx context.Context, id string, s Settings) (*Node, 
 		if err := nodes.Create(ctx, service, s).ExtractInto(&made); err != nil {
 			return c.Wrap(ctx, err)
 		}
-		node = &made
+		node = c.redacted(&made)
 		return nil
 	}, func(ctx context.Context) error {
 		var err error

@@ -1,7 +1,6 @@
 package ironic
 
 import (
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -81,20 +80,6 @@ type Node struct {
 // Hidden are the fields of a node that Ironic's policy does not show to this user, so that they are unknown. They are zero in the Node.
 type Hidden struct {
 	Reservation, LastError, DriverInfo, DriverInternalInfo bool
-}
-
-// UnmarshalJSON decodes a node of Ironic, and empties the fields in which Ironic says that it hides them
-// (reference/ironic.md#hidden-fields).
-func (n *Node) UnmarshalJSON(b []byte) error {
-	type plain Node
-	if err := json.Unmarshal(b, (*plain)(n)); err != nil {
-		return err
-	}
-	n.Hidden = Hidden{
-		Reservation: hideText(&n.Reservation), LastError: hideText(&n.LastError),
-		DriverInfo: hideMap(&n.DriverInfo), DriverInternalInfo: hideMap(&n.DriverInternalInfo),
-	}
-	return nil
 }
 
 // NodeLabel returns the text by which messages identify a node: its name and UUID.
@@ -182,8 +167,14 @@ func IsSecretKey(key string) bool {
 	return false
 }
 
-// redacted returns a node without the secrets that Ironic repeats in its messages, and with the key that Ironic does not mask masked.
+// redacted returns a node of an answer without the fields in which Ironic says that it hides them (reference/ironic.md#hidden-fields), without
+// the secrets that Ironic repeats in its messages, and with the key that Ironic does not mask masked. Lists would take longer if Node decoded
+// itself: each node would be read three times.
 func (c *Client) redacted(n *Node) *Node {
+	n.Hidden = Hidden{
+		Reservation: hideText(&n.Reservation), LastError: hideText(&n.LastError),
+		DriverInfo: hideMap(&n.DriverInfo), DriverInternalInfo: hideMap(&n.DriverInternalInfo),
+	}
 	if n.DriverInfo[kgKey] != nil {
 		n.DriverInfo[kgKey] = Masked
 	}

@@ -72,12 +72,12 @@ func lockRecords(fake *fakeironic.Server) int {
 func TestGate_runsShareLimit(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
-		fake := manageableFleet(30, 10*time.Minute)
+		fake := manageableFleet(15, 10*time.Minute)
 		took := cleanAll(t, fake, sitetest.Run(fake, sitetest.UpTo(5)), sitetest.Run(fake, sitetest.UpTo(5)), sitetest.Run(fake, sitetest.UpTo(5)))
 		if peak := fake.MaxBusy(atWork...); peak != 5 {
 			t.Errorf("%d hosts were at work at once, want 5", peak)
 		}
-		if ideal := 60 * time.Minute; took > ideal*105/100 {
+		if ideal := 30 * time.Minute; took > ideal*105/100 {
 			t.Errorf("took %s, more than 1.05 of %s", took, ideal)
 		}
 		if left := lockRecords(fake); left != 0 {
@@ -118,8 +118,8 @@ func TestGate_queueNeedsNoRequests(t *testing.T) {
 func TestGate_timeLimitBeginsAtAdmission(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
-		fake := manageableFleet(12, 40*time.Minute) // six rounds of 40 minutes, and an hour for each host
-		cleanAll(t, fake, sitetest.Run(fake, sitetest.UpTo(2)))
+		fake := manageableFleet(12, 4*time.Minute) // six rounds of 4 minutes, and 6 minutes for each host
+		reachAll(t, fake, sitetest.Run(fake, sitetest.UpTo(2)), states.GoalAvailable, 6*time.Minute)
 	})
 }
 
@@ -563,7 +563,7 @@ var journeys = []struct {
 
 func randomSite(t *testing.T, r *rand.Rand, died, refused *atomic.Int32) {
 	limit := 1 + r.IntN(5)
-	fake := manageableFleet(5+r.IntN(15), time.Duration(1+r.IntN(30))*time.Minute)
+	fake := manageableFleet(5+r.IntN(15), time.Duration(1+r.IntN(10))*time.Minute)
 	fake.MaxMicroversion = []string{"1.82", "1.115"}[r.IntN(2)]                          // which refuse by 500 and 503
 	fake.MaxConcurrentDeploy, fake.MaxConcurrentClean = r.IntN(limit+1), r.IntN(limit+1) // zero: none
 	var mu sync.Mutex
@@ -594,7 +594,7 @@ func randomSite(t *testing.T, r *rand.Rand, died, refused *atomic.Int32) {
 		if i > 0 {
 			switch r.IntN(3) {
 			case 0:
-				time.AfterFunc(time.Duration(r.IntN(3600))*time.Second, cancel)
+				time.AfterFunc(time.Duration(r.IntN(1200))*time.Second, cancel)
 			case 1:
 				m.n = 1 + r.IntN(12)
 			}

@@ -41,7 +41,7 @@ func cleaningFleet(n int) *fakeironic.Server {
 func TestPolling_oneListForAll(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
-		fake := cleaningFleet(200)
+		fake := cleaningFleet(60)
 		client := sitetest.NewClient(fake)
 		start := time.Now()
 		reachAll(t, fake, client, states.GoalAvailable, 2*time.Hour)

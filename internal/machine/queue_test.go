@@ -37,12 +37,8 @@ func reachAll(t *testing.T, fake *fakeironic.Server, client *sitetest.Client, go
 func TestQueue_timeDoesNotCount(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
-		fake := ironictest.Fleet(40)
-		for _, node := range fake.Nodes() {
-			fake.Set(node.UUID, "provision_state", "manageable")
-		}
-		fake.StepTime = 30 * time.Minute
-		reachAll(t, fake, sitetest.NewClient(fake, sitetest.Slots(3)), states.GoalAvailable, 45*time.Minute)
+		fake := manageableFleet(12, 5*time.Minute) // four rounds of 5 minutes, and 8 minutes for each node
+		reachAll(t, fake, sitetest.NewClient(fake, sitetest.Slots(3)), states.GoalAvailable, 8*time.Minute)
 		if peak := fake.MaxBusy(); peak != 3 {
 			t.Errorf("%d nodes had an operation in progress at once, want 3", peak)
 		}

@@ -3,7 +3,6 @@ package provider
 import (
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"time"
 
@@ -74,13 +73,13 @@ func limitSchema() schema.Attribute {
 }
 
 // limit returns the configured provisioning limit. The environment may set the number of hosts; unset values have defaults.
-func limit(ctx context.Context, m model, diags *diag.Diagnostics) throttle.Limit {
+func (p *metal) limit(ctx context.Context, m model, diags *diag.Diagnostics) throttle.Limit {
 	var block limitModel
 	if !m.ProvisioningLimit.IsNull() && !m.ProvisioningLimit.IsUnknown() {
 		diags.Append(m.ProvisioningLimit.As(ctx, &block, objectAsOptions)...)
 	}
 	l := throttle.Limit{
-		Max: maxConcurrent(block, diags), StuckAfter: defaultStuckAfter,
+		Max: p.maxConcurrent(block, diags), StuckAfter: defaultStuckAfter,
 		Scope: throttle.ScopeAll, Coordination: throttle.CoordinationIronic,
 	}
 	if v := block.StuckAfter; !v.IsNull() && !v.IsUnknown() {
@@ -99,11 +98,11 @@ func limit(ctx context.Context, m model, diags *diag.Diagnostics) throttle.Limit
 }
 
 // maxConcurrent returns max_concurrent, else the environment's number, else the default.
-func maxConcurrent(block limitModel, diags *diag.Diagnostics) int {
+func (p *metal) maxConcurrent(block limitModel, diags *diag.Diagnostics) int {
 	if !block.MaxConcurrent.IsNull() && !block.MaxConcurrent.IsUnknown() {
 		return int(block.MaxConcurrent.ValueInt64())
 	}
-	text := os.Getenv(maxConcurrentVariable)
+	text := p.getenv(maxConcurrentVariable)
 	if text == "" {
 		return defaultMaxConcurrent
 	}

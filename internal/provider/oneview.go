@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
@@ -58,22 +57,22 @@ func (p *metal) oneviewClient(ctx context.Context, m model, agent string, diags 
 		diags.Append(m.OneView.As(ctx, &block, objectAsOptions)...)
 	}
 	cfg := oneview.Config{
-		Endpoint: fromEnv(block.Endpoint, "ONEVIEW_ENDPOINT"), Username: fromEnv(block.Username, "ONEVIEW_USERNAME"),
-		Password: fromEnv(block.Password, "ONEVIEW_PASSWORD"), Domain: fromEnv(block.Domain, "ONEVIEW_DOMAIN"),
-		CACertFile: fromEnv(block.CACertFile, "ONEVIEW_CACERT_FILE"), APIVersion: int(block.APIVersion.ValueInt64()), Insecure: block.Insecure.ValueBool(),
+		Endpoint: p.fromEnv(block.Endpoint, "ONEVIEW_ENDPOINT"), Username: p.fromEnv(block.Username, "ONEVIEW_USERNAME"),
+		Password: p.fromEnv(block.Password, "ONEVIEW_PASSWORD"), Domain: p.fromEnv(block.Domain, "ONEVIEW_DOMAIN"),
+		CACertFile: p.fromEnv(block.CACertFile, "ONEVIEW_CACERT_FILE"), APIVersion: int(block.APIVersion.ValueInt64()), Insecure: block.Insecure.ValueBool(),
 		PollInterval: min(duration(m.PollInterval), oneview.DefaultPollInterval), UserAgent: agent, Logger: slog.New(tflogHandler{p.secrets}), Secrets: p.secrets, Unknown: block.firstUnknown(),
 	}
 	if m.OneView.IsNull() && cfg.Endpoint == "" {
 		return nil
 	}
-	if text := os.Getenv("ONEVIEW_API_VERSION"); text != "" && block.APIVersion.IsNull() {
+	if text := p.getenv("ONEVIEW_API_VERSION"); text != "" && block.APIVersion.IsNull() {
 		version, err := strconv.Atoi(text)
 		if err != nil {
 			diags.AddAttributeError(at.AtName("api_version"), "Not a number", fmt.Sprintf("ONEVIEW_API_VERSION is %q. It must be a number such as 3800.", text))
 		}
 		cfg.APIVersion = version
 	}
-	if text := os.Getenv("ONEVIEW_INSECURE"); text != "" && block.Insecure.IsNull() {
+	if text := p.getenv("ONEVIEW_INSECURE"); text != "" && block.Insecure.IsNull() {
 		insecure, err := strconv.ParseBool(text)
 		if err != nil {
 			diags.AddAttributeError(at.AtName("insecure"), "Neither true nor false", fmt.Sprintf("ONEVIEW_INSECURE is %q. It must be true or false.", text))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
 	"sync"
 	"sync/atomic"
 
@@ -54,6 +53,7 @@ func New(version string) func() provider.Provider {
 type metal struct {
 	version   string
 	transport http.RoundTripper // nil: sockets
+	environ   []string          // as from os.Environ; nil: that of the process
 	secrets   *rest.Secrets     // that no text contains
 
 	configured atomic.Pointer[configured] // nil until all settings are known
@@ -200,13 +200,14 @@ func (p *metal) configuredWith(ctx context.Context, cfg api.Config, clients fram
 // config merges the provider block with the environment. It reports each error at its attribute.
 func (p *metal) config(ctx context.Context, m model, diags *diag.Diagnostics) machine.Config {
 	cfg := machine.Config{Config: api.Config{
-		Endpoint: fromEnv(m.Endpoint, "METAL_ENDPOINT", "IRONIC_ENDPOINT"),
-		Username: fromEnv(m.Username, "METAL_USERNAME"), Password: fromEnv(m.Password, "METAL_PASSWORD"),
+		Endpoint: p.fromEnv(m.Endpoint, "METAL_ENDPOINT", "IRONIC_ENDPOINT"),
+		Username: p.fromEnv(m.Username, "METAL_USERNAME"), Password: p.fromEnv(m.Password, "METAL_PASSWORD"),
 		Cloud: m.Cloud.ValueString(), Region: m.Region.ValueString(), Interface: m.Interface.ValueString(),
 		CACertFile: m.CACertFile.ValueString(), ClientCertFile: m.ClientCertFile.ValueString(), ClientKeyFile: m.ClientKeyFile.ValueString(),
 		Insecure:     m.Insecure.ValueBool(),
 		InspectorURL: m.InspectorURL.ValueString(),
 		Unknown:      firstUnknown(m),
+		Environ:      p.environ,
 	}}
 	cfg.RequestTimeout = duration(m.RequestTimeout)
 	cfg.APITimeout = duration(m.APITimeout)
@@ -218,19 +219,19 @@ func (p *metal) config(ctx context.Context, m model, diags *diag.Diagnostics) ma
 		}
 		cfg.Microversion = version
 	}
-	cfg.Limit = limit(ctx, m, diags)
+	cfg.Limit = p.limit(ctx, m, diags)
 	cfg.Auth = api.AuthType(m.AuthType.ValueString())
 	if cfg.Auth == "" {
-		cfg.Auth = api.ImpliedAuth(cfg.Cloud, cfg.Username, os.Getenv)
+		cfg.Auth = api.ImpliedAuth(cfg.Cloud, cfg.Username, p.getenv)
 	}
 	if cfg.Unknown == "" {
-		requireSettings(cfg.Config, diags)
+		p.requireSettings(cfg.Config, diags)
 	}
 	return cfg
 }
 
 // requireSettings reports the settings that the way to authenticate requires and that are missing.
-func requireSettings(cfg api.Config, diags *diag.Diagnostics) {
+func (p *metal) requireSettings(cfg api.Config, diags *diag.Diagnostics) {
 	missing := func(attribute, detail string) {
 		diags.AddAttributeError(path.Root(attribute), "Provider setting missing or wrong: "+attribute, detail)
 	}
@@ -249,7 +250,7 @@ func requireSettings(cfg api.Config, diags *diag.Diagnostics) {
 	if cfg.Auth == api.AuthHTTPBasic && cfg.Password == "" {
 		missing("password", "auth_type is \"http_basic\". Set password in the provider block, or METAL_PASSWORD in the environment.")
 	}
-	if cfg.Auth == api.AuthKeystone && cfg.Cloud == "" && !api.HasCloud(os.Getenv) {
+	if cfg.Auth == api.AuthKeystone && cfg.Cloud == "" && !api.HasCloud(p.getenv) {
 		missing("cloud", "auth_type is \"keystone\". Set cloud in the provider block or OS_CLOUD in the environment to a name in clouds.yaml, "+
 			"or give the OS_* variables (OS_AUTH_URL and so on).")
 	}

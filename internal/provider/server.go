@@ -39,7 +39,17 @@ func NewServer(version string) *Server { return NewServerOver(version, nil) }
 // NewServerOver returns the provider's server, which reaches Ironic and the servers of images through the given transport instead of
 // sockets. Ready checks connect by it if it is a readiness.Dialer. It is for tests in virtual time.
 func NewServerOver(version string, transport http.RoundTripper) *Server {
-	s := &Server{metal: &metal{version: version, transport: transport}}
+	return serverOf(&metal{version: version, transport: transport})
+}
+
+// NewServerIn returns the provider's server in an environment, as from os.Environ, that is not that of the process. It is for tests that run
+// beside each other.
+func NewServerIn(version string, environ []string) *Server {
+	return serverOf(&metal{version: version, environ: environ})
+}
+
+func serverOf(m *metal) *Server {
+	s := &Server{metal: m}
 	s.metal.secrets = &s.secrets
 	inner, ok := providerserver.NewProtocol6(s.metal)().(ProviderServer)
 	if !ok {

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -96,12 +98,25 @@ func durationAtLeast(least time.Duration) text {
 	}
 }
 
-func fromEnv(value types.String, variables ...string) string {
+// getenv returns a variable of the provider's environment.
+func (p *metal) getenv(name string) string {
+	if p.environ == nil {
+		return os.Getenv(name)
+	}
+	for _, variable := range slices.Backward(p.environ) { // the last one counts
+		if value, is := strings.CutPrefix(variable, name+"="); is {
+			return value
+		}
+	}
+	return ""
+}
+
+func (p *metal) fromEnv(value types.String, variables ...string) string {
 	if !value.IsNull() {
 		return value.ValueString()
 	}
 	for _, name := range variables {
-		if v := os.Getenv(name); v != "" {
+		if v := p.getenv(name); v != "" {
 			return v
 		}
 	}

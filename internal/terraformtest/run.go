@@ -101,7 +101,7 @@ func (r *run) server(p *schema.Provider) schema.Server {
 	}
 	r.mu.Unlock()
 	s.once.Do(func() {
-		s.server = p.Start()
+		s.server = p.Start(r.w.Environ)
 		s.ok = r.validating || r.configure(p, s.server)
 	})
 	if !s.ok {

@@ -27,6 +27,7 @@ type Workspace struct {
 	Providers schema.Providers
 
 	Variables map[string]string // of the environment: TF_VAR_NAME; those that no configuration declares do nothing
+	Environ   []string          // of the providers, as from os.Environ; nil: that of the process
 
 	mu    sync.Mutex
 	plans map[string]*plan // saved ones, by file

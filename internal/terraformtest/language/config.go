@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/hashicorp/hcl/v2/gohcl"
 	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -38,6 +39,8 @@ type ProviderBlock struct {
 type variable struct {
 	fallback             hcl.Expression // nil: it must be set
 	kind                 cty.Type
+	defaults             *typeexpr.Defaults // of optional attributes in kind; nil: none
+	isExpression         bool               // a text for it is an expression, and not the value
 	sensitive, ephemeral bool
 }
 
@@ -115,6 +118,9 @@ func Load(dir string, from schema.Providers, d *Diagnostics) (*Config, error) {
 		file, problems := parser.ParseHCL(text, base)
 		if c.files[base] = file; d.AddHCL("", problems) {
 			continue
+		}
+		if function := missingFunction(file); function != "" {
+			return nil, core.Unsupported("function %s", function)
 		}
 		blocks, problems := file.Body.Content(blockTypes)
 		if problems.HasErrors() {

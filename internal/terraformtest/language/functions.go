@@ -9,9 +9,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/tryfunc"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
@@ -20,8 +23,29 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/schema"
 )
 
-// Functions returns the functions for expressions. Files are relative to a directory. A function that is missing here is an error
-// of the configuration.
+// typeConstructors look like functions in the type of a variable.
+var typeConstructors = []string{"list", "set", "map", "object", "tuple", "optional"}
+
+// missingFunction returns the name of a function that a file calls and that is not one of Functions; "" if there is none.
+func missingFunction(file *hcl.File) (name string) {
+	known := Functions("", time.Time{})
+	body, is := file.Body.(*hclsyntax.Body)
+	if !is {
+		return ""
+	}
+	_ = hclsyntax.VisitAll(body, func(node hclsyntax.Node) hcl.Diagnostics { // it has only the diagnostics of this function
+		if call, is := node.(*hclsyntax.FunctionCallExpr); is {
+			if _, found := known[call.Name]; !found && !slices.Contains(typeConstructors, call.Name) {
+				name = call.Name
+			}
+		}
+		return nil
+	})
+	return name
+}
+
+// Functions returns the functions for expressions. Files are relative to a directory. A configuration that calls another function needs a
+// real CLI.
 func Functions(dir string, started time.Time) map[string]function.Function {
 	return map[string]function.Function{
 		"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "floor": stdlib.FloorFunc, "max": stdlib.MaxFunc, "min": stdlib.MinFunc, "parseint": stdlib.ParseIntFunc,

@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/hashicorp/hcl/v2/gohcl"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
@@ -28,11 +30,11 @@ func (c *Config) addVariable(d *Diagnostics, block *hcl.Block) error {
 		case "ephemeral":
 			d.AddHCL("", gohcl.DecodeExpression(attribute.Expr, nil, &v.ephemeral))
 		case "type":
-			kinds := map[string]cty.Type{"string": cty.String, "number": cty.Number, "bool": cty.Bool, "any": cty.DynamicPseudoType}
-			of, known := kinds[hcl.ExprAsKeyword(attribute.Expr)]
-			if v.kind = of; !known {
-				return core.Unsupported("this type of a variable")
+			var problems hcl.Diagnostics
+			if v.kind, v.defaults, problems = typeexpr.TypeConstraintWithDefaults(attribute.Expr); problems.HasErrors() {
+				return core.Unsupported("this type of a variable: %v", problems)
 			}
+			v.isExpression = !v.kind.IsPrimitiveType()
 		case "description":
 		default:
 			return core.Unsupported("%s of a variable", name)
@@ -52,11 +54,10 @@ func (c *Config) SetVariables(d *Diagnostics, given, environment map[string]stri
 	}
 	for name, v := range c.variables {
 		value := cty.NilVal
-		if text, is := environment[name]; is {
-			value = cty.StringVal(text)
-		}
-		if text, is := given[name]; is {
-			value = cty.StringVal(text)
+		for _, texts := range []map[string]string{environment, given} { // the last one counts
+			if text, is := texts[name]; is {
+				value = v.parse(d, text)
+			}
 		}
 		if value == cty.NilVal && v.fallback != nil {
 			var problems hcl.Diagnostics
@@ -66,6 +67,9 @@ func (c *Config) SetVariables(d *Diagnostics, given, environment map[string]stri
 		if value == cty.NilVal {
 			d.Fail("No value for required variable", "The root module input variable %q is not set, and has no default value.", name)
 			continue
+		}
+		if v.defaults != nil && !value.IsNull() {
+			value = v.defaults.Apply(value)
 		}
 		made, err := convert.Convert(value, v.kind)
 		if err != nil {
@@ -81,6 +85,20 @@ func (c *Config) SetVariables(d *Diagnostics, given, environment map[string]stri
 		values[name] = made
 	}
 	return values
+}
+
+// parse returns the value that a text of a command or the environment stands for.
+func (v *variable) parse(d *Diagnostics, text string) cty.Value {
+	if !v.isExpression {
+		return cty.StringVal(text)
+	}
+	expression, problems := hclsyntax.ParseExpression([]byte(text), "variable", hcl.InitialPos)
+	if d.AddHCL("", problems) {
+		return cty.DynamicVal
+	}
+	value, problems := expression.Value(nil)
+	d.AddHCL("", problems)
+	return value
 }
 
 // AnyVariables returns unknown values of all variables.

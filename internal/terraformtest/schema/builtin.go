@@ -11,7 +11,7 @@ import (
 )
 
 // Builtin is Terraform's own provider, with terraform_data.
-var Builtin = &Provider{Name: "terraform", Source: "terraform.io/builtin/terraform", Start: func() Server { return builtin{} }}
+var Builtin = &Provider{Name: "terraform", Source: "terraform.io/builtin/terraform", Start: func([]string) Server { return builtin{} }}
 
 // builtin serves terraform_data.
 type builtin struct{ tfprotov6.ProviderServer }

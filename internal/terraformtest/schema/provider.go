@@ -11,8 +11,8 @@ import (
 
 // Provider is a provider that workspaces use. Each walk over a configuration starts a server of its own, as a CLI starts a process.
 type Provider struct {
-	Name, Source string // such as metal and terraform-provider-metal/metal
-	Start        func() Server
+	Name, Source string                        // such as metal and terraform-provider-metal/metal
+	Start        func(environ []string) Server // in an environment, as from os.Environ; nil: that of the process
 
 	once  sync.Once
 	block *Kind
@@ -33,7 +33,7 @@ func (p *Provider) Block() *Kind {
 
 func (p *Provider) load() {
 	p.once.Do(func() {
-		server := p.Start()
+		server := p.Start(nil)
 		ctx := context.Background() //nolint:forbidigo // once a process
 		defer server.Close(ctx)
 		resp, err := server.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
