@@ -58,8 +58,9 @@ func rules() map[string]rule {
 		"cmd/fakeoneview":      {own: []string{"internal/fakeoneview", "internal/fakehttp"}},
 		"cmd/metal":            {own: []string{"internal/sharing", "internal/watch", "internal/machine", ironic, api, "internal/oneview", throttle, rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: the size of the terminal
 		"internal":             {},
-		"internal/provider":    {own: with("internal/framework", "internal/datasources", "internal/actions", ironic, api, "internal/sharing", "internal/oneview", throttle, "internal/discovery", "internal/rollout", rest), foreign: []string{terraform, cty}},
+		"internal/provider":    {own: with("internal/framework", "internal/datasources", "internal/actions", "internal/functions", ironic, api, "internal/sharing", "internal/oneview", throttle, "internal/discovery", "internal/rollout", rest), foreign: []string{terraform, cty}},
 		"internal/actions":     {own: with("internal/framework", ironic, api), foreign: []string{terraform}},
+		"internal/functions":   {own: []string{"internal/ironic/driverinfo", "internal/ironic/networkdata"}, foreign: []string{terraform}},
 		"internal/datasources": {own: with("internal/framework", ironic, api, "internal/ironic/driverinfo", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform}},
 		"internal/framework":   {own: with(ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform, "github.com/vmihailenco/msgpack/v5", cty}}, // msgpack: to compare configurations without decoding them into values
 		"internal/watch":       {own: []string{"internal/states", "internal/marks", "internal/machine", ironic, api, rest}},
