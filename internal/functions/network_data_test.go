@@ -64,7 +64,7 @@ func writeJSON(t *testing.T, value any, names ...string) {
 	}
 }
 
-// built builds the network data of a description.
+// build builds the network data of a description.
 func build(t *testing.T, network any) any {
 	t.Helper()
 	text, faults := networkdata.Build(network)
@@ -165,6 +165,7 @@ func TestAccNetworkData_cloudInit(t *testing.T) {
 	read := readBy(t, python, documents)
 	for i, result := range read.Results {
 		t.Run(names[i], func(t *testing.T) {
+			t.Parallel()
 			if result.Broken != "" {
 				t.Fatalf("cloud-init raises %s\n%s\n%s", result.Broken, inJSON(t, networks[i]), inJSON(t, documents[i].Data))
 			}
@@ -276,11 +277,14 @@ func TestAccNetworkData_schema(t *testing.T) {
 	}
 	read := readBy(t, python, documents)
 	for i, result := range read.Results {
-		t.Run(changes[i][1], func(t *testing.T) { agreesWithSchema(t, documents[i].Data, result.Refused, read.BondModes) })
+		t.Run(changes[i][1], func(t *testing.T) {
+			t.Parallel()
+			agreesWithSchema(t, documents[i].Data, result.Refused, read.BondModes)
+		})
 	}
 }
 
-// TestBuild_passesCheck finds nothing to say against what the function makes of random descriptions, but for single IPv4 addresses.
+// TestNetworkData_passesCheck finds nothing to say against what the function makes of random descriptions, but for single IPv4 addresses.
 func TestNetworkData_passesCheck(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(500) {

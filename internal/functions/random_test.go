@@ -9,10 +9,8 @@ import (
 // randomizer makes a description of a network. Each of its devices has a subnet of its own.
 type randomizer struct {
 	*rand.Rand
-	subnets  int
-	has4     bool // a default route
-	has6     bool
-	bondMTUs map[string]int
+	subnets    int
+	has4, has6 bool // a default route
 }
 
 // randomNetwork returns the description of a random network, as a JSON decoder does. All devices but VLANs and the network cards of bonds have an MTU.
