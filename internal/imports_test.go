@@ -67,7 +67,7 @@ func rules() map[string]rule {
 		"internal/sharing":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/oneview", ironic, api, throttle, rest}, foreign: []string{nodes}},
 
 		"internal/turns":      {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/instance", ironic, api, throttle, "internal/rollout"}},
-		"internal/deploy":     {own: []string{"internal/rollout", "internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/machine", "internal/expect", "internal/allocate", "internal/images", "internal/instance", "internal/bootiso", ironic, api, throttle}, foreign: []string{nodes}},
+		"internal/deploy":     {own: []string{"internal/rollout", "internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/machine", "internal/expect", "internal/allocate", "internal/images", "internal/instance", "internal/bootiso", ironic, api, "internal/ironic/networkdata", throttle}, foreign: []string{nodes}},
 		"internal/discovered": {own: []string{"internal/decide", "internal/failure", "internal/marks", "internal/machine", "internal/discovery", ironic, api, "internal/ironic/driverinfo", throttle}, foreign: []string{nodes}},
 		"internal/cabling":    {own: []string{"internal/decide", "internal/failure", "internal/ramdisk", "internal/machine", ironic}},
 		"internal/enroll":     {own: []string{"internal/decide", "internal/states", "internal/marks", "internal/ramdisk", "internal/machine", "internal/expect", "internal/cabling", "internal/hardware", "internal/discovered", ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata"}},

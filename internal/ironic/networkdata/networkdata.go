@@ -50,6 +50,24 @@ func CheckBondModes(document any, server api.Microversion) (faults []Fault) {
 	return faults
 }
 
+// Replaceable says why newer Ironics put Neutron's network data in the place of a decoded document in a config drive if the node has a
+// VIF; "" if they do not (reference/network-data.md#config-drives-that-ironic-replaces).
+func Replaceable(document any) (why string) {
+	object, _ := document.(map[string]any)
+	links, _ := object["links"].([]any)
+	networks, _ := object["networks"].([]any)
+	services, _ := object["services"].([]any)
+	for i, link := range links {
+		if members, _ := link.(map[string]any); members["mtu"] == nil {
+			return fmt.Sprintf("links[%d] has no mtu", i)
+		}
+	}
+	if len(links)+len(networks)+len(services) == 0 {
+		return "there are neither links nor networks nor services"
+	}
+	return ""
+}
+
 type networkCheck struct{ faults []Fault }
 
 func (c *networkCheck) fault(at, format string, values ...any) {

@@ -61,3 +61,23 @@ func TestNetworkData_faultsHavePaths(t *testing.T) {
 		}
 	}
 }
+
+func TestReplaceable(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"links": [{"id": "a", "mtu": 1500}], "networks": [], "services": []}`:                           "",
+		`{"links": [], "networks": [], "services": [{"type": "dns"}]}`:                                    "",
+		`{"links": [{"id": "a", "mtu": 1500}, {"id": "b", "mtu": null}], "networks": [], "services": []}`: "links[1] has no mtu",
+		`{"links": [{"id": "a"}]}`:                      "links[0] has no mtu",
+		`{"links": [], "networks": [], "services": []}`: "there are neither links nor networks nor services",
+		`{}`: "there are neither links nor networks nor services",
+	} {
+		var document any
+		if err := json.Unmarshal([]byte(text), &document); err != nil {
+			t.Fatal(err)
+		}
+		if got := networkdata.Replaceable(document); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
