@@ -58,15 +58,16 @@ func rules() map[string]rule {
 		"cmd/fakeoneview":      {own: []string{"internal/fakeoneview", "internal/fakehttp"}},
 		"cmd/metal":            {own: []string{"internal/sharing", "internal/watch", "internal/machine", ironic, api, "internal/oneview", throttle, rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: the size of the terminal
 		"internal":             {},
-		"internal/provider":    {own: with("internal/framework", "internal/datasources", "internal/actions", ironic, api, "internal/sharing", "internal/oneview", throttle, "internal/discovery", "internal/rollout", rest), foreign: []string{terraform, cty}},
+		"internal/provider":    {own: with("internal/framework", "internal/datasources", "internal/actions", "internal/functions", ironic, api, "internal/sharing", "internal/oneview", throttle, "internal/discovery", "internal/rollout", rest), foreign: []string{terraform, cty}},
 		"internal/actions":     {own: with("internal/framework", ironic, api), foreign: []string{terraform}},
+		"internal/functions":   {own: []string{"internal/ironic/driverinfo", "internal/ironic/networkdata"}, foreign: []string{terraform}},
 		"internal/datasources": {own: with("internal/framework", ironic, api, "internal/ironic/driverinfo", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform}},
 		"internal/framework":   {own: with(ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform, "github.com/vmihailenco/msgpack/v5", cty}}, // msgpack: to compare configurations without decoding them into values
 		"internal/watch":       {own: []string{"internal/states", "internal/marks", "internal/machine", ironic, api, rest}},
 		"internal/sharing":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/oneview", ironic, api, throttle, rest}, foreign: []string{nodes}},
 
 		"internal/turns":      {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/instance", ironic, api, throttle, "internal/rollout"}},
-		"internal/deploy":     {own: []string{"internal/rollout", "internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/machine", "internal/expect", "internal/allocate", "internal/images", "internal/instance", "internal/bootiso", ironic, api, throttle}, foreign: []string{nodes}},
+		"internal/deploy":     {own: []string{"internal/rollout", "internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/machine", "internal/expect", "internal/allocate", "internal/images", "internal/instance", "internal/bootiso", ironic, api, "internal/ironic/networkdata", throttle}, foreign: []string{nodes}},
 		"internal/discovered": {own: []string{"internal/decide", "internal/failure", "internal/marks", "internal/machine", "internal/discovery", ironic, api, "internal/ironic/driverinfo", throttle}, foreign: []string{nodes}},
 		"internal/cabling":    {own: []string{"internal/decide", "internal/failure", "internal/ramdisk", "internal/machine", ironic}},
 		"internal/enroll":     {own: []string{"internal/decide", "internal/states", "internal/marks", "internal/ramdisk", "internal/machine", "internal/expect", "internal/cabling", "internal/hardware", "internal/discovered", ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata"}},

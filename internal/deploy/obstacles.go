@@ -11,6 +11,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/images"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/networkdata"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ramdisk"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
@@ -93,6 +95,7 @@ func (l *Look) Obstacles(ctx context.Context) {
 	l.maintenance(ctx)
 	l.configDrive(ctx)
 	l.vifs(ctx)
+	l.networkData(ctx)
 	l.rescue(ctx)
 	l.format(ctx)
 	l.netboot(ctx)
@@ -152,6 +155,32 @@ func (l *Look) vifs(ctx context.Context) {
 	}
 	l.warn(decide.At("vifs"), "VIFs have no effect", fmt.Sprintf("The network interface of node %s is noop, which accepts VIFs and connects nothing. "+
 		"Give its metal_host hardware_interfaces = { network = \"neutron\" }, or remove vifs.", ironic.NodeLabel(node)))
+}
+
+// networkData warns if Ironic may put Neutron's network data in the place of the configuration's
+// (reference/network-data.md#config-drives-that-ironic-replaces).
+func (l *Look) networkData(ctx context.Context) {
+	drive, _ := l.Wish.Deployment.ConfigDrive.(map[string]any)
+	document, given := drive["network_data"]
+	if !given || len(l.Wish.Ports) == 0 || !l.Wish.Node.Set || !l.writes() {
+		return
+	}
+	why := networkdata.Replaceable(document)
+	if why == "" {
+		return
+	}
+	node, err := l.Node(ctx)
+	if err != nil {
+		return // the apply reports what is wrong with the node
+	}
+	server, err := l.Site.Ironic.Highest(ctx)
+	network := expect.AsPlanned(l.Site, node).NetworkInterface
+	if err != nil || server <= api.LastKeepingDrives || network != "flat" && network != "neutron" {
+		return
+	}
+	l.warn(decide.At("config_drive", "network_data"), "Ironic may replace network_data", fmt.Sprintf("In network_data, %s. The network interface of node %s is %s, and the machine gets VIFs. "+
+		"Ironic 39.0 then writes Neutron's network data into the config drive in place of yours, without its bonds and VLANs, and does not say so. Some releases before it may, too. "+
+		"Give every link an mtu, such as 1500. The function provider::metal::network_data does that.", why, ironic.NodeLabel(node), network))
 }
 
 // rescues reports whether the plan changes rescue, to something.

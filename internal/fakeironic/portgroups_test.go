@@ -132,6 +132,16 @@ func TestNetworkData_followsSchema(t *testing.T) {
 	bond := func(mode string) map[string]any {
 		return link(map[string]any{"type": "bond", "bond_mode": mode, "bond_links": []any{"a"}})
 	}
+	network := func(fields map[string]any) map[string]any {
+		all := map[string]any{"id": "n", "network_id": "n", "link": "eth0"}
+		for key, value := range fields {
+			all[key] = value
+		}
+		return map[string]any{"links": []any{}, "networks": []any{all}, "services": []any{}}
+	}
+	route := func(network, netmask, gateway string) []any {
+		return []any{map[string]any{"network": network, "netmask": netmask, "gateway": gateway}}
+	}
 	for _, maximum := range []string{"1.82", ""} {
 		a := newAPI(t, &fakeironic.Server{MaxMicroversion: maximum})
 		node := "/v1/nodes/" + a.node("n1", nil)
@@ -139,10 +149,20 @@ func TestNetworkData_followsSchema(t *testing.T) {
 		if maximum != "" {
 			good, bad = bad, good
 		}
-		for _, document := range []map[string]any{good, link(map[string]any{"type": "phy"})} {
+		for _, document := range []map[string]any{
+			good, link(map[string]any{"type": "phy"}), network(map[string]any{"type": "ipv4_dhcp"}),
+			network(map[string]any{"type": "ipv4", "ip_address": "192.0.2.5", "netmask": "255.255.254.0", "routes": route("0.0.0.0", "0.0.0.0", "192.0.2.1")}),
+			network(map[string]any{"type": "ipv6", "ip_address": "2001:db8::5/64", "netmask": "ffff:ffff:ffff:ffff::", "routes": route("::", "::", "fe80::1")}),
+		} {
 			a.must(http.StatusOK, http.MethodPatch, node, patch("add", "/network_data", document))
 		}
-		for _, document := range []map[string]any{bad, link(map[string]any{"type": "ethernet"}), link(map[string]any{"type": "vlan"}), link(nil)} {
+		for _, document := range []map[string]any{
+			bad, link(map[string]any{"type": "ethernet"}), link(map[string]any{"type": "vlan"}), link(nil),
+			network(nil), network(map[string]any{"type": "static"}), network(map[string]any{"type": "ipv4", "ip_address": "192.0.2.5/24"}),
+			network(map[string]any{"type": "ipv4", "netmask": "255.255.255.255"}), network(map[string]any{"type": "ipv4", "routes": route("0.0.0.0", "0.0.0.0", "::1")}),
+			network(map[string]any{"type": "ipv6", "ip_address": "2001:db8::5/127"}), network(map[string]any{"type": "ipv6", "netmask": "64"}),
+			{"links": []any{}, "networks": []any{}, "services": []any{map[string]any{"type": "ntp", "address": "192.0.2.5"}}},
+		} {
 			a.refused(http.StatusBadRequest, "is not valid under any of the given schemas", http.MethodPatch, node, patch("add", "/network_data", document))
 		}
 		a.refused(http.StatusBadRequest, "'links' is a required property", http.MethodPatch, node, patch("add", "/network_data", map[string]any{}))

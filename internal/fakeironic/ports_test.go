@@ -1,7 +1,9 @@
 package fakeironic_test
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
@@ -124,6 +126,44 @@ func TestVIF_neutronKeepsAndNeedsIt(t *testing.T) {
 	a.must(http.StatusAccepted, http.MethodPut, "/v1/nodes/n1/states/provision", map[string]any{"target": "deleted"})
 	if got := list(t, a.must(http.StatusOK, http.MethodGet, "/v1/nodes/n1/vifs", nil), "vifs"); len(got) != 0 {
 		t.Errorf("after the undeploy, vifs = %v", got)
+	}
+}
+
+// Like Ironic 39.0, the fake replaces network data in which a link has no MTU, if there is a VIF.
+func TestVIF_replacesNetworkData(t *testing.T) {
+	t.Parallel()
+	own := func(mtu any) map[string]any {
+		return map[string]any{"links": []any{map[string]any{"id": "mine", "type": "phy", "ethernet_mac_address": someMAC, "mtu": mtu}}, "networks": []any{}, "services": []any{}}
+	}
+	for name, tt := range map[string]struct {
+		server, network string
+		data            map[string]any
+		want            string
+	}{
+		"an MTU":        {"1.115", "neutron", own(1500), "mine"},
+		"no MTU":        {"1.115", "neutron", own(nil), "iface0"},
+		"empty":         {"1.115", "flat", map[string]any{"links": []any{}, "networks": []any{}, "services": []any{}}, "iface0"},
+		"Ironic 21.4":   {"1.82", "neutron", own(nil), "mine"},
+		"without VIFs":  {"1.115", "noop", own(nil), "mine"},
+		"without a key": {"1.115", "neutron", nil, "iface0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAPI(t, &fakeironic.Server{MaxMicroversion: tt.server})
+			node := a.node("n1", map[string]any{"network_interface": tt.network})
+			a.must(http.StatusCreated, http.MethodPost, "/v1/ports", map[string]any{"address": someMAC, "node_uuid": node})
+			a.fake.Set(node, "provision_state", "available")
+			a.must(http.StatusNoContent, http.MethodPost, "/v1/nodes/n1/vifs", map[string]any{"id": someUUID})
+			drive := map[string]any{"meta_data": map[string]any{}}
+			if tt.data != nil {
+				drive["network_data"] = tt.data
+			}
+			a.must(http.StatusAccepted, http.MethodPut, "/v1/nodes/n1/states/provision", map[string]any{"target": "active", "configdrive": drive})
+			stored, _ := a.fake.Node(node)
+			if got := fmt.Sprint(stored.Raw["instance_info"]); !strings.Contains(got, " id:"+tt.want+" ") {
+				t.Errorf("instance_info is %s, want the link %s in it", got, tt.want)
+			}
+		})
 	}
 }
 

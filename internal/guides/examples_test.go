@@ -20,7 +20,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
 
-// These tests apply every file below examples unchanged. Examples of resources and data sources use the hosts of
+// These tests apply every file below examples unchanged. Examples of resources, data sources and functions use the hosts of
 // examples/fleet, examples of discovery use discovered machines, and examples of OneView use an appliance with free blades.
 const examples = "../../examples"
 
@@ -119,17 +119,17 @@ func needsDiscovery(text string) bool { return strings.Contains(text, "discover"
 
 func needsOneView(text string) bool { return strings.Contains(text, "metal_oneview_") }
 
-// exampleFiles are the examples of resources and data sources.
+// exampleFiles are the examples of resources, data sources and functions.
 func exampleFiles(t *testing.T) []string {
 	t.Helper()
 	var files []string
-	for _, pattern := range []string{"resources/*/resource*.tf", "data-sources/*/data-source*.tf"} {
+	for _, pattern := range []string{"resources/*/resource*.tf", "data-sources/*/data-source*.tf", "functions/*/function*.tf"} {
 		files = append(files, glob(t, examples, pattern)...)
 	}
 	return files
 }
 
-// testExamples applies examples of resources and data sources one after the other on a site with the fleet, and runs the imports
+// testExamples applies examples of resources, data sources and functions one after the other on a site with the fleet, and runs the imports
 // of each.
 func testExamples(t *testing.T, s *site.Site, chosen func(text string) bool) {
 	fleet := workspace(t, s, examples+"/fleet")

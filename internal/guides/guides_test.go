@@ -111,6 +111,39 @@ func guideDirectories(t *testing.T) []string {
 	return found
 }
 
+var (
+	callsFunction    = regexp.MustCompile(`provider::metal::`)
+	requiresFunction = regexp.MustCompile(`(?m)^ *required_version += ">= 1\.([89]|[1-9][0-9])`)
+)
+
+// A CLI that knows no functions of providers should say so, not report a syntax error.
+func TestExamples_functionsNeedANewCLI(t *testing.T) {
+	t.Parallel()
+	calling := 0
+	for _, root := range []string{examples, modules} {
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || filepath.Ext(path) != ".tf" || !callsFunction.MatchString(read(t, path)) {
+				return err
+			}
+			calling++
+			for _, file := range append(glob(t, filepath.Dir(path), "*.tf"), path) {
+				alone := strings.Contains(path, "/functions/") && file != path // each file there is an example of its own
+				if !alone && requiresFunction.MatchString(read(t, file)) {
+					return nil
+				}
+			}
+			t.Errorf("%s calls a function; its terraform block needs required_version = \">= 1.8\"", path)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if calling < 4 {
+		t.Errorf("%d examples call a function", calling)
+	}
+}
+
 // testGuide applies a configuration on fakes. Guides that speak of discovered machines find four, guides with resources of
 // OneView an appliance with free blades.
 func testGuide(t *testing.T, name, dir string) {

@@ -40,7 +40,7 @@ func TestServer_guardsOptionalCalls(t *testing.T) {
 	}
 }
 
-// saidIn are the diagnostics of an answer, or of the only event of a stream.
+// saidIn are the diagnostics of an answer, or of the only event of a stream; the error of a function as one.
 func saidIn(t *testing.T, answer any) (said []*tfprotov6.Diagnostic) {
 	t.Helper()
 	switch answer := answer.(type) {
@@ -60,6 +60,8 @@ func saidIn(t *testing.T, answer any) (said []*tfprotov6.Diagnostic) {
 		for chunk := range answer.Chunks {
 			said = append(said, chunk.Diagnostics...)
 		}
+	case *tfprotov6.CallFunctionResponse:
+		said = []*tfprotov6.Diagnostic{{Detail: answer.Error.Text}}
 	default:
 		said, _ = reflect.ValueOf(answer).Elem().FieldByName("Diagnostics").Interface().([]*tfprotov6.Diagnostic)
 	}

@@ -1,4 +1,4 @@
-// Package provider creates the clients from the provider block, and lists the provider's resources, data sources and actions.
+// Package provider creates the clients from the provider block, and lists the provider's resources, data sources, actions and functions.
 package provider
 
 import (
@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
@@ -21,6 +22,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/actions"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/datasources"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/functions"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
@@ -41,6 +43,7 @@ import (
 var (
 	_ provider.Provider                   = (*metal)(nil)
 	_ provider.ProviderWithActions        = (*metal)(nil)
+	_ provider.ProviderWithFunctions      = (*metal)(nil)
 	_ provider.ProviderWithListResources  = (*metal)(nil)
 	_ provider.ProviderWithValidateConfig = (*metal)(nil)
 )
@@ -116,6 +119,11 @@ func (p *metal) Actions(context.Context) []func() action.Action {
 	return []func() action.Action{
 		actions.NewPower, actions.NewService, actions.NewClean, actions.NewInspect, actions.NewAbort, actions.NewVirtualMedia, actions.NewNMI,
 	}
+}
+
+// Functions lists the functions.
+func (p *metal) Functions(context.Context) []func() function.Function {
+	return []func() function.Function{functions.NewNetworkData, functions.NewBMC}
 }
 
 // ValidateConfig checks combinations of settings without the environment.

@@ -155,3 +155,21 @@ func (s *Server) ConfigureProvider(ctx context.Context, req *tfprotov6.Configure
 		return &tfprotov6.ConfigureProviderResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
 }
+
+// GetFunctions calls the framework's method under guard.
+func (s *Server) GetFunctions(ctx context.Context, req *tfprotov6.GetFunctionsRequest) (*tfprotov6.GetFunctionsResponse, error) {
+	return guard(ctx, s, req, s.ProviderServer.GetFunctions, func(d *tfprotov6.Diagnostic) *tfprotov6.GetFunctionsResponse {
+		return &tfprotov6.GetFunctionsResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
+	})
+}
+
+// CallFunction calls the framework's method under guard. The error of a function is a text for people, too.
+func (s *Server) CallFunction(ctx context.Context, req *tfprotov6.CallFunctionRequest) (*tfprotov6.CallFunctionResponse, error) {
+	resp, err := guard(ctx, s, req, s.ProviderServer.CallFunction, func(d *tfprotov6.Diagnostic) *tfprotov6.CallFunctionResponse {
+		return &tfprotov6.CallFunctionResponse{Error: &tfprotov6.FunctionError{Text: d.Summary + ": " + d.Detail}}
+	})
+	if resp != nil && resp.Error != nil {
+		resp.Error.Text = s.clean(resp.Error.Text)
+	}
+	return resp, err
+}

@@ -3,6 +3,7 @@ package terraformtest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/core"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/language"
@@ -33,6 +35,8 @@ type run struct {
 
 	mu       sync.Mutex
 	servers  map[string]*serving
+	pure     map[string]*serving                    // not configured: for functions
+	callable func() map[string]function.Function    // by expressions
 	expanded map[string]map[state.Address]cty.Value // the instances of a resource, with each.value
 	values   map[state.Address]cty.Value            // for references: planned or applied
 }
@@ -66,17 +70,21 @@ func idOf(value cty.Value) string {
 }
 
 func (w *Workspace) newRun(ctx context.Context, c *language.Config, variables map[string]cty.Value, o options, d *language.Diagnostics, out *transcript, prior *state.State, started time.Time) *run {
-	return &run{
+	r := &run{
 		Diagnostics: d, w: w, ctx: ctx, c: c, variables: variables, options: o, started: started, output: out, slots: make(chan struct{}, o.parallelism), prior: prior, now: prior.Clone(),
-		servers: map[string]*serving{}, expanded: map[string]map[state.Address]cty.Value{}, values: map[state.Address]cty.Value{},
+		servers: map[string]*serving{}, pure: map[string]*serving{}, expanded: map[string]map[state.Address]cty.Value{}, values: map[state.Address]cty.Value{},
 	}
+	r.callable = sync.OnceValue(r.functions)
+	return r
 }
 
 // close ends the servers.
 func (r *run) close() {
-	for _, s := range r.servers {
-		if s.server != nil {
-			s.server.Close(context.WithoutCancel(r.ctx))
+	for _, servers := range []map[string]*serving{r.servers, r.pure} {
+		for _, s := range servers {
+			if s.server != nil {
+				s.server.Close(context.WithoutCancel(r.ctx))
+			}
 		}
 	}
 }
@@ -91,15 +99,34 @@ func (r *run) in(do func() bool) bool {
 	return do()
 }
 
-// server returns the configured server of a provider; nil if its configuration has failed.
-func (r *run) server(p *schema.Provider) schema.Server {
+// servingOf returns the entry of a provider.
+func (r *run) servingOf(p *schema.Provider, servers map[string]*serving) *serving {
 	r.mu.Lock()
-	s := r.servers[p.Name]
+	defer r.mu.Unlock()
+	s := servers[p.Name]
 	if s == nil {
 		s = &serving{}
-		r.servers[p.Name] = s
+		servers[p.Name] = s
 	}
-	r.mu.Unlock()
+	return s
+}
+
+// functions returns the functions for expressions: Terraform's own, and those of the providers, which a server without a configuration computes.
+func (r *run) functions() map[string]function.Function {
+	all := language.Functions(r.w.Dir, r.started)
+	for _, p := range r.w.Providers {
+		maps.Copy(all, p.Functions(r.ctx, func(ctx context.Context, req *tfprotov6.CallFunctionRequest) (*tfprotov6.CallFunctionResponse, error) {
+			s := r.servingOf(p, r.pure)
+			s.once.Do(func() { s.server = p.Start() })
+			return s.server.CallFunction(ctx, req)
+		}))
+	}
+	return all
+}
+
+// server returns the configured server of a provider; nil if its configuration has failed.
+func (r *run) server(p *schema.Provider) schema.Server {
+	s := r.servingOf(p, r.servers)
 	s.once.Do(func() {
 		s.server = p.Start(r.w.Environ)
 		s.ok = r.validating || r.configure(p, s.server)

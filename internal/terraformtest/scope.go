@@ -87,7 +87,7 @@ func (r *run) scope(refs []hcl.Traversal, at state.Address, each cty.Value) (*hc
 			roots[kind] = cty.ObjectVal(names)
 		}
 	}
-	return &hcl.EvalContext{Variables: roots, Functions: language.Functions(r.w.Dir, r.started)}, problems
+	return &hcl.EvalContext{Variables: roots, Functions: r.callable()}, problems
 }
 
 func attributeAt(ref hcl.Traversal, n int) string {

@@ -70,6 +70,7 @@ func list(s *tfjson.ProviderSchema) string {
 	write("Resources", "resources", slices.Sorted(maps.Keys(s.ResourceSchemas)))
 	write("Data sources", "data-sources", slices.Sorted(maps.Keys(s.DataSourceSchemas)))
 	write("Actions (Terraform 1.14)", "actions", slices.Sorted(maps.Keys(s.ActionSchemas)))
+	write("Functions (Terraform 1.8, OpenTofu 1.7)", "functions", slices.Sorted(maps.Keys(s.Functions)))
 	write("Lists (Terraform 1.14)", "list-resources", slices.Sorted(maps.Keys(s.ListResourceSchemas)))
 	return b.String()
 }

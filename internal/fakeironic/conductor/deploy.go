@@ -35,7 +35,7 @@ func (c *Conductor) deploy(n *Node, request Request) error {
 		}
 	}
 	if request.ConfigDrive != nil {
-		info["configdrive"] = api.Clone(request.ConfigDrive)
+		info["configdrive"] = c.repaired(n, api.Clone(request.ConfigDrive))
 	}
 	n.Put("instance_info", info)
 

@@ -1,6 +1,7 @@
 package conductor
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -177,4 +178,35 @@ func (c *Conductor) networkDefect(n *Node) string {
 		return ""
 	}
 	return "Deploy step deploy.deploy failed: No neutron ports or portgroups are associated with node " + n.Str("uuid")
+}
+
+// repaired returns a config drive as Ironic 39.0 writes it: without valid network data, and with a VIF, it has Neutron's
+// (reference/network-data.md#config-drives-that-ironic-replaces). The networks of this Neutron have no subnets.
+func (c *Conductor) repaired(n *Node, drive any) any {
+	parts, isObject := drive.(map[string]any)
+	network := n.Uses("network")
+	if c.MaxMinor < 115 || !isObject || len(parts) == 0 || network != "flat" && network != "neutron" || validNetworkData(parts["network_data"]) {
+		return drive
+	}
+	links := []any{}
+	for i, p := range c.PortsWithVIF(n) {
+		links = append(links, map[string]any{"id": fmt.Sprintf("iface%d", i), "type": "phy", "ethernet_mac_address": p.Address, "mtu": 1500, "vif_id": p.VIF()})
+	}
+	if len(links) > 0 {
+		parts["network_data"] = map[string]any{"links": links, "networks": []any{}, "services": []any{}}
+	}
+	return parts
+}
+
+func validNetworkData(document any) bool {
+	data := api.Object(document)
+	links, _ := data["links"].([]any)
+	networks, _ := data["networks"].([]any)
+	services, _ := data["services"].([]any)
+	for _, link := range links {
+		if api.Object(link)["mtu"] == nil {
+			return false
+		}
+	}
+	return len(links)+len(networks)+len(services) > 0
 }

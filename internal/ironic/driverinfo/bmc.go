@@ -2,6 +2,7 @@
 package driverinfo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,6 +17,10 @@ import (
 
 // BMC is the address of a BMC, translated for an Ironic driver.
 type BMC struct {
+	Scheme      string // without the transport, such as redfish-virtualmedia; ipmi if none was written
+	Host        string // without brackets
+	Port        int    // 0: none was written
+	Transport   string // http or https; empty: not Redfish
 	Driver      string
 	Info        map[string]any    // driver_info without credentials
 	UsernameKey string            // key of driver_info for the user name
@@ -114,34 +119,37 @@ func ParseBMC(address string) (*BMC, error) {
 	if err := checkHost(u.Hostname()); err != nil {
 		return nil, fmt.Errorf("the BMC address %q has %w", written, err)
 	}
-	if port, err := strconv.Atoi(u.Port()); u.Port() != "" && (err != nil || port < 1 || port > 65535) {
+	port, err := strconv.Atoi(u.Port())
+	if u.Port() != "" && (err != nil || port < 1 || port > 65535) {
 		return nil, fmt.Errorf("the BMC address %q has the port %s; a port is a number from 1 to 65535", written, u.Port())
 	}
+	bmc := &BMC{Scheme: name, Host: u.Hostname(), Port: port, Driver: scheme.driver, Interfaces: scheme.interfaces, Info: map[string]any{}}
 	if scheme.driver == "ipmi" {
-		return ipmiBMC(u, transport, written)
+		err = bmc.addIPMI(u, transport, written)
+	} else {
+		err = bmc.addRedfish(u, transport, written)
 	}
-	return redfishBMC(u, scheme, transport, written)
-}
-
-func redfishBMC(u *url.URL, scheme bmcScheme, transport, written string) (*BMC, error) {
-	if rest := afterPath(u); rest != "" {
-		return nil, strangeRest(written, rest)
-	}
-	if !slices.Contains([]string{"", "http", "https"}, transport) {
-		return nil, fmt.Errorf("the BMC address %q has the unknown transport %q; known are http and https", written, transport)
-	}
-	if transport == "" {
-		transport = "https"
-	}
-	bmc := &BMC{
-		Driver: scheme.driver, Interfaces: scheme.interfaces,
-		Info:        map[string]any{"redfish_address": transport + "://" + u.Host},
-		UsernameKey: "redfish_username", PasswordKey: "redfish_password", VerifyCAKey: "redfish_verify_ca",
-	}
-	if path := strings.TrimRight(u.Path, "/"); path != "" && path != "/redfish/v1" {
-		bmc.Info["redfish_system_id"] = path
+	if err != nil {
+		return nil, err
 	}
 	return bmc, nil
+}
+
+// addRedfish adds what driver_info says of Redfish.
+func (b *BMC) addRedfish(u *url.URL, transport, written string) error {
+	if rest := afterPath(u); rest != "" {
+		return strangeRest(written, rest)
+	}
+	if !slices.Contains([]string{"", "http", "https"}, transport) {
+		return fmt.Errorf("the BMC address %q has the unknown transport %q; known are http and https", written, transport)
+	}
+	b.Transport = cmp.Or(transport, "https")
+	b.UsernameKey, b.PasswordKey, b.VerifyCAKey = "redfish_username", "redfish_password", "redfish_verify_ca"
+	b.Info["redfish_address"] = b.Transport + "://" + u.Host
+	if path := strings.TrimRight(u.Path, "/"); path != "" && path != "/redfish/v1" {
+		b.Info["redfish_system_id"] = path
+	}
+	return nil
 }
 
 // checkHost returns an error if a host is neither an IP address nor a name that a host can have.
@@ -187,29 +195,28 @@ func meantBMC(u *url.URL, written string) string {
 	return ""
 }
 
-func ipmiBMC(u *url.URL, transport, written string) (*BMC, error) {
+// addIPMI adds what driver_info says of IPMI.
+func (b *BMC) addIPMI(u *url.URL, transport, written string) error {
 	if transport != "" || strings.Trim(u.Path, "/") != "" {
-		return nil, fmt.Errorf("the BMC address %q must be ipmi://HOST or ipmi://HOST:PORT", written)
+		return fmt.Errorf("the BMC address %q must be ipmi://HOST or ipmi://HOST:PORT", written)
 	}
-	bmc := &BMC{
-		Driver: "ipmi", Info: map[string]any{"ipmi_address": u.Hostname()},
-		UsernameKey: "ipmi_username", PasswordKey: "ipmi_password",
-	}
+	b.UsernameKey, b.PasswordKey = "ipmi_username", "ipmi_password"
+	b.Info["ipmi_address"] = b.Host
 	if u.Port() != "" {
-		bmc.Info["ipmi_port"] = u.Port()
+		b.Info["ipmi_port"] = u.Port()
 	}
 	rest := afterPath(u)
 	level, given := strings.CutPrefix(rest, "?privilegelevel=")
 	switch {
 	case rest == "":
 	case !given || strings.ContainsAny(level, "&#"):
-		return nil, strangeRest(written, rest)
+		return strangeRest(written, rest)
 	case !slices.Contains(privilegeLevels, level):
-		return nil, fmt.Errorf("the BMC address %q has the privilege level %q; known are %s", written, level, strings.Join(privilegeLevels, ", "))
+		return fmt.Errorf("the BMC address %q has the privilege level %q; known are %s", written, level, strings.Join(privilegeLevels, ", "))
 	default:
-		bmc.Info["ipmi_priv_level"] = level
+		b.Info["ipmi_priv_level"] = level
 	}
-	return bmc, nil
+	return nil
 }
 
 // privilegeLevels are the values of ipmi_priv_level (reference/ironic.md#ipmi).

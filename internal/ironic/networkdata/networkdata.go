@@ -1,4 +1,4 @@
-// Package networkdata checks network_data of a node, as Ironic does.
+// Package networkdata checks network data in OpenStack's format, as Ironic does, and builds it from a description of a machine's network.
 package networkdata
 
 import (
@@ -48,6 +48,24 @@ func CheckBondModes(document any, server api.Microversion) (faults []Fault) {
 		}
 	}
 	return faults
+}
+
+// Replaceable says why newer Ironics put Neutron's network data in the place of a decoded document in a config drive if the node has a
+// VIF; "" if they do not (reference/network-data.md#config-drives-that-ironic-replaces).
+func Replaceable(document any) (why string) {
+	object, _ := document.(map[string]any)
+	links, _ := object["links"].([]any)
+	networks, _ := object["networks"].([]any)
+	services, _ := object["services"].([]any)
+	for i, link := range links {
+		if members, _ := link.(map[string]any); members["mtu"] == nil {
+			return fmt.Sprintf("links[%d] has no mtu", i)
+		}
+	}
+	if len(links)+len(networks)+len(services) == 0 {
+		return "there are neither links nor networks nor services"
+	}
+	return ""
 }
 
 type networkCheck struct{ faults []Fault }
@@ -119,6 +137,7 @@ func oneOf(values ...string) valueCheck {
 
 // A link has one of three shapes, by its type.
 const (
+	linkCard = "phy"
 	linkBond = "bond"
 	linkVLAN = "vlan"
 
@@ -127,9 +146,10 @@ const (
 )
 
 var (
-	linkTypes = []string{"phy", "bond", "vlan", "bridge", "dvs", "hw_veb", "hyperv", "ovs", "tap", "vhostuser", "vif"}
+	linkTypes      = []string{linkCard, linkBond, linkVLAN, "bridge", "dvs", "hw_veb", "hyperv", "ovs", "tap", "vhostuser", "vif"}
+	linuxBondModes = []string{bondMode3ad, "active-backup", "balance-rr", "balance-xor", "broadcast", "balance-tlb", "balance-alb"}
 	// bondModes are those of Linux, and the wrong name of LACP in the schema of Ironic 21.4; see CheckBondModes.
-	bondModes = []string{bondMode3ad, "active-backup", "balance-rr", "balance-xor", "broadcast", "balance-tlb", "balance-alb", bondMode1ad}
+	bondModes = slices.Concat(linuxBondModes, []string{bondMode1ad})
 
 	anyText    = rule("", func(string) bool { return true })
 	macAddress = rule("must be a MAC address", regexp.MustCompile(`(?i)^([0-9A-F]{2}[:-]){5}[0-9A-F]{2}$`).MatchString)
@@ -175,7 +195,7 @@ var (
 	}
 	ipv6 = family{
 		address: rule("must be an IPv6 address", isIPv6),
-		host:    rule("must be an IPv6 address", isIPv6Host),
+		host:    rule("must be an IPv6 address, with a prefix length of at most 99 or none", isIPv6Host),
 		netmask: rule("must be an IPv6 netmask such as ffff:ffff:ffff:ffff::", isIPv6),
 	}
 )
@@ -228,8 +248,8 @@ func isIPv6(s string) bool {
 	return err == nil && address.Is6()
 }
 
-// isIPv6Host accepts an address with or without a prefix length.
+// isIPv6Host accepts an address without a prefix length, or with one of at most two digits.
 func isIPv6Host(s string) bool {
 	prefix, err := netip.ParsePrefix(s)
-	return err == nil && prefix.Addr().Is6() || isIPv6(s)
+	return err == nil && prefix.Addr().Is6() && prefix.Bits() < 100 || isIPv6(s)
 }

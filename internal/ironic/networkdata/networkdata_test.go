@@ -42,6 +42,7 @@ func TestNetworkData_faultsHavePaths(t *testing.T) {
 		"route without gateway":  {networks(`"type": "ipv4", "routes": [{"network": "0.0.0.0", "netmask": "0.0.0.0"}]`), "networks[0].routes[0].gateway is missing"},
 		"route of a name server": {networks(`"type": "ipv4", "routes": [{"network": "10.0.0.0", "netmask": "255.0.0.0", "gateway": "10.0.0.1", "services": [{"type": "ntp", "address": "::1"}]}]`), `networks[0].routes[0].services[0].type "ntp" must be one of dns; networks[0].routes[0].services[0].address "::1" must be an IPv4`},
 		"IPv6":                   {networks(`"type": "ipv6", "ip_address": "2001:db8::5/64", "netmask": "ffff:ffff:ffff:ffff::", "routes": [{"network": "::", "netmask": "::", "gateway": "fe80::1%eth0"}]`), ""},
+		"IPv6 with long prefix":  {networks(`"type": "ipv6", "ip_address": "2001:db8::5/127"`), `networks[0].ip_address "2001:db8::5/127" must be an IPv6 address, with a prefix length of at most 99 or none`},
 		"IPv4 in IPv6":           {networks(`"type": "ipv6_slaac", "ip_address": "10.0.0.5"`), `networks[0].ip_address "10.0.0.5" must be an IPv6 address`},
 		"unknown network":        {networks(`"type": "static"`), `networks[0].type "static" must be one of ipv4`},
 		"services":               {`{"links": [], "networks": [], "services": [{"type": "dns", "address": "10.0.0.1"}, {"type": "dns", "address": "2001:db8::1"}]}`, ""},
@@ -57,6 +58,26 @@ func TestNetworkData_faultsHavePaths(t *testing.T) {
 		}
 		if text := strings.Join(got, "; "); !strings.HasPrefix(text, tt.want) || (text == "") != (tt.want == "") {
 			t.Errorf("%s: %q, want %q", name, text, tt.want)
+		}
+	}
+}
+
+func TestReplaceable(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"links": [{"id": "a", "mtu": 1500}], "networks": [], "services": []}`:                           "",
+		`{"links": [], "networks": [], "services": [{"type": "dns"}]}`:                                    "",
+		`{"links": [{"id": "a", "mtu": 1500}, {"id": "b", "mtu": null}], "networks": [], "services": []}`: "links[1] has no mtu",
+		`{"links": [{"id": "a"}]}`:                      "links[0] has no mtu",
+		`{"links": [], "networks": [], "services": []}`: "there are neither links nor networks nor services",
+		`{}`: "there are neither links nor networks nor services",
+	} {
+		var document any
+		if err := json.Unmarshal([]byte(text), &document); err != nil {
+			t.Fatal(err)
+		}
+		if got := networkdata.Replaceable(document); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
 }

@@ -147,6 +147,48 @@ func TestFakeDeployment_vifsAfterImport(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
+// Newer Ironics replace network data without an MTU by Neutron's. A plan warns of that; the function's result stays.
+func TestFakeDeployment_networkDataAndVIFs(t *testing.T) {
+	t.Parallel()
+	const warning = "Ironic may replace network_data"
+	for name, tt := range map[string]struct {
+		server, data string
+		vifs         []int
+		warns        bool
+		want         string
+	}{
+		"without an MTU":   {"1.115", `jsonencode({ links = [{ id = "mine", type = "phy", ethernet_mac_address = "MAC" }], networks = [], services = [] })`, []int{1}, true, "iface0"},
+		"the function's":   {"1.115", `provider::metal::network_data({ interfaces = { mine = { mac = "MAC" } } })`, []int{1}, false, "mine"},
+		"without a VIF":    {"1.115", `jsonencode({ links = [{ id = "mine", type = "phy", ethernet_mac_address = "MAC" }], networks = [], services = [] })`, nil, false, ""},
+		"with Ironic 21.4": {"1.82", `jsonencode({ links = [{ id = "mine", type = "phy", ethernet_mac_address = "MAC" }], networks = [], services = [] })`, []int{1}, false, "mine"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := site.StartFake(t, &fakeironic.Server{MaxMicroversion: tt.server})
+			node := onNeutron(t, s, "n1")
+			w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), vifs(tt.vifs...),
+				"config_drive = { network_data = "+strings.ReplaceAll(tt.data, "MAC", s.MAC(1))+" }"))
+			output := w.Must("plan")
+			if strings.Contains(output, warning) != tt.warns {
+				t.Errorf("the plan says:\n%s", output)
+			}
+			if tt.warns {
+				acctest.Mention(t, output, "In network_data, links[0] has no mtu.", "Give every link an mtu")
+			}
+			if tt.want == "" {
+				return // Ironic deploys no such node without a VIF
+			}
+			w.Must(acctest.Apply()...)
+			stored, _ := s.Fake.Node(node)
+			if got := fmt.Sprint(stored.Raw["instance_info"]); !strings.Contains(got, " id:"+tt.want+" ") {
+				t.Errorf("instance_info is %s, want the link %s in it", got, tt.want)
+			}
+			acctest.NoChanges(t, w)
+			w.Must("destroy", "-auto-approve")
+		})
+	}
+}
+
 // A deployment that never began leaves no VIF behind, and a failed one keeps it until it is destroyed.
 func TestFakeDeployment_failureLeavesNoVIF(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@
 package language
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -202,8 +203,14 @@ func (c *Config) addImport(block *hcl.Block) error {
 // checkTerraformBlock accepts only the providers that there are.
 func checkTerraformBlock(from schema.Providers, block *hcl.Block) error {
 	content, problems := block.Body.Content(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "required_version"}}, Blocks: []hcl.BlockHeaderSchema{{Type: "required_providers"}}})
-	if problems.HasErrors() || content.Attributes["required_version"] != nil {
+	if problems.HasErrors() {
 		return core.Unsupported("this terraform block")
+	}
+	if required := content.Attributes["required_version"]; required != nil {
+		constraint, _ := required.Expr.Value(nil)
+		if constraint.Type() != cty.String || !satisfies(constraint.AsString()) {
+			return core.Unsupported("this required_version")
+		}
 	}
 	for _, inner := range content.Blocks {
 		required, _ := inner.Body.JustAttributes()
@@ -214,6 +221,18 @@ func checkTerraformBlock(from schema.Providers, block *hcl.Block) error {
 		}
 	}
 	return nil
+}
+
+// satisfies reports whether Terraform, as this package stands for it, has at least the version that a constraint such as ">= 1.8" names.
+func satisfies(constraint string) bool {
+	var major, minor, hasMajor, hasMinor int
+	if _, err := fmt.Sscanf(core.Version, "%d.%d", &hasMajor, &hasMinor); err != nil {
+		panic(err)
+	}
+	if n, err := fmt.Sscanf(constraint+"\n", ">= %d.%d\n", &major, &minor); n < 2 || err != nil {
+		return false
+	}
+	return hasMajor > major || hasMajor == major && hasMinor >= minor
 }
 
 func (c *Config) addOutput(d *Diagnostics, block *hcl.Block) error {

@@ -14,9 +14,10 @@ type Provider struct {
 	Name, Source string                        // such as metal and terraform-provider-metal/metal
 	Start        func(environ []string) Server // in an environment, as from os.Environ; nil: that of the process
 
-	once  sync.Once
-	block *Kind
-	kinds map[string]*Kind // by name; those of data sources begin with "data."
+	once      sync.Once
+	block     *Kind
+	kinds     map[string]*Kind // by name; those of data sources begin with "data."
+	functions map[string]*tfprotov6.Function
 }
 
 // Kind returns a kind by name; nil if there is none.
@@ -40,7 +41,7 @@ func (p *Provider) load() {
 		if err != nil {
 			panic(err)
 		}
-		p.kinds, p.block = map[string]*Kind{}, kindOf(p.Name, resp.Provider)
+		p.kinds, p.block, p.functions = map[string]*Kind{}, kindOf(p.Name, resp.Provider), resp.Functions
 		for name, schema := range resp.ResourceSchemas {
 			p.kinds[name] = kindOf(name, schema)
 		}

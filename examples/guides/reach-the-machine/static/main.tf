@@ -1,4 +1,6 @@
 terraform {
+  required_version = ">= 1.8" # functions of providers
+
   required_providers {
     metal = { source = "terraform-provider-metal/metal" }
   }
@@ -53,14 +55,11 @@ resource "metal_deployment" "server" {
           sudo: ALL=(ALL) NOPASSWD:ALL
           ssh_authorized_keys: ["${var.ssh_key}"]
     EOT
-    network_data = jsonencode({
-      links = [{ id = "nic0", type = "phy", ethernet_mac_address = each.value.mac }]
-      networks = [{
-        id         = "servers", network_id = "servers", type = "ipv4", link = "nic0"
-        ip_address = each.value.address, netmask = "255.255.255.0"
-        routes     = [{ network = "0.0.0.0", netmask = "0.0.0.0", gateway = "203.0.113.1" }]
-      }]
-      services = [{ type = "dns", address = "203.0.113.53" }]
+    network_data = provider::metal::network_data({
+      interfaces = {
+        nic0 = { mac = each.value.mac, addresses = ["${each.value.address}/24"], gateways = ["203.0.113.1"] }
+      }
+      dns = ["203.0.113.53"]
     })
   }
   power_state = "on"
