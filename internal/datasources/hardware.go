@@ -84,7 +84,7 @@ func biosValue(s ironic.BIOSSetting) types.String {
 func firmwareAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"current_version": text("Version, as the BMC writes it."), "initial_version": text("Version that Ironic read first."),
-		"last_version_flashed": text("Version of the last change that Ironic noticed, whoever made it. Null if there was none."),
+		"last_version_flashed": text("Version since the last change that Ironic noticed, also of one that Ironic did not make. Null if there was none."),
 		"vendor":               text("Vendor; null below API 1.114."), "model": text("Model; null below API 1.114."), "serial_number": text("Serial number; null below API 1.114."),
 		"updated_at": text("When Ironic noticed the last change; null if there was none."),
 	}
