@@ -247,7 +247,7 @@ func readValidate(ctx context.Context, r *reader) (attr.Value, error) {
 func consoleSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Computed: true,
-		MarkdownDescription: "How to reach the console of the machine (`include = [\"console\"]`). **Reading it is not always harmless:** with the console interface `ipmitool-socat`, Ironic 39.0 ends the session of whoever is connected. " +
+		MarkdownDescription: "How to reach the console of the machine (`include = [\"console\"]`). **Reading it is not always harmless:** with the console interface `ipmitool-socat`, Ironic 39.0 ends the session of the user who is connected. " +
 			"The URL of a graphical console contains a secret, and ends with the console, 10 minutes after its start.",
 		Attributes: consoleAttributes(),
 	}
