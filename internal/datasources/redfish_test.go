@@ -21,7 +21,7 @@ func TestAccBMC_hardwareIsReadBack(t *testing.T) {
 		MACs: []string{s.MAC(1), s.MAC(2)}, Drives: []int64{480e9}, Model: "R1", Serial: "SN1",
 		Heard: map[string]fakebmc.Announcement{"1": {Chassis: "52:54:00:ee:00:01", Port: "45:74:68:31", System: "leaf-1"}, "NIC.9": {Chassis: "52:54:00:ee:00:02", Port: "Ethernet1/9"}},
 	})
-	id := site.AddNode(t, s, "n", b.Node("ipxe"))
+	id := addNode(t, s, "n", b.Node("ipxe"))
 	s.Verb(id, "manage", "manageable")
 	recent := s.Newest() >= 115
 	parts := []string{`"inventory"`, `"bios"`, `"validate"`}
