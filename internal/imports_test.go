@@ -100,10 +100,11 @@ func rules() map[string]rule {
 		"internal/bootiso":            {},
 		"internal/rollout":            {},
 
-		"internal/fakeironic":           {own: []string{fakeAPI, "internal/fakeironic/policy", "internal/fakeironic/machine", "internal/fakeironic/conductor", "internal/fakeironic/procedure"}},
-		"internal/fakeironic/conductor": {own: []string{fakeAPI, "internal/fakeironic/machine"}},
+		"internal/fakeironic":           {own: []string{fakeAPI, "internal/fakeironic/policy", "internal/fakeironic/machine", "internal/fakeironic/switches", "internal/fakeironic/conductor", "internal/fakeironic/procedure"}},
+		"internal/fakeironic/conductor": {own: []string{fakeAPI, "internal/fakeironic/machine", "internal/fakeironic/switches"}},
 		"internal/fakeironic/machine":   {own: []string{fakeAPI}},
 		"internal/fakeironic/policy":    {own: []string{fakeAPI}},
+		"internal/fakeironic/switches":  {own: []string{fakeAPI}},
 		"internal/fakeironic/procedure": {own: []string{fakeAPI}},
 		fakeAPI:                         {},
 

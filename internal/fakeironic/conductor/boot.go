@@ -1,6 +1,7 @@
 package conductor
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,6 +24,8 @@ func (c *Conductor) InterfaceFault(n *Node, kind string) string {
 		return c.bootFault(n)
 	case "deploy":
 		return c.deployFault(n)
+	case "network":
+		return c.NetworkFault(n)
 	}
 	return ""
 }
@@ -203,9 +206,9 @@ func (c *Conductor) noSuchOption(n *Node) string {
 func (c *Conductor) deployFault(n *Node) string {
 	switch n.Uses("deploy") {
 	case "ramdisk":
-		return c.ramdiskFault(n)
+		return cmp.Or(c.NetworkFault(n), c.ramdiskFault(n))
 	case "direct":
-		if reason := c.bootFault(n); reason != "" {
+		if reason := cmp.Or(c.NetworkFault(n), c.bootFault(n)); reason != "" {
 			return reason
 		}
 		return directFault(n)
