@@ -29,7 +29,10 @@ func decideSwitchports(w Wish, s Seen) []decide.Notice {
 		}
 		return []decide.Notice{decide.Warn(decide.At("ports"), "Switch ports are not configured", unread)}
 	}
-	return slices.Concat(checkSwitchports(w), checkBonds(w), ignoredSettings(w, s), liveChanges(w, s))
+	if refused := slices.Concat(checkSwitchports(w), checkBonds(w)); len(refused) > 0 {
+		return refused
+	}
+	return slices.Concat(ignoredSettings(w, s), liveChanges(w, s))
 }
 
 // Switches reports whether a configuration has switch ports or bonds of switches.
