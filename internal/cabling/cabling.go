@@ -241,6 +241,9 @@ func (c *cabler) bringGroups(ctx context.Context, first bool) error {
 		var now *ironic.PortGroup
 		var err error
 		if exists {
+			if network := cmp.Or(spec.PhysicalNetwork, group.PhysicalNetwork); c.strays(key, network) {
+				spec.PhysicalNetwork, group.PhysicalNetwork = network, "" // send it again
+			}
 			now, err = c.site.Ironic.UpdatePortGroup(ctx, group, spec)
 		} else {
 			spec.Name = groupName(key, c.node)
@@ -260,6 +263,11 @@ func (c *cabler) bringGroups(ctx context.Context, first bool) error {
 		}
 	}
 	return nil
+}
+
+// strays reports whether a port of a group that has a physical network of its own has another one. Another client may have changed that of the group alone.
+func (c *cabler) strays(key, network string) bool {
+	return c.has.ownNetworks && network != "" && slices.ContainsFunc(c.members(key), func(mac string) bool { return c.has.Ports[mac].PhysicalNetwork != network })
 }
 
 // bringPort creates or changes a port, and puts it into its group.

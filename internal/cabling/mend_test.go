@@ -224,6 +224,20 @@ func TestApply_portsInheritTheNetworkOfTheirGroup(t *testing.T) {
 				t.Errorf("%s: sent %v", state, sent)
 			}
 		}
+		// Another client has changed the group alone: its patch begins with something else.
+		apart := []jsonObject{{"op": "add", "path": "/mode", "value": "802.3ad"}, {"op": "add", "path": "/physical_network", "value": "rack12"}}
+		if err := c.client.Site.Ironic.Request(t.Context(), http.MethodPatch, "portgroups/"+c.read().Groups["bond0"].UUID, apart, nil); err != nil {
+			t.Fatal(err)
+		}
+		c.writes()
+		for mac, port := range c.to(want).Ports {
+			if port.PhysicalNetwork != "rack13" {
+				t.Errorf("%s: port %s is on %q after a change of the group alone", state, mac, port.PhysicalNetwork)
+			}
+		}
+		if sent := c.writes(); !slices.Equal(sent, []string{"PATCH portgroups"}) {
+			t.Errorf("%s: sent %v", state, sent)
+		}
 		// A port that comes later, and one that had another network.
 		want.Groups["bond0"] = ironic.PortGroupSpec{}
 		c.store(3, jsonObject{"physical_network": "old"})

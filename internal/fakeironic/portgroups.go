@@ -302,7 +302,7 @@ func (s *Server) patchPortgroup(c *api.Call, g *portgroup) (api.Reply, error) {
 	if err != nil {
 		return api.Reply{}, err
 	}
-	if len(api.PatchValues(ops, "/physical_network")) > 0 {
+	if len(api.PatchValues(ops, "/physical_network")) > 0 && ops[0].Field() == "physical_network" { // Ironic looks at the first operation only
 		for _, p := range s.portsOf(g) {
 			p.Fields["physical_network"] = api.OrNull(g.physicalNetwork)
 		}

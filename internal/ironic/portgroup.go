@@ -111,9 +111,10 @@ func (c *Client) UpdatePortGroup(ctx context.Context, group PortGroup, spec Port
 		spec.PhysicalNetwork = ""
 	}
 	var patch Patch
-	for path, values := range map[string][2]string{
-		"/address": {spec.Address, group.Address}, "/mode": {spec.Mode, group.Mode}, "/category": {spec.Category, group.Category}, "/physical_network": {spec.PhysicalNetwork, group.PhysicalNetwork},
-	} {
+	if spec.PhysicalNetwork != "" && spec.PhysicalNetwork != group.PhysicalNetwork {
+		patch.Set("/physical_network", spec.PhysicalNetwork) // Ironic changes the ports only if it comes first (reference/ironic.md#port-groups)
+	}
+	for path, values := range map[string][2]string{"/address": {spec.Address, group.Address}, "/mode": {spec.Mode, group.Mode}, "/category": {spec.Category, group.Category}} {
 		if values[0] != "" && values[0] != values[1] {
 			patch.Set(path, values[0])
 		}

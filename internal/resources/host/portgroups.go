@@ -51,9 +51,9 @@ func groupsSchema() schema.Attribute {
 				stringvalidator.OneOf(bondModes...)),
 			"mac":              text("MAC address of the bond, in lower case with colons.", framework.MACAddress),
 			"standalone_ports": flag("Whether the ports may also be used alone, for example to boot from the network. Default: `true`."),
-			"physical_network": free("Physical network of the group. Its ports inherit it, also in a later change. Default: that of the first port that has one. Needs API 1.102.", 64),
-			"category":         free("Category, by which Ironic selects groups for networks. Needs API 1.103.", 80),
-			"extra":            extraSchema("Your own data, stored with the group, and `lag`, which [Ironic 39 ignores](../guides/switch-ports.md#bonds)."),
+			"physical_network": free("Physical network, also of its ports. Default: that of its first port. Needs API 1.102.", 64),
+			"category":         free("Like that of ports. Needs API 1.103.", 80),
+			"extra":            extraSchema("with `lag`, which [Ironic 39 ignores](../guides/switch-ports.md#bonds)."),
 			"properties":       texts("Settings of the bond, such as `miimon = \"100\"`. A change replaces all of them.", framework.KeyValidators()...),
 		}},
 	}

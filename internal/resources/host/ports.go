@@ -50,7 +50,7 @@ func portsSchema() schema.Attribute {
 		Validators:          []validator.Map{mapvalidator.KeysAre(framework.MACAddress)},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"pxe_enabled":      flag("Whether the machine may boot from this card. A network boot needs a port that may: see [Network boot](../guides/network-boot.md). Default: `true`."),
-			"physical_network": free("Physical network that the card is connected to. The same for all ports of a group. Default: the group's.", 64),
+			"physical_network": free("Physical network that the card is connected to. Default: that of its group.", 64),
 			"local_link_connection": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, Computed: true,
 				MarkdownDescription: "Switch and port that the card is connected to: `switch_id` (in lower case), `port_id`, `switch_info`.",
@@ -62,7 +62,7 @@ func portsSchema() schema.Attribute {
 			"is_smartnic": flag("Whether the card is a smart NIC; `local_link_connection` then needs `hostname` and `port_id`. Default: `false`. Needs API 1.53."),
 			"vendor":      free("Manufacturer of the card. Needs API 1.100.", 32),
 			"category":    free("Category, by which Ironic selects ports for networks. Needs API 1.101.", 80),
-			"extra":       extraSchema("Your own data, stored with the port, and `switchport`: the VLANs of its switch port. See [Switch ports](../guides/switch-ports.md)."),
+			"extra":       extraSchema("with its VLANs in `switchport`: see [Switch ports](../guides/switch-ports.md)."),
 		}},
 	}
 }
@@ -71,7 +71,7 @@ func portsSchema() schema.Attribute {
 func extraSchema(description string) schema.Attribute {
 	return schema.StringAttribute{
 		Optional: true, Computed: true, CustomType: jsontypes.NormalizedType{}, Validators: []validator.String{framework.JSONObjectText},
-		MarkdownDescription: description + " A JSON object, such as `jsonencode({ slot = 1 })`. The provider manages its top-level keys and leaves others alone.",
+		MarkdownDescription: "Your own data as a JSON object, such as `jsonencode({ slot = 1 })`, " + description,
 	}
 }
 
