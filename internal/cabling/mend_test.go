@@ -225,13 +225,14 @@ func TestApply_portsInheritTheNetworkOfTheirGroup(t *testing.T) {
 			}
 		}
 		// Another client has changed the group alone: its patch begins with something else.
-		apart := []jsonObject{{"op": "add", "path": "/mode", "value": "802.3ad"}, {"op": "add", "path": "/physical_network", "value": "rack12"}}
+		apart := []jsonObject{{"op": "add", "path": "/mode", "value": "802.3ad"}, {"op": "add", "path": "/physical_network", "value": "rack14"}}
 		if err := c.client.Site.Ironic.Request(t.Context(), http.MethodPatch, "portgroups/"+c.read().Groups["bond0"].UUID, apart, nil); err != nil {
 			t.Fatal(err)
 		}
+		want.Groups["bond0"] = ironic.PortGroupSpec{PhysicalNetwork: "rack14"}
 		c.writes()
 		for mac, port := range c.to(want).Ports {
-			if port.PhysicalNetwork != "rack13" {
+			if port.PhysicalNetwork != "rack14" {
 				t.Errorf("%s: port %s is on %q after a change of the group alone", state, mac, port.PhysicalNetwork)
 			}
 		}
@@ -245,7 +246,7 @@ func TestApply_portsInheritTheNetworkOfTheirGroup(t *testing.T) {
 			want.Ports[macOf(n)], want.Members[macOf(n)] = ironic.PortSpec{Address: macOf(n)}, "bond0"
 		}
 		for mac, port := range c.to(want).Ports {
-			if port.PhysicalNetwork != "rack13" {
+			if port.PhysicalNetwork != "rack14" {
 				t.Errorf("%s: port %s is on %q", state, mac, port.PhysicalNetwork)
 			}
 		}
