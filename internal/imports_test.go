@@ -69,7 +69,7 @@ func rules() map[string]rule {
 		"internal/turns":      {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/instance", ironic, api, throttle, "internal/rollout"}},
 		"internal/deploy":     {own: []string{"internal/rollout", "internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/machine", "internal/expect", "internal/allocate", "internal/images", "internal/instance", "internal/bootiso", ironic, api, "internal/ironic/networkdata", throttle}, foreign: []string{nodes}},
 		"internal/discovered": {own: []string{"internal/decide", "internal/failure", "internal/marks", "internal/machine", "internal/discovery", ironic, api, "internal/ironic/driverinfo", throttle}, foreign: []string{nodes}},
-		"internal/cabling":    {own: []string{"internal/decide", "internal/failure", "internal/ramdisk", "internal/machine", ironic}},
+		"internal/cabling":    {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/ramdisk", "internal/machine", ironic, api}},
 		"internal/enroll":     {own: []string{"internal/decide", "internal/states", "internal/marks", "internal/ramdisk", "internal/machine", "internal/expect", "internal/cabling", "internal/hardware", "internal/discovered", ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata"}},
 		"internal/admission":  {own: []string{"internal/decide", "internal/failure", "internal/marks", "internal/machine", "internal/expect", "internal/discovered", "internal/cabling", ironic, api, "internal/ironic/driverinfo"}},
 		"internal/commission": {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/cabling", "internal/hardware", "internal/admission", "internal/enroll", "internal/sharing", ironic, api, "internal/ironic/driverinfo"}},
@@ -101,10 +101,11 @@ func rules() map[string]rule {
 		"internal/bootiso":            {},
 		"internal/rollout":            {},
 
-		"internal/fakeironic":           {own: []string{fakeAPI, "internal/fakeironic/policy", "internal/fakeironic/machine", "internal/fakeironic/conductor", "internal/fakeironic/procedure"}},
-		"internal/fakeironic/conductor": {own: []string{fakeAPI, "internal/fakeironic/machine"}},
+		"internal/fakeironic":           {own: []string{fakeAPI, "internal/fakeironic/policy", "internal/fakeironic/machine", "internal/fakeironic/switches", "internal/fakeironic/conductor", "internal/fakeironic/procedure"}},
+		"internal/fakeironic/conductor": {own: []string{fakeAPI, "internal/fakeironic/machine", "internal/fakeironic/switches"}},
 		"internal/fakeironic/machine":   {own: []string{fakeAPI}},
 		"internal/fakeironic/policy":    {own: []string{fakeAPI}},
+		"internal/fakeironic/switches":  {own: []string{fakeAPI}},
 		"internal/fakeironic/procedure": {own: []string{fakeAPI}},
 		fakeAPI:                         {},
 

@@ -14,6 +14,8 @@ import (
 type Cables struct {
 	Ports  map[string]ironic.Port      // by MAC address
 	Groups map[string]ironic.PortGroup // by key; empty if they were not read
+
+	ownNetworks bool // a group has a physical network of its own, and a change of it is one of its ports
 }
 
 // GroupOf returns the key of the group that a port belongs to; "" if it belongs to none, or the groups were not read.
@@ -29,6 +31,9 @@ func (has Cables) GroupOf(port ironic.Port) string {
 // Read reads the ports of a node, and its port groups if they matter.
 func Read(ctx context.Context, site *machine.Site, node string, groups bool) (has Cables, err error) {
 	if has.Ports, err = site.Ironic.Ports(ctx, node); err != nil || !groups {
+		return has, err
+	}
+	if has.ownNetworks, err = site.Ironic.GroupsHaveNetworks(ctx); err != nil {
 		return has, err
 	}
 	all, err := site.Ironic.PortGroups(ctx, node)
@@ -59,11 +64,14 @@ func PXEAfter(ctx context.Context, site *machine.Site, node string, had []string
 	return after, nil
 }
 
-// GroupsByKey returns the port groups of a node by their keys: the name without the UUID of the node, or the whole name or UUID of a group that
+// GroupsByKey returns the port groups of a node, except those that Ironic has made for VIFs, by their keys: the name without the UUID of the node, or the whole name or UUID of a group that
 // another client has made.
 func GroupsByKey(groups []ironic.PortGroup) map[string]ironic.PortGroup {
 	byKey := map[string]ironic.PortGroup{}
 	for _, group := range groups {
+		if group.IsDynamic() {
+			continue // it goes with its VIF
+		}
 		key, ours := strings.CutSuffix(group.Name, groupName("", group.NodeUUID))
 		if key == "" {
 			key = group.UUID

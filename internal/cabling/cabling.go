@@ -2,6 +2,7 @@
 package cabling
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // Wanted is what a configuration says of the ports and port groups of a node, for the apply.
@@ -38,15 +40,29 @@ func (want Wanted) leaving(has Cables) (ports []string) {
 	for mac, port := range has.Ports {
 		key := has.GroupOf(port)
 		group, asked := want.Members[mac]
-		network := want.Ports[mac].PhysicalNetwork
-		// A group with a network of its own gives that to its ports.
-		moves := network != "" && network != port.PhysicalNetwork && has.Groups[key].PhysicalNetwork == ""
+		network := want.network(mac, key, has)
+		moves := network != "" && network != port.PhysicalNetwork && !has.ownNetworks
 		if port.PortGroupUUID != "" && (slices.Contains(want.WithoutGroups, key) || asked && (group != key || moves)) {
 			ports = append(ports, mac)
 		}
 	}
 	slices.Sort(ports)
 	return ports
+}
+
+// network returns the physical network of a port in the group with a key, which is the group's; "" if it is left as it is.
+func (want Wanted) network(mac, key string, has Cables) string {
+	if own := want.Ports[mac].PhysicalNetwork; own != "" || key == "" {
+		return own
+	}
+	return cmp.Or(want.Groups[key].PhysicalNetwork, has.Groups[key].PhysicalNetwork)
+}
+
+// stays reports whether a port stays in the group that it has, so that a group with a physical network of its own gives it that.
+func (want Wanted) stays(port ironic.Port, mac string, has Cables) bool {
+	group, asked := want.Members[mac]
+	key := has.GroupOf(port)
+	return key != "" && (!asked || group == key) && !slices.Contains(want.WithoutGroups, key)
 }
 
 // reconnects reports whether the connectivity of an existing port changes.
@@ -57,6 +73,9 @@ func (want Wanted) reconnects(has Cables) bool {
 	for mac, spec := range want.Ports {
 		port, exists := has.Ports[mac]
 		group, asked := want.Members[mac]
+		if has.ownNetworks && want.stays(port, mac, has) {
+			spec.PhysicalNetwork = ""
+		}
 		if exists && (spec.Reconnects(port) || asked && group != has.GroupOf(port)) {
 			return true
 		}
@@ -85,12 +104,19 @@ func Apply(ctx context.Context, m *machine.Machine, want Wanted, isNew bool) (Ca
 	if want.isEmpty() {
 		return Cables{}, nil
 	}
-	c := &cabler{site: m.Site(), node: m.Node().UUID, want: want, has: Cables{Ports: map[string]ironic.Port{}, Groups: map[string]ironic.PortGroup{}}}
+	c := &cabler{
+		site: m.Site(), node: m.Node().UUID, want: want, has: Cables{Ports: map[string]ironic.Port{}, Groups: map[string]ironic.PortGroup{}},
+		switches: m.Node().NetworkInterface == SwitchInterface, running: states.Occupied(m.State()),
+		lost: map[string]lostPort{}, lostGroups: map[string]ironic.PortGroup{}, bonds: map[string]any{},
+	}
 	if !isNew {
 		var err error
 		if c.has, err = Read(ctx, m.Site(), c.node, want.HasGroups()); err != nil {
 			return c.has, err
 		}
+	}
+	if err := c.mend(ctx); err != nil {
+		return c.has, err
 	}
 	if !want.reconnects(c.has) {
 		return c.has, c.rewire(ctx)
@@ -105,6 +131,13 @@ type cabler struct {
 	node string // UUID
 	want Wanted
 	has  Cables // as of Ironic's latest answer
+
+	switches bool // Ironic configures the switch ports
+	running  bool // something is deployed on the node
+
+	lost       map[string]lostPort         // ports to make again, by MAC address
+	lostGroups map[string]ironic.PortGroup // groups to make again, by key
+	bonds      map[string]any              // bonds that were taken away, by key of the group
 }
 
 // rewire removes and takes apart first, then makes the groups, then their ports.
@@ -200,17 +233,16 @@ func (c *cabler) freeAddresses(ctx context.Context) error {
 	return nil
 }
 
-// bringGroups creates and changes port groups. Before the ports have changed, an existing group keeps standalone_ports, if it is to
-// become false: Ironic refuses that while a port of the group may boot alone.
+// bringGroups creates and changes port groups, before or after their ports.
 func (c *cabler) bringGroups(ctx context.Context, first bool) error {
 	for _, key := range slices.Sorted(maps.Keys(c.want.Groups)) {
-		spec := c.want.Groups[key]
 		group, exists := c.has.Groups[key]
+		spec := c.groupSpec(key, first, exists)
 		var now *ironic.PortGroup
 		var err error
 		if exists {
-			if first && spec.StandalonePorts != nil && !*spec.StandalonePorts {
-				spec.StandalonePorts = nil
+			if network := cmp.Or(spec.PhysicalNetwork, group.PhysicalNetwork); c.strays(key, network) {
+				spec.PhysicalNetwork, group.PhysicalNetwork = network, "" // send it again
 			}
 			now, err = c.site.Ironic.UpdatePortGroup(ctx, group, spec)
 		} else {
@@ -233,20 +265,30 @@ func (c *cabler) bringGroups(ctx context.Context, first bool) error {
 	return nil
 }
 
+// strays reports whether a port of a group that has a physical network of its own has another one. Another client may have changed that of the group alone.
+func (c *cabler) strays(key, network string) bool {
+	return c.has.ownNetworks && network != "" && slices.ContainsFunc(c.members(key), func(mac string) bool { return c.has.Ports[mac].PhysicalNetwork != network })
+}
+
 // bringPort creates or changes a port, and puts it into its group.
 func (c *cabler) bringPort(ctx context.Context, mac string) error {
 	spec, key := c.want.Ports[mac], c.want.Members[mac]
 	port, exists := c.has.Ports[mac]
 	if !exists {
-		spec.Group = c.has.Groups[key].UUID
-		made, err := failure.CreatePort(ctx, c.site.Ironic, c.node, spec)
+		made, err := c.makePort(ctx, mac)
 		return c.record(mac, made, err)
 	}
+	spec.PhysicalNetwork = c.want.network(mac, key, c.has)
 	changed, err := c.site.Ironic.UpdatePort(ctx, port, spec)
 	if err = c.record(mac, changed, err); err != nil || key == "" {
 		return err
 	}
 	return c.movePort(ctx, mac, key)
+}
+
+// create creates a port.
+func (c *cabler) create(ctx context.Context, spec ironic.PortSpec) (*ironic.Port, error) {
+	return failure.CreatePort(ctx, c.site.Ironic, c.node, spec)
 }
 
 // movePort puts a port into the group with a key, or takes it out of its group if the key is empty.

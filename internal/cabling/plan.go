@@ -9,9 +9,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 )
 
-// Decide refuses ports that Ironic would not accept. What only the configuration says is refused by Check.
+// Decide refuses ports that Ironic would not accept, and warns of what happens to the switch ports. What only the configuration says is refused by Check.
 func Decide(w Wish, s Seen) []decide.Notice {
-	return slices.Concat(bootAlone(w, s), keptNames(w), otherNetworks(w))
+	return slices.Concat(bootAlone(w, s), keptNames(w), otherNetworks(w), decideSwitchports(w, s))
 }
 
 // Check refuses ports and groups of a configuration that do not fit each other.
@@ -35,6 +35,11 @@ func Check(w Wish) (notices []decide.Notice) {
 		}
 		if !port.Network.Set {
 			continue // it may have the right one
+		}
+		if own := w.Groups[key].Network; own.Set && own.V != port.Network.V {
+			notices = append(notices, decide.Refuse(decide.At("ports", decide.Key(mac), "physical_network"), "Port group on two networks", fmt.Sprintf("Group %s has the physical_network %q, and this port has %q. "+
+				"A port has that of its group: remove physical_network here.", key, own.V, port.Network.V)))
+			continue
 		}
 		network, known := networks[key]
 		if known && network != port.Network.V {
@@ -73,7 +78,7 @@ func bootAlone(w Wish, s Seen) (notices []decide.Notice) {
 	for _, mac := range slices.Sorted(maps.Keys(w.Ports)) {
 		port := w.Ports[mac]
 		key := port.Group.V
-		if standalone := w.Groups[key].Standalone; !s.Ports[mac] && standalone.Set && !standalone.V && port.PXE.V {
+		if standalone := w.Groups[key].Standalone; !s.has(mac) && standalone.Set && !standalone.V && port.PXE.V {
 			notices = append(notices, decide.Refuse(decide.At("ports", decide.Key(mac), "pxe_enabled"), "Port cannot boot alone", fmt.Sprintf("Port group %s has standalone_ports = false, "+
 				"so none of its ports can boot from the network alone. Set pxe_enabled = false, or standalone_ports = true.", key)))
 		}

@@ -6,14 +6,17 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // Wish is what a configuration says of the ports and port groups of a host, for the rules that refuse some of it.
 type Wish struct {
+	Label      string           // of the host in messages
 	Ports      map[string]Port  // by MAC address
 	Groups     map[string]Group // by key
 	OpenGroups bool             // the groups are not known yet
 	Planned    map[string]Port  // the ports as they will be, with what the configuration omits
+	Inspects   bool             // an inspection may find the switch of each port
 }
 
 // Port is what the rules for ports depend on.
@@ -22,17 +25,32 @@ type Port struct {
 	Group   decide.Value[string] // key of its group
 	Network decide.Value[string] // physical_network
 	PXE     decide.Value[bool]   // pxe_enabled
+	Link    decide.Value[map[string]string]
+	Extra   decide.Value[map[string]any]
 }
 
 // Group is what the rules for port groups depend on.
 type Group struct {
 	MAC        decide.Value[string]
 	Standalone decide.Value[bool] // standalone_ports
+	Network    decide.Value[string]
+	Extra      decide.Value[map[string]any]
 }
 
-// Seen is what Terraform has of the ports of a host.
+// Seen is what Terraform has of the ports and port groups of a host, and what only Ironic knows.
 type Seen struct {
-	Ports map[string]bool // MAC addresses
+	State  ironic.State     // of the node; "" if there is none
+	Ports  map[string]Port  // by MAC address
+	Groups map[string]Group // by key
+
+	Interface string           // network interface of the node after the apply; "" if it is not known
+	Server    api.Microversion // newest of the server; 0 if it is not known
+}
+
+// has reports whether Terraform has a port.
+func (s Seen) has(mac string) bool {
+	_, is := s.Ports[mac]
+	return is
 }
 
 // Applied is what the configuration that was applied last contains.
@@ -41,6 +59,8 @@ type Applied struct {
 	Members []string            // MAC addresses of the ports that it puts into a group
 	Extra   map[string][]string // by MAC address: keys of extra
 	Groups  []string            // keys; none as long as the groups of the next configuration are not known
+
+	GroupExtra map[string][]string // by key of a group: keys of extra
 }
 
 // LostGroups returns the keys of the groups that are removed, because a configuration with the given groups does not have them any more.
@@ -55,17 +75,20 @@ func (a Applied) Leaves(mac, group string, groups []string) bool {
 }
 
 // Wanted returns what an apply makes of the ports and groups of a node. memberOf has the key of the group that the configuration names for a port.
-// A group is on the physical network of its ports.
+// A group without a physical network in the configuration is on that of its ports.
 func (a Applied) Wanted(ports map[string]ironic.PortSpec, memberOf map[string]string, groups map[string]ironic.PortGroupSpec) Wanted {
 	want := Wanted{Ports: map[string]ironic.PortSpec{}, Members: map[string]string{}, Groups: map[string]ironic.PortGroupSpec{}}
-	maps.Copy(want.Groups, groups)
+	for key, spec := range groups {
+		spec.Without = without(a.GroupExtra[key], slices.Collect(maps.Keys(spec.Extra)))
+		want.Groups[key] = spec
+	}
 	for mac, spec := range ports {
 		spec.Without = without(a.Extra[mac], slices.Collect(maps.Keys(spec.Extra)))
 		want.Ports[mac] = spec
 		switch key := memberOf[mac]; {
 		case key != "":
 			want.Members[mac] = key
-			if group := want.Groups[key]; spec.PhysicalNetwork != "" {
+			if group := want.Groups[key]; spec.PhysicalNetwork != "" && groups[key].PhysicalNetwork == "" {
 				group.PhysicalNetwork = spec.PhysicalNetwork
 				want.Groups[key] = group
 			}

@@ -282,3 +282,31 @@ func TestDeploy_tellsTraitsBeforeConnecting(t *testing.T) {
 		}
 	})
 }
+
+// A new live ISO that undeploys first loses the traits and the VIFs, and must bring them back in that order.
+func TestBootISO_tellsTraitsBeforeConnectingAgain(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := &fakeironic.Server{MaxMicroversion: "1.115"}
+		id, instance, _ := wired(t, fake, "neutron", false)
+		live := sitetest.Live("2")
+		live.Traits = []string{"CUSTOM_NET"}
+		if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, live, withVIF(sitetest.Another(instance))); err != nil {
+			t.Fatal(err)
+		}
+		var order []string
+		for _, r := range fake.Requests() {
+			switch {
+			case r.Method == http.MethodPut && strings.Contains(r.Body, `"deleted"`):
+				order = nil // Ironic forgets both
+			case r.Method == http.MethodPatch && strings.Contains(r.Body, "CUSTOM_NET"):
+				order = append(order, "traits")
+			case r.Method == http.MethodPost && strings.HasSuffix(r.Path, "/vifs"):
+				order = append(order, "VIF")
+			}
+		}
+		if want := []string{"traits", "VIF", "VIF"}; !slices.Equal(order, want) {
+			t.Errorf("after the undeploy: %v, want %v", order, want)
+		}
+	})
+}

@@ -150,11 +150,15 @@ func (l *Look) vifs(ctx context.Context) {
 		return
 	}
 	node, err := l.Node(ctx)
-	if err != nil || instance.KeepsVIFs(expect.AsPlanned(l.Site, node)) {
+	if err != nil {
 		return // the apply reports what is wrong with the node
 	}
-	l.warn(decide.At("vifs"), "VIFs have no effect", fmt.Sprintf("The network interface of node %s is noop, which accepts VIFs and connects nothing. "+
-		"Give its metal_host hardware_interfaces = { network = \"neutron\" }, or remove vifs.", ironic.NodeLabel(node)))
+	planned := expect.AsPlanned(l.Site, node)
+	if instance.KeepsVIFs(planned) {
+		return
+	}
+	l.warn(decide.At("vifs"), "VIFs have no effect", fmt.Sprintf("The network interface of node %s is %s, which accepts VIFs and connects nothing. "+
+		"Give its metal_host hardware_interfaces = { network = \"neutron\" }, or remove vifs.", ironic.NodeLabel(node), planned.NetworkInterface))
 }
 
 // networkData warns if Ironic may put Neutron's network data in the place of the configuration's

@@ -41,6 +41,11 @@ func LookAtNetwork(ctx context.Context, site *machine.Site, q NetworkQuestion) (
 	return boot, open
 }
 
+// NetworkInterface returns the network interface that the node has after the apply; "" if that is not known.
+func (q NetworkQuestion) NetworkInterface(ctx context.Context, site *machine.Site, is Interface) string {
+	return q.after(ctx, site, "network", is)
+}
+
 // after returns the interface of a kind that the node has after the apply; "" if that is not known.
 func (q NetworkQuestion) after(ctx context.Context, site *machine.Site, kind string, is Interface) string {
 	if is.Name.Unknown || is.Name.Set {
@@ -52,5 +57,5 @@ func (q NetworkQuestion) after(ctx context.Context, site *machine.Site, kind str
 		}
 	}
 	driver := expect.DefaultsOf(ctx, site, q.Driver)
-	return map[string]string{"boot": driver.Boot, "inspect": driver.Inspect}[kind]
+	return map[string]string{"boot": driver.Boot, "inspect": driver.Inspect, "network": driver.Network}[kind]
 }

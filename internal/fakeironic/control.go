@@ -97,6 +97,25 @@ func (s *Server) Drive(ref string) string {
 	return ""
 }
 
+// SwitchPort returns the VLANs that the network interface ironic-networking has given to a port of a switch, in the form of extra.switchport; nil if it has
+// given it none.
+func (s *Server) SwitchPort(switchID, portID string) map[string]any {
+	defer s.lock()()
+	return api.Object(s.conductor.SwitchPort(switchID, portID))
+}
+
+// GroupForVIFs moves ports, by MAC address, to a new port group, as Ironic does while it attaches VIFs with trait-based networking.
+func (s *Server) GroupForVIFs(macs ...string) {
+	defer s.lock()()
+	for _, mac := range macs {
+		p := s.conductor.PortByMAC[mac]
+		if mac == macs[0] {
+			s.portgroups = append(s.portgroups, &portgroup{uuid: api.NewUUID(), name: "tbn_dyn_portgroup_" + api.NewUUID()[:8], dynamic: true, mode: "active-backup", standalone: true, node: p.Node})
+		}
+		p.Fields["portgroup_uuid"] = s.portgroups[len(s.portgroups)-1].uuid
+	}
+}
+
 // Nodes returns copies of all nodes in order of creation.
 func (s *Server) Nodes() []Node {
 	defer s.lock()()
@@ -173,7 +192,7 @@ func (s *Server) addMachine(name, class string, number int) {
 			"cpus": 32.0, "memory_mb": 131072.0, "local_gb": 893.0, "cpu_arch": "x86_64", "capabilities": "boot_mode:uefi",
 		},
 	})
-	if err := conductor.SettleInterfaces(fields); err != nil {
+	if err := s.conductor.SettleInterfaces(fields); err != nil {
 		panic(err) // cannot happen: fake-hardware has all defaults
 	}
 	fields["provision_state"] = string(conductor.Available)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/conductor"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/switches"
 )
 
 // routeDrivers answers /v1/drivers.
@@ -46,7 +47,7 @@ func (s *Server) showDriver(c *api.Call, h conductor.HardwareType, detail bool) 
 			continue
 		}
 		out = append(out, api.Member{"default_" + kind + "_interface", h.Interfaces[kind][0]},
-			api.Member{"enabled_" + kind + "_interfaces", h.Interfaces[kind]})
+			api.Member{"enabled_" + kind + "_interfaces", slices.DeleteFunc(slices.Clone(h.Interfaces[kind]), func(name string) bool { return name == switches.Interface && !s.SwitchPorts })})
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/conductor"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/switches"
 )
 
 // validation answers GET /v1/nodes/{node}/validate.
@@ -137,7 +138,7 @@ func (s *Server) routeVIFs(c *api.Call, n *conductor.Node, rest []string) (api.R
 	if c.Minor < 28 {
 		return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
 	}
-	keeps := n.Uses("network") != "noop"
+	keeps := n.Uses("network") != "noop" && n.Uses("network") != switches.Interface
 	switch {
 	case c.Method == http.MethodGet && len(rest) == 0:
 		attached := []any{}

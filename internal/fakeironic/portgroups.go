@@ -8,11 +8,14 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/conductor"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/switches"
 )
 
 // portgroup is a bond of ports.
 type portgroup struct {
 	uuid, name, address, mode string
+	category                  string
+	dynamic                   bool   // Ironic has made it for VIFs
 	physicalNetwork           string // of its ports; since 39, Ironic takes it from the first one
 	createdAt, updatedAt      string
 	standalone                bool
@@ -46,8 +49,8 @@ func (g *portgroup) show(c *api.Call, fields []string) api.Ordered {
 		{23, "created_at", g.createdAt},
 		{23, "updated_at", api.OrNull(g.updatedAt)},
 		{23, "address", api.OrNull(g.address)},
-		{103, "category", nil},
-		{111, "dynamic_portgroup", false},
+		{103, "category", api.OrNull(g.category)},
+		{111, "dynamic_portgroup", g.dynamic},
 		{23, "extra", g.extra},
 		{23, "internal_info", map[string]any{}},
 		{26, "mode", api.OrNull(g.mode)},
@@ -87,6 +90,16 @@ func (s *Server) portsOf(g *portgroup) (members []*conductor.Port) {
 		}
 	}
 	return members
+}
+
+// switchGroups returns the port groups of a node as the network interface ironic-networking sees them.
+func (s *Server) switchGroups(n *conductor.Node) (groups []switches.Group) {
+	for _, g := range s.portgroups {
+		if g.node == n {
+			groups = append(groups, switches.Group{UUID: g.uuid, Extra: g.extra})
+		}
+	}
+	return groups
 }
 
 // routePortgroups answers /v1/portgroups; onNode limits it to one node.
@@ -212,7 +225,7 @@ func (s *Server) readPortgroup(c *api.Call, g *portgroup, rules api.Schema, body
 	if mode, given := body["mode"]; given {
 		g.mode = api.Text(mode)
 	}
-	g.name, g.physicalNetwork = api.Text(body["name"]), api.Text(body["physical_network"])
+	g.name, g.physicalNetwork, g.category = api.Text(body["name"]), api.Text(body["physical_network"]), api.Text(body["category"])
 	g.extra, g.properties = api.Object(body["extra"]), api.Object(body["properties"])
 	return nil
 }
@@ -263,6 +276,9 @@ func (s *Server) patchPortgroup(c *api.Call, g *portgroup) (api.Reply, error) {
 	if s.maxMinor() >= 102 {
 		document["physical_network"] = api.OrNull(g.physicalNetwork)
 	}
+	if s.maxMinor() >= 103 {
+		document["category"] = api.OrNull(g.category)
+	}
 	if err := api.ApplyPatch(document, ops); err != nil {
 		return api.Reply{}, err
 	}
@@ -272,6 +288,9 @@ func (s *Server) patchPortgroup(c *api.Call, g *portgroup) (api.Reply, error) {
 	}
 	if err := g.node.Locked(); err != nil {
 		return api.Reply{}, err
+	}
+	if fault := s.conductor.NetworkFault(g.node); fault != "" {
+		return api.Reply{}, api.Fault(http.StatusBadRequest, "%s", fault)
 	}
 	s.portgroups = slices.DeleteFunc(s.portgroups, func(other *portgroup) bool { return other == g })
 	err = s.uniquePortgroup(&next)
@@ -283,7 +302,7 @@ func (s *Server) patchPortgroup(c *api.Call, g *portgroup) (api.Reply, error) {
 	if err != nil {
 		return api.Reply{}, err
 	}
-	if len(api.PatchValues(ops, "/physical_network")) > 0 {
+	if len(api.PatchValues(ops, "/physical_network")) > 0 && ops[0].Field() == "physical_network" { // Ironic looks at the first operation only
 		for _, p := range s.portsOf(g) {
 			p.Fields["physical_network"] = api.OrNull(g.physicalNetwork)
 		}

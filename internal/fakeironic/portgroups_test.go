@@ -168,3 +168,71 @@ func TestNetworkData_followsSchema(t *testing.T) {
 		a.refused(http.StatusBadRequest, "'links' is a required property", http.MethodPatch, node, patch("add", "/network_data", map[string]any{}))
 	}
 }
+
+// A group's own network is that of its ports. 21.4 has none.
+func TestPortgroup_hasItsOwnNetwork(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, &fakeironic.Server{})
+	node := a.node("n1", nil)
+	group := a.group(node, map[string]any{"physical_network": "rack12", "category": "tenant"})
+	if got := a.must(http.StatusOK, http.MethodGet, "/v1/portgroups/"+group, nil); got["physical_network"] != "rack12" || got["category"] != "tenant" {
+		t.Errorf("the group has %v and %v", got["physical_network"], got["category"])
+	}
+	bare := map[string]any{"node_uuid": node, "address": someMAC, "portgroup_uuid": group}
+	a.refused(http.StatusConflict, "Port with physical network None cannot become a member of port group "+group, http.MethodPost, "/v1/ports", bare)
+	bare["physical_network"] = "rack12"
+	a.must(http.StatusCreated, http.MethodPost, "/v1/ports", bare)
+
+	old := newAPI(t, &fakeironic.Server{MaxMicroversion: "1.82"})
+	node = old.node("n1", nil)
+	for _, field := range []string{"physical_network", "category"} {
+		old.refused(http.StatusBadRequest, "('"+field+"' was unexpected)", http.MethodPost, "/v1/portgroups", map[string]any{"node_uuid": node, field: "x"})
+		old.refused(http.StatusBadRequest, "Cannot patch /"+field, http.MethodPatch, "/v1/portgroups/"+old.group(node, nil), patch("add", "/"+field, "x"))
+	}
+	group = old.group(node, nil)
+	old.port(node, someMAC, map[string]any{"portgroup_uuid": group, "physical_network": "a"})
+	second := map[string]any{"node_uuid": node, "address": "52:54:00:00:00:02", "portgroup_uuid": group}
+	old.refused(http.StatusConflict, "Port with physical network None cannot become a member", http.MethodPost, "/v1/ports", second)
+}
+
+// The interface ironic-networking checks the stored ports and groups before each change, and nothing that is new (measured on 39.0).
+func TestSwitchPorts_storedOnesAreCheckedFirst(t *testing.T) {
+	t.Parallel()
+	plain := newAPI(t, &fakeironic.Server{})
+	plain.refused(http.StatusBadRequest, "ironic-networking", http.MethodPost, "/v1/nodes", map[string]any{"name": "n1", "driver": "fake-hardware", "network_interface": "ironic-networking"})
+
+	a := newAPI(t, &fakeironic.Server{SwitchPorts: true})
+	node := a.node("n1", map[string]any{"network_interface": "ironic-networking"})
+	link := map[string]any{"switch_id": "52:54:00:aa:00:01", "port_id": "Ethernet1/1"}
+	vlan := func(id any) map[string]any {
+		return map[string]any{"switchport": map[string]any{"mode": "access", "native_vlan": id}}
+	}
+	other := a.port(node, someMAC, nil)
+	wrong := a.port(node, "52:54:00:00:00:02", map[string]any{"local_link_connection": link, "extra": vlan("110")})
+	group := "/v1/portgroups/" + a.group(node, nil)
+	for path, ops := range map[string]any{
+		wrong: patch("add", "/extra/switchport", vlan(110.0)["switchport"]), other: patch("add", "/extra/note", 1), group: patch("add", "/mode", "802.3ad"),
+	} {
+		a.refused(http.StatusBadRequest, "Invalid switchport configuration for port ", http.MethodPatch, path, ops)
+	}
+	a.must(http.StatusNoContent, http.MethodDelete, wrong, nil)
+	a.must(http.StatusOK, http.MethodPatch, other, patch("add", "/extra/note", 1))
+	a.refused(http.StatusBadRequest, "'110' is not of type 'integer'", http.MethodPatch, other, append(patch("add", "/local_link_connection", link), patch("add", "/extra/switchport", vlan("110")["switchport"])...))
+	a.refused(http.StatusBadRequest, "is PXE-enabled but has switchport mode 'trunk'", http.MethodPatch, other, append(patch("add", "/local_link_connection", link),
+		patch("add", "/extra/switchport", map[string]any{"mode": "trunk", "native_vlan": 1})...))
+	a.must(http.StatusOK, http.MethodPatch, other, append(patch("add", "/local_link_connection", link), patch("add", "/extra/switchport", vlan(110.0)["switchport"])...))
+	if got := a.fake.SwitchPort("52:54:00:aa:00:01", "Ethernet1/1"); len(got) > 0 {
+		t.Errorf("nothing runs on the machine, and the switch has %v", got)
+	}
+	a.fake.Set(node, "provision_state", "active")
+	a.must(http.StatusOK, http.MethodPatch, other, patch("add", "/extra/switchport", vlan(120.0)["switchport"]))
+	if got := a.fake.SwitchPort("52:54:00:aa:00:01", "Ethernet1/1"); got["native_vlan"] != 120.0 {
+		t.Errorf("the switch has %v", got)
+	}
+	a.must(http.StatusOK, http.MethodPatch, group, patch("add", "/extra/lag", map[string]any{"mode": "access", "aggregation_mode": "lacp"}))
+	a.refused(http.StatusBadRequest, "has LAG configuration but no member ports", http.MethodPatch, other, patch("add", "/extra/note", 2))
+	a.must(http.StatusNoContent, http.MethodPost, "/v1/nodes/"+node+"/vifs", map[string]any{"id": "vif"})
+	if vifs := a.must(http.StatusOK, http.MethodGet, "/v1/nodes/"+node+"/vifs", nil)["vifs"].([]any); len(vifs) > 0 { //nolint:forcetypeassert // Ironic always sends a list
+		t.Errorf("it keeps VIFs: %v", vifs)
+	}
+}

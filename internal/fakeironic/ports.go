@@ -211,7 +211,7 @@ func (s *Server) createPort(c *api.Call) (api.Reply, error) {
 	if err := s.portSchema().Check(body); err != nil {
 		return api.Reply{}, err
 	}
-	if err := checkPortValues(c, body); err != nil {
+	if err := checkPortValues(c, body, nil); err != nil {
 		return api.Reply{}, err
 	}
 	mac, err := api.ReadMAC(body["address"])
@@ -254,8 +254,11 @@ func (s *Server) uniquePortName(p *conductor.Port, body map[string]any) error {
 	return nil
 }
 
-// checkPortValues checks versions, UUIDs, booleans and the connection to the switch.
-func checkPortValues(c *api.Call, body map[string]any) error {
+// patchVersioned are the fields of a port whose API version Ironic checks in a PATCH. It writes the others, and does not show them.
+var patchVersioned = []string{"pxe_enabled", "local_link_connection", "portgroup_uuid", "physical_network", "is_smartnic"}
+
+// checkPortValues checks the versions of some fields, nil means all, UUIDs, booleans and the connection to the switch.
+func checkPortValues(c *api.Call, body map[string]any, versioned []string) error {
 	for _, key := range []string{"uuid", "node_uuid", "portgroup_uuid"} {
 		if value := body[key]; value != nil && !api.IsUUID(api.Text(value)) {
 			return api.Fault(http.StatusBadRequest, "Expected UUID for %s: %s", key, api.Text(value))
@@ -271,7 +274,7 @@ func checkPortValues(c *api.Call, body map[string]any) error {
 		}
 	}
 	for _, f := range conductor.PortFields {
-		if _, given := body[f.Name]; given && f.Since > c.Minor {
+		if _, given := body[f.Name]; given && f.Since > c.Minor && (versioned == nil || slices.Contains(versioned, f.Name)) {
 			return api.NotAcceptable()
 		}
 	}
@@ -310,7 +313,7 @@ func (s *Server) patchPort(c *api.Call, p *conductor.Port) (api.Reply, error) {
 	}
 	body := map[string]any{"node_uuid": document["node_uuid"]}
 	for _, key := range append([]string{"address"}, allowed...) {
-		if value, left := document[key]; left && (value != nil || key == "address") && portFieldSince(key) <= c.Minor {
+		if value, left := document[key]; left && (value != nil || key == "address") && (portFieldSince(key) <= c.Minor || slices.ContainsFunc(ops, func(op api.PatchOp) bool { return op.Field() == key })) {
 			body[key] = value
 		}
 	}
@@ -319,7 +322,7 @@ func (s *Server) patchPort(c *api.Call, p *conductor.Port) (api.Reply, error) {
 	if err := rules.Check(body); err != nil {
 		return api.Reply{}, err
 	}
-	if err := checkPortValues(c, body); err != nil {
+	if err := checkPortValues(c, body, patchVersioned); err != nil {
 		return api.Reply{}, err
 	}
 	mac, err := api.ReadMAC(body["address"])
@@ -328,6 +331,12 @@ func (s *Server) patchPort(c *api.Call, p *conductor.Port) (api.Reply, error) {
 	}
 	if err := s.checkPortChange(c, p, mac, body, ops); err != nil {
 		return api.Reply{}, err
+	}
+	switch refused, failed := s.conductor.PortChanged(p, body); {
+	case refused != "":
+		return api.Reply{}, api.Fault(http.StatusBadRequest, "%s", refused)
+	case failed != "":
+		return api.Reply{}, api.Fault(http.StatusInternalServerError, "Failed to configure the switch: %s", failed)
 	}
 	s.conductor.SavePort(p, mac, body, ops)
 	return api.OK(http.StatusOK, api.CoarseTimes(showPort(c, p, nil))), nil
@@ -364,6 +373,9 @@ func (s *Server) checkPortChange(c *api.Call, p *conductor.Port, mac string, bod
 	if err := s.uniquePortName(p, body); err != nil {
 		return err
 	}
+	if fault := s.conductor.NetworkFault(n); fault != "" {
+		return api.Fault(http.StatusBadRequest, "%s", fault)
+	}
 	return s.checkMembership(c, n, p, body, func(key string) bool {
 		return slices.ContainsFunc(ops, func(op api.PatchOp) bool { return op.Field() == key })
 	})
@@ -372,6 +384,9 @@ func (s *Server) checkPortChange(c *api.Call, p *conductor.Port, mac string, bod
 func (s *Server) deletePort(p *conductor.Port) error {
 	if err := p.Node.Locked(); err != nil {
 		return err
+	}
+	if vif := p.VIF(); vif != "" && !p.Node.Flag("maintenance") {
+		return api.Fault(http.StatusConflict, "Cannot delete the port %s as it is bound to VIF %s for use.", p.Uuid, vif)
 	}
 	s.conductor.RemovePort(p)
 	return nil

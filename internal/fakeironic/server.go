@@ -69,6 +69,9 @@ type Server struct {
 	// FastTrack is [deploy]fast_track: an agent that runs on a machine is used without a restart. The power interface agent needs it.
 	FastTrack bool
 
+	// SwitchPorts enables the network interface ironic-networking, which configures switch ports since Ironic 35. Its networking service knows every switch.
+	SwitchPorts bool
+
 	// DefaultResourceClass is the resource class of nodes that are created without one, such as discovered nodes.
 	DefaultResourceClass string
 
@@ -157,8 +160,10 @@ func (s *Server) settings() conductor.Settings {
 		MaxConcurrentClean:  s.MaxConcurrentClean,
 		DiscoveryKeepsPower: s.DiscoveryKeepsPower,
 		FastTrack:           s.FastTrack,
+		SwitchPorts:         s.SwitchPorts,
 		Skips:               s.Skips,
 		ImageFault:          s.ImageFault,
+		Groups:              s.switchGroups,
 		Fail: func(n *conductor.Node, verb string) string {
 			if s.Fail == nil {
 				return ""

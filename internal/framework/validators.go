@@ -2,6 +2,7 @@ package framework
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"regexp"
@@ -167,6 +168,11 @@ var (
 			_, err := regexp.Compile(s)
 			return fmt.Sprintf("%q: %v.", s, err)
 		},
+	}
+	// JSONObjectText accepts a JSON object in text.
+	JSONObjectText = text{
+		summary: "Not a JSON object", must: "must be a JSON object, such as jsonencode({ slot = 1 })",
+		ok: func(s string) bool { var m map[string]any; return json.Unmarshal([]byte(s), &m) == nil && m != nil },
 	}
 	WholeNumber = text{
 		summary: "Not a number", must: "must be a whole number of at least 1",

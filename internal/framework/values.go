@@ -121,19 +121,37 @@ func RefreshObject(ctx context.Context, state types.Dynamic, actual map[string]a
 	if old == nil {
 		return state
 	}
-	now := map[string]any{}
-	same := true
+	now, same := heldKeys(old, actual)
+	if same {
+		return state
+	}
+	return types.DynamicValue(objectFromJSON(ctx, now))
+}
+
+// RefreshKeys returns what Ironic has of the keys of a JSON object in text. It keeps the user's spelling of equal values.
+func RefreshKeys(state jsontypes.Normalized, actual map[string]any) jsontypes.Normalized {
+	old := JSONDocument(state)
+	if old == nil {
+		return state
+	}
+	now, same := heldKeys(old, actual)
+	if same {
+		return state
+	}
+	return JSONText(now)
+}
+
+// heldKeys returns what an object in Ironic has of the keys of another one, and whether the values are the same. Null and a missing key are the same.
+func heldKeys(old, actual map[string]any) (now map[string]any, same bool) {
+	now, same = map[string]any{}, true
 	for key, value := range old {
 		have := actual[key]
 		if have != nil {
 			now[key] = have
 		}
-		same = same && ironic.SameJSON(have, value) // null and a missing key are the same
+		same = same && ironic.SameJSON(have, value)
 	}
-	if same {
-		return state
-	}
-	return types.DynamicValue(objectFromJSON(ctx, now))
+	return now, same
 }
 
 // JSONDocument returns the object in a JSON attribute; nil if it is null, unknown or not an object.

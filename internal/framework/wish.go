@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
@@ -33,6 +34,11 @@ func RequirementsOf(ctx context.Context, v types.Object) decide.Value[*allocate.
 func ObjectOf(ctx context.Context, v types.Dynamic) decide.Value[map[string]any] {
 	known := FullyKnown(ctx, v)
 	return decide.Value[map[string]any]{V: JSONObject(v), Set: known && !v.IsNull(), Unknown: !known}
+}
+
+// DocumentOf returns a JSON object in text as a value of a wish.
+func DocumentOf(v jsontypes.Normalized) decide.Value[map[string]any] {
+	return decide.Value[map[string]any]{V: JSONDocument(v), Set: IsSet(v), Unknown: v.IsUnknown()}
 }
 
 // MapOf returns a map of strings as a value of a wish.

@@ -29,6 +29,7 @@ var guideSites = map[string]func(t *testing.T, s *site.Site){
 	"roll-out/databases":             enrollAvailable("db-1", "db-2", "db-3"),
 	"roll-out/halves":                enrollAvailable("rack1-01", "rack1-02", "rack1-03", "rack1-04"),
 	"roll-out/web":                   enrollAvailable("rack1-01", "rack1-02", "rack1-03", "rack1-04", "rack1-05", "rack1-06"),
+	"switch-ports":                   func(_ *testing.T, s *site.Site) { s.Fake.SwitchPorts = true },
 	"take-over":                      enrollRunning,
 }
 

@@ -25,9 +25,11 @@ type Connections struct {
 	Unwanted []string // IDs of VIFs to detach
 }
 
-// KeepsVIFs reports whether the network interface of a node keeps VIFs. noop, the default without Neutron, accepts and forgets them
-// (reference/ironic.md#vifs).
-func KeepsVIFs(n *ironic.Node) bool { return n.NetworkInterface != "noop" }
+// KeepsVIFs reports whether the network interface of a node keeps VIFs. noop, the default without Neutron, and ironic-networking, which configures the
+// switch ports that the ports of the node name, accept and forget them (reference/ironic.md#vifs).
+func KeepsVIFs(n *ironic.Node) bool {
+	return n.NetworkInterface != "noop" && n.NetworkInterface != "ironic-networking"
+}
 
 // Connect detaches VIFs from the machine, and then attaches those that are wanted and not attached yet.
 func Connect(ctx context.Context, m *machine.Machine, c Connections) error {

@@ -190,6 +190,7 @@ type Driver struct {
 	Name    string `json:"name"`
 	Boot    string `json:"default_boot_interface"`
 	Inspect string `json:"default_inspect_interface"`
+	Network string `json:"default_network_interface"`
 
 	Enabled map[string][]string `json:"-"` // the interfaces that conductors have enabled for it, by kind; a kind is missing if Ironic does not tell
 }

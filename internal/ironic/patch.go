@@ -2,8 +2,10 @@ package ironic
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -28,6 +30,39 @@ func (p *Patch) Set(path string, value any) {
 func (p Patch) With(path string, value any) Patch {
 	p.Set(path, value)
 	return p
+}
+
+// extraEdits returns the edits that set keys of a port's or port group's extra and remove others. If a patch cannot address one of them, it sends the whole
+// object, with what it has besides.
+func extraEdits(has, set map[string]any, without []string) (edits Patch) {
+	nameable := true
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		if !SameJSON(set[key], has[key]) {
+			edits.Set("/extra/"+key, set[key])
+			nameable = nameable && ValidKey(key)
+		}
+	}
+	for _, key := range without {
+		if _, exists := has[key]; exists {
+			edits.Remove("/extra/" + key)
+			nameable = nameable && ValidKey(key)
+		}
+	}
+	if nameable {
+		return edits
+	}
+	return Patch{}.With("/extra", extraAfter(has, set, without))
+}
+
+// extraAfter returns the extra of a port or port group once keys of it are set and others removed.
+func extraAfter(has, set map[string]any, without []string) map[string]any {
+	after := map[string]any{}
+	maps.Copy(after, has)
+	for _, key := range without {
+		delete(after, key)
+	}
+	maps.Copy(after, set)
+	return after
 }
 
 // Replace sets what exists at a path. Ironic refuses the whole patch with status 400 if nothing is there.

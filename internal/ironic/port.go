@@ -38,6 +38,26 @@ type PortSpec struct {
 	Group   string         // UUID of the port group; used only at creation
 }
 
+// Over returns the spec with what a port has and the spec leaves to Ironic, so that a new port can replace that port. The group is the caller's.
+func (s PortSpec) Over(port Port) PortSpec {
+	if s.PXEEnabled == nil {
+		s.PXEEnabled = &port.PXEEnabled
+	}
+	if s.IsSmartNIC == nil && port.IsSmartNIC {
+		s.IsSmartNIC = &port.IsSmartNIC
+	}
+	if s.LocalLinkConnection == nil && len(port.LocalLinkConnection) > 0 {
+		s.LocalLinkConnection = port.LocalLinkConnection
+	}
+	for to, had := range map[*string]string{&s.PhysicalNetwork: port.PhysicalNetwork, &s.Name: port.Name, &s.Description: port.Description, &s.Vendor: port.Vendor, &s.Category: port.Category} {
+		if *to == "" {
+			*to = had
+		}
+	}
+	s.Extra = extraAfter(port.Extra, s.Extra, s.Without)
+	return s
+}
+
 // texts returns the attributes of a spec that are texts, with those that a port has, by name.
 func (s PortSpec) texts(port Port) map[string][2]string {
 	return map[string][2]string{
@@ -105,17 +125,7 @@ func (s PortSpec) changes(port Port) (patch Patch, connectivity bool) {
 	if s.IsSmartNIC != nil && *s.IsSmartNIC != port.IsSmartNIC {
 		patch.Set("/is_smartnic", *s.IsSmartNIC)
 	}
-	for _, key := range slices.Sorted(maps.Keys(s.Extra)) {
-		if !SameJSON(s.Extra[key], port.Extra[key]) {
-			patch.Set("/extra/"+key, s.Extra[key])
-		}
-	}
-	for _, key := range s.Without {
-		if _, exists := port.Extra[key]; exists {
-			patch.Remove("/extra/" + key)
-		}
-	}
-	return patch, connectivity
+	return append(patch, extraEdits(port.Extra, s.Extra, s.Without)...), connectivity
 }
 
 // Reconnects reports whether UpdatePort changes the connectivity of a port. Ironic refuses that in most states of the node, unless

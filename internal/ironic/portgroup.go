@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
@@ -17,7 +18,16 @@ type PortGroup struct {
 	Mode            string         `json:"mode"`
 	StandalonePorts bool           `json:"standalone_ports_supported"`
 	Properties      map[string]any `json:"properties"`
-	PhysicalNetwork string         `json:"physical_network"` // since API 1.102
+	Extra           map[string]any `json:"extra"`
+	PhysicalNetwork string         `json:"physical_network"`  // since API 1.102
+	Category        string         `json:"category"`          // since API 1.103
+	Dynamic         bool           `json:"dynamic_portgroup"` // since API 1.111; see IsDynamic
+}
+
+// IsDynamic reports whether Ironic has made the group while it attached VIFs, for as long as they are attached
+// (reference/ironic.md#trait-based-networking).
+func (g PortGroup) IsDynamic() bool {
+	return g.Dynamic || strings.HasPrefix(g.Name, "tbn_dyn_portgroup_")
 }
 
 // PortGroupSpec is the wanted state of a port group. nil and empty values are left to Ironic.
@@ -27,7 +37,27 @@ type PortGroupSpec struct {
 	Mode            string
 	StandalonePorts *bool
 	Properties      map[string]any
-	PhysicalNetwork string // of its ports; used only by UpdatePortGroup
+	PhysicalNetwork string // of its ports; sent only since API 1.102
+	Category        string
+	Extra           map[string]any // keys to set
+	Without         []string       // keys of extra to remove
+}
+
+// Over returns the spec with what a group has and the spec leaves to Ironic, so that a new group can replace that group.
+func (s PortGroupSpec) Over(group PortGroup) PortGroupSpec {
+	if s.StandalonePorts == nil {
+		s.StandalonePorts = &group.StandalonePorts
+	}
+	if s.Properties == nil && len(group.Properties) > 0 {
+		s.Properties = group.Properties
+	}
+	for to, had := range map[*string]string{&s.Address: group.Address, &s.Mode: group.Mode, &s.PhysicalNetwork: group.PhysicalNetwork, &s.Category: group.Category} {
+		if *to == "" {
+			*to = had
+		}
+	}
+	s.Extra = extraAfter(group.Extra, s.Extra, s.Without)
+	return s
 }
 
 // CreatePortGroup creates a port group of a node. If the answer is lost, it checks whether the group exists before it sends the
@@ -35,10 +65,20 @@ type PortGroupSpec struct {
 func (c *Client) CreatePortGroup(ctx context.Context, nodeID string, spec PortGroupSpec) (*PortGroup, error) {
 	id := NewUUID()
 	body := map[string]any{"uuid": id, "node_uuid": nodeID}
-	for key, value := range map[string]string{"name": spec.Name, "address": spec.Address, "mode": spec.Mode} {
+	own, err := c.GroupsHaveNetworks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !own {
+		spec.PhysicalNetwork = ""
+	}
+	for key, value := range map[string]string{"name": spec.Name, "address": spec.Address, "mode": spec.Mode, "physical_network": spec.PhysicalNetwork, "category": spec.Category} {
 		if value != "" {
 			body[key] = value
 		}
+	}
+	if len(spec.Extra) > 0 {
+		body["extra"] = spec.Extra
 	}
 	if spec.StandalonePorts != nil {
 		body["standalone_ports_supported"] = *spec.StandalonePorts
@@ -48,7 +88,7 @@ func (c *Client) CreatePortGroup(ctx context.Context, nodeID string, spec PortGr
 	}
 	defer c.portGroups.Invalidate(nodeID)
 	var group PortGroup
-	err := c.Create(ctx,
+	err = c.Create(ctx,
 		func(ctx context.Context) error { return c.Request(ctx, http.MethodPost, "portgroups", body, &group) },
 		func(ctx context.Context) error {
 			return c.Request(ctx, http.MethodGet, "portgroups/"+id, nil, &group)
@@ -63,8 +103,18 @@ func (c *Client) CreatePortGroup(ctx context.Context, nodeID string, spec PortGr
 // in every state of the node (reference/ironic.md#port-groups). A change of the physical network also changes that of the ports in
 // the group.
 func (c *Client) UpdatePortGroup(ctx context.Context, group PortGroup, spec PortGroupSpec) (*PortGroup, error) {
+	own, err := c.GroupsHaveNetworks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !own {
+		spec.PhysicalNetwork = ""
+	}
 	var patch Patch
-	for path, values := range map[string][2]string{"/address": {spec.Address, group.Address}, "/mode": {spec.Mode, group.Mode}} {
+	if spec.PhysicalNetwork != "" && spec.PhysicalNetwork != group.PhysicalNetwork {
+		patch.Set("/physical_network", spec.PhysicalNetwork) // Ironic changes the ports only if it comes first (reference/ironic.md#port-groups)
+	}
+	for path, values := range map[string][2]string{"/address": {spec.Address, group.Address}, "/mode": {spec.Mode, group.Mode}, "/category": {spec.Category, group.Category}} {
 		if values[0] != "" && values[0] != values[1] {
 			patch.Set(path, values[0])
 		}
@@ -75,10 +125,18 @@ func (c *Client) UpdatePortGroup(ctx context.Context, group PortGroup, spec Port
 	if spec.Properties != nil && !SameJSON(spec.Properties, group.Properties) {
 		patch.Set("/properties", spec.Properties)
 	}
-	if spec.PhysicalNetwork != "" && group.PhysicalNetwork != "" && spec.PhysicalNetwork != group.PhysicalNetwork {
-		patch.Set("/physical_network", spec.PhysicalNetwork)
-	}
-	return c.patchPortGroup(ctx, group, patch)
+	return c.patchPortGroup(ctx, group, append(patch, extraEdits(group.Extra, spec.Extra, spec.Without)...))
+}
+
+// GroupsHaveNetworks reports whether port groups have a physical network of their own in this Ironic, which a change of it gives to their ports.
+func (c *Client) GroupsHaveNetworks(ctx context.Context) (bool, error) {
+	version, err := c.Microversion(ctx)
+	return version >= api.VersionGroupNetwork, err
+}
+
+// RemovePortGroupExtra removes a key of a port group's extra.
+func (c *Client) RemovePortGroupExtra(ctx context.Context, group PortGroup, key string) (*PortGroup, error) {
+	return c.patchPortGroup(ctx, group, extraEdits(group.Extra, nil, []string{key}))
 }
 
 // RemovePortGroupAddress takes the MAC address of a port group away, so that another group can get it.

@@ -117,7 +117,7 @@ func (r *run) functions() map[string]function.Function {
 	for _, p := range r.w.Providers {
 		maps.Copy(all, p.Functions(r.ctx, func(ctx context.Context, req *tfprotov6.CallFunctionRequest) (*tfprotov6.CallFunctionResponse, error) {
 			s := r.servingOf(p, r.pure)
-			s.once.Do(func() { s.server = p.Start() })
+			s.once.Do(func() { s.server = p.Start(r.w.Environ) })
 			return s.server.CallFunction(ctx, req)
 		}))
 	}

@@ -1,6 +1,7 @@
 package conductor
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -25,6 +26,8 @@ func (c *Conductor) InterfaceFault(n *Node, kind string) string {
 		return c.deployFault(n)
 	case "console":
 		return n.consoleFault()
+	case "network":
+		return c.NetworkFault(n)
 	}
 	return ""
 }
@@ -205,9 +208,9 @@ func (c *Conductor) noSuchOption(n *Node) string {
 func (c *Conductor) deployFault(n *Node) string {
 	switch n.Uses("deploy") {
 	case "ramdisk":
-		return c.ramdiskFault(n)
+		return cmp.Or(c.NetworkFault(n), c.ramdiskFault(n))
 	case "direct":
-		if reason := c.bootFault(n); reason != "" {
+		if reason := cmp.Or(c.NetworkFault(n), c.bootFault(n)); reason != "" {
 			return reason
 		}
 		return directFault(n)

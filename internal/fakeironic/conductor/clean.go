@@ -114,6 +114,9 @@ func (c *Conductor) automatedCleaning(n *Node, how string, v Verb, target State)
 		o.phases = []phase{{in: Cleaning}}
 		o.done = func(n *Node) { c.rest(n, target, "", "") }
 	}
+	if reason := c.NetworkFault(n); reason != "" {
+		o.defect = "Failed to validate network driver interface for node cleaning. Node " + n.Str("uuid") + ". Error: " + reason
+	}
 	if reason := c.PowerFault(n); n.byAgent() && reason != "" {
 		o.defect = "Failed to validate power driver interface for node cleaning. Node " + n.Str("uuid") + ". Error: " + reason
 	}

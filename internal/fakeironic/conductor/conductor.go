@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/switches"
 )
 
 // Conductor is the only conductor of a server. Its zero value knows no node. It is not safe for concurrent use, and starts no goroutine: its
@@ -23,6 +24,7 @@ type Conductor struct {
 	NodeByName  map[string]*Node
 	Ports       []*Port
 	PortByMAC   map[string]*Port
+	switches    map[string]any // what the switches have, by "switch_id port_id"
 	Allocations []*Allocation
 
 	visits []visit
@@ -39,6 +41,8 @@ type Settings struct {
 	MaxConcurrentClean  int
 	DiscoveryKeepsPower bool
 	FastTrack           bool
+	SwitchPorts         bool
+	Groups              func(n *Node) []switches.Group // the port groups of a node
 	Fail                func(n *Node, verb string) string
 	Abandons            func(n *Node, verb string) bool
 	Skips               func(step string) bool

@@ -84,6 +84,12 @@ func (c *Conductor) deployment(n *Node) operation {
 	if o.defect == "" {
 		o.defect = c.networkDefect(n)
 	}
+	if done := o.done; n.Uses("deploy") != "fake" { // which has no networks
+		o.done = func(n *Node) {
+			c.switchTenant(n)
+			done(n)
+		}
+	}
 	return o
 }
 
@@ -151,6 +157,7 @@ func (c *Conductor) undeploy(n *Node) error {
 		n.Put("instance_info", map[string]any{})
 		n.Put("instance_uuid", nil)
 		c.forgetVIFs(n)
+		c.resetSwitches(n)
 		c.dropAllocation(n)
 	}
 	c.begin(n, operation{

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/switches"
 )
 
 // HardwareType is a driver.
@@ -21,30 +22,30 @@ var HardwareTypes = []HardwareType{
 	{Name: "fake-hardware", class: "FakeHardware", Interfaces: map[string][]string{
 		"bios": {"fake", "redfish", "no-bios"}, "boot": {"fake", "ipxe", "pxe", "redfish-virtual-media"}, "console": {"fake", "no-console", "fake-graphical"},
 		"deploy": {"fake", "direct", "ramdisk"}, "firmware": {"fake", "redfish", "no-firmware"},
-		"inspect": {"fake", "agent", "redfish", "no-inspect"}, "management": {"fake", "ipmitool", "noop", "redfish"}, "network": {"noop", "flat", "neutron"},
+		"inspect": {"fake", "agent", "redfish", "no-inspect"}, "management": {"fake", "ipmitool", "noop", "redfish"}, "network": {"noop", "flat", "neutron", switches.Interface},
 		"power": {"fake", "agent", "ipmitool", "redfish"}, "raid": {"fake", "redfish", "no-raid"}, "rescue": {"fake", "agent", "no-rescue"},
 		"storage": {"noop", "fake"}, "vendor": {"fake", "ipmitool", "redfish", "no-vendor"},
 	}},
 	{Name: "idrac", class: "IDRACHardware", Interfaces: map[string][]string{
 		"bios": {"idrac-redfish", "no-bios"}, "boot": {"ipxe", "pxe", "idrac-redfish-virtual-media"}, "console": {"no-console"},
 		"deploy": {"direct", "ramdisk"}, "firmware": {"redfish", "no-firmware"}, "inspect": {"idrac-redfish", "agent", "no-inspect"},
-		"management": {"idrac-redfish"}, "network": {"noop", "flat", "neutron"}, "power": {"idrac-redfish", "redfish"}, "raid": {"idrac-redfish", "no-raid"},
+		"management": {"idrac-redfish"}, "network": {"noop", "flat", "neutron", switches.Interface}, "power": {"idrac-redfish", "redfish"}, "raid": {"idrac-redfish", "no-raid"},
 		"rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"idrac-redfish", "no-vendor"},
 	}},
 	{Name: "ipmi", class: "IPMIHardware", Interfaces: map[string][]string{
 		"bios": {"no-bios"}, "boot": {"ipxe", "pxe"}, "console": {"no-console", "ipmitool-socat", "ipmitool-shellinabox", "fake-graphical"}, "deploy": {"direct", "ramdisk"},
-		"firmware": {"no-firmware"}, "inspect": {"agent", "no-inspect"}, "management": {"ipmitool", "noop"}, "network": {"noop", "flat", "neutron"},
+		"firmware": {"no-firmware"}, "inspect": {"agent", "no-inspect"}, "management": {"ipmitool", "noop"}, "network": {"noop", "flat", "neutron", switches.Interface},
 		"power": {"ipmitool"}, "raid": {"no-raid", "agent"}, "rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"ipmitool", "no-vendor"},
 	}},
 	{Name: "manual-management", class: "ManualManagementHardware", Interfaces: map[string][]string{
 		"bios": {"no-bios"}, "boot": {"ipxe", "pxe"}, "console": {"no-console"}, "deploy": {"direct", "ramdisk"}, "firmware": {"no-firmware"},
-		"inspect": {"agent", "no-inspect"}, "management": {"noop", "fake"}, "network": {"noop", "flat", "neutron"}, "power": {"agent", "fake"}, "raid": {"no-raid", "agent"},
+		"inspect": {"agent", "no-inspect"}, "management": {"noop", "fake"}, "network": {"noop", "flat", "neutron", switches.Interface}, "power": {"agent", "fake"}, "raid": {"no-raid", "agent"},
 		"rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"no-vendor"},
 	}},
 	{Name: "redfish", class: "RedfishHardware", Interfaces: map[string][]string{
 		"bios": {"redfish", "no-bios"}, "boot": {"ipxe", "pxe", "redfish-virtual-media", "redfish-https"}, "console": {"no-console", "redfish-graphical", "ipmitool-socat", "fake-graphical"},
 		"deploy": {"direct", "ramdisk"}, "firmware": {"redfish", "no-firmware"}, "inspect": {"redfish", "agent", "no-inspect"},
-		"management": {"redfish"}, "network": {"noop", "flat", "neutron"}, "power": {"redfish"}, "raid": {"redfish", "no-raid", "agent"},
+		"management": {"redfish"}, "network": {"noop", "flat", "neutron", switches.Interface}, "power": {"redfish"}, "raid": {"redfish", "no-raid", "agent"},
 		"rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"redfish", "no-vendor"},
 	}},
 }
@@ -71,14 +72,18 @@ func NoValidHost(driver, group string, legacy bool) error {
 
 // SettleInterfaces checks the interfaces of a node against its driver and sets those that are null to their defaults, except
 // interfaces that instance_info overrides.
-func SettleInterfaces(fields map[string]any) error {
+func (c *Conductor) SettleInterfaces(fields map[string]any) error {
+	disabled := ""
+	if !c.SwitchPorts {
+		disabled = switches.Interface
+	}
 	driver, _ := FindDriver(api.Text(fields["driver"]))
 	overrides := api.Object(fields["instance_info"])
 	for _, kind := range api.InterfaceKinds {
 		key := kind + "_interface"
 		override := overrides[key]
 		if override != nil {
-			if err := driver.checkInterface(kind, api.PyText(override)); err != nil {
+			if err := driver.checkInterface(kind, api.PyText(override), disabled); err != nil {
 				return err
 			}
 		}
@@ -86,7 +91,7 @@ func SettleInterfaces(fields map[string]any) error {
 		if own == "" && override == nil {
 			fields[key] = driver.Interfaces[kind][0]
 		} else if own != "" {
-			if err := driver.checkInterface(kind, own); err != nil {
+			if err := driver.checkInterface(kind, own, disabled); err != nil {
 				return err
 			}
 		}
@@ -94,9 +99,9 @@ func SettleInterfaces(fields map[string]any) error {
 	return nil
 }
 
-// checkInterface refuses an implementation that is not enabled or that the driver does not support.
-func (h HardwareType) checkInterface(kind, implementation string) error {
-	if enabled := implementations(kind); !slices.Contains(enabled, implementation) {
+// checkInterface refuses an implementation that is not enabled or that the driver does not support. disabled is one that the server does not enable.
+func (h HardwareType) checkInterface(kind, implementation, disabled string) error {
+	if enabled := slices.DeleteFunc(implementations(kind), func(name string) bool { return name == disabled }); !slices.Contains(enabled, implementation) {
 		return api.Fault(http.StatusBadRequest,
 			"Could not find the following interface in the 'ironic.hardware.interfaces.%s' entrypoint: %s. Valid interfaces are %s.",
 			kind, implementation, api.PyRepr(api.Clone(enabled)))
@@ -125,7 +130,7 @@ func (n *Node) Uses(kind string) string {
 func (n *Node) CheckInterfaces() error {
 	driver, _ := FindDriver(n.Str("driver"))
 	for _, kind := range api.InterfaceKinds {
-		if err := driver.checkInterface(kind, n.Uses(kind)); err != nil {
+		if err := driver.checkInterface(kind, n.Uses(kind), ""); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/switches"
 )
 
 func (c *Conductor) hasPort(n *Node) bool {
@@ -172,12 +173,30 @@ func (c *Conductor) forgetVIFs(n *Node) {
 	}
 }
 
-// networkDefect returns why the network interface neutron cannot connect the node to its networks, "" if it can.
+// networkDefect returns why the network interface cannot connect the node to its networks, "" if it can.
 func (c *Conductor) networkDefect(n *Node) string {
-	if n.Uses("network") != "neutron" || len(c.PortsWithVIF(n)) > 0 {
+	switch n.Uses("network") {
+	case switches.Interface:
+		for _, p := range c.switchPorts(n) {
+			if wrong := switches.Refusal(p.Switchport()); n.Uses("deploy") != "fake" && len(p.Link) > 0 && p.Switchport() != nil && wrong != "" {
+				return "Deploy step deploy.switch_to_tenant_network failed: Failed to configure tenant network for port " + p.UUID + ": " + wrong
+			}
+		}
+	case "neutron":
+		if len(c.PortsWithVIF(n)) == 0 {
+			return "Deploy step deploy.deploy failed: No neutron ports or portgroups are associated with node " + n.Str("uuid")
+		}
+	}
+	return ""
+}
+
+// NetworkFault returns why the network interface ironic-networking refuses the ports and port groups of the node as they are stored, "" if it does not.
+// Ironic asks it before each change of a port or group, and before operations.
+func (c *Conductor) NetworkFault(n *Node) string {
+	if n.Uses("network") != switches.Interface {
 		return ""
 	}
-	return "Deploy step deploy.deploy failed: No neutron ports or portgroups are associated with node " + n.Str("uuid")
+	return switches.Fault(c.switchPorts(n), c.Groups(n), string(n.State()))
 }
 
 // repaired returns a config drive as Ironic 39.0 writes it: without valid network data, and with a VIF, it has Neutron's
@@ -210,3 +229,81 @@ func validNetworkData(document any) bool {
 	}
 	return len(links)+len(networks)+len(services) > 0
 }
+
+// switchPort returns a port as the network interface ironic-networking sees it, with other fields.
+func switchPort(p *Port, fields map[string]any) switches.Port {
+	return switches.Port{
+		UUID: p.Uuid, Group: api.Text(fields["portgroup_uuid"]), PXE: fields["pxe_enabled"] != false,
+		Link: api.Object(fields["local_link_connection"]), Extra: api.Object(fields["extra"]),
+	}
+}
+
+func (c *Conductor) switchPorts(n *Node) (ports []switches.Port) {
+	for _, p := range c.Ports {
+		if p.Node == n {
+			ports = append(ports, switchPort(p, p.Fields))
+		}
+	}
+	return ports
+}
+
+// PortChanged is what the network interface does before a change of a port is stored. It configures or resets the switch port, and returns why it refuses, or
+// why the networking service does.
+func (c *Conductor) PortChanged(p *Port, after map[string]any) (refused, failed string) {
+	if p.Node.Uses("network") != switches.Interface {
+		return "", ""
+	}
+	was, is := switchPort(p, p.Fields), switchPort(p, after)
+	if api.PyRepr(was.Extra) == api.PyRepr(is.Extra) && api.PyRepr(was.Link) == api.PyRepr(is.Link) {
+		return "", ""
+	}
+	if was.Switchport() != nil && is.Switchport() == nil || len(was.Link) > 0 && len(is.Link) == 0 {
+		delete(c.switches, at(was))
+		return "", ""
+	}
+	if is.Switchport() == nil || len(is.Link) == 0 {
+		return "", ""
+	}
+	if refused = is.Fault(string(p.Node.State())); refused != "" {
+		return refused, ""
+	}
+	if idle := []State{Enroll, Manageable, Available}; slices.Contains(idle, p.Node.State()) {
+		return "", ""
+	}
+	if failed = switches.Refusal(is.Switchport()); failed == "" {
+		delete(c.switches, at(was))
+		c.configure(is)
+	}
+	return "", failed
+}
+
+// at names the port of a switch.
+func at(p switches.Port) string {
+	return api.Text(p.Link["switch_id"]) + " " + api.Text(p.Link["port_id"])
+}
+
+func (c *Conductor) configure(p switches.Port) {
+	if c.switches == nil {
+		c.switches = map[string]any{}
+	}
+	c.switches[at(p)] = p.Switchport()
+}
+
+// switchTenant configures the switch ports of a machine that was deployed.
+func (c *Conductor) switchTenant(n *Node) {
+	for _, p := range c.switchPorts(n) {
+		if n.Uses("network") == switches.Interface && len(p.Link) > 0 && p.Switchport() != nil {
+			c.configure(p)
+		}
+	}
+}
+
+// resetSwitches takes the VLANs off the switch ports of a node that is undeployed.
+func (c *Conductor) resetSwitches(n *Node) {
+	for _, p := range c.switchPorts(n) {
+		delete(c.switches, at(p))
+	}
+}
+
+// SwitchPort returns what a port of a switch has, nil without VLANs of Ironic.
+func (c *Conductor) SwitchPort(switchID, portID string) any { return c.switches[switchID+" "+portID] }

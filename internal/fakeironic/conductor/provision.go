@@ -122,6 +122,9 @@ func (c *Conductor) rescue(n *Node, request Request) error {
 	if n.Uses("rescue") == "no-rescue" {
 		return api.Fault(http.StatusBadRequest, "Driver %s does not support rescue (disabled or not implemented).", n.Str("driver"))
 	}
+	if reason := c.NetworkFault(n); reason != "" {
+		return api.Fault(http.StatusBadRequest, "Failed to validate power or rescue info for node %s: %s", n.Str("uuid"), reason)
+	}
 	info := api.Object(api.Clone(n.Fields["instance_info"]))
 	info["rescue_password"] = request.RescuePassword
 	info["hashed_rescue_password"] = "hash of " + request.RescuePassword

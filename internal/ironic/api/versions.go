@@ -77,6 +77,8 @@ const (
 	VersionServiceAbort     Microversion = 97  // the verb abort in state service failed
 	VersionPortVendor       Microversion = 100 // vendor of a port
 	VersionPortCategory     Microversion = 101 // category of a port
+	VersionGroupNetwork     Microversion = 102 // physical_network of a port group
+	VersionGroupCategory    Microversion = 103 // category of a port group
 	VersionServiceRamdisk   Microversion = 108 // disable_ramdisk of a service
 	VersionAbortDeploy      Microversion = 110 // the verb abort in state wait call-back
 	VersionRunbookTraits    Microversion = 112 // description and traits of a runbook, and a name that is no trait
@@ -85,6 +87,7 @@ const (
 // Versions by which the client knows how a server behaves that has them as its highest.
 const (
 	LastISORebuild       Microversion = 91  // of Ironic 26.0. Later ones, up to at least 39, answer a rebuild without image_source with 500 (reference/live-iso.md#rebuilding-without-an-image)
+	FirstWithSwitchPorts Microversion = 111 // of Ironic 35, the first with the network interface ironic-networking
 	StepsAfterRAID       Microversion = 115 // of the first server that is known to run other steps after RAID
 	LastWithBondMode1ad  Microversion = 82  // names the bond mode of LACP so in its schema (reference/ironic.md#network-data)
 	FirstWithBondMode3ad Microversion = 115 // names it otherwise

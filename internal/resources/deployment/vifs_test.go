@@ -246,3 +246,15 @@ func TestFakeDeployment_vifsNeedVersion(t *testing.T) {
 		acctest.Fails(t, w, []string{"plan"}, "vifs")
 	}
 }
+
+// The network interface ironic-networking takes the VLANs of the node's ports, and keeps no VIFs.
+func TestFakeDeployment_vifsOnSwitchPorts(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, &fakeironic.Server{SwitchPorts: true})
+	node := site.AddNode(t, s, "n1", map[string]any{"network_interface": "ironic-networking"})
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), vifs(1)))
+	acctest.Mention(t, w.Must("plan"), "VIFs have no effect", "is ironic-networking, which accepts VIFs and connects nothing")
+	w.Must("apply", "-auto-approve")
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}

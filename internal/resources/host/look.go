@@ -182,16 +182,35 @@ func (h *host) lookAtNetwork(ctx context.Context, q question) (boot *ramdisk.Net
 	if q.plan.hasBootPort(ctx) {
 		return &ramdisk.NetworkBoot{}, false
 	}
-	asks := enroll.NetworkQuestion{Node: q.plan.ID.ValueString(), Driver: q.plan.Driver.ValueString(), Boot: q.hardwareInterface(ctx, "boot"), Inspect: q.hardwareInterface(ctx, "inspect"), Ports: q.plan.portWishes(ctx)}
+	asks := h.networkQuestion(ctx, q)
+	asks.Boot, asks.Inspect, asks.Ports = q.hardwareInterface(ctx, "boot"), q.hardwareInterface(ctx, "inspect"), q.plan.portWishes(ctx)
 	if q.state != nil {
 		asks.Had = slices.Collect(maps.Keys(q.state.ports(ctx)))
-	} else {
-		asks.Node = ""
-		if over := h.takesOver(ctx, q.config); over != nil {
-			asks.Node = over.Node.UUID
-		}
 	}
 	return enroll.LookAtNetwork(ctx, h.Site, asks)
+}
+
+// networkQuestion returns the node and the driver of a question about interfaces.
+func (h *host) networkQuestion(ctx context.Context, q question) enroll.NetworkQuestion {
+	asks := enroll.NetworkQuestion{Driver: q.plan.Driver.ValueString()}
+	if q.state != nil {
+		asks.Node = q.state.ID.ValueString()
+	} else if over := h.takesOver(ctx, q.config); over != nil {
+		asks.Node = over.Node.UUID
+	}
+	return asks
+}
+
+// planCabling refuses ports and port groups that Ironic would not accept, and says what happens to their switch ports.
+func (h *host) planCabling(ctx context.Context, q question) {
+	wish, seen := q.config.cablingWish(ctx, q.plan), q.state.cablingSeen(ctx)
+	if h.Known() && seen.HasSwitches(wish) {
+		seen.Interface = h.networkQuestion(ctx, q).NetworkInterface(ctx, h.Site, q.hardwareInterface(ctx, "network"))
+		if version, err := h.Site.Ironic.Highest(ctx); err == nil { // another look reports an error
+			seen.Server = version
+		}
+	}
+	framework.Show(q.diags, cabling.Decide(wish, seen)...)
 }
 
 // hardwareInterface returns what Terraform knows of the interface of a kind.

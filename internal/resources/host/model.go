@@ -175,12 +175,15 @@ func (m *model) managedBy(ctx context.Context) managed {
 		if framework.IsSet(port.PortGroup) {
 			paths = append(paths, "/members/"+mac)
 		}
-		for key := range framework.StringMap(port.Extra) {
+		for key := range setKeys(port.Extra) {
 			paths = append(paths, "/port_extra/"+mac+"/"+key)
 		}
 	}
-	for key := range m.portGroups(ctx) {
-		paths = append(paths, "/port_groups/"+key)
+	for name, group := range m.portGroups(ctx) {
+		paths = append(paths, "/port_groups/"+name)
+		for key := range setKeys(group.Extra) {
+			paths = append(paths, "/group_extra/"+name+"/"+key)
+		}
 	}
 	if framework.IsSet(m.Maintenance) {
 		paths = append(paths, "/maintenance")
@@ -214,7 +217,7 @@ func (m *model) hostSettings(ctx context.Context, before managed) *enroll.HostSe
 func isPseudo(path string) bool {
 	attribute, _, _ := strings.Cut(path[1:], "/")
 	switch attribute {
-	case "traits", "capabilities", "ports", "port_extra", "members", "port_groups", "maintenance", "maintenance_reason", "power_state":
+	case "traits", "capabilities", "ports", "port_extra", "members", "port_groups", "group_extra", "maintenance", "maintenance_reason", "power_state":
 		return true
 	}
 	return false

@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
@@ -43,15 +42,15 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 		return
 	}
 	plan.settle(ctx, &config, state, before)
-	plan.planPorts(ctx, &config, state, before)
 	plan.planGroups(ctx, &config, state, before)
+	plan.planPorts(ctx, &config, state, before)
 	h.checkDriver(ctx, &plan, &config, state, &resp.Diagnostics)
 	h.checkInterfaces(ctx, &plan, &config, state, &resp.Diagnostics)
 	decided := h.planSteps(ctx, &plan, &config, state, readNotes(ctx, req.Private), &resp.Diagnostics)
 	if state != nil {
 		h.planIdentity(ctx, &plan, &config, state, before, &resp.Diagnostics)
 	}
-	framework.Show(&resp.Diagnostics, cabling.Decide(config.cablingWish(ctx, &plan), state.cablingSeen(ctx))...)
+	h.planCabling(ctx, question{plan: &plan, config: &config, state: state, diags: &resp.Diagnostics})
 	if h.Known() && (state == nil || !req.Plan.Raw.Equal(req.State.Raw)) {
 		h.checkVersions(ctx, &config, &resp.Diagnostics)
 		h.warnBondModes(ctx, &config, state, &resp.Diagnostics)

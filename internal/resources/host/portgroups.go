@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -13,19 +14,24 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
 type groupModel struct {
-	Mode            types.String `tfsdk:"mode"`
-	MAC             types.String `tfsdk:"mac"`
-	StandalonePorts types.Bool   `tfsdk:"standalone_ports"`
-	Properties      types.Map    `tfsdk:"properties"`
+	Mode            types.String         `tfsdk:"mode"`
+	MAC             types.String         `tfsdk:"mac"`
+	StandalonePorts types.Bool           `tfsdk:"standalone_ports"`
+	Properties      types.Map            `tfsdk:"properties"`
+	PhysicalNetwork types.String         `tfsdk:"physical_network"`
+	Category        types.String         `tfsdk:"category"`
+	Extra           jsontypes.Normalized `tfsdk:"extra"`
 }
 
 var groupType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"mode": types.StringType, "mac": types.StringType, "standalone_ports": types.BoolType, "properties": types.MapType{ElemType: types.StringType},
+	"physical_network": types.StringType, "category": types.StringType, "extra": jsontypes.NormalizedType{},
 }}
 
 var (
@@ -45,6 +51,9 @@ func groupsSchema() schema.Attribute {
 				stringvalidator.OneOf(bondModes...)),
 			"mac":              text("MAC address of the bond, in lower case with colons.", framework.MACAddress),
 			"standalone_ports": flag("Whether the ports may also be used alone, for example to boot from the network. Default: `true`."),
+			"physical_network": free("Physical network, also of its ports. Default: that of its first port. Needs API 1.102.", 64),
+			"category":         free("Like that of ports. Needs API 1.103.", 80),
+			"extra":            extraSchema("with `lag`, which [Ironic 39 ignores](../guides/switch-ports.md#bonds)."),
 			"properties":       texts("Settings of the bond, such as `miimon = \"100\"`. A change replaces all of them.", framework.KeyValidators()...),
 		}},
 	}
@@ -68,6 +77,10 @@ func (m *model) groupKeys(ctx context.Context) []string {
 // planGroups plans the port groups, and their attributes that the configuration omits. state is nil for a new host.
 func (m *model) planGroups(ctx context.Context, config, state *model, before managed) {
 	var had map[string]groupModel
+	var hadPorts map[string]portModel
+	if state != nil {
+		hadPorts = state.ports(ctx)
+	}
 	switch {
 	case state == nil && config.PortGroups.IsNull(), config.PortGroups.IsNull() && before.has("/port_groups"):
 		m.PortGroups = types.MapNull(groupType)
@@ -83,23 +96,55 @@ func (m *model) planGroups(ctx context.Context, config, state *model, before man
 	for key, group := range wanted {
 		old, exists := had[key]
 		if !exists {
-			old = groupModel{types.StringUnknown(), types.StringNull(), types.BoolUnknown(), types.MapNull(types.StringType)}
+			old = groupModel{Mode: types.StringUnknown(), StandalonePorts: types.BoolUnknown(), Properties: types.MapNull(types.StringType)}
 		}
-		if group.Mode.IsNull() {
-			group.Mode = old.Mode
+		if bringNetwork(config.ports(ctx), hadPorts, key) {
+			old.PhysicalNetwork = types.StringUnknown()
 		}
-		if group.MAC.IsNull() {
-			group.MAC = old.MAC
-		}
-		if group.StandalonePorts.IsNull() {
-			group.StandalonePorts = old.StandalonePorts
-		}
-		if group.Properties.IsNull() {
-			group.Properties = old.Properties
+		group.keepOmitted(&old)
+		if group.Extra.IsNull() && !before.has("/group_extra/"+key) {
+			group.Extra = old.Extra
 		}
 		wanted[key] = group
 	}
 	m.PortGroups = groupsValue(ctx, wanted)
+}
+
+// bringNetwork reports whether ports of a configuration bring a group another physical network, or one that is not known yet. had are the ports in state.
+func bringNetwork(ports, had map[string]portModel, key string) bool {
+	for mac, port := range ports {
+		before := had[mac]
+		if port.PortGroup.ValueString() == key && !port.PhysicalNetwork.IsNull() && !(port.PhysicalNetwork.Equal(before.PhysicalNetwork) && port.PortGroup.Equal(before.PortGroup)) {
+			return true
+		}
+	}
+	return false
+}
+
+// keepOmitted gives a group the values that it had before, for attributes that are null.
+func (g *groupModel) keepOmitted(old *groupModel) {
+	before := old.texts()
+	for i, value := range g.texts() {
+		if value.IsNull() {
+			*value = *before[i]
+		}
+	}
+	if g.StandalonePorts.IsNull() {
+		g.StandalonePorts = old.StandalonePorts
+	}
+	if g.Properties.IsNull() {
+		g.Properties = old.Properties
+	}
+}
+
+// texts returns the attributes of a group that are plain strings, in a fixed order.
+func (g *groupModel) texts() []*types.String {
+	return []*types.String{&g.Mode, &g.MAC, &g.PhysicalNetwork, &g.Category}
+}
+
+// wish returns what the rules for port groups depend on.
+func (g *groupModel) wish() cabling.Group {
+	return cabling.Group{MAC: stringOf(g.MAC), Standalone: flagOf(g.StandalonePorts), Network: stringOf(g.PhysicalNetwork), Extra: framework.DocumentOf(g.Extra)}
 }
 
 // fromGroups copies Ironic's port groups into the model; see fromNode. After an import these are the groups that have ports: the
@@ -115,7 +160,8 @@ func (m *model) fromGroups(ctx context.Context, seen sight, all bool) {
 		if _, ours := known[key]; ours || all {
 			now[key] = groupModel{
 				Mode: framework.OrNull(group.Mode), MAC: framework.OrNull(group.Address), StandalonePorts: types.BoolValue(group.StandalonePorts),
-				Properties: framework.WholeMap(known[key].Properties, framework.Scalars(group.Properties)),
+				Properties:      framework.WholeMap(known[key].Properties, framework.Scalars(group.Properties)),
+				PhysicalNetwork: framework.OrNull(group.PhysicalNetwork), Category: framework.OrNull(group.Category), Extra: extraFrom(group.Extra, known[key].Extra, all),
 			}
 		}
 	}
@@ -138,8 +184,11 @@ func keepGroups(ctx context.Context, m, wanted *model) types.Map {
 		if !exists {
 			now.Properties = types.MapNull(types.StringType)
 		}
-		framework.Keep(&now.Mode, group.Mode)
-		framework.Keep(&now.MAC, group.MAC)
+		texts := group.texts()
+		for i, value := range now.texts() {
+			framework.Keep(value, *texts[i])
+		}
+		framework.Keep(&now.Extra, group.Extra)
 		framework.Keep(&now.StandalonePorts, group.StandalonePorts)
 		framework.Keep(&now.Properties, group.Properties)
 		planned[key] = now
@@ -151,6 +200,7 @@ func keepGroups(ctx context.Context, m, wanted *model) types.Map {
 func (g *groupModel) spec() ironic.PortGroupSpec {
 	return ironic.PortGroupSpec{
 		Address: g.MAC.ValueString(), Mode: g.Mode.ValueString(), StandalonePorts: g.StandalonePorts.ValueBoolPointer(), Properties: objectOf(g.Properties),
+		PhysicalNetwork: g.PhysicalNetwork.ValueString(), Category: g.Category.ValueString(), Extra: setKeys(g.Extra),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -19,27 +20,27 @@ import (
 )
 
 type portModel struct {
-	PXEEnabled          types.Bool   `tfsdk:"pxe_enabled"`
-	PhysicalNetwork     types.String `tfsdk:"physical_network"`
-	LocalLinkConnection types.Map    `tfsdk:"local_link_connection"`
-	PortGroup           types.String `tfsdk:"port_group"`
-	Name                types.String `tfsdk:"name"`
-	Description         types.String `tfsdk:"description"`
-	IsSmartNIC          types.Bool   `tfsdk:"is_smartnic"`
-	Vendor              types.String `tfsdk:"vendor"`
-	Category            types.String `tfsdk:"category"`
-	Extra               types.Map    `tfsdk:"extra"`
+	PXEEnabled          types.Bool           `tfsdk:"pxe_enabled"`
+	PhysicalNetwork     types.String         `tfsdk:"physical_network"`
+	LocalLinkConnection types.Map            `tfsdk:"local_link_connection"`
+	PortGroup           types.String         `tfsdk:"port_group"`
+	Name                types.String         `tfsdk:"name"`
+	Description         types.String         `tfsdk:"description"`
+	IsSmartNIC          types.Bool           `tfsdk:"is_smartnic"`
+	Vendor              types.String         `tfsdk:"vendor"`
+	Category            types.String         `tfsdk:"category"`
+	Extra               jsontypes.Normalized `tfsdk:"extra"`
 }
 
 var portType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"pxe_enabled": types.BoolType, "physical_network": types.StringType, "local_link_connection": types.MapType{ElemType: types.StringType},
 	"port_group": types.StringType, "name": types.StringType, "description": types.StringType, "is_smartnic": types.BoolType,
-	"vendor": types.StringType, "category": types.StringType, "extra": types.MapType{ElemType: types.StringType},
+	"vendor": types.StringType, "category": types.StringType, "extra": jsontypes.NormalizedType{},
 }}
 
 // noPort is a port without values.
 func noPort() portModel {
-	return portModel{LocalLinkConnection: types.MapNull(types.StringType), Extra: types.MapNull(types.StringType)}
+	return portModel{LocalLinkConnection: types.MapNull(types.StringType)}
 }
 
 func portsSchema() schema.Attribute {
@@ -49,7 +50,7 @@ func portsSchema() schema.Attribute {
 		Validators:          []validator.Map{mapvalidator.KeysAre(framework.MACAddress)},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"pxe_enabled":      flag("Whether the machine may boot from this card. A network boot needs a port that may: see [Network boot](../guides/network-boot.md). Default: `true`."),
-			"physical_network": free("Physical network that the card is connected to. The same for all ports of a group.", 64),
+			"physical_network": free("Physical network that the card is connected to. Default: that of its group.", 64),
 			"local_link_connection": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, Computed: true,
 				MarkdownDescription: "Switch and port that the card is connected to: `switch_id` (in lower case), `port_id`, `switch_info`.",
@@ -61,11 +62,16 @@ func portsSchema() schema.Attribute {
 			"is_smartnic": flag("Whether the card is a smart NIC; `local_link_connection` then needs `hostname` and `port_id`. Default: `false`. Needs API 1.53."),
 			"vendor":      free("Manufacturer of the card. Needs API 1.100.", 32),
 			"category":    free("Category, by which Ironic selects ports for networks. Needs API 1.101.", 80),
-			"extra": schema.MapAttribute{
-				ElementType: types.StringType, Optional: true, Computed: true, MarkdownDescription: "Your own data, stored with the port.",
-				Validators: framework.KeyValidators(),
-			},
+			"extra":       extraSchema("with its VLANs in `switchport`: see [Switch ports](../guides/switch-ports.md)."),
 		}},
+	}
+}
+
+// extraSchema describes the extra of a port or port group. It is JSON in text: maps cannot have elements of any type.
+func extraSchema(description string) schema.Attribute {
+	return schema.StringAttribute{
+		Optional: true, Computed: true, CustomType: jsontypes.NormalizedType{}, Validators: []validator.String{framework.JSONObjectText},
+		MarkdownDescription: "Your own data as a JSON object, such as `jsonencode({ slot = 1 })`, " + description,
 	}
 }
 
@@ -85,6 +91,11 @@ type portString struct {
 // portFeatures returns the API versions that the configured ports and port groups need.
 func (m *model) portFeatures(ctx context.Context) []framework.Feature {
 	features := []framework.Feature{{Used: !m.PortGroups.IsNull(), Since: api.VersionPortGroups, Name: path.Root("port_groups")}}
+	for key, group := range m.portGroups(ctx) {
+		at := path.Root("port_groups").AtMapKey(key)
+		features = append(features, framework.Feature{Used: !group.PhysicalNetwork.IsNull(), Since: api.VersionGroupNetwork, Name: at.AtName("physical_network")},
+			framework.Feature{Used: !group.Category.IsNull(), Since: api.VersionGroupCategory, Name: at.AtName("category")})
+	}
 	for mac, port := range m.ports(ctx) {
 		at := path.Root("ports").AtMapKey(mac)
 		features = append(features, framework.Feature{Used: !port.IsSmartNIC.IsNull(), Since: api.VersionSmartNIC, Name: at.AtName("is_smartnic")})
@@ -112,6 +123,7 @@ func (m *model) planPorts(ctx context.Context, config, state *model, before mana
 		had = state.ports(ctx)
 	}
 	applied, groups := config.cabledBefore(before), config.groupKeys(ctx)
+	defer m.inheritNetworks(ctx, config)
 	switch {
 	case state == nil && config.Ports.IsNull(), config.Ports.IsNull() && before.has("/ports"):
 		m.Ports = types.MapNull(portType)
@@ -147,6 +159,30 @@ func (m *model) planPorts(ctx context.Context, config, state *model, before mana
 		wanted[mac] = port
 	}
 	m.Ports = portsValue(ctx, wanted)
+}
+
+// inheritNetworks gives planned ports the physical network of their planned group, unless the configuration names one for them.
+func (m *model) inheritNetworks(ctx context.Context, config *model) {
+	asked, askedOf, groups, planned := config.ports(ctx), config.portGroups(ctx), m.portGroups(ctx), m.ports(ctx)
+	changed := false
+	for mac, port := range planned {
+		if port.PortGroup.IsNull() || !asked[mac].PhysicalNetwork.IsNull() {
+			continue
+		}
+		key := port.PortGroup.ValueString()
+		switch {
+		case port.PortGroup.IsUnknown(), m.PortGroups.IsUnknown(), askedOf[key].PhysicalNetwork.IsUnknown():
+			port.PhysicalNetwork = types.StringUnknown()
+		case framework.IsSet(groups[key].PhysicalNetwork):
+			port.PhysicalNetwork = groups[key].PhysicalNetwork
+		default:
+			continue
+		}
+		planned[mac], changed = port, true
+	}
+	if changed {
+		m.Ports = portsValue(ctx, planned)
+	}
 }
 
 // keepOmitted gives a port the values that it had before, for attributes that are null.
@@ -198,15 +234,26 @@ func portFrom(port ironic.Port, group string, old portModel, everything bool) po
 		Name: framework.OrNull(port.Name), Description: framework.OrNull(port.Description), IsSmartNIC: types.BoolValue(port.IsSmartNIC),
 		Vendor: framework.OrNull(port.Vendor), Category: framework.OrNull(port.Category),
 	}
-	switch values := framework.Scalars(port.Extra); {
-	case everything:
-		p.Extra = framework.MapValue(values)
-	case !framework.IsSet(old.Extra):
-		p.Extra = types.MapNull(types.StringType)
-	default:
-		p.Extra = framework.RefreshMap(old.Extra, values)
-	}
+	p.Extra = extraFrom(port.Extra, old.Extra, everything)
 	return p
+}
+
+// extraFrom returns what Ironic has in extra: of the keys that the old one has, unless everything is true.
+func extraFrom(has map[string]any, old jsontypes.Normalized, everything bool) jsontypes.Normalized {
+	switch {
+	case everything && len(has) > 0:
+		return framework.JSONText(has)
+	case everything, !framework.IsSet(old):
+		return jsontypes.NewNormalizedNull()
+	}
+	return framework.RefreshKeys(old, has)
+}
+
+// setKeys returns the keys of an extra that a configuration sets, with their values. Null is the same as no key.
+func setKeys(extra jsontypes.Normalized) map[string]any {
+	keys := framework.JSONDocument(extra)
+	maps.DeleteFunc(keys, func(_ string, value any) bool { return value == nil })
+	return keys
 }
 
 // keepPorts restores the known planned attributes of ports, as keep does for other attributes.
@@ -240,29 +287,35 @@ func (p *portModel) spec(mac string) ironic.PortSpec {
 	return ironic.PortSpec{
 		Address: mac, PXEEnabled: p.PXEEnabled.ValueBoolPointer(), PhysicalNetwork: p.PhysicalNetwork.ValueString(), IsSmartNIC: p.IsSmartNIC.ValueBoolPointer(),
 		Name: p.Name.ValueString(), Description: p.Description.ValueString(), Vendor: p.Vendor.ValueString(), Category: p.Category.ValueString(),
-		LocalLinkConnection: objectOf(p.LocalLinkConnection), Extra: objectOf(p.Extra),
+		LocalLinkConnection: objectOf(p.LocalLinkConnection), Extra: setKeys(p.Extra),
 	}
 }
 
 // wish returns what the rules for ports depend on.
-func (p *portModel) wish() cabling.Port {
-	return cabling.Port{Name: stringOf(p.Name), Group: stringOf(p.PortGroup), Network: stringOf(p.PhysicalNetwork), PXE: flagOf(p.PXEEnabled)}
+func (p *portModel) wish(ctx context.Context) cabling.Port {
+	return cabling.Port{
+		Name: stringOf(p.Name), Group: stringOf(p.PortGroup), Network: stringOf(p.PhysicalNetwork), PXE: flagOf(p.PXEEnabled),
+		Link: framework.MapOf(ctx, p.LocalLinkConnection), Extra: framework.DocumentOf(p.Extra),
+	}
 }
 
 // portWishes returns what the rules for ports depend on, by MAC address.
 func (m *model) portWishes(ctx context.Context) map[string]cabling.Port {
 	wishes := map[string]cabling.Port{}
 	for mac, port := range m.ports(ctx) {
-		wishes[mac] = port.wish()
+		wishes[mac] = port.wish(ctx)
 	}
 	return wishes
 }
 
 // cablingWish returns what a configuration says of ports and port groups. plan is nil while nothing is planned.
 func (m *model) cablingWish(ctx context.Context, plan *model) cabling.Wish {
-	w := cabling.Wish{Ports: m.portWishes(ctx), Groups: map[string]cabling.Group{}, OpenGroups: m.PortGroups.IsUnknown()}
+	w := cabling.Wish{
+		Label: m.describe(), Ports: m.portWishes(ctx), Groups: map[string]cabling.Group{}, OpenGroups: m.PortGroups.IsUnknown(),
+		Inspects: !framework.IsFalse(m.Inspect) && !m.Inspect.IsNull() || !m.InspectTriggers.IsNull(),
+	}
 	for key, group := range m.portGroups(ctx) {
-		w.Groups[key] = cabling.Group{MAC: stringOf(group.MAC), Standalone: flagOf(group.StandalonePorts)}
+		w.Groups[key] = group.wish()
 	}
 	if plan != nil {
 		w.Planned = plan.portWishes(ctx)
@@ -270,13 +323,15 @@ func (m *model) cablingWish(ctx context.Context, plan *model) cabling.Wish {
 	return w
 }
 
-// cablingSeen returns what a state has of ports. The state is nil for a new host.
+// cablingSeen returns what a state has of ports and port groups. The state is nil for a new host.
 func (m *model) cablingSeen(ctx context.Context) cabling.Seen {
-	seen := cabling.Seen{Ports: map[string]bool{}}
-	if m != nil {
-		for mac := range m.ports(ctx) {
-			seen.Ports[mac] = true
-		}
+	seen := cabling.Seen{Ports: map[string]cabling.Port{}, Groups: map[string]cabling.Group{}}
+	if m == nil {
+		return seen
+	}
+	seen.State, seen.Ports = ironic.State(m.ProvisionState.ValueString()), m.portWishes(ctx)
+	for key, group := range m.portGroups(ctx) {
+		seen.Groups[key] = group.wish()
 	}
 	return seen
 }
@@ -295,9 +350,12 @@ func (m *model) cablingOf(ctx context.Context, before managed) cabling.Wanted {
 
 // cabledBefore returns what the configuration before has set of ports and port groups. While the groups of this one are not known, none is lost.
 func (m *model) cabledBefore(before managed) cabling.Applied {
-	applied := cabling.Applied{Ports: before.below("/ports"), Members: before.below("/members"), Extra: map[string][]string{}, Groups: before.below("/port_groups")}
+	applied := cabling.Applied{Ports: before.below("/ports"), Members: before.below("/members"), Extra: map[string][]string{}, Groups: before.below("/port_groups"), GroupExtra: map[string][]string{}}
 	for _, mac := range applied.Ports {
 		applied.Extra[mac] = before.below("/port_extra/" + mac)
+	}
+	for _, key := range applied.Groups {
+		applied.GroupExtra[key] = before.below("/group_extra/" + key)
 	}
 	if m.PortGroups.IsUnknown() {
 		applied.Groups = nil

@@ -19,7 +19,7 @@ import (
 )
 
 // managed lists what the last applied configuration managed on a host, as paths: those of settings, and "/traits/NAME",
-// "/capabilities/NAME", "/ports/MAC", "/port_extra/MAC/KEY", "/members/MAC" (ports in groups), "/port_groups/KEY", "/maintenance", "/maintenance_reason", "/power_state/VALUE". Private state keeps it, so that the provider removes from Ironic what is
+// "/capabilities/NAME", "/ports/MAC", "/port_extra/MAC/KEY", "/members/MAC" (ports in groups), "/port_groups/KEY", "/group_extra/GROUP/KEY", "/maintenance", "/maintenance_reason", "/power_state/VALUE". Private state keeps it, so that the provider removes from Ironic what is
 // removed from the configuration, and leaves alone what was never in it.
 type managed []string
 
