@@ -15,7 +15,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/machine"
 )
 
 var (
@@ -142,9 +141,9 @@ func TestFakeHostDataSource_showsTheHardware(t *testing.T) {
 	s.Verb(id, "manage", "manageable")
 	s.Fake.Set(id, "instance_name", "web-0")
 	s.Fake.SetBIOS(id,
-		machine.BIOSSetting{Name: "Cores", Value: "8", Type: "Integer", Lower: 0, Upper: 64}, machine.BIOSSetting{Name: "NumLock", Value: "1", Type: "Boolean"},
-		machine.BIOSSetting{Name: "BootMode", Value: "Uefi", Type: "Enumeration", Allowed: []string{"Bios", "Uefi"}},
-		machine.BIOSSetting{Name: "Tag", Value: "a", Type: "String", Lower: 0, Upper: 63, ReadOnly: true},
+		fakeironic.BIOSSetting{Name: "Cores", Value: "8", Type: "Integer", Lower: 0, Upper: 64}, fakeironic.BIOSSetting{Name: "NumLock", Value: "1", Type: "Boolean"},
+		fakeironic.BIOSSetting{Name: "BootMode", Value: "Uefi", Type: "Enumeration", Allowed: []string{"Bios", "Uefi"}},
+		fakeironic.BIOSSetting{Name: "Tag", Value: "a", Type: "String", Lower: 0, Upper: 63, ReadOnly: true},
 	)
 	s.Fake.SetInventory(id, map[string]any{"interfaces": []any{
 		map[string]any{"name": "eno1", "mac_address": strings.ToUpper(s.MAC(1))},

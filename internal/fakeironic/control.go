@@ -10,8 +10,11 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/machine"
 )
 
+// BIOSSetting is a BIOS setting of a machine.
+type BIOSSetting = machine.BIOSSetting
+
 // SetBIOS replaces the BIOS settings of a node. It does nothing if the node does not exist.
-func (s *Server) SetBIOS(ref string, all ...machine.BIOSSetting) {
+func (s *Server) SetBIOS(ref string, all ...BIOSSetting) {
 	defer s.lock()()
 	if n := s.conductor.Find(ref); n != nil {
 		n.Machine.BIOS = map[string]machine.BIOSSetting{}

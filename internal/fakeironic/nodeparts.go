@@ -13,7 +13,7 @@ import (
 )
 
 // validation answers GET /v1/nodes/{node}/validate.
-func (s *Server) validation(c *api.Call, n *conductor.Node) (api.Reply, error) {
+func (s *Server) validation(n *conductor.Node) (api.Reply, error) {
 	if err := n.CheckInterfaces(); err != nil {
 		return api.Reply{}, err
 	}

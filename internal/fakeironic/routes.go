@@ -197,7 +197,7 @@ func (s *Server) routeNode(c *api.Call, n *conductor.Node, part string, rest []s
 		return s.routeManagement(c, n, rest)
 	case "validate":
 		if get {
-			return s.validation(c, n)
+			return s.validation(n)
 		}
 	case "vmedia":
 		return s.routeVmedia(c, n)

@@ -59,7 +59,8 @@ func (s BIOSSetting) Has(value string) bool {
 	return s.Text() == value
 }
 
-// BIOS returns the BIOS settings of a node by name, with their registry if the API has it (1.74).
+// BIOS returns the BIOS settings of a node by name, with their registry if the API has it (1.74). Ironic answers with what it has read from
+// the BMC last (reference/ironic.md#hardware-that-ironic-has-read).
 func (c *Client) BIOS(ctx context.Context, id string) (map[string]BIOSSetting, error) {
 	version, err := c.Microversion(ctx)
 	if err != nil {
