@@ -144,7 +144,10 @@ func (g *groupModel) texts() []*types.String {
 
 // wish returns what the rules for port groups depend on.
 func (g *groupModel) wish() cabling.Group {
-	return cabling.Group{MAC: stringOf(g.MAC), Standalone: flagOf(g.StandalonePorts), Network: stringOf(g.PhysicalNetwork), Extra: framework.DocumentOf(g.Extra)}
+	return cabling.Group{
+		MAC: framework.TextOf[string](g.MAC), Standalone: framework.FlagOf(g.StandalonePorts),
+		Network: framework.TextOf[string](g.PhysicalNetwork), Extra: framework.DocumentOf(g.Extra),
+	}
 }
 
 // fromGroups copies Ironic's port groups into the model; see fromNode. After an import these are the groups that have ports: the
