@@ -107,6 +107,12 @@ func TestApply_changesTheVLANsOfARunningMachine(t *testing.T) {
 	if got := c.vlans(1); len(got) > 0 {
 		t.Errorf("the switch still has %v", got)
 	}
+	c.to(wanted(nil, portOf(1, access110), portOf(2, nil)))
+	gone := wanted(nil, portOf(2, nil))
+	gone.WithoutPorts = []string{macOf(1)}
+	if has := c.to(gone); len(has.Ports) != 1 || len(c.vlans(1)) > 0 {
+		t.Errorf("ports %v; the switch port of the removed one has %v", has.Ports, c.vlans(1))
+	}
 }
 
 // A stored port that Ironic refuses holds up every change of the node's ports: it is deleted and made again, with what the configuration leaves to Ironic.
