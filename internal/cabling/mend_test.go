@@ -63,7 +63,7 @@ func (c *wired) store(n int, fields jsonObject) {
 	c.t.Helper()
 	all := jsonObject{"node_uuid": c.machine.Node().UUID, "address": macOf(n), "pxe_enabled": false}
 	maps.Copy(all, fields)
-	if err := c.client.Site.Ironic.Request(c.t.Context(), http.MethodPost, "ports", all, nil); err != nil {
+	if err := c.client.Ironic.Request(c.t.Context(), http.MethodPost, "ports", all, nil); err != nil {
 		c.t.Fatal(err)
 	}
 	c.fake.ResetRequests()
@@ -232,7 +232,7 @@ func TestApply_portsInheritTheNetworkOfTheirGroup(t *testing.T) {
 		}
 		// Another client has changed the group alone: its patch begins with something else.
 		apart := []jsonObject{{"op": "add", "path": "/mode", "value": "802.3ad"}, {"op": "add", "path": "/physical_network", "value": "rack14"}}
-		if err := c.client.Site.Ironic.Request(t.Context(), http.MethodPatch, "portgroups/"+c.read().Groups["bond0"].UUID, apart, nil); err != nil {
+		if err := c.client.Ironic.Request(t.Context(), http.MethodPatch, "portgroups/"+c.read().Groups["bond0"].UUID, apart, nil); err != nil {
 			t.Fatal(err)
 		}
 		want.Groups["bond0"] = ironic.PortGroupSpec{PhysicalNetwork: "rack14"}

@@ -113,8 +113,8 @@ func (m *model) planGroups(ctx context.Context, config, state *model, before man
 // bringNetwork reports whether ports of a configuration bring a group another physical network, or one that is not known yet. had are the ports in state.
 func bringNetwork(ports, had map[string]portModel, key string) bool {
 	for mac, port := range ports {
-		before := had[mac]
-		if port.PortGroup.ValueString() == key && !port.PhysicalNetwork.IsNull() && !(port.PhysicalNetwork.Equal(before.PhysicalNetwork) && port.PortGroup.Equal(before.PortGroup)) {
+		changes := !port.PhysicalNetwork.Equal(had[mac].PhysicalNetwork) || !port.PortGroup.Equal(had[mac].PortGroup)
+		if port.PortGroup.ValueString() == key && !port.PhysicalNetwork.IsNull() && changes {
 			return true
 		}
 	}
