@@ -1,6 +1,7 @@
 package cabling_test
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"reflect"
@@ -12,6 +13,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
 )
 
 type jsonObject = map[string]any
@@ -271,5 +274,49 @@ func TestApply_leavesGroupsOfVIFsAlone(t *testing.T) {
 	has := c.to(want)
 	if sent := c.writes(); !slices.Equal(sent, []string{"POST portgroups"}) || len(has.Groups) != 1 || has.GroupOf(has.Ports[macOf(1)]) != "" || has.Ports[macOf(1)].PortGroupUUID == "" {
 		t.Errorf("sent %v; groups %v, port %+v", sent, has.Groups, has.Ports[macOf(1)])
+	}
+}
+
+// dying is a connection that ends after some writes.
+type dying struct {
+	next http.RoundTripper
+	left int
+	kill func()
+}
+
+func (d *dying) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet {
+		if d.left == 0 {
+			d.kill()
+			return nil, context.Canceled
+		}
+		d.left--
+	}
+	return d.next.RoundTrip(r)
+}
+
+// The next run finishes what a run was killed in, after each of its writes.
+func TestApply_goesOnAfterAKill(t *testing.T) {
+	t.Parallel()
+	want := wanted(lacp, portOf(1, trunk120), portOf(2, trunk120), portOf(3, trunk120))
+	for writes, killed := 0, true; killed; writes++ {
+		c := onSwitches(t, "manageable")
+		c.to(wanted(lacp, portOf(1, trunk120)))
+		c.store(2, jsonObject{"extra": jsonObject{"switchport": jsonObject{"mode": "access", "native_vlan": "110"}}})
+		ctx, cancel := context.WithCancel(t.Context())
+		run := sitetest.NewClient(c.fake, func(config *machine.Config) { config.Transport = &dying{next: c.fake, left: writes, kill: cancel} })
+		first, err := run.Machine(ctx, c.machine.Node().UUID)
+		if err == nil {
+			_, err = cabling.Apply(ctx, first, want, false)
+		}
+		cancel()
+		killed = err != nil
+		has := c.to(want)
+		if got := groupsOf(has, 3); !slices.Equal(got, []string{"bond0", "bond0", "bond0"}) || !ironic.SameJSON(has.Groups["bond0"].Extra, jsonObject{"lag": lacp}) || !ironic.SameJSON(has.Ports[macOf(2)].Extra, jsonObject{"switchport": trunk120}) {
+			t.Fatalf("killed after %d writes: the ports are in %v, port 2 has %v, and the group %v", writes, got, has.Ports[macOf(2)].Extra, has.Groups["bond0"].Extra)
+		}
+		if writes > 20 {
+			t.Fatal("the run does not end")
+		}
 	}
 }
