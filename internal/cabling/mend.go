@@ -23,8 +23,13 @@ func (c *cabler) mend(ctx context.Context) error {
 	if !c.switches {
 		return nil
 	}
-	if err := c.removePorts(ctx, c.want.WithoutPorts); err != nil {
-		return err
+	for _, mac := range c.want.WithoutPorts {
+		if err := c.resetSwitch(ctx, mac); err != nil {
+			return err
+		}
+		if err := c.removePorts(ctx, []string{mac}); err != nil {
+			return err
+		}
 	}
 	for _, mac := range slices.Sorted(maps.Keys(c.has.Ports)) {
 		port := c.has.Ports[mac]
@@ -42,6 +47,22 @@ func (c *cabler) mend(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// resetSwitch takes the VLANs of a machine that runs off the switch port of a port that is about to be deleted: Ironic leaves them there. It does nothing
+// while a port of the node makes Ironic refuse that.
+func (c *cabler) resetSwitch(ctx context.Context, mac string) error {
+	port, exists := c.has.Ports[mac]
+	if !exists || !c.running || setting(port.Extra, switchportKey) == nil {
+		return nil
+	}
+	for _, other := range c.has.Ports {
+		if c.blocks(other) {
+			return nil
+		}
+	}
+	reset, err := c.site.Ironic.UpdatePort(ctx, port, ironic.PortSpec{Without: []string{switchportKey}})
+	return c.record(mac, reset, err)
 }
 
 // blocks reports whether a port, or a bond that it belongs to, makes Ironic refuse all changes.

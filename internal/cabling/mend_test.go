@@ -1,6 +1,7 @@
 package cabling_test
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"reflect"
@@ -12,6 +13,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
 )
 
 type jsonObject = map[string]any
@@ -63,7 +66,7 @@ func (c *wired) store(n int, fields jsonObject) {
 	c.t.Helper()
 	all := jsonObject{"node_uuid": c.machine.Node().UUID, "address": macOf(n), "pxe_enabled": false}
 	maps.Copy(all, fields)
-	if err := c.client.Site.Ironic.Request(c.t.Context(), http.MethodPost, "ports", all, nil); err != nil {
+	if err := c.client.Ironic.Request(c.t.Context(), http.MethodPost, "ports", all, nil); err != nil {
 		c.t.Fatal(err)
 	}
 	c.fake.ResetRequests()
@@ -106,6 +109,12 @@ func TestApply_changesTheVLANsOfARunningMachine(t *testing.T) {
 	c.to(want)
 	if got := c.vlans(1); len(got) > 0 {
 		t.Errorf("the switch still has %v", got)
+	}
+	c.to(wanted(nil, portOf(1, access110), portOf(2, nil)))
+	gone := wanted(nil, portOf(2, nil))
+	gone.WithoutPorts = []string{macOf(1)}
+	if has := c.to(gone); len(has.Ports) != 1 || len(c.vlans(1)) > 0 {
+		t.Errorf("ports %v; the switch port of the removed one has %v", has.Ports, c.vlans(1))
 	}
 }
 
@@ -226,7 +235,7 @@ func TestApply_portsInheritTheNetworkOfTheirGroup(t *testing.T) {
 		}
 		// Another client has changed the group alone: its patch begins with something else.
 		apart := []jsonObject{{"op": "add", "path": "/mode", "value": "802.3ad"}, {"op": "add", "path": "/physical_network", "value": "rack14"}}
-		if err := c.client.Site.Ironic.Request(t.Context(), http.MethodPatch, "portgroups/"+c.read().Groups["bond0"].UUID, apart, nil); err != nil {
+		if err := c.client.Ironic.Request(t.Context(), http.MethodPatch, "portgroups/"+c.read().Groups["bond0"].UUID, apart, nil); err != nil {
 			t.Fatal(err)
 		}
 		want.Groups["bond0"] = ironic.PortGroupSpec{PhysicalNetwork: "rack14"}
@@ -265,5 +274,49 @@ func TestApply_leavesGroupsOfVIFsAlone(t *testing.T) {
 	has := c.to(want)
 	if sent := c.writes(); !slices.Equal(sent, []string{"POST portgroups"}) || len(has.Groups) != 1 || has.GroupOf(has.Ports[macOf(1)]) != "" || has.Ports[macOf(1)].PortGroupUUID == "" {
 		t.Errorf("sent %v; groups %v, port %+v", sent, has.Groups, has.Ports[macOf(1)])
+	}
+}
+
+// dying is a connection that ends after some writes.
+type dying struct {
+	next http.RoundTripper
+	left int
+	kill func()
+}
+
+func (d *dying) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet {
+		if d.left == 0 {
+			d.kill()
+			return nil, context.Canceled
+		}
+		d.left--
+	}
+	return d.next.RoundTrip(r)
+}
+
+// The next run finishes what a run was killed in, after each of its writes.
+func TestApply_goesOnAfterAKill(t *testing.T) {
+	t.Parallel()
+	want := wanted(lacp, portOf(1, trunk120), portOf(2, trunk120), portOf(3, trunk120))
+	for writes, killed := 0, true; killed; writes++ {
+		c := onSwitches(t, "manageable")
+		c.to(wanted(lacp, portOf(1, trunk120)))
+		c.store(2, jsonObject{"extra": jsonObject{"switchport": jsonObject{"mode": "access", "native_vlan": "110"}}})
+		ctx, cancel := context.WithCancel(t.Context())
+		run := sitetest.NewClient(c.fake, func(config *machine.Config) { config.Transport = &dying{next: c.fake, left: writes, kill: cancel} })
+		first, err := run.Machine(ctx, c.machine.Node().UUID)
+		if err == nil {
+			_, err = cabling.Apply(ctx, first, want, false)
+		}
+		cancel()
+		killed = err != nil
+		has := c.to(want)
+		if got := groupsOf(has, 3); !slices.Equal(got, []string{"bond0", "bond0", "bond0"}) || !ironic.SameJSON(has.Groups["bond0"].Extra, jsonObject{"lag": lacp}) || !ironic.SameJSON(has.Ports[macOf(2)].Extra, jsonObject{"switchport": trunk120}) {
+			t.Fatalf("killed after %d writes: the ports are in %v, port 2 has %v, and the group %v", writes, got, has.Ports[macOf(2)].Extra, has.Groups["bond0"].Extra)
+		}
+		if writes > 20 {
+			t.Fatal("the run does not end")
+		}
 	}
 }

@@ -276,12 +276,3 @@ func unmasked(found, known any) any {
 	}
 	return found
 }
-
-// JSONText returns a value as JSON text for state.
-func JSONText(value any) jsontypes.Normalized {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return jsontypes.NewNormalizedNull()
-	}
-	return jsontypes.NewNormalizedValue(string(text))
-}

@@ -128,6 +128,15 @@ func RefreshObject(ctx context.Context, state types.Dynamic, actual map[string]a
 	return types.DynamicValue(objectFromJSON(ctx, now))
 }
 
+// JSONText returns a value as JSON text for state.
+func JSONText(value any) jsontypes.Normalized {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return jsontypes.NewNormalizedNull()
+	}
+	return jsontypes.NewNormalizedValue(string(text))
+}
+
 // RefreshKeys returns what Ironic has of the keys of a JSON object in text. It keeps the user's spelling of equal values.
 func RefreshKeys(state jsontypes.Normalized, actual map[string]any) jsontypes.Normalized {
 	old := JSONDocument(state)

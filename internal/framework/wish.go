@@ -18,6 +18,11 @@ func TextOf[T ~string](v types.String) decide.Value[T] {
 	return decide.Value[T]{V: T(v.ValueString()), Set: IsSet(v), Unknown: v.IsUnknown()}
 }
 
+// FlagOf returns a boolean as a value of a wish.
+func FlagOf(v types.Bool) decide.Value[bool] {
+	return decide.Value[bool]{V: v.ValueBool(), Set: IsSet(v), Unknown: v.IsUnknown()}
+}
+
 // TextsOf returns a set of strings as a value of a wish, sorted.
 func TextsOf(ctx context.Context, v types.Set) decide.Value[[]string] {
 	known := FullyKnown(ctx, v)

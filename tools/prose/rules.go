@@ -21,7 +21,7 @@ var limits = []struct {
 	{"docs/guides/large-applies.md", 1550},   // figures
 	{"docs/guides/watch.md", 1550},           // each sign of a machine
 	{"docs/guides/", 1500},
-	{"docs/resources/host.md", 4200},       // it has twice the attributes of any other resource
+	{"docs/resources/host.md", 4300},       // it has twice the attributes of any other resource
 	{"docs/resources/deployment.md", 4300}, // three ways to run a machine, and what each change costs
 	{"docs/resources/", 2500},
 	{"docs/list-resources/", 600},

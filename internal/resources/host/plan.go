@@ -234,13 +234,13 @@ func (m *model) wish(ctx context.Context, config, state *model) enroll.Wish {
 	_, scheme := schemeOf(block)
 	w := enroll.Wish{
 		Label: m.describe(), OnDestroy: m.OnDestroy.ValueString(),
-		Driver: stringOf(m.Driver), Scheme: scheme, AddressAt: config.addressAt(), BMC: !m.BMC.IsNull(),
+		Driver: framework.TextOf[string](m.Driver), Scheme: scheme, AddressAt: config.addressAt(), BMC: !m.BMC.IsNull(),
 		AnyDriver: !config.BMC.IsNull() || !config.Driver.IsNull() || !config.PowerControl.IsNull(), NoPassword: block.lacksPassword(),
-		ByAgent: m.byAgent(), PowerManaged: flagOf(m.PowerManaged), Class: m.ResourceClass.ValueString(),
-		Target: stringOf(m.TargetState), TargetSet: !config.TargetState.IsNull(), Inspect: flagOf(m.Inspect), Triggers: m.fingerprint(ctx),
-		Power: stringOf(config.PowerState), NeverOff: m.DisablePowerOff.ValueBool(), AutomatedClean: flagOf(m.AutomatedClean),
-		BootMode: stringOf(config.BootMode), SecureBoot: flagOf(config.SecureBoot), Maintenance: flagOf(config.Maintenance),
-		Retired: flagOf(m.Retired), RetiredSet: flagOf(config.Retired), ReasonSet: !config.RetiredReason.IsNull(),
+		ByAgent: m.byAgent(), PowerManaged: framework.FlagOf(m.PowerManaged), Class: m.ResourceClass.ValueString(),
+		Target: framework.TextOf[string](m.TargetState), TargetSet: !config.TargetState.IsNull(), Inspect: framework.FlagOf(m.Inspect), Triggers: m.fingerprint(ctx),
+		Power: framework.TextOf[string](config.PowerState), NeverOff: m.DisablePowerOff.ValueBool(), AutomatedClean: framework.FlagOf(m.AutomatedClean),
+		BootMode: framework.TextOf[string](config.BootMode), SecureBoot: framework.FlagOf(config.SecureBoot), Maintenance: framework.FlagOf(config.Maintenance),
+		Retired: framework.FlagOf(m.Retired), RetiredSet: framework.FlagOf(config.Retired), ReasonSet: !config.RetiredReason.IsNull(),
 		Hardware: hardware, HardwareKnown: known, ServicesActive: live,
 	}
 	if state == nil && config.TargetState.IsNull() && m.TargetState.IsUnknown() {
@@ -259,9 +259,9 @@ func (m *model) seen(ctx context.Context, notes enroll.Notes) enroll.Seen {
 	return enroll.Seen{
 		State: ironic.State(m.ProvisionState.ValueString()), Instance: m.InstanceID.ValueString(), Allocated: !m.AllocationID.IsNull(),
 		OutOfService: sharing.OutOfService(m.node()), Fault: !m.Fault.IsNull(), LastError: !m.LastError.IsNull(),
-		Power: stringOf(m.PowerState), PowerManaged: flagOf(m.PowerManaged), Target: m.TargetState.ValueString(), Retired: m.Retired.ValueBool(),
+		Power: framework.TextOf[string](m.PowerState), PowerManaged: framework.FlagOf(m.PowerManaged), Target: m.TargetState.ValueString(), Retired: m.Retired.ValueBool(),
 		BMC: !m.BMC.IsNull(), Driver: m.Driver.ValueString(), Address: address, Scheme: scheme, Class: m.ResourceClass.ValueString(),
-		BootMode: stringOf(m.BootMode), SecureBoot: flagOf(m.SecureBoot), Triggers: m.fingerprint(ctx), Hardware: hardware, Cleanings: m.Cleanings.ValueInt64(), Notes: notes,
+		BootMode: framework.TextOf[string](m.BootMode), SecureBoot: framework.FlagOf(m.SecureBoot), Triggers: m.fingerprint(ctx), Hardware: hardware, Cleanings: m.Cleanings.ValueInt64(), Notes: notes,
 	}
 }
 
@@ -337,13 +337,4 @@ func (m *model) fingerprint(ctx context.Context) decide.Value[string] {
 		return decide.Unknown[string]()
 	}
 	return decide.Known(hardware.Fingerprint(framework.StringMap(m.InspectTriggers)))
-}
-
-// stringOf returns a string as the words of a plan have it.
-func stringOf(v types.String) decide.Value[string] {
-	return decide.Value[string]{V: v.ValueString(), Set: framework.IsSet(v), Unknown: v.IsUnknown()}
-}
-
-func flagOf(v types.Bool) decide.Value[bool] {
-	return decide.Value[bool]{V: v.ValueBool(), Set: framework.IsSet(v), Unknown: v.IsUnknown()}
 }

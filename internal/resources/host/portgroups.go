@@ -113,8 +113,8 @@ func (m *model) planGroups(ctx context.Context, config, state *model, before man
 // bringNetwork reports whether ports of a configuration bring a group another physical network, or one that is not known yet. had are the ports in state.
 func bringNetwork(ports, had map[string]portModel, key string) bool {
 	for mac, port := range ports {
-		before := had[mac]
-		if port.PortGroup.ValueString() == key && !port.PhysicalNetwork.IsNull() && !(port.PhysicalNetwork.Equal(before.PhysicalNetwork) && port.PortGroup.Equal(before.PortGroup)) {
+		changes := !port.PhysicalNetwork.Equal(had[mac].PhysicalNetwork) || !port.PortGroup.Equal(had[mac].PortGroup)
+		if port.PortGroup.ValueString() == key && !port.PhysicalNetwork.IsNull() && changes {
 			return true
 		}
 	}
@@ -144,7 +144,10 @@ func (g *groupModel) texts() []*types.String {
 
 // wish returns what the rules for port groups depend on.
 func (g *groupModel) wish() cabling.Group {
-	return cabling.Group{MAC: stringOf(g.MAC), Standalone: flagOf(g.StandalonePorts), Network: stringOf(g.PhysicalNetwork), Extra: framework.DocumentOf(g.Extra)}
+	return cabling.Group{
+		MAC: framework.TextOf[string](g.MAC), Standalone: framework.FlagOf(g.StandalonePorts),
+		Network: framework.TextOf[string](g.PhysicalNetwork), Extra: framework.DocumentOf(g.Extra),
+	}
 }
 
 // fromGroups copies Ironic's port groups into the model; see fromNode. After an import these are the groups that have ports: the

@@ -294,7 +294,7 @@ func (p *portModel) spec(mac string) ironic.PortSpec {
 // wish returns what the rules for ports depend on.
 func (p *portModel) wish(ctx context.Context) cabling.Port {
 	return cabling.Port{
-		Name: stringOf(p.Name), Group: stringOf(p.PortGroup), Network: stringOf(p.PhysicalNetwork), PXE: flagOf(p.PXEEnabled),
+		Name: framework.TextOf[string](p.Name), Group: framework.TextOf[string](p.PortGroup), Network: framework.TextOf[string](p.PhysicalNetwork), PXE: framework.FlagOf(p.PXEEnabled),
 		Link: framework.MapOf(ctx, p.LocalLinkConnection), Extra: framework.DocumentOf(p.Extra),
 	}
 }
