@@ -68,7 +68,8 @@ func CheckForCloudInit(document any) []Fault {
 		known[members["id"]] = true
 	}
 	for i, link := range links {
-		at, members := fmt.Sprintf("links[%d]", i), link.(map[string]any)
+		at := fmt.Sprintf("links[%d]", i)
+		members, _ := link.(map[string]any)
 		if mac, _ := members["ethernet_mac_address"].(string); strings.Contains(mac, "-") {
 			c.fault(at+".ethernet_mac_address", "%q must have colons", mac)
 		}
@@ -83,7 +84,8 @@ func CheckForCloudInit(document any) []Fault {
 		}
 	}
 	for i, network := range networks {
-		at, members := fmt.Sprintf("networks[%d]", i), network.(map[string]any)
+		at := fmt.Sprintf("networks[%d]", i)
+		members, _ := network.(map[string]any)
 		if link := members["link"]; !known[link] {
 			c.fault(at+".link", "%q is not the id of a link", link)
 		}
