@@ -76,7 +76,7 @@ func (v NetworkData) MarkdownDescription(ctx context.Context) string { return v.
 // ValidateString adds one error that lists all faults, with their paths inside the document. The type of the attribute reports text
 // that is not JSON.
 func (NetworkData) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if faults := networkFaults(req); faults != "" {
+	if faults := networkFaults(req, networkdata.Check); faults != "" {
 		resp.Diagnostics.AddAttributeError(req.Path, "Not network data", fmt.Sprintf("Ironic would refuse %s, because it does not follow OpenStack's schema of network data:\n\n%s", req.Path, faults))
 	}
 }
@@ -85,22 +85,27 @@ func (NetworkData) ValidateString(_ context.Context, req validator.StringRequest
 // config drive, and operating systems read more, or less, than the schema allows.
 type ConfigDriveNetworkData struct{ NetworkData }
 
-// ValidateString adds one warning that lists all faults.
+// ValidateString adds one warning that lists all faults. If there are none, it warns of what cloud-init does not accept.
 func (ConfigDriveNetworkData) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if faults := networkFaults(req); faults != "" {
+	if faults := networkFaults(req, networkdata.CheckDrive); faults != "" {
 		resp.Diagnostics.AddAttributeWarning(req.Path, "Network data may be ignored", fmt.Sprintf("%s does not follow OpenStack's schema of network data. Ironic writes it into the config drive as it is, "+
 			"and the operating system may ignore it:\n\n%s", req.Path, faults))
+		return
+	}
+	if faults := networkFaults(req, networkdata.CheckForCloudInit); faults != "" {
+		resp.Diagnostics.AddAttributeWarning(req.Path, "Network data may be ignored", fmt.Sprintf("cloud-init ignores %s, or a network in it:\n\n%s\n\n"+
+			"The function provider::metal::network_data writes network data without such faults.", req.Path, faults))
 	}
 }
 
-// networkFaults returns what breaks the schema, one line each.
-func networkFaults(req validator.StringRequest) string {
+// networkFaults returns what a check finds, one line each.
+func networkFaults(req validator.StringRequest, check func(document any) []networkdata.Fault) string {
 	var document any
 	if !IsSet(req.ConfigValue) || json.Unmarshal([]byte(req.ConfigValue.ValueString()), &document) != nil {
 		return ""
 	}
 	var lines []string
-	for _, fault := range networkdata.Check(document) {
+	for _, fault := range check(document) {
 		if fault.Path == "" {
 			fault.Path = "The document"
 		}

@@ -289,6 +289,9 @@ func TestNetworkData_passesCheck(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(500) {
 		document := build(t, randomNetwork(rand.New(rand.NewPCG(seed, 26))))
+		if faults := append(networkdata.CheckDrive(document), networkdata.CheckForCloudInit(document)...); len(faults) > 0 || networkdata.Replaceable(document) != "" {
+			t.Errorf("seed %d: %v, %q in %s", seed, faults, networkdata.Replaceable(document), inJSON(t, document))
+		}
 		for _, fault := range networkdata.Check(document) {
 			if !strings.HasSuffix(fault.Path, "netmask") || !strings.Contains(fault.Must, `"255.255.255.255"`) {
 				t.Errorf("seed %d: %s: %s in %s", seed, fault.Path, fault.Must, inJSON(t, document))

@@ -8,8 +8,8 @@ import (
 )
 
 // Build returns network data in OpenStack's format for a description of the network of a machine, decoded from JSON. The faults have
-// paths in the description; if there are any, there is no document. Check accepts the document, but for IPv4 addresses and routes
-// with the prefix length 32, which a config drive may have.
+// paths in the description; if there are any, there is no document. CheckDrive accepts the document, and Check does unless there is an IPv4
+// address or route with the prefix length 32.
 //
 // All systems that read network data understand the document in the same way (reference/network-data.md#the-portable-form).
 func Build(network any) (document []byte, faults []Fault) {

@@ -23,10 +23,15 @@ type Fault struct {
 // document.
 func Check(document any) []Fault {
 	var c networkCheck
-	c.object("", document,
-		member{"links", true, listOf((*networkCheck).link)},
-		member{"networks", true, listOf((*networkCheck).network)},
-		member{"services", true, services(isHost)})
+	c.document(document)
+	return c.faults
+}
+
+// CheckDrive is Check for a config drive, of which Ironic checks nothing. It accepts IPv4 netmasks of one address, which the schema does not
+// have: operating systems understand them.
+func CheckDrive(document any) []Fault {
+	c := networkCheck{ofDrive: true}
+	c.document(document)
 	return c.faults
 }
 
@@ -50,6 +55,47 @@ func CheckBondModes(document any, server api.Microversion) (faults []Fault) {
 	return faults
 }
 
+// CheckForCloudInit returns what makes cloud-init ignore a decoded document, or a network in it, although CheckDrive has accepted it
+// (reference/network-data.md#cloud-init).
+func CheckForCloudInit(document any) []Fault {
+	var c networkCheck
+	object, _ := document.(map[string]any)
+	links, _ := object["links"].([]any)
+	networks, _ := object["networks"].([]any)
+	known := map[any]bool{}
+	for _, link := range links {
+		members, _ := link.(map[string]any)
+		known[members["id"]] = true
+	}
+	for i, link := range links {
+		at := fmt.Sprintf("links[%d]", i)
+		members, _ := link.(map[string]any)
+		if mac, _ := members["ethernet_mac_address"].(string); strings.Contains(mac, "-") {
+			c.fault(at+".ethernet_mac_address", "%q must have colons", mac)
+		}
+		if parent := members["vlan_link"]; members["type"] == linkVLAN && !known[parent] {
+			c.fault(at+".vlan_link", "%q is not the id of a link", parent)
+		}
+		cards, _ := members["bond_links"].([]any)
+		for j, card := range cards {
+			if !known[card] {
+				c.fault(fmt.Sprintf("%s.bond_links[%d]", at, j), "%q is not the id of a link", card)
+			}
+		}
+	}
+	for i, network := range networks {
+		at := fmt.Sprintf("networks[%d]", i)
+		members, _ := network.(map[string]any)
+		if link := members["link"]; !known[link] {
+			c.fault(at+".link", "%q is not the id of a link", link)
+		}
+		if kind := members["type"]; members["ip_address"] == nil && (kind == "ipv4" || kind == "ipv6") {
+			c.fault(at+".ip_address", "is missing")
+		}
+	}
+	return c.faults
+}
+
 // Replaceable says why newer Ironics put Neutron's network data in the place of a decoded document in a config drive if the node has a
 // VIF; "" if they do not (reference/network-data.md#config-drives-that-ironic-replaces).
 func Replaceable(document any) (why string) {
@@ -68,7 +114,17 @@ func Replaceable(document any) (why string) {
 	return ""
 }
 
-type networkCheck struct{ faults []Fault }
+type networkCheck struct {
+	ofDrive bool
+	faults  []Fault
+}
+
+func (c *networkCheck) document(document any) {
+	c.object("", document,
+		member{"links", true, listOf((*networkCheck).link)},
+		member{"networks", true, listOf((*networkCheck).network)},
+		member{"services", true, services(isHost)})
+}
 
 func (c *networkCheck) fault(at, format string, values ...any) {
 	c.faults = append(c.faults, Fault{at, fmt.Sprintf(format, values...)})
@@ -191,7 +247,7 @@ var (
 	ipv4 = family{
 		address: rule("must be an IPv4 address", isIPv4),
 		host:    rule("must be an IPv4 address without a prefix length", isIPv4),
-		netmask: rule("must be an IPv4 netmask such as 255.255.255.0", func(s string) bool { return isIPv4(s) && ipv4Netmask.MatchString(s) }),
+		netmask: netmask4,
 	}
 	ipv6 = family{
 		address: rule("must be an IPv6 address", isIPv6),
@@ -199,6 +255,13 @@ var (
 		netmask: rule("must be an IPv6 netmask such as ffff:ffff:ffff:ffff::", isIPv6),
 	}
 )
+
+func netmask4(c *networkCheck, at string, value any) {
+	if c.ofDrive && value == "255.255.255.255" {
+		return
+	}
+	rule("must be an IPv4 netmask such as 255.255.255.0", func(s string) bool { return isIPv4(s) && ipv4Netmask.MatchString(s) })(c, at, value)
+}
 
 func (c *networkCheck) network(at string, value any) {
 	object, _ := value.(map[string]any)

@@ -171,7 +171,7 @@ func (c *relations) addresses(d *device) {
 		}
 	}
 	if d.dhcp6 && d.slaac {
-		c.fault(below(d.at, "slaac"), "excludes dhcp6: cloud-init treats both as DHCPv6")
+		c.fault(below(d.at, "slaac"), "excludes dhcp6: with netplan, cloud-init makes DHCPv6 of both")
 	}
 }
 

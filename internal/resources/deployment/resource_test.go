@@ -283,6 +283,15 @@ func TestAccDeployment_unusualNetworkDataIsAWarning(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(`"n1"`, acctest.Image("v1"),
 		`config_drive = { network_data = jsonencode({ links = [{ id = "eth0", type = "ethernet" }], networks = [], services = [] }) }`))
 	acctest.Mention(t, w.Must("validate"), "Network data may be ignored", `links[0].type: "ethernet" must be one of`)
+
+	// cloud-init ignores what names no link.
+	w.Configure(s.Provider() + acctest.Deployment(`"n1"`, acctest.Image("v1"),
+		`config_drive = { network_data = jsonencode({ links = [], networks = [{ id = "a", network_id = "a", link = "eth0", type = "ipv4_dhcp" }], services = [] }) }`))
+	acctest.Mention(t, w.Must("validate"), "Network data may be ignored", `networks[0].link: "eth0" is not the id of a link`, "provider::metal::network_data")
+
+	w.Configure(s.Provider() + acctest.Deployment(`"n1"`, acctest.Image("v1"),
+		`config_drive = { network_data = provider::metal::network_data({ interfaces = { nic0 = { mac = "52:54:00:00:00:01", addresses = ["192.0.2.5/32"] } } }) }`))
+	acctest.NeverMention(t, w.Must("validate"), "Network data may be ignored")
 }
 
 func TestAccDeployment_checksumOnlyWhereNeeded(t *testing.T) {

@@ -213,7 +213,7 @@ func configDriveSchema() schema.Attribute {
 				Validators: []validator.Int64{int64validator.AlsoRequires(here.AtName("user_data_wo"))},
 			},
 			"meta_data":    document("Meta data, as a JSON object."),
-			"network_data": document("Network settings, such as static addresses, as a JSON object in OpenStack's format.", framework.ConfigDriveNetworkData{}),
+			"network_data": document("Network settings as JSON in OpenStack's format, which the [function `network_data`](../functions/network_data.md) writes.", framework.ConfigDriveNetworkData{}),
 			"vendor_data":  document("Vendor data, as a JSON object. Needs API 1.59."),
 			"url": ready("URL of a ready-made config drive, an ISO 9660 or VFAT image that is compressed with gzip and encoded as base64. Ironic fetches it when it deploys the node.",
 				framework.DriveURL),
