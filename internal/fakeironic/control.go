@@ -173,7 +173,7 @@ func (s *Server) addMachine(name, class string, number int) {
 			"cpus": 32.0, "memory_mb": 131072.0, "local_gb": 893.0, "cpu_arch": "x86_64", "capabilities": "boot_mode:uefi",
 		},
 	})
-	if err := conductor.SettleInterfaces(fields); err != nil {
+	if err := s.conductor.SettleInterfaces(fields); err != nil {
 		panic(err) // cannot happen: fake-hardware has all defaults
 	}
 	fields["provision_state"] = string(conductor.Available)

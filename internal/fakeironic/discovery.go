@@ -141,7 +141,7 @@ func (s *Server) discovered(more map[string]any) *conductor.Node {
 		body[key] = value
 	}
 	fields := s.newNodeFields(&api.Call{Minor: s.maxMinor(), Header: http.Header{}}, body)
-	if err := conductor.SettleInterfaces(fields); err != nil {
+	if err := s.conductor.SettleInterfaces(fields); err != nil {
 		panic(err) // DiscoveryDriver is not a driver of the fake
 	}
 	return s.conductor.AddNode(fields)

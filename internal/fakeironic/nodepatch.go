@@ -265,7 +265,7 @@ func (s *Server) checkInterfaceChange(n *conductor.Node, patched map[string]any,
 		settle = true
 	}
 	if settle {
-		return conductor.SettleInterfaces(patched)
+		return s.conductor.SettleInterfaces(patched)
 	}
 	return nil
 }

@@ -148,7 +148,7 @@ func (s *Server) createNode(c *api.Call) (api.Reply, error) {
 		body["owner"] = c.Project()
 	}
 	fields := s.newNodeFields(c, body)
-	if err := conductor.SettleInterfaces(fields); err != nil {
+	if err := s.conductor.SettleInterfaces(fields); err != nil {
 		return api.Reply{}, err
 	}
 	n := s.conductor.AddNode(fields)

@@ -201,16 +201,36 @@ func (c *Conductor) noSuchOption(n *Node) string {
 // deployFault returns why the deploy interface refuses the node, "" if it accepts it. The deploy interface fake accepts every
 // node.
 func (c *Conductor) deployFault(n *Node) string {
-	switch n.Uses("deploy") {
+	how := n.Uses("deploy")
+	if how == autodetect {
+		how = detect(n)
+	}
+	switch how {
 	case "ramdisk":
 		return c.ramdiskFault(n)
-	case "direct":
+	case "direct", "bootc":
 		if reason := c.bootFault(n); reason != "" {
 			return reason
 		}
+		if how == "bootc" {
+			return bootcFault(n)
+		}
 		return directFault(n)
+	case "anaconda":
+		return c.anacondaFault(n)
+	case "custom-agent":
+		return c.bootFault(n)
 	}
 	return ""
+}
+
+// bootcFault returns the error in the bootable container, or "".
+func bootcFault(n *Node) string {
+	source := api.Object(n.Fields["instance_info"])["image_source"]
+	if strings.HasPrefix(api.Text(source), "oci://") {
+		return ""
+	}
+	return "Invalid image href " + api.PyText(source) + "."
 }
 
 // directFault returns the error in the image to write to the disk, or "".
@@ -286,8 +306,8 @@ func (c *Conductor) Published(n *Node, what string) string {
 }
 
 // CheckVmedia makes Ironic's checks of the node before requests about virtual media.
-func (n *Node) CheckVmedia() error {
-	if err := n.CheckInterfaces(); err != nil {
+func (c *Conductor) CheckVmedia(n *Node) error {
+	if err := c.CheckInterfaces(n); err != nil {
 		return err
 	}
 	if reason := n.BMCFault("management"); reason != "" {

@@ -2,6 +2,7 @@ package conductor
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -59,6 +60,28 @@ func FindDriver(name string) (HardwareType, bool) {
 	return HardwareType{}, false
 }
 
+// autodetectMinor is the highest API version of Ironic 35.0, which has autodetect. The fake has bootc and noop since then, too.
+const autodetectMinor = 111
+
+// At returns the hardware type as an Ironic with a highest API version has it. Autodetect is the default where the driver has no deploy
+// interface fake.
+func (h HardwareType) At(minor int) HardwareType {
+	deploys := slices.Clone(h.Interfaces["deploy"])
+	if minor >= autodetectMinor {
+		place := 0
+		if deploys[0] == "fake" {
+			place = 1
+		}
+		deploys = append(slices.Insert(deploys, place, autodetect), "bootc")
+		if h.Name == "manual-management" {
+			deploys = append(deploys, "noop")
+		}
+	}
+	h.Interfaces = maps.Clone(h.Interfaces)
+	h.Interfaces["deploy"] = append(deploys, "anaconda", "custom-agent")
+	return h
+}
+
 // NoValidHost is the answer for a driver or conductor group without a conductor.
 func NoValidHost(driver, group string, legacy bool) error {
 	hint := ""
@@ -71,14 +94,15 @@ func NoValidHost(driver, group string, legacy bool) error {
 
 // SettleInterfaces checks the interfaces of a node against its driver and sets those that are null to their defaults, except
 // interfaces that instance_info overrides.
-func SettleInterfaces(fields map[string]any) error {
+func (c *Conductor) SettleInterfaces(fields map[string]any) error {
 	driver, _ := FindDriver(api.Text(fields["driver"]))
+	driver = driver.At(c.MaxMinor)
 	overrides := api.Object(fields["instance_info"])
 	for _, kind := range api.InterfaceKinds {
 		key := kind + "_interface"
 		override := overrides[key]
 		if override != nil {
-			if err := driver.checkInterface(kind, api.PyText(override)); err != nil {
+			if err := c.checkInterface(driver, kind, api.PyText(override)); err != nil {
 				return err
 			}
 		}
@@ -86,7 +110,7 @@ func SettleInterfaces(fields map[string]any) error {
 		if own == "" && override == nil {
 			fields[key] = driver.Interfaces[kind][0]
 		} else if own != "" {
-			if err := driver.checkInterface(kind, own); err != nil {
+			if err := c.checkInterface(driver, kind, own); err != nil {
 				return err
 			}
 		}
@@ -95,13 +119,13 @@ func SettleInterfaces(fields map[string]any) error {
 }
 
 // checkInterface refuses an implementation that is not enabled or that the driver does not support.
-func (h HardwareType) checkInterface(kind, implementation string) error {
-	if enabled := implementations(kind); !slices.Contains(enabled, implementation) {
+func (c *Conductor) checkInterface(h HardwareType, kind, implementation string) error {
+	if enabled := c.implementations(kind); !slices.Contains(enabled, implementation) {
 		return api.Fault(http.StatusBadRequest,
 			"Could not find the following interface in the 'ironic.hardware.interfaces.%s' entrypoint: %s. Valid interfaces are %s.",
 			kind, implementation, api.PyRepr(api.Clone(enabled)))
 	}
-	if !slices.Contains(h.Interfaces[kind], implementation) {
+	if h.Name != "fake-hardware" && !slices.Contains(h.Interfaces[kind], implementation) {
 		return api.Fault(http.StatusBadRequest, "%s interface implementation '%s' is not supported by hardware type %s.", kind, implementation, h.class)
 	}
 	return nil
@@ -122,10 +146,11 @@ func (n *Node) Uses(kind string) string {
 
 // CheckInterfaces is the conductor's check before an operation. The overrides in instance_info may be wrong: Ironic does not
 // check them in a PATCH.
-func (n *Node) CheckInterfaces() error {
+func (c *Conductor) CheckInterfaces(n *Node) error {
 	driver, _ := FindDriver(n.Str("driver"))
+	driver = driver.At(c.MaxMinor)
 	for _, kind := range api.InterfaceKinds {
-		if err := driver.checkInterface(kind, n.Uses(kind)); err != nil {
+		if err := c.checkInterface(driver, kind, n.Uses(kind)); err != nil {
 			return err
 		}
 	}
@@ -133,10 +158,10 @@ func (n *Node) CheckInterfaces() error {
 }
 
 // implementations returns the enabled implementations of a kind of interface.
-func implementations(kind string) []string {
+func (c *Conductor) implementations(kind string) []string {
 	found := map[string]bool{}
 	for _, h := range HardwareTypes {
-		for _, name := range h.Interfaces[kind] {
+		for _, name := range h.At(c.MaxMinor).Interfaces[kind] {
 			found[name] = true
 		}
 	}

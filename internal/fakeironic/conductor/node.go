@@ -64,8 +64,12 @@ func (c *Conductor) SaveNode(n *Node, patched map[string]any) {
 		patched["parent_node"] = n.Str("uuid")
 	}
 	patched["updated_at"] = api.Timestamp(c.Now)
+	detected := n.Changed(patched, "deploy_interface")
 	n.Fields = patched
 	n.Rendered = nil
+	if detected { // the client's choice ends autodetect's
+		n.forgetOriginalDeploy()
+	}
 }
 
 // RemoveNode removes a node with what belongs to it.
