@@ -6,7 +6,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deployinterface"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
@@ -230,32 +229,6 @@ func (d *decision) refuseEnd(doing string) bool {
 	d.refuse(decide.At("protected"), protectedSummary, fmt.Sprintf("Node %s is protected in Ironic, and this plan would %s its deployment, which undeploys the machine.", d.seen.Label, doing),
 		"If it may be wiped, first apply protected = false, without any other change.")
 	return true
-}
-
-// deployed returns the wish as its deploy interface sees it.
-func (w Wish) deployed() deployinterface.Deployment {
-	return deployinterface.Deployment{Info: w.Deployment.AsInstanceInfo(), Steps: !w.Content[attrDeploySteps].IsNull() || len(w.Deployment.Traits) > 0}
-}
-
-// needsDetection returns the attributes whose change needs another deploy interface than the one that autodetect has chosen for this machine.
-// Ironic chooses again only after the machine was undeployed (reference/deploy-interfaces.md#autodetect).
-func (d *decision) needsDetection() (attributes []string) {
-	acting := d.seen.Sight.Detected
-	needs, maybe := deployinterface.Outlives(acting, d.wish.deployed())
-	waits := d.mode() != instance.NotRescued && d.staysInRescue()
-	if acting == "" || needs == "" || maybe || waits || d.redeploys() != differs || d.wish.Content[attrInstanceInfo].Unknown {
-		return nil
-	}
-	for _, name := range []string{attrImage, attrInstanceInfo} {
-		if compare(d.wish.Content[name], d.was.Content[name]) == differs {
-			attributes = append(attributes, name)
-		}
-	}
-	if len(attributes) > 0 {
-		d.warn(decide.At(attributes[0]), "Deploy interface has to be chosen again", fmt.Sprintf("Autodetect has chosen the deploy interface %s for node %s, and the new content needs %s. Ironic chooses again only after "+
-			"the node was undeployed, so the plan replaces the deployment: all disks are cleaned. To rebuild in place, which writes the root disk only, name the interface: instance_info = { deploy_interface = %q }.", acting, d.seen.Label, needs, needs))
-	}
-	return attributes
 }
 
 // warnDetected warns of a rebuild with an image for which autodetect might choose another deploy interface.

@@ -36,6 +36,27 @@ func (d *decision) replacedFor() (attributes []string) {
 	return attributes
 }
 
+// needsDetection returns the attributes whose change needs another deploy interface than the one that autodetect has chosen for this machine.
+// Ironic chooses again only after the machine was undeployed (reference/deploy-interfaces.md#autodetect).
+func (d *decision) needsDetection() (attributes []string) {
+	acting := d.seen.Sight.Detected
+	needs, maybe := deployinterface.Outlives(acting, d.wish.deployed())
+	waits := d.mode() != instance.NotRescued && d.staysInRescue()
+	if acting == "" || needs == "" || maybe || waits || d.redeploys() != differs || d.wish.Content[attrInstanceInfo].Unknown {
+		return nil
+	}
+	for _, name := range []string{attrImage, attrInstanceInfo} {
+		if compare(d.wish.Content[name], d.was.Content[name]) == differs {
+			attributes = append(attributes, name)
+		}
+	}
+	if len(attributes) > 0 {
+		d.warn(decide.At(attributes[0]), "Deploy interface has to be chosen again", fmt.Sprintf("Autodetect has chosen the deploy interface %s for node %s, and the new content needs %s. Ironic chooses again only after "+
+			"the node was undeployed, so the plan replaces the deployment: all disks are cleaned. To rebuild in place, which writes the root disk only, name the interface: instance_info = { deploy_interface = %q }.", acting, d.seen.Label, needs, needs))
+	}
+	return attributes
+}
+
 // otherNode reports whether node_id, a name or UUID, names another node than the present one.
 func (d *decision) otherNode() bool {
 	node := d.wish.Node

@@ -120,6 +120,11 @@ func (w Wish) content() string {
 	return "neither an image nor a live ISO"
 }
 
+// deployed returns the wish as its deploy interface sees it.
+func (w Wish) deployed() deployinterface.Deployment {
+	return deployinterface.Deployment{Info: w.Deployment.AsInstanceInfo(), Steps: !w.Content[attrDeploySteps].IsNull() || len(w.Deployment.Traits) > 0}
+}
+
 // LiveISO is the wished live ISO.
 type LiveISO struct {
 	Want  bootiso.Want    // what is known of it

@@ -1,5 +1,5 @@
 // Package deployinterface knows Ironic's deploy interfaces: what each needs of a deployment, and which one autodetect chooses. It sends no
-// request (reference/deploy-interfaces.md).
+// request.
 package deployinterface
 
 import (
@@ -85,7 +85,8 @@ func problem(attribute, summary, detail string) []Problem {
 	return []Problem{{Attribute: attribute, Summary: summary, Detail: detail}}
 }
 
-// Problems returns what stands in the way of a deployment with an interface. What Ironic refuses for every interface is not among it.
+// Problems returns what stands in the way of a deployment with an interface (reference/deploy-interfaces.md#what-each-needs). What Ironic refuses
+// for every interface is not among it.
 func Problems(name Name, d Deployment) []Problem {
 	switch name {
 	case Direct:
@@ -187,8 +188,7 @@ func noop(d Deployment) []Problem {
 	return problem("image", "Image has no effect", "The deploy interface noop writes nothing: Ironic only records that the machine is active. Use adopt = true in place of image, or another deploy interface.")
 }
 
-// Reinstalls reports whether the end of a rescue boots the installer again, which writes the disk: Ironic then boots what the interface has
-// booted for the deployment.
+// Reinstalls reports whether the end of a rescue boots the installer again, which writes the disk (reference/deploy-interfaces.md#rescue-with-anaconda).
 func Reinstalls(name Name) bool { return name == Anaconda }
 
 // Outlives returns the interface that a rebuild needs, if a node whose interface autodetect has chosen keeps another one. Ironic chooses again
