@@ -224,6 +224,34 @@ func (c *Conductor) deployFault(n *Node) string {
 	return ""
 }
 
+// anacondaFault returns what the installer lacks, "" if the conductor does not see it.
+func (c *Conductor) anacondaFault(n *Node) string {
+	if reason := c.bootFault(n); reason != "" || !machine.Netboots(n.Uses("boot")) {
+		return reason
+	}
+	info := api.Object(n.Fields["instance_info"])
+	if !c.legacy() && api.Text(info["image_source"]) != "" {
+		return "" // Glance may know the kernel and the ramdisk
+	}
+	return missing("Cannot validate image information for node "+n.Str("uuid")+" because one or more parameters are missing from its "+
+		"instance_info and insufficient information is present to boot from a remote volume", info, "image_source", "kernel", "ramdisk")
+}
+
+// anacondaDefect returns what the installer lacks after Ironic has accepted its deployment, "" if it lacks nothing.
+func (c *Conductor) anacondaDefect(n *Node) string {
+	info := api.Object(n.Fields["instance_info"])
+	source := api.Text(info["image_source"])
+	switch {
+	case api.IsUUID(source) || strings.HasPrefix(source, "glance://"):
+		return ""
+	case api.Text(info["kernel"]) == "" || api.Text(info["ramdisk"]) == "":
+		return "Deploy step deploy.deploy failed with KeyError: 'ks_template'."
+	case info["root_gb"] == nil && !strings.HasSuffix(source, "/"):
+		return "Failed to prepare to deploy: Some parameters were missing in node's instance_info. Missing are: ['root_gb']"
+	}
+	return ""
+}
+
 // bootcFault returns the error in the bootable container, or "".
 func bootcFault(n *Node) string {
 	source := api.Object(n.Fields["instance_info"])["image_source"]

@@ -72,6 +72,16 @@ func (c *Conductor) SaveNode(n *Node, patched map[string]any) {
 	}
 }
 
+// keyOriginalDeploy is where the conductor keeps the deploy interface of a node whose field it has rewritten.
+const keyOriginalDeploy = "original_deploy_interface"
+
+// forgetOriginalDeploy removes the deploy interface that the conductor keeps.
+func (n *Node) forgetOriginalDeploy() {
+	info := api.Object(api.Clone(n.Fields["driver_internal_info"]))
+	delete(info, keyOriginalDeploy)
+	n.Put("driver_internal_info", info)
+}
+
 // RemoveNode removes a node with what belongs to it.
 func (c *Conductor) RemoveNode(n *Node) {
 	uuid := n.Str("uuid")
