@@ -31,7 +31,7 @@ type rule struct {
 // may use all of them.
 var nouns = []string{
 	"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/readiness", "internal/machine", "internal/expect",
-	"internal/procedure", "internal/hardware", "internal/allocate", "internal/images", "internal/instance", "internal/cabling", "internal/discovered", "internal/admission", "internal/enroll", "internal/turns", "internal/deploy", "internal/commission",
+	"internal/procedure", "internal/hardware", "internal/allocate", "internal/images", "internal/instance", "internal/deployinterface", "internal/cabling", "internal/discovered", "internal/admission", "internal/enroll", "internal/turns", "internal/deploy", "internal/commission",
 }
 
 // with returns the nouns and other packages.
@@ -66,27 +66,28 @@ func rules() map[string]rule {
 		"internal/watch":       {own: []string{"internal/states", "internal/marks", "internal/machine", ironic, api, rest}},
 		"internal/sharing":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/oneview", ironic, api, throttle, rest}, foreign: []string{nodes}},
 
-		"internal/turns":      {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/instance", ironic, api, throttle, "internal/rollout"}},
-		"internal/deploy":     {own: []string{"internal/rollout", "internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/machine", "internal/expect", "internal/allocate", "internal/images", "internal/instance", "internal/bootiso", ironic, api, "internal/ironic/networkdata", throttle}, foreign: []string{nodes}},
-		"internal/discovered": {own: []string{"internal/decide", "internal/failure", "internal/marks", "internal/machine", "internal/discovery", ironic, api, "internal/ironic/driverinfo", throttle}, foreign: []string{nodes}},
-		"internal/cabling":    {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/ramdisk", "internal/machine", ironic, api}},
-		"internal/enroll":     {own: []string{"internal/decide", "internal/states", "internal/marks", "internal/ramdisk", "internal/machine", "internal/expect", "internal/cabling", "internal/hardware", "internal/discovered", ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata"}},
-		"internal/admission":  {own: []string{"internal/decide", "internal/failure", "internal/marks", "internal/machine", "internal/expect", "internal/discovered", "internal/cabling", ironic, api, "internal/ironic/driverinfo"}},
-		"internal/commission": {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/cabling", "internal/hardware", "internal/admission", "internal/enroll", "internal/sharing", ironic, api, "internal/ironic/driverinfo"}},
-		"internal/instance":   {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/machine", "internal/images", "internal/bootiso", "internal/readiness", ironic, api, rest}, foreign: []string{nodes}},
-		"internal/images":     {own: []string{"internal/failure", "internal/machine", rest}},
-		"internal/allocate":   {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", ironic, api, throttle, rest}, foreign: []string{nodes}},
-		"internal/hardware":   {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", ironic, api}},
-		"internal/procedure":  {own: []string{"internal/decide", "internal/marks", "internal/machine", ironic, api}},
-		"internal/expect":     {own: []string{"internal/states", "internal/failure", "internal/ramdisk", "internal/machine", ironic, api}, foreign: []string{"github.com/agext/levenshtein"}}, // levenshtein: similar names in messages
-		"internal/machine":    {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/readiness", "internal/slots", ironic, api, "internal/ironic/driverinfo", throttle, rest}, foreign: []string{nodes}},
-		"internal/slots":      {own: []string{"internal/states", ironic, api, throttle}, foreign: []string{nodes}},
-		"internal/marks":      {own: []string{"internal/states", "internal/failure", ironic, api, throttle, rest}, foreign: []string{nodes}},
-		"internal/failure":    {own: []string{"internal/states", ironic, api, rest}},
-		"internal/ramdisk":    {own: []string{"internal/states", ironic}},
-		"internal/readiness":  {own: []string{rest}},
-		"internal/states":     {own: []string{ironic, api}, foreign: []string{nodes}},
-		"internal/decide":     {},
+		"internal/turns":           {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/instance", ironic, api, throttle, "internal/rollout"}},
+		"internal/deploy":          {own: []string{"internal/rollout", "internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/machine", "internal/expect", "internal/allocate", "internal/images", "internal/instance", "internal/deployinterface", "internal/bootiso", ironic, api, "internal/ironic/networkdata", throttle}, foreign: []string{nodes}},
+		"internal/deployinterface": {},
+		"internal/discovered":      {own: []string{"internal/decide", "internal/failure", "internal/marks", "internal/machine", "internal/discovery", ironic, api, "internal/ironic/driverinfo", throttle}, foreign: []string{nodes}},
+		"internal/cabling":         {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/ramdisk", "internal/machine", ironic, api}},
+		"internal/enroll":          {own: []string{"internal/decide", "internal/states", "internal/marks", "internal/ramdisk", "internal/machine", "internal/expect", "internal/cabling", "internal/hardware", "internal/discovered", ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata"}},
+		"internal/admission":       {own: []string{"internal/decide", "internal/failure", "internal/marks", "internal/machine", "internal/expect", "internal/discovered", "internal/cabling", ironic, api, "internal/ironic/driverinfo"}},
+		"internal/commission":      {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/cabling", "internal/hardware", "internal/admission", "internal/enroll", "internal/sharing", ironic, api, "internal/ironic/driverinfo"}},
+		"internal/instance":        {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/machine", "internal/images", "internal/bootiso", "internal/readiness", ironic, api, rest}, foreign: []string{nodes}},
+		"internal/images":          {own: []string{"internal/failure", "internal/machine", rest}},
+		"internal/allocate":        {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", ironic, api, throttle, rest}, foreign: []string{nodes}},
+		"internal/hardware":        {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", ironic, api}},
+		"internal/procedure":       {own: []string{"internal/decide", "internal/marks", "internal/machine", ironic, api}},
+		"internal/expect":          {own: []string{"internal/states", "internal/failure", "internal/ramdisk", "internal/machine", ironic, api}, foreign: []string{"github.com/agext/levenshtein"}}, // levenshtein: similar names in messages
+		"internal/machine":         {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/readiness", "internal/slots", ironic, api, "internal/ironic/driverinfo", throttle, rest}, foreign: []string{nodes}},
+		"internal/slots":           {own: []string{"internal/states", ironic, api, throttle}, foreign: []string{nodes}},
+		"internal/marks":           {own: []string{"internal/states", "internal/failure", ironic, api, throttle, rest}, foreign: []string{nodes}},
+		"internal/failure":         {own: []string{"internal/states", ironic, api, rest}},
+		"internal/ramdisk":         {own: []string{"internal/states", ironic}},
+		"internal/readiness":       {own: []string{rest}},
+		"internal/states":          {own: []string{ironic, api}, foreign: []string{nodes}},
+		"internal/decide":          {},
 
 		"internal/cloudconfig":        {foreign: []string{"gopkg.in/yaml.v2"}}, // as gophercloud, which does not read all that the openstack command reads
 		"internal/ironic":             {own: []string{api, "internal/ironic/driverinfo", "internal/ironic/polling", rest}, foreign: []string{gophercloud}},

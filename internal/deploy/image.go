@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deployinterface"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
@@ -28,6 +29,9 @@ func (d *decision) imageOrAdoption() {
 		writes = differs
 	}
 	d.plan.Forecast.Rebuilds = raise(d.seen.Rebuilds, writes)
+	if writes != same {
+		d.warnDetected()
+	}
 	if writes == differs && d.staysProtected() {
 		d.refuseProtected("rebuild it")
 	}
@@ -225,4 +229,15 @@ func (d *decision) refuseEnd(doing string) bool {
 	d.refuse(decide.At("protected"), protectedSummary, fmt.Sprintf("Node %s is protected in Ironic, and this plan would %s its deployment, which undeploys the machine.", d.seen.Label, doing),
 		"If it may be wiped, first apply protected = false, without any other change.")
 	return true
+}
+
+// warnDetected warns of a rebuild with an image for which autodetect might choose another deploy interface.
+func (d *decision) warnDetected() {
+	acting := d.seen.Sight.Detected
+	needs, maybe := deployinterface.Outlives(acting, d.wish.deployed())
+	if acting == "" || !maybe || compare(d.wish.Content[attrImage], d.was.Content[attrImage]) != differs {
+		return
+	}
+	d.warn(decide.At("image"), "Deploy interface stays", fmt.Sprintf("Autodetect has chosen the deploy interface %s for node %s, and a rebuild keeps it. If the new image is a bootable container (bootc), "+
+		"name the interface that it needs: instance_info = { deploy_interface = %q }. With terraform apply -replace, Ironic chooses again.", acting, d.seen.Label, needs))
 }

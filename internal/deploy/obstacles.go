@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deployinterface"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/images"
@@ -99,6 +100,7 @@ func (l *Look) Obstacles(ctx context.Context) {
 	l.rescue(ctx)
 	l.format(ctx)
 	l.netboot(ctx)
+	l.deployInterface(ctx)
 }
 
 // writes reports whether the plan deploys or boots the machine.
@@ -235,6 +237,38 @@ func (l *Look) netboot(ctx context.Context) {
 	if lacks := expect.LacksBootPort(ctx, l.Site, node); lacks != "" {
 		l.warn(decide.At("node_id"), "Network boot needs a port", fmt.Sprintf("Node %s boots from the network (boot interface %s), and %s. The apply will probably fail. "+
 			"Name the network card that boots on its metal_host: ports = { \"<MAC address>\" = { pxe_enabled = true } }.", label, boot, lacks))
+	}
+}
+
+// deployInterface warns if the deployment lacks what the deploy interface of its node needs.
+func (l *Look) deployInterface(ctx context.Context) {
+	w := l.Wish
+	if w.Adopt || !w.Node.Set || !l.writes() || w.Content[attrImage].Unknown || w.Content[attrInstanceInfo].Unknown || w.LiveISO.Unknown {
+		return
+	}
+	node, err := l.Node(ctx)
+	if err != nil {
+		return // the apply reports what is wrong with the node
+	}
+	node = expect.AsPlanned(l.Site, node)
+	asks := w.deployed()
+	asks.Boot = node.BootInterface
+	if boot, overrides := asks.Info["boot_interface"].(string); overrides {
+		asks.Boot = boot
+	}
+	if _, named := w.Deployment.InstanceInfo[deployinterface.KeyOverride]; named {
+		if err := expect.CheckInterface(ctx, l.Site, node.Driver, "deploy", string(asks.Override())); err != nil {
+			summary, detail := failure.Explain("deploy node "+ironic.NodeLabel(node), err)
+			l.refuse(decide.At("instance_info"), summary, detail)
+			return
+		}
+	}
+	name := node.ActingDeploy
+	if l.fresh() && states.IsOccupied(node) { // it is undeployed before
+		name = node.DeployInterface
+	}
+	for _, p := range deployinterface.Problems(cmp.Or(asks.Override(), deployinterface.Name(name)), asks) {
+		l.warn(decide.At(p.Attribute), p.Summary, fmt.Sprintf("%s The node is %s.", p.Detail, ironic.NodeLabel(node)))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deployinterface"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 )
 
@@ -21,13 +22,37 @@ func (d *decision) replacedFor() (attributes []string) {
 		attributes = append(attributes, "live_iso")
 	}
 	begun, ran := d.recorded()
-	if d.onChange != ChangeReplaces || d.imports() || adopted || begun || ran {
+	if d.imports() || adopted || begun || ran {
 		return attributes
+	}
+	if d.onChange != ChangeReplaces {
+		return append(attributes, d.needsDetection()...)
 	}
 	for _, name := range ContentNames() {
 		if compare(d.wish.Content[name], d.was.Content[name]) != same {
 			attributes = append(attributes, name)
 		}
+	}
+	return attributes
+}
+
+// needsDetection returns the attributes whose change needs another deploy interface than the one that autodetect has chosen for this machine.
+// Ironic chooses again only after the machine was undeployed (reference/deploy-interfaces.md#autodetect).
+func (d *decision) needsDetection() (attributes []string) {
+	acting := d.seen.Sight.Detected
+	needs, maybe := deployinterface.Outlives(acting, d.wish.deployed())
+	waits := d.mode() != instance.NotRescued && d.staysInRescue()
+	if acting == "" || needs == "" || maybe || waits || d.redeploys() != differs || d.wish.Content[attrInstanceInfo].Unknown {
+		return nil
+	}
+	for _, name := range []string{attrImage, attrInstanceInfo} {
+		if compare(d.wish.Content[name], d.was.Content[name]) == differs {
+			attributes = append(attributes, name)
+		}
+	}
+	if len(attributes) > 0 {
+		d.warn(decide.At(attributes[0]), "Deploy interface has to be chosen again", fmt.Sprintf("Autodetect has chosen the deploy interface %s for node %s, and the new content needs %s. Ironic chooses again only after "+
+			"the node was undeployed, so the plan replaces the deployment: all disks are cleaned. To rebuild in place, which writes the root disk only, name the interface: instance_info = { deploy_interface = %q }.", acting, d.seen.Label, needs, needs))
 	}
 	return attributes
 }
@@ -129,6 +154,27 @@ func (d *decision) endAdvice() string {
 	return "To end the rescue, remove rescue."
 }
 
+const reinstallsSummary = "Rescue ends with an installation"
+
+// refuseRescue refuses to rescue a machine that the end of the rescue would install anew, and reports whether it has.
+func (d *decision) refuseRescue(at decide.Path) bool {
+	if d.wish.Rescue.IsNull() || d.mode() != instance.NotRescued || !deployinterface.Reinstalls(d.seen.Sight.Deploy) {
+		return false
+	}
+	d.refuse(at, reinstallsSummary, fmt.Sprintf("Node %s was deployed with the deploy interface %s. When its rescue ended, Ironic would boot the installer again, and the data on its root disk would be lost. "+
+		"Remove rescue. To repair the machine, boot a rescue system by other means, such as the virtual media of its BMC.", d.seen.Label, d.seen.Sight.Deploy))
+	return true
+}
+
+// warnReinstallation warns that the end of a rescue installs the machine anew.
+func (d *decision) warnReinstallation() {
+	if !deployinterface.Reinstalls(d.seen.Sight.Deploy) || d.plan.Operates() {
+		return
+	}
+	d.warn(decide.At("rescue"), reinstallsSummary, fmt.Sprintf("Node %s was deployed with the deploy interface %s. Ironic boots the installer again when the rescue ends, and the data on the root disk is lost. "+
+		"Save the data before you apply this plan.", d.seen.Label, d.seen.Sight.Deploy))
+}
+
 // rescue decides whether the machine enters or leaves rescue mode, after everything else was decided. It refuses other changes of a
 // machine that stays in rescue mode.
 func (d *decision) rescue() {
@@ -149,6 +195,9 @@ func (d *decision) rescue() {
 		d.warn(at, "Rescue is recorded only", fmt.Sprintf("Node %s was imported, so this apply does not touch the machine. If it is not in rescue mode, the next plan shows that.", label))
 		return
 	}
+	if d.refuseRescue(at) {
+		return
+	}
 	f.LastError, f.Restarts = Text{}, raise(d.seen.Restarts, differs)
 	d.drop(DoRestart) // the machine is restarted once
 	d.mayBeOff()
@@ -157,6 +206,7 @@ func (d *decision) rescue() {
 		if !d.plan.Operates() {
 			f.State = decide.Known(stateActive)
 		}
+		d.warnReinstallation()
 		d.warn(nil, "Machine leaves rescue mode", fmt.Sprintf("Node %s is restarted, and runs what is deployed again: rescue was removed. The plan raises restarts.", label))
 		return
 	}

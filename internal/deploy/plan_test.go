@@ -113,6 +113,55 @@ the same | rescue failed | - | - | 0/0
 `)
 }
 
+// The end of a rescue boots the installer of a machine that was deployed with anaconda.
+func TestDecide_rescueThatReinstalls(t *testing.T) {
+	t.Parallel()
+	decideAll(t, "image=a", `
+rescue=1 | deployed by anaconda | - | !Rescue ends with an installation | 0/0
+rescue=1 | detected by direct | rescue (restart) | Machine enters rescue mode | 0/1
+rescue=1 | importing, deployed by anaconda | - | Rescue is recorded only | 0/0
+`)
+	decideAll(t, "image=a, rescue=1", `
+the same | rescue, deployed by anaconda | - | - | 0/0
+rescue=2 | rescue, deployed by anaconda | rescue (restart) | Machine enters rescue mode | 0/1
+rescue=- | rescue, deployed by anaconda | unrescue (restart) | Rescue ends with an installation, Machine leaves rescue mode | 0/1
+rescue=-, image=b | rescue, deployed by anaconda | unrescue (restart), rebuild (wipe) | Rebuild wipes the root disk, Machine leaves rescue mode | 1/1
+`)
+	decideAll(t, "adopt, on_destroy=forget", `
+rescue=1 | deployed by anaconda | - | !Rescue ends with an installation | 0/0
+`)
+}
+
+// Ironic chooses the deploy interface in place of autodetect only when a machine is not deployed.
+func TestDecide_imageThatAutodetectChose(t *testing.T) {
+	t.Parallel()
+	const anew, stays = "undeploy (wipe), deploy (wipe), replaced for ", "rebuild (wipe) | Rebuild wipes the root disk, Deploy interface stays | 1/0"
+	decideAll(t, "image=http://images/a, config_drive=d", strings.NewReplacer("ANEW", anew, "STAYS", stays).Replace(`
+image=http://images/b | detected by direct | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+image=http://images/b | detected by bootc | ANEWimage | Deploy interface has to be chosen again | 0/0
+image=http://images/b | detected by ramdisk | ANEWimage | Deploy interface has to be chosen again | 0/0
+image=http://images/b | detected by custom-agent | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+image=http://images/b | deployed by bootc | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+image=oci://images/b | detected by direct | STAYS
+image=oci://images/b | detected by bootc | STAYS
+image=oci://images/b | detected by ramdisk | ANEWimage | Deploy interface has to be chosen again | 0/0
+image=oci://images/b | deployed by direct | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+image=oci://images/b, instance_info=by bootc | detected by direct | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+image=http://images/b, instance_info=by direct | detected by bootc | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+image=http://images/b, instance_info=a ramdisk | detected by direct | ANEWimage+instance_info | Deploy interface has to be chosen again | 0/0
+instance_info=a ramdisk | detected by direct | ANEWinstance_info | Deploy interface has to be chosen again | 0/0
+config_drive=e | detected by bootc | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+image=http://images/b, on_change=ignore | detected by bootc | - | - | 0/0
+image=http://images/b, on_change=replace | detected by bootc | ANEWimage | - | 0/0
+image=? | detected by bootc | rebuild (wipe)? | Rebuild wipes the root disk | ?/0
+image=http://images/b | deploy failed, detected by bootc | ANEWimage | Deploy interface has to be chosen again | 0/0
+image=http://images/b | importing, detected by bootc | - | Imported deployment is recorded only | 0/0
+image=http://images/b | detected by bootc, protected | replaced for image | Deploy interface has to be chosen again, !Machine is protected | 0/0
+image=http://images/b | rescue, detected by bootc | - | Change waits for the end of the rescue | 0/0
+the same | detected by ramdisk | - | - | 0/0
+`))
+}
+
 // A machine that this resource has put into rescue mode.
 func TestDecide_endOfRescue(t *testing.T) {
 	t.Parallel()

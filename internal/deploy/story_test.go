@@ -3,6 +3,7 @@ package deploy_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deployinterface"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/images"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -97,6 +99,12 @@ func fill(w *deploy.Wish) {
 	for name, value := range w.Content {
 		w.Deployment.InstanceInfo[name] = value.V
 	}
+	switch info := w.Content["instance_info"].V; {
+	case strings.HasPrefix(info, "by "):
+		w.Deployment.InstanceInfo["deploy_interface"] = strings.TrimPrefix(info, "by ")
+	case info == "a ramdisk":
+		maps.Copy(w.Deployment.InstanceInfo, map[string]any{"kernel": "k", "ramdisk": "r", "ironic_ramdisk_deploy": true})
+	}
 	if image := w.Content["image"]; !image.IsNull() {
 		w.Deployment.Image = &images.Image{URL: image.V}
 	}
@@ -161,6 +169,15 @@ func runningMachine(runs string) deploy.Seen {
 // seeing returns what is seen of a machine in some condition: "fact, fact". A fact that is no other is a provision state.
 func seeing(s deploy.Seen, facts string) deploy.Seen {
 	for fact := range strings.SplitSeq(facts, ", ") {
+		by, method, _ := strings.Cut(fact, " by ")
+		switch by {
+		case "deployed":
+			s.Sight.Deploy = deployinterface.Name(method)
+			continue
+		case "detected":
+			s.Sight.Deploy, s.Sight.Detected = deployinterface.Name(method), deployinterface.Name(method)
+			continue
+		}
 		switch fact {
 		case "new":
 			s = deploy.Seen{New: true, Now: now}

@@ -2,11 +2,13 @@
 package deploy
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deployinterface"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -118,6 +120,11 @@ func (w Wish) content() string {
 	return "neither an image nor a live ISO"
 }
 
+// deployed returns the wish as its deploy interface sees it.
+func (w Wish) deployed() deployinterface.Deployment {
+	return deployinterface.Deployment{Info: w.Deployment.AsInstanceInfo(), Steps: !w.Content[attrDeploySteps].IsNull() || len(w.Deployment.Traits) > 0}
+}
+
 // LiveISO is the wished live ISO.
 type LiveISO struct {
 	Want  bootiso.Want    // what is known of it
@@ -158,11 +165,19 @@ type Sight struct {
 	Name    string          `json:"name"`    // of the node
 	Content string          `json:"content"` // digest of the provider's deployment that the node runs or is being deployed with; "" if there is none
 	Boot    bootiso.Machine `json:"boot"`    // what the decision about a live ISO depends on
+
+	Deploy   deployinterface.Name `json:"deploy"`   // the deploy interface in use
+	Detected deployinterface.Name `json:"detected"` // the one that autodetect has chosen and that stays until the node is undeployed; "" if there is none
 }
 
 // SightOf returns the sight of a node.
 func SightOf(node *ironic.Node) Sight {
-	return Sight{Name: node.Name, Content: instance.Content(node), Boot: instance.BootFacts(node)}
+	s := Sight{Name: node.Name, Content: instance.Content(node), Boot: instance.BootFacts(node)}
+	s.Deploy = cmp.Or(deployinterface.Deployment{Info: node.InstanceInfo}.Override(), deployinterface.Name(node.ActingDeploy))
+	if node.DeployInterface != node.ActingDeploy {
+		s.Detected = deployinterface.Name(node.ActingDeploy)
+	}
+	return s
 }
 
 // Wanted is the live ISO that an apply has wanted last. The machine may run an older one.

@@ -206,8 +206,14 @@ func (w *HostSettings) settingsOn(node *ironic.Node) current {
 		}
 	}
 	has.node["driver_info"] = info
+	if w.Settings.Text(deployInterface) == ironic.Autodetect && ironic.HidesAutodetect(node) {
+		has.node[deployInterface] = ironic.Autodetect
+	}
 	return has
 }
+
+// deployInterface is the setting that Ironic rewrites while it deploys a machine with autodetect.
+const deployInterface = "deploy_interface"
 
 // at returns the node's value at a path; nil if there is none, or one that means the same.
 func (has current) at(path string) any {

@@ -168,3 +168,21 @@ func TestChangeHost_settingsArriveThoughTraitsFail(t *testing.T) {
 		}
 	}
 }
+
+// Ironic rewrites the deploy interface of a node with autodetect while it is deployed. A change of it would end that for good, so none is sent.
+func TestEdits_autodetectStays(t *testing.T) {
+	t.Parallel()
+	deployed := &ironic.Node{Driver: "redfish", DeployInterface: "autodetect", ActingDeploy: "direct", InstanceUUID: "i"}
+	hidden := &ironic.Node{Driver: "redfish", DeployInterface: "direct", ActingDeploy: "direct", InstanceUUID: "i", Hidden: ironic.Hidden{DriverInternalInfo: true}}
+	free := &ironic.Node{Driver: "redfish", DeployInterface: "direct", ActingDeploy: "direct", Hidden: ironic.Hidden{DriverInternalInfo: true}}
+	for _, tt := range []struct {
+		node     *ironic.Node
+		wanted   string
+		mustSend bool
+	}{{deployed, "autodetect", false}, {deployed, "ramdisk", true}, {hidden, "autodetect", false}, {hidden, "ramdisk", true}, {free, "autodetect", true}} {
+		want := &enroll.HostSettings{Settings: ironic.Settings{"driver": "redfish", "deploy_interface": tt.wanted}}
+		if edits := want.Edits(tt.node); edits.Changes("/deploy_interface") != tt.mustSend {
+			t.Errorf("%s for %+v: sent %v, want %v", tt.wanted, tt.node, !tt.mustSend, tt.mustSend)
+		}
+	}
+}

@@ -17,6 +17,7 @@ type ExpectedHost struct {
 	ID, Name, Class string
 	Target          string // its target_state
 	Network, Boot   string // its network and boot interfaces
+	Deploy          string // its deploy interface
 	NeverOff        *bool  // disable_power_off
 	Maintenance     *bool
 	BootPort        bool // it may get a port from which it can boot
@@ -105,6 +106,9 @@ func AsPlanned(site *machine.Site, node *ironic.Node) *ironic.Node {
 		after.Maintenance = *h.Maintenance
 	}
 	after.NetworkInterface, after.BootInterface = cmp.Or(h.Network, node.NetworkInterface), cmp.Or(h.Boot, node.BootInterface)
+	if h.Deploy != "" && h.Deploy != node.DeployInterface {
+		after.DeployInterface, after.ActingDeploy = h.Deploy, h.Deploy
+	}
 	return &after
 }
 

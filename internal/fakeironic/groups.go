@@ -21,7 +21,7 @@ func (s *Server) routeDrivers(c *api.Call) (api.Reply, error) {
 		}
 		drivers := []any{}
 		for _, h := range conductor.HardwareTypes {
-			drivers = append(drivers, s.showDriver(c, h, c.Query.Get("detail") != ""))
+			drivers = append(drivers, s.showDriver(c, h.At(s.maxMinor()), c.Query.Get("detail") != ""))
 		}
 		return api.OK(http.StatusOK, api.Ordered{{"drivers", drivers}}), nil
 	case 2:
@@ -29,7 +29,7 @@ func (s *Server) routeDrivers(c *api.Call) (api.Reply, error) {
 		if !found {
 			return api.Reply{}, api.Fault(http.StatusNotFound, "Could not find the following driver(s) or hardware type(s): %s.", c.Path[1])
 		}
-		return api.OK(http.StatusOK, s.showDriver(c, h, true)), nil
+		return api.OK(http.StatusOK, s.showDriver(c, h.At(s.maxMinor()), true)), nil
 	}
 	return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
 }

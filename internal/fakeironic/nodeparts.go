@@ -14,7 +14,7 @@ import (
 
 // validation answers GET /v1/nodes/{node}/validate.
 func (s *Server) validation(n *conductor.Node) (api.Reply, error) {
-	if err := n.CheckInterfaces(); err != nil {
+	if err := s.conductor.CheckInterfaces(n); err != nil {
 		return api.Reply{}, err
 	}
 	var out api.Ordered
@@ -216,7 +216,7 @@ func (s *Server) listVmedia(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	if c.Minor < vmediaListMinor {
 		return api.Reply{}, api.Fault(http.StatusNotFound, "The resource could not be found.")
 	}
-	if err := n.CheckVmedia(); err != nil {
+	if err := s.conductor.CheckVmedia(n); err != nil {
 		return api.Reply{}, err
 	}
 	if !n.HasVmedia() {
@@ -316,7 +316,7 @@ func (s *Server) changeVmedia(n *conductor.Node, change func() string) (api.Repl
 	if err := n.Locked(); err != nil {
 		return api.Reply{}, err
 	}
-	if err := n.CheckVmedia(); err != nil {
+	if err := s.conductor.CheckVmedia(n); err != nil {
 		return api.Reply{}, err
 	}
 	s.conductor.ChangeLater(n, change)

@@ -148,8 +148,8 @@ func TestNode_newDriverNeedsResetInterfaces(t *testing.T) {
 	a.refused(http.StatusBadRequest, "can only be used when changing the node's driver", http.MethodPatch, "/v1/nodes/n1?reset_interfaces=true",
 		patch("add", "/extra/a", 1))
 	got := a.must(http.StatusOK, http.MethodPatch, "/v1/nodes/n1?reset_interfaces=true", patch("add", "/driver", "redfish"))
-	if got["power_interface"] != "redfish" || got["deploy_interface"] != "direct" {
-		t.Errorf("interfaces are %v and %v, want redfish and direct", got["power_interface"], got["deploy_interface"])
+	if got["power_interface"] != "redfish" || got["deploy_interface"] != "autodetect" {
+		t.Errorf("interfaces are %v and %v, want redfish and autodetect", got["power_interface"], got["deploy_interface"])
 	}
 }
 

@@ -57,7 +57,7 @@ func (s *Server) putPower(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	if err := n.Locked(); err != nil {
 		return api.Reply{}, err
 	}
-	if err := n.CheckInterfaces(); err != nil {
+	if err := s.conductor.CheckInterfaces(n); err != nil {
 		return api.Reply{}, err
 	}
 	if reason := s.conductor.PowerFault(n); reason != "" {
@@ -139,7 +139,7 @@ func (s *Server) putBoot(c *api.Call, n *conductor.Node, what string) (api.Reply
 	if err := n.Locked(); err != nil {
 		return api.Reply{}, err
 	}
-	if err := n.CheckInterfaces(); err != nil {
+	if err := s.conductor.CheckInterfaces(n); err != nil {
 		return api.Reply{}, err
 	}
 	if reason := n.BMCFault("management"); reason != "" {
@@ -162,7 +162,7 @@ func (s *Server) routeConsole(c *api.Call, n *conductor.Node) (api.Reply, error)
 			return api.Reply{}, err
 		}
 	}
-	if err := n.CheckInterfaces(); err != nil {
+	if err := s.conductor.CheckInterfaces(n); err != nil {
 		return api.Reply{}, err
 	}
 	if c.Method == http.MethodGet && !wanted {
@@ -234,7 +234,7 @@ func (s *Server) routeManagement(c *api.Call, n *conductor.Node, rest []string) 
 	case len(rest) == 1 && rest[0] == "inject_nmi":
 		return s.injectNMI(c, n)
 	case len(rest) == 2 && rest[0] == "boot_device" && rest[1] == "supported" && c.Method == http.MethodGet:
-		if err := n.CheckInterfaces(); err != nil {
+		if err := s.conductor.CheckInterfaces(n); err != nil {
 			return api.Reply{}, err
 		}
 		return api.OK(http.StatusOK, api.Ordered{{"supported_boot_devices", s.conductor.BootDevices(n.Uses("management"))}}), nil
@@ -253,7 +253,7 @@ func (s *Server) injectNMI(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	if err := n.Locked(); err != nil {
 		return api.Reply{}, err
 	}
-	if err := n.CheckInterfaces(); err != nil {
+	if err := s.conductor.CheckInterfaces(n); err != nil {
 		return api.Reply{}, err
 	}
 	if reason := n.BMCFault("management"); reason != "" {
@@ -287,7 +287,7 @@ func (s *Server) bootDevice(c *api.Call, n *conductor.Node) (api.Reply, error) {
 		}
 		n.Put("updated_at", api.Timestamp(s.conductor.Now)) // by the lock
 	}
-	if err := n.CheckInterfaces(); err != nil {
+	if err := s.conductor.CheckInterfaces(n); err != nil {
 		return api.Reply{}, err
 	}
 	if reason := n.BMCFault("management"); reason != "" {

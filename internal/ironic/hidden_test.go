@@ -125,3 +125,22 @@ func TestClient_asksForTheOwnerWithEveryListOfFields(t *testing.T) {
 		})
 	}
 }
+
+// While Ironic uses another deploy interface in place of autodetect, the record has both.
+func TestNode_deployInterfaceThatAutodetectReplaces(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"deploy_interface": "direct", "driver_internal_info": {"original_deploy_interface": "autodetect"}}`: "autodetect direct",
+		`{"deploy_interface": "autodetect", "driver_internal_info": {}}`:                                      "autodetect autodetect",
+		`{"deploy_interface": "ramdisk", "driver_internal_info": null}`:                                       "ramdisk ramdisk",
+		`{"deploy_interface": null}`: " ",
+	} {
+		node, err := answering(text).Node(t.Context(), "n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := node.DeployInterface + " " + node.ActingDeploy; got != want || ironic.InterfacesOf(node)["deploy"] != node.DeployInterface {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}

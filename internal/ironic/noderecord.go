@@ -75,6 +75,10 @@ type Node struct {
 	BootMode   string `json:"boot_mode"`   // "uefi" or "bios"; empty if Ironic does not know it
 	SecureBoot *bool  `json:"secure_boot"` // nil if Ironic does not know it
 
+	// ActingDeploy is the deploy interface that Ironic uses. DeployInterface is the one that a client has set: they differ while Ironic uses
+	// another one in place of autodetect (reference/deploy-interfaces.md#autodetect).
+	ActingDeploy string `json:"-"`
+
 	Hidden Hidden `json:"-"`
 }
 
@@ -82,6 +86,16 @@ type Node struct {
 type Hidden struct {
 	Reservation, LastError, DriverInfo, DriverInternalInfo bool
 }
+
+// keyOriginalDeploy is, in driver_internal_info, the deploy interface that a client has set, while Ironic uses another one in its place.
+const keyOriginalDeploy = "original_deploy_interface"
+
+// Autodetect is the deploy interface in whose place Ironic uses one that fits the image.
+const Autodetect = "autodetect"
+
+// HidesAutodetect reports whether the deploy interface of a node may be one that Ironic has chosen in place of autodetect, and the user has no
+// right to see that.
+func HidesAutodetect(n *Node) bool { return n.Hidden.DriverInternalInfo && n.InstanceUUID != "" }
 
 // NodeLabel returns the text by which messages identify a node: its name and UUID.
 func NodeLabel(n *Node) string {
@@ -175,6 +189,10 @@ func (c *Client) redacted(n *Node) *Node {
 	n.Hidden = Hidden{
 		Reservation: hideText(&n.Reservation), LastError: hideText(&n.LastError),
 		DriverInfo: hideMap(&n.DriverInfo), DriverInternalInfo: hideMap(&n.DriverInternalInfo),
+	}
+	n.ActingDeploy = n.DeployInterface
+	if original, _ := n.DriverInternalInfo[keyOriginalDeploy].(string); original != "" {
+		n.DeployInterface = original
 	}
 	if n.DriverInfo[kgKey] != nil {
 		n.DriverInfo[kgKey] = Masked

@@ -18,7 +18,8 @@ import (
 
 // PowerManaged reports whether Ironic can change a node's power: it knows the BMC, or the driver needs none. A discovered machine
 // uses the fake driver until it gets a BMC, and the power state of that driver is not real
-// (reference/discovery.md#power-of-a-discovered-machine).
+// (reference/discovery.md#power-of-a-discovered-machine). With the driver manual-management, the power interface fake is the choice of an
+// operator who switches the machine by hand.
 func PowerManaged(n *ironic.Node) bool {
 	if ByAgent(n) {
 		return false
@@ -26,7 +27,8 @@ func PowerManaged(n *ironic.Node) bool {
 	if n.Hidden.DriverInfo { // from a lessee: nothing else is leased
 		return true
 	}
-	return driverinfo.AddressKey(n.DriverInfo) != "" || n.Driver == FakeDriver && marks.DiscoveryOf(n) == nil && !LooksDiscovered(n)
+	byHand := n.Driver == AgentDriver && n.PowerInterface == powerFake
+	return byHand || driverinfo.AddressKey(n.DriverInfo) != "" || n.Driver == FakeDriver && marks.DiscoveryOf(n) == nil && !LooksDiscovered(n)
 }
 
 // ByAgent reports whether Ironic has no control of a node's power but its agent on the machine, which can restart the machine while
@@ -36,7 +38,10 @@ func ByAgent(n *ironic.Node) bool { return n.PowerInterface == powerByAgent }
 // AgentDriver is the driver of a node without BMC credentials that Ironic prepares through its agent.
 const AgentDriver = "manual-management"
 
-const powerByAgent = "agent"
+const (
+	powerByAgent = "agent"
+	powerFake    = "fake"
+)
 
 // AgentSettings returns the driver and interfaces of such a node.
 func AgentSettings() ironic.Settings {

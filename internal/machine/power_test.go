@@ -20,6 +20,9 @@ func TestPower_managedWithBMC(t *testing.T) {
 	if !machine.PowerManaged(&ironic.Node{Driver: "fake-hardware"}) || !machine.PowerManaged(&ironic.Node{Driver: "redfish", DriverInfo: map[string]any{"redfish_address": "https://b"}}) {
 		t.Error("a known BMC is not managed")
 	}
+	if byHand := (&ironic.Node{Driver: "manual-management", PowerInterface: "fake"}); !machine.PowerManaged(byHand) {
+		t.Error("a machine that an operator switches is not managed")
+	}
 	if machine.PowerManaged(&ironic.Node{Driver: "ipmi", DriverInfo: map[string]any{"ipmi_username": "root"}}) {
 		t.Error("a host without a BMC address is managed")
 	}

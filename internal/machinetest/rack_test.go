@@ -85,6 +85,7 @@ func TestMain(m *testing.M) {
 	if images := os.Getenv(imagesFolder); images != "" {
 		listen(":"+imagesPort, http.FileServer(http.Dir(images)))
 		listen(":"+reportPort, http.HandlerFunc(takeReport))
+		listen(":"+registryPort, registry{images})
 	}
 	os.Exit(m.Run())
 }

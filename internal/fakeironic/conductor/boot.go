@@ -206,16 +206,64 @@ func (c *Conductor) noSuchOption(n *Node) string {
 // deployFault returns why the deploy interface refuses the node, "" if it accepts it. The deploy interface fake accepts every
 // node.
 func (c *Conductor) deployFault(n *Node) string {
-	switch n.Uses("deploy") {
+	how := n.Uses("deploy")
+	if how == autodetect {
+		how = detect(n)
+	}
+	switch how {
 	case "ramdisk":
 		return cmp.Or(c.NetworkFault(n), c.ramdiskFault(n))
-	case "direct":
+	case "direct", "bootc":
 		if reason := cmp.Or(c.NetworkFault(n), c.bootFault(n)); reason != "" {
 			return reason
 		}
+		if how == "bootc" {
+			return bootcFault(n)
+		}
 		return directFault(n)
+	case "anaconda":
+		return c.anacondaFault(n)
+	case "custom-agent":
+		return c.bootFault(n)
 	}
 	return ""
+}
+
+// anacondaFault returns what the installer lacks, "" if the conductor does not see it.
+func (c *Conductor) anacondaFault(n *Node) string {
+	if reason := c.bootFault(n); reason != "" || !machine.Netboots(n.Uses("boot")) {
+		return reason
+	}
+	info := api.Object(n.Fields["instance_info"])
+	if !c.legacy() && api.Text(info["image_source"]) != "" {
+		return "" // Glance may know the kernel and the ramdisk
+	}
+	return missing("Cannot validate image information for node "+n.Str("uuid")+" because one or more parameters are missing from its "+
+		"instance_info and insufficient information is present to boot from a remote volume", info, "image_source", "kernel", "ramdisk")
+}
+
+// anacondaDefect returns what the installer lacks after Ironic has accepted its deployment, "" if it lacks nothing.
+func (c *Conductor) anacondaDefect(n *Node) string {
+	info := api.Object(n.Fields["instance_info"])
+	source := api.Text(info["image_source"])
+	switch {
+	case api.IsUUID(source) || strings.HasPrefix(source, "glance://"):
+		return ""
+	case api.Text(info["kernel"]) == "" || api.Text(info["ramdisk"]) == "":
+		return "Deploy step deploy.deploy failed with KeyError: 'ks_template'."
+	case info["root_gb"] == nil && !strings.HasSuffix(source, "/"):
+		return "Failed to prepare to deploy: Some parameters were missing in node's instance_info. Missing are: ['root_gb']"
+	}
+	return ""
+}
+
+// bootcFault returns the error in the bootable container, or "".
+func bootcFault(n *Node) string {
+	source := api.Object(n.Fields["instance_info"])["image_source"]
+	if strings.HasPrefix(api.Text(source), "oci://") {
+		return ""
+	}
+	return "Invalid image href " + api.PyText(source) + "."
 }
 
 // directFault returns the error in the image to write to the disk, or "".
@@ -291,8 +339,8 @@ func (c *Conductor) Published(n *Node, what string) string {
 }
 
 // CheckVmedia makes Ironic's checks of the node before requests about virtual media.
-func (n *Node) CheckVmedia() error {
-	if err := n.CheckInterfaces(); err != nil {
+func (c *Conductor) CheckVmedia(n *Node) error {
+	if err := c.CheckInterfaces(n); err != nil {
 		return err
 	}
 	if reason := n.BMCFault("management"); reason != "" {

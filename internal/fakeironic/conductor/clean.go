@@ -125,15 +125,15 @@ func (c *Conductor) automatedCleaning(n *Node, how string, v Verb, target State)
 
 // cleaned ends a successful cleaning.
 func (c *Conductor) cleaned(n *Node, how string) {
-	if how != "fake" {
+	if !inert(how) {
 		c.switchPower(n, PowerOff)
 	}
 	n.Note("clean_steps", nil)
 }
 
-// cleaningPhases returns the phases of a cleaning, which boots a ramdisk unless the deploy interface is fake.
+// cleaningPhases returns the phases of a cleaning, which boots a ramdisk unless the deploy interface touches no machine.
 func (c *Conductor) cleaningPhases(how string) []phase {
-	if how == "fake" {
+	if inert(how) {
 		return c.stay(Cleaning)
 	}
 	phases := c.stay(Cleaning, CleanWait, Cleaning)

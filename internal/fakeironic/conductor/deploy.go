@@ -26,6 +26,7 @@ func (c *Conductor) deploy(n *Node, request Request) error {
 	}
 	inferImageType(info)
 	n.Put("instance_info", info) // even if the request is refused below
+	c.switchDeploy(n)
 	if err := c.validateDeploy(n); err != nil {
 		return err
 	}
@@ -59,11 +60,11 @@ func (c *Conductor) deployment(n *Node) operation {
 		fail:   func(n *Node, text string) { c.rest(n, DeployFail, Active, text) },
 		done:   c.deployed,
 	}
-	boot := n.Uses("boot")
-	switch n.Uses("deploy") {
+	boot, how := n.Uses("boot"), n.Uses("deploy")
+	switch how {
 	case "ramdisk":
 		c.deployRamdisk(n, &o)
-	case "direct":
+	case "direct", "bootc", "custom-agent", "anaconda": // the installer of anaconda reports as the agent does
 		o.phases = c.stay(Deploying, DeployWait, Deploying)
 		o.phases[0].then = func(n *Node) {
 			n.Machine.Empty(boot)
@@ -79,6 +80,9 @@ func (c *Conductor) deployment(n *Node) operation {
 			c.switchPower(n, PowerOn)
 			n.serveImage()
 			c.deployed(n)
+		}
+		if how == "anaconda" {
+			o.defect = c.anacondaDefect(n)
 		}
 	}
 	if o.defect == "" {
@@ -145,12 +149,12 @@ func (c *Conductor) undeploy(n *Node) error {
 	}
 	how := n.Uses("deploy")
 	defect := ""
-	if how != "fake" {
+	if !inert(how) {
 		defect = c.tearDownDefect(n)
 	}
 	forget := func(n *Node) {
 		n.stopConsole()
-		if how != "fake" {
+		if !inert(how) {
 			n.Machine.Empty(n.Uses("boot"))
 			c.switchPower(n, PowerOff)
 		}

@@ -2,6 +2,7 @@ package conductor
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -60,6 +61,28 @@ func FindDriver(name string) (HardwareType, bool) {
 	return HardwareType{}, false
 }
 
+// autodetectMinor is the highest API version of Ironic 35.0, which has autodetect. The fake has bootc and noop since then, too.
+const autodetectMinor = 111
+
+// At returns the hardware type as an Ironic with a highest API version has it. Autodetect is the default where the driver has no deploy
+// interface fake.
+func (h HardwareType) At(minor int) HardwareType {
+	deploys := slices.Clone(h.Interfaces["deploy"])
+	if minor >= autodetectMinor {
+		place := 0
+		if deploys[0] == "fake" {
+			place = 1
+		}
+		deploys = append(slices.Insert(deploys, place, autodetect), "bootc")
+		if h.Name == "manual-management" {
+			deploys = append(deploys, "noop")
+		}
+	}
+	h.Interfaces = maps.Clone(h.Interfaces)
+	h.Interfaces["deploy"] = append(deploys, "anaconda", "custom-agent")
+	return h
+}
+
 // NoValidHost is the answer for a driver or conductor group without a conductor.
 func NoValidHost(driver, group string, legacy bool) error {
 	hint := ""
@@ -73,17 +96,14 @@ func NoValidHost(driver, group string, legacy bool) error {
 // SettleInterfaces checks the interfaces of a node against its driver and sets those that are null to their defaults, except
 // interfaces that instance_info overrides.
 func (c *Conductor) SettleInterfaces(fields map[string]any) error {
-	disabled := ""
-	if !c.SwitchPorts {
-		disabled = switches.Interface
-	}
 	driver, _ := FindDriver(api.Text(fields["driver"]))
+	driver = driver.At(c.MaxMinor)
 	overrides := api.Object(fields["instance_info"])
 	for _, kind := range api.InterfaceKinds {
 		key := kind + "_interface"
 		override := overrides[key]
 		if override != nil {
-			if err := driver.checkInterface(kind, api.PyText(override), disabled); err != nil {
+			if err := c.checkInterface(driver, kind, api.PyText(override)); err != nil {
 				return err
 			}
 		}
@@ -91,7 +111,7 @@ func (c *Conductor) SettleInterfaces(fields map[string]any) error {
 		if own == "" && override == nil {
 			fields[key] = driver.Interfaces[kind][0]
 		} else if own != "" {
-			if err := driver.checkInterface(kind, own, disabled); err != nil {
+			if err := c.checkInterface(driver, kind, own); err != nil {
 				return err
 			}
 		}
@@ -99,14 +119,14 @@ func (c *Conductor) SettleInterfaces(fields map[string]any) error {
 	return nil
 }
 
-// checkInterface refuses an implementation that is not enabled or that the driver does not support. disabled is one that the server does not enable.
-func (h HardwareType) checkInterface(kind, implementation, disabled string) error {
-	if enabled := slices.DeleteFunc(implementations(kind), func(name string) bool { return name == disabled }); !slices.Contains(enabled, implementation) {
+// checkInterface refuses an implementation that is not enabled or that the driver does not support.
+func (c *Conductor) checkInterface(h HardwareType, kind, implementation string) error {
+	if enabled := c.implementations(kind); !slices.Contains(enabled, implementation) {
 		return api.Fault(http.StatusBadRequest,
 			"Could not find the following interface in the 'ironic.hardware.interfaces.%s' entrypoint: %s. Valid interfaces are %s.",
 			kind, implementation, api.PyRepr(api.Clone(enabled)))
 	}
-	if !slices.Contains(h.Interfaces[kind], implementation) {
+	if h.Name != "fake-hardware" && !slices.Contains(h.Interfaces[kind], implementation) {
 		return api.Fault(http.StatusBadRequest, "%s interface implementation '%s' is not supported by hardware type %s.", kind, implementation, h.class)
 	}
 	return nil
@@ -127,10 +147,11 @@ func (n *Node) Uses(kind string) string {
 
 // CheckInterfaces is the conductor's check before an operation. The overrides in instance_info may be wrong: Ironic does not
 // check them in a PATCH.
-func (n *Node) CheckInterfaces() error {
+func (c *Conductor) CheckInterfaces(n *Node) error {
 	driver, _ := FindDriver(n.Str("driver"))
+	driver = driver.At(c.MaxMinor)
 	for _, kind := range api.InterfaceKinds {
-		if err := driver.checkInterface(kind, n.Uses(kind), ""); err != nil {
+		if err := c.checkInterface(driver, kind, n.Uses(kind)); err != nil {
 			return err
 		}
 	}
@@ -138,11 +159,11 @@ func (n *Node) CheckInterfaces() error {
 }
 
 // implementations returns the enabled implementations of a kind of interface.
-func implementations(kind string) []string {
+func (c *Conductor) implementations(kind string) []string {
 	found := map[string]bool{}
 	for _, h := range HardwareTypes {
-		for _, name := range h.Interfaces[kind] {
-			found[name] = true
+		for _, name := range h.At(c.MaxMinor).Interfaces[kind] {
+			found[name] = name != switches.Interface || c.SwitchPorts
 		}
 	}
 	return api.SortedKeys(found)
@@ -199,3 +220,57 @@ func missingRedfishAddress(n *Node) string {
 
 // Host is the conductor's name in reservations.
 const Host = "localhost"
+
+// autodetect is the deploy interface in whose place the conductor uses one that fits the instance.
+const autodetect = "autodetect"
+
+// detect returns the deploy interface that fits the instance: the first of ramdisk, bootc and direct, Ironic's default list. The name of a
+// bootable container begins with "bootc", because there is no registry to ask.
+func detect(n *Node) string {
+	info := api.Object(n.Fields["instance_info"])
+	given := func(key string) bool { return api.Text(info[key]) != "" }
+	if asked, _ := info["ironic_ramdisk_deploy"].(bool); asked && (given("boot_iso") || given("kernel") && given("ramdisk")) {
+		return "ramdisk"
+	}
+	if source := api.Text(info["image_source"]); strings.HasPrefix(source, "oci://") && strings.Contains(source, "/bootc") {
+		return "bootc"
+	}
+	return "direct"
+}
+
+// switchDeploy writes the deploy interface that fits into a node with autodetect. Before a deployment, Ironic does that even if it then refuses it.
+func (c *Conductor) switchDeploy(n *Node) {
+	// Other states use no deploy interface.
+	//exhaustive:ignore
+	switch n.State() {
+	case Verifying, Inspecting, InspectWait, Rescuing, RescueWait, Unrescuing:
+		return
+	}
+	if n.Uses("deploy") != autodetect {
+		return
+	}
+	n.Note(keyOriginalDeploy, n.Fields["deploy_interface"])
+	n.Put("deploy_interface", detect(n))
+}
+
+// inert reports whether a deploy interface touches no machine.
+func inert(deploy string) bool { return deploy == "fake" || deploy == "noop" }
+
+// restoreDeploy gives a node its own deploy interface back.
+func (c *Conductor) restoreDeploy(n *Node) {
+	if original := api.Object(n.Fields["driver_internal_info"])[keyOriginalDeploy]; original != nil {
+		n.Put("deploy_interface", original)
+		n.forgetOriginalDeploy()
+	}
+}
+
+// endsDetection reports whether the end of an operation gives a node its own deploy interface back: cleaning, service, and an adoption that fails.
+func endsDetection(before, after State) bool {
+	// After others it stays.
+	//exhaustive:ignore
+	switch before {
+	case Cleaning, CleanWait, CleanHold, Servicing, ServiceWait, ServiceHold:
+		return after != before && !after.Transient()
+	}
+	return after == AdoptFail
+}

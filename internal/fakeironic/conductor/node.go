@@ -64,8 +64,22 @@ func (c *Conductor) SaveNode(n *Node, patched map[string]any) {
 		patched["parent_node"] = n.Str("uuid")
 	}
 	patched["updated_at"] = api.Timestamp(c.Now)
+	detected := n.Changed(patched, "deploy_interface")
 	n.Fields = patched
 	n.Rendered = nil
+	if detected { // the client's choice ends autodetect's
+		n.forgetOriginalDeploy()
+	}
+}
+
+// keyOriginalDeploy is where the conductor keeps the deploy interface of a node whose field it has rewritten.
+const keyOriginalDeploy = "original_deploy_interface"
+
+// forgetOriginalDeploy removes the deploy interface that the conductor keeps.
+func (n *Node) forgetOriginalDeploy() {
+	info := api.Object(api.Clone(n.Fields["driver_internal_info"]))
+	delete(info, keyOriginalDeploy)
+	n.Put("driver_internal_info", info)
 }
 
 // RemoveNode removes a node with what belongs to it.

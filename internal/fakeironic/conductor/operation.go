@@ -169,6 +169,9 @@ func (c *Conductor) ownChild(n *Node) string {
 
 // rest ends an operation in a stable state. After a failure the node keeps its target.
 func (c *Conductor) rest(n *Node, in, target State, lastError string) {
+	if endsDetection(n.State(), in) {
+		c.restoreDeploy(n)
+	}
 	c.enter(n, in)
 	n.Put("deploy_step", map[string]any{})
 	n.Put("target_provision_state", api.OrNull(string(target)))

@@ -157,9 +157,17 @@ type Request struct {
 
 // Start starts the operation of the verb, or does it at once if it takes no time.
 func (c *Conductor) Start(n *Node, request Request) error {
-	if err := n.CheckInterfaces(); err != nil {
+	if err := c.CheckInterfaces(n); err != nil {
 		return err
 	}
+	err := c.start(n, request)
+	if err == nil && n.work != nil {
+		c.switchDeploy(n)
+	}
+	return err
+}
+
+func (c *Conductor) start(n *Node, request Request) error {
 	switch request.Target.Canonical() {
 	case VerbManage:
 		c.manage(n)

@@ -54,7 +54,7 @@ func (n *Node) steps(kind string) []string {
 	case "vendor":
 		return []string{"log_passthrough"}
 	case "deploy":
-		if n.Uses("deploy") != "fake" {
+		if !inert(n.Uses("deploy")) {
 			return []string{"erase_devices", "erase_devices_metadata", "erase_devices_express"}
 		}
 	case "firmware":

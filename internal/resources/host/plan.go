@@ -85,7 +85,7 @@ func (h *host) planSteps(ctx context.Context, plan, config, state *model, notes 
 func (m *model) expected(ctx context.Context) expect.ExpectedHost {
 	e := expect.ExpectedHost{
 		ID: m.ID.ValueString(), Name: m.Name.ValueString(), Class: m.ResourceClass.ValueString(), Target: m.TargetState.ValueString(),
-		Network: m.plannedInterface(ctx, "network"), Boot: m.plannedInterface(ctx, "boot"), BootPort: m.hasBootPort(ctx),
+		Network: m.plannedInterface(ctx, "network"), Boot: m.plannedInterface(ctx, "boot"), Deploy: m.plannedInterface(ctx, "deploy"), BootPort: m.hasBootPort(ctx),
 	}
 	if !m.DisablePowerOff.IsUnknown() {
 		e.NeverOff = m.DisablePowerOff.ValueBoolPointer()
@@ -136,7 +136,7 @@ func (m *model) powerManaged(ctx context.Context) types.Bool {
 		return types.BoolUnknown()
 	}
 	s := m.hostSettings(ctx, nil).Enrollment()
-	if managed := driverinfo.AddressKey(s.Keys("driver_info")) != ""; managed || !machine.PowerManaged(&ironic.Node{Driver: s.Text("driver"), Name: s.Text("name")}) {
+	if managed := driverinfo.AddressKey(s.Keys("driver_info")) != ""; managed || !machine.PowerManaged(&ironic.Node{Driver: s.Text("driver"), Name: s.Text("name"), PowerInterface: s.Text("power_interface")}) {
 		return types.BoolValue(managed)
 	}
 	return types.BoolUnknown()

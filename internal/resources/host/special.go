@@ -259,7 +259,10 @@ func interfacesAttribute() attribute {
 			known, values := m.interfaces(), map[string]attr.Value{}
 			for kind, value := range ironic.InterfacesOf(node) {
 				values[kind] = types.StringNull()
-				if _, configured := known[kind]; configured {
+				switch configured := known[kind]; {
+				case kind == "deploy" && configured == ironic.Autodetect && ironic.HidesAutodetect(node):
+					values[kind] = types.StringValue(configured)
+				case configured != "":
 					values[kind] = framework.OrNull(value)
 				}
 			}
