@@ -3,6 +3,7 @@ package acctest
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"os/exec"
 	"slices"
 	"strings"
@@ -16,7 +17,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/querycheck/queryfilter"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
 )
 
@@ -64,7 +64,7 @@ func NewLister(t *testing.T, s *site.Site) *Lister {
 }
 
 // NewListerOver configures a provider that reaches a fake Ironic without sockets, so that it can run in virtual time.
-func NewListerOver(t *testing.T, fake *fakeironic.Server) *Lister {
+func NewListerOver(t *testing.T, fake http.RoundTripper) *Lister {
 	t.Helper()
 	return newLister(t, provider.NewServerOver("test", fake), "http://ironic.test")
 }
