@@ -149,6 +149,7 @@ func (c *Conductor) undeploy(n *Node) error {
 		}
 		n.Put("instance_info", map[string]any{})
 		n.Put("instance_uuid", nil)
+		n.Put("instance_name", nil)
 		c.forgetVIFs(n)
 		c.dropAllocation(n)
 	}

@@ -66,6 +66,10 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				Optional: true, Validators: []validator.Dynamic{framework.JSONObjectValue{}},
 				MarkdownDescription: "Additional keys of Ironic's `instance_info`. A change rebuilds the node, except with `adopt`.",
 			},
+			"instance_name": schema.StringAttribute{
+				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.LengthBetween(1, 255)},
+				MarkdownDescription: "Name of the instance in Ironic, at most 255 characters. Needs API 1.104. Default: not managed.",
+			},
 			"vifs": vifsSchema(),
 			"on_change": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf(onChangeRebuild, onChangeReplace, onChangeIgnore)},

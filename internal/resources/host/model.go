@@ -75,6 +75,7 @@ type model struct {
 	PowerManaged        types.Bool           `tfsdk:"power_managed"`
 	LastError           types.String         `tfsdk:"last_error"`
 	Fault               types.String         `tfsdk:"fault"`
+	InstanceName        types.String         `tfsdk:"instance_name"`
 	InstanceID          types.String         `tfsdk:"instance_id"`
 	AllocationID        types.String         `tfsdk:"allocation_id"`
 	Cleanings           types.Int64          `tfsdk:"cleanings"`

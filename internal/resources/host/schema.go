@@ -286,6 +286,11 @@ var attributes = append([]attribute{
 		node: func(n *ironic.Node) types.String { return framework.OrNull(n.InstanceUUID) },
 	}.attribute(),
 	row[types.String]{
+		name: "instance_name", schema: shown("Name of the instance; null without one, and below API 1.104."),
+		of:   func(m *model) *types.String { return &m.InstanceName },
+		node: func(n *ironic.Node) types.String { return framework.OrNull(n.InstanceName) },
+	}.attribute(),
+	row[types.String]{
 		name: "allocation_id", schema: shown("UUID of the allocation that has reserved the node; null without one."),
 		of:   func(m *model) *types.String { return &m.AllocationID },
 		node: func(n *ironic.Node) types.String { return framework.OrNull(n.AllocationUUID) },
