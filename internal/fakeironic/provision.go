@@ -25,7 +25,7 @@ func (s *Server) takeRunbook(c *api.Call, n *conductor.Node, request *conductor.
 	if err := p.Approved(c, n.Str("uuid"), n.Traits()); err != nil {
 		return err
 	}
-	steps := p.InOrder()
+	steps := p.AsRequested()
 	given := request.CleanSteps
 	if request.Target == conductor.VerbService {
 		given = request.ServiceSteps

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -78,7 +80,10 @@ func finishProcedure(ctx context.Context, site *machine.Site, in ironic.Collecti
 // EndProcedure completes what CreateProcedure has returned, and ends its creation, like Machine.EndCreation. It sends the steps again if the
 // object was taken over, because Ironic does not show secrets in arguments, and the traits of a runbook, unless they are nil.
 func EndProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, p *ironic.Procedure, by *marks.Creation, body map[string]any, traits []string) (err error) {
-	if by != nil {
+	switch steps, ordered := body["steps"].([]ironic.RunbookStep); {
+	case by != nil && ordered:
+		err = sendSteps(ctx, site, p, steps)
+	case by != nil:
 		err = site.Ironic.PatchIn(ctx, in, p.UUID, ironic.Patch{}.With("/steps", body["steps"]))
 	}
 	if err == nil && traits != nil {
@@ -104,6 +109,15 @@ func UpdateProcedure(ctx context.Context, site *machine.Site, in ironic.Collecti
 	}
 	if site.Run.IsDead(marks.CreationOf(p.Extra, marks.MarkCreation)) {
 		patch.Remove("/extra/" + string(marks.MarkCreation))
+	}
+	if steps, ordered := after["steps"].([]ironic.RunbookStep); ordered && !ironic.SameJSON(before["steps"], steps) {
+		if err := sendSteps(ctx, site, p, steps); err != nil {
+			return err
+		}
+		patch = slices.DeleteFunc(patch, func(op nodes.UpdateOperation) bool { return op.Path == "/steps" })
+	}
+	if len(patch) == 0 {
+		return nil
 	}
 	return site.Ironic.PatchIn(ctx, in, id, patch)
 }
