@@ -42,6 +42,22 @@ func (s *Server) takeRunbook(c *api.Call, n *conductor.Node, request *conductor.
 	return nil
 }
 
+// cleaningSteps returns the steps of the runbook by which a node is cleaned; nil if it has none.
+func (s *Server) cleaningSteps(n *conductor.Node) (steps []any, noRamdisk bool, err error) {
+	ref := api.Text(api.Object(n.Fields["driver_info"])["cleaning_runbook"])
+	if !s.CleansByRunbook || s.maxMinor() < procedure.RunbookMinor || ref == "" {
+		return nil, false, nil
+	}
+	p := s.runbooks.Find(ref)
+	if p == nil {
+		return nil, false, api.Fault(http.StatusNotFound, "Runbook %s could not be found.", ref)
+	}
+	if reason := p.Mismatch(n.Traits()); reason != "" {
+		return nil, false, api.Fault(http.StatusInternalServerError, "Automated cleaning runbook %s is not valid for node %s. %s", p.Name, n.Str("uuid"), reason)
+	}
+	return p.AsRequested(), p.DisableRamdisk, nil
+}
+
 // putProvision answers PUT /v1/nodes/{node}/states/provision.
 func (s *Server) putProvision(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	request, err := readProvision(c)

@@ -90,18 +90,22 @@ func (c *Conductor) provide(n *Node) error {
 	if n.Flag("retired") {
 		return api.Fault(http.StatusBadRequest, "The providing operation can't be performed on node %s because it is retired.", n.Str("uuid"))
 	}
+	steps, noRamdisk, err := c.CleaningSteps(n)
+	if err != nil {
+		return err
+	}
 	if n.Fields["automated_clean"] == false {
 		n.Put("last_error", nil)
 		c.rest(n, Available, "", "")
 		return nil
 	}
-	c.begin(n, c.automatedCleaning(n, n.Uses("deploy"), VerbProvide, Available), Available)
+	c.begin(n, c.automatedCleaning(n, n.Uses("deploy"), VerbProvide, Available, steps, noRamdisk), Available)
 	return nil
 }
 
 // automatedCleaning returns the cleaning of a node before target with the deploy interface how. If automated_clean is false it
-// cleans nothing.
-func (c *Conductor) automatedCleaning(n *Node, how string, v Verb, target State) operation {
+// cleans nothing. steps are those of a runbook; nil: those of the interfaces.
+func (c *Conductor) automatedCleaning(n *Node, how string, v Verb, target State, steps []any, noRamdisk bool) operation {
 	o := operation{
 		verb: string(v), phases: c.cleaningPhases(how),
 		fail: func(n *Node, text string) { c.rest(n, CleanFail, target, text) },
@@ -110,14 +114,39 @@ func (c *Conductor) automatedCleaning(n *Node, how string, v Verb, target State)
 			c.rest(n, target, "", "")
 		},
 	}
+	if noRamdisk {
+		o.phases = c.stay(Cleaning)
+	}
+	c.byRunbook(n, &o, steps, target)
 	if n.Fields["automated_clean"] == false {
-		o.phases = []phase{{in: Cleaning}}
+		o.phases, o.defect = []phase{{in: Cleaning}}, ""
 		o.done = func(n *Node) { c.rest(n, target, "", "") }
 	}
 	if reason := c.PowerFault(n); n.byAgent() && reason != "" {
 		o.defect = "Failed to validate power driver interface for node cleaning. Node " + n.Str("uuid") + ". Error: " + reason
 	}
 	return o
+}
+
+// byRunbook makes a cleaning run the steps of a runbook.
+func (c *Conductor) byRunbook(n *Node, o *operation, steps []any, target State) {
+	if steps == nil {
+		return
+	}
+	run, defect, executing := c.runSteps(n, steps, false)
+	end := o.done
+	o.defect = defect
+	o.done = func(n *Node) {
+		run(n)
+		end(n)
+	}
+	o.fail = func(n *Node, text string) {
+		run(n)
+		if executing {
+			n.breakDown("clean failure", text)
+		}
+		c.rest(n, CleanFail, target, text)
+	}
 }
 
 // cleaned ends a successful cleaning.

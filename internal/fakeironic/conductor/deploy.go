@@ -157,7 +157,14 @@ func (c *Conductor) undeploy(n *Node) error {
 		verb:   string(VerbDeleted),
 		phases: []phase{{in: Deleting, length: c.StepTime / 2, then: forget}, {in: Deleting, length: c.StepTime - c.StepTime/2}},
 		fail:   func(n *Node, text string) { c.rest(n, Errored, target, text) },
-		done:   func(n *Node) { c.begin(n, c.automatedCleaning(n, how, VerbDeleted, target), target) },
+		done: func(n *Node) {
+			steps, noRamdisk, err := c.CleaningSteps(n)
+			if err != nil {
+				c.leave(n, err.Error())
+				return
+			}
+			c.begin(n, c.automatedCleaning(n, how, VerbDeleted, target, steps, noRamdisk), target)
+		},
 		defect: defect,
 	}, Available)
 	return nil

@@ -69,7 +69,12 @@ const emptiesErrors = time.Minute
 
 // abandon leaves the node in the middle of its operation. Nothing works on it any more.
 func (c *Conductor) abandon(n *Node) {
-	const lost = "Async execution of an operation failed with error: (pymysql.err.OperationalError) (1213, 'Deadlock found when trying to get lock; try restarting transaction')"
+	c.leave(n, "(pymysql.err.OperationalError) (1213, 'Deadlock found when trying to get lock; try restarting transaction')")
+}
+
+// leave leaves the node in the middle of its operation because of an error.
+func (c *Conductor) leave(n *Node, reason string) {
+	lost := "Async execution of an operation failed with error: " + reason
 	n.work = nil
 	n.Put("reservation", nil)
 	n.Put("last_error", lost)

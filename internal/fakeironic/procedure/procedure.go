@@ -380,6 +380,17 @@ func (p *Procedure) Approved(c *api.Call, node string, has []string) error {
 	return nil
 }
 
+// Mismatch returns why an automated cleaning of a node with these traits may not use a runbook; "" if it may.
+func (p *Procedure) Mismatch(has []string) string {
+	switch {
+	case len(p.traits) == 0:
+		return "Runbook has no traits configured."
+	case !slices.ContainsFunc(p.traits, func(trait string) bool { return slices.Contains(has, trait) }):
+		return "None of the runbook's traits " + api.PyRepr(api.Clone(slices.Sorted(slices.Values(p.traits)))) + " match a node trait."
+	}
+	return ""
+}
+
 // AsRequested returns the steps of a runbook as a request has them, in the order in which they are stored: order does not sort them.
 func (p *Procedure) AsRequested() []any {
 	steps := make([]any, 0, len(p.Steps))

@@ -77,6 +77,7 @@ const (
 	VersionServiceAbort     Microversion = 97  // the verb abort in state service failed
 	VersionPortVendor       Microversion = 100 // vendor of a port
 	VersionPortCategory     Microversion = 101 // category of a port
+	VersionCleaningRunbook  Microversion = 101 // of Ironic 2025.2, which cleans by the runbook of a node
 	VersionInstanceName     Microversion = 104 // instance_name of a node
 	VersionServiceRamdisk   Microversion = 108 // disable_ramdisk of a service
 	VersionAbortDeploy      Microversion = 110 // the verb abort in state wait call-back

@@ -49,6 +49,7 @@ type model struct {
 	Lessee              types.String         `tfsdk:"lessee"`
 	ConductorGroup      types.String         `tfsdk:"conductor_group"`
 	Shard               types.String         `tfsdk:"shard"`
+	CleaningRunbook     types.String         `tfsdk:"cleaning_runbook"`
 	AutomatedClean      types.Bool           `tfsdk:"automated_clean"`
 	DisablePowerOff     types.Bool           `tfsdk:"disable_power_off"`
 	ParentNode          types.String         `tfsdk:"parent_node"`

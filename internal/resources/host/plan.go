@@ -239,7 +239,7 @@ func (m *model) wish(ctx context.Context, config, state *model) enroll.Wish {
 		AnyDriver: !config.BMC.IsNull() || !config.Driver.IsNull() || !config.PowerControl.IsNull(), NoPassword: block.lacksPassword(),
 		ByAgent: m.byAgent(), PowerManaged: flagOf(m.PowerManaged), Class: m.ResourceClass.ValueString(),
 		Target: stringOf(m.TargetState), TargetSet: !config.TargetState.IsNull(), Inspect: flagOf(m.Inspect), Triggers: m.fingerprint(ctx),
-		Power: stringOf(config.PowerState), NeverOff: m.DisablePowerOff.ValueBool(), AutomatedClean: flagOf(m.AutomatedClean),
+		Power: stringOf(config.PowerState), NeverOff: m.DisablePowerOff.ValueBool(), AutomatedClean: flagOf(m.AutomatedClean), Runbook: stringOf(m.CleaningRunbook),
 		BootMode: stringOf(config.BootMode), SecureBoot: flagOf(config.SecureBoot), Maintenance: flagOf(config.Maintenance),
 		Retired: flagOf(m.Retired), RetiredSet: flagOf(config.Retired), ReasonSet: !config.RetiredReason.IsNull(),
 		Hardware: hardware, HardwareKnown: known, ServicesActive: live,
@@ -248,6 +248,7 @@ func (m *model) wish(ctx context.Context, config, state *model) enroll.Wish {
 		w.Target = decide.Value[string]{} // Decide has the default
 	}
 	if state != nil {
+		w.TraitsChange = !m.Traits.Equal(state.Traits)
 		w.Held = m.Maintenance.ValueBool() && state.Fault.IsNull() && m.MaintenanceReason.ValueString() != machine.ReasonChanging
 	}
 	return w
@@ -260,7 +261,7 @@ func (m *model) seen(ctx context.Context, notes enroll.Notes) enroll.Seen {
 	return enroll.Seen{
 		State: ironic.State(m.ProvisionState.ValueString()), Instance: m.InstanceID.ValueString(), Allocated: !m.AllocationID.IsNull(),
 		OutOfService: sharing.OutOfService(m.node()), Fault: !m.Fault.IsNull(), LastError: !m.LastError.IsNull(),
-		Power: stringOf(m.PowerState), PowerManaged: flagOf(m.PowerManaged), Target: m.TargetState.ValueString(), Retired: m.Retired.ValueBool(),
+		Power: stringOf(m.PowerState), PowerManaged: flagOf(m.PowerManaged), Target: m.TargetState.ValueString(), Retired: m.Retired.ValueBool(), Runbook: stringOf(m.CleaningRunbook),
 		BMC: !m.BMC.IsNull(), Driver: m.Driver.ValueString(), Address: address, Scheme: scheme, Class: m.ResourceClass.ValueString(),
 		BootMode: stringOf(m.BootMode), SecureBoot: flagOf(m.SecureBoot), Triggers: m.fingerprint(ctx), Hardware: hardware, Cleanings: m.Cleanings.ValueInt64(), Notes: notes,
 	}

@@ -100,6 +100,7 @@ func (h *host) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 				"or use bmc with username and password.")
 		}
 	}
+	m.validateRunbook(&resp.Diagnostics)
 	m.validateDriver(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() || m.bmc(ctx) == nil || !framework.IsSet(m.bmc(ctx).Address) {
 		return
@@ -222,6 +223,7 @@ var attributes = append([]attribute{
 		of:     func(m *model) *types.Bool { return &m.AutomatedClean },
 		node:   func(n *ironic.Node) types.Bool { return types.BoolPointerValue(n.AutomatedClean) },
 	}.attribute(),
+	cleaningRunbookAttribute(),
 	row[types.Bool]{
 		name: "disable_power_off", path: "/disable_power_off", since: 95, gone: types.BoolValue(false),
 		schema: flag("Whether Ironic never switches the machine off, and restarts it instead. Not allowed with `power_state = \"off\"`. Default: not managed. Needs API 1.95."),
