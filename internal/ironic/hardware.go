@@ -117,6 +117,27 @@ func (c *Client) SetRAID(ctx context.Context, id string, volumes []LogicalDisk) 
 	return c.Request(ctx, http.MethodPut, "nodes/"+id+"/states/raid", map[string]any{"logical_disks": volumes}, nil)
 }
 
+// Console says how to reach the console of a node.
+type Console struct {
+	Enabled bool
+	Type    string // such as "socat" or "vnc"; "" if Ironic tells none, as with the interface fake
+	URL     string // a secret: that of a graphical console contains its token
+}
+
+// Console asks the conductor for the console of a node. With the interface ipmitool-socat, newer Ironics end the session of whoever is
+// connected (reference/ironic.md#consoles).
+func (c *Client) Console(ctx context.Context, id string) (Console, error) {
+	var answer struct {
+		Enabled bool `json:"console_enabled"`
+		Info    struct {
+			Type string `json:"type"`
+			URL  string `json:"url"`
+		} `json:"console_info"`
+	}
+	err := c.Request(ctx, http.MethodGet, "nodes/"+id+"/states/console", nil, &answer)
+	return Console{answer.Enabled, answer.Info.Type, answer.Info.URL}, err
+}
+
 // Driver is a hardware type that conductors have enabled, with the interfaces that nodes get which name none.
 type Driver struct {
 	Name    string `json:"name"`
