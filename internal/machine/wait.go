@@ -24,6 +24,7 @@ func (m *Machine) poll(ctx context.Context, deadline time.Time) error {
 	}
 	before := m.node
 	m.applyPoll(polled)
+	m.watchErasure()
 	m.site.limiter.Moved(before, m.node)
 	m.logState(ctx)
 	m.logStill(ctx)

@@ -2,6 +2,7 @@ package conductor
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
@@ -21,6 +22,7 @@ type phase struct {
 	in     State
 	length time.Duration
 	then   func(n *Node) // runs before the next phase; not after the last one
+	step   string        // the clean step at work, such as "deploy.erase_devices"; "": none
 }
 
 // stay returns a phase of one StepTime for each state.
@@ -46,6 +48,9 @@ func (c *Conductor) enterPhase(n *Node, o *operation) {
 	current := o.phases[0]
 	if n.State() != current.in {
 		c.enter(n, current.in)
+	}
+	if kind, name, works := strings.Cut(current.step, "."); works {
+		n.Put("clean_step", map[string]any{"interface": kind, "step": name, "priority": 0, "abortable": false})
 	}
 	n.Put("reservation", Host)
 	if current.in.waiting() {
@@ -116,11 +121,14 @@ func (c *Conductor) endPhase(n *Node, o *operation) {
 }
 
 // record adds a failure to the history of a node.
-func (c *Conductor) record(n *Node, kind, text string) {
+func (c *Conductor) record(n *Node, kind, text string) { c.enterHistory(n, "ERROR", kind, text) }
+
+// enterHistory adds an entry to the history of a node.
+func (c *Conductor) enterHistory(n *Node, severity, kind, text string) {
 	n.History = append(n.History, api.Ordered{
 		{"uuid", api.NewUUID()},
 		{"created_at", api.Timestamp(c.Now)},
-		{"severity", "ERROR"},
+		{"severity", severity},
 		{"event_type", kind},
 		{"event", text},
 		{"conductor", Host},
@@ -176,6 +184,7 @@ func (c *Conductor) ownChild(n *Node) string {
 func (c *Conductor) rest(n *Node, in, target State, lastError string) {
 	c.enter(n, in)
 	n.Put("deploy_step", map[string]any{})
+	n.Put("clean_step", map[string]any{})
 	n.Put("target_provision_state", api.OrNull(string(target)))
 	if lastError != "" {
 		n.Put("last_error", lastError)
