@@ -62,17 +62,6 @@ func (m *Machine) Write(ctx context.Context, patch ironic.Patch) error {
 	return err
 }
 
-// watchErasure adds a poll to the record of an automated cleaning.
-func (m *Machine) watchErasure() {
-	if !m.erases {
-		return
-	}
-	before := m.erasure
-	if m.erasure = before.See(m.node, m.site.Run.ID); m.erasure != before {
-		m.recorded = false
-	}
-}
-
 // withErasure returns a patch of extra with the note of a cleaning that has ended. Ironic accepts the note where it accepts the rest.
 func (m *Machine) withErasure(patch ironic.Patch) ironic.Patch {
 	if m.erasure == nil || m.erasure.Ended.IsZero() || m.recorded || len(patch.OfExtra()) == 0 {

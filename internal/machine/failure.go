@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -206,22 +205,16 @@ func (w *walk) failed(ctx context.Context) *failure.Error {
 // lastEvent returns the last error in a node's history, without secrets; empty if there is none or it cannot be read. Ironic 39
 // clears last_error when, after a failure, it switches off a machine that is already off.
 func (s *Site) lastEvent(ctx context.Context, id string) string {
-	var answer struct {
-		History []struct {
-			Severity string `json:"severity"`
-			Type     string `json:"event_type"`
-			Event    string `json:"event"`
-		} `json:"history"`
-	}
 	if version, err := s.Ironic.Microversion(ctx); err != nil || version < api.VersionHistory {
 		return ""
 	}
-	if err := s.Ironic.Request(ctx, http.MethodGet, "nodes/"+id+"/history?detail=true", nil, &answer); err != nil {
+	history, err := s.Ironic.History(ctx, id)
+	if err != nil {
 		return ""
 	}
-	for _, event := range slices.Backward(answer.History) {
+	for _, event := range slices.Backward(history) {
 		if event.Severity == "ERROR" && !strings.HasSuffix(event.Type, "_end") { // _end events only say that the operation was aborted
-			return s.Ironic.Redact(event.Event)
+			return event.Event
 		}
 	}
 	return ""

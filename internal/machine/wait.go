@@ -35,6 +35,17 @@ func (m *Machine) poll(ctx context.Context, deadline time.Time) error {
 	return nil
 }
 
+// watchErasure adds a poll to the record of an automated cleaning.
+func (m *Machine) watchErasure() {
+	if !m.erases {
+		return
+	}
+	before := m.erasure
+	if m.erasure = before.See(m.node, m.site.Run.ID); m.erasure != before {
+		m.recorded = false
+	}
+}
+
 // unattended is an operation that may have lost its conductor, by the polls of one record.
 type unattended struct {
 	as    string    // what the machine does

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
-
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -102,22 +100,20 @@ func EndProcedure(ctx context.Context, site *machine.Site, in ironic.Collection,
 
 // UpdateProcedure sends what differs between two bodies of a deploy template or a runbook, and removes the mark of its creation.
 func UpdateProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, id string, before, after map[string]any) error {
-	patch := editsBetween(before, after)
 	p, err := ironic.ReadIn[ironic.Procedure](ctx, site.Ironic, in, id)
 	if err != nil {
 		return err
-	}
-	if site.Run.IsDead(marks.CreationOf(p.Extra, marks.MarkCreation)) {
-		patch.Remove("/extra/" + string(marks.MarkCreation))
 	}
 	if steps, ordered := after["steps"].([]ironic.RunbookStep); ordered && !ironic.SameJSON(before["steps"], steps) {
 		if err := sendSteps(ctx, site, p, steps); err != nil {
 			return err
 		}
-		patch = slices.DeleteFunc(patch, func(op nodes.UpdateOperation) bool { return op.Path == "/steps" })
+		after = maps.Clone(after)
+		delete(after, "steps")
 	}
-	if len(patch) == 0 {
-		return nil
+	patch := editsBetween(before, after)
+	if site.Run.IsDead(marks.CreationOf(p.Extra, marks.MarkCreation)) {
+		patch.Remove("/extra/" + string(marks.MarkCreation))
 	}
 	return site.Ironic.PatchIn(ctx, in, id, patch)
 }
