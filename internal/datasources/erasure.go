@@ -42,7 +42,7 @@ func erasureAttributes() map[string]schema.Attribute {
 func erasureSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Computed: true, Attributes: erasureAttributes(),
-		MarkdownDescription: "The last automated cleaning that a run of this provider has watched to its end. Ironic keeps no such record, so a cleaning that nobody watched is missing here. Null if there was none. See [Erase disks](../guides/erasure.md#what-is-known-afterwards).",
+		MarkdownDescription: "The last automated cleaning that a run of this provider has watched to its end. Ironic keeps no such record, so a cleaning that no run watched is missing here. Null if there was none. See [Erase disks](../guides/erasure.md#what-is-known-afterwards).",
 	}
 }
 

@@ -219,7 +219,7 @@ var attributes = append([]attribute{
 	}.attribute(),
 	row[types.Bool]{
 		name: "automated_clean", path: "/automated_clean", since: 47,
-		schema: flag("Whether Ironic cleans the node when it becomes available and after each undeployment. With `false`, the disks keep their data. Default: Ironic's configuration."),
+		schema: flag("Whether Ironic [cleans](../guides/erasure.md) the node when it becomes available and after each undeployment. With `false`, the disks keep their data. Default: Ironic's."),
 		of:     func(m *model) *types.Bool { return &m.AutomatedClean },
 		node:   func(n *ironic.Node) types.Bool { return types.BoolPointerValue(n.AutomatedClean) },
 	}.attribute(),
@@ -267,7 +267,7 @@ var attributes = append([]attribute{
 	powerStateAttribute(),
 	powerOffModeAttribute(),
 	row[types.String]{
-		name: "provision_state", later: true, schema: shown("Ironic's provision state of the node, such as `available` or `active`."),
+		name: "provision_state", later: true, schema: shown("Ironic's provision state of the node."),
 		of:   func(m *model) *types.String { return &m.ProvisionState },
 		node: func(n *ironic.Node) types.String { return types.StringValue(n.ProvisionState) },
 	}.attribute(),
@@ -288,7 +288,7 @@ var attributes = append([]attribute{
 		node: func(n *ironic.Node) types.String { return framework.OrNull(n.InstanceUUID) },
 	}.attribute(),
 	row[types.String]{
-		name: "instance_name", schema: shown("Name of the instance; null without one, and below API 1.104."),
+		name: "instance_name", schema: shown("Name of the instance."),
 		of:   func(m *model) *types.String { return &m.InstanceName },
 		node: func(n *ironic.Node) types.String { return framework.OrNull(n.InstanceName) },
 	}.attribute(),

@@ -118,7 +118,7 @@ func cleaningRunbookAttribute() attribute {
 	const key = "/driver_info/" + enroll.KeyRunbook
 	a := row[types.String]{
 		name: enroll.KeyRunbook, with: key, since: api.VersionRunbooks,
-		schema: text("Name or UUID of the runbook with which Ironic cleans the machine, if the site honours that. See [Erase disks](../guides/erasure.md#clean-by-a-runbook). Needs API 1.92.", stringvalidator.LengthAtLeast(1)),
+		schema: text("Runbook for [cleanings](../guides/erasure.md#clean-by-a-runbook): name or UUID. Needs API 1.92.", stringvalidator.LengthAtLeast(1)),
 		of:     func(m *model) *types.String { return &m.CleaningRunbook },
 	}.attribute()
 	a.encode = func(_ context.Context, config *model, s ironic.Settings) {
