@@ -51,6 +51,7 @@ func (h *host) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datas
 		ElementType: types.StringType, Computed: true, MarkdownDescription: "Hardware interfaces by kind, such as `deploy` or `boot`, including the defaults of the driver.",
 	}
 	attributes["include"] = includeSchema()
+	attributes["last_erasure"] = erasureSchema()
 	for _, p := range parts {
 		attributes[p.attribute] = p.schema()
 	}

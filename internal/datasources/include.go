@@ -38,6 +38,7 @@ var parts = []part{
 	{"firmware", "firmware", api.VersionFirmware, firmwareSchema, readFirmware},
 	{"validate", "validate", 0, validateSchema, readValidate},
 	{"console", "console", 0, consoleSchema, readConsole},
+	{"erasure", "cleaning_history", api.VersionHistory, cleaningsSchema, readCleanings},
 }
 
 // partNames are the values of include.
@@ -69,7 +70,7 @@ type reader struct {
 func (h *host) readParts(ctx context.Context, node *ironic.Node, include attr.Value, diags *diag.Diagnostics) map[string]attr.Value {
 	r := &reader{h.client.Ironic, node, sync.OnceValues(func() (*ironic.Inventory, error) { return h.client.Ironic.Inventory(ctx, node.UUID) })}
 	named, given := includes(include)
-	values := map[string]attr.Value{}
+	values := map[string]attr.Value{"last_erasure": erasureValue(node, nil)}
 	for _, p := range parts {
 		values[p.attribute] = nullOf(ctx, p.schema().GetType())
 		if !slices.Contains(named, p.name) {
@@ -82,6 +83,10 @@ func (h *host) readParts(ctx context.Context, node *ironic.Node, include attr.Va
 		switch {
 		case err == nil:
 			values[p.attribute] = value
+			if p.name == "inventory" {
+				inventory, _ := r.inventory()
+				values["last_erasure"] = erasureValue(node, inventory)
+			}
 		case api.IsForbidden(err):
 			_, detail := failure.Explain("", err)
 			diags.AddAttributeWarning(path.Root(p.attribute), "Part of the host is not visible",

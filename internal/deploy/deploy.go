@@ -45,6 +45,24 @@ type DeployOptions struct {
 	Creates bool
 }
 
+// Name gives the instance on the machine a name. It sends nothing if the record shows the name.
+func Name(ctx context.Context, m *machine.Machine, name string) error {
+	patch := nameEdits(m.Node(), name)
+	if len(patch) == 0 {
+		return nil
+	}
+	return m.Patch(ctx, patch)
+}
+
+// nameEdits returns the edits that give the instance a name; none if it has it, or if there is none to give. An undeployment removes the name
+// (reference/ironic.md#name-of-an-instance).
+func nameEdits(node *ironic.Node, name string) (patch ironic.Patch) {
+	if name != "" && name != node.InstanceName {
+		patch.Set("/instance_name", name)
+	}
+	return patch
+}
+
 // protectedReason is the protected_reason of a node that this provider protects.
 const protectedReason = "protected by Terraform"
 
@@ -230,7 +248,7 @@ func prepare(ctx context.Context, m *machine.Machine, d instance.Deployment, o D
 			want[key] = value
 		}
 	}
-	patch := editsOf(node.InstanceInfo, want, stale)
+	patch := slices.Concat(editsOf(node.InstanceInfo, want, stale), nameEdits(node, d.Name))
 	if d.LiveISO != nil {
 		if d.ConfigDrive != nil && !instance.CarriesConfigDrive(node) {
 			return instance.NoConfigDrive(node)

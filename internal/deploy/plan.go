@@ -78,6 +78,7 @@ func (d *decision) begin() {
 		d.refuse(decide.At("rescue"), "Nothing to rescue", "This plan makes a new deployment, or replaces one, so there is nothing to rescue. Remove rescue, apply, and add it afterwards. "+
 			"To rescue a machine that runs already, import its deployment, or adopt it, without rescue first.")
 	}
+	d.name()
 	d.power()
 	d.protection()
 	d.readiness()
@@ -102,6 +103,7 @@ func (d *decision) change() {
 	d.warnRecorded()
 	d.rescue()
 	d.connect()
+	d.name()
 	d.power()
 	d.protection()
 	d.readiness()
@@ -137,6 +139,15 @@ func (d *decision) connect() {
 	if maybe := d.wish.VIFs.Unknown; maybe || len(c.Wanted)+len(c.Unwanted) > 0 {
 		d.add(Step{Do: DoConnect, Ports: c, Maybe: maybe})
 	}
+}
+
+// name gives the instance another name. A machine that is deployed or rebuilt gets it together with what Ironic deploys.
+func (d *decision) name() {
+	want := d.asked.Name
+	if want.IsNull() || want == d.seen.Name || Has(d.plan.Steps, DoDeploy, DoRepeat, DoRebuild) {
+		return
+	}
+	d.add(Step{Do: DoName, Maybe: want.Unknown})
 }
 
 // power switches the machine as configured, also after an operation or a rescue, which may have left it in another power state. The first

@@ -47,6 +47,9 @@ power_state=on, image=b | active | rebuild (wipe), power-on | Rebuild wipes the 
 vifs=p1 | active | connect | - | 0/0
 vifs=p1, image=b | active | rebuild (wipe) | Rebuild wipes the root disk | 1/0
 vifs=? | active | connect? | - | 0/0
+instance_name=web | active | name | - | 0/0
+instance_name=? | active | name? | - | 0/0
+instance_name=web, image=b | active | rebuild (wipe) | Rebuild wipes the root disk | 1/0
 protected=true | active | protect | - | 0/0
 protected=true | protected | - | - | 0/0
 protected=false | protected | unprotect | - | 0/0
@@ -211,6 +214,7 @@ func TestDecide_newDeployment(t *testing.T) {
 the same | new | deploy (wipe) | - | 0/0
 image=? | new | deploy (wipe) | - | 0/0
 power_state=off, protected=true, vifs=p1 | new | deploy (wipe), power-off (restart), protect | - | 0/0
+instance_name=web | new | deploy (wipe) | - | 0/0
 protected=false | new | deploy (wipe) | - | 0/0
 rescue=1 | new | deploy (wipe) | !Nothing to rescue | 0/0
 on_change=? | new | - | !Value must be known during plan | 0/0

@@ -34,13 +34,13 @@ var kinds = []struct {
 
 // common are values that the settings of all kinds have.
 var common = map[string]string{
-	"rebuild_triggers": "- 1 2 ?", "restart_triggers": "- 1 2 ?", "rescue": "- - 1 2", "vifs": "- p1 p1,p2", "power_state": "- - on off", "power_off_mode": "- hard soft graceful ?", "protected": "- - true false", "ready_check": "- - r1 r2 ?",
+	"rebuild_triggers": "- 1 2 ?", "restart_triggers": "- 1 2 ?", "rescue": "- - 1 2", "vifs": "- p1 p1,p2", "power_state": "- - on off", "power_off_mode": "- hard soft graceful ?", "protected": "- - true false", "instance_name": "- - a b ?", "ready_check": "- - r1 r2 ?",
 	"on_change": "- - ignore replace rebuild", "on_destroy": "- undeploy undeploy forget", "node": "uuid-1 uuid-1 n1 uuid-2 ?", "allocation": "- - reservation other ?",
 }
 
 // conditions are facts that random machines may have.
 var conditions = []string{
-	"protected", "off", "not ready", "importing", "imported", "import applied", "creation interrupted before Ironic began", "host replaced", "no BMC", "in maintenance", "no record of the boot",
+	"protected", "not named", "off", "not ready", "importing", "imported", "import applied", "creation interrupted before Ironic began", "host replaced", "no BMC", "in maintenance", "no record of the boot",
 }
 
 // beginsOrEnds are what may become of a deployment besides a change.
@@ -122,6 +122,9 @@ func TestDecide_unchangedWishHasNoStep(t *testing.T) {
 		}
 		if s.seen.Was.Protected.Set {
 			s.seen.Protected = s.seen.Was.Protected.V
+		}
+		if s.seen.Was.Name.Set {
+			s.seen.Name = s.seen.Was.Name
 		}
 		if s.seen.Was.ReadyCheck.Set {
 			s.seen.Ready = decide.Known(true)
@@ -301,6 +304,10 @@ func applied(w deploy.Wish, s deploy.Seen, p deploy.Plan) deploy.Seen {
 			s.Power = decide.Known(deploy.PowerOn)
 		case deploy.DoProtect, deploy.DoUnprotect:
 			s.Protected = step.Do == deploy.DoProtect
+		case deploy.DoDeploy, deploy.DoRepeat, deploy.DoRebuild, deploy.DoName:
+			if w.Name.Set {
+				s.Name = w.Name
+			}
 		}
 	}
 	if s.Ready = p.Forecast.Ready; deploy.Has(p.Steps, deploy.DoCheck) {

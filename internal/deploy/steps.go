@@ -56,6 +56,7 @@ const (
 	DoUnprotect Kind = "unprotect"
 	DoUnrescue  Kind = "unrescue"
 	DoConnect   Kind = "connect"
+	DoName      Kind = "name" // the instance, in Ironic
 
 	DoDeploy   Kind = "deploy"       // for the first time
 	DoContinue Kind = "continue"     // waits for what Ironic does already
@@ -85,6 +86,7 @@ const (
 	Unprotects Phase = iota
 	LeavesRescue
 	Connects
+	Names
 	Deploys
 	Restarts
 	Switches
@@ -102,6 +104,8 @@ func (k Kind) Phase() Phase {
 		return LeavesRescue
 	case DoConnect:
 		return Connects
+	case DoName:
+		return Names
 	case DoRestart:
 		return Restarts
 	case DoPowerOn, DoPowerOff:
@@ -119,7 +123,7 @@ func (k Kind) Phase() Phase {
 
 // Of returns the phase as an infinitive, for messages about a node.
 func (p Phase) Of(node string) string {
-	return fmt.Sprintf([...]string{"end the protection of node %s", "end the rescue of node %s", "connect node %s", "deploy node %s", "restart node %s", "switch node %s", "make sure that node %s is ready", "protect node %s", "rescue node %s"}[p], node)
+	return fmt.Sprintf([...]string{"end the protection of node %s", "end the rescue of node %s", "connect node %s", "name the instance on node %s", "deploy node %s", "restart node %s", "switch node %s", "make sure that node %s is ready", "protect node %s", "rescue node %s"}[p], node)
 }
 
 // Operates reports whether a step deploys, boots or adopts a machine through Ironic.

@@ -29,7 +29,7 @@ var provisionStates = strings.Split("enroll|verifying|manageable|inspecting|insp
 // attributes are the names of the attributes that only have to be equal or not.
 func attributes(w *deploy.Wish) map[string]*deploy.Text {
 	return map[string]*deploy.Text{
-		"node": &w.Node, "allocation": &w.Allocation, "rebuild_triggers": &w.Rebuild, "restart_triggers": &w.Restart, "rescue": &w.Rescue, "vifs": &w.VIFs, "ready_check": &w.ReadyCheck,
+		"node": &w.Node, "instance_name": &w.Name, "allocation": &w.Allocation, "rebuild_triggers": &w.Rebuild, "restart_triggers": &w.Restart, "rescue": &w.Rescue, "vifs": &w.VIFs, "ready_check": &w.ReadyCheck,
 	}
 }
 
@@ -151,7 +151,7 @@ func changed(was deploy.Wish, settings string) deploy.Wish {
 func runningMachine(runs string) deploy.Seen {
 	w := changed(deploy.Wish{Content: map[string]deploy.Text{}, OnDestroy: decide.Known(deploy.DestroyUndeploys)}, "node=uuid-1, "+runs)
 	s := deploy.Seen{
-		Was: w, ID: "uuid-1", Instance: "reservation", State: "active", Power: decide.Known(deploy.PowerOn), Attempts: decide.Known[int64](1), Label: "n1", Now: now,
+		Was: w, ID: "uuid-1", Instance: "reservation", State: "active", Power: decide.Known(deploy.PowerOn), Name: w.Name, Attempts: decide.Known[int64](1), Label: "n1", Now: now,
 		Sight: deploy.Sight{Name: "n1", Content: w.Deployment.Digest(), Boot: bootiso.Machine{Label: "n1", Powered: true}},
 		Runs:  instance.Footprint{Mark: w.Deployment.Digest(), Image: w.Content["image"].V},
 	}
@@ -183,6 +183,8 @@ func seeing(s deploy.Seen, facts string) deploy.Seen {
 			s = deploy.Seen{New: true, Now: now}
 		case "protected":
 			s.Protected = true
+		case "not named":
+			s.Name = deploy.Text{}
 		case "off":
 			s.Power = decide.Known(deploy.PowerOff)
 		case "ready", "not ready":

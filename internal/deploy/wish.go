@@ -66,6 +66,7 @@ type Wish struct {
 	Destroy bool // the resource is to be destroyed
 
 	Node, Allocation Text
+	Name             Text            // of the instance; null: it stays as it is
 	Content          map[string]Text // by ContentNames
 	Drive            map[string]Text // the parts of config_drive; nil: there is none, or it is not known
 	LiveISO          decide.Value[LiveISO]
@@ -143,6 +144,7 @@ type Seen struct {
 	Rebuilds, Restarts int64
 	Power              decide.Value[PowerState]
 	Protected          bool
+	Name               Text // of the instance
 	Boot               decide.Value[bootiso.Status]
 	Ready              decide.Value[bool] // null: what runs has not been checked since the machine was off, in rescue mode or not deployed
 

@@ -24,6 +24,7 @@ func Decide(w Wish, s Seen) Plan {
 		p.warnPassword()
 		p.decideExisting()
 	}
+	p.decideRunbook()
 	p.notice(RefusePowerOff(w)...)
 	p.Goal = p.goals()[0]
 	if len(p.Steps) > 0 && !p.Has(DoWrite) || w.Writes && !s.New {

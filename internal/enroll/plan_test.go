@@ -30,6 +30,26 @@ new network=ipxe                       | target_state=available                 
 new discovered=r1                      | target_state=available                   | enroll, write, walk to available: clean                                   | Discovered node is taken over
 new                                    | disable_power_off power_state=off        | enroll, write, walk to manageable, switch power off: restart              | !Power-off is disabled
 
+# A cleaning runbook is checked when it is set, when the traits change, and when the host is cleaned.
+new runbook=erases                     | cleaning_runbook=CUSTOM_WIPE             | enroll, write, walk to manageable                                         | Cleaning runbook may have no effect
+new runbook=known                      | cleaning_runbook=CUSTOM_WIPE             | enroll, write, walk to manageable                                         |
+new runbook=open                       | cleaning_runbook=CUSTOM_WIPE             | enroll, write, walk to manageable                                         | Cleaning runbook may have no effect
+new                                    | cleaning_runbook=?                       | enroll, write, walk to manageable                                         |
+new runbook=named                      | cleaning_runbook=CUSTOM_WIPE             | enroll, write, walk to manageable                                         | Cleaning runbook may have no effect
+new runbook=missing                    | cleaning_runbook=CUSTOM_WIPE             | enroll, write, walk to manageable                                         | !Cleaning runbook does not exist
+new runbook=hidden                     | cleaning_runbook=CUSTOM_WIPE             | enroll, write, walk to manageable                                         | Cleaning runbook is not checked, Cleaning runbook may have no effect
+runbook=erases                         | cleaning_runbook=CUSTOM_WIPE description | write                                                                     | Cleaning runbook may have no effect
+runbook=misfit                         | cleaning_runbook=CUSTOM_WIPE description | write                                                                     | !Cleaning runbook does not fit the host, Cleaning runbook may have no effect
+runbook=without-traits                 | cleaning_runbook=CUSTOM_WIPE description | write                                                                     | !Cleaning runbook does not fit the host, Cleaning runbook may have no effect
+runbook=for-unknown-traits             | cleaning_runbook=CUSTOM_WIPE description | write                                                                     | Cleaning runbook may have no effect
+runbook=deploys                        | cleaning_runbook=CUSTOM_WIPE description | write                                                                     | !Cleaning runbook has steps that do not clean, Cleaning runbook may have no effect
+runbook=keeps                          | cleaning_runbook=CUSTOM_WIPE description | write                                                                     | Cleaning runbook erases nothing, Cleaning runbook may have no effect
+runbook=foreign                        | cleaning_runbook=CUSTOM_WIPE description | write                                                                     | Cleaning runbook belongs to others, Cleaning runbook may have no effect
+runbook=old                            | cleaning_runbook=CUSTOM_WIPE description | write                                                                     | Ironic ignores the cleaning runbook
+cleaning_runbook=CUSTOM_WIPE runbook=missing | description                        | write                                                                     |
+cleaning_runbook=CUSTOM_WIPE runbook=misfit | traits description                  | write                                                                     | !Cleaning runbook does not fit the host
+cleaning_runbook=CUSTOM_WIPE runbook=missing | target_state=available              | write, walk to available: clean                                           | Cleaning erases data, !Cleaning runbook does not exist
+
 # What is as it should be stays.
 state=manageable                       | target_state=manageable                  |                                                                           |
 state=available target=available       | target_state=available                   |                                                                           |

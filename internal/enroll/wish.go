@@ -35,6 +35,8 @@ type Wish struct {
 	Power          decide.Value[string] // power_state of the configuration
 	NeverOff       bool                 // disable_power_off
 	AutomatedClean decide.Value[bool]
+	Runbook        decide.Value[string] // cleaning_runbook
+	TraitsChange   bool
 	BootMode       decide.Value[string]
 	SecureBoot     decide.Value[bool]
 	Maintenance    decide.Value[bool] // of the configuration
@@ -69,6 +71,7 @@ type Seen struct {
 	PowerManaged           decide.Value[bool]
 	Target                 string // target_state; "" after an import
 	Retired                bool
+	Runbook                decide.Value[string]
 	BMC                    bool // the state has a bmc block
 	Driver, Address, Class string
 	Scheme                 *driverinfo.BMC // what the BMC address means; nil: none
@@ -104,6 +107,7 @@ type Answers struct {
 	TakesOver  string               // label of the discovered node that a new host would take over; "": none, or the run has said so
 	Profile    string               // temporary server profile on the machine; "": none
 	ProfileErr string               // why that is not known; "": it is
+	Runbooks   *Runbook             // the cleaning runbook of the wish; nil: not known
 }
 
 // InUse says that a OneView user has the server of a host, in two forms.
@@ -119,6 +123,7 @@ const (
 	AskNetwork  Question = "how the machine boots"
 	AskTakeOver Question = "node that the host would take over"
 	AskProfile  Question = "temporary server profile"
+	AskRunbook  Question = "cleaning runbook"
 )
 
 // isFalse reports whether a value is known to be false. Null is not.

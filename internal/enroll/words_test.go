@@ -67,6 +67,41 @@ func hardwareOf(text string) (h hardware.Hardware) {
 	return h
 }
 
+// runbookOf is what was looked up of a cleaning runbook: one that erases and fits the traits of the node, unless the text says otherwise.
+func runbookOf(text string) *enroll.Runbook {
+	r := &enroll.Runbook{
+		Found: &ironic.Procedure{Name: "CUSTOM_WIPE", Traits: []string{"CUSTOM_WIPE"}, Steps: []ironic.Step{{Interface: "deploy", Step: "erase_devices"}}},
+		First: true, Server: 115, HasTraits: true, Traits: decide.Known([]string{"CUSTOM_WIPE"}),
+	}
+	switch text {
+	case "missing":
+		r.Found = nil
+	case "hidden":
+		r.Found, r.Hidden = nil, "Ask for it."
+	case "open":
+		r.Found, r.Open = &ironic.Procedure{}, true
+	case "known":
+		r.First = false
+	case "misfit":
+		r.Traits = decide.Known([]string{"CUSTOM_OTHER"})
+	case "without-traits":
+		r.Found.Traits = nil
+	case "named":
+		r.HasTraits, r.Found.Traits, r.Server = false, nil, 111
+	case "for-unknown-traits":
+		r.Found.Traits, r.Traits = nil, decide.Unknown[[]string]()
+	case "deploys":
+		r.Found.Steps = append(r.Found.Steps, ironic.Step{Interface: "deploy", Step: "write_image"})
+	case "keeps":
+		r.Found.Steps = []ironic.Step{{Interface: "bios", Step: "factory_reset"}}
+	case "foreign":
+		r.Found.Owner = "other"
+	case "old":
+		r.HasTraits, r.Server = false, 99
+	}
+	return r
+}
+
 func (s *story) want(word string) {
 	name, text, _ := strings.Cut(word, "=")
 	w := &s.wish
@@ -85,6 +120,10 @@ func (s *story) want(word string) {
 		w.AutomatedClean = flag(text)
 	case "boot_mode":
 		w.BootMode = value(text)
+	case "cleaning_runbook":
+		w.Runbook = value(text)
+	case "traits":
+		w.TraitsChange = true
 	case "maintenance":
 		w.Maintenance, w.Held = flag(text), text != "false"
 	case "retired":
@@ -163,6 +202,10 @@ func (s *story) see(word string) {
 		seen.Class, s.wish.Class = text, text
 	case "discovered":
 		seen.TakesOver = text
+	case "cleaning_runbook":
+		seen.Runbook, s.wish.Runbook = value(text), value(text)
+	case "runbook":
+		seen.Runbooks = runbookOf(text)
 	default:
 		s.t.Fatalf("no sight %q", word)
 	}

@@ -69,8 +69,20 @@ func (s *Server) patchNode(c *api.Call, ref string) (api.Reply, error) {
 	if err := s.checkNodeChange(n, patched, reset); err != nil {
 		return api.Reply{}, err
 	}
+	if !s.legacy() {
+		nameInstance(patched, ops)
+	}
 	s.conductor.SaveNode(n, patched)
 	return api.OK(http.StatusOK, json.RawMessage(s.renderSaved(c, n))), nil
+}
+
+// nameInstance gives an instance without a name the display_name of instance_info, when a client changes that.
+func nameInstance(patched map[string]any, ops []api.PatchOp) {
+	name := api.Text(api.Object(patched["instance_info"])["display_name"])
+	changes := slices.ContainsFunc(ops, func(op api.PatchOp) bool { return op.Field() == "instance_info" })
+	if changes && name != "" && api.Text(patched["instance_name"]) == "" {
+		patched["instance_name"] = name
+	}
 }
 
 // checkNodePatch makes the checks that need only the patch.

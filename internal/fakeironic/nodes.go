@@ -96,7 +96,7 @@ func (s *Server) nodeSchema() api.Schema {
 	if !s.legacy() {
 		members["parent_node"] = api.TextKind
 		members["disable_power_off"] = api.BoolKind
-		members["instance_name"] = api.TextKind
+		members["instance_name"] = api.Kind{Types: api.TextKind.Types, MaxLength: 255}
 	}
 	return api.Schema{Name: "node", Members: members, Required: []string{"driver"}}
 }

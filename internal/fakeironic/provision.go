@@ -25,7 +25,7 @@ func (s *Server) takeRunbook(c *api.Call, n *conductor.Node, request *conductor.
 	if err := p.Approved(c, n.Str("uuid"), n.Traits()); err != nil {
 		return err
 	}
-	steps := p.InOrder()
+	steps := p.AsRequested()
 	given := request.CleanSteps
 	if request.Target == conductor.VerbService {
 		given = request.ServiceSteps
@@ -40,6 +40,22 @@ func (s *Server) takeRunbook(c *api.Call, n *conductor.Node, request *conductor.
 	}
 	request.NoRamdisk = p.DisableRamdisk
 	return nil
+}
+
+// cleaningSteps returns the steps of the runbook by which a node is cleaned; nil if it has none.
+func (s *Server) cleaningSteps(n *conductor.Node) (steps []any, noRamdisk bool, err error) {
+	ref := api.Text(api.Object(n.Fields["driver_info"])["cleaning_runbook"])
+	if !s.CleansByRunbook || s.maxMinor() < procedure.RunbookMinor || ref == "" {
+		return nil, false, nil
+	}
+	p := s.runbooks.Find(ref)
+	if p == nil {
+		return nil, false, api.Fault(http.StatusNotFound, "Runbook %s could not be found.", ref)
+	}
+	if reason := p.Mismatch(n.Traits()); reason != "" {
+		return nil, false, api.Fault(http.StatusInternalServerError, "Automated cleaning runbook %s is not valid for node %s. %s", p.Name, n.Str("uuid"), reason)
+	}
+	return p.AsRequested(), p.DisableRamdisk, nil
 }
 
 // putProvision answers PUT /v1/nodes/{node}/states/provision.

@@ -90,6 +90,10 @@ type Server struct {
 	// disallow_service_steps. Skips must not call methods of the Server.
 	Skips func(step string) bool
 
+	// CleansByRunbook is [conductor]automated_cleaning_step_source = hybrid with automated_cleaning_runbook_from_node: a machine whose driver_info has
+	// cleaning_runbook is cleaned by that runbook, if the server has runbooks.
+	CleansByRunbook bool
+
 	// IgnoresSoftOff, if set, says whether the operating system of a machine ignores requests to shut down: a soft power off then
 	// fails after its time-out, 10 minutes by default, and the machine stays on. So does a soft restart, but over Redfish it seems to
 	// succeed (reference/ironic.md#soft-restarts). It must not call methods of the Server.
@@ -170,7 +174,8 @@ func (s *Server) settings() conductor.Settings {
 			}
 			return s.Fail(public(n), verb)
 		},
-		Abandons: func(n *conductor.Node, verb string) bool { return s.Abandons != nil && s.Abandons(public(n), verb) },
+		CleaningSteps: s.cleaningSteps,
+		Abandons:      func(n *conductor.Node, verb string) bool { return s.Abandons != nil && s.Abandons(public(n), verb) },
 	}
 }
 

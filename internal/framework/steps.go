@@ -194,18 +194,17 @@ func RefreshSteps(ctx context.Context, order StepOrder, state types.List, found 
 		known[s.key()], place[s.key()] = s, i+1
 	}
 	found = slices.Clone(found)
-	slices.SortStableFunc(found, func(a, b ironic.Step) int {
-		if order == ByPosition {
-			return cmp.Compare(a.Order, b.Order)
+	after := func(s ironic.Step) int { // steps that the state does not have come last
+		if at := place[stepName{s.Interface, s.Step}]; at > 0 {
+			return at
 		}
-		after := func(s ironic.Step) int { // steps that the state does not have come last
-			if at := place[stepName{s.Interface, s.Step}]; at > 0 {
-				return at
-			}
-			return len(place) + 1
-		}
-		return cmp.Or(cmp.Compare(after(a), after(b)), cmp.Compare(b.Priority, a.Priority))
-	})
+		return len(place) + 1
+	}
+	if order == ByPriority { // a runbook runs them as they are (reference/ironic.md#the-order-of-the-steps-of-a-runbook)
+		slices.SortStableFunc(found, func(a, b ironic.Step) int {
+			return cmp.Or(cmp.Compare(after(a), after(b)), cmp.Compare(b.Priority, a.Priority))
+		})
+	}
 	kind, _ := state.ElementType(ctx).(types.ObjectType)
 	elements := make([]attr.Value, 0, len(found))
 	for _, f := range found {

@@ -32,22 +32,22 @@ func stepList(t *testing.T, steps ...[2]string) types.List {
 func TestSteps_refreshKeepsSecretsAndSpelling(t *testing.T) {
 	t.Parallel()
 	state := [][2]string{{"a", `{ "password": "x", "list": [{"token": "y"}], "text": "--password z", "n": 1 }`}, {"b", ""}}
-	found := func(n float64, order int64) []ironic.Step {
+	found := func(n float64) []ironic.Step {
 		return []ironic.Step{
-			{Interface: "bios", Step: "b", Order: 5},
-			{Interface: "bios", Step: "a", Order: order, Args: map[string]any{
+			{Interface: "bios", Step: "a", Order: 9, Args: map[string]any{
 				"password": ironic.Masked, "list": []any{map[string]any{"token": ironic.Masked}}, "text": "--password " + ironic.Masked, "n": n,
 			}},
+			{Interface: "bios", Step: "b", Order: 5},
 		}
 	}
 	for name, tt := range map[string]struct {
 		found []ironic.Step
 		want  types.List
 	}{
-		"unchanged":    {found(1, 1), stepList(t, state...)},
-		"a number":     {found(2, 1), stepList(t, [2]string{"a", `{"list":[{"token":"y"}],"n":2,"password":"x","text":"--password z"}`}, state[1])},
-		"the order":    {found(1, 9), stepList(t, state[1], state[0])},
-		"a step less":  {found(1, 1)[:1], stepList(t, state[1])},
+		"unchanged":    {found(1), stepList(t, state...)},
+		"a number":     {found(2), stepList(t, [2]string{"a", `{"list":[{"token":"y"}],"n":2,"password":"x","text":"--password z"}`}, state[1])},
+		"the order":    {[]ironic.Step{found(1)[1], found(1)[0]}, stepList(t, state[1], state[0])},
+		"a step less":  {found(1)[1:], stepList(t, state[1])},
 		"another step": {[]ironic.Step{{Interface: "bios", Step: "c", Args: map[string]any{"token": ironic.Masked}}}, stepList(t, [2]string{"c", `{"token":"******"}`})},
 	} {
 		t.Run(name, func(t *testing.T) {

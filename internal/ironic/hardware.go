@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
@@ -226,4 +227,26 @@ func (c *Client) Drivers(ctx context.Context) ([]Driver, error) {
 	}
 	slices.SortFunc(answer.Drivers, func(a, b Driver) int { return cmp.Compare(a.Name, b.Name) })
 	return answer.Drivers, nil
+}
+
+// Event is an entry of the history of a node.
+type Event struct {
+	CreatedAt time.Time `json:"created_at"`
+	Severity  string    `json:"severity"` // INFO or ERROR
+	Type      string    `json:"event_type"`
+	Event     string    `json:"event"` // in Ironic's words
+}
+
+// History returns the history of a node, the oldest entry first (API 1.78).
+func (c *Client) History(ctx context.Context, id string) ([]Event, error) {
+	var answer struct {
+		History []Event `json:"history"`
+	}
+	if err := c.Request(ctx, http.MethodGet, "nodes/"+id+"/history?detail=true", nil, &answer); err != nil {
+		return nil, err
+	}
+	for i := range answer.History {
+		answer.History[i].Event = c.words(answer.History[i].Event)
+	}
+	return answer.History, nil
 }

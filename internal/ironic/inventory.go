@@ -20,6 +20,18 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
+// Disk is a disk that an inspection has found.
+type Disk struct {
+	Name       string `json:"name"`
+	Size       int64  `json:"size"` // bytes
+	Model      string `json:"model"`
+	Vendor     string `json:"vendor"`
+	Serial     string `json:"serial"`
+	WWN        string `json:"wwn"`
+	Rotational *bool  `json:"rotational"`
+	ByPath     string `json:"by_path"`
+}
+
 // Inventory is the part of an inspection's result that Terraform shows.
 type Inventory struct {
 	Hostname   string `json:"hostname"`
@@ -45,16 +57,7 @@ type Inventory struct {
 	Boot struct {
 		PXEInterface string `json:"pxe_interface"`
 	} `json:"boot"`
-	Disks []struct {
-		Name       string `json:"name"`
-		Size       int64  `json:"size"` // bytes
-		Model      string `json:"model"`
-		Vendor     string `json:"vendor"`
-		Serial     string `json:"serial"`
-		WWN        string `json:"wwn"`
-		Rotational *bool  `json:"rotational"`
-		ByPath     string `json:"by_path"`
-	} `json:"disks"`
+	Disks      []Disk `json:"disks"`
 	Interfaces []struct {
 		Name       string          `json:"name"`
 		MAC        string          `json:"mac_address"`

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -41,12 +42,17 @@ func Fleet(n int) *fakeironic.Server {
 	return fake
 }
 
-// NodeOf returns a node as the fake's database has it.
+// NodeOf returns a node as the fake's database has it, without the record of its last cleaning, which outlives what it is about.
 func NodeOf(t *testing.T, fake *fakeironic.Server, ref string) fakeironic.Node {
 	t.Helper()
 	node, ok := fake.Node(ref)
 	if !ok {
 		t.Fatalf("there is no node %s", ref)
+	}
+	if extra, is := node.Raw["extra"].(map[string]any); is {
+		node.Raw, extra = maps.Clone(node.Raw), maps.Clone(extra)
+		delete(extra, "terraform_metal_erasure")
+		node.Raw["extra"] = extra
 	}
 	return node
 }

@@ -25,7 +25,7 @@ func (m *Machine) Patch(ctx context.Context, patch ironic.Patch) error {
 	guarded := m.guarded(patch)
 	var node *ironic.Node
 	err := m.Unlocked(ctx, func() (err error) {
-		node, err = m.site.Ironic.PatchNode(ctx, m.node.UUID, guarded)
+		node, err = m.site.Ironic.PatchNode(ctx, m.node.UUID, m.withErasure(guarded))
 		return err
 	})
 	if len(guarded) > len(patch) && api.IsStatus(err, http.StatusBadRequest, "") {
@@ -55,11 +55,31 @@ func (m *Machine) Patch(ctx context.Context, patch ironic.Patch) error {
 
 // Write sends a patch that Ironic may refuse, and updates the record.
 func (m *Machine) Write(ctx context.Context, patch ironic.Patch) error {
-	node, err := m.site.Ironic.PatchNode(ctx, m.node.UUID, patch)
+	node, err := m.site.Ironic.PatchNode(ctx, m.node.UUID, m.withErasure(patch))
 	if err == nil {
 		m.applyAnswer(node)
 	}
 	return err
+}
+
+// withErasure returns a patch of extra with the note of a cleaning that has ended. Ironic accepts the note where it accepts the rest.
+func (m *Machine) withErasure(patch ironic.Patch) ironic.Patch {
+	if m.erasure == nil || m.erasure.Ended.IsZero() || m.recorded || len(patch.OfExtra()) == 0 {
+		return patch
+	}
+	return slices.Concat(patch, ironic.Patch{}.With("/extra/"+marks.KeyErasure, m.erasure))
+}
+
+// NoteErasure leaves the note of a cleaning that this call has watched to its end, unless another write has taken it along. The note is of use only to
+// people, so its failure is only logged.
+func (m *Machine) NoteErasure(ctx context.Context) {
+	if m.erasure == nil || m.erasure.Ended.IsZero() || m.recorded || ctx.Err() != nil {
+		return
+	}
+	if err := m.Write(ctx, ironic.Patch{}.With("/extra/"+marks.KeyErasure, m.erasure)); err != nil {
+		m.site.Ironic.Logger().DebugContext(ctx, "could not note the cleaning of a node", append(NodeAttributes(m.node), "error", err)...)
+	}
+	m.recorded = true
 }
 
 // guarded returns a patch that Ironic refuses if another run has taken over a creation of this run.

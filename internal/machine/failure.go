@@ -2,8 +2,8 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -95,9 +95,38 @@ const KindStuck failure.Kind = "stuck"
 
 // stuckError says that no conductor works on the operation of a node any more. words are the first line of Ironic's error; "" if it has written none.
 func stuckError(node *ironic.Node, words string) *failure.Error {
-	return &failure.Error{
+	e := &failure.Error{
 		Kind: KindStuck, Node: node, Fact: fmt.Sprintf("node %s is in state %q, but no conductor works on it any more", ironic.NodeLabel(node), node.ProvisionState), Words: words,
 		Advice: "Ironic does not end this operation by itself. A conductor that is restarted lets it fail; then apply again. See the conductor's log for the cause.",
+	}
+	if runbook := node.DriverInfo[keyRunbook] != nil || strings.Contains(words, "unbook"); runbook && ironic.State(node.ProvisionState) == nodes.Deleting {
+		e.Advice = "Ironic leaves a node so whose cleaning runbook does not exist, or has none of the node's traits. Look at " + runbookOf(node) + ". Make the runbook usable, so that the cleaning can begin; Ironic " +
+			"accepts no change of the node now. Then restart the conductor, which lets the operation fail, and apply again."
+	}
+	return e
+}
+
+// keyRunbook is the key of driver_info that names the runbook by which Ironic cleans the machine.
+const keyRunbook = "cleaning_runbook"
+
+// runbookOf names the cleaning runbook of a node in an advice.
+func runbookOf(node *ironic.Node) string {
+	if name, _ := node.DriverInfo[keyRunbook].(string); name != "" {
+		return "cleaning_runbook of its metal_host, which is " + name
+	}
+	return "the runbook that the site has configured ([conductor]automated_cleaning_runbook)"
+}
+
+// withoutRunbook turns the answer that Ironic cannot use the cleaning runbook of a node into an error of KindInvalid, and returns other errors
+// unchanged. One of these answers is a 404, as if the node did not exist (reference/ironic.md#cleaning-by-a-runbook).
+func withoutRunbook(node *ironic.Node, err error) error {
+	var status *api.StatusError
+	if !errors.As(err, &status) || !strings.HasPrefix(status.Message, "Runbook ") && !strings.HasPrefix(status.Message, "Automated cleaning runbook ") {
+		return err
+	}
+	return &failure.Error{
+		Kind: failure.KindInvalid, Node: node, Fact: fmt.Sprintf("node %s is not cleaned and not made available, because Ironic cannot use its cleaning runbook", ironic.NodeLabel(node)), Words: status.Message,
+		Advice: "Ironic asks for the runbook even if automated_clean is false. Correct " + runbookOf(node) + ": it must exist, and have one of the node's traits. Then apply again.",
 	}
 }
 
@@ -176,22 +205,16 @@ func (w *walk) failed(ctx context.Context) *failure.Error {
 // lastEvent returns the last error in a node's history, without secrets; empty if there is none or it cannot be read. Ironic 39
 // clears last_error when, after a failure, it switches off a machine that is already off.
 func (s *Site) lastEvent(ctx context.Context, id string) string {
-	var answer struct {
-		History []struct {
-			Severity string `json:"severity"`
-			Type     string `json:"event_type"`
-			Event    string `json:"event"`
-		} `json:"history"`
-	}
 	if version, err := s.Ironic.Microversion(ctx); err != nil || version < api.VersionHistory {
 		return ""
 	}
-	if err := s.Ironic.Request(ctx, http.MethodGet, "nodes/"+id+"/history?detail=true", nil, &answer); err != nil {
+	history, err := s.Ironic.History(ctx, id)
+	if err != nil {
 		return ""
 	}
-	for _, event := range slices.Backward(answer.History) {
+	for _, event := range slices.Backward(history) {
 		if event.Severity == "ERROR" && !strings.HasSuffix(event.Type, "_end") { // _end events only say that the operation was aborted
-			return s.Ironic.Redact(event.Event)
+			return event.Event
 		}
 	}
 	return ""

@@ -32,6 +32,10 @@ type Machine struct {
 
 	macs []string // of the cards from which the machine may boot; nil: not looked up
 
+	erases   bool           // the walk may clean the machine, and watches that
+	erasure  *marks.Erasure // the last automated cleaning that this call has watched; nil: none
+	recorded bool           // the node has the note of it
+
 	quarantine *marks.Quarantine // the only reason for which the machine is being undeployed; nil: it is undeployed in any state
 
 	tell func(status string) // is told of every change of state; may be nil
@@ -172,7 +176,7 @@ func (m *Machine) applyPoll(polled *ironic.Node) {
 	n.PowerState, n.TargetPowerState = polled.PowerState, polled.TargetPowerState
 	n.Maintenance, n.Fault, n.LastError = polled.Maintenance, polled.Fault, polled.LastError
 	n.Hidden.Reservation, n.Hidden.LastError = polled.Hidden.Reservation, polled.Hidden.LastError
-	n.DeployStep = polled.DeployStep
+	n.DeployStep, n.CleanStep = polled.DeployStep, polled.CleanStep
 	if !n.Maintenance {
 		n.MaintenanceReason = ""
 	}
@@ -190,6 +194,9 @@ func (m *Machine) applyAnswer(node *ironic.Node) {
 	}
 	node.Reservation = ""
 	m.node, m.asked = node, time.Time{}
+	if noted := marks.ErasureOf(node); noted != nil && m.erasure != nil {
+		m.recorded = noted.Ended.Equal(m.erasure.Ended)
+	}
 }
 
 // Changed updates the record with a change that Ironic has accepted without returning the node.

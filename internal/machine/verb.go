@@ -82,7 +82,11 @@ func changedAt(now, before time.Time) bool {
 
 // put sends a verb, once: see ask.
 func (m *Machine) put(ctx context.Context, with ironic.Order) error {
-	return m.ask(ctx, callOf(with.Verb), func(ctx context.Context) error { return m.site.Ironic.ChangeProvisionState(ctx, m.node.UUID, with) })
+	err := m.ask(ctx, callOf(with.Verb), func(ctx context.Context) error { return m.site.Ironic.ChangeProvisionState(ctx, m.node.UUID, with) })
+	if with.Verb == nodes.TargetProvide {
+		return withoutRunbook(m.node, err)
+	}
+	return err
 }
 
 // insistOn sends a verb without parameters: see insist.

@@ -24,6 +24,7 @@ func (m *Machine) poll(ctx context.Context, deadline time.Time) error {
 	}
 	before := m.node
 	m.applyPoll(polled)
+	m.watchErasure()
 	m.site.limiter.Moved(before, m.node)
 	m.logState(ctx)
 	m.logStill(ctx)
@@ -32,6 +33,17 @@ func (m *Machine) poll(ctx context.Context, deadline time.Time) error {
 		return stuckError(m.node, m.unattended.words)
 	}
 	return nil
+}
+
+// watchErasure adds a poll to the record of an automated cleaning.
+func (m *Machine) watchErasure() {
+	if !m.erases {
+		return
+	}
+	before := m.erasure
+	if m.erasure = before.See(m.node, m.site.Run.ID); m.erasure != before {
+		m.recorded = false
+	}
 }
 
 // unattended is an operation that may have lost its conductor, by the polls of one record.

@@ -29,6 +29,7 @@ func (m *Machine) Reach(ctx context.Context, goal states.Goal, timeout time.Dura
 // which the machine is deployed, rebuilt or undeployed. The order belongs to the goal's own verb.
 func (m *Machine) Walk(ctx context.Context, goal states.Goal, instance string, with ironic.Order, timeout time.Duration) error {
 	w := &walk{Machine: m, goal: goal, instance: instance, order: with, timeout: timeout, deadline: time.Now().Add(timeout), failures: marks.Failures(m.node)}
+	m.erases = goal == states.GoalAvailable || goal == states.GoalUndeployed
 	m.site.limiter.Begin(m.node.UUID)
 	defer m.site.limiter.End()
 	var err error

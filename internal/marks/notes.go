@@ -42,6 +42,8 @@ const (
 	KeyDiscovery = "terraform_metal_discovery"
 	// KeyEnrolled: a metal_host manages this unnamed node, so discovery ignores it.
 	KeyEnrolled = "terraform_metal_enrolled"
+	// KeyErasure: the last automated cleaning that a run has watched: see Erasure.
+	KeyErasure = "terraform_metal_erasure"
 	// KeyFailures: how often operations on the node have failed since the last success. Such nodes wait longer for a slot.
 	KeyFailures = "terraform_metal_failures"
 	// KeyInspection: the inspection that triggers have requested last.

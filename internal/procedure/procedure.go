@@ -78,7 +78,10 @@ func finishProcedure(ctx context.Context, site *machine.Site, in ironic.Collecti
 // EndProcedure completes what CreateProcedure has returned, and ends its creation, like Machine.EndCreation. It sends the steps again if the
 // object was taken over, because Ironic does not show secrets in arguments, and the traits of a runbook, unless they are nil.
 func EndProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, p *ironic.Procedure, by *marks.Creation, body map[string]any, traits []string) (err error) {
-	if by != nil {
+	switch steps, ordered := body["steps"].([]ironic.RunbookStep); {
+	case by != nil && ordered:
+		err = sendSteps(ctx, site, p, steps)
+	case by != nil:
 		err = site.Ironic.PatchIn(ctx, in, p.UUID, ironic.Patch{}.With("/steps", body["steps"]))
 	}
 	if err == nil && traits != nil {
@@ -97,11 +100,18 @@ func EndProcedure(ctx context.Context, site *machine.Site, in ironic.Collection,
 
 // UpdateProcedure sends what differs between two bodies of a deploy template or a runbook, and removes the mark of its creation.
 func UpdateProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, id string, before, after map[string]any) error {
-	patch := editsBetween(before, after)
 	p, err := ironic.ReadIn[ironic.Procedure](ctx, site.Ironic, in, id)
 	if err != nil {
 		return err
 	}
+	if steps, ordered := after["steps"].([]ironic.RunbookStep); ordered && !ironic.SameJSON(before["steps"], steps) {
+		if err := sendSteps(ctx, site, p, steps); err != nil {
+			return err
+		}
+		after = maps.Clone(after)
+		delete(after, "steps")
+	}
+	patch := editsBetween(before, after)
 	if site.Run.IsDead(marks.CreationOf(p.Extra, marks.MarkCreation)) {
 		patch.Remove("/extra/" + string(marks.MarkCreation))
 	}

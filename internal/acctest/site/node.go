@@ -62,7 +62,7 @@ func RemoveNode(t *testing.T, s *Site, id string) {
 		info, _ := node["instance_info"].(map[string]any)
 		delete(info, "traits") // Ironic keeps those of a deleted allocation
 		extra, _ := node["extra"].(map[string]any)
-		maps.DeleteFunc(extra, isDoneMark)
+		maps.DeleteFunc(extra, stays)
 		if node["provision_state"] != "available" || node["instance_uuid"] != nil || len(info) > 0 || len(extra) > 0 {
 			t.Errorf("left on node %v: state %v, reserved by %v, instance_info %v, extra %v",
 				node["name"], node["provision_state"], node["instance_uuid"], info, extra)
@@ -72,9 +72,12 @@ func RemoveNode(t *testing.T, s *Site, id string) {
 	s.Must(http.MethodDelete, "nodes/"+id, nil)
 }
 
-// isDoneMark reports whether an entry of extra is the mark of a creation that is finished. Only the next write of the provider
-// removes such a mark.
-func isDoneMark(key string, value any) bool {
+// stays reports whether an entry of extra is the record of a cleaning, or the mark of a creation that is finished. Only the next write of the
+// provider removes such a mark.
+func stays(key string, value any) bool {
+	if key == "terraform_metal_erasure" {
+		return true
+	}
 	runs, _ := value.(map[string]any)
 	for _, run := range runs {
 		if mark, _ := run.(map[string]any); mark["done"] == nil {

@@ -3,6 +3,7 @@ package conductor
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
 )
@@ -90,18 +91,22 @@ func (c *Conductor) provide(n *Node) error {
 	if n.Flag("retired") {
 		return api.Fault(http.StatusBadRequest, "The providing operation can't be performed on node %s because it is retired.", n.Str("uuid"))
 	}
+	steps, noRamdisk, err := c.CleaningSteps(n)
+	if err != nil {
+		return err
+	}
 	if n.Fields["automated_clean"] == false {
 		n.Put("last_error", nil)
 		c.rest(n, Available, "", "")
 		return nil
 	}
-	c.begin(n, c.automatedCleaning(n, n.Uses("deploy"), VerbProvide, Available), Available)
+	c.begin(n, c.automatedCleaning(n, n.Uses("deploy"), VerbProvide, Available, steps, noRamdisk), Available)
 	return nil
 }
 
 // automatedCleaning returns the cleaning of a node before target with the deploy interface how. If automated_clean is false it
-// cleans nothing.
-func (c *Conductor) automatedCleaning(n *Node, how string, v Verb, target State) operation {
+// cleans nothing. steps are those of a runbook; nil: those of the interfaces.
+func (c *Conductor) automatedCleaning(n *Node, how string, v Verb, target State, steps []any, noRamdisk bool) operation {
 	o := operation{
 		verb: string(v), phases: c.cleaningPhases(how),
 		fail: func(n *Node, text string) { c.rest(n, CleanFail, target, text) },
@@ -110,8 +115,14 @@ func (c *Conductor) automatedCleaning(n *Node, how string, v Verb, target State)
 			c.rest(n, target, "", "")
 		},
 	}
+	if noRamdisk {
+		o.phases = c.stay(Cleaning)
+	}
+	c.byRunbook(n, &o, steps, target)
+	o.showSteps(c.stepsOf(how, steps))
+	c.logFlow(n, &o, "automated cleaning", how == "fake" || noRamdisk)
 	if n.Fields["automated_clean"] == false {
-		o.phases = []phase{{in: Cleaning}}
+		o.phases, o.defect = []phase{{in: Cleaning}}, ""
 		o.done = func(n *Node) { c.rest(n, target, "", "") }
 	}
 	if reason := c.NetworkFault(n); reason != "" {
@@ -121,6 +132,68 @@ func (c *Conductor) automatedCleaning(n *Node, how string, v Verb, target State)
 		o.defect = "Failed to validate power driver interface for node cleaning. Node " + n.Str("uuid") + ". Error: " + reason
 	}
 	return o
+}
+
+// stepsOf returns the names of the steps of an automated cleaning: those of its runbook, or else those of the interfaces.
+func (c *Conductor) stepsOf(how string, runbook []any) (names []string) {
+	for _, item := range runbook {
+		kind, name := api.StepName(api.Object(item))
+		names = append(names, kind+"."+name)
+	}
+	switch {
+	case runbook != nil:
+	case how != "fake":
+		names = []string{"deploy.erase_devices_metadata", "deploy.erase_devices"}
+	case !c.legacy():
+		names = []string{"vendor.log_passthrough"}
+	}
+	return names
+}
+
+// showSteps lets the node show the first step once the ramdisk has booted, and the last one at the end.
+func (o *operation) showSteps(names []string) {
+	if len(names) == 0 {
+		return
+	}
+	last := len(o.phases) - 1
+	o.phases[last].step = names[len(names)-1]
+	o.phases[last-last/2].step = names[0]
+}
+
+// logFlow enters a cleaning into the history, as Ironic 39 does: its start, unless the ramdisk boots first, and its success.
+func (c *Conductor) logFlow(n *Node, o *operation, flow string, starts bool) {
+	if c.legacy() || n.Fields["automated_clean"] == false {
+		return
+	}
+	kind, end := strings.ReplaceAll(flow, " ", "_"), o.done
+	if starts {
+		c.enterHistory(n, "INFO", kind+"_start", "Starting "+flow+" with steps=[...]")
+	}
+	o.done = func(n *Node) {
+		c.enterHistory(n, "INFO", kind+"_end", strings.Replace(flow, "automated cleaning", "Automated Cleaning", 1)+" completed successfully with steps=[]")
+		end(n)
+	}
+}
+
+// byRunbook makes a cleaning run the steps of a runbook.
+func (c *Conductor) byRunbook(n *Node, o *operation, steps []any, target State) {
+	if steps == nil {
+		return
+	}
+	run, defect, executing := c.runSteps(n, steps, false)
+	end := o.done
+	o.defect = defect
+	o.done = func(n *Node) {
+		run(n)
+		end(n)
+	}
+	o.fail = func(n *Node, text string) {
+		run(n)
+		if executing {
+			n.breakDown("clean failure", text)
+		}
+		c.rest(n, CleanFail, target, text)
+	}
 }
 
 // cleaned ends a successful cleaning.

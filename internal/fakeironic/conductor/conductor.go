@@ -47,6 +47,7 @@ type Settings struct {
 	Abandons            func(n *Node, verb string) bool
 	Skips               func(step string) bool
 	ImageFault          func(url string) string
+	CleaningSteps       func(n *Node) (steps []any, noRamdisk bool, err error) // of the runbook by which a node is cleaned; nil: none
 }
 
 // legacy reports whether the conductor behaves as Ironic 21.4.

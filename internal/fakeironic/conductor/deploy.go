@@ -160,6 +160,7 @@ func (c *Conductor) undeploy(n *Node) error {
 		}
 		n.Put("instance_info", map[string]any{})
 		n.Put("instance_uuid", nil)
+		n.Put("instance_name", nil)
 		c.forgetVIFs(n)
 		c.resetSwitches(n)
 		c.dropAllocation(n)
@@ -168,7 +169,14 @@ func (c *Conductor) undeploy(n *Node) error {
 		verb:   string(VerbDeleted),
 		phases: []phase{{in: Deleting, length: c.StepTime / 2, then: forget}, {in: Deleting, length: c.StepTime - c.StepTime/2}},
 		fail:   func(n *Node, text string) { c.rest(n, Errored, target, text) },
-		done:   func(n *Node) { c.begin(n, c.automatedCleaning(n, how, VerbDeleted, target), target) },
+		done: func(n *Node) {
+			steps, noRamdisk, err := c.CleaningSteps(n)
+			if err != nil {
+				c.leave(n, err.Error())
+				return
+			}
+			c.begin(n, c.automatedCleaning(n, how, VerbDeleted, target, steps, noRamdisk), target)
+		},
 		defect: defect,
 	}, Available)
 	return nil

@@ -2,6 +2,7 @@ package conductor
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
@@ -21,6 +22,7 @@ type phase struct {
 	in     State
 	length time.Duration
 	then   func(n *Node) // runs before the next phase; not after the last one
+	step   string        // the clean step at work, such as "deploy.erase_devices"; "": none
 }
 
 // stay returns a phase of one StepTime for each state.
@@ -47,6 +49,9 @@ func (c *Conductor) enterPhase(n *Node, o *operation) {
 	if n.State() != current.in {
 		c.enter(n, current.in)
 	}
+	if kind, name, works := strings.Cut(current.step, "."); works {
+		n.Put("clean_step", map[string]any{"interface": kind, "step": name, "priority": 0, "abortable": false})
+	}
 	n.Put("reservation", Host)
 	if current.in.waiting() {
 		n.Put("reservation", nil)
@@ -69,7 +74,12 @@ const emptiesErrors = time.Minute
 
 // abandon leaves the node in the middle of its operation. Nothing works on it any more.
 func (c *Conductor) abandon(n *Node) {
-	const lost = "Async execution of an operation failed with error: (pymysql.err.OperationalError) (1213, 'Deadlock found when trying to get lock; try restarting transaction')"
+	c.leave(n, "(pymysql.err.OperationalError) (1213, 'Deadlock found when trying to get lock; try restarting transaction')")
+}
+
+// leave leaves the node in the middle of its operation because of an error.
+func (c *Conductor) leave(n *Node, reason string) {
+	lost := "Async execution of an operation failed with error: " + reason
 	n.work = nil
 	n.Put("reservation", nil)
 	n.Put("last_error", lost)
@@ -111,11 +121,14 @@ func (c *Conductor) endPhase(n *Node, o *operation) {
 }
 
 // record adds a failure to the history of a node.
-func (c *Conductor) record(n *Node, kind, text string) {
+func (c *Conductor) record(n *Node, kind, text string) { c.enterHistory(n, "ERROR", kind, text) }
+
+// enterHistory adds an entry to the history of a node.
+func (c *Conductor) enterHistory(n *Node, severity, kind, text string) {
 	n.History = append(n.History, api.Ordered{
 		{"uuid", api.NewUUID()},
 		{"created_at", api.Timestamp(c.Now)},
-		{"severity", "ERROR"},
+		{"severity", severity},
 		{"event_type", kind},
 		{"event", text},
 		{"conductor", Host},
@@ -174,6 +187,7 @@ func (c *Conductor) rest(n *Node, in, target State, lastError string) {
 	}
 	c.enter(n, in)
 	n.Put("deploy_step", map[string]any{})
+	n.Put("clean_step", map[string]any{})
 	n.Put("target_provision_state", api.OrNull(string(target)))
 	if lastError != "" {
 		n.Put("last_error", lastError)

@@ -2,9 +2,9 @@
 package procedure
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -314,7 +314,9 @@ func (l *List) patch(c *api.Call, k procedureKind, p *Procedure) (api.Reply, err
 	if other := l.Find(api.Text(document["name"])); other != nil && other != p {
 		return api.Reply{}, api.Fault(http.StatusConflict, "A %s with name %s already exists.", k.noun, api.Text(document["name"]))
 	}
+	before := p.Steps
 	p.set(document)
+	p.Steps = stored(before, p.Steps, k)
 	p.updatedAt = api.Timestamp(c.Now)
 	return api.OK(http.StatusOK, p.show(c, k, true)), nil
 }
@@ -378,16 +380,47 @@ func (p *Procedure) Approved(c *api.Call, node string, has []string) error {
 	return nil
 }
 
-// InOrder returns the steps of a runbook as a request has them.
-func (p *Procedure) InOrder() []any {
-	steps := slices.SortedStableFunc(slices.Values(p.Steps), func(a, b any) int {
-		first, _ := api.Object(a)["order"].(float64)
-		second, _ := api.Object(b)["order"].(float64)
-		return cmp.Compare(first, second)
-	})
-	for i, item := range steps {
+// Mismatch returns why an automated cleaning of a node with these traits may not use a runbook; "" if it may.
+func (p *Procedure) Mismatch(has []string) string {
+	switch {
+	case len(p.traits) == 0:
+		return "Runbook has no traits configured."
+	case !slices.ContainsFunc(p.traits, func(trait string) bool { return slices.Contains(has, trait) }):
+		return "None of the runbook's traits " + api.PyRepr(api.Clone(slices.Sorted(slices.Values(p.traits)))) + " match a node trait."
+	}
+	return ""
+}
+
+// AsRequested returns the steps of a runbook as a request has them, in the order in which they are stored: order does not sort them.
+func (p *Procedure) AsRequested() []any {
+	steps := make([]any, 0, len(p.Steps))
+	for _, item := range p.Steps {
 		step := api.Object(item)
-		steps[i] = map[string]any{"interface": step["interface"], "step": step["step"], "args": step["args"]}
+		steps = append(steps, map[string]any{"interface": step["interface"], "step": step["step"], "args": step["args"]})
+	}
+	return steps
+}
+
+// stored returns the steps as they are stored after a change: those that stay the same keep their places, and the others follow, sorted by
+// interface and name.
+func stored(before, after []any, k procedureKind) (steps []any) {
+	key := func(item any) string {
+		step := api.Object(item)
+		args, _ := json.Marshal(step["args"])
+		return fmt.Sprint(step["interface"], "\x00", step["step"], "\x00", string(args), "\x00", step[k.ordering])
+	}
+	wanted := map[string]any{}
+	for _, item := range after {
+		wanted[key(item)] = item
+	}
+	for _, item := range before {
+		if kept, is := wanted[key(item)]; is {
+			steps = append(steps, kept)
+			delete(wanted, key(item))
+		}
+	}
+	for _, added := range slices.Sorted(maps.Keys(wanted)) {
+		steps = append(steps, wanted[added])
 	}
 	return steps
 }

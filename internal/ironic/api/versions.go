@@ -77,8 +77,10 @@ const (
 	VersionServiceAbort     Microversion = 97  // the verb abort in state service failed
 	VersionPortVendor       Microversion = 100 // vendor of a port
 	VersionPortCategory     Microversion = 101 // category of a port
+	VersionCleaningRunbook  Microversion = 101 // of Ironic 2025.2, which cleans by the runbook of a node
 	VersionGroupNetwork     Microversion = 102 // physical_network of a port group
 	VersionGroupCategory    Microversion = 103 // category of a port group
+	VersionInstanceName     Microversion = 104 // instance_name of a node
 	VersionServiceRamdisk   Microversion = 108 // disable_ramdisk of a service
 	VersionAbortDeploy      Microversion = 110 // the verb abort in state wait call-back
 	VersionRunbookTraits    Microversion = 112 // description and traits of a runbook, and a name that is no trait

@@ -43,7 +43,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	instanceID := reserved.instance
 	onDestroy := plan.OnDestroy
 	plan.OnDestroy = types.StringNull() // on_destroy applies to finished deployments only: a failed creation is tainted, and undeployed before the next one
-	power := plan.PowerState
+	power, name := plan.PowerState, plan.InstanceName
 	if plan.Ready.IsUnknown() {
 		plan.Ready = types.BoolValue(false)
 	}
@@ -51,7 +51,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, replacementKey, nil)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
-	plan.PowerState = power // what Ironic has now is from before the deployment
+	plan.PowerState, plan.InstanceName = power, name // what Ironic has now is from before the deployment
 
 	seen := config.firstSeen(ctx, nil, resp.Private, &resp.Diagnostics)
 	options := deploy.DeployOptions{
@@ -109,6 +109,8 @@ func (d *deployment) install(ctx context.Context, plan, config *model, m *machin
 		switch doing = step.Do.Phase().Of(label); step.Do { //nolint:exhaustive // the others are those of an update
 		case deploy.DoConnect:
 			err = instance.Connect(ctx, m, step.Ports)
+		case deploy.DoName:
+			err = deploy.Name(ctx, m, wanted.Name)
 		case deploy.DoAdopt:
 			doing = "adopt node " + label
 			err = deploy.Adopt(ctx, m, wanted, o.Instance, o.Timeout)

@@ -45,6 +45,7 @@ type model struct {
 	Traits          types.Set      `tfsdk:"traits"`
 	RootDevice      types.Map      `tfsdk:"root_device"`
 	InstanceInfo    types.Dynamic  `tfsdk:"instance_info"`
+	InstanceName    types.String   `tfsdk:"instance_name"`
 	VIFs            types.List     `tfsdk:"vifs"`
 	OnChange        types.String   `tfsdk:"on_change"`
 	RebuildTriggers types.Map      `tfsdk:"rebuild_triggers"`
@@ -141,7 +142,7 @@ func (m *model) deployment(ctx context.Context) (d instance.Deployment, diags di
 			d.RootDevice[key] = value
 		}
 	}
-	d.InstanceInfo = framework.JSONObject(m.InstanceInfo)
+	d.InstanceInfo, d.Name = framework.JSONObject(m.InstanceInfo), m.InstanceName.ValueString()
 	d.DeploySteps = framework.DeploySteps(m.DeploySteps)
 	if drive := m.configDrive(ctx); drive != nil {
 		d.ConfigDrive = drive.content(&diags)
@@ -203,7 +204,7 @@ func (m *configDriveModel) content(diags *diag.Diagnostics) any {
 // volatile copies the values of the node that may change without this resource.
 func (m *model) volatile(node *ironic.Node) {
 	m.ProvisionState, m.LastError = types.StringValue(node.ProvisionState), framework.OrNull(node.LastError)
-	m.PowerState, m.NodeName = framework.OrNull(machine.Power(node)), framework.OrNull(node.Name)
+	m.PowerState, m.NodeName, m.InstanceName = framework.OrNull(machine.Power(node)), framework.OrNull(node.Name), framework.OrNull(node.InstanceName)
 }
 
 // record completes a planned state with the node's values, so that all values are known.
@@ -212,6 +213,7 @@ func (m *model) record(node *ironic.Node, instance string, attempts int) {
 	m.ID, m.InstanceID, m.Attempts = types.StringValue(node.UUID), types.StringValue(instance), types.Int64Value(int64(attempts))
 	m.volatile(node)
 	framework.Keep(&m.NodeName, wanted.NodeName)
+	framework.Keep(&m.InstanceName, wanted.InstanceName)
 	framework.Keep(&m.PowerState, wanted.PowerState)
 	if !framework.IsSet(m.Protected) {
 		m.Protected = types.BoolValue(node.Protected)

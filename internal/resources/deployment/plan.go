@@ -133,6 +133,7 @@ func (d *deployment) checkVersions(ctx context.Context, config *model, diags *di
 		framework.Feature{Used: drive != nil && !drive.isReady(), Since: 56, Name: path.Root("config_drive")},
 		framework.Feature{Used: drive != nil && !drive.VendorData.IsNull(), Since: 59, Name: path.Root("config_drive").AtName("vendor_data")},
 		framework.Feature{Used: config.adopted(), Since: api.VersionAdopt, Name: path.Root("adopt")},
+		framework.Feature{Used: !config.InstanceName.IsNull(), Since: api.VersionInstanceName, Name: path.Root("instance_name")},
 		framework.Feature{Used: !config.VIFs.IsNull(), Since: api.VersionVIFs, Name: path.Root("vifs")},
 		framework.Feature{Used: config.namesPorts(), Since: api.VersionVIFPort, Name: path.Root("vifs")},
 		framework.Feature{Used: !config.DeploySteps.IsNull(), Since: 69, Name: path.Root("deploy_steps")},
@@ -172,6 +173,7 @@ func rights(look deploy.Look) (needs []framework.Right) {
 	}
 	need(w.Rescue != s.Was.Rescue, "rescue", expect.RuleProvision)
 	need(w.VIFs != s.Was.VIFs, "vifs", "node:vif:attach")
+	need(w.Name.Set && w.Name != s.Name, "instance_name", "node:update_instance_info")
 	need(w.Protected.Set && w.Protected.V != s.Protected, "protected", "node:update")
 	need(w.Power.Set && w.Power != s.Power, "power_state", "node:set_power_state")
 	need(p.Forecast.Restarts != decide.Known(s.Restarts), "restart_triggers", "node:set_power_state")

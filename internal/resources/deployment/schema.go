@@ -66,6 +66,10 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				Optional: true, Validators: []validator.Dynamic{framework.JSONObjectValue{}},
 				MarkdownDescription: "Additional keys of Ironic's `instance_info`. A change rebuilds the node, except with `adopt`.",
 			},
+			"instance_name": schema.StringAttribute{
+				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.LengthBetween(1, 255)},
+				MarkdownDescription: "Name of the instance, at most 255 characters. Needs API 1.104.",
+			},
 			"vifs": vifsSchema(),
 			"on_change": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf(onChangeRebuild, onChangeReplace, onChangeIgnore)},
@@ -117,7 +121,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			}),
 			"node_name": schema.StringAttribute{
 				Computed: true, PlanModifiers: stays,
-				MarkdownDescription: "Name of the node; null if it has none. If the node is renamed, the next refresh shows the new name.",
+				MarkdownDescription: "Name of the node; null if it has none.",
 			},
 			"instance_id":     schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the reservation, which may be the allocation.", PlanModifiers: stays},
 			"provision_state": schema.StringAttribute{Computed: true, MarkdownDescription: "Provision state of the node."},

@@ -110,6 +110,11 @@ func (u *update) take(ctx context.Context, machine *machine.Machine, step deploy
 			return err
 		}
 		return instance.Connect(ctx, machine, step.Ports)
+	case deploy.DoName:
+		if err := u.isOurs(machine); err != nil {
+			return err
+		}
+		return deploy.Name(ctx, machine, u.what.Name)
 	case deploy.DoAdopt:
 		return deploy.Adopt(ctx, machine, u.what, instanceID, u.limit)
 	case deploy.DoDescribe:

@@ -55,7 +55,7 @@ func (d *deployment) wish(ctx context.Context, m, config *model, diags *diag.Dia
 	deployed, problems := config.deployment(ctx)
 	diags.Append(problems...)
 	w := deploy.Wish{
-		Node: plain[string](m.NodeID), Allocation: plain[string](m.AllocationID), Content: map[string]deploy.Text{}, Adopt: m.Adopt.ValueBool(),
+		Node: plain[string](m.NodeID), Name: plain[string](config.InstanceName), Allocation: plain[string](m.AllocationID), Content: map[string]deploy.Text{}, Adopt: m.Adopt.ValueBool(),
 		Rebuild: text(ctx, m.RebuildTriggers), Restart: text(ctx, m.RestartTriggers), Rescue: text(ctx, m.Rescue), VIFs: text(ctx, m.VIFs), Ports: m.vifs(),
 		Power: plain[deploy.PowerState](config.PowerState), OffMode: plain[machine.OffMode](config.PowerOffMode), OnChange: plain[deploy.OnChange](config.OnChange), DefaultOnChange: plain[deploy.OnChange](d.OnChange),
 		OnDestroy: plain[deploy.OnDestroy](m.OnDestroy), ReadyCheck: text(ctx, m.ReadyCheck), Quarantines: m.quarantines(), MaxNodes: m.mostNodes(), Deployment: deployed,
@@ -98,7 +98,7 @@ func seen(ctx context.Context, state *model, was deploy.Wish, private framework.
 		Was: was, ID: state.ID.ValueString(), Instance: state.InstanceID.ValueString(), Label: state.ID.ValueString(), Now: time.Now(),
 		State: ironic.State(state.ProvisionState.ValueString()), LastError: plain[string](state.LastError), Attempts: number(state.Attempts),
 		Rebuilds: state.Rebuilds.ValueInt64(), Restarts: state.Restarts.ValueInt64(),
-		Power: plain[deploy.PowerState](state.PowerState), Protected: state.Protected.ValueBool(), Boot: state.bootStatus(ctx),
+		Power: plain[deploy.PowerState](state.PowerState), Protected: state.Protected.ValueBool(), Name: plain[string](state.InstanceName), Boot: state.bootStatus(ctx),
 		Ready:   flag(state.Ready),
 		Unbegun: isNoted(ctx, private, unbegunKey, diags),
 	}
@@ -142,6 +142,9 @@ func (m *model) show(ctx context.Context, config, state *model, asked deploy.Wis
 	}
 	if config.Protected.IsNull() {
 		m.Protected = state.Protected
+	}
+	if config.InstanceName.IsNull() {
+		m.InstanceName = state.InstanceName
 	}
 }
 

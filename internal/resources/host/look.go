@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -12,9 +13,12 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ramdisk"
@@ -70,6 +74,9 @@ func (h *host) answer(ctx context.Context, ask enroll.Question, q question, to *
 	case enroll.AskProfile:
 		to.Profile, to.ProfileErr = h.lookAtProfile(ctx, q)
 		return to.Profile+to.ProfileErr != ""
+	case enroll.AskRunbook:
+		to.Runbooks = h.lookAtRunbook(ctx, q)
+		return to.Runbooks != nil
 	}
 	return false
 }
@@ -158,6 +165,45 @@ func (h *host) lookAtProfile(ctx context.Context, q question) (label, failure st
 		return oneview.ProfileLabel(profile), ""
 	}
 	return "", ""
+}
+
+// lookAtRunbook returns what Ironic knows of the cleaning runbook of the plan; nil if it does not answer.
+func (h *host) lookAtRunbook(ctx context.Context, q question) *enroll.Runbook {
+	version, err := h.Site.Ironic.Microversion(ctx)
+	if err != nil || version < api.VersionRunbooks {
+		return nil // checkVersions reports it
+	}
+	found, err := expect.FindRunbook(ctx, h.Site, q.plan.CleaningRunbook.ValueString())
+	seen := &enroll.Runbook{
+		Found: found.Procedure, Open: found.Open, First: found.First, Server: version, HasTraits: version >= api.VersionRunbookTraits,
+		Traits: h.plannedTraits(ctx, q), Project: cmp.Or(q.plan.Owner.ValueString(), h.Site.Ironic.Project()),
+	}
+	switch hidden := api.IsForbidden(err) || api.IsNotFound(err) && h.Site.Ironic.Project() != ""; {
+	case hidden:
+		_, seen.Hidden = failure.Explain("", err)
+	case err != nil && !api.IsNotFound(err):
+		framework.ReportUndone(q.diags, "read the cleaning runbook of host "+q.plan.describe(), err)
+		return nil
+	}
+	return seen
+}
+
+// plannedTraits returns the traits of the node after the apply; unknown if they are not known.
+func (h *host) plannedTraits(ctx context.Context, q question) decide.Value[[]string] {
+	wanted := framework.StringSet(q.plan.Traits)
+	switch {
+	case !framework.FullyKnown(ctx, q.plan.Traits), q.state == nil && h.takesOver(ctx, q.config) != nil:
+		return decide.Unknown[[]string]()
+	case q.state == nil:
+		return decide.Known(wanted)
+	}
+	node, err := h.Site.Ironic.NodeForRefresh(ctx, q.state.ID.ValueString())
+	if err != nil {
+		return decide.Unknown[[]string]()
+	}
+	had := framework.StringSet(q.state.Traits)
+	kept := slices.DeleteFunc(slices.Clone(node.Traits), func(trait string) bool { return slices.Contains(had, trait) && !slices.Contains(wanted, trait) })
+	return decide.Known(append(kept, wanted...))
 }
 
 // sharedWithout says why Ironic may not prepare a new machine: it is shared with OneView, and the provider has no OneView; "" if it may.

@@ -49,6 +49,7 @@ type model struct {
 	Lessee              types.String         `tfsdk:"lessee"`
 	ConductorGroup      types.String         `tfsdk:"conductor_group"`
 	Shard               types.String         `tfsdk:"shard"`
+	CleaningRunbook     types.String         `tfsdk:"cleaning_runbook"`
 	AutomatedClean      types.Bool           `tfsdk:"automated_clean"`
 	DisablePowerOff     types.Bool           `tfsdk:"disable_power_off"`
 	ParentNode          types.String         `tfsdk:"parent_node"`
@@ -75,6 +76,7 @@ type model struct {
 	PowerManaged        types.Bool           `tfsdk:"power_managed"`
 	LastError           types.String         `tfsdk:"last_error"`
 	Fault               types.String         `tfsdk:"fault"`
+	InstanceName        types.String         `tfsdk:"instance_name"`
 	InstanceID          types.String         `tfsdk:"instance_id"`
 	AllocationID        types.String         `tfsdk:"allocation_id"`
 	Cleanings           types.Int64          `tfsdk:"cleanings"`

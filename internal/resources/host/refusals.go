@@ -98,6 +98,7 @@ var attributeRules = map[string]string{
 	"bmc":                    "node:update:driver_info",
 	"boot_mode":              "node:set_boot_mode",
 	"capabilities":           "node:update:properties",
+	"cleaning_runbook":       "node:update:driver_info",
 	"conductor_group":        "node:update:conductor_group",
 	"description":            "node:update",
 	"disable_power_off":      "node:update:disable_power_off",

@@ -100,6 +100,7 @@ func (h *host) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 				"or use bmc with username and password.")
 		}
 	}
+	m.validateRunbook(&resp.Diagnostics)
 	m.validateDriver(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() || m.bmc(ctx) == nil || !framework.IsSet(m.bmc(ctx).Address) {
 		return
@@ -218,10 +219,11 @@ var attributes = append([]attribute{
 	}.attribute(),
 	row[types.Bool]{
 		name: "automated_clean", path: "/automated_clean", since: 47,
-		schema: flag("Whether Ironic cleans the node when it becomes available and after each undeployment. With `false`, the disks keep their data. Default: Ironic's configuration."),
+		schema: flag("Whether Ironic [cleans](../guides/erasure.md) the node when it becomes available and after each undeployment. With `false`, the disks keep their data. Default: Ironic's."),
 		of:     func(m *model) *types.Bool { return &m.AutomatedClean },
 		node:   func(n *ironic.Node) types.Bool { return types.BoolPointerValue(n.AutomatedClean) },
 	}.attribute(),
+	cleaningRunbookAttribute(),
 	row[types.Bool]{
 		name: "disable_power_off", path: "/disable_power_off", since: 95, gone: types.BoolValue(false),
 		schema: flag("Whether Ironic never switches the machine off, and restarts it instead. Not allowed with `power_state = \"off\"`. Default: not managed. Needs API 1.95."),
@@ -265,7 +267,7 @@ var attributes = append([]attribute{
 	powerStateAttribute(),
 	powerOffModeAttribute(),
 	row[types.String]{
-		name: "provision_state", later: true, schema: shown("Ironic's provision state of the node, such as `available` or `active`."),
+		name: "provision_state", later: true, schema: shown("Ironic's provision state of the node."),
 		of:   func(m *model) *types.String { return &m.ProvisionState },
 		node: func(n *ironic.Node) types.String { return types.StringValue(n.ProvisionState) },
 	}.attribute(),
@@ -284,6 +286,11 @@ var attributes = append([]attribute{
 		name: "instance_id", schema: shown("UUID of the allocation or instance that has reserved the node; null if it is free."),
 		of:   func(m *model) *types.String { return &m.InstanceID },
 		node: func(n *ironic.Node) types.String { return framework.OrNull(n.InstanceUUID) },
+	}.attribute(),
+	row[types.String]{
+		name: "instance_name", schema: shown("Name of the instance."),
+		of:   func(m *model) *types.String { return &m.InstanceName },
+		node: func(n *ironic.Node) types.String { return framework.OrNull(n.InstanceName) },
 	}.attribute(),
 	row[types.String]{
 		name: "allocation_id", schema: shown("UUID of the allocation that has reserved the node; null without one."),

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -17,6 +18,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
@@ -62,7 +64,7 @@ func driverInfoAttribute() attribute {
 			return
 		}
 		readable := framework.Scalars(node.DriverInfo)
-		maps.DeleteFunc(readable, func(_, value string) bool { return value == ironic.Masked })
+		maps.DeleteFunc(readable, func(key, value string) bool { return value == ironic.Masked || key == enroll.KeyRunbook })
 		switch {
 		case everything:
 			m.DriverInfo = framework.MapValue(readable)
@@ -109,6 +111,44 @@ func (m *model) remainingInfo(ctx context.Context, config *model, before managed
 		return types.MapNull(types.StringType)
 	}
 	return framework.MapValue(left)
+}
+
+// cleaningRunbookAttribute makes cleaning_runbook, which is a key of driver_info.
+func cleaningRunbookAttribute() attribute {
+	const key = "/driver_info/" + enroll.KeyRunbook
+	a := row[types.String]{
+		name: enroll.KeyRunbook, with: key, since: api.VersionRunbooks,
+		schema: text("Runbook for [cleanings](../guides/erasure.md#clean-by-a-runbook): name or UUID. Needs API 1.92.", stringvalidator.LengthAtLeast(1)),
+		of:     func(m *model) *types.String { return &m.CleaningRunbook },
+	}.attribute()
+	a.encode = func(_ context.Context, config *model, s ironic.Settings) {
+		if framework.IsSet(config.CleaningRunbook) {
+			s.SetKey("driver_info", enroll.KeyRunbook, config.CleaningRunbook.ValueString())
+		}
+	}
+	a.read = func(_ context.Context, m *model, node *ironic.Node, _ bool) {
+		switch name, _ := node.DriverInfo[enroll.KeyRunbook].(string); {
+		case !node.Hidden.DriverInfo:
+			m.CleaningRunbook = framework.OrNull(name)
+		case m.CleaningRunbook.IsUnknown():
+			m.CleaningRunbook = types.StringNull()
+		}
+	}
+	a.omit = func(m *model, before managed) {
+		if !before.has(key) {
+			m.CleaningRunbook = types.StringNull()
+		}
+	}
+	return a
+}
+
+// validateRunbook refuses a cleaning runbook in the other attributes that are parts of driver_info.
+func (m *model) validateRunbook(diags *diag.Diagnostics) {
+	for name, info := range map[string]types.Map{"driver_info": m.DriverInfo, "driver_info_wo": m.DriverInfoWO} {
+		if _, set := framework.StringMap(info)[enroll.KeyRunbook]; set {
+			diags.AddAttributeError(path.Root(name).AtMapKey(enroll.KeyRunbook), "Setting has an attribute of its own", "Set cleaning_runbook of the host instead: the plan then checks the runbook.")
+		}
+	}
 }
 
 // rootDeviceAttribute makes root_device, which is one setting: Ironic replaces the hints as a whole.

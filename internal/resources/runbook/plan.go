@@ -7,7 +7,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/procedure"
 )
@@ -29,9 +31,19 @@ func (r *runbook) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest
 		framework.Feature{Used: !plan.Description.IsNull(), Since: api.VersionRunbookTraits, Name: path.Root("description")},
 		framework.Feature{Used: !plan.Traits.IsNull(), Since: api.VersionRunbookTraits, Name: path.Root("traits")},
 	)
+	expect.ExpectRunbook(r.Site, plan.expected(ctx))
 	if state == nil || !plan.Name.Equal(state.Name) || !plan.Traits.Equal(state.Traits) {
 		r.checkTraits(ctx, &plan, &resp.Diagnostics)
 	}
+}
+
+// expected returns what the hosts of the run may expect of the runbook.
+func (m *model) expected(ctx context.Context) expect.Runbook {
+	p := &ironic.Procedure{UUID: m.ID.ValueString(), Name: m.Name.ValueString(), Public: m.Public.ValueBool(), Traits: m.traits()}
+	for _, step := range framework.RunbookSteps(m.Steps) {
+		p.Steps = append(p.Steps, ironic.Step{Interface: step.Interface, Step: step.Step})
+	}
+	return expect.Runbook{Procedure: p, Open: !framework.FullyKnown(ctx, m.Name, m.Traits, m.Steps) || m.Traits.IsNull()}
 }
 
 // checkTraits warns of a runbook that Ironic would run on no node, because no node has one of its traits. Before API 1.112 the name of a runbook

@@ -43,7 +43,7 @@ func (r *runbook) Schema(_ context.Context, _ resource.SchemaRequest, resp *reso
 				MarkdownDescription: "`true`: Ironic does not boot its ramdisk for the steps. Default: `false`.",
 			},
 			"steps": framework.Steps(framework.ByPosition, schema.ListNestedAttribute{
-				Required: true, MarkdownDescription: "Steps, in the order in which Ironic runs them. A change is made in place.",
+				Required: true, MarkdownDescription: "Steps, in the order in which Ironic runs them. A change is made in place. If it changes the order, several requests follow each other: until the last, a machine may be cleaned with all steps in another order.",
 			}),
 		},
 	}

@@ -1,0 +1,148 @@
+package datasources
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+)
+
+// moment returns a time for state; null if it is zero.
+func moment(at time.Time) types.String {
+	if at.IsZero() {
+		return types.StringNull()
+	}
+	return types.StringValue(at.UTC().Format(time.RFC3339))
+}
+
+func erasureAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"steps": schema.ListAttribute{
+			ElementType: types.StringType, Computed: true,
+			MarkdownDescription: "Clean steps that were seen at work, such as `deploy.erase_devices`, in their order. A step that ends within seconds may be missing.",
+		},
+		"began": text("When the cleaning had begun at the latest, in RFC 3339."), "ended": text("When it ended, in RFC 3339."),
+		"result": text("`succeeded` or `failed`."), "run": text("The run of this provider that has watched it: a UUID, as messages and logs name it."),
+		"disks": schema.ListAttribute{
+			ElementType: types.StringType, Computed: true,
+			MarkdownDescription: "Serial numbers of the disks that Ironic's agent is told to erase: those of the last inspection, without those of the node's `skip_block_devices`. That they were erased, only the steps say. Null if `inventory` is null, " +
+				"if a disk has no serial number, or if a hint is more than a value.",
+		},
+	}
+}
+
+// erasureSchema describes last_erasure.
+func erasureSchema() schema.Attribute {
+	return schema.SingleNestedAttribute{
+		Computed: true, Attributes: erasureAttributes(),
+		MarkdownDescription: "The last automated cleaning that a run of this provider has watched to its end. Ironic keeps no such record, so a cleaning that no run watched is missing here. Null if there was none. See [Erase disks](../guides/erasure.md#what-is-known-afterwards).",
+	}
+}
+
+// erasureValue returns the record of the last cleaning of a node. inventory is nil if it is not known.
+func erasureValue(node *ironic.Node, inventory *ironic.Inventory) types.Object {
+	kinds := typesOf(erasureAttributes())
+	e := marks.ErasureOf(node)
+	if e == nil {
+		return types.ObjectNull(kinds)
+	}
+	result := "succeeded"
+	if e.Failed {
+		result = "failed"
+	}
+	disks := types.ListNull(types.StringType)
+	if serials, known := erasedDisks(node, inventory); known {
+		disks = stringsValue(serials)
+	}
+	steps := []attr.Value{}
+	for _, step := range e.Steps {
+		steps = append(steps, types.StringValue(step))
+	}
+	return types.ObjectValueMust(kinds, map[string]attr.Value{
+		"steps": types.ListValueMust(types.StringType, steps), "began": moment(e.Began), "ended": moment(e.Ended), "result": types.StringValue(result), "run": orNull(e.Run), "disks": disks,
+	})
+}
+
+// erasedDisks returns the serial numbers of the disks that the agent is told to erase, and whether they are known.
+func erasedDisks(node *ironic.Node, inventory *ironic.Inventory) (serials []string, known bool) {
+	if inventory == nil {
+		return nil, false
+	}
+	hints, _ := node.Properties["skip_block_devices"].([]any)
+	for _, disk := range inventory.Disks {
+		if disk.Serial == "" {
+			return nil, false
+		}
+		skipped := false
+		for _, hint := range hints {
+			matches, understood := isSkipped(disk, hint)
+			if !understood {
+				return nil, false
+			}
+			skipped = skipped || matches
+		}
+		if !skipped {
+			serials = append(serials, disk.Serial)
+		}
+	}
+	slices.Sort(serials)
+	return serials, true
+}
+
+// isSkipped reports whether a disk matches a hint of skip_block_devices, and whether the hint only compares texts.
+func isSkipped(disk ironic.Disk, hint any) (matches, understood bool) {
+	has := map[string]string{"name": disk.Name, "serial": disk.Serial, "wwn": disk.WWN, "model": disk.Model, "vendor": disk.Vendor, "by_path": disk.ByPath}
+	wanted, _ := hint.(map[string]any)
+	matches = true
+	for key, value := range wanted {
+		text, isText := value.(string)
+		is, comparable := has[key]
+		if !isText || !comparable || strings.ContainsAny(text, "<>= ") {
+			return false, false
+		}
+		matches = matches && strings.EqualFold(is, text)
+	}
+	return matches && len(wanted) > 0, len(wanted) > 0
+}
+
+func cleaningAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"at": text("When the entry was made, in RFC 3339."), "kind": text("`automated` or `manual`; null for a failure, which does not say it."),
+		"failed": flag("Whether the cleaning has failed."), "event": text("Ironic's words."),
+	}
+}
+
+// cleaningsSchema describes cleaning_history.
+func cleaningsSchema() schema.Attribute {
+	return schema.ListNestedAttribute{
+		Computed: true, NestedObject: schema.NestedAttributeObject{Attributes: cleaningAttributes()},
+		MarkdownDescription: "Cleanings that have ended, by Ironic's history (`include = [\"erasure\"]`, API 1.78), the oldest first. Ironic 21.4 records failures only. No entry says which steps have run.",
+	}
+}
+
+// readCleanings reads the ends of cleanings from the history of a node (reference/ironic.md#history-of-cleanings).
+func readCleanings(ctx context.Context, r *reader) (attr.Value, error) {
+	kind := types.ObjectType{AttrTypes: typesOf(cleaningAttributes())}
+	events, err := r.client.History(ctx, r.node.UUID)
+	elements := []attr.Value{}
+	for _, e := range events {
+		flow, ended := strings.CutSuffix(e.Type, "_cleaning_end")
+		if !ended && e.Type != "cleaning" {
+			continue
+		}
+		if !ended {
+			flow = ""
+		}
+		elements = append(elements, types.ObjectValueMust(kind.AttrTypes, map[string]attr.Value{
+			"at": moment(e.CreatedAt), "kind": orNull(flow), "failed": types.BoolValue(e.Severity == "ERROR"), "event": orNull(e.Event),
+		}))
+	}
+	return types.ListValueMust(kind, elements), err
+}
