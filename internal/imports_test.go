@@ -100,9 +100,10 @@ func rules() map[string]rule {
 		"internal/bootiso":            {},
 		"internal/rollout":            {},
 
-		"internal/fakeironic":           {own: []string{fakeAPI, "internal/fakeironic/policy", "internal/fakeironic/machine", "internal/fakeironic/conductor", "internal/fakeironic/procedure"}},
-		"internal/fakeironic/conductor": {own: []string{fakeAPI, "internal/fakeironic/machine"}},
+		"internal/fakeironic":           {own: []string{fakeAPI, "internal/fakeironic/policy", "internal/fakeironic/machine", "internal/fakeironic/conductor", "internal/fakeironic/procedure", "internal/fakeironic/neutron"}},
+		"internal/fakeironic/conductor": {own: []string{fakeAPI, "internal/fakeironic/machine", "internal/fakeironic/neutron"}},
 		"internal/fakeironic/machine":   {own: []string{fakeAPI}},
+		"internal/fakeironic/neutron":   {own: []string{fakeAPI}},
 		"internal/fakeironic/policy":    {own: []string{fakeAPI}},
 		"internal/fakeironic/procedure": {own: []string{fakeAPI}},
 		fakeAPI:                         {},

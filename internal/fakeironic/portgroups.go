@@ -49,7 +49,7 @@ func (g *portgroup) show(c *api.Call, fields []string) api.Ordered {
 		{103, "category", nil},
 		{111, "dynamic_portgroup", false},
 		{23, "extra", g.extra},
-		{23, "internal_info", map[string]any{}},
+		{23, "internal_info", g.node.InternalInfoOf(g.uuid)},
 		{26, "mode", api.OrNull(g.mode)},
 		{23, "name", api.OrNull(g.name)},
 		{102, "physical_network", api.OrNull(g.physicalNetwork)},
@@ -87,6 +87,16 @@ func (s *Server) portsOf(g *portgroup) (members []*conductor.Port) {
 		}
 	}
 	return members
+}
+
+// groupsOf returns the port groups of a node.
+func (s *Server) groupsOf(n *conductor.Node) (groups []conductor.Group) {
+	for _, g := range s.portgroups {
+		if g.node == n {
+			groups = append(groups, conductor.Group{UUID: g.uuid, Address: g.address})
+		}
+	}
+	return groups
 }
 
 // routePortgroups answers /v1/portgroups; onNode limits it to one node.

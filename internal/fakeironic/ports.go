@@ -373,6 +373,13 @@ func (s *Server) deletePort(p *conductor.Port) error {
 	if err := p.Node.Locked(); err != nil {
 		return err
 	}
+	if vif := p.VIF(); vif != "" && !p.Node.Flag("maintenance") {
+		use := "use"
+		if s.legacy() {
+			use = "tenant use"
+		}
+		return api.Fault(http.StatusConflict, "Cannot delete the port %s as it is bound to VIF %s for %s.", p.Uuid, vif, use)
+	}
 	s.conductor.RemovePort(p)
 	return nil
 }

@@ -142,6 +142,7 @@ func (s *Server) legacy() bool { return s.maxMinor() <= api.LegacyMinor }
 func (s *Server) lock() func() {
 	s.mu.Lock()
 	s.conductor.Settings = s.settings()
+	s.conductor.Groups = s.groupsOf
 	s.conductor.CatchUp(time.Now())
 	return s.mu.Unlock
 }

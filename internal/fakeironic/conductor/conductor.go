@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/neutron"
 )
 
 // Conductor is the only conductor of a server. Its zero value knows no node. It is not safe for concurrent use, and starts no goroutine: its
@@ -24,6 +25,9 @@ type Conductor struct {
 	Ports       []*Port
 	PortByMAC   map[string]*Port
 	Allocations []*Allocation
+
+	Groups  func(n *Node) []Group // the port groups of a node
+	Neutron *neutron.Neutron
 
 	visits []visit
 	holds  []*hold
