@@ -42,7 +42,7 @@ func withVIF(o deploy.DeployOptions) deploy.DeployOptions {
 func addPort(t *testing.T, fake *fakeironic.Server, id string, n int) string {
 	t.Helper()
 	mac := fmt.Sprintf("52:54:00:00:01:%02x", n)
-	ironictest.AsOther(t, fake, http.MethodPost, "ports", map[string]any{"node_uuid": id, "address": mac, "pxe_enabled": false})
+	ironictest.AsOther(t, fake, http.MethodPost, "ports", map[string]any{"node_uuid": id, "address": mac, "pxe_enabled": false, "local_link_connection": map[string]any{"switch_id": "00:00:00:00:00:01", "port_id": mac}})
 	return mac
 }
 
@@ -256,7 +256,7 @@ func TestDeploy_tellsTraitsBeforeConnecting(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake, id, instanceID := sitetest.Reserved(t, time.Minute)
-		fake.Set(id, "network_interface", "neutron")
+		fake.Set(id, "network_interface", "flat")
 		for i, version := range []string{"12", "13"} {
 			fake.ResetRequests()
 			d, o := sitetest.Debian(version), sitetest.OnceIn4h(instanceID)
