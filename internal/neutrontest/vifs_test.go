@@ -221,8 +221,10 @@ func TestNeutron_switchRefuses(t *testing.T) {
 			return // configures no switch
 		}
 		node, iso, good, bad := o.node(), bmc.ServeISO(t), o.vif(), o.vif()
-		o.Must(http.MethodPost, "ports", map[string]any{"node_uuid": node, "address": o.MAC(3), "pxe_enabled": false,
-			"local_link_connection": map[string]any{"switch_id": "00:00:00:00:00:02", "port_id": "Eth1", "switch_info": "refuse"}})
+		o.Must(http.MethodPost, "ports", map[string]any{
+			"node_uuid": node, "address": o.MAC(3), "pxe_enabled": false,
+			"local_link_connection": map[string]any{"switch_id": "00:00:00:00:00:02", "port_id": "Eth1", "switch_info": "refuse"},
+		})
 		atBad := `{ id = ` + acctest.Quoted(bad) + `, port = ` + acctest.Quoted(o.MAC(3)) + ` }`
 		w, destroy := o.workspace(o.live(node, iso, "v1", vifs(good)))
 		defer destroy()
