@@ -282,3 +282,24 @@ func TestDeploy_tellsTraitsBeforeConnecting(t *testing.T) {
 		}
 	})
 }
+
+// A VIF whose port Neutron does not change is attached again after a while: the port that has its MAC address may be gone by then.
+func TestDeploy_attachesAgainWhenNeutronDidNotChangeThePort(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := &fakeironic.Server{}
+		id := sitetest.AddBootable(t, fake, "node-0", connected(sitetest.OverNetwork, "neutron"))
+		client, instance := sitetest.NewClient(fake), ironic.NewUUID()
+		if _, err := client.ReserveNode(t.Context(), id, instance); err != nil {
+			t.Fatal(err)
+		}
+		fake.Reject = ironictest.Once(http.MethodPost, "/v1/nodes/"+id+"/vifs", ironictest.Fault(http.StatusInternalServerError,
+			"Unable to attach VIF "+ourVIF+" because Ironic can not update Neutron port "+ourVIF+" MAC address to match physical MAC address 52:54:00:00:00:01"))
+		if _, _, err := client.Deploy(t.Context(), id, sitetest.Debian("v1"), withVIF(deploy.DeployOptions{Instance: instance, Attempts: 1, Timeout: time.Hour})); err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Collect(maps.Values(vifsAt(t, fake, id))); !slices.Equal(got, []string{ourVIF}) {
+			t.Errorf("attached are %v", got)
+		}
+	})
+}
