@@ -102,9 +102,10 @@ func rules() map[string]rule {
 		"internal/bootiso":            {},
 		"internal/rollout":            {},
 
-		"internal/fakeironic":           {own: []string{fakeAPI, "internal/fakeironic/policy", "internal/fakeironic/machine", "internal/fakeironic/switches", "internal/fakeironic/conductor", "internal/fakeironic/procedure"}},
-		"internal/fakeironic/conductor": {own: []string{fakeAPI, "internal/fakeironic/machine", "internal/fakeironic/switches"}},
+		"internal/fakeironic":           {own: []string{fakeAPI, "internal/fakeironic/policy", "internal/fakeironic/machine", "internal/fakeironic/switches", "internal/fakeironic/conductor", "internal/fakeironic/procedure", "internal/fakeironic/neutron"}},
+		"internal/fakeironic/conductor": {own: []string{fakeAPI, "internal/fakeironic/machine", "internal/fakeironic/switches", "internal/fakeironic/neutron"}},
 		"internal/fakeironic/machine":   {own: []string{fakeAPI}},
+		"internal/fakeironic/neutron":   {own: []string{fakeAPI}},
 		"internal/fakeironic/policy":    {own: []string{fakeAPI}},
 		"internal/fakeironic/switches":  {own: []string{fakeAPI}},
 		"internal/fakeironic/procedure": {own: []string{fakeAPI}},
@@ -120,6 +121,7 @@ func rules() map[string]rule {
 		"internal/sitetest":               {own: with(ironic, api, throttle, "internal/bootiso", "internal/fakeironic", "internal/ironictest"), testOnly: true},
 		"internal/guides":                 {own: []string{"internal/acctest", "internal/acctest/site", "internal/fakeironic", "internal/fakeoneview"}, foreign: []string{"github.com/hashicorp/hcl/v2"}, testOnly: true}, // hcl: to read the examples as a CLI does
 		"internal/keystonetest":           {own: []string{"internal/acctest", "internal/acctest/site"}, testOnly: true},
+		"internal/neutrontest":            {own: []string{"internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakeironic"}, testOnly: true},
 		"internal/machinetest":            {own: []string{"internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu"}, testOnly: true},
 		"internal/simulate":               {own: []string{"internal/provider", core, "internal/turns", "internal/fakeironic", "internal/ironictest"}, foreign: []string{terraform, cty}, testOnly: true},
 		"internal/terraformtest":          {own: []string{core, kinds, "internal/terraformtest/language", "internal/terraformtest/state"}, foreign: []string{terraform, "github.com/hashicorp/hcl/v2", cty}, testOnly: true}, // as Terraform's core

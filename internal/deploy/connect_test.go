@@ -42,7 +42,7 @@ func withVIF(o deploy.DeployOptions) deploy.DeployOptions {
 func addPort(t *testing.T, fake *fakeironic.Server, id string, n int) string {
 	t.Helper()
 	mac := fmt.Sprintf("52:54:00:00:01:%02x", n)
-	ironictest.AsOther(t, fake, http.MethodPost, "ports", map[string]any{"node_uuid": id, "address": mac, "pxe_enabled": false})
+	ironictest.AsOther(t, fake, http.MethodPost, "ports", map[string]any{"node_uuid": id, "address": mac, "pxe_enabled": false, "local_link_connection": map[string]any{"switch_id": "00:00:00:00:00:01", "port_id": mac}})
 	return mac
 }
 
@@ -256,7 +256,7 @@ func TestDeploy_tellsTraitsBeforeConnecting(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake, id, instanceID := sitetest.Reserved(t, time.Minute)
-		fake.Set(id, "network_interface", "neutron")
+		fake.Set(id, "network_interface", "flat")
 		for i, version := range []string{"12", "13"} {
 			fake.ResetRequests()
 			d, o := sitetest.Debian(version), sitetest.OnceIn4h(instanceID)
@@ -307,6 +307,27 @@ func TestBootISO_tellsTraitsBeforeConnectingAgain(t *testing.T) {
 		}
 		if want := []string{"traits", "VIF", "VIF"}; !slices.Equal(order, want) {
 			t.Errorf("after the undeploy: %v, want %v", order, want)
+		}
+	})
+}
+
+// A VIF whose port Neutron does not change is attached again after a while: the port that has its MAC address may be gone by then.
+func TestDeploy_attachesAgainWhenNeutronDidNotChangeThePort(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := &fakeironic.Server{}
+		id := sitetest.AddBootable(t, fake, "node-0", connected(sitetest.OverNetwork, "neutron"))
+		client, instance := sitetest.NewClient(fake), ironic.NewUUID()
+		if _, err := client.ReserveNode(t.Context(), id, instance); err != nil {
+			t.Fatal(err)
+		}
+		fake.Reject = ironictest.Once(http.MethodPost, "/v1/nodes/"+id+"/vifs", ironictest.Fault(http.StatusInternalServerError,
+			"Unable to attach VIF "+ourVIF+" because Ironic can not update Neutron port "+ourVIF+" MAC address to match physical MAC address 52:54:00:00:00:01"))
+		if _, _, err := client.Deploy(t.Context(), id, sitetest.Debian("v1"), withVIF(deploy.DeployOptions{Instance: instance, Attempts: 1, Timeout: time.Hour})); err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Collect(maps.Values(vifsAt(t, fake, id))); !slices.Equal(got, []string{ourVIF}) {
+			t.Errorf("attached are %v", got)
 		}
 	})
 }

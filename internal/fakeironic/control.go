@@ -8,6 +8,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/conductor"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/neutron"
 )
 
 // BIOSSetting is a BIOS setting of a machine.
@@ -210,6 +211,28 @@ func (s *Server) addMachine(name, class string, number int) {
 		s.conductor.AddPort(n, api.NewUUID(), mac, map[string]any{"pxe_enabled": card == 0})
 	}
 	s.conductor.Discover(n)
+}
+
+// AddVIF creates a port in a network of Neutron, which belongs to a physical network, and returns its ID. From then on Neutron knows no other ports; before, it
+// has every port that a request names.
+func (s *Server) AddVIF(network, physicalNetwork string) (id string) {
+	defer s.lock()()
+	if s.conductor.Neutron == nil {
+		s.conductor.Neutron = &neutron.Neutron{}
+	}
+	return s.conductor.Neutron.Add(network, physicalNetwork)
+}
+
+// DeleteVIF deletes a port in Neutron that AddVIF has created. Ironic does not learn of it.
+func (s *Server) DeleteVIF(id string) {
+	defer s.lock()()
+	s.conductor.Neutron.Delete(id)
+}
+
+// VIF returns what Neutron knows of a port.
+func (s *Server) VIF(id string) (port neutron.Port, exists bool) {
+	defer s.lock()()
+	return s.conductor.Neutron.Port(id)
 }
 
 // Events returns how many events have run: what the conductor did by itself, and not for a request at once.

@@ -142,8 +142,8 @@ func (s *Server) routeVIFs(c *api.Call, n *conductor.Node, rest []string) (api.R
 	switch {
 	case c.Method == http.MethodGet && len(rest) == 0:
 		attached := []any{}
-		for _, p := range s.conductor.PortsWithVIF(n) {
-			attached = append(attached, map[string]any{"id": p.VIF()})
+		for _, id := range s.conductor.VIFs(n) {
+			attached = append(attached, map[string]any{"id": id})
 		}
 		return api.OK(http.StatusOK, api.Ordered{{"vifs", attached}}), nil
 	case c.Method == http.MethodPost && len(rest) == 0:
@@ -154,13 +154,16 @@ func (s *Server) routeVIFs(c *api.Call, n *conductor.Node, rest []string) (api.R
 		if api.Text(body["id"]) == "" {
 			return api.Reply{}, api.Fault(http.StatusBadRequest, "Schema error for vif: 'id' is a required property")
 		}
+		if id := api.Text(body["id"]); !api.IsUUID(id) && !api.ValidName(id) {
+			return api.Reply{}, api.Fault(http.StatusBadRequest, "Expected UUID or name for id: %s", id)
+		}
 		if body["port_uuid"] != nil && body["portgroup_uuid"] != nil && c.Minor >= 67 {
 			return api.Reply{}, api.Fault(http.StatusBadRequest, "Cannot specify both port_uuid and portgroup_uuid")
 		}
 		if err := n.Locked(); err != nil || !keeps {
 			return api.Done(http.StatusNoContent), err
 		}
-		return api.Done(http.StatusNoContent), s.conductor.AttachVIF(n, api.Text(body["id"]), api.Text(body["port_uuid"]))
+		return api.Done(http.StatusNoContent), s.conductor.AttachVIF(n, api.Text(body["id"]), conductor.Place{Port: api.Text(body["port_uuid"]), Group: api.Text(body["portgroup_uuid"])})
 	case c.Method == http.MethodDelete && len(rest) == 1:
 		if err := n.Locked(); err != nil || !keeps {
 			return api.Done(http.StatusNoContent), err

@@ -8,7 +8,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/conductor"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/switches"
 )
 
 // portgroup is a bond of ports.
@@ -52,7 +51,7 @@ func (g *portgroup) show(c *api.Call, fields []string) api.Ordered {
 		{103, "category", api.OrNull(g.category)},
 		{111, "dynamic_portgroup", g.dynamic},
 		{23, "extra", g.extra},
-		{23, "internal_info", map[string]any{}},
+		{23, "internal_info", g.node.InternalInfoOf(g.uuid)},
 		{26, "mode", api.OrNull(g.mode)},
 		{23, "name", api.OrNull(g.name)},
 		{102, "physical_network", api.OrNull(g.physicalNetwork)},
@@ -92,11 +91,11 @@ func (s *Server) portsOf(g *portgroup) (members []*conductor.Port) {
 	return members
 }
 
-// switchGroups returns the port groups of a node as the network interface ironic-networking sees them.
-func (s *Server) switchGroups(n *conductor.Node) (groups []switches.Group) {
+// groupsOf returns the port groups of a node.
+func (s *Server) groupsOf(n *conductor.Node) (groups []conductor.Group) {
 	for _, g := range s.portgroups {
 		if g.node == n {
-			groups = append(groups, switches.Group{UUID: g.uuid, Extra: g.extra})
+			groups = append(groups, conductor.Group{UUID: g.uuid, Address: g.address, Extra: g.extra})
 		}
 	}
 	return groups

@@ -386,7 +386,11 @@ func (s *Server) deletePort(p *conductor.Port) error {
 		return err
 	}
 	if vif := p.VIF(); vif != "" && !p.Node.Flag("maintenance") {
-		return api.Fault(http.StatusConflict, "Cannot delete the port %s as it is bound to VIF %s for use.", p.Uuid, vif)
+		use := "use"
+		if s.legacy() {
+			use = "tenant use"
+		}
+		return api.Fault(http.StatusConflict, "Cannot delete the port %s as it is bound to VIF %s for %s.", p.Uuid, vif, use)
 	}
 	s.conductor.RemovePort(p)
 	return nil

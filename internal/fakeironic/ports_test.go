@@ -105,8 +105,11 @@ func TestVIF_isNotStored(t *testing.T) {
 func TestVIF_neutronKeepsAndNeedsIt(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
-	node := a.node("n1", map[string]any{"network_interface": "neutron"})
-	port := uuidOf(t, a.must(http.StatusCreated, http.MethodPost, "/v1/ports", map[string]any{"address": someMAC, "node_uuid": node}))
+	node := a.node("n1", map[string]any{"network_interface": "neutron", "deploy_interface": "ramdisk", "boot_interface": "ipxe"})
+	port := uuidOf(t, a.must(http.StatusCreated, http.MethodPost, "/v1/ports", map[string]any{
+		"address": someMAC, "node_uuid": node, "local_link_connection": map[string]any{"switch_id": "00:00:00:00:00:01", "port_id": "Eth1"},
+	}))
+	a.fake.Set(node, "instance_info", map[string]any{"boot_iso": "http://images/a.iso"})
 	a.fake.Set(node, "provision_state", "available")
 	deploy := func(want string) {
 		a.must(http.StatusAccepted, http.MethodPut, "/v1/nodes/n1/states/provision", map[string]any{"target": "active"})

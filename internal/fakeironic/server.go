@@ -149,6 +149,7 @@ func (s *Server) legacy() bool { return s.maxMinor() <= api.LegacyMinor }
 func (s *Server) lock() func() {
 	s.mu.Lock()
 	s.conductor.Settings = s.settings()
+	s.conductor.Groups = s.groupsOf
 	s.conductor.CatchUp(time.Now())
 	return s.mu.Unlock
 }
@@ -167,7 +168,6 @@ func (s *Server) settings() conductor.Settings {
 		SwitchPorts:         s.SwitchPorts,
 		Skips:               s.Skips,
 		ImageFault:          s.ImageFault,
-		Groups:              s.switchGroups,
 		Fail: func(n *conductor.Node, verb string) string {
 			if s.Fail == nil {
 				return ""

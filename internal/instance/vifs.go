@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
+	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -50,16 +53,17 @@ func Disconnect(ctx context.Context, m *machine.Machine, instance string, vifs [
 }
 
 // ConnectAgain is Connect, which also attaches the VIFs that an undeploy has detached. One of those that Ironic refuses, for example because
-// it does not exist any more, is left out: this provider has not chosen it.
+// Neutron has deleted it, is left out: this provider has not chosen it. So is one that Neutron has deleted, and that failed the last deployment.
 func ConnectAgain(ctx context.Context, m *machine.Machine, c Connections, lost []VIF) error {
-	if len(c.Wanted)+len(lost) == 0 && (len(c.Unwanted) == 0 || !KeepsVIFs(m.Node())) {
+	none := len(c.Unwanted) == 0 && machine.DeletedVIF(m.Node()) == ""
+	if len(c.Wanted)+len(lost) == 0 && (none || !KeepsVIFs(m.Node())) {
 		return nil
 	}
 	attached, err := m.Site().Ironic.VIFs(ctx, m.Node().UUID)
 	if err != nil {
 		return err
 	}
-	for _, id := range c.Unwanted {
+	for _, id := range append(slices.Clone(c.Unwanted), machine.DeletedVIF(m.Node())) {
 		if !slices.Contains(attached, id) {
 			continue
 		}
@@ -72,7 +76,7 @@ func ConnectAgain(ctx context.Context, m *machine.Machine, c Connections, lost [
 		if slices.Contains(attached, vif.ID) {
 			continue
 		}
-		if err := attachVIF(ctx, m, vif); err != nil {
+		if err := attachVIF(ctx, m, vif, attachTries); err != nil {
 			return fmt.Errorf("attach VIF %s: %w", vif.ID, err)
 		}
 		attached = append(attached, vif.ID)
@@ -81,9 +85,8 @@ func ConnectAgain(ctx context.Context, m *machine.Machine, c Connections, lost [
 		if slices.Contains(attached, vif.ID) || slices.Contains(c.Unwanted, vif.ID) {
 			continue
 		}
-		err := attachVIF(ctx, m, vif)
-		var refused *api.StatusError
-		if errors.As(err, &refused) && slices.Contains([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusConflict}, refused.Status) {
+		err := attachVIF(ctx, m, vif, attachTries)
+		if refusesVIF(err) {
 			m.Site().Ironic.Logger().WarnContext(ctx, "could not attach a VIF again that was attached before the undeploy", append(machine.NodeAttributes(m.Node()), "vif", vif.ID, "error", err)...)
 			continue
 		}
@@ -125,18 +128,96 @@ func attachedVIFs(ctx context.Context, m *machine.Machine) (vifs []VIF, err erro
 // tenantVIF is the key of a port's internal_info that names its VIF.
 const tenantVIF = "tenant_vif_port_id"
 
-func attachVIF(ctx context.Context, m *machine.Machine, vif VIF) error {
-	port := ""
-	if vif.MAC != "" {
-		ports, err := m.Site().Ironic.Ports(ctx, m.Node().UUID)
-		if err != nil {
-			return err
-		}
-		at, exists := ports[vif.MAC]
-		if !exists {
-			return fmt.Errorf("node %s has no port %s. Add it to ports of its metal_host, or remove port to let Ironic choose one", ironic.NodeLabel(m.Node()), vif.MAC)
-		}
-		port = at.UUID
+// attachTries is how often a VIF is attached whose port Neutron does not change: its answer passes if the port that has the MAC address is
+// about to be deleted, or if Neutron was too busy.
+const attachTries = 4
+
+// attachVIF attaches a VIF to a port of the machine. A failure leaves it detached: Ironic 39 attaches a VIF before it connects the switch, and
+// keeps it attached when that fails (reference/ironic.md#vifs).
+func attachVIF(ctx context.Context, m *machine.Machine, vif VIF, tries int) error {
+	site, node := m.Site().Ironic, m.Node()
+	port, err := portFor(ctx, m, vif)
+	if err != nil {
+		return err
 	}
-	return m.Unlocked(ctx, func() error { return m.Site().Ironic.AttachVIF(ctx, m.Node().UUID, vif.ID, port) })
+	err = m.Unlocked(ctx, func() error { return site.AttachVIF(ctx, node.UUID, vif.ID, port) })
+	if err == nil || !api.IsStatus(err, http.StatusInternalServerError, "") {
+		return explainVIF(node, vif, err)
+	}
+	if strings.Contains(err.Error(), macNotChanged) {
+		if tries == 1 || ctx.Err() != nil {
+			return explainVIF(node, vif, err)
+		}
+		site.Logger().InfoContext(ctx, "Neutron does not change the port of a VIF; the provider tries again", append(machine.NodeAttributes(node), "vif", vif.ID, "error", err)...)
+		select {
+		case <-ctx.Done():
+		case <-time.After(site.PollInterval()):
+		}
+		return attachVIF(ctx, m, vif, tries-1)
+	}
+	if attached, rerr := site.VIFs(ctx, node.UUID); rerr == nil && slices.Contains(attached, vif.ID) {
+		if derr := m.Unlocked(ctx, func() error { return site.DetachVIF(ctx, node.UUID, vif.ID) }); derr != nil {
+			err = errors.Join(err, fmt.Errorf("detach it: %w", derr))
+		}
+	}
+	return explainVIF(node, vif, err)
+}
+
+// portFor returns the UUID of the port that a VIF names; "" if Ironic chooses one. It refuses ports that Ironic never uses for a VIF: it would
+// only say that no port is free.
+func portFor(ctx context.Context, m *machine.Machine, vif VIF) (uuid string, err error) {
+	if vif.MAC == "" {
+		return "", nil
+	}
+	node := m.Node()
+	ports, err := m.Site().Ironic.Ports(ctx, node.UUID)
+	if err != nil {
+		return "", err
+	}
+	at, exists := ports[vif.MAC]
+	label := ironic.NodeLabel(node)
+	switch {
+	case !exists:
+		return "", fmt.Errorf("node %s has no port %s. Add it to ports of its metal_host, or remove port to let Ironic choose one", label, vif.MAC)
+	case at.PortGroupUUID != "":
+		return "", fmt.Errorf("port %s of node %s is in a port group, so that Ironic connects only the group. Remove port to let Ironic choose the group, or port_group from the port of the metal_host", vif.MAC, label)
+	case node.NetworkInterface == "neutron" && len(at.LocalLinkConnection) == 0:
+		return "", fmt.Errorf("port %s of node %s has no local_link_connection, without which the network interface neutron does not know the switch. Set it in ports of the metal_host", vif.MAC, label)
+	}
+	return at.UUID, nil
+}
+
+// How Ironic says that a VIF cannot be attached (reference/ironic.md#vifs).
+const (
+	macNotChanged = "can not update Neutron port"
+	noFreePort    = "not enough free physical ports"
+	noSuchPort    = "was not found"
+	notConnected  = "failed to reach status ACTIVE"
+)
+
+// refusesVIF reports whether Ironic refuses to attach a VIF whatever happens to the machine. 21.4 answers 500 for one that Neutron has deleted.
+func refusesVIF(err error) bool {
+	var refused *api.StatusError
+	return errors.As(err, &refused) && (slices.Contains([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusConflict}, refused.Status) || strings.Contains(refused.Message, macNotChanged))
+}
+
+// explainVIF adds to the error of an attachment what to do.
+func explainVIF(node *ironic.Node, vif VIF, err error) error {
+	var refused *api.StatusError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	for text, advice := range map[string]string{
+		macNotChanged: fmt.Sprintf("Either Neutron has no port %s: correct its ID in vifs, or remove it. Or another port of its network has the MAC address of the machine's port: "+
+			"a port that was detached while nothing ran on the machine keeps that address. openstack port list --mac-address finds it; delete it, or attach it again and undeploy the machine, which frees the address. Then apply again.", vif.ID),
+		noFreePort: fmt.Sprintf("Each port of the node carries one VIF, and a port in a port group none: the group does. A port with another physical_network than the VIF's network does not count, "+
+			"nor, with the network interface neutron, one without local_link_connection. The network interface of the node is %s. Correct ports of the metal_host, or remove a VIF.", node.NetworkInterface),
+		noSuchPort:   "Neutron has no such port, or has deleted it. Correct its ID in vifs, or remove it.",
+		notConnected: "Neutron's driver of the switch has not connected the port. Compare local_link_connection of the port with the switch, and see the log of neutron-server. Then apply again. The provider has detached the VIF.",
+	} {
+		if strings.Contains(refused.Message, text) {
+			return &failure.Error{Node: node, Fact: err.Error(), Advice: advice, Err: err}
+		}
+	}
+	return err
 }

@@ -56,6 +56,9 @@ func adviseFailed(node *ironic.Node, goal states.Goal) string {
 	if goal == states.GoalConfigured {
 		return "A hardware setting could not be changed; others may have been. The host stays out of service. Fix the cause and apply again, which repeats the steps, or remove the setting."
 	}
+	if advice := adviseNetwork(node); advice != "" {
+		return advice
+	}
 	switch nodes.ProvisionState(node.ProvisionState) { //nolint:exhaustive // only the states in which a failed operation ends
 	case nodes.Enroll:
 		return "Ironic could not reach the machine's BMC. Check its address and credentials, and that the conductor can reach it; then apply again."
@@ -74,6 +77,33 @@ func adviseFailed(node *ironic.Node, goal states.Goal) string {
 			"As long as the resource is in the configuration, terraform apply undeploys the node and deploys it again."
 	}
 	return "See `baremetal node show` and the conductor's log; fix the cause and apply again."
+}
+
+var noPortFound = regexp.MustCompile(`No Port found for ([\w-]+)`)
+
+// DeletedVIF returns the VIF that Neutron has deleted, so that the last deployment of a node failed; "" if it did not fail for that.
+func DeletedVIF(node *ironic.Node) string {
+	found := noPortFound.FindStringSubmatch(node.LastError)
+	if found == nil || ironic.State(node.ProvisionState) != nodes.DeployFail {
+		return ""
+	}
+	return found[1]
+}
+
+// adviseNetwork says what to do about a deployment that failed because Ironic could not connect the machine (reference/ironic.md#vifs).
+func adviseNetwork(node *ironic.Node) string {
+	lastError := node.LastError
+	switch vif := DeletedVIF(node); {
+	case vif != "":
+		return fmt.Sprintf("Neutron has deleted the port %s, but Ironic still lists it. If vifs of the metal_deployment names it, remove it there, or name another port. Then apply again, which detaches it.", vif)
+	case strings.Contains(lastError, "No neutron ports or portgroups are associated"), strings.Contains(lastError, "Failed to bind any flat network ports"):
+		return "The machine has no VIF, so that Ironic connects it to no network. Set vifs of the metal_deployment, or give the metal_host hardware_interfaces = { network = \"noop\" }, and apply again."
+	case strings.Contains(lastError, "No ports are associated with node"):
+		return "The node has no ports, so that Ironic connects it to no network. Set ports of the metal_host, and apply again."
+	case strings.Contains(lastError, "failed to reach status ACTIVE"):
+		return "Neutron's driver of the switch has not connected the machine's port. Compare local_link_connection of the port with the switch, and see the log of neutron-server. Then apply again."
+	}
+	return ""
 }
 
 // Late says that a node did not reach a goal in time.

@@ -15,7 +15,7 @@ func bootTheme() theme {
 		}
 		if l.below(3) > 0 {
 			host := l.config["metal_host.a"]
-			host["hardware_interfaces"].(object)["network"] = "neutron" //nolint:forcetypeassert // it is one
+			host["hardware_interfaces"].(object)["network"] = "flat" //nolint:forcetypeassert // it is one
 			l.config["metal_deployment.a"]["vifs"] = []any{vifOf(1)}
 		}
 		if l.below(2) == 0 { // without virtual media

@@ -67,7 +67,7 @@ func adopting() configuration {
 
 // connected is a configuration whose deployment has a VIF.
 func connected(vif string) configuration {
-	config := with(unallocated("v1"), "metal_host.a", "hardware_interfaces", object{"network": "neutron"})
+	config := with(unallocated("v1"), "metal_host.a", "hardware_interfaces", object{"network": "flat"})
 	return with(config, "metal_deployment.a", "vifs", []any{object{"id": "00000000-0000-4000-8000-00000000000" + vif}})
 }
 

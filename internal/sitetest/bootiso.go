@@ -40,7 +40,10 @@ func AddBootable(t *testing.T, fake *fakeironic.Server, name string, driver map[
 	body := map[string]any{"name": name, "resource_class": "baremetal"}
 	maps.Copy(body, driver)
 	id, _ := ironictest.AsOther(t, fake, http.MethodPost, "nodes", body)["uuid"].(string)
-	ironictest.AsOther(t, fake, http.MethodPost, "ports", map[string]any{"node_uuid": id, "address": fmt.Sprintf("52:54:00:00:00:%02x", len(fake.Nodes()))})
+	ironictest.AsOther(t, fake, http.MethodPost, "ports", map[string]any{
+		"node_uuid": id, "address": fmt.Sprintf("52:54:00:00:00:%02x", len(fake.Nodes())),
+		"local_link_connection": map[string]any{"switch_id": "00:00:00:00:00:01", "port_id": name},
+	})
 	fake.Set(id, "power_state", "power off")
 	fake.Set(id, "provision_state", "available")
 	return id

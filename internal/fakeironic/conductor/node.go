@@ -20,8 +20,9 @@ type Node struct {
 	// Introspection is the data of ironic-inspector; nil if ironic-inspector has not discovered the node.
 	Introspection map[string]any
 	Machine       machine.Machine
-	History       []any           // failures, oldest first (API 1.78); Ironic keeps them when it clears last_error
-	Rendered      map[View][]byte // JSON encoded since the last change
+	groupVIFs     map[string]string // VIFs by the UUIDs of port groups
+	History       []any             // failures, oldest first (API 1.78); Ironic keeps them when it clears last_error
+	Rendered      map[View][]byte   // JSON encoded since the last change
 }
 
 // View selects the form in which the API shows nodes.

@@ -109,7 +109,7 @@ func (c *Conductor) endPhase(n *Node, o *operation) {
 	if text == "" {
 		o.done(n)
 	} else {
-		c.record(n, n.Str("provision_state"), text)
+		c.record(n, text)
 		o.fail(n, text)
 	}
 	if c.UnlockDelay > 0 && n.work == nil {
@@ -120,8 +120,10 @@ func (c *Conductor) endPhase(n *Node, o *operation) {
 	}
 }
 
-// record adds a failure to the history of a node.
-func (c *Conductor) record(n *Node, kind, text string) { c.enterHistory(n, "ERROR", kind, text) }
+// record adds an error to the history of a node.
+func (c *Conductor) record(n *Node, text string) {
+	c.enterHistory(n, "ERROR", n.Str("provision_state"), text)
+}
 
 // enterHistory adds an entry to the history of a node.
 func (c *Conductor) enterHistory(n *Node, severity, kind, text string) {

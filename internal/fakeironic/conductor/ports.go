@@ -1,8 +1,6 @@
 package conductor
 
 import (
-	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
@@ -109,125 +107,13 @@ func (c *Conductor) RemovePort(p *Port) {
 	c.Ports = slices.DeleteFunc(c.Ports, func(other *Port) bool { return other == p })
 }
 
-// tenantVIF is the key of a port's internal_info that names the attached VIF.
-const tenantVIF = "tenant_vif_port_id"
-
-// VIF returns the VIF that is attached to a port, "" if there is none.
-func (p *Port) VIF() string { return api.Text(api.Object(p.Fields["internal_info"])[tenantVIF]) }
-
-// setVIF attaches a VIF to a port, or detaches it if the VIF is empty.
-func (p *Port) setVIF(vif string) {
-	info := api.Object(api.Clone(p.Fields["internal_info"]))
-	delete(info, tenantVIF)
-	if vif != "" {
-		info[tenantVIF] = vif
-	}
-	p.Fields["internal_info"] = info
-}
-
-// PortsWithVIF returns the ports of a node to which a VIF is attached.
-func (c *Conductor) PortsWithVIF(n *Node) (found []*Port) {
-	for _, p := range c.Ports {
-		if p.Node == n && p.VIF() != "" {
-			found = append(found, p)
-		}
-	}
-	return found
-}
-
-// AttachVIF attaches a VIF to a free port of the node, one with PXE if there is one, or to the port that the client has named.
-func (c *Conductor) AttachVIF(n *Node, vif, uuid string) error {
-	var free []*Port
-	for _, p := range c.Ports {
-		switch {
-		case p.Node != n:
-		case p.VIF() == vif:
-			return api.Fault(http.StatusConflict, "Unable to attach VIF because VIF %s is already attached to Ironic Port %s", vif, p.Uuid)
-		case p.VIF() == "" && (uuid == "" || p.Uuid == uuid):
-			free = append(free, p)
-		}
-	}
-	if len(free) == 0 {
-		return api.Fault(http.StatusBadRequest, "Unable to attach VIF %s, not enough free physical ports.", vif)
-	}
-	at := max(0, slices.IndexFunc(free, func(p *Port) bool { return p.Fields["pxe_enabled"] == true }))
-	free[at].setVIF(vif)
-	return nil
-}
-
-// DetachVIF detaches a VIF from the node.
-func (c *Conductor) DetachVIF(n *Node, vif string) error {
-	for _, p := range c.PortsWithVIF(n) {
-		if p.VIF() == vif {
-			p.setVIF("")
-			return nil
-		}
-	}
-	return api.Fault(http.StatusBadRequest, "Unable to detach VIF %s from node %s because it is not attached to it.", vif, n.Str("uuid"))
-}
-
-// forgetVIFs detaches all VIFs of a node that is undeployed.
-func (c *Conductor) forgetVIFs(n *Node) {
-	for _, p := range c.PortsWithVIF(n) {
-		p.setVIF("")
-	}
-}
-
-// networkDefect returns why the network interface cannot connect the node to its networks, "" if it can.
-func (c *Conductor) networkDefect(n *Node) string {
-	switch n.Uses("network") {
-	case switches.Interface:
-		for _, p := range c.switchPorts(n) {
-			if wrong := switches.Refusal(p.Switchport()); n.Uses("deploy") != "fake" && len(p.Link) > 0 && p.Switchport() != nil && wrong != "" {
-				return "Deploy step deploy.switch_to_tenant_network failed: Failed to configure tenant network for port " + p.UUID + ": " + wrong
-			}
-		}
-	case "neutron":
-		if len(c.PortsWithVIF(n)) == 0 {
-			return "Deploy step deploy.deploy failed: No neutron ports or portgroups are associated with node " + n.Str("uuid")
-		}
-	}
-	return ""
-}
-
 // NetworkFault returns why the network interface ironic-networking refuses the ports and port groups of the node as they are stored, "" if it does not.
 // Ironic asks it before each change of a port or group, and before operations.
 func (c *Conductor) NetworkFault(n *Node) string {
 	if n.Uses("network") != switches.Interface {
 		return ""
 	}
-	return switches.Fault(c.switchPorts(n), c.Groups(n), string(n.State()))
-}
-
-// repaired returns a config drive as Ironic 39.0 writes it: without valid network data, and with a VIF, it has Neutron's
-// (reference/network-data.md#config-drives-that-ironic-replaces). The networks of this Neutron have no subnets.
-func (c *Conductor) repaired(n *Node, drive any) any {
-	parts, isObject := drive.(map[string]any)
-	network := n.Uses("network")
-	if c.MaxMinor < 115 || !isObject || len(parts) == 0 || network != "flat" && network != "neutron" || validNetworkData(parts["network_data"]) {
-		return drive
-	}
-	links := []any{}
-	for i, p := range c.PortsWithVIF(n) {
-		links = append(links, map[string]any{"id": fmt.Sprintf("iface%d", i), "type": "phy", "ethernet_mac_address": p.Address, "mtu": 1500, "vif_id": p.VIF()})
-	}
-	if len(links) > 0 {
-		parts["network_data"] = map[string]any{"links": links, "networks": []any{}, "services": []any{}}
-	}
-	return parts
-}
-
-func validNetworkData(document any) bool {
-	data := api.Object(document)
-	links, _ := data["links"].([]any)
-	networks, _ := data["networks"].([]any)
-	services, _ := data["services"].([]any)
-	for _, link := range links {
-		if api.Object(link)["mtu"] == nil {
-			return false
-		}
-	}
-	return len(links)+len(networks)+len(services) > 0
+	return switches.Fault(c.switchPorts(n), c.switchGroups(n), string(n.State()))
 }
 
 // switchPort returns a port as the network interface ironic-networking sees it, with other fields.
@@ -245,6 +131,23 @@ func (c *Conductor) switchPorts(n *Node) (ports []switches.Port) {
 		}
 	}
 	return ports
+}
+
+func (c *Conductor) switchGroups(n *Node) (groups []switches.Group) {
+	for _, g := range c.Groups(n) {
+		groups = append(groups, switches.Group{UUID: g.UUID, Extra: g.Extra})
+	}
+	return groups
+}
+
+// switchDefect returns the last_error of a deployment whose switch ports cannot be configured, "" if they can.
+func (c *Conductor) switchDefect(n *Node) string {
+	for _, p := range c.switchPorts(n) {
+		if wrong := switches.Refusal(p.Switchport()); n.Uses("deploy") != "fake" && len(p.Link) > 0 && p.Switchport() != nil && wrong != "" {
+			return "Deploy step deploy.switch_to_tenant_network failed: Failed to configure tenant network for port " + p.UUID + ": " + wrong
+		}
+	}
+	return ""
 }
 
 // PortChanged is what the network interface does before a change of a port is stored. It configures or resets the switch port, and returns why it refuses, or

@@ -213,7 +213,7 @@ func (c *Conductor) SetConsole(n *Node, enabled bool) {
 		}
 		if reason != "" {
 			reason = "Error " + verb + " the console on node " + n.Str("uuid") + ". Reason: " + reason
-			c.record(n, "console", reason)
+			c.enterHistory(n, "ERROR", "console", reason)
 			return reason
 		}
 		n.Put("console_enabled", enabled)

@@ -53,7 +53,10 @@ func onNeutron(t *testing.T, s *site.Site, name string) string {
 	t.Helper()
 	node := site.AddNode(t, s, name, map[string]any{"network_interface": "neutron"})
 	for n := range 2 {
-		s.Must(http.MethodPost, "ports", map[string]any{"node_uuid": node, "address": s.MAC(n + 1), "pxe_enabled": n == 0})
+		s.Must(http.MethodPost, "ports", map[string]any{
+			"node_uuid": node, "address": s.MAC(n + 1), "pxe_enabled": n == 0,
+			"local_link_connection": map[string]any{"switch_id": "00:00:00:00:00:01", "port_id": fmt.Sprint("Eth", n)},
+		})
 	}
 	return node
 }
@@ -189,15 +192,12 @@ func TestFakeDeployment_networkDataAndVIFs(t *testing.T) {
 	}
 }
 
-// A deployment that never began leaves no VIF behind, and a failed one keeps it until it is destroyed.
+// A deployment that never began leaves no VIF behind, and one that failed keeps it until it is destroyed.
 func TestFakeDeployment_failureLeavesNoVIF(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
 	node := onNeutron(t, s, "n1")
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
-	acctest.Fails(t, w, acctest.Apply(), "No neutron ports or portgroups are associated with node")
-	w.Must("destroy", "-auto-approve")
-	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), vifs(1, 2, 3)))
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), vifs(1, 2, 3)))
 	acctest.Fails(t, w, acctest.Apply(), "Could not deploy node", "attach VIF", "not enough free physical ports")
 	wantAttached(t, s, node, 1, 2)
 	w.Must("destroy", "-auto-approve")
