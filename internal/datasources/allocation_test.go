@@ -26,7 +26,6 @@ func TestAccAllocationDataSource_byUUIDAndName(t *testing.T) {
 	t.Cleanup(func() { s.Must(http.MethodDelete, "allocations/"+id, nil) })
 	s.Await(node, "instance_uuid", id)
 
-	text := knownvalue.StringExact
 	for by, value := range map[string]string{"id": id, "name": s.Name("a")} {
 		t.Run(by, func(t *testing.T) {
 			const address = "data.metal_allocation.a"

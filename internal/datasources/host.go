@@ -3,6 +3,7 @@ package datasources
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/datasourcevalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -11,9 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 var (
@@ -51,9 +50,12 @@ func (h *host) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datas
 	attributes["hardware_interfaces"] = schema.MapAttribute{
 		ElementType: types.StringType, Computed: true, MarkdownDescription: "Hardware interfaces by kind, such as `deploy` or `boot`, including the defaults of the driver.",
 	}
-	attributes["inventory"] = inventorySchema()
+	attributes["include"] = includeSchema()
+	for _, p := range parts {
+		attributes[p.attribute] = p.schema()
+	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Reads one node of Ironic with its ports and inventory, whichever client enrolled it. Fails if the node does not exist.\n\n" +
+		MarkdownDescription: "Reads one node of Ironic, whichever client enrolled it, and what Ironic knows about the machine. Fails if the node does not exist.\n\n" +
 			"Look up the node by exactly one of `id`, `name`, `mac`, `bmc_address` and `instance_id`.",
 		Attributes: attributes,
 	}
@@ -82,17 +84,10 @@ func (h *host) Read(ctx context.Context, req datasource.ReadRequest, resp *datas
 		report(&resp.Diagnostics, "read the ports of host "+ironic.NodeLabel(node), err)
 		return
 	}
-	inventory, err := h.client.Ironic.Inventory(ctx, node.UUID)
-	if api.IsForbidden(err) {
-		_, detail := failure.Explain("", err)
-		resp.Diagnostics.AddAttributeWarning(path.Root("inventory"), "Inventory is not visible", "The inventory of host "+ironic.NodeLabel(node)+" is null, because the user may not read it. "+detail)
-	} else if err != nil {
-		report(&resp.Diagnostics, "read the inventory of host "+ironic.NodeLabel(node), err)
-		return
-	}
 	values := nodeValues(node)
 	values["hardware_interfaces"] = interfacesValue(node)
-	values["inventory"] = inventoryValue(inventory)
+	maps.Copy(values, h.readParts(ctx, node, config.Attributes()["include"], &resp.Diagnostics))
+	values["include"] = config.Attributes()["include"]
 	values["mac"] = config.Attributes()["mac"]
 	values["macs"] = stringsValue(ironic.Addresses(ports))
 	// The attribute that identifies the host keeps the configured spelling.
@@ -100,6 +95,9 @@ func (h *host) Read(ctx context.Context, req datasource.ReadRequest, resp *datas
 		if given := config.Attributes()[lookup.name]; !given.IsNull() {
 			values[lookup.name] = given
 		}
+	}
+	if resp.Diagnostics.HasError() {
+		return
 	}
 	state, diags := types.ObjectValue(config.AttributeTypes(ctx), values)
 	resp.Diagnostics.Append(diags...)

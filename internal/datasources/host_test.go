@@ -78,7 +78,6 @@ func TestAccHostDataSource_byAnyKey(t *testing.T) {
 		checks = append(checks, is("data.metal_host."+by, "id", knownvalue.StringExact(id)), is("data.metal_host."+by, by, knownvalue.StringExact(value)))
 	}
 	const address = "data.metal_host.name"
-	text := knownvalue.StringExact
 	test(t, config, "", append(checks,
 		is(address, "driver", text("ipmi")), is(address, "bmc_address", text(bmc)), is(address, "provision_state", text("enroll")),
 		is(address, "power_state", knownvalue.Null()), is(address, "resource_class", text(s.Class())), is(address, "description", text("the one")),
@@ -136,7 +135,6 @@ func TestFakeHostDataSource_showsTheInventoryAndAllInterfaces(t *testing.T) {
 		"boot":  map[string]any{"pxe_interface": "01-52-54-00-AA-BB-01"},
 		"disks": []any{map[string]any{"name": "/dev/sda", "size": 960197124096, "by_path": "/dev/disk/by-path/pci-0000:3b:00.0"}},
 	}, map[string]any{"parsed_lldp": map[string]any{"eno2": map[string]any{"switch_chassis_id": "52:54:00:ee:00:02", "switch_port_id": "Ethernet1/18", "switch_system_name": "leaf-2"}}})
-	text, null := knownvalue.StringExact, knownvalue.Null()
 	test(t, s.Provider()+data("metal_host", "h", "name = "+acctest.Quoted(s.Name("h")))+data("metal_host", "new", "name = "+acctest.Quoted(s.Name("new")))+
 		data("metal_host", "leased", "name = "+acctest.Quoted(s.Name("leased"))), "",
 		is("data.metal_host.leased", "inventory", null), is("data.metal_host.leased", "driver_info_json", null), is("data.metal_host.leased", "last_error", null),

@@ -30,15 +30,12 @@ var (
 
 // inventorySchema describes an inventory.
 func inventorySchema() schema.Attribute {
-	number := func(description string) schema.Attribute {
-		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
-	}
 	list := func(description string, attributes map[string]schema.Attribute) schema.Attribute {
 		return schema.ListNestedAttribute{Computed: true, MarkdownDescription: description, NestedObject: schema.NestedAttributeObject{Attributes: attributes}}
 	}
 	return schema.SingleNestedAttribute{
 		Computed:            true,
-		MarkdownDescription: "What the last inspection found; null if the node was never inspected, below API 1.81, and if the user may not read it (rule `baremetal:node:inventory:get`), such as a lessee. Facts that the inspection has not found are null.",
+		MarkdownDescription: "What the last inspection found (`include = [\"inventory\"]`, API 1.81, and without `include`); null if the node was never inspected, and if the user may not read it (rule `baremetal:node:inventory:get`), such as a lessee. Facts that the inspection has not found are null.",
 		Attributes: map[string]schema.Attribute{
 			"hostname": text("Host name that the machine had during the inspection."), "serial_number": text("Serial number."), "manufacturer": text("Manufacturer."),
 			"product": text("Product name."), "bios_version": text("Version of the BIOS."),

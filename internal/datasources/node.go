@@ -19,10 +19,14 @@ func nodeAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"id": text("UUID of the node."), "name": text("Name of the node."), "driver": text("Ironic driver."),
 		"bmc_address":     text("Host name or IP address of the BMC."),
+		"boot_mode":       text("`uefi` or `bios`, as the BMC has told Ironic last; null if it does not, as with the driver `ipmi`."),
+		"secure_boot":     flag("Whether secure boot is on; null if the BMC does not tell."),
+		"console_enabled": flag("Whether the console of the node is enabled."),
+		"raid":            raidSchema(),
 		"provision_state": text("Ironic's provision state of the node, such as `available` or `active`."), "power_state": text("`on` or `off`; null if Ironic does not know."),
 		"resource_class": text("Class by which allocations select the node."), "description": text("Description."), "owner": text("Project that owns the node."), "lessee": text("Project that leases the node."),
 		"conductor_group": text("Group of conductors that manage the node."), "shard": text("Shard of the node."),
-		"instance_id": text("UUID of the allocation or instance that has reserved the node; null if it is free."), "allocation_id": text("UUID of the allocation that has reserved the node; null without one."),
+		"instance_id": text("UUID of the allocation or instance that has reserved the node; null if it is free."), "instance_name": text("Name of the instance on the node; null without one, and below API 1.104."), "allocation_id": text("UUID of the allocation that has reserved the node; null without one."),
 		"maintenance": flag("Whether the node is in maintenance."), "maintenance_reason": text("Reason of the maintenance."), "fault": text("Fault that Ironic has detected, such as `power failure`; null without one."),
 		"health":  text("Health of the hardware that the BMC reports: `OK`, `Warning` or `Critical`; null if it reports none, and below API 1.109."),
 		"retired": flag("Whether the node is retired."), "protected": flag("Whether the node is protected: Ironic then refuses to rebuild or undeploy it."), "last_error": text("Last error that Ironic reports for the node; null without one."),
@@ -35,9 +39,12 @@ func nodeAttributes() map[string]schema.Attribute {
 }
 
 // nodeTypes returns the types of nodeAttributes.
-func nodeTypes() map[string]attr.Type {
+func nodeTypes() map[string]attr.Type { return typesOf(nodeAttributes()) }
+
+// typesOf returns the types of attributes.
+func typesOf(attributes map[string]schema.Attribute) map[string]attr.Type {
 	kinds := map[string]attr.Type{}
-	for name, attribute := range nodeAttributes() {
+	for name, attribute := range attributes {
 		kinds[name] = attribute.GetType()
 	}
 	return kinds
@@ -47,6 +54,8 @@ func nodeTypes() map[string]attr.Type {
 func nodeValues(node *ironic.Node) map[string]attr.Value {
 	return map[string]attr.Value{
 		"id": types.StringValue(node.UUID), "name": orNull(node.Name), "driver": orNull(node.Driver), "bmc_address": orNull(driverinfo.BMCAddress(node.DriverInfo)),
+		"boot_mode": orNull(node.BootMode), "secure_boot": types.BoolPointerValue(node.SecureBoot), "console_enabled": types.BoolValue(node.ConsoleEnabled),
+		"raid": raidValue(node), "instance_name": orNull(node.InstanceName),
 		"provision_state": types.StringValue(node.ProvisionState), "power_state": orNull(machine.Power(node)),
 		"resource_class": orNull(node.ResourceClass), "description": orNull(node.Description), "owner": orNull(node.Owner), "lessee": orNull(node.Lessee),
 		"conductor_group": orNull(node.ConductorGroup), "shard": orNull(node.Shard), "instance_id": orNull(node.InstanceUUID),

@@ -39,7 +39,6 @@ func TestFakeServerHardware_byAnyKey(t *testing.T) {
 	for _, mac := range third.MACs {
 		macs = append(macs, strings.ToLower(mac))
 	}
-	text := knownvalue.StringExact
 	test(t, config, "", append(checks, is("data.metal_oneview_server_hardware.name", "servers", knownvalue.MapExact(map[string]knownvalue.Check{
 		third.URI: knownvalue.ObjectExact(map[string]knownvalue.Check{
 			"name": text(third.Name), "serial_number": text(third.SerialNumber), "model": text(third.Model), "state": text("NoProfileApplied"), "status": text("OK"),
@@ -106,7 +105,6 @@ func TestFakeServerProfileTemplate_found(t *testing.T) {
 		document["description"], document["macType"], document["boot"] = "for the web", "Virtual", map[string]any{"manageBoot": false}
 	})
 	const kind, address = "metal_oneview_server_profile_template", "data.metal_oneview_server_profile_template."
-	text := knownvalue.StringExact
 	test(t, s.Provider(o.Setting())+data(kind, "name", `name = "WEB"`)+data(kind, "rack", fmt.Sprintf("server_hardware_type_uri = %q", rack.TypeURI))+
 		data(kind, "both", fmt.Sprintf("name = \"template-1\"\n  server_hardware_type_uri = %q\n  enclosure_group_uri = %q", o.Blades.TypeURI, o.Blades.GroupURI)), "",
 		is(address+"name", "uri", text(second)), is(address+"name", "name", text("web")), is(address+"name", "description", text("for the web")),

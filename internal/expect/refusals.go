@@ -196,7 +196,7 @@ func refusesToValidate(ctx context.Context, site *machine.Site, as relation, fin
 	if err != nil {
 		return false, false
 	}
-	err = site.Ironic.Validate(ctx, node.UUID)
+	_, err = site.Ironic.Validate(ctx, node.UUID)
 	if refused = api.IsForbidden(err); err == nil || refused {
 		learned.refused[as] = refused
 		return refused, true

@@ -36,6 +36,7 @@ var grants = map[string]Granted{
 	"node:disable_cleaning":         {System: "admin"},
 	"node:firmware:get":             {System: "reader", Owner: "reader", Lessee: "reader"},
 	"node:get_boot_device":          {System: "member", Owner: "manager"},
+	"node:get_console":              {System: "member", Owner: "member"},
 	"node:history:get":              {System: "reader", Owner: "reader"},
 	"node:inject_nmi":               {System: "member", Owner: "manager"},
 	"node:inventory:get":            {System: "reader", Owner: "reader"},

@@ -40,6 +40,8 @@ type Config struct {
 	CPUs, MemoryGiB             int
 	Drives                      []int64 // bytes
 
+	Heard map[string]Announcement // what ports of the network adapter have heard by LLDP, by Id of the port
+
 	Quirks []Quirk
 
 	// UpdateTime is the duration of a firmware update, RestartTime that of the BMC's restart after its own update. Zero means at
@@ -49,6 +51,9 @@ type Config struct {
 	// Machine is what the BMC controls; nil means a new Simulated.
 	Machine Machine
 }
+
+// Announcement is what a switch says by LLDP.
+type Announcement struct{ Chassis, Port, System string }
 
 // BMC is one BMC of a Server, with its machine.
 type BMC struct {

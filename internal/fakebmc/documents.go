@@ -2,6 +2,7 @@ package fakebmc
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -146,7 +147,23 @@ func adapterDocument(c *call) object {
 	defer b.mu.Unlock()
 	return document(c.path, "NetworkAdapter.v1_5_0", "Network adapter", object{
 		"Manufacturer": b.config.Manufacturer, "Model": "Contoso NIC", "SerialNumber": b.config.Serial + "-NIC", "Status": healthy(),
-		"Controllers": []object{{"FirmwarePackageVersion": b.firmware[componentNIC]}},
+		"Controllers": []object{{"FirmwarePackageVersion": b.firmware[componentNIC]}}, "Ports": link(c.path + "/Ports"),
+	})
+}
+
+func portPaths(c *call) (paths []string) {
+	for _, id := range slices.Sorted(maps.Keys(c.bmc.config.Heard)) {
+		paths = append(paths, c.bmc.chassis()+"/NetworkAdapters/"+adapterName+"/Ports/"+id)
+	}
+	return paths
+}
+
+func portDocument(c *call) object {
+	heard := c.bmc.config.Heard[c.name]
+	return document(c.path, "Port.v1_12_0", "Port "+c.name, object{
+		"LinkStatus": "LinkUp", "Status": healthy(), "Ethernet": object{"LLDPReceive": object{
+			"ChassisId": heard.Chassis, "PortId": heard.Port, "SystemName": heard.System,
+		}},
 	})
 }
 

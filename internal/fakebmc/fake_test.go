@@ -413,3 +413,16 @@ func TestFaults_delayEveryAndAccept(t *testing.T) {
 		}
 	})
 }
+
+func TestPorts_tellWhatTheyHeard(t *testing.T) {
+	t.Parallel()
+	c := start(t, fakebmc.Config{Heard: map[string]fakebmc.Announcement{"1": {Chassis: "52:54:00:ee:00:01", Port: "Ethernet1/1", System: "leaf-1"}}})
+	const ports = "/redfish/v1/Chassis/m1/NetworkAdapters/NIC.1/Ports"
+	if members := fmt.Sprint(c.want(http.StatusOK, "GET", ports, "")["Members"]); !strings.Contains(members, ports+"/1") {
+		t.Errorf("the ports are %s", members)
+	}
+	if text := fmt.Sprint(c.want(http.StatusOK, "GET", ports+"/1", "")["Ethernet"]); !strings.Contains(text, "Ethernet1/1") || !strings.Contains(text, "leaf-1") {
+		t.Errorf("the port heard %s", text)
+	}
+	c.want(http.StatusNotFound, "GET", ports+"/2", "")
+}

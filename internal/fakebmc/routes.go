@@ -75,6 +75,8 @@ var resources = []resource{
 		return collection(c.path, "NetworkAdapter", []string{c.path + "/" + adapterName})
 	}},
 	{path: chassisPath + "/NetworkAdapters/" + adapterName, get: adapterDocument},
+	{path: chassisPath + "/NetworkAdapters/" + adapterName + "/Ports", get: func(c *call) object { return collection(c.path, "Port", portPaths(c)) }},
+	{path: chassisPath + "/NetworkAdapters/" + adapterName + "/Ports/{port}", get: portDocument, exists: func(c *call) bool { return slices.Contains(portPaths(c), c.path) }},
 
 	{path: updatePath, get: updateServiceDocument},
 	{path: updatePath + "/Actions/UpdateService.SimpleUpdate", post: simpleUpdate},

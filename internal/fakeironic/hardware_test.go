@@ -42,7 +42,7 @@ func TestHardware_bios(t *testing.T) {
 	if got := a.fake.BIOS(real); got["BootMode"] != "Bios" || got["AssetTag"] != "a" || got["LogicalProc"] != "Enabled" {
 		t.Errorf("the BMC has %v", got)
 	}
-	a.at("1.73").must(http.StatusNotAcceptable, http.MethodGet, "/v1/nodes/"+real+"/bios?detail=true", nil)
+	a.at("1.73").must(http.StatusBadRequest, http.MethodGet, "/v1/nodes/"+real+"/bios?detail=true", nil)
 	for path, want := range map[string]any{"/bios": nil, "/bios?detail=true": "Enumeration"} {
 		list, _ := a.must(http.StatusOK, http.MethodGet, "/v1/nodes/"+real+path, nil)["bios"].([]any)
 		if setting, _ := list[1].(map[string]any); setting["name"] != "BootMode" || setting["attribute_type"] != want {
@@ -100,5 +100,35 @@ func TestHardware_raidAndFirmware(t *testing.T) {
 	update["args"] = map[string]any{"settings": []any{map[string]any{"component": "nic:none", "url": "http://images/nic-1.bin"}}}
 	if node = a.clean(uuid, "clean failed", step("raid", "delete_configuration"), update); count(node) != 0 {
 		t.Errorf("before the failed step: %v", node["raid_config"])
+	}
+}
+
+// The identity of components came later than their versions.
+func TestHardware_firmwareIdentity(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, &fakeironic.Server{})
+	path := "/v1/nodes/" + a.redfish("n", nil) + "/firmware"
+	for version, want := range map[string]bool{"1.113": false, "1.114": true} {
+		for _, item := range list(t, a.at(version).must(http.StatusOK, http.MethodGet, path, nil), "firmware") {
+			part, _ := item.(map[string]any)
+			if model, known := part["model"]; known != want || known && part["component"] == "bmc" && model != "Example BMC" {
+				t.Errorf("API %s: %v", version, part)
+			}
+		}
+	}
+	a.at("1.85").must(http.StatusNotFound, http.MethodGet, path, nil)
+	old := newAPI(t, &fakeironic.Server{MaxMicroversion: "1.82"})
+	old.must(http.StatusBadRequest, http.MethodGet, "/v1/nodes/"+old.redfish("n", nil)+"/firmware", nil)
+}
+
+// Ironic validates every interface but vendor, and firmware where it has that.
+func TestHardware_validate(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]int{"1.82": 11, "1.115": 12} {
+		a := newAPI(t, &fakeironic.Server{MaxMicroversion: version})
+		results := a.must(http.StatusOK, http.MethodGet, "/v1/nodes/"+a.redfish("n", nil)+"/validate", nil)
+		if rescue, _ := results["rescue"].(map[string]any); len(results) != want || rescue["result"] != false || rescue["reason"] != "Driver redfish does not support rescue (disabled or not implemented)." {
+			t.Errorf("%s: %v", version, results)
+		}
 	}
 }

@@ -18,7 +18,7 @@ func (s *Server) validation(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	}
 	var out api.Ordered
 	for _, kind := range api.InterfaceKinds {
-		if kind == "vendor" || kind == "firmware" && c.Minor < 86 {
+		if kind == "vendor" || kind == "firmware" && s.legacy() {
 			continue
 		}
 		result := api.Ordered{{"result", true}}
@@ -32,8 +32,14 @@ func (s *Server) validation(c *api.Call, n *conductor.Node) (api.Reply, error) {
 
 // showBIOS answers GET /v1/nodes/{node}/bios.
 func (s *Server) showBIOS(c *api.Call, n *conductor.Node) (api.Reply, error) {
-	if (c.Query.Has("detail") || c.Query.Has("fields")) && c.Minor < 74 {
-		return api.Reply{}, api.NotAcceptable()
+	for _, key := range []string{"detail", "fields"} {
+		switch {
+		case c.Minor >= 74 || !c.Query.Has(key):
+		case s.legacy():
+			return api.Reply{}, api.Fault(http.StatusBadRequest, "Invalid query parameter ?%s=True received.", key)
+		default:
+			return api.Reply{}, api.Fault(http.StatusBadRequest, "Schema error: Additional properties are not allowed ('%s' was unexpected)", key)
+		}
 	}
 	if err := c.Accept("detail", "fields"); err != nil {
 		return api.Reply{}, err
@@ -58,18 +64,22 @@ func (s *Server) showBIOS(c *api.Call, n *conductor.Node) (api.Reply, error) {
 }
 
 // showFirmware answers GET /v1/nodes/{node}/firmware.
-func (s *Server) showFirmware(n *conductor.Node) api.Reply {
+func (s *Server) showFirmware(c *api.Call, n *conductor.Node) api.Reply {
 	list := []any{}
 	for _, name := range api.SortedKeys(n.Components()) {
 		part := n.Machine.Firmware[name]
-		list = append(list, api.Ordered{
+		shown := api.Ordered{
 			{"created_at", api.Timestamp(s.conductor.Now)},
 			{"updated_at", nil},
 			{"component", name},
 			{"initial_version", part.Initial},
 			{"current_version", part.Current},
 			{"last_version_flashed", api.OrNull(part.Flashed)},
-		})
+		}
+		if c.Minor >= 114 {
+			shown = append(shown, api.Ordered{{"vendor", api.OrNull(part.Vendor)}, {"model", api.OrNull(part.Model)}, {"serial_number", api.OrNull(part.Serial)}}...)
+		}
+		list = append(list, shown)
 	}
 	return api.OK(http.StatusOK, api.Ordered{{"firmware", list}})
 }
@@ -95,7 +105,10 @@ func (s *Server) nodeRecords(c *api.Call, n *conductor.Node, part string) (api.R
 		}
 	case "firmware":
 		if c.Minor >= 86 {
-			return s.showFirmware(n), nil
+			return s.showFirmware(c, n), nil
+		}
+		if !s.legacy() {
+			return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
 		}
 	case "children":
 		if c.Minor >= 83 {

@@ -151,6 +151,62 @@ func (s *Server) putBoot(c *api.Call, n *conductor.Node, what string) (api.Reply
 	return answer, nil
 }
 
+// routeConsole answers /v1/nodes/{node}/states/console.
+func (s *Server) routeConsole(c *api.Call, n *conductor.Node) (api.Reply, error) {
+	if c.Method != http.MethodGet && c.Method != http.MethodPut {
+		return api.Reply{}, api.MethodNotAllowed("GET, PUT")
+	}
+	wanted, err := n.Flag("console_enabled"), error(nil)
+	if c.Method == http.MethodPut {
+		if wanted, err = readConsole(c); err != nil {
+			return api.Reply{}, err
+		}
+	}
+	if err := n.CheckInterfaces(); err != nil {
+		return api.Reply{}, err
+	}
+	if c.Method == http.MethodGet && !wanted {
+		return api.OK(http.StatusOK, api.Ordered{{"console_enabled", false}, {"console_info", nil}}), nil
+	}
+	if reason := s.conductor.InterfaceFault(n, "console"); reason != "" {
+		return api.Reply{}, api.Fault(http.StatusBadRequest, "%s", reason)
+	}
+	if c.Method == http.MethodGet {
+		port := api.Object(n.Fields["driver_info"])["ipmi_terminal_port"]
+		info := n.Machine.Console.Info(n.Uses("console"), n.Str("uuid"), port)
+		return api.OK(http.StatusOK, api.Ordered{{"console_enabled", true}, {"console_info", info}}), nil
+	}
+	if wanted != n.Flag("console_enabled") {
+		if err := n.Locked(); err != nil {
+			return api.Reply{}, err
+		}
+		s.conductor.SetConsole(n, wanted)
+	}
+	answer := api.Done(http.StatusAccepted)
+	answer.Header.Set("Location", c.Base+"/v1/nodes/"+c.Path[1]+"/states/console")
+	return answer, nil
+}
+
+// readConsole reads from the body or the query whether the console is wanted.
+func readConsole(c *api.Call) (enabled bool, err error) {
+	body, err := c.Object("body")
+	if err != nil {
+		return false, err
+	}
+	value, given := body["enabled"]
+	if c.Query.Has("enabled") {
+		value, given = c.Query.Get("enabled"), true
+	}
+	if !given {
+		return false, api.Fault(http.StatusBadRequest, "Missing mandatory parameter: enabled")
+	}
+	enabled, valid := api.ParseBool(value)
+	if !valid {
+		return false, api.NotBool("enabled", value)
+	}
+	return enabled, nil
+}
+
 // putRAID stores the target RAID configuration.
 func (s *Server) putRAID(c *api.Call, n *conductor.Node) (api.Reply, error) {
 	body, err := c.Object("body")

@@ -216,6 +216,9 @@ func (s *Server) routeStates(c *api.Call, n *conductor.Node, rest []string) (api
 		}
 		return api.OK(http.StatusOK, states(c, n)), nil
 	}
+	if rest[0] == "console" && len(rest) == 1 {
+		return s.routeConsole(c, n)
+	}
 	if c.Method == http.MethodGet {
 		return api.Reply{}, api.Fault(http.StatusInternalServerError, "NodeStatesController.get() takes 2 positional arguments but 3 were given")
 	}
@@ -229,8 +232,6 @@ func (s *Server) routeStates(c *api.Call, n *conductor.Node, rest []string) (api
 		return s.putPower(c, n)
 	case "boot_mode", "secure_boot":
 		return s.putBoot(c, n, rest[0])
-	case "console":
-		return api.Done(http.StatusAccepted), n.Locked()
 	case "raid":
 		return s.putRAID(c, n)
 	}

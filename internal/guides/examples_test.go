@@ -147,7 +147,7 @@ func testExamples(t *testing.T, s *site.Site, chosen func(text string) bool) {
 func testExample(t *testing.T, s *site.Site, file string, further ...func(*acctest.Workspace)) {
 	t.Helper()
 	text := read(t, file)
-	for resource, minor := range map[string]int{`"metal_inspection_rule"`: 96, `"metal_runbook"`: 112} {
+	for resource, minor := range map[string]int{`"firmware"`: 86, `"metal_inspection_rule"`: 96, `"metal_runbook"`: 112} {
 		if strings.Contains(text, resource) {
 			s.SkipBefore(t, minor)
 		}

@@ -33,6 +33,9 @@ type BIOSSetting struct {
 	MinLength *int64   `json:"min_length"`
 	MaxLength *int64   `json:"max_length"`
 	ReadOnly  bool     `json:"read_only"`
+
+	ResetRequired *bool `json:"reset_required"` // nil without a registry
+	Unique        *bool `json:"unique"`         // likewise
 }
 
 // Text returns the value as configurations write it.
@@ -79,22 +82,66 @@ func (c *Client) BIOS(ctx context.Context, id string) (map[string]BIOSSetting, e
 	return settings, nil
 }
 
-// Firmware returns the versions of a node's firmware by component, such as "bios" (API 1.86).
-func (c *Client) Firmware(ctx context.Context, id string) (map[string]string, error) {
+// Component is a part of a machine with firmware, as Ironic has last read it. What Ironic does not know is empty.
+type Component struct {
+	Name        string `json:"component"` // such as "bios" or "nic:NAME"
+	Version     string `json:"current_version"`
+	Initial     string `json:"initial_version"`      // when Ironic read it first
+	LastFlashed string `json:"last_version_flashed"` // the last version that differed from the one before, whoever installed it
+	UpdatedAt   string `json:"updated_at"`
+
+	// Since API 1.114.
+	Vendor string `json:"vendor"`
+	Model  string `json:"model"`
+	Serial string `json:"serial_number"`
+}
+
+// Components returns the firmware components of a node by name (API 1.86).
+func (c *Client) Components(ctx context.Context, id string) (map[string]Component, error) {
 	var answer struct {
-		Firmware []struct {
-			Component string `json:"component"`
-			Version   string `json:"current_version"`
-		} `json:"firmware"`
+		Firmware []Component `json:"firmware"`
 	}
 	if err := c.Request(ctx, http.MethodGet, "nodes/"+id+"/firmware", nil, &answer); err != nil {
 		return nil, err
 	}
-	versions := map[string]string{}
+	components := map[string]Component{}
 	for _, component := range answer.Firmware {
-		versions[component.Component] = component.Version
+		components[component.Name] = component
+	}
+	return components, nil
+}
+
+// Firmware returns the versions of a node's firmware by component, such as "bios" (API 1.86).
+func (c *Client) Firmware(ctx context.Context, id string) (map[string]string, error) {
+	components, err := c.Components(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	versions := map[string]string{}
+	for name, component := range components {
+		versions[name] = component.Version
 	}
 	return versions, nil
+}
+
+// Validity says whether Ironic could use a hardware interface of a node.
+type Validity struct {
+	OK     bool   `json:"result"`
+	Reason string `json:"reason"` // why not
+}
+
+// Validate lets Ironic validate the hardware interfaces of a node, and returns the results by kind. An interface that lacks its function,
+// such as no-raid, is not OK. Ironic may ask the server of the node's image for it (reference/ironic.md#validation).
+func (c *Client) Validate(ctx context.Context, id string) (map[string]Validity, error) {
+	var results map[string]Validity
+	if err := c.Request(ctx, http.MethodGet, "nodes/"+id+"/validate", nil, &results); err != nil {
+		return nil, err
+	}
+	for kind, result := range results {
+		result.Reason = c.words(result.Reason)
+		results[kind] = result
+	}
+	return results, nil
 }
 
 // LogicalDisk is a volume of a RAID configuration. Zero values are left to Ironic.
@@ -115,6 +162,27 @@ type LogicalDisk struct {
 func (c *Client) SetRAID(ctx context.Context, id string, volumes []LogicalDisk) error {
 	defer c.nodes.Invalidate(id)
 	return c.Request(ctx, http.MethodPut, "nodes/"+id+"/states/raid", map[string]any{"logical_disks": volumes}, nil)
+}
+
+// Console says how to reach the console of a node.
+type Console struct {
+	Enabled bool
+	Type    string // such as "socat" or "vnc"; "" if Ironic tells none, as with the interface fake
+	URL     string // a secret: that of a graphical console contains its token
+}
+
+// Console asks the conductor for the console of a node. With the interface ipmitool-socat, newer Ironics end the session of whoever is
+// connected (reference/ironic.md#consoles).
+func (c *Client) Console(ctx context.Context, id string) (Console, error) {
+	var answer struct {
+		Enabled bool `json:"console_enabled"`
+		Info    struct {
+			Type string `json:"type"`
+			URL  string `json:"url"`
+		} `json:"console_info"`
+	}
+	err := c.Request(ctx, http.MethodGet, "nodes/"+id+"/states/console", nil, &answer)
+	return Console{answer.Enabled, answer.Info.Type, answer.Info.URL}, err
 }
 
 // Driver is a hardware type that conductors have enabled, with the interfaces that nodes get which name none.

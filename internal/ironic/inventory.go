@@ -1,6 +1,7 @@
 package ironic
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -66,7 +68,10 @@ type Inventory struct {
 		LLDP       json.RawMessage `json:"lldp"`
 	} `json:"interfaces"`
 
-	Neighbours map[string]Neighbour `json:"-"` // by name of the network card
+	// Neighbours are by name of the network card: a card that listened and heard nothing has an empty one, a card that did not listen has none.
+	Neighbours map[string]Neighbour `json:"-"`
+	// Unrelated are what the BMC heard on ports that Ironic does not relate to a card, by the BMC's name of the port.
+	Unrelated map[string]Neighbour `json:"-"`
 }
 
 // Inventory returns the result of the last inspection of a node; nil if there is none or the API is older than 1.81.
@@ -167,57 +172,110 @@ func (i *Inventory) Addresses() []string {
 	return addresses
 }
 
-// Neighbour is the switch port that a network card is connected to, as the switch announces it by LLDP
-// (reference/ironic.md#inspections). Unknown parts are empty.
+// Neighbour is the switch port that a network card is connected to, as the switch announces it by LLDP (reference/ironic.md#lldp). Unknown
+// parts are empty.
 type Neighbour struct {
-	SwitchID   string // usually a MAC address
-	SwitchName string
-	PortID     string // such as Ethernet1/18
+	SwitchID        string // usually a MAC address
+	SwitchName      string
+	PortID          string // such as Ethernet1/18
+	PortDescription string
+}
+
+// or returns a neighbour with the unknown parts taken from another one.
+func (n Neighbour) or(other Neighbour) Neighbour {
+	return Neighbour{
+		cmp.Or(n.SwitchID, other.SwitchID), cmp.Or(n.SwitchName, other.SwitchName), cmp.Or(n.PortID, other.PortID),
+		cmp.Or(n.PortDescription, other.PortDescription),
+	}
 }
 
 // pluginData is what an inspection found besides the inventory. Any client can post an inventory, so parts of any type may be
 // missing.
 type pluginData struct {
-	Parsed map[string]struct {
-		ChassisID  string `json:"switch_chassis_id"`
-		PortID     string `json:"switch_port_id"`
-		SystemName string `json:"switch_system_name"`
-	} `json:"parsed_lldp"` // by Ironic's hook parse-lldp, which a site must enable
-	Raw map[string]json.RawMessage `json:"lldp_raw"` // an older ramdisk puts it into the inventory
+	// Parsed is by card, if Ironic's hook parse-lldp wrote it, or by the BMC's name of a port after an inspection by Redfish.
+	Parsed map[string]announcement    `json:"parsed_lldp"`
+	Raw    map[string]json.RawMessage `json:"lldp_raw"` // an older ramdisk puts it into the inventory
+	Cards  map[string]struct {
+		Processed announcement `json:"lldp_processed"`
+	} `json:"all_interfaces"` // by ironic-inspector's hook lldp_basic
 }
 
-// addNeighbours adds what LLDP says about the network cards of an inventory.
+// announcement is what Ironic made of an announcement of a switch.
+type announcement struct {
+	ChassisID       string `json:"switch_chassis_id"`
+	PortID          string `json:"switch_port_id"`
+	PortDescription string `json:"switch_port_description"`
+	SystemName      string `json:"switch_system_name"`
+}
+
+func (a announcement) neighbour() Neighbour {
+	return Neighbour{announced(a.ChassisID), announced(a.SystemName), portName(announced(a.PortID)), announced(a.PortDescription)}
+}
+
+// unheard are the texts with which Dell's BMCs say that a port has heard nothing.
+var unheard = []string{"no link", "not available", "not supported"}
+
+// announced returns a printable text of an announcement; "" if it stands for nothing.
+func announced(text string) string {
+	text = printable([]byte(text))
+	if slices.Contains(unheard, strings.ToLower(text)) {
+		return ""
+	}
+	return text
+}
+
+// portName returns the identifier of a port. Redfish writes a text as the hexadecimal digits of its characters, with colons between them.
+// Six of them stay as they are: a MAC address looks like that.
+func portName(id string) string {
+	digits := strings.ReplaceAll(id, ":", "")
+	value, err := hex.DecodeString(digits)
+	if err != nil || len(value) < 2 || len(value) == 6 || strings.Count(id, ":") != len(value)-1 {
+		return id
+	}
+	return cmp.Or(printable(value), id)
+}
+
+// addNeighbours adds what LLDP says about the network cards of an inventory. What the ramdisk received comes first, because Ironic's
+// hooks leave out what they cannot read.
 func (i *Inventory) addNeighbours(data pluginData) {
 	if i == nil {
 		return
 	}
-	i.Neighbours = map[string]Neighbour{}
+	i.Neighbours, i.Unrelated = map[string]Neighbour{}, map[string]Neighbour{}
+	related := map[string]bool{}
 	for _, card := range i.Interfaces {
-		raw := data.Raw[card.Name]
-		if len(raw) == 0 {
-			raw = card.LLDP
+		related[card.Name] = true
+		n, listened := readLLDP(data.Raw[card.Name])
+		if !listened {
+			n, listened = readLLDP(card.LLDP)
 		}
-		n, parsed := readLLDP(raw), data.Parsed[card.Name]
-		n.SwitchID, n.SwitchName, n.PortID = cmp.Or(parsed.ChassisID, n.SwitchID), cmp.Or(parsed.SystemName, n.SwitchName), cmp.Or(parsed.PortID, n.PortID)
-		if n != (Neighbour{}) {
+		n = n.or(data.Parsed[card.Name].neighbour()).or(data.Cards[card.Name].Processed.neighbour())
+		if listened || n != (Neighbour{}) {
 			i.Neighbours[card.Name] = n
+		}
+	}
+	for port, parsed := range data.Parsed {
+		_, collected := data.Raw[port] // by the ramdisk, on a bond or VLAN
+		if n := parsed.neighbour(); n != (Neighbour{}) && !collected && !related[port] {
+			i.Unrelated[port] = n
 		}
 	}
 }
 
 // Types of LLDP's TLVs (IEEE 802.1AB).
 const (
-	lldpChassisID  = 1
-	lldpPortID     = 2
-	lldpSystemName = 5
+	lldpChassisID       = 1
+	lldpPortID          = 2
+	lldpPortDescription = 4
+	lldpSystemName      = 5
 )
 
 // readLLDP reads the TLVs of an announcement, which the ramdisk stores as pairs of type and hexadecimal value. It ignores what it
-// cannot read.
-func readLLDP(raw json.RawMessage) (n Neighbour) {
+// cannot read. listened is false if the ramdisk did not collect announcements.
+func readLLDP(raw json.RawMessage) (n Neighbour, listened bool) {
 	var tlvs [][]any
-	if json.Unmarshal(raw, &tlvs) != nil {
-		return n
+	if json.Unmarshal(raw, &tlvs) != nil || tlvs == nil {
+		return n, false
 	}
 	for _, tlv := range tlvs {
 		if len(tlv) != 2 {
@@ -229,16 +287,20 @@ func readLLDP(raw json.RawMessage) (n Neighbour) {
 		if err != nil || len(value) == 0 {
 			continue
 		}
+		var heard Neighbour
 		switch kind {
 		case lldpChassisID:
-			n.SwitchID = lldpID(value, 4, 5)
+			heard.SwitchID = lldpID(value, 4, 5)
 		case lldpPortID:
-			n.PortID = lldpID(value, 3, 4)
+			heard.PortID = lldpID(value, 3, 4)
+		case lldpPortDescription:
+			heard.PortDescription = printable(value)
 		case lldpSystemName:
-			n.SwitchName = printable(value)
+			heard.SwitchName = printable(value)
 		}
+		n = n.or(heard)
 	}
-	return n
+	return n, true
 }
 
 // lldpID decodes the identifier of a chassis or port. Its first byte is its subtype: a MAC address, a network address, or text.
@@ -256,8 +318,9 @@ func lldpID(value []byte, mac, network byte) string {
 	return printable(value)
 }
 
-// printable returns a text; "" if it has control characters or is no UTF-8.
+// printable returns a text without the spaces and NULs around it; "" if it has other control characters or is no UTF-8.
 func printable(value []byte) string {
+	value = bytes.Trim(value, " \x00")
 	if !utf8.Valid(value) {
 		return ""
 	}

@@ -79,11 +79,6 @@ func (c *Client) getNode(ctx context.Context, ref string) (*Node, error) {
 	return c.redacted(&node), nil
 }
 
-// Validate asks Ironic to validate the interfaces of a node, which changes nothing. It returns only whether Ironic does that.
-func (c *Client) Validate(ctx context.Context, id string) error {
-	return c.Request(ctx, http.MethodGet, "nodes/"+url.PathEscape(id)+"/validate", nil, nil)
-}
-
 var macPattern = regexp.MustCompile(`^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}$`)
 
 // FindNode returns a node by UUID, name, the MAC address of a port, or "bmc:ADDRESS". It returns an error if no node or several

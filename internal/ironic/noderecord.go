@@ -28,6 +28,7 @@ type Node struct {
 	Properties           map[string]any `json:"properties"`
 	InstanceInfo         map[string]any `json:"instance_info"`
 	InstanceUUID         string         `json:"instance_uuid"`
+	InstanceName         string         `json:"instance_name"`
 	ChassisUUID          string         `json:"chassis_uuid"`
 	Extra                map[string]any `json:"extra"`
 	ConsoleEnabled       bool           `json:"console_enabled"`

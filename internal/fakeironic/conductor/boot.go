@@ -23,6 +23,8 @@ func (c *Conductor) InterfaceFault(n *Node, kind string) string {
 		return c.bootFault(n)
 	case "deploy":
 		return c.deployFault(n)
+	case "console":
+		return n.consoleFault()
 	}
 	return ""
 }

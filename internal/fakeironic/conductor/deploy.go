@@ -143,6 +143,7 @@ func (c *Conductor) undeploy(n *Node) error {
 		defect = c.tearDownDefect(n)
 	}
 	forget := func(n *Node) {
+		n.stopConsole()
 		if how != "fake" {
 			n.Machine.Empty(n.Uses("boot"))
 			c.switchPower(n, PowerOff)

@@ -19,7 +19,7 @@ type HardwareType struct {
 // HardwareTypes are the enabled drivers, by name. fake-hardware supports every enabled interface.
 var HardwareTypes = []HardwareType{
 	{Name: "fake-hardware", class: "FakeHardware", Interfaces: map[string][]string{
-		"bios": {"fake", "redfish", "no-bios"}, "boot": {"fake", "ipxe", "pxe", "redfish-virtual-media"}, "console": {"fake", "no-console"},
+		"bios": {"fake", "redfish", "no-bios"}, "boot": {"fake", "ipxe", "pxe", "redfish-virtual-media"}, "console": {"fake", "no-console", "fake-graphical"},
 		"deploy": {"fake", "direct", "ramdisk"}, "firmware": {"fake", "redfish", "no-firmware"},
 		"inspect": {"fake", "agent", "redfish", "no-inspect"}, "management": {"fake", "ipmitool", "noop", "redfish"}, "network": {"noop", "flat", "neutron"},
 		"power": {"fake", "agent", "ipmitool", "redfish"}, "raid": {"fake", "redfish", "no-raid"}, "rescue": {"fake", "agent", "no-rescue"},
@@ -32,7 +32,7 @@ var HardwareTypes = []HardwareType{
 		"rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"idrac-redfish", "no-vendor"},
 	}},
 	{Name: "ipmi", class: "IPMIHardware", Interfaces: map[string][]string{
-		"bios": {"no-bios"}, "boot": {"ipxe", "pxe"}, "console": {"no-console", "ipmitool-socat"}, "deploy": {"direct", "ramdisk"},
+		"bios": {"no-bios"}, "boot": {"ipxe", "pxe"}, "console": {"no-console", "ipmitool-socat", "ipmitool-shellinabox", "fake-graphical"}, "deploy": {"direct", "ramdisk"},
 		"firmware": {"no-firmware"}, "inspect": {"agent", "no-inspect"}, "management": {"ipmitool", "noop"}, "network": {"noop", "flat", "neutron"},
 		"power": {"ipmitool"}, "raid": {"no-raid", "agent"}, "rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"ipmitool", "no-vendor"},
 	}},
@@ -42,7 +42,7 @@ var HardwareTypes = []HardwareType{
 		"rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"no-vendor"},
 	}},
 	{Name: "redfish", class: "RedfishHardware", Interfaces: map[string][]string{
-		"bios": {"redfish", "no-bios"}, "boot": {"ipxe", "pxe", "redfish-virtual-media", "redfish-https"}, "console": {"no-console"},
+		"bios": {"redfish", "no-bios"}, "boot": {"ipxe", "pxe", "redfish-virtual-media", "redfish-https"}, "console": {"no-console", "redfish-graphical", "ipmitool-socat", "fake-graphical"},
 		"deploy": {"direct", "ramdisk"}, "firmware": {"redfish", "no-firmware"}, "inspect": {"redfish", "agent", "no-inspect"},
 		"management": {"redfish"}, "network": {"noop", "flat", "neutron"}, "power": {"redfish"}, "raid": {"redfish", "no-raid", "agent"},
 		"rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"redfish", "no-vendor"},
@@ -168,6 +168,21 @@ func (n *Node) BMCFault(kind string) string {
 		return "Missing the following IPMI credentials in node's driver_info: ['ipmi_address']."
 	case strings.HasSuffix(implementation, "redfish") && api.Text(info["redfish_address"]) == "":
 		return missingRedfishAddress(n)
+	}
+	return ""
+}
+
+// consoleFault returns why the console interface refuses the node, "" if it accepts it. There is no range of ports from which the conductor
+// could take one.
+func (n *Node) consoleFault() string {
+	info := api.Object(n.Fields["driver_info"])
+	switch console := n.Uses("console"); {
+	case !strings.HasPrefix(console, "ipmitool"):
+		return ""
+	case api.Text(info["ipmi_address"]) == "":
+		return "Missing the following IPMI credentials in node's driver_info: ['ipmi_address']."
+	case info["ipmi_terminal_port"] == nil:
+		return "Either missing 'ipmi_terminal_port' parameter in node's driver_info or [console]port_range is not configured"
 	}
 	return ""
 }

@@ -99,17 +99,7 @@ func (c *Conductor) endPhase(n *Node, o *operation) {
 	if text == "" {
 		o.done(n)
 	} else {
-		n.History = append(n.History, api.Ordered{
-			{"uuid", api.NewUUID()},
-			{"created_at", api.Timestamp(c.Now)},
-			{"severity", "ERROR"},
-			{"event_type", n.Str("provision_state")},
-			{"event", text},
-			{"conductor", Host},
-			{"user", nil},
-			{"project", nil},
-			{"links", []any{}},
-		})
+		c.record(n, n.Str("provision_state"), text)
 		o.fail(n, text)
 	}
 	if c.UnlockDelay > 0 && n.work == nil {
@@ -118,6 +108,21 @@ func (c *Conductor) endPhase(n *Node, o *operation) {
 		}
 		c.unlockLater(n, o, text)
 	}
+}
+
+// record adds a failure to the history of a node.
+func (c *Conductor) record(n *Node, kind, text string) {
+	n.History = append(n.History, api.Ordered{
+		{"uuid", api.NewUUID()},
+		{"created_at", api.Timestamp(c.Now)},
+		{"severity", "ERROR"},
+		{"event_type", kind},
+		{"event", text},
+		{"conductor", Host},
+		{"user", nil},
+		{"project", nil},
+		{"links", []any{}},
+	})
 }
 
 // unlockLater keeps the node locked and delays its last_error for the UnlockDelay.
@@ -207,5 +212,6 @@ func (c *Conductor) cleanLimit(action string) error {
 // deployed ends a successful deployment.
 func (c *Conductor) deployed(n *Node) {
 	n.Note("deploy_steps", nil)
+	c.startConsole(n)
 	c.rest(n, Active, "", "")
 }

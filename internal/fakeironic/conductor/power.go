@@ -198,6 +198,55 @@ func (n *Node) ShownBootDevice() api.Ordered {
 	return api.Ordered{{"boot_device", api.OrNull(n.Machine.Device)}, {"persistent", n.Machine.Persistent}}
 }
 
+// consoleTimeout is the default of [vnc]token_timeout, after which a graphical console ends.
+const consoleTimeout = 10 * time.Minute
+
+// SetConsole starts or stops the console of the node after one StepTime; the node is locked until then.
+func (c *Conductor) SetConsole(n *Node, enabled bool) {
+	c.ChangeLater(n, func() string {
+		verb, reason := "disabling", ""
+		if enabled {
+			verb = "enabling"
+		}
+		if c.Fail != nil {
+			reason = c.Fail(n, "console")
+		}
+		if reason != "" {
+			reason = "Error " + verb + " the console on node " + n.Str("uuid") + ". Reason: " + reason
+			c.record(n, "console", reason)
+			return reason
+		}
+		n.Put("console_enabled", enabled)
+		n.Machine.Console = nil
+		c.startConsole(n)
+		return ""
+	})
+}
+
+// startConsole starts the console of a node if it is enabled. A graphical one ends after a while.
+func (c *Conductor) startConsole(n *Node) {
+	if !n.Flag("console_enabled") {
+		return
+	}
+	started := machine.NewConsole()
+	n.Machine.Console = started
+	if machine.Graphical(n.Uses("console")) {
+		c.After(consoleTimeout, func() {
+			if n.Machine.Console == started {
+				n.stopConsole()
+			}
+		})
+	}
+}
+
+// stopConsole stops the console of a node. One that is not graphical stays enabled, and the next deployment starts it again.
+func (n *Node) stopConsole() {
+	n.Machine.Console = nil
+	if machine.Graphical(n.Uses("console")) {
+		n.Put("console_enabled", false)
+	}
+}
+
 // ChangeLater locks the node for one StepTime and then calls change, which returns the last_error.
 func (c *Conductor) ChangeLater(n *Node, change func() string) {
 	n.Put("last_error", nil)

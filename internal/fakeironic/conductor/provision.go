@@ -176,6 +176,7 @@ func (c *Conductor) Start(n *Node, request Request) error {
 			fail: func(n *Node, text string) { c.rest(n, AdoptFail, Active, text) },
 			done: func(n *Node) {
 				n.Note("deploy_steps", nil)
+				c.startConsole(n)
 				c.rest(n, Active, "", "")
 			},
 		}, Active)

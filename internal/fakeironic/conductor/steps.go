@@ -104,7 +104,8 @@ func (n *Node) Components() map[string]*machine.Component {
 		n.Machine.Firmware = map[string]*machine.Component{}
 		if n.real("firmware") {
 			n.Machine.Firmware["bios"] = &machine.Component{Initial: "2.18.0", Current: "2.18.0"}
-			n.Machine.Firmware["bmc"] = &machine.Component{Initial: "7.00.00", Current: "7.00.00"}
+			n.Machine.Firmware["bmc"] = &machine.Component{Initial: "7.00.00", Current: "7.00.00", Model: "Example BMC"}
+			n.Machine.Firmware["nic:NIC0001"] = &machine.Component{Initial: "22.5.7", Current: "22.5.7", Vendor: "Example Networks", Model: "E810", Serial: "NIC0001"}
 		}
 	}
 	return n.Machine.Firmware

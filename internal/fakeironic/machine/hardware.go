@@ -20,7 +20,10 @@ type BIOSSetting struct {
 }
 
 // Component is a part of a machine with firmware.
-type Component struct{ Initial, Current, Flashed string }
+type Component struct {
+	Initial, Current, Flashed string
+	Vendor, Model, Serial     string // "" of a BIOS; a BMC has a model only
+}
 
 // FirmwareVersion returns the version that the fake's machines report after an update from a URL: what follows the last "-" or "_" of
 // the file's name, without its extension. So bios-2.19.1.bin contains version 2.19.1.
@@ -42,7 +45,7 @@ var SampleBIOS = []BIOSSetting{
 
 // Registry returns the members that only a registry fills.
 func (b BIOSSetting) Registry() api.Ordered {
-	entry := map[string]any{}
+	entry := map[string]any{"allowable_values": []string{}}
 	if b.Type != "" {
 		entry["attribute_type"], entry["read_only"], entry["reset_required"], entry["unique"] = b.Type, b.ReadOnly, true, false
 	}

@@ -1,0 +1,29 @@
+data "metal_host" "hardware" {
+  name    = "rack1-01"
+  include = ["bios", "firmware", "lldp", "validate"]
+}
+
+# What bios_settings of metal_host may contain, with the values that the BIOS accepts.
+output "bios_settings" {
+  value = {
+    for name, setting in data.metal_host.hardware.bios_settings :
+    name => "${coalesce(setting.value, "?")} (${join(", ", coalesce(setting.allowable_values, [coalesce(setting.type, "any")]))})"
+    if setting.read_only != true
+  }
+}
+
+output "firmware_versions" {
+  value = { for component, firmware in data.metal_host.hardware.firmware : component => firmware.current_version }
+}
+
+# Null if the machine was never inspected.
+output "cables" {
+  value = try({
+    for mac, neighbor in data.metal_host.hardware.neighbors :
+    mac => "${coalesce(neighbor.switch_name, neighbor.switch_id)} ${coalesce(neighbor.port_id, "?")}" if neighbor.switch_id != null
+  }, {})
+}
+
+output "unusable_interfaces" {
+  value = { for kind, result in data.metal_host.hardware.validate : kind => result.reason if !result.ok }
+}

@@ -1,0 +1,132 @@
+package datasources
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+)
+
+// part is something about a host that costs a request of its own.
+type part struct {
+	name      string // in include
+	attribute string // that shows it
+	since     api.Microversion
+	schema    func() schema.Attribute
+	read      func(context.Context, *reader) (attr.Value, error)
+}
+
+// parts are what include can name.
+var parts = []part{
+	{"inventory", "inventory", api.VersionInventory, inventorySchema, readInventory},
+	{"lldp", "neighbors", api.VersionInventory, neighboursSchema, readNeighbours},
+	{"bios", "bios_settings", api.VersionBIOS, biosSchema, readBIOS},
+	{"firmware", "firmware", api.VersionFirmware, firmwareSchema, readFirmware},
+	{"validate", "validate", 0, validateSchema, readValidate},
+	{"console", "console", 0, consoleSchema, readConsole},
+}
+
+// partNames are the values of include.
+func partNames() (names []string) {
+	for _, p := range parts {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+// includeSchema describes include.
+func includeSchema() schema.Attribute {
+	return schema.SetAttribute{
+		Optional: true, ElementType: types.StringType, Validators: []validator.Set{setvalidator.ValueStringsAre(stringvalidator.OneOf(partNames()...))},
+		MarkdownDescription: "What to ask Ironic for besides the node and its ports, one request each: `" + strings.Join(partNames(), "`, `") + "`. " +
+			"The attributes of what it does not name are null. Default: `inventory`. `inventory` and `lldp` share a request.",
+	}
+}
+
+// reader reads the parts of a node.
+type reader struct {
+	client    *ironic.Client
+	node      *ironic.Node
+	inventory func() (*ironic.Inventory, error) // asks once
+}
+
+// readParts returns the values of the attributes of all parts: null for those that are not included, and for those that the user may not
+// read, with a warning. It reports a part that the configuration names and the API does not have.
+func (h *host) readParts(ctx context.Context, node *ironic.Node, include attr.Value, diags *diag.Diagnostics) map[string]attr.Value {
+	r := &reader{h.client.Ironic, node, sync.OnceValues(func() (*ironic.Inventory, error) { return h.client.Ironic.Inventory(ctx, node.UUID) })}
+	named, given := includes(include)
+	values := map[string]attr.Value{}
+	for _, p := range parts {
+		values[p.attribute] = nullOf(ctx, p.schema().GetType())
+		if !slices.Contains(named, p.name) {
+			continue
+		}
+		if given && !supports(ctx, r.client, p, diags) {
+			continue
+		}
+		value, err := p.read(ctx, r)
+		switch {
+		case err == nil:
+			values[p.attribute] = value
+		case api.IsForbidden(err):
+			_, detail := failure.Explain("", err)
+			diags.AddAttributeWarning(path.Root(p.attribute), "Part of the host is not visible",
+				"The attribute "+p.attribute+" of host "+ironic.NodeLabel(node)+" is null, because the user may not read it. "+detail)
+		default:
+			report(diags, "read "+p.attribute+" of host "+ironic.NodeLabel(node), err)
+		}
+	}
+	return values
+}
+
+// includes returns the values of include, and whether the configuration sets it.
+func includes(include attr.Value) (named []string, given bool) {
+	set, _ := include.(types.Set)
+	if set.IsNull() {
+		return []string{"inventory"}, false
+	}
+	for _, element := range set.Elements() {
+		if name, ok := element.(types.String); ok {
+			named = append(named, name.ValueString())
+		}
+	}
+	return named, true
+}
+
+// supports reports whether the API has a part, and adds an error about include if it does not.
+func supports(ctx context.Context, client *ironic.Client, p part, diags *diag.Diagnostics) bool {
+	err := client.Requires(ctx, p.since, `include = ["`+p.name+`"]`)
+	if err != nil {
+		summary, detail := failure.Explain(`include "`+p.name+`"`, err)
+		diags.AddAttributeError(path.Root("include"), summary, detail)
+	}
+	return err == nil
+}
+
+// nullOf returns the null of a type.
+func nullOf(ctx context.Context, kind attr.Type) attr.Value {
+	null, err := kind.ValueFromTerraform(ctx, tftypes.NewValue(kind.TerraformType(ctx), nil))
+	if err != nil {
+		panic(err) // cannot happen: every type has a null
+	}
+	return null
+}
+
+func readInventory(_ context.Context, r *reader) (attr.Value, error) {
+	inventory, err := r.inventory()
+	return inventoryValue(inventory), err
+}
