@@ -85,6 +85,8 @@ func (s *story) want(word string) {
 		w.AutomatedClean = flag(text)
 	case "boot_mode":
 		w.BootMode = value(text)
+	case "console":
+		w.Console = value(text)
 	case "maintenance":
 		w.Maintenance, w.Held = flag(text), text != "false"
 	case "retired":
@@ -157,6 +159,13 @@ func (s *story) see(word string) {
 		seen.Hardware, s.wish.Hardware = hardwareOf(text), hardwareOf(text)
 	case "network":
 		seen.Network = &ramdisk.NetworkBoot{Interface: text, Ports: map[string]*bool{}}
+	case "console":
+		seen.Console = value(text)
+	case "console-now":
+		is, console, _ := strings.Cut(text, ":")
+		seen.Answers.Console = &enroll.ConsoleNow{Interface: console, Enabled: is == "enabled", Moves: s.wish.ConsoleMoves}
+	case "moves":
+		s.wish.ConsoleMoves, s.wish.Writes = true, true
 	case "powers":
 		seen.Powers = []string{text}
 	case "class":

@@ -60,6 +60,9 @@ func (h *host) answer(ctx context.Context, ask enroll.Question, q question, to *
 	case enroll.AskNetwork:
 		to.Network, to.OpenPorts = h.lookAtNetwork(ctx, q)
 		return to.Network != nil
+	case enroll.AskConsole:
+		to.Console = enroll.LookAtConsole(ctx, h.Site, h.networkQuestion(ctx, q), q.hardwareInterface(ctx, "console"))
+		return to.Console != nil
 	case enroll.AskTakeOver:
 		found := h.takesOver(ctx, q.config)
 		if found == nil || !h.announces(q.diags, q.plan.describe(), found) {
@@ -182,6 +185,11 @@ func (h *host) lookAtNetwork(ctx context.Context, q question) (boot *ramdisk.Net
 	if q.plan.hasBootPort(ctx) {
 		return &ramdisk.NetworkBoot{}, false
 	}
+	return enroll.LookAtNetwork(ctx, h.Site, h.networkQuestion(ctx, q))
+}
+
+// networkQuestion returns what the interfaces and ports of a host depend on.
+func (h *host) networkQuestion(ctx context.Context, q question) enroll.NetworkQuestion {
 	asks := enroll.NetworkQuestion{Node: q.plan.ID.ValueString(), Driver: q.plan.Driver.ValueString(), Boot: q.hardwareInterface(ctx, "boot"), Inspect: q.hardwareInterface(ctx, "inspect"), Ports: q.plan.portWishes(ctx)}
 	if q.state != nil {
 		asks.Had = slices.Collect(maps.Keys(q.state.ports(ctx)))
@@ -191,7 +199,7 @@ func (h *host) lookAtNetwork(ctx context.Context, q question) (boot *ramdisk.Net
 			asks.Node = over.Node.UUID
 		}
 	}
-	return enroll.LookAtNetwork(ctx, h.Site, asks)
+	return asks
 }
 
 // hardwareInterface returns what Terraform knows of the interface of a kind.

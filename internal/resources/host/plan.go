@@ -240,7 +240,7 @@ func (m *model) wish(ctx context.Context, config, state *model) enroll.Wish {
 		ByAgent: m.byAgent(), PowerManaged: flagOf(m.PowerManaged), Class: m.ResourceClass.ValueString(),
 		Target: stringOf(m.TargetState), TargetSet: !config.TargetState.IsNull(), Inspect: flagOf(m.Inspect), Triggers: m.fingerprint(ctx),
 		Power: stringOf(config.PowerState), NeverOff: m.DisablePowerOff.ValueBool(), AutomatedClean: flagOf(m.AutomatedClean),
-		BootMode: stringOf(config.BootMode), SecureBoot: flagOf(config.SecureBoot), Maintenance: flagOf(config.Maintenance),
+		BootMode: stringOf(config.BootMode), SecureBoot: flagOf(config.SecureBoot), Console: stringOf(config.Console), Maintenance: flagOf(config.Maintenance),
 		Retired: flagOf(m.Retired), RetiredSet: flagOf(config.Retired), ReasonSet: !config.RetiredReason.IsNull(),
 		Hardware: hardware, HardwareKnown: known, ServicesActive: live,
 	}
@@ -248,6 +248,7 @@ func (m *model) wish(ctx context.Context, config, state *model) enroll.Wish {
 		w.Target = decide.Value[string]{} // Decide has the default
 	}
 	if state != nil {
+		w.ConsoleMoves = !m.Driver.Equal(state.Driver) || m.plannedInterface(ctx, "console") != state.plannedInterface(ctx, "console")
 		w.Held = m.Maintenance.ValueBool() && state.Fault.IsNull() && m.MaintenanceReason.ValueString() != machine.ReasonChanging
 	}
 	return w
@@ -262,7 +263,7 @@ func (m *model) seen(ctx context.Context, notes enroll.Notes) enroll.Seen {
 		OutOfService: sharing.OutOfService(m.node()), Fault: !m.Fault.IsNull(), LastError: !m.LastError.IsNull(),
 		Power: stringOf(m.PowerState), PowerManaged: flagOf(m.PowerManaged), Target: m.TargetState.ValueString(), Retired: m.Retired.ValueBool(),
 		BMC: !m.BMC.IsNull(), Driver: m.Driver.ValueString(), Address: address, Scheme: scheme, Class: m.ResourceClass.ValueString(),
-		BootMode: stringOf(m.BootMode), SecureBoot: flagOf(m.SecureBoot), Triggers: m.fingerprint(ctx), Hardware: hardware, Cleanings: m.Cleanings.ValueInt64(), Notes: notes,
+		BootMode: stringOf(m.BootMode), SecureBoot: flagOf(m.SecureBoot), Console: stringOf(m.Console), Triggers: m.fingerprint(ctx), Hardware: hardware, Cleanings: m.Cleanings.ValueInt64(), Notes: notes,
 	}
 }
 
@@ -288,6 +289,9 @@ func (m *model) foresee(f enroll.Forecast, state *model) {
 	}
 	if f.KeepsBoot && !m.SecureBoot.IsNull() && !state.SecureBoot.IsNull() {
 		m.SecureBoot = state.SecureBoot
+	}
+	if f.KeepsConsole && !state.Console.IsNull() {
+		m.Console = state.Console
 	}
 	if f.KeepsRetired {
 		m.Retired, m.RetiredReason = state.Retired, state.RetiredReason

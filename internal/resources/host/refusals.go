@@ -99,6 +99,7 @@ var attributeRules = map[string]string{
 	"boot_mode":              "node:set_boot_mode",
 	"capabilities":           "node:update:properties",
 	"conductor_group":        "node:update:conductor_group",
+	"console":                "node:set_console_state",
 	"description":            "node:update",
 	"disable_power_off":      "node:update:disable_power_off",
 	"driver":                 "node:update:driver_interfaces",
