@@ -29,7 +29,7 @@ that, and touches nothing on the machine. A metal_host with console = "disabled"
 
 What Ironic says depends on the console interface of the node:
 
-  ipmitool-socat         a TCP port for socat or telnet. Newer Ironics end the session of everyone who is connected when
+  ipmitool-socat         a TCP port for socat or telnet. Newer Ironics end the session of the user who is connected when
                          the address is read, so the command asks first; --disconnect answers yes
   ipmitool-shellinabox   a web page
   redfish-graphical      a web page with the screen, for 10 minutes. The URL contains a secret
@@ -56,7 +56,7 @@ func newConsole(s *settings) *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.BoolVar(&own.enable, "enable", false, "enable the console without a question")
-	flags.BoolVar(&own.disconnect, "disconnect", false, "read the address without a question, though that ends the session of everyone who is connected")
+	flags.BoolVar(&own.disconnect, "disconnect", false, "read the address without a question, though that ends the session of the user who is connected")
 	flags.BoolVar(&own.restart, "restart", false, "disable and enable the console, which ends all sessions")
 	flags.BoolVar(&own.open, "open", false, "open a web page in the browser")
 	durationVar(flags, &own.timeout, "timeout", 5*time.Minute, "longest `time` to wait until the console is enabled")
@@ -113,7 +113,7 @@ func (f *consoleFlags) run(cmd *cobra.Command, s *settings, node string) error {
 	return nil
 }
 
-// start enables the console if it is not enabled, and restarts it if the flags say so. It reports whether it has done that: nobody else can
+// start enables the console if it is not enabled, and restarts it if the flags say so. It reports whether it has done that: no other user can
 // be connected then.
 func (f *consoleFlags) start(ctx context.Context, m *machine.Machine, ask asker) (started bool, err error) {
 	node := ironic.NodeLabel(m.Node())
@@ -144,7 +144,7 @@ func withCause(err error) error {
 // keepsSessions is the last version of the API whose Ironic is known to end no session when it tells the address of a console.
 const keepsSessions api.Microversion = 82
 
-// allowRead asks before a request that ends the session of whoever is connected (reference/ironic.md#consoles).
+// allowRead asks before a request that ends the session of the user who is connected (reference/ironic.md#consoles).
 func (f *consoleFlags) allowRead(ctx context.Context, m *machine.Machine, ask asker) error {
 	if f.disconnect || m.Node().ConsoleInterface != ironic.ConsoleSocat {
 		return nil
@@ -154,10 +154,10 @@ func (f *consoleFlags) allowRead(ctx context.Context, m *machine.Machine, ask as
 		return &failure{exitError, err}
 	}
 	node := ironic.NodeLabel(m.Node())
-	if highest <= keepsSessions || ask.yes("Someone may be connected to the console of node %s: when this Ironic tells its address, it ends the session. Go on?", node) {
+	if highest <= keepsSessions || ask.yes("Another user may be connected to the console of node %s: when this Ironic tells its address, it ends the session. Go on?", node) {
 		return nil
 	}
-	return withoutConsole("the console of node %s is %s. When this Ironic tells its address, it ends the session of everyone who is connected. Use --disconnect to do that", node, ironic.ConsoleSocat)
+	return withoutConsole("the console of node %s is %s. When this Ironic tells its address, it ends the session of the user who is connected. Use --disconnect to do that", node, ironic.ConsoleSocat)
 }
 
 // withoutConsole ends the command because there is no console to show.

@@ -91,7 +91,7 @@ func TestConsoleChangesNothingUnasked(t *testing.T) {
 	}
 }
 
-// Newer Ironics end the session of whoever is connected when they tell the address.
+// Newer Ironics end the session of the user who is connected when they tell the address.
 func TestConsoleEndsNoSessionUnasked(t *testing.T) {
 	t.Parallel()
 	const on, off, get = `PUT {"enabled":true}`, `PUT {"enabled":false}`, "GET"

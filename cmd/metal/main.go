@@ -41,7 +41,7 @@ const exitCodes = `
   5  no node in Ironic has server_hardware_uri in its driver_info
   6  watch has ended because of --until-idle, and not all machines have reached --goal
   7  console has nothing to show: the node has no console, it is not enabled, Ironic tells no address of it, or reading the
-     address would end the session of someone
+     address would end the session of another user
 `
 
 func main() {

@@ -105,7 +105,7 @@ func (p *plan) decideConsole() {
 	case opens && p.seen.occupied():
 		p.warn(decide.At("console"), "Console is enabled", fmt.Sprintf("Ironic enables the console of host %s, which is deployed. It connects to the BMC for that, and touches nothing on the machine: the machine is not restarted or switched, and what runs on it goes on.", p.Label))
 	case !opens && p.Has(DoSetConsole, DoCloseConsole):
-		p.warn(decide.At("console"), "Console is disabled", fmt.Sprintf("Ironic disables the console of host %s. That ends the session of everyone who is connected to it, and touches nothing on the machine.", p.Label))
+		p.warn(decide.At("console"), "Console is disabled", fmt.Sprintf("Ironic disables the console of host %s. That ends all its sessions, and touches nothing on the machine.", p.Label))
 	}
 }
 

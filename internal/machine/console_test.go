@@ -96,7 +96,7 @@ func TestConsole_isSetAfterALostAnswer(t *testing.T) {
 	}
 }
 
-// Whoever stops waits no longer; the next run finds the console enabled.
+// A run that is stopped waits no longer; the next run finds the console enabled.
 func TestConsole_stops(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {

@@ -153,7 +153,7 @@ func TestFakeHost_consoleOfADeployedMachine(t *testing.T) {
 	}
 	acctest.NoChanges(t, w)
 	w.Configure(config(`console = "disabled"`))
-	acctest.Mention(t, w.Must(acctest.Apply()...), "Console is disabled", "ends the session of everyone")
+	acctest.Mention(t, w.Must(acctest.Apply()...), "Console is disabled", "ends all its sessions")
 	acctest.NoChanges(t, w)
 }
 

@@ -70,8 +70,7 @@ func consoleAttribute() attribute {
 		name: "console",
 		schema: schema.StringAttribute{
 			Optional: true, Validators: []validator.String{stringvalidator.OneOf(enroll.ConsoleOn, enroll.ConsoleOff)},
-			MarkdownDescription: "Console of the machine: `enabled` or `disabled`. A change touches nothing on the machine, in whatever state it is. Refused for graphical consoles, which Ironic ends by itself: " +
-				"see [Consoles](../guides/reach-the-machine.md#consoles). Default: not managed.",
+			MarkdownDescription: "[Console](../guides/consoles.md): `enabled`, not for graphical ones, or `disabled`. A change touches nothing on the machine. Default: not managed.",
 		},
 		of: func(m *model) *types.String { return &m.Console },
 		node: func(n *ironic.Node) types.String {
