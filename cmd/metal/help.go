@@ -86,7 +86,8 @@ func newHelp(group *cobra.Command) *cobra.Command {
 // commands, then the exit codes.
 func writeUsage(cmd *cobra.Command, groups []flagGroup) error {
 	var text strings.Builder
-	call := cmd.CommandPath() + " [flags]"
+	_, arguments, _ := strings.Cut(cmd.Use, " ")
+	call := strings.TrimSpace(cmd.CommandPath()+" "+arguments) + " [flags]"
 	if cmd.HasAvailableSubCommands() {
 		call = cmd.CommandPath() + " COMMAND [flags]"
 	}

@@ -27,6 +27,7 @@ const (
 	exitWouldChange = 4
 	exitNoHardware  = 5
 	exitGoalMissed  = 6
+	exitNoConsole   = 7
 )
 
 // exitCodes describes the exit codes in the help of every command.
@@ -39,6 +40,8 @@ const exitCodes = `
   4  --dry-run would change something
   5  no node in Ironic has server_hardware_uri in its driver_info
   6  watch has ended because of --until-idle, and not all machines have reached --goal
+  7  console has nothing to show: the node has no console, it is not enabled, Ironic tells no address of it, or reading the
+     address would end the session of another user
 `
 
 func main() {
@@ -100,7 +103,7 @@ func newRoot(getenv func(string) string) *cobra.Command {
 	oneview.PersistentFlags().AddFlagSet(groups[0].flags)
 	root.PersistentFlags().AddFlagSet(groups[1].flags)
 	root.PersistentFlags().AddFlagSet(groups[2].flags)
-	root.AddCommand(newWatch(s), oneview, newVersion())
+	root.AddCommand(newConsole(s), newWatch(s), oneview, newVersion())
 	root.SetHelpCommand(newHelp(root))
 	root.SetFlagErrorFunc(explainFlag)
 	root.SetUsageFunc(func(cmd *cobra.Command) error { return writeUsage(cmd, groups) })

@@ -37,6 +37,9 @@ func (w *Work) do(ctx context.Context) (doing string, err error) {
 	if err := w.move(ctx); err != nil {
 		return "change node " + label, err
 	}
+	if err := w.closeConsole(ctx); err != nil {
+		return "disable the console of node " + label, err
+	}
 	if err := w.change(ctx); err != nil {
 		return "change node " + label, err
 	}

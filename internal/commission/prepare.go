@@ -34,6 +34,8 @@ func (w *Work) prepareBy(ctx context.Context, step enroll.Step) error {
 	switch step.Do {
 	case enroll.DoSetBoot:
 		return w.setBoot(ctx, step)
+	case enroll.DoSetConsole:
+		return w.setConsole(ctx, step)
 	case enroll.DoConfigure, enroll.DoService:
 		return w.configure(ctx, step)
 	case enroll.DoInspect, enroll.DoInspectAgain:
@@ -51,7 +53,7 @@ func (w *Work) prepareBy(ctx context.Context, step enroll.Step) error {
 		}
 	case enroll.DoLearnPower:
 		return w.learnPower(ctx)
-	case enroll.DoEnroll, enroll.DoLeavePool, enroll.DoWrite, enroll.DoEndTemporary, enroll.DoSwitchPower, enroll.DoKeepPower, enroll.DoRemove:
+	case enroll.DoEnroll, enroll.DoLeavePool, enroll.DoCloseConsole, enroll.DoWrite, enroll.DoEndTemporary, enroll.DoSwitchPower, enroll.DoKeepPower, enroll.DoRemove:
 	}
 	return nil
 }
@@ -79,6 +81,29 @@ func (w *Work) setBoot(ctx context.Context, step enroll.Step) error {
 		w.KeepsBoot = true
 	}
 	return err
+}
+
+// setConsole enables or disables the console, before the machine boots, so that its user can watch that.
+func (w *Work) setConsole(ctx context.Context, step enroll.Step) error {
+	if w.Wish.Console.IsNull() { // the plan did not know it
+		return nil
+	}
+	if step.Goal != "" && w.Node().ProvisionState == string(enroll.GoalEnroll) {
+		if err := w.reach(ctx, step.Goal); err != nil {
+			return err
+		}
+	}
+	err := w.Machine.SetConsole(ctx, w.Wish.Console.V == enroll.ConsoleOn, w.Limit)
+	w.KeepsConsole = err != nil
+	return err
+}
+
+// closeConsole disables the console, so that Ironic accepts another driver and stops what the console interface has started.
+func (w *Work) closeConsole(ctx context.Context) error {
+	if !w.Plan.Has(enroll.DoCloseConsole) || w.Wish.Console.IsNull() {
+		return nil
+	}
+	return w.Machine.SetConsole(ctx, false, w.Limit)
 }
 
 // configure changes parts of the hardware configuration.

@@ -41,12 +41,13 @@ type Work struct {
 	Order
 	Machine *machine.Machine // as of Ironic's latest answer
 
-	Cables    cabling.Cables  // likewise; empty if the configuration has no ports
-	Open      []hardware.Part // parts of the hardware configuration that are not known to be on the machine
-	Patched   bool            // Ironic has the settings
-	Complete  bool            // and also traits, maintenance and ports
-	Inspected bool            // this run has inspected the machine
-	KeepsBoot bool            // boot mode and secure boot could not be changed; the next plan tries again
+	Cables       cabling.Cables  // likewise; empty if the configuration has no ports
+	Open         []hardware.Part // parts of the hardware configuration that are not known to be on the machine
+	Patched      bool            // Ironic has the settings
+	Complete     bool            // and also traits, maintenance and ports
+	Inspected    bool            // this run has inspected the machine
+	KeepsConsole bool            // the console could not be changed
+	KeepsBoot    bool            // boot mode and secure boot could not be changed; the next plan tries again
 
 	taken *sharing.InUseError // why this run has taken the host out of service; nil: it has not
 }

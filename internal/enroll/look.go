@@ -46,6 +46,20 @@ func (q NetworkQuestion) NetworkInterface(ctx context.Context, site *machine.Sit
 	return q.after(ctx, site, "network", is)
 }
 
+// LookAtConsole returns the console interface that the host has after the apply, and whether its console is enabled now.
+func LookAtConsole(ctx context.Context, site *machine.Site, q NetworkQuestion, console Interface) *ConsoleNow {
+	now := &ConsoleNow{Interface: q.after(ctx, site, "console", console)}
+	if q.Node == "" {
+		return now
+	}
+	node, err := site.Ironic.NodeForRefresh(ctx, q.Node)
+	if err != nil {
+		return nil // the refresh reports it
+	}
+	now.Enabled, now.Moves = node.ConsoleEnabled, node.Driver != q.Driver || now.Interface != node.ConsoleInterface
+	return now
+}
+
 // after returns the interface of a kind that the node has after the apply; "" if that is not known.
 func (q NetworkQuestion) after(ctx context.Context, site *machine.Site, kind string, is Interface) string {
 	if is.Name.Unknown || is.Name.Set {
@@ -57,5 +71,5 @@ func (q NetworkQuestion) after(ctx context.Context, site *machine.Site, kind str
 		}
 	}
 	driver := expect.DefaultsOf(ctx, site, q.Driver)
-	return map[string]string{"boot": driver.Boot, "inspect": driver.Inspect, "network": driver.Network}[kind]
+	return map[string]string{"boot": driver.Boot, "console": driver.Console, "inspect": driver.Inspect, "network": driver.Network}[kind]
 }

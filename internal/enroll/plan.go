@@ -48,6 +48,9 @@ func (p *plan) decideNew() {
 		p.Forecast.Target = p.Target.V
 	}
 	prepared := p.ByAgent || !isFalse(p.PowerManaged)
+	if p.refuseConsole(prepared) {
+		return
+	}
 	p.newHardware(prepared)
 	p.stepsOfNew(prepared)
 	inspects, cleans, taken := p.mayBeInspected(), p.mayBeCleaned(), false
@@ -78,6 +81,9 @@ func (p *plan) stepsOfNew(prepared bool) {
 	if p.boots() {
 		p.add(Step{Do: DoSetBoot, Goal: states.GoalManageable, Cost: decide.Restart})
 	}
+	if p.setsConsole() {
+		p.add(Step{Do: DoSetConsole, Goal: states.GoalManageable})
+	}
 	if !p.Power.IsNull() {
 		p.add(Step{Do: DoSwitchPower, Power: p.Power.V, Cost: decide.Restart})
 	}
@@ -97,7 +103,7 @@ func (p *plan) stepsOfNew(prepared bool) {
 func (p *plan) decideExisting() {
 	p.Open = openParts(p.Wish, p.seen)
 	p.warnDriver()
-	if p.refuseTarget() || p.refuseClass() || p.refuseInspection() || p.refuseRetirement() {
+	if p.refuseTarget() || p.refuseClass() || p.refuseInspection() || p.refuseRetirement() || p.refuseConsole(!p.isOutOfReach()) {
 		return
 	}
 	p.decideRetirement()
@@ -111,6 +117,7 @@ func (p *plan) decideExisting() {
 	p.keepDeployedPower()
 	held := p.stepsOfExisting()
 	p.decideBoot(held)
+	p.decideConsole()
 	p.warnHeld(held)
 	p.warnStray(held)
 	if walks := p.Has(DoWalk, DoVerify); walks || p.Has(DoService) {
@@ -120,6 +127,7 @@ func (p *plan) decideExisting() {
 	if p.warnSteps(leaves) {
 		p.warnPower()
 	}
+	p.foreseeConsole()
 	if !p.isMoving() && states.Parked(p.seen.State) {
 		p.decideProfile()
 	}

@@ -50,6 +50,36 @@ cleaning_runbook=CUSTOM_WIPE runbook=missing | description                      
 cleaning_runbook=CUSTOM_WIPE runbook=misfit | traits description                  | write                                                                     | !Cleaning runbook does not fit the host
 cleaning_runbook=CUSTOM_WIPE runbook=missing | target_state=available              | write, walk to available: clean                                           | Cleaning erases data, !Cleaning runbook does not exist
 
+# The console is enabled and disabled in every state. It is closed before its driver or interface changes.
+new console-now=:ipmitool-socat        | target_state=manageable console=enabled  | enroll, write, set console, walk to manageable                            |
+new console-now=:ipmitool-socat        | target_state=manageable console=disabled | enroll, write, walk to manageable                                         |
+new console-now=enabled:ipmitool-socat | target_state=enroll console=disabled     | enroll, write, set console                                                |
+new console-now=:no-console            | target_state=manageable console=enabled  |                                                                           | !Host has no console interface
+new console-now=:redfish-graphical     | target_state=manageable console=enabled  |                                                                           | !Graphical console does not last
+new console-now=:redfish-graphical     | target_state=manageable console=disabled | enroll, write, walk to manageable                                         |
+new                                    | target_state=manageable no-bmc console=enabled |                                                                     | !Console needs a BMC
+new                                    | target_state=manageable power_control console=enabled |                                                              | !Console needs a BMC
+new                                    | target_state=manageable console=?        | enroll, write, set console, walk to manageable                            |
+state=manageable console=disabled      | console=enabled description              | write, set console                                                        |
+state=manageable console=enabled       | console=enabled                          |                                                                           |
+state=manageable console=enabled       |                                          |                                                                           |
+state=manageable console=enabled       | console=disabled description             | write, set console                                                        | Console is disabled
+state=manageable console=disabled      | console=? description                    | write, set console                                                        |
+state=manageable console-now=enabled:fake | console=enabled description           | write                                                                     |
+state=manageable console-now=enabled:fake | console=disabled description          | write, set console                                                        | Console is disabled
+state=active reserved=allocation console=disabled | console=enabled description   | write, set console                                                        | Console is enabled
+state=active reserved=allocation console=enabled  | console=disabled description  | write, set console                                                        | Console is disabled
+state=clean-failed console=disabled    | console=enabled description              | write, set console, walk to manageable                                    |
+state=enroll target=enroll console=disabled | console=enabled description         | write, set console                                                        |
+state=manageable console=disabled      | console=enabled maintenance              | write, set console                                                        |
+state=manageable out-of-service console=disabled | console=enabled description    | write                                                                     |
+state=manageable moves console=enabled console-now=enabled:fake | console=enabled | close console, write, set console                                         |
+state=manageable moves console=enabled console-now=enabled:no-console | console=enabled | write                                                               | !Host has no console interface
+state=manageable moves console=enabled console-now=enabled:no-console | console=disabled | close console, write                                               | Console is disabled
+state=manageable moves console-now=enabled:fake |                                 | write                                                                     | !Console is enabled
+state=manageable moves console-now=:fake |                                        | write                                                                     |
+state=manageable no-bmc console=disabled | console=enabled                        |                                                                           | !Console needs a BMC
+
 # What is as it should be stays.
 state=manageable                       | target_state=manageable                  |                                                                           |
 state=available target=available       | target_state=available                   |                                                                           |

@@ -46,6 +46,7 @@ func anyWish(r *rand.Rand) enroll.Wish {
 		BMC: pick(r, true, false), PowerManaged: pick(r, decide.Known(true), decide.Known(false), decide.Unknown[bool]()), ByAgent: r.IntN(8) == 0,
 		Target: decide.Known(pick(r, "enroll", "manageable", "available")), TargetSet: pick(r, true, false), Inspect: flags(), Triggers: texts("a", "b"),
 		Power: texts("on", "off"), NeverOff: r.IntN(8) == 0, AutomatedClean: flags(), BootMode: texts("uefi", "bios"), SecureBoot: flags(),
+		Console: texts(enroll.ConsoleOn, enroll.ConsoleOff), ConsoleMoves: r.IntN(6) == 0,
 		Maintenance: flags(), RetiredSet: flags(), ReasonSet: pick(r, true, false), ServicesActive: flags(),
 		Hardware: hardwareOf(pick(r, "", "bios", "raid!", "bios,firmware", "raid,bios")),
 	}
@@ -68,6 +69,7 @@ func anySeen(r *rand.Rand, state ironic.State) enroll.Seen {
 		State: state, Target: pick(r, "enroll", "manageable", "available"), Power: pick(r, decide.Value[string]{}, decide.Known("on"), decide.Known("off")),
 		PowerManaged: decide.Known(r.IntN(5) > 0), Retired: r.IntN(5) == 0, BMC: pick(r, true, false), Driver: "redfish", OutOfService: r.IntN(8) == 0,
 		BootMode: pick(r, decide.Value[string]{}, decide.Known("uefi")), Triggers: pick(r, decide.Value[string]{}, decide.Known("a")),
+		Console:  pick(r, decide.Value[string]{}, decide.Known(enroll.ConsoleOn), decide.Known(enroll.ConsoleOff)),
 		Hardware: hardwareOf(pick(r, "", "bios", "raid")), Cleanings: r.Int64N(3),
 		Notes: enroll.Notes{
 			Applied: r.IntN(6) > 0, Retires: pick(r, true, false), Powers: pick(r, nil, []string{"on"}), Inspected: pick(r, true, false), Pending: pick(r, "", "", "a"),
@@ -80,12 +82,16 @@ func anySeen(r *rand.Rand, state ironic.State) enroll.Seen {
 	return s
 }
 
+// moved is the address of a host with the driver and the interfaces of its configuration.
+const moved = "moved"
+
 // settle completes a wish as the resource does: what the configuration omits stays as it is, except that it ends what was configured before.
 func settle(w enroll.Wish, s enroll.Seen) enroll.Wish {
 	w.Retired = w.RetiredSet
 	if w.RetiredSet.IsNull() {
 		w.Retired = decide.Known(s.Retired && !s.Retires)
 	}
+	w.ConsoleMoves = w.ConsoleMoves && s.Address != moved
 	if !w.TargetSet && s.Target != "" {
 		w.Target = decide.Known(s.Target)
 	}
@@ -108,6 +114,7 @@ func known(r *rand.Rand, w enroll.Wish) enroll.Wish {
 	text(&w.Triggers, "a", "b")
 	text(&w.Power, "on", "off")
 	text(&w.BootMode, "uefi", "bios")
+	text(&w.Console, enroll.ConsoleOn, enroll.ConsoleOff)
 	if w.PowerManaged.Unknown {
 		w.PowerManaged = decide.Known(pick(r, true, false))
 	}
@@ -280,12 +287,20 @@ func do(w enroll.Wish, s enroll.Seen, p enroll.Plan, step enroll.Step) enroll.Se
 		} else if imported || w.Triggers.IsNull() {
 			s.Pending = ""
 		}
+		s.Address = moved
 		s.OutOfService = s.OutOfService && w.Maintenance.IsNull()
 		s.Unverified = p.Has(enroll.DoVerify)
 	case enroll.DoLeavePool:
 		leave()
 	case enroll.DoSetBoot:
 		s.BootMode, s.SecureBoot = w.BootMode, w.SecureBoot
+		if step.Goal != "" && s.State == "enroll" {
+			s.State = ironic.State(step.Goal)
+		}
+	case enroll.DoCloseConsole:
+		s.Console = decide.Known(enroll.ConsoleOff)
+	case enroll.DoSetConsole:
+		s.Console = w.Console
 		if step.Goal != "" && s.State == "enroll" {
 			s.State = ironic.State(step.Goal)
 		}

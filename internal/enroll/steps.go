@@ -46,6 +46,7 @@ type Forecast struct {
 	Fault          bool // not known
 	Power          decide.Value[string]
 	KeepsBoot      bool // boot_mode and secure_boot stay as they are
+	KeepsConsole   bool // console stays as it is
 	KeepsRetired   bool // retired and retired_reason stay as they are
 	NoRetireReason bool
 	Pending        decide.Value[[]hardware.Part] // pending_changes
@@ -55,7 +56,7 @@ type Forecast struct {
 // Step is an operation of an apply.
 type Step struct {
 	Do    Action          `json:"do"`
-	Goal  states.Goal     `json:"goal,omitempty"`  // where a walk or verification ends, and where a node from enroll must be to set its boot mode
+	Goal  states.Goal     `json:"goal,omitempty"`  // where a walk or verification ends, and where a node from enroll must be to set its boot mode or console
 	Parts []hardware.Part `json:"parts,omitempty"` // of the hardware settings that change
 	Power string          `json:"power,omitempty"` // on or off; "" while it is not known
 	Cost  decide.Cost     `json:"cost,omitempty"`
@@ -74,9 +75,11 @@ type Action string
 const (
 	DoEnroll       Action = "enroll"        // create the node, or take over the one that there is
 	DoLeavePool    Action = "leave pool"    // make an available node manageable, because Ironic retires no available one
+	DoCloseConsole Action = "close console" // because the driver or the console interface changes
 	DoWrite        Action = "write"         // settings, traits, maintenance, port groups and ports
 	DoEndTemporary Action = "end temporary" // remove the temporary server profile that an interrupted run has left on the machine
 	DoSetBoot      Action = "set boot"      // boot mode and secure boot
+	DoSetConsole   Action = "set console"   // enable or disable it
 	DoConfigure    Action = "configure"     // BIOS, RAID and firmware in a manual cleaning
 	DoService      Action = "service"       // BIOS and firmware of the deployed machine
 	DoInspect      Action = "inspect"       // unless the machine has been inspected before
@@ -93,8 +96,8 @@ const DoRemove Action = "remove"
 
 // order has the place of each action among the steps of a plan.
 var order = map[Action]int{
-	DoEnroll: 0, DoLeavePool: 1, DoWrite: 2, DoEndTemporary: 3, DoSetBoot: 3, DoConfigure: 4, DoService: 5, DoInspect: 6, DoInspectAgain: 7, DoVerify: 8, DoWalk: 9,
-	DoLearnPower: 10, DoSwitchPower: 11, DoKeepPower: 12, DoRemove: 13,
+	DoEnroll: 0, DoLeavePool: 1, DoCloseConsole: 2, DoWrite: 3, DoEndTemporary: 4, DoSetBoot: 4, DoSetConsole: 5, DoConfigure: 6, DoService: 7, DoInspect: 8, DoInspectAgain: 9,
+	DoVerify: 10, DoWalk: 11, DoLearnPower: 12, DoSwitchPower: 13, DoKeepPower: 14, DoRemove: 15,
 }
 
 // costs reports whether a plan has a step with one of the actions that does something to the machine.

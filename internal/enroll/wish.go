@@ -39,8 +39,10 @@ type Wish struct {
 	TraitsChange   bool
 	BootMode       decide.Value[string]
 	SecureBoot     decide.Value[bool]
-	Maintenance    decide.Value[bool] // of the configuration
-	Held           bool               // in maintenance that Ironic has not set after a fault, and no killed run: Ironic runs no steps then
+	Console        decide.Value[string] // ConsoleOn or ConsoleOff
+	ConsoleMoves   bool                 // driver or console interface differ from those in state, or may
+	Maintenance    decide.Value[bool]   // of the configuration
+	Held           bool                 // in maintenance that Ironic has not set after a fault, and no killed run: Ironic runs no steps then
 	Retired        decide.Value[bool]
 	RetiredSet     decide.Value[bool] // of the configuration
 	ReasonSet      bool               // the configuration has retired_reason
@@ -77,6 +79,7 @@ type Seen struct {
 	Scheme                 *driverinfo.BMC // what the BMC address means; nil: none
 	BootMode               decide.Value[string]
 	SecureBoot             decide.Value[bool]
+	Console                decide.Value[string] // null: it was not managed
 	Triggers               decide.Value[string]
 	Hardware               hardware.Hardware // as configured until now
 	Cleanings              int64
@@ -103,11 +106,19 @@ type Answers struct {
 	Machine    *hardware.Seen       // hardware settings of the machine; nil: not known
 	InUse      *InUse               // how OneView users use the server; nil if none does, or if that is not known
 	Network    *ramdisk.NetworkBoot // how the machine boots; nil: not known. Without an interface: it needs nothing
+	Console    *ConsoleNow          // nil: not known
 	OpenPorts  bool                 // an inspection may bring its ports
 	TakesOver  string               // label of the discovered node that a new host would take over; "": none, or the run has said so
 	Profile    string               // temporary server profile on the machine; "": none
 	ProfileErr string               // why that is not known; "": it is
 	Runbooks   *Runbook             // the cleaning runbook of the wish; nil: not known
+}
+
+// ConsoleNow is the console of a host.
+type ConsoleNow struct {
+	Interface string // console interface after the apply; "": not known
+	Enabled   bool   // now
+	Moves     bool   // the apply changes the driver or the console interface of the node
 }
 
 // InUse says that a OneView user has the server of a host, in two forms.
@@ -121,6 +132,7 @@ const (
 	AskHardware Question = "hardware settings of the machine"
 	AskInUse    Question = "whether OneView users have the server"
 	AskNetwork  Question = "how the machine boots"
+	AskConsole  Question = "console of the host"
 	AskTakeOver Question = "node that the host would take over"
 	AskProfile  Question = "temporary server profile"
 	AskRunbook  Question = "cleaning runbook"

@@ -124,6 +124,8 @@ func (s *story) want(word string) {
 		w.Runbook = value(text)
 	case "traits":
 		w.TraitsChange = true
+	case "console":
+		w.Console = value(text)
 	case "maintenance":
 		w.Maintenance, w.Held = flag(text), text != "false"
 	case "retired":
@@ -196,6 +198,13 @@ func (s *story) see(word string) {
 		seen.Hardware, s.wish.Hardware = hardwareOf(text), hardwareOf(text)
 	case "network":
 		seen.Network = &ramdisk.NetworkBoot{Interface: text, Ports: map[string]*bool{}}
+	case "console":
+		seen.Console = value(text)
+	case "console-now":
+		is, console, _ := strings.Cut(text, ":")
+		seen.Answers.Console = &enroll.ConsoleNow{Interface: console, Enabled: is == "enabled", Moves: s.wish.ConsoleMoves}
+	case "moves":
+		s.wish.ConsoleMoves, s.wish.Writes = true, true
 	case "powers":
 		seen.Powers = []string{text}
 	case "class":

@@ -42,6 +42,7 @@ var grants = map[string]Granted{
 	"node:inventory:get":            {System: "reader", Owner: "reader"},
 	"node:list":                     {System: "reader", Any: "reader"},
 	"node:set_boot_device":          {System: "member", Owner: "manager"},
+	"node:set_console_state":        {System: "member", Owner: "member"},
 	"node:set_boot_mode":            {System: "member", Owner: "member", Lessee: "member"},
 	"node:set_maintenance":          {System: "member", Owner: "member", Lessee: "manager"},
 	"node:set_power_state":          {System: "member", Owner: "member", Lessee: "member"},

@@ -207,6 +207,9 @@ func (s *Server) checkNodeChange(n *conductor.Node, patched map[string]any, rese
 	if err := checkProtection(n, patched); err != nil {
 		return err
 	}
+	if n.Changed(patched, "driver") && n.Flag("console_enabled") {
+		return api.Fault(http.StatusConflict, "Node %s can not update the driver while the console is enabled. Please stop the console first.", n.Str("uuid"))
+	}
 	if err := s.checkInterfaceChange(n, patched, reset); err != nil {
 		return err
 	}

@@ -61,6 +61,36 @@ func (l Listing[T]) result(ctx context.Context, req list.ListRequest, object *T)
 	return result
 }
 
+// ListedIn reads the filter name_regex, and answers with the chosen objects of a collection of Ironic. thing names one of them in messages; label returns its UUID and
+// name. fill sets the model of an object that was read in full.
+func ListedIn[T any](ctx context.Context, c *WithClient, in ironic.Collection, thing string, req list.ListRequest, stream *list.ListResultsStream,
+	label func(*T) (id, name string), fill func(context.Context, *T, *tfsdk.Resource) diag.Diagnostics,
+) {
+	var nameRegex types.String
+	if diags := req.Config.GetAttribute(ctx, path.Root("name_regex"), &nameRegex); diags.HasError() {
+		stream.Results = list.ListResultsStreamDiagnostics(diags)
+		return
+	}
+	names, limit := NamePattern(nameRegex), req.Limit
+	if !nameRegex.IsNull() {
+		limit = 0 // Ironic cannot count the objects with such names
+	}
+	id := func(found *T) string { uuid, _ := label(found); return uuid }
+	stream.Results = Listing[T]{
+		Doing: "list " + thing + "s", Objects: ironic.StreamIn(ctx, c.Site.Ironic, in, limit, id),
+		Chosen: func(found *T) bool { _, name := label(found); return names.MatchString(name) },
+		Label:  label,
+		Fill: func(ctx context.Context, found *T, to *tfsdk.Resource) (diags diag.Diagnostics) {
+			whole, err := ironic.ReadIn[T](ctx, c.Site.Ironic, in, id(found)) // a list has no steps
+			if err != nil {
+				Report(&diags, "read "+thing+" "+id(found), err)
+				return diags
+			}
+			return fill(ctx, whole, to)
+		},
+	}.Results(ctx, req)
+}
+
 // failedListing is the last result of a list that has failed.
 func failedListing(doing string, err error) (failed list.ListResult) {
 	failed.Diagnostics.AddError(failure.Explain(doing, err))

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -187,10 +188,29 @@ func (c *Client) Console(ctx context.Context, id string) (Console, error) {
 	return Console{answer.Enabled, answer.Info.Type, answer.Info.URL}, err
 }
 
+// Names of console interfaces, or the ends of such names.
+const (
+	ConsoleNone      = "no-console"
+	ConsoleSocat     = "ipmitool-socat"
+	consoleGraphical = "-graphical"
+)
+
+// IsGraphical reports whether a console interface shows the screen of a machine. Ironic ends such a console by itself
+// (reference/ironic.md#consoles).
+func IsGraphical(console string) bool { return strings.HasSuffix(console, consoleGraphical) }
+
+// SetConsole enables or disables the console of a node. Ironic answers before that has ended, and a failure shows in last_error only. It
+// does nothing if the console is that way already, so the request can be repeated.
+func (c *Client) SetConsole(ctx context.Context, id string, enabled bool) error {
+	defer c.nodes.Invalidate(id)
+	return c.Request(ctx, http.MethodPut, "nodes/"+id+"/states/console", map[string]any{"enabled": enabled}, nil)
+}
+
 // Driver is a hardware type that conductors have enabled, with the interfaces that nodes get which name none.
 type Driver struct {
 	Name    string `json:"name"`
 	Boot    string `json:"default_boot_interface"`
+	Console string `json:"default_console_interface"`
 	Inspect string `json:"default_inspect_interface"`
 	Network string `json:"default_network_interface"`
 

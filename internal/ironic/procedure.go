@@ -2,6 +2,7 @@ package ironic
 
 import (
 	"context"
+	"iter"
 	"net/http"
 	"net/url"
 
@@ -118,6 +119,22 @@ func ReadIn[T any](ctx context.Context, c *Client, in Collection, ref string) (*
 // ListIn lists the objects of a collection.
 func ListIn[T any](ctx context.Context, c *Client, in Collection) ([]T, error) {
 	return api.List[T](ctx, c.Conn, string(in), string(in), nil)
+}
+
+// StreamIn yields the objects of a collection, while it reads the pages of their list. limit is the most objects that the reader wants; 0: all. id
+// returns the UUID of an object.
+func StreamIn[T any](ctx context.Context, c *Client, in Collection, limit int64, id func(*T) string) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		if err := in.exists(ctx, c); err != nil {
+			yield(nil, err)
+			return
+		}
+		for object, err := range api.Stream(ctx, c.Conn, string(in), string(in), limited(url.Values{}, limit), id) {
+			if !yield(object, err) {
+				return
+			}
+		}
+	}
 }
 
 // PatchIn applies edits to an object of a collection; an empty patch sends nothing.

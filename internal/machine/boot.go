@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // BootSettings are settings of a machine's firmware that Ironic changes without cleaning.
@@ -121,4 +123,56 @@ func (m *Machine) ManageMedia(ctx context.Context, what string, deadline time.Ti
 		return &failure.Error{Kind: KindMedia, Node: m.node, Fact: fmt.Sprintf("node %s: Ironic could not %s", ironic.NodeLabel(m.node), what), Words: api.FirstLine(m.node.LastError)}
 	}
 	return nil
+}
+
+// SetConsole enables or disables the console of the machine, and waits until that has ended. It sends nothing if the console is as wanted. Ironic
+// connects to the BMC for it, and touches nothing on the machine, so it needs no slot (reference/ironic.md#consoles).
+func (m *Machine) SetConsole(ctx context.Context, enabled bool, timeout time.Duration) error {
+	deadline := time.Now().Add(timeout)
+	if states.IsLocked(m.node) { // an interrupted run may have begun to change it
+		if err := m.AwaitUnlocked(ctx, deadline); err != nil {
+			return err
+		}
+		if err := m.Refresh(ctx); err != nil { // polls do not have it
+			return err
+		}
+	}
+	if m.node.ConsoleEnabled == enabled {
+		return nil
+	}
+	err := m.Unlocked(ctx, func() error { return m.site.Ironic.SetConsole(ctx, m.node.UUID, enabled) })
+	if err != nil {
+		return m.consoleError(enabled, err)
+	}
+	if err := m.Refresh(ctx); err != nil {
+		return m.unwatched(ctx, err)
+	}
+	if states.IsLocked(m.node) {
+		if err := m.AwaitUnlocked(ctx, deadline); err != nil {
+			return err
+		}
+		if err := m.Refresh(ctx); err != nil {
+			return m.unwatched(ctx, err)
+		}
+	}
+	if m.node.ConsoleEnabled != enabled {
+		return m.consoleError(enabled, nil)
+	}
+	return nil
+}
+
+// consoleError says that the console was not changed. err is Ironic's refusal; nil: it has accepted the request, and then failed.
+func (m *Machine) consoleError(enabled bool, err error) error {
+	verb := "disabled"
+	if enabled {
+		verb = "enabled"
+	}
+	failed := &failure.Error{
+		Node: m.node, Err: err, Fact: fmt.Sprintf("the console of node %s was not %s. Its console interface is %s", ironic.NodeLabel(m.node), verb, cmp.Or(m.node.ConsoleInterface, "not known")),
+		Advice: "Check the BMC, and what the console interface needs in driver_info, such as ipmi_terminal_port. Then try again.",
+	}
+	if err == nil {
+		failed.Words = api.FirstLine(m.node.LastError)
+	}
+	return failed
 }

@@ -103,7 +103,9 @@ func (p *metal) Resources(context.Context) []func() resource.Resource {
 
 // ListResources lists the resources that "terraform query" can find.
 func (p *metal) ListResources(context.Context) []func() list.ListResource {
-	return []func() list.ListResource{host.NewList, allocation.NewList, deployment.NewList}
+	return []func() list.ListResource{
+		host.NewList, allocation.NewList, deployment.NewList, deploytemplate.NewList, inspectionrule.NewList, runbook.NewList,
+	}
 }
 
 // DataSources lists the data sources.

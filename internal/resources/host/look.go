@@ -64,6 +64,9 @@ func (h *host) answer(ctx context.Context, ask enroll.Question, q question, to *
 	case enroll.AskNetwork:
 		to.Network, to.OpenPorts = h.lookAtNetwork(ctx, q)
 		return to.Network != nil
+	case enroll.AskConsole:
+		to.Console = enroll.LookAtConsole(ctx, h.Site, h.networkQuestion(ctx, q), q.hardwareInterface(ctx, "console"))
+		return to.Console != nil
 	case enroll.AskTakeOver:
 		found := h.takesOver(ctx, q.config)
 		if found == nil || !h.announces(q.diags, q.plan.describe(), found) {

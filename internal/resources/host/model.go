@@ -55,6 +55,7 @@ type model struct {
 	ParentNode          types.String         `tfsdk:"parent_node"`
 	BootMode            types.String         `tfsdk:"boot_mode"`
 	SecureBoot          types.Bool           `tfsdk:"secure_boot"`
+	Console             types.String         `tfsdk:"console"`
 	Maintenance         types.Bool           `tfsdk:"maintenance"`
 	MaintenanceReason   types.String         `tfsdk:"maintenance_reason"`
 	Retired             types.Bool           `tfsdk:"retired"`

@@ -239,7 +239,7 @@ func (m *model) wish(ctx context.Context, config, state *model) enroll.Wish {
 		ByAgent: m.byAgent(), PowerManaged: framework.FlagOf(m.PowerManaged), Class: m.ResourceClass.ValueString(),
 		Target: framework.TextOf[string](m.TargetState), TargetSet: !config.TargetState.IsNull(), Inspect: framework.FlagOf(m.Inspect), Triggers: m.fingerprint(ctx),
 		Power: framework.TextOf[string](config.PowerState), NeverOff: m.DisablePowerOff.ValueBool(), AutomatedClean: framework.FlagOf(m.AutomatedClean), Runbook: framework.TextOf[string](m.CleaningRunbook),
-		BootMode: framework.TextOf[string](config.BootMode), SecureBoot: framework.FlagOf(config.SecureBoot), Maintenance: framework.FlagOf(config.Maintenance),
+		BootMode: framework.TextOf[string](config.BootMode), SecureBoot: framework.FlagOf(config.SecureBoot), Console: framework.TextOf[string](config.Console), Maintenance: framework.FlagOf(config.Maintenance),
 		Retired: framework.FlagOf(m.Retired), RetiredSet: framework.FlagOf(config.Retired), ReasonSet: !config.RetiredReason.IsNull(),
 		Hardware: hardware, HardwareKnown: known, ServicesActive: live,
 	}
@@ -248,6 +248,7 @@ func (m *model) wish(ctx context.Context, config, state *model) enroll.Wish {
 	}
 	if state != nil {
 		w.TraitsChange = !m.Traits.Equal(state.Traits)
+		w.ConsoleMoves = !m.Driver.Equal(state.Driver) || m.plannedInterface(ctx, "console") != state.plannedInterface(ctx, "console")
 		w.Held = m.Maintenance.ValueBool() && state.Fault.IsNull() && m.MaintenanceReason.ValueString() != machine.ReasonChanging
 	}
 	return w
@@ -262,7 +263,7 @@ func (m *model) seen(ctx context.Context, notes enroll.Notes) enroll.Seen {
 		OutOfService: sharing.OutOfService(m.node()), Fault: !m.Fault.IsNull(), LastError: !m.LastError.IsNull(),
 		Power: framework.TextOf[string](m.PowerState), PowerManaged: framework.FlagOf(m.PowerManaged), Target: m.TargetState.ValueString(), Retired: m.Retired.ValueBool(), Runbook: framework.TextOf[string](m.CleaningRunbook),
 		BMC: !m.BMC.IsNull(), Driver: m.Driver.ValueString(), Address: address, Scheme: scheme, Class: m.ResourceClass.ValueString(),
-		BootMode: framework.TextOf[string](m.BootMode), SecureBoot: framework.FlagOf(m.SecureBoot), Triggers: m.fingerprint(ctx), Hardware: hardware, Cleanings: m.Cleanings.ValueInt64(), Notes: notes,
+		BootMode: framework.TextOf[string](m.BootMode), SecureBoot: framework.FlagOf(m.SecureBoot), Console: framework.TextOf[string](m.Console), Triggers: m.fingerprint(ctx), Hardware: hardware, Cleanings: m.Cleanings.ValueInt64(), Notes: notes,
 	}
 }
 
@@ -288,6 +289,9 @@ func (m *model) foresee(f enroll.Forecast, state *model) {
 	}
 	if f.KeepsBoot && !m.SecureBoot.IsNull() && !state.SecureBoot.IsNull() {
 		m.SecureBoot = state.SecureBoot
+	}
+	if f.KeepsConsole && !state.Console.IsNull() {
+		m.Console = state.Console
 	}
 	if f.KeepsRetired {
 		m.Retired, m.RetiredReason = state.Retired, state.RetiredReason

@@ -64,6 +64,35 @@ func bootAttribute[T attr.Value](r row[T], null T) attribute {
 	return a
 }
 
+// consoleAttribute makes console, which is set by a request of its own. The state has it only if it is configured.
+func consoleAttribute() attribute {
+	r := row[types.String]{
+		name: "console",
+		schema: schema.StringAttribute{
+			Optional: true, Validators: []validator.String{stringvalidator.OneOf(enroll.ConsoleOn, enroll.ConsoleOff)},
+			MarkdownDescription: "[Console](../guides/consoles.md): `enabled`, not for graphical ones, or `disabled`. A change touches nothing on the machine. Default: not managed.",
+		},
+		of: func(m *model) *types.String { return &m.Console },
+		node: func(n *ironic.Node) types.String {
+			if n.ConsoleEnabled {
+				return types.StringValue(enroll.ConsoleOn)
+			}
+			return types.StringValue(enroll.ConsoleOff)
+		},
+	}
+	a := r.attribute()
+	a.plan = nil
+	a.read = func(_ context.Context, m *model, node *ironic.Node, everything bool) {
+		switch {
+		case everything, m.Console.IsUnknown():
+			m.Console = types.StringNull()
+		case !m.Console.IsNull():
+			m.Console = r.node(node)
+		}
+	}
+	return a
+}
+
 // bootSettings returns the configured boot mode and secure boot.
 func (m *model) bootSettings() machine.BootSettings {
 	return machine.BootSettings{Mode: ironic.BootMode(m.BootMode.ValueString()), Secure: m.SecureBoot.ValueBoolPointer()}

@@ -100,6 +100,7 @@ var attributeRules = map[string]string{
 	"capabilities":           "node:update:properties",
 	"cleaning_runbook":       "node:update:driver_info",
 	"conductor_group":        "node:update:conductor_group",
+	"console":                "node:set_console_state",
 	"description":            "node:update",
 	"disable_power_off":      "node:update:disable_power_off",
 	"driver":                 "node:update:driver_interfaces",

@@ -276,6 +276,9 @@ func (c *change) record(ctx context.Context, failed error, state *tfsdk.State, d
 	if c.work.KeepsBoot {
 		c.plan.BootMode, c.plan.SecureBoot = c.state.BootMode, c.state.SecureBoot
 	}
+	if c.work.KeepsConsole && c.state != nil && !c.work.Tolerates(failed) {
+		c.plan.Console = c.state.Console
+	}
 	planned := *c.plan
 	c.plan.fromNode(ctx, sight{node: c.work.Node(), Cables: c.work.Cables}, false)
 	c.plan.keepPlanned(ctx, &planned)

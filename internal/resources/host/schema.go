@@ -238,6 +238,7 @@ var attributes = append([]attribute{
 		node: func(n *ironic.Node) types.String { return framework.OrNull(n.ParentNode) },
 	}.attribute(),
 	bootModeAttribute(),
+	consoleAttribute(),
 	secureBootAttribute(),
 	row[types.Bool]{ // set by a request of its own
 		name: "maintenance", with: "/maintenance", gone: types.BoolValue(false),

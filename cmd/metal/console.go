@@ -1,0 +1,261 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+)
+
+const aboutConsole = `metal console tells how to reach the console of a machine: its type, its URL, and what to run.
+
+If the console is not enabled, the command asks whether to enable it; --enable answers yes. Ironic connects to the BMC for
+that, and touches nothing on the machine. A metal_host with console = "disabled" disables it again with the next apply.
+
+What Ironic says depends on the console interface of the node:
+
+  ipmitool-socat         a TCP port for socat or telnet. Newer Ironics end the session of the user who is connected when
+                         the address is read, so the command asks first; --disconnect answers yes
+  ipmitool-shellinabox   a web page
+  redfish-graphical      a web page with the screen, for 10 minutes. The URL contains a secret
+
+The command writes the URL to standard output only, and never to the log. With --open it also opens a web page in $BROWSER, or
+in the standard browser; other users of this computer may then see the URL in the list of processes.
+
+When a machine is undeployed, Ironic stops its console without saying so, until the next deployment. If nothing answers, use
+--restart, which disables and enables the console. That ends all sessions.
+
+  metal console rack1-07                  asks before it changes anything
+  metal console rack1-07 --enable --open  in a browser, without a question`
+
+// consoleFlags are the flags of metal console.
+type consoleFlags struct {
+	enable, disconnect, restart, open bool
+	timeout                           time.Duration
+}
+
+// newConsole returns the command metal console.
+func newConsole(s *settings) *cobra.Command {
+	cmd := &cobra.Command{Use: "console NODE", Short: "Tell how to reach the console of a machine", Long: aboutConsole, Args: oneNode}
+	var own consoleFlags
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.BoolVar(&own.enable, "enable", false, "enable the console without a question")
+	flags.BoolVar(&own.disconnect, "disconnect", false, "read the address without a question, though that ends the session of the user who is connected")
+	flags.BoolVar(&own.restart, "restart", false, "disable and enable the console, which ends all sessions")
+	flags.BoolVar(&own.open, "open", false, "open a web page in the browser")
+	durationVar(flags, &own.timeout, "timeout", 5*time.Minute, "longest `time` to wait until the console is enabled")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return own.run(cmd, s, args[0]) }
+	return cmd
+}
+
+// oneNode returns an error unless the arguments name one node.
+func oneNode(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 || args[0] == "" {
+		return fmt.Errorf("%s takes the name or the UUID of one node", cmd.CommandPath())
+	}
+	return nil
+}
+
+// run tells how to reach the console of a node.
+func (f *consoleFlags) run(cmd *cobra.Command, s *settings, node string) error {
+	if err := errors.Join(positive("timeout", f.timeout), s.completeIronic(cmd.Flags())); err != nil {
+		return err
+	}
+	s.ironic.Logger = s.logger(cmd.ErrOrStderr(), false, cmd.Flags().Changed("log-level"))
+	s.ironic.UserAgent = "metal/" + version
+	site := machine.New(s.ironic)
+	m, err := site.Machine(cmd.Context(), node)
+	if api.IsNotFound(err) {
+		return &failure{exitError, fmt.Errorf("%s has no node %s that you may see", s.ironicName(), node)}
+	}
+	if err != nil {
+		return &failure{exitError, fmt.Errorf("could not read node %s: %w", node, err)}
+	}
+	if m.Node().ConsoleInterface == ironic.ConsoleNone {
+		return withoutConsole("the console interface of node %s is %s. Set another one, such as %s for the driver ipmi", node, ironic.ConsoleNone, ironic.ConsoleSocat)
+	}
+	ask := asker{in: cmd.InOrStdin(), out: cmd.ErrOrStderr(), can: isTerminal(cmd.InOrStdin())}
+	started, err := f.start(cmd.Context(), m, ask)
+	if err != nil {
+		return err
+	}
+	if !started {
+		if err := f.allowRead(cmd.Context(), m, ask); err != nil {
+			return err
+		}
+	}
+	console, err := site.Ironic.Console(cmd.Context(), m.Node().UUID)
+	if err != nil {
+		return &failure{exitError, fmt.Errorf("could not read the console of node %s: %w", node, err)}
+	}
+	if err := tellConsole(cmd, node, console, started); err != nil || !f.open {
+		return err
+	}
+	if err := openPage(cmd.Context(), s.getenv("BROWSER"), console.URL); err != nil {
+		return &failure{exitError, fmt.Errorf("could not open the console of node %s: %w", node, err)}
+	}
+	return nil
+}
+
+// start enables the console if it is not enabled, and restarts it if the flags say so. It reports whether it has done that: no other user can
+// be connected then.
+func (f *consoleFlags) start(ctx context.Context, m *machine.Machine, ask asker) (started bool, err error) {
+	node := ironic.NodeLabel(m.Node())
+	if m.Node().ConsoleEnabled {
+		if !f.restart {
+			return false, nil
+		}
+		if err := m.SetConsole(ctx, false, f.timeout); err != nil {
+			return false, withCause(err)
+		}
+	} else if !f.enable && !f.restart && !ask.yes("The console of node %s is not enabled. Enable it? That touches nothing on the machine.", node) {
+		return false, withoutConsole("the console of node %s is not enabled. Use --enable", node)
+	}
+	if err := m.SetConsole(ctx, true, f.timeout); err != nil {
+		return false, withCause(err)
+	}
+	return true, nil
+}
+
+// withCause ends the command with an error and what has caused it.
+func withCause(err error) error {
+	if cause := errors.Unwrap(err); cause != nil {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	return &failure{exitError, err}
+}
+
+// keepsSessions is the last version of the API whose Ironic is known to end no session when it tells the address of a console.
+const keepsSessions api.Microversion = 82
+
+// allowRead asks before a request that ends the session of the user who is connected (reference/ironic.md#consoles).
+func (f *consoleFlags) allowRead(ctx context.Context, m *machine.Machine, ask asker) error {
+	if f.disconnect || m.Node().ConsoleInterface != ironic.ConsoleSocat {
+		return nil
+	}
+	highest, err := m.Site().Ironic.Highest(ctx)
+	if err != nil {
+		return &failure{exitError, err}
+	}
+	node := ironic.NodeLabel(m.Node())
+	if highest <= keepsSessions || ask.yes("Another user may be connected to the console of node %s: when this Ironic tells its address, it ends the session. Go on?", node) {
+		return nil
+	}
+	return withoutConsole("the console of node %s is %s. When this Ironic tells its address, it ends the session of the user who is connected. Use --disconnect to do that", node, ironic.ConsoleSocat)
+}
+
+// withoutConsole ends the command because there is no console to show.
+func withoutConsole(format string, args ...any) error {
+	return &failure{exitNoConsole, fmt.Errorf(format, args...)}
+}
+
+// tellConsole writes how to reach a console: to standard output, because the URL may contain a secret.
+func tellConsole(cmd *cobra.Command, node string, console ironic.Console, started bool) error {
+	out, hints := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	address, err := url.Parse(console.URL)
+	switch {
+	case !console.Enabled:
+		return withoutConsole("the console of node %s has been disabled meanwhile. Run the command again", node)
+	case console.URL == "":
+		return withoutConsole("the console of node %s is enabled, but Ironic tells no address of it. The driver has none, as fake-hardware", node)
+	case err != nil || address.Scheme == "":
+		return withoutConsole("the console of node %s is enabled, but Ironic tells no complete address of it. For a graphical console, the site must set [vnc]public_url", node)
+	}
+	line(out, "type: %s", console.Type)
+	line(out, "url:  %s", console.URL)
+	switch {
+	case console.Type == "vnc":
+		line(hints, "Open the URL in a browser. It contains a secret. Ironic ends the console 10 minutes after its start, unless the site says otherwise.")
+		return nil
+	case isPage(address):
+		line(hints, "Open the URL in a browser.")
+	default:
+		for _, command := range commandsFor(address) {
+			line(out, "run:  %s", command)
+		}
+	}
+	if !started {
+		line(hints, "If nothing answers there, use --restart.")
+	}
+	return nil
+}
+
+// plainHost is a host name or an IP address, which cannot contain anything that a shell would execute.
+var plainHost = regexp.MustCompile(`^[0-9A-Za-z.:_-]+$`)
+
+// commandsFor returns the commands that connect a terminal to a TCP address; none if it is not a plain one.
+func commandsFor(address *url.URL) []string {
+	host, port := address.Hostname(), address.Port()
+	if address.Scheme != "tcp" || port == "" || !plainHost.MatchString(host) || strings.HasPrefix(host, "-") {
+		return nil
+	}
+	connect := "TCP:" + host
+	if strings.Contains(host, ":") {
+		connect = "TCP6:[" + host + "]"
+	}
+	return []string{"socat -,raw,echo=0,escape=0x1d " + connect + ":" + port, "telnet " + host + " " + port}
+}
+
+// isPage reports whether a browser can open a URL.
+func isPage(address *url.URL) bool { return address.Scheme == "http" || address.Scheme == "https" }
+
+// openPage opens a web page in a browser; "": that of the system. It does not wait for the browser.
+func openPage(ctx context.Context, browser, page string) error {
+	if address, err := url.Parse(page); err != nil || !isPage(address) {
+		return errors.New("it is no web page, so --open has no effect")
+	}
+	command := []string{"xdg-open"}
+	switch {
+	case browser != "":
+		command = []string{browser}
+	case runtime.GOOS == "darwin":
+		command = []string{"open"}
+	case runtime.GOOS == "windows":
+		command = []string{"rundll32", "url.dll,FileProtocolHandler"}
+	}
+	process := exec.CommandContext(context.WithoutCancel(ctx), command[0], append(command[1:], page)...) //nolint:gosec // the user names the browser, and no shell reads the URL
+	if err := process.Start(); err != nil {
+		return err // it names the program, not the URL
+	}
+	return process.Process.Release()
+}
+
+// asker asks the user of a terminal.
+type asker struct {
+	in  io.Reader
+	out io.Writer
+	can bool // there is a terminal
+}
+
+// yes asks a question, and reports whether the answer is yes. Without a terminal it is no.
+func (a asker) yes(format string, args ...any) bool {
+	if !a.can {
+		return false
+	}
+	fmt.Fprintf(a.out, format+" [y/N] ", args...)
+	answer, _ := bufio.NewReader(a.in).ReadString('\n') // without a line it is no
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
+}
+
+// isTerminal reports whether a reader is a terminal.
+func isTerminal(from io.Reader) bool {
+	file, ok := from.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}

@@ -1,0 +1,7 @@
+list "metal_deploy_template" "all" {
+  provider = metal
+
+  config {
+    name_regex = "^CUSTOM_"
+  }
+}

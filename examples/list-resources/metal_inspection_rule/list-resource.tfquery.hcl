@@ -1,0 +1,7 @@
+list "metal_inspection_rule" "all" {
+  provider = metal
+
+  config {
+    name_regex = "^Rack "
+  }
+}

@@ -1,0 +1,7 @@
+list "metal_runbook" "all" {
+  provider = metal
+
+  config {
+    name_regex = "^firmware-"
+  }
+}

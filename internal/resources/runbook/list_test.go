@@ -1,0 +1,30 @@
+package runbook_test
+
+import (
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+)
+
+func TestAccRunbook_listFindsWhatIsThere(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	name := s.Name("listed")
+	config := runbook(name, []string{reset}, `description = "Listed"`)
+	w := acctest.NewWorkspace(t, s.Provider()+config)
+	w.Must(acctest.Apply()...)
+	defer acctest.Destroy(t, s, w)
+	for pattern, want := range map[string]int{"^" + name + "$": 1, "^no-such-": 0} {
+		query := acctest.Query{Type: "metal_runbook", Filters: map[string]string{"name_regex": acctest.Quoted(pattern)}, Resource: true}
+		all, lister := acctest.Search(t, s, query), acctest.NewLister(t, s)
+		if len(all) != want {
+			t.Errorf("%s: found %v, want %d", pattern, all, want)
+		}
+		for _, found := range all {
+			if found.Name != name {
+				t.Errorf("it is displayed as %q, want %q", found.Name, name)
+			}
+			lister.WantAsImported(t, query.Type, found)
+		}
+	}
+}
