@@ -79,6 +79,16 @@ func (w *Work) readAgain(ctx context.Context, groups bool) (err error) {
 // Applied returns the hardware settings that are known to be on the machine.
 func (w *Work) Applied() hardware.Hardware { return w.Wish.Hardware.Applied(w.Open, w.OnMachine) }
 
+// Compare compares the hardware settings that are known to be on the machine with what Ironic has read of it. before is the comparison before this
+// run; nil: there was none. If Ironic's answer is an error, Compare returns that comparison with a warning.
+func (w *Work) Compare(ctx context.Context, before *hardware.Comparison) (*hardware.Comparison, []decide.Notice) {
+	now, notices := enroll.Compare(ctx, w.Machine.Site(), w.Node(), w.Wish.Hardware.Both(w.Applied()), before)
+	if now != nil && w.Corrected {
+		now.Repeat(w.Plan.Drifted)
+	}
+	return now, notices
+}
+
 // IsUnverified reports whether Ironic could not verify the BMC credentials that the plan was to verify: the node is still in state enroll.
 func (w *Work) IsUnverified() bool {
 	return w.Plan.Has(enroll.DoVerify) && machine.PowerManaged(w.Node()) && w.Node().ProvisionState == string(enroll.GoalEnroll)

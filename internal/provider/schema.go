@@ -102,6 +102,10 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 				MarkdownDescription: "What a new image or config drive does to each `metal_deployment` that does not set `on_change` itself: `rebuild` (the default) or `replace`, which **both wipe the machine**, or `ignore`. " +
 					"The value must be known during plan. See [Protect machines](guides/protect-machines.md).",
 			},
+			"hardware_drift": schema.StringAttribute{
+				Optional: true, Validators: []validator.String{stringvalidator.OneOf("ignore", "warn", "plan")},
+				MarkdownDescription: "Default of [`hardware_drift`](guides/hardware-settings.md#drift) of each `metal_host`: `ignore` (the default), `warn` or `plan`.",
+			},
 			"provisioning_limit": limitSchema(),
 			"rollout":            rolloutSchema(),
 			"oneview":            oneviewSchema(),

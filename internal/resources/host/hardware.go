@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -85,6 +86,15 @@ func hardwareAttributes() []attribute {
 			keep: func(_ context.Context, m, planned *model) {
 				framework.Keep(&m.HardwareChanges, planned.HardwareChanges)
 			},
+		},
+		{
+			name: "hardware_drift",
+			schema: schema.StringAttribute{
+				Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(enroll.DriftIgnore), string(enroll.DriftWarn), string(enroll.DriftPlan))},
+				MarkdownDescription: "What a plan does when Ironic reports that the machine no longer has its `bios_settings`, `raid` or `firmware`: `ignore`, `warn`, or `plan`, which sets them again and **restarts the machine**; about `raid` it only warns. " +
+					"Default: that of the provider. See [Hardware settings](../guides/hardware-settings.md#drift).",
+			},
+			keep: func(_ context.Context, m, planned *model) { framework.Keep(&m.HardwareDrift, planned.HardwareDrift) },
 		},
 		{
 			name: "pending_changes",
@@ -197,6 +207,21 @@ func (m *model) hardwareChanges() (live decide.Value[bool], noRamdisk bool) {
 	ramdisk, given := changes["ramdisk"].(types.Bool)
 	live = decide.Value[bool]{V: onActive.ValueString() == onActiveService, Set: framework.IsSet(onActive), Unknown: onActive.IsUnknown() || m.HardwareChanges.IsUnknown()}
 	return live, given && framework.IsFalse(ramdisk)
+}
+
+// drift returns hardware_drift, or else the default of the provider.
+func (m *model) drift(otherwise types.String) decide.Value[enroll.HardwareDrift] {
+	value := m.HardwareDrift
+	if value.IsNull() {
+		value = otherwise
+	}
+	return decide.Value[enroll.HardwareDrift]{V: enroll.HardwareDrift(value.ValueString()), Set: framework.IsSet(value), Unknown: value.IsUnknown()}
+}
+
+// onMachine returns the hardware settings of a state that are known to be on the machine.
+func (m *model) onMachine(ctx context.Context, notes enroll.Notes) hardware.Hardware {
+	wanted, _ := m.hardware(ctx)
+	return wanted.Both(notes.OnMachine)
 }
 
 // Stand-ins for parts that are not known yet. No machine has them, so that the part counts as not applied.

@@ -25,7 +25,8 @@ import (
 type question struct {
 	plan, config, state *model
 	wish                enroll.Wish
-	open                []hardware.Part // hardware settings that are not known to be on the machine
+	open                []hardware.Part   // hardware settings that are not known to be on the machine
+	onMachine           hardware.Hardware // those that are
 	diags               *diag.Diagnostics
 }
 
@@ -35,7 +36,7 @@ func (h *host) decide(ctx context.Context, q question, seen enroll.Seen) enroll.
 	for {
 		decided := enroll.Decide(q.wish, seen)
 		again := false
-		q.open = decided.Open
+		q.open, q.onMachine = decided.Open, seen.OnMachine
 		for _, ask := range decided.Asks {
 			if !slices.Contains(asked, ask) && h.Known() {
 				asked = append(asked, ask)
@@ -54,6 +55,9 @@ func (h *host) answer(ctx context.Context, ask enroll.Question, q question, to *
 	case enroll.AskHardware:
 		to.Machine = h.lookAtHardware(ctx, q)
 		return to.Machine != nil
+	case enroll.AskDrift:
+		to.ComparedNow = h.compare(ctx, q)
+		return to.ComparedNow != nil
 	case enroll.AskInUse:
 		to.InUse = h.lookAtUsers(ctx, q)
 		return to.InUse != nil
@@ -101,6 +105,17 @@ func (h *host) lookAtHardware(ctx context.Context, q question) *hardware.Seen {
 		return nil
 	}
 	return &seen
+}
+
+// compare compares the machine with the hardware settings that were applied to it; nil if it is not known.
+func (h *host) compare(ctx context.Context, q question) *hardware.Comparison {
+	node, err := h.Site.Ironic.NodeForRefresh(ctx, q.state.ID.ValueString())
+	if err != nil || q.config.tooOld(ctx, h) {
+		return nil // the refresh or checkVersions has reported it
+	}
+	now, notices := enroll.Compare(ctx, h.Site, node, q.wish.Hardware.Both(q.onMachine), nil)
+	framework.Show(q.diags, notices...)
+	return now
 }
 
 // tooOld reports whether Ironic is too old for the hardware configuration.

@@ -69,6 +69,7 @@ type model struct {
 	RAID                types.Object         `tfsdk:"raid"`
 	Firmware            types.Map            `tfsdk:"firmware"`
 	HardwareChanges     types.Object         `tfsdk:"hardware_changes"`
+	HardwareDrift       types.String         `tfsdk:"hardware_drift"`
 	PendingChanges      types.Set            `tfsdk:"pending_changes"`
 	Timeouts            timeouts.Value       `tfsdk:"timeouts"`
 	ProvisionState      types.String         `tfsdk:"provision_state"`

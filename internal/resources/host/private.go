@@ -83,6 +83,8 @@ const (
 	quarantineKey = "quarantine"
 	// unverifiedKey says that credentials have arrived for a host whose target_state is enroll, and that Ironic could not verify them.
 	unverifiedKey = "unverified"
+	// comparedKey holds what the last comparison of the machine with the hardware configuration has found: a hardware.Comparison.
+	comparedKey = "compared"
 	// hardwareKey holds what is known to be on the machine of the hardware configuration.
 	hardwareKey = "hardware"
 )
@@ -97,6 +99,8 @@ func readNotes(ctx context.Context, p framework.GettablePrivate) enroll.Notes {
 	}
 	hardware, _ := p.GetKey(ctx, hardwareKey)
 	_ = json.Unmarshal(hardware, &notes.OnMachine) // absent before the first apply
+	compared, _ := p.GetKey(ctx, comparedKey)
+	_ = json.Unmarshal(compared, &notes.Compared) // absent unless hardware_drift asks for it
 	return notes
 }
 
@@ -146,6 +150,49 @@ func (c *change) writeHardware(ctx context.Context, p framework.SettablePrivate)
 		return diag.Diagnostics{diag.NewErrorDiagnostic("The provider has a bug", err.Error())}
 	}
 	return p.SetKey(ctx, hardwareKey, text)
+}
+
+// noteComparison records in private state how the machine differs from the hardware configuration of a state.
+func (h *host) noteComparison(ctx context.Context, m *model, node *ironic.Node, p noted, diags *diag.Diagnostics) {
+	notes := readNotes(ctx, p)
+	if !m.drift(h.HardwareDrift).V.Compares() {
+		diags.Append(p.SetKey(ctx, comparedKey, nil)...)
+		return
+	}
+	now, notices := enroll.Compare(ctx, h.Site, node, m.onMachine(ctx, notes), notes.Compared)
+	framework.Show(diags, notices...)
+	diags.Append(setComparison(ctx, p, now)...)
+}
+
+// noteComparison is the same after an apply.
+func (c *change) noteComparison(ctx context.Context, h *host, p noted, diags *diag.Diagnostics) {
+	if !c.plan.drift(h.HardwareDrift).V.Compares() {
+		diags.Append(p.SetKey(ctx, comparedKey, nil)...)
+		return
+	}
+	now, notices := c.work.Compare(context.WithoutCancel(ctx), readNotes(ctx, p).Compared)
+	framework.Show(diags, notices...)
+	diags.Append(setComparison(ctx, p, now)...)
+}
+
+func setComparison(ctx context.Context, p framework.SettablePrivate, c *hardware.Comparison) diag.Diagnostics {
+	if c == nil {
+		return p.SetKey(ctx, comparedKey, nil)
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return diag.Diagnostics{diag.NewErrorDiagnostic("The provider has a bug", err.Error())}
+	}
+	return p.SetKey(ctx, comparedKey, text)
+}
+
+// isCompared reports whether noteComparison would change nothing.
+func (h *host) isCompared(ctx context.Context, m *model, node *ironic.Node, notes enroll.Notes) bool {
+	applied := m.onMachine(ctx, notes)
+	if !m.drift(h.HardwareDrift).V.Compares() || len(applied.Parts()) == 0 {
+		return notes.Compared == nil
+	}
+	return notes.Compared.Holds(node, applied)
 }
 
 // noteNode records in private state what the next plan needs of a node: whether the inspection that triggers have requested is still to come,

@@ -112,6 +112,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		change.noteInspected(ctx, resp.Private, &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(noteNode(ctx, change.work.Node(), resp.Private)...)
+	change.noteComparison(ctx, h, resp.Private, &resp.Diagnostics)
 	change.report(&resp.Diagnostics, doing, err)
 	h.noteUnchanged(ctx, change.plan, resp.Private, &resp.Diagnostics)
 }
@@ -164,6 +165,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	change.noteInspected(ctx, resp.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(change.noteUnverified(ctx, resp.Private)...)
 	resp.Diagnostics.Append(noteNode(ctx, change.work.Node(), resp.Private)...)
+	change.noteComparison(ctx, h, resp.Private, &resp.Diagnostics)
 	if err != nil && !change.work.Complete {
 		reportTaken(ctx, &resp.Diagnostics, &config, doing, err)
 		return
