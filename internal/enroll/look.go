@@ -6,25 +6,10 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ramdisk"
 )
-
-// Compare compares hardware settings that were applied to a machine with what Ironic has read of it since, unless the comparison before holds. If
-// Ironic's answer is an error, Compare returns that comparison with a warning.
-func Compare(ctx context.Context, site *machine.Site, node *ironic.Node, applied hardware.Hardware, before *hardware.Comparison) (*hardware.Comparison, []decide.Notice) {
-	if len(applied.Parts()) == 0 {
-		return nil, nil
-	}
-	now, err := applied.Compare(ctx, site, node, before)
-	if err != nil {
-		return before, []decide.Notice{decide.Warn(decide.At("hardware_drift"), "Hardware was not compared", "Whether host "+ironic.NodeLabel(node)+" still has its hardware settings is not known. The next plan asks again. "+failure.Sentence(err))}
-	}
-	return now, nil
-}
 
 // NetworkQuestion is what the answer to AskNetwork depends on.
 type NetworkQuestion struct {

@@ -10,14 +10,11 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/machine"
 )
 
-// SetBIOS replaces the BIOS settings of a node. It does nothing if the node does not exist.
-func (s *Server) SetBIOS(ref string, all ...machine.BIOSSetting) {
+// ResetBIOS gives the BIOS of a node the settings that it had at first, as a battery that fails does. It does nothing if the node does not exist.
+func (s *Server) ResetBIOS(ref string) {
 	defer s.lock()()
 	if n := s.conductor.Find(ref); n != nil {
-		n.Machine.BIOS = map[string]machine.BIOSSetting{}
-		for _, setting := range all {
-			n.Machine.BIOS[setting.Name] = setting
-		}
+		n.Machine.BIOS = nil
 	}
 }
 

@@ -1,11 +1,14 @@
 package hardware_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
 )
 
 // settings are BIOS settings as Ironic has cached them.
@@ -112,4 +115,38 @@ func TestComparison_holdsWhileTheNodeRests(t *testing.T) {
 			t.Errorf("%s: holds = %v, want %v", name, got, tt.want)
 		}
 	}
+}
+
+// A fleet of 1,000 hosts that rests costs no request. Two requests are needed for each host that has moved.
+func TestCompare_requestsOfAFleet(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		const hosts = 1000
+		fake := ironictest.Fleet(hosts)
+		site := sitetest.NewClient(fake).Site
+		want := hardware.Hardware{BIOS: map[string]string{"BootMode": "Uefi"}, Firmware: map[string]hardware.Firmware{"bios": {URL: "http://f/1", Version: "2.19.1"}}}
+		last := map[string]*hardware.Comparison{}
+		compare := func() (requests int) {
+			nodes, err := site.Ironic.ListNodesByID(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			fake.ResetRequests()
+			for id, node := range nodes {
+				if last[id], err = want.Compare(t.Context(), site, node, last[id]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return len(fake.Requests())
+		}
+		if first, then := compare(), compare(); first != 2*hosts || then != 0 {
+			t.Errorf("%d requests for a fleet that was never compared, then %d; want %d and 0", first, then, 2*hosts)
+		}
+		for i := range hosts {
+			fake.Set(fmt.Sprintf("node-%03d", i), "provision_updated_at", time.Now().Add(time.Minute).UTC().Format(time.RFC3339))
+		}
+		if moved, then := compare(), compare(); moved != 2*hosts || then != 0 {
+			t.Errorf("%d requests for a fleet that has moved, then %d; want %d and 0", moved, then, 2*hosts)
+		}
+	})
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/machine"
 )
 
 // lost is the title of the warning about settings that a machine has lost.
@@ -17,7 +16,7 @@ const lost = "Hardware differs from the configuration"
 
 // reset lets a machine lose its BIOS settings and its firmware, and Ironic read that when another client moves the node.
 func reset(s *site.Site, later time.Duration) {
-	s.Fake.SetBIOS(s.Name("h"), machine.SampleBIOS...)
+	s.Fake.ResetBIOS(s.Name("h"))
 	s.Fake.SetFirmware(s.Name("h"), "bios", "2.18.0")
 	move(s, s.Name("h"), later)
 }
@@ -49,7 +48,7 @@ func TestFakeHostDrift_warns(t *testing.T) {
 	asked(s)
 	acctest.NoChanges(t, w)
 	acctest.NoDrift(t, w)
-	s.Fake.SetBIOS(s.Name("h"), machine.SampleBIOS...)
+	s.Fake.ResetBIOS(s.Name("h"))
 	if output, _ := w.Plan(); asked(s) != 0 || strings.Contains(output, lost) {
 		t.Errorf("the plan has asked for hardware though the node has not moved:\n%s", output)
 	}
@@ -107,7 +106,7 @@ func TestFakeHostDrift_isCorrected(t *testing.T) {
 	acctest.NoChanges(t, w)
 	acctest.NoDrift(t, w)
 
-	s.Fake.SetBIOS(s.Name("h"), machine.SampleBIOS...) // the next loss is corrected, too, and only what is lost is sent
+	s.Fake.ResetBIOS(s.Name("h")) // the next loss is corrected, too, and only what is lost is sent
 	move(s, s.Name("h"), 2*time.Minute)
 	s.Fake.ResetRequests()
 	w.Must("apply", "-auto-approve")

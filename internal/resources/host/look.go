@@ -10,6 +10,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/commission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
@@ -113,7 +114,7 @@ func (h *host) compare(ctx context.Context, q question) *hardware.Comparison {
 	if err != nil || q.config.tooOld(ctx, h) {
 		return nil // the refresh or checkVersions has reported it
 	}
-	now, notices := enroll.Compare(ctx, h.Site, node, q.wish.Hardware.Both(q.onMachine), nil)
+	now, notices := commission.Compare(ctx, h.Site, node, q.wish.Hardware.Both(q.onMachine), nil)
 	framework.Show(q.diags, notices...)
 	return now
 }

@@ -159,7 +159,7 @@ func (h *host) noteComparison(ctx context.Context, m *model, node *ironic.Node, 
 		diags.Append(p.SetKey(ctx, comparedKey, nil)...)
 		return
 	}
-	now, notices := enroll.Compare(ctx, h.Site, node, m.onMachine(ctx, notes), notes.Compared)
+	now, notices := commission.Compare(ctx, h.Site, node, m.onMachine(ctx, notes), notes.Compared)
 	framework.Show(diags, notices...)
 	diags.Append(setComparison(ctx, p, now)...)
 }
