@@ -3,6 +3,7 @@ package cabling
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -10,6 +11,7 @@ import (
 
 // Wish is what a configuration says of the ports and port groups of a host, for the rules that refuse some of it.
 type Wish struct {
+	Label      string           // names the host in messages
 	Ports      map[string]Port  // by MAC address
 	Groups     map[string]Group // by key
 	OpenGroups bool             // the groups are not known yet
@@ -22,6 +24,7 @@ type Port struct {
 	Group   decide.Value[string] // key of its group
 	Network decide.Value[string] // physical_network
 	PXE     decide.Value[bool]   // pxe_enabled
+	End     decide.Value[End]    // expect_neighbor
 }
 
 // Group is what the rules for port groups depend on.
@@ -33,6 +36,28 @@ type Group struct {
 // Seen is what Terraform has of the ports of a host.
 type Seen struct {
 	Ports map[string]bool // MAC addresses
+	Heard *Hearing        // in the last inspection; nil: there was none, or it is not known
+	Since time.Time       // when expect_neighbor changed last; zero: it changes with this plan
+	Ends  map[string]End  // expect_neighbor in the state, by MAC address
+	Other []Cable         // what the other hosts of this run have heard, as far as they were planned already
+}
+
+// Cable is a cable of a host that is not as expected.
+type Cable struct {
+	Host, MAC string
+	Want      End
+	Heard     ironic.Neighbour
+}
+
+// Ends returns the ends that a configuration expects of the cables of a host, by MAC address. It leaves out those that are not known yet.
+func (w Wish) Ends() map[string]End {
+	ends := map[string]End{}
+	for mac, port := range w.Ports {
+		if port.End.Set {
+			ends[mac] = port.End.V
+		}
+	}
+	return ends
 }
 
 // Applied is what the configuration that was applied last contains.

@@ -102,6 +102,16 @@ func Compare(ctx context.Context, site *machine.Site, node *ironic.Node, applied
 	return now, nil
 }
 
+// Hear returns what the cards of a node have heard in its last inspection; see cabling.Hear. If Ironic's answer is an error, Hear returns what they
+// have heard before with a warning.
+func Hear(ctx context.Context, site *machine.Site, node *ironic.Node, before *cabling.Hearing) (*cabling.Hearing, []decide.Notice) {
+	heard, err := cabling.Hear(ctx, site, node, before)
+	if err != nil {
+		return heard, []decide.Notice{decide.Warn(decide.At("ports"), "Inventory could not be read", "Whether the cables of host "+ironic.NodeLabel(node)+" are as expected is not known. The next plan asks again. "+failure.Sentence(err))}
+	}
+	return heard, nil
+}
+
 // IsUnverified reports whether Ironic could not verify the BMC credentials that the plan was to verify: the node is still in state enroll.
 func (w *Work) IsUnverified() bool {
 	return w.Plan.Has(enroll.DoVerify) && machine.PowerManaged(w.Node()) && w.Node().ProvisionState == string(enroll.GoalEnroll)

@@ -123,6 +123,9 @@ func (s *Server) Set(ref, field string, value any) {
 	}
 }
 
+// Announcement returns what a switch with a chassis ID and a name sends from a port, for LLDP.
+func Announcement(chassis, name, port string) []any { return machine.Announcement(chassis, name, port) }
+
 // SetInventory stores the result of an inspection. It does nothing if the node does not exist.
 func (s *Server) SetInventory(ref string, inventory, pluginData map[string]any) {
 	defer s.lock()()

@@ -1,6 +1,7 @@
 package ironic
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/hex"
@@ -67,6 +68,7 @@ type Inventory struct {
 	} `json:"interfaces"`
 
 	Neighbours map[string]Neighbour `json:"-"` // by name of the network card
+	Listened   map[string]bool      `json:"-"` // by name of the network card: the ramdisk has waited for announcements
 }
 
 // Inventory returns the result of the last inspection of a node; nil if there is none or the API is older than 1.81.
@@ -173,17 +175,27 @@ type Neighbour struct {
 	SwitchID   string // usually a MAC address
 	SwitchName string
 	PortID     string // such as Ethernet1/18
+
+	PortDescription string // free text of the switch's operator
+	PortIsName      bool   // the switch says that PortID is the name of an interface
 }
 
 // pluginData is what an inspection found besides the inventory. Any client can post an inventory, so parts of any type may be
 // missing.
 type pluginData struct {
-	Parsed map[string]struct {
-		ChassisID  string `json:"switch_chassis_id"`
-		PortID     string `json:"switch_port_id"`
-		SystemName string `json:"switch_system_name"`
-	} `json:"parsed_lldp"` // by Ironic's hook parse-lldp, which a site must enable
+	Parsed map[string]parsedLLDP `json:"parsed_lldp"` // by Ironic's hook parse-lldp, which a site must enable
+	Cards  map[string]struct {
+		Parsed parsedLLDP `json:"lldp_processed"`
+	} `json:"all_interfaces"` // by the hook lldp_basic of ironic-inspector
 	Raw map[string]json.RawMessage `json:"lldp_raw"` // an older ramdisk puts it into the inventory
+}
+
+// parsedLLDP is an announcement as a hook has stored it.
+type parsedLLDP struct {
+	ChassisID       string `json:"switch_chassis_id"`
+	PortID          string `json:"switch_port_id"`
+	PortDescription string `json:"switch_port_description"`
+	SystemName      string `json:"switch_system_name"`
 }
 
 // addNeighbours adds what LLDP says about the network cards of an inventory.
@@ -191,17 +203,21 @@ func (i *Inventory) addNeighbours(data pluginData) {
 	if i == nil {
 		return
 	}
-	i.Neighbours = map[string]Neighbour{}
+	i.Neighbours, i.Listened = map[string]Neighbour{}, map[string]bool{}
 	for _, card := range i.Interfaces {
 		raw := data.Raw[card.Name]
 		if len(raw) == 0 {
 			raw = card.LLDP
 		}
-		n, parsed := readLLDP(raw), data.Parsed[card.Name]
-		n.SwitchID, n.SwitchName, n.PortID = cmp.Or(parsed.ChassisID, n.SwitchID), cmp.Or(parsed.SystemName, n.SwitchName), cmp.Or(parsed.PortID, n.PortID)
+		n := readLLDP(raw)
+		for _, parsed := range []parsedLLDP{data.Parsed[card.Name], data.Cards[card.Name].Parsed} { // which do not say of what kind an ID is
+			n.SwitchID, n.SwitchName = cmp.Or(n.SwitchID, parsed.ChassisID), cmp.Or(n.SwitchName, parsed.SystemName)
+			n.PortID, n.PortDescription = cmp.Or(n.PortID, parsed.PortID), cmp.Or(n.PortDescription, parsed.PortDescription)
+		}
 		if n != (Neighbour{}) {
 			i.Neighbours[card.Name] = n
 		}
+		i.Listened[card.Name] = n != (Neighbour{}) || len(raw) > 0 && raw[0] == '[' // null: the ramdisk was not told to listen
 	}
 }
 
@@ -209,8 +225,12 @@ func (i *Inventory) addNeighbours(data pluginData) {
 const (
 	lldpChassisID  = 1
 	lldpPortID     = 2
+	lldpPort       = 4 // its description
 	lldpSystemName = 5
 )
+
+// lldpInterface is the subtype of a port's identifier that is the name of an interface.
+const lldpInterface = 5
 
 // readLLDP reads the TLVs of an announcement, which the ramdisk stores as pairs of type and hexadecimal value. It ignores what it
 // cannot read.
@@ -233,7 +253,9 @@ func readLLDP(raw json.RawMessage) (n Neighbour) {
 		case lldpChassisID:
 			n.SwitchID = lldpID(value, 4, 5)
 		case lldpPortID:
-			n.PortID = lldpID(value, 3, 4)
+			n.PortID, n.PortIsName = lldpID(value, 3, 4), value[0] == lldpInterface
+		case lldpPort:
+			n.PortDescription = printable(value)
 		case lldpSystemName:
 			n.SwitchName = printable(value)
 		}
@@ -256,8 +278,9 @@ func lldpID(value []byte, mac, network byte) string {
 	return printable(value)
 }
 
-// printable returns a text; "" if it has control characters or is no UTF-8.
+// printable returns a text, without the zero bytes that some switches add; "" if it has control characters or is no UTF-8.
 func printable(value []byte) string {
+	value = bytes.TrimRight(value, "\x00")
 	if !utf8.Valid(value) {
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/commission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
@@ -51,7 +52,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	if state != nil {
 		h.planIdentity(ctx, &plan, &config, state, before, &resp.Diagnostics)
 	}
-	framework.Show(&resp.Diagnostics, cabling.Decide(config.cablingWish(ctx, &plan), state.cablingSeen(ctx))...)
+	framework.Show(&resp.Diagnostics, h.planCables(ctx, &plan, &config, state, req.Private)...)
 	if h.Known() && (state == nil || !req.Plan.Raw.Equal(req.State.Raw)) {
 		h.checkVersions(ctx, &config, &resp.Diagnostics)
 		h.warnBondModes(ctx, &config, state, &resp.Diagnostics)
@@ -66,6 +67,19 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 		h.foreseeRefusals(ctx, &config, state, req, resp)
 		expect.ExpectHost(h.Site, plan.expected(ctx))
 	}
+}
+
+// planCables decides about the ports of a host. It asks what its cards have heard if expect_neighbor is new.
+func (h *host) planCables(ctx context.Context, plan, config, state *model, private framework.GettablePrivate) (notices []decide.Notice) {
+	wish, seen := config.cablingWish(ctx, plan), state.cablingSeen(ctx, private)
+	wish.Label = plan.describe()
+	if h.Known() && state != nil && len(wish.Ends()) > 0 {
+		if node, err := h.Site.Ironic.NodeForRefresh(ctx, state.ID.ValueString()); err == nil && seen.Heard == nil {
+			seen.Heard, notices = commission.Hear(ctx, h.Site, node, nil)
+		}
+		seen.Other = cabling.Share(h.Site, wish, seen.Heard)
+	}
+	return append(notices, cabling.Decide(wish, seen)...)
 }
 
 // planSteps decides about the host, shows that, and plans the computed values. state is nil for a new host.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -13,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -28,18 +30,21 @@ type portModel struct {
 	IsSmartNIC          types.Bool   `tfsdk:"is_smartnic"`
 	Vendor              types.String `tfsdk:"vendor"`
 	Category            types.String `tfsdk:"category"`
+	ExpectNeighbor      types.Object `tfsdk:"expect_neighbor"`
 	Extra               types.Map    `tfsdk:"extra"`
 }
+
+var neighborType = map[string]attr.Type{"switch": types.StringType, "port": types.StringType}
 
 var portType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"pxe_enabled": types.BoolType, "physical_network": types.StringType, "local_link_connection": types.MapType{ElemType: types.StringType},
 	"port_group": types.StringType, "name": types.StringType, "description": types.StringType, "is_smartnic": types.BoolType,
-	"vendor": types.StringType, "category": types.StringType, "extra": types.MapType{ElemType: types.StringType},
+	"vendor": types.StringType, "category": types.StringType, "expect_neighbor": types.ObjectType{AttrTypes: neighborType}, "extra": types.MapType{ElemType: types.StringType},
 }}
 
 // noPort is a port without values.
 func noPort() portModel {
-	return portModel{LocalLinkConnection: types.MapNull(types.StringType), Extra: types.MapNull(types.StringType)}
+	return portModel{LocalLinkConnection: types.MapNull(types.StringType), ExpectNeighbor: types.ObjectNull(neighborType), Extra: types.MapNull(types.StringType)}
 }
 
 func portsSchema() schema.Attribute {
@@ -61,6 +66,13 @@ func portsSchema() schema.Attribute {
 			"is_smartnic": flag("Whether the card is a smart NIC; `local_link_connection` then needs `hostname` and `port_id`. Default: `false`. Needs API 1.53."),
 			"vendor":      free("Manufacturer of the card. Needs API 1.100.", 32),
 			"category":    free("Category, by which Ironic selects ports for networks. Needs API 1.101.", 80),
+			"expect_neighbor": schema.SingleNestedAttribute{
+				Optional: true, MarkdownDescription: "Where the cable must end. Plans compare that with the last inspection: see [Prove the cabling](../guides/cabling.md). Needs API 1.81.",
+				Attributes: map[string]schema.Attribute{
+					"switch": schema.StringAttribute{Required: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}, MarkdownDescription: "Name, chassis ID or address of the switch."},
+					"port":   schema.StringAttribute{Required: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}, MarkdownDescription: "Port of the switch, such as `Ethernet1/17`."},
+				},
+			},
 			"extra": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, Computed: true, MarkdownDescription: "Your own data, stored with the port.",
 				Validators: framework.KeyValidators(),
@@ -87,7 +99,8 @@ func (m *model) portFeatures(ctx context.Context) []framework.Feature {
 	features := []framework.Feature{{Used: !m.PortGroups.IsNull(), Since: api.VersionPortGroups, Name: path.Root("port_groups")}}
 	for mac, port := range m.ports(ctx) {
 		at := path.Root("ports").AtMapKey(mac)
-		features = append(features, framework.Feature{Used: !port.IsSmartNIC.IsNull(), Since: api.VersionSmartNIC, Name: at.AtName("is_smartnic")})
+		features = append(features, framework.Feature{Used: !port.IsSmartNIC.IsNull(), Since: api.VersionSmartNIC, Name: at.AtName("is_smartnic")},
+			framework.Feature{Used: !port.ExpectNeighbor.IsNull(), Since: api.VersionInventory, Name: at.AtName("expect_neighbor")})
 		for name, s := range port.strings() {
 			features = append(features, framework.Feature{Used: !s.value.IsNull(), Since: s.since, Name: at.AtName(name)})
 		}
@@ -196,7 +209,10 @@ func portFrom(port ironic.Port, group string, old portModel, everything bool) po
 		PXEEnabled: types.BoolValue(port.PXEEnabled), PhysicalNetwork: framework.OrNull(port.PhysicalNetwork),
 		LocalLinkConnection: framework.WholeMap(old.LocalLinkConnection, framework.Scalars(port.LocalLinkConnection)), PortGroup: framework.OrNull(group),
 		Name: framework.OrNull(port.Name), Description: framework.OrNull(port.Description), IsSmartNIC: types.BoolValue(port.IsSmartNIC),
-		Vendor: framework.OrNull(port.Vendor), Category: framework.OrNull(port.Category),
+		Vendor: framework.OrNull(port.Vendor), Category: framework.OrNull(port.Category), ExpectNeighbor: old.ExpectNeighbor,
+	}
+	if p.ExpectNeighbor.IsNull() {
+		p.ExpectNeighbor = types.ObjectNull(neighborType) // of a port that the state does not have
 	}
 	switch values := framework.Scalars(port.Extra); {
 	case everything:
@@ -226,6 +242,7 @@ func keepPorts(ctx context.Context, m, wanted *model) types.Map {
 		framework.Keep(&now.LocalLinkConnection, port.LocalLinkConnection)
 		framework.Keep(&now.PortGroup, port.PortGroup)
 		framework.Keep(&now.Extra, port.Extra)
+		now.ExpectNeighbor = port.ExpectNeighbor
 		texts := port.strings()
 		for name, s := range now.strings() {
 			framework.Keep(s.value, *texts[name].value)
@@ -246,7 +263,15 @@ func (p *portModel) spec(mac string) ironic.PortSpec {
 
 // wish returns what the rules for ports depend on.
 func (p *portModel) wish() cabling.Port {
-	return cabling.Port{Name: stringOf(p.Name), Group: stringOf(p.PortGroup), Network: stringOf(p.PhysicalNetwork), PXE: flagOf(p.PXEEnabled)}
+	return cabling.Port{Name: stringOf(p.Name), Group: stringOf(p.PortGroup), Network: stringOf(p.PhysicalNetwork), PXE: flagOf(p.PXEEnabled), End: p.end()}
+}
+
+// end returns where the cable must end.
+func (p *portModel) end() decide.Value[cabling.End] {
+	at, _ := p.ExpectNeighbor.Attributes()["switch"].(types.String)
+	port, _ := p.ExpectNeighbor.Attributes()["port"].(types.String)
+	known := framework.IsSet(at) && framework.IsSet(port)
+	return decide.Value[cabling.End]{V: cabling.End{Switch: at.ValueString(), Port: port.ValueString()}, Set: known, Unknown: !known && !p.ExpectNeighbor.IsNull()}
 }
 
 // portWishes returns what the rules for ports depend on, by MAC address.
@@ -260,7 +285,7 @@ func (m *model) portWishes(ctx context.Context) map[string]cabling.Port {
 
 // cablingWish returns what a configuration says of ports and port groups. plan is nil while nothing is planned.
 func (m *model) cablingWish(ctx context.Context, plan *model) cabling.Wish {
-	w := cabling.Wish{Ports: m.portWishes(ctx), Groups: map[string]cabling.Group{}, OpenGroups: m.PortGroups.IsUnknown()}
+	w := cabling.Wish{Label: m.describe(), Ports: m.portWishes(ctx), Groups: map[string]cabling.Group{}, OpenGroups: m.PortGroups.IsUnknown()}
 	for key, group := range m.portGroups(ctx) {
 		w.Groups[key] = cabling.Group{MAC: stringOf(group.MAC), Standalone: flagOf(group.StandalonePorts)}
 	}
@@ -270,15 +295,22 @@ func (m *model) cablingWish(ctx context.Context, plan *model) cabling.Wish {
 	return w
 }
 
-// cablingSeen returns what a state has of ports. The state is nil for a new host.
-func (m *model) cablingSeen(ctx context.Context) cabling.Seen {
+// cablingSeen returns what a state and private state have of ports. The state is nil for a new host.
+func (m *model) cablingSeen(ctx context.Context, p framework.GettablePrivate) cabling.Seen {
 	seen := cabling.Seen{Ports: map[string]bool{}}
 	if m != nil {
 		for mac := range m.ports(ctx) {
 			seen.Ports[mac] = true
 		}
+		noted := readCabling(ctx, p)
+		seen.Heard, seen.Since, seen.Ends = noted.Heard, noted.Since, m.ends(ctx)
 	}
 	return seen
+}
+
+// ends returns where the cables must end, by MAC address.
+func (m *model) ends(ctx context.Context) map[string]cabling.End {
+	return cabling.Wish{Ports: m.portWishes(ctx)}.Ends()
 }
 
 // cablingOf returns the cabling of a configuration. before is what was managed until now.

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
@@ -58,6 +59,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 	}
 	resp.Diagnostics.Append(noteNode(ctx, node, resp.Private)...)
 	h.noteComparison(ctx, &state, node, resp.Private, &resp.Diagnostics)
+	h.noteCabling(ctx, &state, node, time.Time{}, resp.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	h.noteUnchanged(ctx, &state, resp.Private, &resp.Diagnostics)
 }
@@ -119,12 +121,12 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, private framewor
 	}
 	was := m
 	m.fromNode(ctx, found, false)
-	return framework.EqualModels(&was, &m) && h.isCompared(ctx, &m, found.node, known) && h.isSettled(ctx, &m, before, known)
+	return framework.EqualModels(&was, &m) && h.isCompared(ctx, &m, found.node, known) && isHeard(ctx, &m, found.node, private) && h.isSettled(ctx, &m, before, known)
 }
 
 // noteUnchanged records in private state that the returned state needs no change, if so.
 func (h *host) noteUnchanged(ctx context.Context, m *model, p noted, diags *diag.Diagnostics) {
-	if !diags.HasError() && h.Pool == nil && h.isSettled(ctx, m, readManaged(ctx, p), readNotes(ctx, p)) {
+	if !diags.HasError() && h.Pool == nil && h.isSettled(ctx, m, readManaged(ctx, p), readNotes(ctx, p)) && len(cabling.Decide(m.cablingWish(ctx, m), m.cablingSeen(ctx, p))) == 0 {
 		diags.Append(framework.NothingToDecide(ctx, p)...)
 	}
 }
