@@ -41,6 +41,9 @@ const (
 // DiskTypes returns all values of DiskType.
 func DiskTypes() []string { return []string{string(DiskHDD), string(DiskSSD), string(DiskNVMe)} }
 
+// needsAllFields reports whether the requirements compare notes on nodes, which a list with the usual fields lacks.
+func (r *Requirements) needsAllFields() bool { return r != nil && r.Cabling }
+
 // comparedProperties are the properties of a node that requirements compare.
 var comparedProperties = []string{"cpus", "memory_mb", "local_gb", "cpu_arch", "capabilities", "manufacturer", "vendor", "product"}
 
