@@ -50,31 +50,31 @@ func noPort() portModel {
 func portsSchema() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional: true, Computed: true,
-		MarkdownDescription: "Network cards, by MAC address in lower case with colons. Attributes of a port that you omit stay as they are. If you remove `port_group` or `extra`, the provider removes it in Ironic.",
+		MarkdownDescription: "Network cards, by MAC address in lower case with colons. Attributes that you omit stay as they are. If you remove `port_group` or `extra`, Ironic loses it.",
 		Validators:          []validator.Map{mapvalidator.KeysAre(framework.MACAddress)},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"pxe_enabled":      flag("Whether the machine may boot from this card. A network boot needs a port that may: see [Network boot](../guides/network-boot.md). Default: `true`."),
-			"physical_network": free("Physical network that the card is connected to. The same for all ports of a group.", 64),
+			"physical_network": free("The same for all ports of a group.", 64),
 			"local_link_connection": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, Computed: true,
-				MarkdownDescription: "Switch and port that the card is connected to: `switch_id` (in lower case), `port_id`, `switch_info`.",
+				MarkdownDescription: "Switch and port of the card: `switch_id` (in lower case), `port_id`, `switch_info`.",
 				Validators:          []validator.Map{framework.LocalLink{}},
 			},
-			"port_group":  text("Key of `port_groups`: the group that the port belongs to. If you remove it, the port leaves the group.", groupKeyRule),
+			"port_group":  text("Key of its group in `port_groups`.", groupKeyRule),
 			"name":        free("Name, such as `rack1-01-eno1`, unique among all ports in Ironic. Needs API 1.88.", 255),
-			"description": free("Description. Needs API 1.97.", 255),
-			"is_smartnic": flag("Whether the card is a smart NIC; `local_link_connection` then needs `hostname` and `port_id`. Default: `false`. Needs API 1.53."),
-			"vendor":      free("Manufacturer of the card. Needs API 1.100.", 32),
-			"category":    free("Category, by which Ironic selects ports for networks. Needs API 1.101.", 80),
+			"description": free("Needs API 1.97.", 255),
+			"is_smartnic": flag("Whether it is a smart NIC; `local_link_connection` then needs `hostname` and `port_id`. Default: `false`. Needs API 1.53."),
+			"vendor":      free("Manufacturer. Needs API 1.100.", 32),
+			"category":    free("Category, by which Ironic selects ports. Needs API 1.101.", 80),
 			"expect_neighbor": schema.SingleNestedAttribute{
-				Optional: true, MarkdownDescription: "Where the cable must end. Plans compare that with the last inspection: see [Prove the cabling](../guides/cabling.md). Needs API 1.81.",
+				Optional: true, MarkdownDescription: "Where the cable ends: see [Prove the cabling](../guides/cabling.md). Needs API 1.81.",
 				Attributes: map[string]schema.Attribute{
-					"switch": schema.StringAttribute{Required: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}, MarkdownDescription: "Name, chassis ID or address of the switch."},
-					"port":   schema.StringAttribute{Required: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}, MarkdownDescription: "Port of the switch, such as `Ethernet1/17`."},
+					"switch": schema.StringAttribute{Required: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}, MarkdownDescription: "Name or chassis ID."},
+					"port":   schema.StringAttribute{Required: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}, MarkdownDescription: "Such as `Ethernet1/17`."},
 				},
 			},
 			"extra": schema.MapAttribute{
-				ElementType: types.StringType, Optional: true, Computed: true, MarkdownDescription: "Your own data, stored with the port.",
+				ElementType: types.StringType, Optional: true, Computed: true, MarkdownDescription: "Your own data.",
 				Validators: framework.KeyValidators(),
 			},
 		}},
