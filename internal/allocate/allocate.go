@@ -143,6 +143,11 @@ func choose(ctx context.Context, site *machine.Site, r *Request, oldest, fresh t
 
 // tryChoose claims a node of one list if one matches.
 func tryChoose(ctx context.Context, site *machine.Site, r *Request, oldest time.Time) (census Census, asked time.Time, err error) {
+	if r.Require.needsAllFields() {
+		if err := stockOf(site).readWhole(ctx); err != nil {
+			return Census{}, asked, err
+		}
+	}
 	all, asked, err := stockSince(ctx, site, oldest)
 	if err != nil {
 		return Census{}, asked, err

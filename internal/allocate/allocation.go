@@ -309,10 +309,12 @@ func compared(properties map[string]any) map[string]any {
 	return all
 }
 
-// Lacks returns why the node does not meet requirements; "" if it does, or if only its inventory could tell.
+// Lacks returns why the node does not meet requirements; "" if it does, or if only its inventory could tell, as it does of cables.
 func (n ReservedNode) Lacks(r *Requirements) string {
+	facts := *r
+	facts.Cabling = false
 	node := &ironic.Node{UUID: n.UUID, Name: n.Name, ConductorGroup: n.Group, Properties: n.Properties}
-	return r.judge(node, nil).lacks
+	return facts.judge(node, nil).lacks
 }
 
 // Label names the node in messages.

@@ -8,8 +8,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
@@ -23,6 +25,7 @@ type Requirements struct {
 	Capabilities          map[string]string
 	ConductorGroup        *string  // "" is the group of nodes without one
 	Exclude               []string // names or UUIDs
+	Cabling               bool     // the cables end where the metal_host of the node expects them
 }
 
 // DiskType is a kind of disk.
@@ -37,6 +40,9 @@ const (
 
 // DiskTypes returns all values of DiskType.
 func DiskTypes() []string { return []string{string(DiskHDD), string(DiskSSD), string(DiskNVMe)} }
+
+// needsAllFields reports whether the requirements compare notes on nodes, which a list with the usual fields lacks.
+func (r *Requirements) needsAllFields() bool { return r != nil && r.Cabling }
 
 // comparedProperties are the properties of a node that requirements compare.
 var comparedProperties = []string{"cpus", "memory_mb", "local_gb", "cpu_arch", "capabilities", "manufacturer", "vendor", "product"}
@@ -56,10 +62,11 @@ type demand struct {
 // judge compares a node with the requirements. It uses the inventory for facts that properties lack; inventory is nil if the node has
 // none, or if it was not read yet.
 func (r *Requirements) judge(node *ironic.Node, inventory *ironic.Inventory) (v verdict) {
+	cables := r.ofCables(node, inventory)
 	if inventory == nil {
 		inventory = &ironic.Inventory{}
 	}
-	for _, d := range append(r.ofNode(node), r.ofHardware(node.Properties, inventory)...) {
+	for _, d := range append(append(r.ofNode(node), r.ofHardware(node.Properties, inventory)...), cables) {
 		switch d.met {
 		case expect.No:
 			return verdict{lacks: d.lack}
@@ -107,6 +114,22 @@ func (r *Requirements) ofHardware(properties map[string]any, i *ironic.Inventory
 		{"manufacturer", "other manufacturer", manufacturer},
 		{"product", "other product", firstMatch(r.Product, states.TextOf(properties, "product"), i.System.Product)},
 	}
+}
+
+// ofCables returns the demand for right cables. A node whose host expects nothing of its cables does not meet it.
+func (r *Requirements) ofCables(node *ironic.Node, i *ironic.Inventory) demand {
+	expected := cabling.Expected(node)
+	switch {
+	case !r.Cabling:
+		return demand{met: expect.Yes}
+	case len(expected) == 0:
+		return demand{"cabling", "without expect_neighbor", expect.No}
+	}
+	right, known := cabling.HearingOf(i, machine.InspectedAt(node)).Proves(expected)
+	if !known {
+		return demand{attribute: "cabling"}
+	}
+	return demand{"cabling", "wrong cabling", yesIf(right)}
 }
 
 // ofDisks returns the demand for one disk of the wanted type and size. localGB is the size in properties; 0 if they have none.

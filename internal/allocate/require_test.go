@@ -73,3 +73,45 @@ func TestRequirements_compareNodes(t *testing.T) {
 		}
 	}
 }
+
+// Right cabling is what the host of a node expects, and what the inspection has heard.
+func TestRequirements_compareCables(t *testing.T) {
+	t.Parallel()
+	note := map[string]any{"52:54:00:aa:00:01": map[string]any{"switch": "leaf-1", "port": "Ethernet1/1"}}
+	heard := func(port string, listened bool) *ironic.Inventory {
+		i := inspection(`{"interfaces": [{"name": "eno1", "mac_address": "52:54:00:AA:00:01"}]}`)
+		if listened {
+			i.Neighbours = map[string]ironic.Neighbour{"eno1": {}}
+		}
+		if port != "" {
+			i.Neighbours["eno1"] = ironic.Neighbour{SwitchName: "leaf-1", PortID: port}
+		}
+		return i
+	}
+	for name, tc := range map[string]struct {
+		note      any
+		inventory *ironic.Inventory
+		want      verdict
+	}{
+		"right":                    {note, heard("Eth1/1", true), verdict{}},
+		"wrong":                    {note, heard("Eth1/2", true), verdict{lacks: "wrong cabling"}},
+		"silent":                   {note, heard("", true), verdict{lacks: "wrong cabling"}},
+		"without LLDP":             {note, heard("", false), verdict{asks: "cabling"}},
+		"without an inventory":     {note, nil, verdict{asks: "cabling"}},
+		"nothing is expected":      {nil, heard("Eth1/1", true), verdict{lacks: "without expect_neighbor"}},
+		"a note of another client": {"leaf-1", heard("Eth1/1", true), verdict{lacks: "without expect_neighbor"}},
+	} {
+		node := &ironic.Node{Extra: map[string]any{"terraform_metal_cabling": tc.note}}
+		if got := (&Requirements{Cabling: true}).judge(node, tc.inventory); got != tc.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		}
+	}
+}
+
+// A member of a group stays where it is, because only an inventory tells whether its cables are right.
+func TestReservedNode_keepsItsCables(t *testing.T) {
+	t.Parallel()
+	if lacks := (ReservedNode{UUID: "n1"}).Lacks(&Requirements{Cabling: true}); lacks != "" {
+		t.Errorf("the reserved node lacks %q", lacks)
+	}
+}

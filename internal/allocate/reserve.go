@@ -134,7 +134,7 @@ func (g *Group) lock(timeout time.Duration) throttle.Lock {
 
 // reserveAll reserves nodes for all members, and waits for capacity if the request allows that. While it waits, nothing is reserved.
 func reserveAll(ctx context.Context, site *machine.Site, g *Group, timeout time.Duration) error {
-	if g.Spread.needsAllFields() {
+	if g.Spread.needsAllFields() || g.Require.needsAllFields() {
 		if err := stockOf(site).readWhole(ctx); err != nil {
 			return err
 		}

@@ -40,7 +40,7 @@ type stock struct {
 	mu      sync.Mutex
 	nodes   map[string]*ironic.Node
 	asked   time.Time            // when the list was requested
-	whole   bool                 // lists have all fields: a group spreads its members by one of them
+	whole   bool                 // lists have all fields: a group spreads its members by one of them, or an allocation compares notes
 	next    time.Time            // when an allocation that waits may request the next one
 	claimed map[string]bool      // nodes that a creation in progress of this run counts on
 	taken   map[string]time.Time // nodes that this run has reserved, and when

@@ -9,9 +9,10 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 )
 
-// Decide refuses ports that Ironic would not accept, and warns of what happens to the switch ports. What only the configuration says is refused by Check.
+// Decide refuses ports that Ironic would not accept, and warns of what happens to the switch ports and of cables that are not as expected. What only the
+// configuration says is refused by Check.
 func Decide(w Wish, s Seen) []decide.Notice {
-	return slices.Concat(bootAlone(w, s), keptNames(w), otherNetworks(w), decideSwitchports(w, s))
+	return slices.Concat(bootAlone(w, s), keptNames(w), otherNetworks(w), decideSwitchports(w, s), proveCables(w, s))
 }
 
 // Check refuses ports and groups of a configuration that do not fit each other.

@@ -3,6 +3,7 @@ package cabling
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -27,6 +28,7 @@ type Port struct {
 	PXE     decide.Value[bool]   // pxe_enabled
 	Link    decide.Value[map[string]string]
 	Extra   decide.Value[map[string]any]
+	End     decide.Value[End] // expect_neighbor
 }
 
 // Group is what the rules for port groups depend on.
@@ -45,12 +47,35 @@ type Seen struct {
 
 	Interface string           // network interface of the node after the apply; "" if it is not known
 	Server    api.Microversion // newest of the server; 0 if it is not known
+
+	Heard *Hearing       // in the last inspection; nil: there was none, or it is not known
+	Since time.Time      // when expect_neighbor changed last; zero: it changes with this plan
+	Ends  map[string]End // expect_neighbor in the state, by MAC address
+	Other []Cable        // what the other hosts of this run have heard, as far as they were planned already
 }
 
 // has reports whether Terraform has a port.
 func (s Seen) has(mac string) bool {
 	_, is := s.Ports[mac]
 	return is
+}
+
+// Cable is a cable of a host that is not as expected.
+type Cable struct {
+	Host, MAC string
+	Want      End
+	Heard     ironic.Neighbour
+}
+
+// Ends returns the ends that a configuration expects of the cables of a host, by MAC address. It leaves out those that are not known yet.
+func (w Wish) Ends() map[string]End {
+	ends := map[string]End{}
+	for mac, port := range w.Ports {
+		if port.End.Set {
+			ends[mac] = port.End.V
+		}
+	}
+	return ends
 }
 
 // Applied is what the configuration that was applied last contains.

@@ -79,6 +79,39 @@ func (w *Work) readAgain(ctx context.Context, groups bool) (err error) {
 // Applied returns the hardware settings that are known to be on the machine.
 func (w *Work) Applied() hardware.Hardware { return w.Wish.Hardware.Applied(w.Open, w.OnMachine) }
 
+// Compare compares the hardware settings that are known to be on the machine with what Ironic has read of it. before is the comparison before this
+// run; nil: there was none. If Ironic's answer is an error, Compare returns that comparison with a warning.
+func (w *Work) Compare(ctx context.Context, before *hardware.Comparison) (*hardware.Comparison, []decide.Notice) {
+	now, notices := Compare(ctx, w.Machine.Site(), w.Node(), w.Wish.Hardware.Both(w.Applied()), before)
+	if now != nil && w.Corrected {
+		now.Repeat(w.Plan.Drifted)
+	}
+	return now, notices
+}
+
+// Compare compares hardware settings that were applied to a machine with what Ironic has read of it since, unless the comparison before holds. If
+// Ironic's answer is an error, Compare returns that comparison with a warning.
+func Compare(ctx context.Context, site *machine.Site, node *ironic.Node, applied hardware.Hardware, before *hardware.Comparison) (*hardware.Comparison, []decide.Notice) {
+	if len(applied.Parts()) == 0 {
+		return nil, nil
+	}
+	now, err := applied.Compare(ctx, site, node, before)
+	if err != nil {
+		return before, []decide.Notice{decide.Warn(decide.At("hardware_drift"), "Hardware was not compared", "Whether host "+ironic.NodeLabel(node)+" still has its hardware settings is not known. The next plan asks again. "+failure.Sentence(err))}
+	}
+	return now, nil
+}
+
+// Hear returns what the cards of a node have heard in its last inspection; see cabling.Hear. If Ironic's answer is an error, Hear returns what they
+// have heard before with a warning.
+func Hear(ctx context.Context, site *machine.Site, node *ironic.Node, before *cabling.Hearing) (*cabling.Hearing, []decide.Notice) {
+	heard, err := cabling.Hear(ctx, site, node, before)
+	if err != nil {
+		return heard, []decide.Notice{decide.Warn(decide.At("ports"), "Inventory could not be read", "Whether the cables of host "+ironic.NodeLabel(node)+" are as expected is not known. The next plan asks again. "+failure.Sentence(err))}
+	}
+	return heard, nil
+}
+
 // IsUnverified reports whether Ironic could not verify the BMC credentials that the plan was to verify: the node is still in state enroll.
 func (w *Work) IsUnverified() bool {
 	return w.Plan.Has(enroll.DoVerify) && machine.PowerManaged(w.Node()) && w.Node().ProvisionState == string(enroll.GoalEnroll)

@@ -46,6 +46,7 @@ type Work struct {
 	Patched      bool            // Ironic has the settings
 	Complete     bool            // and also traits, maintenance and ports
 	Inspected    bool            // this run has inspected the machine
+	Corrected    bool            // this run has set the settings again that the machine had lost
 	KeepsConsole bool            // the console could not be changed
 	KeepsBoot    bool            // boot mode and secure boot could not be changed; the next plan tries again
 

@@ -90,7 +90,7 @@ func (p *plan) decideHardware() (leaves bool) {
 		p.warn(at, "Hardware change restarts the machine", fmt.Sprintf("Ironic changes %s of host %s in a manual cleaning. The machine restarts.", parts, p.Label))
 	case changed:
 		p.warn(at, "Hardware change waits", fmt.Sprintf("Host %s is in state %s%s, so %s does not change now: pending_changes lists it. "+
-			"The change is planned again when Ironic may clean the machine.%s", p.Label, p.seen.State, p.holds(), parts, p.serviceHint()))
+			"The change is planned again when Ironic may clean the machine.%s", p.Label, p.seen.State, p.holds(), parts, p.serviceHint(p.Open)))
 	}
 	if configures && p.deletesVolumes() {
 		p.warnVolumes()
@@ -140,8 +140,8 @@ func (p *plan) holds() string {
 	return text
 }
 
-func (p *plan) serviceHint() string {
-	if p.ServicesActive.V || !p.seen.deployed() || len(liveParts(p.Open)) == 0 {
+func (p *plan) serviceHint(parts []hardware.Part) string {
+	if p.ServicesActive.V || !p.seen.deployed() || len(liveParts(parts)) == 0 {
 		return ""
 	}
 	return ` Since API 1.87 of Ironic, hardware_changes = { on_active = "service" } changes BIOS settings and firmware of a deployed machine.`

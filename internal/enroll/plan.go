@@ -107,6 +107,7 @@ func (p *plan) decideExisting() {
 		return
 	}
 	p.decideRetirement()
+	p.compare()
 	if p.isOutOfReach() {
 		p.decideHardware()
 		if !p.seen.deployed() {

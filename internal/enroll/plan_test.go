@@ -161,6 +161,30 @@ state=active reserved=allocation       | hardware=bios,raid on_active=service   
 state=active reserved=allocation       | hardware=bios on_active=?                | write, service bios_settings: restart                                     | Deployed machine restarts
 state=manageable                       | hardware=bios maintenance                |                                                                           | Hardware change waits
 
+# Hardware settings that the machine has lost. Only the mode "plan" sets them again, and only if state and private state say so.
+state=manageable hardware=bios hardware_drift=ignore differs=bios  |              |                                                                           |
+state=manageable hardware=bios hardware_drift=warn differs=nothing |              |                                                                           |
+state=manageable hardware=bios hardware_drift=warn differs=bios |                 |                                                                           | Hardware differs from the configuration
+state=manageable hardware=bios hardware_drift=plan differs=bios |                 | write, configure bios_settings: clean, walk to manageable                 | Hardware differs from the configuration, Hardware change restarts the machine
+state=available target=available hardware=bios,firmware hardware_drift=plan differs=firmware | | write, configure firmware: clean, walk to available: clean               | Hardware differs from the configuration, Host leaves the pool
+state=manageable hardware=bios hardware_drift=plan differs=bios | hardware=        |                                                                           |
+state=manageable hardware=raid! hardware_drift=plan differs=raid |                |                                                                           | Hardware differs from the configuration
+state=manageable hardware=bios hardware_drift=plan differs=read-only |            |                                                                           | Hardware differs from the configuration
+state=manageable hardware=bios hardware_drift=plan differs=gone |                 |                                                                           | Hardware differs from the configuration
+state=manageable hardware=bios hardware_drift=plan came-back=bios |               |                                                                           | Hardware differs from the configuration
+state=manageable hardware=bios differs-now=bios | hardware_drift=plan             |                                                                           | Hardware differs from the configuration
+state=manageable hardware=bios hardware_drift=warn differs=bios | hardware_drift=plan |                                                                       | Hardware differs from the configuration
+state=manageable hardware=bios hardware_drift=plan differs=bios | hardware_drift=? | write, configure bios_settings: clean, walk to manageable                 | Hardware differs from the configuration, Hardware change restarts the machine
+state=active reserved=allocation hardware=bios hardware_drift=plan differs=bios | |                                                                           | Hardware differs from the configuration
+state=active reserved=allocation hardware=bios hardware_drift=plan differs=bios | on_active=service | write, service bios_settings: restart                  | Hardware differs from the configuration, Deployed machine restarts
+state=servicing reserved=allocation hardware=bios hardware_drift=plan differs=bios | on_active=service |                                                       | Hardware differs from the configuration
+state=available target=available reserved=allocation hardware=bios hardware_drift=plan differs=bios | |                                                       | Hardware differs from the configuration
+state=manageable hardware=bios hardware_drift=plan differs=bios | maintenance     |                                                                           | Hardware differs from the configuration
+state=manageable hardware=bios hardware_drift=plan differs=bios out-of-service |  |                                                                           | Hardware differs from the configuration
+state=cleaning hardware=bios hardware_drift=plan differs=bios |                   | write, walk to manageable                                                 | Hardware differs from the configuration
+no-bmc state=manageable hardware=bios hardware_drift=plan differs=bios |          |                                                                           | Hardware differs from the configuration
+state=manageable configured=bios hardware_drift=plan differs=bios |               | write, configure bios_settings: clean, walk to manageable                 | Hardware change restarts the machine
+
 # A machine without a BMC, and one whose BMC becomes known.
 state=enroll no-bmc                    | target_state=manageable                  |                                                                           | Host without BMC
 state=enroll no-bmc target=enroll      | target_state=enroll                      |                                                                           |

@@ -48,7 +48,8 @@ func anyWish(r *rand.Rand) enroll.Wish {
 		Power: texts("on", "off"), NeverOff: r.IntN(8) == 0, AutomatedClean: flags(), BootMode: texts("uefi", "bios"), SecureBoot: flags(),
 		Console: texts(enroll.ConsoleOn, enroll.ConsoleOff), ConsoleMoves: r.IntN(6) == 0,
 		Maintenance: flags(), RetiredSet: flags(), ReasonSet: pick(r, true, false), ServicesActive: flags(),
-		Hardware: hardwareOf(pick(r, "", "bios", "raid!", "bios,firmware", "raid,bios")),
+		Hardware:      hardwareOf(pick(r, "", "bios", "raid!", "bios,firmware", "raid,bios")),
+		HardwareDrift: pick(r, decide.Value[enroll.HardwareDrift]{}, decide.Known(enroll.DriftIgnore), decide.Known(enroll.DriftWarn), decide.Known(enroll.DriftPlan), decide.Unknown[enroll.HardwareDrift]()),
 	}
 	if r.IntN(4) == 0 {
 		w.Target, w.TargetSet = decide.Unknown[string](), true
@@ -75,6 +76,12 @@ func anySeen(r *rand.Rand, state ironic.State) enroll.Seen {
 			Applied: r.IntN(6) > 0, Retires: pick(r, true, false), Powers: pick(r, nil, []string{"on"}), Inspected: pick(r, true, false), Pending: pick(r, "", "", "a"),
 			Coming: slices.Contains([]ironic.State{"deleting", "cleaning", "clean wait"}, state) && r.IntN(3) > 0, Unverified: r.IntN(6) == 0, OnMachine: hardwareOf(pick(r, "", "bios", "raid")), Quarantine: pick(r, "", "", "", "broken"),
 		},
+	}
+	if s.HardwareDrift = pick(r, enroll.DriftIgnore, enroll.DriftWarn, enroll.DriftPlan); s.HardwareDrift != enroll.DriftIgnore {
+		s.Compared = differs(pick(r, "nothing", "bios", "bios", "read-only", "raid", "bios,firmware"))
+		if r.IntN(4) == 0 {
+			s.Compared.Repeated = s.Compared.Differences
+		}
 	}
 	if r.IntN(3) == 0 {
 		s.Instance, s.Allocated = "i1", pick(r, true, false)
@@ -121,6 +128,9 @@ func known(r *rand.Rand, w enroll.Wish) enroll.Wish {
 	for _, v := range []*decide.Value[bool]{&w.Inspect, &w.SecureBoot, &w.Maintenance, &w.RetiredSet, &w.AutomatedClean, &w.ServicesActive} {
 		flag(v)
 	}
+	if w.HardwareDrift.Unknown {
+		w.HardwareDrift = decide.Known(pick(r, enroll.DriftIgnore, enroll.DriftWarn, enroll.DriftPlan))
+	}
 	w.Held = w.Held || w.Maintenance.V
 	if w.NeverOff && w.Power.V == "off" {
 		w.Power = decide.Known("on")
@@ -133,9 +143,12 @@ func every(t *testing.T, test func(r *rand.Rand, w enroll.Wish, s enroll.Seen) b
 	t.Helper()
 	r := rand.New(rand.NewPCG(24, 11))
 	for _, state := range provisionStates {
-		for range runs {
-			s := anySeen(r, state)
-			if !test(r, settle(anyWish(r), s), s) {
+		for run := range runs {
+			w, s := anyWish(r), anySeen(r, state)
+			if run%3 == 0 { // its hardware was configured
+				s.Hardware, s.OnMachine, s.Instance = w.Hardware, w.Hardware, ""
+			}
+			if !test(r, settle(w, s), s) {
 				return
 			}
 		}
@@ -324,6 +337,23 @@ func do(w enroll.Wish, s enroll.Seen, p enroll.Plan, step enroll.Step) enroll.Se
 	return s
 }
 
+// compared returns the host after the comparison at the end of an apply. A BIOS may have put its settings back.
+func compared(r *rand.Rand, w enroll.Wish, s enroll.Seen, p enroll.Plan) enroll.Seen {
+	s.HardwareDrift = w.HardwareDrift.V
+	if !s.HardwareDrift.Compares() || s.Compared == nil {
+		s.Compared = nil
+		return s
+	}
+	now := &hardware.Comparison{Differences: s.Compared.Differences, Repeated: s.Compared.Repeated}
+	if p.Has(enroll.DoConfigure, enroll.DoService) && r.IntN(2) == 0 {
+		now.Differences = nil
+	} else if p.Has(enroll.DoConfigure, enroll.DoService) {
+		now.Repeat(p.Drifted)
+	}
+	s.Compared = now
+	return s
+}
+
 // isDone reports whether a plan has nothing to do.
 func isDone(p enroll.Plan) bool { return len(p.Steps) == 0 }
 
@@ -353,6 +383,13 @@ func TestDecide_isEmptyAfterApply(t *testing.T) {
 			for _, step := range then.Steps {
 				now = do(next, now, then, step)
 			}
+			now = compared(r, next, now, then)
+			if first := enroll.Decide(settle(w, now), now); len(first.Drifted) > 0 && !refused(first) { // hardware_drift is new
+				for _, step := range first.Steps {
+					now = do(settle(w, now), now, first, step)
+				}
+				now = compared(r, settle(w, now), now, first)
+			}
 			if last := enroll.Decide(settle(w, now), now); !refused(then) && !isDone(last) {
 				t.Errorf("killed after %d of %s\nthen %s\nstill\n%s", killed, describe(w, s, first), words(then), describe(settle(w, now), now, last))
 				return false
@@ -371,6 +408,13 @@ func TestDecide_unchangedWishDoesNothing(t *testing.T) {
 		for _, step := range first.Steps {
 			s = do(w, s, first, step)
 		}
+		s = compared(r, w, s, first)
+		if again := enroll.Decide(settle(w, s), s); len(again.Drifted) > 0 && !refused(again) { // hardware_drift is new
+			for _, step := range again.Steps {
+				s = do(w, s, again, step)
+			}
+			s = compared(r, w, s, again)
+		}
 		for range 3 {
 			if p := enroll.Decide(settle(w, s), s); !refused(p) && !isDone(p) {
 				t.Errorf("an unchanged host has steps:\n%s", describe(w, s, p))
@@ -380,4 +424,38 @@ func TestDecide_unchangedWishDoesNothing(t *testing.T) {
 		}
 		return true
 	})
+}
+
+// A plan corrects a difference only if hardware_drift says so in the state too, if it has not done that before, and in a step of its own.
+func TestDecide_correctsOnlyWhatItMay(t *testing.T) {
+	t.Parallel()
+	corrected := 0
+	every(t, func(r *rand.Rand, w enroll.Wish, s enroll.Seen) bool {
+		if r.IntN(2) == 0 {
+			w.Hardware = hardwareOf("bios,firmware")
+			s.OnMachine, s.HardwareDrift = w.Hardware, enroll.DriftPlan
+			s.Compared = differs("bios,firmware")
+			s.Compared.Repeated = pick(r, nil, s.Compared.Differences[:1])
+		}
+		p := enroll.Decide(w, s)
+		if len(p.Drifted) == 0 || refused(p) {
+			return true
+		}
+		corrected++
+		may := s.HardwareDrift == enroll.DriftPlan && (w.HardwareDrift.Unknown || w.HardwareDrift.V == enroll.DriftPlan)
+		for _, d := range p.Drifted {
+			step, has := p.Find(enroll.DoConfigure)
+			if !has {
+				step, has = p.Find(enroll.DoService)
+			}
+			may = may && d.Correctable() && !s.Compared.WasRepeated(d) && has && slices.Contains(step.Parts, d.Part)
+		}
+		if !may || !strings.Contains(said(p), "Hardware differs from the configuration") {
+			t.Errorf("%v is corrected:\n%s", p.Drifted, describe(w, s, p))
+		}
+		return !t.Failed()
+	})
+	if corrected < 100 {
+		t.Errorf("only %d plans have corrected a difference", corrected)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovered"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
@@ -25,7 +26,8 @@ type HostSettings struct {
 	Secrets      map[string]any    // keys of driver_info that Ironic masks
 	Capabilities map[string]string // entries of properties.capabilities
 	Traits       []string
-	Maintenance  *machine.Maintenance // nil: it stays as it is
+	Maintenance  *machine.Maintenance   // nil: it stays as it is
+	Ends         map[string]cabling.End // what is expected of the cables
 
 	// What the configuration that was applied last contains, and this one does not any more.
 	Without                            []string // paths of settings
@@ -94,6 +96,7 @@ func (w *HostSettings) Edits(node *ironic.Node) ironic.Patch {
 	case w.Forgets:
 		hardware.ForgetInspection(&edits, node)
 	}
+	cabling.EditNote(&edits, node, w.Ends)
 	w.endQuarantine(&edits, node)
 	discovered.MarkTaken(&edits, node, w.Settings.Text("name"))
 	return edits
@@ -179,6 +182,9 @@ func (w *HostSettings) Enrollment() ironic.Settings {
 	}
 	if text := joinCapabilities(w.Capabilities); text != "" {
 		s.SetKey("properties", "capabilities", text)
+	}
+	if len(w.Ends) > 0 {
+		s.SetKey("extra", marks.KeyCabling, w.Ends)
 	}
 	return s
 }

@@ -15,6 +15,8 @@ type Plan struct {
 	Goal  states.Goal     `json:"goal,omitempty"` // the state that the host reaches now or later; the apply refuses a node that has left it since the plan
 	Open  []hardware.Part `json:"open,omitempty"` // hardware settings that are not known to be on the machine
 
+	Drifted []hardware.Difference `json:"drifted,omitempty"` // why settings are open that were applied before: the machine has lost them
+
 	Notices  []decide.Notice `json:"-"`
 	Forecast Forecast        `json:"-"`
 	Asks     []Question      `json:"-"` // facts that might change the plan

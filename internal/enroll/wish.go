@@ -48,6 +48,7 @@ type Wish struct {
 	ReasonSet      bool               // the configuration has retired_reason
 	Hardware       hardware.Hardware  // of the configuration, with stand-ins for what is not known
 	HardwareKnown  bool               // all of it is known
+	HardwareDrift  decide.Value[HardwareDrift]
 	ServicesActive decide.Value[bool] // hardware_changes: deployed machines are serviced
 
 	SharedWithout string // why Ironic may not prepare the machine: OneView users share it, and the provider has no OneView; "": it may
@@ -56,7 +57,7 @@ type Wish struct {
 // isOpen reports whether a value is not known yet that decides what is done to the machine.
 func (w Wish) isOpen() bool {
 	flags := []decide.Value[bool]{w.PowerManaged, w.Inspect, w.AutomatedClean, w.SecureBoot, w.Maintenance, w.Retired, w.RetiredSet, w.ServicesActive}
-	return !w.HardwareKnown || w.Target.Unknown || w.Triggers.Unknown || w.BootMode.Unknown ||
+	return !w.HardwareKnown || w.HardwareDrift.Unknown || w.Target.Unknown || w.Triggers.Unknown || w.BootMode.Unknown ||
 		slices.ContainsFunc(flags, func(v decide.Value[bool]) bool { return v.Unknown })
 }
 
@@ -82,6 +83,7 @@ type Seen struct {
 	Console                decide.Value[string] // null: it was not managed
 	Triggers               decide.Value[string]
 	Hardware               hardware.Hardware // as configured until now
+	HardwareDrift          HardwareDrift     // likewise
 	Cleanings              int64
 	Foreign                bool // the node belongs to a discovery, and no configuration was applied to it
 	Notes
@@ -99,19 +101,22 @@ type Notes struct {
 	Unverified bool              // the verification of credentials that arrived later has failed
 	OnMachine  hardware.Hardware // the hardware settings that are known to be on the machine
 	Quarantine string            // why the node is in quarantine; "": it is in none
+
+	Compared *hardware.Comparison // of OnMachine with the machine; nil: there was none
 }
 
 // Answers are what the server was asked for this plan. Decide says what it lacks: Plan.Asks.
 type Answers struct {
-	Machine    *hardware.Seen       // hardware settings of the machine; nil: not known
-	InUse      *InUse               // how OneView users use the server; nil if none does, or if that is not known
-	Network    *ramdisk.NetworkBoot // how the machine boots; nil: not known. Without an interface: it needs nothing
-	Console    *ConsoleNow          // nil: not known
-	OpenPorts  bool                 // an inspection may bring its ports
-	TakesOver  string               // label of the discovered node that a new host would take over; "": none, or the run has said so
-	Profile    string               // temporary server profile on the machine; "": none
-	ProfileErr string               // why that is not known; "": it is
-	Runbooks   *Runbook             // the cleaning runbook of the wish; nil: not known
+	Machine     *hardware.Seen       // hardware settings of the machine; nil: not known
+	InUse       *InUse               // how OneView users use the server; nil if none does, or if that is not known
+	ComparedNow *hardware.Comparison // of OnMachine with the machine, if Notes has none; nil: not known
+	Network     *ramdisk.NetworkBoot // how the machine boots; nil: not known. Without an interface: it needs nothing
+	Console     *ConsoleNow          // nil: not known
+	OpenPorts   bool                 // an inspection may bring its ports
+	TakesOver   string               // label of the discovered node that a new host would take over; "": none, or the run has said so
+	Profile     string               // temporary server profile on the machine; "": none
+	ProfileErr  string               // why that is not known; "": it is
+	Runbooks    *Runbook             // the cleaning runbook of the wish; nil: not known
 }
 
 // ConsoleNow is the console of a host.
@@ -130,6 +135,7 @@ type Question string
 // The questions.
 const (
 	AskHardware Question = "hardware settings of the machine"
+	AskDrift    Question = "hardware settings that were applied"
 	AskInUse    Question = "whether OneView users have the server"
 	AskNetwork  Question = "how the machine boots"
 	AskConsole  Question = "console of the host"

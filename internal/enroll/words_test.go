@@ -102,6 +102,24 @@ func runbookOf(text string) *enroll.Runbook {
 	return r
 }
 
+// differs is a comparison that has found differences: "bios", "read-only", "gone", "raid" and "firmware", with commas; "nothing" finds none.
+func differs(text string) *hardware.Comparison {
+	c := &hardware.Comparison{}
+	for part := range strings.SplitSeq(text, ",") {
+		d := hardware.Difference{Part: hardware.PartBIOS, Name: "Boot", Declared: "Uefi", Found: "Bios", ReadOnly: part == "read-only", Gone: part == "gone"}
+		switch part {
+		case "nothing":
+			continue
+		case "raid":
+			d = hardware.Difference{Part: hardware.PartRAID, Declared: "RAID 1 of the rest of the space", Found: "RAID 0 of 100 GiB"}
+		case "firmware":
+			d = hardware.Difference{Part: hardware.PartFirmware, Name: "bios", Declared: "1", Found: "2"}
+		}
+		c.Differences = append(c.Differences, d)
+	}
+	return c
+}
+
 func (s *story) want(word string) {
 	name, text, _ := strings.Cut(word, "=")
 	w := &s.wish
@@ -132,6 +150,8 @@ func (s *story) want(word string) {
 		w.Retired, w.RetiredSet = flag(text), flag(text)
 	case "hardware":
 		w.Hardware = hardwareOf(text)
+	case "hardware_drift":
+		w.HardwareDrift = decide.Value[enroll.HardwareDrift]{V: enroll.HardwareDrift(text), Set: text != "?", Unknown: text == "?"}
 	case "on_active":
 		w.ServicesActive = flag(strings.Replace(text, "service", "true", 1))
 	case "resource_class":
@@ -194,6 +214,16 @@ func (s *story) see(word string) {
 	case "hardware":
 		seen.Hardware, seen.OnMachine = hardwareOf(text), hardwareOf(text)
 		s.wish.Hardware = hardwareOf(text)
+	case "hardware_drift":
+		seen.HardwareDrift = enroll.HardwareDrift(text)
+		s.wish.HardwareDrift = decide.Known(seen.HardwareDrift)
+	case "differs":
+		seen.Compared = differs(text)
+	case "differs-now":
+		seen.ComparedNow = differs(text)
+	case "came-back":
+		seen.Compared = differs(text)
+		seen.Compared.Repeated = seen.Compared.Differences
 	case "configured":
 		seen.Hardware, s.wish.Hardware = hardwareOf(text), hardwareOf(text)
 	case "network":

@@ -25,6 +25,14 @@ func (s *Server) SetBIOS(ref string, all ...BIOSSetting) {
 	}
 }
 
+// ResetBIOS gives the BIOS of a node the settings that it had at first, as a battery that fails does. It does nothing if the node does not exist.
+func (s *Server) ResetBIOS(ref string) {
+	defer s.lock()()
+	if n := s.conductor.Find(ref); n != nil {
+		n.Machine.BIOS = nil
+	}
+}
+
 // BIOS returns the values of the BIOS settings of a node.
 func (s *Server) BIOS(ref string) map[string]string {
 	defer s.lock()()
@@ -148,6 +156,9 @@ func (s *Server) Set(ref, field string, value any) {
 		s.conductor.Set(n, field, api.Clone(value))
 	}
 }
+
+// Announcement returns what a switch with a chassis ID and a name sends from a port, for LLDP.
+func Announcement(chassis, name, port string) []any { return machine.Announcement(chassis, name, port) }
 
 // SetInventory stores the result of an inspection. It does nothing if the node does not exist.
 func (s *Server) SetInventory(ref string, inventory, pluginData map[string]any) {

@@ -94,6 +94,14 @@ type Server struct {
 	// cleaning_runbook is cleaned by that runbook, if the server has runbooks.
 	CleansByRunbook bool
 
+	// LLDP, if set, returns what a network card hears from its switch during an inspection, by its MAC address: the result of Announcement, an
+	// empty list if it hears nothing, nil if the ramdisk does not listen ([inspector]extra_kernel_params without ipa-collect-lldp=1). Each
+	// inspection then stores a new inventory. LLDP must not call methods of the Server.
+	LLDP func(mac string) []any
+
+	// ParsesLLDP is the inspection hook parse-lldp, which stores plugin_data.parsed_lldp.
+	ParsesLLDP bool
+
 	// IgnoresSoftOff, if set, says whether the operating system of a machine ignores requests to shut down: a soft power off then
 	// fails after its time-out, 10 minutes by default, and the machine stays on. So does a soft restart, but over Redfish it seems to
 	// succeed (reference/ironic.md#soft-restarts). It must not call methods of the Server.
@@ -167,6 +175,8 @@ func (s *Server) settings() conductor.Settings {
 		FastTrack:           s.FastTrack,
 		SwitchPorts:         s.SwitchPorts,
 		Skips:               s.Skips,
+		LLDP:                s.LLDP,
+		ParsesLLDP:          s.ParsesLLDP,
 		ImageFault:          s.ImageFault,
 		Fail: func(n *conductor.Node, verb string) string {
 			if s.Fail == nil {

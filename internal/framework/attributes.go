@@ -33,6 +33,7 @@ type require struct {
 	Capabilities   types.Map    `tfsdk:"capabilities"`
 	ConductorGroup types.String `tfsdk:"conductor_group"`
 	Exclude        types.Set    `tfsdk:"exclude"`
+	Cabling        types.Bool   `tfsdk:"cabling"`
 }
 
 // Requirements returns what the attribute require demands; nil if it is null or unknown.
@@ -48,7 +49,7 @@ func Requirements(ctx context.Context, value types.Object) *allocate.Requirement
 		MinCPUs: r.MinCPUs.ValueInt64(), MinMemoryMB: r.MinMemoryMB.ValueInt64(), MinDiskGB: r.MinDiskGB.ValueInt64(),
 		DiskType: allocate.DiskType(r.DiskType.ValueString()), MinNICMbps: r.MinNICMbps.ValueInt64(), CPUArch: r.CPUArch.ValueString(),
 		Manufacturer: pattern(r.Manufacturer), Product: pattern(r.Product), Capabilities: StringMap(r.Capabilities),
-		ConductorGroup: r.ConductorGroup.ValueStringPointer(), Exclude: StringSet(r.Exclude),
+		ConductorGroup: r.ConductorGroup.ValueStringPointer(), Exclude: StringSet(r.Exclude), Cabling: r.Cabling.ValueBool(),
 	}
 }
 
@@ -66,7 +67,7 @@ func RequireFeatures(value types.Object) (features []Feature) {
 	if !IsSet(value) {
 		return nil
 	}
-	for _, name := range []string{"disk_type", "min_nic_mbps"} {
+	for _, name := range []string{"disk_type", "min_nic_mbps", "cabling"} {
 		features = append(features, Feature{Used: !value.Attributes()[name].IsNull(), Since: api.VersionInventory, Name: path.Root("require").AtName(name)})
 	}
 	return features
@@ -102,6 +103,7 @@ func RequireAttribute(hardware string, validators ...validator.Object) schema.At
 				ElementType: types.StringType, Optional: true, MarkdownDescription: "Names or UUIDs of nodes that do not fit.",
 				Validators: []validator.Set{setvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))},
 			},
+			"cabling": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether the cables must be [proved](../guides/cabling.md). Needs API 1.81."},
 		},
 	}
 }

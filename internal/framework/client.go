@@ -33,6 +33,9 @@ type Clients struct {
 	// OnChange is the default of on_change for every metal_deployment. It may be null or unknown.
 	OnChange types.String
 
+	// HardwareDrift is the default of hardware_drift for every metal_host. It may be null or unknown.
+	HardwareDrift types.String
+
 	// Rollout has the defaults of rollout for every metal_deployment.
 	Rollout rollout.Settings
 }
@@ -42,8 +45,8 @@ type WithClient struct {
 	Site *machine.Site // nil while Terraform only validates
 	Pool *sharing.Pool // nil: no OneView is configured
 
-	OnChange types.String     // as in Clients
-	Rollout  rollout.Settings // as in Clients
+	OnChange, HardwareDrift types.String     // as in Clients
+	Rollout                 rollout.Settings // as in Clients
 }
 
 // Configure takes the clients from the provider.
@@ -61,7 +64,7 @@ func (w *WithClient) Take(data any, diags *diag.Diagnostics) {
 		diags.AddError("The provider has a bug", fmt.Sprintf("The provider's data has type %T. Please report this.", data))
 		return
 	}
-	w.Site, w.Pool, w.OnChange, w.Rollout = clients.Site, clients.Pool, clients.OnChange, clients.Rollout
+	w.Site, w.Pool, w.OnChange, w.HardwareDrift, w.Rollout = clients.Site, clients.Pool, clients.OnChange, clients.HardwareDrift, clients.Rollout
 }
 
 // Known reports whether Ironic can be asked during a plan.

@@ -49,6 +49,7 @@ func PlannedSteps[S any](ctx context.Context, private GettablePrivate, diags *di
 type Conditions struct {
 	Provider     string `json:"provider"`     // version of the provider
 	OnChange     string `json:"on_change"`    // the default for every deployment
+	Drift        string `json:"drift"`        // the default of hardware_drift for every host
 	Microversion string `json:"microversion"` // the configured upper bound
 	OneView      bool   `json:"oneview"`      // whether an appliance is configured
 }

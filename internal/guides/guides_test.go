@@ -24,6 +24,7 @@ const guides = examples + "/guides"
 // guideSites prepares what a guide assumes to be in Ironic already, by its directory below guides.
 var guideSites = map[string]func(t *testing.T, s *site.Site){
 	"brownfield":                     enrollRack,
+	"cabling":                        cableRack,
 	"from-terraform-provider-ironic": enrollRack,
 	"reach-the-machine/dhcp":         enrollRack,
 	"roll-out/databases":             enrollAvailable("db-1", "db-2", "db-3"),
@@ -31,6 +32,14 @@ var guideSites = map[string]func(t *testing.T, s *site.Site){
 	"roll-out/web":                   enrollAvailable("rack1-01", "rack1-02", "rack1-03", "rack1-04", "rack1-05", "rack1-06"),
 	"switch-ports":                   func(_ *testing.T, s *site.Site) { s.Fake.SwitchPorts = true },
 	"take-over":                      enrollRunning,
+}
+
+// cableRack connects the cards 0a and 0b of each machine to the port of its unit on two switches.
+func cableRack(_ *testing.T, s *site.Site) {
+	s.Fake.LLDP = func(mac string) []any {
+		unit := strings.TrimLeft(mac[len(mac)-5:len(mac)-3], "0")
+		return fakeironic.Announcement("52:54:00:ee:00:01", "tor-12"+mac[len(mac)-1:]+".example.com", "Eth1/"+unit)
+	}
 }
 
 // enrollAvailable enrolls machines as another client, and makes them available.
@@ -204,6 +213,8 @@ func testGuide(t *testing.T, name, dir string) {
 	}
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
+	output, _ := w.Plan()
+	acctest.NeverMention(t, output, "Cables") // those of the guide are right
 }
 
 // serviceAddress is where a machine of a guide answers its ready check.

@@ -15,6 +15,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
+// KindNotThere is the kind of an error about steps that Ironic has run, and whose settings the machine does not have afterwards.
+const KindNotThere failure.Kind = "not there"
+
 // HardwareChange is a change of a machine's hardware configuration.
 type HardwareChange struct {
 	Want, Applied Hardware
@@ -156,7 +159,7 @@ func skippedError(node *ironic.Node, parts []Part, facts []string) *failure.Erro
 		used = append(used, fmt.Sprintf("%s = %q", kind, kinds[kind]))
 	}
 	return &failure.Error{
-		Node: node, Fact: fmt.Sprintf("node %s: Ironic reported success, but %s", ironic.NodeLabel(node), strings.Join(facts, ", and ")),
+		Kind: KindNotThere, Node: node, Fact: fmt.Sprintf("node %s: Ironic reported success, but %s", ironic.NodeLabel(node), strings.Join(facts, ", and ")),
 		Advice: fmt.Sprintf("Ironic skips steps that the node's interface does not have, without an error. Check that the node's interfaces (%s) can do this, and the conductor's log. The next apply tries again.",
 			strings.Join(used, ", ")),
 	}

@@ -181,15 +181,18 @@ type Neighbour struct {
 	SwitchID        string // usually a MAC address
 	SwitchName      string
 	PortID          string // such as Ethernet1/18
-	PortDescription string
+	PortDescription string // free text of the switch's operator
+	PortIsName      bool   // the switch says that PortID is the name of an interface
 }
 
 // or returns a neighbour with the unknown parts taken from another one.
 func (n Neighbour) or(other Neighbour) Neighbour {
-	return Neighbour{
-		cmp.Or(n.SwitchID, other.SwitchID), cmp.Or(n.SwitchName, other.SwitchName), cmp.Or(n.PortID, other.PortID),
-		cmp.Or(n.PortDescription, other.PortDescription),
+	if n.PortID == "" {
+		n.PortID, n.PortIsName = other.PortID, other.PortIsName
 	}
+	n.SwitchID, n.SwitchName = cmp.Or(n.SwitchID, other.SwitchID), cmp.Or(n.SwitchName, other.SwitchName)
+	n.PortDescription = cmp.Or(n.PortDescription, other.PortDescription)
+	return n
 }
 
 // pluginData is what an inspection found besides the inventory. Any client can post an inventory, so parts of any type may be
@@ -212,7 +215,9 @@ type announcement struct {
 }
 
 func (a announcement) neighbour() Neighbour {
-	return Neighbour{announced(a.ChassisID), announced(a.SystemName), portName(announced(a.PortID)), announced(a.PortDescription)}
+	return Neighbour{
+		SwitchID: announced(a.ChassisID), SwitchName: announced(a.SystemName), PortID: portName(announced(a.PortID)), PortDescription: announced(a.PortDescription),
+	}
 }
 
 // unheard are the texts with which Dell's BMCs say that a port has heard nothing.
@@ -273,6 +278,9 @@ const (
 	lldpSystemName      = 5
 )
 
+// lldpInterface is the subtype of a port's identifier that is the name of an interface.
+const lldpInterface = 5
+
 // readLLDP reads the TLVs of an announcement, which the ramdisk stores as pairs of type and hexadecimal value. It ignores what it
 // cannot read. listened is false if the ramdisk did not collect announcements.
 func readLLDP(raw json.RawMessage) (n Neighbour, listened bool) {
@@ -295,7 +303,7 @@ func readLLDP(raw json.RawMessage) (n Neighbour, listened bool) {
 		case lldpChassisID:
 			heard.SwitchID = lldpID(value, 4, 5)
 		case lldpPortID:
-			heard.PortID = lldpID(value, 3, 4)
+			heard.PortID, heard.PortIsName = lldpID(value, 3, 4), value[0] == lldpInterface
 		case lldpPortDescription:
 			heard.PortDescription = printable(value)
 		case lldpSystemName:

@@ -13,10 +13,10 @@ func TestLLDP_readsWhatSwitchesAnnounce(t *testing.T) {
 		raw  string
 		want Neighbour
 	}{
-		"MAC address and name of a port": {`[[1, "04aabbccddeeff"], [2, "0545746831"], [5, "6c6561662d31"]]`, Neighbour{SwitchID: "aa:bb:cc:dd:ee:ff", SwitchName: "leaf-1", PortID: "Eth1"}},
+		"MAC address and name of a port": {`[[1, "04aabbccddeeff"], [2, "0545746831"], [5, "6c6561662d31"]]`, Neighbour{SwitchID: "aa:bb:cc:dd:ee:ff", SwitchName: "leaf-1", PortID: "Eth1", PortIsName: true}},
 		"network address":                {`[[1, "0501c0000201"], [2, "03525400aabb01"]]`, Neighbour{SwitchID: "192.0.2.1", PortID: "52:54:00:aa:bb:01"}},
 		"other types":                    {`[[3, "0078"], [127, "0080c2010001"]]`, Neighbour{}},
-		"description, padding, repeated": {`[[2, "0545746831"], [4, "757020"], [5, "6c6561662d3100"], [0, ""], [2, "0545746832"], [0, ""]]`, Neighbour{SwitchName: "leaf-1", PortID: "Eth1", PortDescription: "up"}},
+		"description, padding, repeated": {`[[2, "0545746831"], [4, "757020"], [5, "6c6561662d3100"], [0, ""], [2, "0545746832"], [0, ""]]`, Neighbour{SwitchName: "leaf-1", PortID: "Eth1", PortIsName: true, PortDescription: "up"}},
 		"heard nothing":                  {`[]`, Neighbour{}},
 		"control characters":             {`[[1, "07"], [2, "050a0d"], [5, "ff"]]`, Neighbour{}},
 		"no TLVs":                        {`[[1], ["2", "05"], [2, 5], [5, "zz"]]`, Neighbour{}},
@@ -35,7 +35,9 @@ func TestLLDP_readsWhatSwitchesAnnounce(t *testing.T) {
 // Each way in which announcements reach an inventory.
 func TestInventory_addsNeighbours(t *testing.T) {
 	t.Parallel()
-	leaf := Neighbour{SwitchID: "52:54:00:ee:00:01", SwitchName: "leaf-1", PortID: "Eth1"}
+	hooked := Neighbour{SwitchID: "52:54:00:ee:00:01", SwitchName: "leaf-1", PortID: "Eth1"} // hooks do not say of what kind an ID is
+	leaf := hooked
+	leaf.PortIsName = true
 	const raw = `[[1, "04525400ee0001"], [2, "0545746831"], [5, "6c6561662d31"]]`
 	const parsed = `{"switch_chassis_id": "52:54:00:ee:00:01", "switch_system_name": "leaf-1", "switch_port_id": "Eth1"}`
 	for name, tt := range map[string]struct {
@@ -44,12 +46,12 @@ func TestInventory_addsNeighbours(t *testing.T) {
 	}{
 		"lldp_raw":                          {`null`, `{"lldp_raw": {"eno1": ` + raw + `, "bond0": ` + raw + `}, "parsed_lldp": {"bond0": ` + parsed + `}}`, map[string]Neighbour{"eno1": leaf}, nil},
 		"an older ramdisk":                  {raw, `{"lldp_raw": {"eno1": null}}`, map[string]Neighbour{"eno1": leaf}, nil},
-		"parse-lldp":                        {`null`, `{"parsed_lldp": {"eno1": ` + parsed + `}}`, map[string]Neighbour{"eno1": leaf}, nil},
+		"parse-lldp":                        {`null`, `{"parsed_lldp": {"eno1": ` + parsed + `}}`, map[string]Neighbour{"eno1": hooked}, nil},
 		"what was received before a hook":   {raw, `{"parsed_lldp": {"eno1": {"switch_port_id": "Eth2", "switch_port_description": "up"}}}`, map[string]Neighbour{"eno1": leaf.or(Neighbour{PortDescription: "up"})}, nil},
-		"ironic-inspector":                  {`null`, `{"all_interfaces": {"eno1": {"lldp_processed": ` + parsed + `}}}`, map[string]Neighbour{"eno1": leaf}, nil},
+		"ironic-inspector":                  {`null`, `{"all_interfaces": {"eno1": {"lldp_processed": ` + parsed + `}}}`, map[string]Neighbour{"eno1": hooked}, nil},
 		"heard nothing":                     {`[]`, `{}`, map[string]Neighbour{"eno1": {}}, nil},
 		"not collected":                     {`null`, `{"all_interfaces": {"eno1": {"lldp_processed": null}}}`, nil, nil},
-		"Redfish, a port that is no card":   {`null`, `{"parsed_lldp": {"NIC.1-1": ` + parsed + `}}`, nil, map[string]Neighbour{"NIC.1-1": leaf}},
+		"Redfish, a port that is no card":   {`null`, `{"parsed_lldp": {"NIC.1-1": ` + parsed + `}}`, nil, map[string]Neighbour{"NIC.1-1": hooked}},
 		"Redfish, digits":                   {`null`, `{"parsed_lldp": {"eno1": {"switch_port_id": "45:74:68:31"}, "2": {"switch_port_id": "52:54:00:AA:bb:01"}}}`, map[string]Neighbour{"eno1": {PortID: "Eth1"}}, map[string]Neighbour{"2": {PortID: "52:54:00:AA:bb:01"}}},
 		"Redfish, a BMC that heard nothing": {`null`, `{"parsed_lldp": {"1": {"switch_chassis_id": "Not Available", "switch_port_id": "No Link"}}}`, nil, nil},
 	} {

@@ -38,6 +38,8 @@ const (
 	KeyAllocation = "terraform_metal_allocation"
 	// KeyBoot: the live ISO that the node was booted with, and what deploying it again must restore.
 	KeyBoot = "terraform_metal_boot"
+	// KeyCabling: what the metal_host of the node expects of its cables, by MAC address.
+	KeyCabling = "terraform_metal_cabling"
 	// KeyDiscovery: which metal_discovery_import has claimed and named the node.
 	KeyDiscovery = "terraform_metal_discovery"
 	// KeyEnrolled: a metal_host manages this unnamed node, so discovery ignores it.

@@ -83,6 +83,7 @@ type model struct {
 	PollInterval      types.String `tfsdk:"poll_interval"`
 	InspectorURL      types.String `tfsdk:"inspector_url"`
 	OnChange          types.String `tfsdk:"on_change"`
+	HardwareDrift     types.String `tfsdk:"hardware_drift"`
 	ProvisioningLimit types.Object `tfsdk:"provisioning_limit"`
 	Rollout           types.Object `tfsdk:"rollout"`
 	OneView           types.Object `tfsdk:"oneview"`
@@ -187,7 +188,7 @@ func (p *metal) Configure(ctx context.Context, req provider.ConfigureRequest, re
 		p.appliances = append(p.appliances, appliance)
 		p.mu.Unlock()
 	}
-	clients := framework.Clients{OnChange: m.OnChange, Rollout: rolloutDefaults(ctx, m, &resp.Diagnostics)}
+	clients := framework.Clients{OnChange: m.OnChange, HardwareDrift: m.HardwareDrift, Rollout: rolloutDefaults(ctx, m, &resp.Diagnostics)}
 	clients.Site, clients.Pool = sharing.New(cfg, appliance)
 	p.configured.Store(p.configuredWith(ctx, cfg.Config, clients))
 	resp.ResourceData, resp.DataSourceData, resp.ListResourceData, resp.ActionData = clients, clients, clients, clients
@@ -195,12 +196,12 @@ func (p *metal) Configure(ctx context.Context, req provider.ConfigureRequest, re
 
 // configuredWith returns what the server needs to leave out plans and Reads; nil while a setting is not known.
 func (p *metal) configuredWith(ctx context.Context, cfg api.Config, clients framework.Clients) *configured {
-	if cfg.Unknown != "" || clients.OnChange.IsUnknown() {
+	if cfg.Unknown != "" || clients.OnChange.IsUnknown() || clients.HardwareDrift.IsUnknown() {
 		return nil
 	}
 	return &configured{
 		conditions: framework.Conditions{
-			Provider: p.version, OnChange: clients.OnChange.ValueString(), Microversion: cfg.Microversion.String(), OneView: clients.Pool != nil,
+			Provider: p.version, OnChange: clients.OnChange.ValueString(), Drift: clients.HardwareDrift.ValueString(), Microversion: cfg.Microversion.String(), OneView: clients.Pool != nil,
 		},
 		refreshers: refreshersOf(ctx, p.Resources(ctx), clients),
 		rights:     clients.Site.Ironic.Rights,

@@ -48,7 +48,7 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 			},
 			"interface": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "Which of Ironic's URLs in Keystone's service catalog the provider uses: `public`, `internal` or `admin`. " +
+				MarkdownDescription: "Which of Ironic's URLs in the service catalog is used: `public`, `internal` or `admin`. " +
 					"Default: `OS_INTERFACE`, or the interface in `clouds.yaml`, or `public`.",
 				Validators: []validator.String{stringvalidator.OneOf("public", "internal", "admin")},
 			},
@@ -76,31 +76,35 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 			},
 			"request_timeout": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Longest time for one request. One that times out is repeated once. Default: `60s`.",
+				MarkdownDescription: "Longest time for one request, which is then repeated once. Default: `60s`.",
 				Validators:          []validator.String{durationAtLeast(time.Second)},
 			},
 			"api_timeout": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "Longest time to wait, before the first request, until Keystone and the API answer and a conductor runs, such as `5m`. Wrong settings and credentials are errors at once. " +
+				MarkdownDescription: "Longest wait, before the first request, until Keystone and the API answer and a conductor runs, such as `5m`. Wrong settings and credentials are errors at once. " +
 					"Default: `0s`: the provider only repeats a failed request for some seconds.",
 				Validators: []validator.String{durationAtLeast(0)},
 			},
 			"poll_interval": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "Longest interval between two polls of a node with an operation in progress. The first poll follows after half a second; then the intervals grow. " +
-					"If Ironic answers lists slowly, the provider polls less often. Default: `10s`.",
+					"If Ironic answers slowly, the provider polls less often. Default: `10s`.",
 				Validators: []validator.String{durationAtLeast(50 * time.Millisecond)},
 			},
 			"inspector_url": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "URL of ironic-inspector, such as `http://ironic.example.com:5050`, for sites that still use it (up to Ironic 2025.1). " +
-					"The provider reads inventories there that Ironic itself does not have, with the credentials for Ironic.",
+					"The provider reads inventories there that Ironic does not have, with Ironic's credentials.",
 				Validators: []validator.String{httpURL},
 			},
 			"on_change": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf("rebuild", "replace", "ignore")},
 				MarkdownDescription: "What a new image or config drive does to each `metal_deployment` that does not set `on_change` itself: `rebuild` (the default) or `replace`, which **both wipe the machine**, or `ignore`. " +
 					"The value must be known during plan. See [Protect machines](guides/protect-machines.md).",
+			},
+			"hardware_drift": schema.StringAttribute{
+				Optional: true, Validators: []validator.String{stringvalidator.OneOf("ignore", "warn", "plan")},
+				MarkdownDescription: "Default of `hardware_drift`: [`ignore`, `warn` or `plan`](guides/hardware-settings.md#drift).",
 			},
 			"provisioning_limit": limitSchema(),
 			"rollout":            rolloutSchema(),

@@ -35,6 +35,7 @@ resource "metal_host" "rack1_01" {
     bmc  = { url = "https://firmware.example.com/bmc-7.10.30.bin", version = "7.10.30" }
   }
 
+  hardware_drift = "warn" # or "plan": set what the machine has lost again
   hardware_changes = {
     on_active = "wait" # or "service": change BIOS and firmware of a deployed machine, which restarts it
   }

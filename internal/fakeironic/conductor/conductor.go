@@ -50,6 +50,8 @@ type Settings struct {
 	Fail                func(n *Node, verb string) string
 	Abandons            func(n *Node, verb string) bool
 	Skips               func(step string) bool
+	LLDP                func(mac string) []any
+	ParsesLLDP          bool
 	ImageFault          func(url string) string
 	CleaningSteps       func(n *Node) (steps []any, noRamdisk bool, err error) // of the runbook by which a node is cleaned; nil: none
 }

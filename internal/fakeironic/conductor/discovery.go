@@ -141,9 +141,9 @@ func (c *Conductor) addCards(n *Node, cards []map[string]any) {
 	}
 }
 
-// Discover stores the inventory that an inspection of the node finds, unless the node has one.
+// Discover stores the inventory that an inspection of the node finds, unless the node has one whose cables do not change.
 func (c *Conductor) Discover(n *Node) {
-	if n.Inventory != nil {
+	if n.Inventory != nil && c.LLDP == nil {
 		return
 	}
 	cards := []any{}
@@ -158,5 +158,13 @@ func (c *Conductor) Discover(n *Node) {
 		cards = append(cards, machine.NetworkCard(len(cards)+1, p.Address, nil))
 	}
 	inventory := machine.NewInventory(n.Str("name"), fmt.Sprintf("SN%06d", n.Order), fmt.Sprintf("192.0.2.%d", n.Order%250+1), boot, cards)
-	n.Inventory = map[string]any{"inventory": inventory, "plugin_data": machine.PluginData(map[string]any{"lldp_raw": machine.Announcements(cards)}, machine.ReadCards(inventory))}
+	raw := machine.Announcements(cards)
+	if c.LLDP != nil {
+		raw = machine.Heard(cards, c.LLDP)
+	}
+	data := map[string]any{"lldp_raw": raw}
+	if c.ParsesLLDP {
+		data["parsed_lldp"] = machine.ParseLLDP(raw)
+	}
+	n.Inventory = map[string]any{"inventory": inventory, "plugin_data": machine.PluginData(data, machine.ReadCards(inventory))}
 }

@@ -63,6 +63,62 @@ func Announcements(cards []any) map[string]any {
 	return received
 }
 
+// Announcement is what a switch sends by LLDP: its name, and the name of the port (reference/ironic.md#lldp).
+func Announcement(chassis, name, port string) []any {
+	mac, err := net.ParseMAC(chassis)
+	id := "07" + hex.EncodeToString([]byte(chassis))
+	if err == nil {
+		id = "04" + hex.EncodeToString(mac)
+	}
+	text := func(s string) string { return hex.EncodeToString([]byte(s)) }
+	return []any{[]any{1.0, id}, []any{2.0, "05" + text(port)}, []any{3.0, "0078"}, []any{5.0, text(name)}, []any{0.0, ""}}
+}
+
+// Heard is what each card has heard: null if the ramdisk did not listen.
+func Heard(cards []any, hears func(mac string) []any) map[string]any {
+	received := map[string]any{}
+	for _, item := range cards {
+		card := api.Object(item)
+		var announced any
+		if heard := hears(api.Text(card["mac_address"])); heard != nil {
+			announced = heard
+		}
+		received[api.Text(card["name"])] = announced
+	}
+	return received
+}
+
+// ParseLLDP is what the hook parse-lldp makes of announcements. It knows the kinds of identifiers that Announcement sends.
+func ParseLLDP(raw map[string]any) map[string]any {
+	parsed := map[string]any{}
+	for name, item := range raw {
+		found := map[string]any{}
+		tlvs, _ := item.([]any)
+		for _, tlv := range tlvs {
+			pair, _ := tlv.([]any)
+			value, err := hex.DecodeString(api.Text(pair[1]))
+			if err != nil || len(value) == 0 {
+				continue
+			}
+			switch pair[0] {
+			case 1.0:
+				found["switch_chassis_id"] = string(value[1:])
+				if value[0] == 4 {
+					found["switch_chassis_id"] = net.HardwareAddr(value[1:]).String()
+				}
+			case 2.0:
+				found["switch_port_id"] = string(value[1:])
+			case 5.0:
+				found["switch_system_name"] = string(value)
+			}
+		}
+		if len(found) > 0 {
+			parsed[name] = found
+		}
+	}
+	return parsed
+}
+
 // NewInventory returns an inventory. bootMAC is the address of the card that the machine booted from; "" if that is unknown.
 func NewInventory(hostname, serial, bmcAddress, bootMAC string, cards []any) map[string]any {
 	return map[string]any{

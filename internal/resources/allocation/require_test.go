@@ -119,6 +119,39 @@ func TestFakeAllocation_requireReadsInventories(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
+// A node is reserved only if its cables are as its host expects.
+func TestFakeAllocation_requireDemandsCabling(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, &fakeironic.Server{LLDP: func(mac string) []any {
+		return fakeironic.Announcement("52:54:00:ee:00:01", "leaf-1", "swp"+mac[len(mac)-1:])
+	}})
+	host := func(name string, n int, port string) string {
+		return fmt.Sprintf(`
+resource "metal_host" %q {
+  name           = %q
+  bmc            = { address = "redfish-virtualmedia://192.0.2.%d/redfish/v1/Systems/1", username = "root", password = "calvin" }
+  resource_class = %q
+  inspect        = true
+  target_state   = "available"
+  ports          = { %q = { expect_neighbor = { switch = "leaf-1", port = %q } } }
+}
+`, name, s.Name(name), n, s.Class(), s.MAC(n), port)
+	}
+	w := acctest.NewWorkspace(t, s.Provider()+host("wrong", 1, "swp7")+host("right", 2, "swp2"))
+	w.Must("apply", "-auto-approve")
+	w.Configure(s.Provider() + host("wrong", 1, "swp7") + host("right", 2, "swp2") + acctest.Allocation(s, require("cabling = true"), "depends_on = [metal_host.right, metal_host.wrong]"))
+	w.Must("apply", "-auto-approve")
+	if node, right := acctest.InState(t, w, acctest.AllocationAddress).Values["node_id"], acctest.InState(t, w, "metal_host.right").Values["id"]; node != right {
+		t.Errorf("node %v is reserved, want %v", node, right)
+	}
+	output, changes := w.Plan()
+	acctest.Mention(t, output, "Cables of host "+s.Name("wrong")+" are not as expected")
+	if changes {
+		t.Errorf("the plan has changes:\n%s", output)
+	}
+	acctest.Destroy(t, s, w)
+}
+
 func TestAccAllocation_requireIsValidated(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)

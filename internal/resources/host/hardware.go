@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -61,7 +62,7 @@ func hardwareAttributes() []attribute {
 			name: "bios_settings",
 			schema: schema.MapAttribute{
 				ElementType: types.StringType, Optional: true,
-				MarkdownDescription: "BIOS settings, by name. **A change restarts the machine**; see [Hardware settings](../guides/hardware-settings.md).",
+				MarkdownDescription: "BIOS settings, by name. **A change restarts the machine.**",
 				Validators:          []validator.Map{mapvalidator.SizeAtLeast(1), mapvalidator.KeysAre(stringvalidator.LengthAtLeast(1))},
 			},
 			feature: func(config *model) framework.Feature {
@@ -87,6 +88,15 @@ func hardwareAttributes() []attribute {
 			},
 		},
 		{
+			name: "hardware_drift",
+			schema: schema.StringAttribute{
+				Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(enroll.DriftIgnore), string(enroll.DriftWarn), string(enroll.DriftPlan))},
+				MarkdownDescription: "What a plan does about settings that the machine has lost: `ignore`, `warn`, or `plan`, which **restarts the machine**. Default: the provider's. " +
+					"See [Hardware settings](../guides/hardware-settings.md#drift).",
+			},
+			keep: func(_ context.Context, m, planned *model) { framework.Keep(&m.HardwareDrift, planned.HardwareDrift) },
+		},
+		{
 			name: "pending_changes",
 			schema: schema.SetAttribute{
 				ElementType: types.StringType, Computed: true,
@@ -109,7 +119,7 @@ func raidSchema() schema.Attribute {
 	}
 	return schema.SingleNestedAttribute{
 		Optional:            true,
-		MarkdownDescription: "RAID volumes, made before BIOS settings and firmware. **A change restarts the machine, and creating and deleting volumes destroys data.** It waits while the node is reserved or deployed. See [Hardware settings](../guides/hardware-settings.md).",
+		MarkdownDescription: "RAID volumes, made before BIOS settings and firmware. **A change restarts the machine, and creating and deleting volumes destroys data.** It waits while the node is reserved or deployed.",
 		Attributes: map[string]schema.Attribute{
 			"delete_existing": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether to delete all volumes of the machine first, **with their data**. Default: `false`."},
 			"volumes": schema.ListNestedAttribute{
@@ -124,7 +134,7 @@ func raidSchema() schema.Attribute {
 						Validators: []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^(MAX|[1-9][0-9]{0,14})$`), "must be a whole number of GiB, or MAX")},
 					},
 					"name":                     optional("Name of the volume.", stringvalidator.LengthAtLeast(1)),
-					"root":                     schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether images are deployed on this volume. Only one volume may have `true`. Default: `false`."},
+					"root":                     schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether images are deployed on this volume. Only one may have `true`. Default: `false`."},
 					"number_of_physical_disks": schema.Int64Attribute{Optional: true, MarkdownDescription: "Default: the fewest that the level needs.", Validators: []validator.Int64{int64validator.AtLeast(1)}},
 					"disk_type":                optional("`hdd` or `ssd`.", stringvalidator.OneOf("hdd", "ssd")),
 					"interface_type":           optional("`sata`, `scsi` or `sas`.", stringvalidator.OneOf("sata", "scsi", "sas")),
@@ -133,7 +143,7 @@ func raidSchema() schema.Attribute {
 						ElementType: types.StringType, Optional: true, MarkdownDescription: "Names of the disks. Needs `controller`.",
 						Validators: []validator.Set{setvalidator.SizeAtLeast(1), setvalidator.AlsoRequires(path.MatchRelative().AtParent().AtName("controller"))},
 					},
-					"share_physical_disks": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether other volumes may use the same disks. Default: `false`."},
+					"share_physical_disks": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether others may use the same disks. Default: `false`."},
 				}},
 			},
 		},
@@ -143,14 +153,14 @@ func raidSchema() schema.Attribute {
 func firmwareSchema() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional:            true,
-		MarkdownDescription: "Firmware images, by component: `bios`, `bmc` or `nic:NAME`. **An update restarts the machine.** Needs API 1.86.",
+		MarkdownDescription: "Firmware, by component: `bios`, `bmc` or `nic:NAME`. **An update restarts the machine.** Needs API 1.86.",
 		Validators: []validator.Map{
 			mapvalidator.SizeAtLeast(1),
 			mapvalidator.KeysAre(stringvalidator.RegexMatches(regexp.MustCompile(`^(bios|bmc|nic:.+)$`), "must be bios, bmc or nic:NAME")),
 		},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"url": schema.StringAttribute{
-				Required: true, MarkdownDescription: "URL of the image, which the BMC or Ironic fetches. Without `version`, a change of it updates the firmware.",
+				Required: true, MarkdownDescription: "URL of the image. Without `version`, a change of it updates the firmware.",
 				Validators: []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^[a-z][a-z0-9+.-]*://.`), "must be a URL, such as https://firmware.example.com/bios-2.19.1.bin")},
 			},
 			"version": schema.StringAttribute{
@@ -197,6 +207,21 @@ func (m *model) hardwareChanges() (live decide.Value[bool], noRamdisk bool) {
 	ramdisk, given := changes["ramdisk"].(types.Bool)
 	live = decide.Value[bool]{V: onActive.ValueString() == onActiveService, Set: framework.IsSet(onActive), Unknown: onActive.IsUnknown() || m.HardwareChanges.IsUnknown()}
 	return live, given && framework.IsFalse(ramdisk)
+}
+
+// drift returns hardware_drift, or else the default of the provider.
+func (m *model) drift(otherwise types.String) decide.Value[enroll.HardwareDrift] {
+	value := m.HardwareDrift
+	if value.IsNull() {
+		value = otherwise
+	}
+	return decide.Value[enroll.HardwareDrift]{V: enroll.HardwareDrift(value.ValueString()), Set: framework.IsSet(value), Unknown: value.IsUnknown()}
+}
+
+// onMachine returns the hardware settings of a state that are known to be on the machine.
+func (m *model) onMachine(ctx context.Context, notes enroll.Notes) hardware.Hardware {
+	wanted, _ := m.hardware(ctx)
+	return wanted.Both(notes.OnMachine)
 }
 
 // Stand-ins for parts that are not known yet. No machine has them, so that the part counts as not applied.

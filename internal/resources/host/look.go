@@ -11,6 +11,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/commission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
@@ -29,7 +30,8 @@ import (
 type question struct {
 	plan, config, state *model
 	wish                enroll.Wish
-	open                []hardware.Part // hardware settings that are not known to be on the machine
+	open                []hardware.Part   // hardware settings that are not known to be on the machine
+	onMachine           hardware.Hardware // those that are
 	diags               *diag.Diagnostics
 }
 
@@ -39,7 +41,7 @@ func (h *host) decide(ctx context.Context, q question, seen enroll.Seen) enroll.
 	for {
 		decided := enroll.Decide(q.wish, seen)
 		again := false
-		q.open = decided.Open
+		q.open, q.onMachine = decided.Open, seen.OnMachine
 		for _, ask := range decided.Asks {
 			if !slices.Contains(asked, ask) && h.Known() {
 				asked = append(asked, ask)
@@ -58,6 +60,9 @@ func (h *host) answer(ctx context.Context, ask enroll.Question, q question, to *
 	case enroll.AskHardware:
 		to.Machine = h.lookAtHardware(ctx, q)
 		return to.Machine != nil
+	case enroll.AskDrift:
+		to.ComparedNow = h.compare(ctx, q)
+		return to.ComparedNow != nil
 	case enroll.AskInUse:
 		to.InUse = h.lookAtUsers(ctx, q)
 		return to.InUse != nil
@@ -111,6 +116,17 @@ func (h *host) lookAtHardware(ctx context.Context, q question) *hardware.Seen {
 		return nil
 	}
 	return &seen
+}
+
+// compare compares the machine with the hardware settings that were applied to it; nil if it is not known.
+func (h *host) compare(ctx context.Context, q question) *hardware.Comparison {
+	node, err := h.Site.Ironic.NodeForRefresh(ctx, q.state.ID.ValueString())
+	if err != nil || q.config.tooOld(ctx, h) {
+		return nil // the refresh or checkVersions has reported it
+	}
+	now, notices := commission.Compare(ctx, h.Site, node, q.wish.Hardware.Both(q.onMachine), nil)
+	framework.Show(q.diags, notices...)
+	return now
 }
 
 // tooOld reports whether Ironic is too old for the hardware configuration.
@@ -250,9 +266,19 @@ func (h *host) networkQuestion(ctx context.Context, q question) enroll.NetworkQu
 	return asks
 }
 
-// planCabling refuses ports and port groups that Ironic would not accept, and says what happens to their switch ports.
-func (h *host) planCabling(ctx context.Context, q question) {
-	wish, seen := q.config.cablingWish(ctx, q.plan), q.state.cablingSeen(ctx)
+// planCabling refuses ports and port groups that Ironic would not accept, and says what happens to their switch ports and which cables are not as
+// expected. It asks what the cards have heard if expect_neighbor is new.
+func (h *host) planCabling(ctx context.Context, q question, private framework.GettablePrivate) {
+	wish, seen := q.config.cablingWish(ctx, q.plan), q.state.cablingSeen(ctx, private)
+	wish.Label = q.plan.describe()
+	if h.Known() && q.state != nil && len(wish.Ends()) > 0 {
+		if node, err := h.Site.Ironic.NodeForRefresh(ctx, q.state.ID.ValueString()); err == nil && seen.Heard == nil {
+			var notices []decide.Notice
+			seen.Heard, notices = commission.Hear(ctx, h.Site, node, nil)
+			framework.Show(q.diags, notices...)
+		}
+		seen.Other = cabling.Share(h.Site, wish, seen.Heard)
+	}
 	if h.Known() && seen.HasSwitches(wish) {
 		seen.Interface = h.networkQuestion(ctx, q).NetworkInterface(ctx, h.Site, q.hardwareInterface(ctx, "network"))
 		if version, err := h.Site.Ironic.Highest(ctx); err == nil { // another look reports an error

@@ -71,6 +71,7 @@ type model struct {
 	RAID                types.Object         `tfsdk:"raid"`
 	Firmware            types.Map            `tfsdk:"firmware"`
 	HardwareChanges     types.Object         `tfsdk:"hardware_changes"`
+	HardwareDrift       types.String         `tfsdk:"hardware_drift"`
 	PendingChanges      types.Set            `tfsdk:"pending_changes"`
 	Timeouts            timeouts.Value       `tfsdk:"timeouts"`
 	ProvisionState      types.String         `tfsdk:"provision_state"`
@@ -208,7 +209,7 @@ func (m *model) hostSettings(ctx context.Context, before managed) *enroll.HostSe
 	want := &enroll.HostSettings{
 		Settings: m.settings(ctx), Secrets: m.secrets(ctx), Capabilities: framework.StringMap(m.Capabilities), Traits: framework.StringSet(m.Traits),
 		WithoutCapabilities: lost.below("/capabilities"), WithoutTraits: lost.below("/traits"), Without: slices.DeleteFunc(lost, isPseudo),
-		WrittenInfo: before.below("/driver_info"),
+		WrittenInfo: before.below("/driver_info"), Ends: m.ends(ctx),
 	}
 	if framework.IsSet(m.Maintenance) || before.has("/maintenance") {
 		want.Maintenance = &machine.Maintenance{On: m.Maintenance.ValueBool(), Reason: m.MaintenanceReason.ValueString()}

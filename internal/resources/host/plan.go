@@ -50,7 +50,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	if state != nil {
 		h.planIdentity(ctx, &plan, &config, state, before, &resp.Diagnostics)
 	}
-	h.planCabling(ctx, question{plan: &plan, config: &config, state: state, diags: &resp.Diagnostics})
+	h.planCabling(ctx, question{plan: &plan, config: &config, state: state, diags: &resp.Diagnostics}, req.Private)
 	if h.Known() && (state == nil || !req.Plan.Raw.Equal(req.State.Raw)) {
 		h.checkVersions(ctx, &config, &resp.Diagnostics)
 		h.warnBondModes(ctx, &config, state, &resp.Diagnostics)
@@ -69,9 +69,9 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 
 // planSteps decides about the host, shows that, and plans the computed values. state is nil for a new host.
 func (h *host) planSteps(ctx context.Context, plan, config, state *model, notes enroll.Notes, diags *diag.Diagnostics) enroll.Plan {
-	q, seen := question{plan: plan, config: config, state: state, wish: plan.wish(ctx, config, state), diags: diags}, enroll.Seen{New: true}
+	q, seen := question{plan: plan, config: config, state: state, wish: h.wishOf(ctx, plan, config, state), diags: diags}, enroll.Seen{New: true}
 	if state != nil {
-		seen, q.wish.Writes = state.seen(ctx, notes), !framework.EqualModels(plan, state)
+		seen, q.wish.Writes = h.seenOf(ctx, state, notes), !framework.EqualModels(plan, state)
 	} else {
 		q.wish.SharedWithout = h.sharedWithout(plan, config)
 	}
@@ -224,6 +224,20 @@ func (h *host) mayBeForeign(ctx context.Context, id string, ours managed) (bool,
 		return false, nil
 	}
 	return enroll.MayBeForeign(ctx, h.Site, id)
+}
+
+// wishOf returns what a plan asks for, with the defaults of the provider. state is nil for a new host.
+func (h *host) wishOf(ctx context.Context, plan, config, state *model) enroll.Wish {
+	w := plan.wish(ctx, config, state)
+	w.HardwareDrift = config.drift(h.HardwareDrift)
+	return w
+}
+
+// seenOf returns what a state has of the host, with the defaults of the provider.
+func (h *host) seenOf(ctx context.Context, state *model, notes enroll.Notes) enroll.Seen {
+	s := state.seen(ctx, notes)
+	s.HardwareDrift = state.drift(h.HardwareDrift).V
+	return s
 }
 
 // wish returns what a plan asks for. state is nil for a new host.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -14,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -29,40 +31,50 @@ type portModel struct {
 	IsSmartNIC          types.Bool           `tfsdk:"is_smartnic"`
 	Vendor              types.String         `tfsdk:"vendor"`
 	Category            types.String         `tfsdk:"category"`
+	ExpectNeighbor      types.Object         `tfsdk:"expect_neighbor"`
 	Extra               jsontypes.Normalized `tfsdk:"extra"`
 }
+
+var neighborType = map[string]attr.Type{"switch": types.StringType, "port": types.StringType}
 
 var portType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"pxe_enabled": types.BoolType, "physical_network": types.StringType, "local_link_connection": types.MapType{ElemType: types.StringType},
 	"port_group": types.StringType, "name": types.StringType, "description": types.StringType, "is_smartnic": types.BoolType,
-	"vendor": types.StringType, "category": types.StringType, "extra": jsontypes.NormalizedType{},
+	"vendor": types.StringType, "category": types.StringType, "expect_neighbor": types.ObjectType{AttrTypes: neighborType}, "extra": jsontypes.NormalizedType{},
 }}
 
 // noPort is a port without values.
 func noPort() portModel {
-	return portModel{LocalLinkConnection: types.MapNull(types.StringType)}
+	return portModel{LocalLinkConnection: types.MapNull(types.StringType), ExpectNeighbor: types.ObjectNull(neighborType)}
 }
 
 func portsSchema() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional: true, Computed: true,
-		MarkdownDescription: "Network cards, by MAC address in lower case with colons. Attributes of a port that you omit stay as they are. If you remove `port_group` or `extra`, the provider removes it in Ironic.",
+		MarkdownDescription: "Network cards, by MAC address in lower case with colons. Attributes that you omit stay as they are. If you remove `port_group` or `extra`, Ironic loses it.",
 		Validators:          []validator.Map{mapvalidator.KeysAre(framework.MACAddress)},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"pxe_enabled":      flag("Whether the machine may boot from this card. A network boot needs a port that may: see [Network boot](../guides/network-boot.md). Default: `true`."),
 			"physical_network": free("Physical network that the card is connected to. Default: that of its group.", 64),
 			"local_link_connection": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, Computed: true,
-				MarkdownDescription: "Switch and port that the card is connected to: `switch_id` (in lower case), `port_id`, `switch_info`.",
+				MarkdownDescription: "Switch and port of the card: `switch_id` (in lower case), `port_id`, `switch_info`.",
 				Validators:          []validator.Map{framework.LocalLink{}},
 			},
-			"port_group":  text("Key of `port_groups`: the group that the port belongs to. If you remove it, the port leaves the group.", groupKeyRule),
+			"port_group":  text("Key of its group in `port_groups`.", groupKeyRule),
 			"name":        free("Name, such as `rack1-01-eno1`, unique among all ports in Ironic. Needs API 1.88.", 255),
-			"description": free("Description. Needs API 1.97.", 255),
-			"is_smartnic": flag("Whether the card is a smart NIC; `local_link_connection` then needs `hostname` and `port_id`. Default: `false`. Needs API 1.53."),
-			"vendor":      free("Manufacturer of the card. Needs API 1.100.", 32),
-			"category":    free("Category, by which Ironic selects ports for networks. Needs API 1.101.", 80),
-			"extra":       extraSchema("with its VLANs in `switchport`: see [Switch ports](../guides/switch-ports.md)."),
+			"description": free("Needs API 1.97.", 255),
+			"is_smartnic": flag("Whether it is a smart NIC; `local_link_connection` then needs `hostname` and `port_id`. Default: `false`. Needs API 1.53."),
+			"vendor":      free("Manufacturer. Needs API 1.100.", 32),
+			"category":    free("Category, by which Ironic selects ports. Needs API 1.101.", 80),
+			"expect_neighbor": schema.SingleNestedAttribute{
+				Optional: true, MarkdownDescription: "Where the cable ends: see [Prove the cabling](../guides/cabling.md). Needs API 1.81.",
+				Attributes: map[string]schema.Attribute{
+					"switch": schema.StringAttribute{Required: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}, MarkdownDescription: "Name or chassis ID."},
+					"port":   schema.StringAttribute{Required: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}, MarkdownDescription: "Such as `Ethernet1/17`."},
+				},
+			},
+			"extra": extraSchema("with its VLANs in `switchport`: see [Switch ports](../guides/switch-ports.md)."),
 		}},
 	}
 }
@@ -98,7 +110,8 @@ func (m *model) portFeatures(ctx context.Context) []framework.Feature {
 	}
 	for mac, port := range m.ports(ctx) {
 		at := path.Root("ports").AtMapKey(mac)
-		features = append(features, framework.Feature{Used: !port.IsSmartNIC.IsNull(), Since: api.VersionSmartNIC, Name: at.AtName("is_smartnic")})
+		features = append(features, framework.Feature{Used: !port.IsSmartNIC.IsNull(), Since: api.VersionSmartNIC, Name: at.AtName("is_smartnic")},
+			framework.Feature{Used: !port.ExpectNeighbor.IsNull(), Since: api.VersionInventory, Name: at.AtName("expect_neighbor")})
 		for name, s := range port.strings() {
 			features = append(features, framework.Feature{Used: !s.value.IsNull(), Since: s.since, Name: at.AtName(name)})
 		}
@@ -232,7 +245,10 @@ func portFrom(port ironic.Port, group string, old portModel, everything bool) po
 		PXEEnabled: types.BoolValue(port.PXEEnabled), PhysicalNetwork: framework.OrNull(port.PhysicalNetwork),
 		LocalLinkConnection: framework.WholeMap(old.LocalLinkConnection, framework.Scalars(port.LocalLinkConnection)), PortGroup: framework.OrNull(group),
 		Name: framework.OrNull(port.Name), Description: framework.OrNull(port.Description), IsSmartNIC: types.BoolValue(port.IsSmartNIC),
-		Vendor: framework.OrNull(port.Vendor), Category: framework.OrNull(port.Category),
+		Vendor: framework.OrNull(port.Vendor), Category: framework.OrNull(port.Category), ExpectNeighbor: old.ExpectNeighbor,
+	}
+	if p.ExpectNeighbor.IsNull() {
+		p.ExpectNeighbor = types.ObjectNull(neighborType) // of a port that the state does not have
 	}
 	p.Extra = extraFrom(port.Extra, old.Extra, everything)
 	return p
@@ -273,6 +289,7 @@ func keepPorts(ctx context.Context, m, wanted *model) types.Map {
 		framework.Keep(&now.LocalLinkConnection, port.LocalLinkConnection)
 		framework.Keep(&now.PortGroup, port.PortGroup)
 		framework.Keep(&now.Extra, port.Extra)
+		now.ExpectNeighbor = port.ExpectNeighbor
 		texts := port.strings()
 		for name, s := range now.strings() {
 			framework.Keep(s.value, *texts[name].value)
@@ -295,8 +312,16 @@ func (p *portModel) spec(mac string) ironic.PortSpec {
 func (p *portModel) wish(ctx context.Context) cabling.Port {
 	return cabling.Port{
 		Name: framework.TextOf[string](p.Name), Group: framework.TextOf[string](p.PortGroup), Network: framework.TextOf[string](p.PhysicalNetwork), PXE: framework.FlagOf(p.PXEEnabled),
-		Link: framework.MapOf(ctx, p.LocalLinkConnection), Extra: framework.DocumentOf(p.Extra),
+		Link: framework.MapOf(ctx, p.LocalLinkConnection), Extra: framework.DocumentOf(p.Extra), End: p.end(),
 	}
+}
+
+// end returns where the cable must end.
+func (p *portModel) end() decide.Value[cabling.End] {
+	at, _ := p.ExpectNeighbor.Attributes()["switch"].(types.String)
+	port, _ := p.ExpectNeighbor.Attributes()["port"].(types.String)
+	known := framework.IsSet(at) && framework.IsSet(port)
+	return decide.Value[cabling.End]{V: cabling.End{Switch: at.ValueString(), Port: port.ValueString()}, Set: known, Unknown: !known && !p.ExpectNeighbor.IsNull()}
 }
 
 // portWishes returns what the rules for ports depend on, by MAC address.
@@ -323,17 +348,24 @@ func (m *model) cablingWish(ctx context.Context, plan *model) cabling.Wish {
 	return w
 }
 
-// cablingSeen returns what a state has of ports and port groups. The state is nil for a new host.
-func (m *model) cablingSeen(ctx context.Context) cabling.Seen {
+// cablingSeen returns what a state and private state have of ports and port groups. The state is nil for a new host.
+func (m *model) cablingSeen(ctx context.Context, p framework.GettablePrivate) cabling.Seen {
 	seen := cabling.Seen{Ports: map[string]cabling.Port{}, Groups: map[string]cabling.Group{}}
 	if m == nil {
 		return seen
 	}
+	noted := readCabling(ctx, p)
+	seen.Heard, seen.Since, seen.Ends = noted.Heard, noted.Since, m.ends(ctx)
 	seen.State, seen.Ports = ironic.State(m.ProvisionState.ValueString()), m.portWishes(ctx)
 	for key, group := range m.portGroups(ctx) {
 		seen.Groups[key] = group.wish()
 	}
 	return seen
+}
+
+// ends returns where the cables must end, by MAC address.
+func (m *model) ends(ctx context.Context) map[string]cabling.End {
+	return cabling.Wish{Ports: m.portWishes(ctx)}.Ends()
 }
 
 // cablingOf returns the cabling of a configuration. before is what was managed until now.

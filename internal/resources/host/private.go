@@ -6,10 +6,13 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/commission"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
@@ -83,6 +86,10 @@ const (
 	quarantineKey = "quarantine"
 	// unverifiedKey says that credentials have arrived for a host whose target_state is enroll, and that Ironic could not verify them.
 	unverifiedKey = "unverified"
+	// comparedKey holds what the last comparison of the machine with the hardware configuration has found: a hardware.Comparison.
+	comparedKey = "compared"
+	// cablingKey holds what the cards of the machine have heard from their switches: a cablingNote.
+	cablingKey = "cabling"
 	// hardwareKey holds what is known to be on the machine of the hardware configuration.
 	hardwareKey = "hardware"
 )
@@ -97,6 +104,8 @@ func readNotes(ctx context.Context, p framework.GettablePrivate) enroll.Notes {
 	}
 	hardware, _ := p.GetKey(ctx, hardwareKey)
 	_ = json.Unmarshal(hardware, &notes.OnMachine) // absent before the first apply
+	compared, _ := p.GetKey(ctx, comparedKey)
+	_ = json.Unmarshal(compared, &notes.Compared) // absent unless hardware_drift asks for it
 	return notes
 }
 
@@ -146,6 +155,92 @@ func (c *change) writeHardware(ctx context.Context, p framework.SettablePrivate)
 		return diag.Diagnostics{diag.NewErrorDiagnostic("The provider has a bug", err.Error())}
 	}
 	return p.SetKey(ctx, hardwareKey, text)
+}
+
+// noteComparison records in private state how the machine differs from the hardware configuration of a state.
+func (h *host) noteComparison(ctx context.Context, m *model, node *ironic.Node, p noted, diags *diag.Diagnostics) {
+	notes := readNotes(ctx, p)
+	if !m.drift(h.HardwareDrift).V.Compares() {
+		diags.Append(p.SetKey(ctx, comparedKey, nil)...)
+		return
+	}
+	now, notices := commission.Compare(ctx, h.Site, node, m.onMachine(ctx, notes), notes.Compared)
+	framework.Show(diags, notices...)
+	diags.Append(setComparison(ctx, p, now)...)
+}
+
+// noteComparison is the same after an apply.
+func (c *change) noteComparison(ctx context.Context, h *host, p noted, diags *diag.Diagnostics) {
+	if !c.plan.drift(h.HardwareDrift).V.Compares() {
+		diags.Append(p.SetKey(ctx, comparedKey, nil)...)
+		return
+	}
+	now, notices := c.work.Compare(context.WithoutCancel(ctx), readNotes(ctx, p).Compared)
+	framework.Show(diags, notices...)
+	diags.Append(setComparison(ctx, p, now)...)
+}
+
+func setComparison(ctx context.Context, p framework.SettablePrivate, c *hardware.Comparison) diag.Diagnostics {
+	if c == nil {
+		return p.SetKey(ctx, comparedKey, nil)
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return diag.Diagnostics{diag.NewErrorDiagnostic("The provider has a bug", err.Error())}
+	}
+	return p.SetKey(ctx, comparedKey, text)
+}
+
+// isCompared reports whether noteComparison would change nothing.
+func (h *host) isCompared(ctx context.Context, m *model, node *ironic.Node, notes enroll.Notes) bool {
+	applied := m.onMachine(ctx, notes)
+	if !m.drift(h.HardwareDrift).V.Compares() || len(applied.Parts()) == 0 {
+		return notes.Compared == nil
+	}
+	return notes.Compared.Holds(node, applied)
+}
+
+// cablingNote is what private state says of the cables of a host.
+type cablingNote struct {
+	Heard *cabling.Hearing `json:"heard,omitempty"` // in the last inspection
+	Since time.Time        `json:"since"`           // when expect_neighbor changed last
+}
+
+func readCabling(ctx context.Context, p framework.GettablePrivate) (note cablingNote) {
+	text, _ := p.GetKey(ctx, cablingKey)
+	_ = json.Unmarshal(text, &note) // absent without expect_neighbor
+	return note
+}
+
+// noteCabling records in private state what the last inspection has heard, if a state expects anything of the cables. since is when an apply has
+// begun that has changed that; zero: none has.
+func (h *host) noteCabling(ctx context.Context, m *model, node *ironic.Node, since time.Time, p noted, diags *diag.Diagnostics) {
+	if len(m.ends(ctx)) == 0 {
+		diags.Append(p.SetKey(ctx, cablingKey, nil)...)
+		return
+	}
+	note := readCabling(ctx, p)
+	if !since.IsZero() {
+		note.Since = since.UTC().Truncate(time.Second)
+	}
+	var notices []decide.Notice
+	note.Heard, notices = commission.Hear(ctx, h.Site, node, note.Heard)
+	framework.Show(diags, notices...)
+	text, err := json.Marshal(note)
+	if err != nil {
+		diags.AddError("The provider has a bug", err.Error())
+		return
+	}
+	diags.Append(p.SetKey(ctx, cablingKey, text)...)
+}
+
+// isHeard reports whether noteCabling would change nothing.
+func isHeard(ctx context.Context, m *model, node *ironic.Node, p framework.GettablePrivate) bool {
+	note, at := readCabling(ctx, p), machine.InspectedAt(node)
+	if len(m.ends(ctx)) == 0 {
+		return note == cablingNote{}
+	}
+	return at.IsZero() || note.Heard != nil && !at.After(note.Heard.At)
 }
 
 // noteNode records in private state what the next plan needs of a node: whether the inspection that triggers have requested is still to come,

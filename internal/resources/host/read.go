@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
@@ -57,6 +58,8 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 		noteInspected(ctx, node, resp.Private, &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(noteNode(ctx, node, resp.Private)...)
+	h.noteComparison(ctx, &state, node, resp.Private, &resp.Diagnostics)
+	h.noteCabling(ctx, &state, node, time.Time{}, resp.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	h.noteUnchanged(ctx, &state, resp.Private, &resp.Diagnostics)
 }
@@ -118,21 +121,21 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, private framewor
 	}
 	was := m
 	m.fromNode(ctx, found, false)
-	return framework.EqualModels(&was, &m) && m.isSettled(ctx, before, known)
+	return framework.EqualModels(&was, &m) && h.isCompared(ctx, &m, found.node, known) && isHeard(ctx, &m, found.node, private) && h.isSettled(ctx, &m, before, known)
 }
 
 // noteUnchanged records in private state that the returned state needs no change, if so.
 func (h *host) noteUnchanged(ctx context.Context, m *model, p noted, diags *diag.Diagnostics) {
-	if !diags.HasError() && h.Pool == nil && m.isSettled(ctx, readManaged(ctx, p), readNotes(ctx, p)) {
+	if !diags.HasError() && h.Pool == nil && h.isSettled(ctx, m, readManaged(ctx, p), readNotes(ctx, p)) && len(cabling.Decide(m.cablingWish(ctx, m), m.cablingSeen(ctx, p))) == 0 {
 		diags.Append(framework.NothingToDecide(ctx, p)...)
 	}
 }
 
 // isSettled reports whether a plan of the configuration that was applied last is empty. before is what that configuration manages.
-func (m *model) isSettled(ctx context.Context, before managed, notes enroll.Notes) bool {
+func (h *host) isSettled(ctx context.Context, m *model, before managed, notes enroll.Notes) bool {
 	config, plan := m.applied(before), *m
 	plan.settle(ctx, config, m, before)
-	decided := enroll.Decide(plan.wish(ctx, config, m), m.seen(ctx, notes))
+	decided := enroll.Decide(h.wishOf(ctx, &plan, config, m), h.seenOf(ctx, m, notes))
 	plan.foresee(decided.Forecast, m)
 	return decided.IsEmpty() && framework.EqualModels(&plan, m)
 }

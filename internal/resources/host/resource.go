@@ -4,6 +4,7 @@ package host
 import (
 	"cmp"
 	"context"
+	"maps"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -64,6 +65,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	}
 	limit, diags := plan.Timeouts.Create(ctx, hostTimeout)
 	resp.Diagnostics.Append(diags...)
+	began := h.Site.Ironic.ServerNow()
 	todo, err := readPlan(ctx, framework.Planned(ctx))
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "enroll node "+config.Name.ValueString(), err)
@@ -113,6 +115,8 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		change.noteInspected(ctx, resp.Private, &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(noteNode(ctx, change.work.Node(), resp.Private)...)
+	change.noteComparison(ctx, h, resp.Private, &resp.Diagnostics)
+	h.noteCabling(context.WithoutCancel(ctx), change.plan, change.work.Node(), began, resp.Private, &resp.Diagnostics)
 	change.report(&resp.Diagnostics, doing, err)
 	h.noteUnchanged(ctx, change.plan, resp.Private, &resp.Diagnostics)
 }
@@ -130,6 +134,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	limit, diags := plan.Timeouts.Update(ctx, hostTimeout)
 	resp.Diagnostics.Append(diags...)
+	began := h.Site.Ironic.ServerNow()
 	defer admission.Moved(h.Site, state.ID.ValueString())
 	todo, err := readPlan(ctx, req.Private)
 	var node *ironic.Node
@@ -166,6 +171,11 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	change.noteInspected(ctx, resp.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(change.noteUnverified(ctx, resp.Private)...)
 	resp.Diagnostics.Append(noteNode(ctx, change.work.Node(), resp.Private)...)
+	change.noteComparison(ctx, h, resp.Private, &resp.Diagnostics)
+	if maps.Equal(plan.ends(ctx), state.ends(ctx)) {
+		began = time.Time{}
+	}
+	h.noteCabling(context.WithoutCancel(ctx), change.plan, change.work.Node(), began, resp.Private, &resp.Diagnostics)
 	if err != nil && !change.work.Complete {
 		reportTaken(ctx, &resp.Diagnostics, &config, doing, err)
 		return
