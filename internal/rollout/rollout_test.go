@@ -253,6 +253,27 @@ func TestDecide_checksWaitForNothing(t *testing.T) {
 	}
 }
 
+// In the next run, the check of a canary that was not ready stands for the canary.
+func TestDecide_checkOfACanaryDecides(t *testing.T) {
+	t.Parallel()
+	for outcome, want := range map[rollout.Outcome]struct{ starts, refused int }{rollout.Ready: {3, 0}, rollout.Failed: {0, 3}} {
+		g := group(rollout.Settings{Canary: set(1)}.Rules(), rollout.Member{ID: "c", Name: "c", Change: rollout.Check})
+		if first := begin(g, start); !slices.Equal(first, []string{"c"}) {
+			t.Fatalf("%v start", first)
+		}
+		for _, m := range members(rollout.Rebuild, 3) {
+			g.Join(m)
+		}
+		if next := begin(g, start); len(next) > 0 {
+			t.Errorf("%v start before the canary is ready", next)
+		}
+		g.End("c", outcome, start)
+		if d := g.Decide(start, nil); len(d.Start) != want.starts || len(d.Refuse) != want.refused {
+			t.Errorf("outcome %d: %+v", outcome, d)
+		}
+	}
+}
+
 func TestSettings_keys(t *testing.T) {
 	t.Parallel()
 	plain, canary := rollout.Settings{}, rollout.Settings{Canary: set(1)}
