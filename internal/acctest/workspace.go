@@ -143,6 +143,9 @@ func (w *Workspace) write(name, content string) {
 	}
 }
 
+// RealCLI makes Run, Must and Plan run a CLI, for what only a CLI shows, such as how it prints a plan.
+func (w *Workspace) RealCLI() { w.realCLI = true }
+
 // OwnProcess makes all calls run the provider's binary, in the working directory of the CLI.
 func (w *Workspace) OwnProcess() { w.ownProcess = true }
 

@@ -55,12 +55,16 @@ func endNote(ctx context.Context, m *machine.Machine) {
 	}
 	var patch ironic.Patch
 	patch.Remove("/extra/" + marks.KeyReady)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteFor)
-	defer cancel()
-	if err := m.Patch(ctx, patch); err != nil {
+	err := m.Patch(ctx, patch)
+	if err != nil && ctx.Err() != nil {
+		stopped, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteFor)
+		defer cancel()
+		err = m.Patch(stopped, patch)
+	}
+	if err != nil {
 		m.Site().Ironic.Logger().DebugContext(ctx, "could not remove the note of a ready check", "error", api.FirstLine(err.Error()))
 	}
 }
 
-// noteFor is how long removing the note may take.
+// noteFor is how long removing the note may take after the user has stopped the run.
 const noteFor = 30 * time.Second

@@ -132,6 +132,22 @@ func TestAwaitReady_interrupted(t *testing.T) {
 	})
 }
 
+// While another client works on the node, Ironic refuses to remove the note: the check waits for that.
+func TestAwaitReady_noteOfALockedNode(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newCheckRun(time.Minute)
+		time.AfterFunc(50*time.Second, func() { r.fake.Set("node-000", "reservation", "conductor-1") })
+		time.AfterFunc(2*time.Minute, func() { r.fake.Set("node-000", "reservation", nil) })
+		if err := r.check(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if note := r.note(t); note != nil {
+			t.Errorf("after the check, the note is %+v", note)
+		}
+	})
+}
+
 // A check does not depend on the right to write the note, and replaces one that a killed run has left.
 func TestAwaitReady_noteOfOthers(t *testing.T) {
 	t.Parallel()

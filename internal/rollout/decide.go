@@ -75,17 +75,33 @@ type progress struct {
 
 // waits reports whether a member must wait, and until when; zero: until something happens.
 func (p *progress) waits(m Member) (until time.Time, waits bool) {
+	first := p.earliest(m)
 	switch {
 	case m.Change == Check:
 		return time.Time{}, false
-	case m.Failures > 0 && p.now.Before(m.Queued.Add(gatherFor)):
-		return m.Queued.Add(gatherFor), true
+	case p.now.Before(first):
+		return first, true
 	case !p.inCanaries() && p.now.Before(p.rested):
 		return p.rested, true
 	}
 	return time.Time{}, p.inCanaries() && p.canaries >= p.rules.Canary ||
 		p.counts(m.Change) && !p.succeeded && p.tried >= p.rules.MaxFailures ||
 		p.isFull(m, p.away)
+}
+
+// earliest returns when a member may start at the earliest, so that those that are to go first have come by then; zero: at once.
+func (p *progress) earliest(m Member) time.Time {
+	var wait time.Duration
+	if p.inCanaries() {
+		wait = checksFor
+	}
+	if m.Failures > 0 {
+		wait += gatherFor
+	}
+	if wait == 0 {
+		return time.Time{}
+	}
+	return m.Queued.Add(wait)
 }
 
 // start counts a member that starts.

@@ -93,7 +93,10 @@ func TestDecide_canariesGoFirst(t *testing.T) {
 	t.Parallel()
 	rules := rollout.Settings{Canary: set(2), Pause: time.Minute}.Rules()
 	g := group(rules, members(rollout.Rebuild, 40)...)
-	first := begin(g, start)
+	if early := begin(g, start.Add(time.Second)); len(early) > 0 {
+		t.Errorf("%v start before a check may have come", early)
+	}
+	first := begin(g, start.Add(3*time.Second))
 	if len(first) != 2 {
 		t.Fatalf("%d canaries", len(first))
 	}
@@ -113,9 +116,10 @@ func TestDecide_canariesGoFirst(t *testing.T) {
 
 func TestDecide_canaryThatFailsStopsTheRollout(t *testing.T) {
 	t.Parallel()
+	ready := start.Add(3 * time.Second)
 	g := group(rollout.Settings{Canary: set(1)}.Rules(), members(rollout.Rebuild, 5)...)
-	g.End(begin(g, start)[0], rollout.Failed, start)
-	d := g.Decide(start, nil)
+	g.End(begin(g, ready)[0], rollout.Failed, ready)
+	d := g.Decide(ready, nil)
 	if len(d.Start) > 0 || len(d.Refuse) != 4 || d.Refuse["m03"].Reason != rollout.CanaryFailed {
 		t.Errorf("%+v", d)
 	}
@@ -123,9 +127,10 @@ func TestDecide_canaryThatFailsStopsTheRollout(t *testing.T) {
 
 func TestDecide_canaryThatWasNotTouchedIsReplaced(t *testing.T) {
 	t.Parallel()
+	ready := start.Add(3 * time.Second)
 	g := group(rollout.Settings{Canary: set(1)}.Rules(), members(rollout.Rebuild, 5)...)
-	g.End(begin(g, start)[0], rollout.Untouched, start)
-	if next := begin(g, start); !slices.Equal(next, []string{"m01"}) {
+	g.End(begin(g, ready)[0], rollout.Untouched, ready)
+	if next := begin(g, ready); !slices.Equal(next, []string{"m01"}) {
 		t.Errorf("%v start", next)
 	}
 }
@@ -135,11 +140,11 @@ func TestDecide_machineThatFailedBeforeGoesLast(t *testing.T) {
 	all := members(rollout.Rebuild, 3)
 	all[0].Failures = 1
 	g := group(rollout.Settings{Canary: set(1)}.Rules(), all[0])
-	if first := begin(g, start); len(first) > 0 {
+	if first := begin(g, start.Add(2*time.Second)); len(first) > 0 {
 		t.Errorf("it does not wait for others: %v", first)
 	}
 	g.Join(all[1])
-	if first := begin(g, start.Add(time.Second)); !slices.Equal(first, []string{"m01"}) {
+	if first := begin(g, start.Add(3*time.Second)); !slices.Equal(first, []string{"m01"}) {
 		t.Errorf("%v goes first", first)
 	}
 }
@@ -246,10 +251,31 @@ func TestTake_knowsTheNodeOfTheNewDeployment(t *testing.T) {
 func TestDecide_checksWaitForNothing(t *testing.T) {
 	t.Parallel()
 	g := group(rollout.Settings{Canary: set(1)}.Rules(), members(rollout.Rebuild, 3)...)
-	g.End(begin(g, start)[0], rollout.Failed, start)
+	g.End(begin(g, start.Add(3*time.Second))[0], rollout.Failed, start)
 	g.Join(rollout.Member{ID: "c", Change: rollout.Check})
 	if first := begin(g, start); !slices.Equal(first, []string{"c"}) {
 		t.Errorf("%v start", first)
+	}
+}
+
+// In the next run, the check of a canary that was not ready stands for the canary.
+func TestDecide_checkOfACanaryDecides(t *testing.T) {
+	t.Parallel()
+	for outcome, want := range map[rollout.Outcome]struct{ starts, refused int }{rollout.Ready: {3, 0}, rollout.Failed: {0, 3}} {
+		g := group(rollout.Settings{Canary: set(1)}.Rules(), members(rollout.Rebuild, 3)...)
+		if first := begin(g, start.Add(time.Second)); len(first) > 0 {
+			t.Errorf("%v start before the check may have come", first)
+		}
+		g.Join(rollout.Member{ID: "c", Name: "c", Change: rollout.Check, Queued: start.Add(time.Second)})
+		for _, at := range []time.Duration{time.Second, time.Minute} {
+			if next := begin(g, start.Add(at)); at == time.Second && !slices.Equal(next, []string{"c"}) || at > time.Second && len(next) > 0 {
+				t.Errorf("after %s %v start, before the canary is ready", at, next)
+			}
+		}
+		g.End("c", outcome, start.Add(time.Minute))
+		if d := g.Decide(start.Add(time.Minute), nil); len(d.Start) != want.starts || len(d.Refuse) != want.refused {
+			t.Errorf("outcome %d: %+v", outcome, d)
+		}
 	}
 }
 

@@ -113,7 +113,7 @@ func (g *group) notStarted(t *Turn, why rollout.Refusal) error {
 			"rollout.max_failures sets how many may fail in a row."
 	case rollout.CanaryFailed:
 		fact = fmt.Sprintf("the canary %s has failed", few(why.Names))
-		advice = "The other machines were to wait until it is ready. Find out why it has failed, and apply again. A machine that was not ready is then checked first; after any other failure, another machine goes first."
+		advice = "The other machines were to wait until it is ready. Find out why it has failed, and apply again. A machine that was not ready is checked again at once; after any other failure, another machine goes first."
 	case rollout.TooManyAway:
 		fact = fmt.Sprintf("rollout group %q lacks %s already, and no run works on that", t.Settings.Group, few(why.Names))
 		advice = "At most max_unavailable members may be away at once. Repair what is away, with terraform apply or by hand. If a member runs well and no apply can say so, or is no member any more, " +

@@ -187,7 +187,7 @@ func TestFakeRollout_canaryThatFailsStopsTheRun(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider()+fleet(nodes, acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	w.Configure(s.Provider() + fleet(nodes, acctest.Image("v2"), `rollout = { canary = 1 }`))
-	output := acctest.Fails(t, w, acctest.Apply(), "was not started: the canary n", "another machine goes first")
+	output := acctest.Fails(t, w, acctest.Apply(), "was not started: the canary n", "after any other failure, another machine goes first")
 	if n := strings.Count(output, "Error: Machine was not started"); n != 3 || images(s, nodes, "v1") != 3 {
 		t.Errorf("%d machines were not started, %d run what they ran:\n%s", n, images(s, nodes, "v1"), output)
 	}

@@ -136,6 +136,7 @@ func TestFakeDiscovery_planOfRackIsShort(t *testing.T) {
 	}
 	host := "target_state = \"available\"\n  resource_class = \"r12\"\n  bmc = {\n    address = \"redfish://${each.value.bmc_address}\"\n    username = \"root\"\n    password_wo = \"calvin\"\n    password_wo_version = 1\n  }"
 	w := acctest.NewWorkspace(t, s.Provider()+discoveryBlock(s, "rack", "rack12", bySerial(""))+rackImport+rackHosts(host))
+	w.RealCLI()
 	output, _ := w.Plan()
 	acctest.NeverMention(t, output, "ports", "properties")
 	_, block, _ := strings.Cut(output, "# metal_host.rack[")
