@@ -119,6 +119,9 @@ func (p *plan) decideExisting() {
 	held := p.stepsOfExisting()
 	p.decideBoot(held)
 	p.decideConsole()
+	if p.learnsPower() && !held {
+		p.add(Step{Do: DoLearnPower, Power: p.restingPower(), Cost: decide.Restart})
+	}
 	p.warnHeld(held)
 	p.warnStray(held)
 	if walks := p.Has(DoWalk, DoVerify); walks || p.Has(DoService) {
@@ -191,8 +194,6 @@ func (p *plan) stepsOfWalk() {
 	}
 	if p.Has(DoInspect, DoInspectAgain, DoConfigure) || !p.settled() {
 		p.add(p.walk())
-	} else if p.learnsPower() {
-		p.add(Step{Do: DoLearnPower, Power: p.restingPower(), Cost: decide.Restart})
 	}
 }
 

@@ -20,11 +20,12 @@ func (p *plan) switches() bool {
 	return !p.Power.IsNull() && (isFalse(p.seen.PowerManaged) || p.Power != p.seen.Power)
 }
 
-// learnsPower reports whether an interrupted run has made the host available before Ironic knew its power state. Ironic allocates no such
-// node.
+// learnsPower reports whether Ironic does not know the power state of an available host, for example after an interrupted run. Ironic allocates
+// no such node. A host that was only imported stays as it is until an apply changes it.
 func (p *plan) learnsPower() bool {
 	s := p.seen
-	return s.Applied && s.PowerManaged.V && !p.ByAgent && p.Power.IsNull() && s.Power.IsNull() && p.Target.V == string(states.GoalAvailable) && states.InPool(s.node())
+	applies := s.Applied || p.Writes || len(p.Steps) > 0
+	return applies && !p.Has(DoWalk) && s.PowerManaged.V && !p.ByAgent && p.Power.IsNull() && s.Power.IsNull() && p.Target.V == string(states.GoalAvailable) && states.InPool(s.node())
 }
 
 // restingPower returns the power state of a machine that Ironic has cleaned.
@@ -60,8 +61,8 @@ func (p *plan) warnPower() {
 	}
 	if step, does := p.Find(DoLearnPower); does {
 		p.Forecast.Power = decide.Unknown[string]()
-		p.warn(decide.At("power_state"), "Power is switched", fmt.Sprintf("An interrupted run has made host %s available. Ironic does not know its power state, "+
-			"and allocates no such node. The host is switched %s.", p.Label, step.Power))
+		p.warn(decide.At("power_state"), "Power is switched", fmt.Sprintf("Host %s is available, and Ironic does not know its power state, perhaps because a run was interrupted. "+
+			"Ironic allocates no such node. The host is switched %s.", p.Label, step.Power))
 	}
 }
 
