@@ -2,6 +2,7 @@ package fakeironic
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/conductor"
@@ -45,10 +47,98 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
+// exchange applies Reject, lets handle answer the request and logs it.
+func (s *Server) exchange(r *http.Request, handle func(*http.Request, []byte) api.Reply) api.Reply {
+	var body []byte
+	if r.Body != nil {
+		body, _ = io.ReadAll(r.Body) // a truncated body counts as a short one
+	}
+	arrived := time.Now()
+
+	var rejection *Rejection
+	if s.Reject != nil {
+		shown := r.Clone(r.Context())
+		shown.Body = io.NopCloser(bytes.NewReader(body))
+		rejection = s.Reject(shown)
+	}
+
+	var answer api.Reply
+	if rejection == nil || rejection.After {
+		answer = handle(r, body)
+	}
+	if rejection != nil {
+		answer = rejection.reply()
+		s.afterRejection(rejection, r, body)
+	}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, Request{
+		Time: arrived, Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Status: answer.Status, Body: string(body),
+	})
+	return answer
+}
+
+// afterRejection schedules what becomes of a request after its answer.
+func (s *Server) afterRejection(with *Rejection, r *http.Request, body []byte) {
+	if with.Late == 0 && with.Fails == "" {
+		return
+	}
+	defer s.lock()()
+	if with.Late > 0 {
+		later := r.Clone(context.WithoutCancel(r.Context()))
+		s.conductor.After(with.Late, func() { s.serve(later, body) })
+		return
+	}
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	if len(parts) < 3 || parts[1] != "nodes" {
+		return
+	}
+	if n := s.conductor.Find(parts[2]); n != nil {
+		s.conductor.ChangeLater(n, func() string { return with.Fails })
+	}
+}
+
 // handle answers a request.
 func (s *Server) handle(r *http.Request, body []byte) api.Reply {
 	defer s.lock()()
 	return s.serve(r, body)
+}
+
+// lock locks the mutex, runs all events that are due and returns the function that unlocks.
+func (s *Server) lock() func() {
+	s.mu.Lock()
+	s.conductor.Settings = s.settings()
+	s.conductor.Groups = s.groupsOf
+	s.conductor.CatchUp(time.Now())
+	return s.mu.Unlock
+}
+
+// settings returns the fields that concern the conductor.
+func (s *Server) settings() conductor.Settings {
+	return conductor.Settings{
+		MaxMinor:            s.maxMinor(),
+		StepTime:            s.StepTime,
+		UnlockDelay:         s.UnlockDelay,
+		ParentNodeDefect:    s.ParentNodeDefect,
+		MaxConcurrentDeploy: s.MaxConcurrentDeploy,
+		MaxConcurrentClean:  s.MaxConcurrentClean,
+		DiscoveryKeepsPower: s.DiscoveryKeepsPower,
+		FastTrack:           s.FastTrack,
+		SwitchPorts:         s.SwitchPorts,
+		Skips:               s.Skips,
+		LLDP:                s.LLDP,
+		ParsesLLDP:          s.ParsesLLDP,
+		ImageFault:          s.ImageFault,
+		Fail: func(n *conductor.Node, verb string) string {
+			if s.Fail == nil {
+				return ""
+			}
+			return s.Fail(public(n), verb)
+		},
+		CleaningSteps: s.cleaningSteps,
+		Abandons:      func(n *conductor.Node, verb string) bool { return s.Abandons != nil && s.Abandons(public(n), verb) },
+	}
 }
 
 // serve authenticates a request, negotiates its API version and answers it, while the server is locked.
