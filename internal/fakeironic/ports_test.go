@@ -154,7 +154,8 @@ func TestVIF_replacesNetworkData(t *testing.T) {
 			t.Parallel()
 			a := newAPI(t, &fakeironic.Server{MaxMicroversion: tt.server})
 			node := a.node("n1", map[string]any{"network_interface": tt.network})
-			a.must(http.StatusCreated, http.MethodPost, "/v1/ports", map[string]any{"address": someMAC, "node_uuid": node})
+			link := map[string]any{"switch_id": "52:54:00:aa:00:01", "port_id": "Ethernet1/1"}
+			a.must(http.StatusCreated, http.MethodPost, "/v1/ports", map[string]any{"address": someMAC, "node_uuid": node, "local_link_connection": link})
 			a.fake.Set(node, "provision_state", "available")
 			a.must(http.StatusNoContent, http.MethodPost, "/v1/nodes/n1/vifs", map[string]any{"id": someUUID})
 			drive := map[string]any{"meta_data": map[string]any{}}

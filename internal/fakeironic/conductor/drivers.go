@@ -163,7 +163,9 @@ func (c *Conductor) implementations(kind string) []string {
 	found := map[string]bool{}
 	for _, h := range HardwareTypes {
 		for _, name := range h.At(c.MaxMinor).Interfaces[kind] {
-			found[name] = name != switches.Interface || c.SwitchPorts
+			if name != switches.Interface || c.SwitchPorts {
+				found[name] = true
+			}
 		}
 	}
 	return api.SortedKeys(found)
