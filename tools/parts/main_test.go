@@ -13,11 +13,13 @@ func TestList_namesEverythingWithItsPage(t *testing.T) {
 		ResourceSchemas:     map[string]*tfjson.Schema{"metal_host": nil, "metal_allocation": nil},
 		DataSourceSchemas:   map[string]*tfjson.Schema{"metal_hosts": nil},
 		ActionSchemas:       map[string]*tfjson.ActionSchema{"metal_power": nil},
+		Functions:           map[string]*tfjson.FunctionSignature{"bmc": nil},
 		ListResourceSchemas: map[string]*tfjson.Schema{"metal_host": nil},
 	})
 	want := "* Resources: [`metal_allocation`](docs/resources/allocation.md), [`metal_host`](docs/resources/host.md)\n" +
 		"* Data sources: [`metal_hosts`](docs/data-sources/hosts.md)\n" +
 		"* Actions (Terraform 1.14): [`metal_power`](docs/actions/power.md)\n" +
+		"* Functions (Terraform 1.8, OpenTofu 1.7): [`bmc`](docs/functions/bmc.md)\n" +
 		"* Lists (Terraform 1.14): [`metal_host`](docs/list-resources/host.md)\n"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
