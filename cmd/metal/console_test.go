@@ -20,6 +20,7 @@ func consoleSite(t *testing.T) *site {
 	for i, console := range []string{"fake", "fake-graphical", "ipmitool-socat", "ipmitool-shellinabox", "no-console"} {
 		node := map[string]any{"name": name(i), "driver": "fake-hardware", "console_interface": console}
 		if i >= 2 {
+			node["deploy_interface"] = "direct" // Ironic 39 would choose autodetect, which older ones do not know
 			node["driver"], node["driver_info"] = "ipmi", map[string]any{"ipmi_address": "192.0.2.7", "ipmi_terminal_port": 8023}
 		}
 		body, err := json.Marshal(node)
