@@ -153,7 +153,7 @@ func TestPolicy_guideAllowsByFile(t *testing.T) {
 // later declares a value that is known only during the apply.
 const later = "resource \"terraform_data\" \"later\" {\n  input = \"b\"\n}\n"
 
-func TestAccPolicy_findsHarmOfDeployments(t *testing.T) {
+func TestFakePolicy_findsHarmOfDeployments(t *testing.T) {
 	t.Parallel()
 	skipWithoutJQ(t)
 	s := site.StartFake(t, nil)
@@ -200,7 +200,7 @@ func TestAccPolicy_findsHarmOfDeployments(t *testing.T) {
 	wantHarms(t, w, "deployments")
 }
 
-func TestAccPolicy_findsHarmOfHosts(t *testing.T) {
+func TestFakePolicy_findsHarmOfHosts(t *testing.T) {
 	t.Parallel()
 	skipWithoutJQ(t)
 	s := site.StartFake(t, nil)
@@ -252,7 +252,7 @@ func TestAccPolicy_findsHarmOfHosts(t *testing.T) {
 	wantHarms(t, w, "hosts")
 }
 
-func TestAccPolicy_findsHarmOfReservations(t *testing.T) {
+func TestFakePolicy_findsHarmOfReservations(t *testing.T) {
 	t.Parallel()
 	skipWithoutJQ(t)
 	s := site.StartFake(t, nil)
@@ -273,7 +273,7 @@ func TestAccPolicy_findsHarmOfReservations(t *testing.T) {
 }
 
 // Imports, new hosts and first deployments pass.
-func TestAccPolicy_passesWhatIsNew(t *testing.T) {
+func TestFakePolicy_passesWhatIsNew(t *testing.T) {
 	t.Parallel()
 	skipWithoutJQ(t)
 	s := site.StartFake(t, nil)
@@ -286,7 +286,7 @@ func TestAccPolicy_passesWhatIsNew(t *testing.T) {
 }
 
 // Terraform 1.14 lists the actions that a plan triggers apart from the changes of resources.
-func TestAccPolicy_findsHarmOfActions(t *testing.T) {
+func TestFakePolicy_findsHarmOfActions(t *testing.T) {
 	t.Parallel()
 	skipWithoutJQ(t)
 	if !acctest.HasQuery(t) {

@@ -17,13 +17,15 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
-// TestAccLimit_threeRunsKeepOneLimit lets three provider processes deploy ten hosts each, with a limit of five over all.
-// On a real Ironic it has to be alone: the limit counts the hosts of other tests, too.
+// TestAccLimit_threeRunsKeepOneLimit lets three provider processes deploy ten hosts each, with a limit of five over all: on a real Ironic two
+// hosts, with a limit of three. There it has to be alone: the limit counts the hosts of other tests, too.
 func TestAccLimit_threeRunsKeepOneLimit(t *testing.T) {
-	const runs, each, limit = 3, 10, 5
+	runs, each, limit := 3, 10, 5
 	s := site.StartSlowWith(t, &fakeironic.Server{StepTime: time.Second}) // so that operations of several hosts meet
 	if s.Fake != nil {
 		t.Parallel()
+	} else {
+		each, limit = 2, 3
 	}
 	provider := s.Provider(fmt.Sprintf("provisioning_limit = { max_concurrent = %d }", limit))
 	var started []*acctest.Running

@@ -230,21 +230,21 @@ func TestAccAllocationGroup_killedWhileItShrinks(t *testing.T) {
 func TestAccAllocationGroup_reservesAllOrNothing(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
-	addNodes(t, s, 9)
-	w := acctest.NewWorkspace(t, s.Provider()+group(s, "k8s", 10))
+	addNodes(t, s, 4)
+	w := acctest.NewWorkspace(t, s.Provider()+group(s, "k8s", 5))
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "Too few nodes match now", "10 members of the group need a node, and 9 can have one")
-	acctest.Fails(t, w, acctest.Apply(), "Could not reserve nodes for the group", "10 members of the group need a node, and 9 can have one: 9 of ", "Nothing is reserved for the group")
+	acctest.Mention(t, output, "Too few nodes match now", "5 members of the group need a node, and 4 can have one")
+	acctest.Fails(t, w, acctest.Apply(), "Could not reserve nodes for the group", "5 members of the group need a node, and 4 can have one: 4 of ", "Nothing is reserved for the group")
 	wantNone(t, s)
 	if acctest.InState(t, w, address) != nil {
 		t.Errorf("the group is in state:\n%s", w.State())
 	}
-	w.Configure(s.Provider() + group(s, "k8s", 8))
+	w.Configure(s.Provider() + group(s, "k8s", 3))
 	w.Must("apply", "-auto-approve")
-	w.Configure(s.Provider() + group(s, "k8s", 10))
+	w.Configure(s.Provider() + group(s, "k8s", 5))
 	acctest.Fails(t, w, acctest.Apply(), "2 members of the group need a node, and 1 can have one")
-	wantMembers(t, s, w, names(s.Name("k8s"), 8), names(s.Name("k8s"), 8))
-	w.Configure(s.Provider() + group(s, "k8s", 9))
+	wantMembers(t, s, w, names(s.Name("k8s"), 3), names(s.Name("k8s"), 3))
+	w.Configure(s.Provider() + group(s, "k8s", 4))
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
@@ -254,11 +254,11 @@ func TestAccAllocationGroup_reservesAllOrNothing(t *testing.T) {
 func TestAccAllocationGroup_oneOfTwoRacingGroupsGetsItsNodes(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
-	addNodes(t, s, 15)
+	addNodes(t, s, 6)
 	var spaces []*acctest.Workspace
 	var running []*acctest.Running
 	for _, name := range []string{"blue", "green"} {
-		w := acctest.NewWorkspace(t, s.Provider()+group(s, name, 10))
+		w := acctest.NewWorkspace(t, s.Provider()+group(s, name, 4))
 		w.OwnProcess()
 		spaces = append(spaces, w)
 	}
@@ -272,13 +272,13 @@ func TestAccAllocationGroup_oneOfTwoRacingGroupsGetsItsNodes(t *testing.T) {
 			worked = append(worked, i)
 			continue
 		}
-		acctest.Mention(t, output, "10 members of the group need a node, and 5 can have one")
+		acctest.Mention(t, output, "4 members of the group need a node, and 2 can have one")
 	}
 	if len(worked) != 1 {
 		t.Fatalf("the groups %v have their nodes, want one of them", worked)
 	}
 	name := s.Name([]string{"blue", "green"}[worked[0]])
-	wantMembers(t, s, spaces[worked[0]], names(name, 10), names(name, 10))
+	wantMembers(t, s, spaces[worked[0]], names(name, 4), names(name, 4))
 	spaces[worked[0]].Must("destroy", "-auto-approve")
 	wantNone(t, s)
 }
