@@ -38,6 +38,7 @@ func TestTroubleshooting_titlesAreThoseOfTheProvider(t *testing.T) {
 var notOurs = map[string]bool{
 	"Provider setting missing or wrong: endpoint": true, "connection refused": true, "no such host": true, "certificate": true,
 	"HTTP response to HTTPS client": true, "HTTP request to an HTTPS server": true,
+	"Unexpected exception": true, "during processing for node": true,
 	"401": true, "403": true, "already exists": true, "0 of 42 nodes": true, "clean failed": true, "inspect failed": true, "deploy failed": true,
 }
 
