@@ -45,7 +45,7 @@ func (l *Limiter) Moved(before, now *ironic.Node) {
 
 // Pass calls send when there is a slot for the node, like throttle.Limiter.Admit. seen is the node in the list that was taken
 // under the limit's lock; it has the fields of polls and replaces the fresh read before the verb. seen is nil if there is no limit
-// or no lock, or if the node is exempt or already busy.
+// or no lock, if the node is exempt or already busy, or if it came after the list had begun.
 func (l *Limiter) Pass(ctx context.Context, node *ironic.Node, failures int, send func(ctx context.Context, seen *ironic.Node) error) error {
 	if err := l.Requires(ctx); err != nil {
 		return err

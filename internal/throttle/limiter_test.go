@@ -32,6 +32,7 @@ type yard struct {
 	lists    int
 	created  int // records, since the beginning
 	listErr  error
+	answers  time.Duration // how long the answer to a list takes
 	create   func(tried int) (done bool, err error) // what happens to a Create; nil: it succeeds
 	tried    int
 	distance time.Duration // that a Delete travels
@@ -67,6 +68,7 @@ func (y *yard) change(id string, change func(m *throttle.Machine)) {
 }
 
 func (y *yard) Machines(context.Context) ([]throttle.Machine, error) {
+	defer time.Sleep(y.answers)
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.lists++
@@ -281,6 +283,34 @@ func TestAVerbSeesItsMachineAsTheListUnderTheLockShowsIt(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A machine may have changed since a list that began before it came: its reservation may be newer than that list.
+func TestAVerbSeesNoListThatBeganBeforeItsMachineCame(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		y := newYard(2)
+		y.answers = 5 * time.Second
+		l := y.limiter(slotsOf(2, throttle.CoordinationIronic))
+		var seen [2]*throttle.Machine
+		var waits sync.WaitGroup
+		for i := range seen {
+			waits.Go(func() {
+				time.Sleep(time.Duration(i) * time.Second)
+				err := l.Admit(t.Context(), y.machine(fmt.Sprintf("m%02d", i)), 0, func(_ context.Context, s *throttle.Machine) error { seen[i] = s; return nil })
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		waits.Wait()
+		if seen[0] == nil || seen[1] != nil {
+			t.Errorf("the machines saw %v; want only the first one to see the list", seen)
+		}
+		if y.lists != 1 {
+			t.Errorf("%d lists, want one", y.lists)
+		}
+	})
 }
 
 func TestAMachineThatStartsTakesASlotUntilItHasSettled(t *testing.T) {

@@ -195,7 +195,8 @@ func (l *Limiter) admitQueue(ctx context.Context) (again bool, err error) {
 			return true, nil
 		}
 		var seen *Machine
-		if i := slices.IndexFunc(machines, func(m Machine) bool { return m.ID == t.ID }); i >= 0 && locked && time.Since(listed) < freshFor {
+		usable := locked && time.Since(listed) < freshFor && t.Queued.Before(listed)
+		if i := slices.IndexFunc(machines, func(m Machine) bool { return m.ID == t.ID }); i >= 0 && usable {
 			seen = &machines[i]
 		}
 		if w := l.take(t); w != nil {
