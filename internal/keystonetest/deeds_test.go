@@ -140,6 +140,7 @@ var deeds = []deed{
 	{"RAID volumes", 0, ready(http.MethodPut, "nodes/{node}/states/raid", map[string]any{"logical_disks": []any{map[string]any{"size_gb": 10, "raid_level": "1"}}})},
 	{"boot mode, Secure Boot", 76, all(ready(http.MethodPut, "nodes/{node}/states/boot_mode", map[string]any{"target": "uefi"}), ready(http.MethodPut, "nodes/{node}/states/secure_boot", map[string]any{"target": false}))},
 	{"boot device, NMI", 0, all(ready(http.MethodPut, "nodes/{node}/management/boot_device", map[string]any{"boot_device": "pxe"}), ready(http.MethodPut, "nodes/{node}/management/inject_nmi", map[string]any{}))},
+	{"console", 0, all(get("nodes/{node}/states/console"), ready(http.MethodPut, "nodes/{node}/states/console", map[string]any{"enabled": false}))},
 	{"power", 0, ready(http.MethodPut, "nodes/{node}/states/power", map[string]any{"target": "power on"})},
 	{"virtual media", 89, ready(http.MethodPost, "nodes/{node}/vmedia", map[string]any{"device_type": "cdrom", "image_url": "http://127.0.0.1:9/x.iso"})},
 	{"service", 87, verb("service")},
@@ -158,7 +159,9 @@ var deeds = []deed{
 		ready(http.MethodPatch, "chassis/{chassis}", []edit{{"add", "/extra/k", "v"}}), ready(http.MethodDelete, "chassis/{chassis}", nil))},
 	{"read deploy templates", 0, get("deploy_templates")},
 	{"write deploy templates", 0, ready(http.MethodPost, "deploy_templates", map[string]any{"name": "CUSTOM_{unique}", "steps": []any{map[string]any{"interface": "deploy", "step": "deploy", "args": map[string]any{}, "priority": 10}}})},
+	{"read runbooks", 92, get("runbooks")},
 	{"write runbooks", 92, ready(http.MethodPost, "runbooks", map[string]any{"name": "CUSTOM_{unique}", "steps": []any{map[string]any{"interface": "deploy", "step": "deploy", "args": map[string]any{}, "order": 1}}})},
+	{"read inspection rules", 96, get("inspection_rules")},
 	{"write inspection rules", 96, ready(http.MethodPost, "inspection_rules", map[string]any{"actions": []any{map[string]any{"op": "set-attribute", "args": map[string]any{"path": "/extra/k", "value": "v"}}}})},
 }
 
