@@ -118,7 +118,8 @@ func TestFakeHostDrift_isCorrected(t *testing.T) {
 func TestFakeHostDrift_waitsForDeployment(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
-	host := withBMC(s, acctest.Target("available"), `resource_class = `+acctest.Quoted(s.Class()), virtualization, `hardware_drift = "plan"`)
+	// With autodetect, the service would change the deploy interface in use.
+	host := withBMC(s, acctest.Target("available"), `hardware_interfaces = { deploy = "direct" }`, `resource_class = `+acctest.Quoted(s.Class()), virtualization, `hardware_drift = "plan"`)
 	w := acctest.NewWorkspace(t, host+acctest.Deployment("metal_host.h.id", acctest.Image("a")))
 	w.Must("apply", "-auto-approve")
 	defer acctest.Destroy(t, s, w)
