@@ -105,19 +105,38 @@ func interrupt(t *testing.T, _ *site.Site, running *acctest.Running) {
 	acctest.Interrupt(t, running)
 }
 
+// inspect enrolls the machine and lets Ironic inspect it, moves its cable to another port of the switch and inspects it again. A plan says
+// where the cable ends. It returns the settings of the host that do so.
+func (c *computer) inspect(w *acctest.Workspace) (inspected string) {
+	r, t := c.rack, c.rack.t
+	t.Helper()
+	c.plug(rightPort)
+	c.expects = `expect_neighbor = { switch = "leaf-1", port = "Ethernet1/1" }`
+	w.Configure(c.host("inspect = true") + c.shown())
+	r.step("enroll and inspect", func() { w.Must(acctest.Apply()...) })
+	c.wantShown(w, rightPort)
+	acctest.NoChanges(t, w)
+	acctest.NeverMention(t, w.Must(acctest.Apply()...), "Warning")
+
+	c.plug(wrongPort)
+	inspected = "inspect = true\n  inspect_triggers = { cabling = \"moved\" }"
+	w.Configure(c.host(inspected) + c.shown())
+	r.step("inspect again", func() { w.Must(acctest.Apply()...) })
+	acctest.Mention(t, w.Must(acctest.Apply()...), "Cables of host "+r.Name("host")+" are not as expected",
+		c.mac+" is connected to "+leaf+" "+wrongPort+", not to leaf-1 Ethernet1/1.")
+	c.wantShown(w, wrongPort)
+	acctest.NoChanges(t, w)
+	return inspected
+}
+
 // live follows the machine from the BMC's address to a running system and back, and ends the deployment and the rebuild before their
 // time.
 func (c *computer) live(endDeploy, endRebuild acctest.Stop) {
 	r, t := c.rack, c.rack.t
 	t.Helper()
-	inspected := "inspect = true"
-	w := r.workspace(c.host(inspected) + "data \"metal_host\" \"h\" {\n  id = metal_host.h.id\n}\noutput \"inventory\" { value = jsonencode(data.metal_host.h.inventory) }\n")
+	w := r.workspace("")
 	defer acctest.Destroy(t, r.Site, w)
-	r.step("enroll and inspect", func() { w.Must(acctest.Apply()...) })
-	acctest.Mention(t, strings.ReplaceAll(w.Must("output", "-raw", "inventory"), `\"`, `"`),
-		fmt.Sprintf(`"mac":%q`, c.mac), `"cpus":1`, `"memory_mb":2048`, fmt.Sprintf(`"serial_number":%q`, r.Name("sn1")))
-	acctest.NoChanges(t, w)
-
+	inspected := c.inspect(w)
 	available := c.host(inspected, acctest.Target("available"))
 	w.Configure(available)
 	r.step("clean", func() { w.Must(acctest.Apply()...) })
@@ -128,7 +147,7 @@ func (c *computer) live(endDeploy, endRebuild acctest.Stop) {
 	c.wantReported("one")
 	r.step("boot from disk", func() { c.want(c.await("one"), "one", "first") })
 	acctest.NoChanges(t, w)
-	c.wantBoots(1)
+	c.wantBoots(2)
 	c.wantDisk()
 
 	c.awaitEndOfFastTrack()
@@ -137,7 +156,7 @@ func (c *computer) live(endDeploy, endRebuild acctest.Stop) {
 	c.wantReported("two")
 	r.step("boot from disk", func() { c.want(c.await("two"), "two", "second") })
 	acctest.NoChanges(t, w)
-	c.wantBoots(2)
+	c.wantBoots(3)
 	c.wantDisk()
 	if !c.isPartitioned() {
 		t.Error("the disk of a deployed machine has no partition table")
@@ -148,7 +167,7 @@ func (c *computer) live(endDeploy, endRebuild acctest.Stop) {
 	if c.isPartitioned() {
 		t.Error("the disk of an undeployed machine has the partition table of the image")
 	}
-	c.wantBoots(3)
+	c.wantBoots(4)
 }
 
 // wantDisk fails the test unless the BMC boots the machine from its disk, now and later.

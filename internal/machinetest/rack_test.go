@@ -76,7 +76,9 @@ type computer struct {
 	rack    *rack
 	mac     string
 	place   place
-	network bool // boots what Ironic wants from the network
+	network bool   // boots what Ironic wants from the network
+	unplug  func() // takes its cable out of the switch; nil if it was never plugged in
+	expects string // the HCL of its port
 }
 
 func TestMain(m *testing.M) {
@@ -201,7 +203,7 @@ func (c *computer) hardware(interfaces ...string) string {
 }
 
 // ports returns the HCL of the host's ports.
-func (c *computer) ports() string { return fmt.Sprintf("ports = { %q = {} }", c.mac) }
+func (c *computer) ports() string { return fmt.Sprintf("ports = { %q = { %s } }", c.mac, c.expects) }
 
 // image returns the URL of a file of tools/metal/images.
 func (r *rack) image(name string) string {
