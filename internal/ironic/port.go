@@ -135,6 +135,12 @@ func (s PortSpec) Reconnects(port Port) bool {
 	return connectivity
 }
 
+// IsMet reports whether UpdatePort would change nothing.
+func (s PortSpec) IsMet(port Port) bool {
+	patch, _ := s.changes(port)
+	return len(patch) == 0
+}
+
 // UpdatePort changes a port to the wanted state and returns it; it sends only attributes that differ, and never the port group.
 func (c *Client) UpdatePort(ctx context.Context, port Port, spec PortSpec) (*Port, error) {
 	patch, _ := spec.changes(port)
