@@ -17,6 +17,7 @@ type Wish struct {
 	Groups     map[string]Group // by key
 	OpenGroups bool             // the groups are not known yet
 	Planned    map[string]Port  // the ports as they will be, with what the configuration omits
+	Removed    []string         // MAC addresses of the ports that Ironic loses, because the configuration has them no more
 	Inspects   bool             // an inspection may find the switch of each port
 }
 

@@ -158,6 +158,9 @@ func TestFakeHost_vlansOfARunningMachineChange(t *testing.T) {
 		t.Errorf("the switch has %v", got)
 	}
 	acctest.NoChanges(t, w)
+	lines := strings.Split(config(strings.Replace(access110, "110", "140", 1), ``), "\n")
+	w.Configure(strings.Join(slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, s.MAC(2)) }), "\n"))
+	acctest.Mention(t, w.Must("plan"), "VLANs of a running machine change", s.MAC(2)+", which is removed, from trunk VLAN 1 with 120,130 to no VLANs of Ironic")
 	w.Must("destroy", "-auto-approve")
 }
 
