@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -23,6 +24,7 @@ func vifsSchema() schema.Attribute {
 		Optional: true,
 		MarkdownDescription: "Ports of Neutron that the machine is connected to. The provider attaches them before the deployment. A change attaches the new ones and detaches those that left the list; the machine is not restarted. " +
 			"Without the attribute, those that are attached stay. Undeploying detaches them. Needs API 1.28 and the network interface `neutron` or `flat`.",
+		Validators: []validator.List{listvalidator.NoNullValues()},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{
 				Required: true, MarkdownDescription: "UUID of the Neutron port.",

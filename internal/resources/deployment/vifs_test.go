@@ -227,6 +227,7 @@ func TestAccDeployment_vifsAreValidated(t *testing.T) {
 	w := acctest.NewWorkspace(t, "")
 	for settings, want := range map[string]string{
 		vifs(1, 1):              vif(1) + " occurs twice in vifs",
+		`vifs = [null]`:         "contains a null value",
 		`vifs = [{ id = "a" }]`: "must be the UUID of a Neutron port",
 		fmt.Sprintf("vifs = [{ id = %q, port = \"x\" }]", vif(1)):                                                                    "must be a MAC address",
 		fmt.Sprintf("vifs = [{ id = %q, port = \"52:54:00:00:00:01\" }, { id = %q, port = \"52:54:00:00:00:01\" }]", vif(1), vif(2)): "port 52:54:00:00:00:01 occurs twice",

@@ -52,7 +52,7 @@ func portsSchema() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional: true, Computed: true,
 		MarkdownDescription: "Network cards, by MAC address in lower case with colons. Attributes that you omit stay as they are. If you remove `port_group` or `extra`, Ironic loses it.",
-		Validators:          []validator.Map{mapvalidator.KeysAre(framework.MACAddress)},
+		Validators:          []validator.Map{mapvalidator.KeysAre(framework.MACAddress), mapvalidator.NoNullValues()},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"pxe_enabled":      flag("Whether the machine may boot from this card. A network boot needs a port that may: see [Network boot](../guides/network-boot.md). Default: `true`."),
 			"physical_network": free("Physical network that the card is connected to. Default: that of its group.", 64),
