@@ -114,7 +114,7 @@ func attachedVIFs(ctx context.Context, m *machine.Machine) (vifs []VIF, err erro
 			return nil, err
 		}
 		for mac, port := range ports {
-			if id, _ := port.InternalInfo[tenantVIF].(string); id != "" {
+			if id := vifAt(port); id != "" {
 				at[id] = mac
 			}
 		}
@@ -124,9 +124,6 @@ func attachedVIFs(ctx context.Context, m *machine.Machine) (vifs []VIF, err erro
 	}
 	return vifs, nil
 }
-
-// tenantVIF is the key of a port's internal_info that names its VIF.
-const tenantVIF = "tenant_vif_port_id"
 
 // attachTries is how often a VIF is attached whose port Neutron does not change: its answer passes if the port that has the MAC address is
 // about to be deleted, or if Neutron was too busy.
@@ -174,17 +171,10 @@ func portFor(ctx context.Context, m *machine.Machine, vif VIF) (uuid string, err
 	if err != nil {
 		return "", err
 	}
-	at, exists := ports[vif.MAC]
-	label := ironic.NodeLabel(node)
-	switch {
-	case !exists:
-		return "", fmt.Errorf("node %s has no port %s. Add it to ports of its metal_host, or remove port to let Ironic choose one", label, vif.MAC)
-	case at.PortGroupUUID != "":
-		return "", fmt.Errorf("port %s of node %s is in a port group, so that Ironic connects only the group. Remove port to let Ironic choose the group, or port_group from the port of the metal_host", vif.MAC, label)
-	case node.NetworkInterface == "neutron" && len(at.LocalLinkConnection) == 0:
-		return "", fmt.Errorf("port %s of node %s has no local_link_connection, without which the network interface neutron does not know the switch. Set it in ports of the metal_host", vif.MAC, label)
+	if why := refusesPort(node, ports, vif); why != "" {
+		return "", errors.New(why)
 	}
-	return at.UUID, nil
+	return ports[vif.MAC].UUID, nil
 }
 
 // How Ironic says that a VIF cannot be attached (reference/ironic.md#vifs).

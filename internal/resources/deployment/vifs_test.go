@@ -69,7 +69,7 @@ func TestFakeDeployment_vifs(t *testing.T) {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, acctest.Image("v1"))...)
 	}
 	w := acctest.NewWorkspace(t, config(vifs(1)))
-	acctest.NeverMention(t, w.Must("plan"), "VIFs have no effect")
+	acctest.NeverMention(t, w.Must("plan"), "VIFs have no effect", "Ports cannot take the VIFs")
 	w.Must("apply", "-auto-approve")
 	wantAttached(t, s, node, 1)
 	acctest.NoChanges(t, w)
@@ -198,10 +198,35 @@ func TestFakeDeployment_failureLeavesNoVIF(t *testing.T) {
 	s := site.StartFake(t, nil)
 	node := onNeutron(t, s, "n1")
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), vifs(1, 2, 3)))
+	acctest.Mention(t, w.Must("plan"), "Ports cannot take the VIFs", " has 2 of the 3 free ports or port groups that the VIFs need.")
 	acctest.Fails(t, w, acctest.Apply(), "Could not deploy node", "attach VIF", "not enough free physical ports")
 	wantAttached(t, s, node, 1, 2)
 	w.Must("destroy", "-auto-approve")
 	wantAttached(t, s, node)
+}
+
+// A plan that first gives the host its ports does not say that they cannot take the VIFs.
+func TestFakeDeployment_vifsOnPortsOfTheSamePlan(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	config := func(ports string, numbers ...int) string {
+		return s.Provider() + fmt.Sprintf("resource \"metal_host\" \"h1\" {\n  name = %q\n  driver = \"fake-hardware\"\n  target_state = \"available\"\n  resource_class = %q\n  hardware_interfaces = { network = \"neutron\" }\n  ports = { %s }\n}\n", s.Name("h1"), s.Class(), ports) +
+			acctest.Deployment("metal_host.h1.id", acctest.Image("v1"), vifs(numbers...))
+	}
+	link := func(n int) string {
+		return fmt.Sprintf(`%q = { local_link_connection = { switch_id = "00:00:00:00:00:01", port_id = "%d" } }`, s.MAC(n), n)
+	}
+	const warning = "Ports cannot take the VIFs"
+	w := acctest.NewWorkspace(t, config(link(1), 1))
+	acctest.NeverMention(t, w.Must("plan"), warning)
+	w.Must(acctest.Apply()...)
+	w.Configure(config(link(1), 1, 2))
+	acctest.Mention(t, w.Must("plan"), warning, "has 0 of the 1 free ports or port groups that the VIFs need")
+	w.Configure(config(link(1)+", "+link(2), 1, 2))
+	acctest.NeverMention(t, w.Must("plan"), warning)
+	w.Must(acctest.Apply()...)
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
 }
 
 func TestAccDeployment_vifsOnNoop(t *testing.T) {
