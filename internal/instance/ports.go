@@ -28,6 +28,16 @@ func VIFsAt(ports map[string]ironic.Port) (ids []string) {
 	return ids
 }
 
+// IsElsewhere reports whether a VIF is attached to another port than the one that it names.
+func IsElsewhere(ports map[string]ironic.Port, vif VIF) bool {
+	for mac, port := range ports {
+		if vif.MAC != "" && mac != vif.MAC && vifAt(port) == vif.ID {
+			return true
+		}
+	}
+	return false
+}
+
 // isUnlinked reports whether the network interface of a node never uses a port, because it does not know the switch. It knows that of an InfiniBand port,
 // which has a client ID.
 func isUnlinked(node *ironic.Node, port ironic.Port) bool {

@@ -107,17 +107,21 @@ func TestFakeDeployment_vifNamesPort(t *testing.T) {
 	config := func(n int) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), fmt.Sprintf("vifs = [{ id = %q, port = %q }]", vif(1), s.MAC(n)))
 	}
-	at := func() string {
+	portWhere := func(is func(port, info map[string]any) bool) map[string]any {
 		t.Helper()
 		ports, _ := s.Must(http.MethodGet, "ports/detail?node="+node, nil)["ports"].([]any)
 		for _, each := range ports {
 			port, _ := each.(map[string]any)
 			info, _ := port["internal_info"].(map[string]any)
-			if info["tenant_vif_port_id"] == vif(1) {
-				return site.Text(port["address"])
+			if is(port, info) {
+				return port
 			}
 		}
-		return ""
+		return nil
+	}
+	at := func() string {
+		t.Helper()
+		return site.Text(portWhere(func(_, info map[string]any) bool { return info["tenant_vif_port_id"] == vif(1) })["address"])
 	}
 	w := acctest.NewWorkspace(t, config(2))
 	for _, n := range []int{2, 1} {
@@ -130,6 +134,22 @@ func TestFakeDeployment_vifNamesPort(t *testing.T) {
 	}
 	w.Configure(config(7))
 	acctest.Fails(t, w, acctest.Apply(), "has no port "+s.MAC(7), "Add it to ports of its metal_host")
+	if got := at(); got != s.MAC(1) {
+		t.Errorf("the running machine has lost its VIF, which is attached to %q", got)
+	}
+	w.Configure(config(1))
+	acctest.NoChanges(t, w)
+	second := portWhere(func(port, _ map[string]any) bool { return port["address"] == s.MAC(2) })
+	s.Must(http.MethodDelete, "nodes/"+node+"/vifs/"+vif(1), nil) // another client moves it
+	s.Must(http.MethodPost, "nodes/"+node+"/vifs", map[string]any{"id": vif(1), "port_uuid": second["uuid"]})
+	if _, changes := w.Plan(); !changes {
+		t.Error("the plan does not show that the VIF is at another port")
+	}
+	w.Must(acctest.Apply()...)
+	if got := at(); got != s.MAC(1) {
+		t.Errorf("the VIF is attached to %s", got)
+	}
+	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
 
