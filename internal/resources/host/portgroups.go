@@ -121,6 +121,18 @@ func bringNetwork(ports, had map[string]portModel, key string) bool {
 	return false
 }
 
+// hasStrays reports whether a port has another physical network than its group. Another client may have changed one of them alone.
+func (m *model) hasStrays(ctx context.Context) bool {
+	groups := m.portGroups(ctx)
+	for _, port := range m.ports(ctx) {
+		network := groups[port.PortGroup.ValueString()].PhysicalNetwork
+		if framework.IsSet(network) && !network.Equal(port.PhysicalNetwork) {
+			return true
+		}
+	}
+	return false
+}
+
 // keepOmitted gives a group the values that it had before, for attributes that are null.
 func (g *groupModel) keepOmitted(old *groupModel) {
 	before := old.texts()

@@ -183,10 +183,11 @@ func (m *model) inheritNetworks(ctx context.Context, config *model) {
 			continue
 		}
 		key := port.PortGroup.ValueString()
+		group, ours := askedOf[key]
 		switch {
-		case port.PortGroup.IsUnknown(), m.PortGroups.IsUnknown(), askedOf[key].PhysicalNetwork.IsUnknown():
+		case port.PortGroup.IsUnknown(), m.PortGroups.IsUnknown(), group.PhysicalNetwork.IsUnknown():
 			port.PhysicalNetwork = types.StringUnknown()
-		case framework.IsSet(groups[key].PhysicalNetwork):
+		case ours && framework.IsSet(groups[key].PhysicalNetwork): // the apply changes no other groups
 			port.PhysicalNetwork = groups[key].PhysicalNetwork
 		default:
 			continue

@@ -51,6 +51,32 @@ func TestAccHost_portsInheritTheNetworkOfTheirGroup(t *testing.T) {
 	)
 }
 
+// A plan mends ports whose group has another network, also if the configuration omits both, and leaves those of a group alone that it does not manage.
+func TestFakeHost_straysFollowTheirGroup(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	managed := hostConfig(s, cabled(s, `bond0 = {}`, map[int]string{1: `port_group = "bond0"`}))
+	w := acctest.NewWorkspace(t, managed)
+	w.Must(acctest.Apply()...)
+	stray := func(network string) {
+		group := groupsOn(s, s.Name("h"))["bond0"]
+		s.Must(http.MethodPatch, "portgroups/"+site.Text(group["uuid"]), []any{ // Ironic looks at the first operation only
+			map[string]any{"op": "add", "path": "/extra/x", "value": network}, map[string]any{"op": "add", "path": "/physical_network", "value": network},
+		})
+	}
+	stray("a")
+	acctest.Mention(t, w.Must("plan"), `physical_network = "a"`)
+	w.Must(acctest.Apply()...)
+	if got := portOf(s, s.MAC(1))["physical_network"]; got != "a" {
+		t.Errorf("the port has the network %v", got)
+	}
+	acctest.NoChanges(t, w)
+	stray("b")
+	other := acctest.NewWorkspace(t, "import {\n  to = metal_host.h\n  id = "+acctest.Quoted(s.Name("h"))+"\n}\n"+hostConfig(s, fmt.Sprintf("ports = { %q = {} }", s.MAC(1))))
+	acctest.Mention(t, other.Must("plan"), "1 to import, 0 to add, 0 to change")
+	w.Must("destroy", "-auto-approve")
+}
+
 // extra of ports and groups has values of any type. Only its keys in the configuration are managed.
 func TestAccHost_extraOfGroupsHasObjects(t *testing.T) {
 	s := site.Start(t, nil)
