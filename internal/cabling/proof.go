@@ -115,6 +115,12 @@ func isSwitch(heard ironic.Neighbour, name string) bool {
 	return sameHost(name, heard.SwitchName) || strings.EqualFold(strings.TrimSpace(name), strings.TrimSpace(heard.SwitchID))
 }
 
+// isName reports whether a text is the name of a switch, and neither a MAC address nor an IP address.
+func isName(text string) bool {
+	_, err := netip.ParseAddr(text)
+	return bareMAC(text) == "" && err != nil
+}
+
 // sameHost compares names of switches. One without a domain is that of any domain.
 func sameHost(a, b string) bool {
 	a, b = strings.ToLower(strings.TrimSpace(a)), strings.ToLower(strings.TrimSpace(b))

@@ -89,6 +89,8 @@ func TestDecide_provesCables(t *testing.T) {
 		for i, port := range []string{first, second} {
 			switch port {
 			case "no card":
+			case "nameless":
+				h.Cards[macOf(i+1)] = cabling.Card{Listened: true, Neighbour: ironic.Neighbour{SwitchID: "52:54:00:ee:00:01", PortID: "swp1"}}
 			case "deaf":
 				h.Cards[macOf(i+1)] = cabling.Card{}
 			case "silent":
@@ -116,6 +118,7 @@ func TestDecide_provesCables(t *testing.T) {
 		"right cables":                      {heard: heard("swp1", "swp2"), ends: expected},
 		"one that the ramdisk did not hear": {heard: heard("swp1", "deaf"), ends: expected, says: "Cables are not proved: The inspection of host r1 at 2026-11-26T05:00:00Z has collected no LLDP data of 1 of the network cards"},
 		"a wrong cable":                     {heard: heard("swp3", "swp2"), ends: expected, says: wrong + macOf(1) + " is connected to leaf-1 swp3, not to leaf-1 swp1. "},
+		"a switch without a name":           {heard: heard("nameless", "swp2"), ends: expected, says: wrong + macOf(1) + " is connected to 52:54:00:ee:00:01 swp1, not to leaf-1 swp1 (that switch announces no name: expect its chassis ID). "},
 		"a wrong cable, and one not heard":  {heard: heard("swp3", "deaf"), ends: expected, says: wrong + macOf(1) + " is connected to leaf-1 swp3, not to leaf-1 swp1. "},
 		"a silent switch":                   {heard: heard("swp1", "silent"), ends: expected, says: wrong + macOf(2) + " has heard no switch: the cable is out, or the switch sends no LLDP (expected: leaf-1 swp2). "},
 		"no link":                           {heard: heard("no link", "swp2"), ends: expected, says: wrong + macOf(1) + " has no link (expected: leaf-1 swp1). "},
