@@ -1,6 +1,8 @@
 package cabling_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +75,25 @@ func TestHearing_proves(t *testing.T) {
 		right, known := h.Proves(map[string]cabling.End{mac: want})
 		if got := h.Prove(mac, want); got != tt.want || right != tt.right || known != tt.known {
 			t.Errorf("%s: %s, right %v, known %v", name, got, right, known)
+		}
+	}
+}
+
+// A VLAN has the MAC address of its card, and hears no announcements.
+func TestHearingOf_devicesWithOneAddress(t *testing.T) {
+	t.Parallel()
+	const mac = "52:54:00:aa:00:01"
+	leaf := ironic.Neighbour{SwitchName: "leaf-1", PortID: "swp1"}
+	for _, names := range [][]string{{"eno1", "eno1.100"}, {"eno1.100", "eno1"}} {
+		for _, ofVLAN := range []map[string]ironic.Neighbour{{"eno1": leaf}, {"eno1": leaf, "eno1.100": {}}} {
+			inventory := &ironic.Inventory{Neighbours: ofVLAN}
+			text := fmt.Sprintf(`{"interfaces": [{"name": %q, "mac_address": %q}, {"name": %q, "mac_address": %q}]}`, names[0], mac, names[1], mac)
+			if err := json.Unmarshal([]byte(text), inventory); err != nil {
+				t.Fatal(err)
+			}
+			if got := cabling.HearingOf(inventory, time.Now()).Prove(mac, cabling.End{Switch: "leaf-1", Port: "swp1"}); got != cabling.Right {
+				t.Errorf("%v with %v: %s", names, ofVLAN, got)
+			}
 		}
 	}
 }
