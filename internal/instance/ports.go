@@ -12,16 +12,10 @@ import (
 // overNeutron is the network interface that configures switches through Neutron.
 const overNeutron = "neutron"
 
-// vifAt returns the VIF that is attached to a port; "" if there is none.
-func vifAt(port ironic.Port) string {
-	id, _ := port.InternalInfo["tenant_vif_port_id"].(string)
-	return id
-}
-
 // VIFsAt returns the VIFs that are attached to ports.
 func VIFsAt(ports map[string]ironic.Port) (ids []string) {
 	for _, port := range ports {
-		if id := vifAt(port); id != "" {
+		if id := port.VIF(); id != "" {
 			ids = append(ids, id)
 		}
 	}
@@ -31,7 +25,7 @@ func VIFsAt(ports map[string]ironic.Port) (ids []string) {
 // IsElsewhere reports whether a VIF is attached to another port than the one that it names.
 func IsElsewhere(ports map[string]ironic.Port, vif VIF) bool {
 	for mac, port := range ports {
-		if vif.MAC != "" && mac != vif.MAC && vifAt(port) == vif.ID {
+		if vif.MAC != "" && mac != vif.MAC && port.VIF() == vif.ID {
 			return true
 		}
 	}
@@ -68,7 +62,7 @@ func Unattachable(node *ironic.Node, ports map[string]ironic.Port, wanted []VIF,
 	free, unlinked := 0, []string(nil)
 	for _, mac := range slices.Sorted(maps.Keys(ports)) {
 		port := ports[mac]
-		vif, group := vifAt(port), port.PortGroupUUID
+		vif, group := port.VIF(), port.PortGroupUUID
 		switch {
 		case isUnlinked(node, port):
 			unlinked = append(unlinked, mac)

@@ -152,7 +152,7 @@ func attachedVIFs(ctx context.Context, m *machine.Machine) (vifs []VIF, err erro
 			return nil, err
 		}
 		for mac, port := range ports {
-			if id := vifAt(port); id != "" {
+			if id := port.VIF(); id != "" {
 				at[id] = mac
 			}
 		}

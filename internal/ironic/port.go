@@ -23,6 +23,12 @@ type Port struct {
 	Category    string `json:"category"`    // since API 1.101
 }
 
+// VIF returns the VIF that is attached to the port; "" if there is none.
+func (p Port) VIF() string {
+	id, _ := p.InternalInfo["tenant_vif_port_id"].(string)
+	return id
+}
+
 // PortSpec is the wanted state of a port. nil and empty values are left to Ironic.
 type PortSpec struct {
 	Address             string // MAC address, in lower case with colons

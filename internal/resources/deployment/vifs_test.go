@@ -246,6 +246,15 @@ func TestFakeDeployment_vifsOnPortsOfTheSamePlan(t *testing.T) {
 	acctest.NeverMention(t, w.Must("plan"), warning)
 	w.Must(acctest.Apply()...)
 	acctest.NoChanges(t, w)
+	w.Configure(config(link(1), 1))
+	acctest.Mention(t, w.Must("plan"), "Port has a VIF", "Ironic refuses to delete the port")
+	acctest.Fails(t, w, acctest.Apply(), "bound to VIF")
+	w.Configure(config(link(1)+", "+link(2), 1))
+	w.Must(acctest.Apply()...)
+	w.Configure(config(link(1), 1))
+	acctest.NeverMention(t, w.Must("plan"), "Port has a VIF")
+	w.Must(acctest.Apply()...)
+	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
 
