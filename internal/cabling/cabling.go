@@ -118,6 +118,9 @@ func Apply(ctx context.Context, m *machine.Machine, want Wanted, isNew bool) (Ca
 	if err := c.mend(ctx); err != nil {
 		return c.has, err
 	}
+	if err := c.removePorts(ctx, want.WithoutPorts); err != nil { // in maintenance, Ironic would delete a port with a VIF of a running machine
+		return c.has, err
+	}
 	if !want.reconnects(c.has) {
 		return c.has, c.rewire(ctx)
 	}
@@ -140,7 +143,7 @@ type cabler struct {
 	bonds      map[string]any              // bonds that were taken away, by key of the group
 }
 
-// rewire removes and takes apart first, then makes the groups, then their ports.
+// rewire takes apart first, then makes the groups, then their ports.
 func (c *cabler) rewire(ctx context.Context) error {
 	if err := c.takeApart(ctx); err != nil {
 		return err
@@ -162,11 +165,8 @@ func (c *cabler) rewire(ctx context.Context) error {
 	return c.bringGroups(ctx, false)
 }
 
-// takeApart removes ports, takes ports out of their groups, and removes groups.
+// takeApart takes ports out of their groups, and removes groups.
 func (c *cabler) takeApart(ctx context.Context) error {
-	if err := c.removePorts(ctx, c.want.WithoutPorts); err != nil {
-		return err
-	}
 	for _, mac := range c.want.leaving(c.has) {
 		if err := c.movePort(ctx, mac, ""); err != nil {
 			return err

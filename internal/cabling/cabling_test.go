@@ -231,3 +231,27 @@ func TestApply_failureLeavesNoMaintenance(t *testing.T) {
 		t.Errorf("the port is in no group: %+v", has)
 	}
 }
+
+// Ironic deletes a port with a VIF while the node is in maintenance. A change that needs maintenance does not disconnect a running machine so.
+func TestApply_keepsPortsWithVIFs(t *testing.T) {
+	t.Parallel()
+	c := newNode(t, &fakeironic.Server{}, "manageable")
+	c.to(cabled(ironic.PortSpec{}, "", ""))
+	node := c.machine.Node().UUID
+	c.fake.Set(node, "network_interface", "flat")
+	c.fake.Set(node, "provision_state", "active")
+	if err := c.machine.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	const vif = "00000000-0000-4000-8000-000000000001"
+	ironictest.AsOther(t, c.fake, http.MethodPost, "nodes/"+node+"/vifs", map[string]any{"id": vif, "port_uuid": c.read().Ports[macOf(2)].UUID})
+	want := cabled(ironic.PortSpec{LocalLinkConnection: map[string]any{"switch_id": "52:54:00:aa:00:01", "port_id": "1"}}, "")
+	want.WithoutPorts = []string{macOf(2)}
+	has, err := cabling.Apply(t.Context(), c.machine, want, false)
+	if err == nil || !strings.Contains(err.Error(), "bound to VIF "+vif) || len(has.Ports) != 2 {
+		t.Errorf("the ports are %v, and the error is %v", has.Ports, err)
+	}
+	if ironictest.NodeOf(t, c.fake, node).Maintenance {
+		t.Error("the node is in maintenance")
+	}
+}

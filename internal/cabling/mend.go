@@ -1,6 +1,7 @@
 package cabling
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -18,9 +19,9 @@ type lostPort struct {
 
 // mend clears the way for changes. The network interface ironic-networking checks all ports and port groups of the node, as Ironic has them, before it takes a
 // change of any (reference/ironic.md#switch-ports). So mend deletes those of the configuration that it would refuse, which are made again later, and takes
-// away each bond whose ports change.
+// away each bond whose ports change. It leaves them alone as long as nothing changes: a port may wait for the inspection that finds its switch.
 func (c *cabler) mend(ctx context.Context) error {
-	if !c.switches {
+	if !c.switches || !c.changes() {
 		return nil
 	}
 	for _, mac := range c.want.WithoutPorts {
@@ -49,6 +50,28 @@ func (c *cabler) mend(ctx context.Context) error {
 	return nil
 }
 
+// changes reports whether the ports or port groups differ from what is wanted. The network interface of the node exists only where groups have networks
+// of their own.
+func (c *cabler) changes() bool {
+	for mac, spec := range c.want.Ports {
+		port, exists := c.has.Ports[mac]
+		key, asked := c.want.Members[mac]
+		spec.PhysicalNetwork = c.want.network(mac, key, c.has)
+		if !exists || !spec.IsMet(port) || asked && key != c.has.GroupOf(port) {
+			return true
+		}
+	}
+	for key, spec := range c.want.Groups {
+		group, exists := c.has.Groups[key]
+		if !exists || !spec.IsMet(group) || c.strays(key, cmp.Or(spec.PhysicalNetwork, group.PhysicalNetwork)) {
+			return true
+		}
+	}
+	gone := func(mac string) bool { _, exists := c.has.Ports[mac]; return exists }
+	dissolved := func(key string) bool { _, exists := c.has.Groups[key]; return exists }
+	return slices.ContainsFunc(c.want.WithoutPorts, gone) || slices.ContainsFunc(c.want.WithoutGroups, dissolved)
+}
+
 // resetSwitch takes the VLANs of a machine that runs off the switch port of a port that is about to be deleted: Ironic leaves them there. It does nothing
 // while a port of the node makes Ironic refuse that.
 func (c *cabler) resetSwitch(ctx context.Context, mac string) error {
@@ -68,7 +91,7 @@ func (c *cabler) resetSwitch(ctx context.Context, mac string) error {
 // blocks reports whether a port, or a bond that it belongs to, makes Ironic refuse all changes.
 func (c *cabler) blocks(port ironic.Port) bool {
 	lag := setting(c.has.Groups[c.has.GroupOf(port)].Extra, lagKey)
-	return invalid(port) || lag != nil && (refusedByIronic(lagKey, lag) != "" || setting(port.Extra, switchportKey) == nil || !linked(port))
+	return invalid(port) || lag != nil && (refusedByIronic(lagKey, lag) != "" || setting(port.Extra, switchportKey) == nil || !linked(port.LocalLinkConnection))
 }
 
 // mendGroup deletes a group with a bond that Ironic refuses, which has no ports any more, and takes away the bond of a group that changes.
@@ -159,7 +182,8 @@ func extraWith(extra map[string]any, key string, value any) map[string]any {
 	return other
 }
 
-// makePort creates a port. Ironic configures the switch port of a machine that runs when a port changes, and not when it is created.
+// makePort creates a port. Ironic configures the switch port of a machine that runs when a port changes, and not when it is created. It refuses such a
+// change of a port whose switch it does not know.
 func (c *cabler) makePort(ctx context.Context, mac string) (*ironic.Port, error) {
 	spec, key := c.want.Ports[mac], c.want.Members[mac]
 	if lost, again := c.lost[mac]; again {
@@ -170,7 +194,7 @@ func (c *cabler) makePort(ctx context.Context, mac string) (*ironic.Port, error)
 	}
 	spec.Group, spec.PhysicalNetwork = c.has.Groups[key].UUID, c.want.network(mac, key, c.has)
 	vlans := setting(spec.Extra, switchportKey)
-	if !c.switches || !c.running || vlans == nil {
+	if !c.switches || !c.running || vlans == nil || !linked(spec.LocalLinkConnection) {
 		return c.create(ctx, spec)
 	}
 	spec.Extra = extraWith(spec.Extra, switchportKey, nil)

@@ -150,6 +150,24 @@ func TestApply_makesInvalidSwitchPortsAgain(t *testing.T) {
 	}
 }
 
+// A port that waits for the inspection that finds its switch is not made again as long as no port changes.
+func TestApply_leavesPortsThatWaitForTheirLink(t *testing.T) {
+	t.Parallel()
+	for _, state := range []string{"manageable", "active"} {
+		c := onSwitches(t, state)
+		c.store(1, jsonObject{"extra": jsonObject{"switchport": access110}})
+		waits := ironic.PortSpec{Address: macOf(1), Extra: jsonObject{"switchport": access110}}
+		c.to(wanted(nil, waits))
+		if sent := c.writes(); len(sent) > 0 {
+			t.Errorf("%s: sent %v", state, sent)
+		}
+		has := c.to(wanted(nil, waits, portOf(2, nil)))
+		if got := has.Ports[macOf(1)].Extra; !ironic.SameJSON(got, waits.Extra) || len(has.Ports) != 2 {
+			t.Errorf("%s: the ports are %v", state, has.Ports)
+		}
+	}
+}
+
 // Ironic refuses all changes while a bond has no ports, or ports without VLANs: it comes last and goes first.
 func TestApply_bondsComeAfterTheirPorts(t *testing.T) {
 	t.Parallel()

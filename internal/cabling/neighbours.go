@@ -88,6 +88,9 @@ func faultOf(mac string, own, others []Cable) string {
 		}
 	}
 	fault := fmt.Sprintf("%s is connected to %s, not to %s", mac, textOf(this.Heard), this.Want)
+	if this.Heard.SwitchName == "" && isName(this.Want.Switch) {
+		fault += " (that switch announces no name: expect its chassis ID)"
+	}
 	for _, other := range others {
 		if other.Host == this.Host || !Meets(this.Heard, other.Want) {
 			continue

@@ -12,7 +12,7 @@ import (
 // Decide refuses ports that Ironic would not accept, and warns of what happens to the switch ports and of cables that are not as expected. What only the
 // configuration says is refused by Check.
 func Decide(w Wish, s Seen) []decide.Notice {
-	return slices.Concat(bootAlone(w, s), keptNames(w), otherNetworks(w), decideSwitchports(w, s), proveCables(w, s))
+	return slices.Concat(bootAlone(w, s), keptNames(w), otherNetworks(w), connectedPorts(w, s), decideSwitchports(w, s), proveCables(w, s))
 }
 
 // Check refuses ports and groups of a configuration that do not fit each other.
@@ -126,6 +126,23 @@ func otherNetworks(w Wish) (notices []decide.Notice) {
 		}
 		notices = append(notices, decide.Refuse(decide.At("ports", decide.Key(mac), "physical_network"), "Port group on two networks", fmt.Sprintf("The ports of group %s must all have the same physical_network. "+
 			"Another port has %q, and %s. Set it here, too.", port.Group.V, network, has)))
+	}
+	return notices
+}
+
+// connectedPorts warns of ports that are removed with a VIF. Ironic deletes such a port only while the node is in maintenance.
+func connectedPorts(w Wish, s Seen) (notices []decide.Notice) {
+	for _, mac := range slices.Sorted(slices.Values(w.Removed)) {
+		vif := s.VIFs[mac]
+		switch {
+		case vif == "":
+		case s.Held:
+			notices = append(notices, decide.Warn(decide.At("ports"), "Port is removed with its VIF", fmt.Sprintf("VIF %s is attached to port %s of host %s. The node is in maintenance then, so Ironic deletes the port all the same, "+
+				"and the machine loses that connection. To keep it, first remove the VIF from vifs of the metal_deployment, or give it another port.", vif, mac, w.Label)))
+		default:
+			notices = append(notices, decide.Warn(decide.At("ports"), "Port has a VIF", fmt.Sprintf("VIF %s is attached to port %s of host %s. Unless it is detached first, Ironic refuses to delete the port, and the apply fails. "+
+				"Remove the VIF from vifs of the metal_deployment, or give it another port, and apply that first.", vif, mac, w.Label)))
+		}
 	}
 	return notices
 }

@@ -3,6 +3,7 @@ package cabling_test
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
@@ -168,5 +169,29 @@ func TestApplied_groupGetsTheNetworkOfItsPorts(t *testing.T) {
 	want := cabling.Applied{}.Wanted(asked.Ports, asked.Members, nil)
 	if got := want.Groups["bond0"].PhysicalNetwork; got != "prov" || want.Members[macOf(1)] != "bond0" {
 		t.Errorf("the group is on network %q, and the ports are in %v", got, want.Members)
+	}
+}
+
+// A plan says that Ironic does not delete a port with a VIF, or that it does, in maintenance.
+func TestDecide_warnsOfRemovedPortsWithVIFs(t *testing.T) {
+	t.Parallel()
+	vifs := map[string]string{macOf(1): "", macOf(2): "v2", macOf(3): "v3"}
+	for what, tt := range map[string]struct {
+		removed []string
+		held    bool
+		want    string
+	}{
+		"a free port":       {[]string{macOf(1)}, false, ""},
+		"a port that stays": {nil, false, ""},
+		"a port with a VIF": {[]string{macOf(1), macOf(2)}, false, "Port has a VIF: VIF v2 is attached to port " + macOf(2) + " of host web. Unless"},
+		"in maintenance":    {[]string{macOf(3)}, true, "Port is removed with its VIF: VIF v3 is attached to port " + macOf(3) + " of host web. The node is in maintenance"},
+	} {
+		says := ""
+		for _, n := range cabling.Decide(cabling.Wish{Label: "web", Removed: tt.removed}, cabling.Seen{VIFs: vifs, Held: tt.held}) {
+			says += n.Summary + ": " + n.Detail
+		}
+		if !strings.HasPrefix(says, tt.want) || tt.want == "" && says != "" {
+			t.Errorf("%s: says %q, want %q", what, says, tt.want)
+		}
 	}
 }

@@ -45,7 +45,8 @@ const (
 	Unproved Verdict = "not known" // the ramdisk was not told to listen, or there was no inspection
 )
 
-// HearingOf returns what an inventory says of the neighbours. An inspection that has left no inventory has heard nothing, and proves nothing.
+// HearingOf returns what an inventory says of the neighbours. An inspection that has left no inventory has heard nothing, and proves nothing. Of devices with
+// one MAC address, such as a card and a VLAN on it, the one that has heard most counts.
 func HearingOf(inventory *ironic.Inventory, at time.Time) *Hearing {
 	h := &Hearing{At: at, Cards: map[string]Card{}}
 	if inventory == nil {
@@ -53,7 +54,11 @@ func HearingOf(inventory *ironic.Inventory, at time.Time) *Hearing {
 	}
 	for _, card := range inventory.Interfaces {
 		neighbour, listened := inventory.Neighbours[card.Name]
-		h.Cards[strings.ToLower(card.MAC)] = Card{Neighbour: neighbour, Listened: listened, NoLink: card.HasCarrier != nil && !*card.HasCarrier}
+		mac := strings.ToLower(card.MAC)
+		if had := h.Cards[mac]; had.Neighbour != (ironic.Neighbour{}) || had.Listened && !listened {
+			continue
+		}
+		h.Cards[mac] = Card{Neighbour: neighbour, Listened: listened, NoLink: card.HasCarrier != nil && !*card.HasCarrier}
 	}
 	return h
 }
@@ -113,6 +118,12 @@ func isSwitch(heard ironic.Neighbour, name string) bool {
 		return bad == nil && other == address
 	}
 	return sameHost(name, heard.SwitchName) || strings.EqualFold(strings.TrimSpace(name), strings.TrimSpace(heard.SwitchID))
+}
+
+// isName reports whether a text is the name of a switch, and neither a MAC address nor an IP address.
+func isName(text string) bool {
+	_, err := netip.ParseAddr(text)
+	return bareMAC(text) == "" && err != nil
 }
 
 // sameHost compares names of switches. One without a domain is that of any domain.

@@ -1,6 +1,8 @@
 package cabling_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +79,25 @@ func TestHearing_proves(t *testing.T) {
 	}
 }
 
+// A VLAN has the MAC address of its card, and hears no announcements.
+func TestHearingOf_devicesWithOneAddress(t *testing.T) {
+	t.Parallel()
+	const mac = "52:54:00:aa:00:01"
+	leaf := ironic.Neighbour{SwitchName: "leaf-1", PortID: "swp1"}
+	for _, names := range [][]string{{"eno1", "eno1.100"}, {"eno1.100", "eno1"}} {
+		for _, ofVLAN := range []map[string]ironic.Neighbour{{"eno1": leaf}, {"eno1": leaf, "eno1.100": {}}} {
+			inventory := &ironic.Inventory{Neighbours: ofVLAN}
+			text := fmt.Sprintf(`{"interfaces": [{"name": %q, "mac_address": %q}, {"name": %q, "mac_address": %q}]}`, names[0], mac, names[1], mac)
+			if err := json.Unmarshal([]byte(text), inventory); err != nil {
+				t.Fatal(err)
+			}
+			if got := cabling.HearingOf(inventory, time.Now()).Prove(mac, cabling.End{Switch: "leaf-1", Port: "swp1"}); got != cabling.Right {
+				t.Errorf("%v with %v: %s", names, ofVLAN, got)
+			}
+		}
+	}
+}
+
 // What a plan says of the cables of a host r1, whose cards 1 and 2 belong to the ports swp1 and swp2 of leaf-1.
 func TestDecide_provesCables(t *testing.T) {
 	t.Parallel()
@@ -89,6 +110,8 @@ func TestDecide_provesCables(t *testing.T) {
 		for i, port := range []string{first, second} {
 			switch port {
 			case "no card":
+			case "nameless":
+				h.Cards[macOf(i+1)] = cabling.Card{Listened: true, Neighbour: ironic.Neighbour{SwitchID: "52:54:00:ee:00:01", PortID: "swp1"}}
 			case "deaf":
 				h.Cards[macOf(i+1)] = cabling.Card{}
 			case "silent":
@@ -116,6 +139,7 @@ func TestDecide_provesCables(t *testing.T) {
 		"right cables":                      {heard: heard("swp1", "swp2"), ends: expected},
 		"one that the ramdisk did not hear": {heard: heard("swp1", "deaf"), ends: expected, says: "Cables are not proved: The inspection of host r1 at 2026-11-26T05:00:00Z has collected no LLDP data of 1 of the network cards"},
 		"a wrong cable":                     {heard: heard("swp3", "swp2"), ends: expected, says: wrong + macOf(1) + " is connected to leaf-1 swp3, not to leaf-1 swp1. "},
+		"a switch without a name":           {heard: heard("nameless", "swp2"), ends: expected, says: wrong + macOf(1) + " is connected to 52:54:00:ee:00:01 swp1, not to leaf-1 swp1 (that switch announces no name: expect its chassis ID). "},
 		"a wrong cable, and one not heard":  {heard: heard("swp3", "deaf"), ends: expected, says: wrong + macOf(1) + " is connected to leaf-1 swp3, not to leaf-1 swp1. "},
 		"a silent switch":                   {heard: heard("swp1", "silent"), ends: expected, says: wrong + macOf(2) + " has heard no switch: the cable is out, or the switch sends no LLDP (expected: leaf-1 swp2). "},
 		"no link":                           {heard: heard("no link", "swp2"), ends: expected, says: wrong + macOf(1) + " has no link (expected: leaf-1 swp1). "},

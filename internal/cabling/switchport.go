@@ -195,10 +195,8 @@ func invalid(port ironic.Port) bool {
 		return false
 	}
 	all, _ := value.(map[string]any)
-	return refusedByIronic(switchportKey, value) != "" || port.PXEEnabled && all["mode"] != modeAccess || !linked(port)
+	return refusedByIronic(switchportKey, value) != "" || port.PXEEnabled && all["mode"] != modeAccess || !linked(port.LocalLinkConnection)
 }
 
-// linked reports whether Ironic knows the switch port of a port.
-func linked(port ironic.Port) bool {
-	return port.LocalLinkConnection["switch_id"] != nil && port.LocalLinkConnection["port_id"] != nil
-}
+// linked reports whether the local_link_connection of a port names its switch port.
+func linked(link map[string]any) bool { return link["switch_id"] != nil && link["port_id"] != nil }

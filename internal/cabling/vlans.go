@@ -190,6 +190,11 @@ func liveChanges(w Wish, s Seen) []decide.Notice {
 			changes = append(changes, fmt.Sprintf("port %s with %s to another port of a switch", mac, after))
 		}
 	}
+	for _, mac := range slices.Sorted(slices.Values(w.Removed)) {
+		if before := vlansOf(s.Ports[mac].Extra.V); before != noVLANs {
+			changes = append(changes, fmt.Sprintf("port %s, which is removed, from %s to %s", mac, before, noVLANs))
+		}
+	}
 	if len(changes) == 0 {
 		return nil
 	}

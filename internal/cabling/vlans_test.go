@@ -184,16 +184,21 @@ func TestDecide_saysThatVLANsOfARunningMachineChange(t *testing.T) {
 		"VLANs change":       {first, second, link, "active", cabling.SwitchInterface, "port " + macOf(1) + " from access VLAN 110 to trunk VLAN 1 with 120,130."},
 		"VLANs come":         {"", first, link, "active", cabling.SwitchInterface, "from no VLANs of Ironic to access VLAN 110."},
 		"VLANs go":           {first, "", link, "active", cabling.SwitchInterface, "from access VLAN 110 to no VLANs of Ironic."},
+		"the port goes":      {first, "removed", link, "active", cabling.SwitchInterface, "port " + macOf(1) + ", which is removed, from access VLAN 110 to no VLANs of Ironic."},
+		"a plain port goes":  {"", "removed", link, "active", cabling.SwitchInterface, ""},
 		"another cable":      {first, first, other, "active", cabling.SwitchInterface, "with access VLAN 110 to another port of a switch."},
 		"in rescue mode":     {first, second, link, "rescue", cabling.SwitchInterface, "from access VLAN 110"},
 		"nothing changes":    {first, first, link, "active", cabling.SwitchInterface, ""},
 		"nothing runs":       {first, second, link, "available", cabling.SwitchInterface, ""},
 		"nothing reads them": {first, `{"note":1}`, link, "active", "noop", ""},
 	} {
-		w := switched(t, tt.after)
+		w := switched(t, strings.TrimPrefix(tt.after, "removed"))
 		port := w.Planned[macOf(1)]
 		port.Link = tt.link
 		w.Planned[macOf(1)] = port
+		if tt.after == "removed" {
+			w = cabling.Wish{Label: "web", Removed: []string{macOf(1)}}
+		}
 		seen := cabling.Seen{State: tt.state, Interface: tt.network, Server: 115, Ports: switched(t, tt.before).Ports}
 		notices := cabling.Decide(w, seen)
 		if decide.Refused(notices) || len(notices) > 1 || (len(notices) == 0) != (tt.want == "") || len(notices) == 1 && (notices[0].Summary != "VLANs of a running machine change" || !strings.Contains(notices[0].Detail, tt.want)) {

@@ -17,6 +17,7 @@ type Wish struct {
 	Groups     map[string]Group // by key
 	OpenGroups bool             // the groups are not known yet
 	Planned    map[string]Port  // the ports as they will be, with what the configuration omits
+	Removed    []string         // MAC addresses of the ports that Ironic loses, because the configuration has them no more
 	Inspects   bool             // an inspection may find the switch of each port
 }
 
@@ -41,9 +42,11 @@ type Group struct {
 
 // Seen is what Terraform has of the ports and port groups of a host, and what only Ironic knows.
 type Seen struct {
-	State  ironic.State     // of the node; "" if there is none
-	Ports  map[string]Port  // by MAC address
-	Groups map[string]Group // by key
+	State  ironic.State      // of the node; "" if there is none
+	Ports  map[string]Port   // by MAC address
+	Groups map[string]Group  // by key
+	VIFs   map[string]string // that Ironic has attached to removed ports, by MAC address
+	Held   bool              // the node is in maintenance when its ports change
 
 	Interface string           // network interface of the node after the apply; "" if it is not known
 	Server    api.Microversion // newest of the server; 0 if it is not known

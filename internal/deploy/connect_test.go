@@ -167,6 +167,49 @@ func TestBootISO_leavesOutLostVIF(t *testing.T) {
 	})
 }
 
+// meddler calls a function before it sends a request.
+type meddler struct {
+	next   http.RoundTripper
+	meddle func(r *http.Request)
+}
+
+// RoundTrip implements http.RoundTripper.
+func (m *meddler) RoundTrip(r *http.Request) (*http.Response, error) {
+	m.meddle(r)
+	return m.next.RoundTrip(r)
+}
+
+// TestBootISO_leavesOutVIFOfLostPort boots a machine anew while the port of a VIF of another client is removed: the machine gets the others.
+func TestBootISO_leavesOutVIFOfLostPort(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := &fakeironic.Server{MaxMicroversion: "1.115"}
+		id, instance, at := wired(t, fake, "neutron", false)
+		ports, err := sitetest.NewClient(fake).Ironic.Ports(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		others := slices.IndexFunc(slices.Sorted(maps.Keys(at)), func(mac string) bool { return at[mac] == othersVIF })
+		mac := slices.Sorted(maps.Keys(at))[others]
+		removed := false
+		run := sitetest.NewClient(fake, func(c *machine.Config) {
+			c.Transport = &meddler{fake, func(r *http.Request) {
+				if !removed && r.URL.Path == "/v1/nodes/"+id+"/vifs" && ironictest.NodeOf(t, fake, id).ProvisionState == "available" {
+					ironictest.AsOther(t, fake, http.MethodDelete, "ports/"+ports[mac].UUID, nil)
+					removed = true
+				}
+			}}
+		})
+		if _, _, err := run.BootISO(t.Context(), id, sitetest.Live("2"), withVIF(sitetest.Another(instance))); err != nil {
+			t.Fatal(err)
+		}
+		wantBooted(t, fake, id, "2", 2)
+		if got := slices.Collect(maps.Values(vifsAt(t, fake, id))); !removed || !slices.Equal(got, []string{ourVIF}) {
+			t.Errorf("attached are %v", got)
+		}
+	})
+}
+
 // TestDeploy_connectsAgain deploys an image on a node that lost its connections in one of the ways in which a node loses them.
 func TestDeploy_connectsAgain(t *testing.T) {
 	t.Parallel()

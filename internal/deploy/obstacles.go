@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deployinterface"
@@ -146,7 +147,7 @@ func (l *Look) configDrive(ctx context.Context) {
 	l.warn(decide.At("config_drive"), "Node cannot use the config drive", "Unless the node changes first, the apply will fail: "+detail)
 }
 
-// vifs warns if the node's network interface keeps no VIFs.
+// vifs warns if the node's network interface keeps no VIFs, or if the node's ports cannot take them.
 func (l *Look) vifs(ctx context.Context) {
 	if len(l.Wish.Ports) == 0 || !l.Wish.Node.Set || !l.Seen.New && l.Wish.VIFs == l.Seen.Was.VIFs {
 		return
@@ -156,11 +157,30 @@ func (l *Look) vifs(ctx context.Context) {
 		return // the apply reports what is wrong with the node
 	}
 	planned := expect.AsPlanned(l.Site, node)
-	if instance.KeepsVIFs(planned) {
+	if !instance.KeepsVIFs(planned) {
+		l.warn(decide.At("vifs"), "VIFs have no effect", fmt.Sprintf("The network interface of node %s is %s, which accepts VIFs and connects nothing. "+
+			"Give its metal_host hardware_interfaces = { network = \"neutron\" }, or remove vifs.", ironic.NodeLabel(node), planned.NetworkInterface))
 		return
 	}
-	l.warn(decide.At("vifs"), "VIFs have no effect", fmt.Sprintf("The network interface of node %s is %s, which accepts VIFs and connects nothing. "+
-		"Give its metal_host hardware_interfaces = { network = \"neutron\" }, or remove vifs.", ironic.NodeLabel(node), planned.NetworkInterface))
+	ports, err := l.Site.Ironic.PortsForRefresh(ctx, node.UUID)
+	if err != nil || expect.PortsChange(l.Site, node) || l.Wish.VIFs.Unknown && !l.Seen.New {
+		return
+	}
+	if why := instance.Unattachable(planned, ports, l.Wish.Ports, l.leavingVIFs(node, ports)); why != "" {
+		l.warn(decide.At("vifs"), "Ports cannot take the VIFs", "Unless the node changes first, the apply will fail: "+why)
+	}
+}
+
+// leavingVIFs returns the VIFs that the plan detaches from the ports of a node: all if it undeploys the machine first.
+func (l *Look) leavingVIFs(node *ironic.Node, ports map[string]ironic.Port) (ids []string) {
+	undeploys := l.fresh() && node.UUID == l.Seen.ID
+	for _, id := range instance.VIFsAt(ports) {
+		ours := slices.ContainsFunc(l.Seen.Was.Ports, func(vif instance.VIF) bool { return vif.ID == id && !slices.Contains(l.Wish.Ports, vif) })
+		if undeploys || ours {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // networkData warns if Ironic may put Neutron's network data in the place of the configuration's

@@ -57,7 +57,7 @@ func CheckTries(ctx context.Context, site *machine.Site, allocation *ironic.Allo
 // IsDeployFailure reports whether err says that Ironic has failed to deploy a machine. Other errors do not speak against the machine.
 func IsDeployFailure(err error) bool {
 	failed := failure.As(err, failure.KindFailed)
-	return failed != nil && (failed.Goal == states.GoalDeployed || failed.Goal == states.GoalRebuilt) && ironic.State(failed.Node.ProvisionState) == nodes.DeployFail
+	return failed != nil && (failed.Goal == states.GoalDeployed || failed.Goal == states.GoalRebuilt) && ironic.State(failed.Node.ProvisionState) == nodes.DeployFail && !machine.LacksVIF(failed.Node)
 }
 
 // Quarantine takes the machine out of use after its deployment has failed: it retires the node, notes why, and undeploys it, so that Ironic

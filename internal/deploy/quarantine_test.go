@@ -7,6 +7,8 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
@@ -47,4 +49,30 @@ func TestQuarantine_countsForADay(t *testing.T) {
 			t.Errorf("two runs sent %d lists", lists)
 		}
 	})
+}
+
+// A deployment that fails for want of a port of Neutron would fail on each node, so it takes none out of use.
+func TestIsDeployFailure_notWithoutVIF(t *testing.T) {
+	t.Parallel()
+	for lastError, want := range map[string]bool{
+		"Deploy step deploy.write_image failed: no space left.":                                                                  true,
+		"Deploy step deploy.deploy failed: Port " + ourVIF + " failed to reach status ACTIVE.":                                   true,
+		"Deploy step deploy.deploy failed: No ports are associated with node n1.":                                                true,
+		"Deploy step deploy.deploy failed: Unable to set binding:host_id for neutron port X. Error: No Port found for " + ourVIF: false,
+		"Deploy step deploy.deploy failed: No neutron ports or portgroups are associated with node n1.":                          false,
+		"Deploy step deploy.deploy failed: Failed to bind any flat network ports for node n1.":                                   false,
+	} {
+		ironictest.InVirtualTime(t, func(t *testing.T) {
+			fake := ironictest.Fleet(1)
+			fake.Fail = func(fakeironic.Node, string) string { return lastError }
+			client, id, instanceID := sitetest.NewClient(fake), fake.Nodes()[0].UUID, ironic.NewUUID()
+			if _, err := client.ReserveNode(t.Context(), id, instanceID); err != nil {
+				t.Fatal(err)
+			}
+			_, _, err := client.Deploy(t.Context(), id, instance.Deployment{}, deploy.DeployOptions{Instance: instanceID, Attempts: 1, Timeout: time.Hour})
+			if is := deploy.IsDeployFailure(err); is != want {
+				t.Errorf("%s: %t, %v", lastError, is, err)
+			}
+		})
+	}
 }

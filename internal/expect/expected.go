@@ -21,6 +21,7 @@ type ExpectedHost struct {
 	NeverOff        *bool  // disable_power_off
 	Maintenance     *bool
 	BootPort        bool // it may get a port from which it can boot
+	Ports           bool // its ports or port groups change, or an inspection may change them
 }
 
 // Expected is what the resources of a run tell each other while they are planned. Terraform plans a resource after those that it
@@ -89,6 +90,12 @@ func PlannedName(site *machine.Site, node *ironic.Node) string {
 		return host.Name
 	}
 	return ""
+}
+
+// PortsChange reports whether this plan changes the ports of a node, if Terraform has planned its host before.
+func PortsChange(site *machine.Site, node *ironic.Node) bool {
+	host, planned := ExpectedOf(site).find(node)
+	return planned && host.Ports
 }
 
 // AsPlanned returns a node as this plan leaves it: if the plan changes its host, and Terraform has planned that before, with the state,

@@ -63,10 +63,15 @@ func ConnectAgain(ctx context.Context, m *machine.Machine, c Connections, lost [
 	if err != nil {
 		return err
 	}
-	for _, id := range append(slices.Clone(c.Unwanted), machine.DeletedVIF(m.Node())) {
-		if !slices.Contains(attached, id) {
-			continue
-		}
+	ports, err := portsFor(ctx, m, slices.Concat(c.Wanted, lost))
+	if err != nil {
+		return err
+	}
+	leave, err := c.leaving(m.Node(), ports, attached)
+	if err != nil {
+		return err
+	}
+	for _, id := range leave {
 		if err := m.Unlocked(ctx, func() error { return m.Site().Ironic.DetachVIF(ctx, m.Node().UUID, id) }); err != nil {
 			return fmt.Errorf("detach VIF %s: %w", id, err)
 		}
@@ -76,7 +81,7 @@ func ConnectAgain(ctx context.Context, m *machine.Machine, c Connections, lost [
 		if slices.Contains(attached, vif.ID) {
 			continue
 		}
-		if err := attachVIF(ctx, m, vif, attachTries); err != nil {
+		if err := attachVIF(ctx, m, vif, ports, attachTries); err != nil {
 			return fmt.Errorf("attach VIF %s: %w", vif.ID, err)
 		}
 		attached = append(attached, vif.ID)
@@ -85,16 +90,49 @@ func ConnectAgain(ctx context.Context, m *machine.Machine, c Connections, lost [
 		if slices.Contains(attached, vif.ID) || slices.Contains(c.Unwanted, vif.ID) {
 			continue
 		}
-		err := attachVIF(ctx, m, vif, attachTries)
-		if refusesVIF(err) {
-			m.Site().Ironic.Logger().WarnContext(ctx, "could not attach a VIF again that was attached before the undeploy", append(machine.NodeAttributes(m.Node()), "vif", vif.ID, "error", err)...)
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("attach VIF %s again: %w", vif.ID, err)
+		if err := attachLost(ctx, m, vif, ports); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// leaving returns the attached VIFs that are detached: the unwanted ones, one that Neutron has deleted, and those that are at another port than the one that
+// they name. It refuses a port that Ironic never uses before anything is detached: the machine may be running.
+func (c Connections) leaving(node *ironic.Node, ports map[string]ironic.Port, attached []string) (ids []string, err error) {
+	ids = append(slices.Clone(c.Unwanted), machine.DeletedVIF(node))
+	for _, vif := range c.Wanted {
+		leaves := slices.Contains(ids, vif.ID)
+		if IsElsewhere(ports, vif) && !leaves {
+			ids, leaves = append(ids, vif.ID), true
+		}
+		if why := refusesPort(node, ports, vif); why != "" && (leaves || !slices.Contains(attached, vif.ID)) {
+			return nil, fmt.Errorf("attach VIF %s: %s", vif.ID, why)
+		}
+	}
+	return slices.DeleteFunc(ids, func(id string) bool { return !slices.Contains(attached, id) }), nil
+}
+
+// attachLost attaches a VIF that an undeploy has detached, unless Ironic refuses it.
+func attachLost(ctx context.Context, m *machine.Machine, vif VIF, ports map[string]ironic.Port) error {
+	var err error
+	if why := refusesPort(m.Node(), ports, vif); why != "" {
+		err = errors.New(why)
+	} else if err = attachVIF(ctx, m, vif, ports, attachTries); err == nil {
+		return nil
+	} else if !refusesVIF(err) {
+		return fmt.Errorf("attach VIF %s again: %w", vif.ID, err)
+	}
+	m.Site().Ironic.Logger().WarnContext(ctx, "could not attach a VIF again that was attached before the undeploy", append(machine.NodeAttributes(m.Node()), "vif", vif.ID, "error", err)...)
+	return nil
+}
+
+// portsFor returns the ports of the machine if one of some VIFs names its port; otherwise nil.
+func portsFor(ctx context.Context, m *machine.Machine, vifs []VIF) (map[string]ironic.Port, error) {
+	if !slices.ContainsFunc(vifs, func(vif VIF) bool { return vif.MAC != "" }) {
+		return nil, nil //nolint:nilnil // Ironic chooses all ports
+	}
+	return m.Site().Ironic.Ports(ctx, m.Node().UUID)
 }
 
 // attachedVIFs returns the VIFs of the machine, each with the MAC address of its port if a VIF can name its port.
@@ -114,7 +152,7 @@ func attachedVIFs(ctx context.Context, m *machine.Machine) (vifs []VIF, err erro
 			return nil, err
 		}
 		for mac, port := range ports {
-			if id, _ := port.InternalInfo[tenantVIF].(string); id != "" {
+			if id := port.VIF(); id != "" {
 				at[id] = mac
 			}
 		}
@@ -125,22 +163,15 @@ func attachedVIFs(ctx context.Context, m *machine.Machine) (vifs []VIF, err erro
 	return vifs, nil
 }
 
-// tenantVIF is the key of a port's internal_info that names its VIF.
-const tenantVIF = "tenant_vif_port_id"
-
 // attachTries is how often a VIF is attached whose port Neutron does not change: its answer passes if the port that has the MAC address is
 // about to be deleted, or if Neutron was too busy.
 const attachTries = 4
 
 // attachVIF attaches a VIF to a port of the machine. A failure leaves it detached: Ironic 39 attaches a VIF before it connects the switch, and
 // keeps it attached when that fails (reference/ironic.md#vifs).
-func attachVIF(ctx context.Context, m *machine.Machine, vif VIF, tries int) error {
+func attachVIF(ctx context.Context, m *machine.Machine, vif VIF, ports map[string]ironic.Port, tries int) error {
 	site, node := m.Site().Ironic, m.Node()
-	port, err := portFor(ctx, m, vif)
-	if err != nil {
-		return err
-	}
-	err = m.Unlocked(ctx, func() error { return site.AttachVIF(ctx, node.UUID, vif.ID, port) })
+	err := m.Unlocked(ctx, func() error { return site.AttachVIF(ctx, node.UUID, vif.ID, ports[vif.MAC].UUID) })
 	if err == nil || !api.IsStatus(err, http.StatusInternalServerError, "") {
 		return explainVIF(node, vif, err)
 	}
@@ -153,7 +184,7 @@ func attachVIF(ctx context.Context, m *machine.Machine, vif VIF, tries int) erro
 		case <-ctx.Done():
 		case <-time.After(site.PollInterval()):
 		}
-		return attachVIF(ctx, m, vif, tries-1)
+		return attachVIF(ctx, m, vif, ports, tries-1)
 	}
 	if attached, rerr := site.VIFs(ctx, node.UUID); rerr == nil && slices.Contains(attached, vif.ID) {
 		if derr := m.Unlocked(ctx, func() error { return site.DetachVIF(ctx, node.UUID, vif.ID) }); derr != nil {
@@ -161,30 +192,6 @@ func attachVIF(ctx context.Context, m *machine.Machine, vif VIF, tries int) erro
 		}
 	}
 	return explainVIF(node, vif, err)
-}
-
-// portFor returns the UUID of the port that a VIF names; "" if Ironic chooses one. It refuses ports that Ironic never uses for a VIF: it would
-// only say that no port is free.
-func portFor(ctx context.Context, m *machine.Machine, vif VIF) (uuid string, err error) {
-	if vif.MAC == "" {
-		return "", nil
-	}
-	node := m.Node()
-	ports, err := m.Site().Ironic.Ports(ctx, node.UUID)
-	if err != nil {
-		return "", err
-	}
-	at, exists := ports[vif.MAC]
-	label := ironic.NodeLabel(node)
-	switch {
-	case !exists:
-		return "", fmt.Errorf("node %s has no port %s. Add it to ports of its metal_host, or remove port to let Ironic choose one", label, vif.MAC)
-	case at.PortGroupUUID != "":
-		return "", fmt.Errorf("port %s of node %s is in a port group, so that Ironic connects only the group. Remove port to let Ironic choose the group, or port_group from the port of the metal_host", vif.MAC, label)
-	case node.NetworkInterface == "neutron" && len(at.LocalLinkConnection) == 0:
-		return "", fmt.Errorf("port %s of node %s has no local_link_connection, without which the network interface neutron does not know the switch. Set it in ports of the metal_host", vif.MAC, label)
-	}
-	return at.UUID, nil
 }
 
 // How Ironic says that a VIF cannot be attached (reference/ironic.md#vifs).

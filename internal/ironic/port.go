@@ -23,6 +23,12 @@ type Port struct {
 	Category    string `json:"category"`    // since API 1.101
 }
 
+// VIF returns the VIF that is attached to the port; "" if there is none.
+func (p Port) VIF() string {
+	id, _ := p.InternalInfo["tenant_vif_port_id"].(string)
+	return id
+}
+
 // PortSpec is the wanted state of a port. nil and empty values are left to Ironic.
 type PortSpec struct {
 	Address             string // MAC address, in lower case with colons
@@ -133,6 +139,12 @@ func (s PortSpec) changes(port Port) (patch Patch, connectivity bool) {
 func (s PortSpec) Reconnects(port Port) bool {
 	_, connectivity := s.changes(port)
 	return connectivity
+}
+
+// IsMet reports whether UpdatePort would change nothing.
+func (s PortSpec) IsMet(port Port) bool {
+	patch, _ := s.changes(port)
+	return len(patch) == 0
 }
 
 // UpdatePort changes a port to the wanted state and returns it; it sends only attributes that differ, and never the port group.

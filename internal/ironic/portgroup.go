@@ -60,6 +60,28 @@ func (s PortGroupSpec) Over(group PortGroup) PortGroupSpec {
 	return s
 }
 
+// IsMet reports whether UpdatePortGroup would change nothing, in an Ironic in which port groups have the attributes of the spec.
+func (s PortGroupSpec) IsMet(group PortGroup) bool { return len(s.changes(group)) == 0 }
+
+// changes returns the edits that bring a port group to the wanted state.
+func (s PortGroupSpec) changes(group PortGroup) (patch Patch) {
+	if s.PhysicalNetwork != "" && s.PhysicalNetwork != group.PhysicalNetwork {
+		patch.Set("/physical_network", s.PhysicalNetwork) // Ironic changes the ports only if it comes first (reference/ironic.md#port-groups)
+	}
+	for path, values := range map[string][2]string{"/address": {s.Address, group.Address}, "/mode": {s.Mode, group.Mode}, "/category": {s.Category, group.Category}} {
+		if values[0] != "" && values[0] != values[1] {
+			patch.Set(path, values[0])
+		}
+	}
+	if s.StandalonePorts != nil && *s.StandalonePorts != group.StandalonePorts {
+		patch.Set("/standalone_ports_supported", *s.StandalonePorts)
+	}
+	if s.Properties != nil && !SameJSON(s.Properties, group.Properties) {
+		patch.Set("/properties", s.Properties)
+	}
+	return append(patch, extraEdits(group.Extra, s.Extra, s.Without)...)
+}
+
 // CreatePortGroup creates a port group of a node. If the answer is lost, it checks whether the group exists before it sends the
 // request again.
 func (c *Client) CreatePortGroup(ctx context.Context, nodeID string, spec PortGroupSpec) (*PortGroup, error) {
@@ -110,22 +132,7 @@ func (c *Client) UpdatePortGroup(ctx context.Context, group PortGroup, spec Port
 	if !own {
 		spec.PhysicalNetwork = ""
 	}
-	var patch Patch
-	if spec.PhysicalNetwork != "" && spec.PhysicalNetwork != group.PhysicalNetwork {
-		patch.Set("/physical_network", spec.PhysicalNetwork) // Ironic changes the ports only if it comes first (reference/ironic.md#port-groups)
-	}
-	for path, values := range map[string][2]string{"/address": {spec.Address, group.Address}, "/mode": {spec.Mode, group.Mode}, "/category": {spec.Category, group.Category}} {
-		if values[0] != "" && values[0] != values[1] {
-			patch.Set(path, values[0])
-		}
-	}
-	if spec.StandalonePorts != nil && *spec.StandalonePorts != group.StandalonePorts {
-		patch.Set("/standalone_ports_supported", *spec.StandalonePorts)
-	}
-	if spec.Properties != nil && !SameJSON(spec.Properties, group.Properties) {
-		patch.Set("/properties", spec.Properties)
-	}
-	return c.patchPortGroup(ctx, group, append(patch, extraEdits(group.Extra, spec.Extra, spec.Without)...))
+	return c.patchPortGroup(ctx, group, spec.changes(group))
 }
 
 // GroupsHaveNetworks reports whether port groups have a physical network of their own in this Ironic, which a change of it gives to their ports.

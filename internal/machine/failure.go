@@ -90,13 +90,19 @@ func DeletedVIF(node *ironic.Node) string {
 	return found[1]
 }
 
+// LacksVIF reports whether the last deployment of a node failed because Neutron has no port for the machine: it would fail on each node.
+func LacksVIF(node *ironic.Node) bool {
+	none := strings.Contains(node.LastError, "No neutron ports or portgroups are associated") || strings.Contains(node.LastError, "Failed to bind any flat network ports")
+	return DeletedVIF(node) != "" || none
+}
+
 // adviseNetwork says what to do about a deployment that failed because Ironic could not connect the machine (reference/ironic.md#vifs).
 func adviseNetwork(node *ironic.Node) string {
 	lastError := node.LastError
 	switch vif := DeletedVIF(node); {
 	case vif != "":
 		return fmt.Sprintf("Neutron has deleted the port %s, but Ironic still lists it. If vifs of the metal_deployment names it, remove it there, or name another port. Then apply again, which detaches it.", vif)
-	case strings.Contains(lastError, "No neutron ports or portgroups are associated"), strings.Contains(lastError, "Failed to bind any flat network ports"):
+	case LacksVIF(node):
 		return "The machine has no VIF, so that Ironic connects it to no network. Set vifs of the metal_deployment, or give the metal_host hardware_interfaces = { network = \"noop\" }, and apply again."
 	case strings.Contains(lastError, "No ports are associated with node"):
 		return "The node has no ports, so that Ironic connects it to no network. Set ports of the metal_host, and apply again."

@@ -62,10 +62,10 @@ func CheckForCloudInit(document any) []Fault {
 	object, _ := document.(map[string]any)
 	links, _ := object["links"].([]any)
 	networks, _ := object["networks"].([]any)
-	known := map[any]bool{}
+	known := map[string]bool{}
 	for _, link := range links {
 		members, _ := link.(map[string]any)
-		known[members["id"]] = true
+		known[textOf(members["id"])] = true
 	}
 	for i, link := range links {
 		at := fmt.Sprintf("links[%d]", i)
@@ -73,12 +73,12 @@ func CheckForCloudInit(document any) []Fault {
 		if mac, _ := members["ethernet_mac_address"].(string); strings.Contains(mac, "-") {
 			c.fault(at+".ethernet_mac_address", "%q must have colons", mac)
 		}
-		if parent := members["vlan_link"]; members["type"] == linkVLAN && !known[parent] {
+		if parent := textOf(members["vlan_link"]); members["type"] == linkVLAN && !known[parent] {
 			c.fault(at+".vlan_link", "%q is not the id of a link", parent)
 		}
 		cards, _ := members["bond_links"].([]any)
-		for j, card := range cards {
-			if !known[card] {
+		for j := 0; members["type"] == linkBond && j < len(cards); j++ { // other links have any value there
+			if card := textOf(cards[j]); !known[card] {
 				c.fault(fmt.Sprintf("%s.bond_links[%d]", at, j), "%q is not the id of a link", card)
 			}
 		}
@@ -86,7 +86,7 @@ func CheckForCloudInit(document any) []Fault {
 	for i, network := range networks {
 		at := fmt.Sprintf("networks[%d]", i)
 		members, _ := network.(map[string]any)
-		if link := members["link"]; !known[link] {
+		if link := textOf(members["link"]); !known[link] {
 			c.fault(at+".link", "%q is not the id of a link", link)
 		}
 		if kind := members["type"]; members["ip_address"] == nil && (kind == "ipv4" || kind == "ipv6") {
@@ -94,6 +94,11 @@ func CheckForCloudInit(document any) []Fault {
 		}
 	}
 	return c.faults
+}
+
+func textOf(value any) string {
+	text, _ := value.(string)
+	return text
 }
 
 // Replaceable says why newer Ironics put Neutron's network data in the place of a decoded document in a config drive if the node has a

@@ -87,8 +87,9 @@ func TestCheckForCloudInit(t *testing.T) {
 	const card, bond, vlan = `{"id": "a", "type": "phy", "ethernet_mac_address": "52:54:00:aa:bb:01"}`, `{"id": "b", "type": "bond", "bond_mode": "802.3ad", "bond_links": ["a"]}`, `{"id": "v", "type": "vlan", "vlan_link": "b"}`
 	for document, want := range map[string]string{
 		`{"links": [` + vlan + `, ` + bond + `, ` + card + `], "networks": [{"link": "v", "type": "ipv4", "ip_address": "192.0.2.5"}, {"link": "a", "type": "ipv4_dhcp"}]}`: "",
-		`{"links": [` + vlan + `, ` + card + `]}`: `links[0].vlan_link "b" is not the id of a link`,
-		`{"links": [` + bond + `]}`:               `links[0].bond_links[0] "a" is not the id of a link`,
+		`{"links": [` + vlan + `, ` + card + `]}`:                                              `links[0].vlan_link "b" is not the id of a link`,
+		`{"links": [{"id": "a", "type": "phy", "bond_links": [{}, ["a"]], "vlan_link": {}}]}`:  "",
+		`{"links": [` + bond + `]}`:                                                            `links[0].bond_links[0] "a" is not the id of a link`,
 		`{"links": [{"id": "a", "type": "phy", "ethernet_mac_address": "52-54-00-aa-bb-01"}]}`: `links[0].ethernet_mac_address "52-54-00-aa-bb-01" must have colons`,
 		`{"links": [` + card + `], "networks": [{"link": "eth0", "type": "ipv4_dhcp"}]}`:       `networks[0].link "eth0" is not the id of a link`,
 		`{"links": [` + card + `], "networks": [{"link": "a", "type": "ipv6"}]}`:               `networks[0].ip_address is missing`,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -23,6 +24,7 @@ func vifsSchema() schema.Attribute {
 		Optional: true,
 		MarkdownDescription: "Ports of Neutron that the machine is connected to. The provider attaches them before the deployment. A change attaches the new ones and detaches those that left the list; the machine is not restarted. " +
 			"Without the attribute, those that are attached stay. Undeploying detaches them. Needs API 1.28 and the network interface `neutron` or `flat`.",
+		Validators: []validator.List{listvalidator.NoNullValues()},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{
 				Required: true, MarkdownDescription: "UUID of the Neutron port.",
@@ -45,9 +47,14 @@ func vifAttribute(element attr.Value, name string) types.String {
 // vifs returns the VIFs of a model.
 func (m *model) vifs() (vifs []instance.VIF) {
 	for _, element := range m.VIFs.Elements() {
-		vifs = append(vifs, instance.VIF{ID: vifAttribute(element, "id").ValueString(), MAC: vifAttribute(element, "port").ValueString()})
+		vifs = append(vifs, vifOf(element))
 	}
 	return vifs
+}
+
+// vifOf returns an element of vifs.
+func vifOf(element attr.Value) instance.VIF {
+	return instance.VIF{ID: vifAttribute(element, "id").ValueString(), MAC: vifAttribute(element, "port").ValueString()}
 }
 
 // namesPorts reports whether a VIF names its port.
@@ -70,7 +77,8 @@ func (m *model) validateVIFs(diags *diag.Diagnostics) {
 	}
 }
 
-// readVIFs removes from the state the VIFs that are not attached any more. It cannot tell for a network interface that keeps none.
+// readVIFs removes from the state the VIFs that are not attached any more, or to another port than they name. It cannot tell for a network interface that
+// keeps none.
 func (d *deployment) readVIFs(ctx context.Context, state *model, node *ironic.Node, diags *diag.Diagnostics) {
 	if len(state.VIFs.Elements()) == 0 || !instance.KeepsVIFs(node) {
 		return
@@ -80,8 +88,13 @@ func (d *deployment) readVIFs(ctx context.Context, state *model, node *ironic.No
 		framework.Report(diags, "read the VIFs of node "+ironic.NodeLabel(node), err)
 		return
 	}
+	var ports map[string]ironic.Port
+	if state.namesPorts() {
+		ports, _ = d.Site.Ironic.PortsForRefresh(ctx, node.UUID) // a user who may not read them sees the VIFs only
+	}
 	left := slices.DeleteFunc(state.VIFs.Elements(), func(element attr.Value) bool {
-		return !slices.Contains(attached, vifAttribute(element, "id").ValueString())
+		vif := vifOf(element)
+		return !slices.Contains(attached, vif.ID) || instance.IsElsewhere(ports, vif)
 	})
 	list, problems := types.ListValue(state.VIFs.ElementType(ctx), left)
 	diags.Append(problems...)

@@ -69,7 +69,7 @@ func TestFakeDeployment_vifs(t *testing.T) {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, acctest.Image("v1"))...)
 	}
 	w := acctest.NewWorkspace(t, config(vifs(1)))
-	acctest.NeverMention(t, w.Must("plan"), "VIFs have no effect")
+	acctest.NeverMention(t, w.Must("plan"), "VIFs have no effect", "Ports cannot take the VIFs")
 	w.Must("apply", "-auto-approve")
 	wantAttached(t, s, node, 1)
 	acctest.NoChanges(t, w)
@@ -107,17 +107,21 @@ func TestFakeDeployment_vifNamesPort(t *testing.T) {
 	config := func(n int) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), fmt.Sprintf("vifs = [{ id = %q, port = %q }]", vif(1), s.MAC(n)))
 	}
-	at := func() string {
+	portWhere := func(is func(port, info map[string]any) bool) map[string]any {
 		t.Helper()
 		ports, _ := s.Must(http.MethodGet, "ports/detail?node="+node, nil)["ports"].([]any)
 		for _, each := range ports {
 			port, _ := each.(map[string]any)
 			info, _ := port["internal_info"].(map[string]any)
-			if info["tenant_vif_port_id"] == vif(1) {
-				return site.Text(port["address"])
+			if is(port, info) {
+				return port
 			}
 		}
-		return ""
+		return nil
+	}
+	at := func() string {
+		t.Helper()
+		return site.Text(portWhere(func(_, info map[string]any) bool { return info["tenant_vif_port_id"] == vif(1) })["address"])
 	}
 	w := acctest.NewWorkspace(t, config(2))
 	for _, n := range []int{2, 1} {
@@ -130,6 +134,22 @@ func TestFakeDeployment_vifNamesPort(t *testing.T) {
 	}
 	w.Configure(config(7))
 	acctest.Fails(t, w, acctest.Apply(), "has no port "+s.MAC(7), "Add it to ports of its metal_host")
+	if got := at(); got != s.MAC(1) {
+		t.Errorf("the running machine has lost its VIF, which is attached to %q", got)
+	}
+	w.Configure(config(1))
+	acctest.NoChanges(t, w)
+	second := portWhere(func(port, _ map[string]any) bool { return port["address"] == s.MAC(2) })
+	s.Must(http.MethodDelete, "nodes/"+node+"/vifs/"+vif(1), nil) // another client moves it
+	s.Must(http.MethodPost, "nodes/"+node+"/vifs", map[string]any{"id": vif(1), "port_uuid": second["uuid"]})
+	if _, changes := w.Plan(); !changes {
+		t.Error("the plan does not show that the VIF is at another port")
+	}
+	w.Must(acctest.Apply()...)
+	if got := at(); got != s.MAC(1) {
+		t.Errorf("the VIF is attached to %s", got)
+	}
+	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
 
@@ -198,10 +218,44 @@ func TestFakeDeployment_failureLeavesNoVIF(t *testing.T) {
 	s := site.StartFake(t, nil)
 	node := onNeutron(t, s, "n1")
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), vifs(1, 2, 3)))
+	acctest.Mention(t, w.Must("plan"), "Ports cannot take the VIFs", " has 2 of the 3 free ports or port groups that the VIFs need.")
 	acctest.Fails(t, w, acctest.Apply(), "Could not deploy node", "attach VIF", "not enough free physical ports")
 	wantAttached(t, s, node, 1, 2)
 	w.Must("destroy", "-auto-approve")
 	wantAttached(t, s, node)
+}
+
+// A plan that first gives the host its ports does not say that they cannot take the VIFs.
+func TestFakeDeployment_vifsOnPortsOfTheSamePlan(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	config := func(ports string, numbers ...int) string {
+		return s.Provider() + fmt.Sprintf("resource \"metal_host\" \"h1\" {\n  name = %q\n  driver = \"fake-hardware\"\n  target_state = \"available\"\n  resource_class = %q\n  hardware_interfaces = { network = \"neutron\" }\n  ports = { %s }\n}\n", s.Name("h1"), s.Class(), ports) +
+			acctest.Deployment("metal_host.h1.id", acctest.Image("v1"), vifs(numbers...))
+	}
+	link := func(n int) string {
+		return fmt.Sprintf(`%q = { local_link_connection = { switch_id = "00:00:00:00:00:01", port_id = "%d" } }`, s.MAC(n), n)
+	}
+	const warning = "Ports cannot take the VIFs"
+	w := acctest.NewWorkspace(t, config(link(1), 1))
+	acctest.NeverMention(t, w.Must("plan"), warning)
+	w.Must(acctest.Apply()...)
+	w.Configure(config(link(1), 1, 2))
+	acctest.Mention(t, w.Must("plan"), warning, "has 0 of the 1 free ports or port groups that the VIFs need")
+	w.Configure(config(link(1)+", "+link(2), 1, 2))
+	acctest.NeverMention(t, w.Must("plan"), warning)
+	w.Must(acctest.Apply()...)
+	acctest.NoChanges(t, w)
+	w.Configure(config(link(1), 1))
+	acctest.Mention(t, w.Must("plan"), "Port has a VIF", "Ironic refuses to delete the port")
+	acctest.Fails(t, w, acctest.Apply(), "bound to VIF")
+	w.Configure(config(link(1)+", "+link(2), 1))
+	w.Must(acctest.Apply()...)
+	w.Configure(config(link(1), 1))
+	acctest.NeverMention(t, w.Must("plan"), "Port has a VIF")
+	w.Must(acctest.Apply()...)
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
 }
 
 func TestAccDeployment_vifsOnNoop(t *testing.T) {
@@ -227,6 +281,7 @@ func TestAccDeployment_vifsAreValidated(t *testing.T) {
 	w := acctest.NewWorkspace(t, "")
 	for settings, want := range map[string]string{
 		vifs(1, 1):              vif(1) + " occurs twice in vifs",
+		`vifs = [null]`:         "contains a null value",
 		`vifs = [{ id = "a" }]`: "must be the UUID of a Neutron port",
 		fmt.Sprintf("vifs = [{ id = %q, port = \"x\" }]", vif(1)):                                                                    "must be a MAC address",
 		fmt.Sprintf("vifs = [{ id = %q, port = \"52:54:00:00:00:01\" }, { id = %q, port = \"52:54:00:00:00:01\" }]", vif(1), vif(2)): "port 52:54:00:00:00:01 occurs twice",

@@ -271,6 +271,16 @@ func (h *host) networkQuestion(ctx context.Context, q question) enroll.NetworkQu
 func (h *host) planCabling(ctx context.Context, q question, private framework.GettablePrivate) {
 	wish, seen := q.config.cablingWish(ctx, q.plan), q.state.cablingSeen(ctx, private)
 	wish.Label = q.plan.describe()
+	if !q.config.Ports.IsUnknown() {
+		wish.Removed = q.config.cablingOf(ctx, readManaged(ctx, private)).WithoutPorts
+	}
+	if h.Known() && q.state != nil && len(wish.Removed) > 0 {
+		seen.VIFs, seen.Held = map[string]string{}, q.plan.Maintenance.ValueBool()
+		ports, _ := h.Site.Ironic.PortsForRefresh(ctx, q.state.ID.ValueString()) // the refresh has reported an error
+		for mac, port := range ports {
+			seen.VIFs[mac] = port.VIF()
+		}
+	}
 	if h.Known() && q.state != nil && len(wish.Ends()) > 0 {
 		if node, err := h.Site.Ironic.NodeForRefresh(ctx, q.state.ID.ValueString()); err == nil && seen.Heard == nil {
 			var notices []decide.Notice

@@ -63,7 +63,9 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	resp.Diagnostics.Append(writePlan(ctx, resp.Private, decided)...)
 	if h.Known() {
 		h.foreseeRefusals(ctx, &config, state, req, resp)
-		expect.ExpectHost(h.Site, plan.expected(ctx))
+		expected := plan.expected(ctx)
+		expected.Ports = state == nil || !plan.Ports.Equal(state.Ports) || !plan.PortGroups.Equal(state.PortGroups) || decided.Has(enroll.DoInspect, enroll.DoInspectAgain)
+		expect.ExpectHost(h.Site, expected)
 	}
 }
 

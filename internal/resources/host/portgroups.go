@@ -45,7 +45,7 @@ func groupsSchema() schema.Attribute {
 		Optional: true, Computed: true,
 		MarkdownDescription: "Port groups (bonds), by a key such as `bond0`. In Ironic, a group is named by its key and the UUID of the node, because names of groups are unique there. " +
 			"A group that you remove is deleted; its ports stay. Needs API 1.26.",
-		Validators: []validator.Map{mapvalidator.KeysAre(groupKeyRule)},
+		Validators: []validator.Map{mapvalidator.KeysAre(groupKeyRule), mapvalidator.NoNullValues()},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"mode": text("Mode of the bond: `active-backup`, `802.3ad`, `balance-rr`, `balance-xor`, `balance-tlb`, `balance-alb` or `broadcast`. Default: Ironic's configuration, usually `active-backup`.",
 				stringvalidator.OneOf(bondModes...)),
@@ -115,6 +115,18 @@ func bringNetwork(ports, had map[string]portModel, key string) bool {
 	for mac, port := range ports {
 		changes := !port.PhysicalNetwork.Equal(had[mac].PhysicalNetwork) || !port.PortGroup.Equal(had[mac].PortGroup)
 		if port.PortGroup.ValueString() == key && !port.PhysicalNetwork.IsNull() && changes {
+			return true
+		}
+	}
+	return false
+}
+
+// hasStrays reports whether a port has another physical network than its group. Another client may have changed one of them alone.
+func (m *model) hasStrays(ctx context.Context) bool {
+	groups := m.portGroups(ctx)
+	for _, port := range m.ports(ctx) {
+		network := groups[port.PortGroup.ValueString()].PhysicalNetwork
+		if framework.IsSet(network) && !network.Equal(port.PhysicalNetwork) {
 			return true
 		}
 	}

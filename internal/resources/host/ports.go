@@ -52,7 +52,7 @@ func portsSchema() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional: true, Computed: true,
 		MarkdownDescription: "Network cards, by MAC address in lower case with colons. Attributes that you omit stay as they are. If you remove `port_group` or `extra`, Ironic loses it.",
-		Validators:          []validator.Map{mapvalidator.KeysAre(framework.MACAddress)},
+		Validators:          []validator.Map{mapvalidator.KeysAre(framework.MACAddress), mapvalidator.NoNullValues()},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"pxe_enabled":      flag("Whether the machine may boot from this card. A network boot needs a port that may: see [Network boot](../guides/network-boot.md). Default: `true`."),
 			"physical_network": free("Physical network that the card is connected to. Default: that of its group.", 64),
@@ -183,10 +183,11 @@ func (m *model) inheritNetworks(ctx context.Context, config *model) {
 			continue
 		}
 		key := port.PortGroup.ValueString()
+		group, ours := askedOf[key]
 		switch {
-		case port.PortGroup.IsUnknown(), m.PortGroups.IsUnknown(), askedOf[key].PhysicalNetwork.IsUnknown():
+		case port.PortGroup.IsUnknown(), m.PortGroups.IsUnknown(), group.PhysicalNetwork.IsUnknown():
 			port.PhysicalNetwork = types.StringUnknown()
-		case framework.IsSet(groups[key].PhysicalNetwork):
+		case ours && framework.IsSet(groups[key].PhysicalNetwork): // the apply changes no other groups
 			port.PhysicalNetwork = groups[key].PhysicalNetwork
 		default:
 			continue

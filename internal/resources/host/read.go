@@ -137,7 +137,7 @@ func (h *host) isSettled(ctx context.Context, m *model, before managed, notes en
 	plan.settle(ctx, config, m, before)
 	decided := enroll.Decide(h.wishOf(ctx, &plan, config, m), h.seenOf(ctx, m, notes))
 	plan.foresee(decided.Forecast, m)
-	return decided.IsEmpty() && framework.EqualModels(&plan, m)
+	return decided.IsEmpty() && framework.EqualModels(&plan, m) && !m.hasStrays(ctx)
 }
 
 // applied returns the configuration that was applied last, as far as the state and what it manages tell: without values that it has left to

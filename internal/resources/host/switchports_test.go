@@ -51,6 +51,32 @@ func TestAccHost_portsInheritTheNetworkOfTheirGroup(t *testing.T) {
 	)
 }
 
+// A plan mends ports whose group has another network, also if the configuration omits both, and leaves those of a group alone that it does not manage.
+func TestFakeHost_straysFollowTheirGroup(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	managed := hostConfig(s, cabled(s, `bond0 = {}`, map[int]string{1: `port_group = "bond0"`}))
+	w := acctest.NewWorkspace(t, managed)
+	w.Must(acctest.Apply()...)
+	stray := func(network string) {
+		group := groupsOn(s, s.Name("h"))["bond0"]
+		s.Must(http.MethodPatch, "portgroups/"+site.Text(group["uuid"]), []any{ // Ironic looks at the first operation only
+			map[string]any{"op": "add", "path": "/extra/x", "value": network}, map[string]any{"op": "add", "path": "/physical_network", "value": network},
+		})
+	}
+	stray("a")
+	acctest.Mention(t, w.Must("plan"), `physical_network = "a"`)
+	w.Must(acctest.Apply()...)
+	if got := portOf(s, s.MAC(1))["physical_network"]; got != "a" {
+		t.Errorf("the port has the network %v", got)
+	}
+	acctest.NoChanges(t, w)
+	stray("b")
+	other := acctest.NewWorkspace(t, "import {\n  to = metal_host.h\n  id = "+acctest.Quoted(s.Name("h"))+"\n}\n"+hostConfig(s, fmt.Sprintf("ports = { %q = {} }", s.MAC(1))))
+	acctest.Mention(t, other.Must("plan"), "1 to import, 0 to add, 0 to change")
+	w.Must("destroy", "-auto-approve")
+}
+
 // extra of ports and groups has values of any type. Only its keys in the configuration are managed.
 func TestAccHost_extraOfGroupsHasObjects(t *testing.T) {
 	s := site.Start(t, nil)
@@ -158,6 +184,9 @@ func TestFakeHost_vlansOfARunningMachineChange(t *testing.T) {
 		t.Errorf("the switch has %v", got)
 	}
 	acctest.NoChanges(t, w)
+	lines := strings.Split(config(strings.Replace(access110, "110", "140", 1), ``), "\n")
+	w.Configure(strings.Join(slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, s.MAC(2)) }), "\n"))
+	acctest.Mention(t, w.Must("plan"), "VLANs of a running machine change", s.MAC(2)+", which is removed, from trunk VLAN 1 with 120,130 to no VLANs of Ironic")
 	w.Must("destroy", "-auto-approve")
 }
 
@@ -170,6 +199,8 @@ func TestFakeHost_planChecksSwitchPorts(t *testing.T) {
 		switchedHost(s, "", "", boots, ""):                                                                                                {"Switch port cannot be configured", "pxe_enabled", "needs mode"},
 		switchedHost(s, "", "", "", strings.Replace(trunk120, "trunk", "hybrid", 1)):                                                      {"Switch port cannot be configured", "networking service configures"},
 		switchedHost(s, "", bondOf120, access110, ""):                                                                                     {"Bond cannot be configured", "has none."},
+		hostConfig(s, fmt.Sprintf("ports = { %q = null }", s.MAC(1))):                                                                     {"ports", "contains a null value"},
+		hostConfig(s, "port_groups = { bond0 = null }"):                                                                                   {"port_groups", "contains a null value"},
 		hostConfig(s, cabled(s, "", map[int]string{1: `extra = "[1]"`})):                                                                  {"Not a JSON object"},
 		hostConfig(s, cabled(s, `bond0 = { physical_network = "a" }`, map[int]string{1: `port_group = "bond0", physical_network = "b"`})): {"Port group on two networks", "A port has that of its group"},
 		hostConfig(old, cabled(old, `bond0 = { physical_network = "a" }`, nil)):                                                           {"1.102", `port_groups["bond0"].physical_network`},
