@@ -171,6 +171,7 @@ state=manageable hardware=bios hardware_drift=plan differs=bios | hardware=     
 state=manageable hardware=raid! hardware_drift=plan differs=raid |                |                                                                           | Hardware differs from the configuration
 state=manageable hardware=bios hardware_drift=plan differs=read-only |            |                                                                           | Hardware differs from the configuration
 state=manageable hardware=bios hardware_drift=plan differs=gone |                 |                                                                           | Hardware differs from the configuration
+state=manageable hardware=bios hardware_drift=plan differs=bios,gone |            |                                                                           | Hardware differs from the configuration
 state=manageable hardware=bios hardware_drift=plan came-back=bios |               |                                                                           | Hardware differs from the configuration
 state=manageable hardware=bios differs-now=bios | hardware_drift=plan             |                                                                           | Hardware differs from the configuration
 state=manageable hardware=bios hardware_drift=warn differs=bios | hardware_drift=plan |                                                                       | Hardware differs from the configuration
