@@ -83,23 +83,28 @@ func (p *plan) setsConsole() bool {
 	return p.Console.Unknown || isOn != (p.Console.V == ConsoleOn)
 }
 
+// console returns the step that enables or disables the console. If the node leaves enroll anyway, Ironic has verified the BMC by then.
+func (p *plan) console(leavesEnroll bool) Step {
+	step := Step{Do: DoSetConsole}
+	if leavesEnroll {
+		step.Goal = states.GoalManageable
+	}
+	return step
+}
+
 // decideConsole adds the steps that enable or disable the console, in every provision state. A server that OneView users have keeps its console as
 // it is.
 func (p *plan) decideConsole() {
+	if p.seen.OutOfService && p.Maintenance.IsNull() {
+		p.Forecast.KeepsConsole = p.setsConsole()
+		return
+	}
 	if p.movesConsole() && !p.Console.IsNull() && p.isConsoleOn() {
 		p.add(Step{Do: DoCloseConsole})
 	}
 	opens := p.setsConsole() && p.Console.V != ConsoleOff
-	switch {
-	case p.setsConsole() && p.seen.OutOfService && p.Maintenance.IsNull():
-		p.Forecast.KeepsConsole = true
-		return
-	case p.setsConsole():
-		step := Step{Do: DoSetConsole}
-		if p.Has(DoWalk, DoVerify) {
-			step.Goal = states.GoalManageable
-		}
-		p.add(step)
+	if p.setsConsole() {
+		p.add(p.console(p.Has(DoWalk, DoVerify)))
 	}
 	switch {
 	case opens && p.seen.occupied():

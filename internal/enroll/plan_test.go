@@ -74,6 +74,7 @@ state=enroll target=enroll console=disabled | console=enabled description       
 state=manageable console=disabled      | console=enabled maintenance              | write, set console                                                        |
 state=manageable out-of-service console=disabled | console=enabled description    | write                                                                     |
 state=manageable moves console=enabled console-now=enabled:fake | console=enabled | close console, write, set console                                         |
+state=manageable out-of-service moves console=enabled console-now=enabled:fake | console=enabled | write                                                                |
 state=manageable moves console=enabled console-now=enabled:no-console | console=enabled | write                                                               | !Host has no console interface
 state=manageable moves console=enabled console-now=enabled:no-console | console=disabled | close console, write                                               | Console is disabled
 state=manageable moves console-now=enabled:fake |                                 | write                                                                     | !Console is enabled

@@ -178,3 +178,17 @@ func TestFakeHost_failedConsoleIsTriedAgain(t *testing.T) {
 		},
 	)
 }
+
+// The console needs no verified BMC: a new host that is to stay in state enroll stays there.
+func TestFakeHost_consoleInEnroll(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	w := acctest.NewWorkspace(t, hostConfig(s, fakeConsole, consoleEnabled, acctest.Target("enroll")))
+	w.Must(acctest.Apply()...)
+	defer acctest.Destroy(t, s, w)
+	if node := s.Node(s.Name("h")); node["provision_state"] != "enroll" || node["console_enabled"] != true {
+		t.Errorf("the node is in state %v, with the console enabled: %v", node["provision_state"], node["console_enabled"])
+	}
+	acctest.NoChanges(t, w)
+}
+
