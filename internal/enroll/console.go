@@ -47,7 +47,7 @@ func (p *plan) refuseConsole(prepared bool) bool {
 // Ironic refuses another driver, and leaves the process of the old interface behind.
 func (p *plan) refuseMovingConsole() bool {
 	now := p.seen.Answers.Console
-	if !p.movesConsole() || !p.Console.IsNull() || now == nil || !now.Enabled {
+	if !p.ConsoleMoves || !p.Console.IsNull() || now == nil || !now.Moves || !now.Enabled {
 		return false
 	}
 	p.refuse(decide.At("hardware_interfaces"), "Console is enabled", fmt.Sprintf("The driver or the console interface of host %s changes, and its console is enabled. Ironic refuses another driver then, and does not stop the console of another interface. "+
@@ -60,10 +60,10 @@ func (p *plan) asksConsole() bool {
 	return !p.Console.IsNull() && p.Console != p.seen.Console || p.ConsoleMoves
 }
 
-// movesConsole reports whether the driver or the console interface of the node changes.
+// movesConsole reports whether the driver or the console interface of the node changes, or may.
 func (p *plan) movesConsole() bool {
 	now := p.seen.Answers.Console
-	return p.ConsoleMoves && (now == nil || now.Moves)
+	return p.ConsoleMoves && (now == nil || now.Moves || now.MayMove)
 }
 
 // isConsoleOn reports whether the console is enabled now, as far as that is known.

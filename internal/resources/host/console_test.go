@@ -192,3 +192,23 @@ func TestFakeHost_consoleInEnroll(t *testing.T) {
 	acctest.NoChanges(t, w)
 }
 
+
+// An address that is not known yet may leave the driver as it is, so the plan does not refuse it.
+func TestFakeHost_consoleAndAnAddressThatIsNotKnown(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	config := func(unit string) string {
+		return s.Provider() + "resource \"terraform_data\" \"bmc\" {\n  input = " + acctest.Quoted(unit) + "\n}\n" +
+			acctest.HostBlock(s.Name("h"), `bmc = { address = "ipmi://192.0.2.${terraform_data.bmc.output}" }`, `driver_info = { ipmi_terminal_port = "8023" }`, `hardware_interfaces = { console = "ipmitool-socat" }`)
+	}
+	w := acctest.NewWorkspace(t, config("60"))
+	w.Must(acctest.Apply()...)
+	defer acctest.Destroy(t, s, w)
+	s.Fake.Set(s.Name("h"), "console_enabled", true) // by an operator
+	w.Configure(config("61"))
+	acctest.NeverMention(t, w.Must(acctest.Apply()...), "Console is enabled")
+	if sent := consoleRequests(s); len(sent) > 0 || s.Node(s.Name("h"))["console_enabled"] != true {
+		t.Errorf("sent %v", sent)
+	}
+	acctest.NoChanges(t, w)
+}
