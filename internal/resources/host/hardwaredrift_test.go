@@ -150,7 +150,7 @@ func TestFakeHostDrift_isCorrectedOnce(t *testing.T) {
 	defer acctest.Destroy(t, s, w)
 	skips = true
 	reset(s, time.Minute)
-	acctest.Fails(t, w, []string{"apply", "-auto-approve"}, "Ironic reported success, but the BIOS setting ProcVirtualization is")
+	acctest.Fails(t, w, []string{"apply", "-auto-approve"}, "Ironic reported success, but the BIOS setting ProcVirtualization is", "The next plans name the difference, and do not set it again")
 	for range 2 {
 		output, changes := w.Plan()
 		acctest.Mention(t, output, lost, "The provider has set ProcVirtualization before, and afterwards Ironic reported the same difference")
