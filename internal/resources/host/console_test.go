@@ -192,7 +192,6 @@ func TestFakeHost_consoleInEnroll(t *testing.T) {
 	acctest.NoChanges(t, w)
 }
 
-
 // An address that is not known yet may leave the driver as it is, so the plan does not refuse it.
 func TestFakeHost_consoleAndAnAddressThatIsNotKnown(t *testing.T) {
 	t.Parallel()
