@@ -143,6 +143,7 @@ state=manageable power=on powers=on    | power_state=on target_state=available  
 state=active reserved=allocation power=on | power_state=off                       |                                                                           | Deployment controls the power
 state=active reserved=allocation power=on powers=off | power_state=off            |                                                                           |
 state=available target=available no-power |                                       | write, learn power off: restart                                           | Power is switched
+state=available target=available reserved=allocation no-power |                   |                                                                           |
 state=available target=available no-power | disable_power_off                     | write, learn power on: restart                                            | Power is switched
 state=manageable power=off             | disable_power_off power_state=off        |                                                                           | !Power-off is disabled
 
