@@ -238,3 +238,28 @@ func TestFakeHostDrift_isBlocked(t *testing.T) {
 		})
 	}
 }
+
+// A run is killed while Ironic sets the settings again. The next run lets that end, and compares then: nothing is set twice.
+func TestFakeHostDrift_killedCorrectionIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	w := acctest.NewWorkspace(t, withBMC(s, virtualization, acctest.Target("available"), `hardware_drift = "plan"`))
+	w.Must("apply", "-auto-approve")
+	defer acctest.Destroy(t, s, w)
+	s.Fake.ResetBIOS(s.Name("h"))
+	move(s, s.Name("h"), -time.Minute)
+	s.Fake.ResetRequests()
+	release := s.Hold("cleaning")
+	running := w.Start("apply", "-auto-approve")
+	site.AwaitState(t, s, s.Name("h"), "cleaning")
+	running.Kill()
+	running.Wait()
+	release()
+	s.Await(s.Name("h"), "provision_state", "manageable")
+	output := w.Must("apply", "-auto-approve")
+	acctest.NeverMention(t, output, "The apply sets bios_settings again")
+	wantBIOS(t, s, map[string]string{"ProcVirtualization": "Enabled"})
+	wantSteps(t, s, w, "bios.apply_configuration")
+	acctest.NoChanges(t, w)
+	acctest.NoDrift(t, w)
+}
