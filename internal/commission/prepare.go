@@ -109,11 +109,12 @@ func (w *Work) closeConsole(ctx context.Context) error {
 // configure changes parts of the hardware configuration.
 func (w *Work) configure(ctx context.Context, step enroll.Step) error {
 	stay := slices.DeleteFunc(slices.Clone(w.Open), func(part hardware.Part) bool { return slices.Contains(step.Parts, part) })
+	changed := w.Wish.Hardware.Work(w.OnMachine, hardware.Seen{}).Parts()
 	open, err := hardware.Configure(ctx, w.Machine, hardware.HardwareChange{
 		Want: w.Wish.Hardware.Only(step.Parts), Applied: w.OnMachine.Without(w.Plan.Drifted), Live: step.Do == enroll.DoService, NoRamdisk: w.NoRamdisk,
+		Once: len(changed) == 0,
 	}, w.Limit)
 	if w.Corrected = err == nil || failure.Is(err, hardware.KindNotThere); w.Corrected { // what does not stay is not open: no plan sets it again
-		changed := w.Wish.Hardware.Work(w.OnMachine, hardware.Seen{}).Parts()
 		open = slices.DeleteFunc(open, func(part hardware.Part) bool { return !slices.Contains(changed, part) })
 	}
 	w.Open = append(stay, open...)

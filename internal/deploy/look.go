@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
@@ -326,7 +327,36 @@ func (l *Look) End(ctx context.Context) {
 		l.warn(nil, forgetsSummary, fmt.Sprintf("Ironic has adopted node %s after the apply that asked for it had failed. The node keeps running and stays reserved.", label))
 	default:
 		l.warn(nil, undeploysSummary, fmt.Sprintf("Node %s is %s.", label, loss))
+		l.runbook(ctx)
 	}
+}
+
+// runbook warns of a cleaning runbook with which Ironic cannot begin to clean the undeployed machine (reference/ironic.md#cleaning-by-a-runbook).
+func (l *Look) runbook(ctx context.Context) {
+	if l.Site == nil {
+		return
+	}
+	node, err := l.Site.Ironic.NodeForRefresh(ctx, l.Seen.ID)
+	version, bad := l.Site.Ironic.Microversion(ctx)
+	if err != nil || bad != nil || version < api.VersionCleaningRunbook {
+		return // another look reports it, or Ironic cleans by no runbook
+	}
+	name, _ := node.DriverInfo[machine.KeyRunbook].(string)
+	if name == "" {
+		return
+	}
+	found, err := expect.FindRunbook(ctx, l.Site, name)
+	why := ""
+	switch suits := func(trait string) bool { return slices.Contains(node.Traits, trait) }; {
+	case api.IsNotFound(err) && l.Site.Ironic.Project() == "":
+		why = "does not exist"
+	case err == nil && !found.Open && version >= api.VersionRunbookTraits && !slices.ContainsFunc(found.Traits, suits):
+		why = "has none of the node's traits"
+	default:
+		return
+	}
+	l.warn(nil, "Cleaning runbook cannot be used", fmt.Sprintf("Ironic is to clean node %s by runbook %s, the cleaning_runbook of its metal_host, and that runbook %s. Where the site honours it, the undeployment leaves the node in state deleting "+
+		"until a conductor is restarted. Correct cleaning_runbook or the runbook before you apply this plan.", ironic.NodeLabel(node), name, why))
 }
 
 // loss returns how undeploying the node affects its data, and whether there is anything to end.

@@ -47,7 +47,7 @@ func (p *plan) refuseConsole(prepared bool) bool {
 // Ironic refuses another driver, and leaves the process of the old interface behind.
 func (p *plan) refuseMovingConsole() bool {
 	now := p.seen.Answers.Console
-	if !p.movesConsole() || !p.Console.IsNull() || now == nil || !now.Enabled {
+	if !p.ConsoleMoves || !p.Console.IsNull() || now == nil || !now.Moves || !now.Enabled {
 		return false
 	}
 	p.refuse(decide.At("hardware_interfaces"), "Console is enabled", fmt.Sprintf("The driver or the console interface of host %s changes, and its console is enabled. Ironic refuses another driver then, and does not stop the console of another interface. "+
@@ -60,10 +60,10 @@ func (p *plan) asksConsole() bool {
 	return !p.Console.IsNull() && p.Console != p.seen.Console || p.ConsoleMoves
 }
 
-// movesConsole reports whether the driver or the console interface of the node changes.
+// movesConsole reports whether the driver or the console interface of the node changes, or may.
 func (p *plan) movesConsole() bool {
 	now := p.seen.Answers.Console
-	return p.ConsoleMoves && (now == nil || now.Moves)
+	return p.ConsoleMoves && (now == nil || now.Moves || now.MayMove)
 }
 
 // isConsoleOn reports whether the console is enabled now, as far as that is known.
@@ -83,23 +83,28 @@ func (p *plan) setsConsole() bool {
 	return p.Console.Unknown || isOn != (p.Console.V == ConsoleOn)
 }
 
+// console returns the step that enables or disables the console. If the node leaves enroll anyway, Ironic has verified the BMC by then.
+func (p *plan) console(leavesEnroll bool) Step {
+	step := Step{Do: DoSetConsole}
+	if leavesEnroll {
+		step.Goal = states.GoalManageable
+	}
+	return step
+}
+
 // decideConsole adds the steps that enable or disable the console, in every provision state. A server that OneView users have keeps its console as
 // it is.
 func (p *plan) decideConsole() {
+	if p.seen.OutOfService && p.Maintenance.IsNull() {
+		p.Forecast.KeepsConsole = p.setsConsole()
+		return
+	}
 	if p.movesConsole() && !p.Console.IsNull() && p.isConsoleOn() {
 		p.add(Step{Do: DoCloseConsole})
 	}
 	opens := p.setsConsole() && p.Console.V != ConsoleOff
-	switch {
-	case p.setsConsole() && p.seen.OutOfService && p.Maintenance.IsNull():
-		p.Forecast.KeepsConsole = true
-		return
-	case p.setsConsole():
-		step := Step{Do: DoSetConsole}
-		if p.Has(DoWalk, DoVerify) {
-			step.Goal = states.GoalManageable
-		}
-		p.add(step)
+	if p.setsConsole() {
+		p.add(p.console(p.Has(DoWalk, DoVerify)))
 	}
 	switch {
 	case opens && p.seen.occupied():

@@ -32,6 +32,7 @@ type drift struct {
 	later    []hardware.Difference // by the next plan
 	repeated []hardware.Difference // by none, because they come back
 	never    []hardware.Difference // by none, because no apply can
+	blocked  []hardware.Difference // by none, because one of never is sent with them
 }
 
 // compare opens the hardware settings that the plan applies again, because the machine has lost them.
@@ -51,6 +52,7 @@ func (p *plan) compare() {
 			return
 		}
 	}
+	blocked := slices.ContainsFunc(last.Differences, func(one hardware.Difference) bool { return one.Blocks() && p.Hardware.Has(one) })
 	for _, one := range last.Differences {
 		if !p.Hardware.Has(one) || one.Part != hardware.PartRAID && !p.seen.OnMachine.Has(one) {
 			continue // it is configured otherwise now, or applied again anyway
@@ -62,6 +64,8 @@ func (p *plan) compare() {
 			to = &d.never
 		case mode == DriftWarn:
 			continue
+		case blocked && one.Part == hardware.PartBIOS:
+			to = &d.blocked
 		case last.WasRepeated(one):
 			to = &d.repeated
 		case !p.mayCorrect(one.Part):
@@ -104,12 +108,16 @@ func (p *plan) warnDrift(d drift, at time.Time) {
 		}
 	}
 	if p.HardwareDrift.V == DriftWarn {
-		text += ` Nothing changes that, because hardware_drift is "warn".`
+		text += ` No plan is made to correct that, because hardware_drift is "warn".`
+	}
+	if slices.Contains(p.Open, hardware.PartBIOS) && len(d.corrects) == 0 && slices.Contains(partsIn(d.all), hardware.PartBIOS) {
+		text += " The change of bios_settings sets all of them, because Ironic gets them together."
 	}
 	add(d.corrects, "The apply sets %s again.", partsOf(d.corrects))
 	add(d.later, `The next plan sets %s again, because of hardware_drift = "plan".`, partsOf(d.later))
 	add(d.waits, "The host is in state %s%s, so %s does not change now. A later plan sets it again when Ironic may change the machine.%s", p.seen.State, p.holds(), partsOf(d.waits), p.serviceHint(partsIn(d.waits)))
 	add(d.repeated, "The provider has set %s before, and afterwards Ironic reported the same difference, so no plan sets it again. Write into the configuration what the machine reports, or correct the machine.", namesOf(d.repeated))
+	add(d.blocked, "Nothing can set %s now, and Ironic gets all of bios_settings together, so no plan sets the others again. Write into the configuration what the machine can have, or remove what it cannot.", namesOf(blocking(d.never)))
 	for _, one := range d.never {
 		if one.Part == hardware.PartRAID {
 			text += " No plan makes volumes again because of a difference, since that erases data."
@@ -138,6 +146,11 @@ func partsIn(all []hardware.Difference) (parts []hardware.Part) {
 
 func partsOf(all []hardware.Difference) string {
 	return strings.Join(hardware.PartNames(partsIn(all)), " and ")
+}
+
+// blocking returns the BIOS settings that the machine cannot have.
+func blocking(all []hardware.Difference) []hardware.Difference {
+	return slices.DeleteFunc(slices.Clone(all), func(one hardware.Difference) bool { return !one.Blocks() })
 }
 
 func namesOf(all []hardware.Difference) string {

@@ -56,7 +56,9 @@ func LookAtConsole(ctx context.Context, site *machine.Site, q NetworkQuestion, c
 	if err != nil {
 		return nil // the refresh reports it
 	}
-	now.Enabled, now.Moves = node.ConsoleEnabled, node.Driver != q.Driver || now.Interface != node.ConsoleInterface
+	now.Enabled = node.ConsoleEnabled
+	now.Moves = q.Driver != "" && node.Driver != q.Driver || now.Interface != "" && now.Interface != node.ConsoleInterface
+	now.MayMove = !now.Moves && (q.Driver == "" || now.Interface == "")
 	return now
 }
 

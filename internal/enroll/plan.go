@@ -82,7 +82,7 @@ func (p *plan) stepsOfNew(prepared bool) {
 		p.add(Step{Do: DoSetBoot, Goal: states.GoalManageable, Cost: decide.Restart})
 	}
 	if p.setsConsole() {
-		p.add(Step{Do: DoSetConsole, Goal: states.GoalManageable})
+		p.add(p.console(p.Target.V != string(GoalEnroll)))
 	}
 	if !p.Power.IsNull() {
 		p.add(Step{Do: DoSwitchPower, Power: p.Power.V, Cost: decide.Restart})

@@ -74,6 +74,7 @@ state=enroll target=enroll console=disabled | console=enabled description       
 state=manageable console=disabled      | console=enabled maintenance              | write, set console                                                        |
 state=manageable out-of-service console=disabled | console=enabled description    | write                                                                     |
 state=manageable moves console=enabled console-now=enabled:fake | console=enabled | close console, write, set console                                         |
+state=manageable out-of-service moves console=enabled console-now=enabled:fake | console=enabled | write                                                                |
 state=manageable moves console=enabled console-now=enabled:no-console | console=enabled | write                                                               | !Host has no console interface
 state=manageable moves console=enabled console-now=enabled:no-console | console=disabled | close console, write                                               | Console is disabled
 state=manageable moves console-now=enabled:fake |                                 | write                                                                     | !Console is enabled
@@ -142,6 +143,7 @@ state=manageable power=on powers=on    | power_state=on target_state=available  
 state=active reserved=allocation power=on | power_state=off                       |                                                                           | Deployment controls the power
 state=active reserved=allocation power=on powers=off | power_state=off            |                                                                           |
 state=available target=available no-power |                                       | write, learn power off: restart                                           | Power is switched
+state=available target=available reserved=allocation no-power |                   |                                                                           |
 state=available target=available no-power | disable_power_off                     | write, learn power on: restart                                            | Power is switched
 state=manageable power=off             | disable_power_off power_state=off        |                                                                           | !Power-off is disabled
 
@@ -171,6 +173,7 @@ state=manageable hardware=bios hardware_drift=plan differs=bios | hardware=     
 state=manageable hardware=raid! hardware_drift=plan differs=raid |                |                                                                           | Hardware differs from the configuration
 state=manageable hardware=bios hardware_drift=plan differs=read-only |            |                                                                           | Hardware differs from the configuration
 state=manageable hardware=bios hardware_drift=plan differs=gone |                 |                                                                           | Hardware differs from the configuration
+state=manageable hardware=bios hardware_drift=plan differs=bios,gone |            |                                                                           | Hardware differs from the configuration
 state=manageable hardware=bios hardware_drift=plan came-back=bios |               |                                                                           | Hardware differs from the configuration
 state=manageable hardware=bios differs-now=bios | hardware_drift=plan             |                                                                           | Hardware differs from the configuration
 state=manageable hardware=bios hardware_drift=warn differs=bios | hardware_drift=plan |                                                                       | Hardware differs from the configuration

@@ -21,11 +21,11 @@ func (p *plan) switches() bool {
 }
 
 // learnsPower reports whether Ironic does not know the power state of an available host, for example after an interrupted run. Ironic allocates
-// no such node. A host that was only imported stays as it is until an apply changes it.
+// no such node, and the apply switches no reserved one. A host that was only imported stays as it is until an apply changes it.
 func (p *plan) learnsPower() bool {
 	s := p.seen
 	applies := s.Applied || p.Writes || len(p.Steps) > 0
-	return applies && !p.Has(DoWalk) && s.PowerManaged.V && !p.ByAgent && p.Power.IsNull() && s.Power.IsNull() && p.Target.V == string(states.GoalAvailable) && states.InPool(s.node())
+	return applies && !p.Has(DoWalk) && s.Instance == "" && s.PowerManaged.V && !p.ByAgent && p.Power.IsNull() && s.Power.IsNull() && p.Target.V == string(states.GoalAvailable) && states.InPool(s.node())
 }
 
 // restingPower returns the power state of a machine that Ironic has cleaned.

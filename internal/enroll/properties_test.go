@@ -78,7 +78,7 @@ func anySeen(r *rand.Rand, state ironic.State) enroll.Seen {
 		},
 	}
 	if s.HardwareDrift = pick(r, enroll.DriftIgnore, enroll.DriftWarn, enroll.DriftPlan); s.HardwareDrift != enroll.DriftIgnore {
-		s.Compared = differs(pick(r, "nothing", "bios", "bios", "read-only", "raid", "bios,firmware"))
+		s.Compared = differs(pick(r, "nothing", "bios", "bios", "read-only", "raid", "bios,firmware", "bios,gone"))
 		if r.IntN(4) == 0 {
 			s.Compared.Repeated = s.Compared.Differences
 		}
@@ -289,6 +289,9 @@ func do(w enroll.Wish, s enroll.Seen, p enroll.Plan, step enroll.Step) enroll.Se
 		}
 		if w.PowerManaged != s.PowerManaged {
 			s.PowerManaged = w.PowerManaged
+			if w.PowerManaged.V && s.Power.IsNull() { // Ironic asks the BMC every minute
+				s.Power = decide.Known("off")
+			}
 		}
 		if !p.Forecast.KeepsRetired {
 			if s.Retired = w.Retired.V; w.RetiredSet.Set {

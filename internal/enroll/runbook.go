@@ -8,10 +8,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
-
-// KeyRunbook is the key of driver_info that names the runbook by which Ironic cleans the machine (reference/ironic.md#cleaning-by-a-runbook).
-const KeyRunbook = "cleaning_runbook"
 
 // Runbook is what was looked up of the cleaning runbook of a host.
 type Runbook struct {
@@ -61,7 +59,7 @@ const consequence = "Where the site honours cleaning_runbook, Ironic then does n
 
 // decideRunbook checks the runbook by which Ironic is to clean the host, if the plan sets it, changes what it must fit, or cleans the host.
 func (p *plan) decideRunbook() {
-	name, at := p.Runbook, decide.At(KeyRunbook)
+	name, at := p.Runbook, decide.At(machine.KeyRunbook)
 	sets := p.seen.New || name != p.seen.Runbook
 	if !name.Set || !sets && !p.TraitsChange && (!p.Has(DoWalk) || !p.mayBecomeAvailable()) {
 		return
@@ -86,7 +84,7 @@ func (p *plan) decideRunbook() {
 
 // checkRunbook checks what is known of a runbook.
 func (p *plan) checkRunbook(r *Runbook) {
-	name, at := p.Runbook.V, decide.At(KeyRunbook)
+	name, at := p.Runbook.V, decide.At(machine.KeyRunbook)
 	if !r.fits() {
 		p.refuse(at, "Cleaning runbook does not fit the host", fmt.Sprintf("Ironic runs runbook %s only on nodes with one of its traits%s, and host %s has none of them after this apply. %s Add one of them to traits of the host, or to those of the runbook.",
 			name, inList(r.traits()), p.Label, consequence))
@@ -113,7 +111,7 @@ func inList(items []string) string {
 
 // warnRunbook says what Ironic does not tell about the site.
 func (p *plan) warnRunbook(r *Runbook) {
-	at := decide.At(KeyRunbook)
+	at := decide.At(machine.KeyRunbook)
 	if r.Server < api.VersionCleaningRunbook {
 		p.warn(at, "Ironic ignores the cleaning runbook", fmt.Sprintf("Ironic cleans machines by a runbook since 2025.2 (API %s), and this one has API %s. It cleans them as if cleaning_runbook were not set.", api.VersionCleaningRunbook, r.Server))
 		return

@@ -124,6 +124,7 @@ type ConsoleNow struct {
 	Interface string // console interface after the apply; "": not known
 	Enabled   bool   // now
 	Moves     bool   // the apply changes the driver or the console interface of the node
+	MayMove   bool   // or may, because it is not known yet
 }
 
 // InUse says that a OneView user has the server of a host, in two forms.

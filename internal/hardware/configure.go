@@ -23,6 +23,7 @@ type HardwareChange struct {
 	Want, Applied Hardware
 	Live          bool // change the deployed machine, by a service; else a manual cleaning
 	NoRamdisk     bool // run the steps without booting Ironic's ramdisk
+	Once          bool // no plan sets again what the machine does not keep
 }
 
 // Configure gives the machine the wanted hardware configuration and reads it back. It does not send what the machine already has.
@@ -71,7 +72,7 @@ func Configure(ctx context.Context, m *machine.Machine, c HardwareChange, timeou
 			return open, err
 		}
 	}
-	return readBack(ctx, m, work)
+	return readBack(ctx, m, work, c.Once)
 }
 
 // operations divides a configuration into what one cleaning can apply: all of it, or RAID and the rest. On older servers, a step that
@@ -86,7 +87,7 @@ func (h Hardware) operations(server api.Microversion) []Hardware {
 
 // readBack compares the machine with what was sent, because Ironic leaves some steps out without an error
 // (reference/ironic.md#skipped-steps).
-func readBack(ctx context.Context, m *machine.Machine, sent Hardware) (open []Part, err error) {
+func readBack(ctx context.Context, m *machine.Machine, sent Hardware, once bool) (open []Part, err error) {
 	if err := m.Refresh(ctx); err != nil {
 		return sent.Parts(), err
 	}
@@ -105,7 +106,7 @@ func readBack(ctx context.Context, m *machine.Machine, sent Hardware) (open []Pa
 			open = append(open, l.part)
 		}
 	}
-	return open, skippedError(m.Node(), open, facts)
+	return open, skippedError(m.Node(), open, facts, once)
 }
 
 // SeeHardware reads what Ironic knows about parts of a machine's hardware. RAID is in the node itself, which must be complete.
@@ -151,7 +152,11 @@ func unfitError(node *ironic.Node, unfit []Unfit) *failure.Error {
 }
 
 // skippedError says that Ironic reported success, but the machine does not have what was to be changed.
-func skippedError(node *ironic.Node, parts []Part, facts []string) *failure.Error {
+func skippedError(node *ironic.Node, parts []Part, facts []string, once bool) *failure.Error {
+	next := "The next apply tries again."
+	if once {
+		next = "The next plans name the difference, and do not set it again."
+	}
 	kinds := ironic.InterfacesOf(node)
 	var used []string
 	for _, part := range parts {
@@ -160,7 +165,7 @@ func skippedError(node *ironic.Node, parts []Part, facts []string) *failure.Erro
 	}
 	return &failure.Error{
 		Kind: KindNotThere, Node: node, Fact: fmt.Sprintf("node %s: Ironic reported success, but %s", ironic.NodeLabel(node), strings.Join(facts, ", and ")),
-		Advice: fmt.Sprintf("Ironic skips steps that the node's interface does not have, without an error. Check that the node's interfaces (%s) can do this, and the conductor's log. The next apply tries again.",
-			strings.Join(used, ", ")),
+		Advice: fmt.Sprintf("Ironic skips steps that the node's interface does not have, without an error. Check that the node's interfaces (%s) can do this, and the conductor's log. %s",
+			strings.Join(used, ", "), next),
 	}
 }

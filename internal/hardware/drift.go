@@ -25,10 +25,14 @@ type Difference struct {
 	Found    string `json:"found"`
 	Gone     bool   `json:"gone,omitempty"`      // Ironic does not list it any more
 	ReadOnly bool   `json:"read_only,omitempty"` // the BIOS lets nothing set it now
+	Refused  bool   `json:"refused,omitempty"`   // the BIOS does not accept the declared value any more
 }
 
 // Correctable reports whether another apply of the part can end the difference. Volumes are never made again because of one: that erases data.
-func (d Difference) Correctable() bool { return d.Part != PartRAID && !d.Gone && !d.ReadOnly }
+func (d Difference) Correctable() bool { return d.Part != PartRAID && !d.Blocks() }
+
+// Blocks reports whether the machine cannot have the declared BIOS setting. Ironic then gets none, because all are sent together.
+func (d Difference) Blocks() bool { return d.Gone || d.ReadOnly || d.Refused }
 
 // String describes the difference, such as: BIOS setting BootMode is "Bios", not "Uefi".
 func (d Difference) String() string {
@@ -41,6 +45,8 @@ func (d Difference) String() string {
 		return fmt.Sprintf("the firmware of %s has version %q, not %q", d.Name, d.Found, d.Declared)
 	case d.ReadOnly:
 		return fmt.Sprintf("BIOS setting %s is %q, not %q, and read-only", d.Name, d.Found, d.Declared)
+	case d.Refused:
+		return fmt.Sprintf("BIOS setting %s is %q, not %q, which the BIOS does not accept any more", d.Name, d.Found, d.Declared)
 	}
 	return fmt.Sprintf("BIOS setting %s is %q, not %q", d.Name, d.Found, d.Declared)
 }
@@ -167,7 +173,7 @@ func (h Hardware) Differences(seen Seen) (all []Difference) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(h.BIOS)) {
 		setting, listed := seen.BIOS[name]
-		d := Difference{Part: PartBIOS, Name: name, Declared: h.BIOS[name], Found: setting.Text(), ReadOnly: setting.ReadOnly, Gone: !listed}
+		d := Difference{Part: PartBIOS, Name: name, Declared: h.BIOS[name], Found: setting.Text(), ReadOnly: setting.ReadOnly, Gone: !listed, Refused: listed && misfit(setting, h.BIOS[name]) != ""}
 		switch {
 		case len(seen.BIOS) == 0, listed && (setting.Value == nil || setting.Type == "Password"):
 		case !listed, !sameSetting(setting, d.Declared):

@@ -57,6 +57,7 @@ func TestDifferences(t *testing.T) {
 		"a setting that is gone":        {bios("Enabled"), settings(), "the machine has no BIOS setting A any more"},
 		"no settings at all":            {bios("Enabled"), hardware.Seen{}, ""},
 		"a read-only setting":           {bios("B"), settings(ironic.BIOSSetting{Name: "A", Value: "C", ReadOnly: true}), `BIOS setting A is "C", not "B", and read-only`},
+		"a value that is refused now":   {bios("B"), settings(ironic.BIOSSetting{Name: "A", Value: "C", Type: "Enumeration", Allowed: []string{"C", "D"}}), `BIOS setting A is "C", not "B", which the BIOS does not accept any more`},
 
 		"the same version":                 {firmware("2.0"), hardware.Seen{Firmware: map[string]string{"bios": "2.0"}}, ""},
 		"another version":                  {firmware("2.0"), hardware.Seen{Firmware: map[string]string{"bios": "2.1"}}, `the firmware of bios has version "2.1", not "2.0"`},

@@ -64,7 +64,7 @@ func (m *Machine) Write(ctx context.Context, patch ironic.Patch) error {
 
 // withErasure returns a patch of extra with the note of a cleaning that has ended. Ironic accepts the note where it accepts the rest.
 func (m *Machine) withErasure(patch ironic.Patch) ironic.Patch {
-	if m.erasure == nil || m.erasure.Ended.IsZero() || m.recorded || len(patch.OfExtra()) == 0 {
+	if !m.erasure.IsOver() || m.recorded || len(patch.OfExtra()) == 0 {
 		return patch
 	}
 	return slices.Concat(patch, ironic.Patch{}.With("/extra/"+marks.KeyErasure, m.erasure))
@@ -73,7 +73,7 @@ func (m *Machine) withErasure(patch ironic.Patch) ironic.Patch {
 // NoteErasure leaves the note of a cleaning that this call has watched to its end, unless another write has taken it along. The note is of use only to
 // people, so its failure is only logged.
 func (m *Machine) NoteErasure(ctx context.Context) {
-	if m.erasure == nil || m.erasure.Ended.IsZero() || m.recorded || ctx.Err() != nil {
+	if !m.erasure.IsOver() || m.recorded || ctx.Err() != nil {
 		return
 	}
 	if err := m.Write(ctx, ironic.Patch{}.With("/extra/"+marks.KeyErasure, m.erasure)); err != nil {

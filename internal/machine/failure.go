@@ -135,19 +135,19 @@ func stuckError(node *ironic.Node, words string) *failure.Error {
 		Kind: KindStuck, Node: node, Fact: fmt.Sprintf("node %s is in state %q, but no conductor works on it any more", ironic.NodeLabel(node), node.ProvisionState), Words: words,
 		Advice: "Ironic does not end this operation by itself. A conductor that is restarted lets it fail; then apply again. See the conductor's log for the cause.",
 	}
-	if runbook := node.DriverInfo[keyRunbook] != nil || strings.Contains(words, "unbook"); runbook && ironic.State(node.ProvisionState) == nodes.Deleting {
+	if runbook := node.DriverInfo[KeyRunbook] != nil || strings.Contains(words, "unbook"); runbook && ironic.State(node.ProvisionState) == nodes.Deleting {
 		e.Advice = "Ironic leaves a node so whose cleaning runbook does not exist, or has none of the node's traits. Look at " + runbookOf(node) + ". Make the runbook usable, so that the cleaning can begin; Ironic " +
 			"accepts no change of the node now. Then restart the conductor, which lets the operation fail, and apply again."
 	}
 	return e
 }
 
-// keyRunbook is the key of driver_info that names the runbook by which Ironic cleans the machine.
-const keyRunbook = "cleaning_runbook"
+// KeyRunbook is the key of driver_info that names the runbook by which Ironic cleans the machine (reference/ironic.md#cleaning-by-a-runbook).
+const KeyRunbook = "cleaning_runbook"
 
 // runbookOf names the cleaning runbook of a node in an advice.
 func runbookOf(node *ironic.Node) string {
-	if name, _ := node.DriverInfo[keyRunbook].(string); name != "" {
+	if name, _ := node.DriverInfo[KeyRunbook].(string); name != "" {
 		return "cleaning_runbook of its metal_host, which is " + name
 	}
 	return "the runbook that the site has configured ([conductor]automated_cleaning_runbook)"

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
@@ -29,15 +31,22 @@ func ErasureOf(n *ironic.Node) *Erasure {
 	return &e
 }
 
+// IsOver reports whether the cleaning has ended and is worth a note. If no look has seen a step, Ironic may have skipped the cleaning because of
+// automated_clean.
+func (e *Erasure) IsOver() bool {
+	return e != nil && !e.Ended.IsZero() && (e.Failed || len(e.Steps) > 0)
+}
+
 // See returns what is known of a cleaning after a look at its node. e is what was known before; nil: nothing. A cleaning that begins anew is
-// another one.
+// another one. One that waits for an operator (clean hold) goes on.
 func (e *Erasure) See(n *ironic.Node, run string) *Erasure {
 	state := ironic.State(n.ProvisionState)
-	switch cleans := states.InCleaning(n) && states.InProgress(state); {
-	case cleans && (e == nil || !e.Ended.IsZero()):
+	manual := n.TargetProvisionState == string(nodes.Manageable)
+	switch cleans := state == nodes.Cleaning || state == nodes.CleanWait || state == nodes.CleanHold; {
+	case cleans && !manual && (e == nil || !e.Ended.IsZero()):
 		e = &Erasure{Run: run, Began: n.ProvisionUpdatedAt.UTC()}
 		fallthrough
-	case cleans:
+	case cleans && !manual:
 		if step := states.StepName(n.CleanStep); step != "" && !slices.Contains(e.Steps, step) {
 			e.Steps = append(e.Steps, step)
 		}

@@ -74,3 +74,21 @@ func TestAccHost_cleaningRunbookIsChecked(t *testing.T) {
 	w.Configure(s.Provider(`microversion = "1.82"`) + acctest.Host(s, 1, `cleaning_runbook = "none"`))
 	acctest.Fails(t, w, []string{"plan"}, "cleaning_runbook needs API 1.92")
 }
+
+// A plan that undeploys a machine says that Ironic would not get on without the runbook.
+func TestFakeHost_cleaningRunbookIsMissingAtTheEnd(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("available"))+eraser(s)+acctest.Deployment("metal_host.h.id", acctest.Image("v1")))
+	w.Must("apply", "-auto-approve")
+	for name, why := range map[string]string{"none": "does not exist", s.Name("wipe"): "has none of the node's traits"} {
+		info, _ := s.Node(s.Name("h"))["driver_info"].(map[string]any)
+		info["cleaning_runbook"] = name
+		s.Fake.Set(s.Name("h"), "driver_info", info)
+		acctest.Mention(t, w.Must("plan", "-destroy"), "Cleaning runbook cannot be used", "by runbook "+name, why, "in state deleting")
+	}
+	info, _ := s.Node(s.Name("h"))["driver_info"].(map[string]any)
+	delete(info, "cleaning_runbook")
+	s.Fake.Set(s.Name("h"), "driver_info", info)
+	acctest.NeverMention(t, w.Must("destroy", "-auto-approve"), "Cleaning runbook cannot be used")
+}

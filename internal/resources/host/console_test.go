@@ -178,3 +178,36 @@ func TestFakeHost_failedConsoleIsTriedAgain(t *testing.T) {
 		},
 	)
 }
+
+// The console needs no verified BMC: a new host that is to stay in state enroll stays there.
+func TestFakeHost_consoleInEnroll(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	w := acctest.NewWorkspace(t, hostConfig(s, fakeConsole, consoleEnabled, acctest.Target("enroll")))
+	w.Must(acctest.Apply()...)
+	defer acctest.Destroy(t, s, w)
+	if node := s.Node(s.Name("h")); node["provision_state"] != "enroll" || node["console_enabled"] != true {
+		t.Errorf("the node is in state %v, with the console enabled: %v", node["provision_state"], node["console_enabled"])
+	}
+	acctest.NoChanges(t, w)
+}
+
+// An address that is not known yet may leave the driver as it is, so the plan does not refuse it.
+func TestFakeHost_consoleAndAnAddressThatIsNotKnown(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	config := func(unit string) string {
+		return s.Provider() + "resource \"terraform_data\" \"bmc\" {\n  input = " + acctest.Quoted(unit) + "\n}\n" +
+			acctest.HostBlock(s.Name("h"), `bmc = { address = "ipmi://192.0.2.${terraform_data.bmc.output}" }`, `driver_info = { ipmi_terminal_port = "8023" }`, `hardware_interfaces = { console = "ipmitool-socat" }`)
+	}
+	w := acctest.NewWorkspace(t, config("60"))
+	w.Must(acctest.Apply()...)
+	defer acctest.Destroy(t, s, w)
+	s.Fake.Set(s.Name("h"), "console_enabled", true) // by an operator
+	w.Configure(config("61"))
+	acctest.NeverMention(t, w.Must(acctest.Apply()...), "Console is enabled")
+	if sent := consoleRequests(s); len(sent) > 0 || s.Node(s.Name("h"))["console_enabled"] != true {
+		t.Errorf("sent %v", sent)
+	}
+	acctest.NoChanges(t, w)
+}

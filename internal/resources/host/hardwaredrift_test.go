@@ -56,7 +56,7 @@ func TestFakeHostDrift_warns(t *testing.T) {
 	reset(s, time.Minute)
 	output, changes := w.Plan()
 	acctest.Mention(t, output, lost, "Host "+s.Name("h")+`: BIOS setting ProcVirtualization is "Disabled", not "Enabled"; the firmware of bios has version "2.18.0", not "2.19.1".`,
-		`Nothing changes that, because hardware_drift is "warn".`)
+		`No plan is made to correct that, because hardware_drift is "warn".`)
 	if count := asked(s); changes || count != 2 {
 		t.Errorf("the plan has changes: %t, and %d requests asked for hardware, want 2:\n%s", changes, count, output)
 	}
@@ -70,6 +70,9 @@ func TestFakeHostDrift_warns(t *testing.T) {
 		t.Errorf("%d requests asked for hardware again", count)
 	}
 	acctest.NoDrift(t, w)
+	w.Configure(withBMC(s, acctest.Target("available"), `bios_settings = { ProcVirtualization = "Enabled", BootMode = "Bios" }`, newFirmware, `hardware_drift = "warn"`))
+	output, _ = w.Plan()
+	acctest.Mention(t, output, lost, "The change of bios_settings sets all of them")
 
 	w.Configure(withBMC(s, append(settings, `hardware_drift = "ignore"`)...))
 	output = w.Must("apply", "-auto-approve")
@@ -147,7 +150,7 @@ func TestFakeHostDrift_isCorrectedOnce(t *testing.T) {
 	defer acctest.Destroy(t, s, w)
 	skips = true
 	reset(s, time.Minute)
-	acctest.Fails(t, w, []string{"apply", "-auto-approve"}, "Ironic reported success, but the BIOS setting ProcVirtualization is")
+	acctest.Fails(t, w, []string{"apply", "-auto-approve"}, "Ironic reported success, but the BIOS setting ProcVirtualization is", "The next plans name the difference, and do not set it again")
 	for range 2 {
 		output, changes := w.Plan()
 		acctest.Mention(t, output, lost, "The provider has set ProcVirtualization before, and afterwards Ironic reported the same difference")
@@ -210,4 +213,53 @@ resource "metal_host" "h" {
 		t.Errorf("%d requests, and %d of them for hardware, want %d", all, hardware, 2*hosts)
 	}
 	refresh(t, s, w)
+}
+
+// One setting that nothing can set now keeps the provider from setting the others, because they are sent together. The plan says so.
+func TestFakeHostDrift_isBlocked(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	const two = `bios_settings = { ProcVirtualization = "Enabled", BootMode = "Uefi" }`
+	for name, bios := range map[string][]fakeironic.BIOSSetting{
+		"gone":      {{Name: "BootMode", Value: "Bios", Type: "Enumeration", Allowed: []string{"Bios", "Uefi"}}},
+		"read-only": {{Name: "BootMode", Value: "Bios", Type: "Enumeration", Allowed: []string{"Bios", "Uefi"}}, {Name: "ProcVirtualization", Value: "Disabled", Type: "Enumeration", Allowed: []string{"Enabled", "Disabled"}, ReadOnly: true}},
+		"refused":   {{Name: "BootMode", Value: "Bios", Type: "Enumeration", Allowed: []string{"Bios", "Uefi"}}, {Name: "ProcVirtualization", Value: "Off", Type: "Enumeration", Allowed: []string{"On", "Off"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := acctest.NewWorkspace(t, withBMC(s, acctest.Target("available"), two, `hardware_drift = "plan"`))
+			w.Must("apply", "-auto-approve")
+			defer acctest.Destroy(t, s, w)
+			s.Fake.SetBIOS(s.Name("h"), bios...)
+			move(s, s.Name("h"), time.Minute)
+			output := w.Must("apply", "-auto-approve")
+			acctest.Mention(t, output, lost, "Nothing can set ProcVirtualization now, and Ironic gets all of bios_settings together")
+			acctest.NeverMention(t, output, "Host leaves the pool")
+			acctest.NoChanges(t, w)
+		})
+	}
+}
+
+// A run is killed while Ironic sets the settings again. The next run lets that end, and compares then: nothing is set twice.
+func TestFakeHostDrift_killedCorrectionIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	w := acctest.NewWorkspace(t, withBMC(s, virtualization, acctest.Target("available"), `hardware_drift = "plan"`))
+	w.Must("apply", "-auto-approve")
+	defer acctest.Destroy(t, s, w)
+	s.Fake.ResetBIOS(s.Name("h"))
+	move(s, s.Name("h"), -time.Minute)
+	s.Fake.ResetRequests()
+	release := s.Hold("cleaning")
+	running := w.Start("apply", "-auto-approve")
+	site.AwaitState(t, s, s.Name("h"), "cleaning")
+	running.Kill()
+	running.Wait()
+	release()
+	s.Await(s.Name("h"), "provision_state", "manageable")
+	output := w.Must("apply", "-auto-approve")
+	acctest.NeverMention(t, output, "The apply sets bios_settings again")
+	wantBIOS(t, s, map[string]string{"ProcVirtualization": "Enabled"})
+	wantSteps(t, s, w, "bios.apply_configuration")
+	acctest.NoChanges(t, w)
+	acctest.NoDrift(t, w)
 }

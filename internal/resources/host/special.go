@@ -64,7 +64,7 @@ func driverInfoAttribute() attribute {
 			return
 		}
 		readable := framework.Scalars(node.DriverInfo)
-		maps.DeleteFunc(readable, func(key, value string) bool { return value == ironic.Masked || key == enroll.KeyRunbook })
+		maps.DeleteFunc(readable, func(key, value string) bool { return value == ironic.Masked || key == machine.KeyRunbook })
 		switch {
 		case everything:
 			m.DriverInfo = framework.MapValue(readable)
@@ -115,19 +115,19 @@ func (m *model) remainingInfo(ctx context.Context, config *model, before managed
 
 // cleaningRunbookAttribute makes cleaning_runbook, which is a key of driver_info.
 func cleaningRunbookAttribute() attribute {
-	const key = "/driver_info/" + enroll.KeyRunbook
+	const key = "/driver_info/" + machine.KeyRunbook
 	a := row[types.String]{
-		name: enroll.KeyRunbook, with: key, since: api.VersionRunbooks,
+		name: machine.KeyRunbook, with: key, since: api.VersionRunbooks,
 		schema: text("Runbook for [cleanings](../guides/erasure.md#clean-by-a-runbook): name or UUID. Needs API 1.92.", stringvalidator.LengthAtLeast(1)),
 		of:     func(m *model) *types.String { return &m.CleaningRunbook },
 	}.attribute()
 	a.encode = func(_ context.Context, config *model, s ironic.Settings) {
 		if framework.IsSet(config.CleaningRunbook) {
-			s.SetKey("driver_info", enroll.KeyRunbook, config.CleaningRunbook.ValueString())
+			s.SetKey("driver_info", machine.KeyRunbook, config.CleaningRunbook.ValueString())
 		}
 	}
 	a.read = func(_ context.Context, m *model, node *ironic.Node, _ bool) {
-		switch name, _ := node.DriverInfo[enroll.KeyRunbook].(string); {
+		switch name, _ := node.DriverInfo[machine.KeyRunbook].(string); {
 		case !node.Hidden.DriverInfo:
 			m.CleaningRunbook = framework.OrNull(name)
 		case m.CleaningRunbook.IsUnknown():
@@ -145,8 +145,8 @@ func cleaningRunbookAttribute() attribute {
 // validateRunbook refuses a cleaning runbook in the other attributes that are parts of driver_info.
 func (m *model) validateRunbook(diags *diag.Diagnostics) {
 	for name, info := range map[string]types.Map{"driver_info": m.DriverInfo, "driver_info_wo": m.DriverInfoWO} {
-		if _, set := framework.StringMap(info)[enroll.KeyRunbook]; set {
-			diags.AddAttributeError(path.Root(name).AtMapKey(enroll.KeyRunbook), "Setting has an attribute of its own", "Set cleaning_runbook of the host instead: the plan then checks the runbook.")
+		if _, set := framework.StringMap(info)[machine.KeyRunbook]; set {
+			diags.AddAttributeError(path.Root(name).AtMapKey(machine.KeyRunbook), "Setting has an attribute of its own", "Set cleaning_runbook of the host instead: the plan then checks the runbook.")
 		}
 	}
 }
