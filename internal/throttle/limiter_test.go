@@ -32,7 +32,7 @@ type yard struct {
 	lists    int
 	created  int // records, since the beginning
 	listErr  error
-	answers  time.Duration // how long the answer to a list takes
+	answers  time.Duration                          // how long the answer to a list takes
 	create   func(tried int) (done bool, err error) // what happens to a Create; nil: it succeeds
 	tried    int
 	distance time.Duration // that a Delete travels
