@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // Decide refuses ports that Ironic would not accept, and warns of what happens to the switch ports and of cables that are not as expected. What only the
 // configuration says is refused by Check.
 func Decide(w Wish, s Seen) []decide.Notice {
-	return slices.Concat(bootAlone(w, s), keptNames(w), otherNetworks(w), connectedPorts(w, s), decideSwitchports(w, s), proveCables(w, s))
+	return slices.Concat(bootAlone(w, s), keptNames(w), otherNetworks(w), keptNetworks(w, s), connectedPorts(w, s), decideSwitchports(w, s), proveCables(w, s))
 }
 
 // Check refuses ports and groups of a configuration that do not fit each other.
@@ -126,6 +127,21 @@ func otherNetworks(w Wish) (notices []decide.Notice) {
 		}
 		notices = append(notices, decide.Refuse(decide.At("ports", decide.Key(mac), "physical_network"), "Port group on two networks", fmt.Sprintf("The ports of group %s must all have the same physical_network. "+
 			"Another port has %q, and %s. Set it here, too.", port.Group.V, network, has)))
+	}
+	return notices
+}
+
+// keptNetworks refuses to change the physical network of ports in a group that keeps it (reference/ironic.md#port-groups). The ports would leave the group,
+// and could not come back.
+func keptNetworks(w Wish, s Seen) (notices []decide.Notice) {
+	for _, mac := range slices.Sorted(maps.Keys(w.Planned)) {
+		port, was := w.Planned[mac], s.Ports[mac]
+		stays := port.Group.Set && port.Group == was.Group
+		if !s.KeptNetworks || !stays || !port.Network.Set || !was.Network.Set || port.Network.V == was.Network.V {
+			continue
+		}
+		notices = append(notices, decide.Refuse(decide.At("ports", decide.Key(mac), "physical_network"), "Port group keeps its network", fmt.Sprintf("Port group %s of host %s keeps the physical network %q of its ports. "+
+			"A change needs API %s, and microversion of the provider block is older. Raise it, or leave it out.", port.Group.V, w.Label, was.Network.V, api.VersionGroupNetwork)))
 	}
 	return notices
 }

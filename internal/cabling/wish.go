@@ -48,6 +48,8 @@ type Seen struct {
 	VIFs   map[string]string // that Ironic has attached to removed ports, by MAC address
 	Held   bool              // the node is in maintenance when its ports change
 
+	KeptNetworks bool // port groups keep the physical network of their ports, and the API version in use cannot change it
+
 	Interface string           // network interface of the node after the apply; "" if it is not known
 	Server    api.Microversion // newest of the server; 0 if it is not known
 

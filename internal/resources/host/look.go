@@ -289,6 +289,9 @@ func (h *host) planCabling(ctx context.Context, q question, private framework.Ge
 		}
 		seen.Other = cabling.Share(h.Site, wish, seen.Heard)
 	}
+	if h.Known() && len(wish.Groups) > 0 {
+		seen.KeptNetworks = h.keepsNetworks(ctx)
+	}
 	if h.Known() && seen.HasSwitches(wish) {
 		seen.Interface = h.networkQuestion(ctx, q).NetworkInterface(ctx, h.Site, q.hardwareInterface(ctx, "network"))
 		if version, err := h.Site.Ironic.Highest(ctx); err == nil { // another look reports an error
@@ -296,6 +299,13 @@ func (h *host) planCabling(ctx context.Context, q question, private framework.Ge
 		}
 	}
 	framework.Show(q.diags, cabling.Decide(wish, seen)...)
+}
+
+// keepsNetworks reports whether Ironic has physical networks of port groups, and microversion of the provider block hides them.
+func (h *host) keepsNetworks(ctx context.Context) bool {
+	newest, err := h.Site.Ironic.Highest(ctx)
+	version, verr := h.Site.Ironic.Microversion(ctx)
+	return err == nil && verr == nil && version < api.VersionGroupNetwork && newest >= api.VersionGroupNetwork
 }
 
 // hardwareInterface returns what Terraform knows of the interface of a kind.

@@ -1,8 +1,10 @@
 package host
 
 import (
+	"encoding/json"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
@@ -27,5 +29,21 @@ func TestPorts_ofAGroupKeepTheirNetwork(t *testing.T) {
 	plan.planPorts(t.Context(), config, state, nil)
 	if refused := cabling.Decide(config.cablingWish(t.Context(), &plan), state.cablingSeen(t.Context(), framework.Private(nil))); len(refused) > 0 {
 		t.Error(refused)
+	}
+}
+
+// Numbers of extra reach Ironic as they are written: an asset number may have more digits than a float64.
+func TestSetKeys_keepsDigits(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"asset":9007199254740993,"list":[1.50,null],"none":null}`: `{"asset":9007199254740993,"list":[1.50,null]}`,
+		`{}`: `{}`,
+	} {
+		if got, err := json.Marshal(setKeys(jsontypes.NewNormalizedValue(text))); err != nil || string(got) != want {
+			t.Errorf("%s: %s, %v", text, got, err)
+		}
+	}
+	if got := setKeys(jsontypes.NewNormalizedNull()); got != nil {
+		t.Errorf("null: %v", got)
 	}
 }

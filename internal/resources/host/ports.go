@@ -2,8 +2,10 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
@@ -266,9 +268,13 @@ func extraFrom(has map[string]any, old jsontypes.Normalized, everything bool) js
 	return framework.RefreshKeys(old, has)
 }
 
-// setKeys returns the keys of an extra that a configuration sets, with their values. Null is the same as no key.
-func setKeys(extra jsontypes.Normalized) map[string]any {
-	keys := framework.JSONDocument(extra)
+// setKeys returns the keys of an extra that a configuration sets, with their values and all digits of numbers. Null is the same as no key.
+func setKeys(extra jsontypes.Normalized) (keys map[string]any) {
+	if framework.IsSet(extra) {
+		decoder := json.NewDecoder(strings.NewReader(extra.ValueString()))
+		decoder.UseNumber()
+		_ = decoder.Decode(&keys) // the schema says that it is an object
+	}
 	maps.DeleteFunc(keys, func(_ string, value any) bool { return value == nil })
 	return keys
 }

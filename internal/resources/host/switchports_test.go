@@ -77,6 +77,30 @@ func TestFakeHost_straysFollowTheirGroup(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
+// With a microversion that does not know the networks of groups, a group of a newer Ironic keeps that of its first port, and takes no port of another one.
+func TestFakeHost_oldMicroversionKeepsTheNetworkOfAGroup(t *testing.T) {
+	t.Parallel()
+	for newest, kept := range map[string]bool{"1.82": false, "1.115": true} {
+		s := site.StartFake(t, &fakeironic.Server{MaxMicroversion: newest})
+		config := func(network string) string {
+			ports := cabled(s, `bond0 = {}`, map[int]string{1: `port_group = "bond0", physical_network = "` + network + `"`, 2: `port_group = "bond0", physical_network = "` + network + `"`})
+			return s.Provider(`microversion = "1.82"`) + acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, ports)
+		}
+		w := acctest.NewWorkspace(t, config("a"))
+		w.Must(acctest.Apply()...)
+		acctest.NoChanges(t, w)
+		w.Configure(config("b"))
+		if kept {
+			acctest.Fails(t, w, []string{"plan"}, "Port group keeps its network", "needs API 1.102")
+			w.Configure(config("a"))
+		} else {
+			w.Must(acctest.Apply()...)
+			acctest.NoChanges(t, w)
+		}
+		w.Must("destroy", "-auto-approve")
+	}
+}
+
 // extra of ports and groups has values of any type. Only its keys in the configuration are managed.
 func TestAccHost_extraOfGroupsHasObjects(t *testing.T) {
 	s := site.Start(t, nil)
