@@ -15,6 +15,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
 // Listing is how a list resource answers. T is Ironic's object.
@@ -76,19 +77,34 @@ func ListedIn[T any](ctx context.Context, c *WithClient, in ironic.Collection, t
 		limit = 0 // Ironic cannot count the objects with such names
 	}
 	id := func(found *T) string { uuid, _ := label(found); return uuid }
-	stream.Results = Listing[T]{
+	listing := Listing[T]{
 		Doing: "list " + thing + "s", Objects: ironic.StreamIn(ctx, c.Site.Ironic, in, limit, id),
 		Chosen: func(found *T) bool { _, name := label(found); return names.MatchString(name) },
-		Label:  label,
-		Fill: func(ctx context.Context, found *T, to *tfsdk.Resource) (diags diag.Diagnostics) {
-			whole, err := ironic.ReadIn[T](ctx, c.Site.Ironic, in, id(found)) // a list has no steps
-			if err != nil {
-				Report(&diags, "read "+thing+" "+id(found), err)
-				return diags
+		Label:  label, Fill: fill,
+	}
+	if req.IncludeResource {
+		listing.Objects = listing.whole(func(found *T) (*T, error) { return ironic.ReadIn[T](ctx, c.Site.Ironic, in, id(found)) })
+	}
+	stream.Results = listing.Results(ctx, req)
+}
+
+// whole yields the chosen objects, each read in full, because a list has no steps. It leaves out those that are deleted meanwhile.
+func (l Listing[T]) whole(read func(*T) (*T, error)) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		for object, err := range l.Objects {
+			if err == nil && !l.Chosen(object) {
+				continue
 			}
-			return fill(ctx, whole, to)
-		},
-	}.Results(ctx, req)
+			if err == nil {
+				if object, err = read(object); api.IsNotFound(err) {
+					continue
+				}
+			}
+			if !yield(object, err) {
+				return
+			}
+		}
+	}
 }
 
 // failedListing is the last result of a list that has failed.

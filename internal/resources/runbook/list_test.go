@@ -1,9 +1,14 @@
 package runbook_test
 
 import (
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 func TestAccRunbook_listFindsWhatIsThere(t *testing.T) {
@@ -27,4 +32,27 @@ func TestAccRunbook_listFindsWhatIsThere(t *testing.T) {
 			lister.WantAsImported(t, query.Type, found)
 		}
 	}
+}
+
+// A runbook that is deleted while the list is read is left out.
+func TestFakeRunbook_listLeavesOutWhatIsDeleted(t *testing.T) {
+	t.Parallel()
+	var deleted atomic.Bool
+	s := site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
+		if !deleted.Load() || !strings.HasPrefix(r.URL.Path, "/v1/runbooks/") {
+			return nil
+		}
+		return &fakeironic.Rejection{Status: http.StatusNotFound, Body: `{"error_message": {"faultstring": "Runbook could not be found."}}`}
+	}})
+	w := acctest.NewWorkspace(t, s.Provider()+runbook(s.Name("listed"), []string{reset}))
+	w.Must(acctest.Apply()...)
+	for _, whole := range []bool{false, true} {
+		query, want := acctest.Query{Type: "metal_runbook", Resource: whole}, map[bool]int{false: 1, true: 0}[whole]
+		deleted.Store(true)
+		if all := acctest.Search(t, s, query); len(all) != want {
+			t.Errorf("found %v, want %d", all, want)
+		}
+		deleted.Store(false)
+	}
+	acctest.Destroy(t, s, w)
 }
