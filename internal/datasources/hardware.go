@@ -211,8 +211,11 @@ func readNeighbours(_ context.Context, r *reader) (attr.Value, error) {
 		}
 	}
 	for _, card := range inventory.Interfaces {
-		if n, listened := inventory.Neighbours[card.Name]; listened && card.MAC != "" {
-			add(strings.ToLower(card.MAC), card.Name, n)
+		mac := strings.ToLower(card.MAC)
+		n, listened := inventory.Neighbours[card.Name]
+		repeats := n == (ironic.Neighbour{}) && values[mac] != nil // such as a VLAN with the MAC address of its card
+		if listened && mac != "" && !repeats {
+			add(mac, card.Name, n)
 		}
 	}
 	for port, n := range inventory.Unrelated {

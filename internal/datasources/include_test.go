@@ -147,10 +147,11 @@ func TestFakeHostDataSource_showsTheHardware(t *testing.T) {
 	)
 	s.Fake.SetInventory(id, map[string]any{"interfaces": []any{
 		map[string]any{"name": "eno1", "mac_address": strings.ToUpper(s.MAC(1))},
+		map[string]any{"name": "eno1.100", "mac_address": s.MAC(1)}, // a VLAN hears no announcements
 		map[string]any{"name": "eno2", "mac_address": s.MAC(2)},
 		map[string]any{"name": "eno3", "mac_address": s.MAC(3)},
 	}}, map[string]any{
-		"lldp_raw":    map[string]any{"eno1": []any{[]any{1, "04525400ee0001"}, []any{2, "0545746831"}, []any{4, "757020"}, []any{5, "6c6561662d31"}}, "eno2": []any{}},
+		"lldp_raw":    map[string]any{"eno1": []any{[]any{1, "04525400ee0001"}, []any{2, "0545746831"}, []any{4, "757020"}, []any{5, "6c6561662d31"}}, "eno1.100": []any{}, "eno2": []any{}},
 		"parsed_lldp": map[string]any{"NIC.1-1": map[string]any{"switch_chassis_id": "52:54:00:ee:00:02", "switch_port_id": "Ethernet1/18"}},
 	})
 	s.Fake.Set(id, "raid_config", map[string]any{"last_updated": "2026-11-26 05:00:00", "logical_disks": []any{
