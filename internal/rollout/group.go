@@ -11,7 +11,7 @@ import (
 const (
 	checksFor  = 2 * time.Second        // before a canary starts, so that the check of one that was not ready comes first
 	gatherFor  = 300 * time.Millisecond // before a machine that has failed before may start, so that others go first
-	graceFor   = 2 * time.Second        // before machines give up which nothing can let start: the one that they wait for may still come
+	graceFor   = 10 * time.Second       // before machines give up which nothing can let start: the one that they wait for may still come
 	yieldAfter = 10 * time.Second       // before machines give up their places for a new deployment that does not begin
 	yieldEach  = time.Second            // between two machines that give up their places
 )
