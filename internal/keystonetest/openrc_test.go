@@ -31,6 +31,7 @@ func TestKeystone_formsOfCredentials(t *testing.T) {
 			t.Parallel()
 			w := workspace(t, form.env, provider(form.settings)+"data \"metal_hosts\" \"h\" {\n  name_regex = "+acctest.Quoted("^"+node+"$")+"\n}\noutput \"found\" {\n  value = [for h in data.metal_hosts.h.hosts : \"found ${h.name}\"]\n}\n")
 			if form.clouds != "" {
+				w.OwnProcess() // clouds.yaml is found in the working directory
 				if err := os.WriteFile(filepath.Join(w.Dir, "clouds.yaml"), []byte(form.clouds), 0o600); err != nil {
 					t.Fatal(err)
 				}
