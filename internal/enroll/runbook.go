@@ -23,7 +23,7 @@ type Runbook struct {
 	HasTraits bool                   // runbooks have traits in this API. Before, the name is the only one
 }
 
-// traits returns the traits of which the node must have one.
+// traits returns the traits of the runbook. The node must have at least one of them.
 func (r *Runbook) traits() []string {
 	if r.HasTraits {
 		return r.Found.Traits

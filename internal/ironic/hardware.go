@@ -90,7 +90,7 @@ type Component struct {
 	Name        string `json:"component"` // such as "bios" or "nic:NAME"
 	Version     string `json:"current_version"`
 	Initial     string `json:"initial_version"`      // when Ironic read it first
-	LastFlashed string `json:"last_version_flashed"` // the last version that differed from the one before, whoever installed it
+	LastFlashed string `json:"last_version_flashed"` // the version to which the firmware changed last, whoever installed it; "" if it never changed
 	UpdatedAt   string `json:"updated_at"`
 
 	// Since API 1.114.
@@ -174,8 +174,8 @@ type Console struct {
 	URL     string // a secret: that of a graphical console contains its token
 }
 
-// Console asks the conductor for the console of a node. With the interface ipmitool-socat, newer Ironics end the session of whoever is
-// connected (reference/ironic.md#consoles).
+// Console asks the conductor for the console of a node. With the interface ipmitool-socat, Ironic 39.0 then ends the session of a user who
+// is connected (reference/ironic.md#consoles).
 func (c *Client) Console(ctx context.Context, id string) (Console, error) {
 	var answer struct {
 		Enabled bool `json:"console_enabled"`

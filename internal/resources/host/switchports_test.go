@@ -139,7 +139,7 @@ func TestAccHost_extraOfGroupsHasObjects(t *testing.T) {
 	)
 }
 
-// switchedHost is a host on the network interface ironic-networking, with two ports, of which the first boots, and a bond of them.
+// switchedHost is a host with the network interface ironic-networking. It has two ports and a bond of both. The machine boots from the first port.
 func switchedHost(s *site.Site, settings, group, first, second string) string {
 	at := func(n int) string {
 		return fmt.Sprintf(`port_group = "bond0", pxe_enabled = %t, local_link_connection = { switch_id = "52:54:00:aa:00:01", port_id = "Ethernet1/%d" }`, n == 1, n)
