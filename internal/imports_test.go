@@ -56,7 +56,11 @@ func rules() map[string]rule {
 		"cmd/fakebmc":          {own: []string{"internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu", "internal/fakehttp"}},
 		"cmd/fakeironic":       {own: []string{"internal/fakeironic", "internal/fakehttp"}},
 		"cmd/fakeoneview":      {own: []string{"internal/fakeoneview", "internal/fakehttp"}},
-		"cmd/metal":            {own: []string{"internal/sharing", "internal/watch", "internal/machine", ironic, api, "internal/oneview", throttle, rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: the size of the terminal
+		"cmd/metal":            {own: []string{"cmd/metal/cli", "cmd/metal/observe", "cmd/metal/oneview", "cmd/metal/operate", rest}, foreign: []string{"github.com/spf13/"}},
+		"cmd/metal/cli":        {own: []string{"internal/machine", api, "internal/oneview", rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}},    // term: is there somebody who can answer?
+		"cmd/metal/observe":    {own: []string{"cmd/metal/cli", "internal/watch", ironic, api, rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: the size of the terminal
+		"cmd/metal/oneview":    {own: []string{"cmd/metal/cli", "internal/sharing", "internal/oneview", ironic, throttle, rest}, foreign: []string{"github.com/spf13/"}},
+		"cmd/metal/operate":    {own: []string{"cmd/metal/cli", "internal/machine", ironic, api}, foreign: []string{"github.com/spf13/"}},
 		"internal":             {},
 		"internal/provider":    {own: with("internal/framework", "internal/datasources", "internal/actions", "internal/functions", ironic, api, "internal/sharing", "internal/oneview", throttle, "internal/discovery", "internal/rollout", rest), foreign: []string{terraform, cty}},
 		"internal/actions":     {own: with("internal/framework", ironic, api), foreign: []string{terraform}},
@@ -188,6 +192,8 @@ func TestForbiddenImportsAreFound(t *testing.T) {
 		{"pure tests need no server", listed{ImportPath: "internal/discovery", XTestImports: []string{module + "/internal/fakeironic"}}, "must not import"},
 		{"the tests of a client need only its own server", listed{ImportPath: "internal/oneview", XTestImports: []string{module + "/internal/fakeironic"}}, "must not import"},
 		{"tests of one noun use another", listed{ImportPath: "internal/machine", XTestImports: []string{module + "/internal/deploy", module + "/internal/sitetest"}}, ""},
+		{"the tests of the operator's tool start servers", listed{ImportPath: "cmd/metal/cli", XTestImports: []string{module + "/internal/fakeironic"}}, ""},
+		{"the tests of the operator's tool know no Terraform", listed{ImportPath: "cmd/metal/cli", XTestImports: []string{module + "/internal/acctest"}}, "must not import"},
 		{"tests of states know no noun", listed{ImportPath: "internal/states", XTestImports: []string{module + "/internal/deploy"}}, "must not import"},
 		{"acctest imports testing", listed{ImportPath: "internal/acctest", Imports: []string{"testing"}}, ""},
 	} {
@@ -252,7 +258,11 @@ func (r rule) allowsInTests(name, path string) bool {
 		return isNoun && strings.HasSuffix(path, "/baremetal/v1/nodes")
 	}
 	mayUse := func(client string) bool { return name == client || slices.Contains(r.own, client) }
-	switch path = relative(path); path {
+	path = relative(path)
+	if name == "cmd/metal" || strings.HasPrefix(name, "cmd/metal/") {
+		return !slices.Contains(rules()[path].foreign, terraform)
+	}
+	switch path {
 	case name:
 		return true
 	case "internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi":

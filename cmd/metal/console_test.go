@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -62,11 +63,11 @@ func TestConsoleTellsWhatToRun(t *testing.T) {
 		wants []string // of standard output
 		hint  string
 	}{
-		{0, exitNoConsole, nil, "Ironic tells no address of it"},
-		{1, exitDone, []string{"type: vnc\n", "url:  http://127.0.0.1:6090/vnc_auto.html?path=websockify%3Fnode%3D", "token%3D"}, "It contains a secret"},
-		{2, exitDone, []string{"type: socat\n", "run:  socat -,raw,echo=0,escape=0x1d TCP:127.0.0.1:8023\n", "run:  telnet 127.0.0.1 8023\n"}, ""},
-		{3, exitDone, []string{"type: shellinabox\n", "url:  http://127.0.0.1:8023\n"}, "Open the URL in a browser."},
-		{4, exitNoConsole, nil, "the console interface of node node-004 is no-console"},
+		{0, cli.ExitNoConsole, nil, "Ironic tells no address of it"},
+		{1, cli.ExitDone, []string{"type: vnc\n", "url:  http://127.0.0.1:6090/vnc_auto.html?path=websockify%3Fnode%3D", "token%3D"}, "It contains a secret"},
+		{2, cli.ExitDone, []string{"type: socat\n", "run:  socat -,raw,echo=0,escape=0x1d TCP:127.0.0.1:8023\n", "run:  telnet 127.0.0.1 8023\n"}, ""},
+		{3, cli.ExitDone, []string{"type: shellinabox\n", "url:  http://127.0.0.1:8023\n"}, "Open the URL in a browser."},
+		{4, cli.ExitNoConsole, nil, "the console interface of node node-004 is no-console"},
 	} {
 		code, stdout, stderr := s.run(t, "console", name(tt.node), "--enable", "--log-level", "debug")
 		if code != tt.code || tt.wants == nil && stdout != "" || !strings.Contains(stderr, tt.hint) {
@@ -87,7 +88,7 @@ func TestConsoleChangesNothingUnasked(t *testing.T) {
 	t.Parallel()
 	s := consoleSite(t)
 	code, stdout, stderr := s.run(t, "console", name(2))
-	if code != exitNoConsole || stdout != "" || !strings.Contains(stderr, "is not enabled. Use --enable") || len(consoleRequests(s)) > 0 {
+	if code != cli.ExitNoConsole || stdout != "" || !strings.Contains(stderr, "is not enabled. Use --enable") || len(consoleRequests(s)) > 0 {
 		t.Errorf("exit code %d, wrote %q, said %q, sent %v", code, stdout, stderr, consoleRequests(s))
 	}
 }
@@ -104,11 +105,11 @@ func TestConsoleEndsNoSessionUnasked(t *testing.T) {
 		code    int
 		sent    []string
 	}{
-		{"may be connected", "", 2, nil, exitNoConsole, nil},
-		{"may be disconnected", "", 2, []string{"--disconnect"}, exitDone, []string{get}},
-		{"an old Ironic", "1.82", 2, nil, exitDone, []string{get}},
-		{"another interface", "", 3, nil, exitDone, []string{get}},
-		{"a restart", "", 2, []string{"--restart"}, exitDone, []string{off, on, get}},
+		{"may be connected", "", 2, nil, cli.ExitNoConsole, nil},
+		{"may be disconnected", "", 2, []string{"--disconnect"}, cli.ExitDone, []string{get}},
+		{"an old Ironic", "1.82", 2, nil, cli.ExitDone, []string{get}},
+		{"another interface", "", 3, nil, cli.ExitDone, []string{get}},
+		{"a restart", "", 2, []string{"--restart"}, cli.ExitDone, []string{off, on, get}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -119,7 +120,7 @@ func TestConsoleEndsNoSessionUnasked(t *testing.T) {
 			if sent := consoleRequests(s); code != tt.code || strings.Join(sent, ",") != strings.Join(tt.sent, ",") {
 				t.Errorf("exit code %d, sent %v, said %q", code, sent, stderr)
 			}
-			if code == exitNoConsole && !strings.Contains(stderr, "Use --disconnect") {
+			if code == cli.ExitNoConsole && !strings.Contains(stderr, "Use --disconnect") {
 				t.Errorf("said %q", stderr)
 			}
 		})
@@ -137,11 +138,11 @@ func TestConsoleFails(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"node-000", "--enable"}, exitError, "the BMC has no SOL"},
-		{[]string{"no-such"}, exitError, "has no node no-such that you may see"},
-		{nil, exitUsage, "takes the name or the UUID of one node"},
-		{[]string{"a", "b"}, exitUsage, "takes the name or the UUID of one node"},
-		{[]string{"a", "--timeout", "0s"}, exitUsage, "--timeout"},
+		{[]string{"node-000", "--enable"}, cli.ExitError, "the BMC has no SOL"},
+		{[]string{"no-such"}, cli.ExitError, "has no node no-such that you may see"},
+		{nil, cli.ExitUsage, "takes the name or the UUID of one node"},
+		{[]string{"a", "b"}, cli.ExitUsage, "takes the name or the UUID of one node"},
+		{[]string{"a", "--timeout", "0s"}, cli.ExitUsage, "--timeout"},
 	} {
 		if code, stdout, stderr := s.run(t, append([]string{"console"}, tt.args...)...); code != tt.code || stdout != "" || !strings.Contains(stderr, tt.want) {
 			t.Errorf("%v: exit code %d, wrote %q, said %q", tt.args, code, stdout, stderr)
@@ -153,7 +154,7 @@ func TestConsoleFails(t *testing.T) {
 		}
 		return nil
 	}
-	if code, _, stderr := s.run(t, "console", name(3), "--enable"); code != exitError || !strings.Contains(stderr, "was not enabled") || !strings.Contains(stderr, "403") {
+	if code, _, stderr := s.run(t, "console", name(3), "--enable"); code != cli.ExitError || !strings.Contains(stderr, "was not enabled") || !strings.Contains(stderr, "403") {
 		t.Errorf("without the right: exit code %d, said %q", code, stderr)
 	}
 }
@@ -168,11 +169,11 @@ func TestConsoleOpensABrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.env["BROWSER"] = browser
-	if code, _, stderr := s.run(t, "console", name(2), "--enable", "--open"); code != exitError || !strings.Contains(stderr, "it is no web page") {
+	if code, _, stderr := s.run(t, "console", name(2), "--enable", "--open"); code != cli.ExitError || !strings.Contains(stderr, "it is no web page") {
 		t.Errorf("exit code %d, said %q", code, stderr)
 	}
 	code, stdout, stderr := s.run(t, "console", name(1), "--enable", "--open")
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatalf("exit code %d, said %q", code, stderr)
 	}
 	var page []byte
@@ -185,20 +186,7 @@ func TestConsoleOpensABrowser(t *testing.T) {
 		t.Errorf("opened %q, wrote %q", page, stdout)
 	}
 	s.env["BROWSER"] = filepath.Join(t.TempDir(), "none")
-	if code, _, stderr := s.run(t, "console", name(1), "--open"); code != exitError || strings.Contains(stderr, "token") {
+	if code, _, stderr := s.run(t, "console", name(1), "--open"); code != cli.ExitError || strings.Contains(stderr, "token") {
 		t.Errorf("exit code %d, said %q", code, stderr)
-	}
-}
-
-func TestAskerNeedsAYes(t *testing.T) {
-	t.Parallel()
-	for answer, want := range map[string]bool{"y\n": true, "YES\n": true, "\n": false, "n\n": false, "": false} {
-		var out bytes.Buffer
-		if got := (asker{in: strings.NewReader(answer), out: &out, can: true}).yes("Enable %s?", "it"); got != want || out.String() != "Enable it? [y/N] " {
-			t.Errorf("%q: %v, asked %q", answer, got, out.String())
-		}
-	}
-	if (asker{in: strings.NewReader("y\n"), out: &bytes.Buffer{}}).yes("Enable?") {
-		t.Error("it is yes without a terminal")
 	}
 }

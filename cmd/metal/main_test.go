@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
@@ -95,12 +96,12 @@ func TestWithoutCommandShowsHelp(t *testing.T) {
 		{[]string{"help", "oneview", "frobnicate"}, `there is no command "metal oneview frobnicate"`},
 		{[]string{"help", "frobnicate"}, `there is no command "metal frobnicate"`},
 	} {
-		if code, stdout, stderr := s.run(t, tt.args...); code != exitUsage || stdout != "" || !strings.Contains(stderr, tt.want) {
+		if code, stdout, stderr := s.run(t, tt.args...); code != cli.ExitUsage || stdout != "" || !strings.Contains(stderr, tt.want) {
 			t.Errorf("metal %v: exit code %d, wrote %q and %q, want %q", tt.args, code, stdout, stderr, tt.want)
 		}
 	}
 	for _, ask := range []string{"version", "--version"} {
-		if code, stdout, _ := s.run(t, ask); code != exitDone || stdout != "metal "+version+"\n" {
+		if code, stdout, _ := s.run(t, ask); code != cli.ExitDone || stdout != "metal "+version+"\n" {
 			t.Errorf("%s: exit code %d, said %q", ask, code, stdout)
 		}
 	}
@@ -119,7 +120,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		path := strings.Fields(tt.command)
 		for _, args := range [][]string{append(path, "--help"), append(path, "-h"), append([]string{"help"}, path...)} {
 			code, stdout, stderr := s.run(t, args...)
-			if code != exitDone || !strings.Contains(stdout, tt.want) || strings.Contains(stdout, tt.without) || stderr != "" {
+			if code != cli.ExitDone || !strings.Contains(stdout, tt.want) || strings.Contains(stdout, tt.without) || stderr != "" {
 				t.Errorf("%v: exit code %d, said %q and %q", args, code, stdout, stderr)
 			}
 			if !strings.Contains(stdout, "Exit codes:") || !strings.Contains(stdout, "METAL_PASSWORD") {
@@ -131,7 +132,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		}
 	}
 	_, want, _ := s.run(t, "oneview", "sync", "--help")
-	if code, got, _ := s.run(t, "oneview", "help", "sync"); code != exitDone || got != want {
+	if code, got, _ := s.run(t, "oneview", "help", "sync"); code != cli.ExitDone || got != want {
 		t.Errorf("metal oneview help sync: exit code %d, said %q", code, got)
 	}
 }
@@ -203,7 +204,7 @@ func TestWrongFlags(t *testing.T) {
 				s.env[key] = value
 			}
 			code, stdout, stderr := s.run(t, tt.args...)
-			if code != exitUsage || !strings.Contains(stderr, tt.want) || stdout != "" {
+			if code != cli.ExitUsage || !strings.Contains(stderr, tt.want) || stdout != "" {
 				t.Errorf("exit code %d, said %q", code, stderr)
 			}
 			if asked := len(s.ironic.Requests()) + len(s.oneview.Requests()); asked > 0 {
@@ -218,7 +219,7 @@ func TestFlagsWinOverTheEnvironment(t *testing.T) {
 	s := newSite(t, 1)
 	endpoint := s.env["METAL_ENDPOINT"]
 	s.env["METAL_ENDPOINT"], s.env["IRONIC_ENDPOINT"], s.env["ONEVIEW_INSECURE"] = "http://127.0.0.1:1", "http://127.0.0.1:2", "true"
-	if code, _, stderr := s.run(t, "oneview", "status", "--endpoint", endpoint, "--oneview-insecure=false"); code != exitDone {
+	if code, _, stderr := s.run(t, "oneview", "status", "--endpoint", endpoint, "--oneview-insecure=false"); code != cli.ExitDone {
 		t.Errorf("exit code %d, said %q", code, stderr)
 	}
 }

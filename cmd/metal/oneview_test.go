@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
@@ -28,7 +29,7 @@ node-001  Encl1, bay 2  oneview  ` + s.oneview.Profiles()[0].Name + `  take-out 
 node-002  Encl1, bay 3  free     -             leave     available, maintenance: disk swap
 node-003  Encl1, bay 4  -        -             leave     available
 `
-	if code != exitDone || stdout != want {
+	if code != cli.ExitDone || stdout != want {
 		t.Errorf("exit code %d, wrote\n%s\nwant\n%s\nsaid %q", code, stdout, want, stderr)
 	}
 	if open := s.oneview.Sessions(); open != 0 {
@@ -46,7 +47,7 @@ func TestStatusWritesJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &all); err != nil || len(all) != 2 {
 		t.Fatalf("%v in %s", err, stdout)
 	}
-	if code != exitNodesFailed || all[0]["owner"] != "unknown" || all[0]["error"] == "" || all[1]["owner"] != "oneview" || all[1]["next"] != "take-out" {
+	if code != cli.ExitNodesFailed || all[0]["owner"] != "unknown" || all[0]["error"] == "" || all[1]["owner"] != "oneview" || all[1]["next"] != "take-out" {
 		t.Errorf("exit code %d, wrote %s", code, stdout)
 	}
 	if !strings.HasPrefix(stderr, "error: could not read the hardware of node-000: ") || strings.Count(stderr, "\n") != 1 {
@@ -89,17 +90,17 @@ func TestSyncOnceDoesWhatItsDryRunSays(t *testing.T) {
 	s := newSite(t, 2)
 	s.oneview.TakeHardware(s.hardware[0])
 	code, would, log := s.run(t, "oneview", "sync", "--dry-run")
-	if node, _ := s.ironic.Node(name(0)); code != exitWouldChange || node.Maintenance || !strings.Contains(log, "2 nodes checked, 1 in use by OneView, 0 not checked because they are pre-allocated; 1 would be changed, 0 warnings") {
+	if node, _ := s.ironic.Node(name(0)); code != cli.ExitWouldChange || node.Maintenance || !strings.Contains(log, "2 nodes checked, 1 in use by OneView, 0 not checked because they are pre-allocated; 1 would be changed, 0 warnings") {
 		t.Errorf("the dry run: exit code %d, maintenance %t, log %q", code, node.Maintenance, log)
 	}
 	code, did, stderr := s.run(t, "oneview", "sync", "--once")
-	if code != exitDone || did != would || strings.Count(did, "\n") != 1 || !strings.Contains(did, "node-000") {
+	if code != cli.ExitDone || did != would || strings.Count(did, "\n") != 1 || !strings.Contains(did, "node-000") {
 		t.Errorf("exit code %d, wrote %q, and the dry run %q; log %q", code, did, would, stderr)
 	}
 	if node, _ := s.ironic.Node(name(0)); node.ProvisionState != "manageable" || node.MaintenanceReason != "node in use by OneView" {
 		t.Errorf("the node is %+v", node)
 	}
-	if code, again, _ := s.run(t, "oneview", "sync", "--dry-run"); code != exitDone || again != "" {
+	if code, again, _ := s.run(t, "oneview", "sync", "--dry-run"); code != cli.ExitDone || again != "" {
 		t.Errorf("a second dry run: exit code %d, wrote %q", code, again)
 	}
 	if open := s.oneview.Sessions(); open != 0 {
@@ -113,7 +114,7 @@ func TestSyncReportsNodesThatFailed(t *testing.T) {
 	s.oneview.TakeHardware(s.hardware[1])
 	s.ironic.Set(name(0), "driver_info", map[string]any{"server_hardware_uri": "/rest/server-hardware/NONE", "dynamic_allocation": true})
 	code, stdout, stderr := s.run(t, "oneview", "sync", "--once")
-	if code != exitNodesFailed || !strings.Contains(stdout, "node-001") || !strings.Contains(stderr, "error: node-000 (") {
+	if code != cli.ExitNodesFailed || !strings.Contains(stdout, "node-001") || !strings.Contains(stderr, "error: node-000 (") {
 		t.Errorf("exit code %d, wrote %q, log %q", code, stdout, stderr)
 	}
 }
@@ -124,7 +125,7 @@ func TestIronicDoesNotAnswer(t *testing.T) {
 	s.env["METAL_PASSWORD"] = "wrong password"
 	for _, args := range [][]string{{"oneview", "sync", "--once"}, {"oneview", "migrate", "--all"}, {"oneview", "status"}} {
 		code, stdout, stderr := s.run(t, args...)
-		if code != exitError || stdout != "" || !strings.HasPrefix(stderr, "metal: ") || strings.Count(stderr, "\n") != 1 {
+		if code != cli.ExitError || stdout != "" || !strings.HasPrefix(stderr, "metal: ") || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%v: exit code %d, wrote %q, said %q", args, code, stdout, stderr)
 		}
 	}
@@ -138,7 +139,7 @@ func TestStoppedCommandSaysHowToContinue(t *testing.T) {
 	for _, command := range []string{"sync --once", "migrate --all", "status"} {
 		var out, log written
 		code := run(ctx, append([]string{"oneview"}, strings.Fields(command)...), func(key string) string { return s.env[key] }, &out, &log)
-		if want := "metal: stopped before the end; run it again to continue\n"; code != exitError || out.String() != "" || log.String() != want {
+		if want := "metal: stopped before the end; run it again to continue\n"; code != cli.ExitError || out.String() != "" || log.String() != want {
 			t.Errorf("%s: exit code %d, wrote %q, said %q", command, code, out.String(), log.String())
 		}
 	}
@@ -153,7 +154,7 @@ func TestPoolWithoutNodes(t *testing.T) {
 	} {
 		code, stdout, stderr := s.run(t, append([]string{"oneview"}, strings.Fields(tt.command)...)...)
 		want := "metal: no node names server hardware in OneView: of 3 nodes in Ironic at " + s.env["METAL_ENDPOINT"] + ", none has server_hardware_uri in its driver_info. Set it in driver_info of metal_host, or by: baremetal node set NODE --driver-info server_hardware_uri=URI\n"
-		if code != exitNoHardware || stdout != tt.stdout || stderr != want {
+		if code != cli.ExitNothing || stdout != tt.stdout || stderr != want {
 			t.Errorf("%s: exit code %d, wrote %q, said %q", tt.command, code, stdout, stderr)
 		}
 	}
@@ -164,7 +165,7 @@ func TestPoolWithoutChangesIsNotEmpty(t *testing.T) {
 	s := newSite(t, 1)
 	s.ironic.Set(name(0), "provision_state", "active")
 	for _, args := range [][]string{{"oneview", "sync", "--once"}, {"oneview", "migrate", "--all"}} {
-		if code, stdout, stderr := s.run(t, args...); code != exitDone || stdout != "" || !strings.HasPrefix(stderr, "0 nodes ") {
+		if code, stdout, stderr := s.run(t, args...); code != cli.ExitDone || stdout != "" || !strings.HasPrefix(stderr, "0 nodes ") {
 			t.Errorf("%v: exit code %d, wrote %q, said %q", args, code, stdout, stderr)
 		}
 	}
@@ -173,7 +174,7 @@ func TestPoolWithoutChangesIsNotEmpty(t *testing.T) {
 func TestCommandLogsOnlyWithLevel(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
-	if code, _, stderr := s.run(t, "oneview", "status"); code != exitDone || stderr != "" {
+	if code, _, stderr := s.run(t, "oneview", "status"); code != cli.ExitDone || stderr != "" {
 		t.Errorf("exit code %d, said %q", code, stderr)
 	}
 	_, _, stderr := s.run(t, "oneview", "status", "--log-level", "debug", "--log-format", "json")
@@ -198,7 +199,7 @@ func TestSyncWorksUntilItIsStopped(t *testing.T) {
 	stop()
 	select {
 	case code := <-ended:
-		if code != exitDone {
+		if code != cli.ExitDone {
 			t.Errorf("exit code %d", code)
 		}
 	case <-time.After(10 * time.Second):
@@ -248,7 +249,7 @@ func TestSyncContinuesAfterAPassThatFails(t *testing.T) {
 	s.oneview.ClearFaults()
 	within(t, "the next one", func() bool { return strings.Contains(log.String(), "pass done") })
 	stop()
-	if code := <-ended; code != exitDone {
+	if code := <-ended; code != cli.ExitDone {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -267,7 +268,7 @@ func TestTheServiceWarnsOfAPoolWithoutNodes(t *testing.T) {
 		return strings.Contains(log.String(), "level=WARN msg=\"no node names server hardware in OneView")
 	})
 	stop()
-	if code := <-ended; code != exitDone {
+	if code := <-ended; code != cli.ExitDone {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -279,7 +280,7 @@ func TestTheTimeoutEndsWaitingForAProfile(t *testing.T) {
 	s.ironic.Set(name(0), "driver_info", map[string]any{"server_hardware_uri": s.hardware[0]})
 	s.oneview.AddProfile(fakeoneview.NewProfile{HardwareURI: s.hardware[0]})
 	code, stdout, stderr := s.run(t, "oneview", "migrate", "--all", "--release-unknown", "--timeout", "10ms")
-	if code != exitNodesFailed || stdout != "" || !strings.Contains(stderr, "has not ended after ") {
+	if code != cli.ExitNodesFailed || stdout != "" || !strings.Contains(stderr, "has not ended after ") {
 		t.Errorf("exit code %d, wrote %q, said %q", code, stdout, stderr)
 	}
 }
@@ -294,14 +295,14 @@ func TestMigrateDoesWhatItsDryRunSays(t *testing.T) {
 	s.ironic.Set(name(0), "provision_state", "active")
 	s.ironic.Set(name(2), "provision_state", "deploying")
 	code, would, _ := s.run(t, "oneview", "migrate", "--all", "--release-unknown", "--dry-run", "--parallel", "1")
-	if code != exitWouldChange || strings.Count(would, "\n") != 2 {
+	if code != cli.ExitWouldChange || strings.Count(would, "\n") != 2 {
 		t.Errorf("the dry run: exit code %d, wrote %q", code, would)
 	}
 	code, did, stderr := s.run(t, "oneview", "migrate", "--nodes", "node-000, node-001", "--release-unknown", "--parallel", "1")
-	if code != exitDone || did != would {
+	if code != cli.ExitDone || did != would {
 		t.Errorf("exit code %d, wrote %q, want %q; log %q", code, did, would, stderr)
 	}
-	if code, did, stderr := s.run(t, "oneview", "migrate", "--all"); code != exitNodesFailed || did != "" || !strings.Contains(stderr, "deploying") {
+	if code, did, stderr := s.run(t, "oneview", "migrate", "--all"); code != cli.ExitNodesFailed || did != "" || !strings.Contains(stderr, "deploying") {
 		t.Errorf("with a node that is being deployed: exit code %d, wrote %q, log %q", code, did, stderr)
 	}
 	if left := s.oneview.Profiles(); len(left) != 2 {
@@ -318,7 +319,7 @@ func TestAnUntrustedCertificateNamesTheFlag(t *testing.T) {
 	t.Cleanup(appliance.Close)
 	s.env["ONEVIEW_ENDPOINT"] = appliance.URL
 	code, _, stderr := s.run(t, "oneview", "status")
-	if code != exitError || !strings.Contains(stderr, "Set --oneview-cacert-file (ONEVIEW_CACERT_FILE) to the certificate of the authority") {
+	if code != cli.ExitError || !strings.Contains(stderr, "Set --oneview-cacert-file (ONEVIEW_CACERT_FILE) to the certificate of the authority") {
 		t.Errorf("exit code %d, log %q", code, stderr)
 	}
 	if strings.Count(stderr, "list server") > 1 {
@@ -330,7 +331,7 @@ func TestMigrateUnknownNode(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
 	code, stdout, stderr := s.run(t, "oneview", "migrate", "--nodes", "nope")
-	if code != exitNodesFailed || stdout != "" || !strings.Contains(stderr, "error: nope: could not migrate it: there is no node of this name or UUID in Ironic\n") {
+	if code != cli.ExitNodesFailed || stdout != "" || !strings.Contains(stderr, "error: nope: could not migrate it: there is no node of this name or UUID in Ironic\n") {
 		t.Errorf("exit code %d, wrote %q, log %q", code, stdout, stderr)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
@@ -27,7 +28,7 @@ func TestWatchNeedsNoOneView(t *testing.T) {
 		}
 	}
 	code, stdout, stderr := s.watching(t)
-	if code != exitDone || stderr != "" || !strings.Contains(stdout, "3 machines in the selection: 0 of 0 done, 0 in progress\n") {
+	if code != cli.ExitDone || stderr != "" || !strings.Contains(stdout, "3 machines in the selection: 0 of 0 done, 0 in progress\n") {
 		t.Errorf("exit code %d, wrote %q, said %q", code, stdout, stderr)
 	}
 	for _, r := range s.ironic.Requests() {
@@ -52,7 +53,7 @@ func TestWatchSelects(t *testing.T) {
 		{[]string{"--name", "^node-01[01]$"}, "2 machines in"},
 		{[]string{"--class", "gpu", "--name", "node-004"}, "0 machines in"},
 	} {
-		if code, stdout, stderr := s.watching(t, tt.args...); code != exitDone || !strings.Contains(stdout, "  "+tt.want) {
+		if code, stdout, stderr := s.watching(t, tt.args...); code != cli.ExitDone || !strings.Contains(stdout, "  "+tt.want) {
 			t.Errorf("%v: exit code %d, wrote %q, said %q", tt.args, code, stdout, stderr)
 		}
 	}
@@ -61,16 +62,16 @@ func TestWatchSelects(t *testing.T) {
 func TestWatchExitCodes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 3)
-	if code, _, stderr := s.watching(t, "--goal", "available"); code != exitDone {
+	if code, _, stderr := s.watching(t, "--goal", "available"); code != cli.ExitDone {
 		t.Errorf("all are available: exit code %d, said %q", code, stderr)
 	}
-	if code, _, stderr := s.watching(t, "--goal", "active"); code != exitGoalMissed || !strings.Contains(stderr, "3 of 3 machines did not reach active") {
+	if code, _, stderr := s.watching(t, "--goal", "active"); code != cli.ExitGoalMissed || !strings.Contains(stderr, "3 of 3 machines did not reach active") {
 		t.Errorf("none is active: exit code %d, said %q", code, stderr)
 	}
 	s.ironic.Set(name(1), "provision_state", "deploy failed")
 	s.ironic.Set(name(1), "last_error", "the image is missing\nTraceback")
 	code, stdout, stderr := s.watching(t, "--goal", "available")
-	if code != exitNodesFailed || stderr != "metal: 1 machine failed; see above\n" || !strings.Contains(stdout, "node-001  deploy failed for ") || !strings.Contains(stdout, ": the image is missing\n") {
+	if code != cli.ExitNodesFailed || stderr != "metal: 1 machine failed; see above\n" || !strings.Contains(stdout, "node-001  deploy failed for ") || !strings.Contains(stdout, ": the image is missing\n") {
 		t.Errorf("one has failed: exit code %d, wrote %q, said %q", code, stdout, stderr)
 	}
 }
@@ -88,7 +89,7 @@ func TestWatchRefusesWrongFlags(t *testing.T) {
 		{[]string{"--until-idle", "60"}, "such as 5m or 300s"},
 		{[]string{"rack1"}, "takes only flags"},
 	} {
-		if code, stdout, stderr := s.run(t, append([]string{"watch"}, tt.args...)...); code != exitUsage || stdout != "" || !strings.Contains(stderr, tt.want) {
+		if code, stdout, stderr := s.run(t, append([]string{"watch"}, tt.args...)...); code != cli.ExitUsage || stdout != "" || !strings.Contains(stderr, tt.want) {
 			t.Errorf("%v: exit code %d, wrote %q, said %q", tt.args, code, stdout, stderr)
 		}
 	}
@@ -102,11 +103,11 @@ func TestWatchFailsWithASentence(t *testing.T) {
 	s := newSite(t, 1)
 	s.env["METAL_PASSWORD"] = "wrong password"
 	code, stdout, stderr := s.watching(t)
-	if code != exitError || stdout != "" || !strings.HasPrefix(stderr, "metal: could not watch Ironic at "+s.env["METAL_ENDPOINT"]+": ") || strings.Contains(stderr, "level=") {
+	if code != cli.ExitError || stdout != "" || !strings.HasPrefix(stderr, "metal: could not watch Ironic at "+s.env["METAL_ENDPOINT"]+": ") || strings.Contains(stderr, "level=") {
 		t.Errorf("exit code %d, wrote %q, said %q", code, stdout, stderr)
 	}
 	s.env["METAL_PASSWORD"] = password
-	if code, _, stderr := s.watching(t, "--html", filepath.Join(t.TempDir(), "no", "page.html")); code != exitError || !strings.Contains(stderr, "no such file") {
+	if code, _, stderr := s.watching(t, "--html", filepath.Join(t.TempDir(), "no", "page.html")); code != cli.ExitError || !strings.Contains(stderr, "no such file") {
 		t.Errorf("exit code %d, said %q", code, stderr)
 	}
 }
@@ -138,7 +139,7 @@ func TestWatchGoesOnWhenIronicDoesNotAnswer(t *testing.T) {
 	s.ironic.Set(name(0), "provision_state", "active")
 	within(t, "the change", func() bool { return strings.Contains(out.String(), "node-000  available -> active\n") })
 	stop()
-	if code := <-ended; code != exitDone {
+	if code := <-ended; code != cli.ExitDone {
 		t.Errorf("exit code %d, said %q", code, log.String())
 	}
 	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "1 of 2 done") {

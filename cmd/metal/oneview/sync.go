@@ -1,4 +1,4 @@
-package main
+package oneview
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
@@ -41,7 +42,7 @@ A pass never changes maintenance with another reason, a profile of a OneView use
 profile. If Ironic has an operation in progress on a node, the next pass handles the node. If a node fails, the pass
 continues with the others. You can stop or kill the program at any moment: the next pass finishes the work.
 
-With --once or --dry-run the command writes a line to standard output for every change. Without them it is a service: it
+With --once or --dry-run the command writes a cli.Line to standard output for every change. Without them it is a service: it
 logs to standard error, and continues after a pass that fails.
 
   metal oneview sync --dry-run           show the changes (exit code 4: there are some)
@@ -56,36 +57,36 @@ type syncFlags struct {
 }
 
 // newSync returns the command metal oneview sync.
-func newSync(s *settings) *cobra.Command {
-	cmd := &cobra.Command{Use: "sync", Short: "Take nodes out of service whose servers OneView users have taken, and return them when freed", Long: aboutSync, Args: onlyFlags}
+func newSync(s *cli.Settings) *cobra.Command {
+	cmd := &cobra.Command{Use: "sync", Short: "Take nodes out of service whose servers OneView users have taken, and return them when freed", Long: aboutSync, Args: cli.OnlyFlags}
 	var own syncFlags
 	var o sharing.SyncOptions
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	durationVar(flags, &own.interval, "interval", sharing.DefaultBudget, "`time` between the starts of two passes; after this time a pass starts no long operation")
-	fromEnvironment(flags, "interval", "ONEVIEW_SYNC_INTERVAL")
+	cli.DurationVar(flags, &own.interval, "interval", sharing.DefaultBudget, "`time` between the starts of two passes; after this time a pass starts no long operation")
+	cli.FromEnvironment(flags, "interval", "ONEVIEW_SYNC_INTERVAL")
 	flags.BoolVar(&own.once, "once", false, "make one pass")
 	flags.BoolVar(&o.DryRun, "dry-run", false, "make one pass that shows the changes without making them")
 	flags.IntVar(&o.Parallel, "parallel", sharing.DefaultParallel, "`number` of nodes to handle at once")
-	durationVar(flags, &o.Limit, "timeout", sharing.DefaultLimit, "time-out: `time` for applying or removing one temporary server profile")
-	durationVar(flags, &o.LeftoverAge, "leftover-after", sharing.DefaultLeftoverAge, "`age` from which a temporary profile counts as left over, if the state of its node does not say whether it is")
+	cli.DurationVar(flags, &o.Limit, "timeout", sharing.DefaultLimit, "time-out: `time` for applying or removing one temporary server profile")
+	cli.DurationVar(flags, &o.LeftoverAge, "leftover-after", sharing.DefaultLeftoverAge, "`age` from which a temporary profile counts as left over, if the state of its node does not say whether it is")
 	flags.IntVar(&own.limit.Max, "max-concurrent", defaultMaxConcurrent,
 		"provisioning limit: the `number` of machines of the site that may have an operation in progress at once, including those of other clients; 0: no limit")
-	fromEnvironment(flags, "max-concurrent", "MAX_CONCURRENT_PROVISIONING_HOSTS")
-	durationVar(flags, &own.limit.StuckAfter, "stuck-after", defaultStuckAfter, "`time` in one state after which a machine takes no slot of the limit any more; 0s: never")
+	cli.FromEnvironment(flags, "max-concurrent", "MAX_CONCURRENT_PROVISIONING_HOSTS")
+	cli.DurationVar(flags, &own.limit.StuckAfter, "stuck-after", defaultStuckAfter, "`time` in one state after which a machine takes no slot of the limit any more; 0s: never")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return own.run(cmd, s, o) }
 	return cmd
 }
 
 // run makes one pass, or passes until it is stopped.
-func (f *syncFlags) run(cmd *cobra.Command, s *settings, o sharing.SyncOptions) error {
-	if err := errors.Join(readEnvironment(cmd.Flags(), s.getenv), f.check(o)); err != nil {
+func (f *syncFlags) run(cmd *cobra.Command, s *cli.Settings, o sharing.SyncOptions) error {
+	if err := errors.Join(cli.ReadEnvironment(cmd.Flags(), s.Getenv), f.check(o)); err != nil {
 		return err
 	}
 	f.limit.Coordination = throttle.CoordinationIronic
-	s.ironic.Limit = f.limit
+	s.Ironic.Limit = f.limit
 	service := !f.once && !o.DryRun
-	p, err := s.open(cmd, service)
+	p, err := open(s, cmd, service)
 	if err != nil {
 		return err
 	}
@@ -100,8 +101,8 @@ func (f *syncFlags) run(cmd *cobra.Command, s *settings, o sharing.SyncOptions) 
 
 // check returns the errors in the flags.
 func (f *syncFlags) check(o sharing.SyncOptions) error {
-	return errors.Join(positive("interval", f.interval), positive("parallel", o.Parallel), positive("timeout", o.Limit),
-		positive("leftover-after", o.LeftoverAge), notNegative("max-concurrent", f.limit.Max), notNegative("stuck-after", f.limit.StuckAfter))
+	return errors.Join(cli.Positive("interval", f.interval), cli.Positive("parallel", o.Parallel), cli.Positive("timeout", o.Limit),
+		cli.Positive("leftover-after", o.LeftoverAge), cli.NotNegative("max-concurrent", f.limit.Max), cli.NotNegative("stuck-after", f.limit.StuckAfter))
 }
 
 // syncOnce makes one pass and writes a summary.
@@ -117,7 +118,7 @@ func (p *pool) syncOnce(ctx context.Context, o sharing.SyncOptions) error {
 		}
 	}
 	fmt.Fprintf(p.stderr, "%s checked, %d in use by OneView, %d not checked because they are pre-allocated; %s; took %s\n",
-		count(summary.Nodes, "node"), summary.InUse, summary.PreAllocated, tallyText(summary.Tally, o.DryRun), time.Since(start).Round(time.Millisecond))
+		cli.Count(summary.Nodes, "node"), summary.InUse, summary.PreAllocated, tallyText(summary.Tally, o.DryRun), time.Since(start).Round(time.Millisecond))
 	return outcome(summary.Tally, o.DryRun)
 }
 
@@ -128,7 +129,7 @@ func foundNoNode(summary sharing.SyncSummary) bool {
 
 // serve makes a pass every interval until ctx is done. It logs a pass that fails, and continues with the next one.
 func (p *pool) serve(ctx context.Context, o sharing.SyncOptions) error {
-	p.log.InfoContext(ctx, "started", "version", version, "interval", o.Budget)
+	p.log.InfoContext(ctx, "started", "version", p.version, "interval", o.Budget)
 	for {
 		next := time.NewTimer(o.Budget)
 		p.logPass(ctx, o)

@@ -1,4 +1,4 @@
-package main
+package oneview
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
@@ -19,27 +20,28 @@ type pool struct {
 	*sharing.Pool
 	*reporter
 	ironicName string // in messages
+	version    string // of the program
 	log        *slog.Logger
 }
 
 // open reads the settings and creates the clients. It makes no request. A service logs its changes; other commands write lines.
-func (s *settings) open(cmd *cobra.Command, service bool) (*pool, error) {
-	if err := s.complete(cmd.Flags()); err != nil {
+func open(s *cli.Settings, cmd *cobra.Command, service bool) (*pool, error) {
+	if err := s.Complete(cmd.Flags()); err != nil {
 		return nil, err
 	}
-	log := s.logger(cmd.ErrOrStderr(), service, cmd.Flags().Changed("log-level"))
-	agent := "metal/" + version
-	s.ironic.Logger, s.ironic.UserAgent = log, agent
-	s.oneview.Logger, s.oneview.UserAgent, s.oneview.Called = log, agent, settingName
-	client, err := oneview.New(s.oneview)
+	log := s.Logger(cmd.ErrOrStderr(), service, cmd.Flags().Changed("log-level"))
+	agent := "metal/" + s.Version
+	s.Ironic.Logger, s.Ironic.UserAgent = log, agent
+	s.OneView.Logger, s.OneView.UserAgent, s.OneView.Called = log, agent, cli.SettingName
+	client, err := oneview.New(s.OneView)
 	if err != nil {
 		return nil, fmt.Errorf("OneView: %w", err)
 	}
-	_, shared := sharing.New(s.ironic, client)
+	_, shared := sharing.New(s.Ironic, client)
 	p := &pool{
 		Pool:     shared,
 		reporter: &reporter{stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), told: time.Now()},
-		log:      log, ironicName: s.ironicName(),
+		log:      log, ironicName: s.IronicName(), version: s.Version,
 	}
 	if service {
 		p.service = log
@@ -71,8 +73,8 @@ func (p *pool) requireHardware(ctx context.Context) error {
 			return nil
 		}
 	}
-	return &failure{exitNoHardware, fmt.Errorf("no node names server hardware in OneView: of %s in %s, none has server_hardware_uri in its driver_info. Set it in driver_info of metal_host, or by: baremetal node set NODE --driver-info server_hardware_uri=URI",
-		count(len(nodes), "node"), p.ironicName)}
+	return &cli.Failure{Code: cli.ExitNothing, Err: fmt.Errorf("no node names server hardware in OneView: of %s in %s, none has server_hardware_uri in its driver_info. Set it in driver_info of metal_host, or by: baremetal node set NODE --driver-info server_hardware_uri=URI",
+		cli.Count(len(nodes), "node"), p.ironicName)}
 }
 
 // stopped returns the failure of a whole command.
@@ -80,16 +82,16 @@ func stopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = errors.New("stopped before the end; run it again to continue")
 	}
-	return &failure{exitError, err}
+	return &cli.Failure{Code: cli.ExitError, Err: err}
 }
 
 // outcome returns the failure of a command by the counts of its findings. The command has reported the findings already.
 func outcome(tally sharing.Tally, dryRun bool) error {
 	switch {
 	case tally.Failed > 0:
-		return &failure{code: exitNodesFailed}
+		return &cli.Failure{Code: cli.ExitNodesFailed}
 	case dryRun && tally.Changed > 0:
-		return &failure{code: exitWouldChange}
+		return &cli.Failure{Code: cli.ExitWouldChange}
 	}
 	return nil
 }

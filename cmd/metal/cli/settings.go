@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"cmp"
@@ -16,22 +16,25 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
 
-// settings are the settings of the clients and of the log.
-type settings struct {
-	getenv func(string) string
+// Settings are the settings of the clients and of the log.
+type Settings struct {
+	Getenv  func(string) string
+	Version string // of the program
 
-	ironic       machine.Config
+	Ironic  machine.Config
+	OneView oneview.Config
+
 	authType     string
 	microversion string
-	oneview      oneview.Config
+	groups       []flagGroup
 
 	logFormat string
 	logLevel  slog.Level
 }
 
 // ironicFlags declares the flags of the Ironic client. All commands have them.
-func (s *settings) ironicFlags() *pflag.FlagSet {
-	flags, i := newFlags(), &s.ironic
+func (s *Settings) ironicFlags() *pflag.FlagSet {
+	flags, i := NewFlags(), &s.Ironic
 	flags.StringVar(&i.Endpoint, "endpoint", "", "`URL` of Ironic, such as https://ironic.example.com:6385; not needed with Keystone")
 	flags.StringVar(&s.authType, "auth-type", "", "`type` of authentication: none, http_basic or keystone; default: depends on the other settings")
 	flags.StringVar(&i.Username, "username", "", "user `name` for HTTP basic authentication")
@@ -43,18 +46,18 @@ func (s *settings) ironicFlags() *pflag.FlagSet {
 	flags.StringVar(&i.ClientKeyFile, "client-key-file", "", "PEM `file` of its key")
 	flags.BoolVar(&i.Insecure, "insecure", false, "do not verify Ironic's certificate")
 	flags.StringVar(&s.microversion, "microversion", "", "highest `version` of Ironic's API to use, such as 1.82; default: the highest that both sides support")
-	durationVar(flags, &i.RequestTimeout, "request-timeout", api.DefaultRequestTimeout, "time-out: `time` for one request")
-	durationVar(flags, &i.APITimeout, "api-timeout", 0, "`time` to wait at the start for Ironic and one conductor; default: no wait")
-	durationVar(flags, &i.PollInterval, "poll-interval", api.DefaultPollInterval, "longest `time` between two polls of a machine")
+	DurationVar(flags, &i.RequestTimeout, "request-timeout", api.DefaultRequestTimeout, "time-out: `time` for one request")
+	DurationVar(flags, &i.APITimeout, "api-timeout", 0, "`time` to wait at the start for Ironic and one conductor; default: no wait")
+	DurationVar(flags, &i.PollInterval, "poll-interval", api.DefaultPollInterval, "longest `time` between two polls of a machine")
 
-	fromEnvironment(flags, "endpoint", "METAL_ENDPOINT", "IRONIC_ENDPOINT")
-	fromEnvironment(flags, "username", "METAL_USERNAME")
+	FromEnvironment(flags, "endpoint", "METAL_ENDPOINT", "IRONIC_ENDPOINT")
+	FromEnvironment(flags, "username", "METAL_USERNAME")
 	return flags
 }
 
 // oneviewFlags declares the flags of the OneView client.
-func (s *settings) oneviewFlags() *pflag.FlagSet {
-	flags, o := newFlags(), &s.oneview
+func (s *Settings) oneviewFlags() *pflag.FlagSet {
+	flags, o := NewFlags(), &s.OneView
 	flags.StringVar(&o.Endpoint, "oneview-endpoint", "", "`URL` of the appliance, such as https://oneview.example.com")
 	flags.StringVar(&o.Username, "oneview-username", "", "user `name` in OneView")
 	flags.StringVar(&o.Domain, "oneview-domain", "", "login `domain` of the user; default: the appliance's own users")
@@ -62,43 +65,43 @@ func (s *settings) oneviewFlags() *pflag.FlagSet {
 	flags.StringVar(&o.CACertFile, "oneview-cacert-file", "", "PEM `file` of the authority that signed the appliance's certificate")
 	flags.BoolVar(&o.Insecure, "oneview-insecure", false, "do not verify the appliance's certificate")
 
-	fromEnvironment(flags, "oneview-endpoint", "ONEVIEW_ENDPOINT")
-	fromEnvironment(flags, "oneview-username", "ONEVIEW_USERNAME")
-	fromEnvironment(flags, "oneview-domain", "ONEVIEW_DOMAIN")
-	fromEnvironment(flags, "oneview-api-version", "ONEVIEW_API_VERSION")
-	fromEnvironment(flags, "oneview-cacert-file", "ONEVIEW_CACERT_FILE")
-	fromEnvironment(flags, "oneview-insecure", "ONEVIEW_INSECURE")
+	FromEnvironment(flags, "oneview-endpoint", "ONEVIEW_ENDPOINT")
+	FromEnvironment(flags, "oneview-username", "ONEVIEW_USERNAME")
+	FromEnvironment(flags, "oneview-domain", "ONEVIEW_DOMAIN")
+	FromEnvironment(flags, "oneview-api-version", "ONEVIEW_API_VERSION")
+	FromEnvironment(flags, "oneview-cacert-file", "ONEVIEW_CACERT_FILE")
+	FromEnvironment(flags, "oneview-insecure", "ONEVIEW_INSECURE")
 	return flags
 }
 
 // logFlags declares the flags of the log.
-func (s *settings) logFlags() *pflag.FlagSet {
-	flags := newFlags()
+func (s *Settings) logFlags() *pflag.FlagSet {
+	flags := NewFlags()
 	flags.StringVar(&s.logFormat, "log-format", "text", "`format` of the log on standard error: text or json")
 	flags.Var((*level)(&s.logLevel), "log-level", "lowest `level` of the log: debug (every request), info, warn or error. "+
 		"Default: info for the service; other commands log only if this flag is set")
 	return flags
 }
 
-// complete is completeIronic for commands that also need OneView.
-func (s *settings) complete(flags *pflag.FlagSet) error {
-	err := s.completeIronic(flags)
-	s.oneview.Password = s.getenv("ONEVIEW_PASSWORD")
+// Complete is CompleteIronic for commands that also need OneView.
+func (s *Settings) Complete(flags *pflag.FlagSet) error {
+	err := s.CompleteIronic(flags)
+	s.OneView.Password = s.Getenv("ONEVIEW_PASSWORD")
 	return errors.Join(err, s.checkOneView())
 }
 
-// completeIronic reads missing settings from the environment, and returns an error for wrong and missing ones. It makes no request.
-func (s *settings) completeIronic(flags *pflag.FlagSet) error {
-	if err := readEnvironment(flags, s.getenv); err != nil {
+// CompleteIronic reads missing settings from the environment, and returns an error for wrong and missing ones. It makes no request.
+func (s *Settings) CompleteIronic(flags *pflag.FlagSet) error {
+	if err := ReadEnvironment(flags, s.Getenv); err != nil {
 		return err
 	}
-	s.ironic.Password = s.getenv("METAL_PASSWORD")
-	if s.ironic.Auth = api.AuthType(s.authType); s.ironic.Auth == "" {
-		s.ironic.Auth = api.ImpliedAuth(s.ironic.Cloud, s.ironic.Username, s.getenv)
+	s.Ironic.Password = s.Getenv("METAL_PASSWORD")
+	if s.Ironic.Auth = api.AuthType(s.authType); s.Ironic.Auth == "" {
+		s.Ironic.Auth = api.ImpliedAuth(s.Ironic.Cloud, s.Ironic.Username, s.Getenv)
 	}
 	var err error
 	if s.microversion != "" {
-		if s.ironic.Microversion, err = api.ParseMicroversion(s.microversion); err != nil {
+		if s.Ironic.Microversion, err = api.ParseMicroversion(s.microversion); err != nil {
 			err = fmt.Errorf("--microversion: %w", err)
 		}
 	}
@@ -106,16 +109,16 @@ func (s *settings) completeIronic(flags *pflag.FlagSet) error {
 }
 
 // checkIronic returns the errors in the settings of the Ironic client.
-func (s *settings) checkIronic() error {
+func (s *Settings) checkIronic() error {
 	var wrong []error
-	i := &s.ironic
+	i := &s.Ironic
 	if !slices.Contains([]api.AuthType{api.AuthNone, api.AuthHTTPBasic, api.AuthKeystone}, i.Auth) {
 		wrong = append(wrong, fmt.Errorf("--auth-type is %q; it must be none, http_basic or keystone", i.Auth))
 	}
 	if !slices.Contains([]string{"", "public", "internal", "admin"}, i.Interface) {
 		wrong = append(wrong, fmt.Errorf("--interface is %q; it must be public, internal or admin", i.Interface))
 	}
-	if i.Auth == api.AuthKeystone && i.Cloud == "" && !api.HasCloud(s.getenv) {
+	if i.Auth == api.AuthKeystone && i.Cloud == "" && !api.HasCloud(s.Getenv) {
 		wrong = append(wrong, errors.New("set OS_CLOUD, or --cloud, to a name in clouds.yaml, or OS_AUTH_URL and the other OS_* variables"))
 	}
 	u, err := url.Parse(i.Endpoint)
@@ -139,29 +142,29 @@ func (s *settings) checkIronic() error {
 }
 
 // checkOneView returns the missing settings of the OneView client. The client itself checks the values.
-func (s *settings) checkOneView() error {
+func (s *Settings) checkOneView() error {
 	var missing []error
-	if s.oneview.Endpoint == "" {
+	if s.OneView.Endpoint == "" {
 		missing = append(missing, errors.New("set ONEVIEW_ENDPOINT, or --oneview-endpoint, to the URL of the appliance, such as https://oneview.example.com"))
 	}
-	if s.oneview.Username == "" || s.oneview.Password == "" {
+	if s.OneView.Username == "" || s.OneView.Password == "" {
 		missing = append(missing, errors.New("set ONEVIEW_USERNAME and ONEVIEW_PASSWORD to a user of the appliance"))
 	}
 	return errors.Join(missing...)
 }
 
 // checkValues returns the errors in the other flags of all commands.
-func (s *settings) checkValues() error {
+func (s *Settings) checkValues() error {
 	var wrong error
 	if s.logFormat != "text" && s.logFormat != "json" {
 		wrong = fmt.Errorf("--log-format is %q; it must be text or json", s.logFormat)
 	}
-	return errors.Join(wrong, positive("request-timeout", s.ironic.RequestTimeout), notNegative("api-timeout", s.ironic.APITimeout),
-		positive("poll-interval", s.ironic.PollInterval))
+	return errors.Join(wrong, Positive("request-timeout", s.Ironic.RequestTimeout), NotNegative("api-timeout", s.Ironic.APITimeout),
+		Positive("poll-interval", s.Ironic.PollInterval))
 }
 
-// logger returns the log. A command that is not a service logs only if the level is set.
-func (s *settings) logger(stderr io.Writer, service, levelGiven bool) *slog.Logger {
+// Logger returns the log. A command that is not a service logs only if the level is set.
+func (s *Settings) Logger(stderr io.Writer, service, levelGiven bool) *slog.Logger {
 	options := &slog.HandlerOptions{Level: s.logLevel}
 	switch {
 	case !service && !levelGiven:
@@ -172,13 +175,13 @@ func (s *settings) logger(stderr io.Writer, service, levelGiven bool) *slog.Logg
 	return slog.New(slog.NewTextHandler(stderr, options))
 }
 
-// ironicName names Ironic in messages.
-func (s *settings) ironicName() string {
+// IronicName names Ironic in messages.
+func (s *Settings) IronicName() string {
 	switch {
-	case s.ironic.Endpoint != "":
-		return "Ironic at " + s.ironic.Endpoint
-	case s.ironic.Cloud != "" || s.getenv("OS_CLOUD") != "":
-		return "Ironic of cloud " + cmp.Or(s.ironic.Cloud, s.getenv("OS_CLOUD"))
+	case s.Ironic.Endpoint != "":
+		return "Ironic at " + s.Ironic.Endpoint
+	case s.Ironic.Cloud != "" || s.Getenv("OS_CLOUD") != "":
+		return "Ironic of cloud " + cmp.Or(s.Ironic.Cloud, s.Getenv("OS_CLOUD"))
 	}
 	return "Ironic"
 }

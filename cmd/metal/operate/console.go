@@ -1,13 +1,11 @@
-package main
+// Package operate has the commands of metal that operate machines.
+package operate
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
-	"os"
 	"os/exec"
 	"regexp"
 	"runtime"
@@ -15,8 +13,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -49,9 +47,12 @@ type consoleFlags struct {
 	timeout                           time.Duration
 }
 
+// Commands returns the commands.
+func Commands(s *cli.Settings) []*cobra.Command { return []*cobra.Command{newConsole(s)} }
+
 // newConsole returns the command metal console.
-func newConsole(s *settings) *cobra.Command {
-	cmd := &cobra.Command{Use: "console NODE", Short: "Tell how to reach the console of a machine", Long: aboutConsole, Args: oneNode}
+func newConsole(s *cli.Settings) *cobra.Command {
+	cmd := &cobra.Command{Use: "console NODE", Short: "Tell how to reach the console of a machine", Long: aboutConsole, Args: cli.OneNode}
 	var own consoleFlags
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -59,38 +60,30 @@ func newConsole(s *settings) *cobra.Command {
 	flags.BoolVar(&own.disconnect, "disconnect", false, "read the address without a question, though that ends the session of the user who is connected")
 	flags.BoolVar(&own.restart, "restart", false, "disable and enable the console, which ends all sessions")
 	flags.BoolVar(&own.open, "open", false, "open a web page in the browser")
-	durationVar(flags, &own.timeout, "timeout", 5*time.Minute, "longest `time` to wait until the console is enabled")
+	cli.DurationVar(flags, &own.timeout, "timeout", 5*time.Minute, "longest `time` to wait until the console is enabled")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return own.run(cmd, s, args[0]) }
 	return cmd
 }
 
-// oneNode returns an error unless the arguments name one node.
-func oneNode(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 || args[0] == "" {
-		return fmt.Errorf("%s takes the name or the UUID of one node", cmd.CommandPath())
-	}
-	return nil
-}
-
 // run tells how to reach the console of a node.
-func (f *consoleFlags) run(cmd *cobra.Command, s *settings, node string) error {
-	if err := errors.Join(positive("timeout", f.timeout), s.completeIronic(cmd.Flags())); err != nil {
+func (f *consoleFlags) run(cmd *cobra.Command, s *cli.Settings, node string) error {
+	if err := errors.Join(cli.Positive("timeout", f.timeout), s.CompleteIronic(cmd.Flags())); err != nil {
 		return err
 	}
-	s.ironic.Logger = s.logger(cmd.ErrOrStderr(), false, cmd.Flags().Changed("log-level"))
-	s.ironic.UserAgent = "metal/" + version
-	site := machine.New(s.ironic)
+	s.Ironic.Logger = s.Logger(cmd.ErrOrStderr(), false, cmd.Flags().Changed("log-level"))
+	s.Ironic.UserAgent = "metal/" + s.Version
+	site := machine.New(s.Ironic)
 	m, err := site.Machine(cmd.Context(), node)
 	if api.IsNotFound(err) {
-		return &failure{exitError, fmt.Errorf("%s has no node %s that you may see", s.ironicName(), node)}
+		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("%s has no node %s that you may see", s.IronicName(), node)}
 	}
 	if err != nil {
-		return &failure{exitError, fmt.Errorf("could not read node %s: %w", node, err)}
+		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("could not read node %s: %w", node, err)}
 	}
 	if m.Node().ConsoleInterface == ironic.ConsoleNone {
 		return withoutConsole("the console interface of node %s is %s. Set another one, such as %s for the driver ipmi", node, ironic.ConsoleNone, ironic.ConsoleSocat)
 	}
-	ask := asker{in: cmd.InOrStdin(), out: cmd.ErrOrStderr(), can: isTerminal(cmd.InOrStdin())}
+	ask := cli.NewAsker(cmd)
 	started, err := f.start(cmd.Context(), m, ask)
 	if err != nil {
 		return err
@@ -102,20 +95,20 @@ func (f *consoleFlags) run(cmd *cobra.Command, s *settings, node string) error {
 	}
 	console, err := site.Ironic.Console(cmd.Context(), m.Node().UUID)
 	if err != nil {
-		return &failure{exitError, fmt.Errorf("could not read the console of node %s: %w", node, err)}
+		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("could not read the console of node %s: %w", node, err)}
 	}
 	if err := tellConsole(cmd, node, console, started); err != nil || !f.open {
 		return err
 	}
-	if err := openPage(cmd.Context(), s.getenv("BROWSER"), console.URL); err != nil {
-		return &failure{exitError, fmt.Errorf("could not open the console of node %s: %w", node, err)}
+	if err := openPage(cmd.Context(), s.Getenv("BROWSER"), console.URL); err != nil {
+		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("could not open the console of node %s: %w", node, err)}
 	}
 	return nil
 }
 
 // start enables the console if it is not enabled, and restarts it if the flags say so. It reports whether it has done that: no other user can
 // be connected then.
-func (f *consoleFlags) start(ctx context.Context, m *machine.Machine, ask asker) (started bool, err error) {
+func (f *consoleFlags) start(ctx context.Context, m *machine.Machine, ask *cli.Asker) (started bool, err error) {
 	node := ironic.NodeLabel(m.Node())
 	if m.Node().ConsoleEnabled {
 		if !f.restart {
@@ -124,7 +117,7 @@ func (f *consoleFlags) start(ctx context.Context, m *machine.Machine, ask asker)
 		if err := m.SetConsole(ctx, false, f.timeout); err != nil {
 			return false, withCause(err)
 		}
-	} else if !f.enable && !f.restart && !ask.yes("The console of node %s is not enabled. Enable it? That touches nothing on the machine.", node) {
+	} else if !f.enable && !f.restart && !ask.Yes("The console of node %s is not enabled. Enable it? That touches nothing on the machine.", node) {
 		return false, withoutConsole("the console of node %s is not enabled. Use --enable", node)
 	}
 	if err := m.SetConsole(ctx, true, f.timeout); err != nil {
@@ -138,23 +131,23 @@ func withCause(err error) error {
 	if cause := errors.Unwrap(err); cause != nil {
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
-	return &failure{exitError, err}
+	return &cli.Failure{Code: cli.ExitError, Err: err}
 }
 
 // keepsSessions is the last version of the API whose Ironic is known to end no session when it tells the address of a console.
 const keepsSessions api.Microversion = 82
 
 // allowRead asks before a request that ends the session of the user who is connected (reference/ironic.md#consoles).
-func (f *consoleFlags) allowRead(ctx context.Context, m *machine.Machine, ask asker) error {
+func (f *consoleFlags) allowRead(ctx context.Context, m *machine.Machine, ask *cli.Asker) error {
 	if f.disconnect || m.Node().ConsoleInterface != ironic.ConsoleSocat {
 		return nil
 	}
 	highest, err := m.Site().Ironic.Highest(ctx)
 	if err != nil {
-		return &failure{exitError, err}
+		return &cli.Failure{Code: cli.ExitError, Err: err}
 	}
 	node := ironic.NodeLabel(m.Node())
-	if highest <= keepsSessions || ask.yes("Another user may be connected to the console of node %s: when this Ironic tells its address, it ends the session. Go on?", node) {
+	if highest <= keepsSessions || ask.Yes("Another user may be connected to the console of node %s: when this Ironic tells its address, it ends the session. Go on?", node) {
 		return nil
 	}
 	return withoutConsole("the console of node %s is %s. When this Ironic tells its address, it ends the session of the user who is connected. Use --disconnect to do that", node, ironic.ConsoleSocat)
@@ -162,7 +155,7 @@ func (f *consoleFlags) allowRead(ctx context.Context, m *machine.Machine, ask as
 
 // withoutConsole ends the command because there is no console to show.
 func withoutConsole(format string, args ...any) error {
-	return &failure{exitNoConsole, fmt.Errorf(format, args...)}
+	return &cli.Failure{Code: cli.ExitNoConsole, Err: fmt.Errorf(format, args...)}
 }
 
 // tellConsole writes how to reach a console: to standard output, because the URL may contain a secret.
@@ -177,21 +170,21 @@ func tellConsole(cmd *cobra.Command, node string, console ironic.Console, starte
 	case err != nil || address.Scheme == "":
 		return withoutConsole("the console of node %s is enabled, but Ironic tells no complete address of it. For a graphical console, the site must set [vnc]public_url", node)
 	}
-	line(out, "type: %s", console.Type)
-	line(out, "url:  %s", console.URL)
+	cli.Line(out, "type: %s", console.Type)
+	cli.Line(out, "url:  %s", console.URL)
 	switch {
 	case console.Type == "vnc":
-		line(hints, "Open the URL in a browser. It contains a secret. Ironic ends the console 10 minutes after its start, unless the site says otherwise.")
+		cli.Line(hints, "Open the URL in a browser. It contains a secret. Ironic ends the console 10 minutes after its start, unless the site says otherwise.")
 		return nil
 	case isPage(address):
-		line(hints, "Open the URL in a browser.")
+		cli.Line(hints, "Open the URL in a browser.")
 	default:
 		for _, command := range commandsFor(address) {
-			line(out, "run:  %s", command)
+			cli.Line(out, "run:  %s", command)
 		}
 	}
 	if !started {
-		line(hints, "If nothing answers there, use --restart.")
+		cli.Line(hints, "If nothing answers there, use --restart.")
 	}
 	return nil
 }
@@ -234,28 +227,4 @@ func openPage(ctx context.Context, browser, page string) error {
 		return err // it names the program, not the URL
 	}
 	return process.Process.Release()
-}
-
-// asker asks the user of a terminal.
-type asker struct {
-	in  io.Reader
-	out io.Writer
-	can bool // there is a terminal
-}
-
-// yes asks a question, and reports whether the answer is yes. Without a terminal it is no.
-func (a asker) yes(format string, args ...any) bool {
-	if !a.can {
-		return false
-	}
-	fmt.Fprintf(a.out, format+" [y/N] ", args...)
-	answer, _ := bufio.NewReader(a.in).ReadString('\n') // without a line it is no
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes"
-}
-
-// isTerminal reports whether a reader is a terminal.
-func isTerminal(from io.Reader) bool {
-	file, ok := from.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
 }

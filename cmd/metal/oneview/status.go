@@ -1,4 +1,4 @@
-package main
+package oneview
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
@@ -28,11 +29,11 @@ const aboutStatus = `metal oneview status shows who uses the server hardware of 
 With --json the command writes an array of objects, which also have the URIs, the power state and the mode of allocation.`
 
 // newStatus returns the command metal oneview status.
-func newStatus(s *settings) *cobra.Command {
-	cmd := &cobra.Command{Use: "status", Short: "Show who uses which server", Long: aboutStatus, Args: onlyFlags}
+func newStatus(s *cli.Settings) *cobra.Command {
+	cmd := &cobra.Command{Use: "status", Short: "Show who uses which server", Long: aboutStatus, Args: cli.OnlyFlags}
 	asJSON := cmd.Flags().Bool("json", false, "write JSON")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		p, err := s.open(cmd, false)
+		p, err := open(s, cmd, false)
 		if err != nil {
 			return err
 		}
@@ -58,8 +59,8 @@ func (p *pool) reportUnread(all []sharing.Standing) error {
 	var end error
 	for _, one := range all {
 		if one.Error != "" {
-			line(p.stderr, "error: could not read the hardware of %s: %s", cmp.Or(one.NodeName, one.NodeID), one.Error)
-			end = &failure{code: exitNodesFailed}
+			cli.Line(p.stderr, "error: could not read the hardware of %s: %s", cmp.Or(one.NodeName, one.NodeID), one.Error)
+			end = &cli.Failure{Code: cli.ExitNodesFailed}
 		}
 	}
 	return end

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -19,13 +19,36 @@ type flagGroup struct {
 	flags *pflag.FlagSet
 }
 
-// newGroup returns a command that only has subcommands. Without a subcommand it writes its help and ends with exitUsage.
-func newGroup(name, short, long string) *cobra.Command {
+// NewRoot returns the command metal, without its subcommands. All of them have the flags of the Ironic client and of the log.
+func NewRoot(s *Settings, about string) *cobra.Command {
+	root := NewGroup("metal", "The operator's tool for bare metal in OpenStack Ironic", about)
+	root.Version = s.Version
+	root.SilenceErrors, root.SilenceUsage = true, true
+	s.groups = []flagGroup{
+		{"OneView flags; set the password in ONEVIEW_PASSWORD", s.oneviewFlags()},
+		{"Ironic flags; set the password in METAL_PASSWORD, and other settings of Keystone in OS_*", s.ironicFlags()},
+		{"Log flags", s.logFlags()},
+	}
+	for _, group := range s.groups[1:] {
+		root.PersistentFlags().AddFlagSet(group.flags)
+	}
+	root.SetHelpCommand(NewHelp(root))
+	root.SetFlagErrorFunc(explainFlag)
+	root.SetUsageFunc(func(cmd *cobra.Command) error { return writeUsage(cmd, s.groups) })
+	root.SetVersionTemplate("metal {{.Version}}\n")
+	return root
+}
+
+// OneViewFlags returns the flags of the OneView client.
+func (s *Settings) OneViewFlags() *pflag.FlagSet { return s.groups[0].flags }
+
+// NewGroup returns a command that only has subcommands. Without a subcommand it writes its help and ends with ExitUsage.
+func NewGroup(name, short, long string) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Short: short, Long: long, Args: noSuchCommand, SuggestionsMinimumDistance: 2,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetOut(cmd.ErrOrStderr())
-			return errors.Join(cmd.Help(), &failure{code: exitUsage})
+			return errors.Join(cmd.Help(), &Failure{Code: ExitUsage})
 		},
 	}
 }
@@ -42,8 +65,8 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s; %s --help lists the commands", text, cmd.CommandPath())
 }
 
-// onlyFlags returns an error for arguments that are not flags.
-func onlyFlags(cmd *cobra.Command, args []string) error {
+// OnlyFlags returns an error for arguments that are not flags.
+func OnlyFlags(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -52,6 +75,14 @@ func onlyFlags(cmd *cobra.Command, args []string) error {
 		text += "; names in --nodes are separated by commas, without spaces"
 	}
 	return errors.New(text)
+}
+
+// OneNode returns an error unless the arguments name one node.
+func OneNode(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 || args[0] == "" {
+		return fmt.Errorf("%s takes the name or the UUID of one node", cmd.CommandPath())
+	}
+	return nil
 }
 
 // explainFlag adds to the error of a wrong flag which help explains it.
@@ -64,8 +95,8 @@ func explainFlag(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w; %s", err, advice)
 }
 
-// newHelp returns the command that explains the subcommands of a group.
-func newHelp(group *cobra.Command) *cobra.Command {
+// NewHelp returns the command that explains the subcommands of a group.
+func NewHelp(group *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: "help [command]", Short: "Explain a command", ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(_ *cobra.Command, args []string) error {

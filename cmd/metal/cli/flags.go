@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"cmp"
@@ -15,22 +15,22 @@ import (
 // environment is the annotation of a flag with the environment variables that replace it.
 const environment = "environment"
 
-// newFlags returns an empty set of flags. The help lists them in the order of their declaration.
-func newFlags() *pflag.FlagSet {
+// NewFlags returns an empty set of flags. The help lists them in the order of their declaration.
+func NewFlags() *pflag.FlagSet {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.SortFlags = false
 	return flags
 }
 
-// fromEnvironment declares the environment variables that replace a missing flag. The first one that is set applies.
-func fromEnvironment(flags *pflag.FlagSet, name string, variables ...string) {
+// FromEnvironment declares the environment variables that replace a missing flag. The first one that is set applies.
+func FromEnvironment(flags *pflag.FlagSet, name string, variables ...string) {
 	f := flags.Lookup(name)
 	f.Usage += " (env " + strings.Join(variables, ", ") + ")"
 	f.Annotations = map[string][]string{environment: variables}
 }
 
-// readEnvironment sets the missing flags to the values of their environment variables.
-func readEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
+// ReadEnvironment sets the missing flags to the values of their environment variables.
+func ReadEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
 	var wrong []error
 	flags.VisitAll(func(f *pflag.Flag) {
 		for _, variable := range f.Annotations[environment] {
@@ -60,16 +60,16 @@ func reason(err error) error {
 	return err
 }
 
-// settingName returns the name of a setting of the OneView client in messages: the flag and the environment variable.
-func settingName(setting string) string {
+// SettingName returns the name of a setting of the OneView client in messages: the flag and the environment variable.
+func SettingName(setting string) string {
 	return "--oneview-" + strings.ReplaceAll(setting, "_", "-") + " (ONEVIEW_" + strings.ToUpper(setting) + ")"
 }
 
 // duration is the value of a flag that is a duration.
 type duration time.Duration
 
-// durationVar declares a flag that is a duration.
-func durationVar(flags *pflag.FlagSet, value *time.Duration, name string, standard time.Duration, usage string) {
+// DurationVar declares a flag that is a duration.
+func DurationVar(flags *pflag.FlagSet, value *time.Duration, name string, standard time.Duration, usage string) {
 	*value = standard
 	flags.Var((*duration)(value), name, usage)
 }
@@ -119,8 +119,8 @@ func (*level) String() string { return "" }
 // Type names the value in the help.
 func (*level) Type() string { return "level" }
 
-// positive returns an error unless the value of a flag is more than zero.
-func positive[T cmp.Ordered](name string, value T) error {
+// Positive returns an error unless the value of a flag is more than zero.
+func Positive[T cmp.Ordered](name string, value T) error {
 	var zero T
 	if value <= zero {
 		return fmt.Errorf("--%s must be more than 0", name)
@@ -128,8 +128,8 @@ func positive[T cmp.Ordered](name string, value T) error {
 	return nil
 }
 
-// notNegative returns an error if the value of a flag is less than zero.
-func notNegative[T cmp.Ordered](name string, value T) error {
+// NotNegative returns an error if the value of a flag is less than zero.
+func NotNegative[T cmp.Ordered](name string, value T) error {
 	var zero T
 	if value < zero {
 		return fmt.Errorf("--%s must not be less than 0", name)

@@ -1,4 +1,4 @@
-package main
+package oneview
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
 
@@ -30,15 +31,15 @@ The command migrates nodes in the states enroll, manageable, available, active, 
 Run it again for nodes that were in other states, and after an interruption: it continues, also the unfinished work of
 Ironic's former tool (ironic-oneview migrate-to-dynamic).
 
-The command writes a line to standard output for every change. --dry-run writes the same lines and changes nothing.
+The command writes a cli.Line to standard output for every change. --dry-run writes the same lines and changes nothing.
 
   metal oneview migrate --all --dry-run             show the changes (exit code 4: there are some)
   metal oneview migrate --nodes rack1-01,rack1-02   two nodes, by name or UUID
   metal oneview migrate --all                       every node that is not migrated yet`
 
 // newMigrate returns the command metal oneview migrate.
-func newMigrate(s *settings) *cobra.Command {
-	cmd := &cobra.Command{Use: "migrate", Short: "Move nodes from pre-allocation to dynamic allocation", Long: aboutMigrate, Args: onlyFlags}
+func newMigrate(s *cli.Settings) *cobra.Command {
+	cmd := &cobra.Command{Use: "migrate", Short: "Move nodes from pre-allocation to dynamic allocation", Long: aboutMigrate, Args: cli.OnlyFlags}
 	var o sharing.MigrateOptions
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -47,17 +48,17 @@ func newMigrate(s *settings) *cobra.Command {
 	flags.BoolVar(&o.ReleaseUnknown, "release-unknown", false, "also delete profiles of idle nodes without proof that they were made for the node; see above")
 	flags.BoolVar(&o.DryRun, "dry-run", false, "show the changes without making them")
 	flags.IntVar(&o.Parallel, "parallel", sharing.DefaultParallel, "`number` of nodes to migrate at once")
-	durationVar(flags, &o.Limit, "timeout", sharing.DefaultLimit, "time-out: `time` for removing one server profile")
+	cli.DurationVar(flags, &o.Limit, "timeout", sharing.DefaultLimit, "time-out: `time` for removing one server profile")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		o.Nodes = nodeNames(*nodes)
-		wrong := errors.Join(positive("parallel", o.Parallel), positive("timeout", o.Limit))
+		wrong := errors.Join(cli.Positive("parallel", o.Parallel), cli.Positive("timeout", o.Limit))
 		if o.All == (len(o.Nodes) > 0) {
 			wrong = errors.Join(wrong, errors.New("set either --all or --nodes"))
 		}
 		if wrong != nil {
 			return wrong
 		}
-		p, err := s.open(cmd, false)
+		p, err := open(s, cmd, false)
 		if err != nil {
 			return err
 		}
@@ -92,9 +93,9 @@ func (p *pool) migrate(ctx context.Context, o sharing.MigrateOptions) error {
 		}
 	}
 	fmt.Fprintf(p.stderr, "%s to migrate; %s; took %s\n",
-		count(summary.Nodes, "node"), tallyText(summary.Tally, o.DryRun), time.Since(start).Round(time.Millisecond))
+		cli.Count(summary.Nodes, "node"), tallyText(summary.Tally, o.DryRun), time.Since(start).Round(time.Millisecond))
 	if err := outcome(summary.Tally, o.DryRun); err != nil || summary.Skipped == 0 {
 		return err
 	}
-	return &failure{code: exitNodesFailed} // unlike sync, no later pass handles the skipped nodes
+	return &cli.Failure{Code: cli.ExitNodesFailed} // unlike sync, no later pass handles the skipped nodes
 }

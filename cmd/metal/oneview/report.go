@@ -1,4 +1,4 @@
-package main
+package oneview
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
 
@@ -29,17 +29,12 @@ func (r *reporter) report(f sharing.Finding) {
 	}
 	switch f.Outcome {
 	case sharing.Changed:
-		line(r.stdout, "%s: %s", f.Node(), f.Text)
+		cli.Line(r.stdout, "%s: %s", f.Node(), f.Text)
 	case sharing.Unchanged, sharing.Skipped, sharing.Warned:
-		line(r.stderr, "%s: %s: %s", f.Outcome, f.Node(), f.Text)
+		cli.Line(r.stderr, "%s: %s: %s", f.Outcome, f.Node(), f.Text)
 	case sharing.Failed:
-		line(r.stderr, "error: %s: could not %s: %v", f.Node(), f.Text, f.Err)
+		cli.Line(r.stderr, "error: %s: could not %s: %v", f.Node(), f.Text, f.Err)
 	}
-}
-
-// line writes one line: a name or a reason of others cannot begin another one.
-func line(to io.Writer, format string, args ...any) {
-	fmt.Fprintln(to, rest.OneLine(fmt.Sprintf(format, args...)))
 }
 
 // logFinding logs a finding of one node.
@@ -80,13 +75,5 @@ func tallyText(tally sharing.Tally, dryRun bool) string {
 	if dryRun {
 		changed = "would be changed"
 	}
-	return fmt.Sprintf("%d %s, %s, %d skipped, %d failed", tally.Changed, changed, count(tally.Warned, "warning"), tally.Skipped, tally.Failed)
-}
-
-// count returns a number with its noun, such as "1 node" or "2 nodes".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return fmt.Sprintf("%d %s, %s, %d skipped, %d failed", tally.Changed, changed, cli.Count(tally.Warned, "warning"), tally.Skipped, tally.Failed)
 }

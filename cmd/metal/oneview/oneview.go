@@ -1,6 +1,11 @@
-package main
+// Package oneview has the commands of metal oneview.
+package oneview
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
+)
 
 const aboutOneView = `metal oneview manages the servers that OpenStack Ironic and HPE OneView share.
 
@@ -12,11 +17,12 @@ it:
   ironic     its profile is the one in applied_server_profile_uri of the node's driver_info
   oneview    it has another profile; the commands change neither this profile nor the server`
 
-// newOneView returns the command metal oneview.
-func newOneView(s *settings) *cobra.Command {
-	group := newGroup("oneview", "Share servers between Ironic and HPE OneView", aboutOneView)
+// Command returns the command metal oneview.
+func Command(s *cli.Settings) *cobra.Command {
+	group := cli.NewGroup("oneview", "Share servers between Ironic and HPE OneView", aboutOneView)
+	group.PersistentFlags().AddFlagSet(s.OneViewFlags())
 	group.AddCommand(newStatus(s), newSync(s), newMigrate(s))
-	help := newHelp(group)
+	help := cli.NewHelp(group)
 	help.Hidden = true
 	group.AddCommand(help)
 	return group

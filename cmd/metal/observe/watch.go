@@ -1,4 +1,5 @@
-package main
+// Package observe has the commands of metal that show what happens at a site.
+package observe
 
 import (
 	"context"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
@@ -28,13 +30,13 @@ const aboutWatch = `metal watch shows what happens to the machines in Ironic whi
 
   with --goal      a machine at rest in this state; all others of the selection are still to come
   without --goal   a machine on which an operation has ended since the command began. Machines on which no operation has
-                   begun do not count, unless they are reserved or their creation is not finished
+                   begun do not cli.Count, unless they are reserved or their creation is not finished
 
 If the apply creates machines that Ironic does not have yet, --total says how many there will be. The estimate of the end
 assumes that operations go on ending as often as before; it needs three of them.
 
 On a terminal the command redraws a page: the bar, the machines with an operation in progress and the time in their state,
-and failures with Ironic's reason. Otherwise it writes a line for each change of state. With --html it also keeps a page
+and failures with Ironic's reason. Otherwise it writes a cli.Line for each change of state. With --html it also keeps a page
 with a timeline up to date, which needs no network and no server.
 
 The command ends on Ctrl-C, which does not stop any operation, or with --until-idle. If Ironic does not answer, it says so
@@ -57,9 +59,12 @@ type watchFlags struct {
 	html      string
 }
 
+// Commands returns the commands.
+func Commands(s *cli.Settings) []*cobra.Command { return []*cobra.Command{newWatch(s)} }
+
 // newWatch returns the command metal watch.
-func newWatch(s *settings) *cobra.Command {
-	cmd := &cobra.Command{Use: "watch", Short: "Show the progress of the machines in Ironic", Long: aboutWatch, Args: onlyFlags}
+func newWatch(s *cli.Settings) *cobra.Command {
+	cmd := &cobra.Command{Use: "watch", Short: "Show the progress of the machines in Ironic", Long: aboutWatch, Args: cli.OnlyFlags}
 	var own watchFlags
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -68,7 +73,7 @@ func newWatch(s *settings) *cobra.Command {
 	flags.StringVar(&own.name, "name", "", "only machines whose name matches this regular `expression`")
 	flags.StringVar(&own.goal, "goal", "", "`state` in which a machine is done: "+strings.Join(goals, ", "))
 	flags.IntVar(&own.total, "total", 0, "`number` of machines that there will be, if Ironic does not have all of them yet")
-	durationVar(flags, &own.untilIdle, "until-idle", 0, "end when no operation has been in progress for this `time`; default: end on Ctrl-C")
+	cli.DurationVar(flags, &own.untilIdle, "until-idle", 0, "end when no operation has been in progress for this `time`; default: end on Ctrl-C")
 	flags.StringVar(&own.html, "html", "", "`file` to keep an HTML page in")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return own.run(cmd, s) }
 	return cmd
@@ -86,36 +91,36 @@ func (f *watchFlags) check() error {
 	if f.goal != "" && !slices.Contains(goals, f.goal) {
 		wrong = append(wrong, fmt.Errorf("--goal is %q; it must be one of %s", f.goal, strings.Join(goals, ", ")))
 	}
-	return errors.Join(errors.Join(wrong...), notNegative("total", f.total), notNegative("until-idle", f.untilIdle))
+	return errors.Join(errors.Join(wrong...), cli.NotNegative("total", f.total), cli.NotNegative("until-idle", f.untilIdle))
 }
 
 // run shows the machines until the command ends.
-func (f *watchFlags) run(cmd *cobra.Command, s *settings) error {
-	if err := errors.Join(f.check(), s.completeIronic(cmd.Flags())); err != nil {
+func (f *watchFlags) run(cmd *cobra.Command, s *cli.Settings) error {
+	if err := errors.Join(f.check(), s.CompleteIronic(cmd.Flags())); err != nil {
 		return err
 	}
-	s.ironic.Logger = s.logger(cmd.ErrOrStderr(), false, cmd.Flags().Changed("log-level"))
-	s.ironic.UserAgent = "metal/" + version
-	client := ironic.New(s.ironic.Config, ironic.Polls{})
-	title := s.ironicName() + f.selection.String()
-	displays := []watch.Display{f.display(cmd, title, s.getenv)}
+	s.Ironic.Logger = s.Logger(cmd.ErrOrStderr(), false, cmd.Flags().Changed("log-level"))
+	s.Ironic.UserAgent = "metal/" + s.Version
+	client := ironic.New(s.Ironic.Config, ironic.Polls{})
+	title := s.IronicName() + f.selection.String()
+	displays := []watch.Display{f.display(cmd, title, s.Getenv)}
 	if f.html != "" {
-		displays = append(displays, &watch.Page{File: f.html, Title: title, Refresh: s.ironic.PollInterval})
+		displays = append(displays, &watch.Page{File: f.html, Title: title, Refresh: s.Ironic.PollInterval})
 	}
 	end, err := watch.Run(cmd.Context(), watch.NewModel(watch.Goal(f.goal), f.total), watch.Options{
 		List:      func(ctx context.Context) (watch.Sample, error) { return watch.List(ctx, client, f.selection) },
 		MayPass:   api.MayPass,
-		Interval:  s.ironic.PollInterval,
+		Interval:  s.Ironic.PollInterval,
 		UntilIdle: f.untilIdle,
 		Displays:  displays,
 	})
 	switch {
 	case err != nil:
-		return &failure{exitError, fmt.Errorf("could not watch %s: %s", s.ironicName(), watch.Problem(err))}
+		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("could not watch %s: %s", s.IronicName(), watch.Problem(err))}
 	case len(end.Failed) > 0:
-		return &failure{exitNodesFailed, fmt.Errorf("%s failed; see above", count(len(end.Failed), "machine"))}
+		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed; see above", cli.Count(len(end.Failed), "machine"))}
 	case cmd.Context().Err() == nil && f.goal != "" && end.Done < end.Total:
-		return &failure{exitGoalMissed, fmt.Errorf("nothing is in progress any more, and %d of %s did not reach %s", end.Total-end.Done, count(end.Total, "machine"), f.goal)}
+		return &cli.Failure{Code: cli.ExitGoalMissed, Err: fmt.Errorf("nothing is in progress any more, and %d of %s did not reach %s", end.Total-end.Done, cli.Count(end.Total, "machine"), f.goal)}
 	}
 	return nil
 }

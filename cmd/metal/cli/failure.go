@@ -1,0 +1,45 @@
+// Package cli is what all commands of metal share: settings, flags, help, exit codes, lines and questions.
+package cli
+
+// Exit codes.
+const (
+	ExitDone        = 0
+	ExitError       = 1
+	ExitUsage       = 2
+	ExitNodesFailed = 3
+	ExitWouldChange = 4
+	ExitNothing     = 5
+	ExitGoalMissed  = 6
+	ExitNoConsole   = 7
+)
+
+// exitCodes describes the exit codes in the help of every command.
+const exitCodes = `
+  0  success, or the service or watch was stopped
+  1  failure of the command: Ironic or the appliance did not answer or refused the login, or the command was stopped
+  2  wrong flags or settings; the command made no request
+  3  some nodes failed, or migrate skipped some; a line for each says why. The command has handled all others. For watch:
+     machines of the selection are in a failed state
+  4  --dry-run would change something
+  5  no node in Ironic has server_hardware_uri in its driver_info
+  6  watch has ended because of --until-idle, and not all machines have reached --goal
+  7  console has nothing to show: the node has no console, it is not enabled, Ironic tells no address of it, or reading the
+     address would end the session of another user
+`
+
+// Failure ends a command with an exit code. An error of another type means that the command line is wrong.
+type Failure struct {
+	Code int
+	Err  error // message for standard error; nil: the command has written it already
+}
+
+// Error returns the message; empty if the command has written it already.
+func (f *Failure) Error() string {
+	if f.Err == nil {
+		return ""
+	}
+	return f.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (f *Failure) Unwrap() error { return f.Err }
