@@ -57,17 +57,19 @@ func rules() map[string]rule {
 		"cmd/fakeironic":       {own: []string{"internal/fakeironic", "internal/fakehttp"}},
 		"cmd/fakeoneview":      {own: []string{"internal/fakeoneview", "internal/fakehttp"}},
 		"cmd/metal":            {own: []string{"cmd/metal/cli", "cmd/metal/observe", "cmd/metal/oneview", "cmd/metal/operate", rest}, foreign: []string{"github.com/spf13/"}},
-		"cmd/metal/cli":        {own: []string{"internal/machine", api, "internal/oneview", rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}},    // term: is there somebody who can answer?
-		"cmd/metal/observe":    {own: []string{"cmd/metal/cli", "internal/watch", ironic, api, rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: the size of the terminal
+		"cmd/metal/cli":        {own: []string{"internal/machine", "internal/selection", "internal/states", "internal/sharing", api, throttle, "internal/oneview", rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: is there somebody who can answer?
+		"cmd/metal/observe":    {own: []string{"cmd/metal/cli", "internal/watch", ironic, api, rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}},                                                                     // term: the size of the terminal
 		"cmd/metal/oneview":    {own: []string{"cmd/metal/cli", "internal/sharing", "internal/oneview", ironic, throttle, rest}, foreign: []string{"github.com/spf13/"}},
-		"cmd/metal/operate":    {own: []string{"cmd/metal/cli", "internal/machine", ironic, api}, foreign: []string{"github.com/spf13/"}},
+		"cmd/metal/operate":    {own: []string{"cmd/metal/cli", "internal/operate", "internal/selection", "internal/sharing", "internal/failure", "internal/machine", throttle, ironic, api, rest}, foreign: []string{"github.com/spf13/"}},
 		"internal":             {},
 		"internal/provider":    {own: with("internal/framework", "internal/datasources", "internal/actions", "internal/functions", ironic, api, "internal/sharing", "internal/oneview", throttle, "internal/discovery", "internal/rollout", rest), foreign: []string{terraform, cty}},
 		"internal/actions":     {own: with("internal/framework", ironic, api), foreign: []string{terraform}},
 		"internal/functions":   {own: []string{"internal/ironic/driverinfo", "internal/ironic/networkdata"}, foreign: []string{terraform}},
 		"internal/datasources": {own: with("internal/framework", ironic, api, "internal/ironic/driverinfo", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform}},
 		"internal/framework":   {own: with(ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform, "github.com/vmihailenco/msgpack/v5", cty}}, // msgpack: to compare configurations without decoding them into values
-		"internal/watch":       {own: []string{"internal/states", "internal/marks", "internal/machine", ironic, api, rest}},
+		"internal/operate":     {own: with(ironic, api, "internal/sharing")},
+		"internal/selection":   {own: []string{ironic, api}},
+		"internal/watch":       {own: []string{"internal/states", "internal/selection", "internal/marks", "internal/machine", ironic, api, rest}},
 		"internal/sharing":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/oneview", ironic, api, throttle, rest}, foreign: []string{nodes}},
 
 		"internal/turns":           {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/instance", ironic, api, throttle, "internal/rollout"}},

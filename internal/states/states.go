@@ -4,6 +4,7 @@ package states
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
@@ -92,6 +93,15 @@ var traits = map[ironic.State]trait{
 	nodes.ServiceWait:  service | Busy | awaits,
 	nodes.ServiceFail:  service | Failure,
 	nodes.ServiceHold:  service | hold,
+}
+
+// All returns the names of all provision states, sorted.
+func All() (names []string) {
+	for state := range traits {
+		names = append(names, string(state))
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Has reports whether one of some traits holds in a state.

@@ -3,36 +3,15 @@ package watch
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"regexp"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/selection"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
-
-// Selection says which machines are followed. Empty fields select all.
-type Selection struct {
-	Class, Owner string         // resource class and owner, exactly
-	Name         *regexp.Regexp // matches somewhere in the name; nil: all
-}
-
-// String describes the selection for people.
-func (s Selection) String() string {
-	text := ""
-	for _, part := range []struct{ what, value string }{{"class", s.Class}, {"owner", s.Owner}} {
-		if part.value != "" {
-			text += fmt.Sprintf(", %s %s", part.what, part.value)
-		}
-	}
-	if s.Name != nil {
-		text += fmt.Sprintf(", name %s", s.Name)
-	}
-	return text
-}
 
 // fields are the fields of a list.
 var fields = []string{
@@ -41,16 +20,14 @@ var fields = []string{
 }
 
 // List reads the machines of a selection in one list of nodes.
-func List(ctx context.Context, client *ironic.Client, s Selection) (Sample, error) {
-	listed, err := client.ListNodeFields(ctx, ironic.NodeFilter{ResourceClass: s.Class, Owner: s.Owner}, fields)
+func List(ctx context.Context, client *ironic.Client, s selection.Selection) (Sample, error) {
+	listed, err := s.List(ctx, client, fields)
 	if err != nil {
 		return Sample{}, err
 	}
 	sample := Sample{Taken: client.ServerNow().Local()}
 	for i := range listed {
-		if s.Name == nil || s.Name.MatchString(listed[i].Name) {
-			sample.Machines = append(sample.Machines, machineOf(&listed[i], client.ServerNow()))
-		}
+		sample.Machines = append(sample.Machines, machineOf(&listed[i], client.ServerNow()))
 	}
 	return sample, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/selection"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/watch"
 )
 
@@ -51,7 +52,7 @@ func TestList_tellsWhatMachinesDo(t *testing.T) {
 			for _, field := range slices.Sorted(maps.Keys(tc.set)) { // a new provision_state comes before the reservation that it would end
 				fake.Set("node-000", field, tc.set[field])
 			}
-			s, err := watch.List(t.Context(), clientOf(fake), watch.Selection{})
+			s, err := watch.List(t.Context(), clientOf(fake), selection.Selection{})
 			if err != nil || len(s.Machines) != 1 {
 				t.Fatalf("%+v, %v", s, err)
 			}
@@ -88,20 +89,12 @@ func TestList_isOneShortList(t *testing.T) {
 		t.Fatal(err)
 	}
 	fake.ResetRequests()
-	s, err := watch.List(t.Context(), client, watch.Selection{Class: "baremetal", Name: regexp.MustCompile("7$")})
+	s, err := watch.List(t.Context(), client, selection.Selection{Class: "baremetal", Name: regexp.MustCompile("7$")})
 	if err != nil || len(s.Machines) != 50 {
 		t.Fatalf("%d machines, %v", len(s.Machines), err)
 	}
 	if sent := fake.Requests(); len(sent) != 1 || !strings.Contains(sent[0].Query, "fields=uuid") || !strings.Contains(sent[0].Query, "resource_class=baremetal") {
 		t.Errorf("requests: %+v", sent)
-	}
-}
-
-func TestSelection_describesItself(t *testing.T) {
-	t.Parallel()
-	s := watch.Selection{Class: "gpu", Owner: "team-a", Name: regexp.MustCompile("^rack1")}
-	if got, want := s.String(), ", class gpu, owner team-a, name ^rack1"; got != want {
-		t.Errorf("%q, want %q", got, want)
 	}
 }
 
@@ -141,7 +134,7 @@ func TestList_tellsTurns(t *testing.T) {
 			for field, value := range tc.set {
 				fake.Set("node-000", field, value)
 			}
-			s, err := watch.List(t.Context(), clientOf(fake), watch.Selection{})
+			s, err := watch.List(t.Context(), clientOf(fake), selection.Selection{})
 			if err != nil || len(s.Machines) != 1 {
 				t.Fatalf("%+v, %v", s, err)
 			}

@@ -11,6 +11,7 @@ const (
 	ExitNothing     = 5
 	ExitGoalMissed  = 6
 	ExitNoConsole   = 7
+	ExitUnconfirmed = 8
 )
 
 // exitCodes describes the exit codes in the help of every command.
@@ -21,10 +22,11 @@ const exitCodes = `
   3  some nodes failed, or migrate skipped some; a line for each says why. The command has handled all others. For watch:
      machines of the selection are in a failed state
   4  --dry-run would change something
-  5  no node in Ironic has server_hardware_uri in its driver_info
+  5  nothing to work on: Ironic has no such machine. For oneview: no node has server_hardware_uri in its driver_info
   6  watch has ended because of --until-idle, and not all machines have reached --goal
   7  console has nothing to show: the node has no console, it is not enabled, Ironic tells no address of it, or reading the
      address would end the session of another user
+  8  a confirmation is missing: the command has changed nothing
 `
 
 // Failure ends a command with an exit code. An error of another type means that the command line is wrong.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -26,17 +25,17 @@ import (
 const aboutWatch = `metal watch shows what happens to the machines in Ironic while an apply runs. It reads one list of nodes every
 --poll-interval and changes nothing, so it shows the operations of all runs and of all other clients.
 
---class, --owner and --name select machines. What counts as done:
+--class, --owner, --name and --allocation select machines. What counts as done:
 
   with --goal      a machine at rest in this state; all others of the selection are still to come
   without --goal   a machine on which an operation has ended since the command began. Machines on which no operation has
-                   begun do not cli.Count, unless they are reserved or their creation is not finished
+                   begun do not count, unless they are reserved or their creation is not finished
 
 If the apply creates machines that Ironic does not have yet, --total says how many there will be. The estimate of the end
 assumes that operations go on ending as often as before; it needs three of them.
 
 On a terminal the command redraws a page: the bar, the machines with an operation in progress and the time in their state,
-and failures with Ironic's reason. Otherwise it writes a cli.Line for each change of state. With --html it also keeps a page
+and failures with Ironic's reason. Otherwise it writes a line for each change of state. With --html it also keeps a page
 with a timeline up to date, which needs no network and no server.
 
 The command ends on Ctrl-C, which does not stop any operation, or with --until-idle. If Ironic does not answer, it says so
@@ -51,8 +50,7 @@ var goals = []string{"enroll", "manageable", "available", "active", string(watch
 
 // watchFlags are the flags of metal watch.
 type watchFlags struct {
-	selection watch.Selection
-	name      string
+	selection cli.SelectionFlags
 	goal      string
 	total     int
 	untilIdle time.Duration
@@ -68,26 +66,18 @@ func newWatch(s *cli.Settings) *cobra.Command {
 	var own watchFlags
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&own.selection.Class, "class", "", "only machines of this resource `class`")
-	flags.StringVar(&own.selection.Owner, "owner", "", "only machines of this `owner`")
-	flags.StringVar(&own.name, "name", "", "only machines whose name matches this regular `expression`")
+	own.selection.Declare(cmd)
 	flags.StringVar(&own.goal, "goal", "", "`state` in which a machine is done: "+strings.Join(goals, ", "))
 	flags.IntVar(&own.total, "total", 0, "`number` of machines that there will be, if Ironic does not have all of them yet")
 	cli.DurationVar(flags, &own.untilIdle, "until-idle", 0, "end when no operation has been in progress for this `time`; default: end on Ctrl-C")
 	flags.StringVar(&own.html, "html", "", "`file` to keep an HTML page in")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return own.run(cmd, s) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return own.run(cmd, args, s) }
 	return cmd
 }
 
 // check reads the flags, and returns the errors in them.
 func (f *watchFlags) check() error {
 	var wrong []error
-	if f.name != "" {
-		var err error
-		if f.selection.Name, err = regexp.Compile(f.name); err != nil {
-			wrong = append(wrong, fmt.Errorf("--name is not a regular expression: %w", err))
-		}
-	}
 	if f.goal != "" && !slices.Contains(goals, f.goal) {
 		wrong = append(wrong, fmt.Errorf("--goal is %q; it must be one of %s", f.goal, strings.Join(goals, ", ")))
 	}
@@ -95,20 +85,21 @@ func (f *watchFlags) check() error {
 }
 
 // run shows the machines until the command ends.
-func (f *watchFlags) run(cmd *cobra.Command, s *cli.Settings) error {
-	if err := errors.Join(f.check(), s.CompleteIronic(cmd.Flags())); err != nil {
+func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) error {
+	selected, err := f.selection.Selection(cmd, args)
+	if err := errors.Join(err, f.check(), s.CompleteIronic(cmd.Flags())); err != nil {
 		return err
 	}
 	s.Ironic.Logger = s.Logger(cmd.ErrOrStderr(), false, cmd.Flags().Changed("log-level"))
 	s.Ironic.UserAgent = "metal/" + s.Version
 	client := ironic.New(s.Ironic.Config, ironic.Polls{})
-	title := s.IronicName() + f.selection.String()
+	title := s.IronicName() + selected.String()
 	displays := []watch.Display{f.display(cmd, title, s.Getenv)}
 	if f.html != "" {
 		displays = append(displays, &watch.Page{File: f.html, Title: title, Refresh: s.Ironic.PollInterval})
 	}
 	end, err := watch.Run(cmd.Context(), watch.NewModel(watch.Goal(f.goal), f.total), watch.Options{
-		List:      func(ctx context.Context) (watch.Sample, error) { return watch.List(ctx, client, f.selection) },
+		List:      func(ctx context.Context) (watch.Sample, error) { return watch.List(ctx, client, selected) },
 		MayPass:   api.MayPass,
 		Interval:  s.Ironic.PollInterval,
 		UntilIdle: f.untilIdle,

@@ -31,7 +31,7 @@ The command migrates nodes in the states enroll, manageable, available, active, 
 Run it again for nodes that were in other states, and after an interruption: it continues, also the unfinished work of
 Ironic's former tool (ironic-oneview migrate-to-dynamic).
 
-The command writes a cli.Line to standard output for every change. --dry-run writes the same lines and changes nothing.
+The command writes a line to standard output for every change. --dry-run writes the same lines and changes nothing.
 
   metal oneview migrate --all --dry-run             show the changes (exit code 4: there are some)
   metal oneview migrate --nodes rack1-01,rack1-02   two nodes, by name or UUID

@@ -13,12 +13,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
-// Defaults of the provisioning limit. The Terraform provider has the same.
-const (
-	defaultMaxConcurrent = 20
-	defaultStuckAfter    = 45 * time.Minute
-)
-
 const aboutSync = `metal oneview sync checks who uses the server hardware, and updates the nodes in Ironic. It makes a pass every
 --interval until it is stopped.
 
@@ -42,7 +36,7 @@ A pass never changes maintenance with another reason, a profile of a OneView use
 profile. If Ironic has an operation in progress on a node, the next pass handles the node. If a node fails, the pass
 continues with the others. You can stop or kill the program at any moment: the next pass finishes the work.
 
-With --once or --dry-run the command writes a cli.Line to standard output for every change. Without them it is a service: it
+With --once or --dry-run the command writes a line to standard output for every change. Without them it is a service: it
 logs to standard error, and continues after a pass that fails.
 
   metal oneview sync --dry-run           show the changes (exit code 4: there are some)
@@ -70,10 +64,7 @@ func newSync(s *cli.Settings) *cobra.Command {
 	flags.IntVar(&o.Parallel, "parallel", sharing.DefaultParallel, "`number` of nodes to handle at once")
 	cli.DurationVar(flags, &o.Limit, "timeout", sharing.DefaultLimit, "time-out: `time` for applying or removing one temporary server profile")
 	cli.DurationVar(flags, &o.LeftoverAge, "leftover-after", sharing.DefaultLeftoverAge, "`age` from which a temporary profile counts as left over, if the state of its node does not say whether it is")
-	flags.IntVar(&own.limit.Max, "max-concurrent", defaultMaxConcurrent,
-		"provisioning limit: the `number` of machines of the site that may have an operation in progress at once, including those of other clients; 0: no limit")
-	cli.FromEnvironment(flags, "max-concurrent", "MAX_CONCURRENT_PROVISIONING_HOSTS")
-	cli.DurationVar(flags, &own.limit.StuckAfter, "stuck-after", defaultStuckAfter, "`time` in one state after which a machine takes no slot of the limit any more; 0s: never")
+	cli.LimitFlags(flags, &own.limit)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return own.run(cmd, s, o) }
 	return cmd
 }
@@ -83,7 +74,6 @@ func (f *syncFlags) run(cmd *cobra.Command, s *cli.Settings, o sharing.SyncOptio
 	if err := errors.Join(cli.ReadEnvironment(cmd.Flags(), s.Getenv), f.check(o)); err != nil {
 		return err
 	}
-	f.limit.Coordination = throttle.CoordinationIronic
 	s.Ironic.Limit = f.limit
 	service := !f.once && !o.DryRun
 	p, err := open(s, cmd, service)
@@ -102,7 +92,7 @@ func (f *syncFlags) run(cmd *cobra.Command, s *cli.Settings, o sharing.SyncOptio
 // check returns the errors in the flags.
 func (f *syncFlags) check(o sharing.SyncOptions) error {
 	return errors.Join(cli.Positive("interval", f.interval), cli.Positive("parallel", o.Parallel), cli.Positive("timeout", o.Limit),
-		cli.Positive("leftover-after", o.LeftoverAge), cli.NotNegative("max-concurrent", f.limit.Max), cli.NotNegative("stuck-after", f.limit.StuckAfter))
+		cli.Positive("leftover-after", o.LeftoverAge), cli.CheckLimit(f.limit))
 }
 
 // syncOnce makes one pass and writes a summary.

@@ -48,7 +48,7 @@ type consoleFlags struct {
 }
 
 // Commands returns the commands.
-func Commands(s *cli.Settings) []*cobra.Command { return []*cobra.Command{newConsole(s)} }
+func Commands(s *cli.Settings) []*cobra.Command { return []*cobra.Command{newConsole(s), newPower(s)} }
 
 // newConsole returns the command metal console.
 func newConsole(s *cli.Settings) *cobra.Command {

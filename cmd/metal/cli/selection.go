@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/selection"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+)
+
+// SelectionFlags are the flags that select machines.
+type SelectionFlags struct {
+	class, owner, name, file string
+	states, allocations      []string
+	all, once                bool
+}
+
+// Declare declares the flags of a command that follows the machines: what it selects must not depend on their states.
+func (f *SelectionFlags) Declare(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.class, "class", "", "only machines of this resource `class`")
+	flags.StringVar(&f.owner, "owner", "", "only machines of this `owner`")
+	flags.StringVar(&f.name, "name", "", "only machines whose name matches this regular `expression`")
+	flags.StringSliceVar(&f.allocations, "allocation", nil, "only the machine that this `allocation` (name or UUID) has reserved; repeat it for several")
+}
+
+// DeclareForOnce declares the flags of a command that selects the machines once. It must be told to take all of them.
+func (f *SelectionFlags) DeclareForOnce(cmd *cobra.Command) {
+	f.Declare(cmd)
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.states, "state", nil, "only machines in this provision `state`, such as active; repeat it for several")
+	flags.StringVar(&f.file, "file", "", "`file` with names or UUIDs of nodes, one a line; # begins a comment; - is standard input")
+	flags.BoolVar(&f.all, "all", false, "all machines that you may see")
+	f.once = true
+}
+
+// Selection returns what the arguments and the flags select.
+func (f *SelectionFlags) Selection(cmd *cobra.Command, args []string) (selection.Selection, error) {
+	s := selection.Selection{Class: f.class, Owner: f.owner, States: f.states, Allocations: f.allocations}
+	var wrong []error
+	if f.name != "" {
+		var err error
+		if s.Name, err = regexp.Compile(f.name); err != nil {
+			wrong = append(wrong, fmt.Errorf("--name is not a regular expression: %w", err))
+		}
+	}
+	for _, state := range f.states {
+		if !slices.Contains(states.All(), state) {
+			wrong = append(wrong, fmt.Errorf("--state is %q; it must be a provision state, such as active", state))
+		}
+	}
+	filters := !s.IsEmpty()
+	s.Nodes = slices.Clone(args)
+	if f.file != "" {
+		named, err := readNames(cmd, f.file)
+		if err == nil && len(named) == 0 {
+			err = fmt.Errorf("--file %s names no node", f.file)
+		}
+		if err != nil {
+			wrong = append(wrong, err)
+		}
+		s.Nodes = append(s.Nodes, named...)
+	}
+	switch {
+	case slices.Contains(s.Nodes, ""):
+		wrong = append(wrong, errors.New("the name of a node is empty"))
+	case filters && len(s.Nodes) > 0:
+		wrong = append(wrong, errors.New("name nodes, or select them with flags, but not both"))
+	case f.all && !s.IsEmpty():
+		wrong = append(wrong, errors.New("--all selects all machines, so nothing else can select some"))
+	case f.once && !f.all && s.IsEmpty() && len(wrong) == 0:
+		wrong = append(wrong, fmt.Errorf("%s needs the names or UUIDs of nodes, flags that select them, or --all", cmd.CommandPath()))
+	}
+	return s, errors.Join(wrong...)
+}
+
+// readNames reads the names in a file.
+func readNames(cmd *cobra.Command, name string) (names []string, err error) {
+	from := cmd.InOrStdin()
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, fmt.Errorf("--file: %w", err)
+		}
+		defer file.Close()
+		from = file
+	}
+	for lines := bufio.NewScanner(from); lines.Scan(); err = lines.Err() {
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		names = append(names, strings.Fields(text)...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--file %s: %w", name, err)
+	}
+	return names, nil
+}

@@ -1,0 +1,215 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/selection"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
+)
+
+// parallel is how many machines a command works on at once by default, as Terraform does.
+const parallel = 10
+
+// operationFlags are the flags of all commands that change machines.
+type operationFlags struct {
+	selection   cli.SelectionFlags
+	dryRun, yes bool
+	yesErase    []string
+	parallel    int
+	timeout     time.Duration
+	output      string
+	limit       throttle.Limit
+}
+
+// maker returns the operation that the flags of a command ask for.
+type maker func(pool *sharing.Pool) (operate.Operation, error)
+
+// newOperation returns a command that does an operation on machines. standard is the default of --timeout.
+func newOperation(s *cli.Settings, cmd *cobra.Command, standard time.Duration, make maker) *cobra.Command {
+	f := &operationFlags{}
+	cmd.Args = cobra.ArbitraryArgs
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	f.selection.DeclareForOnce(cmd)
+	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would happen, and send nothing that changes anything")
+	flags.BoolVar(&f.yes, "yes", false, "go on without a question, except where --yes-erase is needed")
+	flags.StringSliceVar(&f.yesErase, "yes-erase", nil, "`names` or UUIDs of nodes whose data may be erased, or whose power may be cut although they are deployed or reserved")
+	flags.IntVar(&f.parallel, "parallel", parallel, "`number` of machines to work on at once")
+	cli.DurationVar(flags, &f.timeout, "timeout", standard, "time-out: `time` for one machine, without the time that it waits for a slot of the limit")
+	flags.StringVar(&f.output, "output", "table", "`format` on standard output: table, or json, a document at the end")
+	cli.LimitFlags(flags, &f.limit)
+	flags.AddFlagSet(s.OneViewFlags())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, s, args, make) }
+	return cmd
+}
+
+// check returns the errors in the flags.
+func (f *operationFlags) check() error {
+	var wrong error
+	if f.output != "table" && f.output != "json" {
+		wrong = fmt.Errorf("--output is %q; it must be table or json", f.output)
+	}
+	return errors.Join(wrong, cli.Positive("parallel", f.parallel), cli.Positive("timeout", f.timeout), cli.CheckLimit(f.limit))
+}
+
+// run selects the machines, asks, does the operation, and writes the results.
+func (f *operationFlags) run(cmd *cobra.Command, s *cli.Settings, args []string, make maker) error {
+	selected, err := f.selection.Selection(cmd, args)
+	if err := errors.Join(err, cli.ReadEnvironment(cmd.Flags(), s.Getenv), f.check()); err != nil {
+		return err
+	}
+	s.Ironic.Limit = f.limit
+	site, pool, done, err := s.OpenSite(cmd)
+	if err != nil {
+		return err
+	}
+	defer done()
+	op, err := make(pool)
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	machines, err := f.find(ctx, s, site, op, selected)
+	if err != nil {
+		return err
+	}
+	if f.dryRun {
+		return f.show(cmd, op, machines)
+	}
+	if err := f.confirm(cmd, op, machines); err != nil {
+		return err
+	}
+	to := &progress{out: cmd.ErrOrStderr(), total: len(machines)}
+	runner := &operate.Runner{Site: site, Parallel: f.parallel, Timeout: f.timeout, Tell: to.tell, End: to.end}
+	results := runner.Run(ctx, op, machines)
+	for _, notice := range site.Notices() {
+		cli.Line(cmd.ErrOrStderr(), "warning: %s", notice.Summary)
+	}
+	return errors.Join(write(cmd.OutOrStdout(), f.output, results), f.outcome(ctx, results))
+}
+
+// find reads the selected machines.
+func (f *operationFlags) find(ctx context.Context, s *cli.Settings, site *machine.Site, op operate.Operation, selected selection.Selection) ([]ironic.Node, error) {
+	if op.Since > 0 {
+		if err := site.Ironic.Requires(ctx, op.Since, op.Feature); err != nil {
+			return nil, &cli.Failure{Code: cli.ExitError, Err: err}
+		}
+	}
+	machines, err := selected.List(ctx, site.Ironic, nil)
+	switch {
+	case selection.IsNotFound(err):
+		return nil, &cli.Failure{Code: cli.ExitNothing, Err: err}
+	case err != nil:
+		_, detail := failure.Explain("", err)
+		return nil, &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("could not read the machines of %s: %s", s.IronicName(), detail)}
+	case len(machines) == 0:
+		return nil, &cli.Failure{Code: cli.ExitNothing, Err: fmt.Errorf("no machine of %s%s", s.IronicName(), selected)}
+	}
+	return machines, nil
+}
+
+// show writes what an operation would do.
+func (f *operationFlags) show(cmd *cobra.Command, op operate.Operation, machines []ironic.Node) error {
+	var results []operate.Result
+	changes := false
+	for i := range machines {
+		result := operate.Result{Node: &machines[i], Plan: op.Decide(&machines[i]), Outcome: operate.Planned}
+		switch {
+		case result.Plan.Refused != "":
+			result.Outcome, result.Err = operate.Refused, machine.RefusedFor(result.Node, result.Plan.Refused)
+		case result.Plan.Nothing:
+			result.Outcome = operate.Unchanged
+		default:
+			changes = true
+		}
+		results = append(results, result)
+	}
+	if err := write(cmd.OutOrStdout(), f.output, results); err != nil || !changes {
+		return err
+	}
+	return &cli.Failure{Code: cli.ExitWouldChange}
+}
+
+// outcome returns the failure of a command by its results.
+func (f *operationFlags) outcome(ctx context.Context, results []operate.Result) error {
+	failed, open := 0, 0
+	for _, r := range results {
+		switch r.Outcome {
+		case operate.Failed, operate.Refused:
+			failed++
+		case operate.Interrupted, operate.NotBegun:
+			open++
+		case operate.Done, operate.Unchanged, operate.Planned:
+		}
+	}
+	switch {
+	case ctx.Err() != nil && open > 0:
+		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("stopped before the end: %s not finished; see above", cli.Count(open, "machine"))}
+	case failed+open > 0:
+		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed; see above", cli.Count(failed+open, "machine"))}
+	}
+	return nil
+}
+
+// confirm asks what must be asked before an operation.
+func (f *operationFlags) confirm(cmd *cobra.Command, op operate.Operation, machines []ironic.Node) error {
+	ask := cli.NewAsker(cmd)
+	var restarts []string
+	for i := range machines {
+		node := &machines[i]
+		plan := op.Decide(node)
+		if plan.Refused != "" || plan.Nothing {
+			continue
+		}
+		switch {
+		case plan.Harm == operate.Restarts:
+			restarts = append(restarts, label(node)+": "+plan.Does)
+		case plan.Harm >= operate.Cuts && !slices.Contains(f.yesErase, node.Name) && !slices.Contains(f.yesErase, node.UUID):
+			if err := typeName(ask, op, node, plan); err != nil {
+				return err
+			}
+		}
+	}
+	if len(restarts) == 0 || f.yes {
+		return nil
+	}
+	slices.SortFunc(restarts, func(a, b string) int { return cmp.Compare(a, b) })
+	if ask.Yes("%s\nGo on with %s?", strings.Join(restarts, "\n"), cli.Count(len(restarts), "machine")) {
+		return nil
+	}
+	return unconfirmed("%s needs a confirmation for %s, such as %s. Use --yes", cmd.CommandPath(), cli.Count(len(restarts), "machine"), restarts[0])
+}
+
+// typeName asks for the name of a machine to which an operation does harm.
+func typeName(ask *cli.Asker, op operate.Operation, node *ironic.Node, plan operate.Plan) error {
+	name := cmp.Or(node.Name, node.UUID)
+	if ask.Terminal() {
+		answer := ask.Text("metal %s %s on node %s. Type the name of the node to go on:", op.Command, plan.Does, label(node))
+		if answer == name || answer == node.UUID {
+			return nil
+		}
+	}
+	return unconfirmed("%s was not confirmed for node %s: it %s. Use --yes-erase %s", op.Command, label(node), plan.Does, name)
+}
+
+// unconfirmed ends a command before it has changed anything.
+func unconfirmed(format string, args ...any) error {
+	return &cli.Failure{Code: cli.ExitUnconfirmed, Err: fmt.Errorf(format+". Nothing was done", args...)}
+}
+
+// label names a node for people.
+func label(node *ironic.Node) string { return ironic.NodeLabel(node) }

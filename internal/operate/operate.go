@@ -1,0 +1,49 @@
+// Package operate does one operation on many machines, as an operator asks for it. What an operation does to a machine is decided by its
+// Decide, before anything is sent; Runner executes it under the provisioning limit of the site.
+package operate
+
+import (
+	"context"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+)
+
+// Harm is the worst that an operation does to a machine.
+type Harm int
+
+// The harms, from the least to the worst.
+const (
+	Harmless Harm = iota // nothing that anybody would notice
+	Restarts             // a free machine restarts, or something else that is worth a question
+	Cuts                 // the power of a deployed or reserved machine is cut, or its system is disturbed
+	Erases               // data on its disks is erased
+)
+
+// Plan is what an operation does to one machine.
+type Plan struct {
+	Nothing bool   // the machine is as the operation would leave it
+	Refused string // why the operation cannot be done, as a sentence; empty: it can
+	Harm    Harm
+	Does    string // what happens to the machine, as a sentence without the machine, such as "cuts its power"
+}
+
+// Operation is what an operator asks of machines.
+type Operation struct {
+	Command string           // the command of metal, such as "power off"
+	Doing   string           // infinitive that goes before "node NAME", such as "switch off"
+	Timeout time.Duration    // how long the operation may take by default, without the time that a machine waits for a slot
+	Since   api.Microversion // the first version of the API that has it; zero: all
+	Feature string           // what needs Since, for messages
+
+	// Decide says what the operation does to a machine. It is pure, and node has all fields.
+	Decide func(node *ironic.Node) Plan
+	// Do does it to a machine that was just read, and waits for its end.
+	Do func(ctx context.Context, m *machine.Machine, timeout time.Duration) error
+}
+
+// IsUsed reports whether somebody may count on a machine: something is deployed on it, or it is reserved.
+func IsUsed(node *ironic.Node) bool { return states.IsOccupied(node) || node.InstanceUUID != "" }

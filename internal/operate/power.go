@@ -1,0 +1,64 @@
+package operate
+
+import (
+	"context"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+)
+
+// PowerTimeout is how long a change of power may take by default.
+const PowerTimeout = 15 * time.Minute
+
+// Power returns the operation that does a power action.
+func Power(action machine.PowerAction) Operation {
+	op := Operation{Timeout: PowerTimeout, Feature: "asking an operating system to shut down"}
+	switch action {
+	case machine.ActionOn:
+		op.Command, op.Doing = "power on", "switch on"
+	case machine.ActionOff:
+		op.Command, op.Doing = "power off", "switch off"
+	case machine.ActionSoftOff:
+		op.Command, op.Doing = "power off --soft", "shut down"
+	case machine.ActionReboot:
+		op.Command, op.Doing = "power reboot", "restart"
+	case machine.ActionSoftReboot:
+		op.Command, op.Doing = "power reboot --soft", "restart"
+	}
+	if action == machine.ActionSoftOff || action == machine.ActionSoftReboot {
+		op.Since = api.VersionSoftPower
+	}
+	op.Decide = func(node *ironic.Node) Plan { return decidePower(action, node) }
+	op.Do = func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
+		return m.ChangePower(ctx, action, timeout)
+	}
+	return op
+}
+
+// decidePower says what a power action does to a machine.
+func decidePower(action machine.PowerAction, node *ironic.Node) Plan {
+	power := machine.Power(node)
+	on, off := power == "on", power == "off"
+	switch action {
+	case machine.ActionOn:
+		return Plan{Nothing: on, Does: "switches it on"}
+	case machine.ActionOff, machine.ActionSoftOff:
+		return Plan{Nothing: off, Harm: harmOf(node), Does: map[bool]string{true: "cuts its power", false: "shuts its system down"}[action == machine.ActionOff]}
+	case machine.ActionReboot, machine.ActionSoftReboot:
+		if off {
+			return Plan{Does: "switches it on"}
+		}
+		return Plan{Harm: harmOf(node), Does: map[bool]string{true: "cuts its power and switches it on again", false: "restarts its system"}[action == machine.ActionReboot]}
+	}
+	return Plan{Refused: "there is no such power action"}
+}
+
+// harmOf returns the harm of an operation that ends what runs on a machine.
+func harmOf(node *ironic.Node) Harm {
+	if IsUsed(node) {
+		return Cuts
+	}
+	return Restarts
+}

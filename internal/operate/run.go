@@ -1,0 +1,125 @@
+package operate
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+)
+
+// Outcome is how an operation on one machine has ended.
+type Outcome string
+
+// The outcomes.
+const (
+	Done        Outcome = "done"
+	Unchanged   Outcome = "unchanged"   // there was nothing to do
+	Refused     Outcome = "refused"     // nothing was sent
+	Failed      Outcome = "failed"      // the machine may have changed
+	Interrupted Outcome = "interrupted" // Ironic goes on with what was started
+	NotBegun    Outcome = "not begun"   // the command ended before
+	Planned     Outcome = "planned"     // a dry run: it would be done
+)
+
+// Result is how an operation on one machine has ended.
+type Result struct {
+	Node    *ironic.Node // as it was read last
+	Plan    Plan
+	Outcome Outcome
+	Err     error         // of Failed, Refused and Interrupted
+	Took    time.Duration // including the time that the machine waited for a slot
+}
+
+// Runner does operations.
+type Runner struct {
+	Site     *machine.Site
+	Parallel int           // how many machines it works on at once; the provisioning limit holds besides
+	Timeout  time.Duration // zero: that of the operation
+
+	// Tell reports what happens to a machine while an operation is in progress.
+	Tell func(node *ironic.Node, status string)
+	// End reports the result of each machine, when it has ended.
+	End func(Result)
+}
+
+// Run does an operation on machines, and returns their results in the order of the machines. When ctx ends, it begins no other machine, and
+// waits until those in progress have said where they are.
+func (r *Runner) Run(ctx context.Context, op Operation, machines []ironic.Node) []Result {
+	results := make([]Result, len(machines))
+	places := make(chan struct{}, max(1, r.Parallel))
+	var all sync.WaitGroup
+	for i := range machines {
+		results[i] = Result{Node: &machines[i], Outcome: NotBegun}
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+			r.end(results[i])
+			continue
+		}
+		if ctx.Err() != nil {
+			<-places
+			r.end(results[i])
+			continue
+		}
+		all.Go(func() {
+			defer func() { <-places }()
+			results[i] = r.one(ctx, op, &machines[i])
+			r.end(results[i])
+		})
+	}
+	all.Wait()
+	return results
+}
+
+// end reports a result.
+func (r *Runner) end(result Result) {
+	if r.End != nil {
+		r.End(result)
+	}
+}
+
+// one does an operation on a machine. What it was asked to do is decided again with the machine as it is now.
+func (r *Runner) one(ctx context.Context, op Operation, listed *ironic.Node) Result {
+	began := time.Now()
+	m, done, err := r.Site.Operate(ctx, listed.UUID)
+	if err != nil {
+		return result(listed, Plan{}, err, began)
+	}
+	defer done()
+	plan := op.Decide(m.Node())
+	switch allowed := op.Decide(listed); {
+	case plan.Refused != "":
+		return result(m.Node(), plan, machine.RefusedFor(m.Node(), plan.Refused), began)
+	case plan.Nothing:
+		return Result{Node: m.Node(), Plan: plan, Outcome: Unchanged, Took: time.Since(began)}
+	case plan.Harm > allowed.Harm:
+		return result(m.Node(), plan, machine.RefusedFor(m.Node(), "it has changed since the command began, and the command "+plan.Does+" now. Run the command again"), began)
+	}
+	if r.Tell != nil {
+		m.Tell(func(status string) { r.Tell(m.Node(), status) })
+	}
+	timeout := op.Timeout
+	if r.Timeout > 0 {
+		timeout = r.Timeout
+	}
+	err = op.Do(ctx, m, timeout)
+	return result(m.Node(), plan, err, began)
+}
+
+// result returns the result of an operation that has ended with an error or nil.
+func result(node *ironic.Node, plan Plan, err error, began time.Time) Result {
+	end := Result{Node: node, Plan: plan, Outcome: Done, Err: err, Took: time.Since(began)}
+	switch {
+	case err == nil:
+	case failure.IsInterrupted(err):
+		end.Outcome = Interrupted
+	case failure.Is(err, machine.KindRefused):
+		end.Outcome = Refused
+	default:
+		end.Outcome = Failed
+	}
+	return end
+}

@@ -1,0 +1,195 @@
+// Package selection says which machines of an Ironic a command concerns.
+package selection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+)
+
+// Selection says which machines a command concerns. Nodes excludes the other fields; of those, empty ones select all, and a machine must
+// fit all others.
+type Selection struct {
+	Nodes        []string       // names or UUIDs
+	Class, Owner string         // resource class and owner, exactly
+	Name         *regexp.Regexp // matches somewhere in the name; nil: all
+	States       []string       // provision states, one of them exactly; empty: all
+	Allocations  []string       // names or UUIDs of allocations, one of which has reserved the machine; empty: all
+}
+
+// IsEmpty reports whether the selection says nothing, so that it selects all machines.
+func (s Selection) IsEmpty() bool {
+	return len(s.Nodes)+len(s.States)+len(s.Allocations) == 0 && s.Class == "" && s.Owner == "" && s.Name == nil
+}
+
+// String describes the selection for people, after the name of the site.
+func (s Selection) String() string {
+	text := ""
+	for _, part := range []struct{ what, value string }{
+		{"class", s.Class},
+		{"owner", s.Owner},
+		{"state", strings.Join(s.States, " or ")},
+		{"allocation", strings.Join(s.Allocations, " or ")},
+		{"node", strings.Join(s.Nodes, " or ")},
+	} {
+		if part.value != "" {
+			text += fmt.Sprintf(", %s %s", part.what, part.value)
+		}
+	}
+	if s.Name != nil {
+		text += fmt.Sprintf(", name %s", s.Name)
+	}
+	return text
+}
+
+// NotFoundError says that Ironic has no machines or allocations of these names that the user may see.
+type NotFoundError struct {
+	What  string // node or allocation
+	Names []string
+}
+
+// Error names them.
+func (e *NotFoundError) Error() string {
+	return fmt.Sprintf("Ironic has no %s %s that you may see", e.What, strings.Join(e.Names, ", "))
+}
+
+// fewNodes is up to how many named machines are read one by one, instead of in a list of all.
+const fewNodes = 8
+
+// List reads the machines of a selection: named ones in the order of their names in Nodes, others in Ironic's order. fields are the fields
+// that the list has at least; nil: all. A name that Ironic does not have is a NotFoundError, which names all of them.
+func (s Selection) List(ctx context.Context, client *ironic.Client, fields []string) ([]ironic.Node, error) {
+	if len(s.Nodes) > 0 {
+		return s.named(ctx, client, fields)
+	}
+	instances, err := s.instances(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	filter := ironic.NodeFilter{ResourceClass: s.Class, Owner: s.Owner}
+	if len(s.States) == 1 {
+		filter.ProvisionState = s.States[0]
+	}
+	listed, err := list(ctx, client, filter, with(fields, "uuid", "name", "provision_state", "instance_uuid"))
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(listed, func(n ironic.Node) bool {
+		return (s.Name != nil && !s.Name.MatchString(n.Name)) ||
+			(len(s.States) > 0 && !slices.Contains(s.States, n.ProvisionState)) ||
+			(len(s.Allocations) > 0 && !instances[n.InstanceUUID])
+	}), nil
+}
+
+// named reads the machines in Nodes.
+func (s Selection) named(ctx context.Context, client *ironic.Client, fields []string) ([]ironic.Node, error) {
+	known := map[string]*ironic.Node{}
+	if len(s.Nodes) <= fewNodes {
+		for _, ref := range s.Nodes {
+			node, err := client.Node(ctx, ref)
+			if err != nil && !api.IsNotFound(err) {
+				return nil, err
+			}
+			if err == nil {
+				known[ref] = node
+			}
+		}
+	} else {
+		listed, err := list(ctx, client, ironic.NodeFilter{}, with(fields, "uuid", "name"))
+		if err != nil {
+			return nil, err
+		}
+		for i := range listed {
+			known[listed[i].UUID] = &listed[i]
+			if listed[i].Name != "" {
+				known[listed[i].Name] = &listed[i]
+			}
+		}
+	}
+	var all []ironic.Node
+	var missing []string
+	for _, ref := range s.Nodes {
+		node := known[ref]
+		if node == nil {
+			missing = append(missing, ref)
+			continue
+		}
+		if !slices.ContainsFunc(all, func(n ironic.Node) bool { return n.UUID == node.UUID }) {
+			all = append(all, *node)
+		}
+	}
+	if len(missing) > 0 {
+		return nil, &NotFoundError{What: "node", Names: missing}
+	}
+	return all, nil
+}
+
+// instances returns the UUIDs of the allocations of the selection.
+func (s Selection) instances(ctx context.Context, client *ironic.Client) (map[string]bool, error) {
+	ids := map[string]bool{}
+	var missing []string
+	if len(s.Allocations) <= fewNodes {
+		for _, ref := range s.Allocations {
+			allocation, err := client.Allocation(ctx, ref)
+			switch {
+			case api.IsNotFound(err):
+				missing = append(missing, ref)
+			case err != nil:
+				return nil, err
+			default:
+				ids[allocation.UUID] = true
+			}
+		}
+	} else {
+		listed, err := client.ListAllocations(ctx, url.Values{})
+		if err != nil {
+			return nil, err
+		}
+		for _, ref := range s.Allocations {
+			i := slices.IndexFunc(listed, func(a ironic.Allocation) bool { return a.UUID == ref || a.Name == ref })
+			if i < 0 {
+				missing = append(missing, ref)
+				continue
+			}
+			ids[listed[i].UUID] = true
+		}
+	}
+	if len(missing) > 0 {
+		return nil, &NotFoundError{What: "allocation", Names: missing}
+	}
+	return ids, nil
+}
+
+// list lists nodes with some fields; nil: all.
+func list(ctx context.Context, client *ironic.Client, filter ironic.NodeFilter, fields []string) ([]ironic.Node, error) {
+	if fields == nil {
+		return client.ListNodes(ctx, filter)
+	}
+	return client.ListNodeFields(ctx, filter, fields)
+}
+
+// with adds fields to a list of fields; nil: all.
+func with(fields []string, more ...string) []string {
+	if fields == nil {
+		return nil
+	}
+	for _, field := range more {
+		if !slices.Contains(fields, field) {
+			fields = append(slices.Clip(fields), field)
+		}
+	}
+	return fields
+}
+
+// IsNotFound reports whether a selection names what Ironic does not have.
+func IsNotFound(err error) bool {
+	var missing *NotFoundError
+	return errors.As(err, &missing)
+}
