@@ -71,6 +71,19 @@ func (m *Machine) refuseUsed(doing string) error {
 	return nil
 }
 
+// BootFrom makes the machine boot from a device: from now on if persistent, else at its next start only.
+func (m *Machine) BootFrom(ctx context.Context, device ironic.Device, persistent bool, timeout time.Duration) error {
+	if err := m.refuseBusy(); err != nil {
+		return err
+	}
+	if err := m.permitted(ctx, timeout); err != nil {
+		return err
+	}
+	return m.ManageMedia(ctx, WhatBootDevice, time.Now().Add(timeout), func(ctx context.Context) error {
+		return m.site.Ironic.SetBootDevice(ctx, m.node.UUID, device, persistent)
+	})
+}
+
 // awaitEnd waits for the end of an operation in progress. timeout is the time-out that ends at the deadline.
 func (m *Machine) awaitEnd(ctx context.Context, deadline time.Time, timeout time.Duration) error {
 	for states.InProgress(m.State()) || states.IsLocked(m.node) {
@@ -113,13 +126,17 @@ func (m *Machine) ChangePower(ctx context.Context, action PowerAction, timeout t
 
 // Inspect inspects the free machine. A machine that was available becomes available again, for which Ironic may clean it.
 func (m *Machine) Inspect(ctx context.Context, timeout time.Duration) error {
+	return m.InspectFor(ctx, states.InPool(m.node), timeout)
+}
+
+// InspectFor is Inspect for a machine that, if pool, becomes available at the end, also if it is not so now.
+func (m *Machine) InspectFor(ctx context.Context, pool bool, timeout time.Duration) error {
 	if err := m.refuseUsed("inspects"); err != nil {
 		return err
 	}
 	if !Preparable(m.node) {
 		return m.refuse("%s", states.ReasonNoBMC)
 	}
-	pool := states.InPool(m.node)
 	err := m.Reach(ctx, states.GoalInspected, timeout)
 	if err == nil && pool {
 		err = m.Reach(ctx, states.GoalAvailable, timeout)
