@@ -67,7 +67,7 @@ func rules() map[string]rule {
 		"internal/functions":   {own: []string{"internal/ironic/driverinfo", "internal/ironic/networkdata"}, foreign: []string{terraform}},
 		"internal/datasources": {own: with("internal/framework", ironic, api, "internal/ironic/driverinfo", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform}},
 		"internal/framework":   {own: with(ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform, "github.com/vmihailenco/msgpack/v5", cty}}, // msgpack: to compare configurations without decoding them into values
-		"internal/operate":     {own: with(ironic, api, "internal/sharing")},
+		"internal/operate":     {own: with(ironic, api, "internal/sharing", "internal/oneview")},
 		"internal/advice":      {own: []string{"internal/states", "internal/marks", ironic, api}, foreign: []string{nodes}},
 		"internal/selection":   {own: []string{ironic, api}},
 		"internal/watch":       {own: []string{"internal/states", "internal/selection", "internal/marks", "internal/machine", ironic, api, rest}},
