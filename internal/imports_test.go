@@ -67,7 +67,7 @@ func rules() map[string]rule {
 		"internal/functions":   {own: []string{"internal/ironic/driverinfo", "internal/ironic/networkdata"}, foreign: []string{terraform}},
 		"internal/datasources": {own: with("internal/framework", ironic, api, "internal/ironic/driverinfo", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform}},
 		"internal/framework":   {own: with(ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform, "github.com/vmihailenco/msgpack/v5", cty}}, // msgpack: to compare configurations without decoding them into values
-		"internal/operate":     {own: with(ironic, api, "internal/sharing", "internal/oneview")},
+		"internal/operate":     {own: with(ironic, api, "internal/sharing")},
 		"internal/advice":      {own: []string{"internal/states", "internal/marks", ironic, api}, foreign: []string{nodes}},
 		"internal/describe":    {own: []string{"internal/advice", "internal/states", "internal/marks", "internal/instance", "internal/sharing", ironic, "internal/ironic/driverinfo", rest}},
 		"internal/selection":   {own: []string{ironic, api}},

@@ -137,6 +137,11 @@ func Release(ctx context.Context, site *machine.Site, r Reservation) error {
 			_, err := deploy.Undeploy(ctx, m, r.Node.InstanceUUID, "", UndeployTimeout)
 			return err
 		}
+		if id := r.Allocation.UUID; isNoted(r.Node, id) && !marks.InQuarantineFor(r.Node, id) {
+			if _, err := deploy.Undeploy(ctx, m, id, id, UndeployTimeout); err != nil { // it removes the note
+				return err
+			}
+		}
 	}
 	return allocate.Release(ctx, site, r.Allocation.UUID, r.Allocation.NodeUUID, deploy.EndLeftQuarantine)
 }

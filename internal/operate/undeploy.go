@@ -53,15 +53,16 @@ func holder(node *ironic.Node) (instanceID, allocation string) {
 func decideUndeploy(node *ironic.Node, release bool) Plan {
 	id, allocation := holder(node)
 	state := ironic.State(node.ProvisionState)
-	unfinished := states.UndeployUnfinished(node) || node.InstanceUUID == "" && allocation != "" && !states.IsOccupied(node)
-	kept := keeps(allocation, release, unfinished)
+	deleting := node.InstanceUUID != "" && states.LosesReservation(node) // Ironic has begun, and removes the reservation halfway
+	unfinished := deleting || states.UndeployUnfinished(node) || node.InstanceUUID == "" && allocation != "" && !states.IsOccupied(node)
+	kept := allocationAfter(allocation, release, unfinished)
 	if states.IsOccupied(node) || states.UndeployUnfinished(node) {
 		if why := notUndeployable(node); why != "" {
 			return Plan{Refused: why}
 		}
 	}
 	switch {
-	case states.UndeployUnfinished(node) && states.InProgress(state):
+	case deleting, states.UndeployUnfinished(node) && states.InProgress(state):
 		return Plan{Does: "waits for the end of its undeployment" + kept}
 	case states.IsOccupied(node) && instance.StaysUncleaned(node):
 		return Plan{Harm: Cuts, Does: "undeploys it without cleaning, so that its disks keep their data (automated_clean is false)" + kept}
@@ -71,14 +72,22 @@ func decideUndeploy(node *ironic.Node, release bool) Plan {
 		return Plan{Harm: Erases, Does: "ends its undeployment, which erases its disks" + kept}
 	case unfinished:
 		return Plan{Does: "ends its undeployment" + kept}
+	case isNoted(node, node.InstanceUUID) && !release:
+		return Plan{Does: "removes what its undeployment has left on it" + allocationAfter(allocation, false, false)}
 	case node.InstanceUUID != "" && release:
 		return Plan{Refused: "nothing is deployed on it. To give its reservation up, run: " + releaseCommand(node)}
 	}
 	return Plan{Nothing: true, Does: "does nothing, because nothing is deployed on it"}
 }
 
-// keeps says what becomes of the allocation of a machine that is undeployed, as the end of a sentence; "" without one.
-func keeps(allocation string, release, gone bool) string {
+// isNoted reports whether a node has the note that an allocation is to be created again.
+func isNoted(node *ironic.Node, allocation string) bool {
+	spec := marks.SuspendedAllocation(node)
+	return spec != nil && spec.UUID == allocation
+}
+
+// allocationAfter says what becomes of the allocation of a machine that is undeployed, as the end of a sentence; "" without one.
+func allocationAfter(allocation string, release, gone bool) string {
 	switch {
 	case allocation == "":
 		return ""
@@ -126,17 +135,6 @@ func undeploy(ctx context.Context, m *machine.Machine, pool *sharing.Pool, relea
 	}
 	notice := deploy.LostAllocation(ironic.NodeLabel(m.Node()), allocation, lost)
 	return &failure.Error{Node: m.Node(), Fact: strings.TrimSuffix(notice.Detail, "."), Action: "The machine is free. Its metal_allocation reserves another node with the next apply."}
-}
-
-// endTemporary removes the temporary server profile that a node has got for an operation, unless the node may run something.
-func endTemporary(ctx context.Context, pool *sharing.Pool, node *ironic.Node, timeout time.Duration) error {
-	if pool == nil || !pool.OneView.Known() || ctx.Err() != nil || !states.Parked(ironic.State(node.ProvisionState)) {
-		return nil //nolint:nilerr // what was interrupted has reported that
-	}
-	if err := pool.EndTemporary(ctx, node.UUID, timeout); err != nil {
-		return fmt.Errorf("remove the temporary server profile: %w", err)
-	}
-	return nil
 }
 
 // erased says what the cleaning after an undeployment has erased; "" if no look has seen that.
