@@ -127,7 +127,7 @@ func rules() map[string]rule {
 		"internal/fakeoneview":            {},
 		"internal/ironictest":             {own: []string{"internal/fakeironic"}, testOnly: true},
 		"internal/sitetest":               {own: with(ironic, api, throttle, "internal/bootiso", "internal/fakeironic", "internal/ironictest"), testOnly: true},
-		"internal/guides":                 {own: []string{"internal/acctest", "internal/acctest/site", "internal/fakeironic", "internal/fakeoneview"}, foreign: []string{"github.com/hashicorp/hcl/v2"}, testOnly: true}, // hcl: to read the examples as a CLI does
+		"internal/guides":                 {own: []string{"internal/acctest", "internal/acctest/site", "internal/fakeironic", "internal/fakeoneview", "internal/operate", "internal/machine", ironic, api}, foreign: []string{"github.com/hashicorp/hcl/v2"}, testOnly: true}, // hcl: to read the examples as a CLI does
 		"internal/keystonetest":           {own: []string{"internal/acctest", "internal/acctest/site"}, testOnly: true},
 		"internal/neutrontest":            {own: []string{"internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakeironic"}, testOnly: true},
 		"internal/machinetest":            {own: []string{"internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu"}, testOnly: true},
@@ -257,7 +257,7 @@ func (r rule) allows(path string) bool {
 // make what it needs, such as a deployed machine.
 func (r rule) allowsInTests(name, path string) bool {
 	const machine = "internal/machine"
-	isNoun := slices.Contains(with("internal/sharing"), name) && (name == machine || slices.Contains(r.own, machine))
+	isNoun := slices.Contains(with("internal/sharing", "internal/operate"), name) && (name == machine || slices.Contains(r.own, machine))
 	if !isOwn(path) {
 		return isNoun && strings.HasSuffix(path, "/baremetal/v1/nodes")
 	}
