@@ -21,7 +21,7 @@ const faultPower = "power failure"
 // Next returns what to do about a node at a time by Ironic's clock, each a sentence or several, the most urgent first. It is empty if the node
 // needs nothing. The commands in it name the node.
 func Next(n *ironic.Node, now time.Time) (todo []string) {
-	for _, text := range []string{adviseStuck(n), adviseMaintenance(n), adviseState(n, now), adviseLock(n), adviseLeft(n), adviseRetired(n)} {
+	for _, text := range []string{adviseStuck(n), adviseMaintenance(n), adviseState(n, now), adviseLock(n), adviseOperation(n), adviseLeft(n), adviseRetired(n)} {
 		if text != "" {
 			todo = append(todo, text)
 		}
@@ -71,6 +71,15 @@ func adviseRetired(n *ironic.Node) string {
 		return fmt.Sprintf("The node is retired, so that no allocation reserves it. To use it again, run: metal unretire %s", name(n))
 	}
 	return ""
+}
+
+// adviseOperation says what to do about an operation of metal that was interrupted.
+func adviseOperation(n *ironic.Node) string {
+	o := marks.UnfinishedOperation(n)
+	if o == nil || states.InProgress(ironic.State(n.ProvisionState)) {
+		return ""
+	}
+	return fmt.Sprintf("An operation was interrupted: %s, and %s. If it is not at work any more, run it again: metal %s %s", o, o.Left(), o.Command, name(n))
 }
 
 // adviseLeft says what to do about what an interrupted run has left.

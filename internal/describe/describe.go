@@ -220,6 +220,9 @@ func Notes(n *ironic.Node) []Note {
 	if e := marks.ErasureOf(n); e != nil {
 		add(e.Ended, "%s", cleaned(e))
 	}
+	if o := marks.UnfinishedOperation(n); o != nil {
+		add(o.Since, "%s, was interrupted: %s", o, o.Left())
+	}
 	if boot := instance.BootNoteOf(n); boot != nil && boot.Again != nil {
 		add(time.Time{}, "the machine is undeployed to be deployed again with a live ISO")
 	}
