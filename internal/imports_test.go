@@ -69,7 +69,7 @@ func rules() map[string]rule {
 		"internal/framework":   {own: with(ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform, "github.com/vmihailenco/msgpack/v5", cty}}, // msgpack: to compare configurations without decoding them into values
 		"internal/operate":     {own: with(ironic, api, "internal/sharing")},
 		"internal/advice":      {own: []string{"internal/states", "internal/marks", ironic, api}, foreign: []string{nodes}},
-		"internal/describe":    {own: []string{"internal/advice", "internal/states", "internal/marks", "internal/instance", "internal/sharing", ironic, "internal/ironic/driverinfo", rest}},
+		"internal/describe":    {own: []string{"internal/advice", "internal/states", "internal/marks", "internal/instance", "internal/sharing", ironic, "internal/ironic/driverinfo"}},
 		"internal/selection":   {own: []string{ironic, api}},
 		"internal/watch":       {own: []string{"internal/states", "internal/selection", "internal/marks", "internal/machine", ironic, api, rest}},
 		"internal/sharing":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/oneview", ironic, api, throttle, rest}, foreign: []string{nodes}},

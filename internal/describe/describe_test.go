@@ -63,7 +63,7 @@ func TestOf_tellsWhatIsKnown(t *testing.T) {
 		"notes":         {len(got.Notes), 2},
 		"newest note":   {got.Notes[1].Text, "the last cleaning that a run has watched ended: deploy.erase_devices"},
 		"what to do":    {len(got.Next), 1},
-		"what runs now": {got.Image, "https://******@images.example.com/debian.qcow2?******"},
+		"what runs now": {got.Image, "https://images.example.com/debian.qcow2"},
 	} {
 		if pair[0] != pair[1] {
 			t.Errorf("%s: %v, want %v", what, pair[0], pair[1])

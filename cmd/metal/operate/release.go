@@ -169,13 +169,11 @@ func findAll(ctx context.Context, s *cli.Settings, site *machine.Site, all []rel
 // release gives the reservation up, if that still is what was confirmed.
 func (r *released) release(ctx context.Context, site *machine.Site) {
 	confirmed := r.plan
-	if r.err = r.find(ctx, site); api.IsNotFound(r.err) {
-		r.outcome, r.err = operate.Unchanged, nil // another client has given it up
-		return
-	}
-	switch {
-	case r.err != nil:
-		r.outcome = operate.Failed
+	switch err := r.find(ctx, site); {
+	case api.IsNotFound(err):
+		r.outcome = operate.Unchanged // another client has given it up
+	case err != nil:
+		r.outcome, r.err = operate.Failed, err
 	case r.outcome != operate.Planned:
 	case r.plan.Harm > confirmed.Harm:
 		r.outcome, r.err = operate.Refused, machine.RefusedFor(r.Node, "it has changed since the command began, and the command "+r.plan.Does+" now. Run the command again")
