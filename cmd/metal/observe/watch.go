@@ -54,7 +54,9 @@ type watchFlags struct {
 }
 
 // Commands returns the commands.
-func Commands(s *cli.Settings) []*cobra.Command { return []*cobra.Command{newWatch(s)} }
+func Commands(s *cli.Settings) []*cobra.Command {
+	return []*cobra.Command{newHistory(s), newShow(s), newValidate(s), newWatch(s)}
+}
 
 // newWatch returns the command metal watch.
 func newWatch(s *cli.Settings) *cobra.Command {
