@@ -66,4 +66,3 @@ func (p *Page) render(to *bytes.Buffer, v View, last bool) error {
 	}
 	return pageTemplate.Execute(to, d)
 }
-

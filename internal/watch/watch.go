@@ -24,6 +24,7 @@ type Machine struct {
 	Reason     string    // Ironic's message about the last failure, in one line
 	Turn       string    // what it does in a rollout, for people; empty: nothing
 	Stops      string    // the rollout group that waits until the machine is repaired; empty: none
+	Instance   string    // instance_uuid: its reservation; empty: none
 }
 
 // doing is what the machine does, for people: its state, the power change in progress, and its part in a rollout.
@@ -106,6 +107,8 @@ type Change struct {
 	From, To string        // From is empty for a machine that is new
 	After    time.Duration // the time in From, if an operation was in progress
 	Reason   string        // of a failure
+
+	before, now Machine
 }
 
 // track is what a model knows of a machine.
@@ -188,7 +191,7 @@ func (m *Model) update(machine Machine, before time.Time, first bool) *Change {
 		return nil
 	}
 	at := m.enteredAt(t, last, before, known)
-	change := &Change{At: at, Name: machine.Name, To: machine.doing()}
+	change := &Change{At: at, Name: machine.Name, To: machine.doing(), before: last, now: machine}
 	if known {
 		old := &t.spans[len(t.spans)-1]
 		old.To = at
