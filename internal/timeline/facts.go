@@ -175,6 +175,19 @@ var flows = map[string]string{
 	"console": "console", "monitoring": "health", "takeover": "takeover by a conductor",
 }
 
+// fails are the flows that a failure of a type ends.
+var fails = map[string][]string{"deploying": {"deployment"}, "cleaning": {"automated_cleaning", "manual_cleaning"}, "servicing": {"servicing"}}
+
+// endFlows ends the flows that have begun and that a failure ends.
+func endFlows(moments []Moment, begun map[string]int, failure Moment, kind string) {
+	for _, flow := range fails[kind] {
+		if start, known := begun[flow]; known {
+			moments[start].Until, moments[start].What, moments[start].Failed = failure.At, flows[flow]+" that failed", true
+			delete(begun, flow)
+		}
+	}
+}
+
 // mergeHistory adds the entries of a history. A failure that ends a stay in a failed state is told with it, and the end of a flow with its start.
 func mergeHistory(moments []Moment, history []ironic.Event) []Moment {
 	begun := map[string]int{} // positions of the starts, by flow
@@ -189,6 +202,7 @@ func mergeHistory(moments []Moment, history []ironic.Event) []Moment {
 		}
 		if e.IsError() {
 			m.What += " failed"
+			endFlows(moments, begun, m, e.Type)
 		}
 		if same := failureAt(moments, m); same >= 0 {
 			told := &moments[same]
@@ -209,8 +223,6 @@ func mergeHistory(moments []Moment, history []ironic.Event) []Moment {
 			continue
 		case ends && !e.IsError():
 			m.What += " ended"
-		default:
-			delete(begun, flow)
 		}
 		moments = append(moments, m)
 	}

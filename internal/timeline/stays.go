@@ -118,7 +118,7 @@ func noted(all []stay, n *ironic.Node) []stay {
 	if err != nil || marker.State == "" {
 		return all
 	}
-	return add(all, stay{state: string(marker.State), from: since, until: since, sources: []Source{FromNote}})
+	return add(all, stay{state: string(marker.State), from: since, until: since, failed: states.Failed(marker.State), sources: []Source{FromNote}})
 }
 
 // recorded returns what a record knows of a machine.

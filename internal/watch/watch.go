@@ -211,13 +211,19 @@ func (m *Model) update(machine Machine, before time.Time, first bool) *Change {
 	return change
 }
 
+// coarse is how much earlier than it happened Ironic may note a change: a database may keep whole seconds.
+const coarse = time.Second
+
 // enteredAt returns when a machine entered its present state: the time that Ironic has noted, if it is after the sample before. A
 // machine that was never seen before has been in its state for longer than the model can show.
 func (m *Model) enteredAt(t *track, last Machine, before time.Time, known bool) time.Time {
 	switch {
 	case !known && t.InProgress && t.Power == "" && t.Since.Before(m.now):
 		return t.Since
-	case t.phase() != last.phase() && t.Since.After(before) && t.Since.Before(m.now):
+	case t.phase() != last.phase() && t.Since.After(before.Add(-coarse)) && t.Since.Before(m.now):
+		if t.Since.Before(before) {
+			return before
+		}
 		return t.Since
 	}
 	return m.now
