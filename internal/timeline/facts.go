@@ -62,10 +62,16 @@ func fromNode(n *ironic.Node, now time.Time) (all []Moment, present []string) {
 	all = append(all, ofCreation(n.Extra, marks.MarkCreation, "a run creates the host")...)
 	all = append(all, ofCreation(n.Extra, marks.MarkReservation, "a run reserves the machine")...)
 	all = append(all, ofNotes(n, now)...)
-	if at := n.UpdatedAt; !at.IsZero() && !slices.ContainsFunc(all, func(m Moment) bool { return near(m.At, at) }) && !near(n.ProvisionUpdatedAt, at) {
-		all = append(all, Moment{At: at, What: "last change of the node's record", Sources: []Source{FromNode}})
-	}
 	return all, ofPresent(n)
+}
+
+// lastChange returns the last change of a node's record, unless it is one of the other moments.
+func lastChange(n *ironic.Node, others []Moment) []Moment {
+	at := n.UpdatedAt
+	if at.IsZero() || slices.ContainsFunc(others, func(m Moment) bool { return near(m.At, at) || near(m.Until, at) }) {
+		return nil
+	}
+	return []Moment{{At: at, What: "last change of the node's record", Sources: []Source{FromNode}}}
 }
 
 // ofInspection returns the last inspection. Ironic has its beginning only until it succeeds (reference/ironic.md#history-of-a-node).
@@ -97,6 +103,9 @@ func ofNotes(n *ironic.Node, now time.Time) (all []Moment) {
 		m := Moment{At: e.Began, Until: e.Ended, What: "automated cleaning", Who: "run " + e.Run + " watched", Failed: e.Failed}
 		if len(e.Steps) > 0 {
 			m.What += " (" + strings.Join(e.Steps, ", ") + ")"
+		}
+		if e.Failed {
+			m.What += " that failed"
 		}
 		note(m)
 	}

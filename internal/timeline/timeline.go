@@ -116,6 +116,7 @@ func Join(f Facts) Life {
 		if m.Node != nil {
 			noted, now := fromNode(m.Node, f.Now)
 			moments, life.Now = append(moments, noted...), append(life.Now, now...)
+			moments = append(moments, lastChange(m.Node, slices.Concat(life.Moments, moments))...)
 			life.Now = withLastError(m.Node, moments, life.Now)
 		}
 		for _, moment := range moments {
@@ -147,6 +148,9 @@ func withGaps(moments []Moment, now time.Time) []Moment {
 	var all []Moment
 	var known time.Time // up to when something is known
 	gap := func(to time.Time) {
+		if to.After(now) {
+			to = now
+		}
 		if !known.IsZero() && to.Sub(known) > shortestGap {
 			all = append(all, Moment{At: known, Until: to, What: "nothing is known", Unknown: true})
 		}
