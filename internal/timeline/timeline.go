@@ -145,7 +145,7 @@ func rank(m Moment) int {
 
 // withGaps adds the times of which nothing is known. moments are in order.
 func withGaps(moments []Moment, now time.Time) []Moment {
-	var all []Moment
+	all := []Moment{}
 	var known time.Time // up to when something is known
 	gap := func(to time.Time) {
 		if to.After(now) {
