@@ -238,12 +238,19 @@ func mergeHistory(moments []Moment, history []ironic.Event) []Moment {
 	return moments
 }
 
-// failureAt returns which moment is the failure that an entry of the history is about; -1 if none is.
+// failureAt returns which moment is the failure that an entry of the history is about, the nearest of several; -1 if none is.
 func failureAt(moments []Moment, entry Moment) int {
-	return slices.IndexFunc(moments, func(m Moment) bool {
+	nearest := -1
+	for i, m := range moments {
 		sameWords := m.Words == "" || m.Words == entry.Words
-		return entry.Failed && m.Failed && m.State != "" && near(m.At, entry.At) && sameWords
-	})
+		if !entry.Failed || !m.Failed || m.State == "" || !near(m.At, entry.At) || !sameWords || slices.Contains(m.Sources, FromHistory) {
+			continue
+		}
+		if nearest < 0 || m.At.Sub(entry.At).Abs() < moments[nearest].At.Sub(entry.At).Abs() {
+			nearest = i
+		}
+	}
+	return nearest
 }
 
 // whoOf says who an entry of the history names.

@@ -79,9 +79,12 @@ func record(lines string) []watch.Entry {
 func brief(l timeline.Life) string {
 	var all []string
 	for _, m := range l.Moments {
-		text := fmt.Sprintf("%g %s", m.At.Sub(at(0)).Minutes(), m.What)
+		text := fmt.Sprintf("%.4g %s", m.At.Sub(at(0)).Minutes(), m.What)
 		if !m.Until.IsZero() {
-			text += strings.TrimSuffix(fmt.Sprintf(" for %g %s", m.Until.Sub(m.At).Minutes(), m.Bound), " ")
+			text += strings.TrimSuffix(fmt.Sprintf(" for %.4g %s", m.Until.Sub(m.At).Minutes(), m.Bound), " ")
+		}
+		if m.Who != "" {
+			text += " by " + m.Who
 		}
 		if m.Words != "" {
 			text += ": " + m.Words
@@ -195,6 +198,19 @@ func TestJoin_states(t *testing.T) {
 			node("active", 40),
 			[]ironic.Event{{CreatedAt: at(29.95), Severity: "ERROR", Type: "deploying", Event: "no disk", State: "deploying", Seconds: seconds(28)}},
 			"1 deploying for 29; 30 deploy failed for 1: no disk; 31 deploying for 9; 40 active for 20 so far",
+		},
+		"states at the same time": {
+			[]string{"5 began; 5 enroll; 5 verifying; 6 manageable; 7 ended"},
+			nil, nil,
+			"5 enroll; 5 verifying for 1; 6 manageable for 1 at least; 7 nothing is known for 53",
+		},
+		"two failures within seconds": {
+			[]string{"5 began; 5 cleaning<1; 10 clean failed!no disk; 10.02 cleaning; 10.07 clean failed!no disk; 11 ended"},
+			node("clean failed", 10.07),
+			[]ironic.Event{
+				{CreatedAt: at(9.99), Severity: "ERROR", Type: "cleaning", Event: "no disk", Conductor: "c1"}, {CreatedAt: at(10.06), Severity: "ERROR", Type: "cleaning", Event: "no disk", Conductor: "c2"},
+			},
+			"1 cleaning for 9; 10 clean failed for 0.02 by conductor c1: no disk; 10.02 cleaning for 0.05; 10.07 clean failed for 49.93 so far by conductor c2: no disk",
 		},
 		"a node that is gone": {[]string{"5 began; 5 available<1; 10 deleted; 20 ended"}, nil, nil, "1 available for 9; 10 deleted for 10 at least; 20 nothing is known for 40"},
 	} {

@@ -70,8 +70,11 @@ func add(all []stay, s stay) []stay {
 		}
 	}
 	if first < 0 {
-		at, _ := slices.BinarySearchFunc(all, s, func(a, b stay) int { return a.from.Compare(b.from) })
-		return slices.Insert(all, at, s)
+		after := slices.IndexFunc(all, func(b stay) bool { return b.from.After(s.from) })
+		if after < 0 {
+			after = len(all)
+		}
+		return slices.Insert(all, after, s)
 	}
 	if s.from.Before(all[first].from) && !near(s.from, all[first].from) {
 		all[first].from = s.from
