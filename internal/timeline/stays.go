@@ -50,7 +50,7 @@ func staysOf(m *Machine, now time.Time) []stay {
 		if i+1 == len(all) {
 			break
 		}
-		if next := all[i+1]; next.from.Sub(all[i].until) <= slack && !next.earlier {
+		if next := all[i+1]; next.from.Sub(all[i].until) <= grain && !next.earlier {
 			all[i].until, all[i].ended = later(all[i].from, next.from), true
 		}
 	}
@@ -61,7 +61,7 @@ func staysOf(m *Machine, now time.Time) []stay {
 func add(all []stay, s stay) []stay {
 	first, last := -1, -1
 	for i, b := range all {
-		overlap := near(b.from, s.from) || s.from.Before(b.until) && b.from.Before(s.until)
+		overlap := same(b.from, s.from) || s.from.Before(b.until) && b.from.Before(s.until)
 		if b.state == s.state && overlap && (b.doing == s.doing || !s.isRecorded() || !b.isRecorded()) {
 			if first < 0 {
 				first = i
@@ -76,7 +76,7 @@ func add(all []stay, s stay) []stay {
 		}
 		return slices.Insert(all, after, s)
 	}
-	if s.from.Before(all[first].from) && !near(s.from, all[first].from) {
+	if s.from.Before(all[first].from) && !same(s.from, all[first].from) {
 		all[first].from = s.from
 	}
 	all[first].earlier = all[first].earlier && s.earlier
@@ -102,7 +102,7 @@ func atPresent(all []stay, n *ironic.Node, now time.Time) []stay {
 		return append(all, s)
 	}
 	switch last := &all[len(all)-1]; {
-	case last.state != s.state || s.from.Sub(last.until) > slack && !near(s.from, last.from):
+	case last.state != s.state || s.from.After(last.until) && !same(s.from, last.from):
 		return append(all, s)
 	case last.doing != "": // nothing says when that ended
 		s.from, s.earlier = later(s.from, last.until), true
@@ -141,9 +141,9 @@ func recorded(record []watch.Entry, id string) []stay {
 		if again.IsZero() || len(all) == 0 {
 			return
 		}
-		same := all[len(all)-1]
-		same.from, same.until, same.earlier = again, again, true
-		all, open, again = append(all, same), true, time.Time{}
+		still := all[len(all)-1]
+		still.from, still.until, still.earlier = again, again, true
+		all, open, again = append(all, still), true, time.Time{}
 	}
 	for _, e := range record {
 		switch {
@@ -229,6 +229,13 @@ func fromStays(stays []stay, now time.Time) []Moment {
 	return all
 }
 
+// grain is how far apart Ironic's times of the same change may be: it keeps some in whole seconds.
+const grain = time.Second
+
+// same reports whether two times may be those of one change of state.
+func same(a, b time.Time) bool { return a.Sub(b).Abs() <= grain }
+
+// near reports whether two times may be those of one event.
 func near(a, b time.Time) bool { return a.Sub(b).Abs() <= slack }
 
 func later(a, b time.Time) time.Time {
