@@ -109,6 +109,13 @@ func ofNotes(n *ironic.Node, now time.Time) (all []Moment) {
 		}
 		note(m)
 	}
+	if o := marks.OperationOf(n); o != nil {
+		m := Moment{At: o.Since, What: "metal " + o.Command + " began", Who: o.By}
+		if marks.UnfinishedOperation(n) != nil {
+			m.What += ", and its end is not noted: " + o.Left()
+		}
+		note(m)
+	}
 	if t := marks.TurnOf(n); t != nil {
 		all = append(all, ofTurn(t)...)
 	}
