@@ -131,7 +131,7 @@ func rules() map[string]rule {
 		"internal/fakekeystone":           {},
 		"internal/fakeoneview":            {},
 		"internal/ironictest":             {own: []string{"internal/fakeironic"}, testOnly: true},
-		"internal/tracingtest":            {foreign: []string{"go.opentelemetry.io/otel"}, testOnly: true},
+		"internal/tracingtest":            {foreign: []string{"go.opentelemetry.io/otel", "go.opentelemetry.io/proto/otlp", "google.golang.org/grpc", "google.golang.org/protobuf"}, testOnly: true}, // the others: to receive spans
 		"internal/sitetest":               {own: with(ironic, api, throttle, "internal/bootiso", "internal/fakeironic", "internal/ironictest"), testOnly: true},
 		"internal/guides":                 {own: []string{"internal/acctest", "internal/acctest/site", "internal/fakeironic", "internal/fakeoneview"}, foreign: []string{"github.com/hashicorp/hcl/v2"}, testOnly: true}, // hcl: to read the examples as a CLI does
 		"internal/keystonetest":           {own: []string{"internal/acctest", "internal/acctest/site"}, testOnly: true},
