@@ -66,7 +66,7 @@ func rules() map[string]rule {
 		"cmd/metal/oneview":    {own: []string{"cmd/metal/cli", "internal/sharing", ironic, throttle, rest}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/operate":    {own: []string{"cmd/metal/cli", "internal/operate", "internal/selection", "internal/sharing", "internal/failure", "internal/machine", throttle, ironic, api, rest}, foreign: []string{"github.com/spf13/"}},
 		"internal":             {},
-		"internal/provider":    {own: with("internal/framework", "internal/datasources", "internal/actions", "internal/functions", ironic, api, "internal/sharing", "internal/oneview", throttle, "internal/discovery", "internal/rollout", rest, tracing), foreign: []string{terraform, cty, attributes}},
+		"internal/provider":    {own: with("internal/framework", "internal/datasources", "internal/actions", "internal/functions", ironic, api, "internal/sharing", "internal/oneview", throttle, "internal/discovery", "internal/rollout", rest, tracing), foreign: []string{terraform, cty, attributes, spans}},
 		"internal/actions":     {own: with("internal/framework", ironic, api), foreign: []string{terraform}},
 		"internal/functions":   {own: []string{"internal/ironic/driverinfo", "internal/ironic/networkdata"}, foreign: []string{terraform}},
 		"internal/datasources": {own: with("internal/framework", ironic, api, "internal/ironic/driverinfo", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform}},
@@ -279,7 +279,7 @@ func (r rule) allowsInTests(name, path string) bool {
 		return slices.Contains(r.foreign, terraform)
 	case "internal/ironic", "internal/fakeironic", "internal/ironictest", "internal/fakekeystone":
 		return isNoun || mayUse("internal/ironic/api")
-	case "internal/tracingtest":
+	case "internal/tracingtest", "internal/tracing/export":
 		return isNoun || mayUse("internal/tracing")
 	case "internal/fakeoneview":
 		return mayUse("internal/oneview")
