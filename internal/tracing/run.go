@@ -153,7 +153,7 @@ func (r *Run) Close(ctx context.Context) {
 	if root != nil {
 		root.End()
 	}
-	ctx, cancel := context.WithTimeout(ctx, endWaits)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWaits) // also after Ctrl-C
 	defer cancel()
 	_ = r.provider.Shutdown(ctx) // as above
 }

@@ -123,6 +123,19 @@ func TestRun_joinsTheTraceOfItsParent(t *testing.T) {
 	}
 }
 
+func TestRun_deliversAlsoAfterAnInterruption(t *testing.T) {
+	t.Parallel()
+	c := newCollector(0)
+	run := tracing.NewRun(c, trace.SpanContext{}, "run")
+	ctx, interrupt := context.WithCancel(t.Context())
+	_, call := run.Call(ctx, "metal power on", false)
+	interrupt()
+	call.End(ctx)
+	if run.Close(ctx); c.delivered != 2 {
+		t.Errorf("the collector has %d spans, want 2", c.delivered)
+	}
+}
+
 func TestRun_withoutTracesDoesNothing(t *testing.T) { //nolint:paralleltest // it counts the allocations of the process
 	var off *tracing.Run
 	ctx := t.Context()
