@@ -104,7 +104,7 @@ func rules() map[string]rule {
 		"internal/ironic/api":         {own: []string{"internal/cloudconfig", rest, tracing}, foreign: []string{gophercloud, spans, attributes, semantics}},
 		"internal/ironic/driverinfo":  {},
 		"internal/ironic/networkdata": {own: []string{api}},
-		"internal/ironic/polling":     {own: []string{api, rest, tracing}},
+		"internal/ironic/polling":     {own: []string{api, rest}},
 		"internal/oneview":            {own: []string{rest}},
 		"internal/throttle":           {own: []string{rest, tracing}, foreign: []string{spans}},
 		tracing:                       {foreign: []string{spans, attributes, semantics, "go.opentelemetry.io/otel/codes"}},

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Collector receives spans by OTLP, as a collector does.
+// Collector receives spans by OTLP, as a collector does. It is an http.Handler.
 type Collector struct {
 	collector.UnimplementedTraceServiceServer
 
@@ -32,14 +32,14 @@ type Collector struct {
 func StartCollector(t testing.TB) *Collector {
 	t.Helper()
 	c := &Collector{}
-	server := httptest.NewServer(http.HandlerFunc(c.serve))
+	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
 	c.URL = server.URL
 	return c
 }
 
-// serve answers a request over HTTP.
-func (c *Collector) serve(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP receives the spans of a request.
+func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	from := io.Reader(r.Body)
 	if r.Header.Get("Content-Encoding") == "gzip" {
 		unzipped, err := gzip.NewReader(r.Body)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"maps"
 	"time"
-
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing"
 )
 
 // wantList records that a waiter needs a list, which is requested no sooner than `after` the last one, and starts the lister; mu
@@ -32,10 +30,8 @@ func (w *Watch[T]) hint() {
 	}
 }
 
-// lists requests lists until no waiter needs one. ctx carries the logger of the first waiter.
+// lists requests lists until no waiter needs one. ctx carries the logger and the span of the first waiter.
 func (w *Watch[T]) lists(ctx context.Context) {
-	ctx, span := tracing.Start(ctx, "shared polls")
-	defer tracing.End(span, nil)
 	for {
 		at, wanted := w.nextList()
 		if !wanted {
