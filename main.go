@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing/export"
 )
 
 // version is set at build time.
@@ -26,6 +27,9 @@ func main() {
 		log.Fatal(err)
 	}
 	server := provider.NewServer(version)
+	server.Trace(export.Start(context.Background(), os.Getenv, export.Program{
+		Name: "terraform-provider-metal", Version: version, Clean: server.CleanLine, Console: os.Stderr, Report: func(err error) { log.Print(err) },
+	}))
 	err := tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer { return server }, options...)
 	server.Close(context.Background())
 	if err != nil {

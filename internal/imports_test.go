@@ -50,19 +50,23 @@ func rules() map[string]rule {
 		fakeAPI     = "internal/fakeironic/api"
 		core        = "internal/terraformtest/core"
 		kinds       = "internal/terraformtest/schema"
+		tracing     = "internal/tracing"
+		spans       = "go.opentelemetry.io/otel/trace" // the API of OpenTelemetry, as below
+		attributes  = "go.opentelemetry.io/otel/attribute"
+		semantics   = "go.opentelemetry.io/otel/semconv/"
 	)
 	rules := map[string]rule{
-		"":                     {own: []string{"internal/provider"}, foreign: []string{terraform}},
+		"":                     {own: []string{"internal/provider", "internal/tracing/export"}, foreign: []string{terraform}},
 		"cmd/fakebmc":          {own: []string{"internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu", "internal/fakehttp"}},
 		"cmd/fakeironic":       {own: []string{"internal/fakeironic", "internal/fakehttp"}},
 		"cmd/fakeoneview":      {own: []string{"internal/fakeoneview", "internal/fakehttp"}},
-		"cmd/metal":            {own: []string{"cmd/metal/cli", "cmd/metal/observe", "cmd/metal/oneview", "cmd/metal/operate", rest}, foreign: []string{"github.com/spf13/"}},
+		"cmd/metal":            {own: []string{"cmd/metal/cli", "cmd/metal/observe", "cmd/metal/oneview", "cmd/metal/operate", rest, tracing, "internal/tracing/export"}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/cli":        {own: []string{"internal/machine", "internal/selection", "internal/states", "internal/sharing", ironic, api, throttle, "internal/oneview", rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: is there somebody who can answer, and how wide is the line?
 		"cmd/metal/observe":    {own: []string{"cmd/metal/cli", "internal/watch", "internal/describe", "internal/failure", "internal/selection", ironic, api, rest, "internal/timeline"}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/oneview":    {own: []string{"cmd/metal/cli", "internal/sharing", ironic, throttle, rest}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/operate":    {own: []string{"cmd/metal/cli", "internal/operate", "internal/selection", "internal/sharing", "internal/failure", "internal/machine", throttle, ironic, api, rest}, foreign: []string{"github.com/spf13/"}},
 		"internal":             {},
-		"internal/provider":    {own: with("internal/framework", "internal/datasources", "internal/actions", "internal/functions", ironic, api, "internal/sharing", "internal/oneview", throttle, "internal/discovery", "internal/rollout", rest), foreign: []string{terraform, cty}},
+		"internal/provider":    {own: with("internal/framework", "internal/datasources", "internal/actions", "internal/functions", ironic, api, "internal/sharing", "internal/oneview", throttle, "internal/discovery", "internal/rollout", rest, tracing), foreign: []string{terraform, cty, attributes, spans}},
 		"internal/actions":     {own: with("internal/framework", ironic, api), foreign: []string{terraform}},
 		"internal/functions":   {own: []string{"internal/ironic/driverinfo", "internal/ironic/networkdata"}, foreign: []string{terraform}},
 		"internal/datasources": {own: with("internal/framework", ironic, api, "internal/ironic/driverinfo", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform}},
@@ -89,23 +93,26 @@ func rules() map[string]rule {
 		"internal/hardware":        {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", ironic, api}},
 		"internal/procedure":       {own: []string{"internal/decide", "internal/marks", "internal/machine", ironic, api}},
 		"internal/expect":          {own: []string{"internal/states", "internal/failure", "internal/ramdisk", "internal/machine", ironic, api}, foreign: []string{"github.com/agext/levenshtein"}}, // levenshtein: similar names in messages
-		"internal/machine":         {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/readiness", "internal/slots", ironic, api, "internal/ironic/driverinfo", throttle, rest}, foreign: []string{nodes}},
+		"internal/machine":         {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/readiness", "internal/slots", ironic, api, "internal/ironic/driverinfo", throttle, rest, tracing, "internal/tracing/operation"}, foreign: []string{nodes}},
 		"internal/slots":           {own: []string{"internal/states", ironic, api, throttle}, foreign: []string{nodes}},
 		"internal/marks":           {own: []string{"internal/states", "internal/failure", ironic, api, throttle, rest}, foreign: []string{nodes}},
 		"internal/failure":         {own: []string{"internal/states", ironic, api, rest}},
 		"internal/ramdisk":         {own: []string{"internal/states", ironic}},
-		"internal/readiness":       {own: []string{rest}},
+		"internal/readiness":       {own: []string{rest, tracing}, foreign: []string{spans}},
 		"internal/states":          {own: []string{ironic, api}, foreign: []string{nodes}},
 		"internal/decide":          {},
 
 		"internal/cloudconfig":        {foreign: []string{"gopkg.in/yaml.v2"}}, // as gophercloud, which does not read all that the openstack command reads
 		"internal/ironic":             {own: []string{api, "internal/ironic/driverinfo", "internal/ironic/polling", rest}, foreign: []string{gophercloud}},
-		"internal/ironic/api":         {own: []string{"internal/cloudconfig", rest}, foreign: []string{gophercloud}},
+		"internal/ironic/api":         {own: []string{"internal/cloudconfig", rest, tracing}, foreign: []string{gophercloud, spans, attributes, semantics}},
 		"internal/ironic/driverinfo":  {},
 		"internal/ironic/networkdata": {own: []string{api}},
 		"internal/ironic/polling":     {own: []string{api, rest}},
 		"internal/oneview":            {own: []string{rest}},
-		"internal/throttle":           {own: []string{rest}},
+		"internal/throttle":           {own: []string{rest, tracing}, foreign: []string{spans}},
+		tracing:                       {foreign: []string{spans, attributes, semantics, "go.opentelemetry.io/otel/codes"}},
+		"internal/tracing/export":     {own: []string{tracing}, foreign: []string{"go.opentelemetry.io/otel"}},
+		"internal/tracing/operation":  {own: []string{"internal/states", ironic, tracing}, foreign: []string{spans, attributes}},
 		"internal/rest":               {},
 		"internal/discovery":          {},
 		"internal/bootiso":            {},
@@ -127,6 +134,7 @@ func rules() map[string]rule {
 		"internal/fakekeystone":           {},
 		"internal/fakeoneview":            {},
 		"internal/ironictest":             {own: []string{"internal/fakeironic"}, testOnly: true},
+		"internal/tracingtest":            {foreign: []string{"go.opentelemetry.io/otel", "go.opentelemetry.io/proto/otlp", "google.golang.org/grpc", "google.golang.org/protobuf"}, testOnly: true}, // the others: to receive spans
 		"internal/sitetest":               {own: with(ironic, api, throttle, "internal/bootiso", "internal/fakeironic", "internal/ironictest"), testOnly: true},
 		"internal/guides":                 {own: []string{"internal/acctest", "internal/acctest/site", "internal/fakeironic", "internal/fakeoneview", "internal/operate", "internal/machine", ironic, api}, foreign: []string{"github.com/hashicorp/hcl/v2"}, testOnly: true}, // hcl: to read the examples as a CLI does
 		"internal/keystonetest":           {own: []string{"internal/acctest", "internal/acctest/site"}, testOnly: true},
@@ -274,6 +282,8 @@ func (r rule) allowsInTests(name, path string) bool {
 		return slices.Contains(r.foreign, terraform)
 	case "internal/ironic", "internal/fakeironic", "internal/ironictest", "internal/fakekeystone":
 		return isNoun || mayUse("internal/ironic/api")
+	case "internal/tracingtest", "internal/tracing/export":
+		return isNoun || mayUse("internal/tracing")
 	case "internal/fakeoneview":
 		return mayUse("internal/oneview")
 	case "internal/fakehttp":

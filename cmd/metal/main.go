@@ -17,6 +17,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/operate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing/export"
 )
 
 // version is set at build time.
@@ -33,11 +35,15 @@ func main() {
 
 // run runs the program and returns its exit code. What it writes is printable, except the control sequences of watch.Screen.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	root := newRoot(getenv)
+	secrets := &rest.Secrets{}
+	root := newRoot(getenv, secrets)
 	root.SetArgs(append([]string{}, args...)) // cobra reads os.Args for nil
 	root.SetOut(&rest.Printer{To: stdout})
 	root.SetErr(&rest.Printer{To: stderr})
-	err := root.ExecuteContext(ctx)
+	err := traced(ctx, root, args, export.Start(ctx, getenv, export.Program{
+		Name: "metal", Version: version, Clean: func(text string) string { return rest.OneLine(secrets.Redact(text)) },
+		Console: root.ErrOrStderr(), Report: func(err error) { fmt.Fprintln(root.ErrOrStderr(), "metal:", err) },
+	}))
 	if err == nil {
 		return cli.ExitDone
 	}
@@ -49,9 +55,25 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	return end.Code
 }
 
-// newRoot returns the command metal with all its subcommands.
-func newRoot(getenv func(string) string) *cobra.Command {
+// traced executes the command as a call of a run, which it ends.
+func traced(ctx context.Context, root *cobra.Command, args []string, run *tracing.Run) error {
+	command, _, err := root.Find(args)
+	if err != nil {
+		return root.ExecuteContext(ctx) // explains the error
+	}
+	defer run.Close(ctx)
+	below, call := run.Call(ctx, command.CommandPath(), false)
+	defer call.End(ctx)
+	if err = root.ExecuteContext(below); err != nil {
+		call.Fail(err.Error())
+	}
+	return err
+}
+
+// newRoot returns the command metal with all its subcommands. Its clients learn secrets.
+func newRoot(getenv func(string) string, secrets *rest.Secrets) *cobra.Command {
 	s := &cli.Settings{Getenv: getenv, Version: version}
+	s.Ironic.Secrets = secrets
 	root := cli.NewRoot(s, aboutMetal)
 	root.AddCommand(operate.Commands(s)...)
 	root.AddCommand(observe.Commands(s)...)

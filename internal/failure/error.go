@@ -37,6 +37,9 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// ErrorType returns the kind, for traces.
+func (e *Error) ErrorType() string { return string(e.Kind) }
+
 // Kinds of errors of a walk, and of a restart.
 const (
 	KindFailed  Kind = "failed"   // Ironic accepted an operation and the operation failed

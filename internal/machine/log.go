@@ -13,6 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ramdisk"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing/operation"
 )
 
 // stateLog logs each change of a machine's provision state once, however many records see it. It is safe for concurrent use.
@@ -58,6 +59,7 @@ func (l *stateLog) change(n *ironic.Node) (before logged, changed bool) {
 // after the state (reference/ironic.md#state-and-lock).
 func (m *Machine) logState(ctx context.Context) {
 	m.tellState()
+	m.operation.See(m.node)
 	unsuccessful := states.Failed(m.State()) || m.State() == nodes.Enroll
 	if unsuccessful && m.node.Reservation != "" && m.node.LastError == "" {
 		return
@@ -74,6 +76,22 @@ func (m *Machine) logState(ctx context.Context) {
 		text += ": " + api.FirstLine(m.node.LastError)
 	}
 	m.logInfo(ctx, text, "from", before.state, "state", m.node.ProvisionState)
+}
+
+// begin begins the trace of an operation, unless it is part of another one, which has the provision states. end ends it.
+func (m *Machine) begin(ctx context.Context, name string) (context.Context, *operation.Trace) {
+	ctx, began := operation.Begin(ctx, name, m.node, m.site.Ironic)
+	if m.operation == nil {
+		m.operation = began
+	}
+	return ctx, began
+}
+
+func (m *Machine) end(began *operation.Trace, err error) {
+	began.End(err)
+	if m.operation == began {
+		m.operation = nil
+	}
 }
 
 // logInfo logs what the machine does. The text is a predicate. It has all facts, because Terraform writes attributes in no order.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing/operation"
 )
 
 // Machine is the record of a node that one call carries through: read once, then updated by every answer to the call's own writes
@@ -38,6 +39,8 @@ type Machine struct {
 
 	quarantine *marks.Quarantine // the only reason for which the machine is being undeployed; nil: it is undeployed in any state
 
+	operation *operation.Trace // of the operation in progress; nil: none, or no trace is wanted
+
 	tell func(status string) // is told of every change of state; may be nil
 	told string
 }
@@ -48,6 +51,7 @@ func (s *Site) Machine(ctx context.Context, ref string) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
+	operation.Describe(ctx, node)
 	m := s.Record(node)
 	m.logState(ctx)
 	return m, nil

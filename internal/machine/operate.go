@@ -206,15 +206,17 @@ func (m *Machine) Abort(ctx context.Context, timeout time.Duration) error {
 }
 
 // Unhold continues an operation that a step holds, and waits for its end.
-func (m *Machine) Unhold(ctx context.Context, timeout time.Duration) error {
+func (m *Machine) Unhold(ctx context.Context, timeout time.Duration) (err error) {
 	if !states.Held(m.State()) {
 		return m.refuse("no step holds it")
 	}
+	ctx, traced := m.begin(ctx, "unhold")
+	defer func() { m.end(traced, err) }()
 	w := &walk{Machine: m, timeout: timeout, deadline: time.Now().Add(timeout), failures: marks.Failures(m.node)}
 	m.site.limiter.Begin(m.node.UUID)
 	defer m.site.limiter.End()
 	from := m.State()
-	err := m.untilSettled(ctx, timeout, func() error {
+	err = m.untilSettled(ctx, timeout, func() error {
 		return w.admitted(ctx, nodes.TargetUnhold, func(ctx context.Context) error { return m.put(ctx, ironic.Order{Verb: nodes.TargetUnhold}) })
 	})
 	if errors.Is(err, errMoved) {

@@ -205,7 +205,9 @@ type powerChange struct {
 }
 
 // changePower requests a power change and waits for its end; the time-out starts with the request.
-func (m *Machine) changePower(ctx context.Context, c powerChange, timeout time.Duration) error {
+func (m *Machine) changePower(ctx context.Context, c powerChange, timeout time.Duration) (err error) {
+	ctx, traced := m.begin(ctx, string(c.to))
+	defer func() { m.end(traced, err) }()
 	if c.want == powerOff {
 		if err := m.CheckOff(); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing"
 )
 
 // unansweredFor is how long a request without an answer may still take effect, from the first read that Ironic answers afterwards on. Its
@@ -24,6 +25,14 @@ type Call struct {
 	doing string      // an infinitive whose object is the machine, for messages
 	// trace looks for the request on the node as it was right before and as it is now; sent is when it was sent, by the server's clock.
 	trace func(before, now *ironic.Node, sent time.Time) trace
+}
+
+// name names the span of the request.
+func (c Call) name() string {
+	if c.verb != "" {
+		return "verb " + string(c.verb)
+	}
+	return c.doing
 }
 
 // trace says whether a node shows that Ironic has executed a request.
@@ -90,7 +99,9 @@ func (m *Machine) ask(ctx context.Context, c Call, send func(context.Context) er
 		return m.unansweredError()
 	}
 	before, sent := m.node, m.site.Ironic.ServerNow()
+	ctx, span := tracing.Start(ctx, c.name())
 	err := send(ctx)
+	tracing.End(span, err)
 	if !api.IsUnanswered(err) {
 		return err
 	}

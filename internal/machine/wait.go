@@ -18,7 +18,7 @@ import (
 // poll waits for the next poll of the node. It returns api.ErrNoPoll if the deadline comes first, an error of KindUnwatched if the node cannot
 // be read, and one of KindStuck if its operation has lost its conductor.
 func (m *Machine) poll(ctx context.Context, deadline time.Time) error {
-	polled, asked, err := m.site.Ironic.PollNode(ctx, m.node.UUID, time.Until(deadline))
+	polled, asked, err := m.site.Ironic.PollNode(m.operation.Within(ctx), m.node.UUID, time.Until(deadline))
 	if err != nil {
 		return m.unwatched(ctx, err)
 	}

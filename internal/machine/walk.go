@@ -27,12 +27,13 @@ func (m *Machine) Reach(ctx context.Context, goal states.Goal, timeout time.Dura
 
 // Walk is the one loop over provision states: it waits or sends a verb until the goal is reached. instance is the reservation for
 // which the machine is deployed, rebuilt or undeployed. The order belongs to the goal's own verb.
-func (m *Machine) Walk(ctx context.Context, goal states.Goal, instance string, with ironic.Order, timeout time.Duration) error {
+func (m *Machine) Walk(ctx context.Context, goal states.Goal, instance string, with ironic.Order, timeout time.Duration) (err error) {
+	ctx, traced := m.begin(ctx, goal.Operation())
+	defer func() { m.end(traced, err) }()
 	w := &walk{Machine: m, goal: goal, instance: instance, order: with, timeout: timeout, deadline: time.Now().Add(timeout), failures: marks.Failures(m.node)}
 	m.erases = goal == states.GoalAvailable || goal == states.GoalUndeployed
 	m.site.limiter.Begin(m.node.UUID)
 	defer m.site.limiter.End()
-	var err error
 	for arrived := false; !arrived && err == nil; {
 		arrived, err = w.step(ctx)
 	}

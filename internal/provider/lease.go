@@ -46,6 +46,7 @@ var ended = func() context.Context {
 
 // guard runs one RPC, turns a panic into a diagnostic, and cleans the diagnostics. failed makes the answer from the diagnostic of a panic.
 func guard[Req, Resp any](ctx context.Context, s *Server, req Req, call func(context.Context, Req) (Resp, error), failed func(*tfprotov6.Diagnostic) Resp) (resp Resp, err error) {
+	ctx, traced := s.trace(ctx, req)
 	l := &lease{rpc: ctx}
 	defer l.end()
 	defer func() {
@@ -53,6 +54,8 @@ func guard[Req, Resp any](ctx context.Context, s *Server, req Req, call func(con
 			resp, err = failed(s.panicked(ctx, r)), nil
 		}
 		s.cleanAll(diagnosticsOf(resp))
+		traceErrors(traced, diagnosticsOf(resp))
+		traced.End(ctx)
 	}()
 	s.learn(req)
 	return call(l, req)
@@ -75,10 +78,17 @@ func diagnosticsOf(resp any) []*tfprotov6.Diagnostic {
 // guardStream runs one RPC that answers with a stream. The lease ends with the stream. A panic in the RPC or in the stream becomes
 // the last event, which failed makes.
 func guardStream[Req, Event any](ctx context.Context, s *Server, req Req, call func(context.Context, Req) (iter.Seq[Event], error), failed func(*tfprotov6.Diagnostic) Event) (events iter.Seq[Event], err error) {
+	ctx, traced := s.trace(ctx, req)
 	l := &lease{rpc: ctx}
+	defer func() {
+		if err != nil {
+			traced.End(ctx)
+		}
+	}()
 	defer func() {
 		if r := recover(); r != nil {
 			l.end()
+			traced.End(ctx)
 			last := cleanEvent(s, failed(s.panicked(ctx, r)))
 			events, err = func(yield func(Event) bool) { yield(last) }, nil
 		}
@@ -92,7 +102,16 @@ func guardStream[Req, Event any](ctx context.Context, s *Server, req Req, call f
 	if events == nil {
 		events = func(func(Event) bool) {}
 	}
-	return leasedStream(ctx, s, l, events, failed), nil
+	stream := leasedStream(ctx, s, l, events, failed)
+	return func(yield func(Event) bool) {
+		defer traced.End(ctx)
+		for event := range stream {
+			traceErrors(traced, diagnosticsIn(event))
+			if !yield(event) {
+				return
+			}
+		}
+	}, nil
 }
 
 // leasedStream cleans events and passes them on until the stream or its reader ends, then ends the lease.

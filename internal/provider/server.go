@@ -3,12 +3,14 @@ package provider
 import (
 	"context"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing"
 )
 
 // Address is the provider's address in the registry.
@@ -29,6 +31,7 @@ type ProviderServer interface {
 type Server struct {
 	ProviderServer
 	metal *metal
+	run   *tracing.Run // nil: no traces
 
 	secrets rest.Secrets // learned from what Terraform passes; the clients add their own
 }
@@ -62,9 +65,17 @@ func serverOf(m *metal) *Server {
 // closeLimit is the time-out of Close: Terraform kills a provider that does not end within two seconds.
 const closeLimit = 1500 * time.Millisecond
 
-// Close ends the provider's sessions with OneView, because an appliance allows only a limited number. Call it after the last RPC.
+// Close ends the trace, and the provider's sessions with OneView, because an appliance allows only a limited number. Call it after the last RPC.
 // It ignores errors, because a session expires after a day.
 func (s *Server) Close(ctx context.Context) {
+	var both sync.WaitGroup
+	both.Go(func() { s.run.Close(ctx) })
+	both.Go(func() { s.logOut(ctx) })
+	both.Wait()
+}
+
+// logOut ends the sessions with OneView.
+func (s *Server) logOut(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, closeLimit)
 	defer cancel()
 	s.metal.mu.Lock()

@@ -8,7 +8,10 @@ import (
 	"net"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing"
 )
 
 // Dial connects to an address, as net.Dialer.DialContext does.
@@ -38,10 +41,12 @@ const (
 
 // Wait tries until the machine is ready. It returns an Error after Timeout, and the error of ctx if that ends first. It calls log at the
 // beginning, every 30 s, and when the machine is ready; the text is a predicate of the machine.
-func (c Check) Wait(ctx context.Context, log func(text string)) error {
+func (c Check) Wait(ctx context.Context, log func(text string)) (err error) {
+	ctx, span := tracing.Start(ctx, "ready check")
 	log(fmt.Sprintf("has a ready check: %s, for at most %s", c.Target(), c.Timeout))
 	w := wait{Check: c, begun: time.Now(), pause: newPause()}
 	w.told = w.begun
+	defer func() { w.trace(span, err) }()
 	for {
 		done, pause := w.try(ctx)
 		switch {
@@ -61,6 +66,14 @@ func (c Check) Wait(ctx context.Context, log func(text string)) error {
 			return w.failure()
 		}
 	}
+}
+
+// trace ends the span of the check.
+func (w *wait) trace(span trace.Span, err error) {
+	if span.IsRecording() {
+		span.SetAttributes(tracing.ReadyCheck.String(w.Target()), tracing.Attempts.Int(w.tries))
+	}
+	tracing.End(span, err)
 }
 
 // wait is the course of a check.
@@ -85,6 +98,9 @@ func (w *wait) try(ctx context.Context) (ready bool, pause time.Duration) {
 	if failed := w.attempt(ctx); failed != nil {
 		if !w.stable.IsZero() {
 			w.stable, w.pause = time.Time{}, newPause()
+		}
+		if span := trace.SpanFromContext(ctx); span.IsRecording() && (w.last == nil || w.last.fact != failed.fact) {
+			span.AddEvent(failed.fact)
 		}
 		if cut := left < attemptFor && failed.cause == Unreachable; !cut || w.last == nil { // otherwise the one before says more
 			w.last = failed

@@ -55,6 +55,24 @@ var doings = map[Goal]string{
 // Doing returns the goal as an activity, for messages.
 func (g Goal) Doing() string { return doings[g] }
 
+// operations are what brings a node to the goals, as the spans of traces name them.
+var operations = map[Goal]string{
+	GoalManageable: "manage",
+	GoalAvailable:  "provide",
+	GoalInspected:  "inspect",
+	GoalConfigured: "clean",
+	GoalServiced:   "service",
+	GoalRescued:    "rescue",
+	GoalUnrescued:  "unrescue",
+	GoalDeployed:   "deploy",
+	GoalRebuilt:    "rebuild",
+	GoalAdopted:    "adopt",
+	GoalUndeployed: "undeploy",
+}
+
+// Operation returns what brings a node to the goal, in one word.
+func (g Goal) Operation() string { return operations[g] }
+
 // Move is the next step of a walk.
 type Move struct {
 	Kind   MoveKind

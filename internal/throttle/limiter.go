@@ -8,7 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing"
 )
 
 // Limiter sends the verbs that make machines boot or write, as many as there are slots, in the order of the queue. It is safe for
@@ -102,6 +105,7 @@ func (l *Limiter) admit(ctx context.Context, m Machine, failures int, send Send,
 	if l.limit.Max == 0 || l.limit.exempts(m) || m.Busy || m.Starting {
 		return noted(ctx, nil)
 	}
+	waiting := l.traceWait(ctx)
 	w := &waiter{
 		Ticket: Ticket{ID: m.ID, Scope: l.limit.of(m), Failures: failures, Queued: time.Now()},
 		log: func(text string, args ...any) {
@@ -111,12 +115,28 @@ func (l *Limiter) admit(ctx context.Context, m Machine, failures int, send Send,
 		left:    func() bool { return ctx.Err() != nil },
 		outcome: make(chan error, 1),
 		send: func(until time.Time, seen *Machine) error {
-			ctx, cancel := context.WithDeadline(ctx, until)
+			sending, cancel := context.WithDeadline(ctx, until)
 			defer cancel()
-			return noted(ctx, seen)
+			tracing.End(waiting, nil)
+			err := noted(sending, seen)
+			if l.site.Refused(err) {
+				waiting = l.traceWait(ctx)
+			}
+			return err
 		},
 	}
-	return l.wait(ctx, w)
+	err := l.wait(ctx, w)
+	tracing.End(waiting, err)
+	return err
+}
+
+// traceWait begins the span of a wait for a slot.
+func (l *Limiter) traceWait(ctx context.Context) trace.Span {
+	_, span := tracing.Start(ctx, "wait for a slot")
+	if span.IsRecording() {
+		span.SetAttributes(tracing.SlotLimit.Int(l.limit.Max))
+	}
+	return span
 }
 
 // wait waits for the outcome of a waiter, or removes it from the queue when ctx ends.

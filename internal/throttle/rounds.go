@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing"
 )
 
 // Times of a round. A round sends no verb after workBudget; another run may take over a lock after lease. The limit can be
@@ -45,6 +46,8 @@ func (l *Limiter) enqueue(ctx context.Context, w *waiter) {
 		if before != nil {
 			<-before
 		}
+		ctx, span := tracing.Start(ctx, "admissions")
+		defer tracing.End(span, nil)
 		l.run(ctx)
 	}()
 }

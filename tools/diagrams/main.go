@@ -19,6 +19,7 @@ var diagrams = map[string]func() *canvas{
 	"changes":       deploymentChanges,
 	"shared-server": sharedServer,
 	"limit":         applyWithLimit,
+	"trace":         applyAsTrace,
 }
 
 func main() {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -30,6 +31,9 @@ func (e *StatusError) Error() string {
 	}
 	return fmt.Sprintf("%s (%d %s)", strings.TrimSuffix(e.Message, "."), e.Status, http.StatusText(e.Status))
 }
+
+// ErrorType returns the status, for traces.
+func (e *StatusError) ErrorType() string { return strconv.Itoa(e.Status) }
 
 // VersionError says that a feature needs a newer API version than the one in use.
 type VersionError struct {

@@ -11,7 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing"
 )
 
 // observed handles every request: it records the server's time and writes one log line, without headers and bodies because both
@@ -30,6 +35,7 @@ func (o *observed) RoundTrip(r *http.Request) (*http.Response, error) {
 	start, answered := time.Now(), o.awaited(r)
 	resp, err := rest.RoundTrip(o.next, r)
 	answered()
+	traceRequest(r, start, resp)
 	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Duration("took", time.Since(start)),
 	}
@@ -44,6 +50,22 @@ func (o *observed) RoundTrip(r *http.Request) (*http.Response, error) {
 	attrs = append(attrs, slog.Int("status", resp.StatusCode), slog.String("request_id", resp.Header.Get("Openstack-Request-Id")))
 	logger.LogAttrs(r.Context(), slog.LevelDebug, "request to "+o.server(r), attrs...)
 	return resp, nil
+}
+
+// traceRequest adds a request, and the answer if there is one, to the span in its context. Like the log, the event has no query, header or body.
+func traceRequest(r *http.Request, start time.Time, resp *http.Response) {
+	span := trace.SpanFromContext(r.Context())
+	if !span.IsRecording() {
+		return
+	}
+	about := []attribute.KeyValue{
+		semconv.HTTPRequestMethodKey.String(r.Method), semconv.URLPath(r.URL.Path), semconv.ServerAddress(r.URL.Hostname()),
+		attribute.Float64("http.client.request.duration", time.Since(start).Seconds()),
+	}
+	if resp != nil {
+		about = append(about, semconv.HTTPResponseStatusCode(resp.StatusCode), tracing.RequestID.String(resp.Header.Get("Openstack-Request-Id")))
+	}
+	span.AddEvent("request", trace.WithAttributes(about...))
 }
 
 // unaddressable returns a PathError for a URL with such a name.

@@ -30,7 +30,7 @@ func (w *Watch[T]) hint() {
 	}
 }
 
-// lists requests lists until no waiter needs one. ctx carries the logger of the first waiter.
+// lists requests lists until no waiter needs one. ctx carries the logger and the span of the first waiter.
 func (w *Watch[T]) lists(ctx context.Context) {
 	for {
 		at, wanted := w.nextList()

@@ -1,0 +1,70 @@
+// Package tracing makes the spans of a run. It uses the API of OpenTelemetry only: internal/tracing/export sends the spans to a collector.
+// Without a trace in the context, nothing is recorded, and nothing is allocated.
+package tracing
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Scope names the tracer in exported spans.
+const Scope = "github.com/terraform-provider-metal/terraform-provider-metal"
+
+// Attributes of spans and of their events that no semantic convention names.
+const (
+	NodeName   = attribute.Key("ironic.node.name")
+	NodeUUID   = attribute.Key("ironic.node.uuid")
+	State      = attribute.Key("ironic.provision_state")
+	Step       = attribute.Key("ironic.step")
+	RequestID  = attribute.Key("openstack.request_id")
+	Resource   = attribute.Key("terraform.resource.type")
+	Terraform  = attribute.Key("terraform.version")
+	SlotLimit  = attribute.Key("metal.limit.max_concurrent")
+	ReadyCheck = attribute.Key("metal.ready_check")
+	Attempts   = attribute.Key("metal.ready_check.attempts")
+)
+
+// Start begins a span below the one in ctx. Without a span in ctx that records, it returns ctx and a span that does nothing.
+func Start(ctx context.Context, name string) (context.Context, trace.Span) {
+	parent := trace.SpanFromContext(ctx)
+	if !parent.IsRecording() {
+		return ctx, parent
+	}
+	return parent.TracerProvider().Tracer(Scope).Start(ctx, name)
+}
+
+// End ends a span that Start has returned, with the error of what it is about. It leaves a parent that Start returned as it is.
+func End(span trace.Span, err error) {
+	if !span.IsRecording() {
+		return
+	}
+	if err != nil {
+		Fail(span, KindOf(err), err.Error())
+	}
+	span.End()
+}
+
+// Fail gives a span the status of an error of a kind.
+func Fail(span trace.Span, kind, text string) {
+	span.SetAttributes(semconv.ErrorTypeKey.String(kind))
+	span.SetStatus(codes.Error, text)
+}
+
+// KindOf returns the error.type of an error: what the error itself says, or "_OTHER" as the conventions have it.
+func KindOf(err error) string {
+	var typed interface{ ErrorType() string }
+	switch {
+	case errors.As(err, &typed) && typed.ErrorType() != "":
+		return typed.ErrorType()
+	case errors.Is(err, context.Canceled):
+		return "stopped"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "time-out"
+	}
+	return semconv.ErrorTypeOther.Value.AsString()
+}
