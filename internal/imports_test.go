@@ -58,7 +58,7 @@ func rules() map[string]rule {
 		"cmd/fakeoneview":      {own: []string{"internal/fakeoneview", "internal/fakehttp"}},
 		"cmd/metal":            {own: []string{"cmd/metal/cli", "cmd/metal/observe", "cmd/metal/oneview", "cmd/metal/operate", rest}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/cli":        {own: []string{"internal/machine", "internal/selection", "internal/states", "internal/sharing", api, throttle, "internal/oneview", rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: is there somebody who can answer, and how wide is the line?
-		"cmd/metal/observe":    {own: []string{"cmd/metal/cli", "internal/watch", ironic, api, rest}, foreign: []string{"github.com/spf13/"}},
+		"cmd/metal/observe":    {own: []string{"cmd/metal/cli", "internal/watch", "internal/metrics", throttle, ironic, api, rest}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/oneview":    {own: []string{"cmd/metal/cli", "internal/sharing", ironic, throttle, rest}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/operate":    {own: []string{"cmd/metal/cli", "internal/operate", "internal/selection", "internal/sharing", "internal/failure", "internal/machine", throttle, ironic, api, rest}, foreign: []string{"github.com/spf13/"}},
 		"internal":             {},
@@ -69,7 +69,8 @@ func rules() map[string]rule {
 		"internal/framework":   {own: with(ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform, "github.com/vmihailenco/msgpack/v5", cty}}, // msgpack: to compare configurations without decoding them into values
 		"internal/operate":     {own: with(ironic, api, "internal/sharing")},
 		"internal/selection":   {own: []string{ironic, api}},
-		"internal/watch":       {own: []string{"internal/states", "internal/selection", "internal/marks", "internal/machine", ironic, api, rest}},
+		"internal/watch":       {own: []string{"internal/states", "internal/selection", "internal/marks", "internal/machine", "internal/slots", throttle, ironic, api, rest}},
+		"internal/metrics":     {own: []string{"internal/watch"}, foreign: []string{"github.com/prometheus/client_golang/"}},
 		"internal/sharing":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/oneview", ironic, api, throttle, rest}, foreign: []string{nodes}},
 
 		"internal/turns":           {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/instance", ironic, api, throttle, "internal/rollout"}},

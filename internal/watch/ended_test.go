@@ -11,6 +11,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/selection"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/watch"
 )
@@ -119,7 +120,7 @@ func TestSite_tellsOperationsClassesAndSlots(t *testing.T) {
 		fake.Set("node-002", "last_error", "Clean step {'interface': 'raid', 'step': 'delete_configuration'} failed on node")
 		fake.Set("node-003", "target_power_state", "power off")
 		site := &watch.Site{Client: clientOf(fake), Limit: throttle.Limit{Max: 2}}
-		s, err := site.List(t.Context(), watch.Selection{Class: "gpu"})
+		s, err := site.List(t.Context(), selection.Selection{Class: "gpu"})
 		if err != nil || len(s.Machines) != 1 || s.Machines[0].Class != "gpu" || s.Machines[0].Group != "rack1" || s.Machines[0].Operation != "deploy" {
 			t.Fatalf("%+v, %v", s, err)
 		}
@@ -127,7 +128,7 @@ func TestSite_tellsOperationsClassesAndSlots(t *testing.T) {
 			t.Errorf("the slots are %+v", s.Slots)
 		}
 		fake.ResetRequests()
-		if s, err = site.List(t.Context(), watch.Selection{}); err != nil || len(s.Machines) != 4 {
+		if s, err = site.List(t.Context(), selection.Selection{}); err != nil || len(s.Machines) != 4 {
 			t.Fatalf("%+v, %v", s, err)
 		}
 		var does []string
@@ -146,7 +147,7 @@ func TestSite_tellsOperationsClassesAndSlots(t *testing.T) {
 			}
 			return nil
 		}
-		if s, err = site.List(t.Context(), watch.Selection{}); err != nil || s.Slots.Waiting != nil || s.Slots.Used[""] != 2 {
+		if s, err = site.List(t.Context(), selection.Selection{}); err != nil || s.Slots.Waiting != nil || s.Slots.Used[""] != 2 {
 			t.Errorf("without rights: %+v, %v", s.Slots, err)
 		}
 	})

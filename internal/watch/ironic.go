@@ -25,11 +25,11 @@ func List(ctx context.Context, client *ironic.Client, s selection.Selection) (Sa
 	if err != nil {
 		return Sample{}, err
 	}
-	return s.sample(client, listed), nil
+	return sampleOf(client, listed), nil
 }
 
-// sample converts the nodes of a list.
-func (s Selection) sample(client *ironic.Client, listed []ironic.Node) Sample {
+// sampleOf converts the nodes of a list.
+func sampleOf(client *ironic.Client, listed []ironic.Node) Sample {
 	sample := Sample{Taken: client.ServerNow().Local()}
 	for i := range listed {
 		sample.Machines = append(sample.Machines, machineOf(&listed[i], client.ServerNow()))

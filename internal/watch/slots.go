@@ -7,6 +7,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/selection"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/slots"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
@@ -35,7 +36,7 @@ type Site struct {
 var siteFields = append(slices.Clone(fields), "maintenance", "boot_interface", "conductor_group", "resource_class")
 
 // List reads the machines of a selection with class and conductor group, and how the slots of the site are used. With a selection it reads two lists.
-func (s *Site) List(ctx context.Context, selection Selection) (Sample, error) {
+func (s *Site) List(ctx context.Context, chosen selection.Selection) (Sample, error) {
 	if s.limiter == nil {
 		s.limiter = slots.NewLimiter(s.Client, s.Limit, "")
 	}
@@ -51,9 +52,8 @@ func (s *Site) List(ctx context.Context, selection Selection) (Sample, error) {
 		return Sample{}, err
 	}
 	selected := all
-	if selection.Class != "" || selection.Owner != "" {
-		selected, err = s.Client.ListNodeFields(ctx, ironic.NodeFilter{ResourceClass: selection.Class, Owner: selection.Owner}, asked)
-		if err != nil {
+	if !chosen.IsEmpty() {
+		if selected, err = chosen.List(ctx, s.Client, asked); err != nil {
 			return Sample{}, err
 		}
 	}
@@ -61,7 +61,7 @@ func (s *Site) List(ctx context.Context, selection Selection) (Sample, error) {
 	if err != nil {
 		return Sample{}, err
 	}
-	sample := selection.sample(s.Client, selected)
+	sample := sampleOf(s.Client, selected)
 	sample.Slots = &Slots{Used: s.limiter.UsedBy(all), Waiting: waiting}
 	return sample, nil
 }

@@ -54,8 +54,8 @@ func (m Machine) working() string {
 	return m.State + ", restarting"
 }
 
-// phase is the state that gives the machine its colour.
-func (m Machine) phase() string {
+// Phase is the state that gives the machine its colour.
+func (m Machine) Phase() string {
 	if m.Checked {
 		return stateChecked
 	}
@@ -218,7 +218,7 @@ func (m *Model) update(machine Machine, before time.Time, first bool) *Change {
 	if machine.Failed {
 		change.Reason = machine.Reason
 	}
-	t.spans = append(t.spans, Span{Doing: machine.doing(), State: machine.phase(), From: at, To: m.now, InProgress: machine.InProgress, Failed: machine.Failed})
+	t.spans = append(t.spans, Span{Doing: machine.doing(), State: machine.Phase(), From: at, To: m.now, InProgress: machine.InProgress, Failed: machine.Failed})
 	change.Ended = t.end(last, at, known)
 	m.note(t, last, at, first)
 	if first {
@@ -272,7 +272,7 @@ func (m *Model) enteredAt(t *track, last Machine, before time.Time, known bool) 
 	switch {
 	case !known && t.InProgress && t.Power == "" && t.Since.Before(m.now):
 		return t.Since
-	case t.phase() != last.phase() && t.Since.After(before) && t.Since.Before(m.now):
+	case t.Phase() != last.Phase() && t.Since.After(before) && t.Since.Before(m.now):
 		return t.Since
 	}
 	return m.now
