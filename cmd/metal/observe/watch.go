@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -34,12 +35,16 @@ On a terminal the command redraws a page: the bar, the machines with an operatio
 and failures with Ironic's reason. Otherwise it writes a line for each change of state. With --html it also keeps a page
 with a timeline up to date, which needs no network and no server.
 
+With --metrics-listen it serves metrics for Prometheus, and goes on if Ironic does not answer its first list. They count the
+slots of the whole site by --max-concurrent, --limit-scope and --stuck-after, which must be those of the provider.
+
 The command ends on Ctrl-C, which does not stop any operation, or with --until-idle. If Ironic does not answer, it says so
 and tries again.
 
   metal watch --class baremetal --goal active                 the machines that a configuration deploys
   metal watch --name '^rack12-' --html rack12.html            one rack, with a timeline
-  metal watch --goal active --until-idle 5m | tee apply.log   in a CI job: ends when nothing has happened for 5 minutes`
+  metal watch --goal active --until-idle 5m | tee apply.log   in a CI job: ends when nothing has happened for 5 minutes
+  metal watch --quiet --metrics-listen 127.0.0.1:9464         as a service`
 
 // goals are the values of --goal.
 var goals = []string{"enroll", "manageable", "available", "active", string(watch.GoalDeleted)}
@@ -51,6 +56,8 @@ type watchFlags struct {
 	total     int
 	untilIdle time.Duration
 	html      string
+	quiet     bool
+	metrics   metricsFlags
 }
 
 // Commands returns the commands.
@@ -67,6 +74,8 @@ func newWatch(s *cli.Settings) *cobra.Command {
 	flags.IntVar(&own.total, "total", 0, "`number` of machines that there will be, if Ironic does not have all of them yet")
 	cli.DurationVar(flags, &own.untilIdle, "until-idle", 0, "end when no operation has been in progress for this `time`; default: end on Ctrl-C")
 	flags.StringVar(&own.html, "html", "", "`file` to keep an HTML page in")
+	flags.BoolVar(&own.quiet, "quiet", false, "write nothing to standard output")
+	own.metrics.declare(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return own.run(cmd, args, s) }
 	return cmd
 }
@@ -77,7 +86,7 @@ func (f *watchFlags) check() error {
 	if f.goal != "" && !slices.Contains(goals, f.goal) {
 		wrong = append(wrong, fmt.Errorf("--goal is %q; it must be one of %s", f.goal, strings.Join(goals, ", ")))
 	}
-	return errors.Join(errors.Join(wrong...), cli.NotNegative("total", f.total), cli.NotNegative("until-idle", f.untilIdle))
+	return errors.Join(errors.Join(wrong...), cli.NotNegative("total", f.total), cli.NotNegative("until-idle", f.untilIdle), f.metrics.check())
 }
 
 // run shows the machines until the command ends.
@@ -94,13 +103,22 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) err
 	if f.html != "" {
 		displays = append(displays, &watch.Page{File: f.html, Title: title, Refresh: s.Ironic.PollInterval})
 	}
-	end, err := watch.Run(cmd.Context(), watch.NewModel(watch.Goal(f.goal), f.total), watch.Options{
+	options := watch.Options{
 		List:      func(ctx context.Context) (watch.Sample, error) { return watch.List(ctx, client, selected) },
 		MayPass:   api.MayPass,
 		Interval:  s.Ironic.PollInterval,
 		UntilIdle: f.untilIdle,
 		Displays:  displays,
-	})
+	}
+	site := &watch.Site{Client: client, Limit: f.metrics.limit}
+	ctx, stop, err := f.metrics.start(cmd, &options, func(ctx context.Context) (watch.Sample, error) { return site.List(ctx, selected) })
+	if err != nil {
+		return &cli.Failure{Code: cli.ExitError, Err: err}
+	}
+	end, err := watch.Run(ctx, watch.NewModel(watch.Goal(f.goal), f.total), options)
+	if broken := stop(); broken != nil {
+		return &cli.Failure{Code: cli.ExitError, Err: broken}
+	}
 	switch {
 	case err != nil:
 		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("could not watch %s: %s", s.IronicName(), watch.Problem(err))}
@@ -112,8 +130,11 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) err
 	return nil
 }
 
-// display returns what shows the machines: a page that is redrawn if standard output is a terminal, otherwise lines.
+// display returns what shows the machines: nothing but problems with --quiet, a page that is redrawn if standard output is a terminal, otherwise lines.
 func (f *watchFlags) display(cmd *cobra.Command, title string, getenv func(string) string) watch.Display {
+	if f.quiet {
+		return &watch.Lines{Out: io.Discard, Err: cmd.ErrOrStderr()}
+	}
 	out := cmd.OutOrStdout()
 	if printer, ok := out.(*rest.Printer); ok {
 		out = printer.To // the model makes the texts of others printable
