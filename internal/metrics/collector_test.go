@@ -3,8 +3,6 @@ package metrics_test
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -173,56 +171,5 @@ func TestCollector_isBounded(t *testing.T) {
 		if counts[name] != 201 || sums[name] != many {
 			t.Errorf("%s has %d series of %g", name, counts[name], sums[name])
 		}
-	}
-}
-
-func TestServer_answersTwoPages(t *testing.T) {
-	t.Parallel()
-	begin := time.Now()
-	c := told(t, 20, life(begin)...)
-	server, err := metrics.Listen(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	t.Cleanup(func() { // after the context has ended
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		if request, _ := http.NewRequest(http.MethodGet, server.URL(), nil); request != nil {
-			if answer, err := http.DefaultClient.Do(request); err == nil {
-				_ = answer.Body.Close()
-				t.Error("it still answers")
-			}
-		}
-	})
-	go func() { ended <- server.Serve(t.Context(), c) }()
-	for _, tc := range []struct {
-		method, path string
-		status       int
-		says         string
-	}{
-		{http.MethodGet, "", 200, "# TYPE metal_up gauge\nmetal_up 1\n"},
-		{http.MethodGet, "", 200, `metal_operation_duration_seconds_bucket{operation="deploy",le="14400"} 1`},
-		{http.MethodGet, "/../", 200, "/metrics"},
-		{http.MethodGet, "/../debug/pprof/", 404, ""},
-		{http.MethodPost, "", 405, ""},
-	} {
-		request, err := http.NewRequestWithContext(t.Context(), tc.method, strings.Replace(server.URL()+tc.path, "/metrics/..", "", 1), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, _ := io.ReadAll(answer.Body)
-		_ = answer.Body.Close()
-		if answer.StatusCode != tc.status || !strings.Contains(string(text), tc.says) {
-			t.Errorf("%s %s: %d, %s", tc.method, request.URL, answer.StatusCode, text)
-		}
-	}
-	if _, err := metrics.Listen(t.Context(), strings.TrimSuffix(strings.TrimPrefix(server.URL(), "http://"), "/metrics")); err == nil || !strings.Contains(err.Error(), "address already in use") {
-		t.Errorf("a second server: %v", err)
 	}
 }
