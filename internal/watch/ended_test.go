@@ -117,7 +117,7 @@ func TestSite_tellsOperationsClassesAndSlots(t *testing.T) {
 		fake.Set("node-000", "provision_state", "deploying")
 		fake.Set("node-001", "provision_state", "clean wait")
 		fake.Set("node-002", "provision_state", "clean failed")
-		fake.Set("node-002", "last_error", "Clean step {'interface': 'raid', 'step': 'delete_configuration'} failed on node")
+		fake.Set("node-002", "last_error", "Clean step raid.delete_configuration failed on node")
 		fake.Set("node-003", "target_power_state", "power off")
 		site := &watch.Site{Client: clientOf(fake), Limit: throttle.Limit{Max: 2}}
 		s, err := site.List(t.Context(), selection.Selection{Class: "gpu"})

@@ -44,7 +44,7 @@ func (s *Site) List(ctx context.Context, chosen selection.Selection) (Sample, er
 	if err := s.limiter.Requires(ctx); err != nil {
 		return Sample{}, err
 	}
-	if s.Limit.Scope == throttle.ScopeShard {
+	if s.Limit.Max > 0 && s.Limit.Scope == throttle.ScopeShard {
 		asked = append(slices.Clone(asked), "shard")
 	}
 	all, err := s.Client.ListNodeFields(ctx, ironic.NodeFilter{}, asked)
