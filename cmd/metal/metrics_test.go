@@ -25,6 +25,7 @@ import (
 type exporter struct {
 	url    string
 	out    *written
+	log    *written
 	broken *atomic.Bool // Ironic answers with errors
 	stop   func() int   // as Ctrl-C does; returns the exit code
 }
@@ -33,7 +34,7 @@ type exporter struct {
 func (s *site) exporting(t *testing.T, broken bool) exporter {
 	t.Helper()
 	var out, log written
-	e := exporter{out: &out, broken: &atomic.Bool{}}
+	e := exporter{out: &out, log: &log, broken: &atomic.Bool{}}
 	e.broken.Store(broken)
 	s.ironic.Reject = func(*http.Request) *fakeironic.Rejection {
 		if e.broken.Load() {
@@ -102,8 +103,8 @@ func TestWatchServesMetrics(t *testing.T) {
 	within(t, "an Ironic that does not answer", func() bool {
 		return e.has(t, "metal_up 0\n", `metal_operations_failed_total{step="deploy.write_image"} 1`) && !e.has(t, "metal_machines{")
 	})
-	if code := e.stop(); code != cli.ExitNodesFailed || e.out.String() != "" {
-		t.Errorf("exit code %d, wrote %q", code, e.out.String())
+	if code := e.stop(); code != cli.ExitNodesFailed || e.out.String() != "" || !strings.Contains(e.log.String(), "1 machine failed; without --quiet, metal watch names them") {
+		t.Errorf("exit code %d, wrote %q, said %q", code, e.out.String(), e.log.String())
 	}
 	if page := get(t, e.url); page != "" {
 		t.Errorf("after the end it answers %s", page)

@@ -31,7 +31,7 @@ func (f *metricsFlags) declare(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "metrics-listen", "", "serve metrics for Prometheus at this `address`, such as 127.0.0.1:9464; with port 0 the command chooses one and tells it")
 	flags.BoolVar(&f.anyAddress, "metrics-any-address", false, "allow that --metrics-listen is not a loopback address: whoever reaches it reads the metrics")
-	cli.LimitFlags(flags, &f.limit)
+	cli.Section(flags, "Flags of the provisioning limit whose slots the metrics count", func() { cli.LimitFlags(flags, &f.limit) })
 }
 
 // check returns the errors in the flags.

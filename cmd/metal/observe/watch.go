@@ -122,6 +122,8 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) err
 	switch {
 	case err != nil:
 		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("could not watch %s: %s", s.IronicName(), watch.Problem(err))}
+	case len(end.Failed) > 0 && f.quiet:
+		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed; without --quiet, metal watch names them", cli.Count(len(end.Failed), "machine"))}
 	case len(end.Failed) > 0:
 		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed; see above", cli.Count(len(end.Failed), "machine"))}
 	case cmd.Context().Err() == nil && f.goal != "" && end.Done < end.Total:
