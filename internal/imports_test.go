@@ -62,7 +62,7 @@ func rules() map[string]rule {
 		"cmd/fakeoneview":      {own: []string{"internal/fakeoneview", "internal/fakehttp"}},
 		"cmd/metal":            {own: []string{"cmd/metal/cli", "cmd/metal/observe", "cmd/metal/oneview", "cmd/metal/operate", rest, tracing, "internal/tracing/export"}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/cli":        {own: []string{"internal/machine", "internal/selection", "internal/states", "internal/sharing", ironic, api, throttle, "internal/oneview", rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: is there somebody who can answer, and how wide is the line?
-		"cmd/metal/observe":    {own: []string{"cmd/metal/cli", "internal/watch", "internal/describe", "internal/failure", "internal/selection", ironic, api, rest, "internal/timeline"}, foreign: []string{"github.com/spf13/"}},
+		"cmd/metal/observe":    {own: []string{"cmd/metal/cli", "internal/watch", "internal/describe", "internal/failure", "internal/selection", ironic, api, rest, "internal/timeline", "internal/metrics", throttle}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/oneview":    {own: []string{"cmd/metal/cli", "internal/sharing", ironic, throttle, rest}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/operate":    {own: []string{"cmd/metal/cli", "internal/operate", "internal/selection", "internal/sharing", "internal/failure", "internal/machine", throttle, ironic, api, rest}, foreign: []string{"github.com/spf13/"}},
 		"internal":             {},
@@ -76,7 +76,8 @@ func rules() map[string]rule {
 		"internal/describe":    {own: []string{"internal/advice", "internal/states", "internal/marks", "internal/instance", "internal/sharing", ironic, "internal/ironic/driverinfo"}},
 		"internal/selection":   {own: []string{ironic, api}},
 		"internal/timeline":    {own: []string{"internal/states", "internal/marks", "internal/ramdisk", "internal/machine", "internal/instance", "internal/watch", ironic, api, rest}},
-		"internal/watch":       {own: []string{"internal/states", "internal/selection", "internal/marks", "internal/machine", ironic, api, rest}},
+		"internal/watch":       {own: []string{"internal/states", "internal/selection", "internal/marks", "internal/machine", ironic, api, rest, "internal/slots", throttle}},
+		"internal/metrics":     {own: []string{"internal/watch"}, foreign: []string{"github.com/prometheus/client_golang/"}},
 		"internal/sharing":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/oneview", ironic, api, throttle, rest}, foreign: []string{nodes}},
 
 		"internal/turns":           {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/instance", ironic, api, throttle, "internal/rollout"}},

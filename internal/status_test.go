@@ -13,7 +13,7 @@ import (
 const statusFile = "../tools/parts/status.md"
 
 // family matches the name of a test of a part of the product, up to the first underscore.
-var family = regexp.MustCompile(`(?m)^func (Test(?:Acc|Fake|Metal|Keystone|Neutron|Screen|Trace|Kill|Stop|Simulate)[A-Za-z]*)_`)
+var family = regexp.MustCompile(`(?m)^func (Test(?:Acc|Fake|Metal|Keystone|Neutron|Prometheus|Screen|Trace|Kill|Stop|Simulate)[A-Za-z]*)_`)
 
 // The status names only tests that exist, and all families of tests: what is tested cannot be called missing.
 func TestStatus_agreesWithTheTests(t *testing.T) {
@@ -40,7 +40,7 @@ func TestStatus_claimsOnlyWhatATestRunsOn(t *testing.T) {
 	t.Parallel()
 	for _, row := range statusRows(t) {
 		has := func(prefix string) bool { return strings.Contains(" "+strings.Join(row.tests, " "), " "+prefix) }
-		for claim, prefix := range map[string]string{"Ironic 21.4": "TestAcc", "Ironic 39.0": "TestAcc", "simulated BMC": "TestAccBMC", "machines that boot": "TestMetal", "Keystone": "TestKeystone", "Neutron": "TestNeutron"} {
+		for claim, prefix := range map[string]string{"Ironic 21.4": "TestAcc", "Ironic 39.0": "TestAcc", "simulated BMC": "TestAccBMC", "machines that boot": "TestMetal", "Keystone": "TestKeystone", "Neutron": "TestNeutron", "Prometheus": "TestPrometheus"} {
 			// BIOS settings and the like are tests of hosts with a simulated BMC.
 			if strings.Contains(row.on, claim) && !has(prefix) && (claim != "simulated BMC" || !has("TestAccHostBIOS")) {
 				t.Errorf("%s: tested on %q, and no test is named %s...", row.part, claim, prefix)

@@ -145,6 +145,15 @@ func (s *limited) Log(ctx context.Context, level slog.Level, text string, args .
 	s.c.Logger().Log(ctx, level, text, args...)
 }
 
+// UsedBy returns how many of the given nodes take a slot, by scope.
+func (l *Limiter) UsedBy(fleet []ironic.Node) map[string]int {
+	machines := make([]throttle.Machine, len(fleet))
+	for i := range fleet {
+		machines[i] = machineOf(&fleet[i])
+	}
+	return l.UsedOf(machines)
+}
+
 // Capacity counts how the nodes of a site are used.
 type Capacity struct {
 	throttle.Usage

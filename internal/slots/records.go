@@ -134,7 +134,12 @@ func isNoRight(err error) bool {
 // changed into something else has no holder.
 func (s *limited) Read(ctx context.Context, name string) (*throttle.Record, error) {
 	var body record
-	err := s.c.Request(ctx, http.MethodGet, s.recordPath(s.kind(), name), nil, &body)
+	kind := s.kind()
+	err := s.c.Request(ctx, http.MethodGet, s.recordPath(kind, name), nil, &body)
+	if kind == chassisRecords && api.IsForbidden(err) { // whoever only reads has created no record that was refused
+		s.noChassis.Store(true)
+		err = s.c.Request(ctx, http.MethodGet, s.recordPath(allocationRecords, name), nil, &body)
+	}
 	if api.IsNotFound(err) {
 		return nil, nil
 	}

@@ -55,8 +55,8 @@ var doings = map[Goal]string{
 // Doing returns the goal as an activity, for messages.
 func (g Goal) Doing() string { return doings[g] }
 
-// operations are what brings a node to the goals, as the spans of traces name them.
-var operations = map[Goal]string{
+// goalOperations are what brings a node to the goals, as the spans of traces name them.
+var goalOperations = map[Goal]string{
 	GoalManageable: "manage",
 	GoalAvailable:  "provide",
 	GoalInspected:  "inspect",
@@ -71,7 +71,7 @@ var operations = map[Goal]string{
 }
 
 // Operation returns what brings a node to the goal, in one word.
-func (g Goal) Operation() string { return operations[g] }
+func (g Goal) Operation() string { return goalOperations[g] }
 
 // Move is the next step of a walk.
 type Move struct {

@@ -1,6 +1,9 @@
 package throttle
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // settleFor is how long a machine keeps its slot after it was started, in the process that started it, because it loads its image
 // during that time.
@@ -123,26 +126,42 @@ type Usage struct {
 func (l *Limiter) UsageOf(machines []Machine) Usage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	census, u := l.census(machines), Usage{Max: l.limit.Max}
-	stuck := map[string]bool{}
-	for _, b := range Decide(l.limit, census, nil).Stuck {
-		stuck[b.ID] = true
-	}
-	for _, b := range census.Busy {
-		switch {
-		case stuck[b.ID]:
-			u.Stuck++
-		case l.own[b.ID]:
+	taking, stuck := l.taking(machines)
+	u := Usage{Max: l.limit.Max, Busy: len(taking), Stuck: stuck}
+	for _, b := range taking {
+		if l.own[b.ID] {
 			u.Own++
-		default:
+		} else {
 			u.Others++
 		}
 	}
-	u.Busy = u.Own + u.Others
 	for _, m := range machines {
 		if m.Busy && l.limit.exempts(m) {
 			u.Exempt++
 		}
 	}
 	return u
+}
+
+// UsedOf returns how many machines of each scope take a slot: those that UsageOf counts as busy.
+func (l *Limiter) UsedOf(machines []Machine) map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	taking, _ := l.taking(machines)
+	used := map[string]int{}
+	for _, b := range taking {
+		used[b.Scope]++
+	}
+	return used
+}
+
+// taking returns the machines that take a slot, and how many do not count any more because they are stuck; mu is held.
+func (l *Limiter) taking(machines []Machine) (taking []Busy, stuck int) {
+	census := l.census(machines)
+	forgotten := map[string]bool{}
+	for _, b := range Decide(l.limit, census, nil).Stuck {
+		forgotten[b.ID] = true
+	}
+	taking = slices.DeleteFunc(census.Busy, func(b Busy) bool { return forgotten[b.ID] })
+	return taking, len(forgotten)
 }

@@ -25,11 +25,16 @@ func List(ctx context.Context, client *ironic.Client, s selection.Selection) (Sa
 	if err != nil {
 		return Sample{}, err
 	}
+	return sampleOf(client, listed), nil
+}
+
+// sampleOf converts the nodes of a list.
+func sampleOf(client *ironic.Client, listed []ironic.Node) Sample {
 	sample := Sample{Taken: client.ServerNow().Local()}
 	for i := range listed {
 		sample.Machines = append(sample.Machines, machineOf(&listed[i], client.ServerNow()))
 	}
-	return sample, nil
+	return sample
 }
 
 // machineOf converts a node. A failure whose reason Ironic is still writing counts as in progress (reference/ironic.md#state-and-lock).
@@ -42,6 +47,7 @@ func machineOf(n *ironic.Node, now time.Time) Machine {
 		Failed:     failed && !ending,
 		Pending:    machine.Pending(n),
 		Instance:   n.InstanceUUID,
+		Class:      n.ResourceClass, Group: n.ConductorGroup,
 	}
 	if check := marks.CheckOf(n, now); check != nil && !m.InProgress && !m.Failed {
 		m.Checked, m.InProgress, m.Since = true, true, check.Since.Local()
@@ -52,10 +58,26 @@ func machineOf(n *ironic.Node, now time.Time) Machine {
 	if note := marks.TurnOf(n); note != nil {
 		m.takeTurn(note, note.Instance == n.InstanceUUID, now)
 	}
+	m.Operation = m.operation()
 	if m.Failed {
 		m.Reason = cmp.Or(m.Reason, api.FirstLine(n.LastError))
+		m.Step = cmp.Or(m.Step, states.FailedStep(n))
 	}
 	return m
+}
+
+// operation names the operation that is in progress or held; empty: none.
+func (m *Machine) operation() string {
+	state := ironic.State(m.State)
+	switch {
+	case m.Checked:
+		return stateChecked
+	case states.Held(state), m.InProgress && states.OperationIn(state) != "" && (m.Power == "" || states.InProgress(state)):
+		return states.OperationIn(state)
+	case m.Power != "":
+		return "power"
+	}
+	return ""
 }
 
 // takeTurn adds what the note of a rollout says. same: the machine has the same reservation. A note without an operation in progress may be that of a
@@ -65,7 +87,8 @@ func (m *Machine) takeTurn(note *marks.Turn, same bool, now time.Time) {
 	case note.Failed && same && !m.InProgress:
 		m.Turn, m.Stops = note.Group+" waits for it", note.Group
 		if !m.Failed {
-			m.Failed, m.Reason = true, "Ironic reports no failure, but the machine was not ready, or its change has failed"
+			m.Failed, m.Step = true, stateChecked
+			m.Reason = "Ironic reports no failure, but the machine was not ready, or its change has failed"
 		}
 	case now.Before(note.Until) && same && !m.InProgress && !m.Failed:
 		m.Turn = "pause of " + note.Group + " until " + note.Until.Local().Format(clock)

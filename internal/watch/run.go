@@ -20,9 +20,11 @@ type Display interface {
 // Options are the parameters of Run.
 type Options struct {
 	List      func(ctx context.Context) (Sample, error)
-	MayPass   func(error) bool // reports whether to continue after an error of List; the first list must succeed
+	MayPass   func(error) bool // reports whether to continue after an error of List
+	Patient   bool             // also after an error of the first list
 	Interval  time.Duration    // between the starts of two lists
 	UntilIdle time.Duration    // Run ends when nothing has been in progress for this time; zero: never
+	Keep      time.Duration    // how long the model remembers what machines did; zero: always
 	Displays  []Display
 }
 
@@ -56,7 +58,12 @@ type runner struct {
 }
 
 // view is the view now: the time of the last sample and the time since then.
-func (r *runner) view() View { return r.m.View(r.m.now.Add(time.Since(r.taken))) }
+func (r *runner) view() View {
+	if r.taken.IsZero() {
+		return View{Now: time.Now()}
+	}
+	return r.m.View(r.m.now.Add(time.Since(r.taken)))
+}
 
 // answer is the result of a list.
 type answer struct {
@@ -72,7 +79,7 @@ func (r *runner) loop(ctx context.Context) error {
 		switch {
 		case err != nil || ctx.Err() != nil:
 			return err
-		case got.err != nil && (r.m.began.IsZero() || !r.o.MayPass(got.err)):
+		case got.err != nil && (r.m.began.IsZero() && !r.o.Patient || !r.o.MayPass(got.err)):
 			return got.err
 		case got.err != nil:
 			for _, d := range r.o.Displays {
@@ -107,6 +114,9 @@ func (r *runner) list(ctx context.Context) (answer, error) {
 // update shows a sample.
 func (r *runner) update(s Sample) error {
 	changes := r.m.Add(s)
+	if r.o.Keep > 0 {
+		r.m.Forget(s.Taken.Add(-r.o.Keep))
+	}
 	r.taken = time.Now()
 	v := r.view()
 	for _, d := range r.o.Displays {

@@ -19,8 +19,9 @@ type Row struct {
 type View struct {
 	Now, Began time.Time
 	Goal       Goal
-	Selected   int // machines of the selection
-	Total      int // machines that count: those that are done, in progress, failed or waiting, and those that are not in Ironic yet
+	Sample     Sample // the last one
+	Selected   int    // machines of the selection
+	Total      int    // machines that count: those that are done, in progress, failed or waiting, and those that are not in Ironic yet
 	Done       int
 
 	Waiting, InProgress, Failed []Row    // those in progress longest come first, then by name
@@ -37,7 +38,7 @@ func (m *Model) View(now time.Time) View {
 	if now.Before(m.now) {
 		now = m.now
 	}
-	v := View{Now: now, Began: m.began, Goal: m.goal}
+	v := View{Now: now, Began: m.began, Goal: m.goal, Sample: m.sample}
 	var ends []end
 	for _, t := range m.tracks {
 		if t.State != stateDeleted {
@@ -85,7 +86,7 @@ func (m *Model) row(t *track, now time.Time) Row {
 	spans := slices.Clone(t.spans)
 	last := &spans[len(spans)-1]
 	last.To = now
-	row := Row{Name: t.Name, Doing: t.doing(), State: t.phase(), Status: t.status, For: last.length(), Spans: spans}
+	row := Row{Name: t.Name, Doing: t.doing(), State: t.Phase(), Status: t.status, For: last.length(), Spans: spans}
 	if t.Failed {
 		row.Reason = t.Reason
 		if len(spans) == 1 {

@@ -25,6 +25,10 @@ type Machine struct {
 	Turn       string    // what it does in a rollout, for people; empty: nothing
 	Stops      string    // the rollout group that waits until the machine is repaired; empty: none
 	Instance   string    // instance_uuid: its reservation; empty: none
+
+	Class, Group string // its resource class and conductor group; List leaves them empty
+	Operation    string // in progress or held; empty: none
+	Step         string // that has failed, or the operation or the fault
 }
 
 // doing is what the machine does, for people: its state, the power change in progress, and its part in a rollout.
@@ -51,8 +55,8 @@ func (m Machine) working() string {
 	return m.State + ", restarting"
 }
 
-// phase is the state that gives the machine its colour.
-func (m Machine) phase() string {
+// Phase is the state that gives the machine its colour.
+func (m Machine) Phase() string {
 	if m.Checked {
 		return stateChecked
 	}
@@ -63,6 +67,7 @@ func (m Machine) phase() string {
 type Sample struct {
 	Taken    time.Time // by the clock of the site
 	Machines []Machine
+	Slots    *Slots // nil: not counted
 }
 
 // Goal is the state in which a machine counts as done.
@@ -107,8 +112,17 @@ type Change struct {
 	From, To string        // From is empty for a machine that is new
 	After    time.Duration // the time in From, if an operation was in progress
 	Reason   string        // of a failure
+	Ended    *Ended        // the operation that has ended with it; nil: none
 
 	before, now Machine
+}
+
+// Ended is an operation that has ended.
+type Ended struct {
+	Operation string        // empty: it began and failed between two samples
+	Took      time.Duration // zero: the model has not seen its begin
+	Failed    bool
+	Step      string // that has failed, or the operation or the fault
 }
 
 // track is what a model knows of a machine.
@@ -119,6 +133,8 @@ type track struct {
 	began   time.Time // when the operation in progress, or the last one, began
 	ended   time.Time // when it last became done or failed while the model watched; zero: it has not
 	spans   []Span    // the last one ends with the last sample
+
+	opened time.Time // when Operation began; zero: the model has not seen it
 }
 
 // Model follows the machines of a selection. It is not safe for concurrent use.
@@ -129,6 +145,7 @@ type Model struct {
 	now       time.Time // the last one
 	idleSince time.Time // the first of the samples without an operation in progress; zero: the last one has some
 	tracks    map[string]*track
+	sample    Sample // the last one
 }
 
 // NewModel returns a model without samples. total is the number of machines that there will be; the model counts at least those that
@@ -146,6 +163,7 @@ func (m *Model) Add(s Sample) []Change {
 	if first {
 		m.began, m.now = s.Taken, s.Taken
 	}
+	m.sample = s
 	before := m.now
 	if s.Taken.After(m.now) {
 		m.now = s.Taken
@@ -172,7 +190,7 @@ func (m *Model) Add(s Sample) []Change {
 
 // update takes a machine of a sample, and returns the change; nil if there is none.
 func (m *Model) update(machine Machine, before time.Time, first bool) *Change {
-	for _, text := range []*string{&machine.Name, &machine.State, &machine.Power, &machine.Reason, &machine.Turn, &machine.Stops} {
+	for _, text := range []*string{&machine.Name, &machine.State, &machine.Power, &machine.Reason, &machine.Turn, &machine.Stops, &machine.Step} {
 		*text = rest.OneLine(*text)
 	}
 	if machine.Since.IsZero() {
@@ -203,12 +221,52 @@ func (m *Model) update(machine Machine, before time.Time, first bool) *Change {
 	if machine.Failed {
 		change.Reason = machine.Reason
 	}
-	t.spans = append(t.spans, Span{Doing: machine.doing(), State: machine.phase(), From: at, To: m.now, InProgress: machine.InProgress, Failed: machine.Failed})
+	t.spans = append(t.spans, Span{Doing: machine.doing(), State: machine.Phase(), From: at, To: m.now, InProgress: machine.InProgress, Failed: machine.Failed})
+	change.Ended = t.end(last, at, known)
 	m.note(t, last, at, first)
 	if first {
 		return nil
 	}
 	return change
+}
+
+// end returns the operation that has ended when a machine did something else, nil if none has, and notes the begin of the next one.
+func (t *track) end(last Machine, at time.Time, known bool) *Ended {
+	failed := t.Failed && !last.Failed
+	over := last.Operation != "" && last.Operation != t.Operation && t.State != stateDeleted
+	var ended *Ended
+	if failed || over {
+		ended = &Ended{Operation: last.Operation, Failed: t.Failed, Step: t.Step}
+		if !t.opened.IsZero() {
+			ended.Took = at.Sub(t.opened)
+		}
+	}
+	switch {
+	case t.Operation == "" || !known:
+		t.opened = time.Time{}
+	case t.Operation != last.Operation:
+		t.opened = at
+	}
+	return ended
+}
+
+// Forget forgets what machines did before a time, and the machines that Ironic has not had since.
+func (m *Model) Forget(before time.Time) {
+	if m.began.Before(before) {
+		m.began = before
+	}
+	for id, t := range m.tracks {
+		last := len(t.spans) - 1
+		if t.State == stateDeleted && t.spans[last].From.Before(before) {
+			delete(m.tracks, id)
+			continue
+		}
+		kept := slices.IndexFunc(t.spans, func(s Span) bool { return !s.To.Before(before) })
+		if kept < 0 {
+			kept = last
+		}
+		t.spans = slices.Clone(t.spans[kept:])
+	}
 }
 
 // coarse is how much earlier than it happened Ironic may note a change: a database may keep whole seconds.
@@ -220,7 +278,7 @@ func (m *Model) enteredAt(t *track, last Machine, before time.Time, known bool) 
 	switch {
 	case !known && t.InProgress && t.Power == "" && t.Since.Before(m.now):
 		return t.Since
-	case t.phase() != last.phase() && t.Since.After(before.Add(-coarse)) && t.Since.Before(m.now):
+	case t.Phase() != last.Phase() && t.Since.After(before.Add(-coarse)) && t.Since.Before(m.now):
 		if t.Since.Before(before) {
 			return before
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -35,12 +36,16 @@ and failures with Ironic's reason. Otherwise it writes a line for each change of
 with a timeline up to date, which needs no network and no server. With --record it appends each change to a file, from which
 metal timeline tells the life of one machine.
 
+With --metrics-listen it serves metrics for Prometheus, and goes on if Ironic does not answer its first list. They count the
+slots of the whole site by --max-concurrent, --limit-scope and --stuck-after, which must be those of the provider.
+
 The command ends on Ctrl-C, which does not stop any operation, or with --until-idle. If Ironic does not answer, it says so
 and tries again.
 
   metal watch --class baremetal --goal active                 the machines that a configuration deploys
   metal watch --name '^rack12-' --html rack12.html            one rack, with a timeline
-  metal watch --goal active --until-idle 5m | tee apply.log   in a CI job: ends when nothing has happened for 5 minutes`
+  metal watch --goal active --until-idle 5m | tee apply.log   in a CI job: ends when nothing has happened for 5 minutes
+  metal watch --quiet --metrics-listen 127.0.0.1:9464         as a service`
 
 // goals are the values of --goal.
 var goals = []string{"enroll", "manageable", "available", "active", string(watch.GoalDeleted)}
@@ -53,6 +58,8 @@ type watchFlags struct {
 	untilIdle time.Duration
 	html      string
 	record    string
+	quiet     bool
+	metrics   metricsFlags
 }
 
 // Commands returns the commands.
@@ -72,6 +79,8 @@ func newWatch(s *cli.Settings) *cobra.Command {
 	cli.DurationVar(flags, &own.untilIdle, "until-idle", 0, "end when no operation has been in progress for this `time`; default: end on Ctrl-C")
 	flags.StringVar(&own.html, "html", "", "`file` to keep an HTML page in")
 	flags.StringVar(&own.record, "record", "", "`file` to append each change to, for metal timeline")
+	flags.BoolVar(&own.quiet, "quiet", false, "write nothing to standard output")
+	own.metrics.declare(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return own.run(cmd, args, s) }
 	return cmd
 }
@@ -82,7 +91,7 @@ func (f *watchFlags) check() error {
 	if f.goal != "" && !slices.Contains(goals, f.goal) {
 		wrong = append(wrong, fmt.Errorf("--goal is %q; it must be one of %s", f.goal, strings.Join(goals, ", ")))
 	}
-	return errors.Join(errors.Join(wrong...), cli.NotNegative("total", f.total), cli.NotNegative("until-idle", f.untilIdle))
+	return errors.Join(errors.Join(wrong...), cli.NotNegative("total", f.total), cli.NotNegative("until-idle", f.untilIdle), f.metrics.check())
 }
 
 // run shows the machines until the command ends.
@@ -103,16 +112,27 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) err
 	if f.record != "" {
 		displays = append(displays, &watch.Recorder{File: f.record, Title: title, Model: model})
 	}
-	end, err := watch.Run(cmd.Context(), model, watch.Options{
+	options := watch.Options{
 		List:      func(ctx context.Context) (watch.Sample, error) { return watch.List(ctx, client, selected) },
 		MayPass:   api.MayPass,
 		Interval:  s.Ironic.PollInterval,
 		UntilIdle: f.untilIdle,
 		Displays:  displays,
-	})
+	}
+	site := &watch.Site{Client: client, Limit: f.metrics.limit}
+	ctx, stop, err := f.metrics.start(cmd, &options, func(ctx context.Context) (watch.Sample, error) { return site.List(ctx, selected) })
+	if err != nil {
+		return &cli.Failure{Code: cli.ExitError, Err: err}
+	}
+	end, err := watch.Run(ctx, model, options)
+	if broken := stop(); broken != nil {
+		return &cli.Failure{Code: cli.ExitError, Err: broken}
+	}
 	switch {
 	case err != nil:
 		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("could not watch %s: %s", s.IronicName(), watch.Problem(err))}
+	case len(end.Failed) > 0 && f.quiet:
+		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed; without --quiet, metal watch names them", cli.Count(len(end.Failed), "machine"))}
 	case len(end.Failed) > 0:
 		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed; see above", cli.Count(len(end.Failed), "machine"))}
 	case cmd.Context().Err() == nil && f.goal != "" && end.Done < end.Total:
@@ -121,8 +141,11 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) err
 	return nil
 }
 
-// display returns what shows the machines: a page that is redrawn if standard output is a terminal, otherwise lines.
+// display returns what shows the machines: nothing but problems with --quiet, a page that is redrawn if standard output is a terminal, otherwise lines.
 func (f *watchFlags) display(cmd *cobra.Command, title string, getenv func(string) string) watch.Display {
+	if f.quiet {
+		return &watch.Lines{Out: io.Discard, Err: cmd.ErrOrStderr()}
+	}
 	out := cmd.OutOrStdout()
 	if printer, ok := out.(*rest.Printer); ok {
 		out = printer.To // the model makes the texts of others printable
