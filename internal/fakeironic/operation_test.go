@@ -327,26 +327,38 @@ func TestOperation_history(t *testing.T) {
 				time.Sleep(time.Hour)
 			}
 			var kinds []string
-			history := list(t, a.must(http.StatusOK, http.MethodGet, "/v1/nodes/"+uuid+"/history?detail=true", nil), "history")
+			history := a.history(uuid, "?detail=true")
 			for _, entry := range history {
-				kinds = append(kinds, fmt.Sprint(entry.(map[string]any)["event_type"]))
+				kinds = append(kinds, fmt.Sprint(entry["event_type"]))
 			}
 			if got := strings.Join(slices.DeleteFunc(kinds, func(kind string) bool { return strings.HasPrefix(kind, "manual") }), " "); got != tt.want {
 				t.Errorf("%s: events %s, want %s", tt.asked, got, tt.want)
 			}
-			last := history[len(history)-1].(map[string]any)
+			last := history[len(history)-1]
 			if want := strings.Fields(tt.last); len(last) != len(want) || slices.ContainsFunc(want, func(field string) bool { _, has := last[field]; return !has }) {
 				t.Errorf("%s: an entry is %v, want the fields %s", tt.asked, last, tt.last)
 			}
 			if tt.asked == "1.115" && (last["state"] != "deploying" || last["target_provision_state"] != "active" || last["duration_seconds"] != 60.0) {
 				t.Errorf("the end of the deployment is %v", last)
 			}
-			short := list(t, a.must(http.StatusOK, http.MethodGet, "/v1/nodes/"+uuid+"/history", nil), "history")
-			for _, entry := range short {
-				if entry := entry.(map[string]any); len(entry) != 5 || len(entry["event"].(string)) > 254 {
+			for _, entry := range a.history(uuid, "") {
+				if len(entry) != 5 || len(fmt.Sprint(entry["event"])) > 254 {
 					t.Errorf("without detail an entry is %v", entry)
 				}
 			}
 		})
 	}
+}
+
+// history returns the entries of the history of a node.
+func (a *api) history(uuid, query string) (all []map[string]any) {
+	a.t.Helper()
+	for _, item := range list(a.t, a.must(http.StatusOK, http.MethodGet, "/v1/nodes/"+uuid+"/history"+query, nil), "history") {
+		entry, ok := item.(map[string]any)
+		if !ok {
+			a.t.Fatalf("an entry is %v", item)
+		}
+		all = append(all, entry)
+	}
+	return all
 }

@@ -199,9 +199,13 @@ func TestJoin_states(t *testing.T) {
 			[]ironic.Event{{CreatedAt: at(29.95), Severity: "ERROR", Type: "deploying", Event: "no disk", State: "deploying", Seconds: seconds(28)}},
 			"1 deploying for 29; 30 deploy failed for 1: no disk; 31 deploying for 9; 40 active for 20 so far",
 		},
-		"between two cleanings, three seconds are not known": {nil, node("clean failed", 20.05), []ironic.Event{
-			{CreatedAt: at(10), Severity: "ERROR", Type: "cleaning", Event: "no disk", State: "cleaning", Seconds: seconds(5)}, {CreatedAt: at(20.05), Severity: "ERROR", Type: "cleaning", Event: "no fan", State: "cleaning", Seconds: seconds(10)}},
-			"5 cleaning for 5 at least; 10 cleaning failed: no disk; 10.05 cleaning for 10; 20.05 clean failed for 39.95 so far: no fan"},
+		"between two cleanings, three seconds are not known": {
+			nil, node("clean failed", 20.05),
+			[]ironic.Event{
+				{CreatedAt: at(10), Severity: "ERROR", Type: "cleaning", Event: "no disk", State: "cleaning", Seconds: seconds(5)}, {CreatedAt: at(20.05), Severity: "ERROR", Type: "cleaning", Event: "no fan", State: "cleaning", Seconds: seconds(10)},
+			},
+			"5 cleaning for 5 at least; 10 cleaning failed: no disk; 10.05 cleaning for 10; 20.05 clean failed for 39.95 so far: no fan",
+		},
 		"states at the same time": {
 			[]string{"5 began; 5 enroll; 5 verifying; 6 manageable; 7 ended"},
 			nil, nil,

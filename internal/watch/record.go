@@ -185,7 +185,7 @@ func ReadRecord(from io.Reader) (entries []Entry, torn int, err error) {
 			entries = append(entries, e)
 		}
 		if end != nil {
-			return entries, torn, nil
+			return entries, torn, nil //nolint:nilerr // it is the end of the file
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package conductor
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"time"
@@ -120,7 +121,7 @@ func (c *Conductor) endPhase(n *Node, o *operation) {
 		c.logSuccess(n, o)
 		o.done(n)
 	} else {
-		c.enterHistory(n, "ERROR", eventType(n.State()), text)
+		c.enterHistory(n, "ERROR", cmp.Or(eventTypes[n.Str("provision_state")], n.Str("provision_state")), text)
 		o.fail(n, text)
 	}
 	if c.UnlockDelay > 0 && n.work == nil {
@@ -131,25 +132,10 @@ func (c *Conductor) endPhase(n *Node, o *operation) {
 	}
 }
 
-// eventType is the type of the event in the history when an operation fails in a state.
-func eventType(state State) string {
-	switch state {
-	case CleanWait:
-		return string(Cleaning)
-	case DeployWait:
-		return string(Deploying)
-	case ServiceWait:
-		return string(Servicing)
-	case Deleting:
-		return "unprovision"
-	case Inspecting, InspectWait:
-		return "introspection"
-	case Rescuing, RescueWait, Unrescuing:
-		return "rescue"
-	case Adopting:
-		return "adoption"
-	}
-	return string(state)
+// eventTypes are the types of the events in the history when an operation fails in a state; for other states, the state itself.
+var eventTypes = map[string]string{
+	"clean wait": "cleaning", "wait call-back": "deploying", "service wait": "servicing", "deleting": "unprovision",
+	"inspecting": "introspection", "inspect wait": "introspection", "rescuing": "rescue", "rescue wait": "rescue", "unrescuing": "rescue", "adopting": "adoption",
 }
 
 // enterHistory adds an entry to the history of a node.
