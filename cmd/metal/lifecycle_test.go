@@ -86,7 +86,7 @@ func TestHistoryShowsNotesOfSeveralMachines(t *testing.T) {
 	s.wants(t, cli.ExitUsage, []string{"needs the names or UUIDs of nodes"}, "history")
 }
 
-func TestValidateFailsForNeededInterfaces(t *testing.T) {
+func TestValidateWritesALineForEachInterface(t *testing.T) {
 	t.Parallel()
 	s := deployedSite(t)
 	if text := s.wants(t, cli.ExitDone, []string{"NODE", "REASON"}, "validate", name(0), name(1)); !strings.Contains(text, "node-001") || !strings.Contains(text, "power") {

@@ -83,3 +83,29 @@ func TestAccOperate_rescueIsLeftToTheOperator(t *testing.T) {
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
+
+// TestAccOperate_releaseFreesTheNode: an allocation is released by its name, and the reservation of a node by its node.
+func TestAccOperate_releaseFreesTheNode(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web"))))
+	by := operatorOf(s)
+	for _, find := range []func() (operate.Reservation, error){
+		func() (operate.Reservation, error) {
+			return operate.FindAllocation(t.Context(), by.Ironic, s.Name("web"))
+		},
+		func() (operate.Reservation, error) { return operate.FindReservation(t.Context(), by.Ironic, node) },
+	} {
+		w.Must("apply", "-auto-approve")
+		held, err := find()
+		if err == nil {
+			err = operate.Release(t.Context(), by, held)
+		}
+		if now := s.Node(node); err != nil || now["instance_uuid"] != nil {
+			t.Errorf("%v; the node is reserved by %v", err, now["instance_uuid"])
+		}
+		acctest.Mention(t, w.Must("plan"), "Plan: 1 to add, 0 to change, 0 to destroy")
+	}
+	w.Must("destroy", "-auto-approve")
+}

@@ -31,3 +31,17 @@ func TestAskerReadsALineForEachQuestion(t *testing.T) {
 		t.Error("the second answer is lost")
 	}
 }
+
+func TestAskerTakesASecretAsItIs(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		terminal   bool
+		want, says string
+	}{{true, " pass word ", "Password: \n"}, {false, "", ""}} {
+		var out bytes.Buffer
+		got, err := cli.AskerOf(strings.NewReader(" pass word \r\n"), &out, tt.terminal).Secret("Password:")
+		if err != nil || got != tt.want || out.String() != tt.says {
+			t.Errorf("%q, %v; it says %q", got, err, out.String())
+		}
+	}
+}

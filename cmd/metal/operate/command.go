@@ -27,6 +27,9 @@ import (
 // parallel is how many machines a command works on at once by default, as Terraform does.
 const parallel = 10
 
+// limitTitle is the title of the flags of the provisioning limit in the help.
+const limitTitle = "Flags of the provisioning limit, which all runs and commands on the site share"
+
 // operationFlags are the flags of all commands that change machines.
 type operationFlags struct {
 	selection   cli.SelectionFlags
@@ -49,7 +52,7 @@ func newOperation(s *cli.Settings, cmd *cobra.Command, standard time.Duration, m
 	flags.SortFlags = false
 	cli.Section(flags, "Flags that select machines, if no NODE is named", func() { f.selection.DeclareForOnce(cmd) })
 	cli.Section(flags, "Flags of all operations", func() { f.declare(flags, standard) })
-	cli.Section(flags, "Flags of the provisioning limit, which all runs and commands on the site share", func() { cli.LimitFlags(flags, &f.limit) })
+	cli.Section(flags, limitTitle, func() { cli.LimitFlags(flags, &f.limit) })
 	flags.AddFlagSet(s.OneViewFlags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, s, args, make) }
 	return cmd

@@ -18,6 +18,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
 const aboutRelease = `metal release gives up allocations, as destroying a metal_allocation does: their nodes are free for others. An allocation on
@@ -36,6 +37,7 @@ type releaseFlags struct {
 	nodes, yesErase []string
 	file, output    string
 	dryRun, yes     bool
+	limit           throttle.Limit // to end a quarantine, which cleans a machine
 }
 
 // newRelease returns the command metal release.
@@ -50,6 +52,7 @@ func newRelease(s *cli.Settings) *cobra.Command {
 	flags.BoolVar(&f.yes, "yes", false, "go on without a question, except where --yes-erase is needed")
 	flags.StringSliceVar(&f.yesErase, "yes-erase", nil, "`names` or UUIDs of nodes that another client has reserved, or whose disks may be erased to end a quarantine")
 	flags.StringVar(&f.output, "output", "table", "`format` on standard output: table, or json")
+	cli.Section(flags, limitTitle, func() { cli.LimitFlags(flags, &f.limit) })
 	flags.AddFlagSet(s.OneViewFlags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, s, args) }
 	return cmd
@@ -68,9 +71,10 @@ type released struct {
 // run gives up the reservations.
 func (f *releaseFlags) run(cmd *cobra.Command, s *cli.Settings, args []string) error {
 	all, err := f.named(cmd, args)
-	if err := errors.Join(err, cli.ReadEnvironment(cmd.Flags(), s.Getenv)); err != nil {
+	if err := errors.Join(err, cli.ReadEnvironment(cmd.Flags(), s.Getenv), cli.CheckLimit(f.limit)); err != nil {
 		return err
 	}
+	s.Ironic.Limit = f.limit
 	site, _, done, err := s.OpenSite(cmd)
 	if err != nil {
 		return err
