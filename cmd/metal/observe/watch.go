@@ -54,7 +54,7 @@ type watchFlags struct {
 }
 
 // Commands returns the commands.
-func Commands(s *cli.Settings) []*cobra.Command { return []*cobra.Command{newWatch(s)} }
+func Commands(s *cli.Settings) []*cobra.Command { return []*cobra.Command{newWatch(s), newForecast(s)} }
 
 // newWatch returns the command metal watch.
 func newWatch(s *cli.Settings) *cobra.Command {
