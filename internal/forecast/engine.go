@@ -3,6 +3,7 @@ package forecast
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,7 @@ type step struct {
 	line   Line
 	turn   *group // whose turn it has, or waits for
 	since  time.Time
+	came   time.Time // when it was ready
 	leg    int
 	tries  int
 }
@@ -40,17 +42,18 @@ type engine struct {
 	clock
 	in     Input
 	steps  []*step
-	left   int     // steps that have not ended
-	places int     // free ones of -parallelism
-	queue  []*step // ready, in order
+	order  *rand.Rand // in which Terraform begins with steps
+	left   int        // steps that have not ended
+	places int        // free ones of -parallelism
+	queue  []*step    // ready, in order
 	groups groups
 	slots  slots
 	unused [4]float64 // slot seconds, by reason, in the order of Unused
 	notes  []string
 }
 
-func newEngine(in Input) *engine {
-	e := &engine{in: in, places: in.Settings.Parallelism, left: len(in.Steps), groups: newGroups()}
+func newEngine(in Input, order uint64) *engine {
+	e := &engine{in: in, places: in.Settings.Parallelism, left: len(in.Steps), groups: newGroups(), order: rand.New(rand.NewPCG(order, 0))} //nolint:gosec // a forecast is the same each time
 	e.now = in.Site.Now
 	e.slots = e.newSlots()
 	for i := range in.Steps {
@@ -93,9 +96,14 @@ func (e *engine) settle() {
 // advance goes to the next event. It returns false if there is none.
 func (e *engine) advance() bool { return e.clock.step(e.countUnused) }
 
+// ready lets a step wait for a place, in any order with those that are ready at the same time.
 func (e *engine) ready(s *step) {
-	s.phase = ready
-	e.queue = append(e.queue, s)
+	s.phase, s.came = ready, e.now
+	same := len(e.queue)
+	for same > 0 && e.queue[same-1].came.Equal(e.now) {
+		same--
+	}
+	e.queue = slices.Insert(e.queue, same+e.order.IntN(len(e.queue)-same+1), s)
 }
 
 // fillPlaces lets Terraform begin with steps.
@@ -116,7 +124,7 @@ func (e *engine) begin(s *step) {
 		e.finish(s, Done, "")
 		return
 	}
-	e.clock.in(requests, func() { e.takeTurn(s) })
+	e.clock.in(requests+time.Duration(e.order.Int64N(int64(requests/10))), func() { e.takeTurn(s) })
 }
 
 // next begins the next leg of a step.

@@ -10,7 +10,8 @@ import (
 // Document is a forecast in JSON. Times are seconds from the begin of the apply.
 type Document struct {
 	Seconds       float64            `json:"seconds"`
-	SecondsLeast  float64            `json:"seconds_least"`
+	Fastest       float64            `json:"seconds_fastest"`
+	Slowest       float64            `json:"seconds_slowest"`
 	Parallelism   int                `json:"parallelism"`
 	MaxConcurrent int                `json:"max_concurrent"`
 	MostSlots     int                `json:"most_slots"`
@@ -56,7 +57,7 @@ type Comparison struct {
 // WriteJSON writes a forecast and its alternatives as a document.
 func (r *Result) WriteJSON(to io.Writer, alternatives []Alternative) error {
 	d := Document{
-		Seconds: seconds(r.Total), SecondsLeast: seconds(r.Least), Parallelism: r.Places, MaxConcurrent: r.Slots, MostSlots: r.Most,
+		Seconds: seconds(r.Total), Fastest: seconds(r.Fastest), Slowest: seconds(r.Slowest), Parallelism: r.Places, MaxConcurrent: r.Slots, MostSlots: r.Most,
 		UnusedSlots: map[string]float64{
 			"parallelism": tenth(r.Unused.Parallelism), "rollout": tenth(r.Unused.Rollout), "dependencies": tenth(r.Unused.Dependencies), "no_machines": tenth(r.Unused.NoMachines),
 		},

@@ -48,8 +48,7 @@ type Group struct {
 
 // Result is a forecast.
 type Result struct {
-	Total  time.Duration
-	Least  time.Duration // if no machine is touched that may not be; the same as Total if there are none
+	Total  time.Duration // the median over the orders that were tried, as is all that follows
 	Lines  []Line
 	Most   int // slots in use at once, at most
 	Slots  int // max_concurrent; zero: no limit
@@ -57,6 +56,8 @@ type Result struct {
 	Unused Unused
 	Groups []Group
 	Notes  []string
+
+	Fastest, Slowest time.Duration // in any of these orders; if machines may not be touched at all, Fastest is without them
 }
 
 // Count returns how many machines end in a way.

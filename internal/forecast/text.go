@@ -17,10 +17,10 @@ type Alternative struct {
 // Write writes a forecast and its alternatives for people.
 func (r *Result) Write(to io.Writer, alternatives []Alternative) {
 	fmt.Fprintf(to, "The apply takes about %s", clockTime(r.Total))
-	if r.Least != r.Total {
-		fmt.Fprintf(to, ", or %s if no machine is touched that may not be", clockTime(r.Least))
+	if r.Fastest != r.Slowest {
+		fmt.Fprintf(to, " (%s to %s)", clockTime(r.Fastest), clockTime(r.Slowest))
 	}
-	fmt.Fprintf(to, ": -parallelism=%d, max_concurrent = %d.\n\n", r.Places, r.Slots)
+	fmt.Fprintf(to, " with -parallelism=%d and max_concurrent = %d.\n\n", r.Places, r.Slots)
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "MACHINE\tDOES\tFROM\tTO\tWAITS FOR TURN\tFOR SLOT\tOUTCOME\tRESOURCE")
 	for i := range r.Lines {
