@@ -16,6 +16,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/forecast"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/forecast/planned"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/forecast/survey"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
@@ -83,52 +84,65 @@ func onePlan(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// run makes a forecast.
+// run makes a forecast, and writes it.
 func (f *forecastFlags) run(cmd *cobra.Command, file string, s *cli.Settings) error {
 	times, err := f.readTimes()
-	what, werr := f.readWhatIf()
-	var wrong error
+	what, whatErr := f.readWhatIf()
+	compare, compareErr := f.readCompare()
+	var outputErr error
 	if f.output != "table" && f.output != "json" {
-		wrong = fmt.Errorf("--output is %q; it must be table or json", f.output)
+		outputErr = fmt.Errorf("--output is %q; it must be table or json", f.output)
 	}
-	if err := errors.Join(err, werr, wrong, cli.Positive("parallelism", f.parallelism), cli.NotNegative("max-concurrent", f.maxConcurrent), cli.NotNegative("canary", f.canary)); err != nil {
+	if err := errors.Join(
+		err, whatErr, compareErr, outputErr, cli.Positive("parallelism", f.parallelism), cli.NotNegative("max-concurrent", f.maxConcurrent), cli.NotNegative("canary", f.canary),
+		s.CompleteIronic(cmd.Flags()),
+	); err != nil {
 		return err
 	}
-	site, _, done, err := s.OpenSite(cmd)
-	if err != nil {
-		return err
-	}
-	defer done()
-	work, err := readPlan(cmd, file)
+	s.Ironic.Logger, s.Ironic.UserAgent = s.Logger(cmd.ErrOrStderr(), false, cmd.Flags().Changed("log-level")), "metal/"+s.Version
+	in, notes, err := f.input(cmd, file, s)
 	if err != nil {
 		return &cli.Failure{Code: cli.ExitError, Err: err}
 	}
-	found, err := survey.Read(cmd.Context(), site)
-	if err == nil {
-		err = found.Complete(work.Steps)
-	}
-	if err != nil {
-		return &cli.Failure{Code: cli.ExitError, Err: err}
-	}
-	settings, err := f.settings(cmd.Flags(), work.Provider, s.Getenv)
-	if err != nil {
-		return &cli.Failure{Code: cli.ExitError, Err: err}
-	}
-	in := forecast.Input{Steps: work.Steps, Site: found.Site, Settings: settings, Times: times.Or(found.Times), WhatIf: what, Poll: s.Ironic.PollInterval}
+	in.Times, in.WhatIf = times.Or(in.Times), what
 	result, err := forecast.Make(in)
 	if err != nil {
 		return &cli.Failure{Code: cli.ExitError, Err: err}
 	}
-	result.Notes = append(append(result.Notes, work.Notes...), found.Notes...)
-	alternatives, err := f.alternatives(in)
-	if err != nil {
+	result.Notes = append(result.Notes, notes...)
+	others, err := alternatives(in, compare)
+	switch {
+	case err != nil:
 		return err
+	case f.output == "json":
+		return result.WriteJSON(cmd.OutOrStdout(), others)
 	}
-	if f.output == "json" {
-		return result.WriteJSON(cmd.OutOrStdout(), alternatives)
-	}
-	result.Write(cmd.OutOrStdout(), alternatives)
+	result.Write(cmd.OutOrStdout(), others)
 	return nil
+}
+
+// input reads the plan and the site, and returns what they lack or assume, too.
+func (f *forecastFlags) input(cmd *cobra.Command, file string, s *cli.Settings) (in forecast.Input, notes []string, err error) {
+	work, err := readPlan(cmd, file)
+	if err != nil {
+		return in, nil, err
+	}
+	settings, err := f.settings(cmd.Flags(), work.Provider, s.Getenv)
+	if err != nil {
+		return in, nil, err
+	}
+	found, err := survey.Read(cmd.Context(), machine.New(s.Ironic))
+	if err != nil {
+		return in, nil, fmt.Errorf("read %s: %w", s.IronicName(), err)
+	}
+	if err := found.Complete(work.Steps); err != nil {
+		return in, nil, err
+	}
+	poll := s.Ironic.PollInterval
+	if work.Provider.Poll > 0 {
+		poll = work.Provider.Poll
+	}
+	return forecast.Input{Steps: work.Steps, Site: found.Site, Settings: settings, Times: found.Times, Poll: poll}, append(work.Notes, found.Notes...), nil
 }
 
 // readPlan reads a plan from a file or standard input.
@@ -206,31 +220,51 @@ func (f *forecastFlags) settings(flags *pflag.FlagSet, p planned.Provider, geten
 	return settings, nil
 }
 
-// alternatives makes the forecasts to compare.
-func (f *forecastFlags) alternatives(in forecast.Input) (all []forecast.Alternative, err error) {
+// comparison is a change of the settings.
+type comparison struct {
+	label  string
+	change func(*forecast.Settings)
+}
+
+// readCompare reads what to compare.
+func (f *forecastFlags) readCompare() (all []comparison, wrong error) {
 	for _, text := range f.compare {
-		other := in
-		for _, one := range strings.Split(text, ",") {
+		var changes []func(*forecast.Settings)
+		for one := range strings.SplitSeq(text, ",") {
 			name, value, _ := strings.Cut(one, "=")
 			n, err := strconv.Atoi(value)
 			switch {
 			case err != nil || n < 0 || n == 0 && name == "parallelism":
-				return nil, fmt.Errorf("--compare has %q; it must be a name and a number, such as max-concurrent=40", one)
+				wrong = errors.Join(wrong, fmt.Errorf("--compare has %q; it must be a name and a number, such as max-concurrent=40", one))
 			case name == "max-concurrent":
-				other.Settings.Limit.Max = n
+				changes = append(changes, func(s *forecast.Settings) { s.Limit.Max = n })
 			case name == "parallelism":
-				other.Settings.Parallelism = n
+				changes = append(changes, func(s *forecast.Settings) { s.Parallelism = n })
 			case name == "canary":
-				other.Settings.Canary = &n
+				changes = append(changes, func(s *forecast.Settings) { s.Canary = &n })
 			default:
-				return nil, fmt.Errorf("--compare has %q; it compares max-concurrent, parallelism and canary", name)
+				wrong = errors.Join(wrong, fmt.Errorf("--compare has %q; it compares max-concurrent, parallelism and canary", name))
 			}
 		}
+		all = append(all, comparison{text, func(s *forecast.Settings) {
+			for _, change := range changes {
+				change(s)
+			}
+		}})
+	}
+	return all, wrong
+}
+
+// alternatives makes the forecasts to compare.
+func alternatives(in forecast.Input, compare []comparison) (all []forecast.Alternative, err error) {
+	for _, c := range compare {
+		other := in
+		c.change(&other.Settings)
 		result, err := forecast.Make(other)
 		if err != nil {
-			return nil, &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("with %s: %w", text, err)}
+			return nil, &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("with %s: %w", c.label, err)}
 		}
-		all = append(all, forecast.Alternative{Label: text, Result: result})
+		all = append(all, forecast.Alternative{Label: c.label, Result: result})
 	}
 	return all, nil
 }
