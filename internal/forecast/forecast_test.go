@@ -80,7 +80,9 @@ func TestMake(t *testing.T) {
 		},
 		{
 			"other machines have the slots, for 5 minutes more", input(2, 2, 10, rollout.Settings{}),
-			func(in *forecast.Input) { in.Site.Occupied = []forecast.Occupied{busy("a", 15, forecast.Clean), busy("b", 15, forecast.Clean)} }, 15, 2, 0, 0, 2,
+			func(in *forecast.Input) {
+				in.Site.Occupied = []forecast.Occupied{busy("a", 15, forecast.Clean), busy("b", 15, forecast.Clean)}
+			}, 15, 2, 0, 0, 2,
 		},
 		{
 			"a machine that is stuck takes no slot", input(2, 2, 10, rollout.Settings{}),

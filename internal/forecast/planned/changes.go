@@ -116,7 +116,7 @@ func (r *reader) deploy(s *planned, before, after, unknown values) {
 	rebuilds, mayRebuild := raises(before, after, unknown, "rebuilds")
 	restarts, mayRestart := raises(before, after, unknown, "restarts")
 	switch {
-	case rebuilds && !mayRebuild, mayRebuild:
+	case rebuilds:
 		s.Does, s.MayBe, s.Legs = "rebuild", mayRebuild, []forecast.Leg{{forecast.Deploy}}
 		s.Turn = r.turn(rollout.Rebuild, after)
 	case restarts:
