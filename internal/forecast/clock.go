@@ -19,8 +19,8 @@ type event struct {
 	do func()
 }
 
-// in schedules something.
-func (c *clock) in(d time.Duration, do func()) { c.on(c.now.Add(d), do) }
+// after schedules something.
+func (c *clock) after(d time.Duration, do func()) { c.on(c.now.Add(d), do) }
 
 // on schedules something at a time; at once if that has passed.
 func (c *clock) on(at time.Time, do func()) {

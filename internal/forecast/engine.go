@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
 // requests is how long Terraform needs for a step besides what Ironic does with the machine.
@@ -30,8 +32,7 @@ type step struct {
 	before int // steps that it still waits for
 	then   []*step
 	line   Line
-	turn   *group // whose turn it has, or waits for
-	since  time.Time
+	turn   *group    // whose turn it has, or waits for
 	came   time.Time // when it was ready
 	leg    int
 	tries  int
@@ -39,23 +40,25 @@ type step struct {
 
 // engine executes steps in virtual time.
 type engine struct {
-	clock
+	*clock
 	in     Input
 	steps  []*step
 	order  *rand.Rand // in which Terraform begins with steps
 	left   int        // steps that have not ended
 	places int        // free ones of -parallelism
 	queue  []*step    // ready, in order
-	groups groups
-	slots  slots
+	groups *groups
+	slots  *slots
 	unused [4]float64 // slot seconds, by reason, in the order of Unused
-	notes  []string
 }
 
 func newEngine(in Input, order uint64) *engine {
-	e := &engine{in: in, places: in.Settings.Parallelism, left: len(in.Steps), groups: newGroups(), order: rand.New(rand.NewPCG(order, 0))} //nolint:gosec // a forecast is the same each time
-	e.now = in.Site.Now
-	e.slots = e.newSlots()
+	c := &clock{now: in.Site.Now}
+	all := newSlots(c, &in)
+	e := &engine{
+		clock: c, in: in, slots: all, groups: newGroups(c, &in, all), places: in.Settings.Parallelism, left: len(in.Steps),
+		order: rand.New(rand.NewPCG(order, 0)), //nolint:gosec // a forecast is the same each time
+	}
 	for i := range in.Steps {
 		s := &step{Step: &in.Steps[i]}
 		s.line = Line{Address: s.Address, Does: s.Does, MayBe: s.MayBe}
@@ -85,10 +88,10 @@ func (e *engine) isOver() bool { return e.left == 0 }
 func (e *engine) settle() {
 	for {
 		switch {
-		case e.fillPlaces(), e.decideTurns(), e.decideSlots():
+		case e.fillPlaces(), e.groups.decide(), e.slots.decide():
 			continue
 		}
-		e.groups.count(e.now)
+		e.groups.count()
 		return
 	}
 }
@@ -124,7 +127,30 @@ func (e *engine) begin(s *step) {
 		e.finish(s, Done, "")
 		return
 	}
-	e.clock.in(requests+time.Duration(e.order.Int64N(int64(requests/10))), func() { e.takeTurn(s) })
+	e.after(requests+time.Duration(e.order.Int64N(int64(requests/10))), func() { e.takeTurn(s) })
+}
+
+// takeTurn lets a step wait for its turn, if it needs one.
+func (e *engine) takeTurn(s *step) {
+	if s.Turn == nil {
+		e.next(s)
+		return
+	}
+	one, follows := e.groups.take(s.Machine, s.line.Name, s.Turn, candidate{
+		begin: func(waited time.Duration) {
+			s.line.Turn = waited
+			e.next(s)
+		},
+		refuse: func(waited time.Duration, why string) {
+			s.line.Turn, s.turn = waited, nil
+			e.finish(s, NotStarted, why)
+		},
+	})
+	if s.turn = one; one == nil || follows {
+		e.next(s)
+		return
+	}
+	s.phase = turning
 }
 
 // next begins the next leg of a step.
@@ -134,7 +160,19 @@ func (e *engine) next(s *step) {
 		e.finish(s, Done, "")
 		return
 	}
-	e.enqueue(s)
+	leg, queued := s.Legs[s.leg], e.now
+	begin := func() {
+		s.line.Slot += e.now.Sub(queued)
+		if s.leg == 0 && s.tries == 0 {
+			s.line.From = e.at(e.now)
+		}
+		e.operate(s, leg)
+	}
+	if slices.Equal(leg, Leg{Verify}) {
+		begin()
+		return
+	}
+	e.slots.wait(s.Machine, s.line.Name, s.tries, begin)
 }
 
 // operate does an operation of a leg, and then the others.
@@ -150,8 +188,7 @@ func (e *engine) operate(s *step, leg Leg) {
 	if why == failsAtOnce {
 		d = 0
 	}
-	d += e.lag(d)
-	e.clock.in(d, func() {
+	e.after(d+e.lag(d), func() {
 		s.line.To = e.at(e.now)
 		switch {
 		case why == "":
@@ -159,12 +196,21 @@ func (e *engine) operate(s *step, leg Leg) {
 		case leg[0] == Deploy && s.tries+1 < s.Attempts:
 			s.tries++
 			e.leave(s)
-			e.enqueue(s)
+			e.next(s)
 		default:
 			e.leave(s)
 			e.finish(s, Failed, why)
 		}
 	})
+}
+
+// leave gives the slot of a step back. After a restart the machine keeps it for a while.
+func (e *engine) leave(s *step) {
+	var keeps time.Duration
+	if slices.Contains(s.Legs[s.leg], Restart) {
+		keeps = throttle.SettleFor
+	}
+	e.slots.leave(s.Machine.ID, keeps)
 }
 
 // Reasons why an operation fails.
@@ -196,7 +242,9 @@ func (e *engine) finish(s *step, how Outcome, why string) {
 	}
 	s.phase, s.line.Outcome, s.line.Why = ended, how, why
 	e.left--
-	e.endTurn(s)
+	if s.turn != nil {
+		e.groups.end(s.turn, s.Step, how == Failed)
+	}
 	for _, other := range s.then {
 		switch other.before--; {
 		case other.phase == ended:
@@ -257,7 +305,7 @@ func (e *engine) countUnused(passed time.Duration) {
 func (e *engine) result() *Result {
 	r := &Result{
 		Total: e.at(e.now), Most: e.slots.most, Slots: e.in.Settings.Limit.Max, Places: e.in.Settings.Parallelism, Groups: e.groups.all(),
-		Notes: e.notes,
+		Notes: e.slots.notes,
 	}
 	for _, s := range e.steps {
 		if s.Machine != nil && len(s.Legs) > 0 {
@@ -265,7 +313,7 @@ func (e *engine) result() *Result {
 		}
 	}
 	slices.SortStableFunc(r.Lines, func(a, b Line) int {
-		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), strings.Compare(a.Address, b.Address))
+		return cmp.Or(cmp.Compare(a.untouched(), b.untouched()), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), strings.Compare(a.Address, b.Address))
 	})
 	if total := r.Total.Seconds(); total > 0 {
 		r.Unused = Unused{e.unused[0] / total, e.unused[1] / total, e.unused[2] / total, e.unused[3] / total}

@@ -30,6 +30,14 @@ type Line struct {
 	MayBe   bool   // it may not be touched at all
 }
 
+// untouched is 1 if nothing happens to the machine, otherwise 0.
+func (l Line) untouched() int {
+	if l.Outcome == NotStarted || l.Outcome == Skipped {
+		return 1
+	}
+	return 0
+}
+
 // Unused is how many slots are unused on average, while Terraform has steps left, by reason.
 type Unused struct {
 	Parallelism  float64 // machines wait until Terraform begins with them

@@ -47,7 +47,7 @@ func (r *Result) Write(to io.Writer, alternatives []Alternative) {
 // write writes a line of the table.
 func (l *Line) write(table io.Writer) {
 	from, until, outcome := clockTime(l.From), clockTime(l.To), string(l.Outcome)
-	if l.Outcome == NotStarted || l.Outcome == Skipped {
+	if l.untouched() == 1 {
 		from, until = "-", "-"
 	}
 	if l.Why != "" {

@@ -14,129 +14,146 @@ import (
 // group is a rollout group.
 type group struct {
 	*rollout.Group
-	shown  Group
-	steps  map[string]*step // that wait, by machine
-	others []rollout.Absence
-	again  time.Time // when it is decided again although nothing has happened
+	shown   Group
+	waiting map[string]candidate // by machine
+	others  []rollout.Absence
+	again   time.Time // when it is decided again although nothing has happened
 }
 
-// groups are those of a run.
+// candidate is a machine that waits for its turn. One of its functions is called, with the time that it has waited.
+type candidate struct {
+	since  time.Time
+	begin  func(waited time.Duration)
+	refuse func(waited time.Duration, why string)
+}
+
+// groups are those of a run, as in package turns.
 type groups struct {
+	*clock
+	in      *Input
+	slots   *slots
 	byKey   map[string]*group
-	created map[string][]string // the nodes of new deployments that follow none, as in package turns
+	created map[string][]string // the nodes of new deployments that follow none
 }
 
-func newGroups() groups { return groups{byKey: map[string]*group{}, created: map[string][]string{}} }
+func newGroups(c *clock, in *Input, s *slots) *groups {
+	return &groups{clock: c, in: in, slots: s, byKey: map[string]*group{}, created: map[string][]string{}}
+}
 
-// groupOf returns the group of a change.
-func (e *engine) groupOf(t *Turn, settings rollout.Settings) *group {
-	key := settings.Key(t.Change, t.Content)
-	g := e.groups.byKey[key]
-	if g == nil {
-		g = &group{Group: rollout.NewGroup(settings.Rules()), steps: map[string]*step{}}
-		g.shown = Group{Name: settings.Group, May: settings.MaxUnavailable}
-		if g.shown.Name == "" {
-			url, _, _ := strings.Cut(t.Content, " ")
-			g.shown.Name = string(t.Change) + " " + cmp.Or(url, "with content that is not known yet")
-		}
-		if settings.MaxUnavailable > 0 && e.in.Settings.Limit.Coordination != throttle.CoordinationProcess {
-			g.others = slices.Clone(e.in.Site.Away[settings.Group])
-			e.awaitOthers(g)
-		}
-		e.groups.byKey[key] = g
+// settings returns the settings of a turn.
+func (g *groups) settings(t *Turn) rollout.Settings {
+	settings := t.Settings
+	if g.in.Settings.Canary != nil {
+		settings.Canary = g.in.Settings.Canary
 	}
-	return g
+	return settings
+}
+
+// of returns the group of a change.
+func (g *groups) of(t *Turn) *group {
+	settings := g.settings(t)
+	key := settings.Key(t.Change, t.Content)
+	one := g.byKey[key]
+	if one == nil {
+		one = &group{Group: rollout.NewGroup(settings.Rules()), waiting: map[string]candidate{}, shown: Group{Name: settings.Group, May: settings.MaxUnavailable}}
+		if settings.Group == "" {
+			url, _, _ := strings.Cut(t.Content, " ")
+			one.shown.Name = string(t.Change) + " " + cmp.Or(url, "with content that is not known yet")
+		}
+		if settings.MaxUnavailable > 0 && g.in.Settings.Limit.Coordination != throttle.CoordinationProcess {
+			one.others = slices.Clone(g.in.Site.Away[settings.Group])
+			g.awaitOthers(one)
+		}
+		g.byKey[key] = one
+	}
+	return one
 }
 
 // awaitOthers lets the members come back that other runs work on, when their operations have ended.
-func (e *engine) awaitOthers(g *group) {
-	for _, o := range g.others {
+func (g *groups) awaitOthers(one *group) {
+	for _, o := range one.others {
 		if !o.Working {
 			continue
 		}
-		back := func() { g.others = slices.DeleteFunc(g.others, func(a rollout.Absence) bool { return a.ID == o.ID }) }
-		if busy := e.slots.busy[o.ID]; busy != nil {
+		back := func() {
+			one.others = slices.DeleteFunc(one.others, func(a rollout.Absence) bool { return a.ID == o.ID })
+		}
+		if busy := g.slots.busy[o.ID]; busy != nil {
 			if !busy.until.IsZero() {
-				e.on(busy.until, back)
+				g.on(busy.until, back)
 			}
 			continue
 		}
-		if d, known := e.in.Times.Of(Deploy, ""); known {
-			e.clock.in(d, back)
+		if d, known := g.in.Times.Of(Deploy, ""); known {
+			g.after(d, back)
 		}
 	}
 }
 
-// takeTurn lets a step wait for its turn, if it needs one.
-func (e *engine) takeTurn(s *step) {
-	t := s.Turn
-	if t == nil {
-		e.next(s)
-		return
-	}
-	settings := t.Settings
-	if e.in.Settings.Canary != nil {
-		settings.Canary = e.in.Settings.Canary
-	}
-	me := rollout.Member{ID: s.Machine.ID, Name: s.line.Name, Change: t.Change, Failures: s.Machine.Failures, Queued: e.now, Away: t.Away}
-	if t.Change == rollout.FirstDeployment && e.follow(s, me, settings) {
-		return
+// take lets a machine wait for its turn. It returns the group; nil if the machine needs no turn. follows: it has the turn of the deployment that it
+// replaces.
+func (g *groups) take(m *Machine, name string, t *Turn, c candidate) (one *group, follows bool) {
+	settings := g.settings(t)
+	me := rollout.Member{ID: m.ID, Name: name, Change: t.Change, Failures: m.Failures, Queued: g.now, Away: t.Away}
+	if t.Change == rollout.FirstDeployment {
+		if one = g.followed(me, t); one != nil {
+			return one, true
+		}
 	}
 	if !settings.Concerns(t.Change) || t.Change == rollout.Replacement && t.Away && !settings.Concerns(rollout.FirstDeployment) {
-		e.next(s)
-		return
+		return nil, false
 	}
-	g := e.groupOf(t, settings)
-	g.Join(me)
-	g.steps[me.ID], s.turn, s.phase, s.since = s, g, turning, e.now
-	g.shown.Members++
+	one = g.of(t)
+	one.Join(me)
+	c.since = g.now
+	one.waiting[me.ID] = c
+	one.shown.Members++
+	return one, false
 }
 
-// follow gives a new deployment the turn of the one that it replaces.
-func (e *engine) follow(s *step, me rollout.Member, settings rollout.Settings) bool {
-	for _, content := range []string{s.Turn.Content, ""} {
-		if g := e.groups.byKey[settings.Key(rollout.Replacement, content)]; g != nil {
-			if _, ok := g.Take(me, s.Turn.Node); ok {
-				s.turn = g
-				e.next(s)
-				return true
+// followed returns the group in which a new deployment has the turn of the one that it replaces; nil if there is none.
+func (g *groups) followed(me rollout.Member, t *Turn) *group {
+	settings := g.settings(t)
+	for _, content := range []string{t.Content, ""} {
+		if one := g.byKey[settings.Key(rollout.Replacement, content)]; one != nil {
+			if _, ok := one.Take(me, t.Node); ok {
+				return one
 			}
 		}
 	}
-	key := settings.Key(rollout.Replacement, s.Turn.Content)
-	e.groups.created[key] = append(e.groups.created[key], s.Turn.Node)
-	return false
+	key := settings.Key(rollout.Replacement, t.Content)
+	g.created[key] = append(g.created[key], t.Node)
+	return nil
 }
 
-// decideTurns lets the machines start whose turn it is, and ends the steps of those that are not started.
-func (e *engine) decideTurns() (some bool) {
-	for _, key := range slices.Sorted(maps.Keys(e.groups.byKey)) {
-		g := e.groups.byKey[key]
-		if len(g.steps) == 0 {
+// decide lets the machines begin whose turn it is, and refuses those that are not started. It reports whether there are any.
+func (g *groups) decide() (some bool) {
+	for _, key := range slices.Sorted(maps.Keys(g.byKey)) {
+		one := g.byKey[key]
+		if len(one.waiting) == 0 {
 			continue
 		}
-		d := g.Decide(e.now, g.others)
+		d := one.Decide(g.now, one.others)
 		for _, id := range slices.Sorted(maps.Keys(d.Refuse)) {
-			s, why := g.steps[id], d.Refuse[id]
-			delete(g.steps, id)
+			c, why := one.waiting[id], d.Refuse[id]
+			delete(one.waiting, id)
 			if why.Reason == rollout.NoPlace {
-				g.Yield(id, e.now)
+				one.Yield(id, g.now)
 			}
-			g.Leave(id)
-			s.turn, some = nil, true
-			s.line.Turn = e.now.Sub(s.since)
-			e.finish(s, NotStarted, reasonText(why))
+			one.Leave(id)
+			some = true
+			c.refuse(g.now.Sub(c.since), reasonText(why))
 		}
 		for _, id := range d.Start {
-			s := g.steps[id]
-			delete(g.steps, id)
-			g.Start(id)
-			s.line.Turn, some = e.now.Sub(s.since), true
-			e.next(s)
+			c := one.waiting[id]
+			delete(one.waiting, id)
+			one.Start(id)
+			some = true
+			c.begin(g.now.Sub(c.since))
 		}
-		if !some && !d.Again.IsZero() && !d.Again.Equal(g.again) {
-			g.again = d.Again
-			e.on(d.Again, func() {})
+		if !some && !d.Again.IsZero() && !d.Again.Equal(one.again) {
+			one.again = d.Again
+			g.on(d.Again, func() {})
 		}
 	}
 	return some
@@ -156,35 +173,33 @@ func reasonText(why rollout.Refusal) string {
 	return ""
 }
 
-// endTurn ends the turn of a step that has ended.
-func (e *engine) endTurn(s *step) {
-	g := s.turn
+// end ends the turn of a step.
+func (g *groups) end(one *group, s *Step, failed bool) {
 	switch {
-	case g == nil:
-	case s.line.Outcome == Failed:
-		g.End(s.Machine.ID, rollout.Failed, e.now)
-	case s.Removes && !e.isSucceeded(s):
-		g.Hand(s.Machine.ID, s.Turn.Node, e.now)
+	case failed:
+		one.End(s.Machine.ID, rollout.Failed, g.now)
+	case s.Removes && !g.isSucceeded(s.Turn):
+		one.Hand(s.Machine.ID, s.Turn.Node, g.now)
 	default:
-		g.End(s.Machine.ID, rollout.Ready, e.now)
+		one.End(s.Machine.ID, rollout.Ready, g.now)
 	}
 }
 
 // isSucceeded reports whether the deployment that replaces one was made before.
-func (e *engine) isSucceeded(s *step) bool {
-	key := s.Turn.Settings.Key(rollout.Replacement, s.Turn.Content)
-	i := slices.Index(e.groups.created[key], s.Turn.Node)
-	if i < 0 || s.Turn.Node == "" {
+func (g *groups) isSucceeded(t *Turn) bool {
+	key := g.settings(t).Key(rollout.Replacement, t.Content)
+	i := slices.Index(g.created[key], t.Node)
+	if i < 0 || t.Node == "" {
 		return false
 	}
-	e.groups.created[key] = slices.Delete(e.groups.created[key], i, i+1)
+	g.created[key] = slices.Delete(g.created[key], i, i+1)
 	return true
 }
 
 // count remembers how many members were away at most.
-func (g *groups) count(now time.Time) {
+func (g *groups) count() {
 	for _, one := range g.byKey {
-		one.shown.Most = max(one.shown.Most, one.Away(now, one.others))
+		one.shown.Most = max(one.shown.Most, one.Away(g.now, one.others))
 	}
 }
 

@@ -1,7 +1,6 @@
 package planned
 
 import (
-	"slices"
 	"strings"
 
 	tfjson "github.com/hashicorp/terraform-json"
@@ -191,13 +190,4 @@ func instanceIn(path, name string) reference {
 	}
 	parts := strings.SplitN(name, ".", 3)
 	return reference{resource: path + strings.Join(parts[:min(2, len(parts))], ".")}
-}
-
-// changeOf returns the change of an instance; nil if there is none.
-func (r *reader) changeOf(address string) *tfjson.ResourceChange {
-	i := slices.IndexFunc(r.plan.ResourceChanges, func(c *tfjson.ResourceChange) bool { return c.Address == address })
-	if address == "" || i < 0 {
-		return nil
-	}
-	return r.plan.ResourceChanges[i]
 }

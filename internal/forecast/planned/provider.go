@@ -9,18 +9,8 @@ import (
 
 	tfjson "github.com/hashicorp/terraform-json"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
-
-// Provider is what the provider block says.
-type Provider struct {
-	Limit   throttle.Limit
-	Rollout rollout.Settings // the defaults for all deployments
-	Poll    time.Duration    // poll_interval; zero: not set
-	IsMax   bool             // the block sets max_concurrent
-	Unknown string           // why provisioning_limit is not known; "": it is
-}
 
 // provider reads the provider block that the changes use.
 func (r *reader) provider() (Provider, error) {
