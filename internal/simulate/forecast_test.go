@@ -205,7 +205,7 @@ func (f *foreseen) chooseRollout() {
 // same time, so the forecast is a range.
 func TestForecast_isRightWithin10Percent(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(8) {
+	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			inVirtualTime(t, func(t *testing.T) {
@@ -240,7 +240,7 @@ func tableOf(r *forecast.Result) string {
 // A forecast of what a bad image touches names as many machines as an apply does.
 func TestForecast_tellsWhatABadImageTouches(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(4) {
+	for seed := range uint64(2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			inVirtualTime(t, func(t *testing.T) {
