@@ -10,7 +10,12 @@ import (
 var ErrEndless = errors.New("no slot becomes free")
 
 // orders is how many orders a forecast tries in which Terraform may begin with steps that are ready at the same time: it has none.
-const orders = 15
+// Large plans, for which an order takes long, and changes less, have fewer.
+const (
+	orders     = 15
+	fewOrders  = 5
+	largePlans = 200 // steps
+)
 
 // Make makes a forecast. It returns an UnknownError if the input lacks something.
 func Make(in Input) (*Result, error) {
@@ -42,7 +47,11 @@ func Make(in Input) (*Result, error) {
 
 // tries executes the steps in several orders, and returns the results, the shortest one first.
 func tries(in Input) (all []*Result, err error) {
-	for order := range uint64(orders) {
+	n := uint64(orders)
+	if len(in.Steps) > largePlans {
+		n = fewOrders
+	}
+	for order := range n {
 		e := newEngine(in, order)
 		for e.settle(); !e.isOver(); e.settle() {
 			if !e.advance() {
