@@ -97,7 +97,7 @@ func (e *engine) settle() {
 }
 
 // advance goes to the next event. It returns false if there is none.
-func (e *engine) advance() bool { return e.clock.step(e.countUnused) }
+func (e *engine) advance() bool { return e.step(e.countUnused) }
 
 // ready lets a step wait for a place, in any order with those that are ready at the same time.
 func (e *engine) ready(s *step) {

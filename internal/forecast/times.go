@@ -24,7 +24,7 @@ func (t Times) Of(o Operation, class string) (d time.Duration, known bool) {
 
 // Or returns the times, and those of others for what they leave open.
 func (t Times) Or(others Times) Times {
-	all := Times{}
+	all := make(Times)
 	for _, some := range []Times{others, t} {
 		for o, classes := range some {
 			if _, anyClass := classes[""]; anyClass || all[o] == nil {

@@ -93,7 +93,7 @@ func (f *Found) noteTimes(nodes []ironic.Node) {
 			took[nodes[i].ResourceClass] = append(took[nodes[i].ResourceClass], e.Ended.Sub(e.Began))
 		}
 	}
-	f.Times = forecast.Times{}
+	f.Times = make(forecast.Times)
 	for _, class := range slices.Sorted(maps.Keys(took)) {
 		all := took[class]
 		slices.Sort(all)
