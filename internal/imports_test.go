@@ -57,8 +57,8 @@ func rules() map[string]rule {
 		"cmd/fakeironic":       {own: []string{"internal/fakeironic", "internal/fakehttp"}},
 		"cmd/fakeoneview":      {own: []string{"internal/fakeoneview", "internal/fakehttp"}},
 		"cmd/metal":            {own: []string{"cmd/metal/cli", "cmd/metal/observe", "cmd/metal/oneview", "cmd/metal/operate", rest}, foreign: []string{"github.com/spf13/"}},
-		"cmd/metal/cli":        {own: []string{"internal/machine", "internal/selection", "internal/states", "internal/sharing", api, throttle, "internal/oneview", rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: is there somebody who can answer, and how wide is the line?
-		"cmd/metal/observe":    {own: []string{"cmd/metal/cli", "internal/watch", "internal/forecast", "internal/forecast/planned", "internal/forecast/survey", "internal/machine", throttle, ironic, api, rest}, foreign: []string{"github.com/spf13/"}},
+		"cmd/metal/cli":        {own: []string{"internal/machine", "internal/selection", "internal/states", "internal/sharing", ironic, api, throttle, "internal/oneview", rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: is there somebody who can answer, and how wide is the line?
+		"cmd/metal/observe":    {own: []string{"cmd/metal/cli", "internal/watch", "internal/forecast", "internal/forecast/planned", "internal/forecast/survey", "internal/machine", throttle, "internal/describe", "internal/failure", "internal/selection", ironic, api, rest, "internal/timeline"}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/oneview":    {own: []string{"cmd/metal/cli", "internal/sharing", ironic, throttle, rest}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/operate":    {own: []string{"cmd/metal/cli", "internal/operate", "internal/selection", "internal/sharing", "internal/failure", "internal/machine", throttle, ironic, api, rest}, foreign: []string{"github.com/spf13/"}},
 		"internal":             {},
@@ -68,7 +68,10 @@ func rules() map[string]rule {
 		"internal/datasources": {own: with("internal/framework", ironic, api, "internal/ironic/driverinfo", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform}},
 		"internal/framework":   {own: with(ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform, "github.com/vmihailenco/msgpack/v5", cty}}, // msgpack: to compare configurations without decoding them into values
 		"internal/operate":     {own: with(ironic, api, "internal/sharing")},
+		"internal/advice":      {own: []string{"internal/states", "internal/marks", ironic, api}, foreign: []string{nodes}},
+		"internal/describe":    {own: []string{"internal/advice", "internal/states", "internal/marks", "internal/instance", "internal/sharing", ironic, "internal/ironic/driverinfo"}},
 		"internal/selection":   {own: []string{ironic, api}},
+		"internal/timeline":    {own: []string{"internal/states", "internal/marks", "internal/ramdisk", "internal/machine", "internal/instance", "internal/watch", ironic, api, rest}},
 		"internal/watch":       {own: []string{"internal/states", "internal/selection", "internal/marks", "internal/machine", ironic, api, rest}},
 		"internal/sharing":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/oneview", ironic, api, throttle, rest}, foreign: []string{nodes}},
 
@@ -129,7 +132,7 @@ func rules() map[string]rule {
 		"internal/fakeoneview":            {},
 		"internal/ironictest":             {own: []string{"internal/fakeironic"}, testOnly: true},
 		"internal/sitetest":               {own: with(ironic, api, throttle, "internal/bootiso", "internal/fakeironic", "internal/ironictest"), testOnly: true},
-		"internal/guides":                 {own: []string{"internal/acctest", "internal/acctest/site", "internal/fakeironic", "internal/fakeoneview"}, foreign: []string{"github.com/hashicorp/hcl/v2"}, testOnly: true}, // hcl: to read the examples as a CLI does
+		"internal/guides":                 {own: []string{"internal/acctest", "internal/acctest/site", "internal/fakeironic", "internal/fakeoneview", "internal/operate", "internal/machine", ironic, api}, foreign: []string{"github.com/hashicorp/hcl/v2"}, testOnly: true}, // hcl: to read the examples as a CLI does
 		"internal/keystonetest":           {own: []string{"internal/acctest", "internal/acctest/site"}, testOnly: true},
 		"internal/neutrontest":            {own: []string{"internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakeironic"}, testOnly: true},
 		"internal/machinetest":            {own: []string{"internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu"}, testOnly: true},
@@ -259,7 +262,7 @@ func (r rule) allows(path string) bool {
 // make what it needs, such as a deployed machine.
 func (r rule) allowsInTests(name, path string) bool {
 	const machine = "internal/machine"
-	isNoun := slices.Contains(with("internal/sharing"), name) && (name == machine || slices.Contains(r.own, machine))
+	isNoun := slices.Contains(with("internal/sharing", "internal/operate"), name) && (name == machine || slices.Contains(r.own, machine))
 	if !isOwn(path) {
 		return isNoun && strings.HasSuffix(path, "/baremetal/v1/nodes")
 	}

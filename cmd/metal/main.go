@@ -56,6 +56,7 @@ func newRoot(getenv func(string) string) *cobra.Command {
 	root.AddCommand(operate.Commands(s)...)
 	root.AddCommand(observe.Commands(s)...)
 	root.AddCommand(oneview.Command(s), newVersion())
+	s.CompleteArguments(root)
 	return root
 }
 

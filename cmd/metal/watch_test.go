@@ -146,3 +146,22 @@ func TestWatchGoesOnWhenIronicDoesNotAnswer(t *testing.T) {
 		t.Errorf("the page: %v", err)
 	}
 }
+
+// A record begins with the machines as they are, and has what changed when the watch ended.
+func TestWatchRecords(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 2)
+	file := filepath.Join(t.TempDir(), "record.jsonl")
+	for range 2 {
+		if code, _, stderr := s.watching(t, "--record", file); code != cli.ExitDone {
+			t.Fatalf("exit code %d, said %q", code, stderr)
+		}
+	}
+	text, err := os.ReadFile(file)
+	if err != nil || strings.Count(string(text), `"watch":"began"`) != 2 || strings.Count(string(text), `"watch":"ended"`) != 2 || strings.Count(string(text), `"name":"node-001","state":"available"`) != 2 {
+		t.Errorf("%v: the record is\n%s", err, text)
+	}
+	if code, _, stderr := s.watching(t, "--record", filepath.Join(t.TempDir(), "no", "record.jsonl")); code != cli.ExitError || !strings.Contains(stderr, "no such file") {
+		t.Errorf("exit code %d, said %q", code, stderr)
+	}
+}

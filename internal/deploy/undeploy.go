@@ -21,6 +21,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
+// NeedsCredentials says why a machine without a BMC cannot be undeployed, and what to do.
+const NeedsCredentials = "Ironic has no BMC credentials of it, and undeploying needs them. Give its metal_host a bmc first"
+
 // Undeploy ends the instance on the machine and waits until the node is clean again. If an allocation is named, Undeploy creates
 // it again as soon as the node is free, with the same UUID, name, class and traits, and this node as its only candidate; lost says
 // why that failed. Undeploy does nothing to a node that another instance has reserved in the meantime. The caller must have just
@@ -39,7 +42,7 @@ func Undeploy(ctx context.Context, m *machine.Machine, instanceID, allocation st
 		}
 	}
 	if machine.ByAgent(m.Node()) && states.Occupied(m.State()) {
-		return "", machine.RefusedFor(m.Node(), "Ironic has no BMC credentials of it, and undeploying needs them. Give its metal_host a bmc first")
+		return "", machine.RefusedFor(m.Node(), NeedsCredentials)
 	}
 	if !instance.DeployedAgain(m.Node(), instanceID) || !states.LosesReservation(m.Node()) {
 		if err := instance.CleanAgain(ctx, m); err != nil {

@@ -8,6 +8,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
+// AdviseProtected says how to end the protection of a node.
+const AdviseProtected = "If the machine may be wiped, first apply protected = false for its metal_deployment, or without Terraform: baremetal node unset <node> --protected."
+
 // adviseStatus returns advice for refusals of Ironic that users meet.
 func adviseStatus(status *api.StatusError) string {
 	if refusal := api.RefusalBy(status); refusal != nil {
@@ -18,7 +21,7 @@ func adviseStatus(status *api.StatusError) string {
 		return "Ironic does not accept the credentials. Check auth_type, username (METAL_USERNAME) and password (METAL_PASSWORD), or cloud (OS_CLOUD). " +
 			"A token that was given (OS_TOKEN) cannot be renewed: get a new one."
 	case http.StatusForbidden:
-		return "The node is protected. If the machine may be wiped, first apply protected = false for its metal_deployment, or without Terraform: baremetal node unset <node> --protected."
+		return "The node is protected. " + AdviseProtected
 	case http.StatusNotFound:
 		if status.Foreign && strings.Contains(status.URL, "/v1/chassis") {
 			return "Something before Ironic, such as a proxy, blocks requests for /v1/chassis. Allow them there, or set coordination = \"process\" " +

@@ -85,6 +85,31 @@ func (s *Server) showFirmware(c *api.Call, n *conductor.Node) api.Reply {
 	return api.OK(http.StatusOK, api.Ordered{{"firmware", list}})
 }
 
+// longestEvent is the length to which a list without detail cuts the text of an event.
+const longestEvent = 255
+
+// showHistory answers GET /v1/nodes/{node}/history.
+func (s *Server) showHistory(c *api.Call, n *conductor.Node) api.Reply {
+	detail, _ := api.ParseBool(c.Query.Get("detail"))
+	since := map[string]int{"project": 113, "state": 115, "target_provision_state": 115, "duration_seconds": 115}
+	list := []any{}
+	for _, entry := range n.History {
+		shown := api.Ordered{}
+		for _, field := range entry {
+			switch short := slices.Contains([]string{"uuid", "created_at", "severity", "event"}, field.Key); {
+			case !detail && !short, c.Minor < since[field.Key]:
+				continue
+			case !detail && field.Key == "event" && len(api.Text(field.Value)) > longestEvent:
+				field.Value = api.Text(field.Value)[:longestEvent-4] + "..."
+			}
+			shown = append(shown, field)
+		}
+		id := api.Text(entry[0].Value)
+		list = append(list, append(shown, api.Ordered{{"links", []any{map[string]any{"href": c.Base + "/v1/nodes/" + n.Str("uuid") + "/history/" + id, "rel": "self"}}}}...))
+	}
+	return api.OK(http.StatusOK, api.Ordered{{"history", list}})
+}
+
 // nodeRecords answers the read-only parts of a node.
 func (s *Server) nodeRecords(c *api.Call, n *conductor.Node, part string) (api.Reply, error) {
 	switch part {
@@ -102,7 +127,7 @@ func (s *Server) nodeRecords(c *api.Call, n *conductor.Node, part string) (api.R
 		}
 	case "history":
 		if c.Minor >= 78 {
-			return api.OK(http.StatusOK, api.Ordered{{"history", append([]any{}, n.History...)}}), nil
+			return s.showHistory(c, n), nil
 		}
 	case "firmware":
 		if c.Minor >= 86 {

@@ -302,3 +302,51 @@ func TestServer_maxBusy(t *testing.T) {
 		}
 	})
 }
+
+// What the history tells depends on the version of the API, and on detail. Ironic 39 also has the steps of cleanings and deployments.
+func TestOperation_history(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ highest, asked, want, last string }{
+		{"1.82", "1.82", "cleaning", "uuid created_at severity event_type event conductor user links"},
+		{"", "1.112", "cleaning automated_cleaning_start automated_cleaning_end deployment_start deployment_end", "uuid created_at severity event_type event conductor user links"},
+		{"", "1.115", "cleaning automated_cleaning_start automated_cleaning_end deployment_start deployment_end", "uuid created_at severity event_type event conductor user project state target_provision_state duration_seconds links"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			long := strings.Repeat("x", 300)
+			fake := &fakeironic.Server{StepTime: time.Minute, MaxMicroversion: tt.highest, Fail: func(_ fakeironic.Node, verb string) string { return map[string]string{"clean": long}[verb] }}
+			a := newAPI(t, fake).at(tt.asked)
+			uuid := a.node("n1", nil)
+			for _, verb := range []string{"manage", "clean", "manage", "provide", "active"} {
+				body := map[string]any{"target": verb}
+				if verb == "clean" {
+					body["clean_steps"] = []any{map[string]any{"interface": "deploy", "step": "erase_devices"}}
+				}
+				if got := a.do(http.MethodPut, "/v1/nodes/"+uuid+"/states/provision", body); got.status != http.StatusAccepted {
+					t.Fatalf("%s: %+v", verb, got)
+				}
+				time.Sleep(time.Hour)
+			}
+			var kinds []string
+			history := list(t, a.must(http.StatusOK, http.MethodGet, "/v1/nodes/"+uuid+"/history?detail=true", nil), "history")
+			for _, entry := range history {
+				kinds = append(kinds, fmt.Sprint(entry.(map[string]any)["event_type"]))
+			}
+			if got := strings.Join(slices.DeleteFunc(kinds, func(kind string) bool { return strings.HasPrefix(kind, "manual") }), " "); got != tt.want {
+				t.Errorf("%s: events %s, want %s", tt.asked, got, tt.want)
+			}
+			last := history[len(history)-1].(map[string]any)
+			if want := strings.Fields(tt.last); len(last) != len(want) || slices.ContainsFunc(want, func(field string) bool { _, has := last[field]; return !has }) {
+				t.Errorf("%s: an entry is %v, want the fields %s", tt.asked, last, tt.last)
+			}
+			if tt.asked == "1.115" && (last["state"] != "deploying" || last["target_provision_state"] != "active" || last["duration_seconds"] != 60.0) {
+				t.Errorf("the end of the deployment is %v", last)
+			}
+			short := list(t, a.must(http.StatusOK, http.MethodGet, "/v1/nodes/"+uuid+"/history", nil), "history")
+			for _, entry := range short {
+				if entry := entry.(map[string]any); len(entry) != 5 || len(entry["event"].(string)) > 254 {
+					t.Errorf("without detail an entry is %v", entry)
+				}
+			}
+		})
+	}
+}

@@ -255,7 +255,16 @@ type Event struct {
 	Severity  string    `json:"severity"` // INFO or ERROR
 	Type      string    `json:"event_type"`
 	Event     string    `json:"event"` // in Ironic's words
+	Conductor string    `json:"conductor"`
+	User      string    `json:"user"` // ID; "" if Ironic does not know it
+
+	// Since API 1.115; before, State is "" and Seconds is nil.
+	State   string `json:"state"`            // the provision state at that time
+	Seconds *int   `json:"duration_seconds"` // since provision_updated_at (reference/ironic.md#history-of-a-node)
 }
+
+// IsError reports whether the entry is about a failure.
+func (e *Event) IsError() bool { return e.Severity == "ERROR" }
 
 // History returns the history of a node, the oldest entry first (API 1.78).
 func (c *Client) History(ctx context.Context, id string) ([]Event, error) {

@@ -164,3 +164,8 @@ func (c *Client) SetRunbookTraits(ctx context.Context, id string, traits []strin
 	}
 	return c.Request(ctx, http.MethodPut, string(Runbooks)+"/"+id+"/traits", map[string]any{"traits": traits}, nil)
 }
+
+// ListRunbooks lists the runbooks that the user may see (API 1.92).
+func (c *Client) ListRunbooks(ctx context.Context) ([]Procedure, error) {
+	return api.List[Procedure](ctx, c.Conn, string(Runbooks), string(Runbooks), nil)
+}

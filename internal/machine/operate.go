@@ -255,8 +255,12 @@ func (m *Machine) SendNMI(ctx context.Context, timeout time.Duration) error {
 	return err
 }
 
-// permitted asks the guard about an operation that changes neither power nor provision state, and reads the machine.
+// permitted waits until no conductor has locked the machine, asks the guard about an operation that changes neither power nor provision state, and
+// reads the machine.
 func (m *Machine) permitted(ctx context.Context, timeout time.Duration) error {
+	if err := m.AwaitUnlocked(ctx, time.Now().Add(timeout)); err != nil { // a killed run may have begun to change it
+		return err
+	}
 	if err := m.site.guard.Check(ctx, Step{Node: m.node, Stage: BeforeQueue, Limit: timeout}); err != nil {
 		return err
 	}

@@ -17,10 +17,11 @@ import (
 const unnoteFor = 10 * time.Second
 
 // noted does an operation. One of several requests is noted on the node before the first of them; the note goes when nothing is left half done.
-// A note of an earlier command with the same goal goes, too.
+// A note of an earlier command with the same goal serves
+// as its own: Ironic may accept no other while it goes on with what that command has begun.
 func (r *Runner) noted(ctx context.Context, op Operation, m *machine.Machine, timeout time.Duration) error {
 	earlier := marks.UnfinishedOperation(m.Node())
-	if op.Several != nil && op.Several(m.Node()) {
+	if op.Several != nil && op.Several(m.Node()) && !keeps(m.Node(), op.Goal) {
 		if err := r.note(ctx, op, m); err != nil {
 			return err
 		}

@@ -44,6 +44,8 @@ type Operation struct {
 	Decide func(node *ironic.Node) Plan
 	// Do does it to a machine that was just read, and waits for its end.
 	Do func(ctx context.Context, m *machine.Machine, timeout time.Duration) error
+	// Note says what a user must know after the operation; empty: nothing. It may be nil.
+	Note func(node *ironic.Node) string
 
 	// DuringRuns: it may be done to a machine on which a run of Terraform works, such as to end what that run waits for.
 	DuringRuns bool

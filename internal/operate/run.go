@@ -32,6 +32,7 @@ type Result struct {
 	Plan    Plan
 	Outcome Outcome
 	Err     error         // of Failed, Refused and Interrupted
+	Note    string        // what a user must know after it; empty: nothing
 	Took    time.Duration // including the time that the machine waited for a slot
 }
 
@@ -113,7 +114,11 @@ func (r *Runner) one(ctx context.Context, op Operation, listed *ironic.Node) Res
 		timeout = r.Timeout
 	}
 	err = r.noted(ctx, op, m, timeout)
-	return result(m.Node(), plan, err, began)
+	end := result(m.Node(), plan, err, began)
+	if op.Note != nil && end.Outcome == Done {
+		end.Note = op.Note(end.Node)
+	}
+	return end
 }
 
 // result returns the result of an operation that has ended with an error or nil.

@@ -41,6 +41,7 @@ func machineOf(n *ironic.Node, now time.Time) Machine {
 		InProgress: states.IsInProgress(n) || ending,
 		Failed:     failed && !ending,
 		Pending:    machine.Pending(n),
+		Instance:   n.InstanceUUID,
 	}
 	if check := marks.CheckOf(n, now); check != nil && !m.InProgress && !m.Failed {
 		m.Checked, m.InProgress, m.Since = true, true, check.Since.Local()

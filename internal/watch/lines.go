@@ -26,7 +26,7 @@ func (l *Lines) Update(v View, changes []Change) error {
 		l.begun = true
 		fmt.Fprintf(&text, "%s  %s in the selection: %s\n", v.Now.Format(clock), count(v.Selected, "machine"), v.summary())
 		for _, r := range v.Failed {
-			fmt.Fprintf(&text, "%s  %s  %s for %s%s\n", v.Now.Format(clock), r.Name, r.Doing, took(r.For), because(r.Reason))
+			fmt.Fprintf(&text, "%s  %s  %s for %s%s\n", v.Now.Format(clock), r.Name, r.Doing, Took(r.For), because(r.Reason))
 		}
 		l.last, l.told = v.Now, v.summary()
 	}
@@ -50,7 +50,7 @@ func (c Change) line() string {
 	case c.After == 0:
 		return fmt.Sprintf("%s  %s -> %s%s", c.Name, c.From, c.To, because(c.Reason))
 	}
-	return fmt.Sprintf("%s  %s -> %s after %s%s", c.Name, c.From, c.To, took(c.After), because(c.Reason))
+	return fmt.Sprintf("%s  %s -> %s after %s%s", c.Name, c.From, c.To, Took(c.After), because(c.Reason))
 }
 
 // because writes the reason of a failure after a state.

@@ -182,7 +182,7 @@ func table(title string, rows []Row, c colour, most int) [][]piece {
 	}
 	name = min(name, widestName)
 	for _, r := range shown {
-		line := []piece{{"  " + pad(r.Name, name) + "  ", normal}, {pad(r.Doing, doing), c}, {fmt.Sprintf("  %6s", took(r.For)), normal}}
+		line := []piece{{"  " + pad(r.Name, name) + "  ", normal}, {pad(r.Doing, doing), c}, {fmt.Sprintf("  %6s", Took(r.For)), normal}}
 		if r.Reason != "" {
 			line = append(line, piece{"  " + r.Reason, normal})
 		}

@@ -14,8 +14,8 @@ import (
 // clock is how times of day are written.
 const clock = "15:04:05"
 
-// took writes a duration with its two largest units, such as 40s, 2m10s, 1h05m or 3d4h.
-func took(d time.Duration) string {
+// Took writes a duration with its two largest units, such as 40s, 2m10s, 1h05m or 3d4h.
+func Took(d time.Duration) string {
 	d = max(0, d).Round(time.Second)
 	s := int(d / time.Second)
 	switch {

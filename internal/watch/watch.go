@@ -24,6 +24,7 @@ type Machine struct {
 	Reason     string    // Ironic's message about the last failure, in one line
 	Turn       string    // what it does in a rollout, for people; empty: nothing
 	Stops      string    // the rollout group that waits until the machine is repaired; empty: none
+	Instance   string    // instance_uuid: its reservation; empty: none
 }
 
 // doing is what the machine does, for people: its state, the power change in progress, and its part in a rollout.
@@ -106,6 +107,8 @@ type Change struct {
 	From, To string        // From is empty for a machine that is new
 	After    time.Duration // the time in From, if an operation was in progress
 	Reason   string        // of a failure
+
+	before, now Machine
 }
 
 // track is what a model knows of a machine.
@@ -188,7 +191,7 @@ func (m *Model) update(machine Machine, before time.Time, first bool) *Change {
 		return nil
 	}
 	at := m.enteredAt(t, last, before, known)
-	change := &Change{At: at, Name: machine.Name, To: machine.doing()}
+	change := &Change{At: at, Name: machine.Name, To: machine.doing(), before: last, now: machine}
 	if known {
 		old := &t.spans[len(t.spans)-1]
 		old.To = at
@@ -208,13 +211,19 @@ func (m *Model) update(machine Machine, before time.Time, first bool) *Change {
 	return change
 }
 
+// coarse is how much earlier than it happened Ironic may note a change: a database may keep whole seconds.
+const coarse = time.Second
+
 // enteredAt returns when a machine entered its present state: the time that Ironic has noted, if it is after the sample before. A
 // machine that was never seen before has been in its state for longer than the model can show.
 func (m *Model) enteredAt(t *track, last Machine, before time.Time, known bool) time.Time {
 	switch {
 	case !known && t.InProgress && t.Power == "" && t.Since.Before(m.now):
 		return t.Since
-	case t.phase() != last.phase() && t.Since.After(before) && t.Since.Before(m.now):
+	case t.phase() != last.phase() && t.Since.After(before.Add(-coarse)) && t.Since.Before(m.now):
+		if t.Since.Before(before) {
+			return before
+		}
 		return t.Since
 	}
 	return m.now

@@ -125,6 +125,11 @@ func TestModel_timesComeFromIronic(t *testing.T) {
 	if len(changes) != 1 || changes[0].To != "active, switching on" || !changes[0].At.Equal(at(10)) {
 		t.Errorf("changes: %+v", changes)
 	}
+	// A database that keeps whole seconds notes a change before the list that did not have it.
+	late := told("active", 0, story()[0], watch.Sample{Taken: at(8).Add(500 * time.Millisecond), Machines: story()[0].Machines})
+	if changes = late.Add(story()[1]); len(changes) != 2 || !changes[0].At.Equal(at(8).Add(500*time.Millisecond)) {
+		t.Errorf("changes in whole seconds: %+v", changes)
+	}
 	if changes = m.Add(watch.Sample{Taken: at(20), Machines: []watch.Machine{machine(1, "rescue", 500)}}); !changes[0].At.Equal(at(20)) {
 		t.Errorf("changes of a clock that is ahead: %+v", changes)
 	}

@@ -16,17 +16,30 @@ type Asker struct {
 	in       *bufio.Reader
 	out      io.Writer
 	terminal bool
+	hidden   func() (string, error) // reads a line that the terminal does not show
 }
 
 // NewAsker returns an Asker for the standard input and the standard error of a command.
 func NewAsker(cmd *cobra.Command) *Asker {
 	file, ok := cmd.InOrStdin().(*os.File)
-	return AskerOf(cmd.InOrStdin(), cmd.ErrOrStderr(), ok && term.IsTerminal(int(file.Fd())))
+	a := AskerOf(cmd.InOrStdin(), cmd.ErrOrStderr(), ok && term.IsTerminal(int(file.Fd())))
+	if a.terminal {
+		a.hidden = func() (string, error) {
+			answer, err := term.ReadPassword(int(file.Fd()))
+			return string(answer), err
+		}
+	}
+	return a
 }
 
 // AskerOf returns an Asker. terminal: somebody can answer.
 func AskerOf(in io.Reader, out io.Writer, terminal bool) *Asker {
-	return &Asker{in: bufio.NewReader(in), out: out, terminal: terminal}
+	a := &Asker{in: bufio.NewReader(in), out: out, terminal: terminal}
+	a.hidden = func() (string, error) {
+		answer, err := a.in.ReadString('\n')
+		return strings.TrimRight(answer, "\r\n"), err
+	}
+	return a
 }
 
 // Terminal reports whether somebody can answer.
@@ -36,6 +49,17 @@ func (a *Asker) Terminal() bool { return a.terminal }
 func (a *Asker) Yes(format string, args ...any) bool {
 	answer := strings.ToLower(a.Text(format+" [y/N]", args...))
 	return answer == "y" || answer == "yes"
+}
+
+// Secret asks for a text that the terminal does not show. Without a terminal it is empty.
+func (a *Asker) Secret(question string) (string, error) {
+	if !a.terminal {
+		return "", nil
+	}
+	fmt.Fprint(a.out, question+" ")
+	answer, err := a.hidden()
+	fmt.Fprintln(a.out)
+	return answer, err
 }
 
 // Text asks for a text. Without a terminal it is empty.

@@ -59,7 +59,7 @@ func (f *SelectionFlags) Selection(cmd *cobra.Command, args []string) (selection
 	filters := !s.IsEmpty()
 	s.Nodes = slices.Clone(args)
 	if f.file != "" {
-		named, err := readNames(cmd, f.file)
+		named, err := ReadNames(cmd, f.file)
 		if err == nil && len(named) == 0 {
 			err = fmt.Errorf("--file %s names no node", f.file)
 		}
@@ -81,8 +81,8 @@ func (f *SelectionFlags) Selection(cmd *cobra.Command, args []string) (selection
 	return s, errors.Join(wrong...)
 }
 
-// readNames reads the names in a file.
-func readNames(cmd *cobra.Command, name string) (names []string, err error) {
+// ReadNames reads the names in a file.
+func ReadNames(cmd *cobra.Command, name string) (names []string, err error) {
 	from := cmd.InOrStdin()
 	if name != "-" {
 		file, err := os.Open(name)

@@ -32,7 +32,8 @@ assumes that operations go on ending as often as before; it needs three of them.
 
 On a terminal the command redraws a page: the bar, the machines with an operation in progress and the time in their state,
 and failures with Ironic's reason. Otherwise it writes a line for each change of state. With --html it also keeps a page
-with a timeline up to date, which needs no network and no server.
+with a timeline up to date, which needs no network and no server. With --record it appends each change to a file, from which
+metal timeline tells the life of one machine.
 
 The command ends on Ctrl-C, which does not stop any operation, or with --until-idle. If Ironic does not answer, it says so
 and tries again.
@@ -51,10 +52,13 @@ type watchFlags struct {
 	total     int
 	untilIdle time.Duration
 	html      string
+	record    string
 }
 
 // Commands returns the commands.
-func Commands(s *cli.Settings) []*cobra.Command { return []*cobra.Command{newWatch(s), newForecast(s)} }
+func Commands(s *cli.Settings) []*cobra.Command {
+	return []*cobra.Command{newForecast(s), newHistory(s), newShow(s), newTimeline(s), newValidate(s), newWatch(s)}
+}
 
 // newWatch returns the command metal watch.
 func newWatch(s *cli.Settings) *cobra.Command {
@@ -67,6 +71,7 @@ func newWatch(s *cli.Settings) *cobra.Command {
 	flags.IntVar(&own.total, "total", 0, "`number` of machines that there will be, if Ironic does not have all of them yet")
 	cli.DurationVar(flags, &own.untilIdle, "until-idle", 0, "end when no operation has been in progress for this `time`; default: end on Ctrl-C")
 	flags.StringVar(&own.html, "html", "", "`file` to keep an HTML page in")
+	flags.StringVar(&own.record, "record", "", "`file` to append each change to, for metal timeline")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return own.run(cmd, args, s) }
 	return cmd
 }
@@ -94,7 +99,11 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) err
 	if f.html != "" {
 		displays = append(displays, &watch.Page{File: f.html, Title: title, Refresh: s.Ironic.PollInterval})
 	}
-	end, err := watch.Run(cmd.Context(), watch.NewModel(watch.Goal(f.goal), f.total), watch.Options{
+	model := watch.NewModel(watch.Goal(f.goal), f.total)
+	if f.record != "" {
+		displays = append(displays, &watch.Recorder{File: f.record, Title: title, Model: model})
+	}
+	end, err := watch.Run(cmd.Context(), model, watch.Options{
 		List:      func(ctx context.Context) (watch.Sample, error) { return watch.List(ctx, client, selected) },
 		MayPass:   api.MayPass,
 		Interval:  s.Ironic.PollInterval,

@@ -53,6 +53,7 @@ func Commands(s *cli.Settings) []*cobra.Command {
 		newConsole(s), newPower(s), newInspect(s), newClean(s), newService(s), newAbort(s), newUnhold(s),
 		newNMI(s), newMedia(s), newBootDevice(s),
 		newMaintenance(s), newRetire(s), newUnretire(s),
+		newRelease(s), newUndeploy(s), newRescue(s), newUnrescue(s),
 	}
 }
 

@@ -28,6 +28,7 @@ type outcome struct {
 	PowerState     string  `json:"power_state"`
 	Does           string  `json:"does"`
 	Error          string  `json:"error,omitempty"`
+	Note           string  `json:"note,omitempty"`
 	Seconds        float64 `json:"seconds"`
 }
 
@@ -36,7 +37,7 @@ func write(to io.Writer, format string, results []operate.Result) error {
 	if format == "json" {
 		all := make([]outcome, len(results))
 		for i, r := range results {
-			all[i] = outcome{r.Node.UUID, r.Node.Name, string(r.Outcome), r.Node.ProvisionState, r.Node.PowerState, r.Plan.Does, errorText(r), r.Took.Round(time.Millisecond).Seconds()}
+			all[i] = outcome{r.Node.UUID, r.Node.Name, string(r.Outcome), r.Node.ProvisionState, r.Node.PowerState, r.Plan.Does, errorText(r), r.Note, r.Took.Round(time.Millisecond).Seconds()}
 		}
 		encoder := json.NewEncoder(to)
 		encoder.SetIndent("", "  ")
@@ -45,7 +46,7 @@ func write(to io.Writer, format string, results []operate.Result) error {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NODE\tSTATE\tPOWER\tRESULT\tDETAILS")
 	for _, r := range results {
-		details := errorText(r)
+		details := cmp.Or(errorText(r), r.Note)
 		if details == "" && r.Outcome == operate.Planned {
 			details = r.Plan.Does
 		}

@@ -3,7 +3,6 @@ package conductor
 import (
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
 )
@@ -18,7 +17,7 @@ func (c *Conductor) clean(n *Node, request Request) error {
 	}
 	how := n.Uses("deploy")
 	o := operation{
-		verb: string(VerbClean), phases: c.cleaningPhases(how),
+		verb: string(VerbClean), flow: flowManual, boots: how != "fake" && !request.NoRamdisk, phases: c.cleaningPhases(how),
 		fail: func(n *Node, text string) { c.rest(n, CleanFail, Manageable, text) },
 		done: func(n *Node) {
 			c.cleaned(n, how)
@@ -108,7 +107,7 @@ func (c *Conductor) provide(n *Node) error {
 // cleans nothing. steps are those of a runbook; nil: those of the interfaces.
 func (c *Conductor) automatedCleaning(n *Node, how string, v Verb, target State, steps []any, noRamdisk bool) operation {
 	o := operation{
-		verb: string(v), phases: c.cleaningPhases(how),
+		verb: string(v), flow: flowAutomated, boots: how != "fake" && !noRamdisk, phases: c.cleaningPhases(how),
 		fail: func(n *Node, text string) { c.rest(n, CleanFail, target, text) },
 		done: func(n *Node) {
 			c.cleaned(n, how)
@@ -120,9 +119,8 @@ func (c *Conductor) automatedCleaning(n *Node, how string, v Verb, target State,
 	}
 	c.byRunbook(n, &o, steps, target)
 	o.showSteps(c.stepsOf(how, steps))
-	c.logFlow(n, &o, "automated cleaning", how == "fake" || noRamdisk)
 	if n.Fields["automated_clean"] == false {
-		o.phases, o.defect = []phase{{in: Cleaning}}, ""
+		o.phases, o.defect, o.flow = []phase{{in: Cleaning}}, "", ""
 		o.done = func(n *Node) { c.rest(n, target, "", "") }
 	}
 	if reason := c.NetworkFault(n); reason != "" {
@@ -158,21 +156,6 @@ func (o *operation) showSteps(names []string) {
 	last := len(o.phases) - 1
 	o.phases[last].step = names[len(names)-1]
 	o.phases[last-last/2].step = names[0]
-}
-
-// logFlow enters a cleaning into the history, as Ironic 39 does: its start, unless the ramdisk boots first, and its success.
-func (c *Conductor) logFlow(n *Node, o *operation, flow string, starts bool) {
-	if c.legacy() || n.Fields["automated_clean"] == false {
-		return
-	}
-	kind, end := strings.ReplaceAll(flow, " ", "_"), o.done
-	if starts {
-		c.enterHistory(n, "INFO", kind+"_start", "Starting "+flow+" with steps=[...]")
-	}
-	o.done = func(n *Node) {
-		c.enterHistory(n, "INFO", kind+"_end", strings.Replace(flow, "automated cleaning", "Automated Cleaning", 1)+" completed successfully with steps=[]")
-		end(n)
-	}
 }
 
 // byRunbook makes a cleaning run the steps of a runbook.

@@ -44,7 +44,7 @@ func (c *Conductor) deploy(n *Node, request Request) error {
 	o.verb = string(request.Target.Canonical())
 	if skipsDeploy(request.DeploySteps) {
 		o.phases = c.stay(Deploying)
-		o.defect = "No deploy steps returned by the driver"
+		o.defect, o.flow = "No deploy steps returned by the driver", ""
 	}
 	c.begin(n, o, Active)
 	if o.defect == "" {
@@ -56,6 +56,7 @@ func (c *Conductor) deploy(n *Node, request Request) error {
 // deployment returns the operation of the deploy interface. The deploy interface fake does nothing.
 func (c *Conductor) deployment(n *Node) operation {
 	o := operation{
+		flow:   flowDeployment,
 		phases: c.stay(Deploying),
 		fail:   func(n *Node, text string) { c.rest(n, DeployFail, Active, text) },
 		done:   c.deployed,

@@ -21,7 +21,7 @@ type Node struct {
 	Introspection map[string]any
 	Machine       machine.Machine
 	groupVIFs     map[string]string // VIFs by the UUIDs of port groups
-	History       []any             // failures, oldest first (API 1.78); Ironic keeps them when it clears last_error
+	History       []api.Ordered     // failures, and since Ironic 39 the steps of operations, oldest first; Ironic keeps them when it clears last_error
 	Rendered      map[View][]byte   // JSON encoded since the last change
 }
 

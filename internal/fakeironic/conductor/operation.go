@@ -15,7 +15,16 @@ type operation struct {
 	fail   func(n *Node, text string) // ends a failed operation
 	done   func(n *Node)              // ends a successful operation
 	defect string                     // last_error; if it is not empty, the last phase fails
+	flow   string                     // whose steps Ironic 39 enters into the history; "": none
+	boots  bool                       // the ramdisk boots before the steps
 }
+
+// The flows whose steps Ironic 39 enters into the history.
+const (
+	flowAutomated  = "automated cleaning"
+	flowManual     = "manual cleaning"
+	flowDeployment = "deployment"
+)
 
 // phase is a stay in one transient state.
 type phase struct {
@@ -41,6 +50,7 @@ func (c *Conductor) begin(n *Node, o operation, target State) {
 	n.Put("last_error", nil)
 	n.Put("deploy_step", map[string]any{})
 	c.enterPhase(n, n.work)
+	c.logStart(n, n.work)
 }
 
 // enterPhase starts the first remaining phase. It locks the node, except while the node waits for its ramdisk.
@@ -107,9 +117,10 @@ func (c *Conductor) endPhase(n *Node, o *operation) {
 	n.Put("reservation", nil)
 	text := c.verdict(n, o)
 	if text == "" {
+		c.logSuccess(n, o)
 		o.done(n)
 	} else {
-		c.record(n, text)
+		c.enterHistory(n, "ERROR", eventType(n.State()), text)
 		o.fail(n, text)
 	}
 	if c.UnlockDelay > 0 && n.work == nil {
@@ -120,13 +131,34 @@ func (c *Conductor) endPhase(n *Node, o *operation) {
 	}
 }
 
-// record adds an error to the history of a node.
-func (c *Conductor) record(n *Node, text string) {
-	c.enterHistory(n, "ERROR", n.Str("provision_state"), text)
+// eventType is the type of the event in the history when an operation fails in a state.
+func eventType(state State) string {
+	switch state {
+	case CleanWait:
+		return string(Cleaning)
+	case DeployWait:
+		return string(Deploying)
+	case ServiceWait:
+		return string(Servicing)
+	case Deleting:
+		return "unprovision"
+	case Inspecting, InspectWait:
+		return "introspection"
+	case Rescuing, RescueWait, Unrescuing:
+		return "rescue"
+	case Adopting:
+		return "adoption"
+	}
+	return string(state)
 }
 
 // enterHistory adds an entry to the history of a node.
 func (c *Conductor) enterHistory(n *Node, severity, kind, text string) {
+	since, err := time.Parse(time.RFC3339Nano, n.Str("provision_updated_at"))
+	duration := any(int(c.Now.Sub(since) / time.Second))
+	if err != nil {
+		duration = nil
+	}
 	n.History = append(n.History, api.Ordered{
 		{"uuid", api.NewUUID()},
 		{"created_at", api.Timestamp(c.Now)},
@@ -136,8 +168,39 @@ func (c *Conductor) enterHistory(n *Node, severity, kind, text string) {
 		{"conductor", Host},
 		{"user", nil},
 		{"project", nil},
-		{"links", []any{}},
+		{"state", n.Str("provision_state")},
+		{"target_provision_state", n.Fields["target_provision_state"]},
+		{"duration_seconds", duration},
 	})
+}
+
+// logStart enters the steps of an operation into the history, as Ironic 39 does, unless its ramdisk boots first.
+func (c *Conductor) logStart(n *Node, o *operation) {
+	if o.flow != "" && !o.boots && !c.legacy() {
+		c.enterHistory(n, "INFO", strings.ReplaceAll(o.flow, " ", "_")+"_start", "Starting "+o.flow+" with steps=[...]")
+	}
+}
+
+// logSuccess enters the end of an operation into the history, as Ironic 39 does. It has no steps of a cleaning, because Ironic has emptied their
+// list by then.
+func (c *Conductor) logSuccess(n *Node, o *operation) {
+	if o.flow == "" || c.legacy() {
+		return
+	}
+	steps := ""
+	if o.flow == flowDeployment {
+		steps = "..."
+	}
+	c.enterHistory(n, "INFO", strings.ReplaceAll(o.flow, " ", "_")+"_end", title(o.flow)+" completed successfully with steps=["+steps+"]")
+}
+
+// title writes the words of a flow with capitals.
+func title(flow string) string {
+	words := strings.Fields(flow)
+	for i, word := range words {
+		words[i] = strings.ToUpper(word[:1]) + word[1:]
+	}
+	return strings.Join(words, " ")
 }
 
 // unlockLater keeps the node locked and delays its last_error for the UnlockDelay.

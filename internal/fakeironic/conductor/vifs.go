@@ -165,7 +165,7 @@ func (s socket) rank(physical string) (rank int) {
 func (c *Conductor) AttachVIF(n *Node, vif string, at Place) error {
 	err := c.attachVIF(n, vif, at)
 	if err != nil && !c.legacy() {
-		c.record(n, "Failed to attach VIF "+vif+" to node "+n.Str("uuid")+". Error: "+err.Error())
+		c.enterHistory(n, "ERROR", n.Str("provision_state"), "Failed to attach VIF "+vif+" to node "+n.Str("uuid")+". Error: "+err.Error())
 	}
 	return err
 }

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+)
+
+// completionTimeout is how long a shell waits for names at most.
+const completionTimeout = 3 * time.Second
+
+// Completion completes words in a shell. It says nothing if Ironic does not answer.
+type Completion = cobra.CompletionFunc
+
+// CompleteNodes completes the names of nodes that the command line does not have yet.
+func (s *Settings) CompleteNodes() Completion {
+	return s.complete(func(ctx context.Context, client *ironic.Client) (words []string, err error) {
+		nodes, err := client.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "name"})
+		for i := range nodes {
+			words = append(words, nodes[i].Name)
+		}
+		return words, err
+	})
+}
+
+// CompleteOneNode is CompleteNodes for a command that takes one node.
+func (s *Settings) CompleteOneNode() Completion {
+	nodes := s.CompleteNodes()
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return nodes(cmd, args, begun)
+	}
+}
+
+// CompleteClasses completes the resource classes of the nodes.
+func (s *Settings) CompleteClasses() Completion {
+	return s.complete(func(ctx context.Context, client *ironic.Client) (words []string, err error) {
+		nodes, err := client.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "resource_class"})
+		for i := range nodes {
+			words = append(words, nodes[i].ResourceClass)
+		}
+		return words, err
+	})
+}
+
+// CompleteAllocations completes the names of allocations.
+func (s *Settings) CompleteAllocations() Completion {
+	return s.complete(func(ctx context.Context, client *ironic.Client) (words []string, err error) {
+		allocations, err := client.ListAllocations(ctx, nil)
+		for _, a := range allocations {
+			words = append(words, a.Name)
+		}
+		return words, err
+	})
+}
+
+// CompleteRunbooks completes the names of runbooks.
+func (s *Settings) CompleteRunbooks() Completion {
+	return s.complete(func(ctx context.Context, client *ironic.Client) (words []string, err error) {
+		runbooks, err := client.ListRunbooks(ctx)
+		for _, r := range runbooks {
+			words = append(words, r.Name)
+		}
+		return words, err
+	})
+}
+
+// CompleteStates completes provision states.
+func CompleteStates(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return matching(states.All(), args, begun), cobra.ShellCompDirectiveNoFileComp
+}
+
+// complete returns a completion from words that Ironic knows.
+func (s *Settings) complete(list func(context.Context, *ironic.Client) ([]string, error)) Completion {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if s.CompleteIronic(cmd.Flags()) != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+		defer cancel()
+		s.Ironic.Logger = s.Logger(cmd.ErrOrStderr(), false, false)
+		s.Ironic.UserAgent = "metal/" + s.Version
+		s.Ironic.APITimeout = 0
+		words, err := list(ctx, ironic.New(s.Ironic.Config, ironic.Polls{}))
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return matching(words, args, begun), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// matching returns the words, sorted and once each, that begin as a word of the command line does and that it does not have yet. The word may be
+// a list with commas, of which the last part is completed. Spaces are escaped by the shell.
+func matching(words, args []string, begun string) []string {
+	done := begun[:strings.LastIndex(begun, ",")+1]
+	taken := append(slices.Clone(args), strings.Split(done, ",")...)
+	words = slices.DeleteFunc(slices.Clone(words), func(word string) bool {
+		return word == "" || !strings.HasPrefix(done+word, begun) || slices.Contains(taken, word)
+	})
+	slices.Sort(words)
+	words = slices.Compact(words)
+	for i := range words {
+		words[i] = done + words[i]
+	}
+	return words
+}
+
+// CompleteFlag completes the values of a flag. The command must have the flag.
+func CompleteFlag(cmd *cobra.Command, flag string, complete Completion) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+		panic(err)
+	}
+}
+
+// CompleteArguments completes the arguments and the selection flags of a command and its subcommands: an argument NODE or ALLOCATION, and the
+// flags that have the same meaning everywhere.
+func (s *Settings) CompleteArguments(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		s.CompleteArguments(sub)
+	}
+	switch {
+	case cmd.ValidArgsFunction != nil:
+	case strings.Contains(cmd.Use, "[NODE...]"):
+		cmd.ValidArgsFunction = s.CompleteNodes()
+	case strings.Contains(cmd.Use, " NODE"):
+		cmd.ValidArgsFunction = s.CompleteOneNode()
+	case strings.Contains(cmd.Use, "[ALLOCATION...]"):
+		cmd.ValidArgsFunction = s.CompleteAllocations()
+	case !cmd.HasSubCommands():
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	for flag, complete := range map[string]Completion{
+		"class": s.CompleteClasses(), "state": CompleteStates, "allocation": s.CompleteAllocations(), "node": s.CompleteNodes(), "yes-erase": s.CompleteNodes(),
+		"runbook": s.CompleteRunbooks(), "nodes": s.CompleteNodes(), "output": cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp),
+		"auth-type":   cobra.FixedCompletions([]string{"none", "http_basic", "keystone"}, cobra.ShellCompDirectiveNoFileComp),
+		"limit-scope": cobra.FixedCompletions([]string{"all", "conductor_group", "shard"}, cobra.ShellCompDirectiveNoFileComp),
+	} {
+		if cmd.LocalFlags().Lookup(flag) == nil {
+			continue
+		}
+		if _, has := cmd.GetFlagCompletionFunc(flag); !has {
+			CompleteFlag(cmd, flag, complete)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
+)
+
+// deployedSite is a site with two nodes that share no hardware. The first is deployed, and reserved without an allocation by a run that was killed.
+func deployedSite(t *testing.T) *site {
+	t.Helper()
+	s := newSite(t, 2)
+	s.ironic.StepTime = 0
+	for i := range 2 {
+		s.ironic.Set(name(i), "driver_info", map[string]any{"ipmi_address": "192.0.2.7", "ipmi_password": password})
+	}
+	s.ironic.Set(name(0), "provision_state", "active")
+	s.ironic.Set(name(0), "instance_uuid", "1be26c0b-03f2-4d2e-ae87-c02d7f33c999")
+	s.ironic.Set(name(0), "instance_info", map[string]any{"image_source": "https://user:correct%20horse%20battery@images.example.com/debian.qcow2"})
+	for _, key := range []string{"ONEVIEW_ENDPOINT", "ONEVIEW_USERNAME", "ONEVIEW_PASSWORD"} {
+		delete(s.env, key)
+	}
+	return s
+}
+
+// wants runs metal and fails the test unless it ends with a code and writes texts.
+func (s *site) wants(t *testing.T, code int, texts []string, args ...string) (stdout string) {
+	t.Helper()
+	got, stdout, stderr := s.run(t, args...)
+	if got != code {
+		t.Errorf("metal %q: exit code %d, want %d: %q, %q", args, got, code, stdout, stderr)
+	}
+	for _, text := range texts {
+		if !strings.Contains(stdout+stderr, text) {
+			t.Errorf("metal %q does not say %q: %q, %q", args, text, stdout, stderr)
+		}
+	}
+	return stdout
+}
+
+func TestShowTellsOfOneMachine(t *testing.T) {
+	t.Parallel()
+	s := deployedSite(t)
+	s.wants(t, cli.ExitDone, []string{"node-000\n", "Who holds it\n", "Instance:       1be26c0b-03f2-4d2e-ae87-c02d7f33c999", "State:          active, since ", "Image:          https://images.example.com/debian.qcow2", "Nothing: the machine needs no attention."}, "show", name(0))
+	s.ironic.Set(name(0), "provision_state", "deploy failed")
+	s.ironic.Set(name(0), "last_error", "image is broken\nroot:forged")
+	text := s.wants(t, cli.ExitDone, []string{"Last error:     image is broken", "metal undeploy node-000 frees it"}, "show", name(0))
+	if strings.Contains(text, "\nroot:forged") {
+		t.Errorf("a text of Ironic begins a line: %q", text)
+	}
+	var page struct {
+		State string   `json:"provision_state"`
+		Next  []string `json:"next"`
+	}
+	if err := json.Unmarshal([]byte(s.wants(t, cli.ExitDone, nil, "show", name(0), "--output", "json")), &page); err != nil || page.State != "deploy failed" || len(page.Next) != 1 {
+		t.Errorf("%v: %+v", err, page)
+	}
+	s.ironic.Set(name(0), "instance_info", map[string]any{"image_source": "https://user:" + password + "@images.example.com/debian.qcow2"}) // it is no URL
+	s.wants(t, cli.ExitDone, []string{"Image:          an address that cannot be read"}, "show", name(0))
+	s.wants(t, cli.ExitNothing, []string{"has no node nobody that you may see"}, "show", "nobody")
+	s.wants(t, cli.ExitUsage, []string{"takes the name or the UUID of one node"}, "show", name(0), name(1))
+}
+
+func TestShowNeedsFewRequests(t *testing.T) {
+	t.Parallel()
+	s := deployedSite(t)
+	s.wants(t, cli.ExitDone, nil, "show", name(0))
+	if sent := s.ironic.Requests(); len(sent) > 4 {
+		t.Errorf("%d requests: %+v", len(sent), sent)
+	}
+}
+
+func TestHistoryShowsNotesOfSeveralMachines(t *testing.T) {
+	t.Parallel()
+	s := deployedSite(t)
+	s.ironic.Set(name(1), "extra", map[string]any{"terraform_metal_turn": map[string]any{"group": "databases", "run": "r1", "since": "2026-05-01T03:00:00Z"}})
+	s.wants(t, cli.ExitDone, []string{"2026-05-01T03:00:00Z  node-001  note: member of rollout group databases: away for a change by run r1\n"}, "history", "--all")
+	var all []map[string]any
+	if err := json.Unmarshal([]byte(s.wants(t, cli.ExitDone, nil, "history", name(1), "--output", "json")), &all); err != nil || len(all) != 1 || all[0]["source"] != "note" {
+		t.Errorf("%v: %v", err, all)
+	}
+	s.wants(t, cli.ExitUsage, []string{"needs the names or UUIDs of nodes"}, "history")
+}
+
+func TestValidateFailsForNeededInterfaces(t *testing.T) {
+	t.Parallel()
+	s := deployedSite(t)
+	if text := s.wants(t, cli.ExitDone, []string{"NODE", "REASON"}, "validate", name(0), name(1)); !strings.Contains(text, "node-001") || !strings.Contains(text, "power") {
+		t.Errorf("%q", text)
+	}
+	s.wants(t, cli.ExitUsage, []string{"--output is \"yaml\""}, "validate", name(0), "--output", "yaml")
+}
+
+func TestUndeployNeedsTheName(t *testing.T) {
+	t.Parallel()
+	s := deployedSite(t)
+	s.wants(t, cli.ExitWouldChange, []string{"planned", "undeploys it, which erases its disks"}, "undeploy", name(0), "--dry-run")
+	s.wants(t, cli.ExitUnconfirmed, []string{"Use --yes-erase node-000. Nothing was done"}, "undeploy", name(0), "--yes")
+	s.wants(t, cli.ExitNodesFailed, []string{"something is deployed on it", "metal undeploy --release node-000"}, "release", "--node", name(0), "--yes")
+	if node, _ := s.ironic.Node(name(0)); node.ProvisionState != "active" || node.InstanceUUID == "" {
+		t.Fatalf("it was touched: %+v", node)
+	}
+	s.wants(t, cli.ExitDone, []string{"node-000", "available", "done"}, "undeploy", name(0), "--yes-erase", name(0), "--poll-interval", "10ms")
+	if node, _ := s.ironic.Node(name(0)); node.ProvisionState != "available" || node.InstanceUUID != "" {
+		t.Errorf("it was not undeployed: %+v", node)
+	}
+	s.wants(t, cli.ExitDone, []string{"unchanged"}, "undeploy", name(0))
+}
+
+func TestReleaseAsksAndGivesUp(t *testing.T) {
+	t.Parallel()
+	s := deployedSite(t)
+	s.ironic.Set(name(1), "instance_uuid", "1be26c0b-03f2-4d2e-ae87-c02d7f33c998")
+	mark := map[string]any{"since": "2026-05-01T03:00:00Z", "instance": "1be26c0b-03f2-4d2e-ae87-c02d7f33c998"}
+	s.ironic.Set(name(1), "extra", map[string]any{"terraform_metal_reservation": map[string]any{"7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11": mark}})
+	s.wants(t, cli.ExitUnconfirmed, []string{"run 7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11", "Use --yes. Nothing was done"}, "release", "--node", name(1))
+	s.wants(t, cli.ExitWouldChange, []string{"planned"}, "release", "--node", name(1), "--dry-run")
+	s.wants(t, cli.ExitDone, []string{"done"}, "release", "--node", name(1), "--yes")
+	if node, _ := s.ironic.Node(name(1)); node.InstanceUUID != "" {
+		t.Errorf("it is still reserved by %s", node.InstanceUUID)
+	}
+	s.wants(t, cli.ExitNothing, []string{"has no web-3 that you may see"}, "release", "web-3", "--yes")
+	s.wants(t, cli.ExitUsage, []string{"needs names or UUIDs of allocations, or --node"}, "release")
+}
+
+func TestRescueReadsThePasswordFromAFile(t *testing.T) {
+	t.Parallel()
+	s := deployedSite(t)
+	s.ironic.Set(name(0), "rescue_interface", "fake")
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte(password+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.wants(t, cli.ExitUsage, []string{"rescue needs a password. Use --password-file"}, "rescue", name(0), "--yes-erase", name(0))
+	s.wants(t, cli.ExitDone, []string{"done", "ssh rescue@"}, "rescue", name(0), "--password-file", file, "--yes-erase", name(0), "--poll-interval", "10ms", "--log-level", "debug")
+	if node, _ := s.ironic.Node(name(0)); node.ProvisionState != "rescue" {
+		t.Errorf("it is %s", node.ProvisionState)
+	}
+	s.wants(t, cli.ExitUnconfirmed, nil, "unrescue", name(0), "--yes")
+	s.wants(t, cli.ExitDone, []string{"done"}, "unrescue", name(0), "--yes-erase", name(0), "--poll-interval", "10ms")
+}

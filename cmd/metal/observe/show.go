@@ -1,0 +1,274 @@
+package observe
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/describe"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/selection"
+)
+
+const aboutShow = `metal show tells on one page what a machine is, who holds it, what runs on it, what is in progress, what has failed last, what
+runs of Terraform have noted on it, and what to do next. It changes nothing, and shows no secret.
+
+  metal show rack1-07
+  metal show rack1-07 --output json`
+
+// newShow returns the command metal show.
+func newShow(s *cli.Settings) *cobra.Command {
+	cmd := &cobra.Command{Use: "show NODE", Short: "Show one machine, and what to do next about it", Long: aboutShow, Args: cli.OneNode}
+	output := outputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		client, err := open(cmd, s, *output)
+		if err != nil {
+			return err
+		}
+		found, err := look(cmd.Context(), client, args[0])
+		switch {
+		case api.IsNotFound(err):
+			return &cli.Failure{Code: cli.ExitNothing, Err: fmt.Errorf("%s has no node %s that you may see", s.IronicName(), args[0])}
+		case err != nil:
+			return unread("node "+args[0], s, err)
+		case *output == "json":
+			return writeJSON(cmd.OutOrStdout(), found)
+		}
+		writePage(cmd.OutOrStdout(), found, client.ServerNow())
+		return nil
+	}
+	return cmd
+}
+
+// outputFlag declares the flag --output.
+func outputFlag(cmd *cobra.Command) *string {
+	cmd.Flags().SortFlags = false
+	return cmd.Flags().String("output", "table", "`format` on standard output: table, or json")
+}
+
+// open reads the settings and returns a client. It makes no request.
+func open(cmd *cobra.Command, s *cli.Settings, output string) (*ironic.Client, error) {
+	var wrong error
+	if output != "table" && output != "json" {
+		wrong = fmt.Errorf("--output is %q; it must be table or json", output)
+	}
+	if err := errors.Join(wrong, s.CompleteIronic(cmd.Flags())); err != nil {
+		return nil, err
+	}
+	s.Ironic.Logger = s.Logger(cmd.ErrOrStderr(), false, cmd.Flags().Changed("log-level"))
+	s.Ironic.UserAgent = "metal/" + s.Version
+	return ironic.New(s.Ironic.Config, ironic.Polls{}), nil
+}
+
+// unread ends a command that could not read something.
+func unread(what string, s *cli.Settings, err error) error {
+	_, detail := failure.Explain("", err)
+	return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("could not read %s of %s: %s", what, s.IronicName(), detail)}
+}
+
+// nodesOf reads the machines that the arguments and flags select.
+func nodesOf(cmd *cobra.Command, s *cli.Settings, client *ironic.Client, selected selection.Selection) ([]ironic.Node, error) {
+	nodes, err := selected.List(cmd.Context(), client, nil)
+	switch {
+	case selection.IsNotFound(err):
+		return nil, &cli.Failure{Code: cli.ExitNothing, Err: err}
+	case err != nil:
+		return nil, unread("the machines", s, err)
+	case len(nodes) == 0:
+		return nil, &cli.Failure{Code: cli.ExitNothing, Err: fmt.Errorf("no machine of %s%s", s.IronicName(), selected)}
+	}
+	return nodes, nil
+}
+
+// look reads a machine: the node, its history, and the allocation that has reserved it. Without the right to see one of the last two, it goes on.
+func look(ctx context.Context, client *ironic.Client, ref string) (*describe.Machine, error) {
+	node, err := client.Node(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	var allocation *ironic.Allocation
+	if node.AllocationUUID != "" {
+		if allocation, err = client.Allocation(ctx, node.AllocationUUID); err != nil && !api.IsNotFound(err) && !api.IsForbidden(err) {
+			return nil, err
+		}
+	}
+	history, err := historyOf(ctx, client, node.UUID)
+	if err != nil {
+		return nil, err
+	}
+	return describe.Of(node, allocation, history, client.ServerNow()), nil
+}
+
+// historyOf reads the history of a node; none if the user has no right to see it.
+func historyOf(ctx context.Context, client *ironic.Client, id string) ([]ironic.Event, error) {
+	events, err := client.History(ctx, id)
+	if api.IsNotFound(err) || api.IsForbidden(err) {
+		return nil, nil
+	}
+	return events, err
+}
+
+// writeJSON writes a JSON document.
+func writeJSON(to io.Writer, value any) error {
+	encoder := json.NewEncoder(to)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// page writes lines of a page: a title, and what is known under it.
+type page struct {
+	to    io.Writer
+	title string // of the next section, until it has a line
+}
+
+// section begins a section. A section without lines is left out.
+func (p *page) section(title string) { p.title = title }
+
+// line writes a line, unless its value is empty.
+func (p *page) line(name, value string) {
+	if value == "" {
+		return
+	}
+	if p.title != "" {
+		fmt.Fprintf(p.to, "%s\n", p.title)
+		p.title = ""
+	}
+	if name != "" {
+		name = fmt.Sprintf("%-16s", name+":")
+	}
+	fmt.Fprintf(p.to, "  %s\n", strings.TrimRight(name+rest.OneLine(value), " "))
+}
+
+// writePage writes the description of a machine.
+func writePage(to io.Writer, d *describe.Machine, now time.Time) {
+	p := &page{to: to}
+	p.section(rest.OneLine(cmp.Or(d.Name, d.ID)))
+	p.line("UUID", d.ID)
+	p.line("Description", d.Description)
+	p.line("Class", d.ResourceClass)
+	p.line("Traits", strings.Join(d.Traits, ", "))
+	p.line("Hardware", d.Hardware)
+	p.line("BMC", strings.TrimSpace(d.BMC+" ("+d.Driver+")"))
+	p.line("Conductor", strings.TrimPrefix(d.Conductor+inGroup(d.ConductorGroup), ", "))
+	p.line("Owner", d.Owner)
+	p.line("Lessee", d.Lessee)
+	writeHolder(p, &d.Held)
+	p.section("What runs")
+	p.line("State", d.State+since(d.Since, now))
+	p.line("Power", d.Power)
+	p.line("Boot mode", d.BootMode+secureBoot(d.SecureBoot))
+	p.line("Image", d.Image)
+	p.line("Live ISO", d.LiveISO)
+	p.line("Protected", yes(d.Protected, ""))
+	p.line("Retired", yes(d.Retired, d.RetiredReason))
+	p.line("Maintenance", yes(d.Maintenance, d.MaintenanceReason))
+	p.section("In progress")
+	if d.Operation != "" {
+		p.line("Operation", d.Operation+since(d.Since, now))
+	}
+	p.line("Locked by", d.LockedBy)
+	p.section("What has failed")
+	p.line("Fault", d.Fault)
+	p.line("Last error", d.LastError)
+	if d.Failures > 0 {
+		p.line("Failures", fmt.Sprintf("%d since the last success", d.Failures))
+	}
+	for _, event := range d.History {
+		p.line("", event)
+	}
+	p.section("Notes of runs")
+	for _, note := range d.Notes {
+		p.line("", noted(note))
+	}
+	p.section("What to do next")
+	for _, text := range d.Next {
+		p.line("", text)
+	}
+	if len(d.Next) == 0 {
+		p.line("", "Nothing: the machine needs no attention.")
+	}
+}
+
+// writeHolder writes who holds a machine.
+func writeHolder(p *page, h *describe.Holder) {
+	p.section("Who holds it")
+	if h.Instance == "" {
+		p.line("", "Nobody: it is not reserved.")
+	}
+	p.line("Instance", strings.TrimSpace(h.Instance+" "+h.InstanceName))
+	p.line("Allocation", strings.TrimSpace(h.AllocationName+" "+h.AllocationID))
+	for _, key := range sortedKeys(h.AllocationExtra) {
+		text, _ := json.Marshal(h.AllocationExtra[key]) //nolint:errchkjson // it was decoded from JSON
+		p.line("", key+" = "+string(text))
+	}
+	p.line("Run", h.Run)
+	p.line("OneView", h.Hardware)
+	p.line("Server profile", h.Profile)
+}
+
+// sortedKeys returns the keys of a map in their order.
+func sortedKeys(m map[string]any) (keys []string) {
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// inGroup names a conductor group; "" if there is none.
+func inGroup(group string) string {
+	if group == "" {
+		return ""
+	}
+	return ", conductor group " + group
+}
+
+// since says since when something is so.
+func since(at *time.Time, now time.Time) string {
+	if at == nil {
+		return ""
+	}
+	return fmt.Sprintf(", since %s (%s)", at.UTC().Format(time.RFC3339), now.Sub(*at).Round(time.Second))
+}
+
+// secureBoot says whether secure boot is on; "" if Ironic does not know it.
+func secureBoot(on *bool) string {
+	switch {
+	case on == nil:
+		return ""
+	case *on:
+		return ", secure boot"
+	}
+	return ", no secure boot"
+}
+
+// yes says that something is so, and why; "" if it is not.
+func yes(is bool, why string) string {
+	switch {
+	case !is:
+		return ""
+	case why == "":
+		return "yes"
+	}
+	return "yes, " + why
+}
+
+// noted returns a note as a line.
+func noted(note describe.Note) string {
+	if note.At == nil {
+		return note.Text
+	}
+	return note.At.Format(time.RFC3339) + " " + note.Text
+}

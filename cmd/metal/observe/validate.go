@@ -1,0 +1,125 @@
+package observe
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+)
+
+const aboutValidate = `metal validate asks Ironic whether it could use the hardware interfaces of machines, and says why not. Ironic checks the
+settings that each interface needs, such as driver_info; it does not connect to the BMC.
+
+The interfaces power, management, network and storage are needed; so are boot and deploy if an image is chosen for the machine,
+which Ironic may ask the image server for. The others are for features that a machine may lack.
+
+  metal validate rack1-07
+  metal validate --class gpu --output json`
+
+// validated is the validation of a machine.
+type validated struct {
+	NodeID     string             `json:"node_id"`
+	NodeName   string             `json:"node_name"`
+	Interfaces map[string]verdict `json:"interfaces"`
+}
+
+// verdict is the validation of an interface.
+type verdict struct {
+	OK     bool   `json:"ok"`
+	Needed bool   `json:"needed"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// newValidate returns the command metal validate.
+func newValidate(s *cli.Settings) *cobra.Command {
+	cmd := &cobra.Command{Use: "validate [NODE...]", Short: "Let Ironic validate the interfaces of machines", Long: aboutValidate, Args: cobra.ArbitraryArgs}
+	var selects cli.SelectionFlags
+	selects.DeclareForOnce(cmd)
+	output := outputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		selected, wrong := selects.Selection(cmd, args)
+		client, err := open(cmd, s, *output)
+		if err := errors.Join(wrong, err); err != nil {
+			return err
+		}
+		nodes, err := nodesOf(cmd, s, client, selected)
+		if err != nil {
+			return err
+		}
+		var all []validated
+		failed := 0
+		for i := range nodes {
+			results, err := client.Validate(cmd.Context(), nodes[i].UUID)
+			if err != nil {
+				return unread("the validation of node "+ironic.NodeLabel(&nodes[i]), s, err)
+			}
+			all = append(all, judge(&nodes[i], results))
+			if all[i].failed() {
+				failed++
+			}
+		}
+		if *output == "json" {
+			err = writeJSON(cmd.OutOrStdout(), all)
+		} else {
+			err = writeValidated(cmd.OutOrStdout(), all)
+		}
+		if failed > 0 {
+			err = errors.Join(err, &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed validation; see above", cli.Count(failed, "machine"))})
+		}
+		return err
+	}
+	return cmd
+}
+
+// judge says of each validated interface of a node whether it is needed.
+func judge(node *ironic.Node, results map[string]ironic.Validity) validated {
+	needed := []string{"power", "management", "network", "storage"}
+	if node.InstanceInfo["image_source"] != nil || node.InstanceInfo["boot_iso"] != nil {
+		needed = append(needed, "boot", "deploy")
+	}
+	v := validated{NodeID: node.UUID, NodeName: node.Name, Interfaces: map[string]verdict{}}
+	for name, result := range results {
+		v.Interfaces[name] = verdict{OK: result.OK, Needed: slices.Contains(needed, name), Reason: result.Reason}
+	}
+	return v
+}
+
+// failed reports whether an interface is not OK that the machine needs.
+func (v *validated) failed() bool {
+	for _, i := range v.Interfaces {
+		if i.Needed && !i.OK {
+			return true
+		}
+	}
+	return false
+}
+
+// writeValidated writes the validations, a line each interface.
+func writeValidated(to io.Writer, all []validated) error {
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NODE\tINTERFACE\tOK\tNEEDED\tREASON")
+	for _, v := range all {
+		for _, name := range slices.Sorted(maps.Keys(v.Interfaces)) {
+			i := v.Interfaces[name]
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", rest.OneLine(cmp.Or(v.NodeName, v.NodeID)), name, yesNo(i.OK), yesNo(i.Needed), cmp.Or(rest.OneLine(i.Reason), "-"))
+		}
+	}
+	return table.Flush()
+}
+
+// yesNo says whether something is so.
+func yesNo(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
+}

@@ -1,0 +1,101 @@
+// Package advice says what an operator can do next about a node. It is pure: it makes no request.
+package advice
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+)
+
+// longWait is how long Ironic may wait for its ramdisk on a machine until that is worth a look.
+const longWait = 15 * time.Minute
+
+// faultPower is the fault of a node whose BMC does not answer. Ironic ends this one when the BMC answers.
+const faultPower = "power failure"
+
+// Next returns what to do about a node at a time by Ironic's clock, each a sentence or several, the most urgent first. It is empty if the node
+// needs nothing. The commands in it name the node.
+func Next(n *ironic.Node, now time.Time) (todo []string) {
+	for _, text := range []string{adviseStuck(n), adviseMaintenance(n), adviseState(n, now), adviseLock(n), adviseOperation(n), adviseLeft(n), adviseRetired(n)} {
+		if text != "" {
+			todo = append(todo, text)
+		}
+	}
+	return todo
+}
+
+// name returns how a command names a node.
+func name(n *ironic.Node) string { return cmp.Or(n.Name, n.UUID) }
+
+// adviseStuck says what to do about an operation on which no conductor works.
+func adviseStuck(n *ironic.Node) string {
+	if !states.IsStuck(n) {
+		return ""
+	}
+	conductor := strings.TrimSpace("the conductor " + n.Conductor)
+	return fmt.Sprintf("No conductor works on this operation any more. Restart %s, which lets the operation fail. See its log for the cause.", conductor)
+}
+
+// adviseMaintenance says what to do about maintenance and faults.
+func adviseMaintenance(n *ironic.Node) string {
+	switch {
+	case n.Fault == faultPower:
+		return fmt.Sprintf("Ironic does not reach the BMC, and has put the node into maintenance. Check the BMC, its credentials and the network (metal validate %s). Ironic ends the maintenance when the BMC answers.", name(n))
+	case n.Fault != "":
+		return fmt.Sprintf("Ironic has put the node into maintenance because of the fault %q. Fix the cause, then run: metal maintenance off %s", n.Fault, name(n))
+	case n.Maintenance:
+		return fmt.Sprintf("The node is in maintenance, so that Ironic neither allocates nor deploys it. When the work on the machine has ended, run: metal maintenance off %s", name(n))
+	}
+	return ""
+}
+
+// adviseLock says what to do about a lock outside of operations.
+func adviseLock(n *ironic.Node) string {
+	if n.Reservation == "" || states.IsInProgress(n) {
+		return ""
+	}
+	return fmt.Sprintf("The conductor %s has locked the node, and Ironic refuses other requests until it has ended its work. If that takes longer than a few minutes, look at the log of the conductor, and restart it.", n.Reservation)
+}
+
+// adviseRetired says what to do about a retired node.
+func adviseRetired(n *ironic.Node) string {
+	switch {
+	case marks.QuarantineOf(n) != nil:
+		return fmt.Sprintf("The node is in quarantine, so that no allocation reserves it. When it is repaired, run: metal unretire %s", name(n))
+	case n.Retired:
+		return fmt.Sprintf("The node is retired, so that no allocation reserves it. To use it again, run: metal unretire %s", name(n))
+	}
+	return ""
+}
+
+// adviseOperation says what to do about an operation of metal that was interrupted.
+func adviseOperation(n *ironic.Node) string {
+	o := marks.UnfinishedOperation(n)
+	if o == nil || states.InProgress(ironic.State(n.ProvisionState)) {
+		return ""
+	}
+	return fmt.Sprintf("An operation was interrupted: %s, and %s. If it is not at work any more, run it again: metal %s %s", o, o.Left(), o.Command, name(n))
+}
+
+// adviseLeft says what to do about what an interrupted run has left.
+func adviseLeft(n *ironic.Node) string {
+	state := ironic.State(n.ProvisionState)
+	suspended := marks.SuspendedAllocation(n)
+	switch {
+	case states.InProgress(state):
+		return ""
+	case suspended != nil && n.InstanceUUID == "":
+		return fmt.Sprintf("An undeployment has ended, and allocation %s was not created again. The next apply does that, or run: metal undeploy %s. To give the allocation up, add --release.",
+			cmp.Or(suspended.Name, suspended.UUID), name(n))
+	case n.InstanceUUID == "" || states.IsOccupied(n):
+		return ""
+	case n.AllocationUUID != "":
+		return fmt.Sprintf("The node is reserved, and nothing is deployed on it. If nobody needs the reservation any more, run: metal release %s", n.AllocationUUID)
+	}
+	return fmt.Sprintf("The node is reserved without an allocation, and nothing is deployed on it. If no apply is at work and nobody needs the reservation any more, run: metal release --node %s", name(n))
+}

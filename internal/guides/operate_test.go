@@ -1,0 +1,85 @@
+package guides_test
+
+import (
+	"cmp"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operate"
+)
+
+// operatorOf returns the site as the operator's tool sees it.
+func operatorOf(s *site.Site) *machine.Site {
+	auth := api.AuthNone
+	if os.Getenv("METAL_USERNAME") != "" {
+		auth = api.AuthHTTPBasic
+	}
+	return machine.New(machine.Config{Config: api.Config{
+		Endpoint: s.Endpoint, Auth: auth, Username: os.Getenv("METAL_USERNAME"), Password: os.Getenv("METAL_PASSWORD"), PollInterval: time.Second,
+	}})
+}
+
+// do does an operation on a node, as a command of metal does.
+func do(t *testing.T, s *site.Site, op operate.Operation, id string) {
+	t.Helper()
+	by := operatorOf(s)
+	node, err := by.Ironic.Node(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runner := operate.Runner{Site: by, Parallel: 1}
+	if end := runner.Run(t.Context(), op, []ironic.Node{*node})[0]; end.Outcome != operate.Done {
+		t.Fatalf("metal %s: %s, %v", op.Command, cmp.Or(end.Outcome, "no outcome"), end.Err)
+	}
+}
+
+// TestAccOperate_planTellsOfAnUndeployment: a machine that metal has undeployed is deployed again by the next apply, on the same node if it has kept
+// its allocation.
+func TestAccOperate_planTellsOfAnUndeployment(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		release bool
+		plan    string
+	}{
+		"kept":     {false, "Unfinished deployment is continued"},
+		"released": {true, "Plan: 2 to add, 0 to change, 0 to destroy"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := site.Start(t, nil)
+			site.AddNode(t, s, "n1", nil)
+			w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1")))
+			w.Must("apply", "-auto-approve")
+			before := site.AllocationNamed(s, s.Name("web"))
+			node := site.Text(before["node_uuid"])
+			do(t, s, operate.Undeploy(nil, tt.release), node)
+			acctest.Mention(t, w.Must("plan"), tt.plan)
+			w.Must("apply", "-auto-approve")
+			if now := s.Node(node); now["provision_state"] != "active" || (now["instance_uuid"] == before["uuid"]) == tt.release {
+				t.Errorf("the node is %v and reserved by %v, before by %v", now["provision_state"], now["instance_uuid"], before["uuid"])
+			}
+			acctest.NoChanges(t, w)
+			w.Must("destroy", "-auto-approve")
+		})
+	}
+}
+
+// TestAccOperate_rescueIsLeftToTheOperator: no plan ends a rescue that the operator has begun.
+func TestAccOperate_rescueIsLeftToTheOperator(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	node := site.AddNode(t, s, "n1", map[string]any{"rescue_interface": "fake"})
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1")))
+	w.Must("apply", "-auto-approve")
+	do(t, s, operate.Rescue("correct horse"), node)
+	acctest.Mention(t, w.Must("plan"), "Machine is in rescue mode")
+	do(t, s, operate.Unrescue(), node)
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+}

@@ -1,0 +1,79 @@
+package timeline
+
+import (
+	"bytes"
+	_ "embed" // the template
+	"slices"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/watch"
+)
+
+//go:embed page.html.tmpl
+var pageText string
+
+var pageTemplate = watch.PageTemplate(pageText)
+
+// pageData is what the template shows.
+type pageData struct {
+	Life  *Life
+	Head  watch.Head
+	AsOf  time.Time
+	Zone  string
+	Chart watch.Chart
+	Nodes bool
+	Rows  []pageRow
+}
+
+type pageRow struct {
+	Cells []string
+	Words string
+}
+
+// WritePage writes a life as an HTML file that needs nothing else, with the times in a zone.
+func (l *Life) WritePage(file string, zone *time.Location) error {
+	now := l.AsOf.In(zone)
+	d := pageData{Life: l, Head: watch.Head{Title: l.Subject}, AsOf: now, Zone: zoneOf(now), Nodes: l.hasNodes()}
+	rows := l.chartRows(zone)
+	if len(rows) > 0 {
+		began := now
+		for _, r := range rows {
+			if from := r.Spans[0].From; from.Before(began) {
+				began = from
+			}
+		}
+		d.Chart = watch.NewChart(began, now, rows)
+	}
+	for i := range l.Moments {
+		cells := l.Moments[i].row(zone)
+		if !d.Nodes {
+			cells = slices.Delete(cells, 2, 3)
+		}
+		d.Rows = append(d.Rows, pageRow{cells, rest.OneLine(l.Moments[i].Words)})
+	}
+	var text bytes.Buffer
+	if err := pageTemplate.Execute(&text, d); err != nil {
+		return err
+	}
+	return watch.WritePage(file, text.Bytes())
+}
+
+// chartRows returns what the machines did, one row a machine.
+func (l *Life) chartRows(zone *time.Location) []watch.Row {
+	var rows []watch.Row
+	for i := range l.stays {
+		s := &l.stays[i]
+		at := slices.IndexFunc(rows, func(r watch.Row) bool { return r.Name == s.node })
+		if at < 0 {
+			at, rows = len(rows), append(rows, watch.Row{Name: s.node})
+		}
+		row, doing := &rows[at], s.state
+		if s.doing != "" {
+			doing = s.doing
+		}
+		row.Doing, row.State, row.For, row.Reason = doing, s.state, s.until.Sub(s.from), s.reason
+		row.Spans = append(row.Spans, watch.Span{Doing: doing, State: s.state, From: s.from.In(zone), To: s.until.In(zone), Failed: s.failed})
+	}
+	return rows
+}

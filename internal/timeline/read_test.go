@@ -1,0 +1,160 @@
+package timeline_test
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/timeline"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/watch"
+)
+
+// of returns lines of a record about another node.
+func of(id, name string, lines []watch.Entry) []watch.Entry {
+	lines = slices.Clone(lines)
+	for i := range lines {
+		if lines[i].Node != "" {
+			lines[i].Node, lines[i].Name = id, name
+		}
+	}
+	return lines
+}
+
+// What Ironic has no longer is told from records. Nothing is found that neither knows.
+func TestRead_whatIsGone(t *testing.T) {
+	t.Parallel()
+	client := sitetest.NewClient(ironictest.Fleet(1)).Ironic
+	known := [][]watch.Entry{record("0 began; 0 available<-9; 10 deploying@web-0; 20 active@web-0; 30 deleted; 40 ended")}
+	for ref, want := range map[string]string{
+		"n1":       "node rack1-01 (n1): -9 available for 19; 10 deploying for 10; 20 active for 10; 30 deleted for 10 at least; 40 nothing is known for 20",
+		"rack1-01": "node rack1-01 (n1): -9 available for 19; 10 deploying for 10; 20 active for 10; 30 deleted for 10 at least; 40 nothing is known for 20",
+		"web-0":    "allocation web-0: 10 deploying for 10; 20 active for 10; 30 deleted for 10 at least; 40 nothing is known for 20",
+	} {
+		facts, err := timeline.Read(t.Context(), client, ref, known)
+		facts.Now = at(60)
+		if got := facts.Subject + ": " + brief(timeline.Join(facts)); err != nil || got != want {
+			t.Errorf("%s: %v\ngot  %s\nwant %s", ref, err, got, want)
+		}
+		if !strings.Contains(strings.Join(facts.Missing, " "), "only records tell of it") {
+			t.Errorf("%s: nothing says that Ironic does not have it: %q", ref, facts.Missing)
+		}
+	}
+	var unknown *timeline.NotFoundError
+	if _, err := timeline.Read(t.Context(), client, "rack9-99", known); !errors.As(err, &unknown) {
+		t.Errorf("error: %v", err)
+	}
+}
+
+// The life of an allocation is on the nodes that it had, as long as it had them: by the records, by the notes of quarantines, and now.
+func TestRead_followsAnAllocation(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(3)
+		client := sitetest.NewClient(fake)
+		began := time.Now()
+		<-time.After(time.Hour)
+		first, second := ironictest.NodeOf(t, fake, "node-000").UUID, ironictest.NodeOf(t, fake, "node-001").UUID
+		a, err := sitetest.Allocate(t.Context(), client, ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "web-0", ResourceClass: "baremetal", CandidateNodes: []string{"node-002"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		past := of(first, "node-000", record("0 began; 0 available<-9; 10 deploying@"+a.UUID+"; 20 active@"+a.UUID+"; 30 deleting; 35 available; 36 ended"))
+		for i := range past {
+			past[i].At = began.Add(past[i].At.Sub(at(0)))
+		}
+		failed := began.Add(45 * time.Minute).UTC().Truncate(time.Second)
+		since := failed.Add(time.Minute).Format(time.RFC3339)
+		fake.Set("node-001", "extra", map[string]any{"terraform_metal_quarantine": map[string]any{"allocation": "web-0", "instance": a.UUID, "since": since, "failed": failed.Format(time.RFC3339)}})
+		fake.Set("node-001", "retired", true)
+		fake.Set("node-001", "retired_reason", "quarantine: the deployment for allocation web-0 failed on it at "+since)
+		fake.Set("node-001", "provision_state", "deploy failed")
+		fake.Set("node-001", "provision_updated_at", failed.Format(time.RFC3339))
+		facts, err := timeline.Read(t.Context(), client.Ironic, "web-0", [][]watch.Entry{past})
+		if err != nil || len(facts.Machines) != 3 {
+			t.Fatalf("%d machines, %v", len(facts.Machines), err)
+		}
+		life := timeline.Join(facts)
+		var got []string
+		for _, m := range life.Moments {
+			got = append(got, strings.TrimSpace(m.Node+" "+m.What))
+		}
+		want := []string{
+			"node-000 deploying", "node-000 active", "node-000 deleting", "nothing is known", "node-001 deploy failed",
+			"node-001 quarantine: the deployment for allocation web-0 failed", "allocation web-0 created",
+		}
+		if len(got) < len(want) || !slices.Equal(got[:len(want)], want) {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+		text := told(t, fake, "web-0", [][]watch.Entry{past})
+		if !strings.Contains(text, "NODE ") || !strings.Contains(text, second[:8]) {
+			t.Errorf("the text does not name the nodes:\n%s", text)
+		}
+	})
+}
+
+// What Ironic refuses to show is said, and the rest is told.
+func TestRead_saysWhatItMayNotSee(t *testing.T) {
+	t.Parallel()
+	refused := func(path string, status int) func(*http.Request) *fakeironic.Rejection {
+		return func(r *http.Request) *fakeironic.Rejection {
+			if strings.HasSuffix(r.URL.Path, path) {
+				return ironictest.Fault(status, "Forbidden")
+			}
+			return nil
+		}
+	}
+	for name, tc := range map[string]struct {
+		api    string
+		reject func(*http.Request) *fakeironic.Rejection
+		want   string
+	}{
+		"no right to the history":    {"", refused("/history", http.StatusForbidden), "does not show you the history of node node-000"},
+		"an old Ironic":              {"1.77", nil, "Ironic has no history of nodes (API 1.78)"},
+		"an empty history":           {"", nil, "The history of node node-000"},
+		"no record":                  {"", nil, "No record of metal watch was given."},
+		"no right to the allocation": {"", refused("/allocation", http.StatusForbidden), "does not show you the allocation of node node-000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fake := &fakeironic.Server{MaxMicroversion: tc.api}
+			fake.AddFleet(1, "baremetal")
+			client := sitetest.NewClient(fake)
+			if _, err := sitetest.Allocate(t.Context(), client, ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "web-0", ResourceClass: "baremetal"}); err != nil {
+				t.Fatal(err)
+			}
+			fake.Reject = tc.reject
+			if text := told(t, fake, "node-000", nil); !strings.Contains(text, tc.want) || !strings.Contains(text, "node created") {
+				t.Errorf("the life does not say %q:\n%s", tc.want, text)
+			}
+		})
+	}
+	fake := ironictest.Fleet(1)
+	fake.Reject = refused("/history", http.StatusBadRequest)
+	if _, err := timeline.Read(t.Context(), sitetest.NewClient(fake).Ironic, "node-000", nil); err == nil || !strings.Contains(err.Error(), "read the history of node node-000") {
+		t.Errorf("error: %v", err)
+	}
+}
+
+// A node and an allocation may have the same name: the node is told of, and the other one named.
+func TestRead_sameNames(t *testing.T) {
+	t.Parallel()
+	fake := ironictest.Fleet(2)
+	client := sitetest.NewClient(fake)
+	a, err := sitetest.Allocate(t.Context(), client, ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "node-000", ResourceClass: "baremetal", CandidateNodes: []string{"node-001"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := told(t, fake, "node-000", nil); !strings.HasPrefix(text, "node node-000 (") || !strings.Contains(text, "use its UUID, "+a.UUID) {
+		t.Errorf("the life is\n%s", text)
+	}
+	if text := told(t, fake, a.UUID, nil); !strings.HasPrefix(text, "allocation node-000 (") || !strings.Contains(text, "Node node-001") {
+		t.Errorf("the life is\n%s", text)
+	}
+}
