@@ -62,7 +62,7 @@ func rules() map[string]rule {
 		"cmd/fakeoneview":      {own: []string{"internal/fakeoneview", "internal/fakehttp"}},
 		"cmd/metal":            {own: []string{"cmd/metal/cli", "cmd/metal/observe", "cmd/metal/oneview", "cmd/metal/operate", rest, tracing, "internal/tracing/export"}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/cli":        {own: []string{"internal/machine", "internal/selection", "internal/states", "internal/sharing", ironic, api, throttle, "internal/oneview", rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: is there somebody who can answer, and how wide is the line?
-		"cmd/metal/observe":    {own: []string{"cmd/metal/cli", "internal/watch", "internal/describe", "internal/failure", "internal/selection", ironic, api, rest, "internal/timeline", "internal/metrics", throttle}, foreign: []string{"github.com/spf13/"}},
+		"cmd/metal/observe":    {own: []string{"cmd/metal/cli", "internal/watch", "internal/describe", "internal/failure", "internal/selection", ironic, api, rest, "internal/timeline", "internal/metrics", throttle, "internal/forecast", "internal/forecast/planned", "internal/forecast/survey", "internal/machine"}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/oneview":    {own: []string{"cmd/metal/cli", "internal/sharing", ironic, throttle, rest}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/operate":    {own: []string{"cmd/metal/cli", "internal/operate", "internal/selection", "internal/sharing", "internal/failure", "internal/machine", throttle, ironic, api, rest}, foreign: []string{"github.com/spf13/"}},
 		"internal":             {},
@@ -119,6 +119,10 @@ func rules() map[string]rule {
 		"internal/bootiso":            {},
 		"internal/rollout":            {},
 
+		"internal/forecast":         {own: []string{throttle, "internal/rollout"}},
+		"internal/forecast/planned": {own: []string{"internal/forecast", throttle, "internal/rollout", "internal/bootiso"}, foreign: []string{"github.com/hashicorp/terraform-json"}},
+		"internal/forecast/survey":  {own: []string{"internal/forecast", "internal/states", "internal/marks", "internal/machine", "internal/slots", "internal/turns", ironic, api, throttle, "internal/rollout"}},
+
 		"internal/fakeironic":           {own: []string{fakeAPI, "internal/fakeironic/policy", "internal/fakeironic/machine", "internal/fakeironic/switches", "internal/fakeironic/conductor", "internal/fakeironic/procedure", "internal/fakeironic/neutron"}},
 		"internal/fakeironic/conductor": {own: []string{fakeAPI, "internal/fakeironic/machine", "internal/fakeironic/switches", "internal/fakeironic/neutron"}},
 		"internal/fakeironic/machine":   {own: []string{fakeAPI}},
@@ -141,7 +145,7 @@ func rules() map[string]rule {
 		"internal/keystonetest":           {own: []string{"internal/acctest", "internal/acctest/site"}, testOnly: true},
 		"internal/neutrontest":            {own: []string{"internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakeironic"}, testOnly: true},
 		"internal/machinetest":            {own: []string{"internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu"}, testOnly: true},
-		"internal/simulate":               {own: []string{"internal/provider", core, "internal/turns", "internal/fakeironic", "internal/ironictest"}, foreign: []string{terraform, cty}, testOnly: true},
+		"internal/simulate":               {own: []string{"internal/provider", core, kinds, "internal/terraformtest", "internal/turns", "internal/fakeironic", "internal/ironictest", "internal/forecast", "internal/forecast/planned", "internal/forecast/survey", "internal/machine", api}, foreign: []string{terraform, cty}, testOnly: true},
 		"internal/terraformtest":          {own: []string{core, kinds, "internal/terraformtest/language", "internal/terraformtest/state"}, foreign: []string{terraform, "github.com/hashicorp/hcl/v2", cty}, testOnly: true}, // as Terraform's core
 		core:                              {foreign: []string{terraform, "github.com/hashicorp/hcl/v2", cty}, testOnly: true},                                                                                                // hcl: its tests write values in it
 		kinds:                             {foreign: []string{terraform, "github.com/hashicorp/hcl/v2", cty}, testOnly: true},

@@ -13,7 +13,7 @@ import (
 const statusFile = "../tools/parts/status.md"
 
 // family matches the name of a test of a part of the product, up to the first underscore.
-var family = regexp.MustCompile(`(?m)^func (Test(?:Acc|Fake|Metal|Keystone|Neutron|Prometheus|Screen|Trace|Kill|Stop|Simulate)[A-Za-z]*)_`)
+var family = regexp.MustCompile(`(?m)^func (Test(?:Acc|Fake|Metal|Keystone|Neutron|Prometheus|Forecast|Screen|Trace|Kill|Stop|Simulate)[A-Za-z]*)_`)
 
 // The status names only tests that exist, and all families of tests: what is tested cannot be called missing.
 func TestStatus_agreesWithTheTests(t *testing.T) {

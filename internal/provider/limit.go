@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
@@ -16,13 +15,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
-)
-
-// Defaults of provisioning_limit.
-const (
-	defaultMaxConcurrent  = 20
-	defaultStuckAfter     = 45 * time.Minute
-	maxConcurrentVariable = "MAX_CONCURRENT_PROVISIONING_HOSTS"
 )
 
 type limitModel struct {
@@ -43,7 +35,7 @@ func limitSchema() schema.Attribute {
 			"max_concurrent": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)},
 				MarkdownDescription: "Largest number of machines with an operation in progress, including those of other clients of Ironic, as far as the user can see them. `0` means no limit. Terraform itself works on 10 resources at once, unless you raise `-parallelism`. " +
-					"Default: `20`. Environment: `" + maxConcurrentVariable + "`.",
+					"Default: `20`. Environment: `" + throttle.MaxVariable + "`.",
 			},
 			"scope": schema.StringAttribute{
 				Optional:            true,
@@ -79,7 +71,7 @@ func (p *metal) limit(ctx context.Context, m model, diags *diag.Diagnostics) thr
 		diags.Append(m.ProvisioningLimit.As(ctx, &block, objectAsOptions)...)
 	}
 	l := throttle.Limit{
-		Max: p.maxConcurrent(block, diags), StuckAfter: defaultStuckAfter,
+		Max: p.maxConcurrent(block, diags), StuckAfter: throttle.DefaultStuckAfter,
 		Scope: throttle.ScopeAll, Coordination: throttle.CoordinationIronic,
 	}
 	if v := block.StuckAfter; !v.IsNull() && !v.IsUnknown() {
@@ -102,14 +94,14 @@ func (p *metal) maxConcurrent(block limitModel, diags *diag.Diagnostics) int {
 	if !block.MaxConcurrent.IsNull() && !block.MaxConcurrent.IsUnknown() {
 		return int(block.MaxConcurrent.ValueInt64())
 	}
-	text := p.getenv(maxConcurrentVariable)
+	text := p.getenv(throttle.MaxVariable)
 	if text == "" {
-		return defaultMaxConcurrent
+		return throttle.DefaultMax
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
 		diags.AddAttributeError(tfpath.Root("provisioning_limit").AtName("max_concurrent"), "Not a number of hosts",
-			fmt.Sprintf("The environment variable %s is %q. It must be a whole number, 0 for no limit.", maxConcurrentVariable, text))
+			fmt.Sprintf("The environment variable %s is %q. It must be a whole number, 0 for no limit.", throttle.MaxVariable, text))
 	}
 	return max(n, 0)
 }

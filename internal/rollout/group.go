@@ -176,6 +176,9 @@ func (g *Group) away(now time.Time, others []Absence) map[string]Absence {
 	return away
 }
 
+// Away returns how many members count as away now, for this run and the others.
+func (g *Group) Away(now time.Time, others []Absence) int { return len(g.away(now, others)) }
+
 // queue returns the waiting members in order.
 func (g *Group) queue() []Member {
 	return slices.SortedFunc(maps.Values(g.waiting), Member.before)

@@ -38,7 +38,7 @@ func (l *Limiter) OthersAtWork(fleet map[string]*ironic.Node) bool {
 
 // Moved says that a poll has shown a node that this process works on. The slot of a node whose operation has ended goes to a waiting one at once.
 func (l *Limiter) Moved(before, now *ironic.Node) {
-	if machineOf(before).Busy && !machineOf(now).Busy {
+	if MachineOf(before).Busy && !MachineOf(now).Busy {
 		l.Freed()
 	}
 }
@@ -50,7 +50,7 @@ func (l *Limiter) Pass(ctx context.Context, node *ironic.Node, failures int, sen
 	if err := l.Requires(ctx); err != nil {
 		return err
 	}
-	return l.Admit(ctx, machineOf(node), failures, withNode(send))
+	return l.Admit(ctx, MachineOf(node), failures, withNode(send))
 }
 
 // PassStart is Pass for a power verb that starts a machine, such as "power on" or "rebooting". The node takes a slot while
@@ -60,7 +60,7 @@ func (l *Limiter) PassStart(ctx context.Context, node *ironic.Node, failures int
 	if err := l.Requires(ctx); err != nil {
 		return err
 	}
-	return l.AdmitStart(ctx, machineOf(node), failures, withNode(send))
+	return l.AdmitStart(ctx, MachineOf(node), failures, withNode(send))
 }
 
 func withNode(send func(ctx context.Context, seen *ironic.Node) error) throttle.Send {
@@ -68,7 +68,7 @@ func withNode(send func(ctx context.Context, seen *ironic.Node) error) throttle.
 		if seen == nil {
 			return send(ctx, nil)
 		}
-		node, _ := seen.Source.(*ironic.Node) // set by machineOf
+		node, _ := seen.Source.(*ironic.Node) // set by MachineOf
 		return send(ctx, node)
 	}
 }
@@ -81,8 +81,8 @@ func (l *Limiter) Requires(ctx context.Context) error {
 	return l.client.Requires(ctx, api.VersionShard, "provisioning_limit.scope=shard")
 }
 
-// machineOf converts a node for the limit. A node that Ironic has put into maintenance after a fault is not busy.
-func machineOf(node *ironic.Node) throttle.Machine {
+// MachineOf converts a node for the limit. A node that Ironic has put into maintenance after a fault is not busy.
+func MachineOf(node *ironic.Node) throttle.Machine {
 	faulty := node.Maintenance && node.Fault != ""
 	return throttle.Machine{
 		ID: node.UUID, Name: node.Name, Label: ironic.NodeLabel(node), State: node.ProvisionState, Since: node.ProvisionUpdatedAt,
@@ -97,7 +97,7 @@ func machineOf(node *ironic.Node) throttle.Machine {
 func machinesOf(fleet map[string]*ironic.Node) []throttle.Machine {
 	machines := make([]throttle.Machine, 0, len(fleet))
 	for _, node := range fleet {
-		machines = append(machines, machineOf(node))
+		machines = append(machines, MachineOf(node))
 	}
 	return machines
 }
@@ -149,7 +149,7 @@ func (s *limited) Log(ctx context.Context, level slog.Level, text string, args .
 func (l *Limiter) UsedBy(fleet []ironic.Node) map[string]int {
 	machines := make([]throttle.Machine, len(fleet))
 	for i := range fleet {
-		machines[i] = machineOf(&fleet[i])
+		machines[i] = MachineOf(&fleet[i])
 	}
 	return l.UsedOf(machines)
 }
@@ -168,7 +168,7 @@ func (l *Limiter) CapacityOf(fleet []ironic.Node) Capacity {
 	machines := make([]throttle.Machine, len(fleet))
 	classes := map[string]ClassCapacity{}
 	for i := range fleet {
-		machines[i] = machineOf(&fleet[i])
+		machines[i] = MachineOf(&fleet[i])
 		class := classes[fleet[i].ResourceClass]
 		class.add(&fleet[i])
 		classes[fleet[i].ResourceClass] = class

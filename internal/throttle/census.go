@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// settleFor is how long a machine keeps its slot after it was started, in the process that started it, because it loads its image
+// SettleFor is how long a machine keeps its slot after it was started, in the process that started it, because it loads its image
 // during that time.
-const settleFor = 30 * time.Second
+const SettleFor = 30 * time.Second
 
 // start is a machine that is being switched on or restarted. Times are by the site's clock.
 type start struct {
@@ -15,7 +15,7 @@ type start struct {
 	own         bool      // this process has requested the start
 }
 
-// Started says that a machine that this process has switched on or restarted is on. It keeps its slot for settleFor.
+// Started says that a machine that this process has switched on or restarted is on. It keeps its slot for SettleFor.
 func (l *Limiter) Started(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,9 +74,9 @@ func (l *Limiter) census(machines []Machine) Census {
 	l.forgetStarts(census.Taken)
 	for _, m := range machines {
 		since, counts := l.counts(m, census.Taken)
-		if counts && !l.limit.exempts(m) {
+		if counts && !l.limit.Exempts(m) {
 			held := l.kept[m.ID].begun && !m.Busy && !m.Starting
-			census.Busy = append(census.Busy, Busy{ID: m.ID, Scope: l.limit.of(m), Since: since, Held: held})
+			census.Busy = append(census.Busy, Busy{ID: m.ID, Scope: l.limit.ScopeOf(m), Since: since, Held: held})
 		}
 	}
 	return census
@@ -109,7 +109,7 @@ func (l *Limiter) counts(m Machine, now time.Time) (since time.Time, counts bool
 // forgetStarts removes the starts that have ended; mu is held.
 func (l *Limiter) forgetStarts(now time.Time) {
 	for id, s := range l.starts {
-		if now.Sub(s.last) >= settleFor {
+		if now.Sub(s.last) >= SettleFor {
 			delete(l.starts, id)
 		}
 	}
@@ -136,7 +136,7 @@ func (l *Limiter) UsageOf(machines []Machine) Usage {
 		}
 	}
 	for _, m := range machines {
-		if m.Busy && l.limit.exempts(m) {
+		if m.Busy && l.limit.Exempts(m) {
 			u.Exempt++
 		}
 	}

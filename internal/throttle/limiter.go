@@ -85,7 +85,7 @@ func (l *Limiter) Admit(ctx context.Context, m Machine, failures int, send Send)
 }
 
 // AdmitStart is Admit for a power verb that starts a machine. The machine takes a slot while it starts and, in this process, for
-// settleFor after that.
+// SettleFor after that.
 func (l *Limiter) AdmitStart(ctx context.Context, m Machine, failures int, send Send) error {
 	return l.admit(ctx, m, failures, send, func() { l.noteStart(m.ID) })
 }
@@ -102,12 +102,12 @@ func (l *Limiter) admit(ctx context.Context, m Machine, failures int, send Send,
 		}
 		return err
 	}
-	if l.limit.Max == 0 || l.limit.exempts(m) || m.Busy || m.Starting {
+	if l.limit.Max == 0 || l.limit.Exempts(m) || m.Busy || m.Starting {
 		return noted(ctx, nil)
 	}
 	waiting := l.traceWait(ctx)
 	w := &waiter{
-		Ticket: Ticket{ID: m.ID, Scope: l.limit.of(m), Failures: failures, Queued: time.Now()},
+		Ticket: Ticket{ID: m.ID, Scope: l.limit.ScopeOf(m), Failures: failures, Queued: time.Now()},
 		log: func(text string, args ...any) {
 			l.site.Log(ctx, slog.LevelInfo, fmt.Sprintf("machine %s in state %s %s", m.Label, m.State, text),
 				append([]any{"node", m.Name, "uuid", m.ID, "state", m.State}, args...)...)

@@ -92,6 +92,16 @@ func (l *Locks) IsHeld(ctx context.Context, name string) (bool, error) {
 	return true, nil
 }
 
+// Look reads the record of a lock and changes nothing: whether a run holds it, and the words of the runs whose machines wait, with times by the
+// site's clock. now is the time of that clock.
+func (l *Locks) Look(ctx context.Context, name string, now time.Time) (held bool, waiting []Word, err error) {
+	record, err := l.records.Read(ctx, name)
+	if err != nil || record == nil {
+		return false, nil, err
+	}
+	return !record.Released && record.Age <= lease, alive(Found{Words: record.Words}, "", now), nil
+}
+
 // take takes a lock. With a NotAllowedError, the caller has the lock of this process alone. With any other error, it has none. held ends when
 // the lock is lost. found is the record, with the words that others have left in it. release leaves words for the next holder.
 func (l *Locks) take(ctx context.Context, lock Lock) (held context.Context, found Found, release func(leave []Word), err error) {

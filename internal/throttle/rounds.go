@@ -259,9 +259,11 @@ func (l *Limiter) guarded(ctx context.Context, w *waiter, until time.Time, seen 
 	return w.send(until, seen)
 }
 
+// LockName is the name of the lock of the limit, the same in all versions of this provider.
+const LockName = "admission"
+
 // The lock of the limit.
 const (
-	lockName        = "admission" // the same in all versions of this provider
 	lockDescription = "terraform-provider-metal: admission lock, held for seconds"
 	longestHold     = 10 * time.Minute // of the lock by a run: a round has a list, and sends verbs for workBudget
 )
@@ -276,7 +278,7 @@ func (l *Limiter) lock(ctx context.Context, within time.Duration) (held context.
 		return ctx, found, false, func([]Word) {}, nil
 	}
 	held, found, unlock, err = l.locks.take(ctx, Lock{
-		Name: lockName, Description: lockDescription, For: "start operations within provisioning_limit", Wait: within, Hold: longestHold,
+		Name: LockName, Description: lockDescription, For: "start operations within provisioning_limit", Wait: within, Hold: longestHold,
 	})
 	var forbidden *NotAllowedError
 	if errors.As(err, &forbidden) {

@@ -29,6 +29,13 @@ const (
 	CoordinationProcess Coordination = "process"
 )
 
+// Defaults of provisioning_limit.
+const (
+	DefaultMax        = 20
+	DefaultStuckAfter = 45 * time.Minute
+	MaxVariable       = "MAX_CONCURRENT_PROVISIONING_HOSTS" // of the environment, if the provider block does not set Max
+)
+
 // Limit is the configuration provisioning_limit. The zero Limit means no limit.
 type Limit struct {
 	// Max is how many machines of one scope may have an operation in progress at once; zero means no limit.
@@ -41,8 +48,8 @@ type Limit struct {
 	Exempt []string
 }
 
-// of returns the scope of a machine. Only machines of the same scope compete for slots.
-func (l Limit) of(m Machine) string {
+// ScopeOf returns the scope of a machine. Only machines of the same scope compete for slots.
+func (l Limit) ScopeOf(m Machine) string {
 	switch l.Scope {
 	case ScopeConductorGroup:
 		return m.ConductorGroup
@@ -53,8 +60,8 @@ func (l Limit) of(m Machine) string {
 	return ""
 }
 
-// exempts reports whether a machine needs no slot and takes none because of its boot interface.
-func (l Limit) exempts(m Machine) bool {
+// Exempts reports whether a machine needs no slot and takes none because of its boot interface.
+func (l Limit) Exempts(m Machine) bool {
 	for _, pattern := range l.Exempt {
 		if ok, err := path.Match(pattern, m.BootInterface); ok && err == nil {
 			return true

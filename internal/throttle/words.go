@@ -47,7 +47,7 @@ func (l *Limiter) others(found Found) []Word {
 
 // Waiting reads what other runs say of their machines that wait for a slot. It takes no lock. Their times are by the site's clock.
 func (l *Limiter) Waiting(ctx context.Context) ([]Word, error) {
-	record, err := l.site.Read(ctx, lockName)
+	record, err := l.site.Read(ctx, LockName)
 	if err != nil || record == nil {
 		return nil, err
 	}

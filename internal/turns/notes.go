@@ -73,11 +73,11 @@ func (t *turns) absences(ctx context.Context, name string) (all []rollout.Absenc
 			continue
 		}
 		if _, known := alive[note.Run]; !known {
-			if alive[note.Run], err = t.site.Locks().IsHeld(ctx, signalOf(note.Run)); err != nil {
+			if alive[note.Run], err = t.site.Locks().IsHeld(ctx, SignalOf(note.Run)); err != nil {
 				return nil, err
 			}
 		}
-		all = append(all, t.absence(n, note, alive[note.Run]))
+		all = append(all, AbsenceOf(n, note, alive[note.Run], t.site.Ironic.ServerNow()))
 	}
 	return all, nil
 }
@@ -85,9 +85,9 @@ func (t *turns) absences(ctx context.Context, name string) (all []rollout.Absenc
 // goneFor is how long a member counts that a dead run has undeployed and not deployed again. The next apply deploys it, perhaps on another node.
 const goneFor = time.Hour
 
-// absence judges a member by the note on its node. alive: the run that has written it is at work. What a dead run has left is away only as long as
-// Ironic works on it, or if it has failed, a restart has left it off, or it is undeployed.
-func (t *turns) absence(n *ironic.Node, note *marks.Turn, alive bool) rollout.Absence {
+// AbsenceOf judges a member by the note on its node. alive: the run that has written it is at work. What a dead run has left is away only as long as
+// Ironic works on it, or if it has failed, a restart has left it off, or it is undeployed. now is the time of Ironic's clock.
+func AbsenceOf(n *ironic.Node, note *marks.Turn, alive bool, now time.Time) rollout.Absence {
 	ended := note.Failed || !note.Until.IsZero()
 	state, same := ironic.State(n.ProvisionState), note.Instance == n.InstanceUUID || note.Instance == "" && !ended
 	a := rollout.Absence{ID: n.UUID, Name: cmp.Or(n.Name, n.UUID)}
@@ -95,10 +95,10 @@ func (t *turns) absence(n *ironic.Node, note *marks.Turn, alive bool) rollout.Ab
 	a.Working = alive && !ended || same && busy
 	leftOff := !ended && note.Restart && machine.Power(n) == "off" // between the two halves
 	undeployed := n.InstanceUUID == "" || note.Instance != "" && note.Instance != n.InstanceUUID
-	gone := !ended && note.Replaces && undeployed && t.site.Ironic.ServerNow().Sub(note.Since) < goneFor
+	gone := !ended && note.Replaces && undeployed && now.Sub(note.Since) < goneFor
 	a.Failed = !a.Working && (gone || same && (note.Failed || states.Failed(state) || leftOff))
 	if !note.Until.IsZero() {
-		a.Until = time.Now().Add(note.Until.Sub(t.site.Ironic.ServerNow()))
+		a.Until = time.Now().Add(note.Until.Sub(now))
 	}
 	return a
 }
@@ -111,8 +111,8 @@ type signal struct {
 	ended chan struct{}
 }
 
-// signalOf returns the name of the lock of a run.
-func signalOf(run string) string { return "rollout run " + run }
+// SignalOf returns the name of the lock of a run.
+func SignalOf(run string) string { return "rollout run " + run }
 
 // begin gives the sign of life until the returned function is called.
 func (s *signal) begin(ctx context.Context, site *machine.Site) (done func(), err error) {
@@ -148,7 +148,7 @@ const loseFor = 10 * time.Minute
 // is lost later, live takes it again.
 func live(ctx context.Context, site *machine.Site, held chan<- error, stop <-chan struct{}, ended chan<- struct{}) {
 	defer close(ended)
-	lock := throttle.Lock{Name: signalOf(site.Run.ID), Description: "terraform-provider-metal: a run changes machines of a rollout group", For: "change machines of a rollout group"}
+	lock := throttle.Lock{Name: SignalOf(site.Run.ID), Description: "terraform-provider-metal: a run changes machines of a rollout group", For: "change machines of a rollout group"}
 	told, lost := false, time.Time{}
 	for {
 		working, end := context.WithCancel(ctx)

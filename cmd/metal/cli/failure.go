@@ -17,7 +17,8 @@ const (
 // exitCodes describes the exit codes in the help of every command.
 const exitCodes = `
   0  success, or the service or watch was stopped
-  1  failure of the command: Ironic or the appliance did not answer or refused the login, or the command was stopped
+  1  failure of the command: Ironic or the appliance did not answer or refused the login, or the command was stopped. For
+     forecast: it names what it cannot know
   2  wrong flags or settings; the command made no request
   3  some nodes failed, or migrate skipped some; a line for each says why. The command has handled all others. For watch:
      machines of the selection are in a failed state

@@ -4,27 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
-// Defaults of the provisioning limit. The Terraform provider has the same.
-const (
-	defaultMaxConcurrent = 20
-	defaultStuckAfter    = 45 * time.Minute
-)
-
 // LimitFlags declares the flags of the provisioning limit of the site, which the runs of all tools share.
 func LimitFlags(flags *pflag.FlagSet, limit *throttle.Limit) {
 	limit.Coordination = throttle.CoordinationIronic
-	flags.IntVar(&limit.Max, "max-concurrent", defaultMaxConcurrent,
+	flags.IntVar(&limit.Max, "max-concurrent", throttle.DefaultMax,
 		"provisioning limit: the `number` of machines of the site that may have an operation in progress at once, including those of other clients; 0: no limit")
-	FromEnvironment(flags, "max-concurrent", "MAX_CONCURRENT_PROVISIONING_HOSTS")
+	FromEnvironment(flags, "max-concurrent", throttle.MaxVariable)
 	flags.StringVar((*string)(&limit.Scope), "limit-scope", string(throttle.ScopeAll), "which machines share the limit: all, those of a conductor_group, or those of a shard")
-	DurationVar(flags, &limit.StuckAfter, "stuck-after", defaultStuckAfter, "`time` in one state after which a machine takes no slot of the limit any more; 0s: never")
+	DurationVar(flags, &limit.StuckAfter, "stuck-after", throttle.DefaultStuckAfter, "`time` in one state after which a machine takes no slot of the limit any more; 0s: never")
 }
 
 // CheckLimit returns the errors in the flags of the provisioning limit.

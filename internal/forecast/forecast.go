@@ -1,0 +1,65 @@
+package forecast
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+)
+
+// ErrEndless says that machines would wait for ever.
+var ErrEndless = errors.New("no slot becomes free")
+
+// orders is how many orders a forecast tries in which Terraform may begin with steps that are ready at the same time: it has none.
+// Large plans, for which an order takes long, and changes less, have fewer.
+const (
+	orders     = 15
+	fewOrders  = 5
+	largePlans = 200 // steps
+)
+
+// Make makes a forecast. It returns an UnknownError if the input lacks something.
+func Make(in Input) (*Result, error) {
+	if err := in.unknown(); err != nil {
+		return nil, err
+	}
+	all, err := tries(in)
+	if err != nil {
+		return nil, err
+	}
+	result := all[len(all)/2]
+	result.Fastest, result.Slowest = all[0].Total, all[len(all)-1].Total
+	if !slices.ContainsFunc(in.Steps, func(s Step) bool { return s.MayBe }) {
+		return result, nil
+	}
+	certain := in
+	certain.Steps = slices.Clone(in.Steps)
+	for i := range certain.Steps {
+		if certain.Steps[i].MayBe {
+			certain.Steps[i].Legs, certain.Steps[i].Turn = nil, nil
+		}
+	}
+	if all, err = tries(certain); err != nil {
+		return nil, err
+	}
+	result.Fastest = min(result.Fastest, all[0].Total)
+	return result, nil
+}
+
+// tries executes the steps in several orders, and returns the results, the shortest one first.
+func tries(in Input) (all []*Result, err error) {
+	n := uint64(orders)
+	if len(in.Steps) > largePlans {
+		n = fewOrders
+	}
+	for order := range n {
+		e := newEngine(in, order)
+		for e.settle(); !e.isOver(); e.settle() {
+			if !e.advance() {
+				return nil, e.endless()
+			}
+		}
+		all = append(all, e.result())
+	}
+	slices.SortStableFunc(all, func(a, b *Result) int { return cmp.Compare(a.Total, b.Total) })
+	return all, nil
+}

@@ -1,0 +1,88 @@
+// Package planned reads what a forecast needs from a saved plan of Terraform or OpenTofu, as "show -json" prints it. It is pure.
+package planned
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	tfjson "github.com/hashicorp/terraform-json"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/forecast"
+)
+
+// Work is what a plan says.
+type Work struct {
+	Steps    []forecast.Step
+	Provider Provider
+	Notes    []string // what the plan does not say, and what the forecast assumes
+}
+
+// Read reads a plan.
+func Read(text []byte) (*Work, error) {
+	var plan tfjson.Plan
+	if err := json.Unmarshal(text, &plan); err != nil {
+		return nil, fmt.Errorf("this is not a plan in JSON: %w. Write one with: terraform plan -out=saved && terraform show -json saved > plan.json", err)
+	}
+	if len(plan.ResourceChanges) == 0 && plan.PlannedValues == nil {
+		return nil, errors.New("this is the JSON of a state or of something else, not of a plan. Write one with: terraform plan -out=saved && terraform show -json saved > plan.json")
+	}
+	r := &reader{plan: &plan, blocks: blocksOf(plan.Config), machines: map[string]*forecast.Machine{}, notes: map[string]int{}}
+	provider, err := r.provider()
+	if err != nil {
+		return nil, err
+	}
+	r.settings = provider
+	for _, c := range plan.ResourceChanges {
+		r.add(c)
+	}
+	r.link()
+	w := &Work{Provider: provider}
+	for _, s := range r.steps {
+		w.Steps = append(w.Steps, s.Step)
+	}
+	for _, note := range r.order {
+		if n := r.notes[note]; n > 1 {
+			note += fmt.Sprintf(" (%d times)", n)
+		}
+		w.Notes = append(w.Notes, note)
+	}
+	return w, nil
+}
+
+// add adds the steps of a change. A replacement has two, in either order.
+func (r *reader) add(c *tfjson.ResourceChange) {
+	if c.Mode != tfjson.ManagedResourceMode || c.Change == nil {
+		return
+	}
+	a := c.Change.Actions
+	if a.Delete() || a.Replace() {
+		r.step(c, true)
+	}
+	if a.Create() || a.Update() || a.Replace() {
+		r.step(c, false)
+	}
+}
+
+// step adds a step.
+func (r *reader) step(c *tfjson.ResourceChange, removes bool) {
+	s := &planned{Step: forecast.Step{Address: c.Address, Removes: removes}, change: c, index: len(r.steps)}
+	r.steps = append(r.steps, s)
+	before, after := valuesOf(c.Change.Before), valuesOf(c.Change.After)
+	unknown := valuesOf(c.Change.AfterUnknown)
+	switch {
+	case !strings.HasPrefix(c.Type, "metal_"):
+		return
+	case c.Type == "metal_host" && removes:
+		s.Does = "remove from Ironic"
+	case c.Type == "metal_host":
+		r.host(s, before, after, unknown)
+	case c.Type == "metal_deployment" && removes:
+		r.undeploy(s, before, after)
+	case c.Type == "metal_deployment":
+		r.deploy(s, before, after, unknown)
+	default:
+		s.Does = "other"
+	}
+}
