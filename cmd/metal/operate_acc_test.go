@@ -60,7 +60,8 @@ func TestAccMetal_operatesAMachine(t *testing.T) {
 	is("retired", false)
 	is("provision_state", "manageable")
 	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"clean NODE --steps bios.factory_reset --yes"}})
-	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"clean NODE --steps deploy.erase_devices --erase --yes-erase NODE"}})
+	wantExit(t, s, node, map[int][]string{cli.ExitUnconfirmed: {"clean NODE --steps bios.factory_reset --erase --yes"}})
+	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"clean NODE --steps bios.factory_reset --erase --yes-erase NODE"}})
 	is("provision_state", "manageable")
 	if extra := acc.Part[map[string]any](t, s.Node(node), "extra"); extra["terraform_metal_operation"] != nil {
 		t.Errorf("a note is left: %v", extra)

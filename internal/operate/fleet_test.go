@@ -55,7 +55,7 @@ func TestFleet_keepsTheLimit(t *testing.T) {
 			t.Parallel()
 			ironictest.InVirtualTime(t, func(t *testing.T) {
 				fake := ironictest.Fleet(fleet)
-				fake.StepTime = 5 * time.Minute
+				fake.StepTime = 2 * time.Minute
 				site := client(fake)
 				machines, err := site.Ironic.ListNodes(t.Context(), ironic.NodeFilter{})
 				if err != nil {
@@ -87,7 +87,7 @@ func TestFleet_operatorsAndAnApply(t *testing.T) {
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		const deployed = 40
 		fake := ironictest.Fleet(fleet)
-		fake.StepTime = 5 * time.Minute
+		fake.StepTime = 2 * time.Minute
 		apply := client(fake)
 		machines, err := apply.Ironic.ListNodes(t.Context(), ironic.NodeFilter{})
 		if err != nil {
