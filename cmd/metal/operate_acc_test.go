@@ -73,7 +73,7 @@ func TestAccMetal_operatesAMachine(t *testing.T) {
 	s.Verb(node, "provide", "available") // as the site expects it
 }
 
-func TestAccMetal_reachesTheBMC(t *testing.T) {
+func TestAccBMC_metalReachesTheMachine(t *testing.T) {
 	t.Parallel()
 	s, iso := acc.StartWithBMCs(t, nil), bmc.ServeISO(t)
 	b := bmc.Start(t, s, "b", fakebmc.Config{})
