@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	fleet = 500
+	fleet = 60
 	limit = 20
 	// requestsEach is how many requests an operation may need for a machine. Polls of all machines are shared.
 	requestsEach = 12
@@ -47,7 +47,7 @@ func want(t *testing.T, results []operate.Result, outcome operate.Outcome) {
 	}
 }
 
-// 500 machines are inspected or restarted under the limit, with few requests each.
+// Many machines are inspected or restarted under the limit, with few requests each.
 func TestFleet_keepsTheLimit(t *testing.T) {
 	t.Parallel()
 	for name, op := range map[string]operate.Operation{"inspect": operate.Inspect(nil), "reboot": operate.Power(machine.ActionReboot)} {
@@ -55,7 +55,7 @@ func TestFleet_keepsTheLimit(t *testing.T) {
 			t.Parallel()
 			ironictest.InVirtualTime(t, func(t *testing.T) {
 				fake := ironictest.Fleet(fleet)
-				fake.StepTime = 2 * time.Minute
+				fake.StepTime = time.Minute
 				site := client(fake)
 				machines, err := site.Ironic.ListNodes(t.Context(), ironic.NodeFilter{})
 				if err != nil {
@@ -85,9 +85,9 @@ func TestFleet_keepsTheLimit(t *testing.T) {
 func TestFleet_operatorsAndAnApply(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
-		const deployed = 40
+		const deployed = 10
 		fake := ironictest.Fleet(fleet)
-		fake.StepTime = 2 * time.Minute
+		fake.StepTime = time.Minute
 		apply := client(fake)
 		machines, err := apply.Ironic.ListNodes(t.Context(), ironic.NodeFilter{})
 		if err != nil {
