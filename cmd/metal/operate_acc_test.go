@@ -75,6 +75,7 @@ func TestAccMetal_operatesAMachine(t *testing.T) {
 	if _, out, _ := metal(t, s, "power", "off", node, "--output", "json"); json.Unmarshal([]byte(out), &shown) != nil || len(shown) != 1 || shown[0]["outcome"] != "unchanged" || shown[0]["node_id"] != node {
 		t.Errorf("metal power off writes %s", out)
 	}
+	s.Verb(node, "provide", "available") // as the site expects it
 }
 
 func TestAccBMC_metalReachesTheMachine(t *testing.T) {
