@@ -255,7 +255,7 @@ func (r rule) allows(path string) bool {
 // make what it needs, such as a deployed machine.
 func (r rule) allowsInTests(name, path string) bool {
 	const machine = "internal/machine"
-	isNoun := slices.Contains(with("internal/sharing"), name) && (name == machine || slices.Contains(r.own, machine))
+	isNoun := slices.Contains(with("internal/sharing", "internal/operate"), name) && (name == machine || slices.Contains(r.own, machine))
 	if !isOwn(path) {
 		return isNoun && strings.HasSuffix(path, "/baremetal/v1/nodes")
 	}
