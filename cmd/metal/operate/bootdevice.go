@@ -56,14 +56,14 @@ type shownDevice struct {
 func newShowBootDevice(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "show [NODE...]", Short: "Show the boot device, as the BMC tells it", Args: cobra.ArbitraryArgs}
 	var selected cli.SelectionFlags
-	f := &operationFlags{parallel: 1, timeout: operate.BMCTimeout}
+	f := &operationFlags{}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	cli.Section(flags, "Flags that select machines, if no NODE is named", func() { selected.DeclareForOnce(cmd) })
 	flags.StringVar(&f.output, "output", "table", "`format` on standard output: table or json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		which, err := selected.Selection(cmd, args)
-		if err := errors.Join(err, f.check()); err != nil {
+		if err := errors.Join(err, f.checkOutput()); err != nil {
 			return err
 		}
 		site, _, done, err := s.OpenSite(cmd)

@@ -70,11 +70,15 @@ func (f *operationFlags) declare(flags *pflag.FlagSet, standard time.Duration) {
 
 // check returns the errors in the flags.
 func (f *operationFlags) check() error {
-	var wrong error
+	return errors.Join(f.checkOutput(), cli.Positive("parallel", f.parallel), cli.Positive("timeout", f.timeout), cli.CheckLimit(f.limit))
+}
+
+// checkOutput returns the error in --output.
+func (f *operationFlags) checkOutput() error {
 	if f.output != "table" && f.output != "json" {
-		wrong = fmt.Errorf("--output is %q; it must be table or json", f.output)
+		return fmt.Errorf("--output is %q; it must be table or json", f.output)
 	}
-	return errors.Join(wrong, cli.Positive("parallel", f.parallel), cli.Positive("timeout", f.timeout), cli.CheckLimit(f.limit))
+	return nil
 }
 
 // run selects the machines, asks, does the operation, and writes the results.

@@ -8,12 +8,12 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 )
 
-// An import does not take the temporary notes of metal oneview on a node for the user's extra.
-func TestAccHost_importIgnoresNotesOfOneView(t *testing.T) {
+// Neither an import nor a plan takes the notes of metal on a node for the user's extra, and an apply keeps them.
+func TestAccHost_ignoresNotesOfMetal(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
 	name := s.Name("h")
-	notes := []string{"metal_oneview_returning", "metal_oneview_migrating"}
+	notes := []string{"metal_oneview_returning", "metal_oneview_migrating", "terraform_metal_operation"}
 	extra := map[string]any{"team": "a"}
 	for _, note := range notes {
 		extra[note] = "2026-01-02T03:04:05Z"
@@ -25,6 +25,7 @@ func TestAccHost_importIgnoresNotesOfOneView(t *testing.T) {
 	w := acctest.NewWorkspace(t, "import {\n  to = metal_host.h\n  id = "+acctest.Quoted(name)+"\n}\n"+config("a"))
 	defer acctest.Destroy(t, s, w)
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 imported, 0 added, 0 changed, 0 destroyed")
+	acctest.NoChanges(t, w)
 	w.Configure(config("b"))
 	w.Must("apply", "-auto-approve")
 	now, _ := s.Node(name)["extra"].(map[string]any)

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
+	acc "github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
+)
+
+// metal runs a command on a site, and returns its exit code and what it writes.
+func metal(t *testing.T, s *acc.Site, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, log written
+	env := map[string]string{"METAL_ENDPOINT": s.Endpoint}
+	code = run(t.Context(), append(args, "--poll-interval", "200ms"), func(key string) string { return env[key] }, &out, &log)
+	return code, out.String(), log.String()
+}
+
+// wantExit runs commands, each a line, and checks their exit codes. node replaces NODE.
+func wantExit(t *testing.T, s *acc.Site, node string, commands map[int][]string) {
+	t.Helper()
+	for want, lines := range commands {
+		for _, line := range lines {
+			if code, out, log := metal(t, s, strings.Fields(strings.ReplaceAll(line, "NODE", node))...); code != want {
+				t.Errorf("metal %s: exit code %d, want %d\n%s%s", line, code, want, out, log)
+			}
+		}
+	}
+}
+
+func TestAccMetal_operatesAMachine(t *testing.T) {
+	t.Parallel()
+	s := acc.Start(t, nil)
+	node := acc.AddNode(t, s, "n", nil)
+	is := func(field string, want any) {
+		t.Helper()
+		if got := s.Node(node)[field]; got != want {
+			t.Errorf("%s is %v, want %v", field, got, want)
+		}
+	}
+	wantExit(t, s, node, map[int][]string{cli.ExitWouldChange: {"power on NODE --dry-run"}})
+	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"power on NODE", "power on NODE"}})
+	is("power_state", "power on")
+	wantExit(t, s, node, map[int][]string{cli.ExitUnconfirmed: {"power off NODE", "inspect NODE"}})
+	is("power_state", "power on")
+	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"power reboot NODE --soft --yes", "power off NODE --yes", "inspect NODE --yes"}})
+	is("provision_state", "available")
+	wantExit(t, s, node, map[int][]string{cli.ExitNodesFailed: {"clean NODE --steps deploy.erase_devices", "abort NODE"}})
+	if service := "service NODE --steps bios.factory_reset --yes-erase NODE"; s.Newest() < 87 {
+		wantExit(t, s, node, map[int][]string{cli.ExitError: {service}})
+	} else {
+		wantExit(t, s, node, map[int][]string{cli.ExitNodesFailed: {service}})
+	}
+	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"maintenance on NODE --reason broken"}})
+	is("maintenance_reason", "broken")
+	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"maintenance off NODE"}})
+	is("maintenance", false)
+	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"retire NODE --reason old"}})
+	is("retired_reason", "old")
+	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"unretire NODE"}})
+	is("retired", false)
+	is("provision_state", "manageable")
+	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"clean NODE --steps bios.factory_reset --yes"}})
+	wantExit(t, s, node, map[int][]string{cli.ExitUnconfirmed: {"clean NODE --steps bios.factory_reset --erase --yes"}})
+	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"clean NODE --steps bios.factory_reset --erase --yes-erase NODE"}})
+	is("provision_state", "manageable")
+	if extra := acc.Part[map[string]any](t, s.Node(node), "extra"); extra["terraform_metal_operation"] != nil {
+		t.Errorf("a note is left: %v", extra)
+	}
+	var shown []map[string]any
+	if _, out, _ := metal(t, s, "power", "off", node, "--output", "json"); json.Unmarshal([]byte(out), &shown) != nil || len(shown) != 1 || shown[0]["outcome"] != "unchanged" || shown[0]["node_id"] != node {
+		t.Errorf("metal power off writes %s", out)
+	}
+	s.Verb(node, "provide", "available") // as the site expects it
+}
+
+func TestAccBMC_metalReachesTheMachine(t *testing.T) {
+	t.Parallel()
+	s, iso := acc.StartWithBMCs(t, nil), bmc.ServeISO(t)
+	b := bmc.Start(t, s, "b", fakebmc.Config{})
+	node := acc.AddNode(t, s, "n", b.Node("redfish-virtual-media"))
+	wantExit(t, s, node, map[int][]string{cli.ExitNodesFailed: {"nmi NODE"}})
+	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"power on NODE"}})
+	wantExit(t, s, node, map[int][]string{cli.ExitUnconfirmed: {"nmi NODE"}})
+	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"nmi NODE --yes", "boot-device set pxe NODE --persistent"}})
+	if code, out, log := metal(t, s, "boot-device", "show", node); code != cli.ExitDone || !strings.Contains(out, "pxe") {
+		t.Errorf("metal boot-device show: exit code %d, writes %s%s", code, out, log)
+	}
+	attach := "vmedia attach NODE --image " + iso.URL("tools")
+	if s.Newest() < 89 {
+		wantExit(t, s, node, map[int][]string{cli.ExitError: {attach}})
+	} else {
+		wantExit(t, s, node, map[int][]string{cli.ExitDone: {attach, attach}})
+		wantExit(t, s, node, map[int][]string{cli.ExitDone: {"vmedia detach NODE"}})
+	}
+	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"power off NODE --yes"}})
+}

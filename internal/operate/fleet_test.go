@@ -1,0 +1,135 @@
+package operate_test
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
+)
+
+const (
+	fleet = 60
+	limit = 20
+	// requestsEach is how many requests an operation may need for a machine. Polls of all machines are shared.
+	requestsEach = 12
+)
+
+// atWork are the states that take a slot of the limit.
+var atWork = []string{"deploying", "wait call-back", "deleting", "cleaning", "clean wait", "inspecting", "inspect wait"}
+
+// client is a client of a fake that shares the limit with all others.
+func client(fake *fakeironic.Server) *sitetest.Client {
+	return sitetest.NewClient(fake, func(cfg *machine.Config) { cfg.Limit = sitetest.UpTo(limit) })
+}
+
+// begin is a command of an operator on machines of a fake.
+func begin(t *testing.T, site *sitetest.Client, op operate.Operation, machines []ironic.Node) []operate.Result {
+	t.Helper()
+	runner := &operate.Runner{Site: site.Site, Parallel: 100, By: "eve@desk"}
+	return runner.Run(t.Context(), op, machines)
+}
+
+// want checks that all results are of an outcome.
+func want(t *testing.T, results []operate.Result, outcome operate.Outcome) {
+	t.Helper()
+	for _, r := range results {
+		if r.Outcome != outcome {
+			t.Errorf("node %s: %s, want %s: %v", r.Node.Name, r.Outcome, outcome, r.Err)
+		}
+	}
+}
+
+// Many machines are inspected or restarted under the limit, with few requests each.
+func TestFleet_keepsTheLimit(t *testing.T) {
+	t.Parallel()
+	for name, op := range map[string]operate.Operation{"inspect": operate.Inspect(nil), "reboot": operate.Power(machine.ActionReboot)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				fake := ironictest.Fleet(fleet)
+				fake.StepTime = time.Minute
+				site := client(fake)
+				machines, err := site.Ironic.ListNodes(t.Context(), ironic.NodeFilter{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				fake.ResetRequests()
+				want(t, begin(t, site, op, machines), operate.Done)
+				if peak := fake.MaxBusy(atWork...); peak > limit || name == "inspect" && peak < limit {
+					t.Errorf("%d machines were at work at once, and the limit is %d", peak, limit)
+				}
+				own := 0
+				for _, r := range fake.Requests() {
+					if strings.HasPrefix(r.Path, "/v1/nodes/") && !strings.HasPrefix(r.Path, "/v1/nodes/detail") {
+						own++
+					}
+				}
+				t.Logf("%d requests for %d machines, %d of them about one", len(fake.Requests()), fleet, own)
+				if own > requestsEach*fleet {
+					t.Errorf("%d requests for %d machines, want at most %d each", own, fleet, requestsEach)
+				}
+			})
+		})
+	}
+}
+
+// Two operators and a run of Terraform work at once: the limit holds for all of them together, and nobody touches what the run has reserved.
+func TestFleet_operatorsAndAnApply(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		const deployed = 10
+		fake := ironictest.Fleet(fleet)
+		fake.StepTime = time.Minute
+		apply := client(fake)
+		machines, err := apply.Ironic.ListNodes(t.Context(), ironic.NodeFilter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		instances := map[string]string{}
+		for _, n := range machines[:deployed] {
+			instances[n.UUID] = ironic.NewUUID()
+			if _, err := apply.ReserveNode(t.Context(), n.UUID, instances[n.UUID]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var all sync.WaitGroup
+		for id, instance := range instances {
+			all.Go(func() {
+				if _, _, err := apply.Deploy(t.Context(), id, sitetest.Debian("12"), sitetest.OnceIn4h(instance)); err != nil {
+					t.Errorf("the apply: %v", err)
+				}
+			})
+		}
+		var first, second []operate.Result
+		all.Go(func() { first = begin(t, client(fake), operate.Inspect(nil), machines[:fleet/2]) })
+		all.Go(func() { second = begin(t, client(fake), operate.Inspect(nil), machines[fleet/2:]) })
+		all.Wait()
+		want(t, first[:deployed], operate.Refused)
+		want(t, first[deployed:], operate.Done)
+		want(t, second, operate.Done)
+		if peak := fake.MaxBusy(atWork...); peak != limit {
+			t.Errorf("%d machines were at work at once, and the limit is %d", peak, limit)
+		}
+		for id, instance := range instances {
+			if n := ironictest.NodeOf(t, fake, id); n.ProvisionState != "active" || n.Raw["instance_uuid"] != instance {
+				t.Errorf("node %s is %s, reserved by %v, want active and %s", n.Name, n.ProvisionState, n.Raw["instance_uuid"], instance)
+			}
+			for _, verb := range ironictest.Verbs(t, fake, id) {
+				if verb == "manage" || verb == "inspect" || verb == "provide" {
+					t.Errorf("node %s got %s while it was reserved", id, verb)
+				}
+			}
+		}
+		if n := ironictest.Count(fake, http.MethodPut, "/v1/nodes/"); n == 0 {
+			t.Error("nothing was sent")
+		}
+	})
+}

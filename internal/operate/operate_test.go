@@ -1,0 +1,124 @@
+package operate_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
+)
+
+var now = time.Date(2026, 11, 26, 3, 0, 0, 0, time.UTC)
+
+// node returns a node in a state, changed a day ago, with edits.
+func node(state string, edits ...func(*ironic.Node)) *ironic.Node {
+	n := &ironic.Node{}
+	n.Name, n.ProvisionState, n.PowerState, n.Driver = "n", state, "power on", "redfish"
+	n.ProvisionUpdatedAt, n.Extra = now.Add(-24*time.Hour), map[string]any{}
+	for _, edit := range edits {
+		edit(n)
+	}
+	return n
+}
+
+// reserved makes a node a reserved one.
+func reserved(n *ironic.Node) { n.InstanceUUID = "11111111-1111-4111-8111-111111111111" }
+
+// noted puts a note on a node that run has left so long ago.
+func noted(key string, ago time.Duration) func(*ironic.Node) {
+	const run = "22222222-2222-4222-8222-222222222222"
+	since := now.Add(-ago).Format(time.RFC3339)
+	return func(n *ironic.Node) {
+		switch key {
+		case "terraform_metal_turn":
+			n.Extra[key] = map[string]any{"group": "web", "run": run, "since": since}
+		case "terraform_metal_operation":
+			n.Extra[key] = map[string]any{run: map[string]any{"command": "inspect", "by": "eve@desk", "since": since, "goal": "available"}}
+		default:
+			n.Extra[key] = map[string]any{run: map[string]any{"since": since}}
+		}
+	}
+}
+
+func TestPlan_saysWhatHappens(t *testing.T) {
+	t.Parallel()
+	steps := ironic.Order{Steps: []ironic.CleanStep{{Interface: "bios", Step: "factory_reset"}}}
+	wipes := ironic.Order{Steps: []ironic.CleanStep{{Interface: "deploy", Step: "erase_devices"}}}
+	off, inspect, abort := operate.Power(machine.ActionOff), operate.Inspect(nil), operate.Abort()
+	for name, tt := range map[string]struct {
+		op      operate.Operation
+		node    *ironic.Node
+		harm    operate.Harm
+		refused string
+		does    string
+		nothing bool
+	}{
+		"on, is on":                        {operate.Power(machine.ActionOn), node("active"), operate.Harmless, "", "", true},
+		"off, free":                        {off, node("available"), operate.Restarts, "", "cuts its power", false},
+		"off, deployed":                    {off, node("active"), operate.Cuts, "", "cuts its power", false},
+		"off, reserved":                    {off, node("available", reserved), operate.Cuts, "", "cuts its power", false},
+		"off, while Ironic works":          {off, node("cleaning"), operate.Harmless, "operation on it is in progress", "", false},
+		"off, while a run creates":         {off, node("active", noted("terraform_metal_reservation", time.Minute)), operate.Cuts, "run 22222222-2222-4222-8222-222222222222, which began at", "", false},
+		"off, after a killed run":          {off, node("active", noted("terraform_metal_reservation", 2*time.Hour)), operate.Cuts, "", "cuts its power", false},
+		"off, in its turn":                 {off, node("active", noted("terraform_metal_turn", time.Minute)), operate.Cuts, "as a member of group web", "", false},
+		"off, after a killed turn":         {off, node("active", noted("terraform_metal_turn", 2*time.Hour)), operate.Cuts, "", "cuts its power", false},
+		"inspect, in the pool":             {inspect, node("available"), operate.Restarts, "", "available again", false},
+		"inspect, manageable":              {inspect, node("manageable"), operate.Restarts, "", "leaves it manageable", false},
+		"inspect, after a killed one":      {inspect, node("manageable", noted("terraform_metal_operation", time.Hour)), operate.Restarts, "", "available again", false},
+		"inspect, deployed":                {inspect, node("active"), operate.Restarts, "metal undeploy", "", false},
+		"inspect, reserved":                {inspect, node("available", reserved), operate.Restarts, "metal release", "", false},
+		"clean":                            {operate.Clean(nil, steps, false), node("manageable"), operate.Restarts, "", "runs bios.factory_reset", false},
+		"clean, in the pool":               {operate.Clean(nil, steps, false), node("available"), operate.Restarts, "only manageable machines", "", false},
+		"clean, erases":                    {operate.Clean(nil, wipes, true), node("manageable"), operate.Erases, "", "may erase its disks", false},
+		"clean, must not erase":            {operate.Clean(nil, wipes, false), node("manageable"), operate.Restarts, "--erase", "", false},
+		"service":                          {operate.Service(steps), node("active"), operate.Cuts, "", "its system restarts", false},
+		"service, erases":                  {operate.Service(wipes), node("active"), operate.Cuts, "would erase its disks", "", false},
+		"service, free":                    {operate.Service(steps), node("manageable"), operate.Cuts, "metal clean", "", false},
+		"abort, while a run waits":         {abort, node("wait call-back", reserved, noted("terraform_metal_reservation", time.Minute)), operate.Cuts, "", "ends its operation", false},
+		"abort, nothing":                   {abort, node("active"), operate.Harmless, "there is none", "", false},
+		"unhold":                           {operate.Unhold(), node("clean hold"), operate.Harmless, "", "continues", false},
+		"nmi, deployed":                    {operate.NMI(), node("active"), operate.Cuts, "", "interrupts its system", false},
+		"media, deployed":                  {operate.Media(ironic.DeviceCDROM, "http://i"), node("active"), operate.Restarts, "", "replaces", false},
+		"boot device, free":                {operate.BootDevice("pxe", true), node("manageable"), operate.Harmless, "", "from now on", false},
+		"retire, in the pool":              {operate.Retire("old"), node("available"), operate.Harmless, "", "makes it manageable and retires it", false},
+		"retire, reserved in the pool":     {operate.Retire("old"), node("available", reserved), operate.Harmless, "metal release", "", false},
+		"unretire, not retired":            {operate.Unretire(), node("manageable"), operate.Harmless, "", "", true},
+		"maintenance off, set by OneView":  {operate.Maintenance(machine.Maintenance{}), node("manageable", func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = true, "node in use by OneView" }), operate.Harmless, "metal oneview sync", "", false},
+		"maintenance off, set by a change": {operate.Maintenance(machine.Maintenance{}), node("active", func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = true, machine.ReasonChanging }), operate.Restarts, "", "a run of Terraform", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := tt.op.Plan(tt.node, now)
+			if (got.Refused != "") != (tt.refused != "") || !strings.Contains(got.Refused, tt.refused) {
+				t.Errorf("refused: %q, want %q", got.Refused, tt.refused)
+			}
+			if got.Nothing != tt.nothing || got.Refused == "" && got.Harm != tt.harm || !strings.Contains(got.Does, tt.does) {
+				t.Errorf("got %+v, want harm %d, nothing %t, does %q", got, tt.harm, tt.nothing, tt.does)
+			}
+		})
+	}
+}
+
+// A machine that somebody has reserved since the question is not switched off.
+func TestRun_refusesGreaterHarm(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(1)
+		fake.Set("node-000", "power_state", "power on")
+		client := sitetest.NewClient(fake)
+		listed := nodeOf(t, fake)
+		fake.Set("node-000", "instance_uuid", ironic.NewUUID())
+		runner := &operate.Runner{Site: client.Site, Parallel: 1}
+		got := runner.Run(t.Context(), operate.Power(machine.ActionOff), []ironic.Node{*listed})[0]
+		if got.Outcome != operate.Refused || !strings.Contains(got.Err.Error(), "which nobody has confirmed") {
+			t.Errorf("%s: %v", got.Outcome, got.Err)
+		}
+		if is := ironictest.NodeOf(t, fake, "node-000").PowerState; is != "power on" {
+			t.Errorf("the machine is %s", is)
+		}
+	})
+}
