@@ -58,7 +58,7 @@ type watchFlags struct {
 }
 
 // Commands returns the commands.
-func Commands(s *cli.Settings) []*cobra.Command { return []*cobra.Command{newWatch(s)} }
+func Commands(s *cli.Settings) []*cobra.Command { return []*cobra.Command{newDoctor(s), newWatch(s)} }
 
 // newWatch returns the command metal watch.
 func newWatch(s *cli.Settings) *cobra.Command {
