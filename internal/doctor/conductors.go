@@ -53,6 +53,9 @@ func checkConductors(s *sight) []Check {
 	return []Check{c}
 }
 
+// toldKinds are the kinds of interfaces of which the check names all that are enabled. They decide how a machine boots and is deployed.
+var toldKinds = []string{"boot", "deploy", "inspect", "management", "network", "power"}
+
 // checkDrivers says what conductors have enabled, and which machines need something else.
 func checkDrivers(s *sight) []Check {
 	const name = "drivers and interfaces"
@@ -64,8 +67,10 @@ func checkDrivers(s *sight) []Check {
 	for _, d := range s.drivers.value {
 		byName[d.Name] = d
 		var kinds []string
-		for _, kind := range slices.Sorted(maps.Keys(d.Enabled)) {
-			kinds = append(kinds, kind+" "+strings.Join(d.Enabled[kind], "|"))
+		for _, kind := range toldKinds {
+			if len(d.Enabled[kind]) > 0 {
+				kinds = append(kinds, kind+" "+strings.Join(d.Enabled[kind], "|"))
+			}
 		}
 		c.Details = append(c.Details, d.Name+": "+strings.Join(kinds, ", "))
 	}

@@ -52,8 +52,8 @@ func checkMarks(s *sight) []Check {
 
 // leftOn says what a run has left on a machine at rest, if it is older than a time.
 func leftOn(n *ironic.Node, now time.Time, age time.Duration) (left []string) {
-	if strings.HasPrefix(n.Name, ironic.ProbeName) && now.Sub(n.CreatedAt) > age {
-		return []string{"a run has created this node to test Ironic for a defect, and was killed. It may be deleted; the next run that tests deletes it"}
+	if strings.HasPrefix(n.Name, ironic.ProbeName) {
+		return []string{"a run has created this node to test Ironic for a defect, which takes seconds. The next run that tests deletes it"}
 	}
 	old := func(since time.Time) bool { return now.Sub(since) > age }
 	if states.IsInProgress(n) {

@@ -107,7 +107,10 @@ func checkLocks(s *sight) []Check {
 		c.Details = append(c.Details, said)
 	}
 	c.Details = fold(c.Details)
-	c.Fact = fmt.Sprintf("%s, of which %d stale.", there(len(s.records.value), "lock record"), stale)
+	c.Fact = "There is none: no run works under the limit at this moment."
+	if n := len(s.records.value); n > 0 {
+		c.Fact = fmt.Sprintf("%s, of which %d stale.", there(n, "lock record"), stale)
+	}
 	switch {
 	case kept > 0:
 		c.Result, c.Next = Warning, "Delete the records with credentials that have the right."

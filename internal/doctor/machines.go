@@ -53,7 +53,7 @@ func machineCheck(n *ironic.Node, now time.Time, stuckAfter time.Duration) *Chec
 		c.Next = "Restart its conductor, which lets the operation fail; then apply again. See the log of the conductor."
 	case states.InProgress(state) && old:
 		c.Fact = fmt.Sprintf("Node %s is in state %q %s.", label(n), n.ProvisionState, since)
-		c.Next = "See the log of conductor " + cmp.Or(n.Conductor, "of the node") + "."
+		c.Next = "See the log of the conductor that works on it (" + cmp.Or(n.Reservation, "baremetal node show has its name") + ")."
 		if states.AwaitsAgent(state) {
 			c.Next = "Ironic waits for its ramdisk on the machine: look at the console of the machine. Ironic lets the operation fail after its own time-out; the verb abort ends it."
 		}
