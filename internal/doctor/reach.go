@@ -85,7 +85,7 @@ func checkVersion(s *sight) []Check {
 func checkUser(s *sight) []Check {
 	const name = "user"
 	var checks []Check
-	if s.o.Site.Auth == api.AuthKeystone && (isKeystones(s.connect) || s.connect == nil) {
+	if s.o.Site.Auth == api.AuthKeystone {
 		checks = append(checks, checkKeystone(s))
 	}
 	switch {
@@ -106,10 +106,15 @@ func checkUser(s *sight) []Check {
 // checkKeystone says what Keystone has answered.
 func checkKeystone(s *sight) Check {
 	const name = "Keystone"
-	if s.connect != nil {
+	var endpoint *api.EndpointError
+	switch {
+	case isKeystones(s.connect):
 		return Check{Name: name, Result: Problem, Fact: failure.Sentence(s.connect), Next: failure.Advise(s.connect)}
-	}
-	if s.who == nil {
+	case errors.As(s.connect, &endpoint):
+		return Check{Name: name, Result: OK, Fact: "Keystone has given a token. Ironic does not answer: see the check Ironic."}
+	case s.connect != nil:
+		return Check{Name: name, Result: Unknown, Fact: "The settings are not complete: see the check Ironic."}
+	case s.who == nil:
 		return Check{Name: name, Result: OK, Fact: "The settings of the cloud name Ironic without Keystone."}
 	}
 	from := "the settings"
