@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -126,4 +127,13 @@ func want(t *testing.T, r *doctor.Report, name string, result doctor.Result, tex
 		}
 	}
 	t.Errorf("check %s: %+v, want %s with %q", name, all, result, texts)
+}
+
+// object decodes a JSON object.
+func object(t *testing.T, text string) (decoded map[string]any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &decoded); err != nil {
+		t.Fatal(err)
+	}
+	return decoded
 }
