@@ -41,6 +41,7 @@ func (a scope) check() Check {
 			c.Details = append(c.Details, r.refusal())
 		case notKnown:
 			open = append(open, r.feature)
+			c.Details = append(c.Details, fmt.Sprintf("%s: not known: %v", r.feature, r.err))
 		}
 	}
 	var parts []string
@@ -49,12 +50,12 @@ func (a scope) check() Check {
 		features []string
 	}{{"Allowed", yes}, {"Refused", no}, {"Not known", open}} {
 		if len(part.features) > 0 {
-			parts = append(parts, part.says+": "+strings.Join(part.features, ", ")+".")
+			parts = append(parts, part.says+": "+strings.Join(part.features, "; ")+".")
 		}
 	}
 	c.Fact = strings.Join(parts, " ")
 	if a.node != "" {
-		c.Fact += " (asked about " + a.node + ")"
+		c.Fact += " Asked about " + a.node + "."
 	}
 	switch {
 	case len(no) > 0:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -133,7 +134,7 @@ func whoText(who *api.Identity) string {
 	case !who.System:
 		scope = "without project and without system scope"
 	}
-	return fmt.Sprintf("user %s (domain %s) %s, roles %s", who.User, who.UserDomain, scope, strings.Join(who.Roles, ", "))
+	return fmt.Sprintf("user %s (domain %s) %s, roles %s", who.User, who.UserDomain, scope, strings.Join(slices.Compact(slices.Clone(who.Roles)), ", "))
 }
 
 // clockSlack is how far clocks may differ before it matters to who reads times; the provider counts by Ironic's clock.

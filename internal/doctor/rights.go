@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -25,6 +26,7 @@ type right struct {
 	feature string // in the words of the guide "What a user may do"
 	may     may
 	rule    string // of Ironic's policy, which refuses it; "" if Ironic names none
+	err     error  // why it is not known
 }
 
 // scope is what rights are about.
@@ -61,7 +63,7 @@ var aboutSite = []question{
 
 // aboutNode are the questions about a machine, besides those about its attributes.
 var aboutNode = []question{
-	{"manage, provide, inspect, clean; deploy, rebuild, undeploy; rescue", 0, http.MethodPut, "nodes/{node}/states/provision", map[string]any{"target": noObject}},
+	{"deployments, cleaning, inspection, rescue", 0, http.MethodPut, "nodes/{node}/states/provision", map[string]any{"target": noObject}},
 	{"power", 0, http.MethodPut, "nodes/{node}/states/power", map[string]any{"target": noObject}},
 	{"create ports", api.VersionPortGroups, http.MethodPost, "ports", map[string]any{"node_uuid": "{node}", "address": "02:00:00:00:00:01", "portgroup_uuid": "{none}"}},
 	{"inventory", api.VersionInventory, http.MethodGet, "nodes/{node}/inventory", nil},
@@ -86,7 +88,7 @@ func text(of func(*ironic.Node) string) func(*ironic.Node) any {
 // changes begin with that of extra, because its key does not exist, so that Ironic refuses each patch (reference/ironic.md#patching-a-node).
 var changes = []change{
 	{"marks of runs", "/extra/", nil},
-	{"instance_info, for a deployment", "/instance_info/", nil},
+	{"instance_info of deployments", "/instance_info/", nil},
 	{"reservation without allocation", "/instance_uuid", text(func(n *ironic.Node) string { return n.InstanceUUID })},
 	{"retire (quarantine)", "/retired", func(n *ironic.Node) any { return n.Retired }},
 	{"name, BMC, properties", "/driver_info/", nil},
@@ -97,15 +99,24 @@ var changes = []change{
 	{"automated cleaning", "/automated_clean", func(*ironic.Node) any { return false }},
 }
 
+var errNotAsked = errors.New("it was not asked for, because there is no right to marks")
+
 // lookAtRights asks for the rights of a user of Keystone: those at the site, and those on a machine for each relation of the user to machines.
 func lookAtRights(ctx context.Context, client *ironic.Client, who *api.Identity, nodes []ironic.Node) []scope {
 	if who == nil {
 		return nil
 	}
-	all := []scope{{name: "rights at the site", rights: asked(ctx, client, aboutSite, "")}}
-	for _, s := range samples(who, nodes) {
-		all = append(all, scope{s.name, ironic.NodeLabel(s.about), append(changesOf(ctx, client, s.about), asked(ctx, client, aboutNode, s.about.UUID)...)})
+	chosen := samples(who, nodes)
+	all := make([]scope, 1+len(chosen))
+	var asking sync.WaitGroup
+	asking.Go(func() { all[0] = scope{name: "rights at the site", rights: asked(ctx, client, aboutSite, "")} })
+	for i, s := range chosen {
+		asking.Go(func() {
+			rights := append(changesOf(ctx, client, s.about), asked(ctx, client, aboutNode, s.about.UUID)...)
+			all[i+1] = scope{s.name, ironic.NodeLabel(s.about), rights}
+		})
 	}
+	asking.Wait()
 	return all
 }
 
@@ -160,7 +171,7 @@ func changesOf(ctx context.Context, client *ironic.Client, n *ironic.Node) []rig
 	key := strings.ReplaceAll(noObject+"-"+ironic.NewUUID(), "-", "_")
 	found := make([]right, len(changes))
 	for i, c := range changes {
-		found[i] = right{feature: c.feature}
+		found[i] = right{feature: c.feature, err: errNotAsked}
 	}
 	if found[0] = patched(ctx, client, n, key, changes[:1]); found[0].may != allowed {
 		return found
@@ -186,7 +197,7 @@ func patched(ctx context.Context, client *ironic.Client, n *ironic.Node, key str
 
 // judged says what an answer means for a right: the user has it if Ironic refuses the request for another reason than its policy.
 func judged(feature string, err error) right {
-	r := right{feature: feature, may: notKnown}
+	r := right{feature: feature, may: notKnown, err: err}
 	var status *api.StatusError
 	switch refusal := api.RefusalBy(err); {
 	case refusal != nil:

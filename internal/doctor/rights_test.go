@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	provision = "manage, provide, inspect, clean; deploy, rebuild, undeploy; rescue"
+	provision = "deployments, cleaning, inspection, rescue"
 	reserve   = "reservation without allocation"
-	site39    = "limit over all projects, write deploy templates, write inspection rules"
+	site39    = "limit over all projects; write deploy templates; write inspection rules"
 )
 
 // What the check says of each role is what the guide "What a user may do" says.
@@ -27,15 +27,15 @@ func TestDoctor_rights(t *testing.T) {
 		on       string // refused on these machines
 	}{
 		{"sys-admin", "", "rights on machines", ""},
-		{"sys-member", "limit over all projects, enrol hosts, write deploy templates, write inspection rules", "rights on machines", "automated cleaning, create ports"},
-		{"a-admin", site39, "rights on machines that the project owns", "owner, conductor group, automated cleaning"},
-		{"a-manager", "limit over all projects, enrol hosts, write deploy templates, write inspection rules", "rights on machines that the project owns", "owner, conductor group, automated cleaning"},
-		{"a-member", "limit over all projects, enrol hosts, write deploy templates, write runbooks, write inspection rules", "rights on machines that the project owns", "interfaces, owner, conductor group, automated cleaning, create ports"},
-		{"a-reader", "limit over all projects, allocation, enrol hosts, write deploy templates, write runbooks, write inspection rules", "rights on machines that the project owns", "marks of runs, " + provision + ", power, create ports"},
-		{"b-manager", "limit over all projects, enrol hosts, write deploy templates, write inspection rules", "rights on machines that the project leases",
-			reserve + ", retire (quarantine), name, BMC, properties, interfaces, owner, lessee, conductor group, automated cleaning, create ports, inventory"},
-		{"b-member", "limit over all projects, enrol hosts, write deploy templates, write runbooks, write inspection rules", "rights on machines that the project leases",
-			"instance_info, for a deployment, " + reserve + ", retire (quarantine), name, BMC, properties, interfaces, owner, lessee, conductor group, automated cleaning, " + provision + ", create ports, inventory"},
+		{"sys-member", "limit over all projects; enrol hosts; write deploy templates; write inspection rules", "rights on machines", "automated cleaning; create ports"},
+		{"a-admin", site39, "rights on machines that the project owns", "owner; conductor group; automated cleaning"},
+		{"a-manager", "limit over all projects; enrol hosts; write deploy templates; write inspection rules", "rights on machines that the project owns", "owner; conductor group; automated cleaning"},
+		{"a-member", "limit over all projects; enrol hosts; write deploy templates; write runbooks; write inspection rules", "rights on machines that the project owns", "interfaces; owner; conductor group; automated cleaning; create ports"},
+		{"a-reader", "limit over all projects; allocation; enrol hosts; write deploy templates; write runbooks; write inspection rules", "rights on machines that the project owns", "marks of runs; " + provision + "; power; create ports"},
+		{"b-manager", "limit over all projects; enrol hosts; write deploy templates; write inspection rules", "rights on machines that the project leases",
+			reserve + "; retire (quarantine); name, BMC, properties; interfaces; owner; lessee; conductor group; automated cleaning; create ports; inventory"},
+		{"b-member", "limit over all projects; enrol hosts; write deploy templates; write runbooks; write inspection rules", "rights on machines that the project leases",
+			"instance_info of deployments; " + reserve + "; retire (quarantine); name, BMC, properties; interfaces; owner; lessee; conductor group; automated cleaning; " + provision + "; create ports; inventory"},
 	} {
 		t.Run(tt.user, func(t *testing.T) {
 			t.Parallel()
@@ -79,7 +79,7 @@ func TestDoctor_rightsOf21(t *testing.T) {
 	s := newSite().behindKeystone("a-member")
 	s.ironic.MaxMicroversion = "1.82"
 	report := s.run(t)
-	wantRefused(t, report, "rights at the site", "limit over all projects, enrol hosts, write deploy templates")
+	wantRefused(t, report, "rights at the site", "limit over all projects; enrol hosts; write deploy templates")
 	want(t, report, "conductors", doctor.Unknown, "requires a scope of ['system']", "OS_SYSTEM_SCOPE=all")
 	want(t, report, "drivers", doctor.Unknown)
 	s = newSite().behindKeystone("a-admin")
