@@ -67,7 +67,7 @@ func rules() map[string]rule {
 		"internal/functions":   {own: []string{"internal/ironic/driverinfo", "internal/ironic/networkdata"}, foreign: []string{terraform}},
 		"internal/datasources": {own: with("internal/framework", ironic, api, "internal/ironic/driverinfo", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform}},
 		"internal/framework":   {own: with(ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform, "github.com/vmihailenco/msgpack/v5", cty}}, // msgpack: to compare configurations without decoding them into values
-		"internal/doctor":      {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/slots", "internal/sharing", ironic, api, rest}},                                                                                                               // sharing: the reasons of its maintenance
+		"internal/doctor":      {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/slots", "internal/sharing", ironic, api, throttle, rest}},                                                                                                     // sharing: the reasons of its maintenance
 		"internal/operate":     {own: with(ironic, api, "internal/sharing")},
 		"internal/selection":   {own: []string{ironic, api}},
 		"internal/watch":       {own: []string{"internal/states", "internal/selection", "internal/marks", "internal/machine", ironic, api, rest}},

@@ -22,8 +22,10 @@ func checkRights(s *sight) []Check {
 		checks = append(checks, scope.check())
 	}
 	if len(s.rights) == 1 {
-		checks = append(checks, Check{Name: "rights on machines", Result: Unknown, Fact: "Ironic shows this user no machine to ask about.",
-			Next: "If there are machines, an operator has to make the project of the user their owner or lessee."})
+		checks = append(checks, Check{
+			Name: "rights on machines", Result: Unknown, Fact: "Ironic shows this user no machine to ask about.",
+			Next: "If there are machines, an operator has to make the project of the user their owner or lessee.",
+		})
 	}
 	return checks
 }

@@ -44,8 +44,10 @@ func checkMarks(s *sight) []Check {
 	c.Details = fold(c.Details)
 	checks := []Check{c}
 	if len(quarantine) > 0 {
-		checks = append(checks, Check{Name: "quarantine", Result: Warning, Fact: are(len(quarantine), "machine") + " in quarantine: retired, and not allocated.", Details: fold(quarantine),
-			Next: "Repair the machine, then end the quarantine: baremetal node unset NODE --retired."})
+		checks = append(checks, Check{
+			Name: "quarantine", Result: Warning, Fact: are(len(quarantine), "machine") + " in quarantine: retired, and not allocated.", Details: fold(quarantine),
+			Next: "Repair the machine, then end the quarantine: baremetal node unset NODE --retired.",
+		})
 	}
 	return checks
 }

@@ -129,8 +129,8 @@ func checkKeystone(s *sight) Check {
 func whoText(who *api.Identity) string {
 	scope := "with system scope"
 	switch {
-	case who.Rights.Project != "":
-		scope = fmt.Sprintf("in project %s (%s, domain %s)", who.ProjectName, who.Rights.Project, who.ProjectDomain)
+	case who.Project != "":
+		scope = fmt.Sprintf("in project %s (%s, domain %s)", who.ProjectName, who.Project, who.ProjectDomain)
 	case !who.System:
 		scope = "without project and without system scope"
 	}

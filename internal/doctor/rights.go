@@ -133,7 +133,7 @@ func samples(who *api.Identity, nodes []ironic.Node) (all []sample) {
 			all = append(all, sample{name: name, about: &nodes[i]})
 		}
 	}
-	project := who.Rights.Project
+	project := who.Project
 	if project == "" {
 		first("rights on machines", func(ironic.Node) bool { return true })
 		return all

@@ -32,10 +32,14 @@ func TestDoctor_rights(t *testing.T) {
 		{"a-manager", "limit over all projects; enrol hosts; write deploy templates; write inspection rules", "rights on machines that the project owns", "owner; conductor group; automated cleaning"},
 		{"a-member", "limit over all projects; enrol hosts; write deploy templates; write runbooks; write inspection rules", "rights on machines that the project owns", "interfaces; owner; conductor group; automated cleaning; create ports"},
 		{"a-reader", "limit over all projects; allocation; enrol hosts; write deploy templates; write runbooks; write inspection rules", "rights on machines that the project owns", "marks of runs; " + provision + "; power; create ports"},
-		{"b-manager", "limit over all projects; enrol hosts; write deploy templates; write inspection rules", "rights on machines that the project leases",
-			reserve + "; retire (quarantine); name, BMC, properties; interfaces; owner; lessee; conductor group; automated cleaning; create ports; inventory"},
-		{"b-member", "limit over all projects; enrol hosts; write deploy templates; write runbooks; write inspection rules", "rights on machines that the project leases",
-			"instance_info of deployments; " + reserve + "; retire (quarantine); name, BMC, properties; interfaces; owner; lessee; conductor group; automated cleaning; " + provision + "; create ports; inventory"},
+		{
+			"b-manager", "limit over all projects; enrol hosts; write deploy templates; write inspection rules", "rights on machines that the project leases",
+			reserve + "; retire (quarantine); name, BMC, properties; interfaces; owner; lessee; conductor group; automated cleaning; create ports; inventory",
+		},
+		{
+			"b-member", "limit over all projects; enrol hosts; write deploy templates; write runbooks; write inspection rules", "rights on machines that the project leases",
+			"instance_info of deployments; " + reserve + "; retire (quarantine); name, BMC, properties; interfaces; owner; lessee; conductor group; automated cleaning; " + provision + "; create ports; inventory",
+		},
 	} {
 		t.Run(tt.user, func(t *testing.T) {
 			t.Parallel()

@@ -16,7 +16,7 @@ func (r *Report) Write(to io.Writer) error {
 	for _, c := range r.Checks {
 		width = max(width, len(c.Name))
 	}
-	tally := map[Result]int{}
+	tally := make(map[Result]int)
 	for _, c := range r.Checks {
 		tally[c.Result]++
 		fmt.Fprintf(&text, "%-7s  %-*s  %s\n", marksOf[c.Result], width, c.Name, c.Fact)

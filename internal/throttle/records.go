@@ -28,6 +28,14 @@ func (r *Record) WaitingAt(now time.Time) []Word {
 	return alive(Found{Words: r.Words, Blocked: r.heldDead()}, "", now)
 }
 
+// heldDead returns how long a dead holder has had the record.
+func (r *Record) heldDead() time.Duration {
+	if r.Released {
+		return 0
+	}
+	return r.Age
+}
+
 // Records are the records of a site.
 type Records interface {
 	// Create creates a record. It returns false if a record of that name exists, and a NotAllowedError if the user may not write
