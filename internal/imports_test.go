@@ -127,7 +127,7 @@ func rules() map[string]rule {
 		"internal/ironictest":             {own: []string{"internal/fakeironic"}, testOnly: true},
 		"internal/sitetest":               {own: with(ironic, api, throttle, "internal/bootiso", "internal/fakeironic", "internal/ironictest"), testOnly: true},
 		"internal/guides":                 {own: []string{"internal/acctest", "internal/acctest/site", "internal/fakeironic", "internal/fakeoneview"}, foreign: []string{"github.com/hashicorp/hcl/v2"}, testOnly: true}, // hcl: to read the examples as a CLI does
-		"internal/keystonetest":           {own: []string{"internal/acctest", "internal/acctest/site"}, testOnly: true},
+		"internal/keystonetest":           {own: []string{"internal/acctest", "internal/acctest/site", "internal/doctor", "internal/machine", api}, testOnly: true},
 		"internal/neutrontest":            {own: []string{"internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakeironic"}, testOnly: true},
 		"internal/machinetest":            {own: []string{"internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu"}, testOnly: true},
 		"internal/simulate":               {own: []string{"internal/provider", core, "internal/turns", "internal/fakeironic", "internal/ironictest"}, foreign: []string{terraform, cty}, testOnly: true},

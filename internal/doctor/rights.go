@@ -204,6 +204,7 @@ func judged(feature string, err error) right {
 		r.may, r.rule = refused, refusal.Rule
 	case err == nil:
 		r.may = allowed
+	case api.IsStatus(err, http.StatusNotFound, "Node ") && !api.IsStatus(err, http.StatusNotFound, "inventory record"): // it was deleted meanwhile
 	case errors.As(err, &status) && !status.Foreign && status.Status != http.StatusUnauthorized && status.Status < http.StatusInternalServerError:
 		r.may = allowed
 	}

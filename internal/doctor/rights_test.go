@@ -9,6 +9,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/doctor"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 )
 
 const (
@@ -122,4 +123,18 @@ func TestDoctor_asksForNothingThatExists(t *testing.T) {
 			t.Errorf("asked %v, want %s", asked, one)
 		}
 	}
+}
+
+// A machine that is deleted meanwhile tells nothing about rights.
+func TestDoctor_rightsOnMachineThatIsGone(t *testing.T) {
+	t.Parallel()
+	s := newSite().behindKeystone("a-member")
+	node, _ := s.ironic.Node("node-000")
+	s.ironic.Reject = func(r *http.Request) *fakeironic.Rejection {
+		if strings.HasPrefix(r.URL.Path, "/v1/nodes/"+node.UUID) {
+			return ironictest.Fault(http.StatusNotFound, "Node "+node.UUID+" could not be found.")
+		}
+		return nil
+	}
+	want(t, s.run(t), "rights on machines that the project owns", doctor.Warning, "Not known: marks of runs; ", "power: not known: Node "+node.UUID)
 }
