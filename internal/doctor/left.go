@@ -106,7 +106,7 @@ func checkAllocations(s *sight) []Check {
 			c.Details = append(c.Details, fmt.Sprintf("%s, class %s: %s", cmp.Or(a.Name, a.UUID), a.ResourceClass, cmp.Or(a.LastError, "without a reason")))
 		}
 	}
-	c.Fact = fmt.Sprintf("%s, and %d in state error.", there(len(s.allocations.value), "allocation"), len(c.Details))
+	c.Fact = fmt.Sprintf("%s, of which %d failed.", there(len(s.allocations.value), "allocation"), len(c.Details))
 	if len(c.Details) > 0 {
 		c.Result, c.Next = Warning, "Ironic does not try them again. Apply again, or delete them: baremetal allocation delete NAME."
 	}

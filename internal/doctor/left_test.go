@@ -99,7 +99,7 @@ func TestDoctor_allocations(t *testing.T) {
 		s := newSite()
 		ironictest.AsOther(t, s.ironic, http.MethodPost, "allocations", map[string]any{"name": "db-1", "resource_class": "none"})
 		time.Sleep(time.Hour)
-		want(t, s.run(t), "allocations", doctor.Warning, "1 in state error", "db-1, class none")
+		want(t, s.run(t), "allocations", doctor.Warning, "of which 1 failed", "db-1, class none")
 	})
 }
 
