@@ -58,7 +58,7 @@ func rules() map[string]rule {
 		"cmd/fakeoneview":      {own: []string{"internal/fakeoneview", "internal/fakehttp"}},
 		"cmd/metal":            {own: []string{"cmd/metal/cli", "cmd/metal/observe", "cmd/metal/oneview", "cmd/metal/operate", rest}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/cli":        {own: []string{"internal/machine", "internal/selection", "internal/states", "internal/sharing", api, throttle, "internal/oneview", rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: is there somebody who can answer?
-		"cmd/metal/observe":    {own: []string{"cmd/metal/cli", "internal/doctor", "internal/watch", ironic, api, rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}},                                                  // term: the size of the terminal
+		"cmd/metal/observe":    {own: []string{"cmd/metal/cli", "internal/doctor", "internal/oneview", "internal/watch", ironic, api, rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}},                              // term: the size of the terminal
 		"cmd/metal/oneview":    {own: []string{"cmd/metal/cli", "internal/sharing", "internal/oneview", ironic, throttle, rest}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/operate":    {own: []string{"cmd/metal/cli", "internal/operate", "internal/selection", "internal/sharing", "internal/failure", "internal/machine", throttle, ironic, api, rest}, foreign: []string{"github.com/spf13/"}},
 		"internal":             {},
@@ -67,7 +67,7 @@ func rules() map[string]rule {
 		"internal/functions":   {own: []string{"internal/ironic/driverinfo", "internal/ironic/networkdata"}, foreign: []string{terraform}},
 		"internal/datasources": {own: with("internal/framework", ironic, api, "internal/ironic/driverinfo", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform}},
 		"internal/framework":   {own: with(ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform, "github.com/vmihailenco/msgpack/v5", cty}}, // msgpack: to compare configurations without decoding them into values
-		"internal/doctor":      {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/slots", "internal/sharing", ironic, api, throttle, rest}},                                                                                                     // sharing: the reasons of its maintenance
+		"internal/doctor":      {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/slots", "internal/sharing", "internal/oneview", ironic, api, throttle, rest}},                                                                                 // sharing: the reasons of its maintenance
 		"internal/operate":     {own: with(ironic, api, "internal/sharing")},
 		"internal/selection":   {own: []string{ironic, api}},
 		"internal/watch":       {own: []string{"internal/states", "internal/selection", "internal/marks", "internal/machine", ironic, api, rest}},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
@@ -54,6 +55,7 @@ type Options struct {
 	Image       string        // URL of an image whose server is checked; empty: the servers of the images of the machines
 	RemoveStale bool          // delete the lock records of dead runs
 	Images      http.RoundTripper
+	OneView     *oneview.Client // of the appliance whose temporary profiles are checked; nil: none
 }
 
 // requestShare is which part of the budget one request may take: with the repetition of a request that has timed out, a server that does not
@@ -73,7 +75,7 @@ func Run(ctx context.Context, o Options) *Report {
 	seen := look(ctx, o)
 	for _, check := range []func(*sight) []Check{
 		checkIronic, checkVersion, checkUser, checkRights, checkConductors, checkClocks, checkDrivers, checkImages, checkDefect,
-		checkLimit, checkLocks, checkMachines, checkMaintenance, checkMarks, checkAllocations,
+		checkLimit, checkLocks, checkMachines, checkMaintenance, checkMarks, checkAllocations, checkTemporaries,
 	} {
 		report.Checks = append(report.Checks, check(seen)...)
 	}

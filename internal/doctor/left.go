@@ -8,6 +8,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
@@ -109,6 +110,37 @@ func checkAllocations(s *sight) []Check {
 	c.Fact = fmt.Sprintf("%s, of which %d failed.", there(len(s.allocations.value), "allocation"), len(c.Details))
 	if len(c.Details) > 0 {
 		c.Result, c.Next = Warning, "Ironic does not try them again. Apply again, or delete them: baremetal allocation delete NAME."
+	}
+	c.Details = fold(c.Details)
+	return []Check{c}
+}
+
+// checkTemporaries says which temporary profiles killed runs have left on an appliance of OneView.
+func checkTemporaries(s *sight) []Check {
+	const name = "OneView"
+	switch {
+	case s.o.OneView == nil:
+		return nil
+	case s.nodes.err != nil:
+		return []Check{s.unknown(name, s.nodes.err)}
+	case s.temporaries.err != nil:
+		return []Check{s.unknown(name, s.temporaries.err)}
+	}
+	nodes := ironic.ByUUID(s.nodes.value, func(n *ironic.Node) string { return n.UUID })
+	c := Check{Name: name, Result: OK}
+	for i := range s.temporaries.value {
+		profile := &s.temporaries.value[i]
+		n := nodes[sharing.NodeOfTemporary(profile)] // nil: of another Ironic
+		if n == nil || profile.InProgress || states.IsInProgress(n) || s.now.Sub(profile.Created) < s.o.StuckAfter {
+			continue
+		}
+		c.Details = append(c.Details, fmt.Sprintf("%s of %s, made %s", profile.Name, label(n), ago(profile.Created, s.now)))
+	}
+	c.Fact = "Runs have left no temporary server profile."
+	if len(c.Details) > 0 {
+		c.Result = Warning
+		c.Fact = fmt.Sprintf("Runs have left %s.", count(len(c.Details), "temporary server profile"))
+		c.Next = "metal oneview sync --once removes what no run uses."
 	}
 	c.Details = fold(c.Details)
 	return []Check{c}

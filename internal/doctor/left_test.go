@@ -10,9 +10,11 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/doctor"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
@@ -210,4 +212,35 @@ func decoded(t *testing.T, field string, value any) any {
 		return value
 	}
 	return object(t, text)
+}
+
+// A killed run has left a temporary profile on the appliance. Another Ironic's is not ours to judge.
+func TestDoctor_temporaryProfiles(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		s := newSite()
+		appliance := &fakeoneview.Server{Username: "ironic", Password: "hidden-in-url"}
+		client, err := oneview.New(oneview.Config{Endpoint: "https://oneview.test", Username: "ironic", Password: "hidden-in-url", Transport: appliance})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report := s.run(t); len(of(report, "OneView")) != 0 {
+			t.Errorf("without an appliance: %+v", report)
+		}
+		s.options.OneView = client
+		want(t, s.run(t), "OneView", doctor.OK, "no temporary server profile")
+		node, _ := s.ironic.Node("node-000")
+		fleet := appliance.AddBlades(2)
+		for i, id := range []string{node.UUID, ironic.NewUUID()} {
+			appliance.AddProfile(fakeoneview.NewProfile{Name: "Ironic Cleaning [" + id + "]", HardwareURI: fleet.Hardware[i]})
+		}
+		want(t, s.run(t), "OneView", doctor.OK)
+		time.Sleep(2 * time.Hour)
+		want(t, s.run(t), "OneView", doctor.Warning, "1 temporary server profile.", "of node-000", "made 2h", "sync --once")
+		appliance.Password = "other"
+		if err := client.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want(t, s.run(t), "OneView", doctor.Unknown)
+	})
 }

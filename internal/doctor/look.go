@@ -12,6 +12,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/slots"
 )
 
@@ -39,6 +41,7 @@ type sight struct {
 	conductors  answer[[]ironic.Conductor]
 	drivers     answer[[]ironic.Driver]
 	records     answer[[]slots.Found]
+	temporaries answer[[]oneview.Profile]
 	removed     map[string]error // by object: the stale records that were to be deleted, and why one is still there
 	rights      []scope
 	images      []imageServer
@@ -77,6 +80,9 @@ func look(ctx context.Context, o Options) *sight {
 	asking.Go(func() { s.conductors.value, s.conductors.err = client.Conductors(ctx) })
 	asking.Go(func() { s.drivers.value, s.drivers.err = client.Drivers(ctx) })
 	asking.Go(func() { s.records.value, s.records.err = slots.Find(ctx, client) })
+	if o.OneView != nil {
+		asking.Go(func() { s.temporaries.value, s.temporaries.err = sharing.ListTemporaries(ctx, o.OneView) })
+	}
 	asking.Wait()
 	s.now, s.ahead = client.ServerNow(), client.Ahead()
 	if o.RemoveStale {

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,11 +12,13 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/doctor"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
 
 const aboutDoctor = `metal doctor finds out what is wrong at a site: whether Ironic and Keystone answer, which version and which rights there
 are, whether conductors, drivers and image servers work, which machines have failed or do not get on, and what earlier runs
-have left. Each check is ok, a warning, a problem or unknown; > says what to do. A check that fails leaves the others running.
+have left, also on the appliance that ONEVIEW_ENDPOINT names. Each check is ok, a warning, a problem or unknown; > says what
+to do. A check that fails leaves the others running.
 
 It changes nothing, except with --remove-stale. To find out what you may do, it sends requests that Ironic refuses in any
 case, but only after it has looked at its policy. Ironic's log therefore has some errors with the word terraform-metal-doctor.
@@ -69,8 +72,15 @@ func (f *doctorFlags) run(cmd *cobra.Command, s *cli.Settings) error {
 	}
 	s.Ironic.Logger = s.Logger(cmd.ErrOrStderr(), false, cmd.Flags().Changed("log-level"))
 	s.Ironic.UserAgent = "metal/" + s.Version
+	appliance, err := openOneView(s)
+	if err != nil {
+		return err
+	}
+	if appliance != nil {
+		defer closeOneView(cmd.Context(), appliance)
+	}
 	report := doctor.Run(cmd.Context(), doctor.Options{
-		Site: s.Ironic, Version: s.Version, Budget: f.timeout, StuckAfter: f.stuckAfter, Image: f.image, RemoveStale: f.removeStale,
+		Site: s.Ironic, Version: s.Version, Budget: f.timeout, StuckAfter: f.stuckAfter, Image: f.image, RemoveStale: f.removeStale, OneView: appliance,
 	})
 	if err := f.write(cmd, report); err != nil {
 		return &cli.Failure{Code: cli.ExitError, Err: err}
@@ -82,6 +92,23 @@ func (f *doctorFlags) run(cmd *cobra.Command, s *cli.Settings) error {
 		return &cli.Failure{Code: cli.ExitNodesFailed}
 	}
 	return nil
+}
+
+// openOneView returns a client of the appliance that the environment names; nil if it names none.
+func openOneView(s *cli.Settings) (*oneview.Client, error) {
+	has, err := s.HasOneView()
+	if err != nil || !has {
+		return nil, err
+	}
+	s.OneView.Logger, s.OneView.UserAgent, s.OneView.Called = s.Ironic.Logger, s.Ironic.UserAgent, cli.SettingName
+	return oneview.New(s.OneView)
+}
+
+// closeOneView logs out of the appliance, also after ctx is done.
+func closeOneView(ctx context.Context, appliance *oneview.Client) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	_ = appliance.Close(ctx) // otherwise the session ends after its idle time-out
 }
 
 // write writes the report.
