@@ -123,7 +123,7 @@ func TestDoctor_wrongPasswordOfIronic(t *testing.T) {
 func TestDoctor_hangingRequests(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
-		s := newSite()
+		s := newSite().behindKeystone("sys-admin")
 		s.options.Site.Transport = ironictest.Transport(func(r *http.Request) (*http.Response, error) {
 			if strings.HasPrefix(r.URL.Path, "/v1/drivers") || strings.HasPrefix(r.URL.Path, "/v1/conductors") {
 				<-r.Context().Done()
@@ -140,6 +140,7 @@ func TestDoctor_hangingRequests(t *testing.T) {
 		want(t, report, "conductors", doctor.Unknown)
 		want(t, report, "machines", doctor.OK)
 		want(t, report, "lock records", doctor.OK)
+		want(t, report, "rights on machines", doctor.OK)
 	})
 }
 
