@@ -57,9 +57,9 @@ func rules() map[string]rule {
 		"cmd/fakeironic":       {own: []string{"internal/fakeironic", "internal/fakehttp"}},
 		"cmd/fakeoneview":      {own: []string{"internal/fakeoneview", "internal/fakehttp"}},
 		"cmd/metal":            {own: []string{"cmd/metal/cli", "cmd/metal/observe", "cmd/metal/oneview", "cmd/metal/operate", rest}, foreign: []string{"github.com/spf13/"}},
-		"cmd/metal/cli":        {own: []string{"internal/machine", "internal/selection", "internal/states", "internal/sharing", api, throttle, "internal/oneview", rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: is there somebody who can answer?
-		"cmd/metal/observe":    {own: []string{"cmd/metal/cli", "internal/doctor", "internal/oneview", "internal/watch", ironic, api, rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}},                              // term: the size of the terminal
-		"cmd/metal/oneview":    {own: []string{"cmd/metal/cli", "internal/sharing", "internal/oneview", ironic, throttle, rest}, foreign: []string{"github.com/spf13/"}},
+		"cmd/metal/cli":        {own: []string{"internal/machine", "internal/selection", "internal/states", "internal/sharing", api, throttle, "internal/oneview", rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: is there somebody who can answer, and how wide is the line?
+		"cmd/metal/observe":    {own: []string{"cmd/metal/cli", "internal/doctor", "internal/watch", ironic, api, rest}, foreign: []string{"github.com/spf13/"}},
+		"cmd/metal/oneview":    {own: []string{"cmd/metal/cli", "internal/sharing", ironic, throttle, rest}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/operate":    {own: []string{"cmd/metal/cli", "internal/operate", "internal/selection", "internal/sharing", "internal/failure", "internal/machine", throttle, ironic, api, rest}, foreign: []string{"github.com/spf13/"}},
 		"internal":             {},
 		"internal/provider":    {own: with("internal/framework", "internal/datasources", "internal/actions", "internal/functions", ironic, api, "internal/sharing", "internal/oneview", throttle, "internal/discovery", "internal/rollout", rest), foreign: []string{terraform, cty}},

@@ -135,7 +135,7 @@ func TestAccClean_runsStepsAndErasesOnlyIfAllowed(t *testing.T) {
 	s := site.Start(t, nil)
 	node := site.AddNode(t, s, "n", nil)
 	reset := on(node, "clean", "steps", steps("bios.factory_reset"))
-	acctest.Refuses(t, s, reset, `is in state "available"`, `Set target_state = "manageable" on its metal_host first`)
+	acctest.Refuses(t, s, reset, `is in state "available"`, `set target_state = "manageable" on its metal_host`)
 	s.Verb(node, "manage", "manageable")
 	site.ForgetVerbs(s)
 	acctest.Refuses(t, s, on(node, "clean", "steps", steps("bios.factory_reset", "deploy.erase_devices_metadata", "raid.delete_configuration")),
@@ -168,7 +168,7 @@ func TestAccClean_explainsFailureAndRepeatsIt(t *testing.T) {
 	node := site.AddNode(t, s, "n", nil)
 	s.Verb(node, "manage", "manageable")
 	broken := map[string]any{"interface": "bios", "step": "apply_configuration", "args": `{"settings": [{"bad": 1}]}`}
-	acctest.Refuses(t, s, on(node, "clean", "steps", []any{broken}), "Could not clean node", "clean failed", "invoke the action again")
+	acctest.Refuses(t, s, on(node, "clean", "steps", []any{broken}), "Could not clean node", "clean failed", "try again")
 	acctest.Works(t, s, on(node, "clean", "steps", steps("bios.factory_reset")))
 	wantState(t, s, node, "manageable")
 	s.Verb(node, "provide", "available")
@@ -200,7 +200,7 @@ func TestAccService_explainsFailure(t *testing.T) {
 	s := site.Start(t, nil)
 	s.SkipBefore(t, 97)
 	node := deployed(t, s, nil)
-	acctest.Refuses(t, s, on(node, "service", "steps", steps("vendor.nostep")), "Could not service node", "vendor.nostep", `in state "active" now`, "invoke the action again")
+	acctest.Refuses(t, s, on(node, "service", "steps", steps("vendor.nostep")), "Could not service node", "vendor.nostep", `in state "active" now`, "try again")
 	wantState(t, s, node, "active")
 	acctest.Works(t, s, on(node, "service", "steps", steps("vendor.log_passthrough")))
 	s.Verb(node, "deleted", "available")
@@ -361,7 +361,7 @@ func TestFakeActions_streamProgressUntilInterrupted(t *testing.T) {
 	if !got.Failed {
 		t.Error("an interrupted action has succeeded")
 	}
-	acctest.Mention(t, got.Text, "Could not service node", "The run was interrupted. Ironic goes on with what was started", "servicing", "No apply repeats an action")
+	acctest.Mention(t, got.Text, "Could not service node", "The run was interrupted. Ironic goes on with what was started", "servicing", "No apply repeats the operation")
 	wantState(t, s, node, "servicing")
 	s.Fake.Set(node, "provision_state", "available")
 }

@@ -178,7 +178,7 @@ func isOtherISO(d instance.Deployment, n *ironic.Node) bool {
 // happened. It sets the boot device first, too: fewer users may do that than may change the media, and a machine keeps its ISO if it is refused.
 func attachISO(ctx context.Context, m *machine.Machine, d instance.Deployment, timeout time.Duration) error {
 	deadline, id := time.Now().Add(timeout), m.Node().UUID
-	bootFromISO := func(ctx context.Context) error { return m.Site().Ironic.SetBootDevice(ctx, id, ironic.DeviceCDROM) }
+	bootFromISO := func(ctx context.Context) error { return m.Site().Ironic.SetBootDevice(ctx, id, ironic.DeviceCDROM, true) }
 	if err := m.Insist(ctx, machine.CallWithoutTrace(machine.WhatBootDevice), timeout, bootFromISO); err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func checkMarks(s *sight) []Check {
 	if len(c.Details) > 0 {
 		c.Result = Warning
 		c.Fact = fmt.Sprintf("Runs have left %s, for longer than %s, on what has no operation in progress.", count(len(c.Details), "mark"), short(s.o.StuckAfter))
-		c.Next = "If a run still works, or waits for a slot, do nothing. Otherwise it was killed: apply the same configuration again, which goes on from there."
+		c.Next = "If a run still works, or waits for a slot, do nothing. Otherwise it was killed: apply the same configuration again, or run the same command of metal, which goes on from there."
 	}
 	c.Details = fold(c.Details)
 	checks := []Check{c}
@@ -67,6 +67,9 @@ func leftOn(n *ironic.Node, now time.Time, age time.Duration) (left []string) {
 	}
 	if mark := marked(n.Extra, marks.MarkReservation); mark != nil && old(mark.Since) {
 		left = append(left, fmt.Sprintf("its deployment by %s is not finished", mark))
+	}
+	if operation := marks.UnfinishedOperation(n); operation != nil && old(operation.Since) {
+		left = append(left, fmt.Sprintf("not finished: %s. Its goal is: %s", operation, operation.Goal))
 	}
 	if turn := marks.TurnOf(n); turn != nil && (turn.Until.IsZero() && old(turn.Since) || !turn.Until.IsZero() && old(turn.Until)) {
 		left = append(left, turnText(turn, now))

@@ -3,7 +3,9 @@ package doctor_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +55,7 @@ func TestDoctor_machines(t *testing.T) {
 		"unfinished deploy":    {map[string]any{"extra": `{"terraform_metal_reservation": ` + mark("") + `}`}, "marks", doctor.Warning, []string{"its deployment by run " + run7}},
 		"still at work":        {map[string]any{"provision_state": "deploying", "reservation": "c1", "extra": `{"terraform_metal_reservation": ` + mark("") + `}`}, "marks", doctor.OK, nil},
 		"turn":                 {map[string]any{"extra": `{"terraform_metal_turn": {"group": "db", "run": "` + run7 + `", "since": "2000-01-01T00:00:00Z"}}`}, "marks", doctor.Warning, []string{"rollout group db", "has not ended"}},
+		"operation of metal":   {map[string]any{"extra": `{"terraform_metal_operation": {"` + run7 + `": {"command": "power cycle", "by": "ann on desk", "since": "2000-01-01T00:00:00Z", "goal": "power on"}}}`, "power_state": "power off"}, "marks", doctor.Warning, []string{"metal power cycle of ann on desk", "run the same command"}},
 		"turn past its pause":  {map[string]any{"extra": `{"terraform_metal_turn": {"group": "db", "run": "` + run7 + `", "until": "2000-01-01T00:01:00Z"}}`}, "marks", doctor.Warning, []string{"the note is still there"}},
 		"suspended allocation": {map[string]any{"extra": `{"terraform_metal_allocation": {"uuid": "u", "name": "db-1"}}`}, "marks", doctor.Warning, []string{"allocation db-1", "was not created again"}},
 		"node of a test":       {map[string]any{"name": ironic.ProbeName + "x"}, "marks", doctor.Warning, []string{"to test Ironic"}},
@@ -66,7 +69,8 @@ func TestDoctor_machines(t *testing.T) {
 			ironictest.InVirtualTime(t, func(t *testing.T) {
 				s := newSite()
 				node, _ := s.ironic.Node("node-000")
-				for field, value := range tt.set {
+				for _, field := range slices.Sorted(maps.Keys(tt.set)) { // a new state empties the reservation
+					value := tt.set[field]
 					if value == "itself" {
 						value = node.UUID
 					}

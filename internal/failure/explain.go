@@ -46,9 +46,9 @@ func ExplainAction(doing string, node *ironic.Node, err error) (summary, detail 
 		case queued != nil:
 			return summary, stoppedInQueue(queued)
 		case down != nil:
-			return summary, stoppedWhileDown(node) + " No apply repeats an action: invoke it again to switch the machine on."
+			return summary, stoppedWhileDown(node) + " No apply switches it on: use metal_power with action = \"on\", or metal power on."
 		}
-		return summary, fmt.Sprintf("The run was interrupted. Ironic goes on with what was started (%s). No apply repeats an action: when the operation has ended, invoke it again if you need it.", states.StatusOf(node))
+		return summary, fmt.Sprintf("The run was interrupted. Ironic goes on with what was started (%s). No apply repeats the operation: when what was started has ended, try again if you need it.", states.StatusOf(node))
 	}
 	advice := Advise(err)
 	if e := first(err, func(e *Error) bool { return e.Action != "" }); e != nil {

@@ -139,9 +139,21 @@ func (c *Client) DetachMedia(ctx context.Context, id string, device Device) erro
 	return c.Request(ctx, http.MethodDelete, "nodes/"+id+"/vmedia?device_types="+url.QueryEscape(string(device)), nil, nil)
 }
 
-// SetBootDevice makes a machine boot from a device from now on.
-func (c *Client) SetBootDevice(ctx context.Context, id string, device Device) error {
-	return c.Request(ctx, http.MethodPut, "nodes/"+id+"/management/boot_device", map[string]any{"boot_device": device, "persistent": true}, nil)
+// SetBootDevice makes a machine boot from a device: from now on if persistent, else at its next start only.
+func (c *Client) SetBootDevice(ctx context.Context, id string, device Device, persistent bool) error {
+	return c.Request(ctx, http.MethodPut, "nodes/"+id+"/management/boot_device", map[string]any{"boot_device": device, "persistent": persistent}, nil)
+}
+
+// BootDevice is the device from which a machine boots, as its BMC tells.
+type BootDevice struct {
+	Device     Device `json:"boot_device"` // empty: the BMC does not tell
+	Persistent *bool  `json:"persistent"`  // nil: the BMC does not tell
+}
+
+// BootDevice asks the BMC of a machine for its boot device.
+func (c *Client) BootDevice(ctx context.Context, id string) (device BootDevice, err error) {
+	err = c.Request(ctx, http.MethodGet, "nodes/"+id+"/management/boot_device", nil, &device)
+	return device, err
 }
 
 // InjectNMI interrupts a machine with a non-maskable interrupt (API 1.29).

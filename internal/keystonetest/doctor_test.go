@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/doctor"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -21,7 +22,8 @@ func TestKeystone_doctor(t *testing.T) {
 			t.Run(user, func(t *testing.T) {
 				t.Parallel()
 				may, _ := s.try(t, user)
-				scene := s.scene(t, user) // a machine that stays
+				own := &openstack{site.StartAt(t, s.Endpoint, tokenOf(t, "system-admin")), t}
+				scene := own.scene(t, user) // a machine that nothing else changes
 				report := diagnose(t, user)
 				seen := 0
 				for _, c := range report.Checks {

@@ -25,10 +25,10 @@ func FailedOn(node *ironic.Node, goal states.Goal, step string, macs []string) *
 	e := &failure.Error{
 		Kind: failure.KindFailed, Node: node, Goal: goal, Fact: fmt.Sprintf("node %s is in state %q%s%s", ironic.NodeLabel(node), node.ProvisionState, step, withheld(node)),
 		Words: api.FirstLine(node.LastError), Advice: adviseFailed(node, goal) + failure.OrAskIPMI(node),
-		Action: "Fix the cause and invoke the action again. See `baremetal node show` and the conductor's log.",
+		Action: "Fix the cause and try again. See `baremetal node show` and the conductor's log.",
 	}
 	if ironic.State(node.ProvisionState) == nodes.CleanFail {
-		e.Action = "Fix the cause and invoke the action again. Ironic does not allocate the node until a cleaning has succeeded, or until its metal_host is applied."
+		e.Action = "Fix the cause and try again. Ironic does not allocate the node until a cleaning has succeeded, or until its metal_host is applied."
 	}
 	if api.IsRamdiskTimeout(node.LastError) {
 		e.Hint = ramdisk.CheckBoot(node, macs)
@@ -118,7 +118,7 @@ func Late(node *ironic.Node, goal states.Goal, after time.Duration, macs []strin
 		Kind: failure.KindTimeout, Node: node, Goal: goal, Fact: fmt.Sprintf("node %s is still in state %q after %s", ironic.NodeLabel(node), node.ProvisionState, after),
 		Advice: "The operation may still be in progress in Ironic. If the machine needs longer, raise the resource's timeouts. After a create that timed out, Terraform " +
 			"starts over. To make the next apply wait for the operation instead, run terraform untaint for the resource first.",
-		Action: "The operation may still be in progress in Ironic. If the machine needs longer, raise timeouts. The action metal_abort ends what waits for the machine.",
+		Action: "The operation may still be in progress in Ironic. If the machine needs longer, raise the time-out (timeouts, or --timeout). The action metal_abort, or metal abort, ends what waits for the machine.",
 	}
 	if states.AwaitsAgent(ironic.State(node.ProvisionState)) && ramdisk.Boots(node) {
 		e.Hint = "Ironic waits for its ramdisk on the machine. " + ramdisk.CheckBoot(node, macs)

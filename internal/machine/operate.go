@@ -55,7 +55,7 @@ func (m *Machine) refuse(reason string, args ...any) error {
 // refuseBusy returns an error of KindRefused while Ironic has an operation in progress on the machine.
 func (m *Machine) refuseBusy() error {
 	if states.InProgress(m.State()) {
-		return m.refuse("an operation on it is in progress. Invoke the action again when that has ended")
+		return m.refuse("an operation on it is in progress. Try again when that has ended")
 	}
 	return nil
 }
@@ -64,11 +64,24 @@ func (m *Machine) refuseBusy() error {
 func (m *Machine) refuseUsed(doing string) error {
 	switch {
 	case states.Occupied(m.State()):
-		return m.refuse("something is deployed on it. Ironic %s a machine only while it is free: destroy its metal_deployment first", doing)
+		return m.refuse("something is deployed on it. Ironic %s a machine only while it is free: destroy its metal_deployment, or use metal undeploy, first", doing)
 	case m.node.InstanceUUID != "":
-		return m.refuse("it is reserved by %s. Ironic %s a machine only while it is free: destroy its metal_allocation first", m.node.InstanceUUID, doing)
+		return m.refuse("it is reserved by %s. Ironic %s a machine only while it is free: destroy its metal_allocation, or use metal release, first", m.node.InstanceUUID, doing)
 	}
 	return nil
+}
+
+// BootFrom makes the machine boot from a device: from now on if persistent, else at its next start only.
+func (m *Machine) BootFrom(ctx context.Context, device ironic.Device, persistent bool, timeout time.Duration) error {
+	if err := m.refuseBusy(); err != nil {
+		return err
+	}
+	if err := m.permitted(ctx, timeout); err != nil {
+		return err
+	}
+	return m.ManageMedia(ctx, WhatBootDevice, time.Now().Add(timeout), func(ctx context.Context) error {
+		return m.site.Ironic.SetBootDevice(ctx, m.node.UUID, device, persistent)
+	})
 }
 
 // awaitEnd waits for the end of an operation in progress. timeout is the time-out that ends at the deadline.
@@ -104,22 +117,26 @@ func (m *Machine) ChangePower(ctx context.Context, action PowerAction, timeout t
 	}
 	switch {
 	case isSoftUnsupported(err):
-		return m.refuse("its driver, %s, cannot ask an operating system to shut down. Use action = \"off\" or \"reboot\"", m.node.Driver)
+		return m.refuse("its driver, %s, cannot ask an operating system to shut down. Cut its power instead: \"off\" or \"reboot\", without soft", m.node.Driver)
 	case failure.Is(err, kindNeverOff):
-		return m.refuse("disable_power_off is set on it. Use action = \"reboot\", or set disable_power_off = false on its metal_host first")
+		return m.refuse("disable_power_off is set on it. Use \"reboot\" without soft, or set disable_power_off = false on its metal_host first")
 	}
 	return err
 }
 
 // Inspect inspects the free machine. A machine that was available becomes available again, for which Ironic may clean it.
 func (m *Machine) Inspect(ctx context.Context, timeout time.Duration) error {
+	return m.InspectFor(ctx, states.InPool(m.node), timeout)
+}
+
+// InspectFor is Inspect for a machine that, if pool, becomes available at the end, also if it is not so now.
+func (m *Machine) InspectFor(ctx context.Context, pool bool, timeout time.Duration) error {
 	if err := m.refuseUsed("inspects"); err != nil {
 		return err
 	}
 	if !Preparable(m.node) {
 		return m.refuse("%s", states.ReasonNoBMC)
 	}
-	pool := states.InPool(m.node)
 	err := m.Reach(ctx, states.GoalInspected, timeout)
 	if err == nil && pool {
 		err = m.Reach(ctx, states.GoalAvailable, timeout)
@@ -130,7 +147,7 @@ func (m *Machine) Inspect(ctx context.Context, timeout time.Duration) error {
 // Service runs the steps of an order on the deployed machine. It refuses steps that erase disks.
 func (m *Machine) Service(ctx context.Context, order ironic.Order, timeout time.Duration) error {
 	if !states.Serviceable(m.State()) {
-		return m.refuse("Ironic services only deployed machines. For a free one, use the action metal_clean")
+		return m.refuse("Ironic services only deployed machines. Clean a free one instead: the action metal_clean, or metal clean")
 	}
 	erasing, err := m.site.ErasingSteps(ctx, order)
 	if err != nil {
@@ -151,7 +168,7 @@ func (m *Machine) Clean(ctx context.Context, order ironic.Order, erase bool, tim
 		return err
 	}
 	if !states.Cleanable(m.State()) {
-		return m.refuse("Ironic cleans only manageable machines with steps of your own. Set target_state = \"manageable\" on its metal_host first")
+		return m.refuse("Ironic cleans only manageable machines with steps of your own. Make it so first: set target_state = \"manageable\" on its metal_host, or use baremetal node manage")
 	}
 	if !erase {
 		erasing, err := m.site.ErasingSteps(ctx, order)
@@ -159,7 +176,7 @@ func (m *Machine) Clean(ctx context.Context, order ironic.Order, erase bool, tim
 			return err
 		}
 		if len(erasing) > 0 {
-			return m.refuse("%s would erase its disks. If that is what you want, set erase = true", strings.Join(erasing, ", "))
+			return m.refuse("%s would erase its disks. If that is what you want, set erase = true, or use metal clean --erase", strings.Join(erasing, ", "))
 		}
 	}
 	return m.RunSteps(ctx, false, order, timeout)

@@ -131,7 +131,7 @@ func (m *Machine) staysOn(err error) *failure.Error {
 	return &failure.Error{
 		Kind: KindPower, Node: m.node, Fact: fmt.Sprintf("node %s is still on: Ironic has asked its operating system to shut down", label), Words: api.FirstLine(m.node.LastError),
 		Advice: "Look at the machine's console. Then apply again; with power_off_mode = \"graceful\", that cuts the power of a machine that does not shut down.",
-		Action: "Look at the machine's console, and invoke the action again, or use one that cuts the power: \"off\" or \"reboot\".",
+		Action: "Look at the machine's console, and try again, or cut the power: \"off\" or \"reboot\", without soft.",
 	}
 }
 
@@ -183,7 +183,7 @@ func (m *Machine) leftDown(ctx context.Context, err error) error {
 	}
 	return &failure.Error{
 		Kind: failure.KindDown, Node: m.node, Err: err, Fact: fmt.Sprintf("node %s is off, and was not switched on again: %v", ironic.NodeLabel(m.node), err),
-		Advice: "Apply again to switch it on.", Action: "Invoke the action again to switch the machine on.",
+		Advice: "Apply again to switch it on.", Action: "Switch the machine on: metal_power with action = \"on\", or metal power on.",
 	}
 }
 
@@ -344,7 +344,7 @@ func powerFailed(node *ironic.Node, want string, restart bool) *failure.Error {
 	label := ironic.NodeLabel(node)
 	e := &failure.Error{
 		Kind: KindPower, Node: node, Fact: fmt.Sprintf("node %s: Ironic could not change its power", label), Words: api.FirstLine(node.LastError),
-		Advice: "Check the machine's BMC, then apply again." + failure.OrAskIPMI(node), Action: "Check the machine's BMC, and invoke the action again." + failure.OrAskIPMI(node),
+		Advice: "Check the machine's BMC, then apply again." + failure.OrAskIPMI(node), Action: "Check the machine's BMC, and try again." + failure.OrAskIPMI(node),
 	}
 	switch {
 	case node.PowerState != want:

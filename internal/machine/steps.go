@@ -91,7 +91,7 @@ func serviceFailed(node *ironic.Node, order ironic.Order, state ironic.State, er
 	return &failure.Error{
 		Kind: KindService, Node: node, Err: err, Fact: fact, Words: api.FirstLine(node.LastError),
 		Advice: "Check that the machine runs. Fix the cause and apply again, which repeats the service; or wait with hardware_changes = { on_active = \"wait\" }.",
-		Action: "Check that the machine runs. Fix the cause and invoke the action again.",
+		Action: "Check that the machine runs. Fix the cause and try again.",
 	}
 }
 

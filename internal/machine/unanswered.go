@@ -104,7 +104,7 @@ func (m *Machine) unansweredError() *failure.Error {
 		Kind: KindUnanswered, Node: m.node, Fact: fmt.Sprintf("node %s: the answer to the request to %s did not arrive (%v), and the node does not show whether Ironic has executed it. It was not repeated",
 			ironic.NodeLabel(m.node), m.unanswered.doing, m.unanswered.err),
 		Advice: "Look at the machine, for example at its console, and at what lies between here and Ironic. The next apply sends the request again if it still seems to be needed.",
-		Action: "Look at the machine, for example at its console, and at what lies between here and Ironic. Invoke the action again if it is needed still.",
+		Action: "Look at the machine, for example at its console, and at what lies between here and Ironic. Try again if it is needed still.",
 	}
 }
 

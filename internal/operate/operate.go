@@ -9,6 +9,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
@@ -43,6 +44,23 @@ type Operation struct {
 	Decide func(node *ironic.Node) Plan
 	// Do does it to a machine that was just read, and waits for its end.
 	Do func(ctx context.Context, m *machine.Machine, timeout time.Duration) error
+
+	// DuringRuns: it may be done to a machine on which a run of Terraform works, such as to end what that run waits for.
+	DuringRuns bool
+	// Goal is what the operation leaves a machine with, if it takes several requests, or ends what another operation has left; empty: neither.
+	Goal marks.Goal
+	// Several reports whether the operation takes several requests for a machine, so that it is noted on the node; nil: it never does.
+	Several func(node *ironic.Node) bool
+}
+
+// Plan says what the operation does to a machine now, by the clock of the site.
+func (op *Operation) Plan(node *ironic.Node, now time.Time) Plan {
+	plan := op.Decide(node)
+	if plan.Nothing || plan.Refused != "" || op.DuringRuns {
+		return plan
+	}
+	plan.Refused = atWork(node, now)
+	return plan
 }
 
 // IsUsed reports whether somebody may count on a machine: something is deployed on it, or it is reserved.

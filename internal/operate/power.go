@@ -7,6 +7,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // PowerTimeout is how long a change of power may take by default.
@@ -27,6 +29,10 @@ func Power(action machine.PowerAction) Operation {
 	case machine.ActionSoftReboot:
 		op.Command, op.Doing = "power reboot --soft", "restart"
 	}
+	op.Goal = marks.GoalPowerOn
+	if action == machine.ActionSoftReboot {
+		op.Several = func(node *ironic.Node) bool { return machine.Power(node) != "off" }
+	}
 	if action == machine.ActionSoftOff || action == machine.ActionSoftReboot {
 		op.Since = api.VersionSoftPower
 	}
@@ -39,8 +45,12 @@ func Power(action machine.PowerAction) Operation {
 
 // decidePower says what a power action does to a machine.
 func decidePower(action machine.PowerAction, node *ironic.Node) Plan {
+	if busy := busyWith(node); busy != "" {
+		return Plan{Refused: busy}
+	}
 	power := machine.Power(node)
-	on, off := power == "on", power == "off"
+	still := node.TargetPowerState == ""
+	on, off := still && power == "on", still && power == "off"
 	switch action {
 	case machine.ActionOn:
 		return Plan{Nothing: on, Does: "switches it on"}
@@ -53,6 +63,14 @@ func decidePower(action machine.PowerAction, node *ironic.Node) Plan {
 		return Plan{Harm: harmOf(node), Does: map[bool]string{true: "cuts its power and switches it on again", false: "restarts its system"}[action == machine.ActionReboot]}
 	}
 	return Plan{Refused: "there is no such power action"}
+}
+
+// busyWith says that Ironic has an operation in progress on a machine; "" if it has not. A change of power is none: what changes the power waits for it.
+func busyWith(node *ironic.Node) string {
+	if states.InProgress(ironic.State(node.ProvisionState)) {
+		return "an operation on it is in progress. Try again when that has ended"
+	}
+	return ""
 }
 
 // harmOf returns the harm of an operation that ends what runs on a machine.

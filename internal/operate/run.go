@@ -2,12 +2,14 @@ package operate
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 // Outcome is how an operation on one machine has ended.
@@ -38,6 +40,8 @@ type Runner struct {
 	Site     *machine.Site
 	Parallel int           // how many machines it works on at once; the provisioning limit holds besides
 	Timeout  time.Duration // zero: that of the operation
+
+	By string // user and computer, for notes on nodes
 
 	// Tell reports what happens to a machine while an operation is in progress.
 	Tell func(node *ironic.Node, status string)
@@ -89,23 +93,26 @@ func (r *Runner) one(ctx context.Context, op Operation, listed *ironic.Node) Res
 		return result(listed, Plan{}, err, began)
 	}
 	defer done()
-	plan := op.Decide(m.Node())
+	plan := op.Plan(m.Node(), r.Site.Ironic.ServerNow())
 	switch allowed := op.Decide(listed); {
 	case plan.Refused != "":
 		return result(m.Node(), plan, machine.RefusedFor(m.Node(), plan.Refused), began)
 	case plan.Nothing:
 		return Result{Node: m.Node(), Plan: plan, Outcome: Unchanged, Took: time.Since(began)}
 	case plan.Harm > allowed.Harm:
-		return result(m.Node(), plan, machine.RefusedFor(m.Node(), "it has changed since the command began, and the command "+plan.Does+" now. Run the command again"), began)
+		return result(m.Node(), plan, machine.RefusedFor(m.Node(), "it has changed since the command began: "+op.Command+" "+plan.Does+" now, which nobody has confirmed. Run the command again"), began)
 	}
 	if r.Tell != nil {
+		if left := marks.UnfinishedOperation(m.Node()); left != nil {
+			r.Tell(m.Node(), fmt.Sprintf("node %s: %s, did not end: %s", ironic.NodeLabel(m.Node()), left, left.Left()))
+		}
 		m.Tell(func(status string) { r.Tell(m.Node(), status) })
 	}
 	timeout := op.Timeout
 	if r.Timeout > 0 {
 		timeout = r.Timeout
 	}
-	err = op.Do(ctx, m, timeout)
+	err = r.noted(ctx, op, m, timeout)
 	return result(m.Node(), plan, err, began)
 }
 

@@ -22,11 +22,41 @@ func NewFlags() *pflag.FlagSet {
 	return flags
 }
 
+// section is the annotation of a flag with the title under which the help of its command shows it.
+const section = "section"
+
+// Section gives the flags that declare adds a title in the help. Flags without a section come first.
+func Section(flags *pflag.FlagSet, title string, declare func()) {
+	before := map[string]bool{}
+	flags.VisitAll(func(f *pflag.Flag) { before[f.Name] = true })
+	declare()
+	flags.VisitAll(func(f *pflag.Flag) {
+		if before[f.Name] {
+			return
+		}
+		if f.Annotations == nil {
+			f.Annotations = map[string][]string{}
+		}
+		f.Annotations[section] = []string{title}
+	})
+}
+
+// sectionOf returns the title of a flag.
+func sectionOf(f *pflag.Flag) string {
+	if titles := f.Annotations[section]; len(titles) > 0 {
+		return titles[0]
+	}
+	return "Flags"
+}
+
 // FromEnvironment declares the environment variables that replace a missing flag. The first one that is set applies.
 func FromEnvironment(flags *pflag.FlagSet, name string, variables ...string) {
 	f := flags.Lookup(name)
 	f.Usage += " (env " + strings.Join(variables, ", ") + ")"
-	f.Annotations = map[string][]string{environment: variables}
+	if f.Annotations == nil {
+		f.Annotations = map[string][]string{}
+	}
+	f.Annotations[environment] = variables
 }
 
 // ReadEnvironment sets the missing flags to the values of their environment variables.

@@ -131,14 +131,7 @@ func writeUsage(cmd *cobra.Command, groups []flagGroup) error {
 			fmt.Fprintf(&text, "  %-*s  %s\n", sub.NamePadding(), sub.Name(), sub.Short)
 		}
 	}
-	own := pflag.NewFlagSet("", pflag.ContinueOnError)
-	own.SortFlags = false
-	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if !slices.ContainsFunc(groups, func(g flagGroup) bool { return g.flags.Lookup(f.Name) != nil }) {
-			own.AddFlag(f)
-		}
-	})
-	for _, group := range append([]flagGroup{{"Flags", own}}, groups...) {
+	for _, group := range append(sections(cmd, groups), groups...) {
 		if isOffered(cmd, group) {
 			fmt.Fprintf(&text, "\n%s:\n%s", group.title, group.flags.FlagUsagesWrapped(helpWidth))
 		}
@@ -146,6 +139,23 @@ func writeUsage(cmd *cobra.Command, groups []flagGroup) error {
 	fmt.Fprintf(&text, "\nExit codes:%s", exitCodes)
 	_, err := fmt.Fprint(cmd.OutOrStderr(), text.String())
 	return err
+}
+
+// sections returns the flags of a command that are in none of the groups, by their sections.
+func sections(cmd *cobra.Command, groups []flagGroup) []flagGroup {
+	found := []flagGroup{{"Flags", NewFlags()}}
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if slices.ContainsFunc(groups, func(g flagGroup) bool { return g.flags.Lookup(f.Name) != nil }) {
+			return
+		}
+		title := sectionOf(f)
+		i := slices.IndexFunc(found, func(g flagGroup) bool { return g.title == title })
+		if i < 0 {
+			i, found = len(found), append(found, flagGroup{title, NewFlags()})
+		}
+		found[i].flags.AddFlag(f)
+	})
+	return found
 }
 
 // isOffered reports whether a command accepts the flags of a group.

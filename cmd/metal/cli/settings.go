@@ -90,15 +90,6 @@ func (s *Settings) Complete(flags *pflag.FlagSet) error {
 	return errors.Join(err, s.checkOneView())
 }
 
-// HasOneView reports whether the environment names an appliance, for commands that use one if there is one, and reads its settings.
-func (s *Settings) HasOneView() (has bool, err error) {
-	if err := ReadEnvironment(s.OneViewFlags(), s.Getenv); err != nil || s.OneView.Endpoint == "" {
-		return false, err
-	}
-	s.OneView.Password = s.Getenv("ONEVIEW_PASSWORD")
-	return true, s.checkOneView()
-}
-
 // CompleteIronic reads missing settings from the environment, and returns an error for wrong and missing ones. It makes no request.
 func (s *Settings) CompleteIronic(flags *pflag.FlagSet) error {
 	if err := ReadEnvironment(flags, s.Getenv); err != nil {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,12 @@ func (s *Settings) OpenSite(cmd *cobra.Command) (site *machine.Site, pool *shari
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	log := s.Logger(cmd.ErrOrStderr(), false, cmd.Flags().Changed("log-level"))
+	return s.Open(cmd, s.Logger(cmd.ErrOrStderr(), false, cmd.Flags().Changed("log-level")))
+}
+
+// Open creates the clients after the settings are complete. It makes no request. Without an appliance, pool is nil. The caller calls done at the
+// end, which logs out of the appliance.
+func (s *Settings) Open(cmd *cobra.Command, log *slog.Logger) (site *machine.Site, pool *sharing.Pool, done func(), err error) {
 	agent := "metal/" + s.Version
 	s.Ironic.Logger, s.Ironic.UserAgent = log, agent
 	var appliance *oneview.Client

@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/doctor"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
 
 const aboutDoctor = `metal doctor finds out what is wrong at a site: whether Ironic and Keystone answer, which version and which rights there
@@ -49,6 +47,7 @@ func newDoctor(s *cli.Settings) *cobra.Command {
 	cli.DurationVar(flags, &own.timeout, "timeout", time.Minute, "`time` for all checks")
 	cli.DurationVar(flags, &own.stuckAfter, "stuck-after", 45*time.Minute, "`time` in one state after which an operation counts as stuck")
 	flags.BoolVar(&own.removeStale, "remove-stale", false, "delete the lock records of dead runs")
+	flags.AddFlagSet(s.OneViewFlags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return own.run(cmd, s) }
 	return cmd
 }
@@ -67,21 +66,19 @@ func (f *doctorFlags) check() error {
 
 // run makes the checks and writes the report.
 func (f *doctorFlags) run(cmd *cobra.Command, s *cli.Settings) error {
-	if err := errors.Join(f.check(), s.CompleteIronic(cmd.Flags())); err != nil {
+	if err := f.check(); err != nil {
 		return err
 	}
-	s.Ironic.Logger = s.Logger(cmd.ErrOrStderr(), false, cmd.Flags().Changed("log-level"))
-	s.Ironic.UserAgent = "metal/" + s.Version
-	appliance, err := openOneView(s)
+	_, pool, done, err := s.OpenSite(cmd)
 	if err != nil {
 		return err
 	}
-	if appliance != nil {
-		defer closeOneView(cmd.Context(), appliance)
+	defer done()
+	options := doctor.Options{Site: s.Ironic, Version: s.Version, Budget: f.timeout, StuckAfter: f.stuckAfter, Image: f.image, RemoveStale: f.removeStale}
+	if pool != nil {
+		options.OneView = pool.OneView
 	}
-	report := doctor.Run(cmd.Context(), doctor.Options{
-		Site: s.Ironic, Version: s.Version, Budget: f.timeout, StuckAfter: f.stuckAfter, Image: f.image, RemoveStale: f.removeStale, OneView: appliance,
-	})
+	report := doctor.Run(cmd.Context(), options)
 	if err := f.write(cmd, report); err != nil {
 		return &cli.Failure{Code: cli.ExitError, Err: err}
 	}
@@ -92,23 +89,6 @@ func (f *doctorFlags) run(cmd *cobra.Command, s *cli.Settings) error {
 		return &cli.Failure{Code: cli.ExitNodesFailed}
 	}
 	return nil
-}
-
-// openOneView returns a client of the appliance that the environment names; nil if it names none.
-func openOneView(s *cli.Settings) (*oneview.Client, error) {
-	has, err := s.HasOneView()
-	if err != nil || !has {
-		return nil, err
-	}
-	s.OneView.Logger, s.OneView.UserAgent, s.OneView.Called = s.Ironic.Logger, s.Ironic.UserAgent, cli.SettingName
-	return oneview.New(s.OneView)
-}
-
-// closeOneView logs out of the appliance, also after ctx is done.
-func closeOneView(ctx context.Context, appliance *oneview.Client) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	_ = appliance.Close(ctx) // otherwise the session ends after its idle time-out
 }
 
 // write writes the report.

@@ -5,15 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -122,25 +118,11 @@ func (f *watchFlags) display(cmd *cobra.Command, title string, getenv func(strin
 	if printer, ok := out.(*rest.Printer); ok {
 		out = printer.To // the model makes the texts of others printable
 	}
-	if width, height := terminalSize(out); width == 0 || height == 0 || getenv("TERM") == "dumb" {
+	if width, height := cli.TerminalSize(out); width == 0 || height == 0 || getenv("TERM") == "dumb" {
 		return &watch.Lines{Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr()}
 	}
 	return &watch.Screen{
 		Out: out, Title: title, Colour: getenv("NO_COLOR") == "",
-		Size: func() (int, int) { return terminalSize(out) },
+		Size: func() (int, int) { return cli.TerminalSize(out) },
 	}
-}
-
-// terminalSize returns the size of the terminal that a writer writes to; zeros if it is none. Consoles of Windows count as none,
-// because they understand control sequences only in a mode of their own.
-func terminalSize(to io.Writer) (width, height int) {
-	file, ok := to.(*os.File)
-	if !ok || runtime.GOOS == "windows" || !term.IsTerminal(int(file.Fd())) {
-		return 0, 0
-	}
-	width, height, err := term.GetSize(int(file.Fd()))
-	if err != nil {
-		return 0, 0
-	}
-	return width, height
 }

@@ -62,7 +62,7 @@ func newMigrate(s *cli.Settings) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		defer p.close(cmd.Context())
+		defer p.close()
 		return p.migrate(cmd.Context(), o)
 	}
 	return cmd

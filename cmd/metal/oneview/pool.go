@@ -11,7 +11,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
 
@@ -22,6 +21,7 @@ type pool struct {
 	ironicName string // in messages
 	version    string // of the program
 	log        *slog.Logger
+	close      func() // logs out of the appliance
 }
 
 // open reads the settings and creates the clients. It makes no request. A service logs its changes; other commands write lines.
@@ -30,35 +30,19 @@ func open(s *cli.Settings, cmd *cobra.Command, service bool) (*pool, error) {
 		return nil, err
 	}
 	log := s.Logger(cmd.ErrOrStderr(), service, cmd.Flags().Changed("log-level"))
-	agent := "metal/" + s.Version
-	s.Ironic.Logger, s.Ironic.UserAgent = log, agent
-	s.OneView.Logger, s.OneView.UserAgent, s.OneView.Called = log, agent, cli.SettingName
-	client, err := oneview.New(s.OneView)
+	_, shared, done, err := s.Open(cmd, log)
 	if err != nil {
-		return nil, fmt.Errorf("OneView: %w", err)
+		return nil, err
 	}
-	_, shared := sharing.New(s.Ironic, client)
 	p := &pool{
 		Pool:     shared,
 		reporter: &reporter{stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), told: time.Now()},
-		log:      log, ironicName: s.IronicName(), version: s.Version,
+		log:      log, ironicName: s.IronicName(), version: s.Version, close: done,
 	}
 	if service {
 		p.service = log
 	}
 	return p, nil
-}
-
-// logoutTimeout is how long logging out of the appliance may take.
-const logoutTimeout = 5 * time.Second
-
-// close logs out of the appliance, also after ctx is done.
-func (p *pool) close(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logoutTimeout)
-	defer cancel()
-	if err := p.OneView.Close(ctx); err != nil {
-		p.log.DebugContext(ctx, "could not log out of OneView; the session ends after its idle time-out", "error", err)
-	}
 }
 
 // requireHardware returns a failure if no node names server hardware in OneView. Most likely the endpoint is wrong, or the operator has

@@ -38,7 +38,7 @@ func newStatus(s *cli.Settings) *cobra.Command {
 			return err
 		}
 		ctx := cmd.Context()
-		defer p.close(ctx)
+		defer p.close()
 		all, err := p.Status(ctx)
 		if err == nil {
 			err = writeStatus(p.stdout, all, *asJSON)

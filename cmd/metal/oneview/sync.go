@@ -81,7 +81,7 @@ func (f *syncFlags) run(cmd *cobra.Command, s *cli.Settings, o sharing.SyncOptio
 		return err
 	}
 	ctx := cmd.Context()
-	defer p.close(ctx)
+	defer p.close()
 	o.Budget, o.Report, o.Progress = f.interval, p.report, p.progress
 	if service {
 		return p.serve(ctx, o)

@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/user"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
@@ -44,17 +47,22 @@ func newOperation(s *cli.Settings, cmd *cobra.Command, standard time.Duration, m
 	cmd.Args = cobra.ArbitraryArgs
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	f.selection.DeclareForOnce(cmd)
+	cli.Section(flags, "Flags that select machines, if no NODE is named", func() { f.selection.DeclareForOnce(cmd) })
+	cli.Section(flags, "Flags of all operations", func() { f.declare(flags, standard) })
+	cli.Section(flags, "Flags of the provisioning limit, which all runs and commands on the site share", func() { cli.LimitFlags(flags, &f.limit) })
+	flags.AddFlagSet(s.OneViewFlags())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, s, args, make) }
+	return cmd
+}
+
+// declare declares the flags of all operations. standard is the default of --timeout.
+func (f *operationFlags) declare(flags *pflag.FlagSet, standard time.Duration) {
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would happen, and send nothing that changes anything")
 	flags.BoolVar(&f.yes, "yes", false, "go on without a question, except where --yes-erase is needed")
 	flags.StringSliceVar(&f.yesErase, "yes-erase", nil, "`names` or UUIDs of nodes whose data may be erased, or whose power may be cut although they are deployed or reserved")
 	flags.IntVar(&f.parallel, "parallel", parallel, "`number` of machines to work on at once")
 	cli.DurationVar(flags, &f.timeout, "timeout", standard, "time-out: `time` for one machine, without the time that it waits for a slot of the limit")
 	flags.StringVar(&f.output, "output", "table", "`format` on standard output: table, or json, a document at the end")
-	cli.LimitFlags(flags, &f.limit)
-	flags.AddFlagSet(s.OneViewFlags())
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, s, args, make) }
-	return cmd
 }
 
 // check returns the errors in the flags.
@@ -88,16 +96,17 @@ func (f *operationFlags) run(cmd *cobra.Command, s *cli.Settings, args []string,
 		return err
 	}
 	if f.dryRun {
-		return f.show(cmd, op, machines)
+		return f.show(cmd, site, op, machines)
 	}
-	if err := f.confirm(cmd, op, machines); err != nil {
+	if err := f.confirm(cmd, site, op, machines); err != nil {
 		return err
 	}
-	to := &progress{out: cmd.ErrOrStderr(), total: len(machines)}
-	runner := &operate.Runner{Site: site, Parallel: f.parallel, Timeout: f.timeout, Tell: to.tell, End: to.end}
+	to := newProgress(cmd, op, len(machines))
+	runner := &operate.Runner{Site: site, Parallel: f.parallel, Timeout: f.timeout, By: operator(s.Getenv), Tell: to.tell, End: to.end}
 	results := runner.Run(ctx, op, machines)
+	to.clear()
 	for _, notice := range site.Notices() {
-		cli.Line(cmd.ErrOrStderr(), "warning: %s", notice.Summary)
+		cli.Line(cmd.ErrOrStderr(), "warning: %s. %s", notice.Summary, notice.Detail)
 	}
 	return errors.Join(write(cmd.OutOrStdout(), f.output, results), f.outcome(ctx, results))
 }
@@ -123,11 +132,11 @@ func (f *operationFlags) find(ctx context.Context, s *cli.Settings, site *machin
 }
 
 // show writes what an operation would do.
-func (f *operationFlags) show(cmd *cobra.Command, op operate.Operation, machines []ironic.Node) error {
+func (f *operationFlags) show(cmd *cobra.Command, site *machine.Site, op operate.Operation, machines []ironic.Node) error {
 	var results []operate.Result
 	changes := false
 	for i := range machines {
-		result := operate.Result{Node: &machines[i], Plan: op.Decide(&machines[i]), Outcome: operate.Planned}
+		result := operate.Result{Node: &machines[i], Plan: op.Plan(&machines[i], site.Ironic.ServerNow()), Outcome: operate.Planned}
 		switch {
 		case result.Plan.Refused != "":
 			result.Outcome, result.Err = operate.Refused, machine.RefusedFor(result.Node, result.Plan.Refused)
@@ -166,12 +175,12 @@ func (f *operationFlags) outcome(ctx context.Context, results []operate.Result) 
 }
 
 // confirm asks what must be asked before an operation.
-func (f *operationFlags) confirm(cmd *cobra.Command, op operate.Operation, machines []ironic.Node) error {
+func (f *operationFlags) confirm(cmd *cobra.Command, site *machine.Site, op operate.Operation, machines []ironic.Node) error {
 	ask := cli.NewAsker(cmd)
 	var restarts []string
 	for i := range machines {
 		node := &machines[i]
-		plan := op.Decide(node)
+		plan := op.Plan(node, site.Ironic.ServerNow())
 		if plan.Refused != "" || plan.Nothing {
 			continue
 		}
@@ -187,7 +196,7 @@ func (f *operationFlags) confirm(cmd *cobra.Command, op operate.Operation, machi
 	if len(restarts) == 0 || f.yes {
 		return nil
 	}
-	slices.SortFunc(restarts, func(a, b string) int { return cmp.Compare(a, b) })
+	slices.Sort(restarts)
 	if ask.Yes("%s\nGo on with %s?", strings.Join(restarts, "\n"), cli.Count(len(restarts), "machine")) {
 		return nil
 	}
@@ -209,6 +218,19 @@ func typeName(ask *cli.Asker, op operate.Operation, node *ironic.Node, plan oper
 // unconfirmed ends a command before it has changed anything.
 func unconfirmed(format string, args ...any) error {
 	return &cli.Failure{Code: cli.ExitUnconfirmed, Err: fmt.Errorf(format+". Nothing was done", args...)}
+}
+
+// operator names who runs the command, for notes on nodes: user and computer.
+func operator(getenv func(string) string) string {
+	name := cmp.Or(getenv("USER"), getenv("USERNAME"), "unknown")
+	if who, err := user.Current(); err == nil {
+		name = who.Username
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return name
+	}
+	return name + "@" + host
 }
 
 // label names a node for people.

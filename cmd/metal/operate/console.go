@@ -48,7 +48,13 @@ type consoleFlags struct {
 }
 
 // Commands returns the commands.
-func Commands(s *cli.Settings) []*cobra.Command { return []*cobra.Command{newConsole(s), newPower(s)} }
+func Commands(s *cli.Settings) []*cobra.Command {
+	return []*cobra.Command{
+		newConsole(s), newPower(s), newInspect(s), newClean(s), newService(s), newAbort(s), newUnhold(s),
+		newNMI(s), newMedia(s), newBootDevice(s),
+		newMaintenance(s), newRetire(s), newUnretire(s),
+	}
+}
 
 // newConsole returns the command metal console.
 func newConsole(s *cli.Settings) *cobra.Command {

@@ -9,6 +9,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -61,25 +63,84 @@ func errorText(r operate.Result) string {
 	return detail
 }
 
-// progress tells what happens to the machines, a line each.
+// progress tells what happens to the machines: in one line that is redrawn if standard error is a terminal, otherwise in a line each.
 type progress struct {
-	mu    sync.Mutex
-	out   io.Writer
-	total int
-	ended int
+	mu      sync.Mutex
+	out     io.Writer
+	line    io.Writer // the terminal; nil: there is none
+	width   func() int
+	command string
+
+	total, ended, failed int
+	drawn                bool
+}
+
+// newProgress returns the progress of an operation on a number of machines.
+func newProgress(cmd *cobra.Command, op operate.Operation, total int) *progress {
+	p := &progress{out: cmd.ErrOrStderr(), command: op.Command, total: total}
+	to := p.out
+	if printer, ok := to.(*rest.Printer); ok {
+		to = printer.To // which leaves the control sequences; the texts of others are made printable here
+	}
+	if width, _ := cli.TerminalSize(to); width > 0 {
+		p.line, p.width = to, func() int { width, _ := cli.TerminalSize(to); return width }
+	}
+	return p
 }
 
 // tell tells what a machine does.
-func (p *progress) tell(node *ironic.Node, status string) {
+func (p *progress) tell(_ *ironic.Node, status string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	cli.Line(p.out, "%s: %s", label(node), status)
+	if p.line == nil {
+		cli.Line(p.out, "%s", status)
+		return
+	}
+	p.draw(status)
 }
 
-// end tells how the operation on a machine has ended.
+// end tells how the operation on a machine has ended. A terminal keeps a line for each that has not succeeded.
 func (p *progress) end(r operate.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended++
-	cli.Line(p.out, "%s: %s (%d of %d)", label(r.Node), r.Outcome, p.ended, p.total)
+	text := fmt.Sprintf("node %s: %s (%d of %d)", label(r.Node), r.Outcome, p.ended, p.total)
+	if r.Outcome != operate.Done && r.Outcome != operate.Unchanged {
+		p.failed++
+	} else if p.line != nil {
+		p.draw(text)
+		return
+	}
+	p.wipe()
+	cli.Line(p.out, "%s", text)
+}
+
+// draw redraws the line of the terminal.
+func (p *progress) draw(last string) {
+	text := rest.OneLine(fmt.Sprintf("metal %s: %d of %d ended, %d not done; %s", p.command, p.ended, p.total, p.failed, last))
+	fmt.Fprintf(p.line, "\r%s\x1b[K", fit(text, p.width()-1))
+	p.drawn = true
+}
+
+// wipe empties the line of the terminal.
+func (p *progress) wipe() {
+	if p.drawn {
+		fmt.Fprint(p.line, "\r\x1b[K")
+		p.drawn = false
+	}
+}
+
+// clear ends the progress.
+func (p *progress) clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wipe()
+}
+
+// fit cuts a printable text to a number of columns.
+func fit(text string, width int) string {
+	if runes := []rune(text); len(runes) > max(0, width) {
+		return string(runes[:max(0, width)])
+	}
+	return text
 }

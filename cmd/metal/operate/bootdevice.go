@@ -1,0 +1,115 @@
+package operate
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
+)
+
+const aboutBootDevice = `metal boot-device shows or sets the device from which a machine boots, through its BMC. set makes it boot from the device at its next
+start only, or, with --persistent, from now on. Ironic sets the device itself when it deploys or cleans a machine.
+
+  metal boot-device show rack1-07
+  metal boot-device set pxe rack1-07 --persistent`
+
+// newBootDevice returns the command metal boot-device.
+func newBootDevice(s *cli.Settings) *cobra.Command {
+	group := cli.NewGroup("boot-device", "Show or set the boot device", aboutBootDevice)
+	device, persistent := "", false
+	set := newOperation(s, &cobra.Command{Use: "set DEVICE [NODE...]", Short: "Set the boot device"}, operate.BMCTimeout, func(*sharing.Pool) (operate.Operation, error) {
+		return operate.BootDevice(ironic.Device(device), persistent), nil
+	})
+	operation := set.RunE
+	set.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 || args[0] == "" {
+			return errors.New("name the device before the nodes: pxe, disk, cdrom, bios, or another one that the BMC knows")
+		}
+		device = args[0]
+		return operation(cmd, args[1:])
+	}
+	set.Flags().BoolVar(&persistent, "persistent", false, "from now on, not only at the next start")
+	group.AddCommand(newShowBootDevice(s), set)
+	return group
+}
+
+// shownDevice is the boot device of a machine in JSON.
+type shownDevice struct {
+	NodeID     string `json:"node_id"`
+	NodeName   string `json:"node_name"`
+	BootDevice string `json:"boot_device"`
+	Persistent *bool  `json:"persistent"`
+	Error      string `json:"error,omitempty"`
+}
+
+// newShowBootDevice returns the command metal boot-device show.
+func newShowBootDevice(s *cli.Settings) *cobra.Command {
+	cmd := &cobra.Command{Use: "show [NODE...]", Short: "Show the boot device, as the BMC tells it", Args: cobra.ArbitraryArgs}
+	var selected cli.SelectionFlags
+	f := &operationFlags{parallel: 1, timeout: operate.BMCTimeout}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	cli.Section(flags, "Flags that select machines, if no NODE is named", func() { selected.DeclareForOnce(cmd) })
+	flags.StringVar(&f.output, "output", "table", "`format` on standard output: table or json")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		which, err := selected.Selection(cmd, args)
+		if err := errors.Join(err, f.check()); err != nil {
+			return err
+		}
+		site, _, done, err := s.OpenSite(cmd)
+		if err != nil {
+			return err
+		}
+		defer done()
+		machines, err := f.find(cmd.Context(), s, site, operate.Operation{}, which)
+		if err != nil {
+			return err
+		}
+		shown, failed := make([]shownDevice, len(machines)), 0
+		for i := range machines {
+			n := &machines[i]
+			shown[i] = shownDevice{NodeID: n.UUID, NodeName: n.Name}
+			device, err := site.Ironic.BootDevice(cmd.Context(), n.UUID)
+			if err != nil {
+				_, shown[i].Error = failure.Explain("", err)
+				failed++
+				continue
+			}
+			shown[i].BootDevice, shown[i].Persistent = string(device.Device), device.Persistent
+		}
+		if err := writeDevices(cmd, f.output, shown); err != nil || failed == 0 {
+			return err
+		}
+		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("the boot device of %s could not be read; see above", cli.Count(failed, "machine"))}
+	}
+	return cmd
+}
+
+// writeDevices writes boot devices: a line each, or a JSON array.
+func writeDevices(cmd *cobra.Command, format string, shown []shownDevice) error {
+	if format == "json" {
+		encoder := json.NewEncoder(cmd.OutOrStdout())
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(shown)
+	}
+	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NODE\tBOOT DEVICE\tPERSISTENT\tDETAILS")
+	for _, d := range shown {
+		persistent := "-"
+		if d.Persistent != nil {
+			persistent = map[bool]string{true: "yes", false: "no"}[*d.Persistent]
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", rest.OneLine(cmp.Or(d.NodeName, d.NodeID)), rest.OneLine(cmp.Or(d.BootDevice, "-")), persistent, rest.OneLine(d.Error))
+	}
+	return table.Flush()
+}

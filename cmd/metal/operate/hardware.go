@@ -1,0 +1,157 @@
+package operate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
+)
+
+const aboutInspect = `metal inspect inspects free machines again, and waits for that. A machine ends manageable; one that was available becomes
+available again, and Ironic cleans it on the way unless automated cleaning is off. Deployed and reserved machines are refused.
+
+If the command is killed, the next metal inspect of the machine does the rest.
+
+  metal inspect rack1-07
+  metal inspect --class baremetal --state available --yes --dry-run`
+
+// newInspect returns the command metal inspect.
+func newInspect(s *cli.Settings) *cobra.Command {
+	cmd := &cobra.Command{Use: "inspect [NODE...]", Short: "Inspect free machines again", Long: aboutInspect}
+	return newOperation(s, cmd, operate.InspectTimeout, func(pool *sharing.Pool) (operate.Operation, error) {
+		return operate.Inspect(pool), nil
+	})
+}
+
+// orderFlags are the flags that say what Ironic runs.
+type orderFlags struct {
+	steps, runbook string
+	noRamdisk      bool
+}
+
+// declare declares the flags.
+func (f *orderFlags) declare(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.steps, "steps", "", "`steps` in their order: names such as bios.factory_reset with commas between them; as JSON, with arguments; or @FILE with JSON, @- is standard input")
+	flags.StringVar(&f.runbook, "runbook", "", "`name` or UUID of a runbook that has the steps")
+	flags.BoolVar(&f.noRamdisk, "disable-ramdisk", false, "do not boot Ironic's ramdisk for the steps; a runbook has a setting of its own")
+}
+
+// order returns what Ironic runs.
+func (f *orderFlags) order(cmd *cobra.Command) (order ironic.Order, err error) {
+	order = ironic.Order{Runbook: f.runbook, NoRamdisk: f.noRamdisk}
+	switch {
+	case (f.steps == "") == (f.runbook == ""):
+		return order, errors.New("set one of --steps and --runbook")
+	case f.runbook != "" && f.noRamdisk:
+		return order, errors.New("--disable-ramdisk does not go with --runbook, which has a setting of its own")
+	case f.runbook != "":
+		return order, nil
+	}
+	if order.Steps, err = readSteps(cmd, f.steps); err != nil {
+		return order, fmt.Errorf("--steps: %w", err)
+	}
+	return order, nil
+}
+
+// readSteps reads steps: names, JSON, or a file with JSON.
+func readSteps(cmd *cobra.Command, text string) (steps []ironic.CleanStep, err error) {
+	if name, ok := strings.CutPrefix(text, "@"); ok {
+		content, err := readFile(cmd, name)
+		if err != nil {
+			return nil, err
+		}
+		text = string(content)
+	}
+	if strings.HasPrefix(strings.TrimSpace(text), "[") {
+		if err := json.Unmarshal([]byte(text), &steps); err != nil {
+			return nil, fmt.Errorf("it is no JSON list of steps: %w", err)
+		}
+	} else {
+		for name := range strings.SplitSeq(text, ",") {
+			kind, step, _ := strings.Cut(strings.TrimSpace(name), ".")
+			steps = append(steps, ironic.CleanStep{Interface: kind, Step: step})
+		}
+	}
+	for _, step := range steps {
+		if step.Interface == "" || step.Step == "" {
+			return nil, fmt.Errorf("a step needs an interface and a name, such as bios.factory_reset, but one is %q", step)
+		}
+	}
+	if len(steps) == 0 {
+		return nil, errors.New("there is no step")
+	}
+	return steps, nil
+}
+
+// readFile reads a file; -: standard input.
+func readFile(cmd *cobra.Command, name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(cmd.InOrStdin())
+	}
+	return os.ReadFile(name)
+}
+
+const aboutClean = `metal clean runs steps of yours on free, manageable machines (a manual cleaning), and waits for their end. A machine restarts,
+unless Ironic's ramdisk is disabled, and stays manageable. Steps that erase disks or replace volumes are refused without --erase.
+
+  metal clean rack1-07 --steps bios.factory_reset,deploy.burnin_cpu
+  metal clean rack1-07 --runbook erase-nvme --erase --yes-erase rack1-07`
+
+// newClean returns the command metal clean.
+func newClean(s *cli.Settings) *cobra.Command {
+	cmd := &cobra.Command{Use: "clean [NODE...]", Short: "Run steps on free, manageable machines", Long: aboutClean}
+	var f orderFlags
+	erase := false
+	newOperation(s, cmd, operate.CleanTimeout, func(pool *sharing.Pool) (operate.Operation, error) {
+		order, err := f.order(cmd)
+		return operate.Clean(pool, order, erase), err
+	})
+	f.declare(cmd)
+	cmd.Flags().BoolVar(&erase, "erase", false, "the steps may erase disks and replace volumes")
+	return cmd
+}
+
+const aboutService = `metal service runs steps on deployed machines, brings them back to active, and waits for that. The system of a machine restarts,
+unless Ironic's ramdisk is disabled. Steps that erase disks are refused.
+
+  metal service web-3 --steps firmware.update --yes-erase web-3`
+
+// newService returns the command metal service.
+func newService(s *cli.Settings) *cobra.Command {
+	cmd := &cobra.Command{Use: "service [NODE...]", Short: "Run steps on deployed machines, which keep their data", Long: aboutService}
+	var f orderFlags
+	newOperation(s, cmd, operate.ServiceTimeout, func(*sharing.Pool) (operate.Operation, error) {
+		order, err := f.order(cmd)
+		return operate.Service(order), err
+	})
+	f.declare(cmd)
+	return cmd
+}
+
+// newAbort returns the command metal abort.
+func newAbort(s *cli.Settings) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "abort [NODE...]", Short: "End operations that wait for the machine or are held",
+		Long: "metal abort ends operations in which Ironic waits for the machine, or which a step holds, and waits for that. The operation has then failed.\nIt also works while a run of Terraform waits for the operation, which then fails.",
+	}
+	return newOperation(s, cmd, operate.AbortTimeout, func(*sharing.Pool) (operate.Operation, error) { return operate.Abort(), nil })
+}
+
+// newUnhold returns the command metal unhold.
+func newUnhold(s *cli.Settings) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "unhold [NODE...]", Short: "Continue operations that a step holds",
+		Long: "metal unhold continues operations that a step holds, and waits for their end.",
+	}
+	return newOperation(s, cmd, operate.AbortTimeout, func(*sharing.Pool) (operate.Operation, error) { return operate.Unhold(), nil })
+}

@@ -1,0 +1,53 @@
+package operate
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
+)
+
+const aboutMaintenance = `metal maintenance puts machines into maintenance, or ends that. Ironic neither deploys nor cleans a machine in maintenance. A
+metal_host that sets maintenance changes it back at its next apply.
+
+  metal maintenance on rack1-07 --reason "fan 3 is broken, ticket 4711"`
+
+// newMaintenance returns the command metal maintenance.
+func newMaintenance(s *cli.Settings) *cobra.Command {
+	group := cli.NewGroup("maintenance", "Put machines into maintenance, or end that", aboutMaintenance)
+	reason := ""
+	on := newOperation(s, &cobra.Command{Use: "on [NODE...]", Short: "Put machines into maintenance"}, operate.RecordTimeout, func(*sharing.Pool) (operate.Operation, error) {
+		return operate.Maintenance(machine.Maintenance{On: true, Reason: reason}), nil
+	})
+	on.Flags().StringVar(&reason, "reason", "", "`text` that says why; everybody who sees the node can read it")
+	off := newOperation(s, &cobra.Command{Use: "off [NODE...]", Short: "End the maintenance of machines"}, operate.RecordTimeout, func(*sharing.Pool) (operate.Operation, error) {
+		return operate.Maintenance(machine.Maintenance{}), nil
+	})
+	group.AddCommand(on, off)
+	return group
+}
+
+const aboutRetire = `metal retire retires machines: nobody can reserve or deploy them any more, and what runs on them goes on. An available machine
+becomes manageable first, because Ironic retires none that is available. If the command is killed, the next metal retire does the rest.
+
+  metal retire rack1-07 --reason "end of warranty"`
+
+// newRetire returns the command metal retire.
+func newRetire(s *cli.Settings) *cobra.Command {
+	cmd := &cobra.Command{Use: "retire [NODE...]", Short: "Retire machines", Long: aboutRetire}
+	reason := ""
+	newOperation(s, cmd, operate.RecordTimeout, func(*sharing.Pool) (operate.Operation, error) { return operate.Retire(reason), nil })
+	cmd.Flags().StringVar(&reason, "reason", "", "`text` that says why; everybody who sees the node can read it")
+	return cmd
+}
+
+// newUnretire returns the command metal unretire.
+func newUnretire(s *cli.Settings) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "unretire [NODE...]", Short: "End the retirement of machines",
+		Long: "metal unretire ends the retirement of machines, and the quarantine in which the provider has put them. They stay in their state.",
+	}
+	return newOperation(s, cmd, operate.RecordTimeout, func(*sharing.Pool) (operate.Operation, error) { return operate.Unretire(), nil })
+}

@@ -1,0 +1,111 @@
+package marks
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+)
+
+// KeyOperation: an operation of several requests that a command of metal has begun on the node: see Operation.
+const KeyOperation = "terraform_metal_operation"
+
+// Goal is what an operation is to leave a machine with.
+type Goal string
+
+// The goals of operations.
+const (
+	GoalAvailable Goal = "available" // the machine returns to the pool
+	GoalPowerOn   Goal = "power on"  // the machine is switched on again
+	GoalRetired   Goal = "retired"   // the machine has left the pool, and is retired
+	GoalMedia     Goal = "media in " // followed by the device: it has the medium that the command has attached
+)
+
+// Operation is the note of an operation that a command of metal does by several requests. The command writes it before the first of them, and
+// removes it at the end. If the command is killed, the note tells the next one what is left to do. Like a mark of creation it is stored as an
+// object with the run as its only key, so that a command replaces or removes no note but the one that it has read.
+type Operation struct {
+	Run     string    `json:"-"`
+	Command string    `json:"command"` // of metal, without arguments
+	By      string    `json:"by"`      // user and computer
+	Since   time.Time `json:"since"`   // by the clock of the site
+	Goal    Goal      `json:"goal"`
+}
+
+// String says what has begun, as a clause.
+func (o *Operation) String() string {
+	return fmt.Sprintf("metal %s of %s, which began at %s", o.Command, o.By, o.Since.UTC().Format(time.RFC3339))
+}
+
+// UnfinishedOperation returns the note on a node; nil if there is none, or if its goal is reached, so that nothing is left to do.
+func UnfinishedOperation(n *ironic.Node) *Operation {
+	if o := OperationOf(n); o != nil && !o.reached(n) {
+		return o
+	}
+	return nil
+}
+
+// OperationOf returns the note on a node, also one whose goal is reached; nil if there is none.
+func OperationOf(n *ironic.Node) *Operation {
+	text, err := json.Marshal(n.Extra[KeyOperation])
+	var runs map[string]Operation
+	if err != nil || json.Unmarshal(text, &runs) != nil || len(runs) != 1 {
+		return nil
+	}
+	for run, o := range runs {
+		if o.Run = run; o.Command != "" && o.Goal != "" && ironic.IsUUID(run) {
+			return &o
+		}
+	}
+	return nil
+}
+
+// reached reports whether a node is as the operation was to leave it, or nobody expects that any more.
+func (o *Operation) reached(n *ironic.Node) bool {
+	switch o.Goal {
+	case GoalAvailable:
+		return states.InPool(n) || states.IsOccupied(n) || n.InstanceUUID != "" || n.Retired
+	case GoalPowerOn:
+		return n.PowerState == "power on" && n.TargetPowerState == ""
+	case GoalRetired:
+		return n.Retired
+	}
+	return false
+}
+
+// Left says what the operation has not reached, as a clause about the machine.
+func (o *Operation) Left() string {
+	switch o.Goal {
+	case GoalAvailable:
+		return "it was to become available again"
+	case GoalPowerOn:
+		return "it was to be switched on again"
+	case GoalRetired:
+		return "it was to be retired"
+	}
+	return "it was to get another medium in " + strings.TrimPrefix(string(o.Goal), string(GoalMedia))
+}
+
+// BeginOperation returns the patch that notes an operation of a run on a node, in place of the note that the node has.
+func BeginOperation(n *ironic.Node, o *Operation) (patch ironic.Patch) {
+	if old := OperationOf(n); old != nil {
+		patch.Replace("/extra/"+KeyOperation+"/"+old.Run, old)
+	}
+	patch.Set("/extra/"+KeyOperation, map[string]*Operation{o.Run: o})
+	return patch
+}
+
+// EndOperation returns the patch that removes the note of an operation; empty if the node has none. Ironic refuses the patch if the note is another
+// one meanwhile.
+func EndOperation(n *ironic.Node) (patch ironic.Patch) {
+	old := OperationOf(n)
+	if old == nil {
+		return nil
+	}
+	patch.Replace("/extra/"+KeyOperation+"/"+old.Run, old)
+	patch.Remove("/extra/" + KeyOperation)
+	return patch
+}

@@ -1,0 +1,173 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+)
+
+// How long operations may take by default.
+const (
+	InspectTimeout = time.Hour
+	CleanTimeout   = 2 * time.Hour
+	ServiceTimeout = time.Hour
+	AbortTimeout   = 30 * time.Minute
+)
+
+// Inspect returns the operation that inspects free machines again. Those of the pool return to it. pool has the profiles of shared hardware; nil:
+// none is shared.
+func Inspect(pool *sharing.Pool) Operation {
+	returns := func(node *ironic.Node) bool { return states.InPool(node) || keeps(node, marks.GoalAvailable) }
+	return Operation{
+		Command: "inspect", Doing: "inspect", Timeout: InspectTimeout, Goal: marks.GoalAvailable, Several: returns,
+		Decide: func(node *ironic.Node) Plan {
+			if !returns(node) {
+				if busy := busyWith(node); busy != "" && !states.BeingInspected(ironic.State(node.ProvisionState)) {
+					return Plan{Refused: busy}
+				}
+			}
+			does := "boots Ironic's ramdisk on it, if the site inspects so, and leaves it manageable"
+			if returns(node) {
+				does = "inspects it and makes it available again, for which Ironic cleans it unless automated cleaning is off"
+			}
+			return Plan{Refused: refuseUsed(node, "inspects"), Harm: Restarts, Does: does}
+		},
+		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
+			err := m.InspectFor(ctx, returns(m.Node()), timeout)
+			return errors.Join(err, endTemporary(ctx, pool, m.Node(), timeout))
+		},
+	}
+}
+
+// refuseUsed says why Ironic may not touch a machine that somebody counts on; "" if nobody does.
+func refuseUsed(node *ironic.Node, doing string) string {
+	switch {
+	case states.IsOccupied(node):
+		return fmt.Sprintf("something is deployed on it. Ironic %s a machine only while it is free: destroy its metal_deployment, or use metal undeploy, first", doing)
+	case node.InstanceUUID != "":
+		return fmt.Sprintf("it is reserved by %s. Ironic %s a machine only while it is free: destroy its metal_allocation, or use metal release, first", node.InstanceUUID, doing)
+	}
+	return ""
+}
+
+// endTemporary removes the temporary server profile that a machine has got for an operation, as the provider does.
+func endTemporary(ctx context.Context, pool *sharing.Pool, node *ironic.Node, timeout time.Duration) error {
+	if pool == nil || ctx.Err() != nil || !states.Parked(ironic.State(node.ProvisionState)) {
+		return nil //nolint:nilerr // what was interrupted has reported that
+	}
+	if err := pool.EndTemporary(ctx, node.UUID, timeout); err != nil {
+		return fmt.Errorf("remove the temporary server profile: %w", err)
+	}
+	return nil
+}
+
+// erasing returns the names of the steps of an order that erase disks. Those of a runbook are not known before Ironic is asked.
+func erasing(order ironic.Order) (names []string) {
+	for _, step := range order.Steps {
+		if machine.Erases(step) {
+			names = append(names, step.String())
+		}
+	}
+	return names
+}
+
+// Clean returns the operation that runs steps on manageable machines. erase: the steps may erase disks.
+func Clean(pool *sharing.Pool, order ironic.Order, erase bool) Operation {
+	return Operation{
+		Command: "clean", Doing: "clean", Timeout: CleanTimeout, Since: sinceOf(order, 0, api.VersionNoRamdisk), Feature: "cleaning so",
+		Decide: func(node *ironic.Node) Plan {
+			plan := Plan{Refused: refuseUsed(node, "cleans"), Harm: Restarts, Does: "runs " + machine.StepNames(order) + " on it, for which it restarts"}
+			steps := erasing(order)
+			switch {
+			case plan.Refused != "":
+			case busyWith(node) != "":
+				plan.Refused = busyWith(node)
+			case !states.Cleanable(ironic.State(node.ProvisionState)):
+				plan.Refused = "Ironic cleans only manageable machines with steps of your own. Make it so first: set target_state = \"manageable\" on its metal_host, or use baremetal node manage"
+			case len(steps) > 0 && !erase:
+				plan.Refused = strings.Join(steps, ", ") + " would erase its disks. If that is what you want, use --erase"
+			case erase:
+				plan.Harm, plan.Does = Erases, "runs "+machine.StepNames(order)+" on it, which may erase its disks"
+			}
+			return plan
+		},
+		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
+			err := m.Clean(ctx, order, erase, timeout)
+			return errors.Join(err, endTemporary(ctx, pool, m.Node(), timeout))
+		},
+	}
+}
+
+// Service returns the operation that runs steps on deployed machines.
+func Service(order ironic.Order) Operation {
+	return Operation{
+		Command: "service", Doing: "service", Timeout: ServiceTimeout, Since: sinceOf(order, api.VersionService, api.VersionServiceRamdisk), Feature: "servicing so",
+		Decide: func(node *ironic.Node) Plan {
+			plan := Plan{Harm: Cuts, Does: "runs " + machine.StepNames(order) + " on it, for which its system restarts"}
+			switch steps := erasing(order); {
+			case !states.Serviceable(ironic.State(node.ProvisionState)):
+				plan.Refused = "Ironic services only deployed machines. Clean a free one instead: metal clean"
+			case len(steps) > 0:
+				plan.Refused = "it is deployed, and " + strings.Join(steps, ", ") + " would erase its disks"
+			}
+			return plan
+		},
+		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
+			return m.Service(ctx, order, timeout)
+		},
+	}
+}
+
+// sinceOf returns the first version of the API that runs an order. verb: that has its verb; ramdisk: that runs steps without a ramdisk.
+func sinceOf(order ironic.Order, verb, ramdisk api.Microversion) api.Microversion {
+	since := []api.Microversion{verb}
+	if order.Runbook != "" {
+		since = append(since, api.VersionRunbooks)
+	}
+	if order.NoRamdisk {
+		since = append(since, ramdisk)
+	}
+	return slices.Max(since)
+}
+
+// Abort returns the operation that ends what Ironic waits for on a machine, also while a run of Terraform waits for it.
+func Abort() Operation {
+	return Operation{
+		Command: "abort", Doing: "abort the operation on", Timeout: AbortTimeout, DuringRuns: true,
+		Decide: func(node *ironic.Node) Plan {
+			if _, can := states.Abortable(ironic.State(node.ProvisionState)); !can {
+				return Plan{Refused: "Ironic can end an operation only while it waits for the machine or is held, and there is none"}
+			}
+			return Plan{Harm: harmOf(node), Does: "ends its operation, which then has failed (" + node.ProvisionState + ")"}
+		},
+		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
+			return m.Abort(ctx, timeout)
+		},
+	}
+}
+
+// Unhold returns the operation that continues what a step holds.
+func Unhold() Operation {
+	return Operation{
+		Command: "unhold", Doing: "continue the operation on", Timeout: AbortTimeout, Since: api.VersionUnhold, Feature: "continuing a held operation", DuringRuns: true,
+		Decide: func(node *ironic.Node) Plan {
+			if !states.Held(ironic.State(node.ProvisionState)) {
+				return Plan{Refused: "no step holds it"}
+			}
+			return Plan{Does: "continues its operation"}
+		},
+		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
+			return m.Unhold(ctx, timeout)
+		},
+	}
+}
