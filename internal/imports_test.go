@@ -62,7 +62,7 @@ func rules() map[string]rule {
 		"cmd/fakeoneview":      {own: []string{"internal/fakeoneview", "internal/fakehttp"}},
 		"cmd/metal":            {own: []string{"cmd/metal/cli", "cmd/metal/observe", "cmd/metal/oneview", "cmd/metal/operate", rest, tracing, "internal/tracing/export"}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/cli":        {own: []string{"internal/machine", "internal/selection", "internal/states", "internal/sharing", ironic, api, throttle, "internal/oneview", rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: is there somebody who can answer, and how wide is the line?
-		"cmd/metal/observe":    {own: []string{"cmd/metal/cli", "internal/watch", "internal/describe", "internal/failure", "internal/selection", ironic, api, rest, "internal/timeline", "internal/metrics", throttle, "internal/forecast", "internal/forecast/planned", "internal/forecast/survey", "internal/machine"}, foreign: []string{"github.com/spf13/"}},
+		"cmd/metal/observe":    {own: []string{"cmd/metal/cli", "internal/watch", "internal/describe", "internal/failure", "internal/selection", ironic, api, rest, "internal/timeline", "internal/metrics", throttle, "internal/forecast", "internal/forecast/planned", "internal/forecast/survey", "internal/machine", "internal/doctor"}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/oneview":    {own: []string{"cmd/metal/cli", "internal/sharing", ironic, throttle, rest}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/operate":    {own: []string{"cmd/metal/cli", "internal/operate", "internal/selection", "internal/sharing", "internal/failure", "internal/machine", throttle, ironic, api, rest}, foreign: []string{"github.com/spf13/"}},
 		"internal":             {},
@@ -71,6 +71,7 @@ func rules() map[string]rule {
 		"internal/functions":   {own: []string{"internal/ironic/driverinfo", "internal/ironic/networkdata"}, foreign: []string{terraform}},
 		"internal/datasources": {own: with("internal/framework", ironic, api, "internal/ironic/driverinfo", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform}},
 		"internal/framework":   {own: with(ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform, "github.com/vmihailenco/msgpack/v5", cty}}, // msgpack: to compare configurations without decoding them into values
+		"internal/doctor":      {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/slots", "internal/sharing", "internal/oneview", ironic, api, throttle, rest}},                                                                                 // sharing: the reasons of its maintenance
 		"internal/operate":     {own: with(ironic, api, "internal/sharing")},
 		"internal/advice":      {own: []string{"internal/states", "internal/marks", ironic, api}, foreign: []string{nodes}},
 		"internal/describe":    {own: []string{"internal/advice", "internal/states", "internal/marks", "internal/instance", "internal/sharing", ironic, "internal/ironic/driverinfo"}},
@@ -142,7 +143,7 @@ func rules() map[string]rule {
 		"internal/tracingtest":            {foreign: []string{"go.opentelemetry.io/otel", "go.opentelemetry.io/proto/otlp", "google.golang.org/grpc", "google.golang.org/protobuf"}, testOnly: true}, // the others: to receive spans
 		"internal/sitetest":               {own: with(ironic, api, throttle, "internal/bootiso", "internal/fakeironic", "internal/ironictest"), testOnly: true},
 		"internal/guides":                 {own: []string{"internal/acctest", "internal/acctest/site", "internal/fakeironic", "internal/fakeoneview", "internal/operate", "internal/machine", ironic, api}, foreign: []string{"github.com/hashicorp/hcl/v2"}, testOnly: true}, // hcl: to read the examples as a CLI does
-		"internal/keystonetest":           {own: []string{"internal/acctest", "internal/acctest/site"}, testOnly: true},
+		"internal/keystonetest":           {own: []string{"internal/acctest", "internal/acctest/site", "internal/doctor", "internal/machine", api}, testOnly: true},
 		"internal/neutrontest":            {own: []string{"internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakeironic"}, testOnly: true},
 		"internal/machinetest":            {own: []string{"internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu"}, testOnly: true},
 		"internal/simulate":               {own: []string{"internal/provider", core, kinds, "internal/terraformtest", "internal/turns", "internal/fakeironic", "internal/ironictest", "internal/forecast", "internal/forecast/planned", "internal/forecast/survey", "internal/machine", api}, foreign: []string{terraform, cty}, testOnly: true},

@@ -116,6 +116,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		{"oneview sync", "--interval time", "--release-unknown"},
 		{"oneview migrate", "--release-unknown", "--interval"},
 		{"oneview status", "--json", "--interval"},
+		{"doctor", "--remove-stale", "--interval"},
 	} {
 		path := strings.Fields(tt.command)
 		for _, args := range [][]string{append(path, "--help"), append(path, "-h"), append([]string{"help"}, path...)} {

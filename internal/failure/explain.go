@@ -31,7 +31,7 @@ func Explain(doing string, err error) (summary, detail string) {
 		}
 		return "Could not " + doing, "The run was interrupted. Ironic continues the operations that were started; the next apply continues from there."
 	}
-	return explain(doing, err, advise(err))
+	return explain(doing, err, Advise(err))
 }
 
 // ExplainAction is Explain for an operation that an action has requested: no later apply repeats it. node is as last seen; nil if it could not be
@@ -50,7 +50,7 @@ func ExplainAction(doing string, node *ironic.Node, err error) (summary, detail 
 		}
 		return summary, fmt.Sprintf("The run was interrupted. Ironic goes on with what was started (%s). No apply repeats the operation: when what was started has ended, try again if you need it.", states.StatusOf(node))
 	}
-	advice := advise(err)
+	advice := Advise(err)
 	if e := first(err, func(e *Error) bool { return e.Action != "" }); e != nil {
 		advice = e.Action
 	}
@@ -100,8 +100,8 @@ func split(err error) (fact, words string) {
 	return Sentence(err), ""
 }
 
-// advise returns what to do about an error, or "" if the error's own text says enough.
-func advise(err error) string {
+// Advise returns what to do about an error, or "" if the error's own text says enough.
+func Advise(err error) string {
 	var redirect *rest.RedirectError
 	var advised interface{ Advice() string }
 	var status *api.StatusError

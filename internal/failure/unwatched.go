@@ -27,7 +27,7 @@ func NewUnwatched(object, state string, err error) *Error {
 		e.Fact = fmt.Sprintf("Ironic refuses what is still to do on %s: %s.%s What was begun goes on without the provider", object, trimmed(err), seen)
 	}
 	e.Advice = "Then run the same command again: it continues from there, and replaces nothing."
-	switch how := advise(err); {
+	switch how := Advise(err); {
 	case api.IsNotFound(err):
 		e.Advice = "It was deleted, or the rights to see it have ended: Ironic answers both with 404. Find out which, and restore the rights of the user. " + e.Advice
 	case how != "":

@@ -49,6 +49,11 @@ const (
 	defectUntil = api.Microversion(114)
 )
 
+// MayHaveParentDefect reports whether servers with a highest API version may have the defect.
+func MayHaveParentDefect(server api.Microversion) bool {
+	return server >= defectFrom && server <= defectUntil
+}
+
 // check tests for the defect on a node that it creates, once per Client and only on servers of the affected versions. like returns
 // the driver and conductor group for that node.
 func (d *parentDefect) check(ctx context.Context, c *Client, like func() (driver, group string, err error)) error {
@@ -64,7 +69,7 @@ func (d *parentDefect) check(ctx context.Context, c *Client, like func() (driver
 	if err != nil {
 		return err
 	}
-	if server < defectFrom || server > defectUntil {
+	if !MayHaveParentDefect(server) {
 		return d.decide(nil)
 	}
 	driver, group, err := like()
@@ -74,10 +79,10 @@ func (d *parentDefect) check(ctx context.Context, c *Client, like func() (driver
 	return d.probe(ctx, c, driver, group)
 }
 
-// The test node has a name, so that no discovery takes it for a new machine if the run is killed before it has deleted the node. The next run
-// that tests deletes such nodes.
+// ProbeName begins the name of the test node. It has a name, so that no discovery takes it for a new machine if the run is killed before it has
+// deleted the node. The next run that tests deletes such nodes.
 const (
-	probeName        = "terraform-metal-probe-"
+	ProbeName        = "terraform-metal-probe-"
 	probeDescription = "created by terraform-provider-metal to test this Ironic; may be deleted"
 	probeAge         = 10 * time.Minute // no test takes longer
 )
@@ -89,7 +94,7 @@ func (d *parentDefect) probe(ctx context.Context, c *Client, driver, group strin
 		_ = c.Request(context.WithoutCancel(ctx), http.MethodDelete, "nodes/"+id, nil, nil)
 	}()
 	err := c.Request(ctx, http.MethodPost, "nodes", map[string]any{
-		"uuid": id, "name": probeName + id, "driver": driver, "conductor_group": group, "description": probeDescription,
+		"uuid": id, "name": ProbeName + id, "driver": driver, "conductor_group": group, "description": probeDescription,
 	}, nil)
 	if err != nil {
 		if api.IsTransient(err) {
@@ -125,7 +130,7 @@ func (c *Client) sweepProbes(ctx context.Context) {
 	service := c.NewestService()
 	_, err := service.Get(ctx, service.ServiceURL("nodes")+"?"+query.Encode(), &answer, nil)
 	for _, n := range answer.Nodes {
-		if !strings.HasPrefix(n.Name, probeName) || c.ServerNow().Sub(n.CreatedAt) < probeAge {
+		if !strings.HasPrefix(n.Name, ProbeName) || c.ServerNow().Sub(n.CreatedAt) < probeAge {
 			continue
 		}
 		if derr := c.Request(ctx, http.MethodDelete, "nodes/"+n.UUID, nil, nil); derr != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -247,6 +248,21 @@ func (c *Client) Drivers(ctx context.Context) ([]Driver, error) {
 	}
 	slices.SortFunc(answer.Drivers, func(a, b Driver) int { return cmp.Compare(a.Name, b.Name) })
 	return answer.Drivers, nil
+}
+
+// Conductor is a conductor as it has registered in Ironic's database.
+type Conductor struct {
+	Hostname  string    `json:"hostname"`
+	Group     string    `json:"conductor_group"`
+	Alive     bool      `json:"alive"`      // by the clock of the API
+	UpdatedAt time.Time `json:"updated_at"` // of its last sign of life, by its own clock
+}
+
+// Conductors returns the conductors, by host name (API 1.49).
+func (c *Client) Conductors(ctx context.Context) ([]Conductor, error) {
+	all, err := api.List[Conductor](ctx, c.Conn, "conductors", "conductors", url.Values{"detail": {"true"}})
+	slices.SortFunc(all, func(a, b Conductor) int { return cmp.Compare(a.Hostname, b.Hostname) })
+	return all, err
 }
 
 // Event is an entry of the history of a node.

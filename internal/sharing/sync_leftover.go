@@ -16,15 +16,12 @@ import (
 // leftovers returns the nodes whose hardware has an unused temporary profile. It also fills s.temps.
 func (s *syncPass) leftovers(ctx context.Context) ([]*candidate, error) {
 	s.temps = map[string]*oneview.Profile{}
-	for _, purpose := range []Purpose{Cleaning, Inspecting} {
-		begin, _, _ := strings.Cut(temporaryName(purpose, ""), "[")
-		found, err := s.pool.OneView.ListProfiles(ctx, oneview.ProfileFilter{NamePrefix: begin})
-		if err != nil {
-			return nil, err
-		}
-		for i := range found {
-			s.temps[oneview.URIKey(found[i].URI)] = &found[i]
-		}
+	found, err := ListTemporaries(ctx, s.pool.OneView)
+	if err != nil {
+		return nil, err
+	}
+	for i := range found {
+		s.temps[oneview.URIKey(found[i].URI)] = &found[i]
 	}
 	nodesByID, err := s.nodesOfTemporaries(ctx)
 	if err != nil {
@@ -32,7 +29,7 @@ func (s *syncPass) leftovers(ctx context.Context) ([]*candidate, error) {
 	}
 	var left []*candidate
 	for _, profile := range s.temps {
-		c := nodesByID[nodeOfTemporary(profile)]
+		c := nodesByID[NodeOfTemporary(profile)]
 		if c == nil || !temporaryFor(profile, c.node, c.binding) {
 			continue // of another Ironic, in progress, or unknown
 		}
@@ -53,7 +50,7 @@ func (s *syncPass) nodesOfTemporaries(ctx context.Context) (map[string]*candidat
 		all[id] = c
 	}
 	for _, profile := range s.temps {
-		missing = missing || all[nodeOfTemporary(profile)] == nil
+		missing = missing || all[NodeOfTemporary(profile)] == nil
 	}
 	if !missing {
 		return all, nil
@@ -120,8 +117,21 @@ func temporaryFor(profile *oneview.Profile, node *ironic.Node, binding Binding) 
 	return isTemporary(profile.Name, node.UUID) && oneview.SameURI(profile.HardwareURI, binding.HardwareURI)
 }
 
-// nodeOfTemporary returns the UUID in the name of a temporary profile, "Ironic Cleaning [UUID]"; "" for other names.
-func nodeOfTemporary(profile *oneview.Profile) string {
+// ListTemporaries lists the temporary profiles on an appliance, also those of other Ironics.
+func ListTemporaries(ctx context.Context, appliance *oneview.Client) (all []oneview.Profile, err error) {
+	for _, purpose := range []Purpose{Cleaning, Inspecting} {
+		begin, _, _ := strings.Cut(temporaryName(purpose, ""), "[")
+		found, err := appliance.ListProfiles(ctx, oneview.ProfileFilter{NamePrefix: begin})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// NodeOfTemporary returns the UUID in the name of a temporary profile, "Ironic Cleaning [UUID]"; "" for other names.
+func NodeOfTemporary(profile *oneview.Profile) string {
 	_, id, _ := strings.Cut(profile.Name, "[")
 	if id = strings.TrimSuffix(id, "]"); isTemporary(profile.Name, id) {
 		return id

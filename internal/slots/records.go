@@ -146,7 +146,14 @@ func (s *limited) Read(ctx context.Context, name string) (*throttle.Record, erro
 	if err != nil {
 		return nil, err
 	}
-	r := throttle.Record{Name: name, Description: body.Description}
+	r := body.content(s.c.ServerNow())
+	r.Name = name
+	return &r, nil
+}
+
+// content returns what a record says, without its name. now is the time of Ironic's clock.
+func (body *record) content(now time.Time) throttle.Record {
+	r := throttle.Record{Description: body.Description}
 	var extra recordExtra
 	if json.Unmarshal(body.Extra, &extra) == nil && len(extra.Holders) == 1 {
 		r.From, r.Released, r.Words = extra.From, extra.Released, extra.Waiting
@@ -159,11 +166,11 @@ func (s *limited) Read(ctx context.Context, name string) (*throttle.Record, erro
 	}
 	for _, at := range []string{body.UpdatedAt, body.CreatedAt} {
 		if since, err := time.Parse(time.RFC3339, at); err == nil {
-			r.Age = s.c.ServerNow().Sub(since)
+			r.Age = now.Sub(since)
 			break
 		}
 	}
-	return &r, nil
+	return r
 }
 
 // Replace replaces the record of a holder.

@@ -86,14 +86,6 @@ func (l *Locks) retake(ctx context.Context, mine *Record) bool {
 	return taken
 }
 
-// heldDead returns how long a dead holder has had the record.
-func (r *Record) heldDead() time.Duration {
-	if r.Released {
-		return 0
-	}
-	return r.Age
-}
-
 // wait is what a caller has seen while it waits for a record.
 type wait struct {
 	lock   Lock

@@ -19,6 +19,23 @@ type Record struct {
 	Age         time.Duration // since it was created, replaced or renewed. The site sets it
 }
 
+// IsLeft reports whether the run that has the record, or whose machines wait, has not renewed it for longer than the lease: it is dead, and
+// other runs take the record over.
+func (r *Record) IsLeft() bool { return r.Age > lease }
+
+// WaitingAt returns the words of the runs whose machines wait at a time by the site's clock.
+func (r *Record) WaitingAt(now time.Time) []Word {
+	return alive(Found{Words: r.Words, Blocked: r.heldDead()}, "", now)
+}
+
+// heldDead returns how long a dead holder has had the record.
+func (r *Record) heldDead() time.Duration {
+	if r.Released {
+		return 0
+	}
+	return r.Age
+}
+
 // Records are the records of a site.
 type Records interface {
 	// Create creates a record. It returns false if a record of that name exists, and a NotAllowedError if the user may not write

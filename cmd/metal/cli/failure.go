@@ -21,7 +21,7 @@ const exitCodes = `
      forecast: it names what it cannot know
   2  wrong flags or settings; the command made no request
   3  some nodes failed, or migrate skipped some; a line for each says why. The command has handled all others. For watch:
-     machines of the selection are in a failed state
+     machines of the selection are in a failed state. For doctor: there is a problem
   4  --dry-run would change something
   5  nothing to work on: Ironic has no such machine. For oneview: no node has server_hardware_uri in its driver_info
   6  watch has ended because of --until-idle, and not all machines have reached --goal

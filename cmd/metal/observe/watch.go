@@ -64,7 +64,7 @@ type watchFlags struct {
 
 // Commands returns the commands.
 func Commands(s *cli.Settings) []*cobra.Command {
-	return []*cobra.Command{newForecast(s), newHistory(s), newShow(s), newTimeline(s), newValidate(s), newWatch(s)}
+	return []*cobra.Command{newDoctor(s), newForecast(s), newHistory(s), newShow(s), newTimeline(s), newValidate(s), newWatch(s)}
 }
 
 // newWatch returns the command metal watch.

@@ -146,7 +146,10 @@ func (c *Conn) UserAgent() string { return c.cfg.UserAgent }
 func (c *Conn) Redact(text string) string { return c.cfg.Secrets.Redact(text) }
 
 // ServerNow returns the time of the server's clock, estimated from its answers.
-func (c *Conn) ServerNow() time.Time { return time.Now().Add(time.Duration(c.clock.Load())) }
+func (c *Conn) ServerNow() time.Time { return time.Now().Add(c.Ahead()) }
+
+// Ahead returns how far the server's clock is ahead of the local one, to about two seconds: differences up to that count as none.
+func (c *Conn) Ahead() time.Duration { return time.Duration(c.clock.Load()) }
 
 // connected returns the service client; nil before the first successful use.
 func (c *Conn) connected() *gophercloud.ServiceClient {

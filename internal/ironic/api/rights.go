@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 )
@@ -79,4 +80,37 @@ func (c *Conn) Rights() *Rights {
 	}
 	slices.Sort(rights.Roles)
 	return rights
+}
+
+// Identity is whom Keystone has authenticated, and what its service catalog says of Ironic.
+type Identity struct {
+	User, UserDomain           string
+	ProjectName, ProjectDomain string // empty with another scope
+	Rights
+	Expires time.Time // of the token
+	Place   string    // where in the catalog Ironic's URL is, such as "region north, interface public"; empty: the URL is configured
+}
+
+// Identity returns whom Keystone has authenticated; nil without Keystone, and before the first request.
+func (c *Conn) Identity() *Identity {
+	rights := c.Rights()
+	if rights == nil {
+		return nil
+	}
+	who := &Identity{Rights: *rights, Place: c.keystone.found}
+	type named struct {
+		Name   string
+		Domain struct{ Name string }
+	}
+	var token struct {
+		User, Project named
+		ExpiresAt     time.Time `json:"expires_at"`
+	}
+	result, _ := c.connected().GetAuthResult().(interface{ ExtractInto(v any) error }) // as in Rights
+	if result.ExtractInto(&token) != nil {
+		return who
+	}
+	who.User, who.UserDomain, who.Expires = token.User.Name, token.User.Domain.Name, token.ExpiresAt
+	who.ProjectName, who.ProjectDomain = token.Project.Name, token.Project.Domain.Name
+	return who
 }

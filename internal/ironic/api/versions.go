@@ -13,6 +13,37 @@ type Microversion int
 // servers, and the highest common version with older ones.
 const newest Microversion = 115
 
+// Oldest and Newest are the versions of the oldest and the newest Ironic that this provider is tested with.
+const (
+	Oldest Microversion = 82
+	Newest              = newest
+)
+
+// releases are Ironic's releases with the API versions that they support, the newest first: RELEASE_MAPPING of Ironic 39.0.
+var releases = []struct {
+	since Microversion
+	name  string
+}{
+	{115, "39.0 (2026.2)"}, {113, "38.0"}, {112, "36.0 or 37.0"}, {111, "35.0 (2026.1)"}, {109, "34.0"}, {104, "33.0"}, {101, "32.0 (2025.2)"}, {99, "30.0 or 31.0"},
+	{96, "29.0 (2025.1)"}, {95, "28.0"}, {94, "27.0"}, {93, "26.1 (2024.2)"}, {91, "25.0 or 26.0"}, {90, "24.1 (2024.1)"}, {89, "24.0"}, {88, "23.1"}, {87, "23.0 (2023.2)"},
+	{86, "22.1"}, {83, "22.0"}, {82, "21.4 (2023.1)"}, {81, "21.3"}, {80, "21.1 or 21.2"}, {79, "21.0"}, {78, "18.2 to 20.2"},
+}
+
+// Release names the release of a server by the highest version that it supports.
+func (v Microversion) Release() string {
+	for _, r := range releases {
+		switch {
+		case v == r.since:
+			return r.name
+		case v > r.since && r.since == newest:
+			return "newer than " + r.name
+		case v > r.since:
+			return "between two releases, after " + r.name
+		}
+	}
+	return "older than 18.2"
+}
+
 // ParseMicroversion parses a version such as "1.82".
 func ParseMicroversion(s string) (Microversion, error) {
 	major, minor, ok := strings.Cut(s, ".")

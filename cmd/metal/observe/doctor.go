@@ -1,0 +1,105 @@
+package observe
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/doctor"
+)
+
+const aboutDoctor = `metal doctor finds out what is wrong at a site: whether Ironic and Keystone answer, which version and which rights there
+are, whether conductors, drivers and image servers work, which machines have failed or do not get on, and what earlier runs
+have left, also on the appliance that ONEVIEW_ENDPOINT names. Each check is ok, a warning, a problem or unknown; > says what
+to do. A check that fails leaves the others running.
+
+It changes nothing, except with --remove-stale. To find out what you may do, it sends requests that Ironic refuses in any
+case, but only after it has looked at its policy. Ironic's log therefore has some errors with the word terraform-metal-doctor.
+
+The output has names of users, hosts, machines and projects, and no passwords or tokens. Attach --output json to a bug report.
+
+  metal doctor                                            all checks
+  metal doctor --image https://images.example.com/a.raw   the server of an image that no machine runs yet
+  metal doctor --output json > doctor.json                for a bug report`
+
+// doctorFlags are the flags of metal doctor.
+type doctorFlags struct {
+	output      string
+	image       string
+	timeout     time.Duration
+	stuckAfter  time.Duration
+	removeStale bool
+}
+
+// newDoctor returns the command metal doctor.
+func newDoctor(s *cli.Settings) *cobra.Command {
+	cmd := &cobra.Command{Use: "doctor", Short: "Find out what is wrong at a site", Long: aboutDoctor, Args: cli.OnlyFlags}
+	var own doctorFlags
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&own.output, "output", "table", "`format`: table or json")
+	flags.StringVar(&own.image, "image", "", "`URL` of an image whose server to check; default: the servers of the images of machines")
+	cli.DurationVar(flags, &own.timeout, "timeout", time.Minute, "`time` for all checks")
+	cli.DurationVar(flags, &own.stuckAfter, "stuck-after", 45*time.Minute, "`time` in one state after which an operation counts as stuck")
+	flags.BoolVar(&own.removeStale, "remove-stale", false, "delete the lock records of dead runs")
+	flags.AddFlagSet(s.OneViewFlags())
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return own.run(cmd, s) }
+	return cmd
+}
+
+// check returns the errors in the flags.
+func (f *doctorFlags) check() error {
+	var wrong []error
+	if f.output != "table" && f.output != "json" {
+		wrong = append(wrong, fmt.Errorf("--output is %q; it must be table or json", f.output))
+	}
+	if u, err := url.Parse(f.image); f.image != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		wrong = append(wrong, errors.New("--image must be a URL that begins with http:// or https://"))
+	}
+	return errors.Join(errors.Join(wrong...), cli.Positive("timeout", f.timeout), cli.Positive("stuck-after", f.stuckAfter))
+}
+
+// run makes the checks and writes the report.
+func (f *doctorFlags) run(cmd *cobra.Command, s *cli.Settings) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	_, pool, done, err := s.OpenSite(cmd)
+	if err != nil {
+		return err
+	}
+	defer done()
+	options := doctor.Options{Site: s.Ironic, Version: s.Version, Budget: f.timeout, StuckAfter: f.stuckAfter, Image: f.image, RemoveStale: f.removeStale}
+	if pool != nil {
+		options.OneView = pool.OneView
+	}
+	report := doctor.Run(cmd.Context(), options)
+	if err := f.write(cmd, report); err != nil {
+		return &cli.Failure{Code: cli.ExitError, Err: err}
+	}
+	switch {
+	case cmd.Context().Err() != nil:
+		return &cli.Failure{Code: cli.ExitError, Err: errors.New("the command was stopped before all checks were made")}
+	case report.Has(doctor.Problem):
+		return &cli.Failure{Code: cli.ExitNodesFailed}
+	}
+	return nil
+}
+
+// write writes the report.
+func (f *doctorFlags) write(cmd *cobra.Command, report *doctor.Report) error {
+	if f.output == "table" {
+		return report.Write(cmd.OutOrStdout())
+	}
+	text, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), string(text))
+	return err
+}

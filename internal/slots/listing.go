@@ -1,0 +1,76 @@
+package slots
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
+)
+
+// Found is a record of a lock as it is found in Ironic. Its name is not known: Ironic has only an UUID that was made from it.
+type Found struct {
+	throttle.Record
+	Object string // as users find it in Ironic, such as "chassis UUID"
+	path   string
+}
+
+// Find lists the records of all locks that the user may see. With an error, it returns those that it could list: a user of a project may see
+// no chassis.
+func Find(ctx context.Context, client *ironic.Client) ([]Found, error) {
+	var all []Found
+	chassis, refused := api.List[record](ctx, client.Conn, string(chassisRecords), "chassis", url.Values{"detail": {"true"}})
+	allocations, err := api.List[record](ctx, client.Conn, string(allocationRecords), "allocations", url.Values{"resource_class": {ironic.RecordClass}})
+	for kind, records := range map[recordKind][]record{chassisRecords: chassis, allocationRecords: allocations} {
+		for i := range records {
+			if found, is := foundIn(client, kind, &records[i]); is {
+				all = append(all, found)
+			}
+		}
+	}
+	return all, errors.Join(refused, err)
+}
+
+// describes begins the descriptions of all records.
+const describes = "terraform-provider-metal: "
+
+// foundIn returns the record that an object of Ironic is; false if it is another client's.
+func foundIn(client *ironic.Client, kind recordKind, body *record) (found Found, is bool) {
+	found = Found{Record: body.content(client.ServerNow()), path: string(kind) + "/" + body.UUID, Object: "chassis " + body.UUID}
+	if kind == allocationRecords {
+		var extra recordExtra
+		_ = json.Unmarshal(body.Extra, &extra) // content has accepted it
+		found.Description, found.Object = extra.About, "allocation "+body.UUID
+	}
+	if found.Holder == "" || !strings.HasPrefix(found.Description, describes) {
+		return found, false
+	}
+	found.Description = strings.TrimPrefix(found.Description, describes)
+	return found, true
+}
+
+// RemoveLeft deletes a record that a dead run has left. It reads the record again before, and reports false if a run has renewed it, or has taken
+// it over, since it was found.
+func RemoveLeft(ctx context.Context, client *ironic.Client, found Found) (removed bool, err error) {
+	var body record
+	if err := client.Request(ctx, http.MethodGet, found.path, nil, &body); err != nil {
+		if api.IsNotFound(err) {
+			return false, nil
+		}
+		return false, err
+	}
+	now := body.content(client.ServerNow())
+	if !now.IsLeft() || now.Holder != found.Holder || now.Renewals != found.Renewals {
+		return false, nil
+	}
+	err = client.Request(ctx, http.MethodDelete, found.path, nil, nil)
+	if api.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
