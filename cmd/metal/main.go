@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
+	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/manual"
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/observe"
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/operate"
@@ -55,7 +56,7 @@ func newRoot(getenv func(string) string) *cobra.Command {
 	root := cli.NewRoot(s, aboutMetal)
 	root.AddCommand(operate.Commands(s)...)
 	root.AddCommand(observe.Commands(s)...)
-	root.AddCommand(oneview.Command(s), newVersion())
+	root.AddCommand(oneview.Command(s), manual.Command(s), newVersion())
 	return root
 }
 

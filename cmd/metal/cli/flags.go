@@ -12,8 +12,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// environment is the annotation of a flag with the environment variables that replace it.
-const environment = "environment"
+// Annotations that the manual pages show.
+const (
+	Environment = "environment" // of a flag: the variables that replace it; of a command: a line for each other variable that it reads
+	Files       = "files"       // of a command: a line for each file that it reads
+)
 
 // NewFlags returns an empty set of flags. The help lists them in the order of their declaration.
 func NewFlags() *pflag.FlagSet {
@@ -56,14 +59,14 @@ func FromEnvironment(flags *pflag.FlagSet, name string, variables ...string) {
 	if f.Annotations == nil {
 		f.Annotations = map[string][]string{}
 	}
-	f.Annotations[environment] = variables
+	f.Annotations[Environment] = variables
 }
 
 // ReadEnvironment sets the missing flags to the values of their environment variables.
 func ReadEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
 	var wrong []error
 	flags.VisitAll(func(f *pflag.Flag) {
-		for _, variable := range f.Annotations[environment] {
+		for _, variable := range f.Annotations[Environment] {
 			value := getenv(variable)
 			if value == "" || f.Changed {
 				continue

@@ -23,6 +23,7 @@ type flagGroup struct {
 func NewRoot(s *Settings, about string) *cobra.Command {
 	root := NewGroup("metal", "The operator's tool for bare metal in OpenStack Ironic", about)
 	root.Version = s.Version
+	root.Annotations = map[string]string{Environment: otherVariables, Files: files}
 	root.SilenceErrors, root.SilenceUsage = true, true
 	s.groups = []flagGroup{
 		{"OneView flags; set the password in ONEVIEW_PASSWORD", s.oneviewFlags()},
@@ -38,6 +39,14 @@ func NewRoot(s *Settings, about string) *cobra.Command {
 	root.SetVersionTemplate("metal {{.Version}}\n")
 	return root
 }
+
+const (
+	otherVariables = `
+  METAL_PASSWORD  The password for HTTP basic authentication.
+  OS_*            The settings of Keystone that the openstack command reads, such as OS_CLOUD, OS_AUTH_URL and OS_PASSWORD.`
+	files = `
+  clouds.yaml, secure.yaml, clouds-public.yaml  Settings of Keystone, in the working directory, ~/.config/openstack or /etc/openstack.`
+)
 
 // OneViewFlags returns the flags of the OneView client.
 func (s *Settings) OneViewFlags() *pflag.FlagSet { return s.groups[0].flags }
@@ -136,7 +145,7 @@ func writeUsage(cmd *cobra.Command, groups []flagGroup) error {
 			fmt.Fprintf(&text, "\n%s:\n%s", group.title, group.flags.FlagUsagesWrapped(helpWidth))
 		}
 	}
-	fmt.Fprintf(&text, "\nExit codes:%s", exitCodes)
+	fmt.Fprintf(&text, "\nExit codes:%s", ExitCodes)
 	_, err := fmt.Fprint(cmd.OutOrStderr(), text.String())
 	return err
 }
