@@ -69,6 +69,9 @@ func TestMan_whatAPageSays(t *testing.T) {
 			}
 		}
 	}
+	if index := strings.Index; index(pages["metal.1"], `\-endpoint Ar`) > index(pages["metal.1"], `\-cacert\-file`) {
+		t.Error("metal.1 does not list the flags in the order of their declaration")
+	}
 	if strings.Contains(pages["metal-watch.1"], "oneview-endpoint") || strings.Contains(pages["metal-watch.1"], `.It Ev "\&METAL_ENDPOINT"`) {
 		t.Error("metal-watch.1 repeats what other pages say")
 	}

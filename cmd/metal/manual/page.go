@@ -166,18 +166,19 @@ func (p *page) options() {
 	p.inherited("The flags of", "are accepted, too.")
 }
 
-// ownFlags returns the flags that the command declares, in the order of their declaration.
+// ownFlags returns the flags that the command declares, in the order of their declaration: first those of the command alone.
 func ownFlags(cmd *cobra.Command) []*pflag.Flag {
-	var own []*pflag.Flag
-	for _, flags := range []*pflag.FlagSet{cmd.Flags(), cmd.PersistentFlags()} {
-		flags.SortFlags = false
-		flags.VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden && cmd.InheritedFlags().Lookup(f.Name) == nil && !slices.Contains(own, f) {
-				own = append(own, f)
-			}
-		})
-	}
-	return own
+	var alone, shared []*pflag.Flag
+	inherited, persistent := cmd.InheritedFlags(), cmd.PersistentFlags()
+	persistent.SortFlags = false
+	persistent.VisitAll(func(f *pflag.Flag) { shared = append(shared, f) })
+	cmd.Flags().SortFlags = false
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if persistent.Lookup(f.Name) == nil && inherited.Lookup(f.Name) == nil {
+			alone = append(alone, f)
+		}
+	})
+	return slices.DeleteFunc(append(alone, shared...), func(f *pflag.Flag) bool { return f.Hidden })
 }
 
 // inherited writes a sentence about the pages of the commands above, if there are any.
