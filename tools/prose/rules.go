@@ -15,7 +15,7 @@ var limits = []struct {
 	words  int
 }{
 	{"README.md", 900},
-	{"CONTRIBUTING.md", 1650},
+	{"CONTRIBUTING.md", 1700},
 	{"docs/guides/troubleshooting.md", 2500}, // users search it for a title
 	{"docs/guides/day-two.md", 1700},         // every operation on a machine that runs
 	{"docs/guides/large-applies.md", 1550},   // figures
@@ -25,7 +25,7 @@ var limits = []struct {
 	{"docs/resources/deployment.md", 4300}, // three ways to run a machine, and what each change costs
 	{"docs/resources/", 2500},
 	{"docs/list-resources/", 600},
-	{"docs/index.md", 2600},
+	{"docs/index.md", 2700},
 }
 
 // limitOf is the largest number of words of a page; 0 means none.
