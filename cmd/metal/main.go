@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -20,10 +22,20 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
-// version is set at build time.
+// version is set when a release is built.
 var version = "dev"
 
+// installed returns the version that go install has built; otherwise the given one.
+func installed(info *debug.BuildInfo, version string) string {
+	if info == nil || version != "dev" || !strings.HasPrefix(info.Main.Version, "v") {
+		return version
+	}
+	return strings.TrimPrefix(info.Main.Version, "v")
+}
+
 func main() {
+	info, _ := debug.ReadBuildInfo()
+	version = installed(info, version)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-ctx.Done()
