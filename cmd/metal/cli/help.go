@@ -30,6 +30,9 @@ func NewRoot(s *Settings, about string) *cobra.Command {
 		{"Ironic flags; set the password in METAL_PASSWORD, and other settings of Keystone in OS_*", s.ironicFlags()},
 		{"Log flags", s.logFlags()},
 	}
+	for _, group := range s.groups {
+		group.flags.VisitAll(func(f *pflag.Flag) { annotate(f, section, group.title) })
+	}
 	for _, group := range s.groups[1:] {
 		root.PersistentFlags().AddFlagSet(group.flags)
 	}
@@ -152,12 +155,12 @@ func writeUsage(cmd *cobra.Command, groups []flagGroup) error {
 
 // sections returns the flags of a command that are in none of the groups, by their sections.
 func sections(cmd *cobra.Command, groups []flagGroup) []flagGroup {
-	found := []flagGroup{{"Flags", NewFlags()}}
+	found := []flagGroup{{NoSection, NewFlags()}}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if slices.ContainsFunc(groups, func(g flagGroup) bool { return g.flags.Lookup(f.Name) != nil }) {
 			return
 		}
-		title := sectionOf(f)
+		title := SectionOf(f)
 		i := slices.IndexFunc(found, func(g flagGroup) bool { return g.title == title })
 		if i < 0 {
 			i, found = len(found), append(found, flagGroup{title, NewFlags()})

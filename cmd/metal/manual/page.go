@@ -143,30 +143,45 @@ func (p *page) list(items []item, macro string) {
 	p.line("El")
 }
 
-// options writes the flags that the command declares, and says where those are that it inherits.
+// options writes the flags that the command declares, under the titles of its help, and says where those are that it inherits.
 func (p *page) options() {
 	p.line("Sh", "OPTIONS")
-	p.line("Bl", "-tag", "-width", "Ds")
+	title := ""
 	for _, f := range ownFlags(p.cmd) {
-		value, usage := pflag.UnquoteUsage(f)
-		words := []string{"It", "Fl", `\-` + printed.Replace(f.Name)}
-		if f.Shorthand != "" {
-			words = []string{"It", "Fl", f.Shorthand, ",", `\-` + printed.Replace(f.Name)}
+		switch now := cli.SectionOf(f); {
+		case title == "":
+			p.line("Bl", "-tag", "-width", "Ds")
+		case title != now:
+			p.line("El")
+			p.line("Ss", printed.Replace(now))
+			p.line("Bl", "-tag", "-width", "Ds")
 		}
-		if value != "" {
-			words = append(words, "Ar", quoted(value))
-		}
-		p.line(words...)
-		if standard := f.DefValue; standard != "" && standard != "false" && standard != "0" && standard != "[]" {
-			usage += " (default " + standard + ")"
-		}
-		fill(&p.Builder, upperFirst(usage)+".")
+		title = cli.SectionOf(f)
+		p.option(f)
 	}
 	p.line("El")
 	p.inherited("The flags of", "are accepted, too.")
 }
 
-// ownFlags returns the flags that the command declares, in the order of their declaration: first those of the command alone.
+// option writes a flag.
+func (p *page) option(f *pflag.Flag) {
+	value, usage := pflag.UnquoteUsage(f)
+	words := []string{"It", "Fl", `\-` + printed.Replace(f.Name)}
+	if f.Shorthand != "" {
+		words = []string{"It", "Fl", f.Shorthand, ",", `\-` + printed.Replace(f.Name)}
+	}
+	if value != "" {
+		words = append(words, "Ar", quoted(value))
+	}
+	p.line(words...)
+	if standard := f.DefValue; standard != "" && standard != "false" && standard != "0" && standard != "[]" {
+		usage += " (default " + standard + ")"
+	}
+	fill(&p.Builder, upperFirst(usage)+".")
+}
+
+// ownFlags returns the flags that the command declares, those of a title together, in the order of their declaration: first those of the command
+// alone.
 func ownFlags(cmd *cobra.Command) []*pflag.Flag {
 	var alone, shared []*pflag.Flag
 	inherited, persistent := cmd.InheritedFlags(), cmd.PersistentFlags()
@@ -178,7 +193,17 @@ func ownFlags(cmd *cobra.Command) []*pflag.Flag {
 			alone = append(alone, f)
 		}
 	})
-	return slices.DeleteFunc(append(alone, shared...), func(f *pflag.Flag) bool { return f.Hidden })
+	own := slices.DeleteFunc(append(alone, shared...), func(f *pflag.Flag) bool { return f.Hidden })
+	titles := []string{cli.NoSection}
+	for _, f := range own {
+		if title := cli.SectionOf(f); !slices.Contains(titles, title) {
+			titles = append(titles, title)
+		}
+	}
+	slices.SortStableFunc(own, func(a, b *pflag.Flag) int {
+		return slices.Index(titles, cli.SectionOf(a)) - slices.Index(titles, cli.SectionOf(b))
+	})
+	return own
 }
 
 // inherited writes a sentence about the pages of the commands above, if there are any.
