@@ -8,11 +8,14 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
+	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/manual"
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/observe"
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/operate"
@@ -21,10 +24,20 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing/export"
 )
 
-// version is set at build time.
+// version is set when a release is built.
 var version = "dev"
 
+// installed returns the version that go install has built; otherwise the given one.
+func installed(info *debug.BuildInfo, version string) string {
+	if info == nil || version != "dev" || !strings.HasPrefix(info.Main.Version, "v") {
+		return version
+	}
+	return strings.TrimPrefix(info.Main.Version, "v")
+}
+
 func main() {
+	info, _ := debug.ReadBuildInfo()
+	version = installed(info, version)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-ctx.Done()
@@ -77,7 +90,7 @@ func newRoot(getenv func(string) string, secrets *rest.Secrets) *cobra.Command {
 	root := cli.NewRoot(s, aboutMetal)
 	root.AddCommand(operate.Commands(s)...)
 	root.AddCommand(observe.Commands(s)...)
-	root.AddCommand(oneview.Command(s), newVersion())
+	root.AddCommand(oneview.Command(s), manual.Command(s), newVersion())
 	s.CompleteArguments(root)
 	return root
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http/httptest"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -104,6 +105,22 @@ func TestWithoutCommandShowsHelp(t *testing.T) {
 		if code, stdout, _ := s.run(t, ask); code != cli.ExitDone || stdout != "metal "+version+"\n" {
 			t.Errorf("%s: exit code %d, said %q", ask, code, stdout)
 		}
+	}
+}
+
+func TestVersionOfGoInstall(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ linked, module, want string }{
+		{"dev", "v0.1.0", "0.1.0"},
+		{"dev", "(devel)", "dev"},
+		{"0.2.0", "v0.1.0", "0.2.0"},
+	} {
+		if got := installed(&debug.BuildInfo{Main: debug.Module{Version: tt.module}}, tt.linked); got != tt.want {
+			t.Errorf("linked as %s, module %s: got %s, want %s", tt.linked, tt.module, got, tt.want)
+		}
+	}
+	if got := installed(nil, "dev"); got != "dev" {
+		t.Errorf("without build information: %s", got)
 	}
 }
 

@@ -26,7 +26,7 @@ var limits = []struct {
 	{"docs/resources/deployment.md", 4300}, // three ways to run a machine, and what each change costs
 	{"docs/resources/", 2500},
 	{"docs/list-resources/", 600},
-	{"docs/index.md", 2600},
+	{"docs/index.md", 2700},
 }
 
 // limitOf is the largest number of words of a page; 0 means none.

@@ -14,8 +14,8 @@ const (
 	ExitUnconfirmed = 8
 )
 
-// exitCodes describes the exit codes in the help of every command.
-const exitCodes = `
+// ExitCodes describes the exit codes in the help of every command.
+const ExitCodes = `
   0  success, or the service or watch was stopped
   1  failure of the command: Ironic or the appliance did not answer or refused the login, or the command was stopped. For
      forecast: it names what it cannot know

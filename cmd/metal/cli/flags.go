@@ -12,8 +12,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// environment is the annotation of a flag with the environment variables that replace it.
-const environment = "environment"
+// Annotations that the manual pages show.
+const (
+	Environment = "environment" // of a flag: the variables that replace it; of a command: a line for each other variable that it reads
+	Files       = "files"       // of a command: a line for each file that it reads
+)
 
 // NewFlags returns an empty set of flags. The help lists them in the order of their declaration.
 func NewFlags() *pflag.FlagSet {
@@ -21,6 +24,9 @@ func NewFlags() *pflag.FlagSet {
 	flags.SortFlags = false
 	return flags
 }
+
+// NoSection is the title of flags that have no section.
+const NoSection = "Flags"
 
 // section is the annotation of a flag with the title under which the help of its command shows it.
 const section = "section"
@@ -31,39 +37,40 @@ func Section(flags *pflag.FlagSet, title string, declare func()) {
 	flags.VisitAll(func(f *pflag.Flag) { before[f.Name] = true })
 	declare()
 	flags.VisitAll(func(f *pflag.Flag) {
-		if before[f.Name] {
-			return
+		if !before[f.Name] {
+			annotate(f, section, title)
 		}
-		if f.Annotations == nil {
-			f.Annotations = map[string][]string{}
-		}
-		f.Annotations[section] = []string{title}
 	})
 }
 
-// sectionOf returns the title of a flag.
-func sectionOf(f *pflag.Flag) string {
+// annotate sets an annotation of a flag.
+func annotate(f *pflag.Flag, key string, values ...string) {
+	if f.Annotations == nil {
+		f.Annotations = map[string][]string{}
+	}
+	f.Annotations[key] = values
+}
+
+// SectionOf returns the title of a flag.
+func SectionOf(f *pflag.Flag) string {
 	if titles := f.Annotations[section]; len(titles) > 0 {
 		return titles[0]
 	}
-	return "Flags"
+	return NoSection
 }
 
 // FromEnvironment declares the environment variables that replace a missing flag. The first one that is set applies.
 func FromEnvironment(flags *pflag.FlagSet, name string, variables ...string) {
 	f := flags.Lookup(name)
 	f.Usage += " (env " + strings.Join(variables, ", ") + ")"
-	if f.Annotations == nil {
-		f.Annotations = map[string][]string{}
-	}
-	f.Annotations[environment] = variables
+	annotate(f, Environment, variables...)
 }
 
 // ReadEnvironment sets the missing flags to the values of their environment variables.
 func ReadEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
 	var wrong []error
 	flags.VisitAll(func(f *pflag.Flag) {
-		for _, variable := range f.Annotations[environment] {
+		for _, variable := range f.Annotations[Environment] {
 			value := getenv(variable)
 			if value == "" || f.Changed {
 				continue

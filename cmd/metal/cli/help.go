@@ -23,11 +23,15 @@ type flagGroup struct {
 func NewRoot(s *Settings, about string) *cobra.Command {
 	root := NewGroup("metal", "The operator's tool for bare metal in OpenStack Ironic", about)
 	root.Version = s.Version
+	root.Annotations = map[string]string{Environment: otherVariables, Files: files}
 	root.SilenceErrors, root.SilenceUsage = true, true
 	s.groups = []flagGroup{
 		{"OneView flags; set the password in ONEVIEW_PASSWORD", s.oneviewFlags()},
 		{"Ironic flags; set the password in METAL_PASSWORD, and other settings of Keystone in OS_*", s.ironicFlags()},
 		{"Log flags", s.logFlags()},
+	}
+	for _, group := range s.groups {
+		group.flags.VisitAll(func(f *pflag.Flag) { annotate(f, section, group.title) })
 	}
 	for _, group := range s.groups[1:] {
 		root.PersistentFlags().AddFlagSet(group.flags)
@@ -38,6 +42,14 @@ func NewRoot(s *Settings, about string) *cobra.Command {
 	root.SetVersionTemplate("metal {{.Version}}\n")
 	return root
 }
+
+const (
+	otherVariables = `
+  METAL_PASSWORD  The password for HTTP basic authentication.
+  OS_*            The settings of Keystone that the openstack command reads, such as OS_CLOUD, OS_AUTH_URL and OS_PASSWORD.`
+	files = `
+  clouds.yaml, secure.yaml, clouds-public.yaml  Settings of Keystone, in the working directory, ~/.config/openstack or /etc/openstack.`
+)
 
 // OneViewFlags returns the flags of the OneView client.
 func (s *Settings) OneViewFlags() *pflag.FlagSet { return s.groups[0].flags }
@@ -136,19 +148,19 @@ func writeUsage(cmd *cobra.Command, groups []flagGroup) error {
 			fmt.Fprintf(&text, "\n%s:\n%s", group.title, group.flags.FlagUsagesWrapped(helpWidth))
 		}
 	}
-	fmt.Fprintf(&text, "\nExit codes:%s", exitCodes)
+	fmt.Fprintf(&text, "\nExit codes:%s", ExitCodes)
 	_, err := fmt.Fprint(cmd.OutOrStderr(), text.String())
 	return err
 }
 
 // sections returns the flags of a command that are in none of the groups, by their sections.
 func sections(cmd *cobra.Command, groups []flagGroup) []flagGroup {
-	found := []flagGroup{{"Flags", NewFlags()}}
+	found := []flagGroup{{NoSection, NewFlags()}}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if slices.ContainsFunc(groups, func(g flagGroup) bool { return g.flags.Lookup(f.Name) != nil }) {
 			return
 		}
-		title := sectionOf(f)
+		title := SectionOf(f)
 		i := slices.IndexFunc(found, func(g flagGroup) bool { return g.title == title })
 		if i < 0 {
 			i, found = len(found), append(found, flagGroup{title, NewFlags()})

@@ -20,6 +20,7 @@ it:
 // Command returns the command metal oneview.
 func Command(s *cli.Settings) *cobra.Command {
 	group := cli.NewGroup("oneview", "Share servers between Ironic and HPE OneView", aboutOneView)
+	group.Annotations = map[string]string{cli.Environment: "  ONEVIEW_PASSWORD  The password of the user of the appliance."}
 	group.PersistentFlags().AddFlagSet(s.OneViewFlags())
 	group.AddCommand(newStatus(s), newSync(s), newMigrate(s))
 	help := cli.NewHelp(group)
