@@ -273,7 +273,7 @@ func (r rule) allows(path string) bool {
 // make what it needs, such as a deployed machine.
 func (r rule) allowsInTests(name, path string) bool {
 	const machine = "internal/machine"
-	isNoun := slices.Contains(with("internal/sharing", "internal/operate"), name) && (name == machine || slices.Contains(r.own, machine))
+	isNoun := slices.Contains(with("internal/sharing", "internal/operate", "internal/timeline"), name) && (name == machine || slices.Contains(r.own, machine))
 	if !isOwn(path) {
 		return isNoun && strings.HasSuffix(path, "/baremetal/v1/nodes")
 	}
@@ -296,7 +296,7 @@ func (r rule) allowsInTests(name, path string) bool {
 	case "internal/fakehttp":
 		return mayUse("internal/oneview") || name == "internal/fakeoneview"
 	}
-	return isNoun && slices.Contains(with("internal/sitetest", "internal/ironic/api", "internal/ironic/driverinfo", "internal/bootiso"), path)
+	return isNoun && slices.Contains(with("internal/sitetest", "internal/ironic/api", "internal/ironic/driverinfo", "internal/bootiso", "internal/selection"), path)
 }
 
 func isOwn(path string) bool { return path == module || strings.HasPrefix(path, module+"/") }

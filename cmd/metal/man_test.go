@@ -44,7 +44,7 @@ func TestMan_aPageForEachCommand(t *testing.T) {
 			check(sub)
 		}
 	}
-	check(newRoot(os.Getenv))
+	check(newRoot(os.Getenv, nil))
 	if completion := pages["metal-completion.1"]; !strings.Contains(completion, `.It Cm "\&zsh`) {
 		t.Errorf("metal-completion.1 names no shell: %s", completion)
 	}

@@ -160,7 +160,7 @@ func TestWatchRunsAsTheUnitOfTheExamples(t *testing.T) {
 	if command == nil {
 		t.Fatal("the unit starts nothing")
 	}
-	found, rest, err := newRoot(os.Getenv).Find(strings.Fields(command[1]))
+	found, rest, err := newRoot(os.Getenv, nil).Find(strings.Fields(command[1]))
 	if err != nil || found.Name() != "watch" {
 		t.Fatalf("it starts %s: %v", command[1], err)
 	}

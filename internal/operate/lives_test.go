@@ -202,7 +202,7 @@ func TestRelease_endsAReservationWithoutAnAllocation(t *testing.T) {
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake := ironictest.Fleet(1)
 		fake.Set("node-000", "instance_uuid", "1be26c0b-03f2-4d2e-ae87-c02d7f33c999")
-		fake.Set("node-000", "extra", run("terraform_metal_reservation", "1be26c0b-03f2-4d2e-ae87-c02d7f33c999"))
+		fake.Set("node-000", "extra", runMark("terraform_metal_reservation", "1be26c0b-03f2-4d2e-ae87-c02d7f33c999"))
 		site := sitetest.NewClient(fake).Site
 		r, err := operate.FindReservation(t.Context(), site.Ironic, "node-000")
 		if err == nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // How long a run waits for the collector at most, whatever that does: all calls together, and the end of the run. Terraform kills a provider
-// that does not end within two seconds.
+// that does not end within two seconds (reference/terraform.md#end-of-a-providers-process).
 const (
 	callsWait = time.Second
 	endWaits  = time.Second

@@ -69,6 +69,7 @@ func delay(getenv func(string) string) []sdk.BatchSpanProcessorOption {
 
 // parent returns the span of the program that has started this one; an invalid one if there is none.
 func parent(ctx context.Context, getenv func(string) string) trace.SpanContext {
+	// No CLI hands its trace to a provider (reference/terraform.md#traces-of-the-clis), so only the environment names one.
 	carrier := propagation.MapCarrier{"traceparent": getenv("TRACEPARENT"), "tracestate": getenv("TRACESTATE")}
 	return trace.SpanContextFromContext(propagation.TraceContext{}.Extract(ctx, carrier))
 }
