@@ -13,7 +13,7 @@ import (
 )
 
 // failures says what to do in each state in which an operation has failed. NODE stands for the node.
-var failures = map[ironic.State]string{
+var failures = map[ironic.State]string{ //nolint:exhaustive // of the states in which an operation has failed
 	nodes.DeployFail:   "Find the cause (metal history NODE, metal validate NODE), such as the image, its checksum or the network. The next apply deploys the node again; metal undeploy NODE frees it.",
 	nodes.Error:        "The machine was not undeployed, and its disks may still hold data. Fix the cause, then run: metal undeploy NODE",
 	nodes.CleanFail:    "The disks may still hold data, so that Ironic does not allocate the node. Fix the cause. The next apply of its metal_host cleans it again. Without Terraform: baremetal node manage NODE, then baremetal node provide NODE.",
@@ -25,7 +25,7 @@ var failures = map[ironic.State]string{
 }
 
 // rests says what to do in each other state in which Ironic does nothing; "": nothing.
-var rests = map[ironic.State]string{
+var rests = map[ironic.State]string{ //nolint:exhaustive // of the states in which Ironic does nothing
 	nodes.Enroll:      "Ironic does not manage the machine yet. The next apply of its metal_host does that. Without Terraform: baremetal node manage NODE.",
 	nodes.Manageable:  "Ironic does not allocate the node. The next apply of a metal_host with target_state = \"available\" changes that. Without Terraform: baremetal node provide NODE.",
 	nodes.Available:   "",

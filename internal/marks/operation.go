@@ -10,7 +10,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
-// KeyOperation: an operation of several requests that a command of metal has begun on the node: see Operation.
+// KeyOperation is the key of the note on an operation of several requests that a command of metal has begun on the node: see Operation.
 const KeyOperation = "terraform_metal_operation"
 
 // Goal is what an operation is to leave a machine with.
@@ -72,6 +72,7 @@ func (o *Operation) reached(n *ironic.Node) bool {
 		return n.PowerState == "power on" && n.TargetPowerState == ""
 	case GoalRetired:
 		return n.Retired
+	case GoalMedia:
 	}
 	return false
 }
@@ -85,6 +86,7 @@ func (o *Operation) Left() string {
 		return "it was to be switched on again"
 	case GoalRetired:
 		return "it was to be retired"
+	case GoalMedia:
 	}
 	return "it was to get another medium in " + strings.TrimPrefix(string(o.Goal), string(GoalMedia))
 }

@@ -77,7 +77,7 @@ func TestUndeploy_decides(t *testing.T) {
 		"left the note":              {nodeIn("available", func(n *ironic.Node) { allocated(n); suspended(n) }), false, planned{says: "removes what its undeployment has left on it, and keeps allocation a1"}},
 		"free":                       {nodeIn("available", nil), true, planned{nothing: true}},
 		"reserved":                   {nodeIn("available", allocated), false, planned{nothing: true}},
-		"allocated, released":         {nodeIn("available", allocated), true, planned{refused: true, says: "run: metal release a1"}},
+		"allocated, released":        {nodeIn("available", allocated), true, planned{refused: true, says: "run: metal release a1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,7 +22,9 @@ func (s *Server) trace(ctx context.Context, req any) (context.Context, tracing.C
 	if s.run == nil {
 		return ctx, tracing.Call{}
 	}
-	name, about, changes := "", tracing.Resource.String(""), false
+	var name string
+	var about attribute.KeyValue
+	changes := false
 	switch req := req.(type) {
 	case *tfprotov6.ConfigureProviderRequest:
 		name, about = "configure provider", tracing.Terraform.String(req.TerraformVersion)

@@ -68,7 +68,7 @@ func failureOf(span sdk.ReadOnlySpan) string {
 func (s *Spans) Texts() (all []string) {
 	add := func(attributes []attribute.KeyValue) {
 		for _, a := range attributes {
-			all = append(all, string(a.Key)+"="+a.Value.Emit())
+			all = append(all, string(a.Key)+"="+a.Value.String())
 		}
 	}
 	for _, span := range s.Ended() {

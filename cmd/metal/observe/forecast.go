@@ -61,7 +61,7 @@ var timed = []struct {
 // newForecast returns the command metal forecast.
 func newForecast(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "forecast PLAN.json", Short: "Say how long the apply of a saved plan takes", Long: aboutForecast, Args: onePlan}
-	own := forecastFlags{times: map[forecast.Operation]*[]string{}}
+	own := forecastFlags{times: make(map[forecast.Operation]*[]string, len(timed))}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	for _, one := range timed {
@@ -161,7 +161,8 @@ func readPlan(cmd *cobra.Command, file string) (*planned.Work, error) {
 
 // readTimes reads the flags of the operations.
 func (f *forecastFlags) readTimes() (forecast.Times, error) {
-	times := forecast.Times{forecast.Verify: {"": 10 * time.Second}}
+	times := make(forecast.Times, len(timed))
+	times[forecast.Verify] = forecast.ByClass{"": 10 * time.Second}
 	var wrong []error
 	for _, one := range timed {
 		for _, text := range *f.times[one.Operation] {
