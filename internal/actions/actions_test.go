@@ -70,8 +70,8 @@ func TestFakePower_explainsFailures(t *testing.T) {
 		action string
 		says   []string
 	}{
-		"no soft power": {&fakeironic.Server{NoSoftPower: true}, map[string]any{"power_state": "power on"}, "soft_off", []string{"Could not shut down node", `cannot ask an operating system to shut down. Use action = "off" or "reboot"`}},
-		"never off":     {&fakeironic.Server{}, map[string]any{"power_state": "power on", "disable_power_off": true}, "off", []string{"disable_power_off is set", `Use action = "reboot"`}},
+		"no soft power": {&fakeironic.Server{NoSoftPower: true}, map[string]any{"power_state": "power on"}, "soft_off", []string{"Could not shut down node", `cannot ask an operating system to shut down. Cut its power instead: "off" or "reboot", without soft`}},
+		"never off":     {&fakeironic.Server{}, map[string]any{"power_state": "power on", "disable_power_off": true}, "off", []string{"disable_power_off is set", `Use "reboot" without soft`}},
 		"in progress":   {&fakeironic.Server{}, map[string]any{"provision_state": "clean wait"}, "on", []string{"an operation on it is in progress"}},
 		"BMC":           {&fakeironic.Server{Fail: func(fakeironic.Node, string) string { return "BMC is sulking" }}, map[string]any{"power_state": "power on"}, "reboot", []string{"Could not restart node", "BMC is sulking"}},
 		"no such node":  {&fakeironic.Server{}, nil, "", []string{"Could not switch on node nowhere", "Ironic has no such node"}},

@@ -24,11 +24,11 @@ func nodeIn(state string, change func(*ironic.Node)) *ironic.Node {
 
 // inEachState has for each provision state what the advice contains; "": there is none.
 var inEachState = map[string]string{
-	"enroll": "baremetal node manage rack1-07", "verifying": "Ironic is at work", "manageable": "baremetal node provide rack1-07", "available": "", "active": "",
+	"enroll": "metal manage rack1-07", "verifying": "Ironic is at work", "manageable": "metal provide rack1-07", "available": "", "active": "",
 	"deploying": "Ironic is at work", "wait call-back": "Wait for that", "deploy complete": "Ironic is at work", "rebuild": "Ironic is at work",
 	"deploy failed": "metal undeploy rack1-07 frees it", "deploy hold": "metal unhold rack1-07",
 	"deleting": "Ironic is at work", "deleted": "Ironic is at work", "error": "then run: metal undeploy rack1-07",
-	"cleaning": "Ironic is at work", "clean wait": "Wait for that", "clean failed": "baremetal node provide rack1-07", "clean hold": "metal unhold rack1-07",
+	"cleaning": "Ironic is at work", "clean wait": "Wait for that", "clean failed": "metal provide rack1-07", "clean hold": "metal unhold rack1-07",
 	"inspecting": "Ironic is at work", "inspect wait": "Wait for that", "inspect failed": "metal inspect rack1-07",
 	"adopting": "Ironic is at work", "adopt failed": "baremetal node adopt rack1-07",
 	"rescuing": "Ironic is at work", "rescue wait": "Wait for that", "rescue": "metal unrescue rack1-07", "rescue failed": "metal rescue rack1-07 again",
@@ -87,7 +87,7 @@ func TestNext_cases(t *testing.T) {
 		"reserved, no allocation":    {"available", func(n *ironic.Node) { n.InstanceUUID = "i1" }, []string{"metal release --node rack1-07"}},
 		"reserved, being cleaned":    {"cleaning", func(n *ironic.Node) { n.InstanceUUID = "i1" }, []string{"Ironic is at work"}},
 		"allocation is not restored": {"available", func(n *ironic.Node) { n.Extra = suspended }, []string{"allocation web-3 was not created again"}},
-		"metal was killed":           {"manageable", interrupted, []string{"baremetal node provide", "run it again: metal inspect rack1-07"}},
+		"metal was killed":           {"manageable", interrupted, []string{"metal provide", "run it again: metal inspect rack1-07"}},
 		"retired":                    {"manageable", func(n *ironic.Node) { n.Retired = true }, []string{"metal unretire rack1-07"}},
 		"without a name":             {"rescue", func(n *ironic.Node) { n.Name = "" }, []string{"metal unrescue 1be26c0b-03f2-4d2e-ae87-c02d7f33c123"}},
 	} {

@@ -16,9 +16,9 @@ import (
 var failures = map[ironic.State]string{ //nolint:exhaustive // of the states in which an operation has failed
 	nodes.DeployFail:   "Find the cause (metal history NODE, metal validate NODE), such as the image, its checksum or the network. The next apply deploys the node again; metal undeploy NODE frees it.",
 	nodes.Error:        "The machine was not undeployed, and its disks may still hold data. Fix the cause, then run: metal undeploy NODE",
-	nodes.CleanFail:    "The disks may still hold data, so that Ironic does not allocate the node. Fix the cause. The next apply of its metal_host cleans it again. Without Terraform: baremetal node manage NODE, then baremetal node provide NODE.",
+	nodes.CleanFail:    "The disks may still hold data, so that Ironic does not allocate the node. Fix the cause. The next apply of its metal_host cleans it again. Without Terraform: metal provide NODE.",
 	nodes.InspectFail:  "Fix the cause. The next apply of its metal_host inspects it again, or run: metal inspect NODE",
-	nodes.AdoptFail:    "Fix the cause, then apply again. Without Terraform: baremetal node adopt NODE, or baremetal node manage NODE to give it up.",
+	nodes.AdoptFail:    "Fix the cause, then apply again. Without Terraform: baremetal node adopt NODE, or metal manage NODE to give it up.",
 	nodes.RescueFail:   "The disks keep their data. Check rescue_kernel and rescue_ramdisk in driver_info, then run metal rescue NODE again, or metal unrescue NODE to start what is deployed.",
 	nodes.UnrescueFail: "The disks keep their data. Fix the cause, then run: metal unrescue NODE",
 	nodes.ServiceFail:  "The disks keep their data. Fix the cause and service the node again (metal service NODE), or run metal abort NODE, which starts what is deployed.",
@@ -26,8 +26,8 @@ var failures = map[ironic.State]string{ //nolint:exhaustive // of the states in 
 
 // rests says what to do in each other state in which Ironic does nothing; "": nothing.
 var rests = map[ironic.State]string{ //nolint:exhaustive // of the states in which Ironic does nothing
-	nodes.Enroll:      "Ironic does not manage the machine yet. The next apply of its metal_host does that. Without Terraform: baremetal node manage NODE.",
-	nodes.Manageable:  "Ironic does not allocate the node. The next apply of a metal_host with target_state = \"available\" changes that. Without Terraform: baremetal node provide NODE.",
+	nodes.Enroll:      "Ironic does not manage the machine yet. The next apply of its metal_host does that. Without Terraform: metal manage NODE",
+	nodes.Manageable:  "Ironic does not allocate the node. The next apply of a metal_host with target_state = \"available\" changes that. Without Terraform: metal provide NODE",
 	nodes.Available:   "",
 	nodes.Active:      "",
 	nodes.Rescue:      "The rescue system runs in place of what is deployed. To end it, run: metal unrescue NODE",
@@ -41,7 +41,7 @@ func adviseState(n *ironic.Node, now time.Time) string {
 	state := ironic.State(n.ProvisionState)
 	switch {
 	case state == nodes.Enroll && n.LastError != "":
-		return forNode(n, "Ironic could not reach the BMC. Check its address and credentials, and that the conductor can reach it (metal validate NODE). Then apply again. Without Terraform: baremetal node manage NODE.")
+		return forNode(n, "Ironic could not reach the BMC. Check its address and credentials, and that the conductor can reach it (metal validate NODE). Then apply again. Without Terraform: metal manage NODE")
 	case states.Failed(state):
 		return forNode(n, failures[state]) + ramdiskHint(n)
 	case states.IsStuck(n):

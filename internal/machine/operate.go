@@ -168,7 +168,7 @@ func (m *Machine) Clean(ctx context.Context, order ironic.Order, erase bool, tim
 		return err
 	}
 	if !states.Cleanable(m.State()) {
-		return m.refuse("Ironic cleans only manageable machines with steps of your own. Make it so first: set target_state = \"manageable\" on its metal_host, or use baremetal node manage")
+		return m.refuse("Ironic cleans only manageable machines with steps of your own. Make it so first: set target_state = \"manageable\" on its metal_host, or use metal manage")
 	}
 	if !erase {
 		erasing, err := m.site.ErasingSteps(ctx, order)

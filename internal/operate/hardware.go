@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -18,6 +20,7 @@ import (
 
 // How long operations may take by default.
 const (
+	ManageTimeout  = 30 * time.Minute
 	InspectTimeout = time.Hour
 	CleanTimeout   = 2 * time.Hour
 	ServiceTimeout = time.Hour
@@ -44,6 +47,52 @@ func Inspect(pool *sharing.Pool) Operation {
 		},
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
 			err := m.InspectFor(ctx, returns(m.Node()), timeout)
+			return errors.Join(err, endTemporary(ctx, pool, m.Node(), timeout))
+		},
+	}
+}
+
+// Manage returns the operation that makes free machines manageable: Ironic verifies enrolled ones, and takes others out of the pool.
+func Manage() Operation {
+	return Operation{
+		Command: "manage", Doing: "manage", Timeout: ManageTimeout,
+		Decide: func(node *ironic.Node) Plan {
+			plan := Plan{Nothing: ironic.State(node.ProvisionState) == nodes.Manageable, Refused: refuseUsed(node, "manages"), Does: "makes it manageable"}
+			switch {
+			case plan.Nothing:
+				plan.Refused = ""
+			case plan.Refused == "":
+				plan.Refused = busyWith(node)
+			}
+			return plan
+		},
+		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
+			return m.Reach(ctx, states.GoalManageable, timeout)
+		},
+	}
+}
+
+// Provide returns the operation that makes free machines available, for which Ironic cleans them. pool as for Inspect.
+func Provide(pool *sharing.Pool) Operation {
+	return Operation{
+		Command: "provide", Doing: "provide", Timeout: CleanTimeout,
+		Decide: func(node *ironic.Node) Plan {
+			plan := Plan{Nothing: states.InPool(node), Refused: refuseUsed(node, "provides"), Harm: Erases, Does: "makes it available, for which Ironic erases its disks unless automated cleaning is off"}
+			if node.AutomatedClean != nil && !*node.AutomatedClean {
+				plan.Harm, plan.Does = Harmless, "makes it available, without a cleaning, which is off for the node"
+			}
+			switch {
+			case plan.Nothing:
+				plan.Refused = ""
+			case plan.Refused == "" && node.Retired:
+				plan.Refused = "it is retired, and Ironic makes no retired machine available. Use metal unretire first"
+			case plan.Refused == "" && !states.InCleaning(node):
+				plan.Refused = busyWith(node)
+			}
+			return plan
+		},
+		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
+			err := m.Reach(ctx, states.GoalAvailable, timeout)
 			return errors.Join(err, endTemporary(ctx, pool, m.Node(), timeout))
 		},
 	}
@@ -93,7 +142,7 @@ func Clean(pool *sharing.Pool, order ironic.Order, erase bool) Operation {
 			case busyWith(node) != "":
 				plan.Refused = busyWith(node)
 			case !states.Cleanable(ironic.State(node.ProvisionState)):
-				plan.Refused = "Ironic cleans only manageable machines with steps of your own. Make it so first: set target_state = \"manageable\" on its metal_host, or use baremetal node manage"
+				plan.Refused = "Ironic cleans only manageable machines with steps of your own. Make it so first: set target_state = \"manageable\" on its metal_host, or use metal manage"
 			case len(steps) > 0 && !erase:
 				plan.Refused = strings.Join(steps, ", ") + " would erase its disks. If that is what you want, use --erase"
 			case erase:

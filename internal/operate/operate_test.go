@@ -28,6 +28,12 @@ func node(state string, edits ...func(*ironic.Node)) *ironic.Node {
 // reserved makes a node a reserved one.
 func reserved(n *ironic.Node) { n.InstanceUUID = "11111111-1111-4111-8111-111111111111" }
 
+// uncleaned switches automated cleaning of a node off.
+func uncleaned(n *ironic.Node) { n.AutomatedClean = new(bool) }
+
+// retired retires a node.
+func retired(n *ironic.Node) { n.Retired = true }
+
 // noted puts a note on a node that run has left so long ago.
 func noted(key string, ago time.Duration) func(*ironic.Node) {
 	const run = "22222222-2222-4222-8222-222222222222"
@@ -66,6 +72,18 @@ func TestPlan_saysWhatHappens(t *testing.T) {
 		"off, after a killed run":          {off, node("active", noted("terraform_metal_reservation", 2*time.Hour)), operate.Cuts, "", "cuts its power", false},
 		"off, in its turn":                 {off, node("active", noted("terraform_metal_turn", time.Minute)), operate.Cuts, "as a member of group web", "", false},
 		"off, after a killed turn":         {off, node("active", noted("terraform_metal_turn", 2*time.Hour)), operate.Cuts, "", "cuts its power", false},
+		"manage, in the pool":              {operate.Manage(), node("available"), operate.Harmless, "", "makes it manageable", false},
+		"manage, enrolled":                 {operate.Manage(), node("enroll"), operate.Harmless, "", "makes it manageable", false},
+		"manage, manageable":               {operate.Manage(), node("manageable"), operate.Harmless, "", "", true},
+		"manage, deployed":                 {operate.Manage(), node("active"), operate.Harmless, "metal undeploy", "", false},
+		"manage, reserved":                 {operate.Manage(), node("available", reserved), operate.Harmless, "metal release", "", false},
+		"manage, while Ironic works":       {operate.Manage(), node("cleaning"), operate.Harmless, "operation on it is in progress", "", false},
+		"provide, manageable":              {operate.Provide(nil), node("manageable"), operate.Erases, "", "erases its disks", false},
+		"provide, without cleaning":        {operate.Provide(nil), node("manageable", uncleaned), operate.Harmless, "", "without a cleaning", false},
+		"provide, in the pool":             {operate.Provide(nil), node("available", reserved), operate.Erases, "", "", true},
+		"provide, being cleaned":           {operate.Provide(nil), node("cleaning"), operate.Erases, "", "erases its disks", false},
+		"provide, retired":                 {operate.Provide(nil), node("manageable", retired), operate.Erases, "metal unretire", "", false},
+		"provide, deployed":                {operate.Provide(nil), node("deploy failed"), operate.Erases, "metal undeploy", "", false},
 		"inspect, in the pool":             {inspect, node("available"), operate.Restarts, "", "available again", false},
 		"inspect, manageable":              {inspect, node("manageable"), operate.Restarts, "", "leaves it manageable", false},
 		"inspect, after a killed one":      {inspect, node("manageable", noted("terraform_metal_operation", time.Hour)), operate.Restarts, "", "available again", false},

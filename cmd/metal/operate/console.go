@@ -50,7 +50,7 @@ type consoleFlags struct {
 // Commands returns the commands.
 func Commands(s *cli.Settings) []*cobra.Command {
 	return []*cobra.Command{
-		newConsole(s), newPower(s), newInspect(s), newClean(s), newService(s), newAbort(s), newUnhold(s),
+		newConsole(s), newPower(s), newManage(s), newInspect(s), newProvide(s), newClean(s), newService(s), newAbort(s), newUnhold(s),
 		newNMI(s), newMedia(s), newBootDevice(s),
 		newMaintenance(s), newRetire(s), newUnretire(s),
 		newRelease(s), newUndeploy(s), newRescue(s), newUnrescue(s),

@@ -32,6 +32,30 @@ func newInspect(s *cli.Settings) *cobra.Command {
 	})
 }
 
+const aboutManage = `metal manage makes free machines manageable, as metal clean needs them, and waits for that. Ironic verifies the BMC of an
+enrolled machine; an available one leaves the pool. A machine whose cleaning or inspection has failed becomes manageable, too.
+
+  metal manage rack1-07`
+
+// newManage returns the command metal manage.
+func newManage(s *cli.Settings) *cobra.Command {
+	cmd := &cobra.Command{Use: "manage [NODE...]", Short: "Make free machines manageable", Long: aboutManage}
+	return newOperation(s, cmd, operate.ManageTimeout, func(*sharing.Pool) (operate.Operation, error) { return operate.Manage(), nil })
+}
+
+const aboutProvide = `metal provide makes free machines available, and waits for that. Ironic cleans them on the way, which erases their disks unless
+automated cleaning is off for the site or the node. So the name of a machine must be typed, or be in --yes-erase, unless cleaning is
+off for the node.
+
+  metal provide rack1-07
+  metal provide rack1-07 --yes-erase rack1-07`
+
+// newProvide returns the command metal provide.
+func newProvide(s *cli.Settings) *cobra.Command {
+	cmd := &cobra.Command{Use: "provide [NODE...]", Short: "Make free machines available, for which Ironic cleans them", Long: aboutProvide}
+	return newOperation(s, cmd, operate.CleanTimeout, func(pool *sharing.Pool) (operate.Operation, error) { return operate.Provide(pool), nil })
+}
+
 // orderFlags are the flags that say what Ironic runs.
 type orderFlags struct {
 	steps, runbook string
