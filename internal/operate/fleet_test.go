@@ -34,7 +34,7 @@ func client(fake *fakeironic.Server) *sitetest.Client {
 func begin(t *testing.T, site *sitetest.Client, op operate.Operation, machines []ironic.Node) []operate.Result {
 	t.Helper()
 	runner := &operate.Runner{Site: site.Site, Parallel: 100, By: "eve@desk"}
-	return runner.Run(t.Context(), op, machines)
+	return runner.Run(t.Context(), op, operate.Tasks(op, machines, site.Ironic.ServerNow()))
 }
 
 // want checks that all results are of an outcome.

@@ -121,22 +121,50 @@ func TestPlan_saysWhatHappens(t *testing.T) {
 	}
 }
 
-// A machine that somebody has reserved since the question is not switched off.
-func TestRun_refusesGreaterHarm(t *testing.T) {
+// What nobody has confirmed is not done to a machine that has changed since the question, also if nobody was asked about it then.
+func TestRun_doesOnlyWhatWasConfirmed(t *testing.T) {
 	t.Parallel()
-	ironictest.InVirtualTime(t, func(t *testing.T) {
-		fake := ironictest.Fleet(1)
-		fake.Set("node-000", "power_state", "power on")
-		client := sitetest.NewClient(fake)
-		listed := nodeOf(t, fake)
-		fake.Set("node-000", "instance_uuid", ironic.NewUUID())
-		runner := &operate.Runner{Site: client.Site, Parallel: 1}
-		got := runner.Run(t.Context(), operate.Power(machine.ActionOff), []ironic.Node{*listed})[0]
-		if got.Outcome != operate.Refused || !strings.Contains(got.Err.Error(), "which nobody has confirmed") {
-			t.Errorf("%s: %v", got.Outcome, got.Err)
-		}
-		if is := ironictest.NodeOf(t, fake, "node-000").PowerState; is != "power on" {
-			t.Errorf("the machine is %s", is)
-		}
-	})
+	off, deployed := operate.Power(machine.ActionOff), map[string]any{"provision_state": "active", "power_state": "power on", "instance_uuid": ironic.NewUUID()}
+	erase := operate.Undeploy(nil, false)
+	for name, tt := range map[string]struct {
+		op      operate.Operation
+		then    map[string]any // when the operator was asked
+		now     map[string]any
+		refused string
+	}{
+		"free, now reserved":              {off, map[string]any{"power_state": "power on"}, map[string]any{"instance_uuid": ironic.NewUUID()}, "nobody has confirmed"},
+		"off, now on and deployed":        {off, map[string]any{"power_state": "power off"}, deployed, "nobody has confirmed"},
+		"a run was at work, now deployed": {off, map[string]any{"provision_state": "cleaning"}, deployed, "nobody has confirmed"},
+		"another reservation":             {erase, deployed, map[string]any{"instance_uuid": ironic.NewUUID()}, "another reservation"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				fake := ironictest.Fleet(1)
+				set := func(fields map[string]any) {
+					for field, value := range fields {
+						fake.Set("node-000", field, value)
+					}
+				}
+				set(tt.then)
+				client := sitetest.NewClient(fake)
+				tasks := operate.Tasks(tt.op, []ironic.Node{*nodeOf(t, fake)}, client.Ironic.ServerNow())
+				set(tt.now)
+				fake.ResetRequests()
+				runner := &operate.Runner{Site: client.Site, Parallel: 1}
+				got := runner.Run(t.Context(), tt.op, tasks)[0]
+				if got.Outcome != operate.Refused || !strings.Contains(got.Err.Error(), tt.refused) {
+					t.Errorf("%s: %v, want refused: %s", got.Outcome, got.Err, tt.refused)
+				}
+				if is := ironictest.NodeOf(t, fake, "node-000").PowerState; is != "power on" {
+					t.Errorf("the machine is %s", is)
+				}
+				for _, r := range fake.Requests() {
+					if r.Method != "GET" {
+						t.Errorf("%s %s was sent", r.Method, r.Path)
+					}
+				}
+			})
+		})
+	}
 }

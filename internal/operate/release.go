@@ -21,6 +21,23 @@ type Reservation struct {
 	Node       *ironic.Node       // nil: the allocation has none, or it does not exist any more
 }
 
+// Is reports whether two reservations are the same one of the same node.
+func (r Reservation) Is(other Reservation) bool {
+	allocation, node, instance := r.ids()
+	a, n, i := other.ids()
+	return allocation == a && node == n && instance == i
+}
+
+func (r Reservation) ids() (allocation, node, instance string) {
+	if r.Allocation != nil {
+		allocation = r.Allocation.UUID
+	}
+	if r.Node != nil {
+		node, instance = r.Node.UUID, r.Node.InstanceUUID
+	}
+	return allocation, node, instance
+}
+
 // Label names a reservation for people.
 func (r Reservation) Label() string {
 	switch {

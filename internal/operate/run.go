@@ -36,6 +36,37 @@ type Result struct {
 	Took    time.Duration // including the time that the machine waited for a slot
 }
 
+// Task is a machine on which an operation is to be done, with what the operator was told about it and has confirmed.
+type Task struct {
+	Node *ironic.Node
+	Told Plan
+}
+
+// Tasks returns machines with what an operation does to them now, by the clock of the site.
+func Tasks(op Operation, machines []ironic.Node, now time.Time) []Task {
+	tasks := make([]Task, len(machines))
+	for i := range machines {
+		tasks[i] = Task{Node: &machines[i], Told: op.Plan(&machines[i], now)}
+	}
+	return tasks
+}
+
+// changed says why what was confirmed is not what the operation does to a machine now; "" if it is. Nobody was asked about a machine that
+// was refused or needed nothing.
+func (t Task) changed(op Operation, node *ironic.Node, now Plan) string {
+	told := t.Told.Harm
+	if t.Told.Nothing || t.Told.Refused != "" {
+		told = Harmless
+	}
+	switch {
+	case now.Harm > told:
+		return op.Command + " " + now.Does + " now, which nobody has confirmed"
+	case now.Harm >= Cuts && node.InstanceUUID != t.Node.InstanceUUID:
+		return "it has another reservation now"
+	}
+	return ""
+}
+
 // Runner does operations.
 type Runner struct {
 	Site     *machine.Site
@@ -50,14 +81,14 @@ type Runner struct {
 	End func(Result)
 }
 
-// Run does an operation on machines, and returns their results in the order of the machines. When ctx ends, it begins no other machine, and
+// Run does an operation on machines, and returns their results in the order of the tasks. When ctx ends, it begins no other machine, and
 // waits until those in progress have said where they are.
-func (r *Runner) Run(ctx context.Context, op Operation, machines []ironic.Node) []Result {
-	results := make([]Result, len(machines))
+func (r *Runner) Run(ctx context.Context, op Operation, tasks []Task) []Result {
+	results := make([]Result, len(tasks))
 	places := make(chan struct{}, max(1, r.Parallel))
 	var all sync.WaitGroup
-	for i := range machines {
-		results[i] = Result{Node: &machines[i], Outcome: NotBegun}
+	for i := range tasks {
+		results[i] = Result{Node: tasks[i].Node, Outcome: NotBegun}
 		select {
 		case places <- struct{}{}:
 		case <-ctx.Done():
@@ -71,7 +102,7 @@ func (r *Runner) Run(ctx context.Context, op Operation, machines []ironic.Node) 
 		}
 		all.Go(func() {
 			defer func() { <-places }()
-			results[i] = r.one(ctx, op, &machines[i])
+			results[i] = r.one(ctx, op, tasks[i])
 			r.end(results[i])
 		})
 	}
@@ -86,22 +117,23 @@ func (r *Runner) end(result Result) {
 	}
 }
 
-// one does an operation on a machine. What it was asked to do is decided again with the machine as it is now.
-func (r *Runner) one(ctx context.Context, op Operation, listed *ironic.Node) Result {
+// one does an operation on a machine, if that is what was confirmed: it is decided again with the machine as it is now.
+func (r *Runner) one(ctx context.Context, op Operation, task Task) Result {
 	began := time.Now()
-	m, done, err := r.Site.Operate(ctx, listed.UUID)
+	m, done, err := r.Site.Operate(ctx, task.Node.UUID)
 	if err != nil {
-		return result(listed, Plan{}, err, began)
+		return result(task.Node, Plan{}, err, began)
 	}
 	defer done()
 	plan := op.Plan(m.Node(), r.Site.Ironic.ServerNow())
-	switch allowed := op.Decide(listed); {
+	changed := task.changed(op, m.Node(), plan)
+	switch {
 	case plan.Refused != "":
 		return result(m.Node(), plan, machine.RefusedFor(m.Node(), plan.Refused), began)
 	case plan.Nothing:
 		return Result{Node: m.Node(), Plan: plan, Outcome: Unchanged, Took: time.Since(began)}
-	case plan.Harm > allowed.Harm:
-		return result(m.Node(), plan, machine.RefusedFor(m.Node(), "it has changed since the command began: "+op.Command+" "+plan.Does+" now, which nobody has confirmed. Run the command again"), began)
+	case changed != "":
+		return result(m.Node(), plan, machine.RefusedFor(m.Node(), "it has changed since the command began: "+changed+". Run the command again"), began)
 	}
 	if r.Tell != nil {
 		if left := marks.UnfinishedOperation(m.Node()); left != nil {

@@ -70,13 +70,21 @@ func (f *operationFlags) declare(flags *pflag.FlagSet, standard time.Duration) {
 
 // check returns the errors in the flags.
 func (f *operationFlags) check() error {
-	return errors.Join(f.checkOutput(), cli.Positive("parallel", f.parallel), cli.Positive("timeout", f.timeout), cli.CheckLimit(f.limit))
+	return errors.Join(f.checkOutput(), checkErase(f.yesErase), cli.Positive("parallel", f.parallel), cli.Positive("timeout", f.timeout), cli.CheckLimit(f.limit))
 }
 
 // checkOutput returns the error in --output.
 func (f *operationFlags) checkOutput() error {
 	if f.output != "table" && f.output != "json" {
 		return fmt.Errorf("--output is %q; it must be table or json", f.output)
+	}
+	return nil
+}
+
+// checkErase returns the error in --yes-erase: an empty variable of a shell must name nothing.
+func checkErase(names []string) error {
+	if slices.Contains(names, "") {
+		return errors.New("--yes-erase has an empty name")
 	}
 	return nil
 }
@@ -102,15 +110,16 @@ func (f *operationFlags) run(cmd *cobra.Command, s *cli.Settings, args []string,
 	if err != nil {
 		return err
 	}
+	tasks := operate.Tasks(op, machines, site.Ironic.ServerNow())
 	if f.dryRun {
-		return f.show(cmd, site, op, machines)
+		return f.show(cmd, tasks)
 	}
-	if err := f.confirm(cmd, site, op, machines); err != nil {
+	if err := f.confirm(cmd, op, tasks); err != nil {
 		return err
 	}
 	to := newProgress(cmd, op, len(machines))
 	runner := &operate.Runner{Site: site, Parallel: f.parallel, Timeout: f.timeout, By: operator(s.Getenv), Tell: to.tell, End: to.end}
-	results := runner.Run(ctx, op, machines)
+	results := runner.Run(ctx, op, tasks)
 	to.clear()
 	for _, notice := range site.Notices() {
 		cli.Line(cmd.ErrOrStderr(), "warning: %s. %s", notice.Summary, notice.Detail)
@@ -139,11 +148,11 @@ func (f *operationFlags) find(ctx context.Context, s *cli.Settings, site *machin
 }
 
 // show writes what an operation would do.
-func (f *operationFlags) show(cmd *cobra.Command, site *machine.Site, op operate.Operation, machines []ironic.Node) error {
+func (f *operationFlags) show(cmd *cobra.Command, tasks []operate.Task) error {
 	var results []operate.Result
 	changes := false
-	for i := range machines {
-		result := operate.Result{Node: &machines[i], Plan: op.Plan(&machines[i], site.Ironic.ServerNow()), Outcome: operate.Planned}
+	for _, task := range tasks {
+		result := operate.Result{Node: task.Node, Plan: task.Told, Outcome: operate.Planned}
 		switch {
 		case result.Plan.Refused != "":
 			result.Outcome, result.Err = operate.Refused, machine.RefusedFor(result.Node, result.Plan.Refused)
@@ -182,19 +191,18 @@ func (f *operationFlags) outcome(ctx context.Context, results []operate.Result) 
 }
 
 // confirm asks what must be asked before an operation.
-func (f *operationFlags) confirm(cmd *cobra.Command, site *machine.Site, op operate.Operation, machines []ironic.Node) error {
+func (f *operationFlags) confirm(cmd *cobra.Command, op operate.Operation, tasks []operate.Task) error {
 	ask := cli.NewAsker(cmd)
 	var restarts []string
-	for i := range machines {
-		node := &machines[i]
-		plan := op.Plan(node, site.Ironic.ServerNow())
+	for _, task := range tasks {
+		node, plan := task.Node, task.Told
 		if plan.Refused != "" || plan.Nothing {
 			continue
 		}
 		switch {
 		case plan.Harm == operate.Restarts:
 			restarts = append(restarts, label(node)+": "+plan.Does)
-		case plan.Harm >= operate.Cuts && !slices.Contains(f.yesErase, node.Name) && !slices.Contains(f.yesErase, node.UUID):
+		case plan.Harm >= operate.Cuts && !isNamed(f.yesErase, node):
 			if err := typeName(ask, op, node, plan); err != nil {
 				return err
 			}
@@ -208,6 +216,11 @@ func (f *operationFlags) confirm(cmd *cobra.Command, site *machine.Site, op oper
 		return nil
 	}
 	return unconfirmed("%s needs a confirmation for %s, such as %s. Use --yes", cmd.CommandPath(), cli.Count(len(restarts), "machine"), restarts[0])
+}
+
+// isNamed reports whether names has the name or the UUID of a node.
+func isNamed(names []string, node *ironic.Node) bool {
+	return (node.Name != "" && slices.Contains(names, node.Name)) || slices.Contains(names, node.UUID)
 }
 
 // typeName asks for the name of a machine to which an operation does harm.

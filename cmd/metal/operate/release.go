@@ -71,7 +71,7 @@ type released struct {
 // run gives up the reservations.
 func (f *releaseFlags) run(cmd *cobra.Command, s *cli.Settings, args []string) error {
 	all, err := f.named(cmd, args)
-	if err := errors.Join(err, cli.ReadEnvironment(cmd.Flags(), s.Getenv), cli.CheckLimit(f.limit)); err != nil {
+	if err := errors.Join(err, cli.ReadEnvironment(cmd.Flags(), s.Getenv), checkErase(f.yesErase), cli.CheckLimit(f.limit)); err != nil {
 		return err
 	}
 	s.Ironic.Limit = f.limit
@@ -172,13 +172,18 @@ func findAll(ctx context.Context, s *cli.Settings, site *machine.Site, all []rel
 
 // release gives the reservation up, if that still is what was confirmed.
 func (r *released) release(ctx context.Context, site *machine.Site) {
-	confirmed := r.plan
+	if r.outcome != operate.Planned {
+		return // so nobody was asked
+	}
+	confirmed, had := r.plan, r.Reservation
 	switch err := r.find(ctx, site); {
 	case api.IsNotFound(err):
 		r.outcome = operate.Unchanged // another client has given it up
 	case err != nil:
 		r.outcome, r.err = operate.Failed, err
 	case r.outcome != operate.Planned:
+	case !r.Is(had):
+		r.outcome, r.err = operate.Refused, fmt.Errorf("%s is not what was confirmed: another client has changed it meanwhile. Run the command again", r.Label())
 	case r.plan.Harm > confirmed.Harm:
 		r.outcome, r.err = operate.Refused, machine.RefusedFor(r.Node, "it has changed since the command began, and the command "+r.plan.Does+" now. Run the command again")
 	default:
@@ -197,7 +202,7 @@ func (f *releaseFlags) confirm(cmd *cobra.Command, all []released) error {
 			continue
 		}
 		if node := r.Node; r.plan.Harm >= operate.Cuts {
-			if slices.Contains(f.yesErase, node.Name) || slices.Contains(f.yesErase, node.UUID) {
+			if isNamed(f.yesErase, node) {
 				continue
 			}
 			if err := typeName(ask, operate.Operation{Command: "release"}, node, r.plan); err != nil {
