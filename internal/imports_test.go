@@ -73,9 +73,9 @@ func rules() map[string]rule {
 		"internal/datasources": {own: with("internal/framework", ironic, api, "internal/ironic/driverinfo", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform}},
 		"internal/framework":   {own: with(ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform, "github.com/vmihailenco/msgpack/v5", cty}}, // msgpack: to compare configurations without decoding them into values
 		"internal/doctor":      {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/slots", "internal/sharing", "internal/oneview", ironic, api, throttle, rest}},                                                                                 // sharing: the reasons of its maintenance
-		"internal/operate":     {own: with(ironic, api, "internal/sharing")},
+		"internal/operate":     {own: with(ironic, api, "internal/sharing"), foreign: []string{nodes}},
 		"internal/advice":      {own: []string{"internal/states", "internal/marks", ironic, api}, foreign: []string{nodes}},
-		"internal/describe":    {own: []string{"internal/advice", "internal/states", "internal/marks", "internal/instance", "internal/sharing", ironic, "internal/ironic/driverinfo"}},
+		"internal/describe":    {own: []string{"internal/advice", "internal/states", "internal/marks", "internal/instance", "internal/sharing", ironic, "internal/ironic/driverinfo", rest}},
 		"internal/selection":   {own: []string{ironic, api}},
 		"internal/timeline":    {own: []string{"internal/states", "internal/marks", "internal/ramdisk", "internal/machine", "internal/instance", "internal/watch", ironic, api, rest}},
 		"internal/watch":       {own: []string{"internal/states", "internal/selection", "internal/marks", "internal/machine", ironic, api, rest, "internal/slots", throttle}},
@@ -114,14 +114,14 @@ func rules() map[string]rule {
 		"internal/oneview":            {own: []string{rest}},
 		"internal/throttle":           {own: []string{rest, tracing}, foreign: []string{spans}},
 		tracing:                       {foreign: []string{spans, attributes, semantics, "go.opentelemetry.io/otel/codes"}},
-		"internal/tracing/export":     {own: []string{tracing}, foreign: []string{"go.opentelemetry.io/otel"}},
+		"internal/tracing/export":     {own: []string{tracing}, foreign: []string{"go.opentelemetry.io/otel", "github.com/go-logr/logr"}},
 		"internal/tracing/operation":  {own: []string{"internal/states", ironic, tracing}, foreign: []string{spans, attributes}},
 		"internal/rest":               {},
 		"internal/discovery":          {},
 		"internal/bootiso":            {},
 		"internal/rollout":            {},
 
-		"internal/forecast":         {own: []string{throttle, "internal/rollout"}},
+		"internal/forecast":         {own: []string{throttle, "internal/rollout", rest}},
 		"internal/forecast/planned": {own: []string{"internal/forecast", throttle, "internal/rollout", "internal/bootiso"}, foreign: []string{"github.com/hashicorp/terraform-json"}},
 		"internal/forecast/survey":  {own: []string{"internal/forecast", "internal/states", "internal/marks", "internal/machine", "internal/slots", "internal/turns", ironic, api, throttle, "internal/rollout"}},
 

@@ -5,7 +5,6 @@ package describe
 import (
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
@@ -92,7 +92,7 @@ func Of(n *ironic.Node, allocation *ironic.Allocation, history []ironic.Event, n
 		d.Since = &n.ProvisionUpdatedAt
 	}
 	if states.IsOccupied(n) {
-		d.Image, d.LiveISO = plain(states.TextOf(n.InstanceInfo, "image_source")), plain(instance.BootISOURL(n))
+		d.Image, d.LiveISO = rest.PlainURL(states.TextOf(n.InstanceInfo, "image_source")), rest.PlainURL(instance.BootISOURL(n))
 	}
 	for _, e := range history {
 		if e.Severity == "ERROR" {
@@ -139,15 +139,6 @@ func runOf(mark *marks.Creation) string {
 		return mark.String() + ", and is at work or was killed"
 	}
 	return fmt.Sprintf("%s, and ended at %s", mark, mark.Done.UTC().Format(time.RFC3339))
-}
-
-// plain returns an address without credentials and query.
-func plain(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "an address that cannot be read"
-	}
-	return (&url.URL{Scheme: u.Scheme, Opaque: u.Opaque, Host: u.Host, Path: u.Path}).String()
 }
 
 // operation says what is in progress on a node; "" if nothing is.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
@@ -58,7 +59,7 @@ func (g *groups) of(t *Turn) *group {
 		one = &group{Group: rollout.NewGroup(settings.Rules()), waiting: map[string]candidate{}, shown: Group{Name: settings.Group, May: settings.MaxUnavailable}}
 		if settings.Group == "" {
 			url, _, _ := strings.Cut(t.Content, " ")
-			one.shown.Name = string(t.Change) + " " + cmp.Or(url, "with content that is not known yet")
+			one.shown.Name = string(t.Change) + " " + cmp.Or(rest.PlainURL(url), "with content that is not known yet")
 		}
 		if settings.MaxUnavailable > 0 && g.in.Settings.Limit.Coordination != throttle.CoordinationProcess {
 			one.others = slices.Clone(g.in.Site.Away[settings.Group])

@@ -28,6 +28,14 @@ func node(state string, edits ...func(*ironic.Node)) *ironic.Node {
 // reserved makes a node a reserved one.
 func reserved(n *ironic.Node) { n.InstanceUUID = "11111111-1111-4111-8111-111111111111" }
 
+// fan is an operation that puts machines into maintenance.
+var fan = operate.Maintenance(machine.Maintenance{On: true, Reason: "bad fan"})
+
+// maintained puts a node into maintenance.
+func maintained(reason, fault string) func(*ironic.Node) {
+	return func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason, n.Fault = true, reason, fault }
+}
+
 // uncleaned switches automated cleaning of a node off.
 func uncleaned(n *ironic.Node) { n.AutomatedClean = new(bool) }
 
@@ -105,6 +113,12 @@ func TestPlan_saysWhatHappens(t *testing.T) {
 		"retire, in the pool":              {operate.Retire("old"), node("available"), operate.Harmless, "", "makes it manageable and retires it", false},
 		"retire, reserved in the pool":     {operate.Retire("old"), node("available", reserved), operate.Harmless, "metal release", "", false},
 		"unretire, not retired":            {operate.Unretire(), node("manageable"), operate.Harmless, "", "", true},
+		"maintenance on":                   {fan, node("active"), operate.Harmless, "", "puts it into maintenance", false},
+		"maintenance on, has the reason":   {fan, node("active", maintained("bad fan", "")), operate.Harmless, "", "", true},
+		"maintenance on, other reason":     {fan, node("active", maintained("TICKET-7", "")), operate.Restarts, "", "TICKET-7", false},
+		"maintenance on, set by OneView":   {fan, node("manageable", maintained("node in use by OneView", "")), operate.Harmless, "OneView user", "", false},
+		"maintenance on, set by a change":  {fan, node("active", maintained(machine.ReasonChanging, "")), operate.Harmless, "run of Terraform", "", false},
+		"maintenance on, with a fault":     {fan, node("active", maintained("bad fan", "power failure")), operate.Harmless, "", "puts it into maintenance", false},
 		"maintenance off, set by OneView":  {operate.Maintenance(machine.Maintenance{}), node("manageable", func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = true, "node in use by OneView" }), operate.Harmless, "metal oneview sync", "", false},
 		"maintenance off, set by a change": {operate.Maintenance(machine.Maintenance{}), node("active", func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = true, machine.ReasonChanging }), operate.Restarts, "", "a run of Terraform", false},
 	} {
@@ -119,6 +133,23 @@ func TestPlan_saysWhatHappens(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Ironic ends a maintenance with a fault by itself, so the command replaces it.
+func TestMaintenance_outlastsAFault(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(1)
+		fake.Set("node-000", "maintenance", true)
+		fake.Set("node-000", "maintenance_reason", "During sync_power_state, max retries exceeded")
+		fake.Set("node-000", "fault", "power failure")
+		if got := do(t.Context(), t, sitetest.NewClient(fake).Site, fan, "node-000"); got.Outcome != operate.Done {
+			t.Fatalf("%s: %v", got.Outcome, got.Err)
+		}
+		if n := ironictest.NodeOf(t, fake, "node-000"); n.Raw["maintenance"] != true || n.Raw["maintenance_reason"] != "bad fan" || n.Raw["fault"] != nil {
+			t.Errorf("maintenance %v, reason %v, fault %v", n.Raw["maintenance"], n.Raw["maintenance_reason"], n.Raw["fault"])
+		}
+	})
 }
 
 // What nobody has confirmed is not done to a machine that has changed since the question, also if nobody was asked about it then.

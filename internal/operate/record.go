@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -20,15 +21,29 @@ func Maintenance(want machine.Maintenance) Operation {
 	op := Operation{
 		Command: "maintenance on", Doing: "put into maintenance", Timeout: RecordTimeout, DuringRuns: want.On,
 		Do: func(ctx context.Context, m *machine.Machine, _ time.Duration) error {
-			return m.Unlocked(ctx, func() error { return m.SetMaintenance(ctx, want) })
+			set := func(to machine.Maintenance) error {
+				return m.Unlocked(ctx, func() error { return m.SetMaintenance(ctx, to) })
+			}
+			if want.On && m.Node().Fault != "" { // Ironic would end the maintenance as soon as the BMC answers (reference/ironic.md#faults)
+				if err := set(machine.Maintenance{}); err != nil {
+					return err
+				}
+			}
+			return set(want)
 		},
 	}
 	if !want.On {
 		op.Command, op.Doing = "maintenance off", "end the maintenance of"
 	}
 	op.Decide = func(node *ironic.Node) Plan {
-		same := node.Maintenance == want.On && (!want.On || node.MaintenanceReason == want.Reason)
+		same := node.Maintenance == want.On && (!want.On || node.MaintenanceReason == want.Reason && node.Fault == "")
 		switch {
+		case want.On && !same && node.MaintenanceReason == sharing.ReasonInUse:
+			return Plan{Refused: "a OneView user has its server, so that it is in maintenance already. Another reason would hide that"}
+		case want.On && !same && node.MaintenanceReason == machine.ReasonChanging:
+			return Plan{Refused: "a run of Terraform has put it into maintenance to change its interfaces or ports, and ends that itself unless it was killed. If it was, use metal maintenance off first"}
+		case want.On && !same && node.Maintenance && node.MaintenanceReason != "" && node.Fault == "":
+			return Plan{Harm: Restarts, Does: fmt.Sprintf("replaces the reason of its maintenance, %q", node.MaintenanceReason)}
 		case want.On:
 			return Plan{Nothing: same, Does: "puts it into maintenance: Ironic neither deploys nor cleans it"}
 		case !same && node.MaintenanceReason == sharing.ReasonInUse:

@@ -102,6 +102,9 @@ func DecideRelease(r Reservation) Plan {
 	if r.Allocation == nil && marks.CreationOf(node.Extra, marks.MarkReservation) == nil {
 		plan = Plan{Harm: Cuts, Does: fmt.Sprintf("removes instance UUID %s from the node, which another client, such as Nova, has reserved", node.InstanceUUID)}
 	}
+	if atWorkOn(r) != "" {
+		plan.Harm = Cuts
+	}
 	return plan
 }
 

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +61,10 @@ func decideUndeploy(node *ironic.Node, release bool) Plan {
 		if why := notUndeployable(node); why != "" {
 			return Plan{Refused: why}
 		}
+	}
+	if states.IsOccupied(node) && !states.UndeployUnfinished(node) && id == "" {
+		return Plan{Refused: "something is deployed on it without a reservation, so that nobody can tell whose it is. To undeploy it, reserve it first: baremetal node set " +
+			cmp.Or(node.Name, node.UUID) + " --instance-uuid UUID"}
 	}
 	switch {
 	case deleting, states.UndeployUnfinished(node) && states.InProgress(state):

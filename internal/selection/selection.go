@@ -84,7 +84,7 @@ func (s Selection) List(ctx context.Context, client *ironic.Client, fields []str
 	return slices.DeleteFunc(listed, func(n ironic.Node) bool {
 		return (s.Name != nil && !s.Name.MatchString(n.Name)) ||
 			(len(s.States) > 0 && !slices.Contains(s.States, n.ProvisionState)) ||
-			(len(s.Allocations) > 0 && !instances[n.InstanceUUID])
+			(len(s.Allocations) > 0 && (n.InstanceUUID == "" || !instances[n.InstanceUUID]))
 	}), nil
 }
 

@@ -56,6 +56,7 @@ func (f *SelectionFlags) Selection(cmd *cobra.Command, args []string) (selection
 			wrong = append(wrong, fmt.Errorf("--state is %q; it must be a provision state, such as active", state))
 		}
 	}
+	wrong = append(wrong, f.empty(cmd)...)
 	filters := !s.IsEmpty()
 	s.Nodes = slices.Clone(args)
 	if f.file != "" {
@@ -81,6 +82,19 @@ func (f *SelectionFlags) Selection(cmd *cobra.Command, args []string) (selection
 	return s, errors.Join(wrong...)
 }
 
+// empty returns an error for each flag that is given without a value: an empty variable of a shell must not select more than its value would.
+func (f *SelectionFlags) empty(cmd *cobra.Command) (wrong []error) {
+	for _, one := range []struct {
+		flag   string
+		values []string
+	}{{"class", []string{f.class}}, {"owner", []string{f.owner}}, {"name", []string{f.name}}, {"file", []string{f.file}}, {"state", f.states}, {"allocation", f.allocations}} {
+		if set := cmd.Flags().Lookup(one.flag); set != nil && set.Changed && (len(one.values) == 0 || slices.Contains(one.values, "")) {
+			wrong = append(wrong, fmt.Errorf("--%s is empty", one.flag))
+		}
+	}
+	return wrong
+}
+
 // ReadNames reads the names in a file.
 func ReadNames(cmd *cobra.Command, name string) (names []string, err error) {
 	from := cmd.InOrStdin()
@@ -92,11 +106,12 @@ func ReadNames(cmd *cobra.Command, name string) (names []string, err error) {
 		defer file.Close()
 		from = file
 	}
-	for lines := bufio.NewScanner(from); lines.Scan(); err = lines.Err() {
+	lines := bufio.NewScanner(from)
+	for lines.Scan() {
 		text, _, _ := strings.Cut(lines.Text(), "#")
 		names = append(names, strings.Fields(text)...)
 	}
-	if err != nil {
+	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("--file %s: %w", name, err)
 	}
 	return names, nil

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
@@ -38,6 +39,7 @@ const batchDelay = time.Second
 // such as OTEL_RESOURCE_ATTRIBUTES, from the environment of the process itself. Start makes no request.
 func Start(ctx context.Context, getenv func(string) string, p Program) *tracing.Run {
 	once := &reporter{report: p.Report}
+	otel.SetLogger(logr.New(sink{once})) // else the SDK writes the values of variables to stderr
 	exporters, err := exporters(ctx, getenv, p.Console)
 	if err != nil {
 		once.Handle(err)

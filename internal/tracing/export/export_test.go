@@ -115,6 +115,18 @@ func TestStart_tellsOfWrongSettings(t *testing.T) {
 	}
 }
 
+// The SDK logs the value of a variable that it cannot read, which may be a token.
+func TestStart_tellsNoValueOfAVariable(t *testing.T) {
+	for _, headers := range []string{"Authorization: Bearer " + secret, "authorization=%zz" + secret} {
+		t.Run(headers, func(t *testing.T) {
+			run, reported := start(t, map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_HEADERS": headers}, nil)
+			if run == nil || len(*reported) != 1 || strings.Contains((*reported)[0], secret) {
+				t.Errorf("reported %q", *reported)
+			}
+		})
+	}
+}
+
 func TestStart_writesToTheConsole(t *testing.T) {
 	var text strings.Builder
 	run, _ := start(t, map[string]string{"OTEL_TRACES_EXPORTER": "console"}, &text)
