@@ -107,7 +107,7 @@ func checkLocks(s *sight) []Check {
 		c.Details = append(c.Details, said)
 	}
 	c.Details = fold(c.Details)
-	c.Fact = "There is none: no run works under the limit at this moment."
+	c.Fact = "There is none: at this moment nobody holds the lock, and no machine waits for a slot. Runs may be at work all the same: see provisioning limit."
 	if n := len(s.records.value); n > 0 {
 		c.Fact = fmt.Sprintf("%s, of which %d stale.", there(n, "lock record"), stale)
 	}

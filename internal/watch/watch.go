@@ -236,7 +236,7 @@ func (t *track) end(last Machine, at time.Time, known bool) *Ended {
 	over := last.Operation != "" && last.Operation != t.Operation && t.State != stateDeleted
 	var ended *Ended
 	if failed || over {
-		ended = &Ended{Operation: last.Operation, Failed: t.Failed, Step: t.Step}
+		ended = &Ended{Operation: last.Operation, Failed: failed, Step: t.Step} // a change of power leaves a failed machine as it was
 		if !t.opened.IsZero() {
 			ended.Took = at.Sub(t.opened)
 		}
