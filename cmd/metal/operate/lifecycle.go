@@ -11,7 +11,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operate"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
 
@@ -51,14 +50,13 @@ The user of the rescue system is rescue. Its password comes from a file, or is a
 // newRescue returns the command metal rescue.
 func newRescue(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "rescue [NODE...]", Short: "Boot the rescue system on deployed machines", Long: aboutRescue}
-	file, secrets := "", &rest.Secrets{}
-	s.Ironic.Secrets = secrets // no log and no message shows the password
+	file := ""
 	newOperation(s, cmd, operate.RescueTimeout, func(*sharing.Pool) (operate.Operation, error) {
 		if dryRun, _ := cmd.Flags().GetBool("dry-run"); dryRun {
 			return operate.Rescue(""), nil
 		}
 		password, err := readPassword(cmd, file)
-		secrets.Hide(password)
+		s.Ironic.Secrets.Hide(password) // no log, message or trace shows it
 		return operate.Rescue(password), err
 	})
 	cmd.Flags().StringVar(&file, "password-file", "", "`file` with the password of the user rescue in its first line; - is standard input. Default: the terminal")
