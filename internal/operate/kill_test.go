@@ -83,7 +83,9 @@ func run(t *testing.T, fake *fakeironic.Server, op operate.Operation, kill int, 
 	}
 	said := &told{}
 	runner := &operate.Runner{Site: site, Parallel: 1, By: "eve@desk", Tell: said.tell}
-	return runner.Run(ctx, op, operate.Tasks(op, []ironic.Node{*node}, site.Ironic.ServerNow()))[0], said.String(), p.sent
+	tasks := operate.Tasks(op, []ironic.Node{*node}, site.Ironic.ServerNow())
+	said.tell(node, tasks[0].Left())
+	return runner.Run(ctx, op, tasks)[0], said.String(), p.sent
 }
 
 // lives are operations of several requests, with the state of the machine before them, what shows that they have done it, and what is left while

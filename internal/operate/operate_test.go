@@ -110,7 +110,7 @@ func TestPlan_saysWhatHappens(t *testing.T) {
 		"nmi, deployed":                    {operate.NMI(), node("active"), operate.Cuts, "", "interrupts its system", false},
 		"media, deployed":                  {operate.Media(ironic.DeviceCDROM, "http://i"), node("active"), operate.Restarts, "", "replaces", false},
 		"boot device, free":                {operate.BootDevice("pxe", true), node("manageable"), operate.Harmless, "", "from now on", false},
-		"retire, in the pool":              {operate.Retire("old"), node("available"), operate.Harmless, "", "makes it manageable and retires it", false},
+		"retire, in the pool":              {operate.Retire("old"), node("available"), operate.Restarts, "", "takes it out of the pool and retires it", false},
 		"retire, reserved in the pool":     {operate.Retire("old"), node("available", reserved), operate.Harmless, "metal release", "", false},
 		"unretire, not retired":            {operate.Unretire(), node("manageable"), operate.Harmless, "", "", true},
 		"maintenance on":                   {fan, node("active"), operate.Harmless, "", "puts it into maintenance", false},

@@ -19,7 +19,7 @@ const RecordTimeout = 15 * time.Minute
 // Maintenance returns the operation that puts machines into maintenance, or ends that.
 func Maintenance(want machine.Maintenance) Operation {
 	op := Operation{
-		Command: "maintenance on", Doing: "put into maintenance", Timeout: RecordTimeout, DuringRuns: want.On,
+		Command: "maintenance on", Doing: "put into maintenance", Timeout: RecordTimeout, DuringRuns: true,
 		Do: func(ctx context.Context, m *machine.Machine, _ time.Duration) error {
 			set := func(to machine.Maintenance) error {
 				return m.Unlocked(ctx, func() error { return m.SetMaintenance(ctx, to) })
@@ -68,11 +68,11 @@ func Retire(reason string) Operation {
 			if states.InPool(node) && node.InstanceUUID != "" {
 				return Plan{Refused: "it is reserved by " + node.InstanceUUID + ", and nothing is deployed on it yet. Destroy its metal_allocation, or use metal release, first"}
 			}
-			does := "retires it"
+			plan := Plan{Nothing: node.Retired && (reason == "" || node.RetiredReason == reason), Does: "retires it"}
 			if states.InPool(node) {
-				does = "makes it manageable and retires it"
+				plan.Harm, plan.Does = Restarts, "takes it out of the pool and retires it; its way back there is a cleaning"
 			}
-			return Plan{Nothing: node.Retired && (reason == "" || node.RetiredReason == reason), Does: does}
+			return plan
 		},
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
 			if states.InPool(m.Node()) {

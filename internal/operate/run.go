@@ -51,6 +51,15 @@ func Tasks(op Operation, machines []ironic.Node, now time.Time) []Task {
 	return tasks
 }
 
+// Left says what an operation that was killed has left on the machine; "" if none has.
+func (t Task) Left() string {
+	left := marks.UnfinishedOperation(t.Node)
+	if left == nil {
+		return ""
+	}
+	return fmt.Sprintf("node %s: %s, did not end: %s", ironic.NodeLabel(t.Node), left, left.Left())
+}
+
 // changed says why what was confirmed is not what the operation does to a machine now; "" if it is. Nobody was asked about a machine that
 // was refused or needed nothing.
 func (t Task) changed(op Operation, node *ironic.Node, now Plan) string {
@@ -136,9 +145,6 @@ func (r *Runner) one(ctx context.Context, op Operation, task Task) Result {
 		return result(m.Node(), plan, machine.RefusedFor(m.Node(), "it has changed since the command began: "+changed+". Run the command again"), began)
 	}
 	if r.Tell != nil {
-		if left := marks.UnfinishedOperation(m.Node()); left != nil {
-			r.Tell(m.Node(), fmt.Sprintf("node %s: %s, did not end: %s", ironic.NodeLabel(m.Node()), left, left.Left()))
-		}
 		m.Tell(func(status string) { r.Tell(m.Node(), status) })
 	}
 	timeout := op.Timeout

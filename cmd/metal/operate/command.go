@@ -111,6 +111,11 @@ func (f *operationFlags) run(cmd *cobra.Command, s *cli.Settings, args []string,
 		return err
 	}
 	tasks := operate.Tasks(op, machines, site.Ironic.ServerNow())
+	for _, task := range tasks {
+		if left := task.Left(); left != "" {
+			cli.Line(cmd.ErrOrStderr(), "%s", left)
+		}
+	}
 	if f.dryRun {
 		return f.show(cmd, tasks)
 	}
