@@ -8,7 +8,7 @@ import (
 )
 
 // The filter of traces knows what the clients of each command know.
-func TestTraces_knowTheSecretsOfTheClients(t *testing.T) {
+func TestTrace_knowsTheSecretsOfTheClients(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
 	secrets := &rest.Secrets{}
