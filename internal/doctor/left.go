@@ -47,7 +47,7 @@ func checkMarks(s *sight) []Check {
 	if len(quarantine) > 0 {
 		checks = append(checks, Check{
 			Name: "quarantine", Result: Warning, Fact: are(len(quarantine), "machine") + " in quarantine: retired, and not allocated.", Details: fold(quarantine),
-			Next: "Repair the machine, then end the quarantine: baremetal node unset NODE --retired.",
+			Next: "Repair the machine, then end the quarantine: metal unretire NODE.",
 		})
 	}
 	return checks

@@ -62,7 +62,7 @@ func TestDoctor_machines(t *testing.T) {
 		"quarantine": {map[string]any{
 			"retired": true, "retired_reason": "quarantine: the deployment for allocation db-1 failed on it at 2000-01-01T00:00:00Z",
 			"extra": `{"terraform_metal_quarantine": {"allocation": "db-1", "instance": "i", "since": "2000-01-01T00:00:00Z", "failed": "2000-01-01T00:00:00Z"}}`,
-		}, "quarantine", doctor.Warning, []string{"allocation db-1 failed", "--retired"}},
+		}, "quarantine", doctor.Warning, []string{"allocation db-1 failed", "metal unretire"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -230,6 +230,16 @@ func (w WhatIf) fails(o Operation, m *Machine) string {
 	return ""
 }
 
+// strangers returns the names of dead machines on which no step works.
+func (w WhatIf) strangers(steps []Step) (names []string) {
+	for _, name := range w.Dead {
+		if !slices.ContainsFunc(steps, func(s Step) bool { return s.Machine != nil && (s.Machine.Name == name || s.Machine.ID == name) }) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // lag is how long it takes on average until a poll shows the end of an operation (reference/limit.md#words-of-other-runs).
 func (e *engine) lag(d time.Duration) time.Duration {
 	return min(max(d/20, time.Second), e.in.Poll) / 2

@@ -3,7 +3,9 @@ package forecast
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 )
 
 // ErrEndless says that machines would wait for ever.
@@ -21,6 +23,9 @@ const (
 func Make(in Input) (*Result, error) {
 	if err := in.unknown(); err != nil {
 		return nil, err
+	}
+	if names := in.WhatIf.strangers(in.Steps); len(names) > 0 {
+		return nil, fmt.Errorf("the plan does nothing with machine %s, whose BMC is to be dead", strings.Join(names, ", "))
 	}
 	all, err := tries(in)
 	if err != nil {

@@ -217,3 +217,12 @@ func TestTimes_flagsWinOverNotes(t *testing.T) {
 		}
 	}
 }
+
+func TestMake_refusesDeadMachinesOfOthers(t *testing.T) {
+	t.Parallel()
+	in := input(3, 3, 10, rollout.Settings{})
+	in.WhatIf.Dead = []string{"node-1", "node-99"}
+	if _, err := forecast.Make(in); err == nil || err.Error() != "the plan does nothing with machine node-99, whose BMC is to be dead" {
+		t.Errorf("%v", err)
+	}
+}

@@ -28,6 +28,12 @@ func Read(text []byte) (*Work, error) {
 	if len(plan.ResourceChanges) == 0 && plan.PlannedValues == nil {
 		return nil, errors.New("this is the JSON of a state or of something else, not of a plan. Write one with: terraform plan -out=saved && terraform show -json saved > plan.json")
 	}
+	var end struct {
+		Errored bool `json:"errored"`
+	}
+	if err := json.Unmarshal(text, &end); err != nil || end.Errored {
+		return nil, errors.New("this plan has failed, so that it lacks changes. Mend its errors, and plan again")
+	}
 	r := &reader{plan: &plan, blocks: blocksOf(plan.Config), machines: map[string]*forecast.Machine{}, notes: map[string]int{}}
 	provider, err := r.provider()
 	if err != nil {
@@ -37,6 +43,7 @@ func Read(text []byte) (*Work, error) {
 	for _, c := range plan.ResourceChanges {
 		r.add(c)
 	}
+	r.noteUncounted()
 	r.link()
 	w := &Work{Provider: provider}
 	for _, s := range r.steps {
@@ -49,6 +56,23 @@ func Read(text []byte) (*Work, error) {
 		w.Notes = append(w.Notes, note)
 	}
 	return w, nil
+}
+
+// noteUncounted notes what the plan does besides its changes, and what it leaves to a later one.
+func (r *reader) noteUncounted() {
+	for _, action := range r.plan.ActionInvocations {
+		if strings.HasPrefix(action.Type, "metal_") {
+			r.note("%s is not counted: it is an action", action.Address)
+		}
+	}
+	for _, later := range r.plan.DeferredChanges {
+		if later.ResourceChange != nil {
+			r.note("%s is not counted: the plan defers it", later.ResourceChange.Address)
+		}
+	}
+	if r.plan.Complete != nil && !*r.plan.Complete && len(r.plan.DeferredChanges) == 0 {
+		r.note("the plan is not complete, such as one with -target: changes that it leaves out are not counted")
+	}
 }
 
 // add adds the steps of a change. A replacement has two, in either order.

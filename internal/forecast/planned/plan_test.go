@@ -263,3 +263,31 @@ func TestRead_providerBlock(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+// What the forecast cannot count is named, and a plan that has failed is refused.
+func TestRead_namesWhatIsNotCounted(t *testing.T) {
+	t.Parallel()
+	const plan = `{"format_version": "1.2", "planned_values": {}, "resource_changes": [], "configuration": {}, %s}`
+	for name, tt := range map[string]struct{ more, note, err string }{
+		"an action":                 {`"action_invocations": [{"address": "action.metal_clean.all", "type": "metal_clean"}]`, "action.metal_clean.all is not counted: it is an action", ""},
+		"another provider's action": {`"action_invocations": [{"address": "action.aws_x.y", "type": "aws_x"}]`, "", ""},
+		"deferred":                  {`"complete": false, "deferred_changes": [{"reason": "x", "resource_change": {"address": "metal_host.new"}}]`, "metal_host.new is not counted: the plan defers it", ""},
+		"with -target":              {`"complete": false`, "the plan is not complete", ""},
+		"failed":                    {`"errored": true`, "", "this plan has failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, err := planned.Read(fmt.Appendf(nil, plan, tt.more))
+			switch {
+			case tt.err != "":
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("%v, want %s", err, tt.err)
+				}
+			case err != nil:
+				t.Fatal(err)
+			case !strings.Contains(strings.Join(w.Notes, "; "), tt.note) || tt.note == "" && len(w.Notes) > 0:
+				t.Errorf("notes %q, want %q", w.Notes, tt.note)
+			}
+		})
+	}
+}
