@@ -117,9 +117,9 @@ func TestReleaseAsksAndGivesUp(t *testing.T) {
 	s.ironic.Set(name(1), "instance_uuid", "1be26c0b-03f2-4d2e-ae87-c02d7f33c998")
 	mark := map[string]any{"since": "2026-05-01T03:00:00Z", "instance": "1be26c0b-03f2-4d2e-ae87-c02d7f33c998"}
 	s.ironic.Set(name(1), "extra", map[string]any{"terraform_metal_reservation": map[string]any{"7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11": mark}})
-	s.wants(t, cli.ExitUnconfirmed, []string{"run 7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11", "Use --yes. Nothing was done"}, "release", "--node", name(1))
+	s.wants(t, cli.ExitUnconfirmed, []string{"run 7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11", "Use --yes-erase node-001. Nothing was done"}, "release", "--node", name(1), "--yes")
 	s.wants(t, cli.ExitWouldChange, []string{"planned"}, "release", "--node", name(1), "--dry-run")
-	s.wants(t, cli.ExitDone, []string{"done"}, "release", "--node", name(1), "--yes")
+	s.wants(t, cli.ExitDone, []string{"done"}, "release", "--node", name(1), "--yes-erase", name(1))
 	if node, _ := s.ironic.Node(name(1)); node.InstanceUUID != "" {
 		t.Errorf("it is still reserved by %s", node.InstanceUUID)
 	}

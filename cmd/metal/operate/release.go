@@ -50,7 +50,7 @@ func newRelease(s *cli.Settings) *cobra.Command {
 	flags.StringVar(&f.file, "file", "", "`file` with names or UUIDs of allocations, one a line; # begins a comment; - is standard input")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would happen, and send nothing that changes anything")
 	flags.BoolVar(&f.yes, "yes", false, "go on without a question, except where --yes-erase is needed")
-	flags.StringSliceVar(&f.yesErase, "yes-erase", nil, "`names` or UUIDs of nodes that another client has reserved, or whose disks may be erased to end a quarantine")
+	flags.StringSliceVar(&f.yesErase, "yes-erase", nil, "`names` or UUIDs of nodes that another client has reserved, on which a run may be at work, or whose disks may be erased to end a quarantine")
 	flags.StringVar(&f.output, "output", "table", "`format` on standard output: table, or json")
 	cli.Section(flags, limitTitle, func() { cli.LimitFlags(flags, &f.limit) })
 	flags.AddFlagSet(s.OneViewFlags())
