@@ -190,6 +190,31 @@ func TestDoctor_leavesRecordThatIsTakenOver(t *testing.T) {
 	})
 }
 
+// A run takes the record over after the last look of the command: the run keeps it.
+func TestDoctor_leavesRecordThatIsTakenOverLast(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		s := newSite()
+		killed, kill := context.WithCancel(t.Context())
+		s.take(t, "the", func(*http.Request) error { return killed.Err() })
+		kill()
+		time.Sleep(2 * time.Minute)
+		release := func() {}
+		s.ironic.Reject = func(r *http.Request) *fakeironic.Rejection {
+			if r.Method != http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/chassis/") {
+				s.ironic.Reject = nil // this is the first change of the record
+				release = s.take(t, "the", func(*http.Request) error { return nil })
+			}
+			return nil
+		}
+		s.options.RemoveStale = true
+		s.run(t)
+		s.options.RemoveStale = false
+		want(t, s.run(t), "lock records", doctor.OK, "the lock; held by run", "of which 0 stale")
+		release()
+	})
+}
+
 // Machines wait for a slot: the record of the limit says how many.
 func TestDoctor_waitingMachines(t *testing.T) {
 	t.Parallel()

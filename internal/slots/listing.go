@@ -2,6 +2,7 @@ package slots
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -55,7 +56,8 @@ func foundIn(client *ironic.Client, kind recordKind, body *record) (found Found,
 }
 
 // RemoveLeft deletes a record that a dead run has left. It reads the record again before, and reports false if a run has renewed it, or has taken
-// it over, since it was found.
+// it over, since it was found. It takes the record over itself before it deletes it, so that a run that takes it over at this moment keeps it
+// (reference/limit.md#renewing-a-lock).
 func RemoveLeft(ctx context.Context, client *ironic.Client, found Found) (removed bool, err error) {
 	var body record
 	if err := client.Request(ctx, http.MethodGet, found.path, nil, &body); err != nil {
@@ -68,8 +70,14 @@ func RemoveLeft(ctx context.Context, client *ironic.Client, found Found) (remove
 	if !now.IsLeft() || now.Holder != found.Holder || now.Renewals != found.Renewals {
 		return false, nil
 	}
-	err = client.Request(ctx, http.MethodDelete, found.path, nil, nil)
-	if api.IsNotFound(err) {
+	var patch ironic.Patch
+	patch.Replace("/extra/holders/"+now.Holder, now.Renewals)
+	patch.Set("/extra/holders", map[string]int{rand.Text(): 0})
+	err = client.Request(ctx, http.MethodPatch, found.path, patch, nil)
+	if err == nil {
+		err = client.Request(ctx, http.MethodDelete, found.path, nil, nil)
+	}
+	if api.IsNotFound(err) || api.IsStatus(err, http.StatusBadRequest, "") {
 		return false, nil
 	}
 	return err == nil, err
