@@ -155,6 +155,8 @@ func TestRelease_decides(t *testing.T) {
 		"power changes":            {allocation, nodeIn("available", func(n *ironic.Node) { allocated(n); n.TargetPowerState = "power on" }), planned{refused: true, says: "in progress"}},
 		"no allocation":            {nil, nodeIn("available", own), planned{harm: operate.Cuts, says: "is at work on it or was killed"}},
 		"of another client":        {nil, nodeIn("available", func(n *ironic.Node) { n.InstanceUUID = "i1" }), planned{harm: operate.Cuts, says: "removes instance UUID i1"}},
+		"of another, stale mark":   {nil, nodeIn("available", func(n *ironic.Node) { own(n); n.InstanceUUID = "i2" }), planned{harm: operate.Cuts, says: "removes instance UUID i2"}},
+		"of another project":       {nil, nodeIn("available", allocated), planned{refused: true, says: "allocation a1 has reserved it, which Ironic does not show to this user"}},
 		"no allocation, deployed":  {nil, nodeIn("active", own), planned{refused: true, says: "metal undeploy --release rack1-07"}},
 		"not reserved":             {nil, nodeIn("available", nil), planned{nothing: true}},
 	} {

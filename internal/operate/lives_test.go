@@ -136,6 +136,27 @@ func TestUndeploy_isEndedAfterAKill(t *testing.T) {
 	}
 }
 
+// An allocation that the user cannot see could not be created again, so the machine keeps it.
+func TestUndeploy_keepsAllocationsOfOthers(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake, id, spec := deployed(t)
+		fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+			if strings.HasPrefix(r.URL.Path, "/v1/allocations/") {
+				return ironictest.Fault(http.StatusNotFound, "Allocation "+spec.UUID+" could not be found.")
+			}
+			return nil
+		}
+		got := do(t.Context(), t, sitetest.NewClient(fake).Site, operate.Undeploy(nil, false), id)
+		if got.Outcome != operate.Refused || !strings.Contains(got.Err.Error(), "--release") {
+			t.Errorf("%s: %v", got.Outcome, got.Err)
+		}
+		if verbs := ironictest.Verbs(t, fake, id); len(verbs) > 0 {
+			t.Errorf("verbs %v were sent", verbs)
+		}
+	})
+}
+
 func TestUndeploy_leavesProtectedMachines(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {

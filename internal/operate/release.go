@@ -71,6 +71,11 @@ func FindReservation(ctx context.Context, client *ironic.Client, ref string) (r 
 	return r, err
 }
 
+// unseenAllocation says that Ironic does not show the allocation that has reserved a node.
+func unseenAllocation(node *ironic.Node) string {
+	return "allocation " + node.AllocationUUID + " has reserved it, which Ironic does not show to this user: it is of another project. Use credentials of that project"
+}
+
 // releaseCommand returns the command that gives up the reservation of a node.
 func releaseCommand(node *ironic.Node) string {
 	if node.AllocationUUID != "" {
@@ -88,6 +93,8 @@ func DecideRelease(r Reservation) Plan {
 	switch {
 	case node == nil:
 		return Plan{Harm: Restarts, Does: "deletes the allocation, which has no node" + atWorkOn(r)}
+	case r.Allocation == nil && node.AllocationUUID != "":
+		return Plan{Refused: unseenAllocation(node)}
 	case r.Allocation == nil && node.InstanceUUID == "":
 		return Plan{Nothing: true, Does: "does nothing, because the node is not reserved"}
 	case r.Allocation != nil && node.InstanceUUID != id:
@@ -99,7 +106,7 @@ func DecideRelease(r Reservation) Plan {
 		return Plan{Refused: why}
 	}
 	plan := Plan{Harm: Restarts, Does: "makes node " + ironic.NodeLabel(node) + " free for others" + atWorkOn(r)}
-	if r.Allocation == nil && marks.CreationOf(node.Extra, marks.MarkReservation) == nil {
+	if mark := marks.CreationOf(node.Extra, marks.MarkReservation); r.Allocation == nil && (mark == nil || mark.Instance != node.InstanceUUID) {
 		plan = Plan{Harm: Cuts, Does: fmt.Sprintf("removes instance UUID %s from the node, which another client, such as Nova, has reserved", node.InstanceUUID)}
 	}
 	if atWorkOn(r) != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
@@ -122,6 +123,13 @@ func notUndeployable(node *ironic.Node) string {
 
 // undeploy undeploys a machine.
 func undeploy(ctx context.Context, m *machine.Machine, pool *sharing.Pool, release bool, timeout time.Duration) error {
+	if node := m.Node(); !release && node.AllocationUUID != "" {
+		if _, err := m.Site().Ironic.Allocation(ctx, node.AllocationUUID); api.IsNotFound(err) {
+			return machine.RefusedFor(node, unseenAllocation(node)+", or give the allocation up with --release: Ironic deletes it with what is deployed, and nobody else could create it again")
+		} else if err != nil {
+			return fmt.Errorf("read allocation %s: %w", node.AllocationUUID, err)
+		}
+	}
 	id, allocation := holder(m.Node())
 	again := allocation
 	if release && m.Node().InstanceUUID != "" {
