@@ -2,7 +2,6 @@ package observe
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,20 +34,8 @@ type entry struct {
 
 // newHistory returns the command metal history.
 func newHistory(s *cli.Settings) *cobra.Command {
-	cmd := &cobra.Command{Use: "history [NODE...]", Short: "Show the history of machines, and notes of runs", Long: aboutHistory, Args: cobra.ArbitraryArgs}
-	var selects cli.SelectionFlags
-	selects.DeclareForOnce(cmd)
-	output := outputFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		selected, wrong := selects.Selection(cmd, args)
-		client, err := open(cmd, s, *output)
-		if err := errors.Join(wrong, err); err != nil {
-			return err
-		}
-		nodes, err := nodesOf(cmd, s, client, selected)
-		if err != nil {
-			return err
-		}
+	cmd := &cobra.Command{Use: "history [NODE...]", Short: "Show the history of machines, and notes of runs", Long: aboutHistory}
+	return newReport(s, cmd, func(client *ironic.Client, nodes []ironic.Node, output string) error {
 		all := []entry{}
 		for i := range nodes {
 			events, err := historyOf(cmd.Context(), client, nodes[i].UUID)
@@ -57,15 +44,14 @@ func newHistory(s *cli.Settings) *cobra.Command {
 			}
 			all = append(all, entriesOf(&nodes[i], events)...)
 		}
-		if *output == "json" {
+		if output == "json" {
 			return writeJSON(cmd.OutOrStdout(), all)
 		}
 		for _, e := range all {
 			cli.Line(cmd.OutOrStdout(), "%s", e)
 		}
 		return nil
-	}
-	return cmd
+	})
 }
 
 // String returns the entry as a line.

@@ -120,6 +120,27 @@ func historyOf(ctx context.Context, client *ironic.Client, id string) ([]ironic.
 	return events, err
 }
 
+// newReport returns a command that reports on the machines that its arguments and flags select.
+func newReport(s *cli.Settings, cmd *cobra.Command, report func(client *ironic.Client, nodes []ironic.Node, output string) error) *cobra.Command {
+	var selects cli.SelectionFlags
+	cmd.Args = cobra.ArbitraryArgs
+	selects.DeclareForOnce(cmd)
+	output := outputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		selected, wrong := selects.Selection(cmd, args)
+		client, err := open(cmd, s, *output)
+		if err := errors.Join(wrong, err); err != nil {
+			return err
+		}
+		nodes, err := nodesOf(cmd, s, client, selected)
+		if err != nil {
+			return err
+		}
+		return report(client, nodes, *output)
+	}
+	return cmd
+}
+
 // writeJSON writes a JSON document.
 func writeJSON(to io.Writer, value any) error {
 	encoder := json.NewEncoder(to)

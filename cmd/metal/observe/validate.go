@@ -41,20 +41,8 @@ type verdict struct {
 
 // newValidate returns the command metal validate.
 func newValidate(s *cli.Settings) *cobra.Command {
-	cmd := &cobra.Command{Use: "validate [NODE...]", Short: "Let Ironic validate the interfaces of machines", Long: aboutValidate, Args: cobra.ArbitraryArgs}
-	var selects cli.SelectionFlags
-	selects.DeclareForOnce(cmd)
-	output := outputFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		selected, wrong := selects.Selection(cmd, args)
-		client, err := open(cmd, s, *output)
-		if err := errors.Join(wrong, err); err != nil {
-			return err
-		}
-		nodes, err := nodesOf(cmd, s, client, selected)
-		if err != nil {
-			return err
-		}
+	cmd := &cobra.Command{Use: "validate [NODE...]", Short: "Let Ironic validate the interfaces of machines", Long: aboutValidate}
+	return newReport(s, cmd, func(client *ironic.Client, nodes []ironic.Node, output string) (err error) {
 		var all []validated
 		failed := 0
 		for i := range nodes {
@@ -67,7 +55,7 @@ func newValidate(s *cli.Settings) *cobra.Command {
 				failed++
 			}
 		}
-		if *output == "json" {
+		if output == "json" {
 			err = writeJSON(cmd.OutOrStdout(), all)
 		} else {
 			err = writeValidated(cmd.OutOrStdout(), all)
@@ -76,8 +64,7 @@ func newValidate(s *cli.Settings) *cobra.Command {
 			err = errors.Join(err, &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed validation; see above", cli.Count(failed, "machine"))})
 		}
 		return err
-	}
-	return cmd
+	})
 }
 
 // judge says of each validated interface of a node whether it is needed.
