@@ -66,12 +66,36 @@ const fewNodes = 8
 // List reads the machines of a selection: named ones in the order of their names in Nodes, others in Ironic's order. fields are the fields
 // that the list has at least; nil: all. A name that Ironic does not have is a NotFoundError, which names all of them.
 func (s Selection) List(ctx context.Context, client *ironic.Client, fields []string) ([]ironic.Node, error) {
+	return s.Follow().List(ctx, client, fields)
+}
+
+// Following lists the machines of a selection again and again. It reads the allocations of the selection once, because Ironic deletes an
+// allocation when its node is undeployed. From then on it lists each node that one of them has, or has had in a list before. It is not safe
+// for concurrent use.
+type Following struct {
+	selection   Selection
+	allocations map[string]bool // by UUID; nil: they were not read yet
+	had         map[string]bool // UUIDs of the nodes that the allocations have had
+}
+
+// Follow returns a Following that has not read anything.
+func (s Selection) Follow() *Following { return &Following{selection: s, had: map[string]bool{}} }
+
+// IsOfAll reports whether the selection says nothing, so that it selects all machines.
+func (f *Following) IsOfAll() bool { return f.selection.IsEmpty() }
+
+// List reads the machines as Selection.List does. An allocation that Ironic had in an earlier list may be gone.
+func (f *Following) List(ctx context.Context, client *ironic.Client, fields []string) ([]ironic.Node, error) {
+	s := f.selection
 	if len(s.Nodes) > 0 {
 		return s.named(ctx, client, fields)
 	}
-	instances, err := s.instances(ctx, client)
-	if err != nil {
-		return nil, err
+	if f.allocations == nil {
+		read, err := s.allocations(ctx, client)
+		if err != nil {
+			return nil, err
+		}
+		f.allocations = read
 	}
 	filter := ironic.NodeFilter{ResourceClass: s.Class, Owner: s.Owner}
 	if len(s.States) == 1 {
@@ -82,9 +106,12 @@ func (s Selection) List(ctx context.Context, client *ironic.Client, fields []str
 		return nil, err
 	}
 	return slices.DeleteFunc(listed, func(n ironic.Node) bool {
+		if n.InstanceUUID != "" && f.allocations[n.InstanceUUID] {
+			f.had[n.UUID] = true
+		}
 		return (s.Name != nil && !s.Name.MatchString(n.Name)) ||
 			(len(s.States) > 0 && !slices.Contains(s.States, n.ProvisionState)) ||
-			(len(s.Allocations) > 0 && (n.InstanceUUID == "" || !instances[n.InstanceUUID]))
+			(len(s.Allocations) > 0 && !f.had[n.UUID])
 	}), nil
 }
 
@@ -131,8 +158,8 @@ func (s Selection) named(ctx context.Context, client *ironic.Client, fields []st
 	return all, nil
 }
 
-// instances returns the UUIDs of the allocations of the selection.
-func (s Selection) instances(ctx context.Context, client *ironic.Client) (map[string]bool, error) {
+// allocations returns the UUIDs of the allocations of the selection.
+func (s Selection) allocations(ctx context.Context, client *ironic.Client) (map[string]bool, error) {
 	ids := map[string]bool{}
 	var missing []string
 	if len(s.Allocations) <= fewNodes {

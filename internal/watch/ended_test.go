@@ -120,7 +120,7 @@ func TestSite_tellsOperationsClassesAndSlots(t *testing.T) {
 		fake.Set("node-002", "last_error", "Clean step raid.delete_configuration failed on node")
 		fake.Set("node-003", "target_power_state", "power off")
 		site := &watch.Site{Client: clientOf(fake), Limit: throttle.Limit{Max: 2}}
-		s, err := site.List(t.Context(), selection.Selection{Class: "gpu"})
+		s, err := site.List(t.Context(), selection.Selection{Class: "gpu"}.Follow())
 		if err != nil || len(s.Machines) != 1 || s.Machines[0].Class != "gpu" || s.Machines[0].Group != "rack1" || s.Machines[0].Operation != "deploy" {
 			t.Fatalf("%+v, %v", s, err)
 		}
@@ -128,7 +128,7 @@ func TestSite_tellsOperationsClassesAndSlots(t *testing.T) {
 			t.Errorf("the slots are %+v", s.Slots)
 		}
 		fake.ResetRequests()
-		if s, err = site.List(t.Context(), selection.Selection{}); err != nil || len(s.Machines) != 4 {
+		if s, err = site.List(t.Context(), selection.Selection{}.Follow()); err != nil || len(s.Machines) != 4 {
 			t.Fatalf("%+v, %v", s, err)
 		}
 		var does []string
@@ -147,7 +147,7 @@ func TestSite_tellsOperationsClassesAndSlots(t *testing.T) {
 			}
 			return nil
 		}
-		if s, err = site.List(t.Context(), selection.Selection{}); err != nil || s.Slots.Waiting != nil || s.Slots.Used[""] != 2 {
+		if s, err = site.List(t.Context(), selection.Selection{}.Follow()); err != nil || s.Slots.Waiting != nil || s.Slots.Used[""] != 2 {
 			t.Errorf("without rights: %+v, %v", s.Slots, err)
 		}
 	})

@@ -20,7 +20,7 @@ var fields = []string{
 }
 
 // List reads the machines of a selection in one list of nodes.
-func List(ctx context.Context, client *ironic.Client, s selection.Selection) (Sample, error) {
+func List(ctx context.Context, client *ironic.Client, s *selection.Following) (Sample, error) {
 	listed, err := s.List(ctx, client, fields)
 	if err != nil {
 		return Sample{}, err

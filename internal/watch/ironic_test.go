@@ -1,7 +1,9 @@
 package watch_test
 
 import (
+	"context"
 	"maps"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/selection"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/watch"
 )
@@ -52,7 +55,7 @@ func TestList_tellsWhatMachinesDo(t *testing.T) {
 			for _, field := range slices.Sorted(maps.Keys(tc.set)) { // a new provision_state comes before the reservation that it would end
 				fake.Set("node-000", field, tc.set[field])
 			}
-			s, err := watch.List(t.Context(), clientOf(fake), selection.Selection{})
+			s, err := watch.List(t.Context(), clientOf(fake), selection.Selection{}.Follow())
 			if err != nil || len(s.Machines) != 1 {
 				t.Fatalf("%+v, %v", s, err)
 			}
@@ -89,7 +92,7 @@ func TestList_isOneShortList(t *testing.T) {
 		t.Fatal(err)
 	}
 	fake.ResetRequests()
-	s, err := watch.List(t.Context(), client, selection.Selection{Class: "baremetal", Name: regexp.MustCompile("7$")})
+	s, err := watch.List(t.Context(), client, selection.Selection{Class: "baremetal", Name: regexp.MustCompile("7$")}.Follow())
 	if err != nil || len(s.Machines) != 50 {
 		t.Fatalf("%d machines, %v", len(s.Machines), err)
 	}
@@ -134,7 +137,7 @@ func TestList_tellsTurns(t *testing.T) {
 			for field, value := range tc.set {
 				fake.Set("node-000", field, value)
 			}
-			s, err := watch.List(t.Context(), clientOf(fake), selection.Selection{})
+			s, err := watch.List(t.Context(), clientOf(fake), selection.Selection{}.Follow())
 			if err != nil || len(s.Machines) != 1 {
 				t.Fatalf("%+v, %v", s, err)
 			}
@@ -144,4 +147,30 @@ func TestList_tellsTurns(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Ironic deletes the allocation when the machine is undeployed. The watch goes on to the end of its cleaning.
+func TestList_followsTheMachineOfAnAllocationThatGoes(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(2)
+		fake.StepTime = time.Minute
+		ironictest.AsOther(t, fake, http.MethodPost, "allocations", map[string]any{"name": "web-1", "resource_class": "baremetal", "candidate_nodes": []string{"node-001"}})
+		fake.Set("node-001", "provision_state", "active")
+		time.AfterFunc(time.Minute, func() {
+			ironictest.AsOther(t, fake, http.MethodPut, "nodes/node-001/states/provision", map[string]any{"target": "deleted"})
+		})
+		client, followed := clientOf(fake), selection.Selection{Allocations: []string{"web-1"}}.Follow()
+		var told strings.Builder
+		end, err := watch.Run(t.Context(), watch.NewModel("available", 0), watch.Options{
+			List:    func(ctx context.Context) (watch.Sample, error) { return watch.List(ctx, client, followed) },
+			MayPass: api.MayPass, Interval: 10 * time.Second, UntilIdle: 10 * time.Minute, Displays: []watch.Display{&watch.Lines{Out: &told, Err: &told}},
+		})
+		if err != nil || end.Done != 1 || end.Total != 1 || !strings.Contains(told.String(), "node-001  cleaning -> available") {
+			t.Errorf("%d of %d done, %v:\n%s", end.Done, end.Total, err, told.String())
+		}
+		if _, err := client.Allocation(t.Context(), "web-1"); !api.IsNotFound(err) {
+			t.Errorf("the allocation still exists: %v", err)
+		}
+	})
 }

@@ -36,7 +36,7 @@ type Site struct {
 var siteFields = append(slices.Clone(fields), "maintenance", "boot_interface", "conductor_group", "resource_class")
 
 // List reads the machines of a selection with class and conductor group, and how the slots of the site are used. With a selection it reads two lists.
-func (s *Site) List(ctx context.Context, chosen selection.Selection) (Sample, error) {
+func (s *Site) List(ctx context.Context, chosen *selection.Following) (Sample, error) {
 	if s.limiter == nil {
 		s.limiter = slots.NewLimiter(s.Client, s.Limit, "")
 	}
@@ -52,7 +52,7 @@ func (s *Site) List(ctx context.Context, chosen selection.Selection) (Sample, er
 		return Sample{}, err
 	}
 	selected := all
-	if !chosen.IsEmpty() {
+	if !chosen.IsOfAll() {
 		if selected, err = chosen.List(ctx, s.Client, asked); err != nil {
 			return Sample{}, err
 		}

@@ -41,7 +41,7 @@ func TestSite_tellsWhoWaits(t *testing.T) {
 		wait(slots.NewLimiter(clientOf(fake), limit, ironic.NewUUID()), "node-003")
 		<-time.After(30 * time.Second)
 		site := &watch.Site{Client: clientOf(fake), Limit: limit}
-		s, err := site.List(t.Context(), selection.Selection{})
+		s, err := site.List(t.Context(), selection.Selection{}.Follow())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestSite_tellsWhoWaits(t *testing.T) {
 		}
 		stop()
 		wg.Wait()
-		if s, err = site.List(t.Context(), selection.Selection{}); err != nil || s.Slots.Waiting == nil || len(s.Slots.Waiting) > 0 {
+		if s, err = site.List(t.Context(), selection.Selection{}.Follow()); err != nil || s.Slots.Waiting == nil || len(s.Slots.Waiting) > 0 {
 			t.Errorf("afterwards: %+v, %v", s.Slots, err)
 		}
 	})

@@ -22,7 +22,8 @@ import (
 const aboutWatch = `metal watch shows what happens to the machines in Ironic while an apply runs. It reads one list of nodes every
 --poll-interval and changes nothing, so it shows the operations of all runs and of all other clients.
 
---class, --owner, --name and --allocation select machines. What counts as done:
+--class, --owner, --name and --allocation select machines. Ironic deletes an allocation when its machine is undeployed: the
+command goes on to show the machines that the allocation has had since the command began. What counts as done:
 
   with --goal      a machine at rest in this state; all others of the selection are still to come
   without --goal   a machine on which an operation has ended since the command began. Machines on which no operation has
@@ -112,15 +113,16 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) err
 	if f.record != "" {
 		displays = append(displays, &watch.Recorder{File: f.record, Title: title, Model: model})
 	}
+	followed := selected.Follow()
 	options := watch.Options{
-		List:      func(ctx context.Context) (watch.Sample, error) { return watch.List(ctx, client, selected) },
+		List:      func(ctx context.Context) (watch.Sample, error) { return watch.List(ctx, client, followed) },
 		MayPass:   api.MayPass,
 		Interval:  s.Ironic.PollInterval,
 		UntilIdle: f.untilIdle,
 		Displays:  displays,
 	}
 	site := &watch.Site{Client: client, Limit: f.metrics.limit}
-	ctx, stop, err := f.metrics.start(cmd, &options, func(ctx context.Context) (watch.Sample, error) { return site.List(ctx, selected) })
+	ctx, stop, err := f.metrics.start(cmd, &options, func(ctx context.Context) (watch.Sample, error) { return site.List(ctx, followed) })
 	if err != nil {
 		return &cli.Failure{Code: cli.ExitError, Err: err}
 	}
