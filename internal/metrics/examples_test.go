@@ -64,7 +64,7 @@ func dashboard(t *testing.T) (all []query) {
 }
 
 var (
-	selector  = regexp.MustCompile(`\b(metal_\w+)(?:\{([^}]*)\})?`)
+	selector  = regexp.MustCompile(`\b(metal_\w+|up)\b(?:\{([^}]*)\})?`)
 	grouping  = regexp.MustCompile(`\b(?:by|on|ignoring|without|group_left|group_right) ?\(([^)]*)\)`)
 	matcher   = regexp.MustCompile(`(\w+) ?[=!]~?`)
 	inLegend  = regexp.MustCompile(`\{\{ ?(\w+) ?\}\}`)
@@ -73,7 +73,7 @@ var (
 
 // wrong returns what an expression names that the collector does not export, and the metrics that it uses.
 func (q query) wrong() (wrong, used []string) {
-	known := map[string][]string{}
+	known := map[string][]string{"up": fromOther} // which Prometheus itself knows of each scrape
 	for _, f := range metrics.Families() {
 		known[f.Name] = f.Labels
 		if f.Kind == "histogram" {
