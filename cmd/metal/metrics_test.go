@@ -149,23 +149,42 @@ func TestWatchRefusesToListen(t *testing.T) {
 	}
 }
 
-// The unit of the examples starts a command that this program understands.
-func TestWatchRunsAsTheUnitOfTheExamples(t *testing.T) {
+// The units of the examples start commands that this program understands, with the settings of one file, and the packages contain them.
+func TestUnitsOfTheExamples(t *testing.T) {
 	t.Parallel()
-	unit, err := os.ReadFile("../../examples/observability/metal-watch.service")
+	packages, err := os.ReadFile("../../.goreleaser.yml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := regexp.MustCompile(`(?m)^ExecStart=/usr/bin/metal (.*)$`).FindStringSubmatch(string(unit))
-	if command == nil {
-		t.Fatal("the unit starts nothing")
+	units, err := filepath.Glob("../../examples/*/*.service")
+	if err != nil || len(units) < 2 {
+		t.Fatalf("%q, %v", units, err)
 	}
-	found, rest, err := newRoot(os.Getenv, nil).Find(strings.Fields(command[1]))
-	if err != nil || found.Name() != "watch" {
-		t.Fatalf("it starts %s: %v", command[1], err)
-	}
-	if err := found.ParseFlags(rest); err != nil {
-		t.Error(err)
+	for _, unit := range units {
+		read, err := os.ReadFile(unit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(read)
+		command := regexp.MustCompile(`(?m)^ExecStart=/usr/bin/metal (.*)$`).FindStringSubmatch(text)
+		if command == nil {
+			t.Fatalf("%s starts nothing", unit)
+		}
+		found, rest, err := newRoot(os.Getenv, nil).Find(strings.Fields(command[1]))
+		if err != nil || found.RunE == nil {
+			t.Fatalf("%s starts %s: %v", unit, command[1], err)
+		}
+		if err := found.ParseFlags(rest); err != nil {
+			t.Errorf("%s: %v", unit, err)
+		}
+		for _, line := range []string{"EnvironmentFile=/etc/metal/environment\n", "RestartPreventExitStatus=2\n"} {
+			if !strings.Contains(text, "\n"+line) {
+				t.Errorf("%s lacks %s", unit, line)
+			}
+		}
+		if source := "src: " + strings.TrimPrefix(filepath.Dir(unit), "../../") + "/*\n"; !strings.Contains(string(packages), source) {
+			t.Errorf("the packages lack %s: no %s", unit, source)
+		}
 	}
 }
 
