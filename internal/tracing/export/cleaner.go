@@ -2,7 +2,9 @@ package export
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -13,6 +15,7 @@ type cleaner struct {
 	sdk.SpanExporter
 	clean  func(string) string
 	errors *reporter
+	tried  atomic.Int64 // spans of deliveries that have ended
 }
 
 // ExportSpans cleans the spans and exports them. It tells the run of an error and returns none: the SDK would pass it to the handler of the whole
@@ -25,7 +28,32 @@ func (c *cleaner) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) err
 	if err := c.SpanExporter.ExportSpans(ctx, cleaned); err != nil {
 		c.errors.Handle(err)
 	}
+	c.tried.Add(int64(len(spans)))
 	return nil
+}
+
+// counter is a processor that tells at the end how many spans were never delivered: the SDK drops spans without a word when its queue is full.
+type counter struct {
+	sdk.SpanProcessor
+	to    *cleaner
+	ended atomic.Int64
+}
+
+// OnEnd counts a span that is to be delivered.
+func (c *counter) OnEnd(span sdk.ReadOnlySpan) {
+	if span.SpanContext().IsSampled() {
+		c.ended.Add(1)
+	}
+	c.SpanProcessor.OnEnd(span)
+}
+
+// Shutdown delivers what is left.
+func (c *counter) Shutdown(ctx context.Context) error {
+	err := c.SpanProcessor.Shutdown(ctx)
+	if all := c.ended.Load(); c.to.tried.Load() < all {
+		c.to.errors.Handle(fmt.Errorf("%d of %d spans are lost, because the collector takes them too slowly. OTEL_BSP_MAX_QUEUE_SIZE, by default 2048, is how many wait for it", all-c.to.tried.Load(), all))
+	}
+	return err
 }
 
 // cleanSpan is a span whose texts have no secrets.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -56,7 +57,8 @@ func Start(ctx context.Context, getenv func(string) string, p Program) *tracing.
 	}
 	options := []sdk.TracerProviderOption{sdk.WithResource(is)}
 	for _, exporter := range exporters {
-		options = append(options, sdk.WithSpanProcessor(sdk.NewBatchSpanProcessor(&cleaner{exporter, p.Clean, once}, delay(getenv)...)))
+		cleaner := &cleaner{SpanExporter: exporter, clean: p.Clean, errors: once}
+		options = append(options, sdk.WithSpanProcessor(&counter{SpanProcessor: sdk.NewBatchSpanProcessor(cleaner, delay(getenv)...), to: cleaner}))
 	}
 	return tracing.NewRun(sdk.NewTracerProvider(options...), parent(ctx, getenv), p.Name)
 }
@@ -109,12 +111,30 @@ func exporters(ctx context.Context, getenv func(string) string, console io.Write
 func otlp(ctx context.Context, getenv func(string) string) (sdk.SpanExporter, error) {
 	switch protocol := cmp.Or(getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), "http/protobuf"); protocol {
 	case "http/protobuf":
+		if err := checkEndpoint(getenv); err != nil {
+			return nil, err
+		}
 		return otlptracehttp.New(ctx)
 	case "grpc":
 		return otlptracegrpc.New(ctx)
 	default:
 		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q. It can be http/protobuf or grpc", protocol)
 	}
+}
+
+// checkEndpoint returns an error unless the endpoint for OTLP over HTTP is a URL. The error does not contain the value, which may have a password.
+func checkEndpoint(getenv func(string) string) error {
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"} {
+		value := getenv(name)
+		if value == "" {
+			continue
+		}
+		if to, err := url.Parse(value); err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
+			return fmt.Errorf("%s is not a URL of a collector. It begins with http:// or https://, such as http://localhost:4318", name)
+		}
+		return nil
+	}
+	return nil
 }
 
 // reporter passes the first error on. The others are probably the same.

@@ -105,6 +105,8 @@ func TestStart_tellsOfWrongSettings(t *testing.T) {
 		want        string
 	}{
 		{map[string]string{"OTEL_TRACES_EXPORTER": "zipkin"}, `traces: OTEL_TRACES_EXPORTER has "zipkin". It can be otlp, console or none`},
+		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4318"}, `traces: OTEL_EXPORTER_OTLP_ENDPOINT is not a URL of a collector. It begins with http:// or https://, such as http://localhost:4318`},
+		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "127.0.0.1:4318/" + secret}, `traces: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is not a URL of a collector. It begins with http:// or https://, such as http://localhost:4318`},
 		{map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}, `traces: OTEL_EXPORTER_OTLP_PROTOCOL is "http/json". It can be http/protobuf or grpc`},
 	} {
 		t.Run(tt.want, func(t *testing.T) {
@@ -146,6 +148,27 @@ func TestStart_refusedSpansAreToldOnce(t *testing.T) {
 	run.Close(t.Context())
 	if len(*reported) != 1 || !strings.Contains((*reported)[0], "403") {
 		t.Errorf("the errors are %q", *reported)
+	}
+}
+
+// The collector takes nothing while spans end, so that the queue of two is full. What it misses is told at the end.
+func TestStart_droppedSpansAreTold(t *testing.T) {
+	c, takes := tracingtest.StartCollector(t), make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		<-takes
+		c.ServeHTTP(w, r)
+	}))
+	t.Cleanup(slow.Close)
+	run, reported := start(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": slow.URL, "OTEL_BSP_MAX_QUEUE_SIZE": "2"}, nil)
+	for range 10 {
+		_, call := run.Call(t.Context(), "read", false)
+		call.End(t.Context())
+	}
+	close(takes)
+	run.Close(t.Context())
+	want := fmt.Sprintf("traces: %d of 11 spans are lost", 11-len(c.Names()))
+	if len(*reported) != 1 || !strings.HasPrefix((*reported)[0], want) || len(c.Names()) > 5 {
+		t.Errorf("the collector has %q, reported %q, want %q", c.Names(), *reported, want)
 	}
 }
 
