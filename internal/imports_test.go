@@ -77,7 +77,7 @@ func rules() map[string]rule {
 		"internal/advice":      {own: []string{"internal/states", "internal/marks", ironic, api}, foreign: []string{nodes}},
 		"internal/describe":    {own: []string{"internal/advice", "internal/states", "internal/marks", "internal/instance", "internal/sharing", ironic, "internal/ironic/driverinfo", rest}},
 		"internal/selection":   {own: []string{ironic, api}},
-		"internal/timeline":    {own: []string{"internal/states", "internal/marks", "internal/ramdisk", "internal/machine", "internal/instance", "internal/watch", ironic, api, rest}},
+		"internal/timeline":    {own: []string{"internal/describe", "internal/states", "internal/marks", "internal/ramdisk", "internal/machine", "internal/instance", "internal/watch", ironic, api, rest}},
 		"internal/watch":       {own: []string{"internal/states", "internal/selection", "internal/marks", "internal/machine", ironic, api, rest, "internal/slots", throttle}},
 		"internal/metrics":     {own: []string{"internal/watch"}, foreign: []string{"github.com/prometheus/client_golang/"}},
 		"internal/sharing":     {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/oneview", ironic, api, throttle, rest}, foreign: []string{nodes}},

@@ -78,10 +78,16 @@ func TestHistoryShowsNotesOfSeveralMachines(t *testing.T) {
 	t.Parallel()
 	s := deployedSite(t)
 	s.ironic.Set(name(1), "extra", map[string]any{"terraform_metal_turn": map[string]any{"group": "databases", "run": "r1", "since": "2026-05-01T03:00:00Z"}})
-	s.wants(t, cli.ExitDone, []string{"2026-05-01T03:00:00Z  node-001  note: member of rollout group databases: away for a change by run r1\n"}, "history", "--all")
-	var all []map[string]any
-	if err := json.Unmarshal([]byte(s.wants(t, cli.ExitDone, nil, "history", name(1), "--output", "json")), &all); err != nil || len(all) != 1 || all[0]["source"] != "note" {
-		t.Errorf("%v: %v", err, all)
+	s.wants(t, cli.ExitDone, []string{"2 nodes\n", "2026-05-01 03:00:00        node-001  turn of rollout group databases  run r1  note\n", "The history of 2 of these nodes is empty."}, "history", "--all")
+	var life struct {
+		Moments []struct {
+			At, What, Who string
+			Node          string `json:"node_name"`
+		}
+	}
+	text := s.wants(t, cli.ExitDone, nil, "history", name(1), "--output", "json")
+	if err := json.Unmarshal([]byte(text), &life); err != nil || len(life.Moments) != 1 || life.Moments[0].At != "2026-05-01T03:00:00Z" || life.Moments[0].Node != name(1) || life.Moments[0].Who != "run r1" {
+		t.Errorf("%v: %s", err, text)
 	}
 	s.wants(t, cli.ExitUsage, []string{"needs the names or UUIDs of nodes"}, "history")
 }

@@ -5,7 +5,6 @@ package describe
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -86,7 +85,7 @@ func Of(n *ironic.Node, allocation *ironic.Allocation, history []ironic.Event, n
 		State: n.ProvisionState, Power: n.PowerState, BootMode: n.BootMode, SecureBoot: n.SecureBoot, Protected: n.Protected,
 		Retired: n.Retired, RetiredReason: n.RetiredReason, Maintenance: n.Maintenance, MaintenanceReason: n.MaintenanceReason,
 		Operation: operation(n), LockedBy: n.Reservation, Fault: n.Fault, LastError: n.LastError, Failures: marks.Failures(n),
-		History: []string{}, Notes: Notes(n), Next: advice.Next(n, now),
+		History: []string{}, Notes: Notes(n, now), Next: advice.Next(n, now),
 	}
 	if !n.ProvisionUpdatedAt.IsZero() {
 		d.Since = &n.ProvisionUpdatedAt
@@ -178,84 +177,4 @@ func hardware(properties map[string]any) string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-// Note is a note of this provider on a node, in words.
-type Note struct {
-	At   *time.Time `json:"at,omitempty"` // nil: the note does not tell
-	Text string     `json:"text"`
-}
-
-// Notes returns the notes of this provider on a node, the oldest first. Those without a time come first.
-func Notes(n *ironic.Node) []Note {
-	all := []Note{}
-	add := func(at time.Time, format string, args ...any) {
-		note := Note{Text: fmt.Sprintf(format, args...)}
-		if !at.IsZero() {
-			at = at.UTC()
-			note.At = &at
-		}
-		all = append(all, note)
-	}
-	if d := marks.DiscoveryOf(n); d != nil {
-		at, _ := time.Parse(time.RFC3339, d.At)
-		add(at, "discovered by metal_discovery_import %s, which has named it %s", d.Owner, d.Name)
-	}
-	if mark := marks.CreationOf(n.Extra, marks.MarkCreation); mark != nil {
-		add(mark.Since, "enrolled by %s", runOf(mark))
-	}
-	if mark := marks.CreationOf(n.Extra, marks.MarkReservation); mark != nil {
-		add(mark.Since, "reserved for a deployment by %s", runOf(mark))
-	}
-	if spec := marks.SuspendedAllocation(n); spec != nil {
-		add(time.Time{}, "an undeployment is to create allocation %s (%s) again", spec.Name, spec.UUID)
-	}
-	if q := marks.QuarantineOf(n); q != nil {
-		add(q.Since, "quarantine: %s", q)
-	}
-	if turn := marks.TurnOf(n); turn != nil {
-		add(turn.Since, "%s", turnOf(turn))
-	}
-	if e := marks.ErasureOf(n); e != nil {
-		add(e.Ended, "%s", cleaned(e))
-	}
-	if o := marks.UnfinishedOperation(n); o != nil {
-		add(o.Since, "%s, was interrupted: %s", o, o.Left())
-	}
-	if boot := instance.BootNoteOf(n); boot != nil && boot.Again != nil {
-		add(time.Time{}, "the machine is undeployed to be deployed again with a live ISO")
-	}
-	slices.SortStableFunc(all, func(a, b Note) int { return a.time().Compare(b.time()) })
-	return all
-}
-
-// time returns when a note was written; zero if it does not tell.
-func (n Note) time() (at time.Time) {
-	if n.At != nil {
-		at = *n.At
-	}
-	return at
-}
-
-// turnOf tells of a turn in a rollout group.
-func turnOf(turn *marks.Turn) string {
-	switch {
-	case turn.Failed:
-		return fmt.Sprintf("member of rollout group %s: the change by run %s has failed", turn.Group, turn.Run)
-	case !turn.Until.IsZero():
-		return fmt.Sprintf("member of rollout group %s: ready after the change by run %s", turn.Group, turn.Run)
-	}
-	return fmt.Sprintf("member of rollout group %s: away for a change by run %s", turn.Group, turn.Run)
-}
-
-// cleaned tells of a cleaning.
-func cleaned(e *marks.Erasure) string {
-	end := "ended"
-	if e.Failed {
-		end = "failed"
-	}
-	if len(e.Steps) == 0 {
-		return "the last cleaning that a run has watched " + end
-	}
-	return fmt.Sprintf("the last cleaning that a run has watched %s: %s", end, strings.Join(e.Steps, ", "))
 }

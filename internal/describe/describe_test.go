@@ -61,7 +61,7 @@ func TestOf_tellsWhatIsKnown(t *testing.T) {
 		"its extra":     {len(got.Held.AllocationExtra), 1},
 		"run":           {got.Held.Run, "run 7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11, which began at 2026-05-01T00:00:00Z, and is at work or was killed"},
 		"notes":         {len(got.Notes), 2},
-		"newest note":   {got.Notes[1].Text, "the last cleaning that a run has watched ended: deploy.erase_devices"},
+		"newest note":   {got.Notes[1].Text, "automated cleaning (deploy.erase_devices)"},
 		"what to do":    {len(got.Next), 1},
 		"what runs now": {got.Image, "https://images.example.com/debian.qcow2"},
 	} {
@@ -79,11 +79,11 @@ func TestNotes_inWords(t *testing.T) {
 		marks.KeyDiscovery:  map[string]any{"v": 1, "owner": "rack12", "name": "slot-01", "from": "serial", "at": now.Add(-time.Hour).Format(time.RFC3339)},
 	}}
 	var texts []string
-	for _, note := range describe.Notes(n) {
-		texts = append(texts, note.Text)
+	for _, note := range describe.Notes(n, now) {
+		texts = append(texts, note.String())
 	}
-	want := "an undeployment is to create allocation web-3 (a1) again; discovered by metal_discovery_import rack12, which has named it slot-01; " +
-		"member of rollout group databases: the change by run r1 has failed"
+	want := "an undeployment is to create allocation web-3 (a1) again; 2026-05-01T02:00:00Z discovered, and named slot-01 after serial, metal_discovery_import rack12; " +
+		"2026-05-01T03:00:00Z turn of rollout group databases: the change failed, or the machine is not ready, run r1"
 	if got := strings.Join(texts, "; "); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/describe"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -25,7 +25,9 @@ func ofAllocation(a *ironic.Allocation) (all []Moment, now []string) {
 		}
 		all = append(all, m)
 	}
-	all = append(all, ofCreation(a.Extra, marks.MarkCreation, "a run creates the allocation")...)
+	for _, note := range describe.Creation(a.Extra, marks.MarkCreation, "creation of the allocation") {
+		all = append(all, ofNote(note, time.Time{}))
+	}
 	text := "The allocation is " + string(a.State)
 	if a.LastError != "" {
 		text += ": " + api.FirstLine(a.LastError)
@@ -33,17 +35,25 @@ func ofAllocation(a *ironic.Allocation) (all []Moment, now []string) {
 	return all, append(now, strings.TrimSuffix(text, ".")+".")
 }
 
-// ofCreation returns what a mark of creation tells.
-func ofCreation(extra map[string]any, key marks.Mark, what string) []Moment {
-	mark := marks.CreationOf(extra, key)
-	if mark == nil {
-		return nil
+// ofNote tells of a note at a time.
+func ofNote(n describe.Note, now time.Time) Moment {
+	m := Moment{At: n.At, Until: n.Until, What: n.Text, Who: n.By, Failed: n.Failed, Sources: []Source{FromNote}}
+	if n.InProgress {
+		m.Until, m.Bound = now, SoFar
 	}
-	m := Moment{At: mark.Since, Until: mark.Done, What: what, Who: "run " + mark.Run, Sources: []Source{FromNote}}
-	if mark.Done.IsZero() {
-		m.What += "; its end is not noted"
+	return m
+}
+
+// ofNotes returns what the notes of this provider on a node tell. Those without a time hold now.
+func ofNotes(n *ironic.Node, now time.Time) (all []Moment, present []string) {
+	for _, note := range describe.Notes(n, now) {
+		if note.At.IsZero() {
+			present = append(present, upper(note.Text)+".")
+			continue
+		}
+		all = append(all, ofNote(note, now))
 	}
-	return []Moment{m}
+	return all, present
 }
 
 // fromNode returns what the fields of a node and the notes on it tell, except for the provision state.
@@ -59,10 +69,8 @@ func fromNode(n *ironic.Node, now time.Time) (all []Moment, present []string) {
 			all = append(all, Moment{At: at, What: field.what, Sources: []Source{FromNode}})
 		}
 	}
-	all = append(all, ofCreation(n.Extra, marks.MarkCreation, "a run creates the host")...)
-	all = append(all, ofCreation(n.Extra, marks.MarkReservation, "a run reserves the machine")...)
-	all = append(all, ofNotes(n, now)...)
-	return all, ofPresent(n)
+	told, present := ofNotes(n, now)
+	return append(all, told...), append(ofPresent(n), present...)
 }
 
 // lastChange returns the last change of a node's record, unless it is one of the other moments.
@@ -88,71 +96,6 @@ func ofInspection(n *ironic.Node) []Moment {
 	return nil
 }
 
-// ofNotes returns what the notes of this provider tell, except for the marks of creation.
-func ofNotes(n *ironic.Node, now time.Time) (all []Moment) {
-	note := func(m Moment) {
-		m.Sources = []Source{FromNote}
-		all = append(all, m)
-	}
-	if d := marks.DiscoveryOf(n); d != nil {
-		if at, err := time.Parse(time.RFC3339, d.At); err == nil {
-			note(Moment{At: at, What: "discovered, and named " + d.Name + " after " + d.From, Who: "metal_discovery_import " + d.Owner})
-		}
-	}
-	if e := marks.ErasureOf(n); e != nil {
-		m := Moment{At: e.Began, Until: e.Ended, What: "automated cleaning", Who: "run " + e.Run + " watched", Failed: e.Failed}
-		if len(e.Steps) > 0 {
-			m.What += " (" + strings.Join(e.Steps, ", ") + ")"
-		}
-		if e.Failed {
-			m.What += " that failed"
-		}
-		note(m)
-	}
-	if o := marks.OperationOf(n); o != nil {
-		m := Moment{At: o.Since, What: "metal " + o.Command + " began", Who: o.By}
-		if marks.UnfinishedOperation(n) != nil {
-			m.What += ", and its end is not noted: " + o.Left()
-		}
-		note(m)
-	}
-	if t := marks.TurnOf(n); t != nil {
-		all = append(all, ofTurn(t)...)
-	}
-	if c := marks.CheckOf(n, now); c != nil {
-		note(Moment{At: c.Since, Until: now, Bound: SoFar, What: "ready check of " + c.Target})
-	}
-	if b := instance.BootNoteOf(n); b != nil && !b.At.IsZero() {
-		note(Moment{At: b.At, What: fmt.Sprintf("a run boots a live ISO (boot %d of this image)", max(1, b.Boots))})
-	}
-	if q := marks.QuarantineOf(n); q != nil {
-		m := Moment{At: q.Since, What: "quarantine: the deployment for allocation " + q.Allocation + " failed", Failed: true}
-		if q.IsMove() {
-			m = Moment{At: q.Since, What: fmt.Sprintf("quarantine: member %s of group %s left the machine", q.Allocation, q.Group)}
-		}
-		note(m)
-	}
-	return all
-}
-
-// ofTurn returns what the note of a rollout tells.
-func ofTurn(t *marks.Turn) (all []Moment) {
-	turn := Moment{At: t.Since, What: "turn of rollout group " + t.Group, Who: "run " + t.Run, Failed: t.Failed, Sources: []Source{FromNote}}
-	if t.Canary {
-		turn.What = "canary of rollout group " + t.Group
-	}
-	if t.Failed {
-		turn.What += ": the change failed, or the machine is not ready"
-	}
-	if !t.Since.IsZero() {
-		all = append(all, turn)
-	}
-	if !t.Until.IsZero() {
-		all = append(all, Moment{At: t.Until, What: "end of the pause of rollout group " + t.Group, Who: "run " + t.Run, Sources: []Source{FromNote}})
-	}
-	return all
-}
-
 // ofPresent says what holds now and has no time.
 func ofPresent(n *ironic.Node) (now []string) {
 	say := func(format string, args ...any) { now = append(now, fmt.Sprintf(format, args...)) }
@@ -174,9 +117,6 @@ func ofPresent(n *ironic.Node) (now []string) {
 	}
 	if failures := marks.Failures(n); failures > 0 {
 		say("Failed operations since the last success: %d.", failures)
-	}
-	if spec := marks.SuspendedAllocation(n); spec != nil {
-		say("A run has noted that allocation %s must be created again.", spec.UUID)
 	}
 	return now
 }

@@ -263,27 +263,28 @@ func noted() *ironic.Node {
 	return n
 }
 
-// Each note and each time of a node and its allocation is told, on the terminal, on the page and in JSON.
+// Each note and each time of a node and its allocation is told, in UTC, on the terminal, on the page and in JSON.
 func TestLife_tellsEachNote(t *testing.T) {
 	t.Parallel()
 	n := noted()
 	n.Extra["terraform_metal_quarantine"] = nil
+	elsewhere := time.FixedZone("CET", 3600) // which changes nothing
 	life := timeline.Join(timeline.Facts{
-		Subject: "node rack1-01 <b>", Now: at(60), Missing: []string{"No record of metal watch was given."},
+		Subject: "node rack1-01 <b>", Now: at(60).In(elsewhere), Missing: []string{"No record of metal watch was given."},
 		Machines: []timeline.Machine{{
-			ID: n.UUID, Name: n.Name, Node: n, History: []ironic.Event{{CreatedAt: at(-30), Severity: "ERROR", Type: "verifying", Event: "no \x1b[31mBMC", User: "u1", Conductor: "conductor-1"}},
+			ID: n.UUID, Name: n.Name, Node: n, History: []ironic.Event{{CreatedAt: at(-30).In(elsewhere), Severity: "ERROR", Type: "verifying", Event: "no \x1b[31mBMC", User: "u1", Conductor: "conductor-1"}},
 			Reserved: &ironic.Allocation{UUID: "a1", Name: "web-0", State: "active", CreatedAt: at(-25).Format(time.RFC3339), Owner: "team-a", Extra: map[string]any{"terraform_metal_creation": map[string]any{run: map[string]any{"since": at(-26).Format(time.RFC3339), "done": at(-24).Format(time.RFC3339)}}}},
 		}},
 	})
 	var text, document bytes.Buffer
 	page := filepath.Join(t.TempDir(), "page.html")
-	if err := life.Text(&text, time.FixedZone("CET", 3600)); err != nil {
+	if err := life.Text(&text); err != nil {
 		t.Fatal(err)
 	}
 	if err := life.JSON(&document); err != nil {
 		t.Fatal(err)
 	}
-	if err := life.WritePage(page, time.UTC); err != nil {
+	if err := life.WritePage(page); err != nil {
 		t.Fatal(err)
 	}
 	html, err := os.ReadFile(page)

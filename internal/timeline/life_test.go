@@ -68,7 +68,7 @@ func told(t *testing.T, fake *fakeironic.Server, ref string, records [][]watch.E
 	}
 	life := timeline.Join(facts)
 	var text bytes.Buffer
-	if err := life.Text(&text, time.UTC); err != nil {
+	if err := life.Text(&text); err != nil {
 		t.Fatal(err)
 	}
 	return text.String()

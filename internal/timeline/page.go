@@ -20,7 +20,6 @@ type pageData struct {
 	Life  *Life
 	Head  watch.Head
 	AsOf  time.Time
-	Zone  string
 	Chart watch.Chart
 	Nodes bool
 	Rows  []pageRow
@@ -31,11 +30,11 @@ type pageRow struct {
 	Words string
 }
 
-// WritePage writes a life as an HTML file that needs nothing else, with the times in a zone.
-func (l *Life) WritePage(file string, zone *time.Location) error {
-	now := l.AsOf.In(zone)
-	d := pageData{Life: l, Head: watch.Head{Title: l.Subject}, AsOf: now, Zone: zoneOf(now), Nodes: l.hasNodes()}
-	rows := l.chartRows(zone)
+// WritePage writes a life as an HTML file that needs nothing else, with the times in UTC.
+func (l *Life) WritePage(file string) error {
+	now := l.AsOf.UTC()
+	d := pageData{Life: l, Head: watch.Head{Title: l.Subject}, AsOf: now, Nodes: l.several}
+	rows := l.chartRows()
 	if len(rows) > 0 {
 		began := now
 		for _, r := range rows {
@@ -46,7 +45,7 @@ func (l *Life) WritePage(file string, zone *time.Location) error {
 		d.Chart = watch.NewChart(began, now, rows)
 	}
 	for i := range l.Moments {
-		cells := l.Moments[i].row(zone)
+		cells := l.Moments[i].row()
 		if !d.Nodes {
 			cells = slices.Delete(cells, 2, 3)
 		}
@@ -60,7 +59,7 @@ func (l *Life) WritePage(file string, zone *time.Location) error {
 }
 
 // chartRows returns what the machines did, one row a machine.
-func (l *Life) chartRows(zone *time.Location) []watch.Row {
+func (l *Life) chartRows() []watch.Row {
 	var rows []watch.Row
 	for i := range l.stays {
 		s := &l.stays[i]
@@ -73,7 +72,7 @@ func (l *Life) chartRows(zone *time.Location) []watch.Row {
 			doing = s.doing
 		}
 		row.Doing, row.State, row.For, row.Reason = doing, s.state, s.until.Sub(s.from), s.reason
-		row.Spans = append(row.Spans, watch.Span{Doing: doing, State: s.state, From: s.from.In(zone), To: s.until.In(zone), Failed: s.failed})
+		row.Spans = append(row.Spans, watch.Span{Doing: doing, State: s.state, From: s.from.UTC(), To: s.until.UTC(), Failed: s.failed})
 	}
 	return rows
 }

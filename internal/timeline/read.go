@@ -34,6 +34,37 @@ func Read(ctx context.Context, client *ironic.Client, ref string, records [][]wa
 	return r.facts, err
 }
 
+// ReadHistory asks Ironic for the history of nodes. What Ironic refuses to show is missing in the facts.
+func ReadHistory(ctx context.Context, client *ironic.Client, nodes []ironic.Node) (Facts, error) {
+	r, empty := &reader{client: client}, 0
+	r.facts.Subject = fmt.Sprintf("%d nodes", len(nodes))
+	for i := range nodes {
+		m := Machine{ID: nodes[i].UUID, Name: cmp.Or(nodes[i].Name, nodes[i].UUID), Node: &nodes[i]}
+		shown, err := r.history(ctx, &m)
+		if err != nil {
+			return r.facts, err
+		}
+		if shown && len(m.History) == 0 {
+			empty++
+		}
+		r.facts.Machines = append(r.facts.Machines, m)
+	}
+	switch {
+	case len(nodes) == 1:
+		r.facts.Subject = "node " + ironic.NodeLabel(&nodes[0])
+		if empty > 0 {
+			r.lacks("The history of node %s is empty. %s", ironic.NodeLabel(&nodes[0]), whyEmpty)
+		}
+	case empty > 0:
+		r.lacks("The history of %d of these nodes is empty. %s", empty, whyEmpty)
+	}
+	r.facts.Now = client.ServerNow()
+	return r.facts, nil
+}
+
+// whyEmpty says why Ironic may have no history of a node.
+const whyEmpty = "Older Ironics record failures only, and [conductor]node_history can switch it off."
+
 type reader struct {
 	client  *ironic.Client
 	records [][]watch.Entry
@@ -41,7 +72,9 @@ type reader struct {
 }
 
 func (r *reader) lacks(format string, args ...any) {
-	r.facts.Missing = append(r.facts.Missing, fmt.Sprintf(format, args...))
+	if text := fmt.Sprintf(format, args...); !slices.Contains(r.facts.Missing, text) {
+		r.facts.Missing = append(r.facts.Missing, text)
+	}
 }
 
 func (r *reader) read(ctx context.Context, ref string) error {
@@ -94,8 +127,12 @@ func (r *reader) add(ctx context.Context, id string, node *ironic.Node, periods 
 	m.Records = r.records
 	if node != nil {
 		m.Name = node.Name
-		if err := r.history(ctx, &m); err != nil {
+		shown, err := r.history(ctx, &m)
+		if err != nil {
 			return err
+		}
+		if shown && len(m.History) == 0 {
+			r.lacks("The history of node %s is empty. %s", ironic.NodeLabel(node), whyEmpty)
 		}
 		if err := r.reservation(ctx, &m); err != nil {
 			return err
@@ -119,26 +156,25 @@ func (r *reader) nameOf(id string) string {
 	return ""
 }
 
-// history reads the history of a node.
-func (r *reader) history(ctx context.Context, m *Machine) error {
+// history reads the history of a node, and reports whether Ironic shows it.
+func (r *reader) history(ctx context.Context, m *Machine) (shown bool, err error) {
 	version, err := r.client.Microversion(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	name := ironic.NodeLabel(m.Node)
 	if version < api.VersionHistory {
 		r.lacks("Ironic has no history of nodes (API 1.%d).", api.VersionHistory)
-		return nil
+		return false, nil
 	}
 	switch m.History, err = r.client.History(ctx, m.ID); {
 	case api.IsForbidden(err), api.IsNotFound(err):
 		r.lacks("Ironic does not show you the history of node %s.", name)
+		return false, nil
 	case err != nil:
-		return fmt.Errorf("read the history of node %s: %w", name, err)
-	case len(m.History) == 0:
-		r.lacks("The history of node %s is empty. Older Ironics record failures only, and [conductor]node_history can switch it off.", name)
+		return false, fmt.Errorf("read the history of node %s: %w", name, err)
 	}
-	return nil
+	return true, nil
 }
 
 // reservation reads the allocation that has reserved a node, unless it is the subject.

@@ -13,17 +13,33 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/watch"
 )
 
-// Text writes a life as lines, with the times in a zone.
-func (l *Life) Text(to io.Writer, zone *time.Location) error {
+// Text writes a life as lines, with the times in UTC.
+func (l *Life) Text(to io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n", rest.OneLine(l.Subject))
 	for _, now := range l.Now {
 		fmt.Fprintf(&text, "%s\n", rest.OneLine(now))
 	}
-	fmt.Fprintf(&text, "Times are by the clock of Ironic, %s. As of %s.\n\n", zoneOf(l.AsOf.In(zone)), l.AsOf.In(zone).Format(time.DateTime))
+	fmt.Fprintf(&text, "Times are by the clock of Ironic, in UTC. As of %s.\n\n", l.AsOf.UTC().Format(time.DateTime))
+	l.table(&text)
+	for i, missing := range l.Missing {
+		if i == 0 && len(l.Moments) > 0 {
+			text.WriteString("\n")
+		}
+		fmt.Fprintf(&text, "%s\n", rest.OneLine(missing))
+	}
+	_, err := io.WriteString(to, text.String())
+	return err
+}
+
+// table writes the moments in columns.
+func (l *Life) table(text *strings.Builder) {
+	if len(l.Moments) == 0 {
+		return
+	}
 	rows := [][]string{{"TIME", "TOOK", "NODE", "WHAT", "WHO", "KNOWN FROM"}}
 	for i := range l.Moments {
-		rows = append(rows, l.Moments[i].row(zone))
+		rows = append(rows, l.Moments[i].row())
 	}
 	width := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -34,46 +50,25 @@ func (l *Life) Text(to io.Writer, zone *time.Location) error {
 	for i, row := range rows {
 		line := ""
 		for column, cell := range row {
-			if column == 2 && !l.hasNodes() {
+			if column == 2 && !l.several {
 				continue
 			}
 			line += cell + strings.Repeat(" ", width[column]-len([]rune(cell))+2)
 		}
-		fmt.Fprintln(&text, strings.TrimRight(line, " "))
+		fmt.Fprintln(text, strings.TrimRight(line, " "))
 		if i > 0 && l.Moments[i-1].Words != "" {
-			fmt.Fprintf(&text, "%s%s\n", strings.Repeat(" ", width[0]+width[1]+4), rest.OneLine(l.Moments[i-1].Words))
+			fmt.Fprintf(text, "%s%s\n", strings.Repeat(" ", width[0]+width[1]+4), rest.OneLine(l.Moments[i-1].Words))
 		}
 	}
-	for i, missing := range l.Missing {
-		if i == 0 {
-			text.WriteString("\n")
-		}
-		fmt.Fprintf(&text, "%s\n", rest.OneLine(missing))
-	}
-	_, err := io.WriteString(to, text.String())
-	return err
-}
-
-// zoneOf names a time zone, such as UTC or CET (UTC+01:00).
-func zoneOf(t time.Time) string {
-	if name := t.Format("MST"); name == "UTC" || strings.HasPrefix(name, "+") || strings.HasPrefix(name, "-") {
-		return "in UTC" + strings.TrimPrefix(t.Format("-07:00"), "+00:00")
-	}
-	return t.Format("in MST (UTC-07:00)")
-}
-
-// hasNodes reports whether the life is on several machines.
-func (l *Life) hasNodes() bool {
-	return slices.ContainsFunc(l.Moments, func(m Moment) bool { return m.Node != "" && m.Node != l.Moments[len(l.Moments)-1].Node }) && strings.HasPrefix(l.Subject, "allocation")
 }
 
 // row returns the cells of a moment.
-func (m *Moment) row(zone *time.Location) []string {
+func (m *Moment) row() []string {
 	var from []string
 	for _, source := range m.Sources {
 		from = append(from, string(source))
 	}
-	at := m.At.In(zone).Format(time.DateTime)
+	at := m.At.UTC().Format(time.DateTime)
 	if m.Unknown {
 		at = ""
 	}

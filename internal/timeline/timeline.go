@@ -29,7 +29,8 @@ type Moment struct {
 	Until   time.Time `json:"until,omitzero"`    // when it ended, or when it was last known to go on; zero: it took no time, or that is not known
 	Took    float64   `json:"seconds,omitempty"` // from At to Until
 	Bound   Bound     `json:"bound,omitempty"`   // what Took is; "": exactly how long it took
-	Node    string    `json:"node,omitempty"`    // its name
+	Node    string    `json:"node_name,omitempty"`
+	NodeID  string    `json:"node_id,omitempty"`
 	State   string    `json:"state,omitempty"`   // the provision state that the machine was in from At on
 	What    string    `json:"what"`
 	Who     string    `json:"who,omitempty"`   // a run, a user, a conductor, or the owner in Terraform
@@ -53,13 +54,14 @@ func (m *Moment) length() time.Duration { return max(0, m.Until.Sub(m.At)) }
 
 // Life is what is known of a machine, or of the machines of an allocation.
 type Life struct {
-	Subject string    `json:"subject"` // "node NAME (UUID)" or "allocation NAME (UUID)"
+	Subject string    `json:"subject"` // "node NAME (UUID)", "allocation NAME (UUID)", or the number of nodes
 	AsOf    time.Time `json:"as_of"`   // by the clock of the site
 	Now     []string  `json:"now"`     // what holds then, each as a sentence
 	Moments []Moment  `json:"moments"` // the oldest first
 	Missing []string  `json:"missing"` // what could not be read, each as a sentence
 
-	stays []stay
+	stays   []stay
+	several bool // the moments are those of several nodes
 }
 
 // Facts are what is known of the machines of a life.
@@ -121,21 +123,51 @@ func Join(f Facts) Life {
 		}
 		for _, moment := range moments {
 			if m.has(moment.At) {
-				moment.Node = m.Name
+				moment.Node, moment.NodeID = m.Name, m.ID
 				life.Moments = append(life.Moments, moment)
 			}
 		}
 		life.stays = append(life.stays, within(stays, m)...)
 	}
-	slices.SortStableFunc(life.Moments, func(a, b Moment) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(rank(a), rank(b))) })
+	life.several = len(f.Machines) > 1
+	life.order()
 	life.Moments = withGaps(life.Moments, f.Now)
-	for i := range life.Moments {
-		life.Moments[i].Took = life.Moments[i].length().Round(time.Second).Seconds()
-		if life.Moments[i].Until.IsZero() {
-			life.Moments[i].Took = 0
+	life.measure()
+	return life
+}
+
+// History tells what the history of nodes and the notes on them say, all in one list.
+func History(f Facts) Life {
+	life := Life{Subject: f.Subject, AsOf: f.Now, Now: []string{}, Moments: []Moment{}, Missing: append([]string{}, f.Missing...), several: len(f.Machines) > 1}
+	for i := range f.Machines {
+		m := &f.Machines[i]
+		noted, now := ofNotes(m.Node, f.Now)
+		for _, text := range now {
+			life.Now = append(life.Now, m.Name+": "+text)
+		}
+		for _, moment := range append(mergeHistory(nil, m.History), noted...) {
+			moment.Node, moment.NodeID = m.Name, m.ID
+			life.Moments = append(life.Moments, moment)
 		}
 	}
+	life.order()
+	life.measure()
 	return life
+}
+
+// order sorts the moments, the oldest first.
+func (l *Life) order() {
+	slices.SortStableFunc(l.Moments, func(a, b Moment) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(rank(a), rank(b))) })
+}
+
+// measure sets how long the moments took.
+func (l *Life) measure() {
+	for i := range l.Moments {
+		l.Moments[i].Took = l.Moments[i].length().Round(time.Second).Seconds()
+		if l.Moments[i].Until.IsZero() {
+			l.Moments[i].Took = 0
+		}
+	}
 }
 
 // rank orders moments of the same time: the creation of a node comes first, and what a run noted comes before what Ironic did.

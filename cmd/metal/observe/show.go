@@ -211,7 +211,7 @@ func writePage(to io.Writer, d *describe.Machine, now time.Time) {
 	}
 	p.section("Notes of runs")
 	for _, note := range d.Notes {
-		p.line("", noted(note))
+		p.line("", note.String())
 	}
 	p.section("What to do next")
 	for _, text := range d.Next {
@@ -284,12 +284,4 @@ func yes(is bool, why string) string {
 		return "yes"
 	}
 	return "yes, " + why
-}
-
-// noted returns a note as a line.
-func noted(note describe.Note) string {
-	if note.At == nil {
-		return note.Text
-	}
-	return note.At.Format(time.RFC3339) + " " + note.Text
 }

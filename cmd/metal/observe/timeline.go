@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +23,8 @@ It joins four sources:
   watch              the files that metal watch --record has written; only they know all states of the past
 
 For an allocation, the life follows the allocation: the node that it has, and the nodes that it had according to the records.
-The command also says what it does not know: times between two known ones, and sources that could not be read.
+The command also says what it does not know: times between two known ones, and sources that could not be read. All times are
+in UTC, as those of metal show, metal history and the messages of the provider.
 
   metal timeline rack1-07                                  what Ironic and the provider know
   metal timeline rack1-07 --record apply.jsonl             and what a watch has seen
@@ -83,12 +83,12 @@ func (f *timelineFlags) run(cmd *cobra.Command, s *cli.Settings, ref string) err
 	}
 	facts.Missing = append(facts.Missing, notes...)
 	life := timeline.Join(facts)
-	write := func() error { return life.Text(cmd.OutOrStdout(), time.Local) } //nolint:gosmopolitan // as the reader's clock
+	write := func() error { return life.Text(cmd.OutOrStdout()) }
 	if f.output == "json" {
 		write = func() error { return life.JSON(cmd.OutOrStdout()) }
 	}
 	if f.html != "" {
-		err = life.WritePage(f.html, time.Local) //nolint:gosmopolitan // as the reader's clock
+		err = life.WritePage(f.html)
 	}
 	if err := errors.Join(err, write()); err != nil {
 		return &cli.Failure{Code: cli.ExitError, Err: err}
