@@ -322,7 +322,7 @@ func TestBootISO_failureKeepsRecord(t *testing.T) {
 func wantAllocation(t *testing.T, fake *fakeironic.Server, id, instance string) {
 	t.Helper()
 	a, err := sitetest.NewClient(fake).Ironic.Allocation(t.Context(), instance)
-	if err != nil || a.NodeUUID != id || a.Name != "web-0" || a.ResourceClass != "baremetal" || !ironic.SameJSON(a.Extra, map[string]any{"team": "web"}) {
+	if err != nil || a.NodeUUID != id || a.Name != "web-0" || a.ResourceClass != "baremetal" || !ironic.SameJSON(sitetest.FirstExtra(a), map[string]any{"team": "web"}) {
 		t.Errorf("the allocation is %+v, %v", a, err)
 	}
 }

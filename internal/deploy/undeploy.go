@@ -171,6 +171,7 @@ func suspend(ctx context.Context, m *machine.Machine, allocation string) (*ironi
 		CandidateNodes: []string{m.Node().UUID},
 	}
 	delete(spec.Extra, string(marks.MarkCreation)) // the allocation is in state
+	marks.KeepCreated(spec, a.CreatedAt)
 	if states.NextMove(states.GoalDeployed, m.State(), false).Kind == states.Wait {
 		return spec, nil
 	}

@@ -36,6 +36,8 @@ const (
 	// KeyAllocation: the allocation that Ironic deletes with the instance. It is set before the node is undeployed, until the
 	// allocation exists again (reference/ironic.md#undeploying-deletes-the-allocation).
 	KeyAllocation = "terraform_metal_allocation"
+	// KeyCreated, of an allocation that was created again after an undeployment: created_at of the first one. metal timeline shows it.
+	KeyCreated = "terraform_metal_created"
 	// KeyBoot: the live ISO that the node was booted with, and what deploying it again must restore.
 	KeyBoot = "terraform_metal_boot"
 	// KeyCabling: what the metal_host of the node expects of its cables, by MAC address.
@@ -64,6 +66,24 @@ const (
 // and neither an import nor a data source shows it.
 func OwnKey(key string) bool {
 	return key == KeyMarker || strings.HasPrefix(key, "terraform_metal_") || strings.HasPrefix(key, "metal_oneview_")
+}
+
+// KeepCreated notes in an allocation that is created again when it was created first, unless it was created again before.
+func KeepCreated(spec *ironic.AllocationSpec, created string) {
+	if _, again := spec.Extra[KeyCreated]; again || created == "" {
+		return
+	}
+	if spec.Extra == nil {
+		spec.Extra = map[string]any{}
+	}
+	spec.Extra[KeyCreated] = created
+}
+
+// FirstCreated returns when an allocation was created first; zero if it was not created again.
+func FirstCreated(extra map[string]any) time.Time {
+	text, _ := extra[KeyCreated].(string)
+	at, _ := time.Parse(time.RFC3339, text)
+	return at
 }
 
 // Checked is the note on a node of a ready check in progress.

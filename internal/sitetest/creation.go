@@ -2,12 +2,14 @@ package sitetest
 
 import (
 	"context"
+	"maps"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 // Begin creates the node of a candidate as the first request of a run does, and returns the machine's record.
@@ -33,6 +35,13 @@ func MachineOf(n int) admission.Candidate {
 	who := Candidate(n)
 	who.Driver = "redfish"
 	return who
+}
+
+// FirstExtra returns extra of an allocation as it was before an undeployment may have created the allocation again.
+func FirstExtra(a *ironic.Allocation) map[string]any {
+	extra := maps.Clone(a.Extra)
+	delete(extra, marks.KeyCreated)
+	return extra
 }
 
 // ExtraOf reads the extra of a node.

@@ -18,12 +18,17 @@ import (
 
 // ofAllocation returns what an allocation tells.
 func ofAllocation(a *ironic.Allocation) (all []Moment, now []string) {
+	what := "allocation " + cmp.Or(a.Name, a.UUID) + " created"
+	first := marks.FirstCreated(a.Extra)
+	if !first.IsZero() {
+		all = append(all, Moment{At: first, What: what, Sources: []Source{FromNote}})
+		what += " again, because an undeployment had deleted it"
+	}
+	if a.Owner != "" {
+		what += ", owner " + a.Owner
+	}
 	if created, err := time.Parse(time.RFC3339, a.CreatedAt); err == nil {
-		m := Moment{At: created, What: "allocation " + cmp.Or(a.Name, a.UUID) + " created", Sources: []Source{FromAllocation}}
-		if a.Owner != "" {
-			m.What += ", owner " + a.Owner
-		}
-		all = append(all, m)
+		all = append(all, Moment{At: created, What: what, Sources: []Source{FromAllocation}})
 	}
 	for _, note := range describe.Creation(a.Extra, marks.MarkCreation, "creation of the allocation") {
 		all = append(all, ofNote(note, time.Time{}))

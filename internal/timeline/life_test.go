@@ -29,7 +29,9 @@ func watching(t *testing.T, fake *fakeironic.Server, file string) (stop func()) 
 	go func() {
 		m := watch.NewModel("", 0)
 		_, err := watch.Run(ctx, m, watch.Options{
-			List:     func(ctx context.Context) (watch.Sample, error) { return watch.List(ctx, client, selection.Selection{}.Follow()) },
+			List: func(ctx context.Context) (watch.Sample, error) {
+				return watch.List(ctx, client, selection.Selection{}.Follow())
+			},
 			MayPass:  api.MayPass,
 			Interval: 10 * time.Second,
 			Displays: []watch.Display{&watch.Recorder{File: file, Title: "a site", Model: m}},

@@ -96,6 +96,9 @@ func (r *reader) read(ctx context.Context, ref string) error {
 	case !api.IsNotFound(err):
 		return err
 	}
+	if found, err := r.suspended(ctx, ref); found || err != nil {
+		return err
+	}
 	for _, e := range slices.Backward(slices.Concat(r.records...)) {
 		switch ref {
 		case e.Node, e.Name:
@@ -108,6 +111,23 @@ func (r *reader) read(ctx context.Context, ref string) error {
 		}
 	}
 	return &NotFoundError{ref}
+}
+
+// suspended tells the life of an allocation that an undeployment has deleted and is to create again, and reports whether there is one.
+func (r *reader) suspended(ctx context.Context, ref string) (found bool, err error) {
+	nodes, err := r.client.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "name", "provision_state", "instance_uuid", "extra"})
+	if err != nil {
+		return false, fmt.Errorf("list the nodes: %w", err)
+	}
+	for i := range nodes {
+		spec := marks.SuspendedAllocation(&nodes[i])
+		if spec == nil || spec.UUID != ref && spec.Name != ref {
+			continue
+		}
+		r.lacks("Ironic has no allocation %s now: an undeployment of node %s is to create it again.", ref, ironic.NodeLabel(&nodes[i]))
+		return true, r.follow(ctx, spec.UUID, &ironic.Allocation{UUID: spec.UUID, Name: spec.Name, NodeUUID: nodes[i].UUID, Extra: spec.Extra, State: "deleted"})
+	}
+	return false, nil
 }
 
 // label names something by its name and its UUID.
@@ -215,8 +235,11 @@ func (r *reader) follow(ctx context.Context, id string, allocation *ironic.Alloc
 		}
 	}
 	if allocation != nil && allocation.NodeUUID != "" {
-		created, _ := time.Parse(time.RFC3339, allocation.CreatedAt) // zero: always
-		belongs(allocation.NodeUUID, Period{From: created})
+		from := marks.FirstCreated(allocation.Extra) // an undeployment creates an allocation again on the same node
+		if from.IsZero() {
+			from, _ = time.Parse(time.RFC3339, allocation.CreatedAt) // zero: always
+		}
+		belongs(allocation.NodeUUID, Period{From: from})
 	}
 	if err := r.quarantined(ctx, id, belongs); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
@@ -96,6 +97,49 @@ func TestRead_followsAnAllocation(t *testing.T) {
 		if !strings.Contains(text, "NODE ") || !strings.Contains(text, second[:8]) {
 			t.Errorf("the text does not name the nodes:\n%s", text)
 		}
+	})
+}
+
+// An undeployment deletes the allocation and creates it again. Its life has what was before, also in between, and the state that the node had before.
+func TestRead_tellsTheLifeBeforeAnUndeployment(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(1)
+		fake.StepTime = 3 * time.Minute
+		fake.Set("node-000", "deploy_interface", "direct")
+		client, id := sitetest.NewClient(fake), ironictest.NodeOf(t, fake, "node-000").UUID
+		<-time.After(time.Hour)
+		a, err := sitetest.Allocate(t.Context(), client, ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "web-1", ResourceClass: "baremetal"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(10 * time.Minute)
+		has := func(when string, texts ...string) {
+			t.Helper()
+			text, rest, found := told(t, fake, "web-1", nil), "", false
+			for _, want := range texts {
+				if rest, found = text, strings.Contains(text, want); !found {
+					t.Errorf("%s, the life does not go on with %q:\n%s", when, want, rest)
+					return
+				}
+				_, text, _ = strings.Cut(text, want)
+			}
+		}
+		has("at first", "allocation web-1 created ", "2000-01-01 01:00:00  10m00s so far  available")
+		if _, _, err := client.Deploy(t.Context(), id, sitetest.Debian("12"), deploy.DeployOptions{Instance: a.UUID, Attempts: 1, Timeout: 4 * time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() {
+			_, err := client.Undeploy(t.Context(), id, a.UUID, a.UUID, 4*time.Hour)
+			ended <- err
+		}()
+		<-time.After(5 * time.Minute)
+		has("in between", "The allocation is deleted.", "allocation web-1 created", "deployment", "cleaning", "an undeployment of node node-000 ("+id+") is to create it again")
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		has("afterwards", "allocation web-1 created ", "deployment", "allocation web-1 created again, because an undeployment had deleted it")
 	})
 }
 

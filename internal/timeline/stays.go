@@ -201,9 +201,19 @@ func (s stay) and(other stay) stay {
 	return s
 }
 
-// within returns the stays that belong to the life of a machine.
-func within(stays []stay, m *Machine) []stay {
-	return slices.DeleteFunc(slices.Clone(stays), func(s stay) bool { return !m.has(s.from) })
+// within returns the stays that belong to the life of a machine. One that has begun before a period begins with it.
+func within(stays []stay, m *Machine) (all []stay) {
+	for _, s := range stays {
+		if !m.has(s.from) {
+			begins := slices.IndexFunc(m.Periods, func(p Period) bool { return s.from.Before(p.From) && s.until.Sub(p.From) > grain })
+			if begins < 0 {
+				continue
+			}
+			s.from, s.earlier = m.Periods[begins].From, true
+		}
+		all = append(all, s)
+	}
+	return all
 }
 
 // fromStays returns the moments at which the machine entered its states.

@@ -31,7 +31,7 @@ type Moment struct {
 	Bound   Bound     `json:"bound,omitempty"`   // what Took is; "": exactly how long it took
 	Node    string    `json:"node_name,omitempty"`
 	NodeID  string    `json:"node_id,omitempty"`
-	State   string    `json:"state,omitempty"`   // the provision state that the machine was in from At on
+	State   string    `json:"state,omitempty"` // the provision state that the machine was in from At on
 	What    string    `json:"what"`
 	Who     string    `json:"who,omitempty"`   // a run, a user, a conductor, or the owner in Terraform
 	Words   string    `json:"words,omitempty"` // Ironic's
@@ -108,7 +108,7 @@ func Join(f Facts) Life {
 	}
 	for i := range f.Machines {
 		m := &f.Machines[i]
-		stays := staysOf(m, f.Now)
+		stays := within(staysOf(m, f.Now), m)
 		moments := fromStays(stays, f.Now)
 		moments = mergeHistory(moments, m.History)
 		if m.Reserved != nil {
@@ -127,7 +127,7 @@ func Join(f Facts) Life {
 				life.Moments = append(life.Moments, moment)
 			}
 		}
-		life.stays = append(life.stays, within(stays, m)...)
+		life.stays = append(life.stays, stays...)
 	}
 	life.several = len(f.Machines) > 1
 	life.order()
@@ -172,7 +172,11 @@ func (l *Life) measure() {
 
 // rank orders moments of the same time: the creation of a node comes first, and what a run noted comes before what Ironic did.
 func rank(m Moment) int {
-	return slices.Index([]Source{FromNode, FromAllocation, FromNote, FromRecord, FromHistory}, m.Sources[0])
+	source := m.Sources[0]
+	if m.State != "" {
+		source = FromRecord // also if the node itself tells its state
+	}
+	return slices.Index([]Source{FromNode, FromAllocation, FromNote, FromRecord, FromHistory}, source)
 }
 
 // withGaps adds the times of which nothing is known. moments are in order.
