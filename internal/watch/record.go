@@ -96,11 +96,15 @@ func entryOf(at time.Time, m Machine) Entry {
 	return e
 }
 
-// open opens the file. A line that another watch has left unfinished ends.
+// open opens the file, unless another watch writes to it: Ironic's states would then seem to jump to and fro. A line that a watch has left
+// unfinished ends.
 func (r *Recorder) open() error {
 	file, err := os.OpenFile(r.File, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644) //nolint:gosec // a report for others
 	if err != nil {
 		return err
+	}
+	if !lock(file) {
+		return errors.Join(fmt.Errorf("another metal watch records to %s. Give each a file of its own: metal timeline --record reads several", r.File), file.Close())
 	}
 	r.out = file
 	last, size := make([]byte, 1), int64(0)

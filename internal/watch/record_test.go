@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +88,33 @@ func TestRecord_survivesAKill(t *testing.T) {
 				t.Fatalf("after %d bytes and another watch: %d entries, want %d; %d torn", length, len(again), want, torn)
 			}
 		}
+	}
+}
+
+// Two watches that write to one file at the same time would make a wrong life of it. The second one does not begin.
+func TestRecord_hasOneWriter(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no such lock")
+	}
+	file := filepath.Join(t.TempDir(), "record.jsonl")
+	m := told("", 0, story()...)
+	first, second := &watch.Recorder{File: file, Model: m}, &watch.Recorder{File: file, Model: m}
+	if err := first.Update(m.View(at(80)), nil); err != nil {
+		t.Fatal(err)
+	}
+	before := read(t, file)
+	if err := second.Update(m.View(at(81)), nil); err == nil || !strings.Contains(err.Error(), "another metal watch records to "+file) {
+		t.Errorf("error: %v", err)
+	}
+	if err := second.End(m.View(at(82))); err != nil || read(t, file) != before {
+		t.Errorf("%v: the second one has written:\n%s", err, strings.TrimPrefix(read(t, file), before))
+	}
+	if err := first.End(m.View(at(83))); err != nil {
+		t.Error(err)
+	}
+	if err := second.Update(m.View(at(84)), nil); err != nil {
+		t.Errorf("after the end of the first one: %v", err)
 	}
 }
 

@@ -1,0 +1,15 @@
+//go:build unix
+
+package watch
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// lock takes a file for this process until it is closed, and reports false if another one has taken it. A file system without locks has none to take.
+func lock(file *os.File) bool {
+	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	return !errors.Is(err, syscall.EWOULDBLOCK)
+}
