@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,9 +14,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/watch"
 )
-
-// serviceKeeps is how long a watch that serves metrics remembers what machines did.
-const serviceKeeps = 24 * time.Hour
 
 // metricsFlags are the flags of the metrics of metal watch.
 type metricsFlags struct {
@@ -72,7 +68,7 @@ func (f *metricsFlags) start(cmd *cobra.Command, options *watch.Options, list fu
 	fmt.Fprintf(cmd.ErrOrStderr(), "Metrics: %s\n", server.URL())
 	collector := metrics.New(f.limit.Max)
 	options.Displays = append(options.Displays, collector)
-	options.List, options.Patient, options.Keep = list, true, serviceKeeps
+	options.List, options.Patient = list, true
 	ctx, cancel := context.WithCancel(cmd.Context())
 	ended := make(chan error, 1)
 	go func() {

@@ -69,20 +69,22 @@ func Commands(s *cli.Settings) []*cobra.Command {
 }
 
 // newWatch returns the command metal watch.
-func newWatch(s *cli.Settings) *cobra.Command {
+func newWatch(s *cli.Settings) *cobra.Command { return new(watchFlags).command(s) }
+
+// command returns the command with the flags.
+func (f *watchFlags) command(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "watch", Short: "Show the progress of the machines in Ironic", Long: aboutWatch, Args: cli.OnlyFlags}
-	var own watchFlags
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	own.selection.Declare(cmd)
-	flags.StringVar(&own.goal, "goal", "", "`state` in which a machine is done: "+strings.Join(goals, ", "))
-	flags.IntVar(&own.total, "total", 0, "`number` of machines that there will be, if Ironic does not have all of them yet")
-	cli.DurationVar(flags, &own.untilIdle, "until-idle", 0, "end when no operation has been in progress for this `time`; default: end on Ctrl-C")
-	flags.StringVar(&own.html, "html", "", "`file` to keep an HTML page in")
-	flags.StringVar(&own.record, "record", "", "`file` to append each change to, for metal timeline")
-	flags.BoolVar(&own.quiet, "quiet", false, "write nothing to standard output")
-	own.metrics.declare(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return own.run(cmd, args, s) }
+	f.selection.Declare(cmd)
+	flags.StringVar(&f.goal, "goal", "", "`state` in which a machine is done: "+strings.Join(goals, ", "))
+	flags.IntVar(&f.total, "total", 0, "`number` of machines that there will be, if Ironic does not have all of them yet")
+	cli.DurationVar(flags, &f.untilIdle, "until-idle", 0, "end when no operation has been in progress for this `time`; default: end on Ctrl-C")
+	flags.StringVar(&f.html, "html", "", "`file` to keep an HTML page in")
+	flags.StringVar(&f.record, "record", "", "`file` to append each change to, for metal timeline")
+	flags.BoolVar(&f.quiet, "quiet", false, "write nothing to standard output")
+	f.metrics.declare(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args, s) }
 	return cmd
 }
 
@@ -119,6 +121,7 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) err
 		MayPass:   api.MayPass,
 		Interval:  s.Ironic.PollInterval,
 		UntilIdle: f.untilIdle,
+		Keep:      f.keeps(),
 		Displays:  displays,
 	}
 	site := &watch.Site{Client: client, Limit: f.metrics.limit}
@@ -141,6 +144,17 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) err
 		return &cli.Failure{Code: cli.ExitGoalMissed, Err: fmt.Errorf("nothing is in progress any more, and %d of %s did not reach %s", end.Total-end.Done, cli.Count(end.Total, "machine"), f.goal)}
 	}
 	return nil
+}
+
+// serviceKeeps is how long a watch that nobody looks at remembers what machines did: its memory must not grow.
+const serviceKeeps = 24 * time.Hour
+
+// keeps returns how long the watch remembers what machines did; zero: always, for the whole of an apply on a page and in the count of a goal.
+func (f *watchFlags) keeps() time.Duration {
+	if f.metrics.listen != "" || f.quiet && f.html == "" && f.goal == "" {
+		return serviceKeeps
+	}
+	return 0
 }
 
 // display returns what shows the machines: nothing but problems with --quiet, a page that is redrawn if standard output is a terminal, otherwise lines.
