@@ -1,0 +1,84 @@
+package metrics_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/metrics"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/selection"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/watch"
+)
+
+// counting counts the operations that have ended.
+type counting struct {
+	*metrics.Collector
+	ended int
+}
+
+// Update counts.
+func (c *counting) Update(v watch.View, changes []watch.Change) error {
+	for _, change := range changes {
+		if change.Ended != nil {
+			c.ended++
+		}
+	}
+	return c.Collector.Update(v, changes)
+}
+
+// A watch serves metrics for three days. Each 12 hours a machine is cleaned. Ironic cannot be reached at first, for an hour of the second day, and answers with
+// errors for the next hour; connections break now and then. The watch goes on, counts each cleaning once, and remembers one day.
+func TestService_livesForDays(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake, began, requests := ironictest.Fleet(3), time.Now(), 0
+		fake.StepTime = 10 * time.Minute
+		fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+			requests++
+			switch after := time.Since(began); {
+			case r.Method != http.MethodGet:
+			case after < 30*time.Minute, after > 25*time.Hour && after < 26*time.Hour, requests%50 == 0:
+				return &fakeironic.Rejection{Drop: true}
+			case after > 26*time.Hour && after < 27*time.Hour:
+				return &fakeironic.Rejection{Status: http.StatusInternalServerError}
+			}
+			return nil
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 72*time.Hour)
+		defer stop()
+		for i := range 6 {
+			time.AfterFunc(time.Duration(12*i+3)*time.Hour, func() {
+				for _, verb := range []string{"manage", "provide"} {
+					ironictest.AsOther(t, fake, http.MethodPut, "nodes/node-000/states/provision", map[string]any{"target": verb})
+				}
+			})
+		}
+		c := &counting{Collector: metrics.New(0)}
+		site := &watch.Site{Client: ironic.New(api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: fake}, ironic.Polls{}), Limit: throttle.Limit{}}
+		followed := selection.Selection{}.Follow()
+		v, err := watch.Run(ctx, watch.NewModel("", 0), watch.Options{
+			List:    func(ctx context.Context) (watch.Sample, error) { return site.List(ctx, followed) },
+			MayPass: api.MayPass, Patient: true, Interval: 4 * time.Minute, Keep: 24 * time.Hour, Displays: []watch.Display{c},
+		})
+		if err != nil || v.Selected != 3 || v.Now.Sub(v.Began) > 25*time.Hour {
+			t.Errorf("%d machines since %s, %v", v.Selected, v.Began, err)
+		}
+		for _, row := range v.Moved {
+			if len(row.Spans) > 12 {
+				t.Errorf("%s: it remembers %d spans", row.Name, len(row.Spans))
+			}
+		}
+		got := series(t, c.Collector)
+		if c.ended != 6 || !slices.Contains(got, "metal_up{} 1") || slices.Contains(got, "metal_list_errors_total{} 0") {
+			t.Errorf("%d cleanings have ended; exported\n%s", c.ended, strings.Join(got, "\n"))
+		}
+	})
+}
