@@ -12,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/slots"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
@@ -20,7 +21,7 @@ import (
 func removeStale(ctx context.Context, client *ironic.Client, records []slots.Found) map[string]error {
 	done := map[string]error{}
 	for _, r := range records {
-		if !r.IsLeft() {
+		if r.Standing() != throttle.Left {
 			continue
 		}
 		removed, err := slots.RemoveLeft(ctx, client, r)
@@ -96,7 +97,7 @@ func checkLocks(s *sight) []Check {
 		switch {
 		case tried && err == nil:
 			said += "; deleted now"
-		case r.IsLeft():
+		case r.Standing() == throttle.Left:
 			stale++
 			said += "; stale"
 			if tried {

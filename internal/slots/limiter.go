@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,9 +21,10 @@ import (
 // Limiter is the provisioning limit of an Ironic, with its locks. All verbs that make a machine boot or write pass through it.
 type Limiter struct {
 	*throttle.Limiter
-	Locks  *throttle.Locks
-	client *ironic.Client
-	limit  throttle.Limit
+	Locks   *throttle.Locks
+	client  *ironic.Client
+	limit   throttle.Limit
+	refused sync.Map // recordKind -> the error with which Ironic has refused its list
 }
 
 // NewLimiter returns the limit of a run.
