@@ -2,9 +2,7 @@ package observe
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/url"
 	"time"
 
@@ -23,8 +21,8 @@ to do. A check that fails leaves the others running.
 It changes nothing, except with --remove-stale. To find out what you may do, it sends requests that Ironic refuses in any
 case, but only after it has looked at its policy. Ironic's log therefore has some errors with the word terraform-metal-doctor.
 
---max-concurrent, --limit-scope and --stuck-after must be those of the provider: they say which machines take a slot of the
-limit, and how long an operation may take.
+The flags of the provisioning limit must be those of the provider: they say which machines take a slot, and how long an
+operation may take.
 
 The output has names of users, hosts, machines and projects, and no passwords or tokens. Attach --output json to a bug report.
 
@@ -59,14 +57,11 @@ func newDoctor(s *cli.Settings) *cobra.Command {
 
 // check returns the errors in the flags.
 func (f *doctorFlags) check() error {
-	var wrong []error
-	if f.output != "table" && f.output != "json" {
-		wrong = append(wrong, fmt.Errorf("--output is %q; it must be table or json", f.output))
-	}
+	var wrong error
 	if u, err := url.Parse(f.image); f.image != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		wrong = append(wrong, errors.New("--image must be a URL that begins with http:// or https://"))
+		wrong = errors.New("--image must be a URL that begins with http:// or https://")
 	}
-	return errors.Join(errors.Join(wrong...), cli.Positive("timeout", f.timeout), cli.CheckLimit(f.limit))
+	return errors.Join(cli.CheckOutput(f.output), wrong, cli.Positive("timeout", f.timeout), cli.CheckLimit(f.limit))
 }
 
 // run makes the checks and writes the report.
@@ -102,10 +97,5 @@ func (f *doctorFlags) write(cmd *cobra.Command, report *doctor.Report) error {
 	if f.output == "table" {
 		return report.Write(cmd.OutOrStdout())
 	}
-	text, err := json.MarshalIndent(report, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), string(text))
-	return err
+	return cli.WriteJSON(cmd.OutOrStdout(), report)
 }

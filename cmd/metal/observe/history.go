@@ -45,7 +45,7 @@ func newHistory(s *cli.Settings) *cobra.Command {
 			all = append(all, entriesOf(&nodes[i], events)...)
 		}
 		if output == "json" {
-			return writeJSON(cmd.OutOrStdout(), all)
+			return cli.WriteJSON(cmd.OutOrStdout(), all)
 		}
 		for _, e := range all {
 			cli.Line(cmd.OutOrStdout(), "%s", e)
