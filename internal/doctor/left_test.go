@@ -84,32 +84,6 @@ func TestDoctor_machines(t *testing.T) {
 	}
 }
 
-// The machines that take a slot are those of the limit: neither stuck ones nor exempt ones, nor those with a fault.
-func TestDoctor_slots(t *testing.T) {
-	t.Parallel()
-	ironictest.InVirtualTime(t, func(t *testing.T) {
-		s := newSite()
-		s.ironic.AddFleet(3, "baremetal")
-		for i, set := range []map[string]any{
-			{"provision_state": "cleaning", "reservation": "c1", "conductor_group": "rack1"},
-			{"provision_state": "cleaning", "reservation": "c1", "conductor_group": "rack1", "provision_updated_at": time.Now().UTC().Add(-2 * time.Hour).Format(time.RFC3339)},
-			{"provision_state": "deploying", "reservation": "c1", "boot_interface": "fake-virtual-media"},
-			{"provision_state": "deploying", "maintenance": true, "fault": "power failure"},
-			{"target_power_state": "power on", "conductor_group": "rack1"},
-		} {
-			node := s.ironic.Nodes()[i]
-			for _, field := range slices.Sorted(maps.Keys(set)) {
-				s.ironic.Set(node.UUID, field, set[field])
-			}
-		}
-		s.options.Limit = throttle.Limit{Max: 2, StuckAfter: 45 * time.Minute, Exempt: []string{"*-virtual-media"}}
-		want(t, s.run(t), "provisioning limit", doctor.OK, "2 machines have an operation in progress that takes a slot: cleaning 1, power on 1. The limit is 2, so that no slot is free.",
-			" 1 machine is stuck: in one state for over 45m. Others may take the slots. 1 exempt machine needs none.")
-		s.options.Limit.Scope = throttle.ScopeConductorGroup
-		want(t, s.run(t), "provisioning limit", doctor.OK, "The limit is 2 for each conductor group.", `no slot is free in conductor group "rack1"`)
-	})
-}
-
 // With many machines, the report names some and counts the others.
 func TestDoctor_manyMachines(t *testing.T) {
 	t.Parallel()
@@ -190,55 +164,34 @@ func (s *site) take(t *testing.T, name string, fails func(*http.Request) error) 
 	return func() { close(done); <-ended }
 }
 
-// A run takes the record over while metal doctor reads it: the record stays.
+// A run takes the record over while metal doctor reads it again, or deletes it: the run keeps it.
 func TestDoctor_leavesRecordThatIsTakenOver(t *testing.T) {
 	t.Parallel()
-	ironictest.InVirtualTime(t, func(t *testing.T) {
-		s := newSite()
-		killed, kill := context.WithCancel(t.Context())
-		s.take(t, "the", func(*http.Request) error { return killed.Err() })
-		kill()
-		time.Sleep(2 * time.Minute)
-		release := func() {}
-		s.ironic.Reject = func(r *http.Request) *fakeironic.Rejection {
-			if r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/chassis/") {
-				s.ironic.Reject = nil // this is the second read
-				release = s.take(t, "the", func(*http.Request) error { return nil })
-			}
-			return nil
-		}
-		s.options.RemoveStale = true
-		report := s.run(t)
-		s.options.RemoveStale = false
-		want(t, report, "lock records", doctor.Warning, "1 lock record, of which 1 stale")
-		want(t, s.run(t), "lock records", doctor.OK, "the lock; held by run", "of which 0 stale")
-		release()
-	})
-}
-
-// A run takes the record over after the last look of the command: the run keeps it.
-func TestDoctor_leavesRecordThatIsTakenOverLast(t *testing.T) {
-	t.Parallel()
-	ironictest.InVirtualTime(t, func(t *testing.T) {
-		s := newSite()
-		killed, kill := context.WithCancel(t.Context())
-		s.take(t, "the", func(*http.Request) error { return killed.Err() })
-		kill()
-		time.Sleep(2 * time.Minute)
-		release := func() {}
-		s.ironic.Reject = func(r *http.Request) *fakeironic.Rejection {
-			if r.Method != http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/chassis/") {
-				s.ironic.Reject = nil // this is the first change of the record
-				release = s.take(t, "the", func(*http.Request) error { return nil })
-			}
-			return nil
-		}
-		s.options.RemoveStale = true
-		s.run(t)
-		s.options.RemoveStale = false
-		want(t, s.run(t), "lock records", doctor.OK, "the lock; held by run", "of which 0 stale")
-		release()
-	})
+	for name, reads := range map[string]bool{"before the second read": true, "after it": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				s := newSite()
+				killed, kill := context.WithCancel(t.Context())
+				s.take(t, "the", func(*http.Request) error { return killed.Err() })
+				kill()
+				time.Sleep(2 * time.Minute)
+				release := func() {}
+				s.ironic.Reject = func(r *http.Request) *fakeironic.Rejection {
+					if reads == (r.Method == http.MethodGet) && strings.HasPrefix(r.URL.Path, "/v1/chassis/") {
+						s.ironic.Reject = nil
+						release = s.take(t, "the", func(*http.Request) error { return nil })
+					}
+					return nil
+				}
+				s.options.RemoveStale = true
+				want(t, s.run(t), "lock records", doctor.OK, "1 lock record, of which 0 stale", "a run has taken it over, or deleted it, meanwhile")
+				s.options.RemoveStale = false
+				want(t, s.run(t), "lock records", doctor.OK, "the lock; held by run", "of which 0 stale")
+				release()
+			})
+		})
+	}
 }
 
 // Machines wait for a slot: the record of the limit says how many.

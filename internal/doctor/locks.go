@@ -3,6 +3,7 @@ package doctor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +17,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
+// errTakenOver is why a stale record was not deleted.
+var errTakenOver = errors.New("a run has taken it over, or deleted it, meanwhile")
+
 // removeStale deletes the records that dead runs have left. By object, it returns nil for those that it has deleted, and why it has not deleted
 // the others.
 func removeStale(ctx context.Context, client *ironic.Client, records []slots.Found) map[string]error {
@@ -26,7 +30,7 @@ func removeStale(ctx context.Context, client *ironic.Client, records []slots.Fou
 		}
 		removed, err := slots.RemoveLeft(ctx, client, r)
 		if err == nil && !removed {
-			continue // it is gone, or a run uses it again
+			err = errTakenOver
 		}
 		done[r.Object] = err
 	}
@@ -121,6 +125,8 @@ func checkLocks(s *sight) []Check {
 		switch {
 		case tried && err == nil:
 			said += "; deleted now"
+		case errors.Is(err, errTakenOver):
+			said += "; " + err.Error()
 		case r.Standing() == throttle.Left:
 			stale++
 			said += "; stale"
