@@ -149,7 +149,7 @@ func (f *forecastFlags) input(cmd *cobra.Command, file string, s *cli.Settings) 
 func readPlan(cmd *cobra.Command, file string) (*planned.Work, error) {
 	text, err := []byte(nil), error(nil)
 	if file == "-" {
-		text, err = io.ReadAll(cmd.InOrStdin())
+		text, err = io.ReadAll(cli.Input(cmd))
 	} else {
 		text, err = os.ReadFile(file)
 	}
