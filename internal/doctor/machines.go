@@ -60,7 +60,7 @@ func machineCheck(n *ironic.Node, now time.Time, stuckAfter time.Duration) *Chec
 	case states.Held(state):
 		c.Result = Warning
 		c.Fact = fmt.Sprintf("A step holds node %s in state %q %s, until an operator ends that.", label(n), n.ProvisionState, since)
-		c.Next = "Go on or end it: metal unhold " + cmp.Or(n.Name, n.UUID) + ", or metal abort."
+		c.Next = "Go on or end it: metal unhold " + ironic.NodeArgument(n) + ", or metal abort."
 	default:
 		return nil
 	}

@@ -1,7 +1,6 @@
 package operate
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -81,7 +80,7 @@ func releaseCommand(node *ironic.Node) string {
 	if node.AllocationUUID != "" {
 		return "metal release " + node.AllocationUUID
 	}
-	return "metal release --node " + cmp.Or(node.Name, node.UUID)
+	return "metal release --node " + ironic.NodeArgument(node)
 }
 
 // DecideRelease says what giving up a reservation does.
@@ -117,7 +116,7 @@ func DecideRelease(r Reservation) Plan {
 
 // notReleasable returns why the reservation of a node cannot be given up; "" if it can.
 func notReleasable(node *ironic.Node) string {
-	name := cmp.Or(node.Name, node.UUID)
+	name := ironic.NodeArgument(node)
 	switch state := ironic.State(node.ProvisionState); {
 	case states.BeingDeployed(state):
 		return "it is being deployed. To end that and free the machine, run: metal undeploy --release " + name
