@@ -49,7 +49,7 @@ func (r Reservation) Label() string {
 }
 
 // FindAllocation reads an allocation, by name or UUID, and its node.
-func FindAllocation(ctx context.Context, client *ironic.Client, ref string) (r Reservation, err error) {
+func FindAllocation(ctx context.Context, client Reader, ref string) (r Reservation, err error) {
 	if r.Allocation, err = client.Allocation(ctx, ref); err != nil || r.Allocation.NodeUUID == "" {
 		return r, err
 	}
@@ -60,7 +60,7 @@ func FindAllocation(ctx context.Context, client *ironic.Client, ref string) (r R
 }
 
 // FindReservation reads a node, by name or UUID, and the allocation that has reserved it.
-func FindReservation(ctx context.Context, client *ironic.Client, ref string) (r Reservation, err error) {
+func FindReservation(ctx context.Context, client Reader, ref string) (r Reservation, err error) {
 	if r.Node, err = client.Node(ctx, ref); err != nil || r.Node.AllocationUUID == "" {
 		return r, err
 	}
