@@ -61,7 +61,11 @@ func TestShowTellsOfOneMachine(t *testing.T) {
 	}
 	s.ironic.Set(name(0), "instance_info", map[string]any{"image_source": "https://user:" + password + "@images.example.com/debian.qcow2"}) // it is no URL
 	s.wants(t, cli.ExitDone, []string{"Image:          an address that cannot be read"}, "show", name(0))
-	s.wants(t, cli.ExitNothing, []string{"has no node nobody that you may see"}, "show", "nobody")
+	for _, unknown := range []string{"nobody", "a/b", "../chassis"} {
+		s.wants(t, cli.ExitNothing, []string{"has no node " + unknown + " that you may see"}, "show", unknown)
+		s.wants(t, cli.ExitNothing, []string{"a node or an allocation " + unknown + " that you may see"}, "timeline", unknown)
+		s.wants(t, cli.ExitNothing, []string{"has no node " + unknown + " that you may see"}, "power", "on", unknown)
+	}
 	s.wants(t, cli.ExitUsage, []string{"takes the name or the UUID of one node"}, "show", name(0), name(1))
 }
 
