@@ -6,6 +6,7 @@ toolchain go1.26.8
 
 require (
 	github.com/agext/levenshtein v1.2.3
+	github.com/creack/pty v1.1.24
 	github.com/gophercloud/gophercloud/v2 v2.15.0
 	github.com/hashicorp/hcl/v2 v2.24.0
 	github.com/hashicorp/terraform-json v0.27.2

@@ -139,7 +139,7 @@ func TestConsoleFails(t *testing.T) {
 		want string
 	}{
 		{[]string{"node-000", "--enable"}, cli.ExitError, "the BMC has no SOL"},
-		{[]string{"no-such"}, cli.ExitError, "has no node no-such that you may see"},
+		{[]string{"no-such"}, cli.ExitNothing, "has no node no-such that you may see"},
 		{nil, cli.ExitUsage, "takes the name or the UUID of one node"},
 		{[]string{"a", "b"}, cli.ExitUsage, "takes the name or the UUID of one node"},
 		{[]string{"a", "--timeout", "0s"}, cli.ExitUsage, "--timeout"},

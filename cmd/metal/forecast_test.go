@@ -124,6 +124,61 @@ func TestForecast_learnsFromNotes(t *testing.T) {
 		t.Fatalf("exit code %d, said %q", code, stderr)
 	}
 	want(t, stdout, "Note: clean of class baremetal: 33m0s, the median of the notes on 1 nodes.")
+	if _, stdout, _ = s.run(t, "forecast", aPlan, "--deploy", "12m", "--undeploy", "1m", "--inspect", "5m", "--clean", "20m"); strings.Contains(stdout, "the median") {
+		t.Errorf("it tells a time that it does not take:\n%s", stdout)
+	}
+}
+
+// planWithoutLimit is the plan, but its provisioning_limit refers to a value that a plan does not have.
+func planWithoutLimit(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(aPlan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plan map[string]any
+	if err := json.Unmarshal(text, &plan); err != nil {
+		t.Fatal(err)
+	}
+	block := plan["configuration"].(map[string]any)["provider_config"].(map[string]any)["metal"].(map[string]any)
+	block["expressions"].(map[string]any)["provisioning_limit"] = map[string]any{"references": []any{"local.limit"}}
+	if text, err = json.Marshal(plan); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "plan.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestForecast_namesWhatItAssumesOfTheLimit(t *testing.T) {
+	t.Parallel()
+	s := newPlannedSite(t)
+	forecast := func(flags ...string) (code int, stdout, stderr string) {
+		return s.run(t, append([]string{"forecast", planWithoutLimit(t), "--deploy", "12m", "--clean", "20m", "--undeploy", "1m", "--inspect", "5m"}, flags...)...)
+	}
+	if code, _, stderr := forecast("--stuck-after", "3h"); code != cli.ExitError || !strings.Contains(stderr, "it refers to local.limit") || !strings.Contains(stderr, "Give --max-concurrent") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	_, stdout, _ := forecast("--max-concurrent", "2", "--stuck-after", "3h")
+	want(t, stdout, "of 2 in use", "takes the defaults of scope, exempt_boot_interfaces; if they are others, give --limit-scope, --exempt-boot-interfaces")
+	if _, stdout, _ = forecast("--max-concurrent", "2", "--stuck-after", "3h", "--limit-scope", "all", "--exempt-boot-interfaces", "*-media"); strings.Contains(stdout, "takes the defaults") {
+		t.Errorf("it knows everything:\n%s", stdout)
+	}
+}
+
+// A flag changes the limit of the plan. The environment does not.
+func TestForecast_flagsOfTheLimitWin(t *testing.T) {
+	t.Parallel()
+	s := newPlannedSite(t)
+	for _, flag := range []string{"--exempt-boot-interfaces=*-media", "--limit-scope=conductor_group"} {
+		_, _, stderr := s.forecasting(t, flag)
+		want(t, stderr, "scope and exempt_boot_interfaces of provisioning_limit depend on it")
+	}
+	s.env["MAX_CONCURRENT_PROVISIONING_HOSTS"] = "9"
+	_, stdout, _ := s.forecasting(t)
+	want(t, stdout, "of 3 in use.")
 }
 
 func TestForecast_refusesByName(t *testing.T) {
@@ -147,6 +202,8 @@ func TestForecast_refusesByName(t *testing.T) {
 		{"no file", s, []string{"forecast", "nothing.json"}, cli.ExitError, []string{"read the plan"}},
 		{"no plan", s, []string{"forecast"}, cli.ExitUsage, []string{"name one plan"}},
 		{"a wrong time", s, []string{"forecast", aPlan, "--deploy", "gpu=soon"}, cli.ExitUsage, []string{`--deploy is "gpu=soon"`}},
+		{"a time of no class", s, []string{"forecast", aPlan, "--deploy", "=3m"}, cli.ExitUsage, []string{`--deploy is "=3m"`}},
+		{"a wrong scope", s, []string{"forecast", aPlan, "--limit-scope", "rack"}, cli.ExitUsage, []string{`--limit-scope is "rack"`}},
 		{"a wrong comparison", s, []string{"forecast", aPlan, "--deploy", "1m", "--clean", "1m", "--inspect", "1m", "--undeploy", "1m", "--compare", "colour=3"}, cli.ExitUsage, []string{"it compares max-concurrent, parallelism and canary"}},
 		{"a wrong failure", s, []string{"forecast", aPlan, "--what-if", "rain"}, cli.ExitUsage, []string{"image-fails"}},
 	} {

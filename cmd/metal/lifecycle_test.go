@@ -2,12 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 // deployedSite is a site with two nodes that share no hardware. The first is deployed, and reserved without an allocation by a run that was killed.
@@ -61,8 +63,30 @@ func TestShowTellsOfOneMachine(t *testing.T) {
 	}
 	s.ironic.Set(name(0), "instance_info", map[string]any{"image_source": "https://user:" + password + "@images.example.com/debian.qcow2"}) // it is no URL
 	s.wants(t, cli.ExitDone, []string{"Image:          an address that cannot be read"}, "show", name(0))
-	s.wants(t, cli.ExitNothing, []string{"has no node nobody that you may see"}, "show", "nobody")
+	for _, unknown := range []string{"nobody", "a/b", "../chassis"} {
+		s.wants(t, cli.ExitNothing, []string{"has no node " + unknown + " that you may see"}, "show", unknown)
+		s.wants(t, cli.ExitNothing, []string{"a node or an allocation " + unknown + " that you may see"}, "timeline", unknown)
+		s.wants(t, cli.ExitNothing, []string{"has no node " + unknown + " that you may see"}, "power", "on", unknown)
+	}
 	s.wants(t, cli.ExitUsage, []string{"takes the name or the UUID of one node"}, "show", name(0), name(1))
+}
+
+// A user with few rights must not take what Ironic hides for good news.
+func TestShowTellsWhatIronicHides(t *testing.T) {
+	t.Parallel()
+	s := deployedSite(t)
+	s.ironic.Set(name(0), "last_error", "** Value Redacted - Requires baremetal:node:get:last_error permission. **")
+	s.ironic.Reject = func(r *http.Request) *fakeironic.Rejection {
+		if strings.HasSuffix(r.URL.Path, "/history") {
+			return &fakeironic.Rejection{Status: http.StatusForbidden}
+		}
+		return nil
+	}
+	text := s.wants(t, cli.ExitDone, []string{"Nothing that is visible to you", "What Ironic hides from you\n  last_error, history\n"}, "show", name(0))
+	if strings.Contains(text, "needs no attention") {
+		t.Errorf("%q", text)
+	}
+	s.wants(t, cli.ExitDone, []string{`"hidden": [`, `"last_error"`, `"history"`}, "show", name(0), "--output", "json")
 }
 
 func TestShowNeedsFewRequests(t *testing.T) {

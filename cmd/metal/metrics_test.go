@@ -31,7 +31,7 @@ type exporter struct {
 }
 
 // exporting starts metal watch as a service and waits until it tells where the metrics are.
-func (s *site) exporting(t *testing.T, broken bool) exporter {
+func (s *site) exporting(t *testing.T, broken bool, more ...string) exporter {
 	t.Helper()
 	var out, log written
 	e := exporter{out: &out, log: &log, broken: &atomic.Bool{}}
@@ -46,7 +46,7 @@ func (s *site) exporting(t *testing.T, broken bool) exporter {
 	ended := make(chan int, 1)
 	go func() {
 		args := []string{"watch", "--quiet", "--poll-interval", "10ms", "--metrics-listen", "127.0.0.1:0", "--max-concurrent", "7"}
-		ended <- run(ctx, args, func(key string) string { return s.env[key] }, &out, &log)
+		ended <- run(ctx, append(args, more...), func(key string) string { return s.env[key] }, &out, &log)
 	}()
 	said := regexp.MustCompile(`Metrics: (\S+)\n`)
 	within(t, "the URL", func() bool { return said.MatchString(log.String()) })
@@ -111,6 +111,21 @@ func TestWatchServesMetrics(t *testing.T) {
 	}
 }
 
+// A machine that takes no slot of the provider's limit takes none here.
+func TestMetricsExemptMachinesAsTheProvider(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 3)
+	for i, boots := range []string{"ipxe", "redfish-virtual-media", "ilo-virtual-media"} {
+		s.ironic.Set(name(i), "provision_state", "deploying")
+		s.ironic.Set(name(i), "boot_interface", boots)
+	}
+	e := s.exporting(t, false, "--exempt-boot-interfaces", "redfish-*,ilo-virtual-media")
+	within(t, "the slots", func() bool { return e.has(t, `metal_slots_used{scope=""} 1`) })
+	if code := e.stop(); code != cli.ExitDone {
+		t.Errorf("exit code %d: %s", code, e.log)
+	}
+}
+
 func TestWatchRefusesToListen(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
@@ -130,6 +145,7 @@ func TestWatchRefusesToListen(t *testing.T) {
 		{[]string{"--metrics-listen", "ironic.example.com:9464"}, cli.ExitUsage, "not a loopback address"},
 		{[]string{"--metrics-any-address"}, cli.ExitUsage, "no effect without --metrics-listen"},
 		{[]string{"--limit-scope", "rack"}, cli.ExitUsage, "--limit-scope"},
+		{[]string{"--exempt-boot-interfaces", "[a"}, cli.ExitUsage, `--exempt-boot-interfaces has "[a"; it must be a pattern such as *virtual-media`},
 		{[]string{"--metrics-listen", taken.Addr().String()}, cli.ExitError, "address already in use. Set --metrics-listen to a free port"},
 	} {
 		if code, stdout, stderr := s.run(t, append([]string{"watch"}, tc.args...)...); code != tc.code || stdout != "" || !strings.Contains(stderr, tc.want) {

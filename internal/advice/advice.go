@@ -33,7 +33,7 @@ func Next(n *ironic.Node, now time.Time) (todo []string) {
 }
 
 // name returns how a command names a node.
-func name(n *ironic.Node) string { return cmp.Or(n.Name, n.UUID) }
+func name(n *ironic.Node) string { return ironic.NodeArgument(n) }
 
 // adviseStuck says what to do about an operation on which no conductor works.
 func adviseStuck(n *ironic.Node) string {
@@ -101,7 +101,7 @@ func adviseOperation(n *ironic.Node) string {
 	if o == nil || states.InProgress(ironic.State(n.ProvisionState)) {
 		return ""
 	}
-	return fmt.Sprintf("An operation was interrupted: %s, and %s. If it is not at work any more, run it again: metal %s %s", o, o.Left(), o.Command, name(n))
+	return fmt.Sprintf("An operation was interrupted: %s, and %s. If it is not at work any more, run it again: %s", o, o.Left(), o.Again(n))
 }
 
 // adviseLeft says what to do about what an interrupted run has left.

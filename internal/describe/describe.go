@@ -56,8 +56,9 @@ type Machine struct {
 	Failures  int      `json:"failures"` // since the last success
 	History   []string `json:"history"`  // the last errors of its history, the oldest first
 
-	Notes []Note   `json:"notes"`
-	Next  []string `json:"next"`
+	Notes  []Note   `json:"notes"`
+	Next   []string `json:"next"`
+	Hidden []string `json:"hidden"` // what Ironic does not show to this user, so that it is missing here and in Next
 }
 
 // Holder is who holds a machine.
@@ -99,10 +100,25 @@ func Of(n *ironic.Node, allocation *ironic.Allocation, history []ironic.Event, n
 		}
 	}
 	d.History = d.History[max(0, len(d.History)-lastErrors):]
+	d.Hidden = hidden(n)
 	if d.Next == nil {
 		d.Next = []string{}
 	}
 	return d
+}
+
+// hidden returns the fields of a node that Ironic does not show to this user.
+func hidden(n *ironic.Node) []string {
+	fields := []string{}
+	for _, f := range []struct {
+		name   string
+		hidden bool
+	}{{"last_error", n.Hidden.LastError}, {"reservation", n.Hidden.Reservation}, {"driver_info", n.Hidden.DriverInfo}, {"driver_internal_info", n.Hidden.DriverInternalInfo}} {
+		if f.hidden {
+			fields = append(fields, f.name)
+		}
+	}
+	return fields
 }
 
 // heldBy says who holds a node.

@@ -48,6 +48,9 @@ func ExplainAction(doing string, node *ironic.Node, err error) (summary, detail 
 		case down != nil:
 			return summary, stoppedWhileDown(node) + " No apply switches it on: use metal_power with action = \"on\", or metal power on."
 		}
+		if !states.IsInProgress(node) {
+			return summary, fmt.Sprintf("The run was interrupted. Nothing was in progress when Ironic was last asked (%s). No apply repeats the operation: look at the node, and try again if you need it.", states.StatusOf(node))
+		}
 		return summary, fmt.Sprintf("The run was interrupted. Ironic goes on with what was started (%s). No apply repeats the operation: when what was started has ended, try again if you need it.", states.StatusOf(node))
 	}
 	advice := Advise(err)

@@ -117,6 +117,9 @@ func (c *Client) AllocationForRefresh(ctx context.Context, id string) (*Allocati
 }
 
 func (c *Client) getAllocation(ctx context.Context, ref string) (*Allocation, error) {
+	if err := mayExist(ref); err != nil {
+		return nil, err
+	}
 	service, err := c.Service(ctx)
 	if err != nil {
 		return nil, err
@@ -132,6 +135,9 @@ func (c *Client) getAllocation(ctx context.Context, ref string) (*Allocation, er
 // AllocationOf reads the allocation of a node, which is named by its name or UUID. Without an allocation it returns an error that
 // api.IsNotFound recognises.
 func (c *Client) AllocationOf(ctx context.Context, node string) (*Allocation, error) {
+	if err := mayExist(node); err != nil {
+		return nil, err
+	}
 	a := &Allocation{}
 	if err := c.Request(ctx, http.MethodGet, "nodes/"+url.PathEscape(node)+"/allocation", nil, a); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -67,7 +68,24 @@ func (c *Client) NodeForRefresh(ctx context.Context, id string) (*Node, error) {
 	return c.nodes.Get(ctx, id)
 }
 
+// reserved are parts of URLs below those of the nodes (reference/ironic.md#names).
+var reserved = []string{".", "..", "detail", "maintenance", "management", "states", "validate", "vendor_passthru"}
+
+// namePattern is a name or a UUID as Ironic accepts it (reference/ironic.md#names).
+var namePattern = regexp.MustCompile(`^[0-9A-Za-z._~-]{1,255}$`)
+
+// mayExist returns an error that api.IsNotFound recognises if no node or allocation can have this name or UUID. In a URL it could name something else.
+func mayExist(ref string) error {
+	if !namePattern.MatchString(ref) || slices.Contains(reserved, ref) {
+		return &api.StatusError{Status: http.StatusNotFound, Message: fmt.Sprintf("%q is neither a UUID nor a name that Ironic accepts", ref)}
+	}
+	return nil
+}
+
 func (c *Client) getNode(ctx context.Context, ref string) (*Node, error) {
+	if err := mayExist(ref); err != nil {
+		return nil, err
+	}
 	service, err := c.Service(ctx)
 	if err != nil {
 		return nil, err

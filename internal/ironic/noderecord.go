@@ -1,6 +1,7 @@
 package ironic
 
 import (
+	"regexp"
 	"strings"
 	"time"
 
@@ -103,6 +104,17 @@ func NodeLabel(n *Node) string {
 		return n.UUID
 	}
 	return n.Name + " (" + n.UUID + ")"
+}
+
+// plainName is a name that neither a shell nor metal takes for anything else, such as a flag or the home of a user.
+var plainName = regexp.MustCompile(`^[0-9A-Za-z._][0-9A-Za-z._~-]*$`)
+
+// NodeArgument returns how a command that people copy names a node: by its name; by its UUID if the name is not plain.
+func NodeArgument(n *Node) string {
+	if plainName.MatchString(n.Name) {
+		return n.Name
+	}
+	return n.UUID
 }
 
 // InternalTime returns a time in driver_internal_info, to the second; zero if there is none.

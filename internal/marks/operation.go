@@ -3,6 +3,9 @@ package marks
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +27,16 @@ const (
 	GoalMedia     Goal = "media in " // followed by the device: it has the medium that the command has attached
 )
 
+// noted are the commands that write a note, with its goal. A tenant may write notes, too, so that others are no notes: what a note says is shown as a
+// command to run.
+var noted = map[string][]Goal{
+	"inspect": {GoalAvailable}, "power reboot --soft": {GoalPowerOn}, "retire": {GoalRetired},
+	"vmedia attach": {GoalMedia + Goal(ironic.DeviceCDROM), GoalMedia + Goal(ironic.DeviceDisk), GoalMedia + Goal(ironic.DeviceFloppy)},
+}
+
+// plainUser is the name of a user at a computer, without anything that could be taken for other words of a message.
+var plainUser = regexp.MustCompile(`^[\pL\pN._@\\+-]+$`)
+
 // Operation is the note of an operation that a command of metal does by several requests. The command writes it before the first of them, and
 // removes it at the end. If the command is killed, the note tells the next one what is left to do. Like a mark of creation it is stored as an
 // object with the run as its only key, so that a command replaces or removes no note but the one that it has read.
@@ -37,7 +50,11 @@ type Operation struct {
 
 // String says what has begun, as a clause.
 func (o *Operation) String() string {
-	return fmt.Sprintf("metal %s of %s, which began at %s", o.Command, o.By, o.Since.UTC().Format(time.RFC3339))
+	by := o.By
+	if !plainUser.MatchString(by) {
+		by = strconv.Quote(by)
+	}
+	return fmt.Sprintf("metal %s of %s, which began at %s", o.Command, by, o.Since.UTC().Format(time.RFC3339))
 }
 
 // UnfinishedOperation returns the note on a node; nil if there is none, or if its goal is reached, so that nothing is left to do.
@@ -48,7 +65,7 @@ func UnfinishedOperation(n *ironic.Node) *Operation {
 	return nil
 }
 
-// OperationOf returns the note on a node, also one whose goal is reached; nil if there is none.
+// OperationOf returns the note on a node, also one whose goal is reached; nil if there is none that a command has written.
 func OperationOf(n *ironic.Node) *Operation {
 	text, err := json.Marshal(n.Extra[KeyOperation])
 	var runs map[string]Operation
@@ -56,7 +73,7 @@ func OperationOf(n *ironic.Node) *Operation {
 		return nil
 	}
 	for run, o := range runs {
-		if o.Run = run; o.Command != "" && o.Goal != "" && ironic.IsUUID(run) {
+		if o.Run = run; slices.Contains(noted[o.Command], o.Goal) && ironic.IsUUID(run) {
 			return &o
 		}
 	}
@@ -89,6 +106,15 @@ func (o *Operation) Left() string {
 	case GoalMedia:
 	}
 	return "it was to get another medium in " + strings.TrimPrefix(string(o.Goal), string(GoalMedia))
+}
+
+// Again returns the command that does the operation again on a node, for people who copy it.
+func (o *Operation) Again(n *ironic.Node) string {
+	again := "metal " + o.Command + " " + ironic.NodeArgument(n)
+	if device, is := strings.CutPrefix(string(o.Goal), string(GoalMedia)); is {
+		again += " --device " + device + " --image URL"
+	}
+	return again
 }
 
 // BeginOperation returns the patch that notes an operation of a run on a node, in place of the note that the node has.

@@ -1,7 +1,6 @@
 package operate
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -50,7 +49,7 @@ func (r Reservation) Label() string {
 }
 
 // FindAllocation reads an allocation, by name or UUID, and its node.
-func FindAllocation(ctx context.Context, client *ironic.Client, ref string) (r Reservation, err error) {
+func FindAllocation(ctx context.Context, client Reader, ref string) (r Reservation, err error) {
 	if r.Allocation, err = client.Allocation(ctx, ref); err != nil || r.Allocation.NodeUUID == "" {
 		return r, err
 	}
@@ -61,7 +60,7 @@ func FindAllocation(ctx context.Context, client *ironic.Client, ref string) (r R
 }
 
 // FindReservation reads a node, by name or UUID, and the allocation that has reserved it.
-func FindReservation(ctx context.Context, client *ironic.Client, ref string) (r Reservation, err error) {
+func FindReservation(ctx context.Context, client Reader, ref string) (r Reservation, err error) {
 	if r.Node, err = client.Node(ctx, ref); err != nil || r.Node.AllocationUUID == "" {
 		return r, err
 	}
@@ -81,7 +80,7 @@ func releaseCommand(node *ironic.Node) string {
 	if node.AllocationUUID != "" {
 		return "metal release " + node.AllocationUUID
 	}
-	return "metal release --node " + cmp.Or(node.Name, node.UUID)
+	return "metal release --node " + ironic.NodeArgument(node)
 }
 
 // DecideRelease says what giving up a reservation does.
@@ -117,7 +116,7 @@ func DecideRelease(r Reservation) Plan {
 
 // notReleasable returns why the reservation of a node cannot be given up; "" if it can.
 func notReleasable(node *ironic.Node) string {
-	name := cmp.Or(node.Name, node.UUID)
+	name := ironic.NodeArgument(node)
 	switch state := ironic.State(node.ProvisionState); {
 	case states.BeingDeployed(state):
 		return "it is being deployed. To end that and free the machine, run: metal undeploy --release " + name

@@ -1,7 +1,6 @@
 package operate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +64,7 @@ func decideUndeploy(node *ironic.Node, release bool) Plan {
 	}
 	if states.IsOccupied(node) && !states.UndeployUnfinished(node) && id == "" {
 		return Plan{Refused: "something is deployed on it without a reservation, so that nobody can tell whose it is. To undeploy it, reserve it first: baremetal node set " +
-			cmp.Or(node.Name, node.UUID) + " --instance-uuid UUID"}
+			ironic.NodeArgument(node) + " --instance-uuid UUID"}
 	}
 	switch {
 	case deleting, states.UndeployUnfinished(node) && states.InProgress(state):

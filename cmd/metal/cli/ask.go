@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,8 +13,9 @@ import (
 	"golang.org/x/term"
 )
 
-// Asker asks the user of a terminal.
+// Asker asks the user of a terminal. A question ends when the command is stopped.
 type Asker struct {
+	ctx      context.Context
 	in       *bufio.Reader
 	out      io.Writer
 	terminal bool
@@ -22,24 +25,34 @@ type Asker struct {
 // NewAsker returns an Asker for the standard input and the standard error of a command.
 func NewAsker(cmd *cobra.Command) *Asker {
 	file, ok := cmd.InOrStdin().(*os.File)
-	a := AskerOf(cmd.InOrStdin(), cmd.ErrOrStderr(), ok && term.IsTerminal(int(file.Fd())))
+	a := AskerOf(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), ok && term.IsTerminal(int(file.Fd())))
 	if a.terminal {
-		a.hidden = func() (string, error) {
-			answer, err := term.ReadPassword(int(file.Fd()))
-			return string(answer), err
-		}
+		a.hidden = func() (string, error) { return readHidden(a.ctx, int(file.Fd())) }
 	}
 	return a
 }
 
 // AskerOf returns an Asker. terminal: somebody can answer.
-func AskerOf(in io.Reader, out io.Writer, terminal bool) *Asker {
-	a := &Asker{in: bufio.NewReader(in), out: out, terminal: terminal}
+func AskerOf(ctx context.Context, in io.Reader, out io.Writer, terminal bool) *Asker {
+	a := &Asker{ctx: ctx, in: bufio.NewReader(&stoppable{ctx, in}), out: out, terminal: terminal}
 	a.hidden = func() (string, error) {
 		answer, err := a.in.ReadString('\n')
 		return strings.TrimRight(answer, "\r\n"), err
 	}
 	return a
+}
+
+// readHidden reads a line that a terminal does not show. When ctx ends, the terminal is as before.
+func readHidden(ctx context.Context, terminal int) (string, error) {
+	before, err := term.GetState(terminal)
+	if err != nil {
+		return "", err
+	}
+	answer, err := unlessStopped(ctx, func() ([]byte, error) { return term.ReadPassword(terminal) })
+	if errors.Is(err, errStopped) {
+		err = errors.Join(err, term.Restore(terminal, before))
+	}
+	return string(answer), err
 }
 
 // Terminal reports whether somebody can answer.
@@ -62,12 +75,16 @@ func (a *Asker) Secret(question string) (string, error) {
 	return answer, err
 }
 
-// Text asks for a text. Without a terminal it is empty.
+// Text asks for a text. Without a terminal, or when the command is stopped, it is empty.
 func (a *Asker) Text(format string, args ...any) string {
 	if !a.terminal {
 		return ""
 	}
 	fmt.Fprintf(a.out, format+" ", args...)
 	answer, _ := a.in.ReadString('\n') // without a line it is empty
+	if a.ctx.Err() != nil {
+		fmt.Fprintln(a.out)
+		return ""
+	}
 	return strings.TrimSpace(answer)
 }

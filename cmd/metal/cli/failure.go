@@ -20,14 +20,15 @@ const ExitCodes = `
   1  failure of the command: Ironic or the appliance did not answer or refused the login, or the command was stopped. For
      forecast: it names what it cannot know
   2  wrong flags or settings; the command made no request
-  3  some nodes failed, or migrate skipped some; a line for each says why. The command has handled all others. For watch:
-     machines of the selection are in a failed state. For doctor: there is a problem
+  3  some nodes failed or were refused, or migrate skipped some; a line for each says why. The command has handled all
+     others. With --dry-run: some would be refused, and no other would change. For watch: machines of the selection are in a
+     failed state. For doctor: there is a problem
   4  --dry-run would change something
   5  nothing to work on: Ironic has no such machine. For oneview: no node has server_hardware_uri in its driver_info
   6  watch has ended because of --until-idle, and not all machines have reached --goal
   7  console has nothing to show: the node has no console, it is not enabled, Ironic tells no address of it, or reading the
      address would end the session of another user
-  8  a confirmation is missing: the command has changed nothing
+  8  a confirmation is missing, or the command was stopped at a question: it has changed nothing
 `
 
 // Failure ends a command with an exit code. An error of another type means that the command line is wrong.

@@ -97,7 +97,7 @@ func (f *SelectionFlags) empty(cmd *cobra.Command) (wrong []error) {
 
 // ReadNames reads the names in a file.
 func ReadNames(cmd *cobra.Command, name string) (names []string, err error) {
-	from := cmd.InOrStdin()
+	from := Input(cmd)
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,10 +40,11 @@ with exit code 1.
 
 // forecastFlags are the flags of metal forecast.
 type forecastFlags struct {
-	maxConcurrent, parallelism, canary int
-	times                              map[forecast.Operation]*[]string
-	compare, whatIf                    []string
-	output                             string
+	parallelism, canary int
+	limit               throttle.Limit // only what the flags give
+	times               map[forecast.Operation]*[]string
+	compare, whatIf     []string
+	output              string
 }
 
 // timed are the operations that have a flag.
@@ -67,12 +69,12 @@ func newForecast(s *cli.Settings) *cobra.Command {
 	for _, one := range timed {
 		own.times[one.Operation] = flags.StringArray(string(one.Operation), nil, one.about+": `time` or CLASS=TIME")
 	}
-	flags.IntVar(&own.maxConcurrent, "max-concurrent", 0, "`number` of slots; default: that of the plan")
 	flags.IntVar(&own.parallelism, "parallelism", 10, "`number` that terraform apply gets")
 	flags.IntVar(&own.canary, "canary", 0, "`number` of canaries of all rollouts; default: that of the plan")
 	flags.StringArrayVar(&own.compare, "compare", nil, "`settings` to compare, such as max-concurrent=40,parallelism=50 or canary=2")
 	flags.StringArrayVar(&own.whatIf, "what-if", nil, "what `fails`: image-fails, or bmc-dead=NODE")
 	flags.StringVar(&own.output, "output", "table", "`format` on standard output: table or json")
+	cli.Section(flags, "Flags of the provisioning limit; default: that of the plan, then of "+throttle.MaxVariable, func() { cli.PlannedLimitFlags(flags, &own.limit) })
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return own.run(cmd, args[0], s) }
 	return cmd
 }
@@ -94,17 +96,17 @@ func (f *forecastFlags) run(cmd *cobra.Command, file string, s *cli.Settings) er
 		outputErr = fmt.Errorf("--output is %q; it must be table or json", f.output)
 	}
 	if err := errors.Join(
-		err, whatErr, compareErr, outputErr, cli.Positive("parallelism", f.parallelism), cli.NotNegative("max-concurrent", f.maxConcurrent), cli.NotNegative("canary", f.canary),
+		err, whatErr, compareErr, outputErr, cli.Positive("parallelism", f.parallelism), cli.CheckLimit(f.limitOver(cmd.Flags(), throttle.Limit{Scope: throttle.ScopeAll})), cli.NotNegative("canary", f.canary),
 		s.CompleteIronic(cmd.Flags()),
 	); err != nil {
 		return err
 	}
 	s.Ironic.Logger, s.Ironic.UserAgent = s.Logger(cmd.ErrOrStderr(), false, cmd.Flags().Changed("log-level")), "metal/"+s.Version
-	in, notes, err := f.input(cmd, file, s)
+	in, notes, err := f.input(cmd, file, s, times)
 	if err != nil {
 		return &cli.Failure{Code: cli.ExitError, Err: err}
 	}
-	in.Times, in.WhatIf = times.Or(in.Times), what
+	in.WhatIf = what
 	result, err := forecast.Make(in)
 	if err != nil {
 		return &cli.Failure{Code: cli.ExitError, Err: err}
@@ -121,13 +123,13 @@ func (f *forecastFlags) run(cmd *cobra.Command, file string, s *cli.Settings) er
 	return nil
 }
 
-// input reads the plan and the site, and returns what they lack or assume, too.
-func (f *forecastFlags) input(cmd *cobra.Command, file string, s *cli.Settings) (in forecast.Input, notes []string, err error) {
+// input reads the plan and the site, and returns what they lack or assume, too. given are the times of the flags.
+func (f *forecastFlags) input(cmd *cobra.Command, file string, s *cli.Settings, given forecast.Times) (in forecast.Input, notes []string, err error) {
 	work, err := readPlan(cmd, file)
 	if err != nil {
 		return in, nil, err
 	}
-	settings, err := f.settings(cmd.Flags(), work.Provider, s.Getenv)
+	settings, assumed, err := f.settings(cmd.Flags(), work.Provider, s.Getenv)
 	if err != nil {
 		return in, nil, err
 	}
@@ -142,14 +144,14 @@ func (f *forecastFlags) input(cmd *cobra.Command, file string, s *cli.Settings) 
 	if work.Provider.Poll > 0 {
 		poll = work.Provider.Poll
 	}
-	return forecast.Input{Steps: work.Steps, Site: found.Site, Settings: settings, Times: found.Times, Poll: poll}, append(work.Notes, found.Notes...), nil
+	return forecast.Input{Steps: work.Steps, Site: found.Site, Settings: settings, Times: given.Or(found.Times), Poll: poll}, slices.Concat(work.Notes, assumed, found.Notes, found.Learned(given)), nil
 }
 
 // readPlan reads a plan from a file or standard input.
 func readPlan(cmd *cobra.Command, file string) (*planned.Work, error) {
 	text, err := []byte(nil), error(nil)
 	if file == "-" {
-		text, err = io.ReadAll(cmd.InOrStdin())
+		text, err = io.ReadAll(cli.Input(cmd))
 	} else {
 		text, err = os.ReadFile(file)
 	}
@@ -171,7 +173,7 @@ func (f *forecastFlags) readTimes() (forecast.Times, error) {
 				class, value = "", text
 			}
 			d, err := time.ParseDuration(value)
-			if err != nil || d < 0 {
+			if err != nil || d < 0 || has && class == "" {
 				wrong = append(wrong, fmt.Errorf("--%s is %q; it must be a time such as 12m, or a class and a time such as gpu=25m", one.Operation, text))
 				continue
 			}
@@ -200,25 +202,62 @@ func (f *forecastFlags) readWhatIf() (what forecast.WhatIf, err error) {
 	return what, err
 }
 
-// settings returns the settings of the run: flags, then the plan, then the environment.
-func (f *forecastFlags) settings(flags *pflag.FlagSet, p planned.Provider, getenv func(string) string) (forecast.Settings, error) {
-	settings := forecast.Settings{Limit: p.Limit, Parallelism: f.parallelism}
+// limitFlags are the flags of the provisioning limit, with what each changes in it.
+var limitFlags = []struct {
+	flag, attribute string
+	set             func(limit *throttle.Limit, given throttle.Limit)
+}{
+	{"max-concurrent", "max_concurrent", func(l *throttle.Limit, given throttle.Limit) { l.Max = given.Max }},
+	{"limit-scope", "scope", func(l *throttle.Limit, given throttle.Limit) { l.Scope = given.Scope }},
+	{"stuck-after", "stuck_after", func(l *throttle.Limit, given throttle.Limit) { l.StuckAfter = given.StuckAfter }},
+	{"exempt-boot-interfaces", "exempt_boot_interfaces", func(l *throttle.Limit, given throttle.Limit) { l.Exempt = given.Exempt }},
+}
+
+// limitOver returns a limit with what the flags give.
+func (f *forecastFlags) limitOver(flags *pflag.FlagSet, limit throttle.Limit) throttle.Limit {
+	for _, one := range limitFlags {
+		if flags.Changed(one.flag) {
+			one.set(&limit, f.limit)
+		}
+	}
+	return limit
+}
+
+// settings returns the settings of the run: flags, then the plan, then the environment. notes says what it has to assume.
+func (f *forecastFlags) settings(flags *pflag.FlagSet, p planned.Provider, getenv func(string) string) (settings forecast.Settings, notes []string, err error) {
+	settings = forecast.Settings{Limit: f.limitOver(flags, p.Limit), Parallelism: f.parallelism}
 	switch text := getenv(throttle.MaxVariable); {
 	case flags.Changed("max-concurrent"):
-		settings.Limit.Max = f.maxConcurrent
 	case p.Unknown != "":
-		return settings, fmt.Errorf("provisioning_limit is not known: %s. Give --max-concurrent", p.Unknown)
+		return settings, nil, fmt.Errorf("provisioning_limit is not known: %s. Give --max-concurrent, and the other flags of the limit if it sets more", p.Unknown)
 	case !p.IsMax && text != "":
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
-			return settings, fmt.Errorf("the environment variable %s is %q. It must be a whole number, 0 for no limit", throttle.MaxVariable, text)
+			return settings, nil, fmt.Errorf("the environment variable %s is %q. It must be a whole number, 0 for no limit", throttle.MaxVariable, text)
 		}
 		settings.Limit.Max = n
+	}
+	if p.Unknown != "" {
+		notes = assumed(flags, p.Unknown)
 	}
 	if flags.Changed("canary") {
 		settings.Canary = &f.canary
 	}
-	return settings, nil
+	return settings, notes, nil
+}
+
+// assumed says for which attributes of a provisioning_limit that is not known, and why it is not, the defaults are taken.
+func assumed(flags *pflag.FlagSet, why string) []string {
+	var attributes, missing []string
+	for _, one := range limitFlags {
+		if !flags.Changed(one.flag) {
+			attributes, missing = append(attributes, one.attribute), append(missing, "--"+one.flag)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("provisioning_limit is not known: %s. The forecast takes the defaults of %s; if they are others, give %s", why, strings.Join(attributes, ", "), strings.Join(missing, ", "))}
 }
 
 // comparison is a change of the settings.

@@ -93,26 +93,40 @@ func look(ctx context.Context, client *ironic.Client, ref string) (*describe.Mac
 	if err != nil {
 		return nil, err
 	}
+	if node.Hidden.LastError { // also the states of a node have it
+		if text, hidden, err := client.LastError(ctx, node.UUID); err == nil {
+			node.LastError, node.Hidden.LastError = text, hidden
+		}
+	}
+	var hidden []string
 	var allocation *ironic.Allocation
 	if node.AllocationUUID != "" {
-		if allocation, err = client.Allocation(ctx, node.AllocationUUID); err != nil && !api.IsNotFound(err) && !api.IsForbidden(err) {
+		switch allocation, err = client.Allocation(ctx, node.AllocationUUID); {
+		case api.IsNotFound(err), api.IsForbidden(err):
+			hidden = append(hidden, "allocation")
+		case err != nil:
 			return nil, err
 		}
 	}
-	history, err := historyOf(ctx, client, node.UUID)
+	history, shown, err := historyOf(ctx, client, node.UUID)
 	if err != nil {
 		return nil, err
 	}
-	return describe.Of(node, allocation, history, client.ServerNow()), nil
+	if !shown {
+		hidden = append(hidden, "history")
+	}
+	found := describe.Of(node, allocation, history, client.ServerNow())
+	found.Hidden = append(found.Hidden, hidden...)
+	return found, nil
 }
 
-// historyOf reads the history of a node; none if the user has no right to see it.
-func historyOf(ctx context.Context, client *ironic.Client, id string) ([]ironic.Event, error) {
-	events, err := client.History(ctx, id)
+// historyOf reads the history of a node. An Ironic without histories has none to show.
+func historyOf(ctx context.Context, client *ironic.Client, id string) (events []ironic.Event, shown bool, err error) {
+	events, err = client.History(ctx, id)
 	if api.IsNotFound(err) || api.IsForbidden(err) {
-		return nil, nil
+		return nil, api.IsNotFound(err), nil
 	}
-	return events, err
+	return events, true, err
 }
 
 // newReport returns a command that reports on the machines that its arguments and flags select.
@@ -205,9 +219,14 @@ func writePage(to io.Writer, d *describe.Machine, now time.Time) {
 	for _, text := range d.Next {
 		p.line("", text)
 	}
-	if len(d.Next) == 0 {
+	switch {
+	case len(d.Next) == 0 && len(d.Hidden) > 0:
+		p.line("", "Nothing that is visible to you: Ironic hides a part of the node, see below.")
+	case len(d.Next) == 0:
 		p.line("", "Nothing: the machine needs no attention.")
 	}
+	p.section("What Ironic hides from you")
+	p.line("", strings.Join(d.Hidden, ", "))
 }
 
 // writeHolder writes who holds a machine.

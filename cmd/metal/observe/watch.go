@@ -38,7 +38,8 @@ with a timeline up to date, which needs no network and no server. With --record 
 metal timeline tells the life of one machine.
 
 With --metrics-listen it serves metrics for Prometheus, and goes on if Ironic does not answer its first list. They count the
-slots of the whole site by --max-concurrent, --limit-scope and --stuck-after, which must be those of the provider.
+slots of the whole site by --max-concurrent, --limit-scope, --stuck-after and --exempt-boot-interfaces, which must be those
+of the provider.
 
 The command ends on Ctrl-C, which does not stop any operation, or with --until-idle. If Ironic does not answer, it says so
 and tries again.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/user"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -111,17 +110,17 @@ func (f *operationFlags) run(cmd *cobra.Command, s *cli.Settings, args []string,
 	if f.dryRun {
 		return f.show(cmd, tasks)
 	}
-	if err := f.confirm(cmd, op, tasks); err != nil {
+	if err := f.confirm(cmd, tasks); err != nil {
 		return err
 	}
-	to := newProgress(cmd, op, len(machines))
+	to := newProgress(cmd, op.Command, len(machines))
 	runner := &operate.Runner{Site: site, Parallel: f.parallel, Timeout: f.timeout, By: operator(s.Getenv), Tell: to.tell, End: to.end}
 	results := runner.Run(ctx, op, tasks)
 	to.clear()
 	for _, notice := range site.Notices() {
 		cli.Line(cmd.ErrOrStderr(), "warning: %s. %s", notice.Summary, notice.Detail)
 	}
-	return errors.Join(write(cmd.OutOrStdout(), f.output, results), f.outcome(ctx, results))
+	return errors.Join(write(cmd.OutOrStdout(), f.output, results), failureOf(ctx, "machine", outcomesOf(results)))
 }
 
 // find reads the selected machines.
@@ -147,7 +146,6 @@ func (f *operationFlags) find(ctx context.Context, s *cli.Settings, site *machin
 // show writes what an operation would do.
 func (f *operationFlags) show(cmd *cobra.Command, tasks []operate.Task) error {
 	var results []operate.Result
-	changes := false
 	for _, task := range tasks {
 		result := operate.Result{Node: task.Node, Plan: task.Told, Outcome: operate.Planned}
 		switch {
@@ -155,86 +153,59 @@ func (f *operationFlags) show(cmd *cobra.Command, tasks []operate.Task) error {
 			result.Outcome, result.Err = operate.Refused, machine.RefusedFor(result.Node, result.Plan.Refused)
 		case result.Plan.Nothing:
 			result.Outcome = operate.Unchanged
-		default:
-			changes = true
 		}
 		results = append(results, result)
 	}
-	if err := write(cmd.OutOrStdout(), f.output, results); err != nil || !changes {
-		return err
-	}
-	return &cli.Failure{Code: cli.ExitWouldChange}
+	return errors.Join(write(cmd.OutOrStdout(), f.output, results), failureOf(cmd.Context(), "machine", outcomesOf(results)))
 }
 
-// outcome returns the failure of a command by its results.
-func (f *operationFlags) outcome(ctx context.Context, results []operate.Result) error {
-	failed, open := 0, 0
-	for _, r := range results {
-		switch r.Outcome {
-		case operate.Failed, operate.Refused:
+// outcomesOf returns how the operation has ended on each machine.
+func outcomesOf(results []operate.Result) []operate.Outcome {
+	outcomes := make([]operate.Outcome, len(results))
+	for i := range results {
+		outcomes[i] = results[i].Outcome
+	}
+	return outcomes
+}
+
+// failureOf returns the failure of a command by what it has done, or would do. noun says with what, such as "machine".
+func failureOf(ctx context.Context, noun string, outcomes []operate.Outcome) error {
+	failed, refused, open, planned := 0, 0, 0, 0
+	for _, one := range outcomes {
+		switch one {
+		case operate.Failed:
 			failed++
+		case operate.Refused:
+			refused++
 		case operate.Interrupted, operate.NotBegun:
 			open++
-		case operate.Done, operate.Unchanged, operate.Planned:
+		case operate.Planned:
+			planned++
+		case operate.Done, operate.Unchanged:
 		}
 	}
 	switch {
+	case planned > 0:
+		return &cli.Failure{Code: cli.ExitWouldChange}
 	case ctx.Err() != nil && open > 0:
-		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("stopped before the end: %s not finished; see above", cli.Count(open, "machine"))}
+		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("stopped before the end: %s not finished; see above", cli.Count(open, noun))}
 	case failed+open > 0:
-		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed; see above", cli.Count(failed+open, "machine"))}
+		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed; see above", cli.Count(failed+refused+open, noun))}
+	case refused > 0:
+		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s refused; see above", cli.Count(refused, noun))}
 	}
 	return nil
 }
 
 // confirm asks what must be asked before an operation.
-func (f *operationFlags) confirm(cmd *cobra.Command, op operate.Operation, tasks []operate.Task) error {
-	ask := cli.NewAsker(cmd)
-	var restarts []string
+func (f *operationFlags) confirm(cmd *cobra.Command, tasks []operate.Task) error {
+	var questions []question
 	for _, task := range tasks {
-		node, plan := task.Node, task.Told
-		if plan.Refused != "" || plan.Nothing {
-			continue
-		}
-		switch {
-		case plan.Harm == operate.Restarts:
-			restarts = append(restarts, label(node)+": "+plan.Does)
-		case plan.Harm >= operate.Cuts && !isNamed(f.yesErase, node):
-			if err := typeName(ask, op, node, plan); err != nil {
-				return err
-			}
+		if task.Told.Refused == "" && !task.Told.Nothing {
+			questions = append(questions, question{label(task.Node), task.Told, task.Node})
 		}
 	}
-	if len(restarts) == 0 || f.yes {
-		return nil
-	}
-	slices.Sort(restarts)
-	if ask.Yes("%s\nGo on with %s?", strings.Join(restarts, "\n"), cli.Count(len(restarts), "machine")) {
-		return nil
-	}
-	return unconfirmed("%s needs a confirmation for %s, such as %s. Use --yes", cmd.CommandPath(), cli.Count(len(restarts), "machine"), restarts[0])
-}
-
-// isNamed reports whether names has the name or the UUID of a node.
-func isNamed(names []string, node *ironic.Node) bool {
-	return (node.Name != "" && slices.Contains(names, node.Name)) || slices.Contains(names, node.UUID)
-}
-
-// typeName asks for the name of a machine to which an operation does harm.
-func typeName(ask *cli.Asker, op operate.Operation, node *ironic.Node, plan operate.Plan) error {
-	name := cmp.Or(node.Name, node.UUID)
-	if ask.Terminal() {
-		answer := ask.Text("metal %s %s on node %s. Type the name of the node to go on:", op.Command, plan.Does, label(node))
-		if answer == name || answer == node.UUID {
-			return nil
-		}
-	}
-	return unconfirmed("%s was not confirmed for node %s: it %s. Use --yes-erase %s", op.Command, label(node), plan.Does, name)
-}
-
-// unconfirmed ends a command before it has changed anything.
-func unconfirmed(format string, args ...any) error {
-	return &cli.Failure{Code: cli.ExitUnconfirmed, Err: fmt.Errorf(format+". Nothing was done", args...)}
+	return confirmation{f.yes, f.yesErase}.ask(cmd, "machine", questions)
 }
 
 // operator names who runs the command, for notes on nodes: user and computer.

@@ -81,7 +81,7 @@ func (f *consoleFlags) run(cmd *cobra.Command, s *cli.Settings, node string) err
 	site := machine.New(s.Ironic)
 	m, err := site.Machine(cmd.Context(), node)
 	if api.IsNotFound(err) {
-		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("%s has no node %s that you may see", s.IronicName(), node)}
+		return &cli.Failure{Code: cli.ExitNothing, Err: fmt.Errorf("%s has no node %s that you may see", s.IronicName(), node)}
 	}
 	if err != nil {
 		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("could not read node %s: %w", node, err)}

@@ -120,7 +120,7 @@ func readSteps(cmd *cobra.Command, text string) (steps []ironic.CleanStep, err e
 // readFile reads a file; -: standard input.
 func readFile(cmd *cobra.Command, name string) ([]byte, error) {
 	if name == "-" {
-		return io.ReadAll(cmd.InOrStdin())
+		return io.ReadAll(cli.Input(cmd))
 	}
 	return os.ReadFile(name)
 }

@@ -65,7 +65,7 @@ func newRescue(s *cli.Settings) *cobra.Command {
 
 // readPassword reads the password of the rescue system.
 func readPassword(cmd *cobra.Command, file string) (password string, err error) {
-	from := cmd.InOrStdin()
+	from := cli.Input(cmd)
 	switch names, _ := cmd.Flags().GetString("file"); {
 	case file == "":
 		password, err = cli.NewAsker(cmd).Secret("Password of the user rescue:")

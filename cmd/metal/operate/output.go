@@ -54,8 +54,11 @@ func write(to io.Writer, format string, results []operate.Result) error {
 
 // errorText returns what went wrong with a machine; empty: nothing.
 func errorText(r operate.Result) string {
-	if r.Err == nil {
+	switch {
+	case r.Err == nil:
 		return ""
+	case r.Outcome == operate.Interrupted && r.Plan == operate.Plan{}: // it was not decided again
+		return "The command was stopped before it sent anything."
 	}
 	_, detail := failure.ExplainAction("", r.Node, r.Err)
 	return detail
@@ -73,9 +76,9 @@ type progress struct {
 	drawn                bool
 }
 
-// newProgress returns the progress of an operation on a number of machines.
-func newProgress(cmd *cobra.Command, op operate.Operation, total int) *progress {
-	p := &progress{out: cmd.ErrOrStderr(), command: op.Command, total: total}
+// newProgress returns the progress of a command on a number of machines.
+func newProgress(cmd *cobra.Command, command string, total int) *progress {
+	p := &progress{out: cmd.ErrOrStderr(), command: command, total: total}
 	to := p.out
 	if printer, ok := to.(*rest.Printer); ok {
 		to = printer.To // which leaves the control sequences; the texts of others are made printable here
@@ -97,13 +100,16 @@ func (p *progress) tell(_ *ironic.Node, status string) {
 	p.draw(status)
 }
 
-// end tells how the operation on a machine has ended. A terminal keeps a line for each that has not succeeded.
-func (p *progress) end(r operate.Result) {
+// end tells how the operation on a machine has ended.
+func (p *progress) end(r operate.Result) { p.ends("node "+label(r.Node), r.Outcome) }
+
+// ends tells how something has ended. A terminal keeps a line for each that has not succeeded.
+func (p *progress) ends(what string, outcome operate.Outcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended++
-	text := fmt.Sprintf("node %s: %s (%d of %d)", label(r.Node), r.Outcome, p.ended, p.total)
-	if r.Outcome != operate.Done && r.Outcome != operate.Unchanged {
+	text := fmt.Sprintf("%s: %s (%d of %d)", what, outcome, p.ended, p.total)
+	if outcome != operate.Done && outcome != operate.Unchanged {
 		p.failed++
 	} else if p.line != nil {
 		p.draw(text)

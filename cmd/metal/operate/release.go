@@ -83,28 +83,22 @@ func (f *releaseFlags) run(cmd *cobra.Command, s *cli.Settings, args []string) e
 	if err := findAll(ctx, s, site, all); err != nil {
 		return err
 	}
-	if f.dryRun {
-		return errors.Join(writeReleased(cmd.OutOrStdout(), f.output, all), wouldRelease(all))
+	if !f.dryRun {
+		if err := f.confirm(cmd, all); err != nil {
+			return err
+		}
+		to := newProgress(cmd, "release", len(all))
+		for i := range all {
+			all[i].release(ctx, site)
+			to.ends(all[i].Label(), all[i].outcome)
+		}
+		to.clear()
 	}
-	if err := f.confirm(cmd, all); err != nil {
-		return err
-	}
-	failed := 0
+	outcomes := make([]operate.Outcome, len(all))
 	for i := range all {
-		if r := &all[i]; ctx.Err() != nil {
-			r.outcome = operate.NotBegun
-		} else {
-			r.release(ctx, site)
-		}
-		if all[i].outcome != operate.Done && all[i].outcome != operate.Unchanged {
-			failed++
-		}
+		outcomes[i] = all[i].outcome
 	}
-	err = writeReleased(cmd.OutOrStdout(), f.output, all)
-	if failed > 0 {
-		err = errors.Join(err, &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s not given up; see above", cli.Count(failed, "reservation"))})
-	}
-	return err
+	return errors.Join(writeReleased(cmd.OutOrStdout(), f.output, all), failureOf(ctx, "reservation", outcomes))
 }
 
 // named returns what the arguments and the flags name.
@@ -131,11 +125,11 @@ func (f *releaseFlags) named(cmd *cobra.Command, args []string) (all []released,
 }
 
 // find reads the reservation and decides what giving it up does.
-func (r *released) find(ctx context.Context, site *machine.Site) (err error) {
+func (r *released) find(ctx context.Context, from operate.Reader) (err error) {
 	if r.byNode {
-		r.Reservation, err = operate.FindReservation(ctx, site.Ironic, r.ref)
+		r.Reservation, err = operate.FindReservation(ctx, from, r.ref)
 	} else {
-		r.Reservation, err = operate.FindAllocation(ctx, site.Ironic, r.ref)
+		r.Reservation, err = operate.FindAllocation(ctx, from, r.ref)
 	}
 	if err != nil {
 		return err
@@ -151,14 +145,21 @@ func (r *released) find(ctx context.Context, site *machine.Site) (err error) {
 
 // findAll reads all reservations before anything is changed.
 func findAll(ctx context.Context, s *cli.Settings, site *machine.Site, all []released) error {
+	unread := func(what string, err error) error {
+		_, detail := failure.Explain("", err)
+		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("could not read %s of %s: %s", what, s.IronicName(), detail)}
+	}
+	from, err := operate.ReaderOf(ctx, site.Ironic, len(all))
+	if err != nil {
+		return unread("the reservations", err)
+	}
 	var missing []string
 	for i := range all {
-		err := all[i].find(ctx, site)
+		err := all[i].find(ctx, from)
 		if api.IsNotFound(err) {
 			missing = append(missing, all[i].ref)
 		} else if err != nil {
-			_, detail := failure.Explain("", err)
-			return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("could not read %s of %s: %s", all[i].ref, s.IronicName(), detail)}
+			return unread(all[i].ref, err)
 		}
 	}
 	if len(missing) > 0 {
@@ -169,13 +170,19 @@ func findAll(ctx context.Context, s *cli.Settings, site *machine.Site, all []rel
 
 // release gives the reservation up, if that still is what was confirmed.
 func (r *released) release(ctx context.Context, site *machine.Site) {
-	if r.outcome != operate.Planned {
+	switch {
+	case r.outcome != operate.Planned:
 		return // so nobody was asked
+	case ctx.Err() != nil:
+		r.outcome = operate.NotBegun
+		return
 	}
 	confirmed, had := r.plan, r.Reservation
-	switch err := r.find(ctx, site); {
+	switch err := r.find(ctx, site.Ironic); {
 	case api.IsNotFound(err):
 		r.outcome = operate.Unchanged // another client has given it up
+	case ctx.Err() != nil:
+		r.outcome = operate.NotBegun
 	case err != nil:
 		r.outcome, r.err = operate.Failed, err
 	case r.outcome != operate.Planned:
@@ -184,7 +191,14 @@ func (r *released) release(ctx context.Context, site *machine.Site) {
 	case r.plan.Harm > confirmed.Harm:
 		r.outcome, r.err = operate.Refused, machine.RefusedFor(r.Node, "it has changed since the command began, and the command "+r.plan.Does+" now. Run the command again")
 	default:
-		if r.outcome, r.err = operate.Done, operate.Release(ctx, site, r.Reservation); r.err != nil {
+		switch r.err = operate.Release(ctx, site, r.Reservation); {
+		case r.err == nil:
+			r.outcome = operate.Done
+		case failure.IsInterrupted(r.err):
+			r.outcome = operate.Interrupted
+		case failure.Is(r.err, machine.KindRefused):
+			r.outcome = operate.Refused
+		default:
 			r.outcome = operate.Failed
 		}
 	}
@@ -192,35 +206,13 @@ func (r *released) release(ctx context.Context, site *machine.Site) {
 
 // confirm asks what must be asked before reservations are given up.
 func (f *releaseFlags) confirm(cmd *cobra.Command, all []released) error {
-	ask := cli.NewAsker(cmd)
-	var asked []string
+	var questions []question
 	for _, r := range all {
-		if r.outcome != operate.Planned {
-			continue
+		if r.outcome == operate.Planned {
+			questions = append(questions, question{r.Label(), r.plan, r.Node})
 		}
-		if node := r.Node; r.plan.Harm >= operate.Cuts {
-			if isNamed(f.yesErase, node) {
-				continue
-			}
-			if err := typeName(ask, operate.Operation{Command: "release"}, node, r.plan); err != nil {
-				return err
-			}
-			continue
-		}
-		asked = append(asked, r.Label()+": "+r.plan.Does)
 	}
-	if len(asked) == 0 || f.yes || ask.Yes("%s\nGive up %s?", strings.Join(asked, "\n"), cli.Count(len(asked), "reservation")) {
-		return nil
-	}
-	return unconfirmed("%s needs a confirmation for %s, such as %s. Use --yes", cmd.CommandPath(), cli.Count(len(asked), "reservation"), asked[0])
-}
-
-// wouldRelease returns the end of a dry run.
-func wouldRelease(all []released) error {
-	if slices.ContainsFunc(all, func(r released) bool { return r.outcome == operate.Planned }) {
-		return &cli.Failure{Code: cli.ExitWouldChange}
-	}
-	return nil
+	return confirmation{f.yes, f.yesErase}.ask(cmd, "reservation", questions)
 }
 
 // writeReleased writes what became of the reservations: a line each, or a JSON array.

@@ -23,10 +23,11 @@ import (
 
 // Found is what a site says.
 type Found struct {
-	Site  forecast.Site
-	Times forecast.Times // from the notes of cleanings on the nodes
-	Notes []string
-	nodes map[string]*ironic.Node // by UUID and by name
+	Site    forecast.Site
+	Times   forecast.Times // from the notes of cleanings on the nodes
+	Notes   []string
+	nodes   map[string]*ironic.Node // by UUID and by name
+	learned []learned               // by class
 }
 
 // fields are the fields of the list of nodes.
@@ -101,8 +102,24 @@ func (f *Found) noteTimes(nodes []ironic.Node) {
 			f.Times[forecast.Clean] = forecast.ByClass{}
 		}
 		f.Times[forecast.Clean][class] = all[len(all)/2]
-		f.Notes = append(f.Notes, fmt.Sprintf("clean of class %s: %s, the median of the notes on %d nodes", class, all[len(all)/2].Round(time.Second), len(all)))
+		f.learned = append(f.learned, learned{class, len(all)})
 	}
+}
+
+// learned is how many notes tell how long the cleaning of a class takes.
+type learned struct {
+	class string
+	notes int
+}
+
+// Learned says which times the forecast takes from notes on nodes, because they are not given.
+func (f *Found) Learned(given forecast.Times) (lines []string) {
+	for _, l := range f.learned {
+		if _, known := given.Of(forecast.Clean, l.class); !known {
+			lines = append(lines, fmt.Sprintf("clean of class %s: %s, the median of the notes on %d nodes", l.class, f.Times[forecast.Clean][l.class].Round(time.Second), l.notes))
+		}
+	}
+	return lines
 }
 
 // readAbsences reads which members of rollout groups are away.

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// errStopped ends a command that was stopped while it waited for its input.
+var errStopped = &Failure{Code: ExitUnconfirmed, Err: errors.New("stopped before it began. Nothing was done")}
+
+// Input returns the standard input of a command. A read ends when the command is stopped.
+func Input(cmd *cobra.Command) io.Reader { return &stoppable{cmd.Context(), cmd.InOrStdin()} }
+
+// stoppable is a reader whose reads end with ctx.
+type stoppable struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+// Read reads in the background, because a system call for a terminal or a pipe does not end with ctx.
+func (s *stoppable) Read(p []byte) (n int, err error) {
+	text, err := unlessStopped(s.ctx, func() ([]byte, error) {
+		own := make([]byte, len(p))
+		n, err := s.from.Read(own)
+		return own[:n], err
+	})
+	return copy(p, text), err
+}
+
+// unlessStopped returns what read returns, or errStopped when ctx ends before. Then read goes on until the program ends.
+func unlessStopped(ctx context.Context, read func() ([]byte, error)) ([]byte, error) {
+	if ctx.Err() != nil {
+		return nil, errStopped
+	}
+	var text []byte
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		text, err = read()
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, errStopped
+	case <-done:
+		return text, err
+	}
+}
