@@ -52,9 +52,9 @@ type engine struct {
 	unused [4]float64 // slot seconds, by reason, in the order of Unused
 }
 
-func newEngine(in Input, order uint64) *engine {
+func newEngine(in Input, order uint64, lasts bool) *engine {
 	c := &clock{now: in.Site.Now}
-	all := newSlots(c, &in)
+	all := newSlots(c, &in, lasts)
 	e := &engine{
 		clock: c, in: in, slots: all, groups: newGroups(c, &in, all), places: in.Settings.Parallelism, left: len(in.Steps),
 		order: rand.New(rand.NewPCG(order, 0)), //nolint:gosec // a forecast is the same each time
@@ -63,7 +63,7 @@ func newEngine(in Input, order uint64) *engine {
 		s := &step{Step: &in.Steps[i]}
 		s.line = Line{Address: s.Address, Does: s.Does, MayBe: s.MayBe}
 		if s.Machine != nil {
-			s.line.Name = cmp.Or(s.Machine.Name, s.Machine.ID)
+			s.line.Name = s.Machine.label()
 		}
 		e.steps = append(e.steps, s)
 	}
@@ -188,7 +188,9 @@ func (e *engine) operate(s *step, leg Leg) {
 	if why == failsAtOnce {
 		d = 0
 	}
-	e.after(d+e.lag(d), func() {
+	d += e.lag(d)
+	e.slots.operates(s.Machine.ID, d)
+	e.after(d, func() {
 		s.line.To = e.at(e.now)
 		switch {
 		case why == "":
@@ -204,10 +206,10 @@ func (e *engine) operate(s *step, leg Leg) {
 	})
 }
 
-// leave gives the slot of a step back. After a restart the machine keeps it for a while.
+// leave gives the slot of a step back. After a start the machine keeps it for a while.
 func (e *engine) leave(s *step) {
 	var keeps time.Duration
-	if slices.Contains(s.Legs[s.leg], Restart) {
+	if slices.ContainsFunc(s.Legs[s.leg], func(o Operation) bool { return o == Restart || o == PowerOn }) {
 		keeps = throttle.SettleFor
 	}
 	e.slots.leave(s.Machine.ID, keeps)
@@ -302,7 +304,8 @@ func (e *engine) countUnused(passed time.Duration) {
 		case working, ended:
 		}
 	}
-	free := max(0, e.in.Settings.Limit.Max-len(e.slots.busy))
+	takes := e.slots.count()
+	free := max(0, e.in.Settings.Limit.Max-takes)
 	for reason, n := range waits {
 		n = min(n, free)
 		e.unused[reason] += float64(n) * passed.Seconds()
@@ -314,7 +317,7 @@ func (e *engine) countUnused(passed time.Duration) {
 // result is the forecast.
 func (e *engine) result() *Result {
 	r := &Result{
-		Total: e.at(e.now), Most: e.slots.most, Slots: e.in.Settings.Limit.Max, Places: e.in.Settings.Parallelism, Groups: e.groups.all(),
+		Total: e.at(e.now), Most: e.slots.most, Stuck: e.slots.stuck, Slots: e.in.Settings.Limit.Max, Places: e.in.Settings.Parallelism, Groups: e.groups.all(),
 		Notes: e.slots.notes,
 	}
 	for _, s := range e.steps {

@@ -27,12 +27,21 @@ func Make(in Input) (*Result, error) {
 	if names := in.WhatIf.strangers(in.Steps); len(names) > 0 {
 		return nil, fmt.Errorf("the plan does nothing with machine %s, whose BMC is to be dead", strings.Join(names, ", "))
 	}
-	all, err := tries(in)
+	notes := in.queue()
+	all, err := tries(in, true)
 	if err != nil {
 		return nil, err
 	}
 	result := all[len(all)/2]
-	result.Fastest, result.Slowest = all[0].Total, all[len(all)-1].Total
+	result.Notes = append(result.Notes, notes...)
+	result.widen(all)
+	if long := in.longOperations(); long != "" {
+		result.Notes = append(result.Notes, long)
+		if all, err = tries(in, false); err != nil {
+			return nil, err
+		}
+		result.widen(all)
+	}
 	if !slices.ContainsFunc(in.Steps, func(s Step) bool { return s.MayBe }) {
 		return result, nil
 	}
@@ -43,21 +52,26 @@ func Make(in Input) (*Result, error) {
 			certain.Steps[i].Legs, certain.Steps[i].Turn = nil, nil
 		}
 	}
-	if all, err = tries(certain); err != nil {
+	if all, err = tries(certain, true); err != nil {
 		return nil, err
 	}
 	result.Fastest = min(result.Fastest, all[0].Total)
 	return result, nil
 }
 
-// tries executes the steps in several orders, and returns the results, the shortest one first.
-func tries(in Input) (all []*Result, err error) {
+// widen makes the range of a forecast include others, which are sorted.
+func (r *Result) widen(others []*Result) {
+	r.Fastest, r.Slowest = min(cmp.Or(r.Fastest, others[0].Total), others[0].Total), max(r.Slowest, others[len(others)-1].Total)
+}
+
+// tries executes the steps in several orders, and returns the results, the shortest one first. lasts: see slots.
+func tries(in Input, lasts bool) (all []*Result, err error) {
 	n := uint64(orders)
 	if len(in.Steps) > largePlans {
 		n = fewOrders
 	}
 	for order := range n {
-		e := newEngine(in, order)
+		e := newEngine(in, order, lasts)
 		for e.settle(); !e.isOver(); e.settle() {
 			if !e.advance() {
 				return nil, e.endless()

@@ -86,7 +86,7 @@ func TestMake(t *testing.T) {
 		},
 		{
 			"a machine that is stuck takes no slot", input(2, 2, 10, rollout.Settings{}),
-			func(in *forecast.Input) { in.Site.Occupied = []forecast.Occupied{busy("a", 50, forecast.Clean)} }, 10, 2, 0, 0, 3,
+			func(in *forecast.Input) { in.Site.Occupied = []forecast.Occupied{busy("a", 50, forecast.Clean)} }, 10, 2, 0, 0, 2,
 		},
 		{
 			"the machine itself cleans first", input(1, 2, 10, rollout.Settings{}),
@@ -224,5 +224,71 @@ func TestMake_refusesDeadMachinesOfOthers(t *testing.T) {
 	in.WhatIf.Dead = []string{"node-1", "node-99"}
 	if _, err := forecast.Make(in); err == nil || err.Error() != "the plan does nothing with machine node-99, whose BMC is to be dead" {
 		t.Errorf("%v", err)
+	}
+}
+
+// Machines of the run itself become stuck, too: after stuck_after the next ones begin.
+func TestMake_ownMachinesBecomeStuck(t *testing.T) {
+	t.Parallel()
+	in := input(4, 2, 10, rollout.Settings{})
+	in.Times[forecast.Clean] = forecast.ByClass{"": 3 * time.Hour}
+	for i := range in.Steps {
+		in.Steps[i].Legs, in.Steps[i].Turn = []forecast.Leg{{forecast.Clean}}, nil
+	}
+	r, err := forecast.Make(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := func(d, want time.Duration) bool { return d >= want && d < want+time.Minute }
+	if !about(r.Total, 3*time.Hour+45*time.Minute) || r.Most != 2 || r.Stuck != 2 || r.Fastest > r.Total || !about(r.Slowest, 6*time.Hour) || r.Unused.NoMachines < 0.35 || r.Unused.NoMachines > 0.45 { // both slots, in the last 45 minutes
+		t.Errorf("it takes %s (%s to %s), and %d are at work at once, %d stuck, %+v", r.Total, r.Fastest, r.Slowest, r.Most, r.Stuck, r.Unused)
+	}
+	var text strings.Builder
+	r.Write(&text, nil)
+	if want := "Slots: at most 2 of 2 in use. Up to 2 more machines are stuck"; !strings.Contains(text.String(), want) {
+		t.Errorf("%s\nis not in\n%s", want, &text)
+	}
+	if notes := strings.Join(r.Notes, "; "); !strings.Contains(notes, "metal_deployment.d[0], metal_deployment.d[1], metal_deployment.d[2] and 1 more take longer than stuck_after (45m)") {
+		t.Errorf("the notes are %q", notes)
+	}
+}
+
+// A start keeps its slot for 30 seconds after the machine is on.
+func TestMake_startsTakeSlots(t *testing.T) {
+	t.Parallel()
+	in := input(30, 1, 10, rollout.Settings{})
+	in.Times[forecast.PowerOn] = forecast.ByClass{"": 5 * time.Second}
+	for i := range in.Steps {
+		in.Steps[i].Legs, in.Steps[i].Turn = []forecast.Leg{{forecast.PowerOn}}, nil
+	}
+	r, err := forecast.Make(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Total < 17*time.Minute || r.Total > 18*time.Minute || r.Most != 1 {
+		t.Errorf("it takes %s, with %d slots", r.Total, r.Most)
+	}
+}
+
+// Ironic does one thing with a machine at a time: a removed block and a new one with the same node follow each other, also while no slot is free.
+func TestMake_oneOperationOnAMachine(t *testing.T) {
+	t.Parallel()
+	for _, busyFor := range []int{0, 15} {
+		in := input(2, 1, 10, rollout.Settings{})
+		if busyFor > 0 {
+			in.Site.Occupied = []forecast.Occupied{busy("other", busyFor, forecast.Clean)}
+		}
+		in.Steps[0].Turn = nil
+		in.Steps[1] = forecast.Step{Address: "metal_deployment.old", Does: "undeploy, clean", Machine: node(0), Removes: true, Legs: []forecast.Leg{{forecast.Undeploy, forecast.Clean}}}
+		r, err := forecast.Make(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Lines) != 2 || r.Lines[0].Address != "metal_deployment.old" || r.Lines[1].From < r.Lines[0].To || r.Count(forecast.Done) != 2 {
+			t.Errorf("%+v", r.Lines)
+		}
+		if want := "metal_deployment.old and metal_deployment.d[0] both work on node-0, and neither depends on the other"; len(r.Notes) == 0 || !strings.Contains(r.Notes[len(r.Notes)-1], want) {
+			t.Errorf("the notes are %q", r.Notes)
+		}
 	}
 }

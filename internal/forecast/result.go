@@ -59,6 +59,7 @@ type Result struct {
 	Total  time.Duration // the median over the orders that were tried, as is all that follows
 	Lines  []Line
 	Most   int // slots in use at once, at most
+	Stuck  int // machines at once, at most, that are stuck, and take no slot
 	Slots  int // max_concurrent; zero: no limit
 	Places int // -parallelism
 	Unused Unused

@@ -67,6 +67,9 @@ func (r *Result) writeSlots(to io.Writer) {
 		return
 	}
 	fmt.Fprintf(to, "\nSlots: at most %d of %d in use.", r.Most, r.Slots)
+	if r.Stuck > 0 {
+		fmt.Fprintf(to, " Up to %d more machines are stuck: in one state for longer than stuck_after, so that they take none.", r.Stuck)
+	}
 	var reasons []string
 	for _, one := range []struct {
 		n   float64

@@ -3,6 +3,7 @@
 package forecast
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
@@ -18,7 +19,8 @@ const (
 	Undeploy Operation = "undeploy" // without the cleaning that follows
 	Clean    Operation = "clean"
 	Inspect  Operation = "inspect"
-	Restart  Operation = "restart"
+	Restart  Operation = "restart" // also a start with a ready check, up to its end
+	PowerOn  Operation = "power-on"
 	Verify   Operation = "verify" // of the BMC, which takes no slot
 )
 
@@ -33,6 +35,9 @@ type Machine struct {
 	Unknown          string // why its node is not known before the apply; "": it is
 	Failures         int    // recent failures: it waits longer for a slot
 }
+
+// label names the machine.
+func (m *Machine) label() string { return cmp.Or(m.Name, m.ID) }
 
 // Turn is what a step asks of the rollout.
 type Turn struct {

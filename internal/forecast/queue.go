@@ -1,0 +1,75 @@
+package forecast
+
+import (
+	"fmt"
+	"slices"
+)
+
+// queue lets the steps on one machine follow each other, because Ironic does one thing with a machine at a time: removals first, then in the order of
+// the plan. It returns notes that name the steps for which the plan has no order.
+func (in *Input) queue() (notes []string) {
+	in.Steps = slices.Clone(in.Steps)
+	last := map[string]int{} // by machine
+	for _, removals := range []bool{true, false} {
+		for i := range in.Steps {
+			s := &in.Steps[i]
+			if s.Machine == nil || len(s.Legs) == 0 || s.Removes != removals {
+				continue
+			}
+			before, is := last[s.Machine.ID]
+			switch {
+			case is && in.follows(before, i):
+				continue
+			case is && !in.follows(i, before):
+				s.After = append(slices.Clone(s.After), before)
+				notes = append(notes, fmt.Sprintf("%s and %s both work on %s, and neither depends on the other: counted in this order. The apply may begin with either, and fail. Add depends_on",
+					in.Steps[before].Address, s.Address, s.Machine.label()))
+			}
+			last[s.Machine.ID] = i
+		}
+	}
+	return notes
+}
+
+// follows reports whether a step waits for another one, also through others.
+func (in *Input) follows(step, other int) bool {
+	seen := map[int]bool{}
+	var search func(at int) bool
+	search = func(at int) bool {
+		if slices.Contains(in.Steps[at].After, other) {
+			return true
+		}
+		return slices.ContainsFunc(in.Steps[at].After, func(on int) bool {
+			if seen[on] {
+				return false
+			}
+			seen[on] = true
+			return search(on)
+		})
+	}
+	return search(step)
+}
+
+// longOperations says which operations take longer than stuck_after; "" if none does.
+func (in *Input) longOperations() string {
+	stuck := in.Settings.Limit.StuckAfter
+	if in.Settings.Limit.Max == 0 || stuck == 0 {
+		return ""
+	}
+	var long []string
+	for i := range in.Steps {
+		s := &in.Steps[i]
+		takes := func(o Operation) bool {
+			d, _ := in.Times.Of(o, s.Machine.Class)
+			return d > stuck
+		}
+		if slices.ContainsFunc(s.Legs, func(l Leg) bool { return slices.ContainsFunc(l, takes) }) {
+			long = append(long, s.Address)
+		}
+	}
+	if len(long) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("operations of %s take longer than stuck_after (%s): a machine that stays in one state for so long gives its slot to others, so that more work at once. "+
+		"The longest time is without that", few(long), clockTime(round(stuck)))
+}
