@@ -56,6 +56,7 @@ type Step struct {
 	Legs     []Leg
 	Turn     *Turn // nil: it needs none
 	Removes  bool  // the instance is destroyed
+	Prepares bool  // it works for a host, which leaves a machine alone on which something is deployed
 	Attempts int   // how often a deployment is tried; zero: once
 	After    []int // the steps that must have ended before
 	MayBe    bool  // whether it touches the machine is not known before the apply

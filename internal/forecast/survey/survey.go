@@ -80,7 +80,7 @@ func doing(n *ironic.Node) []forecast.Operation {
 	case n.ProvisionState == "cleaning" || n.ProvisionState == "clean wait":
 		return []forecast.Operation{forecast.Clean}
 	case !states.InProgress(state):
-		return []forecast.Operation{forecast.Restart}
+		return []forecast.Operation{forecast.PowerOn}
 	}
 	return nil
 }
@@ -151,6 +151,10 @@ func (f *Found) Complete(steps []forecast.Step) error {
 			if m.Name == "" {
 				m.Name = was.Name
 			}
+		}
+		if steps[i].Prepares && len(steps[i].Legs) > 0 && states.IsOccupied(n) {
+			steps[i].Legs = nil
+			f.Notes = append(f.Notes, fmt.Sprintf("what %s does to node %s is not counted: something is deployed on it", steps[i].Address, ironic.NodeLabel(n)))
 		}
 		if steps[i].Turn != nil {
 			steps[i].Turn.Away = states.Failed(ironic.State(n.ProvisionState)) || steps[i].Turn.Change == rollout.Replacement && !states.IsOccupied(n)
