@@ -99,14 +99,27 @@ func (e *engine) settle() {
 // advance goes to the next event. It returns false if there is none.
 func (e *engine) advance() bool { return e.step(e.countUnused) }
 
-// ready lets a step wait for a place, in any order with those that are ready at the same time.
+// ready lets a step wait for a place: in the order that is known, or in any order with those that are ready at the same time.
 func (e *engine) ready(s *step) {
 	s.phase, s.came = ready, e.now
+	if e.in.Order != nil {
+		place, _ := slices.BinarySearchFunc(e.queue, s, func(a, b *step) int { return cmp.Compare(e.rank(a), e.rank(b)) })
+		e.queue = slices.Insert(e.queue, place, s)
+		return
+	}
 	same := len(e.queue)
 	for same > 0 && e.queue[same-1].came.Equal(e.now) {
 		same--
 	}
 	e.queue = slices.Insert(e.queue, same+e.order.IntN(len(e.queue)-same+1), s)
+}
+
+// rank returns the place of a step in the order that is known.
+func (e *engine) rank(s *step) int {
+	if s.Removes {
+		return slices.Index(e.in.Order, "-"+s.Address)
+	}
+	return slices.Index(e.in.Order, s.Address)
 }
 
 // fillPlaces lets Terraform begin with steps.
@@ -127,7 +140,11 @@ func (e *engine) begin(s *step) {
 		e.finish(s, Done, "")
 		return
 	}
-	e.after(requests+time.Duration(e.order.Int64N(int64(requests/10))), func() { e.takeTurn(s) })
+	jitter := time.Duration(0)
+	if e.in.Order == nil {
+		jitter = time.Duration(e.order.Int64N(int64(requests / 10)))
+	}
+	e.after(requests+jitter, func() { e.takeTurn(s) })
 }
 
 // takeTurn lets a step wait for its turn, if it needs one.

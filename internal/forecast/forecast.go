@@ -33,6 +33,7 @@ func Make(in Input) (*Result, error) {
 		return nil, err
 	}
 	result := all[len(all)/2]
+	result.Ends = map[Outcome]Range{}
 	result.Notes = append(result.Notes, notes...)
 	result.widen(all)
 	if long := in.longOperations(); long != "" {
@@ -41,6 +42,9 @@ func Make(in Input) (*Result, error) {
 			return nil, err
 		}
 		result.widen(all)
+	}
+	if chance := result.chance(); chance != "" {
+		result.Notes = append(result.Notes, chance)
 	}
 	if !slices.ContainsFunc(in.Steps, func(s Step) bool { return s.MayBe }) {
 		return result, nil
@@ -59,15 +63,13 @@ func Make(in Input) (*Result, error) {
 	return result, nil
 }
 
-// widen makes the range of a forecast include others, which are sorted.
-func (r *Result) widen(others []*Result) {
-	r.Fastest, r.Slowest = min(cmp.Or(r.Fastest, others[0].Total), others[0].Total), max(r.Slowest, others[len(others)-1].Total)
-}
-
 // tries executes the steps in several orders, and returns the results, the shortest one first. lasts: see slots.
 func tries(in Input, lasts bool) (all []*Result, err error) {
 	n := uint64(orders)
-	if len(in.Steps) > largePlans {
+	switch {
+	case in.Order != nil:
+		n = 1
+	case len(in.Steps) > largePlans:
 		n = fewOrders
 	}
 	for order := range n {

@@ -292,3 +292,44 @@ func TestMake_oneOperationOnAMachine(t *testing.T) {
 		}
 	}
 }
+
+// Which machine is the canary is chance. If its BMC is dead, all others are left alone.
+func TestMake_rangeOfWhatAFailureTouches(t *testing.T) {
+	t.Parallel()
+	in := input(4, 4, 10, rollout.Settings{Canary: number(1)})
+	in.WhatIf.Dead = []string{"node-1"}
+	r, err := forecast.Make(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Ends[forecast.Failed] != (forecast.Range{Least: 1, Most: 1}) || r.Ends[forecast.NotStarted] != (forecast.Range{Least: 0, Most: 3}) {
+		t.Errorf("%v", r.Ends)
+	}
+	if notes := strings.Join(r.Notes, "; "); !strings.Contains(notes, "1 to 1 fail, and 0 to 3 are not started") {
+		t.Errorf("the notes are %q", notes)
+	}
+}
+
+// The order in which Terraform begins decides how long steps of different lengths take.
+func TestMake_inAnOrder(t *testing.T) {
+	t.Parallel()
+	in := input(3, 3, 2, rollout.Settings{})
+	in.Steps[2].Machine.Class = "gpu" // 30 minutes; the others take 10
+	addresses := []string{in.Steps[0].Address, in.Steps[1].Address, in.Steps[2].Address}
+	for _, tt := range []struct {
+		order []string
+		want  time.Duration
+	}{
+		{[]string{addresses[2], addresses[0], addresses[1]}, 30 * time.Minute},
+		{addresses, 40 * time.Minute},
+	} {
+		in.Order = tt.order
+		r, err := forecast.Make(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Total < tt.want || r.Total > tt.want+time.Minute || r.Fastest != r.Slowest {
+			t.Errorf("%v: %s (%s to %s), want %s", tt.order, r.Total, r.Fastest, r.Slowest, tt.want)
+		}
+	}
+}

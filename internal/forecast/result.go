@@ -1,6 +1,8 @@
 package forecast
 
 import (
+	"cmp"
+	"fmt"
 	"time"
 )
 
@@ -66,7 +68,36 @@ type Result struct {
 	Groups []Group
 	Notes  []string
 
+	Ends map[Outcome]Range // how many machines end in a way, in any of these orders
+
 	Fastest, Slowest time.Duration // in any of these orders; if machines may not be touched at all, Fastest is without them
+}
+
+// Range is from the lowest to the highest number.
+type Range struct{ Least, Most int }
+
+// widen makes the ranges of a forecast include others, which are sorted.
+func (r *Result) widen(others []*Result) {
+	r.Fastest, r.Slowest = min(cmp.Or(r.Fastest, others[0].Total), others[0].Total), max(r.Slowest, others[len(others)-1].Total)
+	for _, end := range []Outcome{Done, Failed, NotStarted, Skipped} {
+		in, known := r.Ends[end]
+		for i, other := range others {
+			n := other.Count(end)
+			if !known && i == 0 {
+				in = Range{n, n}
+			}
+			in = Range{min(in.Least, n), max(in.Most, n)}
+		}
+		r.Ends[end] = in
+	}
+}
+
+// chance says in how many ways machines end by chance; "" if there is only one.
+func (r *Result) chance() string {
+	if failed, left := r.Ends[Failed], r.Ends[NotStarted]; failed.Least != failed.Most || left.Least != left.Most {
+		return fmt.Sprintf("which machines begin first is chance, and decides how many a failure touches: %d to %d fail, and %d to %d are not started", failed.Least, failed.Most, left.Least, left.Most)
+	}
+	return ""
 }
 
 // Count returns how many machines end in a way.

@@ -98,4 +98,7 @@ type Input struct {
 	Times    Times
 	WhatIf   WhatIf
 	Poll     time.Duration // the longest time between two polls of a machine
+
+	// Order has the addresses of the steps as Terraform begins with them, those of removals after a "-". nil: not known, so that several are tried.
+	Order []string
 }
