@@ -34,6 +34,7 @@ type step struct {
 	line   Line
 	turn   *group    // whose turn it has, or waits for
 	came   time.Time // when it was ready
+	rank   int       // in the order that is known
 	leg    int
 	tries  int
 }
@@ -43,7 +44,8 @@ type engine struct {
 	*clock
 	in     Input
 	steps  []*step
-	order  *rand.Rand // in which Terraform begins with steps
+	order  int        // of those that are tried
+	chance *rand.Rand // in which Terraform begins with steps
 	left   int        // steps that have not ended
 	places int        // free ones of -parallelism
 	queue  []*step    // ready, in order
@@ -52,15 +54,22 @@ type engine struct {
 	unused [4]float64 // slot seconds, by reason, in the order of Unused
 }
 
-func newEngine(in Input, order uint64, lasts bool) *engine {
+func newEngine(in Input, order int, lasts bool) *engine {
 	c := &clock{now: in.Site.Now}
 	all := newSlots(c, &in, lasts)
 	e := &engine{
 		clock: c, in: in, slots: all, groups: newGroups(c, &in, all), places: in.Settings.Parallelism, left: len(in.Steps),
-		order: rand.New(rand.NewPCG(order, 0)), //nolint:gosec // a forecast is the same each time
+		order: order, chance: rand.New(rand.NewPCG(uint64(order), 0)), //nolint:gosec // a forecast is the same each time
+	}
+	ranks := map[string]int{}
+	for rank, address := range in.Order {
+		ranks[address] = rank
 	}
 	for i := range in.Steps {
 		s := &step{Step: &in.Steps[i]}
+		if s.rank = ranks[s.Address]; s.Removes {
+			s.rank = ranks["-"+s.Address]
+		}
 		s.line = Line{Address: s.Address, Does: s.Does, MayBe: s.MayBe}
 		if s.Machine != nil {
 			s.line.Name = s.Machine.label()
@@ -99,11 +108,12 @@ func (e *engine) settle() {
 // advance goes to the next event. It returns false if there is none.
 func (e *engine) advance() bool { return e.step(e.countUnused) }
 
-// ready lets a step wait for a place: in the order that is known, or in any order with those that are ready at the same time.
+// ready lets a step wait for a place: in the order that is known, or in one that is tried with those that are ready at the same time. The first two
+// begin with the longest step, and end with it.
 func (e *engine) ready(s *step) {
 	s.phase, s.came = ready, e.now
 	if e.in.Order != nil {
-		place, _ := slices.BinarySearchFunc(e.queue, s, func(a, b *step) int { return cmp.Compare(e.rank(a), e.rank(b)) })
+		place, _ := slices.BinarySearchFunc(e.queue, s, func(a, b *step) int { return cmp.Compare(a.rank, b.rank) })
 		e.queue = slices.Insert(e.queue, place, s)
 		return
 	}
@@ -111,15 +121,24 @@ func (e *engine) ready(s *step) {
 	for same > 0 && e.queue[same-1].came.Equal(e.now) {
 		same--
 	}
-	e.queue = slices.Insert(e.queue, same+e.order.IntN(len(e.queue)-same+1), s)
+	place := e.chance.IntN(len(e.queue) - same + 1)
+	if e.order < 2 {
+		place, _ = slices.BinarySearchFunc(e.queue[same:], s, func(a, b *step) int {
+			return cmp.Compare(e.length(a), e.length(b)) * (2*e.order - 1)
+		})
+	}
+	e.queue = slices.Insert(e.queue, same+place, s)
 }
 
-// rank returns the place of a step in the order that is known.
-func (e *engine) rank(s *step) int {
-	if s.Removes {
-		return slices.Index(e.in.Order, "-"+s.Address)
+// length returns how long a step works.
+func (e *engine) length(s *step) (takes time.Duration) {
+	for _, leg := range s.Legs {
+		for _, o := range leg {
+			d, _ := e.in.Times.Of(o, s.Machine.Class)
+			takes += d
+		}
 	}
-	return slices.Index(e.in.Order, s.Address)
+	return takes
 }
 
 // fillPlaces lets Terraform begin with steps.
@@ -142,7 +161,7 @@ func (e *engine) begin(s *step) {
 	}
 	jitter := time.Duration(0)
 	if e.in.Order == nil {
-		jitter = time.Duration(e.order.Int64N(int64(requests / 10)))
+		jitter = time.Duration(e.chance.Int64N(int64(requests / 10)))
 	}
 	e.after(requests+jitter, func() { e.takeTurn(s) })
 }

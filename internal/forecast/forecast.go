@@ -11,12 +11,12 @@ import (
 // ErrEndless says that machines would wait for ever.
 var ErrEndless = errors.New("no slot becomes free")
 
-// orders is how many orders a forecast tries in which Terraform may begin with steps that are ready at the same time: it has none.
-// Large plans, for which an order takes long, and changes less, have fewer.
+// A forecast tries many orders in which Terraform may begin with steps that are ready at the same time, because it has none: fewer for plans with many
+// steps, which take longer.
 const (
-	orders     = 15
-	fewOrders  = 5
-	largePlans = 200 // steps
+	mostOrders  = 100
+	leastOrders = 5
+	stepsInAll  = 2000
 )
 
 // Make makes a forecast. It returns an UnknownError if the input lacks something.
@@ -27,7 +27,7 @@ func Make(in Input) (*Result, error) {
 	if names := in.WhatIf.strangers(in.Steps); len(names) > 0 {
 		return nil, fmt.Errorf("the plan does nothing with machine %s, whose BMC is to be dead", strings.Join(names, ", "))
 	}
-	notes := in.queue()
+	notes := append(in.queue(), in.crowd()...)
 	all, err := tries(in, true)
 	if err != nil {
 		return nil, err
@@ -65,12 +65,9 @@ func Make(in Input) (*Result, error) {
 
 // tries executes the steps in several orders, and returns the results, the shortest one first. lasts: see slots.
 func tries(in Input, lasts bool) (all []*Result, err error) {
-	n := uint64(orders)
-	switch {
-	case in.Order != nil:
+	n := min(max(stepsInAll/max(len(in.Steps), 1), leastOrders), mostOrders)
+	if in.Order != nil {
 		n = 1
-	case len(in.Steps) > largePlans:
-		n = fewOrders
 	}
 	for order := range n {
 		e := newEngine(in, order, lasts)

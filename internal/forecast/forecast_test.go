@@ -3,6 +3,7 @@ package forecast_test
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -146,11 +147,15 @@ func TestMake_replacementIsOneTurn(t *testing.T) {
 			})
 	}
 	r, err := forecast.Make(in)
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(r.Notes) > 0 {
+		t.Fatal(err, r.Notes)
 	}
 	if want := 62 * time.Minute; r.Total < want || r.Total > want+time.Minute || r.Groups[0].Most != 1 {
 		t.Errorf("it takes %s, and %d are away at once", r.Total, r.Groups[0].Most)
+	}
+	in.Settings.Parallelism = 1
+	if r, err = forecast.Make(in); err != nil || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "the plan replaces 2 machines with -parallelism=1") {
+		t.Errorf("%v, notes %q", err, r.Notes)
 	}
 }
 
@@ -305,7 +310,7 @@ func TestMake_rangeOfWhatAFailureTouches(t *testing.T) {
 	if r.Ends[forecast.Failed] != (forecast.Range{Least: 1, Most: 1}) || r.Ends[forecast.NotStarted] != (forecast.Range{Least: 0, Most: 3}) {
 		t.Errorf("%v", r.Ends)
 	}
-	if notes := strings.Join(r.Notes, "; "); !strings.Contains(notes, "1 to 1 fail, and 0 to 3 are not started") {
+	if notes := strings.Join(r.Notes, "; "); !strings.Contains(notes, ": 1 fail, and 0 to 3 are not started") {
 		t.Errorf("the notes are %q", notes)
 	}
 }
@@ -330,6 +335,49 @@ func TestMake_inAnOrder(t *testing.T) {
 		}
 		if r.Total < tt.want || r.Total > tt.want+time.Minute || r.Fastest != r.Slowest {
 			t.Errorf("%v: %s (%s to %s), want %s", tt.order, r.Total, r.Fastest, r.Slowest, tt.want)
+		}
+	}
+}
+
+// Whatever the order in which Terraform begins, the apply ends within the range, give or take 10 %.
+func TestMake_rangeHoldsInAnyOrder(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{3, 12, 40, 120} {
+		for seed := range uint64(4) {
+			t.Run(fmt.Sprint(n, " ", seed), func(t *testing.T) {
+				t.Parallel()
+				random := rand.New(rand.NewPCG(seed, uint64(n))) //nolint:gosec // a test wants to repeat it
+				in := input(n, 1+random.IntN(20), 1+random.IntN(20), rollout.Settings{})
+				var addresses []string
+				for i := range in.Steps {
+					s := &in.Steps[i]
+					addresses = append(addresses, s.Address)
+					switch random.IntN(6) {
+					case 0:
+						s.Legs, s.Turn = []forecast.Leg{{forecast.Clean}}, nil
+					case 1:
+						s.Legs, s.Turn = []forecast.Leg{{forecast.Restart}}, nil
+					case 2:
+						s.Turn.Settings = rollout.Settings{Group: "g", MaxUnavailable: 3, Canary: number(1)}
+					case 3:
+						if i > 0 {
+							s.After = []int{random.IntN(i)}
+						}
+					}
+				}
+				in.Steps[random.IntN(n)].Machine.Class = "gpu" // one takes longer
+				all, err := forecast.Make(in)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range 10 {
+					random.Shuffle(n, func(i, j int) { addresses[i], addresses[j] = addresses[j], addresses[i] })
+					in.Order = addresses
+					if one, err := forecast.Make(in); err != nil || one.Total < all.Fastest*9/10 || one.Total > all.Slowest*11/10 {
+						t.Errorf("%v: %s, not within %s to %s", err, one.Total, all.Fastest, all.Slowest)
+					}
+				}
+			})
 		}
 	}
 }

@@ -50,6 +50,20 @@ func (in *Input) follows(step, other int) bool {
 	return search(step)
 }
 
+// crowd notes that more machines are replaced than have places: those that wait for their turn give their places up, and which do is chance.
+func (in *Input) crowd() []string {
+	n := 0
+	for i := range in.Steps {
+		if in.Steps[i].Removes && in.Steps[i].Turn != nil {
+			n++
+		}
+	}
+	if n <= in.Settings.Parallelism {
+		return nil
+	}
+	return []string{fmt.Sprintf("the plan replaces %d machines with -parallelism=%d: which of them begin first is chance, so that the time is less exact. Raise -parallelism", n, in.Settings.Parallelism)}
+}
+
 // longOperations says which operations take longer than stuck_after; "" if none does.
 func (in *Input) longOperations() string {
 	stuck := in.Settings.Limit.StuckAfter

@@ -3,6 +3,7 @@ package forecast
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -76,6 +77,14 @@ type Result struct {
 // Range is from the lowest to the highest number.
 type Range struct{ Least, Most int }
 
+// String is such as "1" or "0 to 3".
+func (r Range) String() string {
+	if r.Least == r.Most {
+		return strconv.Itoa(r.Least)
+	}
+	return fmt.Sprintf("%d to %d", r.Least, r.Most)
+}
+
 // widen makes the ranges of a forecast include others, which are sorted.
 func (r *Result) widen(others []*Result) {
 	r.Fastest, r.Slowest = min(cmp.Or(r.Fastest, others[0].Total), others[0].Total), max(r.Slowest, others[len(others)-1].Total)
@@ -95,7 +104,7 @@ func (r *Result) widen(others []*Result) {
 // chance says in how many ways machines end by chance; "" if there is only one.
 func (r *Result) chance() string {
 	if failed, left := r.Ends[Failed], r.Ends[NotStarted]; failed.Least != failed.Most || left.Least != left.Most {
-		return fmt.Sprintf("which machines begin first is chance, and decides how many a failure touches: %d to %d fail, and %d to %d are not started", failed.Least, failed.Most, left.Least, left.Most)
+		return fmt.Sprintf("which machines begin first is chance, and decides how many a failure touches: %s fail, and %s are not started", failed, left)
 	}
 	return ""
 }
