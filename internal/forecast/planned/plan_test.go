@@ -277,7 +277,18 @@ func TestRead_namesWhatIsNotCounted(t *testing.T) {
 	t.Parallel()
 	const plan = `{"format_version": "1.2", "planned_values": {}, "resource_changes": [], "configuration": {}, %s}`
 	for name, tt := range map[string]struct{ more, note, err string }{
-		"an action":                 {`"action_invocations": [{"address": "action.metal_clean.all", "type": "metal_clean"}]`, "action.metal_clean.all is not counted: it is an action", ""},
+		"an action that takes a slot": {
+			`"action_invocations": [{"address": "action.metal_clean.all", "type": "metal_clean", "config_values": {"node_id": "r1"}}]`,
+			"action.metal_clean.all is not counted, though node r1 takes a slot for it", "",
+		},
+		"an action of an unknown node": {
+			`"action_invocations": [{"address": "action.metal_power.a", "type": "metal_power", "config_values": {"action": "reboot"}}]`,
+			"action.metal_power.a is not counted, though node (known after apply) takes a slot for it", "",
+		},
+		"an action that takes none": {
+			`"action_invocations": [{"address": "action.metal_power.a", "type": "metal_power", "config_values": {"node_id": "r1", "action": "soft_off"}}]`,
+			"action.metal_power.a of node r1 is not counted: it is an action, and takes no slot", "",
+		},
 		"another provider's action": {`"action_invocations": [{"address": "action.aws_x.y", "type": "aws_x"}]`, "", ""},
 		"deferred":                  {`"complete": false, "deferred_changes": [{"reason": "x", "resource_change": {"address": "metal_host.new"}}]`, "metal_host.new is not counted: the plan defers it", ""},
 		"with -target":              {`"complete": false`, "the plan is not complete", ""},
