@@ -33,7 +33,7 @@ func Make(in Input) (*Result, error) {
 		return nil, err
 	}
 	result := all[len(all)/2]
-	result.Ends = map[Outcome]Range{}
+	result.Ends = make(map[Outcome]Range)
 	result.Notes = append(result.Notes, notes...)
 	result.widen(all)
 	if long := in.longOperations(); long != "" {
