@@ -310,14 +310,22 @@ func (e *engine) at(t time.Time) time.Duration { return t.Sub(e.in.Site.Now) }
 
 // endless says which machines wait for ever.
 func (e *engine) endless() error {
-	var waits []string
+	var turns, waits []string
 	for _, s := range e.steps {
-		if s.phase != ended && s.phase != pending {
+		switch s.phase {
+		case turning:
+			turns = append(turns, s.Address)
+		case ready, working:
 			waits = append(waits, s.Address)
+		case pending, ended:
 		}
 	}
-	return fmt.Errorf("%w: %s would wait for ever, because these machines keep their slots and no time is known at which they end: %s. Repair them, or set stuck_after",
-		ErrEndless, few(waits), few(e.slots.holders()))
+	if len(turns) > 0 {
+		return fmt.Errorf("%w: %s would wait for ever, because other runs work on these members of the rollout group, and no time is known at which they end: %s. Give --deploy TIME",
+			ErrEndless, Few(turns), Few(e.groups.others()))
+	}
+	return fmt.Errorf("%w: %s would wait for ever, because these machines have operations in progress and no time is known at which they end: %s. Repair them, or set stuck_after",
+		ErrEndless, Few(waits), Few(e.slots.holders()))
 }
 
 // countUnused counts the slots that are unused while time passes.

@@ -94,6 +94,10 @@ func TestMake(t *testing.T) {
 			func(in *forecast.Input) { in.Site.Occupied = []forecast.Occupied{busy("uuid-0", 15, forecast.Clean)} }, 15, 1, 0, 0, 1,
 		},
 		{
+			"the machine itself cleans first, without a limit", input(1, 0, 10, rollout.Settings{}),
+			func(in *forecast.Input) { in.Site.Occupied = []forecast.Occupied{busy("uuid-0", 15, forecast.Clean)} }, 15, 1, 0, 0, 0,
+		},
+		{
 			"machines of another run wait longer", input(1, 1, 10, rollout.Settings{}),
 			func(in *forecast.Input) {
 				in.Site.Waiting = []throttle.Word{{Run: "r", Machines: 1, Since: start.Add(-time.Minute), Max: 1}}
@@ -180,14 +184,38 @@ func TestMake_namesWhatItCannotKnow(t *testing.T) {
 	}
 }
 
-// Machines that keep their slots for ever are named.
-func TestMake_saysWhoKeepsTheSlots(t *testing.T) {
+// Machines that wait for ever are named, and what they wait for.
+func TestMake_saysWhatNeverEnds(t *testing.T) {
 	t.Parallel()
-	in := input(1, 1, 10, rollout.Settings{})
-	in.Settings.Limit.StuckAfter = 0
-	in.Site.Occupied = []forecast.Occupied{busy("rack1-07", 90)}
-	if _, err := forecast.Make(in); !errors.Is(err, forecast.ErrEndless) || !strings.Contains(err.Error(), "rack1-07") {
-		t.Errorf("the error is %v", err)
+	for name, tt := range map[string]struct {
+		change func(*forecast.Input)
+		want   string
+	}{
+		"a slot": {
+			func(in *forecast.Input) { in.Site.Occupied = []forecast.Occupied{busy("rack1-07", 90)} },
+			"these machines have operations in progress and no time is known at which they end: rack1-07. Repair",
+		},
+		"the machine": {
+			func(in *forecast.Input) { in.Site.Occupied = []forecast.Occupied{busy("uuid-0", 90)} },
+			"these machines have operations in progress and no time is known at which they end: uuid-0. Repair",
+		},
+		"a turn": {
+			func(in *forecast.Input) {
+				in.Times[forecast.Deploy] = forecast.ByClass{"baremetal": time.Minute}
+				in.Site.Away = map[string][]rollout.Absence{"g": {{ID: "x", Name: "rack2-01", Working: true}}}
+			},
+			"other runs work on these members of the rollout group, and no time is known at which they end: rack2-01. Give --deploy TIME",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := input(1, 1, 10, rollout.Settings{Group: "g", MaxUnavailable: 1})
+			in.Settings.Limit.StuckAfter = 0
+			tt.change(&in)
+			if _, err := forecast.Make(in); !errors.Is(err, forecast.ErrEndless) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("the error is %v", err)
+			}
+		})
 	}
 }
 
@@ -292,7 +320,7 @@ func TestMake_oneOperationOnAMachine(t *testing.T) {
 		if len(r.Lines) != 2 || r.Lines[0].Address != "metal_deployment.old" || r.Lines[1].From < r.Lines[0].To || r.Count(forecast.Done) != 2 {
 			t.Errorf("%+v", r.Lines)
 		}
-		if want := "metal_deployment.old and metal_deployment.d[0] both work on node-0, and neither depends on the other"; len(r.Notes) == 0 || !strings.Contains(r.Notes[len(r.Notes)-1], want) {
+		if want := "neither depends on the other: metal_deployment.old and metal_deployment.d[0] on node-0. Counted in this order"; len(r.Notes) == 0 || !strings.Contains(r.Notes[len(r.Notes)-1], want) {
 			t.Errorf("the notes are %q", r.Notes)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 // the plan. It returns notes that name the steps for which the plan has no order.
 func (in *Input) queue() (notes []string) {
 	in.Steps = slices.Clone(in.Steps)
+	var pairs []string
 	last := map[string]int{} // by machine
 	for _, removals := range []bool{true, false} {
 		for i := range in.Steps {
@@ -22,11 +23,13 @@ func (in *Input) queue() (notes []string) {
 				continue
 			case is && !in.follows(i, before):
 				s.After = append(slices.Clone(s.After), before)
-				notes = append(notes, fmt.Sprintf("%s and %s both work on %s, and neither depends on the other: counted in this order. The apply may begin with either, and fail. Add depends_on",
-					in.Steps[before].Address, s.Address, s.Machine.label()))
+				pairs = append(pairs, fmt.Sprintf("%s and %s on %s", in.Steps[before].Address, s.Address, s.Machine.label()))
 			}
 			last[s.Machine.ID] = i
 		}
+	}
+	if len(pairs) > 0 {
+		notes = []string{"two resources work on one machine, and neither depends on the other: " + Few(pairs) + ". Counted in this order. The apply may begin with either, and fail. Add depends_on"}
 	}
 	return notes
 }
@@ -85,5 +88,5 @@ func (in *Input) longOperations() string {
 		return ""
 	}
 	return fmt.Sprintf("operations of %s take longer than stuck_after (%s): a machine that stays in one state for so long gives its slot to others, so that more work at once. "+
-		"The longest time is without that", few(long), clockTime(round(stuck)))
+		"The longest time is without that", Few(long), clockTime(round(stuck)))
 }

@@ -33,6 +33,7 @@ type waiter struct {
 type occupant struct {
 	name, scope string
 	own         bool      // it is of this run
+	exempt      bool      // it takes no slot
 	since       time.Time // when its operation began
 	until       time.Time // of one that is not of this run; zero: not known
 }
@@ -43,10 +44,9 @@ func newSlots(c *clock, in *Input, lasts bool) *slots {
 	l := in.Settings.Limit
 	for i := range in.Site.Occupied {
 		o := &in.Site.Occupied[i]
-		if l.Max == 0 || l.Exempts(o.Machine) {
-			continue
+		one := &occupant{
+			name: cmp.Or(o.Name, o.ID), scope: l.ScopeOf(o.Machine), since: o.Since, until: s.endOf(o), exempt: l.Max == 0 || l.Exempts(o.Machine),
 		}
-		one := &occupant{name: cmp.Or(o.Name, o.ID), scope: l.ScopeOf(o.Machine), since: o.Since, until: s.endOf(o)}
 		s.busy[o.ID] = one
 		if !one.until.IsZero() {
 			s.on(one.until, func() { delete(s.busy, o.ID) })
@@ -136,7 +136,9 @@ func (s *slots) decide() (some bool) {
 	}
 	census := throttle.Census{Taken: s.now}
 	for _, id := range slices.Sorted(maps.Keys(s.busy)) {
-		census.Busy = append(census.Busy, throttle.Busy{ID: id, Scope: s.busy[id].scope, Since: s.since(s.busy[id])})
+		if o := s.busy[id]; !o.exempt {
+			census.Busy = append(census.Busy, throttle.Busy{ID: id, Scope: o.scope, Since: s.since(o)})
+		}
 	}
 	var tickets []throttle.Ticket
 	for _, id := range slices.Sorted(maps.Keys(s.waiting)) {
@@ -176,14 +178,17 @@ func (s *slots) operates(id string, takes time.Duration) {
 func (s *slots) count() (takes int) {
 	l, stuck := s.in.Settings.Limit, 0
 	for _, o := range s.busy {
-		if l.StuckAfter > 0 && s.now.Sub(s.since(o)) > l.StuckAfter {
+		switch {
+		case o.exempt:
+		case l.StuckAfter > 0 && s.now.Sub(s.since(o)) > l.StuckAfter:
 			stuck++
+		default:
+			takes++
 		}
 	}
-	if l.Scope == "" || l.Scope == throttle.ScopeAll {
-		stuck = min(stuck, l.Max)
+	if more := stuck - l.Max; more > 0 && (l.Scope == "" || l.Scope == throttle.ScopeAll) { // so many may be stuck at once
+		takes, stuck = takes+more, l.Max
 	}
-	takes = len(s.busy) - stuck
 	s.most, s.stuck = max(s.most, takes), max(s.stuck, stuck)
 	return takes
 }

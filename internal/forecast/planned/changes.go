@@ -162,9 +162,6 @@ func (r *reader) deploy(s *planned, before, after, unknown values) {
 			s.Legs = []forecast.Leg{{forecast.Restart}}
 		}
 	}
-	if s.MayBe {
-		r.note("%s: whether the apply touches the machine is not known before; the longest time counts it", s.Address)
-	}
 }
 
 // deployed returns the machine of a new deployment. If its node is not known yet, the host or the allocation that it refers to says more.

@@ -59,8 +59,17 @@ func Read(text []byte) (*Work, error) {
 	return w, nil
 }
 
-// noteUncounted notes what the plan does besides its changes, and what it leaves to a later one.
+// noteUncounted notes what the plan may do, what it does besides its changes, and what it leaves to a later one.
 func (r *reader) noteUncounted() {
+	var mayBe []string
+	for _, s := range r.steps {
+		if s.MayBe {
+			mayBe = append(mayBe, s.Address)
+		}
+	}
+	if len(mayBe) > 0 {
+		r.note("whether the apply touches the machines of %s is not known before; the longest time counts them", forecast.Few(mayBe))
+	}
 	for _, action := range r.plan.ActionInvocations {
 		if takes, ours := slotOf(action); takes {
 			r.note("%s is not counted, though node %s takes a slot for it: the order of actions is not known", action.Address, nodeIn(action))

@@ -166,7 +166,7 @@ func TestComplete(t *testing.T) {
 	if err := found.Complete(prepared); err != nil || len(prepared[0].Legs) != 0 || len(prepared[1].Legs) != 1 {
 		t.Errorf("%v: %+v", err, prepared)
 	}
-	if want := []string{"what metal_host.a does to node node-000 (" + ironictest.NodeOf(t, fake, "node-000").UUID + ") is not counted: something is deployed on it"}; !slices.Equal(found.Notes, want) {
+	if want := []string{"what hosts do to machines on which something is deployed is not counted: metal_host.a"}; !slices.Equal(found.Notes, want) {
 		t.Errorf("the notes are %q", found.Notes)
 	}
 	err := found.Complete([]forecast.Step{{Address: "e", Machine: named("rack9-01")}})
