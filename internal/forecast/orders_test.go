@@ -52,6 +52,10 @@ func TestMake_startsTakeSlots(t *testing.T) {
 	if r.Total < 17*time.Minute || r.Total > 18*time.Minute || r.Most != 1 {
 		t.Errorf("it takes %s, with %d slots", r.Total, r.Most)
 	}
+	var text strings.Builder
+	if r.Write(&text, nil); !strings.HasPrefix(text.String(), "The apply takes about 17m16s with -parallelism=10") { // a range of milliseconds is none
+		t.Error(text.String())
+	}
 }
 
 // Ironic does one thing with a machine at a time: a removed block and a new one with the same node follow each other, also while no slot is free.
