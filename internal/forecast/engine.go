@@ -271,7 +271,7 @@ func (w WhatIf) fails(o Operation, m *Machine) string {
 // strangers returns the names of dead machines on which no step works.
 func (w WhatIf) strangers(steps []Step) (names []string) {
 	for _, name := range w.Dead {
-		if !slices.ContainsFunc(steps, func(s Step) bool { return s.Machine != nil && (s.Machine.Name == name || s.Machine.ID == name) }) {
+		if !slices.ContainsFunc(steps, func(s Step) bool { return len(s.Legs) > 0 && (s.Machine.Name == name || s.Machine.ID == name) }) {
 			names = append(names, name)
 		}
 	}
