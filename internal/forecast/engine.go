@@ -34,6 +34,7 @@ type step struct {
 	line   Line
 	turn   *group    // whose turn it has, or waits for
 	came   time.Time // when it was ready
+	rank   int       // in the order that is known
 	leg    int
 	tries  int
 }
@@ -43,7 +44,8 @@ type engine struct {
 	*clock
 	in     Input
 	steps  []*step
-	order  *rand.Rand // in which Terraform begins with steps
+	order  int        // of those that are tried
+	chance *rand.Rand // in which Terraform begins with steps
 	left   int        // steps that have not ended
 	places int        // free ones of -parallelism
 	queue  []*step    // ready, in order
@@ -52,18 +54,25 @@ type engine struct {
 	unused [4]float64 // slot seconds, by reason, in the order of Unused
 }
 
-func newEngine(in Input, order uint64) *engine {
+func newEngine(in Input, order int, lasts bool) *engine {
 	c := &clock{now: in.Site.Now}
-	all := newSlots(c, &in)
+	all := newSlots(c, &in, lasts)
 	e := &engine{
 		clock: c, in: in, slots: all, groups: newGroups(c, &in, all), places: in.Settings.Parallelism, left: len(in.Steps),
-		order: rand.New(rand.NewPCG(order, 0)), //nolint:gosec // a forecast is the same each time
+		order: order, chance: rand.New(rand.NewPCG(uint64(order), 0)), //nolint:gosec // a forecast is the same each time
+	}
+	ranks := map[string]int{}
+	for rank, address := range in.Order {
+		ranks[address] = rank
 	}
 	for i := range in.Steps {
 		s := &step{Step: &in.Steps[i]}
+		if s.rank = ranks[s.Address]; s.Removes {
+			s.rank = ranks["-"+s.Address]
+		}
 		s.line = Line{Address: s.Address, Does: s.Does, MayBe: s.MayBe}
 		if s.Machine != nil {
-			s.line.Name = cmp.Or(s.Machine.Name, s.Machine.ID)
+			s.line.Name = s.Machine.label()
 		}
 		e.steps = append(e.steps, s)
 	}
@@ -99,14 +108,37 @@ func (e *engine) settle() {
 // advance goes to the next event. It returns false if there is none.
 func (e *engine) advance() bool { return e.step(e.countUnused) }
 
-// ready lets a step wait for a place, in any order with those that are ready at the same time.
+// ready lets a step wait for a place: in the order that is known, or in one that is tried with those that are ready at the same time. The first two
+// begin with the longest step, and end with it.
 func (e *engine) ready(s *step) {
 	s.phase, s.came = ready, e.now
+	if e.in.Order != nil {
+		place, _ := slices.BinarySearchFunc(e.queue, s, func(a, b *step) int { return cmp.Compare(a.rank, b.rank) })
+		e.queue = slices.Insert(e.queue, place, s)
+		return
+	}
 	same := len(e.queue)
 	for same > 0 && e.queue[same-1].came.Equal(e.now) {
 		same--
 	}
-	e.queue = slices.Insert(e.queue, same+e.order.IntN(len(e.queue)-same+1), s)
+	place := e.chance.IntN(len(e.queue) - same + 1)
+	if e.order < 2 {
+		place, _ = slices.BinarySearchFunc(e.queue[same:], s, func(a, b *step) int {
+			return cmp.Compare(e.length(a), e.length(b)) * (2*e.order - 1)
+		})
+	}
+	e.queue = slices.Insert(e.queue, same+place, s)
+}
+
+// length returns how long a step works.
+func (e *engine) length(s *step) (takes time.Duration) {
+	for _, leg := range s.Legs {
+		for _, o := range leg {
+			d, _ := e.in.Times.Of(o, s.Machine.Class)
+			takes += d
+		}
+	}
+	return takes
 }
 
 // fillPlaces lets Terraform begin with steps.
@@ -127,7 +159,11 @@ func (e *engine) begin(s *step) {
 		e.finish(s, Done, "")
 		return
 	}
-	e.after(requests+time.Duration(e.order.Int64N(int64(requests/10))), func() { e.takeTurn(s) })
+	jitter := time.Duration(0)
+	if e.in.Order == nil {
+		jitter = time.Duration(e.chance.Int64N(int64(requests / 10)))
+	}
+	e.after(requests+jitter, func() { e.takeTurn(s) })
 }
 
 // takeTurn lets a step wait for its turn, if it needs one.
@@ -188,7 +224,9 @@ func (e *engine) operate(s *step, leg Leg) {
 	if why == failsAtOnce {
 		d = 0
 	}
-	e.after(d+e.lag(d), func() {
+	d += e.lag(d)
+	e.slots.operates(s.Machine.ID, d)
+	e.after(d, func() {
 		s.line.To = e.at(e.now)
 		switch {
 		case why == "":
@@ -204,10 +242,10 @@ func (e *engine) operate(s *step, leg Leg) {
 	})
 }
 
-// leave gives the slot of a step back. After a restart the machine keeps it for a while.
+// leave gives the slot of a step back. After a start the machine keeps it for a while.
 func (e *engine) leave(s *step) {
 	var keeps time.Duration
-	if slices.Contains(s.Legs[s.leg], Restart) {
+	if slices.ContainsFunc(s.Legs[s.leg], func(o Operation) bool { return o == Restart || o == PowerOn }) {
 		keeps = throttle.SettleFor
 	}
 	e.slots.leave(s.Machine.ID, keeps)
@@ -233,7 +271,7 @@ func (w WhatIf) fails(o Operation, m *Machine) string {
 // strangers returns the names of dead machines on which no step works.
 func (w WhatIf) strangers(steps []Step) (names []string) {
 	for _, name := range w.Dead {
-		if !slices.ContainsFunc(steps, func(s Step) bool { return s.Machine != nil && (s.Machine.Name == name || s.Machine.ID == name) }) {
+		if !slices.ContainsFunc(steps, func(s Step) bool { return len(s.Legs) > 0 && (s.Machine.Name == name || s.Machine.ID == name) }) {
 			names = append(names, name)
 		}
 	}
@@ -272,14 +310,22 @@ func (e *engine) at(t time.Time) time.Duration { return t.Sub(e.in.Site.Now) }
 
 // endless says which machines wait for ever.
 func (e *engine) endless() error {
-	var waits []string
+	var turns, waits []string
 	for _, s := range e.steps {
-		if s.phase != ended && s.phase != pending {
+		switch s.phase {
+		case turning:
+			turns = append(turns, s.Address)
+		case ready, working:
 			waits = append(waits, s.Address)
+		case pending, ended:
 		}
 	}
-	return fmt.Errorf("%w: %s would wait for ever, because these machines keep their slots and no time is known at which they end: %s. Repair them, or set stuck_after",
-		ErrEndless, few(waits), few(e.slots.holders()))
+	if len(turns) > 0 {
+		return fmt.Errorf("%w: %s would wait for ever, because other runs work on these members of the rollout group, and no time is known at which they end: %s. Give --deploy TIME",
+			ErrEndless, Few(turns), Few(e.groups.others()))
+	}
+	return fmt.Errorf("%w: %s would wait for ever, because these machines have operations in progress and no time is known at which they end: %s. Repair them, or set stuck_after",
+		ErrEndless, Few(waits), Few(e.slots.holders()))
 }
 
 // countUnused counts the slots that are unused while time passes.
@@ -302,7 +348,8 @@ func (e *engine) countUnused(passed time.Duration) {
 		case working, ended:
 		}
 	}
-	free := max(0, e.in.Settings.Limit.Max-len(e.slots.busy))
+	takes := e.slots.count()
+	free := max(0, e.in.Settings.Limit.Max-takes)
 	for reason, n := range waits {
 		n = min(n, free)
 		e.unused[reason] += float64(n) * passed.Seconds()
@@ -314,7 +361,7 @@ func (e *engine) countUnused(passed time.Duration) {
 // result is the forecast.
 func (e *engine) result() *Result {
 	r := &Result{
-		Total: e.at(e.now), Most: e.slots.most, Slots: e.in.Settings.Limit.Max, Places: e.in.Settings.Parallelism, Groups: e.groups.all(),
+		Total: e.at(e.now), Most: e.slots.most, Stuck: e.slots.stuck, Slots: e.in.Settings.Limit.Max, Places: e.in.Settings.Parallelism, Groups: e.groups.all(),
 		Notes: e.slots.notes,
 	}
 	for _, s := range e.steps {

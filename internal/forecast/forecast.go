@@ -9,14 +9,14 @@ import (
 )
 
 // ErrEndless says that machines would wait for ever.
-var ErrEndless = errors.New("no slot becomes free")
+var ErrEndless = errors.New("the apply would not end")
 
-// orders is how many orders a forecast tries in which Terraform may begin with steps that are ready at the same time: it has none.
-// Large plans, for which an order takes long, and changes less, have fewer.
+// A forecast tries many orders in which Terraform may begin with steps that are ready at the same time, because it has none: fewer for plans with many
+// steps, which take longer.
 const (
-	orders     = 15
-	fewOrders  = 5
-	largePlans = 200 // steps
+	mostOrders  = 100
+	leastOrders = 5
+	stepsInAll  = 2000
 )
 
 // Make makes a forecast. It returns an UnknownError if the input lacks something.
@@ -27,12 +27,25 @@ func Make(in Input) (*Result, error) {
 	if names := in.WhatIf.strangers(in.Steps); len(names) > 0 {
 		return nil, fmt.Errorf("the plan does nothing with machine %s, whose BMC is to be dead", strings.Join(names, ", "))
 	}
-	all, err := tries(in)
+	notes := append(in.queue(), in.crowd()...)
+	all, err := tries(in, true)
 	if err != nil {
 		return nil, err
 	}
 	result := all[len(all)/2]
-	result.Fastest, result.Slowest = all[0].Total, all[len(all)-1].Total
+	result.Ends = make(map[Outcome]Range)
+	result.Notes = append(result.Notes, notes...)
+	result.widen(all)
+	if long := in.longOperations(); long != "" {
+		result.Notes = append(result.Notes, long)
+		if all, err = tries(in, false); err != nil {
+			return nil, err
+		}
+		result.widen(all)
+	}
+	if chance := result.chance(); chance != "" {
+		result.Notes = append(result.Notes, chance)
+	}
 	if !slices.ContainsFunc(in.Steps, func(s Step) bool { return s.MayBe }) {
 		return result, nil
 	}
@@ -43,21 +56,21 @@ func Make(in Input) (*Result, error) {
 			certain.Steps[i].Legs, certain.Steps[i].Turn = nil, nil
 		}
 	}
-	if all, err = tries(certain); err != nil {
+	if all, err = tries(certain, true); err != nil {
 		return nil, err
 	}
 	result.Fastest = min(result.Fastest, all[0].Total)
 	return result, nil
 }
 
-// tries executes the steps in several orders, and returns the results, the shortest one first.
-func tries(in Input) (all []*Result, err error) {
-	n := uint64(orders)
-	if len(in.Steps) > largePlans {
-		n = fewOrders
+// tries executes the steps in several orders, and returns the results, the shortest one first. lasts: see slots.
+func tries(in Input, lasts bool) (all []*Result, err error) {
+	n := min(max(stepsInAll/max(len(in.Steps), 1), leastOrders), mostOrders)
+	if in.Order != nil {
+		n = 1
 	}
 	for order := range n {
-		e := newEngine(in, order)
+		e := newEngine(in, order, lasts)
 		for e.settle(); !e.isOver(); e.settle() {
 			if !e.advance() {
 				return nil, e.endless()

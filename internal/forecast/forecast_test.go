@@ -86,11 +86,15 @@ func TestMake(t *testing.T) {
 		},
 		{
 			"a machine that is stuck takes no slot", input(2, 2, 10, rollout.Settings{}),
-			func(in *forecast.Input) { in.Site.Occupied = []forecast.Occupied{busy("a", 50, forecast.Clean)} }, 10, 2, 0, 0, 3,
+			func(in *forecast.Input) { in.Site.Occupied = []forecast.Occupied{busy("a", 50, forecast.Clean)} }, 10, 2, 0, 0, 2,
 		},
 		{
 			"the machine itself cleans first", input(1, 2, 10, rollout.Settings{}),
 			func(in *forecast.Input) { in.Site.Occupied = []forecast.Occupied{busy("uuid-0", 15, forecast.Clean)} }, 15, 1, 0, 0, 1,
+		},
+		{
+			"the machine itself cleans first, without a limit", input(1, 0, 10, rollout.Settings{}),
+			func(in *forecast.Input) { in.Site.Occupied = []forecast.Occupied{busy("uuid-0", 15, forecast.Clean)} }, 15, 1, 0, 0, 0,
 		},
 		{
 			"machines of another run wait longer", input(1, 1, 10, rollout.Settings{}),
@@ -146,11 +150,15 @@ func TestMake_replacementIsOneTurn(t *testing.T) {
 			})
 	}
 	r, err := forecast.Make(in)
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(r.Notes) > 0 {
+		t.Fatal(err, r.Notes)
 	}
 	if want := 62 * time.Minute; r.Total < want || r.Total > want+time.Minute || r.Groups[0].Most != 1 {
 		t.Errorf("it takes %s, and %d are away at once", r.Total, r.Groups[0].Most)
+	}
+	in.Settings.Parallelism = 1
+	if r, err = forecast.Make(in); err != nil || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "the plan replaces 2 machines with -parallelism=1") {
+		t.Errorf("%v, notes %q", err, r.Notes)
 	}
 }
 
@@ -175,14 +183,38 @@ func TestMake_namesWhatItCannotKnow(t *testing.T) {
 	}
 }
 
-// Machines that keep their slots for ever are named.
-func TestMake_saysWhoKeepsTheSlots(t *testing.T) {
+// Machines that wait for ever are named, and what they wait for.
+func TestMake_saysWhatNeverEnds(t *testing.T) {
 	t.Parallel()
-	in := input(1, 1, 10, rollout.Settings{})
-	in.Settings.Limit.StuckAfter = 0
-	in.Site.Occupied = []forecast.Occupied{busy("rack1-07", 90)}
-	if _, err := forecast.Make(in); !errors.Is(err, forecast.ErrEndless) || !strings.Contains(err.Error(), "rack1-07") {
-		t.Errorf("the error is %v", err)
+	for name, tt := range map[string]struct {
+		change func(*forecast.Input)
+		want   string
+	}{
+		"a slot": {
+			func(in *forecast.Input) { in.Site.Occupied = []forecast.Occupied{busy("rack1-07", 90)} },
+			"these machines have operations in progress and no time is known at which they end: rack1-07. Repair",
+		},
+		"the machine": {
+			func(in *forecast.Input) { in.Site.Occupied = []forecast.Occupied{busy("uuid-0", 90)} },
+			"these machines have operations in progress and no time is known at which they end: uuid-0. Repair",
+		},
+		"a turn": {
+			func(in *forecast.Input) {
+				in.Times[forecast.Deploy] = forecast.ByClass{"baremetal": time.Minute}
+				in.Site.Away = map[string][]rollout.Absence{"g": {{ID: "x", Name: "rack2-01", Working: true}}}
+			},
+			"other runs work on these members of the rollout group, and no time is known at which they end: rack2-01. Give --deploy TIME",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := input(1, 1, 10, rollout.Settings{Group: "g", MaxUnavailable: 1})
+			in.Settings.Limit.StuckAfter = 0
+			tt.change(&in)
+			if _, err := forecast.Make(in); !errors.Is(err, forecast.ErrEndless) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("the error is %v", err)
+			}
+		})
 	}
 }
 
@@ -221,8 +253,9 @@ func TestTimes_flagsWinOverNotes(t *testing.T) {
 func TestMake_refusesDeadMachinesOfOthers(t *testing.T) {
 	t.Parallel()
 	in := input(3, 3, 10, rollout.Settings{})
-	in.WhatIf.Dead = []string{"node-1", "node-99"}
-	if _, err := forecast.Make(in); err == nil || err.Error() != "the plan does nothing with machine node-99, whose BMC is to be dead" {
+	in.Steps[2].Legs = nil // it changes only the record
+	in.WhatIf.Dead = []string{"node-1", "node-2", "node-99"}
+	if _, err := forecast.Make(in); err == nil || err.Error() != "the plan does nothing with machine node-2, node-99, whose BMC is to be dead" {
 		t.Errorf("%v", err)
 	}
 }

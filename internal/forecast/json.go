@@ -15,6 +15,7 @@ type Document struct {
 	Parallelism   int                `json:"parallelism"`
 	MaxConcurrent int                `json:"max_concurrent"`
 	MostSlots     int                `json:"most_slots"`
+	MostStuck     int                `json:"most_stuck"`
 	UnusedSlots   map[string]float64 `json:"unused_slots"`
 	Machines      []MachineDocument  `json:"machines"`
 	Groups        []GroupDocument    `json:"rollout_groups"`
@@ -57,7 +58,7 @@ type Comparison struct {
 // WriteJSON writes a forecast and its alternatives as a document.
 func (r *Result) WriteJSON(to io.Writer, alternatives []Alternative) error {
 	d := Document{
-		Seconds: seconds(r.Total), Fastest: seconds(r.Fastest), Slowest: seconds(r.Slowest), Parallelism: r.Places, MaxConcurrent: r.Slots, MostSlots: r.Most,
+		Seconds: seconds(r.Total), Fastest: seconds(r.Fastest), Slowest: seconds(r.Slowest), Parallelism: r.Places, MaxConcurrent: r.Slots, MostSlots: r.Most, MostStuck: r.Stuck,
 		UnusedSlots: map[string]float64{
 			"parallelism": tenth(r.Unused.Parallelism), "rollout": tenth(r.Unused.Rollout), "dependencies": tenth(r.Unused.Dependencies), "no_machines": tenth(r.Unused.NoMachines),
 		},

@@ -1,6 +1,9 @@
 package forecast
 
 import (
+	"cmp"
+	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -59,13 +62,51 @@ type Result struct {
 	Total  time.Duration // the median over the orders that were tried, as is all that follows
 	Lines  []Line
 	Most   int // slots in use at once, at most
+	Stuck  int // machines at once, at most, that are stuck, and take no slot
 	Slots  int // max_concurrent; zero: no limit
 	Places int // -parallelism
 	Unused Unused
 	Groups []Group
 	Notes  []string
 
+	Ends map[Outcome]Range // how many machines end in a way, in any of these orders
+
 	Fastest, Slowest time.Duration // in any of these orders; if machines may not be touched at all, Fastest is without them
+}
+
+// Range is from the lowest to the highest number.
+type Range struct{ Least, Most int }
+
+// String is such as "1" or "0 to 3".
+func (r Range) String() string {
+	if r.Least == r.Most {
+		return strconv.Itoa(r.Least)
+	}
+	return fmt.Sprintf("%d to %d", r.Least, r.Most)
+}
+
+// widen makes the ranges of a forecast include others, which are sorted.
+func (r *Result) widen(others []*Result) {
+	r.Fastest, r.Slowest = min(cmp.Or(r.Fastest, others[0].Total), others[0].Total), max(r.Slowest, others[len(others)-1].Total)
+	for _, end := range []Outcome{Done, Failed, NotStarted, Skipped} {
+		in, known := r.Ends[end]
+		for i, other := range others {
+			n := other.Count(end)
+			if !known && i == 0 {
+				in = Range{n, n}
+			}
+			in = Range{min(in.Least, n), max(in.Most, n)}
+		}
+		r.Ends[end] = in
+	}
+}
+
+// chance says in how many ways machines end by chance; "" if there is only one.
+func (r *Result) chance() string {
+	if failed, left := r.Ends[Failed], r.Ends[NotStarted]; failed.Least != failed.Most || left.Least != left.Most {
+		return fmt.Sprintf("which machines begin first is chance, and decides how many a failure touches: %s fail, and %s are not started", failed, left)
+	}
+	return ""
 }
 
 // Count returns how many machines end in a way.

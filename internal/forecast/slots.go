@@ -16,7 +16,9 @@ type slots struct {
 	in      *Input
 	waiting map[string]*waiter   // by machine
 	busy    map[string]*occupant // by machine
-	most    int
+	lasts   bool                 // Ironic shows one state from the begin to the end of an operation, so that it becomes stuck; otherwise none does
+	most    int                  // machines that took slots at once
+	stuck   int                  // machines that were stuck at once
 	notes   []string
 }
 
@@ -30,20 +32,21 @@ type waiter struct {
 // occupant is a machine that takes a slot.
 type occupant struct {
 	name, scope string
-	since       time.Time // zero: it is of this run, and not stuck
+	own         bool      // it is of this run
+	exempt      bool      // it takes no slot
+	since       time.Time // when its operation began
 	until       time.Time // of one that is not of this run; zero: not known
 }
 
 // newSlots returns the slots as the site has them now.
-func newSlots(c *clock, in *Input) *slots {
-	s := &slots{clock: c, in: in, waiting: map[string]*waiter{}, busy: map[string]*occupant{}}
+func newSlots(c *clock, in *Input, lasts bool) *slots {
+	s := &slots{clock: c, in: in, lasts: lasts, waiting: map[string]*waiter{}, busy: map[string]*occupant{}}
 	l := in.Settings.Limit
 	for i := range in.Site.Occupied {
 		o := &in.Site.Occupied[i]
-		if l.Max == 0 || l.Exempts(o.Machine) {
-			continue
+		one := &occupant{
+			name: cmp.Or(o.Name, o.ID), scope: l.ScopeOf(o.Machine), since: o.Since, until: s.endOf(o), exempt: l.Max == 0 || l.Exempts(o.Machine),
 		}
-		one := &occupant{name: cmp.Or(o.Name, o.ID), scope: l.ScopeOf(o.Machine), since: o.Since, until: s.endOf(o)}
 		s.busy[o.ID] = one
 		if !one.until.IsZero() {
 			s.on(one.until, func() { delete(s.busy, o.ID) })
@@ -113,7 +116,7 @@ func (s *slots) holders() []string {
 // wait calls begin when a machine has a slot. A machine with an operation in progress that the plan did not begin waits for the end of that first.
 func (s *slots) wait(m *Machine, name string, tries int, begin func()) {
 	l := s.in.Settings.Limit
-	if o := s.busy[m.ID]; o != nil && !o.since.IsZero() {
+	if o := s.busy[m.ID]; o != nil && !o.own {
 		if !o.until.IsZero() {
 			s.on(o.until, func() { s.wait(m, name, tries, begin) })
 		}
@@ -133,12 +136,9 @@ func (s *slots) decide() (some bool) {
 	}
 	census := throttle.Census{Taken: s.now}
 	for _, id := range slices.Sorted(maps.Keys(s.busy)) {
-		o := s.busy[id]
-		one := throttle.Busy{ID: id, Scope: o.scope, Since: o.since}
-		if o.since.IsZero() {
-			one.Since = s.now
+		if o := s.busy[id]; !o.exempt {
+			census.Busy = append(census.Busy, throttle.Busy{ID: id, Scope: o.scope, Since: s.since(o)})
 		}
-		census.Busy = append(census.Busy, one)
 	}
 	var tickets []throttle.Ticket
 	for _, id := range slices.Sorted(maps.Keys(s.waiting)) {
@@ -148,11 +148,49 @@ func (s *slots) decide() (some bool) {
 		some = true
 		w := s.waiting[t.ID]
 		delete(s.waiting, t.ID)
-		s.busy[t.ID] = &occupant{name: w.name, scope: t.Scope}
+		s.busy[t.ID] = &occupant{name: w.name, scope: t.Scope, own: true, since: s.now}
 		w.begin()
 	}
-	s.most = max(s.most, len(s.busy))
+	s.count()
 	return some
+}
+
+// since returns since when a machine counts as in its present state.
+func (s *slots) since(o *occupant) time.Time {
+	if o.own && !s.lasts {
+		return s.now
+	}
+	return o.since
+}
+
+// operates says that an operation on a machine of this run begins, and how long it takes.
+func (s *slots) operates(id string, takes time.Duration) {
+	stuck := s.in.Settings.Limit.StuckAfter
+	if o := s.busy[id]; o != nil {
+		o.since = s.now
+		if stuck > 0 && takes > stuck {
+			s.on(s.now.Add(stuck+time.Second), func() {})
+		}
+	}
+}
+
+// count returns how many machines take a slot: those that are not stuck. It remembers the most at once of both.
+func (s *slots) count() (takes int) {
+	l, stuck := s.in.Settings.Limit, 0
+	for _, o := range s.busy {
+		switch {
+		case o.exempt:
+		case l.StuckAfter > 0 && s.now.Sub(s.since(o)) > l.StuckAfter:
+			stuck++
+		default:
+			takes++
+		}
+	}
+	if more := stuck - l.Max; more > 0 && (l.Scope == "" || l.Scope == throttle.ScopeAll) { // so many may be stuck at once
+		takes, stuck = takes+more, l.Max
+	}
+	s.most, s.stuck = max(s.most, takes), max(s.stuck, stuck)
+	return takes
 }
 
 // leave gives the slot of a machine back after a time, unless the machine has another one then.

@@ -17,8 +17,8 @@ type Alternative struct {
 // Write writes a forecast and its alternatives for people.
 func (r *Result) Write(to io.Writer, alternatives []Alternative) {
 	fmt.Fprintf(to, "The apply takes about %s", clockTime(r.Total))
-	if r.Fastest != r.Slowest {
-		fmt.Fprintf(to, " (%s to %s)", clockTime(r.Fastest), clockTime(r.Slowest))
+	if fastest, slowest := clockTime(r.Fastest), clockTime(r.Slowest); fastest != slowest {
+		fmt.Fprintf(to, " (%s to %s)", fastest, slowest)
 	}
 	fmt.Fprintf(to, " with -parallelism=%d and max_concurrent = %d.\n\n", r.Places, r.Slots)
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
@@ -67,6 +67,9 @@ func (r *Result) writeSlots(to io.Writer) {
 		return
 	}
 	fmt.Fprintf(to, "\nSlots: at most %d of %d in use.", r.Most, r.Slots)
+	if r.Stuck > 0 {
+		fmt.Fprintf(to, " Up to %d more machines are stuck: in one state for longer than stuck_after, so that they take none.", r.Stuck)
+	}
 	var reasons []string
 	for _, one := range []struct {
 		n   float64

@@ -70,7 +70,7 @@ func (in *Input) unknown() error {
 		if key[1] != "" {
 			of = "machines of class " + key[1]
 		}
-		lines = append(lines, fmt.Sprintf("how long %q of %s takes (%s): give --%s TIME", key[0], of, few(needs[key]), key[0]))
+		lines = append(lines, fmt.Sprintf("how long %q of %s takes (%s): give --%s TIME", key[0], of, Few(needs[key]), key[0]))
 	}
 	if len(lines) > 0 {
 		return &UnknownError{Lines: lines}
@@ -78,8 +78,8 @@ func (in *Input) unknown() error {
 	return nil
 }
 
-// few names three of some things.
-func few(all []string) string {
+// Few names three of some things.
+func Few(all []string) string {
 	all = slices.Compact(slices.Clone(all))
 	if len(all) > 3 {
 		return strings.Join(all[:3], ", ") + fmt.Sprintf(" and %d more", len(all)-3)

@@ -163,11 +163,11 @@ func (g *groups) decide() (some bool) {
 func reasonText(why rollout.Refusal) string {
 	switch why.Reason {
 	case rollout.TooManyFailures:
-		return "too many have failed: " + few(why.Names)
+		return "too many have failed: " + Few(why.Names)
 	case rollout.CanaryFailed:
-		return "the canary has failed: " + few(why.Names)
+		return "the canary has failed: " + Few(why.Names)
 	case rollout.TooManyAway:
-		return "the group lacks " + few(why.Names) + " already"
+		return "the group lacks " + Few(why.Names) + " already"
 	case rollout.NoPlace:
 		return "-parallelism is lower than the number of members that wait"
 	}
@@ -202,6 +202,16 @@ func (g *groups) count() {
 	for _, one := range g.byKey {
 		one.shown.Most = max(one.shown.Most, one.Away(g.now, one.others))
 	}
+}
+
+// others names the members that other runs work on.
+func (g *groups) others() (names []string) {
+	for _, key := range slices.Sorted(maps.Keys(g.byKey)) {
+		for _, o := range g.byKey[key].others {
+			names = append(names, cmp.Or(o.Name, o.ID))
+		}
+	}
+	return names
 }
 
 // all returns the groups in order.

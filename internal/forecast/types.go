@@ -3,6 +3,7 @@
 package forecast
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
@@ -18,7 +19,8 @@ const (
 	Undeploy Operation = "undeploy" // without the cleaning that follows
 	Clean    Operation = "clean"
 	Inspect  Operation = "inspect"
-	Restart  Operation = "restart"
+	Restart  Operation = "restart" // also a start with a ready check, up to its end
+	PowerOn  Operation = "power-on"
 	Verify   Operation = "verify" // of the BMC, which takes no slot
 )
 
@@ -33,6 +35,9 @@ type Machine struct {
 	Unknown          string // why its node is not known before the apply; "": it is
 	Failures         int    // recent failures: it waits longer for a slot
 }
+
+// label names the machine.
+func (m *Machine) label() string { return cmp.Or(m.Name, m.ID) }
 
 // Turn is what a step asks of the rollout.
 type Turn struct {
@@ -51,6 +56,7 @@ type Step struct {
 	Legs     []Leg
 	Turn     *Turn // nil: it needs none
 	Removes  bool  // the instance is destroyed
+	Prepares bool  // it works for a host, which leaves a machine alone on which something is deployed
 	Attempts int   // how often a deployment is tried; zero: once
 	After    []int // the steps that must have ended before
 	MayBe    bool  // whether it touches the machine is not known before the apply
@@ -92,4 +98,7 @@ type Input struct {
 	Times    Times
 	WhatIf   WhatIf
 	Poll     time.Duration // the longest time between two polls of a machine
+
+	// Order has the addresses of the steps as Terraform begins with them, those of removals after a "-". nil: not known, so that several are tried.
+	Order []string
 }

@@ -56,7 +56,8 @@ var timed = []struct {
 	{forecast.Clean, "how long a cleaning takes"},
 	{forecast.Undeploy, "how long it takes to undeploy a machine, without the cleaning"},
 	{forecast.Inspect, "how long an inspection takes"},
-	{forecast.Restart, "how long a restart takes, until the machine is ready"},
+	{forecast.Restart, "how long a restart, or switching on a deployment with a ready check, takes until the machine is ready"},
+	{forecast.PowerOn, "how long it takes to switch a machine on; default: 10s"},
 	{forecast.Verify, "how long it takes to verify the BMC of a new host; default: 10s"},
 }
 
@@ -164,7 +165,7 @@ func readPlan(cmd *cobra.Command, file string) (*planned.Work, error) {
 // readTimes reads the flags of the operations.
 func (f *forecastFlags) readTimes() (forecast.Times, error) {
 	times := make(forecast.Times, len(timed))
-	times[forecast.Verify] = forecast.ByClass{"": 10 * time.Second}
+	times[forecast.Verify], times[forecast.PowerOn] = forecast.ByClass{"": 10 * time.Second}, forecast.ByClass{"": 10 * time.Second}
 	var wrong []error
 	for _, one := range timed {
 		for _, text := range *f.times[one.Operation] {

@@ -3,6 +3,7 @@ package planned
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
@@ -10,57 +11,90 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
 )
 
-// available is the target state in which Ironic cleans a machine.
-const available = "available"
+const (
+	available  = "available" // the target state before which Ironic cleans a machine
+	switchedOn = "on"        // the power state
+)
 
 // configured are the attributes of a host that a manual cleaning applies.
-var configured = []string{"bios_settings", "raid", "firmware", "boot_mode", "secure_boot"}
+var configured = []string{"bios_settings", "raid", "firmware"}
 
-// host adds what happens to the machine of a host that is created or changed.
+// bootSettings are the attributes of a host for which Ironic restarts the machine.
+var bootSettings = []string{"boot_mode", "secure_boot"}
+
+// host adds what happens to the machine of a host that is created or changed. A machine that is to be on is switched on at the end, because a cleaning
+// leaves it off.
 func (r *reader) host(s *planned, before, after, unknown values) {
-	m := r.hostMachine(s.Address, before, after)
-	s.Machine = m
-	inspects, _ := after["inspect"].(bool)
-	ready := after.text("target_state") == available
+	s.Machine, s.Prepares = r.hostMachine(s.Address, before, after), true
+	on := after.text("power_state") == switchedOn
 	if before == nil || s.change.Change.Actions.Replace() {
-		m.New = s.change.Change.Importing == nil
-		s.Does = "enroll"
-		if m.New {
-			s.Legs = append(s.Legs, forecast.Leg{forecast.Verify})
-		}
-		if inspects && after.text("target_state") != "enroll" {
-			s.Legs = append(s.Legs, forecast.Leg{forecast.Inspect})
-		}
-		if slices.ContainsFunc(configured, func(name string) bool { return after[name] != nil }) {
-			s.Legs = append(s.Legs, forecast.Leg{forecast.Clean})
-		}
-		r.clean(s, ready, after)
-		return
+		r.newHost(s, after)
+	} else {
+		r.changedHost(s, before, after, unknown)
+		on = on && (len(s.Legs) > 0 || before.text("power_state") != switchedOn)
 	}
-	rises, mayBe := raises(before, after, unknown, "cleanings")
-	if !rises {
-		s.Does = "update"
-		return
-	}
-	s.Does, s.MayBe = "prepare", mayBe
-	if before.differs(after, unknown, "inspect_triggers") || before.differs(after, unknown, "inspect") {
-		s.Legs = append(s.Legs, forecast.Leg{forecast.Inspect})
-	}
-	if slices.ContainsFunc(configured, func(name string) bool { return before.differs(after, unknown, name) }) {
-		s.Legs = append(s.Legs, forecast.Leg{forecast.Clean})
-	}
-	r.clean(s, ready || len(s.Legs) == 0, after)
-}
-
-// clean adds the automated cleaning of a machine that becomes available.
-func (r *reader) clean(s *planned, cleans bool, host values) {
-	if automated, is := host["automated_clean"].(bool); cleans && (!is || automated) {
-		s.Legs = append(s.Legs, forecast.Leg{forecast.Clean})
+	if on {
+		s.Legs = append(s.Legs, forecast.Leg{forecast.PowerOn})
 	}
 	for _, leg := range s.Legs {
 		if !slices.Contains(leg, forecast.Verify) {
-			s.Does += ", " + string(leg[0])
+			s.Does += ", " + strings.ReplaceAll(string(leg[0]), "-", " ")
 		}
+	}
+}
+
+// newHost adds what happens to the machine of a new host.
+func (r *reader) newHost(s *planned, after values) {
+	s.Does, s.Machine.New = "enroll", s.change.Change.Importing == nil
+	if s.Machine.New {
+		s.Legs = append(s.Legs, forecast.Leg{forecast.Verify})
+	}
+	has := func(name string) bool { return after[name] != nil }
+	if slices.ContainsFunc(bootSettings, has) {
+		s.Legs = append(s.Legs, forecast.Leg{forecast.PowerOn})
+	}
+	if after.text("target_state") == "enroll" {
+		return
+	}
+	if inspects, _ := after["inspect"].(bool); inspects {
+		s.Legs = append(s.Legs, forecast.Leg{forecast.Inspect})
+	}
+	if slices.ContainsFunc(configured, has) {
+		s.Legs = append(s.Legs, forecast.Leg{forecast.Clean})
+	}
+	if after.text("target_state") == available {
+		clean(s, after)
+	}
+}
+
+// changedHost adds what happens to the machine of a host that is changed.
+func (r *reader) changedHost(s *planned, before, after, unknown values) {
+	rises, mayBe := raises(before, after, unknown, "cleanings")
+	if s.Does = "update"; !rises {
+		return
+	}
+	s.Does, s.MayBe = "prepare", mayBe
+	differs := func(name string) bool { return before.differs(after, unknown, name) }
+	boots := slices.ContainsFunc(bootSettings, differs)
+	if boots {
+		s.Legs = append(s.Legs, forecast.Leg{forecast.PowerOn})
+	}
+	prepares := false
+	if differs("inspect_triggers") || differs("inspect") {
+		prepares, s.Legs = true, append(s.Legs, forecast.Leg{forecast.Inspect})
+	}
+	if slices.ContainsFunc(configured, differs) {
+		prepares, s.Legs = true, append(s.Legs, forecast.Leg{forecast.Clean})
+	}
+	if prepares && after.text("target_state") == available || !prepares && (!boots || differs("target_state")) {
+		clean(s, after)
+	}
+}
+
+// clean adds the automated cleaning of a machine that becomes available.
+func clean(s *planned, host values) {
+	if automated, is := host["automated_clean"].(bool); !is || automated {
+		s.Legs = append(s.Legs, forecast.Leg{forecast.Clean})
 	}
 }
 
@@ -122,9 +156,11 @@ func (r *reader) deploy(s *planned, before, after, unknown values) {
 	case restarts:
 		s.Does, s.MayBe, s.Legs = "restart", mayRestart, []forecast.Leg{{forecast.Restart}}
 		s.Turn = r.turn(rollout.Restart, after)
-	}
-	if s.MayBe {
-		r.note("%s: whether the apply touches the machine is not known before; the longest time counts it", s.Address)
+	case after.text("power_state") == switchedOn && before.text("power_state") != switchedOn:
+		s.Does, s.Legs = "power on", []forecast.Leg{{forecast.PowerOn}}
+		if after["ready_check"] != nil {
+			s.Legs = []forecast.Leg{{forecast.Restart}}
+		}
 	}
 }
 

@@ -2,6 +2,7 @@
 package planned
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,11 +59,22 @@ func Read(text []byte) (*Work, error) {
 	return w, nil
 }
 
-// noteUncounted notes what the plan does besides its changes, and what it leaves to a later one.
+// noteUncounted notes what the plan may do, what it does besides its changes, and what it leaves to a later one.
 func (r *reader) noteUncounted() {
+	var mayBe []string
+	for _, s := range r.steps {
+		if s.MayBe {
+			mayBe = append(mayBe, s.Address)
+		}
+	}
+	if len(mayBe) > 0 {
+		r.note("whether the apply touches the machines of %s is not known before; the longest time counts them", forecast.Few(mayBe))
+	}
 	for _, action := range r.plan.ActionInvocations {
-		if strings.HasPrefix(action.Type, "metal_") {
-			r.note("%s is not counted: it is an action", action.Address)
+		if takes, ours := slotOf(action); takes {
+			r.note("%s is not counted, though node %s takes a slot for it: the order of actions is not known", action.Address, nodeIn(action))
+		} else if ours {
+			r.note("%s of node %s is not counted: it is an action, and takes no slot", action.Address, nodeIn(action))
 		}
 	}
 	for _, later := range r.plan.DeferredChanges {
@@ -73,6 +85,22 @@ func (r *reader) noteUncounted() {
 	if r.plan.Complete != nil && !*r.plan.Complete && len(r.plan.DeferredChanges) == 0 {
 		r.note("the plan is not complete, such as one with -target: changes that it leaves out are not counted")
 	}
+}
+
+// slotOf reports whether an action is one of this provider, and whether its machine takes a slot.
+func slotOf(a *tfjson.ActionInvocation) (takes, ours bool) {
+	switch a.Type {
+	case "metal_clean", "metal_inspect", "metal_service":
+		return true, true
+	case "metal_power":
+		return !strings.HasSuffix(valuesOf(a.ConfigValues).text("action"), "off"), true
+	}
+	return false, strings.HasPrefix(a.Type, "metal_")
+}
+
+// nodeIn names the node of an action.
+func nodeIn(a *tfjson.ActionInvocation) string {
+	return cmp.Or(valuesOf(a.ConfigValues).text("node_id"), "(known after apply)")
 }
 
 // add adds the steps of a change. A replacement has two, in either order.

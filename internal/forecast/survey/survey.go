@@ -81,7 +81,7 @@ func doing(n *ironic.Node) []forecast.Operation {
 	case n.ProvisionState == "cleaning" || n.ProvisionState == "clean wait":
 		return []forecast.Operation{forecast.Clean}
 	case !states.InProgress(state):
-		return []forecast.Operation{forecast.Restart}
+		return []forecast.Operation{forecast.PowerOn}
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func (f *Found) readAbsences(ctx context.Context, site *machine.Site, nodes []ir
 
 // Complete adds what the site knows of the machines of a plan. It returns an UnknownError with the nodes that do not exist.
 func (f *Found) Complete(steps []forecast.Step) error {
-	var missing []string
+	var missing, deployed []string
 	done := map[*forecast.Machine]bool{}
 	for i := range steps {
 		m := steps[i].Machine
@@ -169,9 +169,16 @@ func (f *Found) Complete(steps []forecast.Step) error {
 				m.Name = was.Name
 			}
 		}
+		if steps[i].Prepares && len(steps[i].Legs) > 0 && states.IsOccupied(n) {
+			steps[i].Legs = nil
+			deployed = append(deployed, steps[i].Address)
+		}
 		if steps[i].Turn != nil {
 			steps[i].Turn.Away = states.Failed(ironic.State(n.ProvisionState)) || steps[i].Turn.Change == rollout.Replacement && !states.IsOccupied(n)
 		}
+	}
+	if len(deployed) > 0 {
+		f.Notes = append(f.Notes, fmt.Sprintf("what hosts do to machines on which something is deployed is not counted: %s", forecast.Few(deployed)))
 	}
 	if len(missing) > 0 {
 		return &forecast.UnknownError{Lines: missing}

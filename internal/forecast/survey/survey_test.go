@@ -53,7 +53,7 @@ func TestRead_machinesWithAnOperationInProgress(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"node-002": "[clean]", "node-003": "[deploy]", "node-004": "[undeploy clean]", "node-005": "[inspect]", "node-006": "[]", "node-007": "[restart]",
+		"node-002": "[clean]", "node-003": "[deploy]", "node-004": "[undeploy clean]", "node-005": "[inspect]", "node-006": "[]", "node-007": "[power-on]",
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", got, want)
@@ -158,6 +158,16 @@ func TestComplete(t *testing.T) {
 	}
 	if m := steps[1].Machine; m.Name != "node-001" || steps[1].Turn.Away {
 		t.Errorf("%+v", m)
+	}
+	prepared := []forecast.Step{
+		{Address: "metal_host.a", Machine: named("node-000"), Prepares: true, Legs: []forecast.Leg{{forecast.Clean}}},
+		{Address: "metal_host.b", Machine: named("node-001"), Prepares: true, Legs: []forecast.Leg{{forecast.Clean}}},
+	}
+	if err := found.Complete(prepared); err != nil || len(prepared[0].Legs) != 0 || len(prepared[1].Legs) != 1 {
+		t.Errorf("%v: %+v", err, prepared)
+	}
+	if want := []string{"what hosts do to machines on which something is deployed is not counted: metal_host.a"}; !slices.Equal(found.Notes, want) {
+		t.Errorf("the notes are %q", found.Notes)
 	}
 	err := found.Complete([]forecast.Step{{Address: "e", Machine: named("rack9-01")}})
 	var lacks *forecast.UnknownError
