@@ -79,7 +79,11 @@ func adviseOperation(n *ironic.Node) string {
 	if o == nil || states.InProgress(ironic.State(n.ProvisionState)) {
 		return ""
 	}
-	return fmt.Sprintf("An operation was interrupted: %s, and %s. If it is not at work any more, run it again: metal %s %s", o, o.Left(), o.Command, name(n))
+	command := o.Command
+	if device, isMedia := strings.CutPrefix(string(o.Goal), string(marks.GoalMedia)); isMedia {
+		command += " --device " + device + " --image URL"
+	}
+	return fmt.Sprintf("An operation was interrupted: %s, and %s. If it is not at work any more, run it again: metal %s %s", o, o.Left(), command, name(n))
 }
 
 // adviseLeft says what to do about what an interrupted run has left.

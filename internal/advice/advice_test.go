@@ -64,6 +64,9 @@ func checkAdvice(t *testing.T, name string, got []string, want string) {
 
 func TestNext_cases(t *testing.T) {
 	t.Parallel()
+	attached := func(n *ironic.Node) {
+		n.Extra = map[string]any{marks.KeyOperation: map[string]any{"7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11": map[string]any{"command": "vmedia attach", "by": "ops@host", "since": now, "goal": marks.GoalMedia + "cdrom"}}}
+	}
 	interrupted := func(n *ironic.Node) {
 		n.Extra = map[string]any{marks.KeyOperation: map[string]any{"7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11": map[string]any{"command": "inspect", "by": "ops@host", "since": now, "goal": marks.GoalAvailable}}}
 	}
@@ -87,6 +90,7 @@ func TestNext_cases(t *testing.T) {
 		"reserved, no allocation":    {"available", func(n *ironic.Node) { n.InstanceUUID = "i1" }, []string{"metal release --node rack1-07"}},
 		"reserved, being cleaned":    {"cleaning", func(n *ironic.Node) { n.InstanceUUID = "i1" }, []string{"Ironic is at work"}},
 		"allocation is not restored": {"available", func(n *ironic.Node) { n.Extra = suspended }, []string{"allocation web-3 was not created again"}},
+		"metal vmedia was killed":    {"manageable", attached, []string{"metal provide", "run it again: metal vmedia attach --device cdrom --image URL rack1-07"}},
 		"metal was killed":           {"manageable", interrupted, []string{"metal provide", "run it again: metal inspect rack1-07"}},
 		"retired":                    {"manageable", func(n *ironic.Node) { n.Retired = true }, []string{"metal unretire rack1-07"}},
 		"without a name":             {"rescue", func(n *ironic.Node) { n.Name = "" }, []string{"metal unrescue 1be26c0b-03f2-4d2e-ae87-c02d7f33c123"}},

@@ -24,6 +24,7 @@ type Machine struct {
 	// unconfirmed are edits of extra that no read has confirmed yet: Ironic loses concurrent edits of one map.
 	unconfirmed ironic.Patch
 	asked       time.Time    // when the request of the last poll began; zero if the record has changed since
+	acted       bool         // Ironic has accepted a request that moves the machine, or may have
 	down        bool         // Ironic has accepted to shut the machine down for a restart
 	started     bool         // Ironic has accepted a power change after which the machine is on
 	unanswered  *unanswered  // the last request that moves the machine, if its answer is lost; nil: none
@@ -75,6 +76,10 @@ func (s *Site) marksOn(node *ironic.Node) (ours []marks.Mark) {
 
 // Node returns the node as last seen.
 func (m *Machine) Node() *ironic.Node { return m.node }
+
+// Acted reports whether Ironic has accepted, in this call, a request that moves the machine: a verb, a power change, or another request to its
+// hardware. It also does so if the answer is lost.
+func (m *Machine) Acted() bool { return m.acted }
 
 // Site returns the site of the machine.
 func (m *Machine) Site() *Site { return m.site }

@@ -103,7 +103,9 @@ func (m *Machine) ask(ctx context.Context, c Call, send func(context.Context) er
 	ctx, span := tracing.Start(ctx, c.name())
 	err := send(ctx)
 	tracing.End(span, err)
-	if !api.IsUnanswered(err) {
+	lost := api.IsUnanswered(err)
+	m.acted = m.acted || err == nil || lost || ctx.Err() != nil
+	if !lost {
 		return err
 	}
 	m.unanswered = &unanswered{Call: c, before: before, sent: sent, err: err}

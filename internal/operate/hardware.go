@@ -32,7 +32,7 @@ const (
 func Inspect(pool *sharing.Pool) Operation {
 	returns := func(node *ironic.Node) bool { return states.InPool(node) || keeps(node, marks.GoalAvailable) }
 	return Operation{
-		Command: "inspect", Doing: "inspect", Timeout: InspectTimeout, Goal: marks.GoalAvailable, Several: returns,
+		Command: "inspect", Doing: "inspect", Timeout: InspectTimeout, Goal: marks.GoalAvailable, Several: returns, Guarded: true,
 		Decide: func(node *ironic.Node) Plan {
 			if !returns(node) {
 				if busy := busyWith(node); busy != "" && !states.BeingInspected(ironic.State(node.ProvisionState)) {

@@ -53,6 +53,8 @@ type Operation struct {
 	Goal marks.Goal
 	// Several reports whether the operation takes several requests for a machine, so that it is noted on the node; nil: it never does.
 	Several func(node *ironic.Node) bool
+	// Guarded: the guard is asked before the operation is noted, because the operation touches the hardware.
+	Guarded bool
 }
 
 // Plan says what the operation does to a machine now, by the clock of the site.
