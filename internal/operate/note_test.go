@@ -182,3 +182,45 @@ func TestRun_tellsRefusedFromHalfDone(t *testing.T) {
 		})
 	}
 }
+
+// A conductor has locked the node for longer than the time-out, or for less.
+func TestRecord_keepsTheTimeout(t *testing.T) {
+	t.Parallel()
+	unretired := func(n *ironic.Node) bool { return !n.Retired }
+	for name, tt := range map[string]struct {
+		op   operate.Operation
+		done func(n *ironic.Node) bool
+	}{
+		"maintenance on": {fan, func(n *ironic.Node) bool { return n.Maintenance }},
+		"retire":         {operate.Retire("new"), func(n *ironic.Node) bool { return n.RetiredReason == "new" }},
+		"unretire":       {operate.Unretire(), unretired},
+	} {
+		for timeout, want := range map[time.Duration]operate.Outcome{3 * time.Minute: operate.Failed, 40 * time.Minute: operate.Done} {
+			t.Run(name+", "+timeout.String(), func(t *testing.T) {
+				t.Parallel()
+				ironictest.InVirtualTime(t, func(t *testing.T) {
+					const locked = 25 * time.Minute
+					fake := ironictest.Fleet(1)
+					fake.Set("node-000", "provision_state", "manageable")
+					fake.Set("node-000", "retired", true)
+					began := time.Now()
+					fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+						if r.Method == http.MethodGet || time.Since(began) > locked {
+							return nil
+						}
+						return ironictest.Fault(http.StatusConflict, "Node node-000 is locked by host c1, please retry after the current operation is completed.")
+					}
+					site := sitetest.NewClient(fake).Site
+					runner := operate.Runner{Site: site, Parallel: 1, Timeout: timeout}
+					got := runner.Run(t.Context(), tt.op, operate.Tasks(tt.op, []ironic.Node{*nodeOf(t, fake)}, site.Ironic.ServerNow()))[0]
+					if got.Outcome != want || tt.done(nodeOf(t, fake)) != (want == operate.Done) {
+						t.Errorf("%s after %s: %v, want %s", got.Outcome, got.Took, got.Err, want)
+					}
+					if want == operate.Failed && got.Took > timeout+time.Minute {
+						t.Errorf("it took %s", got.Took)
+					}
+				})
+			})
+		}
+	}
+}
