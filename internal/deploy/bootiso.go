@@ -178,6 +178,8 @@ func isOtherISO(d instance.Deployment, n *ironic.Node) bool {
 // happened. It sets the boot device first, too: fewer users may do that than may change the media, and a machine keeps its ISO if it is refused.
 func attachISO(ctx context.Context, m *machine.Machine, d instance.Deployment, timeout time.Duration) error {
 	deadline, id := time.Now().Add(timeout), m.Node().UUID
+	runs, state := m.Node().InstanceUUID, m.State()
+	moved := func() bool { return m.Node().InstanceUUID != runs || m.State() != state }
 	bootFromISO := func(ctx context.Context) error {
 		return m.Site().Ironic.SetBootDevice(ctx, id, ironic.DeviceCDROM, true)
 	}
@@ -194,12 +196,18 @@ func attachISO(ctx context.Context, m *machine.Machine, d instance.Deployment, t
 		}},
 		{machine.WhatBootDevice, bootFromISO},
 	} {
+		if moved() {
+			return m.AsItIs()
+		}
 		if err := m.ManageMedia(ctx, call.what, deadline, call.send); err != nil {
 			return err
 		}
 	}
 	if err := m.Refresh(ctx); err != nil { // polls do not contain the time of the last power change
 		return err
+	}
+	if moved() {
+		return m.AsItIs()
 	}
 	mark := instance.MarkerOf(m.Node())
 	mark.Digest, mark.State, mark.Since, mark.Power = d.Digest(), m.State(), instance.Since(m.Node()), machine.LastPowerChange(m.Node())

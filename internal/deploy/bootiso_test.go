@@ -715,6 +715,36 @@ func TestBootISO_nodeOfOtherUser(t *testing.T) {
 	})
 }
 
+// Another client undeploys the machine while another live ISO is attached to it. What cleans the machine keeps its media and its power.
+func TestBootISO_leavesMachineToOthers(t *testing.T) {
+	t.Parallel()
+	for name, at := range map[string]int{"detach": 2, "attach": 3, "boot device": 4} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				fake, id, instanceID := sitetest.Booted(t, "1.115", sitetest.FromMedia)
+				writes := 0
+				fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+					if r.Method == http.MethodGet {
+						return nil
+					}
+					if writes++; writes == at {
+						fake.Set(id, "instance_uuid", nil)
+						fake.Set(id, "provision_state", "clean wait")
+					}
+					return nil
+				}
+				if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, sitetest.Live("2"), sitetest.Another(instanceID)); !failure.Is(err, machine.KindRefused) {
+					t.Errorf("error %v, want a refusal", err)
+				}
+				if writes != at {
+					t.Errorf("%d requests were sent to the machine of the other client", writes-at)
+				}
+			})
+		})
+	}
+}
+
 // refusing refuses a provision verb as invalid, as Ironic does when the node cannot be deployed.
 func refusing(t *testing.T, verb string) func(*http.Request) *fakeironic.Rejection {
 	t.Helper()

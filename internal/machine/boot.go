@@ -35,20 +35,22 @@ func (m *Machine) SetBoot(ctx context.Context, want BootSettings, timeout time.D
 	if want.Secure != nil && !*want.Secure { // only UEFI has secure boot, so it ends before UEFI does
 		changes = []BootSettings{secure, mode}
 	}
+	was := m.footing()
 	for _, change := range changes {
 		if HasBoot(m.node, change) {
 			continue
 		}
-		if err := m.changeBoot(ctx, change, timeout); err != nil {
+		if err := m.changeBoot(ctx, was, change, timeout); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m *Machine) changeBoot(ctx context.Context, change BootSettings, timeout time.Duration) error {
+// changeBoot changes one setting of a machine that still is as it was.
+func (m *Machine) changeBoot(ctx context.Context, was footing, change BootSettings, timeout time.Duration) error {
 	needed := func() bool { return !HasBoot(m.node, change) }
-	_, err := m.order(ctx, powerChange{to: nodes.Rebooting, want: powerOn}, callOfBoot(change), timeout, needed, func(ctx context.Context) error {
+	_, err := m.order(ctx, powerChange{was: was, to: nodes.Rebooting, want: powerOn}, callOfBoot(change), timeout, needed, func(ctx context.Context) error {
 		if change.Secure != nil {
 			return m.site.Ironic.ChangeSecureBoot(ctx, m.node.UUID, *change.Secure)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
@@ -18,13 +19,18 @@ import (
 // Patch applies edits to the node; an empty patch sends nothing. It returns an error of KindSuperseded, and changes nothing, if another run
 // has taken over the creation of the node.
 func (m *Machine) Patch(ctx context.Context, patch ironic.Patch) error {
+	return m.PatchWithin(ctx, patch, lockedFor)
+}
+
+// PatchWithin is Patch with a time-out for the lock of a conductor.
+func (m *Machine) PatchWithin(ctx context.Context, patch ironic.Patch, timeout time.Duration) error {
 	if len(patch) == 0 {
 		return nil
 	}
 	patch = m.site.Run.ForgetCreations(patch, m.node.Extra)
 	guarded := m.guarded(patch)
 	var node *ironic.Node
-	err := m.Unlocked(ctx, func() (err error) {
+	err := m.UnlockedWithin(ctx, timeout, func() (err error) {
 		node, err = m.site.Ironic.PatchNode(ctx, m.node.UUID, m.withErasure(guarded))
 		return err
 	})

@@ -192,6 +192,18 @@ func RefusedFor(node *ironic.Node, reason string) *failure.Error {
 	return &failure.Error{Kind: KindRefused, Node: node, Fact: fmt.Sprintf("node %s is in state %q: %s", ironic.NodeLabel(node), node.ProvisionState, reason)}
 }
 
+// AsItIs says that another client has changed the machine since a request was wanted, which is not sent.
+func (m *Machine) AsItIs() *failure.Error {
+	reserved := "not reserved"
+	if m.node.InstanceUUID != "" {
+		reserved = "reserved by " + m.node.InstanceUUID
+	}
+	return &failure.Error{
+		Kind: KindRefused, Node: m.node, Fact: fmt.Sprintf("node %s was left as it is, because another client has changed it meanwhile: it is in state %q, and %s", ironic.NodeLabel(m.node), m.node.ProvisionState, reserved),
+		Advice: "Run terraform plan again.", Action: "Find out who uses the machine now, for example with metal show. Try again if that is still wanted.",
+	}
+}
+
 // Refused returns the error of a move that refuses. A node without a BMC cannot become available, so the advice to make it
 // available would not help.
 func Refused(node *ironic.Node, why states.Reason) error {

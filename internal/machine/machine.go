@@ -24,6 +24,7 @@ type Machine struct {
 	// unconfirmed are edits of extra that no read has confirmed yet: Ironic loses concurrent edits of one map.
 	unconfirmed ironic.Patch
 	asked       time.Time    // when the request of the last poll began; zero if the record has changed since
+	acted       bool         // Ironic has accepted a request that moves the machine, or may have
 	down        bool         // Ironic has accepted to shut the machine down for a restart
 	started     bool         // Ironic has accepted a power change after which the machine is on
 	unanswered  *unanswered  // the last request that moves the machine, if its answer is lost; nil: none
@@ -75,6 +76,10 @@ func (s *Site) marksOn(node *ironic.Node) (ours []marks.Mark) {
 
 // Node returns the node as last seen.
 func (m *Machine) Node() *ironic.Node { return m.node }
+
+// Acted reports whether Ironic has accepted, in this call, a request that moves the machine: a verb, a power change, or another request to its
+// hardware. It also does so if the answer is lost.
+func (m *Machine) Acted() bool { return m.acted }
 
 // Site returns the site of the machine.
 func (m *Machine) Site() *Site { return m.site }
@@ -136,11 +141,26 @@ const freshFor = 500 * time.Millisecond
 // isFresh reports whether the record comes from a poll that was requested just now.
 func (m *Machine) isFresh() bool { return time.Since(m.asked) < freshFor && len(m.unconfirmed) == 0 }
 
-// confirmUnchanged returns errMoved unless the node has the same instance as the record, and has been in the same state since, and an error of KindSuperseded if another
-// run has taken over its creation. seen is the node in the list that was just taken for the limit; if it is nil,
-// confirmUnchanged reads the node, unless a poll has just done that.
+// footing is what must not change between the decision to do something to a machine and the request: who has it, and what Ironic does with it.
+type footing struct {
+	instance, state string
+	entered         int64 // the state, in seconds
+}
+
+// footing returns that of the machine as last seen.
+func (m *Machine) footing() footing {
+	return footing{m.node.InstanceUUID, m.node.ProvisionState, m.node.ProvisionUpdatedAt.Unix()}
+}
+
+// confirmUnchanged is confirmAs for a machine that must be as last seen.
 func (m *Machine) confirmUnchanged(ctx context.Context, seen *ironic.Node) error {
-	instance, state, entered := m.node.InstanceUUID, m.node.ProvisionState, m.node.ProvisionUpdatedAt.Unix()
+	return m.confirmAs(ctx, m.footing(), seen)
+}
+
+// confirmAs returns errMoved unless the node has the same instance as it had, and has been in the same state since, and an error of KindSuperseded if another
+// run has taken over its creation. seen is the node in the list that was just taken for the limit; if it is nil,
+// confirmAs reads the node, unless a poll has just done that.
+func (m *Machine) confirmAs(ctx context.Context, was footing, seen *ironic.Node) error {
 	switch {
 	case seen != nil:
 		m.applyPoll(seen)
@@ -159,7 +179,7 @@ func (m *Machine) confirmUnchanged(ctx context.Context, seen *ironic.Node) error
 	if err := m.superseded(); err != nil {
 		return err
 	}
-	if m.node.InstanceUUID != instance || m.node.ProvisionState != state || m.node.ProvisionUpdatedAt.Unix() != entered {
+	if m.footing() != was {
 		return errMoved
 	}
 	return nil

@@ -200,6 +200,9 @@ func (m *Machine) Abort(ctx context.Context, timeout time.Duration) error {
 	if err := m.site.Ironic.Requires(ctx, since, fmt.Sprintf("ending an operation in state %q", m.State())); err != nil {
 		return err
 	}
+	if err := m.permitted(ctx, timeout); err != nil { // Ironic switches the machine off
+		return err
+	}
 	if err := m.clearFault(ctx); err != nil {
 		return err
 	}

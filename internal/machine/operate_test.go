@@ -2,12 +2,14 @@ package machine_test
 
 import (
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
@@ -29,9 +31,13 @@ var operations = map[string]struct {
 		return m.Clean(t.Context(), harmless, false, time.Hour)
 	}},
 	"inspect": {"manageable", func(t *testing.T, m *machine.Machine) error { return m.Inspect(t.Context(), time.Hour) }},
+	"abort":   {"clean wait", func(t *testing.T, m *machine.Machine) error { return m.Abort(t.Context(), time.Hour) }},
 	"unhold":  {"clean hold", func(t *testing.T, m *machine.Machine) error { return m.Unhold(t.Context(), time.Hour) }},
 	"media": {"active", func(t *testing.T, m *machine.Machine) error {
 		return m.ChangeMedia(t.Context(), ironic.DeviceCDROM, "https://images.example.com/a.iso", time.Hour)
+	}},
+	"boot device": {"active", func(t *testing.T, m *machine.Machine) error {
+		return m.BootFrom(t.Context(), ironic.DeviceCDROM, true, time.Hour)
 	}},
 	"NMI": {"active", func(t *testing.T, m *machine.Machine) error { return m.SendNMI(t.Context(), time.Hour) }},
 }
@@ -128,5 +134,40 @@ func TestErases_knowsStepsByName(t *testing.T) {
 		if got := machine.Erases(ironic.CleanStep{Interface: kind, Step: step}); got != want {
 			t.Errorf("%s erases: %v", name, got)
 		}
+	}
+}
+
+// Another client begins to deploy the machine after this run has decided to reach it. An NMI would crash the ramdisk, and other media would take it away.
+func TestOperate_leavesOthersDeployment(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"NMI", "media", "boot device"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				fake := operable(operations[name].state)
+				m, err := sitetest.NewClient(fake).Machine(t.Context(), "node-000")
+				if err != nil {
+					t.Fatal(err)
+				}
+				sent := 0
+				fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+					if r.Method == http.MethodGet {
+						return nil
+					}
+					if sent++; sent > 1 {
+						return nil
+					}
+					fake.Set("node-000", "instance_uuid", "11111111-1111-4111-8111-111111111111")
+					fake.Set("node-000", "provision_state", "wait call-back")
+					return ironictest.Fault(http.StatusConflict, "Node node-000 is locked by host conductor-1, please retry after the current operation is completed.")
+				}
+				if err := operations[name].do(t, m); !failure.Is(err, machine.KindRefused) {
+					t.Errorf("error %v, want a refusal", err)
+				}
+				if sent != 1 {
+					t.Errorf("%d requests were sent, want 1", sent)
+				}
+			})
+		})
 	}
 }

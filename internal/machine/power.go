@@ -60,6 +60,11 @@ func (m *Machine) Started() bool { return m.started }
 
 // SetPower switches the machine on or off and waits for it. It sends nothing if the record shows the wanted power state.
 func (m *Machine) SetPower(ctx context.Context, on bool, timeout time.Duration) error {
+	return m.setPower(ctx, m.footing(), on, timeout)
+}
+
+// setPower is SetPower for a machine that still is as it was.
+func (m *Machine) setPower(ctx context.Context, was footing, on bool, timeout time.Duration) error {
 	want, target := powerOff, nodes.PowerOff
 	if on {
 		want, target = powerOn, nodes.PowerOn
@@ -73,7 +78,7 @@ func (m *Machine) SetPower(ctx context.Context, on bool, timeout time.Duration) 
 	if m.node.PowerState == want {
 		return nil
 	}
-	return m.changePower(ctx, powerChange{to: target, want: want}, timeout)
+	return m.changePower(ctx, powerChange{was: was, to: target, want: want}, timeout)
 }
 
 // SwitchOff switches the machine off and waits for it. The time-out is that of the hard power-off, and of OffSoft.
@@ -81,15 +86,16 @@ func (m *Machine) SwitchOff(ctx context.Context, how OffMode, timeout time.Durat
 	if m.node.PowerState == powerOff && m.node.TargetPowerState == "" {
 		return nil
 	}
+	was := m.footing()
 	if err := m.awaitPowerChange(ctx, timeout); err != nil {
 		return err
 	}
 	if m.node.PowerState == powerOn && !how.cutsPower() {
-		if err := m.shutDown(ctx, how, powerChange{to: nodes.SoftPowerOff, want: powerOff}, timeout); err != nil {
+		if err := m.shutDown(ctx, how, powerChange{was: was, to: nodes.SoftPowerOff, want: powerOff}, timeout); err != nil {
 			return err
 		}
 	}
-	return m.SetPower(ctx, false, timeout)
+	return m.setPower(ctx, was, false, timeout)
 }
 
 // shutDown asks the operating system of a machine that is on to shut down, and waits for that. With OffGraceful, a machine that stays on is
@@ -160,19 +166,20 @@ func (m *Machine) PowerCut() []decide.Notice {
 // Reboot switches the machine off and on, or only on if it is off, and waits for it. OffSoft and OffGraceful switch it off as for SwitchOff: an
 // operating system may ignore Ironic's "soft rebooting", which does not always show that (reference/ironic.md#soft-restarts).
 func (m *Machine) Reboot(ctx context.Context, how OffMode, timeout time.Duration) error {
+	was := m.footing()
 	if err := m.awaitPowerChange(ctx, timeout); err != nil {
 		return err
 	}
 	if m.node.PowerState == powerOn && !how.cutsPower() {
 		defer m.KeepSlot()() // while it is off, it must not wait for a slot
-		if err := m.shutDown(ctx, how, powerChange{to: nodes.SoftPowerOff, want: powerOff, restarts: true}, timeout); err != nil {
+		if err := m.shutDown(ctx, how, powerChange{was: was, to: nodes.SoftPowerOff, want: powerOff, restarts: true}, timeout); err != nil {
 			return m.leftDown(ctx, err)
 		}
 	}
 	if m.node.PowerState == powerOff {
-		return m.leftDown(ctx, m.changePower(ctx, powerChange{to: nodes.PowerOn, want: powerOn}, timeout))
+		return m.leftDown(ctx, m.changePower(ctx, powerChange{was: was, to: nodes.PowerOn, want: powerOn}, timeout))
 	}
-	return m.changePower(ctx, powerChange{to: nodes.Rebooting, want: powerOn, restarts: true}, timeout)
+	return m.changePower(ctx, powerChange{was: was, to: nodes.Rebooting, want: powerOn, restarts: true}, timeout)
 }
 
 // leftDown returns the error of a restart, as one of failure.KindDown if the machine was shut down for it, or still may be, and was not switched
@@ -198,6 +205,7 @@ func (m *Machine) awaitPowerChange(ctx context.Context, timeout time.Duration) e
 
 // powerChange is a request that changes the power.
 type powerChange struct {
+	was      footing // the machine as it was when the change was wanted
 	to       nodes.TargetPowerState
 	want     string        // the power state that it leads to
 	asks     time.Duration // how long Ironic waits for the operating system; zero: as its configuration says
@@ -257,12 +265,12 @@ func (c powerChange) call(again bool) Call {
 }
 
 // order sends a request that changes a machine's power, if the guard allows it, and reports whether it was still needed then. A change
-// that starts the machine, or begins to restart it, waits for a slot. order returns an error if the machine's instance or provision state has changed since the
-// record was made. It repeats a request without an answer only if Ironic has not executed it, and waits while Ironic refuses it because
+// that starts the machine, or begins to restart it, waits for a slot. order returns an error of KindRefused if the machine's instance or provision state is
+// another than when the change was wanted. It repeats a request without an answer only if Ironic has not executed it, and waits while Ironic refuses it because
 // the node is locked: another client may have begun to change the power.
 func (m *Machine) order(ctx context.Context, change powerChange, c Call, timeout time.Duration, needed func() bool, send func(context.Context) error) (sent bool, err error) {
-	for deadline := time.Now().Add(timeout); ; {
-		err = m.untilSettled(ctx, timeout, func() error {
+	err = m.asItWas(ctx, change.was, time.Now().Add(timeout), func() error {
+		return m.untilSettled(ctx, timeout, func() error {
 			return m.orderOnce(ctx, change, timeout, func(ctx context.Context) error {
 				if sent = needed(); !sent {
 					return nil
@@ -270,20 +278,15 @@ func (m *Machine) order(ctx context.Context, change powerChange, c Call, timeout
 				return m.ask(ctx, c, send)
 			})
 		})
-		if !api.IsLocked(err) || time.Now().After(deadline) {
-			return sent, err
-		}
-		if err := m.Refresh(ctx); err != nil {
-			return sent, err
-		}
-		if err := m.AwaitUnlocked(ctx, deadline); err != nil {
-			return sent, err
-		}
-	}
+	})
+	return sent, err
 }
 
 // orderOnce is order without the search for the result; send may find that the request is not needed.
 func (m *Machine) orderOnce(ctx context.Context, change powerChange, timeout time.Duration, send func(context.Context) error) error {
+	if m.footing() != change.was { // since an earlier request whose answer was lost, or which an operation in progress delayed
+		return m.AsItIs()
+	}
 	if err := m.site.guard.Check(ctx, Step{Node: m.node, Power: change.to, Stage: BeforeQueue, Limit: timeout}); err != nil {
 		return err
 	}
@@ -291,7 +294,7 @@ func (m *Machine) orderOnce(ctx context.Context, change powerChange, timeout tim
 	defer admitted()
 	put := func(ctx context.Context, seen *ironic.Node) error {
 		admitted()
-		if err := m.confirmUnchanged(ctx, seen); err != nil {
+		if err := m.confirmAs(ctx, change.was, seen); err != nil {
 			return err
 		}
 		if err := m.site.guard.Check(ctx, Step{Node: m.node, Power: change.to, Stage: BeforeVerb}); err != nil {
@@ -309,7 +312,7 @@ func (m *Machine) orderOnce(ctx context.Context, change powerChange, timeout tim
 		err = m.site.limiter.PassStart(ctx, m.node, marks.Failures(m.node), put)
 	}
 	if errors.Is(err, errMoved) {
-		err = fmt.Errorf("node %s was not switched, because it has changed: it is in state %q, reserved by %q. Run terraform plan again", ironic.NodeLabel(m.node), m.node.ProvisionState, m.node.InstanceUUID)
+		return m.AsItIs()
 	}
 	return err
 }
@@ -325,7 +328,7 @@ func (m *Machine) awaitPower(ctx context.Context, want string, restart bool, tim
 		}
 		switch {
 		case errors.Is(err, api.ErrNoPoll):
-			return fmt.Errorf("node %s is still %q after %s. Check the machine's BMC and console; if it needs longer, raise timeouts; then apply again", ironic.NodeLabel(m.node), m.node.PowerState, timeout)
+			return powerLate(m.node, timeout)
 		case err != nil:
 			return err
 		case m.node.TargetPowerState != "" || restart && states.IsLocked(m.node):
@@ -335,6 +338,15 @@ func (m *Machine) awaitPower(ctx context.Context, want string, restart bool, tim
 		case !states.IsLocked(m.node):
 			return powerFailed(m.node, want, restart)
 		}
+	}
+}
+
+// powerLate says that a power change has not ended in time.
+func powerLate(node *ironic.Node, after time.Duration) *failure.Error {
+	const check = "Check the machine's BMC and console. If it needs longer, "
+	return &failure.Error{
+		Node: node, Fact: fmt.Sprintf("node %s is still %q after %s", ironic.NodeLabel(node), node.PowerState, after),
+		Advice: check + "raise timeouts. Then apply again.", Action: check + "raise the time-out (timeouts, or --timeout). Then try again.",
 	}
 }
 

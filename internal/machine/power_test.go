@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
@@ -242,6 +243,92 @@ func TestPower_disabledPowerOffSendsNothing(t *testing.T) {
 			if got := switchOff(t, fake, how); got.err == nil || !strings.Contains(got.err.Error(), "disable_power_off is set on it") || len(got.sent) > 0 {
 				t.Errorf("%s: sent %v, %v", how, got.sent, got.err)
 			}
+		})
+	}
+}
+
+// Another client begins to deploy the machine after this run has decided to change its power. That would end the deployment.
+func TestPower_leavesOthersDeployment(t *testing.T) {
+	t.Parallel()
+	changes := map[string]func(ctx context.Context, m *machine.Machine) error{
+		"off": func(ctx context.Context, m *machine.Machine) error { return m.SetPower(ctx, false, time.Hour) },
+		"off, graceful": func(ctx context.Context, m *machine.Machine) error {
+			return m.SwitchOff(ctx, machine.OffGraceful, time.Hour)
+		},
+		"restart":       func(ctx context.Context, m *machine.Machine) error { return m.Reboot(ctx, machine.OffHard, time.Hour) },
+		"restart, soft": func(ctx context.Context, m *machine.Machine) error { return m.Reboot(ctx, machine.OffSoft, time.Hour) },
+		"boot mode": func(ctx context.Context, m *machine.Machine) error {
+			return m.SetBoot(ctx, machine.BootSettings{Mode: ironic.BootMode("bios")}, time.Hour)
+		},
+		"action soft off": func(ctx context.Context, m *machine.Machine) error {
+			return m.ChangePower(ctx, machine.ActionSoftOff, time.Hour)
+		},
+	}
+	locked := ironictest.Fault(http.StatusConflict, "Node node-000 is locked by host conductor-1, please retry after the current operation is completed.")
+	for name, change := range changes {
+		for when, answer := range map[string]*fakeironic.Rejection{"locked": locked, "lost": {Drop: true}} {
+			t.Run(name+", "+when, func(t *testing.T) {
+				t.Parallel()
+				ironictest.InVirtualTime(t, func(t *testing.T) {
+					fake := ironictest.Fleet(1)
+					fake.Set("node-000", "power_state", "power on")
+					m, err := sitetest.NewClient(fake).Machine(t.Context(), "node-000")
+					if err != nil {
+						t.Fatal(err)
+					}
+					deployOnce := ironictest.Once(http.MethodPut, "/v1/nodes/", answer)
+					fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+						rejection := deployOnce(r)
+						if rejection != nil {
+							fake.Set("node-000", "instance_uuid", "11111111-1111-4111-8111-111111111111")
+							fake.Set("node-000", "provision_state", "wait call-back")
+						}
+						return rejection
+					}
+					fake.ResetRequests()
+					err = change(t.Context(), m)
+					if !failure.Is(err, machine.KindRefused) || !strings.Contains(err.Error(), `it is in state "wait call-back", and reserved by 11111111-1111-4111-8111-111111111111`) {
+						t.Errorf("error %v, want a refusal that tells the state and the reservation", err)
+					}
+					if sent := ironictest.Count(fake, http.MethodPut, "/v1/nodes/"); sent != 1 {
+						t.Errorf("%d requests were sent, want 1", sent)
+					}
+				})
+			})
+		}
+	}
+}
+
+// The machine was being restarted when this run read it. By the end of that, another client deploys it.
+func TestPower_leavesDeploymentBegunDuringChange(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(ctx context.Context, m *machine.Machine) error{
+		"off": func(ctx context.Context, m *machine.Machine) error { return m.SetPower(ctx, false, time.Hour) },
+		"off, graceful": func(ctx context.Context, m *machine.Machine) error {
+			return m.SwitchOff(ctx, machine.OffGraceful, time.Hour)
+		},
+		"restart": func(ctx context.Context, m *machine.Machine) error { return m.Reboot(ctx, machine.OffHard, time.Hour) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				fake := ironictest.Fleet(1)
+				fake.StepTime = 5 * time.Minute
+				fake.Set("node-000", "power_state", "power on")
+				ironictest.AsOther(t, fake, http.MethodPut, "nodes/node-000/states/power", map[string]any{"target": "rebooting"})
+				m, err := sitetest.NewClient(fake).Machine(t.Context(), "node-000")
+				if err != nil {
+					t.Fatal(err)
+				}
+				fake.ResetRequests()
+				time.AfterFunc(4*time.Minute, func() { fake.Set("node-000", "provision_state", "wait call-back") })
+				if err := change(t.Context(), m); !failure.Is(err, machine.KindRefused) {
+					t.Errorf("error %v, want a refusal", err)
+				}
+				if sent := powerChanges(fake); len(sent) > 0 {
+					t.Errorf("sent %v", sent)
+				}
+			})
 		})
 	}
 }

@@ -126,7 +126,7 @@ type Guard interface {
 	Check(ctx context.Context, step Step) error
 }
 
-// Step is what is about to be done to a machine. At most one of Verb and Power is set; neither: virtual media or an NMI.
+// Step is what is about to be done to a machine. At most one of Verb and Power is set; neither: another request to its hardware.
 type Step struct {
 	Node  *ironic.Node           // always has driver_info; the other fields may be as old as the last poll
 	Verb  ironic.Verb            // changes the provision state

@@ -3,6 +3,7 @@ package machine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -102,7 +103,9 @@ func (m *Machine) ask(ctx context.Context, c Call, send func(context.Context) er
 	ctx, span := tracing.Start(ctx, c.name())
 	err := send(ctx)
 	tracing.End(span, err)
-	if !api.IsUnanswered(err) {
+	lost := api.IsUnanswered(err)
+	m.acted = m.acted || err == nil || lost || ctx.Err() != nil
+	if !lost {
 		return err
 	}
 	m.unanswered = &unanswered{Call: c, before: before, sent: sent, err: err}
@@ -179,9 +182,38 @@ func (m *Machine) untilSettled(ctx context.Context, timeout time.Duration, try f
 	}
 }
 
-// Insist sends a request that moves the machine, and sends it again as long as it is lost, at most for the time-out.
+// asItWas calls try, which sends a request to the machine. While Ironic refuses the request because a conductor has locked the node, asItWas waits for
+// that and calls try again, but returns an error of KindRefused if the machine's instance or provision state is another than it was: what has
+// locked the node may be another client's deployment.
+func (m *Machine) asItWas(ctx context.Context, was footing, deadline time.Time, try func() error) error {
+	for {
+		err := try()
+		if !api.IsLocked(err) {
+			return err
+		}
+		if late := m.poll(ctx, deadline); errors.Is(late, api.ErrNoPoll) {
+			return err
+		} else if late != nil {
+			return late
+		}
+		if err := m.Refresh(ctx); err != nil { // polls do not have the time of the last power change
+			return err
+		}
+		if err := m.AwaitUnlocked(ctx, deadline); err != nil {
+			return err
+		}
+		if m.footing() != was {
+			return m.AsItIs()
+		}
+	}
+}
+
+// Insist sends a request that reaches the machine in any provision state. It sends the request again while it is lost or the node is locked, at most
+// for the time-out, and only while the machine has the same instance and provision state.
 func (m *Machine) Insist(ctx context.Context, c Call, timeout time.Duration, send func(context.Context) error) error {
-	return m.untilSettled(ctx, timeout, func() error { return m.ask(ctx, c, send) })
+	return m.asItWas(ctx, m.footing(), time.Now().Add(timeout), func() error {
+		return m.untilSettled(ctx, timeout, func() error { return m.ask(ctx, c, send) })
+	})
 }
 
 // settled returns err unless it is an error of KindUnanswered. After one it settles the request within settleFor, and returns nil if Ironic has

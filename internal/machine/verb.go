@@ -89,11 +89,9 @@ func (m *Machine) put(ctx context.Context, with ironic.Order) error {
 	return err
 }
 
-// insistOn sends a verb without parameters: see insist.
+// insistOn sends a verb without parameters, and sends it again as long as it is lost, at most for the time-out.
 func (m *Machine) insistOn(ctx context.Context, verb ironic.Verb, timeout time.Duration) error {
-	return m.Insist(ctx, callOf(verb), timeout, func(ctx context.Context) error {
-		return m.site.Ironic.ChangeProvisionState(ctx, m.node.UUID, ironic.Order{Verb: verb})
-	})
+	return m.untilSettled(ctx, timeout, func() error { return m.put(ctx, ironic.Order{Verb: verb}) })
 }
 
 // IsBusy reports whether Ironic refused a request because an operation on the node is in progress or the node's state has changed.

@@ -118,7 +118,12 @@ const lockedFor = 10 * time.Minute
 // Unlocked sends a request that changes the node. While Ironic refuses it because a conductor has locked the node, it waits for that and
 // sends the request again.
 func (m *Machine) Unlocked(ctx context.Context, send func() error) error {
-	for deadline := time.Now().Add(lockedFor); ; {
+	return m.UnlockedWithin(ctx, lockedFor, send)
+}
+
+// UnlockedWithin is Unlocked with a time-out.
+func (m *Machine) UnlockedWithin(ctx context.Context, timeout time.Duration, send func() error) error {
+	for deadline := time.Now().Add(timeout); ; {
 		err := send()
 		if !api.IsLocked(err) || m.poll(ctx, deadline) != nil || m.AwaitUnlocked(ctx, deadline) != nil {
 			return err

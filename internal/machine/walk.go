@@ -320,6 +320,11 @@ const (
 	faultService = "service failure"
 )
 
+// CheckHardware asks the site's guard whether the hardware of the machine may be touched, before anything is written for that.
+func (m *Machine) CheckHardware(ctx context.Context) error {
+	return m.site.guard.Check(ctx, Step{Node: m.node, Stage: BeforeWrite})
+}
+
 // CheckDeploy asks the site's guard whether the machine may be deployed, before anything is written for that.
 func (m *Machine) CheckDeploy(ctx context.Context) error {
 	verb := nodes.TargetActive

@@ -36,7 +36,7 @@ func NMI() Operation {
 func Media(device ironic.Device, image string) Operation {
 	op := Operation{
 		Command: "vmedia attach", Doing: "attach virtual media to", Timeout: BMCTimeout, Since: api.VersionVirtualMedia, Feature: "changing virtual media",
-		Goal: marks.GoalMedia + marks.Goal(device), Several: func(*ironic.Node) bool { return image != "" },
+		Goal: marks.GoalMedia + marks.Goal(device), Several: func(*ironic.Node) bool { return image != "" }, Guarded: true,
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
 			return m.ChangeMedia(ctx, device, image, timeout)
 		},

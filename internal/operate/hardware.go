@@ -32,7 +32,7 @@ const (
 func Inspect(pool *sharing.Pool) Operation {
 	returns := func(node *ironic.Node) bool { return states.InPool(node) || keeps(node, marks.GoalAvailable) }
 	return Operation{
-		Command: "inspect", Doing: "inspect", Timeout: InspectTimeout, Goal: marks.GoalAvailable, Several: returns,
+		Command: "inspect", Doing: "inspect", Timeout: InspectTimeout, Goal: marks.GoalAvailable, Several: returns, Guarded: true,
 		Decide: func(node *ironic.Node) Plan {
 			if !returns(node) {
 				if busy := busyWith(node); busy != "" && !states.BeingInspected(ironic.State(node.ProvisionState)) {
@@ -186,7 +186,14 @@ func Abort() Operation {
 			if _, can := states.Abortable(ironic.State(node.ProvisionState)); !can {
 				return Plan{Refused: "Ironic can end an operation only while it waits for the machine or is held, and there is none"}
 			}
+			if ironic.State(node.ProvisionState) == nodes.ServiceFail {
+				return Plan{Harm: harmOf(node), Does: "ends its failed service: Ironic makes it active again"}
+			}
 			return Plan{Harm: harmOf(node), Does: "ends its operation, which then has failed (" + node.ProvisionState + ")"}
+		},
+		Needs: func(node *ironic.Node) api.Microversion {
+			since, _ := states.Abortable(ironic.State(node.ProvisionState))
+			return since
 		},
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
 			return m.Abort(ctx, timeout)
@@ -201,6 +208,9 @@ func Unhold() Operation {
 		Decide: func(node *ironic.Node) Plan {
 			if !states.Held(ironic.State(node.ProvisionState)) {
 				return Plan{Refused: "no step holds it"}
+			}
+			if ironic.State(node.ProvisionState) == nodes.CleanHold {
+				return Plan{Harm: Erases, Does: "continues its cleaning, which may erase its disks"}
 			}
 			return Plan{Does: "continues its operation"}
 		},

@@ -3,45 +3,71 @@ package operate
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
-// unnoteFor is how long the removal of a note may take after the command was stopped.
-const unnoteFor = 10 * time.Second
+// How long the removal of a note may take, and how long after the command was stopped.
+const (
+	unnoteFor     = time.Minute
+	unnoteStopped = 10 * time.Second
+)
 
 // noted does an operation. One of several requests is noted on the node before the first of them; the note goes when nothing is left half done.
 // A note of an earlier command with the same goal serves
-// as its own: Ironic may accept no other while it goes on with what that command has begun.
-func (r *Runner) noted(ctx context.Context, op Operation, m *machine.Machine, timeout time.Duration) error {
+// as its own: Ironic may accept no other while it goes on with what that command has begun. warning is what a user must know about the note.
+func (r *Runner) noted(ctx context.Context, op Operation, m *machine.Machine, timeout time.Duration) (warning string, err error) {
 	earlier := marks.UnfinishedOperation(m.Node())
 	if op.Several != nil && op.Several(m.Node()) && !keeps(m.Node(), op.Goal) {
-		if err := r.note(ctx, op, m); err != nil {
-			return err
+		switch err := r.note(ctx, op, m); {
+		case api.IsForbidden(err): // the right to the operation is another one
+			warning = fmt.Sprintf("it was not noted on the node, because Ironic does not let this user change extra (%v): no command would have named it if it had been killed", err)
+		case err != nil:
+			return "", err
 		}
 	}
-	err := op.Do(ctx, m, timeout)
+	err = op.Do(ctx, m, timeout)
 	left, unfinished := marks.OperationOf(m.Node()), marks.UnfinishedOperation(m.Node()) != nil
-	done := err == nil || earlier == nil && failure.Is(err, machine.KindRefused) // it has sent nothing
+	done := err == nil || earlier == nil && !m.Acted()
 	if left == nil || unfinished && (!done || left.Goal != op.Goal) {
-		return err
+		return warning, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unnoteFor)
-	defer cancel()
-	// The machine is as it should be, and a note whose goal is reached concerns nobody: the next command removes it.
-	_ = m.Write(ctx, marks.EndOperation(m.Node()))
+	if problem := unnote(ctx, m); problem != nil && unfinished { // a note whose goal is reached concerns nobody: the next command removes it
+		warning = fmt.Sprintf("Ironic did not let its note be removed (%v), so that metal show calls it interrupted. Remove the note: baremetal node unset %s --extra %s", problem, m.Node().UUID, marks.KeyOperation)
+	}
+	return warning, err
+}
+
+// unnote removes the note of an operation. It is no error if the note is another one meanwhile.
+func unnote(ctx context.Context, m *machine.Machine) error {
+	within := unnoteFor
+	if ctx.Err() != nil {
+		within = unnoteStopped
+		stopped, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
+		defer cancel()
+		ctx = stopped
+	}
+	err := m.UnlockedWithin(ctx, within, func() error { return m.Write(ctx, marks.EndOperation(m.Node())) })
+	if api.IsStatus(err, http.StatusBadRequest, "") {
+		return nil
+	}
 	return err
 }
 
 // note writes the note of an operation to the node of a machine, and checks that Ironic has it: two commands that begin at the same moment write
 // over one another.
 func (r *Runner) note(ctx context.Context, op Operation, m *machine.Machine) error {
+	if op.Guarded {
+		if err := m.CheckHardware(ctx); err != nil {
+			return err
+		}
+	}
 	own := &marks.Operation{Run: r.Site.Run.ID, Command: op.Command, By: cmp.Or(r.By, "an unknown user"), Since: r.Site.Ironic.ServerNow().UTC().Truncate(time.Second), Goal: op.Goal}
 	err := m.Unlocked(ctx, func() error { return m.Write(ctx, marks.BeginOperation(m.Node(), own)) })
 	if err != nil && !api.IsStatus(err, http.StatusBadRequest, "") {

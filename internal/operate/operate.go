@@ -4,6 +4,7 @@ package operate
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -39,6 +40,9 @@ type Operation struct {
 	Timeout time.Duration    // how long the operation may take by default, without the time that a machine waits for a slot
 	Since   api.Microversion // the first version of the API that has it; zero: all
 	Feature string           // what needs Since, for messages
+	// Needs is Since where that depends on the machine; nil: it does not.
+	Needs func(node *ironic.Node) api.Microversion
+	Has   api.Microversion // the version of the API in use, for Needs; zero: it is not known
 
 	// Decide says what the operation does to a machine. It is pure, and node has all fields.
 	Decide func(node *ironic.Node) Plan
@@ -53,11 +57,18 @@ type Operation struct {
 	Goal marks.Goal
 	// Several reports whether the operation takes several requests for a machine, so that it is noted on the node; nil: it never does.
 	Several func(node *ironic.Node) bool
+	// Guarded: the guard is asked before the operation is noted, because the operation touches the hardware.
+	Guarded bool
 }
 
 // Plan says what the operation does to a machine now, by the clock of the site.
 func (op *Operation) Plan(node *ironic.Node, now time.Time) Plan {
 	plan := op.Decide(node)
+	if op.Needs != nil && op.Has > 0 && plan.Refused == "" {
+		if since := op.Needs(node); since > op.Has {
+			plan.Refused = fmt.Sprintf("to %s a node in this state needs API %s of Ironic, and %s is in use", op.Doing, since, op.Has)
+		}
+	}
 	if plan.Nothing || plan.Refused != "" || op.DuringRuns {
 		return plan
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operate"
@@ -63,6 +64,11 @@ func TestPlan_saysWhatHappens(t *testing.T) {
 	steps := ironic.Order{Steps: []ironic.CleanStep{{Interface: "bios", Step: "factory_reset"}}}
 	wipes := ironic.Order{Steps: []ironic.CleanStep{{Interface: "deploy", Step: "erase_devices"}}}
 	off, inspect, abort := operate.Power(machine.ActionOff), operate.Inspect(nil), operate.Abort()
+	on := func(version string) operate.Operation {
+		op := operate.Abort()
+		op.Has, _ = api.ParseMicroversion(version)
+		return op
+	}
 	for name, tt := range map[string]struct {
 		op      operate.Operation
 		node    *ironic.Node
@@ -106,7 +112,12 @@ func TestPlan_saysWhatHappens(t *testing.T) {
 		"service, free":                    {operate.Service(steps), node("manageable"), operate.Cuts, "metal clean", "", false},
 		"abort, while a run waits":         {abort, node("wait call-back", reserved, noted("terraform_metal_reservation", time.Minute)), operate.Cuts, "", "ends its operation", false},
 		"abort, nothing":                   {abort, node("active"), operate.Harmless, "there is none", "", false},
-		"unhold":                           {operate.Unhold(), node("clean hold"), operate.Harmless, "", "continues", false},
+		"unhold":                           {operate.Unhold(), node("deploy hold"), operate.Harmless, "", "continues", false},
+		"unhold, being cleaned":            {operate.Unhold(), node("clean hold"), operate.Erases, "", "may erase its disks", false},
+		"abort, failed service":            {abort, node("service failed"), operate.Cuts, "", "active again", false},
+		"abort, Ironic of today":           {on("1.110"), node("wait call-back"), operate.Cuts, "", "ends its operation", false},
+		"abort, older Ironic":              {on("1.82"), node("wait call-back"), operate.Restarts, "API 1.110", "", false},
+		"abort, older Ironic, cleaning":    {on("1.82"), node("clean wait"), operate.Restarts, "", "ends its operation", false},
 		"nmi, deployed":                    {operate.NMI(), node("active"), operate.Cuts, "", "interrupts its system", false},
 		"media, deployed":                  {operate.Media(ironic.DeviceCDROM, "http://i"), node("active"), operate.Restarts, "", "replaces", false},
 		"boot device, free":                {operate.BootDevice("pxe", true), node("manageable"), operate.Harmless, "", "from now on", false},

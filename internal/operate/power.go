@@ -29,7 +29,7 @@ func Power(action machine.PowerAction) Operation {
 	case machine.ActionSoftReboot:
 		op.Command, op.Doing = "power reboot --soft", "restart"
 	}
-	op.Goal = marks.GoalPowerOn
+	op.Goal, op.Guarded = marks.GoalPowerOn, true
 	if action == machine.ActionSoftReboot {
 		op.Several = func(node *ironic.Node) bool { return machine.Power(node) != "off" }
 	}

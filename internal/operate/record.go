@@ -20,9 +20,10 @@ const RecordTimeout = 15 * time.Minute
 func Maintenance(want machine.Maintenance) Operation {
 	op := Operation{
 		Command: "maintenance on", Doing: "put into maintenance", Timeout: RecordTimeout, DuringRuns: true,
-		Do: func(ctx context.Context, m *machine.Machine, _ time.Duration) error {
+		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
+			deadline := time.Now().Add(timeout)
 			set := func(to machine.Maintenance) error {
-				return m.Unlocked(ctx, func() error { return m.SetMaintenance(ctx, to) })
+				return m.UnlockedWithin(ctx, time.Until(deadline), func() error { return m.SetMaintenance(ctx, to) })
 			}
 			if want.On && m.Node().Fault != "" { // Ironic would end the maintenance as soon as the BMC answers (reference/ironic.md#faults)
 				if err := set(machine.Maintenance{}); err != nil {
@@ -75,12 +76,13 @@ func Retire(reason string) Operation {
 			return plan
 		},
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
+			deadline := time.Now().Add(timeout)
 			if states.InPool(m.Node()) {
 				if err := m.Reach(ctx, states.GoalManageable, timeout); err != nil {
 					return err
 				}
 			}
-			return m.Patch(ctx, ironic.Patch{}.With("/retired", true).With("/retired_reason", reason))
+			return m.PatchWithin(ctx, ironic.Patch{}.With("/retired", true).With("/retired_reason", reason), time.Until(deadline))
 		},
 	}
 }
@@ -99,12 +101,12 @@ func Unretire() Operation {
 			}
 			return Plan{Nothing: !node.Retired, Does: does}
 		},
-		Do: func(ctx context.Context, m *machine.Machine, _ time.Duration) error {
+		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
 			var patch ironic.Patch
 			patch.Set("/retired", false)
 			patch.Remove("/retired_reason")
 			marks.EndQuarantine(&patch, m.Node())
-			return m.Patch(ctx, patch)
+			return m.PatchWithin(ctx, patch, timeout)
 		},
 	}
 }

@@ -3,6 +3,8 @@ package operate
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
 
 // Outcome is how an operation on one machine has ended.
@@ -151,11 +154,15 @@ func (r *Runner) one(ctx context.Context, op Operation, task Task) Result {
 	if r.Timeout > 0 {
 		timeout = r.Timeout
 	}
-	err = r.noted(ctx, op, m, timeout)
+	warning, err := r.noted(ctx, op, m, timeout)
 	end := result(m.Node(), plan, err, began)
+	if end.Outcome == Refused && m.Acted() {
+		end.Outcome = Failed
+	}
 	if op.Note != nil && end.Outcome == Done {
 		end.Note = op.Note(end.Node)
 	}
+	end.Note = strings.Join(slices.DeleteFunc([]string{end.Note, warning}, func(text string) bool { return text == "" }), "; ")
 	return end
 }
 
@@ -166,7 +173,7 @@ func result(node *ironic.Node, plan Plan, err error, began time.Time) Result {
 	case err == nil:
 	case failure.IsInterrupted(err):
 		end.Outcome = Interrupted
-	case failure.Is(err, machine.KindRefused):
+	case failure.Is(err, machine.KindRefused), sharing.IsRefusal(err):
 		end.Outcome = Refused
 	default:
 		end.Outcome = Failed

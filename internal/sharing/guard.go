@@ -99,7 +99,7 @@ func (p *Pool) checkVerb(ctx context.Context, step machine.Step) error {
 		err = p.checkUnchanged(within, node, step.Verb)
 	}
 	if within.Err() != nil && ctx.Err() == nil {
-		return fmt.Errorf("node %s: OneView did not answer within %s who uses its hardware. Nothing was sent to Ironic. Apply again", ironic.NodeLabel(step.Node), verbCheckLimit)
+		return fmt.Errorf("node %s: OneView did not answer within %s who uses its hardware. Nothing was sent to Ironic. Try again", ironic.NodeLabel(step.Node), verbCheckLimit)
 	}
 	return err
 }

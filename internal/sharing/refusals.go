@@ -1,12 +1,25 @@
 package sharing
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
+
+// IsRefusal reports whether the guard has refused an operation, so that server and profile are unchanged.
+func IsRefusal(err error) bool {
+	return !is[*LeftoverError](err) && (is[*InUseError](err) || is[*UnguardedError](err) || is[*MismatchError](err) || is[*NameTakenError](err) || is[*OccupiedError](err) ||
+		is[*NoTemplateError](err) || is[*LostProfileError](err) || is[*PreAllocatedError](err) || is[*NoProfileError](err))
+}
+
+// is reports whether err has an error of a type as a cause.
+func is[E error](err error) bool {
+	_, found := errors.AsType[E](err)
+	return found
+}
 
 // InUseError says that OneView uses the hardware of a node: the profile on it is not Ironic's.
 type InUseError struct {
@@ -45,9 +58,8 @@ func (e *UnguardedError) Error() string { return e.Why() + ". The server is unch
 
 // Why says what to do.
 func (e *UnguardedError) Why() string {
-	return fmt.Sprintf("node %s shares its server hardware %s with OneView (driver_info.%s), but the provider has no oneview block and no "+
-		"ONEVIEW_ENDPOINT in the environment, so it cannot find out who uses the server. Configure oneview; or, if only Ironic "+
-		"uses the server, set driver_info.%s of the node to false", e.Node, e.HardwareURI, keyDynamic, keyDynamic)
+	return fmt.Sprintf("node %s shares its server hardware %s with OneView (driver_info.%s), and no OneView is configured to ask who uses the server. "+
+		"Configure it (the oneview block of the provider, or ONEVIEW_ENDPOINT); or, if only Ironic uses the server, set driver_info.%s of the node to false", e.Node, e.HardwareURI, keyDynamic, keyDynamic)
 }
 
 // MismatchError says that a node, its hardware and a template do not match.
@@ -87,7 +99,7 @@ type OccupiedError struct {
 // Error gives the node's state.
 func (e *OccupiedError) Error() string {
 	return fmt.Sprintf("node %s is in state %q: %s, which requires switching the server off. If the node is deployed, destroy its "+
-		"metal_deployment first. To deploy it again, use terraform apply -replace=ADDRESS of its metal_deployment. "+
+		"metal_deployment, or use metal undeploy, first. To deploy it again, use terraform apply -replace=ADDRESS of its metal_deployment. "+
 		"If Ironic has an operation in progress on it, try again afterwards", ironic.NodeLabel(e.Node), e.Node.ProvisionState, e.Reason)
 }
 
@@ -115,7 +127,7 @@ type LostProfileError struct {
 // Error says what to do.
 func (e *LostProfileError) Error() string {
 	return fmt.Sprintf("node %s: its server profile for %s was removed while it waited for a slot, perhaps by metal oneview sync, which removes temporary "+
-		"profiles that look unused. Without a profile the server would boot without OneView's networks. Nothing was sent to Ironic. Apply again to get another profile",
+		"profiles that look unused. Without a profile the server would boot without OneView's networks. Nothing was sent to Ironic. Try again, which gets another profile",
 		e.Node, strings.ToLower(string(e.Purpose)))
 }
 

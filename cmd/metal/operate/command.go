@@ -97,6 +97,11 @@ func (f *operationFlags) run(cmd *cobra.Command, s *cli.Settings, args []string,
 		return err
 	}
 	ctx := cmd.Context()
+	if op.Needs != nil {
+		if op.Has, err = site.Ironic.Microversion(ctx); err != nil {
+			return &cli.Failure{Code: cli.ExitError, Err: err}
+		}
+	}
 	machines, err := f.find(ctx, s, site, op, selected)
 	if err != nil {
 		return err

@@ -166,7 +166,7 @@ func newService(s *cli.Settings) *cobra.Command {
 func newAbort(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "abort [NODE...]", Short: "End operations that wait for the machine or are held",
-		Long: "metal abort ends operations in which Ironic waits for the machine, or which a step holds, and waits for that. The operation has then failed.\nIt also works while a run of Terraform waits for the operation, which then fails.",
+		Long: "metal abort ends operations in which Ironic waits for the machine, or which a step holds, and waits for that. The operation has then failed;\nafter a failed service, the machine is active again. It also works while a run of Terraform waits for the operation, which then fails.",
 	}
 	return newOperation(s, cmd, operate.AbortTimeout, func(*sharing.Pool) (operate.Operation, error) { return operate.Abort(), nil })
 }
@@ -175,7 +175,7 @@ func newAbort(s *cli.Settings) *cobra.Command {
 func newUnhold(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "unhold [NODE...]", Short: "Continue operations that a step holds",
-		Long: "metal unhold continues operations that a step holds, and waits for their end.",
+		Long: "metal unhold continues operations that a step holds, and waits for their end. A cleaning may then erase disks, so that the name of the machine must\nbe typed for it.",
 	}
 	return newOperation(s, cmd, operate.AbortTimeout, func(*sharing.Pool) (operate.Operation, error) { return operate.Unhold(), nil })
 }

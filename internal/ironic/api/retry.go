@@ -38,7 +38,8 @@ func (c *Conn) retry(ctx context.Context, method, url string, opts *gophercloud.
 }
 
 // retry is the retry policy. It repeats requests that Ironic refused before doing anything (locked node, 429, 503, unreachable conductor), and lost requests that are harmless to
-// repeat. The caller must check what became of a lost POST or verb.
+// repeat. After a lock it leaves requests that reach the machine to the caller, who looks at the node first: what has locked it may be a deployment.
+// The caller must check what became of a lost POST or verb.
 func retry(ctx context.Context, method, url string, _ *gophercloud.RequestOpts, err error, count uint) error {
 	if count >= Retries || count > timeouts && isTimeout(err) || !retryable(method, url, err) {
 		return err
@@ -68,7 +69,7 @@ func retryable(method, url string, err error) bool {
 	}
 	switch code.Actual {
 	case http.StatusConflict:
-		return method != http.MethodPost && isLocked(faultText(code.Body))
+		return method != http.MethodPost && !reaches(method, url) && isLocked(faultText(code.Body))
 	case http.StatusTooManyRequests:
 		return true
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -79,11 +80,14 @@ func retryable(method, url string, err error) bool {
 	return false
 }
 
+// verbPath is the end of the path of a verb.
+const verbPath = "/states/provision"
+
 // moving are the ends of the paths of requests that move a machine, by method. Ironic may have executed one to which no answer arrives, or
 // may execute it later, so only the caller can find out whether to repeat it.
 var moving = map[string][]string{
 	http.MethodPut: {
-		"/states/provision", "/states/power", "/states/boot_mode", "/states/secure_boot", "/management/boot_device", "/management/inject_nmi",
+		verbPath, "/states/power", "/states/boot_mode", "/states/secure_boot", "/management/boot_device", "/management/inject_nmi",
 	},
 	http.MethodDelete: {"/vmedia"},
 }
@@ -93,3 +97,6 @@ func moves(method, url string) bool {
 	path, _, _ := strings.Cut(url, "?")
 	return slices.ContainsFunc(moving[method], func(end string) bool { return strings.HasSuffix(path, end) })
 }
+
+// reaches reports whether a PUT or DELETE request changes a machine in any provision state. Ironic refuses a verb that does not fit the state.
+func reaches(method, url string) bool { return moves(method, url) && !strings.HasSuffix(url, verbPath) }

@@ -35,39 +35,39 @@ func TestRetry_which(t *testing.T) {
 	t.Parallel()
 	reset := &url.Error{Op: "Get", Err: syscall.ECONNRESET}
 	timeout := &url.Error{Op: "Get", Err: context.DeadlineExceeded}
-	// The columns are GET, PATCH, POST, and what moves a machine.
+	// The columns are GET, PATCH, POST, a verb, and what else moves a machine.
 	for _, tc := range []struct {
-		err                    error
-		get, patch, post, verb bool
+		err                          error
+		get, patch, post, verb, move bool
 	}{
-		{refused(409, textLocked), true, true, false, true},
-		{refused(409, textTransition), true, true, false, true},
-		{refused(409, textDuplicate), false, false, false, false},
-		{refused(409, "Can not delete node \"U\" while it is in provision state \"active\"."), false, false, false, false},
-		{refused(429, ""), true, true, true, true},
-		{refused(502, ""), true, true, false, false},
-		{refused(503, ""), true, true, false, false},
-		{refused(503, "Resource temporarily unavailable, please retry."), true, true, false, false},
-		{refused(504, ""), true, true, false, false},
-		{refused(503, textLimit), false, false, false, false}, // waited for by the walk
-		{refused(500, textLimit), false, false, false, false},
-		{refused(503, textWorkers), false, false, false, false},
-		{refused(500, textConductor), true, true, false, false},
-		{refused(500, "(sqlite3.OperationalError) database is locked"), true, true, false, false},
-		{refused(500, "Unexpected error raised by RPC"), false, false, false, false},
-		{refused(400, textLocked), false, false, false, false},
-		{refused(401, ""), false, false, false, false},
-		{refused(403, ""), false, false, false, false},
-		{refused(404, ""), false, false, false, false},
-		{refused(406, ""), false, false, false, false},
-		{reset, true, true, false, false},
-		{timeout, true, true, false, false},
-		{io.EOF, true, true, false, false},
-		{io.ErrUnexpectedEOF, true, true, false, false},
-		{syscall.EPIPE, true, true, false, false},
-		{&url.Error{Op: "Get", Err: syscall.ECONNREFUSED}, true, true, true, true}, // no server has read the request
-		{&url.Error{Op: "Get", Err: context.Canceled}, false, false, false, false},
-		{errors.New("x509: certificate signed by unknown authority"), false, false, false, false},
+		{refused(409, textLocked), true, true, false, true, false},
+		{refused(409, textTransition), true, true, false, true, false},
+		{refused(409, textDuplicate), false, false, false, false, false},
+		{refused(409, "Can not delete node \"U\" while it is in provision state \"active\"."), false, false, false, false, false},
+		{refused(429, ""), true, true, true, true, true},
+		{refused(502, ""), true, true, false, false, false},
+		{refused(503, ""), true, true, false, false, false},
+		{refused(503, "Resource temporarily unavailable, please retry."), true, true, false, false, false},
+		{refused(504, ""), true, true, false, false, false},
+		{refused(503, textLimit), false, false, false, false, false}, // waited for by the walk
+		{refused(500, textLimit), false, false, false, false, false},
+		{refused(503, textWorkers), false, false, false, false, false},
+		{refused(500, textConductor), true, true, false, false, false},
+		{refused(500, "(sqlite3.OperationalError) database is locked"), true, true, false, false, false},
+		{refused(500, "Unexpected error raised by RPC"), false, false, false, false, false},
+		{refused(400, textLocked), false, false, false, false, false},
+		{refused(401, ""), false, false, false, false, false},
+		{refused(403, ""), false, false, false, false, false},
+		{refused(404, ""), false, false, false, false, false},
+		{refused(406, ""), false, false, false, false, false},
+		{reset, true, true, false, false, false},
+		{timeout, true, true, false, false, false},
+		{io.EOF, true, true, false, false, false},
+		{io.ErrUnexpectedEOF, true, true, false, false, false},
+		{syscall.EPIPE, true, true, false, false, false},
+		{&url.Error{Op: "Get", Err: syscall.ECONNREFUSED}, true, true, true, true, true}, // no server has read the request
+		{&url.Error{Op: "Get", Err: context.Canceled}, false, false, false, false, false},
+		{errors.New("x509: certificate signed by unknown authority"), false, false, false, false, false},
 	} {
 		for _, request := range []struct {
 			method, url string
@@ -77,12 +77,12 @@ func TestRetry_which(t *testing.T) {
 			{http.MethodPatch, "http://ironic.test/v1/nodes/U", tc.patch},
 			{http.MethodPost, "http://ironic.test/v1/nodes", tc.post},
 			{http.MethodPut, "http://ironic.test/v1/nodes/U/states/provision", tc.verb},
-			{http.MethodPut, "http://ironic.test/v1/nodes/U/states/power", tc.verb},
-			{http.MethodPut, "http://ironic.test/v1/nodes/U/states/boot_mode", tc.verb},
-			{http.MethodPut, "http://ironic.test/v1/nodes/U/states/secure_boot", tc.verb},
-			{http.MethodPut, "http://ironic.test/v1/nodes/U/management/boot_device", tc.verb},
-			{http.MethodPut, "http://ironic.test/v1/nodes/U/management/inject_nmi", tc.verb},
-			{http.MethodDelete, "http://ironic.test/v1/nodes/U/vmedia?device_types=cdrom", tc.verb},
+			{http.MethodPut, "http://ironic.test/v1/nodes/U/states/power", tc.move},
+			{http.MethodPut, "http://ironic.test/v1/nodes/U/states/boot_mode", tc.move},
+			{http.MethodPut, "http://ironic.test/v1/nodes/U/states/secure_boot", tc.move},
+			{http.MethodPut, "http://ironic.test/v1/nodes/U/management/boot_device", tc.move},
+			{http.MethodPut, "http://ironic.test/v1/nodes/U/management/inject_nmi", tc.move},
+			{http.MethodDelete, "http://ironic.test/v1/nodes/U/vmedia?device_types=cdrom", tc.move},
 			{http.MethodPut, "http://ironic.test/v1/nodes/U/maintenance", tc.patch},
 		} {
 			if got := retryable(request.method, request.url, tc.err); got != request.want {

@@ -11,7 +11,7 @@ import (
 // unguarded returns the texts that every refusal of a shared machine contains if no OneView is configured.
 func unguarded(o *site.OneView) []string {
 	return []string{
-		"shares its server hardware " + o.Blades.Hardware[0] + " with OneView", "the provider has no oneview block",
+		"shares its server hardware " + o.Blades.Hardware[0] + " with OneView", "no OneView is configured",
 		"cannot find out who uses the server", "Configure oneview", "set driver_info.dynamic_allocation of the node to false",
 	}
 }
