@@ -7,8 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
@@ -41,11 +44,30 @@ func adviseStuck(n *ironic.Node) string {
 	return fmt.Sprintf("No conductor works on this operation any more. Restart %s, which lets the operation fail. See its log for the cause.", conductor)
 }
 
+// reasons are the reasons for which this provider and metal put a node into maintenance, with what ends it.
+var reasons = map[string]string{
+	machine.ReasonChanging:  "A run was changing interfaces or ports of the node. If no run is at work any more, apply again, which ends the maintenance.",
+	sharing.ReasonInUse:     "OneView users have the server. Run metal oneview sync, which ends the maintenance when the server is free.",
+	sharing.ReasonMigrating: "A migration of the node has begun. If it is not at work any more, run metal oneview migrate again.",
+}
+
+// EndsMaintenance says what ends the maintenance of a node that this provider or metal has begun; "" if somebody else has begun it, or nobody has.
+func EndsMaintenance(n *ironic.Node) string {
+	if !n.Maintenance || n.Fault != "" {
+		return ""
+	}
+	return reasons[n.MaintenanceReason]
+}
+
 // adviseMaintenance says what to do about maintenance and faults.
 func adviseMaintenance(n *ironic.Node) string {
+	ends := EndsMaintenance(n)
 	switch {
+	case ends != "":
+		return ends
 	case n.Fault == faultPower:
-		return fmt.Sprintf("Ironic does not reach the BMC, and has put the node into maintenance. Check the BMC, its credentials and the network (metal validate %s). Ironic ends the maintenance when the BMC answers.", name(n))
+		return fmt.Sprintf("Ironic does not reach the BMC, and has put the node into maintenance. Check the BMC, its credentials and the network (metal validate %s). Ironic ends the maintenance when the BMC answers.", name(n)) +
+			failure.OrAskIPMI(n)
 	case n.Fault != "":
 		return fmt.Sprintf("Ironic has put the node into maintenance because of the fault %q. Fix the cause, then run: metal maintenance off %s", n.Fault, name(n))
 	case n.Maintenance:

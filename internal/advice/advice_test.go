@@ -7,7 +7,9 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/advice"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
@@ -73,10 +75,18 @@ func TestNext_cases(t *testing.T) {
 		change func(*ironic.Node)
 		want   []string // what each advice contains
 	}{
-		"another fault":              {"clean failed", func(n *ironic.Node) { n.Maintenance, n.Fault = true, "clean failure" }, []string{"fault \"clean failure\"", "The disks may still hold data"}},
+		"another fault":            {"clean failed", func(n *ironic.Node) { n.Maintenance, n.Fault = true, "clean failure" }, []string{"fault \"clean failure\"", "The disks may still hold data"}},
+		"a run changes interfaces": {"manageable", func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = true, machine.ReasonChanging }, []string{"apply again, which ends the maintenance", "metal provide"}},
+		"OneView users have it":    {"available", func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = true, sharing.ReasonInUse }, []string{"Run metal oneview sync"}},
+		"a fault, OneView's reason": {"available", func(n *ironic.Node) {
+			n.Maintenance, n.MaintenanceReason, n.Fault = true, sharing.ReasonInUse, "power failure"
+		}, []string{"does not reach the BMC"}},
+		"no VIF":                     {"deploy failed", func(n *ironic.Node) { n.LastError = "No neutron ports or portgroups are associated with node" }, []string{"The machine has no VIF"}},
+		"IPMI":                       {"clean failed", func(n *ironic.Node) { n.LastError = "IPMI call failed: power status." }, []string{"ipmitool -v"}},
+		"at work for long":           {"deploying", func(n *ironic.Node) { n.Reservation, n.ProvisionUpdatedAt = "c1", now.Add(-2*time.Hour) }, []string{"for 2h0m. Wait for the end of the operation, or, if it takes longer than it should, see the log of the conductor c1"}},
 		"waits for long":             {"clean wait", func(n *ironic.Node) { n.ProvisionUpdatedAt = now.Add(-2 * time.Hour) }, []string{"for 2h0m. Look at the console of the machine (metal console rack1-07)"}},
 		"a deployment waits long":    {"wait call-back", func(n *ironic.Node) { n.ProvisionUpdatedAt = now.Add(-2 * time.Hour) }, []string{"needs API version 1.110"}},
-		"ramdisk did not answer":     {"deploy failed", func(n *ironic.Node) { n.LastError = "Timeout reached while waiting for callback" }, []string{"ramdisk did not answer"}},
+		"ramdisk did not answer":     {"deploy failed", func(n *ironic.Node) { n.LastError = "Timeout reached while waiting for callback" }, []string{"ramdisk did not answer: look at the console of the machine during the next try (metal console rack1-07). Check how it boots"}},
 		"BMC did not answer":         {"enroll", func(n *ironic.Node) { n.LastError = "no route to host" }, []string{"could not reach the BMC"}},
 		"no conductor works":         {"deploying", func(n *ironic.Node) { n.LastError, n.Conductor = "boom", "c1" }, []string{"Restart the conductor c1"}},
 		"locked at work":             {"deploying", func(n *ironic.Node) { n.Reservation = "c1" }, []string{"Ironic is at work"}},

@@ -1,14 +1,18 @@
 package advice
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ramdisk"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
@@ -41,9 +45,9 @@ func adviseState(n *ironic.Node, now time.Time) string {
 	state := ironic.State(n.ProvisionState)
 	switch {
 	case state == nodes.Enroll && n.LastError != "":
-		return forNode(n, "Ironic could not reach the BMC. Check its address and credentials, and that the conductor can reach it (metal validate NODE). Then apply again. Without Terraform: metal manage NODE")
+		return forNode(n, "Ironic could not reach the BMC. Check its address and credentials, and that the conductor can reach it (metal validate NODE). Then apply again. Without Terraform: metal manage NODE") + failure.OrAskIPMI(n)
 	case states.Failed(state):
-		return forNode(n, failures[state]) + ramdiskHint(n)
+		return strings.TrimSpace(machine.AdviseCause(n)+" "+forNode(n, failures[state])) + failure.OrAskIPMI(n) + ramdiskHint(n)
 	case states.IsStuck(n):
 		return ""
 	case states.AwaitsAgent(state):
@@ -51,20 +55,34 @@ func adviseState(n *ironic.Node, now time.Time) string {
 	case n.TargetPowerState != "":
 		return fmt.Sprintf("Ironic is changing the power state to %q. Wait for that.", n.TargetPowerState)
 	case states.InProgress(state), state == nodes.DeployDone, state == nodes.Rebuild, state == nodes.Deleted:
-		return "Ironic is at work on the node. Wait for the end of the operation."
+		return working(n, now)
 	case n.Retired && (state == nodes.Manageable || state == nodes.Enroll):
 		return "" // it is out of use on purpose
 	}
 	return forNode(n, rests[state])
 }
 
+// working says what to do while Ironic works on a node.
+func working(n *ironic.Node, now time.Time) string {
+	if took(n, now) < longWait {
+		return "Ironic is at work on the node. Wait for the end of the operation."
+	}
+	conductor := strings.TrimSpace("the conductor " + cmp.Or(n.Reservation, n.Conductor))
+	return fmt.Sprintf("Ironic has been at work on the node for %s. Wait for the end of the operation, or, if it takes longer than it should, see the log of %s.", minutes(took(n, now)), conductor)
+}
+
+// took returns how long a node has been in its provision state.
+func took(n *ironic.Node, now time.Time) time.Duration { return now.Sub(n.ProvisionUpdatedAt) }
+
+// minutes returns a duration in hours and minutes.
+func minutes(d time.Duration) string { return strings.TrimSuffix(d.Round(time.Minute).String(), "0s") }
+
 // waiting says what to do while Ironic waits for its ramdisk.
 func waiting(n *ironic.Node, state ironic.State, now time.Time) string {
-	took := now.Sub(n.ProvisionUpdatedAt).Round(time.Minute)
-	if took < longWait {
+	if took(n, now) < longWait {
 		return "Ironic waits for its ramdisk on the machine. Wait for that."
 	}
-	text := fmt.Sprintf("Ironic has waited for its ramdisk on the machine for %s. Look at the console of the machine (metal console NODE): does it boot the ramdisk, and can that reach Ironic?", strings.TrimSuffix(took.String(), "0s"))
+	text := fmt.Sprintf("Ironic has waited for its ramdisk on the machine for %s. Look at the console of the machine (metal console NODE): does it boot the ramdisk, and can that reach Ironic?", minutes(took(n, now)))
 	if since, _ := states.Abortable(state); since > 0 {
 		return text + fmt.Sprintf(" To end the operation, run metal abort NODE, which needs API version %s.", since)
 	}
@@ -76,7 +94,7 @@ func ramdiskHint(n *ironic.Node) string {
 	if !api.IsRamdiskTimeout(n.LastError) {
 		return ""
 	}
-	return forNode(n, " Ironic's ramdisk did not answer: look at the console of the machine during the next try (metal console NODE).")
+	return forNode(n, " Ironic's ramdisk did not answer: look at the console of the machine during the next try (metal console NODE). ") + ramdisk.CheckBoot(n, nil)
 }
 
 // forNode puts the name of a node into an advice.

@@ -12,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
 // Result is the result of a check.
@@ -49,11 +50,12 @@ func (r *Report) Has(result Result) bool {
 // Options say what to check.
 type Options struct {
 	Site        machine.Config
-	Version     string        // of the program
-	Budget      time.Duration // for all checks
-	StuckAfter  time.Duration // how long a machine may have an operation in progress
-	Image       string        // URL of an image whose server is checked; empty: the servers of the images of the machines
-	RemoveStale bool          // delete the lock records of dead runs
+	Version     string         // of the program
+	Budget      time.Duration  // for all checks
+	StuckAfter  time.Duration  // how long a machine may have an operation in progress
+	Limit       throttle.Limit // whose slots are counted
+	Image       string         // URL of an image whose server is checked; empty: the servers of the images of the machines
+	RemoveStale bool           // delete the lock records of dead runs
 	Images      http.RoundTripper
 	OneView     *oneview.Client // of the appliance whose temporary profiles are checked; nil: none
 }

@@ -36,13 +36,13 @@ func TestDoctor_machines(t *testing.T) {
 		result doctor.Result
 		says   []string
 	}{
-		"deploy failed":        {map[string]any{"provision_state": "deploy failed", "last_error": "no space left"}, "machine node-000", doctor.Problem, []string{"deploy failed", "no space left", "apply again"}},
-		"clean failed":         {map[string]any{"provision_state": "clean failed"}, "machine node-000", doctor.Problem, []string{"repeats the cleaning"}},
-		"fault":                {map[string]any{"maintenance": true, "fault": "power failure"}, "machine node-000", doctor.Problem, []string{"power failure"}},
-		"stuck":                {map[string]any{"provision_state": "cleaning", "reservation": "c1"}, "machine node-000", doctor.Problem, []string{`state "cleaning" since 2h0m0s ago`, "log of the conductor that works on it (c1)"}},
-		"waits for a ramdisk":  {map[string]any{"provision_state": "wait call-back"}, "machine node-000", doctor.Problem, []string{"console of the machine", "abort"}},
+		"deploy failed":        {map[string]any{"provision_state": "deploy failed", "last_error": "no space left"}, "machine node-000", doctor.Problem, []string{"deploy failed", "no space left", "The next apply deploys the node again; metal undeploy node-000 frees it."}},
+		"clean failed":         {map[string]any{"provision_state": "clean failed"}, "machine node-000", doctor.Problem, []string{"cleans it again", "metal provide node-000"}},
+		"fault":                {map[string]any{"maintenance": true, "fault": "power failure"}, "machine node-000", doctor.Problem, []string{`has the fault "power failure"`, "metal validate node-000"}},
+		"stuck":                {map[string]any{"provision_state": "cleaning", "reservation": "c1"}, "machine node-000", doctor.Problem, []string{`state "cleaning" since 2h0m0s ago`, "log of the conductor c1"}},
+		"waits for a ramdisk":  {map[string]any{"provision_state": "wait call-back"}, "machine node-000", doctor.Problem, []string{"metal console node-000", "metal abort node-000"}},
 		"without a conductor":  {map[string]any{"provision_state": "deploying", "last_error": "thread died"}, "machine node-000", doctor.Problem, []string{"no conductor works on it"}},
-		"held":                 {map[string]any{"provision_state": "clean hold"}, "machine node-000", doctor.Warning, []string{"unhold"}},
+		"held":                 {map[string]any{"provision_state": "clean hold"}, "machine node-000", doctor.Warning, []string{"metal unhold node-000", "metal abort node-000"}},
 		"deploying":            {map[string]any{"provision_state": "deploying", "reservation": "c1"}, "provisioning limit", doctor.OK, []string{"1 machine has", "deploying 1"}},
 		"own parent":           {map[string]any{"parent_node": "itself"}, "defect", doctor.Problem, []string{"its own parent", "Upgrade Ironic"}},
 		"unknown driver":       {map[string]any{"driver": "ilo"}, "drivers", doctor.Problem, []string{"node-000", "driver ilo"}},
@@ -164,55 +164,34 @@ func (s *site) take(t *testing.T, name string, fails func(*http.Request) error) 
 	return func() { close(done); <-ended }
 }
 
-// A run takes the record over while metal doctor reads it: the record stays.
+// A run takes the record over while metal doctor reads it again, or deletes it: the run keeps it.
 func TestDoctor_leavesRecordThatIsTakenOver(t *testing.T) {
 	t.Parallel()
-	ironictest.InVirtualTime(t, func(t *testing.T) {
-		s := newSite()
-		killed, kill := context.WithCancel(t.Context())
-		s.take(t, "the", func(*http.Request) error { return killed.Err() })
-		kill()
-		time.Sleep(2 * time.Minute)
-		release := func() {}
-		s.ironic.Reject = func(r *http.Request) *fakeironic.Rejection {
-			if r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/chassis/") {
-				s.ironic.Reject = nil // this is the second read
-				release = s.take(t, "the", func(*http.Request) error { return nil })
-			}
-			return nil
-		}
-		s.options.RemoveStale = true
-		report := s.run(t)
-		s.options.RemoveStale = false
-		want(t, report, "lock records", doctor.Warning, "1 lock record, of which 1 stale")
-		want(t, s.run(t), "lock records", doctor.OK, "the lock; held by run", "of which 0 stale")
-		release()
-	})
-}
-
-// A run takes the record over after the last look of the command: the run keeps it.
-func TestDoctor_leavesRecordThatIsTakenOverLast(t *testing.T) {
-	t.Parallel()
-	ironictest.InVirtualTime(t, func(t *testing.T) {
-		s := newSite()
-		killed, kill := context.WithCancel(t.Context())
-		s.take(t, "the", func(*http.Request) error { return killed.Err() })
-		kill()
-		time.Sleep(2 * time.Minute)
-		release := func() {}
-		s.ironic.Reject = func(r *http.Request) *fakeironic.Rejection {
-			if r.Method != http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/chassis/") {
-				s.ironic.Reject = nil // this is the first change of the record
-				release = s.take(t, "the", func(*http.Request) error { return nil })
-			}
-			return nil
-		}
-		s.options.RemoveStale = true
-		s.run(t)
-		s.options.RemoveStale = false
-		want(t, s.run(t), "lock records", doctor.OK, "the lock; held by run", "of which 0 stale")
-		release()
-	})
+	for name, reads := range map[string]bool{"before the second read": true, "after it": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				s := newSite()
+				killed, kill := context.WithCancel(t.Context())
+				s.take(t, "the", func(*http.Request) error { return killed.Err() })
+				kill()
+				time.Sleep(2 * time.Minute)
+				release := func() {}
+				s.ironic.Reject = func(r *http.Request) *fakeironic.Rejection {
+					if reads == (r.Method == http.MethodGet) && strings.HasPrefix(r.URL.Path, "/v1/chassis/") {
+						s.ironic.Reject = nil
+						release = s.take(t, "the", func(*http.Request) error { return nil })
+					}
+					return nil
+				}
+				s.options.RemoveStale = true
+				want(t, s.run(t), "lock records", doctor.OK, "1 lock record, of which 0 stale", "a run has taken it over, or deleted it, meanwhile")
+				s.options.RemoveStale = false
+				want(t, s.run(t), "lock records", doctor.OK, "the lock; held by run", "of which 0 stale")
+				release()
+			})
+		})
+	}
 }
 
 // Machines wait for a slot: the record of the limit says how many.

@@ -1,7 +1,9 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,20 +14,23 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/slots"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
+
+// errTakenOver is why a stale record was not deleted.
+var errTakenOver = errors.New("a run has taken it over, or deleted it, meanwhile")
 
 // removeStale deletes the records that dead runs have left. By object, it returns nil for those that it has deleted, and why it has not deleted
 // the others.
 func removeStale(ctx context.Context, client *ironic.Client, records []slots.Found) map[string]error {
 	done := map[string]error{}
 	for _, r := range records {
-		if !r.IsLeft() {
+		if r.Standing() != throttle.Left {
 			continue
 		}
 		removed, err := slots.RemoveLeft(ctx, client, r)
 		if err == nil && !removed {
-			continue // it is gone, or a run uses it again
+			err = errTakenOver
 		}
 		done[r.Object] = err
 	}
@@ -35,27 +40,37 @@ func removeStale(ctx context.Context, client *ironic.Client, records []slots.Fou
 // checkLimit says how many machines take a slot of the provisioning limit, and how many wait.
 func checkLimit(s *sight) []Check {
 	const name = "provisioning limit"
-	if s.nodes.err != nil {
-		return []Check{s.unknown(name, s.nodes.err)}
+	if err := cmp.Or(s.nodes.err, s.limitless); err != nil {
+		return []Check{s.unknown(name, err)}
 	}
-	busy := map[string]int{}
-	total := 0
-	for i := range s.nodes.value {
-		n := &s.nodes.value[i]
-		if takesSlot(n) {
-			busy[n.ProvisionState]++
-			total++
+	taking, stuck, exempt := s.o.Limit.Slots(slots.MachinesOf(s.nodes.value), s.now)
+	nodes := ironic.ByUUID(s.nodes.value, func(n *ironic.Node) string { return n.UUID })
+	busy, taken := map[string]int{}, map[string]int{} // by what is in progress, by scope
+	for _, b := range taking {
+		taken[b.Scope]++
+		if m := slots.MachineOf(nodes[b.ID]); m.Busy {
+			busy[m.State]++
+		} else {
+			busy["power on"]++
 		}
 	}
 	var parts []string
 	for _, state := range slices.Sorted(maps.Keys(busy)) {
 		parts = append(parts, fmt.Sprintf("%s %d", state, busy[state]))
 	}
-	c := Check{Name: name, Result: OK, Fact: have(total, "machine") + " an operation in progress that takes a slot"}
+	c := Check{Name: name, Result: OK, Fact: have(len(taking), "machine") + " an operation in progress that takes a slot"}
 	if len(parts) > 0 {
 		c.Fact += ": " + strings.Join(parts, ", ")
 	}
-	c.Fact += "."
+	limit, full := limitText(s.o.Limit, taken)
+	c.Fact += "." + limit
+	c.Details = full
+	if len(stuck) > 0 {
+		c.Fact += " " + are(len(stuck), "machine") + fmt.Sprintf(" stuck: in one state for over %s. Others may take the slots.", short(s.o.Limit.StuckAfter))
+	}
+	if exempt > 0 {
+		c.Fact += " " + needs(exempt, "exempt machine") + " none."
+	}
 	waiting := 0
 	for _, r := range s.records.value {
 		for _, w := range r.WaitingAt(s.now) {
@@ -63,16 +78,30 @@ func checkLimit(s *sight) []Check {
 			c.Details = append(c.Details, fmt.Sprintf("run %s waits with %s for a slot, the first one since %s; its limit is %d", w.Run, count(w.Machines, "machine"), ago(w.Since, s.now), w.Max))
 		}
 	}
+	c.Details = fold(c.Details)
 	if waiting > 0 {
 		c.Fact += fmt.Sprintf(" %s for a slot.", waits(waiting))
 	}
 	return []Check{c}
 }
 
-// takesSlot reports whether a machine takes a slot of the limit.
-func takesSlot(n *ironic.Node) bool {
-	faulty := n.Maintenance && n.Fault != ""
-	return !faulty && (states.Has(ironic.State(n.ProvisionState), states.Busy) || n.TargetPowerState == "power on")
+// limitText says how many slots there are, and in which groups of machines none is free. taken are the slots that are taken, by scope.
+func limitText(limit throttle.Limit, taken map[string]int) (text string, full []string) {
+	scope := map[throttle.Scope]string{throttle.ScopeConductorGroup: "conductor group", throttle.ScopeShard: "shard"}[limit.Scope]
+	switch {
+	case limit.Max == 0:
+		return "", nil
+	case scope == "" && taken[""] >= limit.Max:
+		return fmt.Sprintf(" The limit is %d, so that no slot is free.", limit.Max), nil
+	case scope == "":
+		return fmt.Sprintf(" The limit is %d.", limit.Max), nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(taken)) {
+		if taken[name] >= limit.Max {
+			full = append(full, fmt.Sprintf("no slot is free in %s %q", scope, name))
+		}
+	}
+	return fmt.Sprintf(" The limit is %d for each %s.", limit.Max, scope), full
 }
 
 func waits(n int) string {
@@ -96,7 +125,9 @@ func checkLocks(s *sight) []Check {
 		switch {
 		case tried && err == nil:
 			said += "; deleted now"
-		case r.IsLeft():
+		case errors.Is(err, errTakenOver):
+			said += "; " + err.Error()
+		case r.Standing() == throttle.Left:
 			stale++
 			said += "; stale"
 			if tried {

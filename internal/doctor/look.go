@@ -41,6 +41,7 @@ type sight struct {
 	conductors  answer[[]ironic.Conductor]
 	drivers     answer[[]ironic.Driver]
 	records     answer[[]slots.Found]
+	limitless   error // why this Ironic cannot have the limit
 	temporaries answer[[]oneview.Profile]
 	removed     map[string]error // by object: the stale records that were to be deleted, and why one is still there
 	rights      []scope
@@ -79,6 +80,7 @@ func look(ctx context.Context, o Options) *sight {
 	asking.Go(func() { s.allocations.value, s.allocations.err = client.ListAllocations(ctx, nil) })
 	asking.Go(func() { s.conductors.value, s.conductors.err = client.Conductors(ctx) })
 	asking.Go(func() { s.drivers.value, s.drivers.err = client.Drivers(ctx) })
+	asking.Go(func() { s.limitless = slots.NewLimiter(client, o.Limit, "").Requires(ctx) })
 	asking.Go(func() { s.records.value, s.records.err = slots.Find(ctx, client) })
 	if o.OneView != nil {
 		asking.Go(func() { s.temporaries.value, s.temporaries.err = sharing.ListTemporaries(ctx, o.OneView) })
@@ -121,7 +123,7 @@ func (s *sight) listNodes(ctx context.Context, client *ironic.Client) ([]ironic.
 	for _, field := range []struct {
 		name  string
 		since api.Microversion
-	}{{"parent_node", api.VersionParentNode}, {"firmware_interface", api.VersionFirmware}} {
+	}{{"parent_node", api.VersionParentNode}, {"firmware_interface", api.VersionFirmware}, {"shard", api.VersionShard}} {
 		if s.used >= field.since {
 			fields = append(fields[:len(fields):len(fields)], field.name)
 		}

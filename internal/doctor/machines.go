@@ -3,12 +3,14 @@ package doctor
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/advice"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
@@ -39,39 +41,27 @@ func checkMachines(s *sight) []Check {
 // machineCheck says what is wrong with a machine; nil: nothing.
 func machineCheck(n *ironic.Node, now time.Time, stuckAfter time.Duration) *Check {
 	state := ironic.State(n.ProvisionState)
-	c := &Check{Name: "machine " + cmp.Or(n.Name, n.UUID), Result: Problem}
+	c := &Check{Name: "machine " + cmp.Or(n.Name, n.UUID), Result: Problem, Next: strings.Join(advice.Next(n, now), " ")}
 	since := fmt.Sprintf("since %s", ago(n.ProvisionUpdatedAt, now))
-	switch old := now.Sub(n.ProvisionUpdatedAt) > stuckAfter; {
+	switch inState := now.Sub(n.ProvisionUpdatedAt); {
+	case n.Fault != "" && !states.Failed(state):
+		c.Fact = fmt.Sprintf("Node %s has the fault %q, so that Ironic has put it into maintenance.", label(n), n.Fault)
+		if n.LastError != "" {
+			c.Fact += " " + failure.Ended("Ironic says: "+api.FirstLine(n.LastError))
+		}
 	case states.OperationFailed(n):
-		failed := machine.FailedOn(n, "", "", nil)
-		c.Fact, c.Next = failure.Ended("The last operation has failed: "+failed.Error()), failed.Advice
-		if failed.Hint != "" {
-			c.Next += " " + failed.Hint
-		}
-	case states.IsStuck(n) && now.Sub(n.ProvisionUpdatedAt) > time.Minute:
+		c.Fact = failure.Ended("The last operation has failed: " + machine.FailedOn(n, "", "", nil).Error())
+	case states.IsStuck(n) && inState > time.Minute:
 		c.Fact = fmt.Sprintf("Node %s is in state %q %s, but no conductor works on it any more.", label(n), n.ProvisionState, since)
-		c.Next = "Restart its conductor, which lets the operation fail; then apply again. See the log of the conductor."
-	case states.InProgress(state) && old:
+	case states.InProgress(state) && inState > stuckAfter:
 		c.Fact = fmt.Sprintf("Node %s is in state %q %s.", label(n), n.ProvisionState, since)
-		c.Next = "See the log of the conductor that works on it (" + cmp.Or(n.Reservation, "baremetal node show has its name") + ")."
-		if states.AwaitsAgent(state) {
-			c.Next = "Ironic waits for its ramdisk on the machine: look at the console of the machine. Ironic lets the operation fail after its own time-out; the verb abort ends it."
-		}
 	case states.Held(state):
 		c.Result = Warning
 		c.Fact = fmt.Sprintf("A step holds node %s in state %q %s, until an operator ends that.", label(n), n.ProvisionState, since)
-		c.Next = "Go on or end it: metal unhold " + cmp.Or(n.Name, n.UUID) + ", or metal abort."
 	default:
 		return nil
 	}
 	return c
-}
-
-// maintenanceReasons are those that this provider gives, with what ends the maintenance.
-var maintenanceReasons = map[string]string{
-	machine.ReasonChanging:  "a run was changing interfaces or ports, and was perhaps killed: apply again, which ends the maintenance",
-	sharing.ReasonInUse:     "OneView users have the server: metal oneview sync ends the maintenance when it is free",
-	sharing.ReasonMigrating: "a migration was perhaps interrupted: run metal oneview migrate again",
 }
 
 // checkMaintenance says which machines are in maintenance because of this provider, and how many because of others.
@@ -84,15 +74,11 @@ func checkMaintenance(s *sight) []Check {
 	others := 0
 	for i := range s.nodes.value {
 		n := &s.nodes.value[i]
-		if !n.Maintenance {
-			continue
-		}
-		why, ours := maintenanceReasons[n.MaintenanceReason]
-		if !ours {
+		if ends := advice.EndsMaintenance(n); ends != "" {
+			c.Details = append(c.Details, fmt.Sprintf("%s (%q): %s", label(n), n.MaintenanceReason, ends))
+		} else if n.Maintenance {
 			others++
-			continue
 		}
-		c.Details = append(c.Details, fmt.Sprintf("%s (%q): %s", label(n), n.MaintenanceReason, why))
 	}
 	c.Fact = fmt.Sprintf("%s in maintenance because of this provider, and %d for other reasons.", are(len(c.Details), "machine"), others)
 	if len(c.Details) > 0 {

@@ -49,14 +49,10 @@ func adviseFailed(node *ironic.Node, goal states.Goal) string {
 	if node.Fault != "" {
 		return fmt.Sprintf("Ironic has put the node into maintenance (fault %q). Fix the cause; the next apply tries again.", node.Fault)
 	}
-	if ByAgent(node) {
-		return "Ironic has no BMC credentials of the machine, and works through its agent there, which must run and answer, with [deploy]fast_track on. Start the machine by hand, so that it " +
-			"boots Ironic's ramdisk, and apply again; or give the host a bmc with credentials in place of power_control."
-	}
-	if goal == states.GoalConfigured {
+	if goal == states.GoalConfigured && !ByAgent(node) {
 		return "A hardware setting could not be changed; others may have been. The host stays out of service. Fix the cause and apply again, which repeats the steps, or remove the setting."
 	}
-	if advice := adviseNetwork(node); advice != "" {
+	if advice := AdviseCause(node); advice != "" {
 		return advice
 	}
 	switch nodes.ProvisionState(node.ProvisionState) { //nolint:exhaustive // only the states in which a failed operation ends
@@ -96,10 +92,14 @@ func LacksVIF(node *ironic.Node) bool {
 	return DeletedVIF(node) != "" || none
 }
 
-// adviseNetwork says what to do about a deployment that failed because Ironic could not connect the machine (reference/ironic.md#vifs).
-func adviseNetwork(node *ironic.Node) string {
+// AdviseCause says what to do about a failure whose cause the node tells: it has no BMC, or Ironic could not connect it (reference/ironic.md#vifs). It
+// returns "" if the node tells none.
+func AdviseCause(node *ironic.Node) string {
 	lastError := node.LastError
 	switch vif := DeletedVIF(node); {
+	case ByAgent(node):
+		return "Ironic has no BMC credentials of the machine, and works through its agent there, which must run and answer, with [deploy]fast_track on. Start the machine by hand, so that it " +
+			"boots Ironic's ramdisk, and apply again; or give the host a bmc with credentials in place of power_control."
 	case vif != "":
 		return fmt.Sprintf("Neutron has deleted the port %s, but Ironic still lists it. If vifs of the metal_deployment names it, remove it there, or name another port. Then apply again, which detaches it.", vif)
 	case LacksVIF(node):

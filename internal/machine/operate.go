@@ -60,13 +60,22 @@ func (m *Machine) refuseBusy() error {
 	return nil
 }
 
-// refuseUsed returns an error of KindRefused if something is deployed on the machine, or if it is reserved.
-func (m *Machine) refuseUsed(doing string) error {
+// UsedReason says why Ironic may not do something that is only for free machines, such as "cleans": something is deployed on the node, or it is
+// reserved. It returns "" if the node is free.
+func UsedReason(node *ironic.Node, doing string) string {
 	switch {
-	case states.Occupied(m.State()):
-		return m.refuse("something is deployed on it. Ironic %s a machine only while it is free: destroy its metal_deployment, or use metal undeploy, first", doing)
-	case m.node.InstanceUUID != "":
-		return m.refuse("it is reserved by %s. Ironic %s a machine only while it is free: destroy its metal_allocation, or use metal release, first", m.node.InstanceUUID, doing)
+	case states.IsOccupied(node):
+		return fmt.Sprintf("something is deployed on it. Ironic %s a machine only while it is free: destroy its metal_deployment, or use metal undeploy, first", doing)
+	case node.InstanceUUID != "":
+		return fmt.Sprintf("it is reserved by %s. Ironic %s a machine only while it is free: destroy its metal_allocation, or use metal release, first", node.InstanceUUID, doing)
+	}
+	return ""
+}
+
+// refuseUsed returns an error of KindRefused unless the machine is free.
+func (m *Machine) refuseUsed(doing string) error {
+	if reason := UsedReason(m.node, doing); reason != "" {
+		return m.refuse("%s", reason)
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func Inspect(pool *sharing.Pool) Operation {
 			if returns(node) {
 				does = "inspects it and makes it available again, for which Ironic cleans it unless automated cleaning is off"
 			}
-			return Plan{Refused: refuseUsed(node, "inspects"), Harm: Restarts, Does: does}
+			return Plan{Refused: machine.UsedReason(node, "inspects"), Harm: Restarts, Does: does}
 		},
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
 			err := m.InspectFor(ctx, returns(m.Node()), timeout)
@@ -57,7 +57,7 @@ func Manage() Operation {
 	return Operation{
 		Command: "manage", Doing: "manage", Timeout: ManageTimeout,
 		Decide: func(node *ironic.Node) Plan {
-			plan := Plan{Nothing: ironic.State(node.ProvisionState) == nodes.Manageable, Refused: refuseUsed(node, "manages"), Does: "makes it manageable"}
+			plan := Plan{Nothing: ironic.State(node.ProvisionState) == nodes.Manageable, Refused: machine.UsedReason(node, "manages"), Does: "makes it manageable"}
 			switch {
 			case plan.Nothing:
 				plan.Refused = ""
@@ -77,7 +77,7 @@ func Provide(pool *sharing.Pool) Operation {
 	return Operation{
 		Command: "provide", Doing: "provide", Timeout: CleanTimeout,
 		Decide: func(node *ironic.Node) Plan {
-			plan := Plan{Nothing: states.InPool(node), Refused: refuseUsed(node, "provides"), Harm: Erases, Does: "makes it available, for which Ironic erases its disks unless automated cleaning is off"}
+			plan := Plan{Nothing: states.InPool(node), Refused: machine.UsedReason(node, "provides"), Harm: Erases, Does: "makes it available, for which Ironic erases its disks unless automated cleaning is off"}
 			if node.AutomatedClean != nil && !*node.AutomatedClean {
 				plan.Harm, plan.Does = Harmless, "makes it available, without a cleaning, which is off for the node"
 			}
@@ -96,17 +96,6 @@ func Provide(pool *sharing.Pool) Operation {
 			return errors.Join(err, endTemporary(ctx, pool, m.Node(), timeout))
 		},
 	}
-}
-
-// refuseUsed says why Ironic may not touch a machine that somebody counts on; "" if nobody does.
-func refuseUsed(node *ironic.Node, doing string) string {
-	switch {
-	case states.IsOccupied(node):
-		return fmt.Sprintf("something is deployed on it. Ironic %s a machine only while it is free: destroy its metal_deployment, or use metal undeploy, first", doing)
-	case node.InstanceUUID != "":
-		return fmt.Sprintf("it is reserved by %s. Ironic %s a machine only while it is free: destroy its metal_allocation, or use metal release, first", node.InstanceUUID, doing)
-	}
-	return ""
 }
 
 // endTemporary removes the temporary server profile that a machine has got for an operation, as the provider does.
@@ -135,7 +124,7 @@ func Clean(pool *sharing.Pool, order ironic.Order, erase bool) Operation {
 	return Operation{
 		Command: "clean", Doing: "clean", Timeout: CleanTimeout, Since: sinceOf(order, 0, api.VersionNoRamdisk), Feature: "cleaning so",
 		Decide: func(node *ironic.Node) Plan {
-			plan := Plan{Refused: refuseUsed(node, "cleans"), Harm: Restarts, Does: "runs " + machine.StepNames(order) + " on it, for which it restarts"}
+			plan := Plan{Refused: machine.UsedReason(node, "cleans"), Harm: Restarts, Does: "runs " + machine.StepNames(order) + " on it, for which it restarts"}
 			steps := erasing(order)
 			switch {
 			case plan.Refused != "":

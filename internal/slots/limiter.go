@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,9 +21,10 @@ import (
 // Limiter is the provisioning limit of an Ironic, with its locks. All verbs that make a machine boot or write pass through it.
 type Limiter struct {
 	*throttle.Limiter
-	Locks  *throttle.Locks
-	client *ironic.Client
-	limit  throttle.Limit
+	Locks   *throttle.Locks
+	client  *ironic.Client
+	limit   throttle.Limit
+	refused sync.Map // recordKind -> the error with which Ironic has refused its list
 }
 
 // NewLimiter returns the limit of a run.
@@ -145,14 +147,17 @@ func (s *limited) Log(ctx context.Context, level slog.Level, text string, args .
 	s.c.Logger().Log(ctx, level, text, args...)
 }
 
-// UsedBy returns how many of the given nodes take a slot, by scope.
-func (l *Limiter) UsedBy(fleet []ironic.Node) map[string]int {
+// MachinesOf converts nodes for the limit.
+func MachinesOf(fleet []ironic.Node) []throttle.Machine {
 	machines := make([]throttle.Machine, len(fleet))
 	for i := range fleet {
 		machines[i] = MachineOf(&fleet[i])
 	}
-	return l.UsedOf(machines)
+	return machines
 }
+
+// UsedBy returns how many of the given nodes take a slot, by scope.
+func (l *Limiter) UsedBy(fleet []ironic.Node) map[string]int { return l.UsedOf(MachinesOf(fleet)) }
 
 // Capacity counts how the nodes of a site are used.
 type Capacity struct {
@@ -165,15 +170,13 @@ type ClassCapacity struct{ Total, Available, Allocated, Maintenance, Failed int 
 
 // CapacityOf counts the given nodes.
 func (l *Limiter) CapacityOf(fleet []ironic.Node) Capacity {
-	machines := make([]throttle.Machine, len(fleet))
 	classes := map[string]ClassCapacity{}
 	for i := range fleet {
-		machines[i] = MachineOf(&fleet[i])
 		class := classes[fleet[i].ResourceClass]
 		class.add(&fleet[i])
 		classes[fleet[i].ResourceClass] = class
 	}
-	return Capacity{l.UsageOf(machines), classes}
+	return Capacity{l.UsageOf(MachinesOf(fleet)), classes}
 }
 
 func (k *ClassCapacity) add(node *ironic.Node) {

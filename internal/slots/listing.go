@@ -21,20 +21,62 @@ type Found struct {
 	path   string
 }
 
+// recordKinds are all kinds of records.
+var recordKinds = []recordKind{chassisRecords, allocationRecords}
+
 // Find lists the records of all locks that the user may see. With an error, it returns those that it could list: a user of a project may see
 // no chassis.
-func Find(ctx context.Context, client *ironic.Client) ([]Found, error) {
-	var all []Found
-	chassis, refused := api.List[record](ctx, client.Conn, string(chassisRecords), "chassis", url.Values{"detail": {"true"}})
-	allocations, err := api.List[record](ctx, client.Conn, string(allocationRecords), "allocations", url.Values{"resource_class": {ironic.RecordClass}})
-	for kind, records := range map[recordKind][]record{chassisRecords: chassis, allocationRecords: allocations} {
-		for i := range records {
-			if found, is := foundIn(client, kind, &records[i]); is {
-				all = append(all, found)
-			}
+func Find(ctx context.Context, client *ironic.Client) (all []Found, err error) {
+	for _, kind := range recordKinds {
+		found, refused := list(ctx, client, kind)
+		all, err = append(all, found...), errors.Join(err, refused)
+	}
+	return all, err
+}
+
+// Waiting returns what runs say of their machines that wait for a slot, with times by Ironic's clock. A user who may list one kind of records gets what
+// these say; it fails if the user may list none. It asks only once for what Ironic refuses.
+func (l *Limiter) Waiting(ctx context.Context) (words []throttle.Word, err error) {
+	var refused error
+	asked := false
+	for _, kind := range recordKinds {
+		if known, is := l.refused.Load(kind); is {
+			refused, _ = known.(error)
+			continue
+		}
+		found, err := list(ctx, l.client, kind)
+		if api.IsForbidden(err) {
+			refused = err
+			l.refused.Store(kind, err)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		asked = true
+		for i := range found {
+			words = append(words, found[i].WaitingAt(l.client.ServerNow())...)
 		}
 	}
-	return all, errors.Join(refused, err)
+	if !asked {
+		return nil, refused
+	}
+	return words, nil
+}
+
+// list lists the records of a kind.
+func list(ctx context.Context, client *ironic.Client, kind recordKind) (all []Found, err error) {
+	query := url.Values{"detail": {"true"}}
+	if kind == allocationRecords {
+		query = url.Values{"resource_class": {ironic.RecordClass}}
+	}
+	records, err := api.List[record](ctx, client.Conn, string(kind), string(kind), query)
+	for i := range records {
+		if found, is := foundIn(client, kind, &records[i]); is {
+			all = append(all, found)
+		}
+	}
+	return all, err
 }
 
 // describes begins the descriptions of all records.
@@ -67,7 +109,7 @@ func RemoveLeft(ctx context.Context, client *ironic.Client, found Found) (remove
 		return false, err
 	}
 	now := body.content(client.ServerNow())
-	if !now.IsLeft() || now.Holder != found.Holder || now.Renewals != found.Renewals {
+	if now.Standing() != throttle.Left || now.Holder != found.Holder || now.Renewals != found.Renewals {
 		return false, nil
 	}
 	var patch ironic.Patch

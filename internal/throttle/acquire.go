@@ -47,10 +47,10 @@ func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (
 		case held.Holder == mine.Holder: // an answer was lost
 			mine.From, mine.Words = held.From, held.Words
 			return asked.Add(-held.Age), 0, nil
-		case held.Released, held.Age > lease:
+		case held.Standing() != Held:
 			var mineNow bool
 			if mineNow, rerr = l.takeOver(answered, held, mine); mineNow {
-				return asked, held.heldDead(), nil
+				return asked, held.blocked(), nil
 			}
 		default:
 			if isHeld = true; w.isTooLong(held) {
@@ -139,7 +139,7 @@ func (l *Locks) takeOver(ctx context.Context, dead, mine *Record) (taken bool, e
 		left, rerr := l.records.Read(ctx, mark.Name)
 		switch {
 		case rerr == nil && left != nil && left.Holder == mine.Holder: // the answer was lost
-		case rerr == nil && left != nil && left.Age > lease:
+		case rerr == nil && left != nil && left.Standing() == Left:
 			return false, l.records.Delete(ctx, mark.Name)
 		default:
 			return false, err

@@ -68,10 +68,10 @@ func (l *Limiter) begun(id string) {
 	}
 }
 
-// census counts the machines that take a slot; mu is held.
-func (l *Limiter) census(machines []Machine) Census {
-	census := Census{Taken: l.site.Now()}
-	l.forgetStarts(census.Taken)
+// census counts the machines that have an operation in progress and are not exempt; mu is held.
+func (l *Limiter) census(machines []Machine, now time.Time) Census {
+	census := Census{Taken: now}
+	l.forgetStarts(now)
 	for _, m := range machines {
 		since, counts := l.counts(m, census.Taken)
 		if counts && !l.limit.Exempts(m) {
@@ -126,8 +126,8 @@ type Usage struct {
 func (l *Limiter) UsageOf(machines []Machine) Usage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	taking, stuck := l.taking(machines)
-	u := Usage{Max: l.limit.Max, Busy: len(taking), Stuck: stuck}
+	taking, stuck := l.limit.slots(l.census(machines, l.site.Now()))
+	u := Usage{Max: l.limit.Max, Busy: len(taking), Stuck: len(stuck)}
 	for _, b := range taking {
 		if l.own[b.ID] {
 			u.Own++
@@ -135,11 +135,7 @@ func (l *Limiter) UsageOf(machines []Machine) Usage {
 			u.Others++
 		}
 	}
-	for _, m := range machines {
-		if m.Busy && l.limit.Exempts(m) {
-			u.Exempt++
-		}
-	}
+	u.Exempt = l.limit.exempt(machines)
 	return u
 }
 
@@ -147,7 +143,7 @@ func (l *Limiter) UsageOf(machines []Machine) Usage {
 func (l *Limiter) UsedOf(machines []Machine) map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	taking, _ := l.taking(machines)
+	taking, _ := l.limit.slots(l.census(machines, l.site.Now()))
 	used := map[string]int{}
 	for _, b := range taking {
 		used[b.Scope]++
@@ -155,13 +151,29 @@ func (l *Limiter) UsedOf(machines []Machine) map[string]int {
 	return used
 }
 
-// taking returns the machines that take a slot, and how many do not count any more because they are stuck; mu is held.
-func (l *Limiter) taking(machines []Machine) (taking []Busy, stuck int) {
-	census := l.census(machines)
-	forgotten := map[string]bool{}
-	for _, b := range Decide(l.limit, census, nil).Stuck {
-		forgotten[b.ID] = true
+// Slots returns the machines that take a slot at a time, those that do not any more because they are stuck, and how many never do because they are
+// exempt. It knows only what the machines show: a process that starts machines knows more of these, as Keep says.
+func (l Limit) Slots(machines []Machine, now time.Time) (taking, stuck []Busy, exempt int) {
+	viewer := Limiter{limit: l, starts: map[string]start{}}
+	taking, stuck = l.slots(viewer.census(machines, now))
+	return taking, stuck, l.exempt(machines)
+}
+
+// slots divides the machines of a census into those that take a slot and those that do not any more because they are stuck.
+func (l Limit) slots(census Census) (taking, stuck []Busy) {
+	stuck = Decide(l, census, nil).Stuck
+	taking = slices.DeleteFunc(census.Busy, func(b Busy) bool {
+		return slices.ContainsFunc(stuck, func(s Busy) bool { return s.ID == b.ID })
+	})
+	return taking, stuck
+}
+
+// exempt returns how many machines with an operation in progress are exempt.
+func (l Limit) exempt(machines []Machine) (n int) {
+	for _, m := range machines {
+		if m.Busy && l.Exempts(m) {
+			n++
+		}
 	}
-	taking = slices.DeleteFunc(census.Busy, func(b Busy) bool { return forgotten[b.ID] })
-	return taking, len(forgotten)
+	return n
 }

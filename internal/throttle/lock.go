@@ -80,26 +80,22 @@ func (l *Locks) With(ctx context.Context, lock Lock, do func(ctx context.Context
 	return err
 }
 
-// IsHeld reports whether a run has a lock, by the site's clock. It deletes the record that a dead run has left.
-func (l *Locks) IsHeld(ctx context.Context, name string) (bool, error) {
-	record, err := l.records.Read(ctx, name)
-	switch {
-	case err != nil || record == nil:
-		return false, err
-	case record.Age > lease:
-		return false, l.records.Delete(ctx, name)
-	}
-	return true, nil
-}
-
-// Look reads the record of a lock and changes nothing: whether a run holds it, and the words of the runs whose machines wait, with times by the
-// site's clock. now is the time of that clock.
-func (l *Locks) Look(ctx context.Context, name string, now time.Time) (held bool, waiting []Word, err error) {
+// Look reads the record of a lock, and changes nothing. It returns the record's standing; "" if there is none.
+func (l *Locks) Look(ctx context.Context, name string) (Standing, error) {
 	record, err := l.records.Read(ctx, name)
 	if err != nil || record == nil {
-		return false, nil, err
+		return "", err
 	}
-	return !record.Released && record.Age <= lease, alive(Found{Words: record.Words}, "", now), nil
+	return record.Standing(), nil
+}
+
+// IsHeld reports whether a run has a lock, by the site's clock. It deletes the record that a dead run has left.
+func (l *Locks) IsHeld(ctx context.Context, name string) (bool, error) {
+	standing, err := l.Look(ctx, name)
+	if standing == Left {
+		err = l.records.Delete(ctx, name)
+	}
+	return standing == Held, err
 }
 
 // take takes a lock. With a NotAllowedError, the caller has the lock of this process alone. With any other error, it has none. held ends when

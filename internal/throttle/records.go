@@ -19,18 +19,35 @@ type Record struct {
 	Age         time.Duration // since it was created, replaced or renewed. The site sets it
 }
 
-// IsLeft reports whether the run that has the record, or whose machines wait, has not renewed it for longer than the lease: it is dead, and
-// other runs take the record over.
-func (r *Record) IsLeft() bool { return r.Age > lease }
+// Standing says what a record means to a run that wants the lock.
+type Standing string
 
-// WaitingAt returns the words of the runs whose machines wait at a time by the site's clock.
-func (r *Record) WaitingAt(now time.Time) []Word {
-	return alive(Found{Words: r.Words, Blocked: r.heldDead()}, "", now)
+// The standings of a record.
+const (
+	Held     Standing = "held"     // a run has the lock
+	Released Standing = "released" // no run has it; the record stays for its words
+	Left     Standing = "left"     // the run that had it, or whose machines wait, has not renewed it for longer than the lease: it is dead
+)
+
+// Standing returns the standing of the record. Runs take a released and a left one over.
+func (r *Record) Standing() Standing {
+	switch {
+	case r.Age > lease:
+		return Left
+	case r.Released:
+		return Released
+	}
+	return Held
 }
 
-// heldDead returns how long a dead holder has had the record.
-func (r *Record) heldDead() time.Duration {
-	if r.Released {
+// WaitingAt returns the words of the runs whose machines wait at a time by the site's clock: those that a run finds that takes the lock then.
+func (r *Record) WaitingAt(now time.Time) []Word {
+	return alive(Found{Words: r.Words, Blocked: r.blocked()}, "", now)
+}
+
+// blocked returns how long a dead run has had the lock.
+func (r *Record) blocked() time.Duration {
+	if r.Released || r.Standing() != Left {
 		return 0
 	}
 	return r.Age

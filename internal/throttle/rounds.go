@@ -305,7 +305,7 @@ func (l *Limiter) roomFor(d Decision) bool {
 func (l *Limiter) decide(machines []Machine, others []Word) (d Decision, waiting []Ticket) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	census, tickets := l.census(machines), l.tickets()
+	census, tickets := l.census(machines, l.site.Now()), l.tickets()
 	d = Decide(l.limit, census, tickets, others...)
 	l.stats.decided(census, d, l.own, len(tickets))
 	l.tellStuck(d.Stuck, machines)

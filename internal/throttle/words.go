@@ -45,19 +45,6 @@ func (l *Limiter) others(found Found) []Word {
 	return words
 }
 
-// Waiting reads what other runs say of their machines that wait for a slot. It takes no lock. Their times are by the site's clock.
-func (l *Limiter) Waiting(ctx context.Context) ([]Word, error) {
-	record, err := l.site.Read(ctx, LockName)
-	if err != nil || record == nil {
-		return nil, err
-	}
-	found := Found{Words: record.Words}
-	if record.Age > lease {
-		found.Blocked = record.heldDead()
-	}
-	return alive(found, l.id, l.site.Now()), nil
-}
-
 // Freed says that a machine of this process does not take a slot any more, so that the waiting machines need not wait for the next
 // list.
 func (l *Limiter) Freed() {

@@ -138,11 +138,11 @@ func TestSite_tellsOperationsClassesAndSlots(t *testing.T) {
 		if got := strings.Join(does, " "); got != "deploy| clean| |raid.delete_configuration power|" {
 			t.Errorf("the machines do %q", got)
 		}
-		if sent := fake.Requests(); len(sent) != 2 {
+		if sent := fake.Requests(); len(sent) != 3 {
 			t.Errorf("requests: %+v", sent)
 		}
 		fake.Reject = func(r *http.Request) *fakeironic.Rejection {
-			if strings.Contains(r.URL.Path, "/chassis/") || strings.Contains(r.URL.Path, "/allocations/") {
+			if strings.HasSuffix(r.URL.Path, "/chassis") || strings.HasSuffix(r.URL.Path, "/allocations") {
 				return ironictest.Fault(http.StatusForbidden, "Access was denied to the following resource: baremetal:chassis:get")
 			}
 			return nil

@@ -1,9 +1,8 @@
 package observe
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
-	"fmt"
 	"net/url"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/doctor"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
 const aboutDoctor = `metal doctor finds out what is wrong at a site: whether Ironic and Keystone answer, which version and which rights there
@@ -20,6 +20,9 @@ to do. A check that fails leaves the others running.
 
 It changes nothing, except with --remove-stale. To find out what you may do, it sends requests that Ironic refuses in any
 case, but only after it has looked at its policy. Ironic's log therefore has some errors with the word terraform-metal-doctor.
+
+The flags of the provisioning limit must be those of the provider: they say which machines take a slot, and how long an
+operation may take.
 
 The output has names of users, hosts, machines and projects, and no passwords or tokens. Attach --output json to a bug report.
 
@@ -32,7 +35,7 @@ type doctorFlags struct {
 	output      string
 	image       string
 	timeout     time.Duration
-	stuckAfter  time.Duration
+	limit       throttle.Limit
 	removeStale bool
 }
 
@@ -45,7 +48,7 @@ func newDoctor(s *cli.Settings) *cobra.Command {
 	flags.StringVar(&own.output, "output", "table", "`format`: table or json")
 	flags.StringVar(&own.image, "image", "", "`URL` of an image whose server to check; default: the servers of the images of machines")
 	cli.DurationVar(flags, &own.timeout, "timeout", time.Minute, "`time` for all checks")
-	cli.DurationVar(flags, &own.stuckAfter, "stuck-after", 45*time.Minute, "`time` in one state after which an operation counts as stuck")
+	cli.LimitFlags(flags, &own.limit)
 	flags.BoolVar(&own.removeStale, "remove-stale", false, "delete the lock records of dead runs")
 	flags.AddFlagSet(s.OneViewFlags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return own.run(cmd, s) }
@@ -54,14 +57,11 @@ func newDoctor(s *cli.Settings) *cobra.Command {
 
 // check returns the errors in the flags.
 func (f *doctorFlags) check() error {
-	var wrong []error
-	if f.output != "table" && f.output != "json" {
-		wrong = append(wrong, fmt.Errorf("--output is %q; it must be table or json", f.output))
-	}
+	var wrong error
 	if u, err := url.Parse(f.image); f.image != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		wrong = append(wrong, errors.New("--image must be a URL that begins with http:// or https://"))
+		wrong = errors.New("--image must be a URL that begins with http:// or https://")
 	}
-	return errors.Join(errors.Join(wrong...), cli.Positive("timeout", f.timeout), cli.Positive("stuck-after", f.stuckAfter))
+	return errors.Join(cli.CheckOutput(f.output), wrong, cli.Positive("timeout", f.timeout), cli.CheckLimit(f.limit))
 }
 
 // run makes the checks and writes the report.
@@ -74,7 +74,8 @@ func (f *doctorFlags) run(cmd *cobra.Command, s *cli.Settings) error {
 		return err
 	}
 	defer done()
-	options := doctor.Options{Site: s.Ironic, Version: s.Version, Budget: f.timeout, StuckAfter: f.stuckAfter, Image: f.image, RemoveStale: f.removeStale}
+	options := doctor.Options{Site: s.Ironic, Version: s.Version, Budget: f.timeout, Limit: f.limit, Image: f.image, RemoveStale: f.removeStale}
+	options.StuckAfter = cmp.Or(f.limit.StuckAfter, throttle.DefaultStuckAfter)
 	if pool != nil {
 		options.OneView = pool.OneView
 	}
@@ -96,10 +97,5 @@ func (f *doctorFlags) write(cmd *cobra.Command, report *doctor.Report) error {
 	if f.output == "table" {
 		return report.Write(cmd.OutOrStdout())
 	}
-	text, err := json.MarshalIndent(report, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), string(text))
-	return err
+	return cli.WriteJSON(cmd.OutOrStdout(), report)
 }

@@ -44,7 +44,7 @@ func newShow(s *cli.Settings) *cobra.Command {
 		case err != nil:
 			return unread("node "+args[0], s, err)
 		case *output == "json":
-			return writeJSON(cmd.OutOrStdout(), found)
+			return cli.WriteJSON(cmd.OutOrStdout(), found)
 		}
 		writePage(cmd.OutOrStdout(), found, client.ServerNow())
 		return nil
@@ -60,15 +60,10 @@ func outputFlag(cmd *cobra.Command) *string {
 
 // open reads the settings and returns a client. It makes no request.
 func open(cmd *cobra.Command, s *cli.Settings, output string) (*ironic.Client, error) {
-	var wrong error
-	if output != "table" && output != "json" {
-		wrong = fmt.Errorf("--output is %q; it must be table or json", output)
-	}
-	if err := errors.Join(wrong, s.CompleteIronic(cmd.Flags())); err != nil {
+	if err := errors.Join(cli.CheckOutput(output), s.CompleteIronic(cmd.Flags())); err != nil {
 		return nil, err
 	}
-	s.Ironic.Logger = s.Logger(cmd.ErrOrStderr(), false, cmd.Flags().Changed("log-level"))
-	s.Ironic.UserAgent = "metal/" + s.Version
+	s.LogRequests(cmd)
 	return ironic.New(s.Ironic.Config, ironic.Polls{}), nil
 }
 
@@ -139,13 +134,6 @@ func newReport(s *cli.Settings, cmd *cobra.Command, report func(client *ironic.C
 		return report(client, nodes, *output)
 	}
 	return cmd
-}
-
-// writeJSON writes a JSON document.
-func writeJSON(to io.Writer, value any) error {
-	encoder := json.NewEncoder(to)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
 }
 
 // page writes lines of a page: a title, and what is known under it.

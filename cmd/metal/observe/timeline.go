@@ -60,19 +60,14 @@ func oneMachine(cmd *cobra.Command, args []string) error {
 
 // run tells the life.
 func (f *timelineFlags) run(cmd *cobra.Command, s *cli.Settings, ref string) error {
-	var wrong error
-	if f.output != "table" && f.output != "json" {
-		wrong = fmt.Errorf("--output is %q; it must be table or json", f.output)
-	}
-	if err := errors.Join(wrong, s.CompleteIronic(cmd.Flags())); err != nil {
+	if err := errors.Join(cli.CheckOutput(f.output), s.CompleteIronic(cmd.Flags())); err != nil {
 		return err
 	}
 	records, notes, err := f.read()
 	if err != nil {
 		return &cli.Failure{Code: cli.ExitError, Err: err}
 	}
-	s.Ironic.Logger = s.Logger(cmd.ErrOrStderr(), false, cmd.Flags().Changed("log-level"))
-	s.Ironic.UserAgent = "metal/" + s.Version
+	s.LogRequests(cmd)
 	facts, err := timeline.Read(cmd.Context(), ironic.New(s.Ironic.Config, ironic.Polls{}), ref, records)
 	var unknown *timeline.NotFoundError
 	switch {

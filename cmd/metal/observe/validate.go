@@ -56,7 +56,7 @@ func newValidate(s *cli.Settings) *cobra.Command {
 			}
 		}
 		if output == "json" {
-			err = writeJSON(cmd.OutOrStdout(), all)
+			err = cli.WriteJSON(cmd.OutOrStdout(), all)
 		} else {
 			err = writeValidated(cmd.OutOrStdout(), all)
 		}

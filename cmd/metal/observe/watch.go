@@ -103,8 +103,7 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) err
 	if err := errors.Join(err, f.check(), s.CompleteIronic(cmd.Flags())); err != nil {
 		return err
 	}
-	s.Ironic.Logger = s.Logger(cmd.ErrOrStderr(), false, cmd.Flags().Changed("log-level"))
-	s.Ironic.UserAgent = "metal/" + s.Version
+	s.LogRequests(cmd)
 	client := ironic.New(s.Ironic.Config, ironic.Polls{})
 	title := s.IronicName() + selected.String()
 	displays := []watch.Display{f.display(cmd, title, s.Getenv)}

@@ -2,7 +2,6 @@ package operate
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"text/tabwriter"
@@ -63,7 +62,7 @@ func newShowBootDevice(s *cli.Settings) *cobra.Command {
 	flags.StringVar(&f.output, "output", "table", "`format` on standard output: table or json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		which, err := selected.Selection(cmd, args)
-		if err := errors.Join(err, f.checkOutput()); err != nil {
+		if err := errors.Join(err, cli.CheckOutput(f.output)); err != nil {
 			return err
 		}
 		site, _, done, err := s.OpenSite(cmd)
@@ -98,9 +97,7 @@ func newShowBootDevice(s *cli.Settings) *cobra.Command {
 // writeDevices writes boot devices: a line each, or a JSON array.
 func writeDevices(cmd *cobra.Command, format string, shown []shownDevice) error {
 	if format == "json" {
-		encoder := json.NewEncoder(cmd.OutOrStdout())
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(shown)
+		return cli.WriteJSON(cmd.OutOrStdout(), shown)
 	}
 	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NODE\tBOOT DEVICE\tPERSISTENT\tDETAILS")

@@ -70,15 +70,7 @@ func (f *operationFlags) declare(flags *pflag.FlagSet, standard time.Duration) {
 
 // check returns the errors in the flags.
 func (f *operationFlags) check() error {
-	return errors.Join(f.checkOutput(), checkErase(f.yesErase), cli.Positive("parallel", f.parallel), cli.Positive("timeout", f.timeout), cli.CheckLimit(f.limit))
-}
-
-// checkOutput returns the error in --output.
-func (f *operationFlags) checkOutput() error {
-	if f.output != "table" && f.output != "json" {
-		return fmt.Errorf("--output is %q; it must be table or json", f.output)
-	}
-	return nil
+	return errors.Join(cli.CheckOutput(f.output), checkErase(f.yesErase), cli.Positive("parallel", f.parallel), cli.Positive("timeout", f.timeout), cli.CheckLimit(f.limit))
 }
 
 // checkErase returns the error in --yes-erase: an empty variable of a shell must name nothing.

@@ -77,8 +77,7 @@ func (f *consoleFlags) run(cmd *cobra.Command, s *cli.Settings, node string) err
 	if err := errors.Join(cli.Positive("timeout", f.timeout), s.CompleteIronic(cmd.Flags())); err != nil {
 		return err
 	}
-	s.Ironic.Logger = s.Logger(cmd.ErrOrStderr(), false, cmd.Flags().Changed("log-level"))
-	s.Ironic.UserAgent = "metal/" + s.Version
+	s.LogRequests(cmd)
 	site := machine.New(s.Ironic)
 	m, err := site.Machine(cmd.Context(), node)
 	if api.IsNotFound(err) {

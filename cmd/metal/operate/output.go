@@ -2,7 +2,6 @@ package operate
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"sync"
@@ -39,9 +38,7 @@ func write(to io.Writer, format string, results []operate.Result) error {
 		for i, r := range results {
 			all[i] = outcome{r.Node.UUID, r.Node.Name, string(r.Outcome), r.Node.ProvisionState, r.Node.PowerState, r.Plan.Does, errorText(r), r.Note, r.Took.Round(time.Millisecond).Seconds()}
 		}
-		encoder := json.NewEncoder(to)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(all)
+		return cli.WriteJSON(to, all)
 	}
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NODE\tSTATE\tPOWER\tRESULT\tDETAILS")

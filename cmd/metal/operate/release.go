@@ -2,7 +2,6 @@ package operate
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -110,9 +109,7 @@ func (f *releaseFlags) run(cmd *cobra.Command, s *cli.Settings, args []string) e
 
 // named returns what the arguments and the flags name.
 func (f *releaseFlags) named(cmd *cobra.Command, args []string) (all []released, err error) {
-	if f.output != "table" && f.output != "json" {
-		err = fmt.Errorf("--output is %q; it must be table or json", f.output)
-	}
+	err = cli.CheckOutput(f.output)
 	refs := slices.Clone(args)
 	if f.file != "" {
 		more, wrong := cli.ReadNames(cmd, f.file)
@@ -257,9 +254,7 @@ func writeReleased(to io.Writer, format string, all []released) error {
 		fmt.Fprintf(table, "%s\t%s\t%s\n", rest.OneLine(r.Label()), r.outcome, rest.OneLine(details))
 	}
 	if format == "json" {
-		encoder := json.NewEncoder(to)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(lines)
+		return cli.WriteJSON(to, lines)
 	}
 	return table.Flush()
 }

@@ -62,7 +62,7 @@ func Read(ctx context.Context, site *machine.Site) (*Found, error) {
 		}
 	}
 	f.noteTimes(nodes)
-	if _, f.Site.Waiting, err = site.Locks().Look(ctx, throttle.LockName, now); err != nil {
+	if f.Site.Waiting, err = slots.NewLimiter(site.Ironic, throttle.Limit{}, "").Waiting(ctx); err != nil {
 		f.Notes = append(f.Notes, fmt.Sprintf("whether machines of other runs wait for a slot is not known: %v", err))
 	}
 	return f, f.readAbsences(ctx, site, nodes)
@@ -115,11 +115,11 @@ func (f *Found) readAbsences(ctx context.Context, site *machine.Site, nodes []ir
 			continue
 		}
 		if _, known := alive[note.Run]; !known {
-			held, _, err := site.Locks().Look(ctx, turns.SignalOf(note.Run), f.Site.Now)
+			standing, err := site.Locks().Look(ctx, turns.SignalOf(note.Run))
 			if err != nil {
 				return fmt.Errorf("read whether the run that changes node %s is alive: %w", ironic.NodeLabel(n), err)
 			}
-			alive[note.Run] = held
+			alive[note.Run] = standing == throttle.Held
 		}
 		a := turns.AbsenceOf(n, note, alive[note.Run], f.Site.Now)
 		a.Until = note.Until // by Ironic's clock, as everything here

@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// CheckOutput returns the error in the value of --output.
+func CheckOutput(format string) error {
+	if format != "table" && format != "json" {
+		return fmt.Errorf("--output is %q; it must be table or json", format)
+	}
+	return nil
+}
+
+// WriteJSON writes a JSON document.
+func WriteJSON(to io.Writer, value any) error {
+	encoder := json.NewEncoder(to)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// LogRequests lets the client of Ironic log where a command logs, and tell Ironic the name and version of this program.
+func (s *Settings) LogRequests(cmd *cobra.Command) {
+	s.Ironic.Logger, s.Ironic.UserAgent = s.Logger(cmd.ErrOrStderr(), false, cmd.Flags().Changed("log-level")), "metal/"+s.Version
+}
