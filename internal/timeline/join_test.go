@@ -236,6 +236,37 @@ func TestJoin_states(t *testing.T) {
 
 const run = "7c5f2b5e-7a0c-4a55-9d0e-3f6f5e8f4a11"
 
+// The histories of several nodes are one table, with what has begun and ended in one row, and the notes in between.
+func TestHistory_ofSeveralNodes(t *testing.T) {
+	t.Parallel()
+	event := func(minutes float64, severity, kind, text string) ironic.Event {
+		return ironic.Event{CreatedAt: at(minutes), Severity: severity, Type: kind, Event: text}
+	}
+	noted := &ironic.Node{UUID: "n2", Name: "rack1-02", ProvisionState: "available", Extra: map[string]any{
+		"terraform_metal_erasure":    map[string]any{"run": run, "began": at(5).Format(time.RFC3339), "ended": at(9).Format(time.RFC3339)},
+		"terraform_metal_allocation": map[string]any{"uuid": "a1", "name": "web-1"},
+	}}
+	life := timeline.History(timeline.Facts{Subject: "2 nodes", Now: at(60), Machines: []timeline.Machine{
+		{ID: "n1", Name: "rack1-01", Node: &ironic.Node{UUID: "n1", Name: "rack1-01"}, History: []ironic.Event{
+			event(1, "INFO", "deployment_start", "begins"), event(7, "INFO", "deployment_end", "ends"), event(20, "ERROR", "cleaning", "no disk\nTraceback"),
+		}},
+		{ID: "n2", Name: "rack1-02", Node: noted},
+	}})
+	want := "1 deployment for 6: begins; 5 automated cleaning for 4 by watched by run " + run + "; 20 cleaning failed: no disk"
+	if got := brief(life); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	var text bytes.Buffer
+	if err := life.Text(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"2 nodes\nrack1-02: An undeployment is to create allocation web-1 (a1) again.\n", "2026-11-22 14:05:00  4m00s  rack1-02  automated cleaning  watched by run"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("it lacks %q:\n%s", want, text.String())
+		}
+	}
+}
+
 // noted is a node with a note of each kind.
 func noted() *ironic.Node {
 	began, ended := at(-100), at(-95)

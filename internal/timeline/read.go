@@ -36,34 +36,23 @@ func Read(ctx context.Context, client *ironic.Client, ref string, records [][]wa
 
 // ReadHistory asks Ironic for the history of nodes. What Ironic refuses to show is missing in the facts.
 func ReadHistory(ctx context.Context, client *ironic.Client, nodes []ironic.Node) (Facts, error) {
-	r, empty := &reader{client: client}, 0
+	r := &reader{client: client}
 	r.facts.Subject = fmt.Sprintf("%d nodes", len(nodes))
+	of := "some of these nodes"
+	if len(nodes) == 1 {
+		r.facts.Subject = "node " + ironic.NodeLabel(&nodes[0])
+		of = r.facts.Subject
+	}
 	for i := range nodes {
 		m := Machine{ID: nodes[i].UUID, Name: cmp.Or(nodes[i].Name, nodes[i].UUID), Node: &nodes[i]}
-		shown, err := r.history(ctx, &m)
-		if err != nil {
+		if err := r.history(ctx, &m, of); err != nil {
 			return r.facts, err
 		}
-		if shown && len(m.History) == 0 {
-			empty++
-		}
 		r.facts.Machines = append(r.facts.Machines, m)
-	}
-	switch {
-	case len(nodes) == 1:
-		r.facts.Subject = "node " + ironic.NodeLabel(&nodes[0])
-		if empty > 0 {
-			r.lacks("The history of node %s is empty. %s", ironic.NodeLabel(&nodes[0]), whyEmpty)
-		}
-	case empty > 0:
-		r.lacks("The history of %d of these nodes is empty. %s", empty, whyEmpty)
 	}
 	r.facts.Now = client.ServerNow()
 	return r.facts, nil
 }
-
-// whyEmpty says why Ironic may have no history of a node.
-const whyEmpty = "Older Ironics record failures only, and [conductor]node_history can switch it off."
 
 type reader struct {
 	client  *ironic.Client
@@ -147,12 +136,8 @@ func (r *reader) add(ctx context.Context, id string, node *ironic.Node, periods 
 	m.Records = r.records
 	if node != nil {
 		m.Name = node.Name
-		shown, err := r.history(ctx, &m)
-		if err != nil {
+		if err := r.history(ctx, &m, "node "+ironic.NodeLabel(node)); err != nil {
 			return err
-		}
-		if shown && len(m.History) == 0 {
-			r.lacks("The history of node %s is empty. %s", ironic.NodeLabel(node), whyEmpty)
 		}
 		if err := r.reservation(ctx, &m); err != nil {
 			return err
@@ -176,25 +161,25 @@ func (r *reader) nameOf(id string) string {
 	return ""
 }
 
-// history reads the history of a node, and reports whether Ironic shows it.
-func (r *reader) history(ctx context.Context, m *Machine) (shown bool, err error) {
+// history reads the history of a node. of names the nodes of which it is missing.
+func (r *reader) history(ctx context.Context, m *Machine, of string) error {
 	version, err := r.client.Microversion(ctx)
 	if err != nil {
-		return false, err
+		return err
 	}
-	name := ironic.NodeLabel(m.Node)
 	if version < api.VersionHistory {
 		r.lacks("Ironic has no history of nodes (API 1.%d).", api.VersionHistory)
-		return false, nil
+		return nil
 	}
 	switch m.History, err = r.client.History(ctx, m.ID); {
 	case api.IsForbidden(err), api.IsNotFound(err):
-		r.lacks("Ironic does not show you the history of node %s.", name)
-		return false, nil
+		r.lacks("Ironic does not show you the history of %s.", of)
 	case err != nil:
-		return false, fmt.Errorf("read the history of node %s: %w", name, err)
+		return fmt.Errorf("read the history of node %s: %w", ironic.NodeLabel(m.Node), err)
+	case len(m.History) == 0:
+		r.lacks("The history of %s is empty. Older Ironics record failures only, and [conductor]node_history can switch it off.", of)
 	}
-	return true, nil
+	return nil
 }
 
 // reservation reads the allocation that has reserved a node, unless it is the subject.

@@ -22,8 +22,8 @@ import (
 const aboutWatch = `metal watch shows what happens to the machines in Ironic while an apply runs. It reads one list of nodes every
 --poll-interval and changes nothing, so it shows the operations of all runs and of all other clients.
 
---class, --owner, --name and --allocation select machines. Ironic deletes an allocation when its machine is undeployed: the
-command goes on to show the machines that the allocation has had since the command began. What counts as done:
+--class, --owner, --name and --allocation select machines. The allocation must exist when the command begins. Ironic deletes
+it when its machine is undeployed: the command goes on to show the machines that it has had meanwhile. What counts as done:
 
   with --goal      a machine at rest in this state; all others of the selection are still to come
   without --goal   a machine on which an operation has ended since the command began. Machines on which no operation has
