@@ -10,6 +10,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing/operation"
 )
 
 // Outcome is how an operation on one machine has ended.
@@ -127,13 +128,16 @@ func (r *Runner) end(result Result) {
 }
 
 // one does an operation on a machine, if that is what was confirmed: it is decided again with the machine as it is now.
-func (r *Runner) one(ctx context.Context, op Operation, task Task) Result {
+func (r *Runner) one(ctx context.Context, op Operation, task Task) (end Result) {
 	began := time.Now()
+	ctx, traced := operation.Begin(ctx, op.Command, task.Node, r.Site.Ironic)
+	defer func() { traced.End(end.Err) }()
 	m, done, err := r.Site.Operate(ctx, task.Node.UUID)
 	if err != nil {
 		return result(task.Node, Plan{}, err, began)
 	}
 	defer done()
+	m.PartOf(traced)
 	plan := op.Plan(m.Node(), r.Site.Ironic.ServerNow())
 	changed := task.changed(op, m.Node(), plan)
 	switch {
@@ -152,7 +156,7 @@ func (r *Runner) one(ctx context.Context, op Operation, task Task) Result {
 		timeout = r.Timeout
 	}
 	err = r.noted(ctx, op, m, timeout)
-	end := result(m.Node(), plan, err, began)
+	end = result(m.Node(), plan, err, began)
 	if op.Note != nil && end.Outcome == Done {
 		end.Note = op.Note(end.Node)
 	}
