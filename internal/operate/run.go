@@ -3,6 +3,7 @@ package operate
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -132,6 +133,11 @@ func (r *Runner) one(ctx context.Context, op Operation, task Task) (end Result) 
 	began := time.Now()
 	ctx, traced := operation.Begin(ctx, op.Command, task.Node, r.Site.Ironic)
 	defer func() { traced.End(end.Err) }()
+	defer func() {
+		if cause := recover(); cause != nil {
+			end = result(task.Node, Plan{}, r.defect(ctx, op, task.Node, cause), began)
+		}
+	}()
 	m, done, err := r.Site.Operate(ctx, task.Node.UUID)
 	if err != nil {
 		return result(task.Node, Plan{}, err, began)
@@ -161,6 +167,14 @@ func (r *Runner) one(ctx context.Context, op Operation, task Task) (end Result) 
 		end.Note = op.Note(end.Node)
 	}
 	return end
+}
+
+// defect is the error of a machine whose operation has ended in a panic. The operations on other machines go on.
+func (r *Runner) defect(ctx context.Context, op Operation, node *ironic.Node, cause any) error {
+	label := ironic.NodeLabel(node)
+	r.Site.Ironic.Logger().ErrorContext(ctx, "panic in the operation on machine "+label, append(machine.NodeAttributes(node), "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))...)
+	const action = "Look at the machine with metal show, because Ironic goes on with what was started. Please report the defect, with the stack trace that --log-level error writes."
+	return &failure.Error{Node: node, Fact: fmt.Sprintf("node %s: a defect in metal has ended metal %s: %v", label, op.Command, cause), Action: action}
 }
 
 // result returns the result of an operation that has ended with an error or nil.

@@ -1,6 +1,7 @@
 package operate_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -126,6 +127,46 @@ func TestTrace_hasServiceSteps(t *testing.T) {
 		end()
 		if texts := spans.Texts(); !slices.Contains(texts, "ironic.step=vendor.trigger_servicewait") {
 			t.Errorf("no span has the step:\n%s", strings.Join(texts, "\n"))
+		}
+	})
+}
+
+// A defect that one machine meets ends the operation on that machine only.
+func TestRun_survivesADefect(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		client := sitetest.NewClient(ironictest.Fleet(3))
+		machines, err := client.Ironic.ListNodes(t.Context(), ironic.NodeFilter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		op := operate.Maintenance(machine.Maintenance{On: true})
+		does := op.Do
+		op.Do = func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
+			if m.Node().Name == "node-001" {
+				panic("index out of range")
+			}
+			return does(ctx, m, timeout)
+		}
+		spans := tracingtest.NewSpans()
+		ctx, end := spans.Under(t.Context(), "metal")
+		runner := &operate.Runner{Site: client.Site, Parallel: 1}
+		for range 2 { // the second time, nothing may be locked by the first
+			for _, r := range runner.Run(ctx, op, operate.Tasks(op, machines, client.Ironic.ServerNow())) {
+				if r.Node.Name != "node-001" {
+					if r.Outcome != operate.Done && r.Outcome != operate.Unchanged {
+						t.Errorf("node %s: %s: %v", r.Node.Name, r.Outcome, r.Err)
+					}
+					continue
+				}
+				if r.Outcome != operate.Failed || !strings.Contains(r.Err.Error(), "node-001") || !strings.Contains(r.Err.Error(), "a defect in metal has ended metal maintenance on: index out of range") {
+					t.Errorf("node-001: %s: %v", r.Outcome, r.Err)
+				}
+			}
+		}
+		end()
+		if tree := spans.Tree(); strings.Count(tree, "maintenance on 0s !_OTHER") != 2 {
+			t.Errorf("the spans are\n%s", tree)
 		}
 	})
 }
