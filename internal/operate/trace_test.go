@@ -112,18 +112,22 @@ metal 0s
 	}
 }
 
-// The trace of a service names its steps.
+// The trace of a service names its steps, also after more polls than a span keeps as events.
 func TestTrace_hasServiceSteps(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
-		fake, _, _ := deployed(t)
+		fake, id, _ := deployed(t)
 		fake.StepTime = time.Minute
 		spans := tracingtest.NewSpans()
 		ctx, end := spans.Under(t.Context(), "metal service")
 		op := operate.Service(ironic.Order{Steps: []ironic.CleanStep{{Interface: "vendor", Step: "trigger_servicewait"}}})
 		site := sitetest.NewClient(fake).Site
-		runner := &operate.Runner{Site: site, Parallel: 1, Timeout: 5 * time.Minute} // the step waits in vain
-		runner.Run(ctx, op, operate.Tasks(op, []ironic.Node{*nodeOf(t, fake)}, site.Ironic.ServerNow()))
+		runner := &operate.Runner{Site: site, Parallel: 1, Timeout: 5 * time.Hour} // the step waits in vain
+		node, err := site.Ironic.Node(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runner.Run(ctx, op, operate.Tasks(op, []ironic.Node{*node}, site.Ironic.ServerNow()))
 		end()
 		if texts := spans.Texts(); !slices.Contains(texts, "ironic.step=vendor.trigger_servicewait") {
 			t.Errorf("no span has the step:\n%s", strings.Join(texts, "\n"))

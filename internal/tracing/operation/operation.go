@@ -62,10 +62,11 @@ func (t *Trace) See(n *ironic.Node) {
 			t.within.End(trace.WithTimestamp(at))
 		}
 		_, t.within = tracing.Start(t.ctx, "state "+n.ProvisionState, trace.WithTimestamp(at), trace.WithAttributes(tracing.State.String(n.ProvisionState)))
-		t.state, t.begun = n.ProvisionState, at
+		t.state, t.step, t.begun = n.ProvisionState, "", at
 	}
 	if step := stepOf(n); step != t.step {
 		if t.step = step; step != "" {
+			t.within.SetAttributes(tracing.Step.String(step)) // a long wait has more events than a span keeps
 			t.within.AddEvent("step "+step, trace.WithAttributes(tracing.Step.String(step)))
 		}
 	}
