@@ -103,7 +103,7 @@ func TestAccMetal_servicesADeployedMachine(t *testing.T) {
 }
 
 // No real Ironic can be made to hold a machine (reference/ironic.md#skipped-steps).
-func TestFakeMetal_continuesAndEndsWhatIsHeld(t *testing.T) {
+func TestHeld_isContinuedOrEnded(t *testing.T) {
 	t.Parallel()
 	s := acc.StartFake(t, nil)
 	node := acc.AddNode(t, s, "n", nil)
