@@ -64,7 +64,7 @@ func nights() []night {
 		{stuck, "no conductor works on this operation any more", onNode(map[string]any{"provision_state": "cleaning", "last_error": "the conductor was restarted"}), "No conductor works on this operation any more. Restart the conductor", unable, stateIs("cleaning")},
 		{stuck, "a conductor has locked the node", onNode(map[string]any{"provision_state": "manageable", "reservation": "ironic-1"}), "The conductor ironic-1 has locked the node", unable, stateIs("manageable")},
 		{hangs, "machines change state", onNode(map[string]any{"provision_state": "cleaning", "reservation": "ironic-1"}), "cleaning", nil, nil},
-		{hangs, "operations in progress, and none of your machines", onNode(map[string]any{"provision_state": "cleaning", "reservation": "ironic-1"}), "1 machine has an operation in progress", nil, nil},
+		{hangs, "operations in progress, and none of your machines", onNode(map[string]any{"provision_state": "cleaning", "reservation": "ironic-1"}), "0 of 1 done, 1 in progress", nil, nil},
 		{hangs, "one machine, for long in one state", onNode(map[string]any{"provision_state": "clean wait"}), "2h", nil, nil},
 		{hangs, "`ready check`", noted("terraform_metal_ready", map[string]any{"target": "TCP port 192.0.2.1:22", "until": later}), "ready check", nil, nil},
 		{hangs, "`rollout group`, `turn of`", noted("terraform_metal_turn", map[string]any{"group": "databases", "until": later}), "rollout group databases pauses until ", nil, nil},
