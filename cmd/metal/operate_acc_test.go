@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -55,6 +56,11 @@ func TestAccMetal_operatesAMachine(t *testing.T) {
 	} else {
 		wantExit(t, s, node, map[int][]string{cli.ExitNodesFailed: {service}})
 	}
+	if s.Newest() < 85 {
+		wantExit(t, s, node, map[int][]string{cli.ExitError: {"unhold NODE"}})
+	} else {
+		wantExit(t, s, node, map[int][]string{cli.ExitNodesFailed: {"unhold NODE"}})
+	}
 	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"maintenance on NODE --reason broken"}})
 	is("maintenance_reason", "broken")
 	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"maintenance off NODE"}})
@@ -80,6 +86,57 @@ func TestAccMetal_operatesAMachine(t *testing.T) {
 		t.Errorf("metal power off writes %s", out)
 	}
 	s.Verb(node, "provide", "available") // as the site expects it
+}
+
+func TestAccMetal_servicesADeployedMachine(t *testing.T) {
+	t.Parallel()
+	s := acc.Start(t, nil)
+	s.SkipBefore(t, 87)
+	node := acc.AddNode(t, s, "n", nil)
+	s.Verb(node, "active", "active")
+	wantExit(t, s, node, map[int][]string{cli.ExitUnconfirmed: {"service NODE --steps vendor.log_passthrough --yes"}})
+	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"service NODE --steps vendor.log_passthrough --yes-erase NODE"}})
+	if is := s.Node(node)["provision_state"]; is != "active" {
+		t.Errorf("after the service, the machine is in state %v", is)
+	}
+	s.Verb(node, "deleted", "available")
+}
+
+// No real Ironic can be made to hold a machine (reference/ironic.md#skipped-steps).
+func TestHeld_isContinuedOrEnded(t *testing.T) {
+	t.Parallel()
+	s := acc.StartFake(t, nil)
+	node := acc.AddNode(t, s, "n", nil)
+	for command, ends := range map[string]string{"unhold NODE": "manageable", "abort NODE --yes-erase NODE": "clean failed"} {
+		s.Fake.Set(node, "provision_state", "clean hold")
+		s.Fake.Set(node, "target_provision_state", "manageable")
+		wantExit(t, s, node, map[int][]string{cli.ExitDone: {command}})
+		if is := s.Node(node)["provision_state"]; is != ends {
+			t.Errorf("after metal %s, the machine is in state %v", command, is)
+		}
+	}
+	s.Fake.Set(node, "provision_state", "available")
+}
+
+func TestAccBMC_metalAbortsWhatWaitsForTheMachine(t *testing.T) {
+	t.Parallel()
+	s := acc.StartWithBMCs(t, nil) // the other real Ironics cannot clean with an agent
+	node := acc.AddNode(t, s, "n", map[string]any{"deploy_interface": "direct", "boot_interface": "fake", "automated_clean": false})
+	s.Verb(node, "manage", "manageable")
+	if s.Fake != nil {
+		s.Fake.Set(node, "provision_state", "clean wait")
+		s.Fake.Set(node, "target_provision_state", "manageable")
+	} else { // no ramdisk ever boots
+		s.Must(http.MethodPut, "nodes/"+node+"/states/provision", map[string]any{"target": "clean", "clean_steps": []any{map[string]any{"interface": "bios", "step": "factory_reset"}}})
+		s.Await(node, "provision_state", "clean wait")
+	}
+	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"abort NODE --yes"}})
+	if is := s.Node(node)["provision_state"]; is != "clean failed" {
+		t.Errorf("after the abort, the machine is in state %v", is)
+	}
+	wantExit(t, s, node, map[int][]string{cli.ExitNodesFailed: {"abort NODE --yes"}})
+	s.Verb(node, "manage", "manageable")
+	s.Verb(node, "provide", "available")
 }
 
 func TestAccBMC_metalReachesTheMachine(t *testing.T) {

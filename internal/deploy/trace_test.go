@@ -43,7 +43,7 @@ create metal_deployment 11m6s
 `)
 		texts := strings.Join(spans.Texts(), "\n")
 		for _, want := range []string{
-			"ironic.node.name=node-000", "ironic.node.uuid=" + id, "ironic.step=deploy.deploy", "metal.limit.max_concurrent=1",
+			"metal.node.name=node-000", "metal.node.uuid=" + id, "ironic.step=deploy.deploy", "metal.limit.max_concurrent=1",
 			"http.request.method=PUT", "url.path=" + ironictest.ProvisionPath(id), "http.response.status_code=202", "openstack.request_id=req-",
 			"metal.ready_check=TCP port 192.0.2.1:22",
 		} {

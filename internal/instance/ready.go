@@ -24,7 +24,7 @@ func AwaitReady(ctx context.Context, m *machine.Machine, check readiness.Check, 
 	if err := noteCheck(ctx, m, check); err != nil {
 		return err
 	}
-	err := check.Wait(ctx, func(text string) {
+	err := check.Wait(m.About(ctx), func(text string) {
 		m.Site().Ironic.Logger().InfoContext(ctx, "machine "+label+" "+text, machine.NodeAttributes(m.Node())...)
 	})
 	endNote(ctx, m)

@@ -177,6 +177,9 @@ func (c *Client) fields(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if version >= api.VersionService {
+		fields = append(fields, "service_step")
+	}
 	for _, field := range c.polls.Fields {
 		if field != "shard" || version >= api.VersionShard {
 			fields = append(fields, field)

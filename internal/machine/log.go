@@ -13,6 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ramdisk"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing/operation"
 )
 
@@ -78,13 +79,24 @@ func (m *Machine) logState(ctx context.Context) {
 	m.logInfo(ctx, text, "from", before.state, "state", m.node.ProvisionState)
 }
 
-// begin begins the trace of an operation, unless it is part of another one, which has the provision states. end ends it.
+// About returns ctx for spans about the machine.
+func (m *Machine) About(ctx context.Context) context.Context {
+	return tracing.AboutNode(ctx, m.node.Name, m.node.UUID)
+}
+
+// PartOf makes the operations on the machine parts of one that has been begun with its node; nil: no trace is wanted.
+func (m *Machine) PartOf(whole *operation.Trace) {
+	m.operation = whole
+	whole.See(m.node)
+}
+
+// begin begins the trace of an operation, or of a part of the one in progress. end ends it.
 func (m *Machine) begin(ctx context.Context, name string) (context.Context, *operation.Trace) {
-	ctx, began := operation.Begin(ctx, name, m.node, m.site.Ironic)
-	if m.operation == nil {
-		m.operation = began
+	if m.operation != nil {
+		return m.operation.Part(ctx, name)
 	}
-	return ctx, began
+	ctx, m.operation = operation.Begin(ctx, name, m.node, m.site.Ironic)
+	return ctx, m.operation
 }
 
 func (m *Machine) end(began *operation.Trace, err error) {

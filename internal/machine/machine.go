@@ -52,7 +52,6 @@ func (s *Site) Machine(ctx context.Context, ref string) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	operation.Describe(ctx, node)
 	m := s.Record(node)
 	m.logState(ctx)
 	return m, nil
@@ -200,7 +199,7 @@ func (m *Machine) applyPoll(polled *ironic.Node) {
 	n.PowerState, n.TargetPowerState = polled.PowerState, polled.TargetPowerState
 	n.Maintenance, n.Fault, n.LastError = polled.Maintenance, polled.Fault, polled.LastError
 	n.Hidden.Reservation, n.Hidden.LastError = polled.Hidden.Reservation, polled.Hidden.LastError
-	n.DeployStep, n.CleanStep = polled.DeployStep, polled.CleanStep
+	n.DeployStep, n.CleanStep, n.ServiceStep = polled.DeployStep, polled.CleanStep, polled.ServiceStep
 	if !n.Maintenance {
 		n.MaintenanceReason = ""
 	}

@@ -81,7 +81,9 @@ func (m *Machine) refuseUsed(doing string) error {
 }
 
 // BootFrom makes the machine boot from a device: from now on if persistent, else at its next start only.
-func (m *Machine) BootFrom(ctx context.Context, device ironic.Device, persistent bool, timeout time.Duration) error {
+func (m *Machine) BootFrom(ctx context.Context, device ironic.Device, persistent bool, timeout time.Duration) (err error) {
+	ctx, traced := m.begin(ctx, "boot-device set")
+	defer func() { m.end(traced, err) }()
 	if err := m.refuseBusy(); err != nil {
 		return err
 	}
@@ -192,7 +194,9 @@ func (m *Machine) Clean(ctx context.Context, order ironic.Order, erase bool, tim
 }
 
 // Abort ends an operation that waits for the machine or is held, and waits until Ironic has done that.
-func (m *Machine) Abort(ctx context.Context, timeout time.Duration) error {
+func (m *Machine) Abort(ctx context.Context, timeout time.Duration) (err error) {
+	ctx, traced := m.begin(ctx, "abort")
+	defer func() { m.end(traced, err) }()
 	since, can := states.Abortable(m.State())
 	if !can {
 		return m.refuse("Ironic can end an operation only while it waits for the machine or is held, and there is none")
@@ -210,7 +214,7 @@ func (m *Machine) Abort(ctx context.Context, timeout time.Duration) error {
 	if err := m.insistOn(ctx, nodes.TargetAbort, timeout); err != nil {
 		return err
 	}
-	err := m.awaitLeft(ctx, from, deadline)
+	err = m.awaitLeft(ctx, from, deadline)
 	if errors.Is(err, api.ErrNoPoll) {
 		return Late(m.node, "", timeout, nil)
 	}
@@ -250,7 +254,9 @@ func (m *Machine) Unhold(ctx context.Context, timeout time.Duration) (err error)
 }
 
 // SendNMI sends the machine a non-maskable interrupt (reference/ironic.md#nmi).
-func (m *Machine) SendNMI(ctx context.Context, timeout time.Duration) error {
+func (m *Machine) SendNMI(ctx context.Context, timeout time.Duration) (err error) {
+	ctx, traced := m.begin(ctx, "nmi")
+	defer func() { m.end(traced, err) }()
 	if err := m.refuseBusy(); err != nil {
 		return err
 	}
@@ -260,7 +266,7 @@ func (m *Machine) SendNMI(ctx context.Context, timeout time.Duration) error {
 	if err := m.permitted(ctx, timeout); err != nil {
 		return err
 	}
-	err := m.Insist(ctx, CallWithoutTrace("send an NMI to the machine"), max(timeout, settleFor), func(ctx context.Context) error {
+	err = m.Insist(ctx, CallWithoutTrace("send an NMI to the machine"), max(timeout, settleFor), func(ctx context.Context) error {
 		return m.site.Ironic.InjectNMI(ctx, m.node.UUID)
 	})
 	if api.IsStatus(err, http.StatusBadRequest, "does not support inject_nmi") {
@@ -289,7 +295,9 @@ func (m *Machine) permitted(ctx context.Context, timeout time.Duration) error {
 
 // ChangeMedia inserts an image into a virtual device of the machine, in place of another, and waits for that. An empty image empties the
 // device.
-func (m *Machine) ChangeMedia(ctx context.Context, device ironic.Device, image string, timeout time.Duration) error {
+func (m *Machine) ChangeMedia(ctx context.Context, device ironic.Device, image string, timeout time.Duration) (err error) {
+	ctx, traced := m.begin(ctx, map[bool]string{true: "vmedia detach", false: "vmedia attach"}[image == ""])
+	defer func() { m.end(traced, err) }()
 	if err := m.refuseBusy(); err != nil {
 		return err
 	}
@@ -300,7 +308,7 @@ func (m *Machine) ChangeMedia(ctx context.Context, device ironic.Device, image s
 		return err
 	}
 	deadline, id := time.Now().Add(timeout), m.node.UUID
-	err := m.ManageMedia(ctx, WhatDetach, deadline, func(ctx context.Context) error { return m.site.Ironic.DetachMedia(ctx, id, device) })
+	err = m.ManageMedia(ctx, WhatDetach, deadline, func(ctx context.Context) error { return m.site.Ironic.DetachMedia(ctx, id, device) })
 	if err == nil && image != "" {
 		err = m.ManageMedia(ctx, WhatAttach, deadline, func(ctx context.Context) error { return m.site.Ironic.AttachMedia(ctx, id, device, image) })
 	}

@@ -100,7 +100,7 @@ func (m *Machine) ask(ctx context.Context, c Call, send func(context.Context) er
 		return m.unansweredError()
 	}
 	before, sent := m.node, m.site.Ironic.ServerNow()
-	ctx, span := tracing.Start(ctx, c.name())
+	ctx, span := tracing.Start(m.About(ctx), c.name())
 	err := send(ctx)
 	tracing.End(span, err)
 	lost := api.IsUnanswered(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing/operation"
 )
 
 // Reservation is what holds a node: an allocation, or an instance UUID that somebody has written on it.
@@ -150,12 +151,18 @@ func atWorkOn(r Reservation) string {
 
 // Release gives up a reservation, as destroying a metal_allocation does. A reservation without an allocation ends as with a metal_deployment
 // that was never deployed. VIFs of the machine are detached.
-func Release(ctx context.Context, site *machine.Site, r Reservation) error {
+func Release(ctx context.Context, site *machine.Site, r Reservation) (err error) {
 	if plan := DecideRelease(r); plan.Refused != "" {
 		return machine.RefusedFor(r.Node, plan.Refused)
 	}
+	var traced *operation.Trace
+	if r.Node != nil {
+		ctx, traced = operation.Begin(ctx, "release", r.Node, site.Ironic)
+		defer func() { traced.End(err) }()
+	}
 	if r.Node != nil && (r.Allocation == nil || r.Node.InstanceUUID == r.Allocation.UUID) {
 		m := site.Record(r.Node)
+		m.PartOf(traced)
 		if err := disconnect(ctx, m); err != nil {
 			return err
 		}

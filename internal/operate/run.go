@@ -3,6 +3,7 @@ package operate
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing/operation"
 )
 
 // Outcome is how an operation on one machine has ended.
@@ -130,13 +132,21 @@ func (r *Runner) end(result Result) {
 }
 
 // one does an operation on a machine, if that is what was confirmed: it is decided again with the machine as it is now.
-func (r *Runner) one(ctx context.Context, op Operation, task Task) Result {
+func (r *Runner) one(ctx context.Context, op Operation, task Task) (end Result) {
 	began := time.Now()
+	ctx, traced := operation.Begin(ctx, op.Command, task.Node, r.Site.Ironic)
+	defer func() { traced.End(end.Err) }()
+	defer func() {
+		if cause := recover(); cause != nil {
+			end = result(task.Node, Plan{}, r.defect(ctx, op, task.Node, cause), began)
+		}
+	}()
 	m, done, err := r.Site.Operate(ctx, task.Node.UUID)
 	if err != nil {
 		return result(task.Node, Plan{}, err, began)
 	}
 	defer done()
+	m.PartOf(traced)
 	plan := op.Plan(m.Node(), r.Site.Ironic.ServerNow())
 	changed := task.changed(op, m.Node(), plan)
 	switch {
@@ -155,7 +165,7 @@ func (r *Runner) one(ctx context.Context, op Operation, task Task) Result {
 		timeout = r.Timeout
 	}
 	warning, err := r.noted(ctx, op, m, timeout)
-	end := result(m.Node(), plan, err, began)
+	end = result(m.Node(), plan, err, began)
 	if end.Outcome == Refused && m.Acted() {
 		end.Outcome = Failed
 	}
@@ -164,6 +174,14 @@ func (r *Runner) one(ctx context.Context, op Operation, task Task) Result {
 	}
 	end.Note = strings.Join(slices.DeleteFunc([]string{end.Note, warning}, func(text string) bool { return text == "" }), "; ")
 	return end
+}
+
+// defect is the error of a machine whose operation has ended in a panic. The operations on other machines go on.
+func (r *Runner) defect(ctx context.Context, op Operation, node *ironic.Node, cause any) error {
+	label := ironic.NodeLabel(node)
+	r.Site.Ironic.Logger().ErrorContext(ctx, "panic in the operation on machine "+label, append(machine.NodeAttributes(node), "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))...)
+	const action = "Look at the machine with metal show, because Ironic goes on with what was started. Please report the defect, with the stack trace that --log-level error writes."
+	return &failure.Error{Node: node, Fact: fmt.Sprintf("node %s: a defect in metal has ended metal %s: %v", label, op.Command, cause), Action: action}
 }
 
 // result returns the result of an operation that has ended with an error or nil.

@@ -105,7 +105,7 @@ func (l *Limiter) admit(ctx context.Context, m Machine, failures int, send Send,
 	if l.limit.Max == 0 || l.limit.Exempts(m) || m.Busy || m.Starting {
 		return noted(ctx, nil)
 	}
-	waiting := l.traceWait(ctx)
+	waiting := l.traceWait(ctx, m)
 	w := &waiter{
 		Ticket: Ticket{ID: m.ID, Scope: l.limit.ScopeOf(m), Failures: failures, Queued: time.Now()},
 		log: func(text string, args ...any) {
@@ -120,7 +120,7 @@ func (l *Limiter) admit(ctx context.Context, m Machine, failures int, send Send,
 			tracing.End(waiting, nil)
 			err := noted(sending, seen)
 			if l.site.Refused(err) {
-				waiting = l.traceWait(ctx)
+				waiting = l.traceWait(ctx, m)
 			}
 			return err
 		},
@@ -131,8 +131,8 @@ func (l *Limiter) admit(ctx context.Context, m Machine, failures int, send Send,
 }
 
 // traceWait begins the span of a wait for a slot.
-func (l *Limiter) traceWait(ctx context.Context) trace.Span {
-	_, span := tracing.Start(ctx, "wait for a slot")
+func (l *Limiter) traceWait(ctx context.Context, m Machine) trace.Span {
+	_, span := tracing.Start(tracing.AboutNode(ctx, m.Name, m.ID), "wait for a slot")
 	if span.IsRecording() {
 		span.SetAttributes(tracing.SlotLimit.Int(l.limit.Max))
 	}

@@ -46,7 +46,7 @@ func (l *Limiter) enqueue(ctx context.Context, w *waiter) {
 		if before != nil {
 			<-before
 		}
-		ctx, span := tracing.Start(ctx, "admissions")
+		ctx, span := tracing.Start(tracing.AboutSeveral(ctx), "admissions")
 		defer tracing.End(span, nil)
 		l.run(ctx)
 	}()

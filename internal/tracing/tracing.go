@@ -17,8 +17,8 @@ const Scope = "github.com/terraform-provider-metal/terraform-provider-metal"
 
 // Attributes of spans and of their events that no semantic convention names.
 const (
-	NodeName   = attribute.Key("ironic.node.name")
-	NodeUUID   = attribute.Key("ironic.node.uuid")
+	NodeName   = attribute.Key("metal.node.name")
+	NodeUUID   = attribute.Key("metal.node.uuid")
 	State      = attribute.Key("ironic.provision_state")
 	Step       = attribute.Key("ironic.step")
 	RequestID  = attribute.Key("openstack.request_id")
@@ -29,13 +29,35 @@ const (
 	Attempts   = attribute.Key("metal.ready_check.attempts")
 )
 
+// subject is the key of the attributes of what the spans below a context are about.
+type subject struct{}
+
+// AboutNode returns a context for spans about a node: Start gives them its name and UUID.
+func AboutNode(ctx context.Context, name, uuid string) context.Context {
+	if !trace.SpanFromContext(ctx).IsRecording() {
+		return ctx
+	}
+	return context.WithValue(ctx, subject{}, []attribute.KeyValue{NodeName.String(name), NodeUUID.String(uuid)})
+}
+
+// AboutSeveral returns a context for spans about more than the node that ctx is about.
+func AboutSeveral(ctx context.Context) context.Context {
+	if ctx.Value(subject{}) == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, subject{}, nil)
+}
+
 // Start begins a span below the one in ctx. Without a span in ctx that records, it returns ctx and a span that does nothing.
-func Start(ctx context.Context, name string) (context.Context, trace.Span) {
+func Start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
 		return ctx, parent
 	}
-	return parent.TracerProvider().Tracer(Scope).Start(ctx, name)
+	if about, is := ctx.Value(subject{}).([]attribute.KeyValue); is {
+		options = append(options, trace.WithAttributes(about...))
+	}
+	return parent.TracerProvider().Tracer(Scope).Start(ctx, name, options...)
 }
 
 // End ends a span that Start has returned, with the error of what it is about. It leaves a parent that Start returned as it is.

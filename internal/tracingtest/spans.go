@@ -64,6 +64,25 @@ func failureOf(span sdk.ReadOnlySpan) string {
 	return " !" + kind.AsString()
 }
 
+// Paths has a line for each span: its name and, in parentheses, the machine that it is about, after those of the spans above it.
+func (s *Spans) Paths() (all []string) {
+	ended := map[string]sdk.ReadOnlySpan{}
+	for _, span := range s.Ended() {
+		ended[span.SpanContext().SpanID().String()] = span
+	}
+	for _, span := range ended {
+		path := ""
+		for is := true; is; span, is = ended[span.Parent().SpanID().String()] {
+			set := attribute.NewSet(span.Attributes()...)
+			node, _ := set.Value("metal.node.name")
+			path = fmt.Sprintf(" > %s (%s)%s", span.Name(), node.AsString(), path)
+		}
+		all = append(all, strings.TrimPrefix(path, " > "))
+	}
+	slices.Sort(all)
+	return all
+}
+
 // Texts are all that the spans say.
 func (s *Spans) Texts() (all []string) {
 	add := func(attributes []attribute.KeyValue) {

@@ -193,6 +193,7 @@ func TestDisplays_rollout(t *testing.T) {
 	t.Parallel()
 	busy, rests, broken := machine(1, "deploying", 10), machine(2, "active", 5), machine(3, "deploy failed", 15)
 	busy.Turn, rests.Turn = "canary of databases", "pause of databases until 14:00:45"
+	rests.Pauses = "databases\x1b[31m pauses until 14:00:45"
 	broken.Turn, broken.Stops = "databases\x1b[31m waits for it", "databases\x1b[31m"
 	samples := []watch.Sample{{Taken: at(0), Machines: []watch.Machine{machine(1, "active", -50), machine(2, "deploying", -5), machine(3, "deploying", -5)}}, {Taken: at(20), Machines: []watch.Machine{busy, rests, broken}}}
 	var lines, screen bytes.Buffer
@@ -209,5 +210,8 @@ func TestDisplays_rollout(t *testing.T) {
 		if strings.Contains(text, "\x1b[31m w") {
 			t.Errorf("in %s, the name of a group controls the terminal", what)
 		}
+	}
+	if text := lines.String(); !strings.Contains(text, "�[31m pauses until 14:00:45") {
+		t.Errorf("the summary does not name the pause:\n%s", text)
 	}
 }

@@ -91,7 +91,8 @@ func (m *Machine) takeTurn(note *marks.Turn, same bool, now time.Time) {
 			m.Reason = "Ironic reports no failure, but the machine was not ready, or its change has failed"
 		}
 	case now.Before(note.Until) && same && !m.InProgress && !m.Failed:
-		m.Turn = "pause of " + note.Group + " until " + note.Until.Local().Format(clock)
+		until := " until " + note.Until.Local().Format(clock)
+		m.Turn, m.Pauses = "pause of "+note.Group+until, note.Group+" pauses"+until
 	case !m.InProgress || !note.Until.IsZero():
 	case note.Canary:
 		m.Turn = "canary of " + note.Group

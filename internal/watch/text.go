@@ -83,6 +83,9 @@ func (v View) summary() string {
 	for _, group := range v.Stopped {
 		parts = append(parts, fmt.Sprintf("rollout group %s waits for a member that has failed", group))
 	}
+	for _, pause := range v.Pausing {
+		parts = append(parts, "rollout group "+pause)
+	}
 	return strings.Join(parts, ", ")
 }
 

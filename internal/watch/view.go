@@ -28,6 +28,7 @@ type View struct {
 	Recent                      []Row    // done while the model watched, the last one first
 	Moved                       []Row    // those that count and have changed, by name
 	Stopped                     []string // rollout groups that wait until a member is repaired, sorted
+	Pausing                     []string // rollout groups that pause between two members, and until when, sorted
 
 	Left      time.Duration // the estimate of the end, if LeftKnown
 	LeftKnown bool
@@ -46,6 +47,9 @@ func (m *Model) View(now time.Time) View {
 		}
 		if t.Stops != "" && !slices.Contains(v.Stopped, t.Stops) {
 			v.Stopped = append(v.Stopped, t.Stops)
+		}
+		if t.Pauses != "" && !slices.Contains(v.Pausing, t.Pauses) {
+			v.Pausing = append(v.Pausing, t.Pauses)
 		}
 		row := m.row(t, now)
 		switch t.status {
@@ -70,6 +74,7 @@ func (m *Model) View(now time.Time) View {
 		}
 	}
 	slices.Sort(v.Stopped)
+	slices.Sort(v.Pausing)
 	counted := v.Done + len(v.Waiting) + len(v.InProgress) + len(v.Failed)
 	v.Total = max(counted, m.total)
 	v.Left, v.LeftKnown = estimate(ends, v.Total-v.Done-len(v.Failed), now)

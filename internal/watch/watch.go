@@ -24,6 +24,7 @@ type Machine struct {
 	Reason     string    // Ironic's message about the last failure, in one line
 	Turn       string    // what it does in a rollout, for people; empty: nothing
 	Stops      string    // the rollout group that waits until the machine is repaired; empty: none
+	Pauses     string    // the rollout group that pauses after the machine, and until when, for people; empty: none
 	Instance   string    // instance_uuid: its reservation; empty: none
 
 	Class, Group string // its resource class and conductor group; List leaves them empty
@@ -190,7 +191,7 @@ func (m *Model) Add(s Sample) []Change {
 
 // update takes a machine of a sample, and returns the change; nil if there is none.
 func (m *Model) update(machine Machine, before time.Time, first bool) *Change {
-	for _, text := range []*string{&machine.Name, &machine.State, &machine.Power, &machine.Reason, &machine.Turn, &machine.Stops, &machine.Step} {
+	for _, text := range []*string{&machine.Name, &machine.State, &machine.Power, &machine.Reason, &machine.Turn, &machine.Stops, &machine.Pauses, &machine.Step} {
 		*text = rest.OneLine(*text)
 	}
 	if machine.Since.IsZero() {

@@ -99,7 +99,7 @@ func TestTraces_passThroughARealCollector(t *testing.T) {
 		run.Close(t.Context())
 	}
 	got := fmt.Sprint(behind.Received())
-	for _, want := range []string{"create over grpc", "create over http/protobuf", "terraform-provider-metal", "1.2.3", "ironic.node.name", "node-0", "no space left on device"} {
+	for _, want := range []string{"create over grpc", "create over http/protobuf", "terraform-provider-metal", "1.2.3", "metal.node.name", "node-0", "no space left on device"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("behind the collector, %q is missing:\n%s", want, got)
 		}

@@ -41,7 +41,7 @@ func applyAsTrace() *canvas {
 		c.line(plain, small, "start", nameX, y+12, name)
 		barX := min(x(s.Begins), width-margin-3)
 		c.rect(toneOf(s), barX, y, max(3, x(s.Ends)-barX), barHeight)
-		if s.Node != "" && s.Depth == 1 {
+		if s.Name == "deploy" {
 			c.line(plain, small, "start", x(s.Begins)+6, y+12, s.Node)
 		}
 		y += rowHeight

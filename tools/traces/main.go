@@ -157,7 +157,7 @@ func spansOf(received []*trace.ResourceSpans) (all []span) {
 
 func nodeOf(s *trace.Span) string {
 	for _, a := range s.Attributes {
-		if a.Key == "ironic.node.name" {
+		if a.Key == "metal.node.name" {
 			return a.Value.GetStringValue()
 		}
 	}

@@ -2,10 +2,10 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -17,10 +17,11 @@ import (
 type Trace struct {
 	ctx   context.Context //nolint:containedctx // the spans of states begin below it
 	clock Clock
+	name  string
 	span  trace.Span
 	begun time.Time
 
-	within trace.Span // of the state
+	within trace.Span // of the state; nil in a part of another operation
 	state  string
 	step   string
 }
@@ -30,26 +31,23 @@ type Clock interface{ ServerNow() time.Time }
 
 // Begin begins the spans of an operation and of the machine's present state. Without a trace in ctx it returns ctx and nil.
 func Begin(ctx context.Context, name string, n *ironic.Node, clock Clock) (context.Context, *Trace) {
-	Describe(ctx, n)
-	below, span := tracing.Start(ctx, name)
+	below, span := tracing.Start(tracing.AboutNode(ctx, n.Name, n.UUID), name)
 	if !span.IsRecording() {
 		return ctx, nil
 	}
-	span.SetAttributes(attributesOf(n)...)
-	t := &Trace{ctx: below, clock: clock, span: span, begun: time.Now()}
+	t := &Trace{ctx: below, clock: clock, name: name, span: span, begun: time.Now()}
 	t.See(n)
 	return below, t
 }
 
-// Describe adds a node to the span in ctx, as what the span is about.
-func Describe(ctx context.Context, n *ironic.Node) {
-	if span := trace.SpanFromContext(ctx); span.IsRecording() {
-		span.SetAttributes(attributesOf(n)...)
+// Part begins the span of a part of the operation. The provision states are those of the whole. A part with the name of the whole is the whole, and
+// has no span of its own: Part then returns nil.
+func (t *Trace) Part(ctx context.Context, name string) (context.Context, *Trace) {
+	if name == t.name {
+		return ctx, nil
 	}
-}
-
-func attributesOf(n *ironic.Node) []attribute.KeyValue {
-	return []attribute.KeyValue{tracing.NodeName.String(n.Name), tracing.NodeUUID.String(n.UUID)}
+	below, span := tracing.Start(ctx, name)
+	return below, &Trace{span: span}
 }
 
 // See ends the span of a state that the node has left, and begins that of the next one. A span begins when Ironic has changed the state, which a
@@ -63,12 +61,12 @@ func (t *Trace) See(n *ironic.Node) {
 		if t.within != nil {
 			t.within.End(trace.WithTimestamp(at))
 		}
-		_, t.within = t.span.TracerProvider().Tracer(tracing.Scope).Start(t.ctx, "state "+n.ProvisionState,
-			trace.WithTimestamp(at), trace.WithAttributes(append(attributesOf(n), tracing.State.String(n.ProvisionState))...))
-		t.state, t.begun = n.ProvisionState, at
+		_, t.within = tracing.Start(t.ctx, "state "+n.ProvisionState, trace.WithTimestamp(at), trace.WithAttributes(tracing.State.String(n.ProvisionState)))
+		t.state, t.step, t.begun = n.ProvisionState, "", at
 	}
 	if step := stepOf(n); step != t.step {
 		if t.step = step; step != "" {
+			t.within.SetAttributes(tracing.Step.String(step)) // a long wait has more events than a span keeps
 			t.within.AddEvent("step "+step, trace.WithAttributes(tracing.Step.String(step)))
 		}
 	}
@@ -76,10 +74,7 @@ func (t *Trace) See(n *ironic.Node) {
 
 // stepOf names the step that Ironic executes.
 func stepOf(n *ironic.Node) string {
-	if step := states.StepName(n.DeployStep); step != "" {
-		return step
-	}
-	return states.StepName(n.CleanStep)
+	return cmp.Or(states.StepName(n.DeployStep), states.StepName(n.CleanStep), states.StepName(n.ServiceStep))
 }
 
 // changedAt returns when Ironic has changed the state of a node, by the local clock, but not before the state before it was seen.
@@ -108,6 +103,8 @@ func (t *Trace) End(err error) {
 	if t == nil {
 		return
 	}
-	t.within.End()
+	if t.within != nil {
+		t.within.End()
+	}
 	tracing.End(t.span, err)
 }
