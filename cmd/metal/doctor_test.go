@@ -7,6 +7,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/doctor"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
 func TestDoctor(t *testing.T) {
@@ -65,6 +66,12 @@ func TestDoctor_wrongFlags(t *testing.T) {
 		code, _, stderr := s.run(t, append([]string{"doctor"}, tt.args...)...)
 		if code != cli.ExitUsage || !strings.Contains(stderr, tt.want) {
 			t.Errorf("%v: exit code %d, wrote %q", tt.args, code, stderr)
+		}
+	}
+	s.env[throttle.MaxVariable] = "-1"
+	for _, command := range []string{"doctor", "watch"} {
+		if code, _, stderr := s.run(t, command); code != cli.ExitUsage || !strings.Contains(stderr, "--max-concurrent must not be less than 0") {
+			t.Errorf("%s with a negative variable: exit code %d, wrote %q", command, code, stderr)
 		}
 	}
 }

@@ -87,7 +87,7 @@ func checkLimit(s *sight) []Check {
 
 // limitText says how many slots there are, and in which groups of machines none is free. taken are the slots that are taken, by scope.
 func limitText(limit throttle.Limit, taken map[string]int) (text string, full []string) {
-	scope := map[throttle.Scope]string{throttle.ScopeConductorGroup: "conductor group", throttle.ScopeShard: "shard"}[limit.Scope]
+	scope := map[throttle.Scope]string{throttle.ScopeAll: "", throttle.ScopeConductorGroup: "conductor group", throttle.ScopeShard: "shard"}[limit.Scope]
 	switch {
 	case limit.Max == 0:
 		return "", nil

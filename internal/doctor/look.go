@@ -48,12 +48,12 @@ type sight struct {
 	images      []imageServer
 }
 
-// nodeFields are the fields of nodes that the checks need. Lists with fields cannot have created_at and conductor.
+// nodeFields are the fields of nodes that the checks need. Lists with fields cannot have created_at, conductor and allocation_uuid.
 var nodeFields = []string{
 	"uuid", "name", "provision_state", "target_provision_state", "power_state", "target_power_state", "provision_updated_at", "maintenance", "maintenance_reason",
 	"fault", "last_error", "reservation", "instance_uuid", "instance_info", "driver", "bios_interface", "boot_interface", "console_interface", "deploy_interface",
 	"inspect_interface", "management_interface", "network_interface", "power_interface", "raid_interface", "rescue_interface", "storage_interface",
-	"vendor_interface", "conductor_group", "retired", "retired_reason", "extra",
+	"vendor_interface", "conductor_group", "retired", "retired_reason", "extra", "console_enabled", "driver_info",
 }
 
 // errNoIronic is why what only Ironic knows is not known if it could not be asked.
@@ -86,6 +86,7 @@ func look(ctx context.Context, o Options) *sight {
 		asking.Go(func() { s.temporaries.value, s.temporaries.err = sharing.ListTemporaries(ctx, o.OneView) })
 	}
 	asking.Wait()
+	s.findAllocations()
 	s.now, s.ahead = client.ServerNow(), client.Ahead()
 	if o.RemoveStale {
 		s.removed = removeStale(ctx, client, s.records.value)
@@ -129,6 +130,18 @@ func (s *sight) listNodes(ctx context.Context, client *ironic.Client) ([]ironic.
 		}
 	}
 	return client.ListNodeFields(ctx, ironic.NodeFilter{}, fields)
+}
+
+// findAllocations sets allocation_uuid of the nodes, which is their instance UUID if an allocation has reserved them. A user who may not see all
+// allocations is told of one in any case: metal release says if there is none.
+func (s *sight) findAllocations() {
+	all := s.allocations.err == nil && (s.who == nil || s.who.Project == "")
+	known := ironic.ByUUID(s.allocations.value, func(a *ironic.Allocation) string { return a.UUID })
+	for i := range s.nodes.value {
+		if n := &s.nodes.value[i]; !all || known[n.InstanceUUID] != nil {
+			n.AllocationUUID = n.InstanceUUID
+		}
+	}
 }
 
 // unknown is the result of a check for which the site has not answered.

@@ -48,7 +48,7 @@ func newDoctor(s *cli.Settings) *cobra.Command {
 	flags.StringVar(&own.output, "output", "table", "`format`: table or json")
 	flags.StringVar(&own.image, "image", "", "`URL` of an image whose server to check; default: the servers of the images of machines")
 	cli.DurationVar(flags, &own.timeout, "timeout", time.Minute, "`time` for all checks")
-	cli.LimitFlags(flags, &own.limit)
+	cli.Section(flags, "Flags of the provisioning limit, whose slots are counted", func() { cli.LimitFlags(flags, &own.limit) })
 	flags.BoolVar(&own.removeStale, "remove-stale", false, "delete the lock records of dead runs")
 	flags.AddFlagSet(s.OneViewFlags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return own.run(cmd, s) }
@@ -66,7 +66,7 @@ func (f *doctorFlags) check() error {
 
 // run makes the checks and writes the report.
 func (f *doctorFlags) run(cmd *cobra.Command, s *cli.Settings) error {
-	if err := f.check(); err != nil {
+	if err := errors.Join(cli.ReadEnvironment(cmd.Flags(), s.Getenv), f.check()); err != nil {
 		return err
 	}
 	_, pool, done, err := s.OpenSite(cmd)

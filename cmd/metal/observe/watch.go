@@ -101,7 +101,7 @@ func (f *watchFlags) check() error {
 // run shows the machines until the command ends.
 func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) error {
 	selected, err := f.selection.Selection(cmd, args)
-	if err := errors.Join(err, f.check(), s.CompleteIronic(cmd.Flags())); err != nil {
+	if err := errors.Join(err, s.CompleteIronic(cmd.Flags()), f.check()); err != nil {
 		return err
 	}
 	s.LogRequests(cmd)
