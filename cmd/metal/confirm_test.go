@@ -75,6 +75,18 @@ func TestStoppedBeforeAnythingWasSent(t *testing.T) {
 	}
 }
 
+// Before anything was read, nothing can go on.
+func TestStoppedBeforeTheMachinesWereRead(t *testing.T) {
+	t.Parallel()
+	s := deployedSite(t)
+	for _, args := range [][]string{{"inspect", name(1), "--yes"}, {"release", "--node", name(0), "--yes"}, {"show", name(1)}} {
+		code, stdout, stderr := s.stopAt(t, func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v1/nodes") }, args...)
+		if code != cli.ExitError || stdout != "" || stderr != "metal: stopped before it began. Nothing was done\n" {
+			t.Errorf("%v: exit code %d: %q, %q", args, code, stdout, stderr)
+		}
+	}
+}
+
 // reserved returns a site with allocations of all its machines.
 func reserved(t *testing.T, machines int) *site {
 	t.Helper()

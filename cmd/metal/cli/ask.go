@@ -49,7 +49,7 @@ func readHidden(ctx context.Context, terminal int) (string, error) {
 		return "", err
 	}
 	answer, err := unlessStopped(ctx, func() ([]byte, error) { return term.ReadPassword(terminal) })
-	if errors.Is(err, errStopped) {
+	if errors.Is(err, ErrStopped) {
 		err = errors.Join(err, term.Restore(terminal, before))
 	}
 	return string(answer), err

@@ -1,6 +1,14 @@
 // Package cli is what all commands of metal share: settings, flags, help, exit codes, lines and questions.
 package cli
 
+import (
+	"errors"
+	"fmt"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+)
+
 // Exit codes.
 const (
 	ExitDone        = 0
@@ -35,6 +43,15 @@ const ExitCodes = `
 type Failure struct {
 	Code int
 	Err  error // message for standard error; nil: the command has written it already
+}
+
+// Unread ends a command that could not read something, before it has begun.
+func (s *Settings) Unread(what string, err error) error {
+	if api.IsInterrupted(err) {
+		return &Failure{Code: ExitError, Err: errors.New("stopped before it began. Nothing was done")}
+	}
+	_, detail := failure.Explain("", err)
+	return &Failure{Code: ExitError, Err: fmt.Errorf("could not read %s of %s: %s", what, s.IronicName(), detail)}
 }
 
 // Error returns the message; empty if the command has written it already.

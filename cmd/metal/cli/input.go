@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// errStopped ends a command that was stopped while it waited for its input.
-var errStopped = &Failure{Code: ExitUnconfirmed, Err: errors.New("stopped before it began. Nothing was done")}
+// ErrStopped ends a command that was stopped while it waited for its input, before it has changed anything.
+var ErrStopped = &Failure{Code: ExitUnconfirmed, Err: errors.New("stopped before it began. Nothing was done")}
 
 // Input returns the standard input of a command. A read ends when the command is stopped.
 func Input(cmd *cobra.Command) io.Reader { return &stoppable{cmd.Context(), cmd.InOrStdin()} }
@@ -30,10 +30,10 @@ func (s *stoppable) Read(p []byte) (n int, err error) {
 	return copy(p, text), err
 }
 
-// unlessStopped returns what read returns, or errStopped when ctx ends before. Then read goes on until the program ends.
+// unlessStopped returns what read returns, or ErrStopped when ctx ends before. Then read goes on until the program ends.
 func unlessStopped(ctx context.Context, read func() ([]byte, error)) ([]byte, error) {
 	if ctx.Err() != nil {
-		return nil, errStopped
+		return nil, ErrStopped
 	}
 	var text []byte
 	var err error
@@ -44,7 +44,7 @@ func unlessStopped(ctx context.Context, read func() ([]byte, error)) ([]byte, er
 	}()
 	select {
 	case <-ctx.Done():
-		return nil, errStopped
+		return nil, ErrStopped
 	case <-done:
 		return text, err
 	}

@@ -1,9 +1,9 @@
 package cli
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"slices"
@@ -106,13 +106,13 @@ func ReadNames(cmd *cobra.Command, name string) (names []string, err error) {
 		defer file.Close()
 		from = file
 	}
-	lines := bufio.NewScanner(from)
-	for lines.Scan() {
-		text, _, _ := strings.Cut(lines.Text(), "#")
-		names = append(names, strings.Fields(text)...)
-	}
-	if err := lines.Err(); err != nil {
+	all, err := io.ReadAll(from)
+	if err != nil {
 		return nil, fmt.Errorf("--file %s: %w", name, err)
+	}
+	for line := range strings.Lines(string(all)) {
+		text, _, _ := strings.Cut(line, "#")
+		names = append(names, strings.Fields(text)...)
 	}
 	return names, nil
 }

@@ -32,11 +32,11 @@ func TestSelectionRefusesWhatIsEmpty(t *testing.T) {
 		{[]string{"--state", ""}, "--state is empty"},
 		{[]string{"--file", ""}, "--file is empty"},
 		{[]string{"--file", file("# nothing\n")}, "names no node"},
-		{[]string{"--file", file("rack1-07\n" + strings.Repeat("x", 100_000) + "\nrack1-08\n")}, "too long"},
 		{[]string{""}, "the name of a node is empty"},
 		{nil, "needs the names"},
 		{[]string{"rack1-07", "--class", "gpu"}, "but not both"},
 		{[]string{"--file", file("rack1-07 # fan\n\nrack1-08\n")}, ""},
+		{[]string{"--file", file("rack1-07" + strings.Repeat(" ", 100_000) + "rack1-08")}, ""},
 	} {
 		cmd, flags := &cobra.Command{Use: "power"}, cli.SelectionFlags{}
 		flags.DeclareForOnce(cmd)

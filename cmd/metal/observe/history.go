@@ -21,7 +21,7 @@ func newHistory(s *cli.Settings) *cobra.Command {
 	return newReport(s, cmd, func(client *ironic.Client, nodes []ironic.Node, output string) error {
 		facts, err := timeline.ReadHistory(cmd.Context(), client, nodes)
 		if err != nil {
-			return unread("the history", s, err)
+			return s.Unread("the history", err)
 		}
 		life := timeline.History(facts)
 		if output == "json" {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/describe"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
@@ -42,7 +41,7 @@ func newShow(s *cli.Settings) *cobra.Command {
 		case api.IsNotFound(err):
 			return &cli.Failure{Code: cli.ExitNothing, Err: fmt.Errorf("%s has no node %s that you may see", s.IronicName(), args[0])}
 		case err != nil:
-			return unread("node "+args[0], s, err)
+			return s.Unread("node "+args[0], err)
 		case *output == "json":
 			return cli.WriteJSON(cmd.OutOrStdout(), found)
 		}
@@ -67,12 +66,6 @@ func open(cmd *cobra.Command, s *cli.Settings, output string) (*ironic.Client, e
 	return ironic.New(s.Ironic.Config, ironic.Polls{}), nil
 }
 
-// unread ends a command that could not read something.
-func unread(what string, s *cli.Settings, err error) error {
-	_, detail := failure.Explain("", err)
-	return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("could not read %s of %s: %s", what, s.IronicName(), detail)}
-}
-
 // nodesOf reads the machines that the arguments and flags select.
 func nodesOf(cmd *cobra.Command, s *cli.Settings, client *ironic.Client, selected selection.Selection) ([]ironic.Node, error) {
 	nodes, err := selected.List(cmd.Context(), client, nil)
@@ -80,7 +73,7 @@ func nodesOf(cmd *cobra.Command, s *cli.Settings, client *ironic.Client, selecte
 	case selection.IsNotFound(err):
 		return nil, &cli.Failure{Code: cli.ExitNothing, Err: err}
 	case err != nil:
-		return nil, unread("the machines", s, err)
+		return nil, s.Unread("the machines", err)
 	case len(nodes) == 0:
 		return nil, &cli.Failure{Code: cli.ExitNothing, Err: fmt.Errorf("no machine of %s%s", s.IronicName(), selected)}
 	}

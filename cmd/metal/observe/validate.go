@@ -48,7 +48,7 @@ func newValidate(s *cli.Settings) *cobra.Command {
 		for i := range nodes {
 			results, err := client.Validate(cmd.Context(), nodes[i].UUID)
 			if err != nil {
-				return unread("the validation of node "+ironic.NodeLabel(&nodes[i]), s, err)
+				return s.Unread("the validation of node "+ironic.NodeLabel(&nodes[i]), err)
 			}
 			all = append(all, judge(&nodes[i], results))
 			if all[i].failed() {

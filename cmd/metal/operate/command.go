@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operate"
@@ -140,8 +139,7 @@ func (f *operationFlags) find(ctx context.Context, s *cli.Settings, site *machin
 	case selection.IsNotFound(err):
 		return nil, &cli.Failure{Code: cli.ExitNothing, Err: err}
 	case err != nil:
-		_, detail := failure.Explain("", err)
-		return nil, &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("could not read the machines of %s: %s", s.IronicName(), detail)}
+		return nil, s.Unread("the machines", err)
 	case len(machines) == 0:
 		return nil, &cli.Failure{Code: cli.ExitNothing, Err: fmt.Errorf("no machine of %s%s", s.IronicName(), selected)}
 	}

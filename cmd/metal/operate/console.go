@@ -91,13 +91,11 @@ func (f *consoleFlags) run(cmd *cobra.Command, s *cli.Settings, node string) err
 	}
 	ask := cli.NewAsker(cmd)
 	started, err := f.start(cmd.Context(), m, ask)
+	if err == nil && !started {
+		err = f.allowRead(cmd.Context(), m, ask)
+	}
 	if err != nil {
 		return err
-	}
-	if !started {
-		if err := f.allowRead(cmd.Context(), m, ask); err != nil {
-			return err
-		}
 	}
 	console, err := site.Ironic.Console(cmd.Context(), m.Node().UUID)
 	if err != nil {
@@ -124,6 +122,9 @@ func (f *consoleFlags) start(ctx context.Context, m *machine.Machine, ask *cli.A
 			return false, withCause(err)
 		}
 	} else if !f.enable && !f.restart && !ask.Yes("The console of node %s is not enabled. Enable it? That touches nothing on the machine.", node) {
+		if ctx.Err() != nil {
+			return false, cli.ErrStopped
+		}
 		return false, withoutConsole("the console of node %s is not enabled. Use --enable", node)
 	}
 	if err := m.SetConsole(ctx, true, f.timeout); err != nil {
@@ -153,8 +154,11 @@ func (f *consoleFlags) allowRead(ctx context.Context, m *machine.Machine, ask *c
 		return &cli.Failure{Code: cli.ExitError, Err: err}
 	}
 	node := ironic.NodeLabel(m.Node())
-	if highest <= keepsSessions || ask.Yes("Another user may be connected to the console of node %s: when this Ironic tells its address, it ends the session. Go on?", node) {
+	switch {
+	case highest <= keepsSessions, ask.Yes("Another user may be connected to the console of node %s: when this Ironic tells its address, it ends the session. Go on?", node):
 		return nil
+	case ctx.Err() != nil:
+		return cli.ErrStopped
 	}
 	return withoutConsole("the console of node %s is %s. When this Ironic tells its address, it ends the session of the user who is connected. Use --disconnect to do that", node, ironic.ConsoleSocat)
 }

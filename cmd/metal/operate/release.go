@@ -145,13 +145,9 @@ func (r *released) find(ctx context.Context, from operate.Reader) (err error) {
 
 // findAll reads all reservations before anything is changed.
 func findAll(ctx context.Context, s *cli.Settings, site *machine.Site, all []released) error {
-	unread := func(what string, err error) error {
-		_, detail := failure.Explain("", err)
-		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("could not read %s of %s: %s", what, s.IronicName(), detail)}
-	}
 	from, err := operate.ReaderOf(ctx, site.Ironic, len(all))
 	if err != nil {
-		return unread("the reservations", err)
+		return s.Unread("the reservations", err)
 	}
 	var missing []string
 	for i := range all {
@@ -159,7 +155,7 @@ func findAll(ctx context.Context, s *cli.Settings, site *machine.Site, all []rel
 		if api.IsNotFound(err) {
 			missing = append(missing, all[i].ref)
 		} else if err != nil {
-			return unread(all[i].ref, err)
+			return s.Unread(all[i].ref, err)
 		}
 	}
 	if len(missing) > 0 {
