@@ -67,8 +67,8 @@ func AdviseConflict(message string) string {
 		{"can not have 'retired' set", "Ironic retires no available node. Make the node manageable first (target_state = \"manageable\"), then retire it."},
 		{"have resource_class updated unless", "Ironic does not change resource_class in the node's present state. Destroy its metal_deployment first, or leave resource_class as it is while something is deployed on the node."},
 		{"updated unless", "Ironic does not change this in the node's present state. Put the node into maintenance for the change (maintenance = true), or, if nothing is deployed on it, make it manageable first (target_state = \"manageable\")."},
-		{"is locked by host", "Another operation on the node is in progress. Apply again when it has ended."},
-		{"while a state transition is in progress", "Another operation on the node is in progress. Apply again when it has ended."},
+		{"is locked by host", "Another operation on the node is in progress. Try again when it has ended."},
+		{"while a state transition is in progress", "Another operation on the node is in progress. Try again when it has ended."},
 	} {
 		if strings.Contains(message, known.text) {
 			return known.advice

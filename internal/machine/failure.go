@@ -135,9 +135,11 @@ func stuckError(node *ironic.Node, words string) *failure.Error {
 		Kind: KindStuck, Node: node, Fact: fmt.Sprintf("node %s is in state %q, but no conductor works on it any more", ironic.NodeLabel(node), node.ProvisionState), Words: words,
 		Advice: "Ironic does not end this operation by itself. A conductor that is restarted lets it fail; then apply again. See the conductor's log for the cause.",
 	}
+	e.Action = "Ironic does not end this operation by itself. A conductor that is restarted lets it fail; then try again. See the conductor's log for the cause."
 	if runbook := node.DriverInfo[KeyRunbook] != nil || strings.Contains(words, "unbook"); runbook && ironic.State(node.ProvisionState) == nodes.Deleting {
-		e.Advice = "Ironic leaves a node so whose cleaning runbook does not exist, or has none of the node's traits. Look at " + runbookOf(node) + ". Make the runbook usable, so that the cleaning can begin; Ironic " +
-			"accepts no change of the node now. Then restart the conductor, which lets the operation fail, and apply again."
+		mend := "Ironic leaves a node so whose cleaning runbook does not exist, or has none of the node's traits. Look at " + runbookOf(node) + ". Make the runbook usable, so that the cleaning can begin; Ironic " +
+			"accepts no change of the node now. Then restart the conductor, which lets the operation fail, and "
+		e.Advice, e.Action = mend+"apply again.", mend+"try again."
 	}
 	return e
 }
@@ -160,9 +162,10 @@ func withoutRunbook(node *ironic.Node, err error) error {
 	if !errors.As(err, &status) || !strings.HasPrefix(status.Message, "Runbook ") && !strings.HasPrefix(status.Message, "Automated cleaning runbook ") {
 		return err
 	}
+	mend := "Ironic asks for the runbook even if automated_clean is false. Correct " + runbookOf(node) + ": it must exist, and have one of the node's traits. Then "
 	return &failure.Error{
 		Kind: failure.KindInvalid, Node: node, Fact: fmt.Sprintf("node %s is not cleaned and not made available, because Ironic cannot use its cleaning runbook", ironic.NodeLabel(node)), Words: status.Message,
-		Advice: "Ironic asks for the runbook even if automated_clean is false. Correct " + runbookOf(node) + ": it must exist, and have one of the node's traits. Then apply again.",
+		Advice: mend + "apply again.", Action: mend + "try again.",
 	}
 }
 
@@ -315,7 +318,10 @@ func (m *Machine) countFailures(ctx context.Context, err error) {
 const KindReserved failure.Kind = "reserved"
 
 func reservedError(node *ironic.Node, ours string) *failure.Error {
-	e := &failure.Error{Kind: KindReserved, Node: node, About: ours, Fact: fmt.Sprintf("node %s is reserved by %s", ironic.NodeLabel(node), node.InstanceUUID), Advice: AdviseReserved(node, ours, false)}
+	e := &failure.Error{
+		Kind: KindReserved, Node: node, About: ours, Fact: fmt.Sprintf("node %s is reserved by %s", ironic.NodeLabel(node), node.InstanceUUID),
+		Advice: AdviseReserved(node, ours, false), Action: "The reservation of the machine has changed meanwhile. Look who has it, for example with metal show, before you try again.",
+	}
 	if node.InstanceUUID == "" {
 		e.Fact = fmt.Sprintf("node %s is not reserved by %s any more", ironic.NodeLabel(node), ours)
 	}

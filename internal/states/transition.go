@@ -120,7 +120,7 @@ var reasons = map[Reason]string{
 	ReasonNotReady:   "it cannot be deployed from there. Make it available first (metal_host target_state = \"available\")",
 	ReasonNoBMC:      "Ironic knows no BMC of it, so it cannot become available. Give its metal_host a bmc, or a driver with driver_info",
 	ReasonNoAdopt:    "no deployment to adopt runs on it. If the machine runs something, make the node manageable first (metal_host target_state = \"manageable\"). To deploy an image, set image instead of adopt",
-	reasonNoneRuns:   "nothing is deployed on it any more. Run terraform plan again first",
+	reasonNoneRuns:   "nothing is deployed on it any more. With Terraform, run terraform plan again first",
 	reasonUndeploy:   "undeploying it failed. Undeploy it again first",
 	ReasonBusy:       "an operation on it is in progress. Apply again when it is available",
 	ReasonOtherSince: "another client has deployed it since its deployment failed. Undeploy it first if nothing on it is needed (baremetal node undeploy), and apply again",

@@ -41,7 +41,7 @@ func (e *LostError) Error() string {
 }
 
 // Advice says what to do.
-func (e *LostError) Advice() string { return "Check that Ironic answers, and apply again." }
+func (e *LostError) Advice() string { return "Check that Ironic answers, and try again." }
 
 // Locks takes locks of a site for a process, of which one caller at a time waits for a lock. It is safe for concurrent use.
 type Locks struct {
