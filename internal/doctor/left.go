@@ -68,7 +68,7 @@ func leftOn(n *ironic.Node, now time.Time, age time.Duration) (left []string) {
 	if mark := marked(n.Extra, marks.MarkReservation); mark != nil && old(mark.Since) {
 		left = append(left, fmt.Sprintf("its deployment by %s is not finished", mark))
 	}
-	if operation := marks.UnfinishedOperation(n); operation != nil && old(operation.Since) {
+	if operation := marks.UnfinishedOperation(n, now); operation != nil && old(operation.Since) {
 		left = append(left, fmt.Sprintf("not finished: %s. Its goal is: %s", operation, operation.Goal))
 	}
 	if turn := marks.TurnOf(n); turn != nil && (turn.Until.IsZero() && old(turn.Since) || !turn.Until.IsZero() && old(turn.Until)) {

@@ -35,7 +35,7 @@ func client(fake *fakeironic.Server) *sitetest.Client {
 func begin(t *testing.T, site *sitetest.Client, op operate.Operation, machines []ironic.Node) []operate.Result {
 	t.Helper()
 	runner := &operate.Runner{Site: site.Site, Parallel: 100, By: "eve@desk"}
-	return runner.Run(t.Context(), op, operate.Tasks(op, machines, site.Ironic.ServerNow()))
+	return runner.Run(t.Context(), op, operate.Tasks(op, machines, operate.Look(t.Context(), site.Site, machines)))
 }
 
 // want checks that all results are of an outcome.

@@ -20,14 +20,15 @@ const unnoteFor = 10 * time.Second
 // A note of an earlier command with the same goal serves
 // as its own: Ironic may accept no other while it goes on with what that command has begun.
 func (r *Runner) noted(ctx context.Context, op Operation, m *machine.Machine, timeout time.Duration) error {
-	earlier := marks.UnfinishedOperation(m.Node())
+	r.forgetOld(ctx, m)
+	earlier := marks.UnfinishedOperation(m.Node(), r.Site.Ironic.ServerNow())
 	if op.Several != nil && op.Several(m.Node()) && !keeps(m.Node(), op.Goal) {
 		if err := r.note(ctx, op, m); err != nil {
 			return err
 		}
 	}
 	err := op.Do(ctx, m, timeout)
-	left, unfinished := marks.OperationOf(m.Node()), marks.UnfinishedOperation(m.Node()) != nil
+	left, unfinished := marks.OperationOf(m.Node()), marks.UnfinishedOperation(m.Node(), r.Site.Ironic.ServerNow()) != nil
 	done := err == nil || earlier == nil && failure.Is(err, machine.KindRefused) // it has sent nothing
 	if left == nil || unfinished && (!done || left.Goal != op.Goal) {
 		return err
@@ -37,6 +38,17 @@ func (r *Runner) noted(ctx context.Context, op Operation, m *machine.Machine, ti
 	// The machine is as it should be, and a note whose goal is reached concerns nobody: the next command removes it.
 	_ = m.Write(ctx, marks.EndOperation(m.Node()))
 	return err
+}
+
+// forgetOld removes a note that is too old to count. If Ironic refuses that, the operation ignores the note.
+func (r *Runner) forgetOld(ctx context.Context, m *machine.Machine) {
+	now := r.Site.Ironic.ServerNow()
+	if o := marks.OperationOf(m.Node()); o == nil || !o.IsOld(now) {
+		return
+	}
+	if err := m.Write(ctx, marks.EndOperation(m.Node())); err != nil {
+		m.Changed(func(n *ironic.Node) { *n = *marks.WithoutOldOperation(n, now) })
+	}
 }
 
 // note writes the note of an operation to the node of a machine, and checks that Ironic has it: two commands that begin at the same moment write
@@ -67,8 +79,8 @@ func nameOf(o *marks.Operation) string {
 	return " (" + o.String() + ")"
 }
 
-// keeps reports whether a machine has an unfinished operation with a goal.
+// keeps reports whether a machine has an operation with a goal that it has not reached.
 func keeps(n *ironic.Node, goal marks.Goal) bool {
-	left := marks.UnfinishedOperation(n)
-	return left != nil && left.Goal == goal
+	left := marks.OperationOf(n)
+	return left != nil && left.Goal == goal && !left.Reached(n)
 }

@@ -30,6 +30,7 @@ type Plan struct {
 	Refused string // why the operation cannot be done, as a sentence; empty: it can
 	Harm    Harm
 	Does    string // what happens to the machine, as a sentence without the machine, such as "cuts its power"
+	AtWork  string // the run of Terraform, or the other command of metal, that may be at work on the machine; empty: none
 }
 
 // Operation is what an operator asks of machines.
@@ -55,13 +56,16 @@ type Operation struct {
 	Several func(node *ironic.Node) bool
 }
 
-// Plan says what the operation does to a machine now, by the clock of the site.
-func (op *Operation) Plan(node *ironic.Node, now time.Time) Plan {
-	plan := op.Decide(node)
+// Plan says what the operation does to a machine now. Where somebody may be at work, it does as much harm as a cut of the power.
+func (op *Operation) Plan(node *ironic.Node, seen Seen) Plan {
+	plan := op.Decide(marks.WithoutOldOperation(node, seen.Now))
 	if plan.Nothing || plan.Refused != "" || op.DuringRuns {
 		return plan
 	}
-	plan.Refused = atWork(node, now)
+	if plan.AtWork = atWork(op.Command, node, seen); plan.AtWork != "" {
+		plan.Harm = max(plan.Harm, Cuts)
+		plan.Does += "; " + plan.AtWork + ", may be at work on it"
+	}
 	return plan
 }
 
