@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"cmp"
 	"net/http"
 	"testing"
 	"time"
@@ -81,7 +82,8 @@ func TestPatch_succeedsWithoutTheNote(t *testing.T) {
 
 // noted leaves the note of a command with a goal on the only node of a fake, and returns its UUID.
 func noted(fake *fakeironic.Server, goal marks.Goal) string {
-	note := map[string]any{"command": "x", "by": "eve@desk", "since": time.Now().UTC().Format(time.RFC3339), "goal": string(goal)}
+	command := map[marks.Goal]string{marks.GoalAvailable: "inspect", marks.GoalPowerOn: "power reboot --soft", marks.GoalRetired: "retire"}[goal]
+	note := map[string]any{"command": cmp.Or(command, "vmedia attach"), "by": "eve@desk", "since": time.Now().UTC().Format(time.RFC3339), "goal": string(goal)}
 	fake.Set("node-000", "extra", map[string]any{marks.KeyOperation: map[string]any{ironic.NewUUID(): note}})
 	node, _ := fake.Node("node-000")
 	return node.UUID
