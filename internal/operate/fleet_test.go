@@ -90,6 +90,46 @@ func TestFleet_keepsTheLimit(t *testing.T) {
 	}
 }
 
+// Machines that wait for a slot stay in the pool, where allocations may reserve them, and return to it without another wait.
+func TestFleet_leavesWaitingMachinesInThePool(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(fleet)
+		fake.StepTime = time.Minute
+		site := client(fake)
+		machines, err := site.Ironic.ListNodes(t.Context(), ironic.NodeFilter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan bool)
+		go func() {
+			defer close(done)
+			want(t, begin(t, site, operate.Inspect(nil), machines), operate.Done)
+		}()
+		looks := 0
+		for {
+			select {
+			case <-done:
+				if looks < 10 {
+					t.Errorf("%d looks", looks)
+				}
+				return
+			case <-time.After(10 * time.Second):
+			}
+			looks++
+			away := 0
+			for _, n := range fake.Nodes() {
+				if n.ProvisionState != "available" {
+					away++
+				}
+			}
+			if away > limit {
+				t.Errorf("%d machines are out of the pool, and %d may be at work", away, limit)
+			}
+		}
+	})
+}
+
 // mostStarts returns how many machines were being started at once, if a start takes so long.
 func mostStarts(fake *fakeironic.Server, long time.Duration) (most int) {
 	var begun []time.Time
