@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -53,4 +54,15 @@ func there(n int, noun string) string {
 		return "There is 1 " + noun
 	}
 	return fmt.Sprintf("There are %d %ss", n, noun)
+}
+
+// short is a duration without units that are zero.
+func short(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if before, found := strings.CutSuffix(text, zero); found {
+			text = before + zero[:1]
+		}
+	}
+	return text
 }

@@ -83,15 +83,13 @@ func TestRun_refusesWhereSomebodyHasBegunSince(t *testing.T) {
 		fake.Set("node-000", "provision_state", "active")
 		fake.Set("node-000", "power_state", "power on")
 		client, off := sitetest.NewClient(fake), operate.Power(machine.ActionOff)
-		for _, command := range []string{"retire", "inspect"} {
-			machines := []ironic.Node{*nodeOf(t, fake)}
-			tasks := operate.Tasks(off, machines, operate.Look(t.Context(), client.Site, machines))
-			leave(fake, command, marks.GoalMedia, time.Second)
-			runner := &operate.Runner{Site: client.Site, Parallel: 1}
-			got := runner.Run(t.Context(), off, tasks)[0]
-			if got.Outcome != operate.Refused || ironictest.NodeOf(t, fake, "node-000").PowerState != "power on" {
-				t.Errorf("%s: %s, %v", command, got.Outcome, got.Err)
-			}
+		machines := []ironic.Node{*nodeOf(t, fake)}
+		tasks := operate.Tasks(off, machines, operate.Look(t.Context(), client.Site, machines))
+		leave(fake, "vmedia attach", marks.GoalMedia+"cdrom", time.Second)
+		runner := &operate.Runner{Site: client.Site, Parallel: 1}
+		got := runner.Run(t.Context(), off, tasks)[0]
+		if got.Outcome != operate.Refused || ironictest.NodeOf(t, fake, "node-000").PowerState != "power on" {
+			t.Errorf("%s, %v", got.Outcome, got.Err)
 		}
 	})
 }
