@@ -93,7 +93,7 @@ func TestDoctor_youngNotes(t *testing.T) {
 		result doctor.Result
 		says   []string
 	}{
-		"at work or killed": {"manageable", false, doctor.Warning, []string{"1 mark of unfinished runs", "metal inspect of ann on desk, which began at 2000-01-01T00:00:00Z", "written 1m0s ago; at work or killed", "run the same command"}},
+		"at work or killed": {"manageable", false, doctor.Warning, []string{"1 mark of unfinished runs", "metal inspect of ann@desk, which began at 2000-01-01T00:00:00Z", "written 1m0s ago; at work or killed", "run the same command"}},
 		"waits for a slot":  {"manageable", true, doctor.OK, []string{"1 mark of unfinished runs", "Of 1 it is known", "its machines wait for a slot"}},
 		"in progress":       {"inspecting", false, doctor.OK, []string{"Runs may be at work all the same"}},
 		"not begun":         {"available", false, doctor.OK, []string{"Runs may be at work all the same"}},
@@ -103,7 +103,7 @@ func TestDoctor_youngNotes(t *testing.T) {
 			ironictest.InVirtualTime(t, func(t *testing.T) {
 				s := newSite()
 				s.ironic.Set("node-000", "provision_state", tt.state)
-				s.ironic.Set("node-000", "extra", decoded(t, "extra", `{"terraform_metal_operation": {"`+run7+`": {"command": "inspect", "by": "ann on desk", "since": "2000-01-01T00:00:00Z", "goal": "available"}}}`))
+				s.ironic.Set("node-000", "extra", decoded(t, "extra", `{"terraform_metal_operation": {"`+run7+`": {"command": "inspect", "by": "ann@desk", "since": "2000-01-01T00:00:00Z", "goal": "available"}}}`))
 				time.Sleep(time.Minute)
 				if tt.waits {
 					s.waiting(t, run7)
