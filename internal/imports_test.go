@@ -72,8 +72,8 @@ func rules() map[string]rule {
 		"internal/functions":   {own: []string{"internal/ironic/driverinfo", "internal/ironic/networkdata"}, foreign: []string{terraform}},
 		"internal/datasources": {own: with("internal/framework", ironic, api, "internal/ironic/driverinfo", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform}},
 		"internal/framework":   {own: with(ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata", "internal/discovery", "internal/bootiso", "internal/rollout", "internal/sharing", "internal/oneview"), foreign: []string{terraform, "github.com/vmihailenco/msgpack/v5", cty}}, // msgpack: to compare configurations without decoding them into values
-		"internal/doctor":      {own: []string{"internal/advice", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/slots", "internal/sharing", "internal/oneview", ironic, api, throttle, rest}},                                                                                 // sharing: the reasons of its maintenance
-		"internal/operate":     {own: with(ironic, api, "internal/sharing", "internal/tracing/operation"), foreign: []string{nodes}},
+		"internal/doctor":      {own: []string{"internal/advice", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/slots", "internal/sharing", "internal/oneview", ironic, api, throttle, rest}},                                                              // sharing: the reasons of its maintenance
+		"internal/operate":     {own: with(ironic, api, "internal/sharing", "internal/slots", "internal/tracing/operation"), foreign: []string{nodes}},
 		"internal/advice":      {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/machine", "internal/sharing", ironic, api}, foreign: []string{nodes}},
 		"internal/describe":    {own: []string{"internal/advice", "internal/states", "internal/marks", "internal/instance", "internal/sharing", ironic, "internal/ironic/driverinfo", rest}},
 		"internal/selection":   {own: []string{ironic, api}},

@@ -24,7 +24,7 @@ const faultPower = "power failure"
 // Next returns what to do about a node at a time by Ironic's clock, each a sentence or several, the most urgent first. It is empty if the node
 // needs nothing. The commands in it name the node.
 func Next(n *ironic.Node, now time.Time) (todo []string) {
-	for _, text := range []string{adviseStuck(n), adviseMaintenance(n), adviseState(n, now), adviseLock(n), adviseOperation(n), adviseLeft(n), adviseRetired(n)} {
+	for _, text := range []string{adviseStuck(n), adviseMaintenance(n), adviseState(n, now), adviseLock(n), adviseOperation(n, now), adviseLeft(n), adviseRetired(n)} {
 		if text != "" {
 			todo = append(todo, text)
 		}
@@ -96,8 +96,8 @@ func adviseRetired(n *ironic.Node) string {
 }
 
 // adviseOperation says what to do about an operation of metal that was interrupted.
-func adviseOperation(n *ironic.Node) string {
-	o := marks.UnfinishedOperation(n)
+func adviseOperation(n *ironic.Node, now time.Time) string {
+	o := marks.UnfinishedOperation(n, now)
 	if o == nil || states.InProgress(ironic.State(n.ProvisionState)) {
 		return ""
 	}

@@ -63,7 +63,7 @@ func Notes(n *ironic.Node, now time.Time) []Note {
 	}
 	if o := marks.OperationOf(n); o != nil {
 		note := Note{At: o.Since, Text: "metal " + o.Command + " began", By: o.By}
-		if marks.UnfinishedOperation(n) != nil {
+		if marks.UnfinishedOperation(n, now) != nil {
 			note.Text += ", and its end is not noted: " + o.Left()
 		}
 		all = append(all, note)

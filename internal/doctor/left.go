@@ -9,41 +9,40 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/slots"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
-// checkMarks says which notes of runs are still on machines that have no operation in progress. A run that is alive leaves some, too, while its
-// machines wait; so they are a warning when they are old.
+// left is what a run or a command of metal has noted and not ended.
+type left struct {
+	on, text string
+	run      string    // "" if the note does not tell
+	since    time.Time // zero if the note does not tell
+}
+
+// checkMarks says which notes of runs are on what has no operation in progress. A run at work leaves the same notes as a killed one, so that they are a
+// warning unless a lock record names the run.
 func checkMarks(s *sight) []Check {
 	const name = "marks of runs"
 	if s.nodes.err != nil {
 		return []Check{s.unknown(name, s.nodes.err)}
 	}
-	c := Check{Name: name, Result: OK}
+	var all []left
 	var quarantine []string
 	for i := range s.nodes.value {
 		n := &s.nodes.value[i]
-		for _, left := range leftOn(n, s.now, s.o.StuckAfter) {
-			c.Details = append(c.Details, label(n)+": "+left)
-		}
+		all = append(all, leftOn(n, s.now)...)
 		if q := marks.QuarantineOf(n); q != nil {
 			quarantine = append(quarantine, label(n)+": "+q.String())
 		}
 	}
 	for i := range s.allocations.value {
 		a := &s.allocations.value[i]
-		if mark := marked(a.Extra, marks.MarkCreation); mark != nil && s.now.Sub(mark.Since) > s.o.StuckAfter {
-			c.Details = append(c.Details, fmt.Sprintf("allocation %s: its creation by %s is not finished", cmp.Or(a.Name, a.UUID), mark))
+		if mark := marked(a.Extra, marks.MarkCreation); mark != nil {
+			all = append(all, left{"allocation " + cmp.Or(a.Name, a.UUID), fmt.Sprintf("its creation by %s is not finished", mark), mark.Run, mark.Since})
 		}
 	}
-	c.Fact = "No run has left anything unfinished."
-	if len(c.Details) > 0 {
-		c.Result = Warning
-		c.Fact = fmt.Sprintf("Runs have left %s, for longer than %s, on what has no operation in progress.", count(len(c.Details), "mark"), short(s.o.StuckAfter))
-		c.Next = "If a run still works, or waits for a slot, do nothing. Otherwise it was killed: apply the same configuration again, or run the same command of metal, which goes on from there."
-	}
-	c.Details = fold(c.Details)
-	checks := []Check{c}
+	checks := []Check{ofLeft(name, all, slots.Alive(s.records.value, s.now), s.now)}
 	if len(quarantine) > 0 {
 		checks = append(checks, Check{
 			Name: "quarantine", Result: Warning, Fact: are(len(quarantine), "machine") + " in quarantine: retired, and not allocated.", Details: fold(quarantine),
@@ -53,31 +52,62 @@ func checkMarks(s *sight) []Check {
 	return checks
 }
 
-// leftOn says what a run has left on a machine at rest, if it is older than a time.
-func leftOn(n *ironic.Node, now time.Time, age time.Duration) (left []string) {
-	if strings.HasPrefix(n.Name, ironic.ProbeName) {
-		return []string{"a run has created this node to test Ironic for a defect, which takes seconds. The next run that tests deletes it"}
+// ofLeft is the check of what runs have noted and not ended. alive has the runs that lock records name.
+func ofLeft(name string, all []left, alive map[string]bool, now time.Time) Check {
+	var unsure, working []string
+	for _, l := range all {
+		text := l.on + ": " + l.text
+		if !l.since.IsZero() {
+			text += fmt.Sprintf(", written %s ago", max(0, now.Sub(l.since)).Round(time.Second))
+		}
+		if alive[l.run] {
+			working = append(working, text+"; the run is at work, or its machines wait for a slot")
+		} else {
+			unsure = append(unsure, text+"; at work or killed")
+		}
 	}
-	old := func(since time.Time) bool { return now.Sub(since) > age }
-	if states.IsInProgress(n) {
+	c := Check{
+		Name: name, Result: OK, Fact: "There is no mark of an unfinished run on what has no operation in progress. Runs may be at work all the same: see provisioning limit.",
+		Details: fold(append(unsure, working...)),
+	}
+	if len(all) > 0 {
+		c.Fact = fmt.Sprintf("%s of unfinished runs on what has no operation in progress. Of %d it is known that the run is at work.", there(len(all), "mark"), len(working))
+	}
+	if len(unsure) > 0 {
+		c.Result = Warning
+		c.Next = "If a run still works, do nothing. Otherwise it was killed: apply the same configuration again, or run the same command of metal, which goes on from there."
+	}
+	return c
+}
+
+// leftOn returns what runs have noted on a machine at rest and not ended.
+func leftOn(n *ironic.Node, now time.Time) (all []left) {
+	add := func(run string, since time.Time, format string, args ...any) {
+		all = append(all, left{label(n), fmt.Sprintf(format, args...), run, since})
+	}
+	switch {
+	case strings.HasPrefix(n.Name, ironic.ProbeName):
+		add("", time.Time{}, "a run has created this node to test Ironic for a defect, which takes seconds. The next run that tests deletes it")
+		return all
+	case states.IsInProgress(n), marks.CheckOf(n, now) != nil:
 		return nil
 	}
-	if mark := marked(n.Extra, marks.MarkCreation); mark != nil && old(mark.Since) {
-		left = append(left, fmt.Sprintf("the creation of its host by %s is not finished", mark))
+	if mark := marked(n.Extra, marks.MarkCreation); mark != nil {
+		add(mark.Run, mark.Since, "the creation of its host by %s is not finished", mark)
 	}
-	if mark := marked(n.Extra, marks.MarkReservation); mark != nil && old(mark.Since) {
-		left = append(left, fmt.Sprintf("its deployment by %s is not finished", mark))
+	if mark := marked(n.Extra, marks.MarkReservation); mark != nil {
+		add(mark.Run, mark.Since, "its deployment by %s is not finished", mark)
 	}
-	if operation := marks.UnfinishedOperation(n); operation != nil && old(operation.Since) {
-		left = append(left, fmt.Sprintf("not finished: %s. Its goal is: %s", operation, operation.Goal))
+	if o := marks.UnfinishedOperation(n, now); o != nil {
+		add(o.Run, o.Since, "%s, has not ended: %s", o, o.Left())
 	}
-	if turn := marks.TurnOf(n); turn != nil && (turn.Until.IsZero() && old(turn.Since) || !turn.Until.IsZero() && old(turn.Until)) {
-		left = append(left, turnText(turn, now))
+	if turn := marks.TurnOf(n); turn != nil && (turn.Until.IsZero() || now.After(turn.Until)) {
+		add(turn.Run, time.Time{}, "%s", turnText(turn, now))
 	}
-	if spec := marks.SuspendedAllocation(n); spec != nil && old(n.ProvisionUpdatedAt) {
-		left = append(left, fmt.Sprintf("allocation %s, which Ironic has deleted with the instance, was not created again", cmp.Or(spec.Name, spec.UUID)))
+	if spec := marks.SuspendedAllocation(n); spec != nil {
+		add("", time.Time{}, "allocation %s, which Ironic has deleted with the instance, was not created again", cmp.Or(spec.Name, spec.UUID))
 	}
-	return left
+	return all
 }
 
 // turnText describes the note of a rollout.

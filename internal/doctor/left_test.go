@@ -84,6 +84,36 @@ func TestDoctor_machines(t *testing.T) {
 	}
 }
 
+// A command was killed a minute ago, or waits for a slot: only its lock record tells.
+func TestDoctor_youngNotes(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		state  string
+		waits  bool
+		result doctor.Result
+		says   []string
+	}{
+		"at work or killed": {"manageable", false, doctor.Warning, []string{"1 mark of unfinished runs", "metal inspect of ann@desk, which began at 2000-01-01T00:00:00Z", "written 1m0s ago; at work or killed", "run the same command"}},
+		"waits for a slot":  {"manageable", true, doctor.OK, []string{"1 mark of unfinished runs", "Of 1 it is known", "its machines wait for a slot"}},
+		"in progress":       {"inspecting", false, doctor.OK, []string{"Runs may be at work all the same"}},
+		"not begun":         {"available", false, doctor.OK, []string{"Runs may be at work all the same"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				s := newSite()
+				s.ironic.Set("node-000", "provision_state", tt.state)
+				s.ironic.Set("node-000", "extra", decoded(t, "extra", `{"terraform_metal_operation": {"`+run7+`": {"command": "inspect", "by": "ann@desk", "since": "2000-01-01T00:00:00Z", "goal": "available"}}}`))
+				time.Sleep(time.Minute)
+				if tt.waits {
+					s.waiting(t, run7)
+				}
+				want(t, s.run(t), "marks", tt.result, tt.says...)
+			})
+		})
+	}
+}
+
 // With many machines, the report names some and counts the others.
 func TestDoctor_manyMachines(t *testing.T) {
 	t.Parallel()
@@ -199,16 +229,22 @@ func TestDoctor_waitingMachines(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		s := newSite()
-		ironictest.AsOther(t, s.ironic, http.MethodPost, "chassis", map[string]any{
-			"uuid": "2e9c9d9e-6f0a-5a9e-9d0e-6d6574616c21", "description": "terraform-provider-metal: admission lock, held for seconds",
-			"extra": map[string]any{"holders": map[string]any{"h": 3}, "released": true, "run": run7, "waiting": []any{
-				map[string]any{"run": "w", "machines": 4, "max": 2, "since": time.Now().UTC(), "renewed": time.Now().UTC()},
-			}},
-		})
+		s.waiting(t, "w")
 		time.Sleep(20 * time.Second)
 		report := s.run(t)
 		want(t, report, "provisioning limit", doctor.OK, "4 machines wait for a slot", "run w waits with 4 machines", "its limit is 2")
 		want(t, report, "lock records", doctor.OK, "released by run "+run7)
+	})
+}
+
+// waiting leaves the record of the limit, in which a run says that four of its machines wait for a slot.
+func (s *site) waiting(t *testing.T, run string) {
+	t.Helper()
+	ironictest.AsOther(t, s.ironic, http.MethodPost, "chassis", map[string]any{
+		"uuid": "2e9c9d9e-6f0a-5a9e-9d0e-6d6574616c21", "description": "terraform-provider-metal: admission lock, held for seconds",
+		"extra": map[string]any{"holders": map[string]any{"h": 3}, "released": true, "run": run7, "waiting": []any{
+			map[string]any{"run": run, "machines": 4, "max": 2, "since": time.Now().UTC(), "renewed": time.Now().UTC()},
+		}},
 	})
 }
 

@@ -28,17 +28,17 @@ func (m *Machine) PatchWithin(ctx context.Context, patch ironic.Patch, timeout t
 		return nil
 	}
 	patch = m.site.Run.ForgetCreations(patch, m.node.Extra)
-	guarded := m.guarded(patch)
+	tidy := marks.ForgetOperation(m.guarded(patch), m.node, m.site.Ironic.ServerNow())
 	var node *ironic.Node
 	err := m.UnlockedWithin(ctx, timeout, func() (err error) {
-		node, err = m.site.Ironic.PatchNode(ctx, m.node.UUID, m.withErasure(guarded))
+		node, err = m.site.Ironic.PatchNode(ctx, m.node.UUID, m.withErasure(tidy))
 		return err
 	})
-	if len(guarded) > len(patch) && api.IsStatus(err, http.StatusBadRequest, "") {
+	if len(tidy) > len(patch) && api.IsStatus(err, http.StatusBadRequest, "") {
 		if lost := m.CheckCreation(ctx); lost != nil {
 			return lost
 		}
-		node, err = m.site.Ironic.PatchNode(ctx, m.node.UUID, m.guarded(patch)) // another client may have removed the mark
+		node, err = m.site.Ironic.PatchNode(ctx, m.node.UUID, m.guarded(patch)) // another client may have removed the mark or the note
 	}
 	if err != nil {
 		return m.site.ExplainDriver(ctx, driverOf(patch), failure.Unseen(ctx, m.site.Ironic, err))
@@ -82,7 +82,8 @@ func (m *Machine) NoteErasure(ctx context.Context) {
 	if !m.erasure.IsOver() || m.recorded || ctx.Err() != nil {
 		return
 	}
-	if err := m.Write(ctx, ironic.Patch{}.With("/extra/"+marks.KeyErasure, m.erasure)); err != nil {
+	patch := ironic.Patch{}.With("/extra/"+marks.KeyErasure, m.erasure)
+	if err := m.Write(ctx, marks.ForgetOperation(patch, m.node, m.site.Ironic.ServerNow())); err != nil {
 		m.site.Ironic.Logger().DebugContext(ctx, "could not note the cleaning of a node", append(NodeAttributes(m.node), "error", err)...)
 	}
 	m.recorded = true

@@ -148,6 +148,9 @@ func (m *Machine) InspectFor(ctx context.Context, pool bool, timeout time.Durati
 	if !Preparable(m.node) {
 		return m.refuse("%s", states.ReasonNoBMC)
 	}
+	if pool {
+		defer m.KeepSlot()() // between the inspection and the cleaning it is in nobody's pool
+	}
 	err := m.Reach(ctx, states.GoalInspected, timeout)
 	if err == nil && pool {
 		err = m.Reach(ctx, states.GoalAvailable, timeout)

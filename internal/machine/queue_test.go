@@ -244,6 +244,44 @@ func TestVerb_lostAnswer(t *testing.T) {
 	}
 }
 
+// A machine of the pool leaves it when it has a slot, by a request of its own. Whatever becomes of one of the two requests, the walk goes on from there.
+func TestVerb_leavesThePool(t *testing.T) {
+	t.Parallel()
+	for name, rejection := range map[string]*fakeironic.Rejection{
+		"lost answer": ironictest.Lost(), "lost request": {Drop: true},
+		"locked": ironictest.Fault(http.StatusConflict, "Node node-000 is locked by host localhost, please retry after the current operation is completed."),
+		"limit":  ironictest.Fault(http.StatusServiceUnavailable, "Unable to process request at this time. The concurrent action limit for cleaning has been reached."),
+	} {
+		for request := range 2 {
+			t.Run(fmt.Sprintf("%s, request %d", name, request+1), func(t *testing.T) {
+				t.Parallel()
+				ironictest.InVirtualTime(t, func(t *testing.T) {
+					fake := ironictest.Fleet(1)
+					fake.StepTime = time.Minute
+					client := sitetest.NewClient(fake, sitetest.Slots(1))
+					id := ironictest.NodeOf(t, fake, "node-000").UUID
+					sent := 0
+					fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+						if r.Method != http.MethodPut || r.URL.Path != ironictest.ProvisionPath(id) {
+							return nil
+						}
+						if sent++; sent == request+1 {
+							return rejection
+						}
+						return nil
+					}
+					if _, err := client.Reach(t.Context(), id, states.GoalInspected, time.Hour); err != nil {
+						t.Fatal(err)
+					}
+					if walk := strings.Join(fake.Walk(id), " "); walk != "available manageable inspecting manageable" {
+						t.Errorf("the node went through %s", walk)
+					}
+				})
+			})
+		}
+	}
+}
+
 func TestVerb_lostRequest(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {

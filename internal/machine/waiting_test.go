@@ -47,12 +47,12 @@ func TestWaiting_isSeenByOthers(t *testing.T) {
 				if used := usedBy(t, client, reader); !maps.Equal(used, map[string]int{"a": 1, "b": 1}) {
 					t.Errorf("the used slots are %v", used)
 				}
-				if waits := waitingFor2Minutes(t, client, reader); !maps.Equal(waits, map[string]int{"a": 2, "b": 1}) {
+				if waits := waitingFor2Minutes(t, client, reader, run.Run.ID); !maps.Equal(waits, map[string]int{"a": 2, "b": 1}) {
 					t.Errorf("the waiting machines are %v", waits)
 				}
 				stop()
 				wg.Wait()
-				if waits := waitingFor2Minutes(t, client, reader); len(waits) > 0 {
+				if waits := waitingFor2Minutes(t, client, reader, run.Run.ID); len(waits) > 0 {
 					t.Errorf("the run was stopped, and the waiting machines are %v", waits)
 				}
 			})
@@ -70,8 +70,8 @@ func usedBy(t *testing.T, client *ironic.Client, reader *slots.Limiter) map[stri
 	return reader.UsedBy(all)
 }
 
-// waitingFor2Minutes counts the machines that wait, and fails the test unless they have waited for nearly two minutes.
-func waitingFor2Minutes(t *testing.T, client *ironic.Client, reader *slots.Limiter) map[string]int {
+// waitingFor2Minutes counts the machines of a run that wait, and fails the test unless they have waited for nearly two minutes.
+func waitingFor2Minutes(t *testing.T, client *ironic.Client, reader *slots.Limiter, run string) map[string]int {
 	t.Helper()
 	words, err := reader.Waiting(t.Context())
 	if err != nil {
@@ -80,6 +80,9 @@ func waitingFor2Minutes(t *testing.T, client *ironic.Client, reader *slots.Limit
 	machines := map[string]int{}
 	for _, w := range words {
 		machines[w.Scope] += w.Machines
+		if w.Run != run {
+			t.Errorf("the words are of run %s, and its notes are of run %s", w.Run, run)
+		}
 		if waited := client.ServerNow().Sub(w.Since); waited < 110*time.Second || waited > 121*time.Second {
 			t.Errorf("the machines of %q have waited for %s", w.Scope, waited)
 		}

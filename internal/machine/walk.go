@@ -140,7 +140,7 @@ func (w *walk) step(ctx context.Context) (arrived bool, err error) {
 		if w.sent == m.Verb && w.from == state { // the node returned to the state before the verb, for example to enroll after a failed verification
 			return false, errFailed
 		}
-		return false, w.send(ctx, m.Verb)
+		return false, w.send(ctx, w.fromPool(m.Verb))
 	case states.Wait:
 		if w.goal == states.GoalInspected && states.BeingInspected(state) {
 			w.sent = nodes.TargetInspect // an interrupted run or another client has requested the inspection
@@ -184,10 +184,42 @@ func (w *walk) instanceGone() (bool, error) {
 // errFailed says that the operation of a walk has failed.
 var errFailed = errors.New("the operation has failed")
 
+// fromPool returns the verb that a walk waits for a slot with, where the next one takes the machine out of the pool for it: until there is a slot,
+// allocations may reserve the machine. A guard may prepare machines for a verb before there is a slot; then they leave the pool first.
+func (w *walk) fromPool(next ironic.Verb) ironic.Verb {
+	then := states.NextMove(w.goal, nodes.Manageable, false)
+	_, unguarded := w.site.guard.(allowAll)
+	if unguarded && next == nodes.TargetManage && states.InPool(w.node) && then.Kind == states.Send && states.TouchesHardware(then.Verb) {
+		return then.Verb
+	}
+	return next
+}
+
+// leavePool takes a machine of the pool out of it, for a verb that Ironic does not accept there. Ironic does that at once.
+func (w *walk) leavePool(ctx context.Context, verb ironic.Verb) error {
+	if !states.InPool(w.node) || verb == nodes.TargetManage || w.fromPool(nodes.TargetManage) != verb {
+		return nil
+	}
+	instance := w.node.InstanceUUID
+	if err := w.put(ctx, ironic.Order{Verb: nodes.TargetManage}); err != nil {
+		return err
+	}
+	if err := w.Refresh(ctx); err != nil || w.State() != nodes.Manageable || w.node.InstanceUUID != instance {
+		return errMoved
+	}
+	return nil
+}
+
 // send sends a verb and waits for the next poll. A verb that boots the machine or writes waits for a slot first.
 func (w *walk) send(ctx context.Context, verb ironic.Verb) error {
-	before := *w.node
-	err := w.admitted(ctx, verb, func(ctx context.Context) error { return w.put(ctx, w.orderOf(verb)) })
+	before, from := *w.node, w.State()
+	err := w.admitted(ctx, verb, func(ctx context.Context) error {
+		if err := w.leavePool(ctx, verb); err != nil {
+			return err
+		}
+		from = w.State()
+		return w.put(ctx, w.orderOf(verb))
+	})
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -202,7 +234,7 @@ func (w *walk) send(ctx context.Context, verb ironic.Verb) error {
 	case errors.Is(err, errMoved), isUnanswered(err): // the next step finds out what became of the verb
 		return nil
 	case err == nil:
-		w.sent, w.from = verb, ironic.State(before.ProvisionState)
+		w.sent, w.from = verb, from
 		return w.next(ctx)
 	}
 	return w.refusedVerb(ctx, verb, &before, err)

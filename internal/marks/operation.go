@@ -3,6 +3,7 @@ package marks
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -57,15 +58,46 @@ func (o *Operation) String() string {
 	return fmt.Sprintf("metal %s of %s, which began at %s", o.Command, by, o.Since.UTC().Format(time.RFC3339))
 }
 
-// UnfinishedOperation returns the note on a node; nil if there is none, or if its goal is reached, so that nothing is left to do.
-func UnfinishedOperation(n *ironic.Node) *Operation {
-	if o := OperationOf(n); o != nil && !o.reached(n) {
+// UnfinishedOperation returns the note on a node; nil if there is none, if its goal is reached, so that nothing is left to do, or if it is older than
+// MarkAge by the clock of the site: nobody expects what it says any more.
+func UnfinishedOperation(n *ironic.Node, now time.Time) *Operation {
+	if o := OperationOf(n); o != nil && !o.IsOld(now) && !o.Reached(n) {
 		return o
 	}
 	return nil
 }
 
-// OperationOf returns the note on a node, also one whose goal is reached; nil if there is none that a command has written.
+// IsOld reports whether the note is too old to count.
+func (o *Operation) IsOld(now time.Time) bool { return now.Sub(o.Since) > MarkAge }
+
+// IsOver reports whether the note on a node concerns nobody any more: it is old, or its goal was reached after it was written. A machine that has not
+// left the pool since may still wait for its operation.
+func (o *Operation) IsOver(n *ironic.Node, now time.Time) bool {
+	waits := o.Goal == GoalAvailable && states.InPool(n) && n.InstanceUUID == "" && !n.ProvisionUpdatedAt.After(o.Since)
+	return o.IsOld(now) || o.Reached(n) && !waits
+}
+
+// ForgetOperation adds to a patch that is sent anyway the removal of a note that concerns nobody any more. Ironic refuses the patch if the note is
+// another one meanwhile.
+func ForgetOperation(patch ironic.Patch, n *ironic.Node, now time.Time) ironic.Patch {
+	if o := OperationOf(n); o != nil && o.IsOver(n, now) && !patch.Changes("/extra/"+KeyOperation) {
+		patch = append(patch, EndOperation(n)...)
+	}
+	return patch
+}
+
+// WithoutOldOperation returns a node without a note that is too old to count.
+func WithoutOldOperation(n *ironic.Node, now time.Time) *ironic.Node {
+	if o := OperationOf(n); o == nil || !o.IsOld(now) {
+		return n
+	}
+	without := *n
+	without.Extra = maps.Clone(n.Extra)
+	delete(without.Extra, KeyOperation)
+	return &without
+}
+
+// OperationOf returns the note on a node, also one that is old or whose goal is reached; nil if there is none that a command has written.
 func OperationOf(n *ironic.Node) *Operation {
 	text, err := json.Marshal(n.Extra[KeyOperation])
 	var runs map[string]Operation
@@ -80,8 +112,8 @@ func OperationOf(n *ironic.Node) *Operation {
 	return nil
 }
 
-// reached reports whether a node is as the operation was to leave it, or nobody expects that any more.
-func (o *Operation) reached(n *ironic.Node) bool {
+// Reached reports whether a node is as the operation was to leave it, or nobody expects that any more.
+func (o *Operation) Reached(n *ironic.Node) bool {
 	switch o.Goal {
 	case GoalAvailable:
 		return states.InPool(n) || states.IsOccupied(n) || n.InstanceUUID != "" || n.Retired

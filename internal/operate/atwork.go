@@ -1,44 +1,70 @@
 package operate
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/slots"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
-// aliveFor is how long a run counts as alive after the last trace of it: its own note, or a change of the node's state. A run that works on a
-// machine changes its state sooner, except while it waits for a slot.
+// aliveFor is how long a run counts as alive after it has written a note, or has begun to deploy the machine, if nothing else tells that it is.
 const aliveFor = time.Hour
 
-// atWork says which run of Terraform works on a machine at a time, and what to do; "" if none does. A killed run leaves the same notes, so that
-// they count only while they are fresh.
-func atWork(n *ironic.Node, now time.Time) string {
+// Seen is what decides what an operation does to a machine, besides its node.
+type Seen struct {
+	Now   time.Time       // by the clock of the site
+	Alive map[string]bool // the runs and commands that lock records name: they are at work, or their machines wait for a slot
+}
+
+// Look sees what decides what an operation does to machines. It reads the lock records only if a run has left a note on one of them. Records that the
+// user may not see tell nothing.
+func Look(ctx context.Context, site *machine.Site, machines []ironic.Node) Seen {
+	seen := Seen{Now: site.Ironic.ServerNow()}
+	if !slices.ContainsFunc(machines, isMarked) {
+		return seen
+	}
+	records, err := slots.Find(ctx, site.Ironic)
+	if err != nil {
+		site.Ironic.Logger().DebugContext(ctx, "could not read all lock records", "error", err)
+	}
+	seen.Alive = slots.Alive(records, seen.Now)
+	return seen
+}
+
+// isMarked reports whether a run or a command has left a note on a node that says that it works on the machine.
+func isMarked(n ironic.Node) bool {
+	return slices.ContainsFunc(marks.All, func(key marks.Mark) bool { return marks.CreationOf(n.Extra, key) != nil }) || marks.TurnOf(&n) != nil || marks.OperationOf(&n) != nil
+}
+
+// atWork names the run of Terraform, or the other command of metal, that may be at work on a machine; "" if there is none. A killed one leaves the same
+// notes, so that they count only while something tells that it may be alive. The same command goes on with what an earlier one has begun.
+func atWork(command string, n *ironic.Node, seen Seen) string {
 	for _, key := range marks.All {
-		if mark := marks.CreationOf(n.Extra, key); mark != nil && mark.Done.IsZero() && isFresh(n, mark.Since, now) {
-			return working(mark.String(), "creates what is on it", now)
+		if mark := marks.CreationOf(n.Extra, key); mark != nil && mark.Done.IsZero() && seen.mayLive(mark.Run, mark.Since, n) {
+			return mark.String()
 		}
 	}
-	if t := marks.TurnOf(n); t != nil && !t.Failed && (t.Until.IsZero() || t.Until.After(now)) && isFresh(n, t.Since, now) {
-		return working(fmt.Sprintf("run %s, whose turn began at %s", t.Run, t.Since.UTC().Format(time.RFC3339)), "changes it as a member of group "+t.Group, now)
+	if t := marks.TurnOf(n); t != nil && !t.Failed && (t.Until.IsZero() || t.Until.After(seen.Now)) && seen.mayLive(t.Run, t.Since, n) {
+		return fmt.Sprintf("run %s, whose turn in group %s began at %s", t.Run, t.Group, t.Since.UTC().Format(time.RFC3339))
 	}
-	if c := marks.CheckOf(n, now); c != nil {
-		return working("a run, since "+c.Since.UTC().Format(time.RFC3339)+",", "checks whether it is ready", now)
+	if c := marks.CheckOf(n, seen.Now); c != nil {
+		return fmt.Sprintf("a run, which began to check at %s whether it is ready", c.Since.UTC().Format(time.RFC3339))
+	}
+	if o := marks.OperationOf(n); o != nil && o.Command != command && !o.IsOver(n, seen.Now) && seen.mayLive(o.Run, o.Since, n) {
+		return o.String()
 	}
 	return ""
 }
 
-// isFresh reports whether a note that a run has left at a time tells that the run is alive.
-func isFresh(n *ironic.Node, since, now time.Time) bool {
-	last := since
-	if n.ProvisionUpdatedAt.After(last) {
-		last = n.ProvisionUpdatedAt
-	}
-	return now.Sub(since) < marks.MarkAge && now.Sub(last) < aliveFor
-}
-
-// working says which run works on a machine.
-func working(run, does string, now time.Time) string {
-	return fmt.Sprintf("%s %s. Wait for the end of the run, or stop it. If it was killed, its notes count no more an hour after its last step; it is %s now", run, does, now.UTC().Format(time.RFC3339))
+// mayLive reports whether the run that has left a note on a node at a time may be alive. Other changes of the state tell nothing: Ironic and operators make
+// them, too.
+func (s Seen) mayLive(run string, since time.Time, n *ironic.Node) bool {
+	deploys := states.BeingDeployed(ironic.State(n.ProvisionState)) && s.Now.Sub(n.ProvisionUpdatedAt) < aliveFor
+	return s.Alive[run] || s.Now.Sub(since) < aliveFor || deploys && s.Now.Sub(since) < marks.MarkAge
 }

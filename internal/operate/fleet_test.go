@@ -35,7 +35,7 @@ func client(fake *fakeironic.Server) *sitetest.Client {
 func begin(t *testing.T, site *sitetest.Client, op operate.Operation, machines []ironic.Node) []operate.Result {
 	t.Helper()
 	runner := &operate.Runner{Site: site.Site, Parallel: 100, By: "eve@desk"}
-	return runner.Run(t.Context(), op, operate.Tasks(op, machines, site.Ironic.ServerNow()))
+	return runner.Run(t.Context(), op, operate.Tasks(op, machines, operate.Look(t.Context(), site.Site, machines)))
 }
 
 // want checks that all results are of an outcome.
@@ -88,6 +88,46 @@ func TestFleet_keepsTheLimit(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Machines that wait for a slot stay in the pool, where allocations may reserve them, and return to it without another wait.
+func TestFleet_leavesWaitingMachinesInThePool(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(fleet)
+		fake.StepTime = time.Minute
+		site := client(fake)
+		machines, err := site.Ironic.ListNodes(t.Context(), ironic.NodeFilter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan bool)
+		go func() {
+			defer close(done)
+			want(t, begin(t, site, operate.Inspect(nil), machines), operate.Done)
+		}()
+		looks := 0
+		for {
+			select {
+			case <-done:
+				if looks < 10 {
+					t.Errorf("%d looks", looks)
+				}
+				return
+			case <-time.After(10 * time.Second):
+			}
+			looks++
+			away := 0
+			for _, n := range fake.Nodes() {
+				if n.ProvisionState != "available" {
+					away++
+				}
+			}
+			if away > limit {
+				t.Errorf("%d machines are out of the pool, and %d may be at work", away, limit)
+			}
+		}
+	})
 }
 
 // mostStarts returns how many machines were being started at once, if a start takes so long.

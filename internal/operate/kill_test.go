@@ -83,8 +83,9 @@ func run(t *testing.T, fake *fakeironic.Server, op operate.Operation, kill int, 
 	}
 	said := &told{}
 	runner := &operate.Runner{Site: site, Parallel: 1, By: "eve@desk", Tell: said.tell}
-	tasks := operate.Tasks(op, []ironic.Node{*node}, site.Ironic.ServerNow())
-	said.tell(node, tasks[0].Left())
+	machines := []ironic.Node{*node}
+	tasks := operate.Tasks(op, machines, operate.Look(ctx, site, machines))
+	said.tell(node, tasks[0].Left)
 	return runner.Run(ctx, op, tasks)[0], said.String(), p.sent
 }
 
@@ -185,7 +186,7 @@ func TestKill_nextCommandDoesTheRest(t *testing.T) {
 							t.Errorf("killed at request %d (after %t): half done without a note", at, after)
 						}
 						time.Sleep(time.Duration(at%7) * 20 * time.Second)
-						unfinished := marks.UnfinishedOperation(nodeOf(t, fake)) != nil
+						unfinished := marks.UnfinishedOperation(nodeOf(t, fake), time.Now()) != nil
 						result, text, _ := run(t, fake, life.op(), 0, false)
 						if result.Outcome != operate.Done && result.Outcome != operate.Unchanged {
 							t.Errorf("killed at request %d (after %t): then %s, %v", at, after, result.Outcome, result.Err)

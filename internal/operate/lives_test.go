@@ -43,7 +43,8 @@ func do(ctx context.Context, t *testing.T, site *machine.Site, op operate.Operat
 		t.Fatal(err)
 	}
 	runner := operate.Runner{Site: site, Parallel: 1, Timeout: 20 * time.Hour}
-	return runner.Run(ctx, op, operate.Tasks(op, []ironic.Node{*node}, site.Ironic.ServerNow()))[0]
+	machines := []ironic.Node{*node}
+	return runner.Run(ctx, op, operate.Tasks(op, machines, operate.Look(ctx, site, machines)))[0]
 }
 
 // killed is a client that is killed when it has sent a number of requests that change something: Ironic does the last one, and nothing follows.

@@ -23,7 +23,8 @@ const (
 // A note of an earlier command with the same goal serves
 // as its own: Ironic may accept no other while it goes on with what that command has begun. warning is what a user must know about the note.
 func (r *Runner) noted(ctx context.Context, op Operation, m *machine.Machine, timeout time.Duration) (warning string, err error) {
-	earlier := marks.UnfinishedOperation(m.Node())
+	r.forgetOld(ctx, m)
+	earlier := marks.UnfinishedOperation(m.Node(), r.Site.Ironic.ServerNow())
 	if op.Several != nil && op.Several(m.Node()) && !keeps(m.Node(), op.Goal) {
 		switch err := r.note(ctx, op, m); {
 		case api.IsForbidden(err): // the right to the operation is another one
@@ -33,7 +34,7 @@ func (r *Runner) noted(ctx context.Context, op Operation, m *machine.Machine, ti
 		}
 	}
 	err = op.Do(ctx, m, timeout)
-	left, unfinished := marks.OperationOf(m.Node()), marks.UnfinishedOperation(m.Node()) != nil
+	left, unfinished := marks.OperationOf(m.Node()), marks.UnfinishedOperation(m.Node(), r.Site.Ironic.ServerNow()) != nil
 	done := err == nil || earlier == nil && !m.Acted()
 	if left == nil || unfinished && (!done || left.Goal != op.Goal) {
 		return warning, err
@@ -58,6 +59,17 @@ func unnote(ctx context.Context, m *machine.Machine) error {
 		return nil
 	}
 	return err
+}
+
+// forgetOld removes a note that is too old to count. If Ironic refuses that, the operation ignores the note.
+func (r *Runner) forgetOld(ctx context.Context, m *machine.Machine) {
+	now := r.Site.Ironic.ServerNow()
+	if o := marks.OperationOf(m.Node()); o == nil || !o.IsOld(now) {
+		return
+	}
+	if err := m.Write(ctx, marks.EndOperation(m.Node())); err != nil {
+		m.Changed(func(n *ironic.Node) { *n = *marks.WithoutOldOperation(n, now) })
+	}
 }
 
 // note writes the note of an operation to the node of a machine, and checks that Ironic has it: two commands that begin at the same moment write
@@ -93,8 +105,8 @@ func nameOf(o *marks.Operation) string {
 	return " (" + o.String() + ")"
 }
 
-// keeps reports whether a machine has an unfinished operation with a goal.
+// keeps reports whether a machine has an operation with a goal that it has not reached.
 func keeps(n *ironic.Node, goal marks.Goal) bool {
-	left := marks.UnfinishedOperation(n)
-	return left != nil && left.Goal == goal
+	left := marks.OperationOf(n)
+	return left != nil && left.Goal == goal && !left.Reached(n)
 }

@@ -212,7 +212,7 @@ func TestRecord_keepsTheTimeout(t *testing.T) {
 					}
 					site := sitetest.NewClient(fake).Site
 					runner := operate.Runner{Site: site, Parallel: 1, Timeout: timeout}
-					got := runner.Run(t.Context(), tt.op, operate.Tasks(tt.op, []ironic.Node{*nodeOf(t, fake)}, site.Ironic.ServerNow()))[0]
+					got := runner.Run(t.Context(), tt.op, operate.Tasks(tt.op, []ironic.Node{*nodeOf(t, fake)}, operate.Seen{Now: site.Ironic.ServerNow()}))[0]
 					if got.Outcome != want || tt.done(nodeOf(t, fake)) != (want == operate.Done) {
 						t.Errorf("%s after %s: %v, want %s", got.Outcome, got.Took, got.Err, want)
 					}

@@ -31,6 +31,7 @@ type Plan struct {
 	Refused string // why the operation cannot be done, as a sentence; empty: it can
 	Harm    Harm
 	Does    string // what happens to the machine, as a sentence without the machine, such as "cuts its power"
+	AtWork  string // the run of Terraform, or the other command of metal, that may be at work on the machine; empty: none
 }
 
 // Operation is what an operator asks of machines.
@@ -61,9 +62,9 @@ type Operation struct {
 	Guarded bool
 }
 
-// Plan says what the operation does to a machine now, by the clock of the site.
-func (op *Operation) Plan(node *ironic.Node, now time.Time) Plan {
-	plan := op.Decide(node)
+// Plan says what the operation does to a machine now. Where somebody may be at work, it does as much harm as a cut of the power.
+func (op *Operation) Plan(node *ironic.Node, seen Seen) Plan {
+	plan := op.Decide(marks.WithoutOldOperation(node, seen.Now))
 	if op.Needs != nil && op.Has > 0 && plan.Refused == "" {
 		if since := op.Needs(node); since > op.Has {
 			plan.Refused = fmt.Sprintf("to %s a node in this state needs API %s of Ironic, and %s is in use", op.Doing, since, op.Has)
@@ -72,7 +73,10 @@ func (op *Operation) Plan(node *ironic.Node, now time.Time) Plan {
 	if plan.Nothing || plan.Refused != "" || op.DuringRuns {
 		return plan
 	}
-	plan.Refused = atWork(node, now)
+	if plan.AtWork = atWork(op.Command, node, seen); plan.AtWork != "" {
+		plan.Harm = max(plan.Harm, Cuts)
+		plan.Does += "; " + plan.AtWork + ", may be at work on it"
+	}
 	return plan
 }
 

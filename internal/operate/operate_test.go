@@ -82,10 +82,6 @@ func TestPlan_saysWhatHappens(t *testing.T) {
 		"off, deployed":                    {off, node("active"), operate.Cuts, "", "cuts its power", false},
 		"off, reserved":                    {off, node("available", reserved), operate.Cuts, "", "cuts its power", false},
 		"off, while Ironic works":          {off, node("cleaning"), operate.Harmless, "operation on it is in progress", "", false},
-		"off, while a run creates":         {off, node("active", noted("terraform_metal_reservation", time.Minute)), operate.Cuts, "run 22222222-2222-4222-8222-222222222222, which began at", "", false},
-		"off, after a killed run":          {off, node("active", noted("terraform_metal_reservation", 2*time.Hour)), operate.Cuts, "", "cuts its power", false},
-		"off, in its turn":                 {off, node("active", noted("terraform_metal_turn", time.Minute)), operate.Cuts, "as a member of group web", "", false},
-		"off, after a killed turn":         {off, node("active", noted("terraform_metal_turn", 2*time.Hour)), operate.Cuts, "", "cuts its power", false},
 		"manage, in the pool":              {operate.Manage(), node("available"), operate.Harmless, "", "makes it manageable", false},
 		"manage, enrolled":                 {operate.Manage(), node("enroll"), operate.Harmless, "", "makes it manageable", false},
 		"manage, manageable":               {operate.Manage(), node("manageable"), operate.Harmless, "", "", true},
@@ -101,6 +97,7 @@ func TestPlan_saysWhatHappens(t *testing.T) {
 		"inspect, in the pool":             {inspect, node("available"), operate.Restarts, "", "available again", false},
 		"inspect, manageable":              {inspect, node("manageable"), operate.Restarts, "", "leaves it manageable", false},
 		"inspect, after a killed one":      {inspect, node("manageable", noted("terraform_metal_operation", time.Hour)), operate.Restarts, "", "available again", false},
+		"inspect, long after a killed one": {inspect, node("manageable", noted("terraform_metal_operation", 25*time.Hour)), operate.Restarts, "", "leaves it manageable", false},
 		"inspect, deployed":                {inspect, node("active"), operate.Restarts, "metal undeploy", "", false},
 		"inspect, reserved":                {inspect, node("available", reserved), operate.Restarts, "metal release", "", false},
 		"clean":                            {operate.Clean(nil, steps, false), node("manageable"), operate.Restarts, "", "runs bios.factory_reset", false},
@@ -135,12 +132,57 @@ func TestPlan_saysWhatHappens(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := tt.op.Plan(tt.node, now)
+			got := tt.op.Plan(tt.node, operate.Seen{Now: now})
 			if (got.Refused != "") != (tt.refused != "") || !strings.Contains(got.Refused, tt.refused) {
 				t.Errorf("refused: %q, want %q", got.Refused, tt.refused)
 			}
 			if got.Nothing != tt.nothing || got.Refused == "" && got.Harm != tt.harm || !strings.Contains(got.Does, tt.does) {
 				t.Errorf("got %+v, want harm %d, nothing %t, does %q", got, tt.harm, tt.nothing, tt.does)
+			}
+		})
+	}
+}
+
+// A note counts while its writer may be alive. Then the operator must type the name of the machine.
+func TestPlan_saysWhoMayBeAtWork(t *testing.T) {
+	t.Parallel()
+	const creation, reservation, turn, operation = "terraform_metal_creation", "terraform_metal_reservation", "terraform_metal_turn", "terraform_metal_operation"
+	const run = "run 22222222-2222-4222-8222-222222222222, "
+	on := operate.Power(machine.ActionOn)
+	changed := func(n *ironic.Node) { n.ProvisionUpdatedAt = now.Add(-time.Minute) }
+	isOff := func(n *ironic.Node) { n.PowerState = "power off" }
+	for name, tt := range map[string]struct {
+		op   operate.Operation
+		node *ironic.Node
+		live bool // a lock record names the run
+		want string
+	}{
+		"a run creates":                    {on, node("active", isOff, noted(reservation, time.Minute)), false, run + "which began at"},
+		"a run creates a host":             {on, node("manageable", isOff, noted(creation, time.Minute)), false, run + "which began at"},
+		"a run was killed":                 {on, node("active", isOff, noted(reservation, 2*time.Hour)), false, ""},
+		"a run was killed, state changes":  {on, node("active", isOff, changed, noted(reservation, 2*time.Hour)), false, ""},
+		"a run waits for a slot":           {on, node("available", isOff, noted(reservation, 30*time.Hour)), true, run},
+		"a run deploys":                    {operate.Undeploy(nil, false), node("wait call-back", reserved, changed, noted(reservation, 2*time.Hour)), false, run},
+		"a member has its turn":            {on, node("active", isOff, noted(turn, time.Minute)), false, run + "whose turn in group web began at"},
+		"a member has a long turn":         {on, node("active", isOff, noted(turn, 2*time.Hour)), true, run},
+		"a turn was killed":                {on, node("active", isOff, noted(turn, 2*time.Hour)), false, ""},
+		"another command":                  {on, node("manageable", isOff, noted(operation, time.Minute)), false, "metal inspect of eve@desk, which began at"},
+		"another command waits":            {on, node("available", isOff, noted(operation, 3*time.Hour)), true, "metal inspect of eve@desk"},
+		"another command was killed":       {on, node("manageable", isOff, noted(operation, 2*time.Hour)), false, ""},
+		"another command is over":          {on, node("available", isOff, changed, noted(operation, 2*time.Minute)), false, ""},
+		"the same command":                 {operate.Inspect(nil), node("manageable", noted(operation, time.Minute)), false, ""},
+		"what ends the wait of a run":      {operate.Abort(), node("wait call-back", noted(reservation, time.Minute)), false, ""},
+		"maintenance, while a run creates": {fan, node("active", noted(reservation, time.Minute)), false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			alive := map[string]bool{"22222222-2222-4222-8222-222222222222": tt.live}
+			got := tt.op.Plan(tt.node, operate.Seen{Now: now, Alive: alive})
+			if got.Refused != "" || (got.AtWork != "") != (tt.want != "") || !strings.HasPrefix(got.AtWork, tt.want) {
+				t.Errorf("%+v, want %q", got, tt.want)
+			}
+			if tt.want != "" && (got.Harm < operate.Cuts || !strings.HasSuffix(got.Does, got.AtWork+", may be at work on it")) {
+				t.Errorf("nobody is asked for the name: %+v", got)
 			}
 		})
 	}
@@ -190,7 +232,7 @@ func TestRun_doesOnlyWhatWasConfirmed(t *testing.T) {
 				}
 				set(tt.then)
 				client := sitetest.NewClient(fake)
-				tasks := operate.Tasks(tt.op, []ironic.Node{*nodeOf(t, fake)}, client.Ironic.ServerNow())
+				tasks := operate.Tasks(tt.op, []ironic.Node{*nodeOf(t, fake)}, operate.Seen{Now: client.Ironic.ServerNow()})
 				set(tt.now)
 				fake.ResetRequests()
 				runner := &operate.Runner{Site: client.Site, Parallel: 1}

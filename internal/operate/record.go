@@ -99,9 +99,15 @@ func Unretire() Operation {
 			if q := marks.QuarantineOf(node); q != nil {
 				return Plan{Harm: Restarts, Does: does + ", and ends its quarantine, because " + q.String()}
 			}
+			if left := marks.OperationOf(node); !node.Retired && left != nil && left.Goal == marks.GoalRetired {
+				return Plan{Does: "ends what metal " + left.Command + " has left: it was to be retired, and it stays " + node.ProvisionState}
+			}
 			return Plan{Nothing: !node.Retired, Does: does}
 		},
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
+			if !m.Node().Retired {
+				return nil // the end of the operation removes the note
+			}
 			var patch ironic.Patch
 			patch.Set("/retired", false)
 			patch.Remove("/retired_reason")

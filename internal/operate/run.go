@@ -45,24 +45,20 @@ type Result struct {
 type Task struct {
 	Node *ironic.Node
 	Told Plan
+	Left string // the operation of metal that has not ended on it, as a sentence; empty: none
 }
 
-// Tasks returns machines with what an operation does to them now, by the clock of the site.
-func Tasks(op Operation, machines []ironic.Node, now time.Time) []Task {
+// Tasks returns machines with what an operation does to them now.
+func Tasks(op Operation, machines []ironic.Node, seen Seen) []Task {
 	tasks := make([]Task, len(machines))
 	for i := range machines {
-		tasks[i] = Task{Node: &machines[i], Told: op.Plan(&machines[i], now)}
+		node := &machines[i]
+		tasks[i] = Task{Node: node, Told: op.Plan(node, seen)}
+		if left := marks.UnfinishedOperation(node, seen.Now); left != nil {
+			tasks[i].Left = fmt.Sprintf("node %s: %s, is at work or was killed: %s", ironic.NodeLabel(node), left, left.Left())
+		}
 	}
 	return tasks
-}
-
-// Left says what an operation that was killed has left on the machine; "" if none has.
-func (t Task) Left() string {
-	left := marks.UnfinishedOperation(t.Node)
-	if left == nil {
-		return ""
-	}
-	return fmt.Sprintf("node %s: %s, did not end: %s", ironic.NodeLabel(t.Node), left, left.Left())
 }
 
 // changed says why what was confirmed is not what the operation does to a machine now; "" if it is. Nobody was asked about a machine that
@@ -75,6 +71,8 @@ func (t Task) changed(op Operation, node *ironic.Node, now Plan) string {
 	switch {
 	case now.Harm > told:
 		return op.Command + " " + now.Does + " now, which nobody has confirmed"
+	case now.AtWork != "" && now.AtWork != t.Told.AtWork:
+		return now.AtWork + ", may be at work on it now"
 	case now.Harm >= Cuts && node.InstanceUUID != t.Node.InstanceUUID:
 		return "it has another reservation now"
 	}
@@ -147,7 +145,7 @@ func (r *Runner) one(ctx context.Context, op Operation, task Task) (end Result) 
 	}
 	defer done()
 	m.PartOf(traced)
-	plan := op.Plan(m.Node(), r.Site.Ironic.ServerNow())
+	plan := op.Plan(m.Node(), Look(ctx, r.Site, []ironic.Node{*m.Node()}))
 	changed := task.changed(op, m.Node(), plan)
 	switch {
 	case plan.Refused != "":

@@ -29,7 +29,7 @@ func TestTrace_hasASpanForEachMachine(t *testing.T) {
 		spans, op := tracingtest.NewSpans(), operate.Inspect(nil)
 		ctx, end := spans.Under(t.Context(), "metal inspect")
 		runner := &operate.Runner{Site: client.Site, Parallel: 2}
-		want(t, runner.Run(ctx, op, operate.Tasks(op, machines, client.Ironic.ServerNow())), operate.Done)
+		want(t, runner.Run(ctx, op, operate.Tasks(op, machines, operate.Seen{Now: client.Ironic.ServerNow()})), operate.Done)
 		end()
 		var operations []string
 		for _, path := range spans.Paths() {
@@ -127,7 +127,7 @@ func TestTrace_hasServiceSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		runner.Run(ctx, op, operate.Tasks(op, []ironic.Node{*node}, site.Ironic.ServerNow()))
+		runner.Run(ctx, op, operate.Tasks(op, []ironic.Node{*node}, operate.Seen{Now: site.Ironic.ServerNow()}))
 		end()
 		if texts := spans.Texts(); !slices.Contains(texts, "ironic.step=vendor.trigger_servicewait") {
 			t.Errorf("no span has the step:\n%s", strings.Join(texts, "\n"))
@@ -156,7 +156,7 @@ func TestRun_survivesADefect(t *testing.T) {
 		ctx, end := spans.Under(t.Context(), "metal")
 		runner := &operate.Runner{Site: client.Site, Parallel: 1}
 		for range 2 { // the second time, nothing may be locked by the first
-			for _, r := range runner.Run(ctx, op, operate.Tasks(op, machines, client.Ironic.ServerNow())) {
+			for _, r := range runner.Run(ctx, op, operate.Tasks(op, machines, operate.Seen{Now: client.Ironic.ServerNow()})) {
 				if r.Node.Name != "node-001" {
 					if r.Outcome != operate.Done && r.Outcome != operate.Unchanged {
 						t.Errorf("node %s: %s: %v", r.Node.Name, r.Outcome, r.Err)

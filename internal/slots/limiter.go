@@ -30,7 +30,7 @@ type Limiter struct {
 // NewLimiter returns the limit of a run.
 func NewLimiter(client *ironic.Client, limit throttle.Limit, run string) *Limiter {
 	site := &limited{c: client, run: run}
-	return &Limiter{Limiter: throttle.New(limit, site, client.PollInterval()), Locks: throttle.NewLocks(site), client: client, limit: limit}
+	return &Limiter{Limiter: throttle.New(run, limit, site, client.PollInterval()), Locks: throttle.NewLocks(site), client: client, limit: limit}
 }
 
 // OthersAtWork reports whether other runs have operations in progress on the nodes of a list.

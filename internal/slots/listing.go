@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -77,6 +78,21 @@ func list(ctx context.Context, client *ironic.Client, kind recordKind) (all []Fo
 		}
 	}
 	return all, err
+}
+
+// Alive returns the runs that records say are alive at a time by Ironic's clock: they hold a lock, or their machines wait for a slot.
+func Alive(records []Found, now time.Time) map[string]bool {
+	alive := map[string]bool{}
+	for i := range records {
+		r := &records[i]
+		if r.Run != "" && r.Standing() == throttle.Held {
+			alive[r.Run] = true
+		}
+		for _, w := range r.WaitingAt(now) {
+			alive[w.Run] = true
+		}
+	}
+	return alive
 }
 
 // describes begins the descriptions of all records.

@@ -2,7 +2,6 @@ package throttle
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -38,12 +37,12 @@ type Limiter struct {
 	stats    stats
 }
 
-// New returns a limiter. poll is the longest time between two polls of the site: a failed round is repeated after it, and a notice
-// is given only about waits that are longer.
-func New(limit Limit, site Site, poll time.Duration) *Limiter {
+// New returns a limiter of a run. id is that of the run, which no other run on the site has. poll is the longest time between two polls of the site: a
+// failed round is repeated after it, and a notice is given only about waits that are longer.
+func New(id string, limit Limit, site Site, poll time.Duration) *Limiter {
 	return &Limiter{
 		limit: limit, site: site, locks: NewLocks(site), poll: poll, own: map[string]bool{}, starts: map[string]start{}, kept: map[string]keeping{},
-		id: rand.Text(), freed: make(chan struct{}, 1),
+		id: id, freed: make(chan struct{}, 1),
 	}
 }
 

@@ -2,6 +2,7 @@ package throttle_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -178,7 +179,7 @@ func (y *yard) Log(_ context.Context, _ slog.Level, text string, _ ...any) {
 }
 
 func (y *yard) limiter(limit throttle.Limit) *throttle.Limiter {
-	return throttle.New(limit, y, pollEvery)
+	return throttle.New(rand.Text(), limit, y, pollEvery)
 }
 
 func slotsOf(n int, coord throttle.Coordination) throttle.Limit {

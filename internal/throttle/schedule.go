@@ -45,7 +45,7 @@ func (t Ticket) before(o Ticket) int {
 
 // Word is what a run says of its machines that wait in a scope and have failed equally often.
 type Word struct {
-	Run      string    `json:"run"` // random
+	Run      string    `json:"run"` // as in its marks
 	Scope    string    `json:"scope,omitempty"`
 	Failures int       `json:"failures,omitempty"`
 	Machines int       `json:"machines"`

@@ -2,6 +2,7 @@ package throttle_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"sync"
@@ -89,7 +90,7 @@ func (o *office) Delete(ctx context.Context, name string) error {
 // run returns a run on a yard with a limit, and what it has of the yard.
 func (y *yard) run(limit int) (*throttle.Limiter, *office) {
 	o := &office{yard: y, every: time.Second}
-	return throttle.New(slotsOf(limit, throttle.CoordinationIronic), o, pollEvery), o
+	return throttle.New(rand.Text(), slotsOf(limit, throttle.CoordinationIronic), o, pollEvery), o
 }
 
 // turn is when a machine began to wait and got a slot.

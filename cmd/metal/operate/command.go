@@ -60,7 +60,7 @@ func newOperation(s *cli.Settings, cmd *cobra.Command, standard time.Duration, m
 func (f *operationFlags) declare(flags *pflag.FlagSet, standard time.Duration) {
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would happen, and send nothing that changes anything")
 	flags.BoolVar(&f.yes, "yes", false, "go on without a question, except where --yes-erase is needed")
-	flags.StringSliceVar(&f.yesErase, "yes-erase", nil, "`names` or UUIDs of nodes whose data may be erased, or whose power may be cut although they are deployed or reserved")
+	flags.StringSliceVar(&f.yesErase, "yes-erase", nil, "`names` or UUIDs of nodes whose data may be erased, or whose power may be cut although they are deployed or reserved, or on which a run may be at work")
 	flags.IntVar(&f.parallel, "parallel", parallel, "`number` of machines to work on at once")
 	cli.DurationVar(flags, &f.timeout, "timeout", standard, "time-out: `time` for one machine, without the time that it waits for a slot of the limit")
 	flags.StringVar(&f.output, "output", "table", "`format` on standard output: table, or json, a document at the end")
@@ -105,10 +105,10 @@ func (f *operationFlags) run(cmd *cobra.Command, s *cli.Settings, args []string,
 	if err != nil {
 		return err
 	}
-	tasks := operate.Tasks(op, machines, site.Ironic.ServerNow())
+	tasks := operate.Tasks(op, machines, operate.Look(ctx, site, machines))
 	for _, task := range tasks {
-		if left := task.Left(); left != "" {
-			cli.Line(cmd.ErrOrStderr(), "%s", left)
+		if task.Left != "" {
+			cli.Line(cmd.ErrOrStderr(), "%s", task.Left)
 		}
 	}
 	if f.dryRun {

@@ -19,6 +19,7 @@ import (
 const aboutInspect = `metal inspect inspects free machines again, and waits for that. A machine ends manageable; one that was available becomes
 available again, and Ironic cleans it on the way unless automated cleaning is off. Deployed and reserved machines are refused.
 
+An available machine leaves the pool when it has a slot of the limit. Until then, allocations may reserve it; the command then refuses it.
 If the command is killed, the next metal inspect of the machine does the rest.
 
   metal inspect rack1-07

@@ -1,0 +1,90 @@
+package machine_test
+
+import (
+	"cmp"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
+)
+
+// A write of the provider takes the note of a killed command along once it concerns nobody any more.
+func TestPatch_removesNotesThatAreOver(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		goal    marks.Goal
+		age     time.Duration
+		then    map[string]any // after the note
+		removed bool
+	}{
+		"unfinished":             {marks.GoalAvailable, time.Hour, map[string]any{"provision_state": "manageable"}, false},
+		"unfinished, old":        {marks.GoalAvailable, 25 * time.Hour, map[string]any{"provision_state": "manageable"}, true},
+		"available again":        {marks.GoalAvailable, time.Hour, map[string]any{"provision_state": "manageable", "target": "provide"}, true},
+		"not yet begun":          {marks.GoalAvailable, time.Hour, nil, false},
+		"reserved":               {marks.GoalAvailable, time.Hour, map[string]any{"instance_uuid": ironic.NewUUID()}, true},
+		"to be retired":          {marks.GoalRetired, time.Hour, map[string]any{"provision_state": "manageable"}, false},
+		"retired":                {marks.GoalRetired, time.Hour, map[string]any{"provision_state": "manageable", "retired": true}, true},
+		"off":                    {marks.GoalPowerOn, time.Hour, map[string]any{"power_state": "power off"}, false},
+		"on":                     {marks.GoalPowerOn, time.Hour, map[string]any{"power_state": "power on"}, true},
+		"virtual media attached": {marks.GoalMedia + "cdrom", time.Hour, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				fake := ironictest.Fleet(1)
+				id := noted(fake, tt.goal)
+				time.Sleep(tt.age)
+				for field, value := range tt.then {
+					if field != "target" {
+						fake.Set(id, field, value)
+					}
+				}
+				if verb := tt.then["target"]; verb != nil {
+					ironictest.AsOther(t, fake, http.MethodPut, "nodes/node-000/states/provision", map[string]any{"target": verb})
+					time.Sleep(time.Hour)
+				}
+				m, err := sitetest.NewClient(fake).Machine(t.Context(), id)
+				if err == nil {
+					err = m.Patch(t.Context(), sitetest.Setting("/description", "new"))
+				}
+				node := ironictest.NodeOf(t, fake, id)
+				extra, _ := node.Raw["extra"].(map[string]any)
+				if err != nil || node.Raw["description"] != "new" || (extra[marks.KeyOperation] == nil) != tt.removed {
+					t.Errorf("%v; extra: %v", err, extra)
+				}
+			})
+		})
+	}
+}
+
+// The command removes its note itself while the provider waits with an older record: the write of the provider succeeds all the same.
+func TestPatch_succeedsWithoutTheNote(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(1)
+		id := noted(fake, marks.GoalPowerOn)
+		fake.Set(id, "power_state", "power on")
+		m, err := sitetest.NewClient(fake).Machine(t.Context(), id)
+		fake.Set(id, "extra", map[string]any{})
+		if err == nil {
+			err = m.Patch(t.Context(), sitetest.Setting("/description", "new"))
+		}
+		if err != nil || ironictest.NodeOf(t, fake, id).Raw["description"] != "new" {
+			t.Error(err)
+		}
+	})
+}
+
+// noted leaves the note of a command with a goal on the only node of a fake, and returns its UUID.
+func noted(fake *fakeironic.Server, goal marks.Goal) string {
+	command := map[marks.Goal]string{marks.GoalAvailable: "inspect", marks.GoalPowerOn: "power reboot --soft", marks.GoalRetired: "retire"}[goal]
+	note := map[string]any{"command": cmp.Or(command, "vmedia attach"), "by": "eve@desk", "since": time.Now().UTC().Format(time.RFC3339), "goal": string(goal)}
+	fake.Set("node-000", "extra", map[string]any{marks.KeyOperation: map[string]any{ironic.NewUUID(): note}})
+	node, _ := fake.Node("node-000")
+	return node.UUID
+}

@@ -1,0 +1,95 @@
+package operate_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
+)
+
+// leave puts the note of a command that was killed so long ago on the node of a fake.
+func leave(fake *fakeironic.Server, command string, goal marks.Goal, ago time.Duration) {
+	note := map[string]any{"command": command, "by": "eve@desk", "since": time.Now().Add(-ago).UTC().Format(time.RFC3339), "goal": string(goal)}
+	fake.Set("node-000", "extra", map[string]any{marks.KeyOperation: map[string]any{ironic.NewUUID(): note}})
+}
+
+// What a command has left long ago does not come to life again, and the next command removes it.
+func TestNote_doesNotCountWhenOld(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		op      operate.Operation
+		command string
+		goal    marks.Goal
+		state   string
+		power   string
+	}{
+		"inspect":   {operate.Inspect(nil), "inspect", marks.GoalAvailable, "manageable", "power on"},
+		"power off": {operate.Power(machine.ActionOff), "power reboot --soft", marks.GoalPowerOn, "active", "power on"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				fake := ironictest.Fleet(1)
+				fake.Set("node-000", "provision_state", tt.state)
+				fake.Set("node-000", "power_state", tt.power)
+				leave(fake, tt.command, tt.goal, 25*time.Hour)
+				if left := operate.Tasks(tt.op, []ironic.Node{*nodeOf(t, fake)}, operate.Seen{Now: time.Now()})[0].Left; left != "" {
+					t.Errorf("the command names it: %s", left)
+				}
+				if got := do(t.Context(), t, sitetest.NewClient(fake).Site, tt.op, "node-000"); got.Outcome != operate.Done {
+					t.Fatalf("%s: %v", got.Outcome, got.Err)
+				}
+				node := ironictest.NodeOf(t, fake, "node-000")
+				if extra, _ := node.Raw["extra"].(map[string]any); node.ProvisionState != tt.state || len(extra) > 0 {
+					t.Errorf("the machine is %s, with the notes %v", node.ProvisionState, extra)
+				}
+			})
+		})
+	}
+}
+
+// A machine was to be retired, and nobody wants that any more.
+func TestUnretire_endsAKilledRetire(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(1)
+		fake.Set("node-000", "provision_state", "manageable")
+		leave(fake, "retire", marks.GoalRetired, 2*time.Hour)
+		fake.ResetRequests()
+		site := sitetest.NewClient(fake).Site
+		if got := do(t.Context(), t, site, operate.Unretire(), "node-000"); got.Outcome != operate.Done {
+			t.Fatalf("%s: %v", got.Outcome, got.Err)
+		}
+		if extra, _ := ironictest.NodeOf(t, fake, "node-000").Raw["extra"].(map[string]any); len(extra) > 0 {
+			t.Errorf("the notes are %v", extra)
+		}
+		if got := do(t.Context(), t, site, operate.Unretire(), "node-000"); got.Outcome != operate.Unchanged {
+			t.Errorf("again: %s, %v", got.Outcome, got.Err)
+		}
+	})
+}
+
+// Nobody has confirmed that the operation goes on with a machine on which somebody else has begun to work since the question.
+func TestRun_refusesWhereSomebodyHasBegunSince(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(1)
+		fake.Set("node-000", "provision_state", "active")
+		fake.Set("node-000", "power_state", "power on")
+		client, off := sitetest.NewClient(fake), operate.Power(machine.ActionOff)
+		machines := []ironic.Node{*nodeOf(t, fake)}
+		tasks := operate.Tasks(off, machines, operate.Look(t.Context(), client.Site, machines))
+		leave(fake, "vmedia attach", marks.GoalMedia+"cdrom", time.Second)
+		runner := &operate.Runner{Site: client.Site, Parallel: 1}
+		got := runner.Run(t.Context(), off, tasks)[0]
+		if got.Outcome != operate.Refused || ironictest.NodeOf(t, fake, "node-000").PowerState != "power on" {
+			t.Errorf("%s, %v", got.Outcome, got.Err)
+		}
+	})
+}
