@@ -34,7 +34,7 @@ func do(t *testing.T, s *site.Site, op operate.Operation, id string) {
 		t.Fatal(err)
 	}
 	runner := operate.Runner{Site: by, Parallel: 1}
-	if end := runner.Run(t.Context(), op, operate.Tasks(op, []ironic.Node{*node}, by.Ironic.ServerNow()))[0]; end.Outcome != operate.Done {
+	if end := runner.Run(t.Context(), op, operate.Tasks(op, []ironic.Node{*node}, operate.Seen{Now: by.Ironic.ServerNow()}))[0]; end.Outcome != operate.Done {
 		t.Fatalf("metal %s: %s, %v", op.Command, cmp.Or(end.Outcome, "no outcome"), end.Err)
 	}
 }

@@ -1,9 +1,10 @@
-package metrics_test
+package observe_test
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,7 @@ func (c *counting) Update(v watch.View, changes []watch.Change) error {
 // errors for the next hour; connections break now and then. The watch goes on, counts each cleaning once, and remembers one day.
 func TestService_livesForDays(t *testing.T) {
 	t.Parallel()
+	c := &counting{Collector: metrics.New(0)}
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake, began, requests := ironictest.Fleet(3), time.Now(), 0
 		fake.StepTime = 10 * time.Minute
@@ -61,7 +63,6 @@ func TestService_livesForDays(t *testing.T) {
 				}
 			})
 		}
-		c := &counting{Collector: metrics.New(0)}
 		site := &watch.Site{Client: ironic.New(api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: fake}, ironic.Polls{}), Limit: throttle.Limit{}}
 		followed := selection.Selection{}.Follow()
 		v, err := watch.Run(ctx, watch.NewModel("", 0), watch.Options{
@@ -76,9 +77,35 @@ func TestService_livesForDays(t *testing.T) {
 				t.Errorf("%s: it remembers %d spans", row.Name, len(row.Spans))
 			}
 		}
-		got := series(t, c.Collector)
-		if c.ended != 6 || !slices.Contains(got, "metal_up{} 1") || slices.Contains(got, "metal_list_errors_total{} 0") {
-			t.Errorf("%d cleanings have ended; exported\n%s", c.ended, strings.Join(got, "\n"))
-		}
 	})
+	if got := scrape(t, c.Collector); c.ended != 6 || !strings.Contains(got, "\nmetal_up 1\n") || strings.Contains(got, "\nmetal_list_errors_total 0\n") {
+		t.Errorf("%d cleanings have ended; exported\n%s", c.ended, got)
+	}
+}
+
+// scrape returns what a server answers about a collector.
+func scrape(t *testing.T, c *metrics.Collector) string {
+	t.Helper()
+	server, err := metrics.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ctx, c) }()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	_ = answer.Body.Close()
+	stop()
+	if err := errors.Join(err, <-ended); err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
