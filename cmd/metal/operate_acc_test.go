@@ -107,7 +107,7 @@ func TestHeld_isContinuedOrEnded(t *testing.T) {
 	t.Parallel()
 	s := acc.StartFake(t, nil)
 	node := acc.AddNode(t, s, "n", nil)
-	for command, ends := range map[string]string{"unhold NODE": "manageable", "abort NODE --yes-erase NODE": "clean failed"} {
+	for command, ends := range map[string]string{"unhold NODE --yes-erase NODE": "manageable", "abort NODE --yes-erase NODE": "clean failed"} {
 		s.Fake.Set(node, "provision_state", "clean hold")
 		s.Fake.Set(node, "target_provision_state", "manageable")
 		wantExit(t, s, node, map[int][]string{cli.ExitDone: {command}})
