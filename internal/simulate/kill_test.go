@@ -327,6 +327,7 @@ func (s *site) checkNotes(what string, of object) {
 	for key, value := range extra {
 		switch {
 		case !strings.HasPrefix(key, "terraform_metal_"), key == "terraform_metal_boot", key == "terraform_metal_enrolled", key == "terraform_metal_erasure", key == "terraform_metal_failures", key == "terraform_metal_inspection":
+		case key == "terraform_metal_created" && what == "allocation":
 		case key == "terraform_metal_quarantine" && of["retired"] == true:
 		case (key == "terraform_metal_creation" || key == "terraform_metal_reservation") && isDone(value):
 		case key == "terraform_metal_reservation" && s.meddled && of["instance_uuid"] == nil: // another client undeployed the node during a creation
