@@ -99,7 +99,7 @@ type OccupiedError struct {
 // Error gives the node's state.
 func (e *OccupiedError) Error() string {
 	return fmt.Sprintf("node %s is in state %q: %s, which requires switching the server off. If the node is deployed, destroy its "+
-		"metal_deployment, or use metal undeploy, first. To deploy it again, use terraform apply -replace=ADDRESS of its metal_deployment. "+
+		"metal_deployment first, or run metal undeploy if no configuration has it. To deploy it again, use terraform apply -replace=ADDRESS of its metal_deployment. "+
 		"If Ironic has an operation in progress on it, try again afterwards", ironic.NodeLabel(e.Node), e.Node.ProvisionState, e.Reason)
 }
 

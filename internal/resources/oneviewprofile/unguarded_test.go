@@ -11,8 +11,8 @@ import (
 // unguarded returns the texts that every refusal of a shared machine contains if no OneView is configured.
 func unguarded(o *site.OneView) []string {
 	return []string{
-		"shares its server hardware " + o.Blades.Hardware[0] + " with OneView", "no OneView is configured",
-		"cannot find out who uses the server", "Configure oneview", "set driver_info.dynamic_allocation of the node to false",
+		"shares its server hardware " + o.Blades.Hardware[0] + " with OneView", "no OneView is configured to ask who uses the server",
+		"the oneview block of the provider, or ONEVIEW_ENDPOINT", "set driver_info.dynamic_allocation of the node to false",
 	}
 }
 
