@@ -199,6 +199,9 @@ func (w *walk) leavePool(ctx context.Context, verb ironic.Verb) error {
 	if !states.InPool(w.node) || verb == nodes.TargetManage || w.fromPool(nodes.TargetManage) != verb {
 		return nil
 	}
+	if err := w.confirmUnchanged(ctx, nil); err != nil { // others may have reserved it since the list of the limit
+		return err
+	}
 	instance := w.node.InstanceUUID
 	if err := w.put(ctx, ironic.Order{Verb: nodes.TargetManage}); err != nil {
 		return err
