@@ -1,6 +1,7 @@
 package operate_test
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -92,4 +93,23 @@ func TestRun_refusesWhereSomebodyHasBegunSince(t *testing.T) {
 			t.Errorf("%s, %v", got.Outcome, got.Err)
 		}
 	})
+}
+
+// Every machine that a run has created keeps the mark of that until its next change: nobody has to ask for the lock records of the site for each of them.
+func TestLook_asksOnlyAboutUnfinishedWork(t *testing.T) {
+	t.Parallel()
+	for done, asked := range map[string]bool{"": true, "2000-01-01T00:00:00Z": false} {
+		ironictest.InVirtualTime(t, func(t *testing.T) {
+			fake := ironictest.Fleet(1)
+			mark := map[string]any{"since": "2000-01-01T00:00:00Z"}
+			if done != "" {
+				mark["done"] = done
+			}
+			fake.Set("node-000", "extra", map[string]any{string(marks.MarkCreation): map[string]any{"22222222-2222-4222-8222-222222222222": mark}})
+			operate.Look(t.Context(), sitetest.NewClient(fake).Site, []ironic.Node{*nodeOf(t, fake)})
+			if got := ironictest.Count(fake, http.MethodGet, "/v1/chassis") > 0; got != asked {
+				t.Errorf("done %q: asked %t, want %t", done, got, asked)
+			}
+		})
+	}
 }
