@@ -27,6 +27,7 @@ func (m *Machine) PatchWithin(ctx context.Context, patch ironic.Patch, timeout t
 	if len(patch) == 0 {
 		return nil
 	}
+	asked := patch
 	patch = m.site.Run.ForgetCreations(patch, m.node.Extra)
 	tidy := marks.ForgetOperation(m.guarded(patch), m.node, m.site.Ironic.ServerNow())
 	var node *ironic.Node
@@ -34,7 +35,11 @@ func (m *Machine) PatchWithin(ctx context.Context, patch ironic.Patch, timeout t
 		node, err = m.site.Ironic.PatchNode(ctx, m.node.UUID, m.withErasure(tidy))
 		return err
 	})
-	if len(tidy) > len(patch) && api.IsStatus(err, http.StatusBadRequest, "") {
+	switch {
+	case len(tidy) > len(asked) && api.IsForbidden(err): // the user may not change extra
+		patch = asked
+		node, err = m.site.Ironic.PatchNode(ctx, m.node.UUID, m.guarded(asked))
+	case len(tidy) > len(patch) && api.IsStatus(err, http.StatusBadRequest, ""):
 		if lost := m.CheckCreation(ctx); lost != nil {
 			return lost
 		}

@@ -269,9 +269,10 @@ func (c powerChange) call(again bool) Call {
 // another than when the change was wanted. It repeats a request without an answer only if Ironic has not executed it, and waits while Ironic refuses it because
 // the node is locked: another client may have begun to change the power.
 func (m *Machine) order(ctx context.Context, change powerChange, c Call, timeout time.Duration, needed func() bool, send func(context.Context) error) (sent bool, err error) {
-	err = m.asItWas(ctx, change.was, time.Now().Add(timeout), func() error {
+	deadline := time.Now().Add(timeout)
+	err = m.asItWas(ctx, change.was, &deadline, func() error {
 		return m.untilSettled(ctx, timeout, func() error {
-			return m.orderOnce(ctx, change, timeout, func(ctx context.Context) error {
+			return m.orderOnce(ctx, change, timeout, &deadline, func(ctx context.Context) error {
 				if sent = needed(); !sent {
 					return nil
 				}
@@ -282,8 +283,8 @@ func (m *Machine) order(ctx context.Context, change powerChange, c Call, timeout
 	return sent, err
 }
 
-// orderOnce is order without the search for the result; send may find that the request is not needed.
-func (m *Machine) orderOnce(ctx context.Context, change powerChange, timeout time.Duration, send func(context.Context) error) error {
+// orderOnce is order without the search for the result; send may find that the request is not needed. The wait for a slot puts the deadline off.
+func (m *Machine) orderOnce(ctx context.Context, change powerChange, timeout time.Duration, deadline *time.Time, send func(context.Context) error) error {
 	if m.footing() != change.was { // since an earlier request whose answer was lost, or which an operation in progress delayed
 		return m.AsItIs()
 	}
@@ -292,8 +293,10 @@ func (m *Machine) orderOnce(ctx context.Context, change powerChange, timeout tim
 	}
 	admitted := m.tellQueued()
 	defer admitted()
+	queued := time.Now()
 	put := func(ctx context.Context, seen *ironic.Node) error {
 		admitted()
+		*deadline, queued = deadline.Add(time.Since(queued)), time.Now()
 		if err := m.confirmAs(ctx, change.was, seen); err != nil {
 			return err
 		}

@@ -332,3 +332,25 @@ func TestPower_leavesDeploymentBegunDuringChange(t *testing.T) {
 		})
 	}
 }
+
+// The time in which a machine waits for a slot is no time in which a conductor has locked it.
+func TestPower_waitsForLockAfterTheQueue(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(2)
+		fake.Set("node-000", "provision_state", "cleaning")
+		client, id := sitetest.NewClient(fake, sitetest.Slots(1)), ironictest.NodeOf(t, fake, "node-001").UUID
+		path := "/v1/nodes/" + id + "/states/power"
+		fake.Reject = ironictest.Once(http.MethodPut, path, ironictest.Fault(http.StatusConflict, "Node node-001 is locked by host localhost, please retry after the current operation is completed."))
+		go func() {
+			time.Sleep(2 * time.Hour)
+			fake.Set("node-000", "provision_state", "available")
+		}()
+		if _, err := client.SetPower(t.Context(), id, true, 10*time.Minute); err != nil {
+			t.Error(err)
+		}
+		if sent := ironictest.Count(fake, http.MethodPut, path); sent != 2 {
+			t.Errorf("%d power changes were requested, want 2", sent)
+		}
+	})
+}

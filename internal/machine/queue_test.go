@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -350,4 +351,30 @@ func TestQueue_powerThatStartsMachinesTakesSlots(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An allocation reserves the machine after the list of the round that gives it a slot: it stays in the pool.
+func TestVerb_leavesNoReservedMachineOutOfThePool(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(1)
+		fake.StepTime = time.Minute
+		id := ironictest.NodeOf(t, fake, "node-000").UUID
+		locked := false
+		client := sitetest.NewClient(fake, func(cfg *machine.Config) {
+			cfg.Limit = sitetest.UpTo(1)
+			cfg.Transport = ironictest.Transport(func(r *http.Request) (*http.Response, error) {
+				answer, err := fake.RoundTrip(r)
+				locked = locked || r.Method == http.MethodPost
+				if locked && r.URL.Path == "/v1/nodes" {
+					fake.Set(id, "instance_uuid", "11111111-1111-4111-8111-111111111111")
+				}
+				return answer, err
+			})
+		})
+		_, err := client.Reach(t.Context(), id, states.GoalInspected, time.Hour)
+		if walk := strings.Join(fake.Walk(id), " "); !failure.Is(err, machine.KindRefused) || walk != "available" {
+			t.Errorf("the node went through %s: %v", walk, err)
+		}
+	})
 }

@@ -126,6 +126,18 @@ type Guard interface {
 	Check(ctx context.Context, step Step) error
 }
 
+// Preparer is a Guard whose check at BeforeQueue may prepare machines. Guards that are none only look.
+type Preparer interface {
+	// Prepares reports whether the guard may prepare the machine of a node, which has driver_info.
+	Prepares(node *ironic.Node) bool
+}
+
+// prepares reports whether the guard may prepare the machine of a node before it has a slot.
+func (s *Site) prepares(node *ironic.Node) bool {
+	preparer, may := s.guard.(Preparer)
+	return may && preparer.Prepares(node)
+}
+
 // Step is what is about to be done to a machine. At most one of Verb and Power is set; neither: another request to its hardware.
 type Step struct {
 	Node  *ironic.Node           // always has driver_info; the other fields may be as old as the last poll
@@ -142,8 +154,8 @@ type Stage int
 const (
 	// BeforeWrite: before the step writes anything to the node. The check must change nothing.
 	BeforeWrite Stage = iota
-	// BeforeQueue: before the node waits for a slot of the provisioning limit. The check may take minutes and may prepare the
-	// machine, for example with a temporary server profile.
+	// BeforeQueue: before the node waits for a slot of the provisioning limit. The check may take minutes and, by a Preparer, may
+	// prepare the machine, for example with a temporary server profile.
 	BeforeQueue
 	// BeforeVerb: right before the request is sent, while the node has a slot. The check must end within seconds.
 	BeforeVerb

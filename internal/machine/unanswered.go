@@ -184,14 +184,14 @@ func (m *Machine) untilSettled(ctx context.Context, timeout time.Duration, try f
 
 // asItWas calls try, which sends a request to the machine. While Ironic refuses the request because a conductor has locked the node, asItWas waits for
 // that and calls try again, but returns an error of KindRefused if the machine's instance or provision state is another than it was: what has
-// locked the node may be another client's deployment.
-func (m *Machine) asItWas(ctx context.Context, was footing, deadline time.Time, try func() error) error {
+// locked the node may be another client's deployment. try may put the deadline off.
+func (m *Machine) asItWas(ctx context.Context, was footing, deadline *time.Time, try func() error) error {
 	for {
 		err := try()
 		if !api.IsLocked(err) {
 			return err
 		}
-		if late := m.poll(ctx, deadline); errors.Is(late, api.ErrNoPoll) {
+		if late := m.poll(ctx, *deadline); errors.Is(late, api.ErrNoPoll) {
 			return err
 		} else if late != nil {
 			return late
@@ -199,7 +199,7 @@ func (m *Machine) asItWas(ctx context.Context, was footing, deadline time.Time, 
 		if err := m.Refresh(ctx); err != nil { // polls do not have the time of the last power change
 			return err
 		}
-		if err := m.AwaitUnlocked(ctx, deadline); err != nil {
+		if err := m.AwaitUnlocked(ctx, *deadline); err != nil {
 			return err
 		}
 		if m.footing() != was {
@@ -211,7 +211,8 @@ func (m *Machine) asItWas(ctx context.Context, was footing, deadline time.Time, 
 // Insist sends a request that reaches the machine in any provision state. It sends the request again while it is lost or the node is locked, at most
 // for the time-out, and only while the machine has the same instance and provision state.
 func (m *Machine) Insist(ctx context.Context, c Call, timeout time.Duration, send func(context.Context) error) error {
-	return m.asItWas(ctx, m.footing(), time.Now().Add(timeout), func() error {
+	deadline := time.Now().Add(timeout)
+	return m.asItWas(ctx, m.footing(), &deadline, func() error {
 		return m.untilSettled(ctx, timeout, func() error { return m.ask(ctx, c, send) })
 	})
 }

@@ -185,11 +185,10 @@ func (w *walk) instanceGone() (bool, error) {
 var errFailed = errors.New("the operation has failed")
 
 // fromPool returns the verb that a walk waits for a slot with, where the next one takes the machine out of the pool for it: until there is a slot,
-// allocations may reserve the machine. A guard may prepare machines for a verb before there is a slot; then they leave the pool first.
+// allocations may reserve the machine. A machine that the guard prepares for a verb before there is a slot leaves the pool first.
 func (w *walk) fromPool(next ironic.Verb) ironic.Verb {
 	then := states.NextMove(w.goal, nodes.Manageable, false)
-	_, unguarded := w.site.guard.(allowAll)
-	if unguarded && next == nodes.TargetManage && states.InPool(w.node) && then.Kind == states.Send && states.TouchesHardware(then.Verb) {
+	if !w.site.prepares(w.node) && next == nodes.TargetManage && states.InPool(w.node) && then.Kind == states.Send && states.TouchesHardware(then.Verb) {
 		return then.Verb
 	}
 	return next
@@ -199,6 +198,9 @@ func (w *walk) fromPool(next ironic.Verb) ironic.Verb {
 func (w *walk) leavePool(ctx context.Context, verb ironic.Verb) error {
 	if !states.InPool(w.node) || verb == nodes.TargetManage || w.fromPool(nodes.TargetManage) != verb {
 		return nil
+	}
+	if err := w.confirmUnchanged(ctx, nil); err != nil { // others may have reserved it since the list of the limit
+		return err
 	}
 	instance := w.node.InstanceUUID
 	if err := w.put(ctx, ironic.Order{Verb: nodes.TargetManage}); err != nil {

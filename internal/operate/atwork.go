@@ -22,8 +22,8 @@ type Seen struct {
 	Alive map[string]bool // the runs and commands that lock records name: they are at work, or their machines wait for a slot
 }
 
-// Look sees what decides what an operation does to machines. It reads the lock records only if a run has left a note on one of them. Records that the
-// user may not see tell nothing.
+// Look sees what decides what an operation does to machines. It reads the lock records only if a run has left a note of unfinished work on one of them.
+// Records that the user may not see tell nothing.
 func Look(ctx context.Context, site *machine.Site, machines []ironic.Node) Seen {
 	seen := Seen{Now: site.Ironic.ServerNow()}
 	if !slices.ContainsFunc(machines, isMarked) {
@@ -37,9 +37,14 @@ func Look(ctx context.Context, site *machine.Site, machines []ironic.Node) Seen 
 	return seen
 }
 
-// isMarked reports whether a run or a command has left a note on a node that says that it works on the machine.
+// isMarked reports whether a run or a command has left a note on a node that says that it works on the machine. The mark of a creation that has ended
+// says no more.
 func isMarked(n ironic.Node) bool {
-	return slices.ContainsFunc(marks.All, func(key marks.Mark) bool { return marks.CreationOf(n.Extra, key) != nil }) || marks.TurnOf(&n) != nil || marks.OperationOf(&n) != nil
+	unfinished := func(key marks.Mark) bool {
+		mark := marks.CreationOf(n.Extra, key)
+		return mark != nil && mark.Done.IsZero()
+	}
+	return slices.ContainsFunc(marks.All, unfinished) || marks.TurnOf(&n) != nil || marks.OperationOf(&n) != nil
 }
 
 // atWork names the run of Terraform, or the other command of metal, that may be at work on a machine; "" if there is none. A killed one leaves the same

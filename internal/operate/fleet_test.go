@@ -13,6 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
 )
 
@@ -26,9 +27,9 @@ const (
 // atWork are the states that take a slot of the limit.
 var atWork = []string{"deploying", "wait call-back", "deleting", "cleaning", "clean wait", "inspecting", "inspect wait"}
 
-// client is a client of a fake that shares the limit with all others.
+// client is a client of a fake that shares the limit with all others. It has the guard of metal at a site without OneView.
 func client(fake *fakeironic.Server) *sitetest.Client {
-	return sitetest.NewClient(fake, func(cfg *machine.Config) { cfg.Limit = sitetest.UpTo(limit) })
+	return sitetest.NewClient(fake, func(cfg *machine.Config) { cfg.Limit, cfg.Guard = sitetest.UpTo(limit), sharing.NotConfigured{} })
 }
 
 // begin is a command of an operator on machines of a fake.

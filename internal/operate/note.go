@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -34,6 +35,9 @@ func (r *Runner) noted(ctx context.Context, op Operation, m *machine.Machine, ti
 		}
 	}
 	err = op.Do(ctx, m, timeout)
+	if err != nil && m.Acted() && (ctx.Err() != nil || failure.Is(err, failure.KindDown)) { // the record may be older than what Ironic goes on with
+		return warning, err
+	}
 	left, unfinished := marks.OperationOf(m.Node()), marks.UnfinishedOperation(m.Node(), r.Site.Ironic.ServerNow()) != nil
 	done := err == nil || earlier == nil && !m.Acted()
 	if left == nil || unfinished && (!done || left.Goal != op.Goal) {

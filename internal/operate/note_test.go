@@ -1,6 +1,7 @@
 package operate_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -222,5 +223,47 @@ func TestRecord_keepsTheTimeout(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// A command is stopped by Ctrl-C after each of its requests. The next command names what it has left half done, also if Ironic does that only later.
+func TestNote_namesWhatIsStopped(t *testing.T) {
+	t.Parallel()
+	for name, life := range lives {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for stopAt, more := 1, true; more; stopAt++ {
+				ironictest.InVirtualTime(t, func(t *testing.T) {
+					fake := drive(t)
+					if err := sitetest.NewClient(fake).Ironic.AttachMedia(t.Context(), "node-000", ironic.DeviceCDROM, "https://images.example.com/old.iso"); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(time.Second)
+					fake.StepTime = 5 * time.Second // a lock ends before the command has given up
+					for field, value := range life.prepare {
+						fake.Set("node-000", field, value)
+					}
+					ctx, stop := context.WithCancel(t.Context())
+					defer stop()
+					requests := 0
+					site := sitetest.NewClient(fake, func(c *machine.Config) {
+						c.Transport = ironictest.Transport(func(r *http.Request) (*http.Response, error) {
+							answer, err := fake.RoundTrip(r)
+							if requests++; requests == stopAt+1 { // the first one is before the command
+								stop()
+							}
+							return answer, err
+						})
+					}).Site
+					result := do(ctx, t, site, life.op(), "node-000")
+					more = result.Outcome != operate.Done
+					time.Sleep(5 * time.Minute)
+					left := ironictest.NodeOf(t, fake, "node-000")
+					if life.begun(fake, left) && marks.UnfinishedOperation(nodeOf(t, fake), time.Now()) == nil {
+						t.Errorf("stopped at request %d: %s: nobody names that the machine is %v, %v. %v", stopAt, result.Outcome, left.Raw["provision_state"], left.Raw["power_state"], result.Err)
+					}
+				})
+			}
+		})
 	}
 }

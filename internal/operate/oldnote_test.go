@@ -1,6 +1,9 @@
 package operate_test
 
 import (
+	"bytes"
+	"io"
+	"net/http"
 	"testing"
 	"time"
 
@@ -92,4 +95,60 @@ func TestRun_refusesWhereSomebodyHasBegunSince(t *testing.T) {
 			t.Errorf("%s, %v", got.Outcome, got.Err)
 		}
 	})
+}
+
+// Every machine that a run has created keeps the mark of that until its next change: nobody has to ask for the lock records of the site for each of them.
+func TestLook_asksOnlyAboutUnfinishedWork(t *testing.T) {
+	t.Parallel()
+	for done, asked := range map[string]bool{"": true, "2000-01-01T00:00:00Z": false} {
+		ironictest.InVirtualTime(t, func(t *testing.T) {
+			fake := ironictest.Fleet(1)
+			mark := map[string]any{"since": "2000-01-01T00:00:00Z"}
+			if done != "" {
+				mark["done"] = done
+			}
+			fake.Set("node-000", "extra", map[string]any{string(marks.MarkCreation): map[string]any{"22222222-2222-4222-8222-222222222222": mark}})
+			operate.Look(t.Context(), sitetest.NewClient(fake).Site, []ironic.Node{*nodeOf(t, fake)})
+			if got := ironictest.Count(fake, http.MethodGet, "/v1/chassis") > 0; got != asked {
+				t.Errorf("done %q: asked %t, want %t", done, got, asked)
+			}
+		})
+	}
+}
+
+// A role may have the right to retire machines, and not to extra. What others have left there keeps it from nothing.
+func TestNote_ofOthersNeedsNoRight(t *testing.T) {
+	t.Parallel()
+	for name, extra := range map[string]map[string]any{
+		"of a command": {marks.KeyOperation: map[string]any{"22222222-2222-4222-8222-222222222222": map[string]any{
+			"command": "power reboot --soft", "by": "eve@desk", "since": "2000-01-01T00:00:00Z", "goal": string(marks.GoalPowerOn),
+		}}},
+		"of a creation": {string(marks.MarkCreation): map[string]any{"22222222-2222-4222-8222-222222222222": map[string]any{
+			"since": "1999-12-30T00:00:00Z", "done": "1999-12-30T00:00:00Z",
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				fake := ironictest.Fleet(1)
+				fake.Set("node-000", "provision_state", "manageable")
+				fake.Set("node-000", "power_state", "power on")
+				fake.Set("node-000", "extra", extra)
+				fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+					if r.Method != http.MethodPatch {
+						return nil
+					}
+					body, err := io.ReadAll(r.Body)
+					if r.Body = io.NopCloser(bytes.NewReader(body)); err == nil && !bytes.Contains(body, []byte("/extra")) {
+						return nil
+					}
+					return ironictest.Fault(http.StatusForbidden, "Access was denied to the following resource: baremetal:node:update_extra")
+				}
+				got := do(t.Context(), t, sitetest.NewClient(fake).Site, operate.Retire("old"), "node-000")
+				if got.Outcome != operate.Done || !nodeOf(t, fake).Retired {
+					t.Errorf("%s: %v", got.Outcome, got.Err)
+				}
+			})
+		})
+	}
 }

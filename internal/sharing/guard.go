@@ -49,6 +49,12 @@ func (p *Pool) Check(ctx context.Context, step machine.Step) error {
 	return fmt.Errorf("no check for stage %d", step.Stage)
 }
 
+// Prepares implements machine.Preparer.
+func (p *Pool) Prepares(node *ironic.Node) bool {
+	b, err := BindingOf(node)
+	return err != nil || b.HardwareURI != ""
+}
+
 // checkWrite requires a profile only for a new instance: a present one had its profile when it was deployed.
 func (p *Pool) checkWrite(ctx context.Context, step machine.Step) error {
 	if step.Verb == nodes.TargetActive {

@@ -97,6 +97,12 @@ func TestCheckAsksNothingAboutNodesWithoutHardware(t *testing.T) {
 			t.Errorf("stage %d: %v", stage, err)
 		}
 	}
+	if (&Pool{}).Prepares(node) {
+		t.Error("the machine would leave the pool before it has a slot")
+	}
+	if node.DriverInfo[keyHardware] = "/rest/server-hardware/1"; !(&Pool{}).Prepares(node) {
+		t.Error("a machine that may get a profile would stay in the pool, and could be allocated")
+	}
 }
 
 func TestCheckBeforeWriteNeedsAProfileOnlyForANewInstance(t *testing.T) {
