@@ -18,6 +18,7 @@ type left struct {
 	on, text string
 	run      string    // "" if the note does not tell
 	since    time.Time // zero if the note does not tell
+	failed   bool      // it has failed, so that nobody is at work on it
 }
 
 // checkMarks says which notes of runs are on what has no operation in progress. A run at work leaves the same notes as a killed one, so that they are a
@@ -39,7 +40,7 @@ func checkMarks(s *sight) []Check {
 	for i := range s.allocations.value {
 		a := &s.allocations.value[i]
 		if mark := marked(a.Extra, marks.MarkCreation); mark != nil {
-			all = append(all, left{"allocation " + cmp.Or(a.Name, a.UUID), fmt.Sprintf("its creation by %s is not finished", mark), mark.Run, mark.Since})
+			all = append(all, left{on: "allocation " + cmp.Or(a.Name, a.UUID), text: fmt.Sprintf("its creation by %s is not finished", mark), run: mark.Run, since: mark.Since})
 		}
 	}
 	checks := []Check{ofLeft(name, all, slots.Alive(s.records.value, s.now), s.now)}
@@ -60,9 +61,12 @@ func ofLeft(name string, all []left, alive map[string]bool, now time.Time) Check
 		if !l.since.IsZero() {
 			text += fmt.Sprintf(", written %s ago", max(0, now.Sub(l.since)).Round(time.Second))
 		}
-		if alive[l.run] {
+		switch {
+		case l.failed:
+			unsure = append(unsure, text)
+		case alive[l.run]:
 			working = append(working, text+"; the run is at work, or its machines wait for a slot")
-		} else {
+		default:
 			unsure = append(unsure, text+"; at work or killed")
 		}
 	}
@@ -75,7 +79,7 @@ func ofLeft(name string, all []left, alive map[string]bool, now time.Time) Check
 	}
 	if len(unsure) > 0 {
 		c.Result = Warning
-		c.Next = "If a run still works, do nothing. Otherwise it was killed: apply the same configuration again, or run the same command of metal, which goes on from there."
+		c.Next = "If a run still works, do nothing. Otherwise it was killed or has failed: apply the same configuration again, or run the same command of metal, which goes on from there."
 	}
 	return c
 }
@@ -83,7 +87,7 @@ func ofLeft(name string, all []left, alive map[string]bool, now time.Time) Check
 // leftOn returns what runs have noted on a machine at rest and not ended.
 func leftOn(n *ironic.Node, now time.Time) (all []left) {
 	add := func(run string, since time.Time, format string, args ...any) {
-		all = append(all, left{label(n), fmt.Sprintf(format, args...), run, since})
+		all = append(all, left{on: label(n), text: fmt.Sprintf(format, args...), run: run, since: since})
 	}
 	switch {
 	case strings.HasPrefix(n.Name, ironic.ProbeName):
@@ -98,8 +102,12 @@ func leftOn(n *ironic.Node, now time.Time) (all []left) {
 	if mark := marked(n.Extra, marks.MarkReservation); mark != nil {
 		add(mark.Run, mark.Since, "its deployment by %s is not finished", mark)
 	}
-	if o := marks.UnfinishedOperation(n, now); o != nil {
+	switch o := marks.UnfinishedOperation(n, now); {
+	case o == nil:
+	case o.Failed.IsZero():
 		add(o.Run, o.Since, "%s, has not ended: %s", o, o.Left())
+	default:
+		all = append(all, left{on: label(n), text: fmt.Sprintf("%s: %s", o, o.Left()), run: o.Run, since: o.Since, failed: true})
 	}
 	if turn := marks.TurnOf(n); turn != nil && (turn.Until.IsZero() || now.After(turn.Until)) {
 		add(turn.Run, time.Time{}, "%s", turnText(turn, now))

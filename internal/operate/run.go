@@ -55,7 +55,11 @@ func Tasks(op Operation, machines []ironic.Node, seen Seen) []Task {
 		node := &machines[i]
 		tasks[i] = Task{Node: node, Told: op.Plan(node, seen)}
 		if left := marks.UnfinishedOperation(node, seen.Now); left != nil {
-			tasks[i].Left = fmt.Sprintf("node %s: %s, is at work or was killed: %s", ironic.NodeLabel(node), left, left.Left())
+			fate := ", is at work or was killed"
+			if !left.Failed.IsZero() {
+				fate = ""
+			}
+			tasks[i].Left = fmt.Sprintf("node %s: %s%s: %s", ironic.NodeLabel(node), left, fate, left.Left())
 		}
 	}
 	return tasks
