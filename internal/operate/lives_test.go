@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -108,6 +109,22 @@ func TestUndeploy_freesTheMachine(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Ironic deletes the allocation and does not create it again, so that the machine is free for others after Ctrl-C.
+func TestUndeploy_tellsWhatIsLeftWhenStopped(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake, id, spec := deployed(t)
+		fake.StepTime = time.Minute
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(90*time.Second, stop)
+		got := do(ctx, t, sitetest.NewClient(fake).Site, operate.Undeploy(nil, false), id)
+		text := failure.ExplainCommand(got.Node, got.Err, got.Left)
+		if got.Outcome != operate.Interrupted || strings.Contains(text, "No apply") || !strings.Contains(text, "Allocation "+spec.Name) || !strings.Contains(text, "run: metal undeploy ") {
+			t.Errorf("%s: %s", got.Outcome, text)
+		}
+	})
 }
 
 // TestUndeploy_isEndedAfterAKill kills the command after each of its requests. The next one says what it does, and completes it.

@@ -60,8 +60,7 @@ func errorText(r operate.Result) string {
 	case r.Outcome == operate.Interrupted && r.Plan == operate.Plan{}: // it was not decided again
 		return "The command was stopped before it sent anything."
 	}
-	_, detail := failure.ExplainAction("", r.Node, r.Err)
-	return detail
+	return failure.ExplainCommand(r.Node, r.Err, r.Left)
 }
 
 // progress tells what happens to the machines: in one line that is redrawn if standard error is a terminal, otherwise in a line each.
