@@ -163,6 +163,29 @@ func TestDoctor_lockRecords(t *testing.T) {
 	}
 }
 
+// Nothing is said of what Ironic has not shown: a reader would take the lock for free.
+func TestDoctor_refusedLogin(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		s := newSite()
+		s.ironic.Reject = func(r *http.Request) *fakeironic.Rejection {
+			if strings.Count(r.URL.Path, "/") < 2 || r.URL.Path == "/v1/" {
+				return nil
+			}
+			return ironictest.Fault(http.StatusUnauthorized, "Incorrect username or password")
+		}
+		report := s.run(t)
+		for _, name := range []string{"lock records", "rights"} {
+			want(t, report, name, doctor.Unknown, "Incorrect username or password (401 Unauthorized).")
+		}
+		for _, c := range report.Checks {
+			if strings.Contains(c.Fact, "There is none") || strings.Contains(c.Fact, "may do everything") || strings.Count(c.Fact, "Incorrect") > 1 {
+				t.Errorf("%s: %s", c.Name, c.Fact)
+			}
+		}
+	})
+}
+
 // take lets a run take a lock. Requests fail when fails says so, as those of a killed run.
 func (s *site) take(t *testing.T, name string, fails func(*http.Request) error) (release func()) {
 	t.Helper()
