@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -125,6 +126,28 @@ func TestUndeploy_tellsWhatIsLeftWhenStopped(t *testing.T) {
 			t.Errorf("%s: %s", got.Outcome, text)
 		}
 	})
+}
+
+// Two operators undeploy one machine, and both create its allocation again: the one that comes later must not give up what the other has created.
+func TestUndeploy_byTwoKeepsTheAllocation(t *testing.T) {
+	t.Parallel()
+	for i := range 20 {
+		ironictest.InVirtualTime(t, func(t *testing.T) {
+			fake, id, spec := deployed(t)
+			fake.StepTime = 3 * time.Second
+			var both sync.WaitGroup
+			for j := range 2 {
+				both.Go(func() {
+					time.Sleep(time.Duration(i*j) * 50 * time.Millisecond)
+					if got := do(t.Context(), t, sitetest.NewClient(fake).Site, operate.Undeploy(nil, false), id); got.Outcome != operate.Done {
+						t.Errorf("%d: %s: %v", i, got.Outcome, got.Err)
+					}
+				})
+			}
+			both.Wait()
+			wantFree(t, fake, id, spec, true)
+		})
+	}
 }
 
 // TestUndeploy_isEndedAfterAKill kills the command after each of its requests. The next one says what it does, and completes it.
