@@ -56,6 +56,7 @@ func checkMarks(s *sight) []Check {
 // ofLeft is the check of what runs have noted and not ended. alive has the runs that lock records name.
 func ofLeft(name string, all []left, alive map[string]bool, now time.Time) Check {
 	var unsure, working []string
+	doubtful := false
 	for _, l := range all {
 		text := l.on + ": " + l.text
 		if !l.since.IsZero() {
@@ -67,7 +68,7 @@ func ofLeft(name string, all []left, alive map[string]bool, now time.Time) Check
 		case alive[l.run]:
 			working = append(working, text+"; the run is at work, or its machines wait for a slot")
 		default:
-			unsure = append(unsure, text+"; at work or killed")
+			unsure, doubtful = append(unsure, text+"; at work or killed"), true
 		}
 	}
 	c := Check{
@@ -75,7 +76,14 @@ func ofLeft(name string, all []left, alive map[string]bool, now time.Time) Check
 		Details: fold(append(unsure, working...)),
 	}
 	if len(all) > 0 {
-		c.Fact = fmt.Sprintf("%s of unfinished runs on what has no operation in progress. Of %d it is known that the run is at work.", there(len(all), "mark"), len(working))
+		alive := "None of these runs is at work."
+		switch n := len(working); {
+		case n > 0:
+			alive = fmt.Sprintf("Known to be at work: %d.", n)
+		case doubtful:
+			alive = "Nothing tells whether these runs are at work."
+		}
+		c.Fact = fmt.Sprintf("%s of unfinished runs on what has no operation in progress. %s", there(len(all), "mark"), alive)
 	}
 	if len(unsure) > 0 {
 		c.Result = Warning

@@ -56,6 +56,7 @@ func TestDoctor_machines(t *testing.T) {
 		"still at work":        {map[string]any{"provision_state": "deploying", "reservation": "c1", "extra": `{"terraform_metal_reservation": ` + mark("") + `}`}, "marks", doctor.OK, nil},
 		"turn":                 {map[string]any{"extra": `{"terraform_metal_turn": {"group": "db", "run": "` + run7 + `", "since": "2000-01-01T00:00:00Z"}}`}, "marks", doctor.Warning, []string{"rollout group db", "has not ended"}},
 		"operation of metal":   {map[string]any{"extra": `{"terraform_metal_operation": {"` + run7 + `": {"command": "power reboot --soft", "by": "ann@desk", "since": "2000-01-01T00:00:00Z", "goal": "power on"}}}`, "power_state": "power off"}, "marks", doctor.Warning, []string{"metal power reboot --soft of ann@desk", "run the same command"}},
+		"failed operation":     {map[string]any{"extra": `{"terraform_metal_operation": {"` + run7 + `": {"command": "power reboot --soft", "by": "ann@desk", "since": "2000-01-01T00:00:00Z", "failed": "2000-01-01T00:00:09Z", "goal": "power on"}}}`, "power_state": "power off"}, "marks", doctor.Warning, []string{"None of these runs is at work", "and failed at 2000-01-01T00:00:09Z: it was to be switched on again"}},
 		"turn past its pause":  {map[string]any{"extra": `{"terraform_metal_turn": {"group": "db", "run": "` + run7 + `", "until": "2000-01-01T00:01:00Z"}}`}, "marks", doctor.Warning, []string{"the note is still there"}},
 		"suspended allocation": {map[string]any{"extra": `{"terraform_metal_allocation": {"uuid": "u", "name": "db-1"}}`}, "marks", doctor.Warning, []string{"allocation db-1", "was not created again"}},
 		"node of a test":       {map[string]any{"name": ironic.ProbeName + "x"}, "marks", doctor.Warning, []string{"to test Ironic"}},
@@ -94,7 +95,7 @@ func TestDoctor_youngNotes(t *testing.T) {
 		says   []string
 	}{
 		"at work or killed": {"manageable", false, doctor.Warning, []string{"1 mark of unfinished runs", "metal inspect of ann@desk, which began at 2000-01-01T00:00:00Z", "written 1m0s ago; at work or killed", "run the same command"}},
-		"waits for a slot":  {"manageable", true, doctor.OK, []string{"1 mark of unfinished runs", "Of 1 it is known", "its machines wait for a slot"}},
+		"waits for a slot":  {"manageable", true, doctor.OK, []string{"1 mark of unfinished runs", "Known to be at work: 1.", "its machines wait for a slot"}},
 		"in progress":       {"inspecting", false, doctor.OK, []string{"Runs may be at work all the same"}},
 		"not begun":         {"available", false, doctor.OK, []string{"Runs may be at work all the same"}},
 	} {
