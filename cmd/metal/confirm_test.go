@@ -122,7 +122,7 @@ func TestReleaseReadsManyReservationsAtOnce(t *testing.T) {
 	if sent := s.ironic.Requests(); len(sent) > 5 {
 		t.Errorf("%d requests: %+v", len(sent), sent)
 	}
-	s.wants(t, cli.ExitNothing, []string{"has no web-99 that you may see"}, append(args, "--dry-run", "web-99")...)
+	s.wants(t, cli.ExitNothing, []string{"has no allocation web-99 that you may see"}, append(args, "--dry-run", "web-99")...)
 	s.wants(t, cli.ExitDone, []string{"allocation web-0 (", "): done (1 of 20)", "): done (20 of 20)"}, append(args, "--yes")...)
 	for i := range 20 {
 		if node, _ := s.ironic.Node(name(i)); node.InstanceUUID != "" {

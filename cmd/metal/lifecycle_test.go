@@ -153,7 +153,7 @@ func TestReleaseAsksAndGivesUp(t *testing.T) {
 	if node, _ := s.ironic.Node(name(1)); node.InstanceUUID != "" {
 		t.Errorf("it is still reserved by %s", node.InstanceUUID)
 	}
-	s.wants(t, cli.ExitNothing, []string{"has no web-3 that you may see"}, "release", "web-3", "--yes")
+	s.wants(t, cli.ExitNothing, []string{"has no allocation web-3, node rack1-07 that you may see"}, "release", "web-3", "--node", "rack1-07", "--yes")
 	s.wants(t, cli.ExitUsage, []string{"needs names or UUIDs of allocations, or --node"}, "release")
 }
 

@@ -38,12 +38,22 @@ func installed(info *debug.BuildInfo, version string) string {
 func main() {
 	info, _ := debug.ReadBuildInfo()
 	version = installed(info, version)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), stopSignals(signal.Ignored)...)
 	go func() {
 		<-ctx.Done()
 		stop() // a second signal ends the program at once
 	}()
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+}
+
+// stopSignals are the signals that stop a command, which then says where its machines are and what is left half done. The end of a terminal is one of
+// them, unless nohup has asked to ignore it.
+func stopSignals(ignored func(os.Signal) bool) []os.Signal {
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !ignored(syscall.SIGHUP) {
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
 }
 
 // run runs the program and returns its exit code. What it writes is printable, except the control sequences of watch.Screen.

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"net/http/httptest"
+	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -14,6 +17,17 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
+
+// A connection that is lost must not end a command between two requests, and nohup keeps it alive.
+func TestStopsWithItsTerminal(t *testing.T) {
+	t.Parallel()
+	for _, ignored := range []bool{false, true} {
+		got := stopSignals(func(os.Signal) bool { return ignored })
+		if slices.Contains(got, os.Signal(syscall.SIGHUP)) == ignored || !slices.Contains(got, os.Interrupt) {
+			t.Errorf("with a SIGHUP that is ignored (%t): %v", ignored, got)
+		}
+	}
+}
 
 const password = "correct horse battery"
 

@@ -101,6 +101,9 @@ func adviseOperation(n *ironic.Node, now time.Time) string {
 	if o == nil || states.InProgress(ironic.State(n.ProvisionState)) {
 		return ""
 	}
+	if !o.Failed.IsZero() {
+		return fmt.Sprintf("An operation has failed: %s, and %s. If you still need it, mend the cause (What has failed, metal history %s) and run it again: %s", o, o.Left(), name(n), o.Again(n))
+	}
 	return fmt.Sprintf("An operation was interrupted: %s, and %s. If it is not at work any more, run it again: %s", o, o.Left(), o.Again(n))
 }
 

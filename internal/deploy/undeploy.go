@@ -187,7 +187,8 @@ func release(ctx context.Context, m *machine.Machine, instance string, suspended
 	// Otherwise another instance has the node and what is written on it.
 	free := node.InstanceUUID == instance || (node.InstanceUUID == "" && !states.IsOccupied(node))
 	patch := unprepare(node) // not empty if the node was prepared and never deployed
-	if node.AllocationUUID == "" && node.InstanceUUID == instance && instance != "" {
+	// Without its instance UUID, Ironic deletes the allocation. Another run may have created a suspended one again, which polls do not show.
+	if node.AllocationUUID == "" && node.InstanceUUID == instance && instance != "" && (suspended == nil || suspended.UUID != instance) {
 		patch.Remove("/instance_uuid")
 	}
 	if suspended != nil {

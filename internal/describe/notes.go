@@ -63,7 +63,11 @@ func Notes(n *ironic.Node, now time.Time) []Note {
 	}
 	if o := marks.OperationOf(n); o != nil {
 		note := Note{At: o.Since, Text: "metal " + o.Command + " began", By: o.By}
-		if marks.UnfinishedOperation(n, now) != nil {
+		switch {
+		case marks.UnfinishedOperation(n, now) == nil:
+		case !o.Failed.IsZero():
+			note.Text += ", and failed at " + o.Failed.UTC().Format(time.RFC3339) + ": " + o.Left()
+		default:
 			note.Text += ", and its end is not noted: " + o.Left()
 		}
 		all = append(all, note)

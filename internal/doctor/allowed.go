@@ -14,6 +14,8 @@ func checkRights(s *sight) []Check {
 	switch {
 	case s.connect != nil:
 		return []Check{s.unknown(name, errNoIronic)}
+	case s.who == nil && s.nodes.err != nil:
+		return []Check{s.unknown(name, s.nodes.err)}
 	case s.who == nil:
 		return []Check{{Name: name, Result: OK, Fact: "Ironic asks no Keystone, so there are no roles: its users may do everything."}}
 	}

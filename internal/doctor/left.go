@@ -18,6 +18,7 @@ type left struct {
 	on, text string
 	run      string    // "" if the note does not tell
 	since    time.Time // zero if the note does not tell
+	failed   bool      // it has failed, so that nobody is at work on it
 }
 
 // checkMarks says which notes of runs are on what has no operation in progress. A run at work leaves the same notes as a killed one, so that they are a
@@ -39,7 +40,7 @@ func checkMarks(s *sight) []Check {
 	for i := range s.allocations.value {
 		a := &s.allocations.value[i]
 		if mark := marked(a.Extra, marks.MarkCreation); mark != nil {
-			all = append(all, left{"allocation " + cmp.Or(a.Name, a.UUID), fmt.Sprintf("its creation by %s is not finished", mark), mark.Run, mark.Since})
+			all = append(all, left{on: "allocation " + cmp.Or(a.Name, a.UUID), text: fmt.Sprintf("its creation by %s is not finished", mark), run: mark.Run, since: mark.Since})
 		}
 	}
 	checks := []Check{ofLeft(name, all, slots.Alive(s.records.value, s.now), s.now)}
@@ -55,15 +56,19 @@ func checkMarks(s *sight) []Check {
 // ofLeft is the check of what runs have noted and not ended. alive has the runs that lock records name.
 func ofLeft(name string, all []left, alive map[string]bool, now time.Time) Check {
 	var unsure, working []string
+	doubtful := false
 	for _, l := range all {
 		text := l.on + ": " + l.text
 		if !l.since.IsZero() {
 			text += fmt.Sprintf(", written %s ago", max(0, now.Sub(l.since)).Round(time.Second))
 		}
-		if alive[l.run] {
+		switch {
+		case l.failed:
+			unsure = append(unsure, text)
+		case alive[l.run]:
 			working = append(working, text+"; the run is at work, or its machines wait for a slot")
-		} else {
-			unsure = append(unsure, text+"; at work or killed")
+		default:
+			unsure, doubtful = append(unsure, text+"; at work or killed"), true
 		}
 	}
 	c := Check{
@@ -71,11 +76,18 @@ func ofLeft(name string, all []left, alive map[string]bool, now time.Time) Check
 		Details: fold(append(unsure, working...)),
 	}
 	if len(all) > 0 {
-		c.Fact = fmt.Sprintf("%s of unfinished runs on what has no operation in progress. Of %d it is known that the run is at work.", there(len(all), "mark"), len(working))
+		alive := "None of these runs is at work."
+		switch n := len(working); {
+		case n > 0:
+			alive = fmt.Sprintf("Known to be at work: %d.", n)
+		case doubtful:
+			alive = "Nothing tells whether these runs are at work."
+		}
+		c.Fact = fmt.Sprintf("%s of unfinished runs on what has no operation in progress. %s", there(len(all), "mark"), alive)
 	}
 	if len(unsure) > 0 {
 		c.Result = Warning
-		c.Next = "If a run still works, do nothing. Otherwise it was killed: apply the same configuration again, or run the same command of metal, which goes on from there."
+		c.Next = "If a run still works, do nothing. Otherwise it was killed or has failed: apply the same configuration again, or run the same command of metal, which goes on from there."
 	}
 	return c
 }
@@ -83,7 +95,7 @@ func ofLeft(name string, all []left, alive map[string]bool, now time.Time) Check
 // leftOn returns what runs have noted on a machine at rest and not ended.
 func leftOn(n *ironic.Node, now time.Time) (all []left) {
 	add := func(run string, since time.Time, format string, args ...any) {
-		all = append(all, left{label(n), fmt.Sprintf(format, args...), run, since})
+		all = append(all, left{on: label(n), text: fmt.Sprintf(format, args...), run: run, since: since})
 	}
 	switch {
 	case strings.HasPrefix(n.Name, ironic.ProbeName):
@@ -98,8 +110,12 @@ func leftOn(n *ironic.Node, now time.Time) (all []left) {
 	if mark := marked(n.Extra, marks.MarkReservation); mark != nil {
 		add(mark.Run, mark.Since, "its deployment by %s is not finished", mark)
 	}
-	if o := marks.UnfinishedOperation(n, now); o != nil {
+	switch o := marks.UnfinishedOperation(n, now); {
+	case o == nil:
+	case o.Failed.IsZero():
 		add(o.Run, o.Since, "%s, has not ended: %s", o, o.Left())
+	default:
+		all = append(all, left{on: label(n), text: fmt.Sprintf("%s: %s", o, o.Left()), run: o.Run, since: o.Since, failed: true})
 	}
 	if turn := marks.TurnOf(n); turn != nil && (turn.Until.IsZero() || now.After(turn.Until)) {
 		add(turn.Run, time.Time{}, "%s", turnText(turn, now))

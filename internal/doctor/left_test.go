@@ -56,6 +56,7 @@ func TestDoctor_machines(t *testing.T) {
 		"still at work":        {map[string]any{"provision_state": "deploying", "reservation": "c1", "extra": `{"terraform_metal_reservation": ` + mark("") + `}`}, "marks", doctor.OK, nil},
 		"turn":                 {map[string]any{"extra": `{"terraform_metal_turn": {"group": "db", "run": "` + run7 + `", "since": "2000-01-01T00:00:00Z"}}`}, "marks", doctor.Warning, []string{"rollout group db", "has not ended"}},
 		"operation of metal":   {map[string]any{"extra": `{"terraform_metal_operation": {"` + run7 + `": {"command": "power reboot --soft", "by": "ann@desk", "since": "2000-01-01T00:00:00Z", "goal": "power on"}}}`, "power_state": "power off"}, "marks", doctor.Warning, []string{"metal power reboot --soft of ann@desk", "run the same command"}},
+		"failed operation":     {map[string]any{"extra": `{"terraform_metal_operation": {"` + run7 + `": {"command": "power reboot --soft", "by": "ann@desk", "since": "2000-01-01T00:00:00Z", "failed": "2000-01-01T00:00:09Z", "goal": "power on"}}}`, "power_state": "power off"}, "marks", doctor.Warning, []string{"None of these runs is at work", "and failed at 2000-01-01T00:00:09Z: it was to be switched on again"}},
 		"turn past its pause":  {map[string]any{"extra": `{"terraform_metal_turn": {"group": "db", "run": "` + run7 + `", "until": "2000-01-01T00:01:00Z"}}`}, "marks", doctor.Warning, []string{"the note is still there"}},
 		"suspended allocation": {map[string]any{"extra": `{"terraform_metal_allocation": {"uuid": "u", "name": "db-1"}}`}, "marks", doctor.Warning, []string{"allocation db-1", "was not created again"}},
 		"node of a test":       {map[string]any{"name": ironic.ProbeName + "x"}, "marks", doctor.Warning, []string{"to test Ironic"}},
@@ -94,7 +95,7 @@ func TestDoctor_youngNotes(t *testing.T) {
 		says   []string
 	}{
 		"at work or killed": {"manageable", false, doctor.Warning, []string{"1 mark of unfinished runs", "metal inspect of ann@desk, which began at 2000-01-01T00:00:00Z", "written 1m0s ago; at work or killed", "run the same command"}},
-		"waits for a slot":  {"manageable", true, doctor.OK, []string{"1 mark of unfinished runs", "Of 1 it is known", "its machines wait for a slot"}},
+		"waits for a slot":  {"manageable", true, doctor.OK, []string{"1 mark of unfinished runs", "Known to be at work: 1.", "its machines wait for a slot"}},
 		"in progress":       {"inspecting", false, doctor.OK, []string{"Runs may be at work all the same"}},
 		"not begun":         {"available", false, doctor.OK, []string{"Runs may be at work all the same"}},
 	} {
@@ -161,6 +162,29 @@ func TestDoctor_lockRecords(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Nothing is said of what Ironic has not shown: a reader would take the lock for free.
+func TestDoctor_refusedLogin(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		s := newSite()
+		s.ironic.Reject = func(r *http.Request) *fakeironic.Rejection {
+			if strings.Count(r.URL.Path, "/") < 2 || r.URL.Path == "/v1/" {
+				return nil
+			}
+			return ironictest.Fault(http.StatusUnauthorized, "Incorrect username or password")
+		}
+		report := s.run(t)
+		for _, name := range []string{"lock records", "rights"} {
+			want(t, report, name, doctor.Unknown, "Incorrect username or password (401 Unauthorized).")
+		}
+		for _, c := range report.Checks {
+			if strings.Contains(c.Fact, "There is none") || strings.Contains(c.Fact, "may do everything") || strings.Count(c.Fact, "Incorrect") > 1 {
+				t.Errorf("%s: %s", c.Name, c.Fact)
+			}
+		}
+	})
 }
 
 // take lets a run take a lock. Requests fail when fails says so, as those of a killed run.

@@ -139,7 +139,12 @@ func checkLocks(s *sight) []Check {
 	}
 	c.Details = fold(c.Details)
 	c.Fact = "There is none: at this moment nobody holds the lock, and no machine waits for a slot. Runs may be at work all the same: see provisioning limit."
-	if n := len(s.records.value); n > 0 {
+	switch n := len(s.records.value); {
+	case n == 0 && s.records.err != nil && !api.IsForbidden(s.records.err):
+		return []Check{s.unknown(name, s.records.err)}
+	case n == 0 && s.records.err != nil:
+		c.Fact = "There is none that this user may see: others may hold the lock, or have machines that wait for a slot."
+	case n > 0:
 		c.Fact = fmt.Sprintf("%s, of which %d stale.", there(n, "lock record"), stale)
 	}
 	switch {

@@ -37,6 +37,17 @@ func Explain(doing string, err error) (summary, detail string) {
 // ExplainAction is Explain for an operation that an action has requested: no later apply repeats it. node is as last seen; nil if it could not be
 // read.
 func ExplainAction(doing string, node *ironic.Node, err error) (summary, detail string) {
+	return explainAction(doing, node, err, "")
+}
+
+// ExplainCommand is the detail of ExplainAction for a command of metal. left says what the command has not done and how it is done, in sentences; "" if
+// nothing is left half done.
+func ExplainCommand(node *ironic.Node, err error, left string) string {
+	_, detail := explainAction("", node, err, left)
+	return detail
+}
+
+func explainAction(doing string, node *ironic.Node, err error, left string) (summary, detail string) {
 	if !IsUnwatched(err) && api.IsInterrupted(err) {
 		summary = "Could not " + doing
 		queued, down := As(err, KindQueued), As(err, KindDown)
@@ -44,20 +55,23 @@ func ExplainAction(doing string, node *ironic.Node, err error) (summary, detail 
 		case node == nil:
 			return summary, "The run was interrupted. Nothing was started."
 		case queued != nil:
-			return summary, stoppedInQueue(queued)
+			return summary, strings.TrimSpace(stoppedInQueue(queued) + " " + left)
 		case down != nil:
 			return summary, stoppedWhileDown(node) + " No apply switches it on: use metal_power with action = \"on\", or metal power on."
 		}
 		if !states.IsInProgress(node) {
-			return summary, fmt.Sprintf("The run was interrupted. Nothing was in progress when Ironic was last asked (%s). No apply repeats the operation: look at the node, and try again if you need it.", states.StatusOf(node))
+			next := cmp.Or(left, "No apply repeats the operation: look at the node, and try again if you need it.")
+			return summary, fmt.Sprintf("The run was interrupted. Nothing was in progress when Ironic was last asked (%s). %s", states.StatusOf(node), next)
 		}
-		return summary, fmt.Sprintf("The run was interrupted. Ironic goes on with what was started (%s). No apply repeats the operation: when what was started has ended, try again if you need it.", states.StatusOf(node))
+		next := cmp.Or(left, "No apply repeats the operation: when what was started has ended, try again if you need it.")
+		return summary, fmt.Sprintf("The run was interrupted. Ironic goes on with what was started (%s). %s", states.StatusOf(node), next)
 	}
 	advice := Advise(err)
 	if e := first(err, func(e *Error) bool { return e.Action != "" }); e != nil {
 		advice = e.Action
 	}
-	return explain(doing, err, advice)
+	summary, detail = explain(doing, err, advice)
+	return summary, strings.TrimSuffix(detail+"\n\n"+left, "\n\n")
 }
 
 // stoppedInQueue says that the run was stopped before it started anything on a node.

@@ -24,5 +24,11 @@ func TestExplainAction_interrupted(t *testing.T) {
 		if _, detail := failure.ExplainAction("inspect node n", tt.node, context.Canceled); !strings.Contains(detail, tt.want) {
 			t.Errorf("%s: %q", name, detail)
 		}
+		if tt.node == nil {
+			continue
+		}
+		if text := failure.ExplainCommand(tt.node, context.Canceled, "It was to be back. Run x."); !strings.HasSuffix(text, "). It was to be back. Run x.") {
+			t.Errorf("%s, with something left: %q", name, text)
+		}
 	}
 }

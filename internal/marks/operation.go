@@ -47,15 +47,20 @@ type Operation struct {
 	By      string    `json:"by"`      // user and computer
 	Since   time.Time `json:"since"`   // by the clock of the site
 	Goal    Goal      `json:"goal"`
+	Failed  time.Time `json:"failed,omitzero"` // when the command gave up, and left the machine at rest; zero: it is at work or was killed
 }
 
-// String says what has begun, as a clause.
+// String says what has begun, and whether it has failed, as a clause.
 func (o *Operation) String() string {
 	by := o.By
 	if !plainUser.MatchString(by) {
 		by = strconv.Quote(by)
 	}
-	return fmt.Sprintf("metal %s of %s, which began at %s", o.Command, by, o.Since.UTC().Format(time.RFC3339))
+	text := fmt.Sprintf("metal %s of %s, which began at %s", o.Command, by, o.Since.UTC().Format(time.RFC3339))
+	if !o.Failed.IsZero() {
+		text += " and failed at " + o.Failed.UTC().Format(time.RFC3339)
+	}
+	return text
 }
 
 // UnfinishedOperation returns the note on a node; nil if there is none, if its goal is reached, so that nothing is left to do, or if it is older than
@@ -155,6 +160,14 @@ func BeginOperation(n *ironic.Node, o *Operation) (patch ironic.Patch) {
 		patch.Replace("/extra/"+KeyOperation+"/"+old.Run, old)
 	}
 	patch.Set("/extra/"+KeyOperation, map[string]*Operation{o.Run: o})
+	return patch
+}
+
+// FailOperation returns the patch that notes that an operation has failed. Ironic refuses the patch if the note is another one meanwhile.
+func FailOperation(o *Operation, now time.Time) (patch ironic.Patch) {
+	failed := *o
+	failed.Failed = now.UTC().Truncate(time.Second)
+	patch.Replace("/extra/"+KeyOperation+"/"+o.Run, &failed)
 	return patch
 }
 

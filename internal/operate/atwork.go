@@ -61,7 +61,7 @@ func atWork(command string, n *ironic.Node, seen Seen) string {
 	if c := marks.CheckOf(n, seen.Now); c != nil {
 		return fmt.Sprintf("a run, which began to check at %s whether it is ready", c.Since.UTC().Format(time.RFC3339))
 	}
-	if o := marks.OperationOf(n); o != nil && o.Command != command && !o.IsOver(n, seen.Now) && seen.mayLive(o.Run, o.Since, n) {
+	if o := marks.OperationOf(n); o != nil && o.Command != command && o.Failed.IsZero() && !o.IsOver(n, seen.Now) && seen.mayLive(o.Run, o.Since, n) {
 		return o.String()
 	}
 	return ""

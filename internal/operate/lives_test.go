@@ -5,9 +5,11 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -106,6 +108,44 @@ func TestUndeploy_freesTheMachine(t *testing.T) {
 					t.Errorf("again: %+v", again)
 				}
 			})
+		})
+	}
+}
+
+// Ironic deletes the allocation and does not create it again, so that the machine is free for others after Ctrl-C.
+func TestUndeploy_tellsWhatIsLeftWhenStopped(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake, id, spec := deployed(t)
+		fake.StepTime = time.Minute
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(90*time.Second, stop)
+		got := do(ctx, t, sitetest.NewClient(fake).Site, operate.Undeploy(nil, false), id)
+		text := failure.ExplainCommand(got.Node, got.Err, got.Left)
+		if got.Outcome != operate.Interrupted || strings.Contains(text, "No apply") || !strings.Contains(text, "Allocation "+spec.Name) || !strings.Contains(text, "run: metal undeploy ") {
+			t.Errorf("%s: %s", got.Outcome, text)
+		}
+	})
+}
+
+// Two operators undeploy one machine, and both create its allocation again: the one that comes later must not give up what the other has created.
+func TestUndeploy_byTwoKeepsTheAllocation(t *testing.T) {
+	t.Parallel()
+	for i := range 20 {
+		ironictest.InVirtualTime(t, func(t *testing.T) {
+			fake, id, spec := deployed(t)
+			fake.StepTime = 3 * time.Second
+			var both sync.WaitGroup
+			for j := range 2 {
+				both.Go(func() {
+					time.Sleep(time.Duration(i*j) * 50 * time.Millisecond)
+					if got := do(t.Context(), t, sitetest.NewClient(fake).Site, operate.Undeploy(nil, false), id); got.Outcome != operate.Done {
+						t.Errorf("%d: %s: %v", i, got.Outcome, got.Err)
+					}
+				})
+			}
+			both.Wait()
+			wantFree(t, fake, id, spec, true)
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 // How long the removal of a note may take, and how long after the command was stopped.
@@ -20,13 +21,13 @@ const (
 	unnoteStopped = 10 * time.Second
 )
 
-// noted does an operation. One of several requests is noted on the node before the first of them; the note goes when nothing is left half done.
-// A note of an earlier command with the same goal serves
+// noted does an operation. One of several requests is noted on the node before the first of them; the note goes when nothing is left half done, and
+// says so if the operation has failed. A note of an earlier command with the same goal, which has not failed, serves
 // as its own: Ironic may accept no other while it goes on with what that command has begun. warning is what a user must know about the note.
 func (r *Runner) noted(ctx context.Context, op Operation, m *machine.Machine, timeout time.Duration) (warning string, err error) {
 	r.forgetOld(ctx, m)
 	earlier := marks.UnfinishedOperation(m.Node(), r.Site.Ironic.ServerNow())
-	if op.Several != nil && op.Several(m.Node()) && !keeps(m.Node(), op.Goal) {
+	if op.Several != nil && op.Several(m.Node()) && !continues(m.Node(), op.Goal) {
 		switch err := r.note(ctx, op, m); {
 		case api.IsForbidden(err): // the right to the operation is another one
 			warning = fmt.Sprintf("it was not noted on the node, because Ironic does not let this user change extra (%v): no command would have named it if it had been killed", err)
@@ -41,12 +42,27 @@ func (r *Runner) noted(ctx context.Context, op Operation, m *machine.Machine, ti
 	left, unfinished := marks.OperationOf(m.Node()), marks.UnfinishedOperation(m.Node(), r.Site.Ironic.ServerNow()) != nil
 	done := err == nil || earlier == nil && !m.Acted()
 	if left == nil || unfinished && (!done || left.Goal != op.Goal) {
+		if left != nil && left.Run == r.Site.Run.ID {
+			r.noteFailure(ctx, m, left)
+		}
 		return warning, err
 	}
 	if problem := unnote(ctx, m); problem != nil && unfinished { // a note whose goal is reached concerns nobody: the next command removes it
 		warning = fmt.Sprintf("Ironic did not let its note be removed (%v), so that metal show calls it interrupted. Remove the note: baremetal node unset %s --extra %s", problem, m.Node().UUID, marks.KeyOperation)
 	}
 	return warning, err
+}
+
+// noteFailure adds to the note of an operation of this command that it has failed, so that nobody waits for its end. It adds nothing if the command was
+// stopped or Ironic goes on with the operation. If Ironic refuses that, the note stays as it is.
+func (r *Runner) noteFailure(ctx context.Context, m *machine.Machine, o *marks.Operation) {
+	if ctx.Err() != nil || states.IsInProgress(m.Node()) {
+		return
+	}
+	write := func() error { return m.Write(ctx, marks.FailOperation(o, r.Site.Ironic.ServerNow())) }
+	if err := m.UnlockedWithin(ctx, unnoteFor, write); err != nil {
+		r.Site.Ironic.Logger().DebugContext(ctx, "could not note that an operation has failed", "error", err)
+	}
 }
 
 // unnote removes the note of an operation. It is no error if the note is another one meanwhile.
@@ -107,6 +123,11 @@ func nameOf(o *marks.Operation) string {
 		return ""
 	}
 	return " (" + o.String() + ")"
+}
+
+// continues reports whether a machine has an operation with a goal that it has not reached, and that may be at work or was killed.
+func continues(n *ironic.Node, goal marks.Goal) bool {
+	return keeps(n, goal) && marks.OperationOf(n).Failed.IsZero()
 }
 
 // keeps reports whether a machine has an operation with a goal that it has not reached.

@@ -92,6 +92,34 @@ func TestNote_goesWithARefusedRequest(t *testing.T) {
 	})
 }
 
+// Nobody is at work after a failure that the command has reported. The note tells so until the command is run again.
+func TestNote_tellsAFailure(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := drive(t)
+		fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/vmedia") {
+				return ironictest.Fault(http.StatusBadRequest, "The image has no size.")
+			}
+			return nil
+		}
+		site := sitetest.NewClient(fake).Site
+		if got := do(t.Context(), t, site, attach, "node-000"); got.Outcome != operate.Failed || noteOf(t, fake) == nil {
+			t.Fatalf("%s: %v; on the node: %v", got.Outcome, got.Err, noteOf(t, fake))
+		}
+		nodes := []ironic.Node{*nodeOf(t, fake)}
+		seen := operate.Look(t.Context(), site, nodes)
+		task := operate.Tasks(operate.Power(machine.ActionOn), nodes, seen)[0]
+		if task.Told.AtWork != "" || strings.Contains(task.Left, "at work") || !strings.Contains(task.Left, "failed at") {
+			t.Errorf("the next command says %q, and that %q is at work", task.Left, task.Told.AtWork)
+		}
+		fake.Reject = nil
+		if got := do(t.Context(), t, sitetest.NewClient(fake).Site, attach, "node-000"); got.Outcome != operate.Done || noteOf(t, fake) != nil {
+			t.Errorf("%s: %v; on the node: %v", got.Outcome, got.Err, noteOf(t, fake))
+		}
+	})
+}
+
 // A role may have the right to an operation, and not to extra.
 func TestNote_needsNoRight(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -14,6 +15,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing/operation"
 )
 
@@ -37,6 +39,7 @@ type Result struct {
 	Plan    Plan
 	Outcome Outcome
 	Err     error         // of Failed, Refused and Interrupted
+	Left    string        // what it has not done and how it is done, in sentences, unless it is done; empty: nothing is left half done
 	Note    string        // what a user must know after it; empty: nothing
 	Took    time.Duration // including the time that the machine waited for a slot
 }
@@ -55,7 +58,11 @@ func Tasks(op Operation, machines []ironic.Node, seen Seen) []Task {
 		node := &machines[i]
 		tasks[i] = Task{Node: node, Told: op.Plan(node, seen)}
 		if left := marks.UnfinishedOperation(node, seen.Now); left != nil {
-			tasks[i].Left = fmt.Sprintf("node %s: %s, is at work or was killed: %s", ironic.NodeLabel(node), left, left.Left())
+			fate := ", is at work or was killed"
+			if !left.Failed.IsZero() {
+				fate = ""
+			}
+			tasks[i].Left = fmt.Sprintf("node %s: %s%s: %s", ironic.NodeLabel(node), left, fate, left.Left())
 		}
 	}
 	return tasks
@@ -167,11 +174,27 @@ func (r *Runner) one(ctx context.Context, op Operation, task Task) (end Result) 
 	if end.Outcome == Refused && m.Acted() {
 		end.Outcome = Failed
 	}
-	if op.Note != nil && end.Outcome == Done {
+	switch {
+	case end.Outcome == Done && op.Note != nil:
 		end.Note = op.Note(end.Node)
+	case end.Outcome == Failed, end.Outcome == Interrupted:
+		end.Left = leftOn(end.Node, r.Site.Ironic.ServerNow())
 	}
 	end.Note = strings.Join(slices.DeleteFunc([]string{end.Note, warning}, func(text string) bool { return text == "" }), "; ")
 	return end
+}
+
+// leftOn says what an operation that has not ended has left to do on a machine, and how that is done, in sentences; "" if there is nothing.
+func leftOn(node *ironic.Node, now time.Time) string {
+	if spec := marks.SuspendedAllocation(node); spec != nil && (node.InstanceUUID != spec.UUID || states.LosesReservation(node)) {
+		return fmt.Sprintf("Allocation %s, which Ironic deletes with what is deployed, is not created again yet: without it, others can reserve the machine. The next apply does that. To do it now, run: metal undeploy %s",
+			cmp.Or(spec.Name, spec.UUID), ironic.NodeArgument(node))
+	}
+	if o := marks.UnfinishedOperation(node, now); o != nil {
+		left := o.Left()
+		return fmt.Sprintf("%s. To do the rest, run: %s", strings.ToUpper(left[:1])+left[1:], o.Again(node))
+	}
+	return ""
 }
 
 // defect is the error of a machine whose operation has ended in a panic. The operations on other machines go on.

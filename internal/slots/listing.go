@@ -30,7 +30,10 @@ var recordKinds = []recordKind{chassisRecords, allocationRecords}
 func Find(ctx context.Context, client *ironic.Client) (all []Found, err error) {
 	for _, kind := range recordKinds {
 		found, refused := list(ctx, client, kind)
-		all, err = append(all, found...), errors.Join(err, refused)
+		all = append(all, found...)
+		if err == nil || refused != nil && refused.Error() != err.Error() { // bad credentials are one error, and not two
+			err = errors.Join(err, refused)
+		}
 	}
 	return all, err
 }

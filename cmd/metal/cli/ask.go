@@ -75,14 +75,14 @@ func (a *Asker) Secret(question string) (string, error) {
 	return answer, err
 }
 
-// Text asks for a text. Without a terminal, or when the command is stopped, it is empty.
+// Text asks for a text. Without a terminal, when the command is stopped, or when the input ends before the end of the line, it is empty.
 func (a *Asker) Text(format string, args ...any) string {
 	if !a.terminal {
 		return ""
 	}
 	fmt.Fprintf(a.out, format+" ", args...)
-	answer, _ := a.in.ReadString('\n') // without a line it is empty
-	if a.ctx.Err() != nil {
+	answer, err := a.in.ReadString('\n')
+	if a.ctx.Err() != nil || err != nil {
 		fmt.Fprintln(a.out)
 		return ""
 	}

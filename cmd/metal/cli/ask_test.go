@@ -19,9 +19,13 @@ import (
 
 func TestAskerNeedsAYes(t *testing.T) {
 	t.Parallel()
-	for answer, want := range map[string]bool{"y\n": true, "YES\n": true, "\n": false, "n\n": false, "": false} {
+	for answer, want := range map[string]bool{"y\n": true, "YES\n": true, "\n": false, "n\n": false, "": false, "y": false} {
 		var out bytes.Buffer
-		if got := cli.AskerOf(t.Context(), strings.NewReader(answer), &out, true).Yes("Enable %s?", "it"); got != want || out.String() != "Enable it? [y/N] " {
+		asked := "Enable it? [y/N] "
+		if !strings.HasSuffix(answer, "\n") { // the end of the input ends no line of the terminal
+			asked += "\n"
+		}
+		if got := cli.AskerOf(t.Context(), strings.NewReader(answer), &out, true).Yes("Enable %s?", "it"); got != want || out.String() != asked {
 			t.Errorf("%q: %v, asked %q", answer, got, out.String())
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"sync"
 	"text/tabwriter"
 	"time"
@@ -60,8 +61,7 @@ func errorText(r operate.Result) string {
 	case r.Outcome == operate.Interrupted && r.Plan == operate.Plan{}: // it was not decided again
 		return "The command was stopped before it sent anything."
 	}
-	_, detail := failure.ExplainAction("", r.Node, r.Err)
-	return detail
+	return failure.ExplainCommand(r.Node, r.Err, r.Left)
 }
 
 // progress tells what happens to the machines: in one line that is redrawn if standard error is a terminal, otherwise in a line each.
@@ -119,8 +119,12 @@ func (p *progress) ends(what string, outcome operate.Outcome) {
 	cli.Line(p.out, "%s", text)
 }
 
-// draw redraws the line of the terminal.
+// uuidInBrackets is the UUID of a node behind its name.
+var uuidInBrackets = regexp.MustCompile(` \([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\)`)
+
+// draw redraws the line of the terminal. It leaves out the UUID of a node with a name, so that its state fits into the line.
 func (p *progress) draw(last string) {
+	last = uuidInBrackets.ReplaceAllString(last, "")
 	text := rest.OneLine(fmt.Sprintf("metal %s: %d of %d ended, %d not done; %s", p.command, p.ended, p.total, p.failed, last))
 	fmt.Fprintf(p.line, "\r%s\x1b[K", fit(text, p.width()-1))
 	p.drawn = true

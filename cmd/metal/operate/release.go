@@ -143,6 +143,14 @@ func (r *released) find(ctx context.Context, from operate.Reader) (err error) {
 	return nil
 }
 
+// names says what the command line names.
+func (r *released) names() string {
+	if r.byNode {
+		return "node " + r.ref
+	}
+	return "allocation " + r.ref
+}
+
 // findAll reads all reservations before anything is changed.
 func findAll(ctx context.Context, s *cli.Settings, site *machine.Site, all []released) error {
 	from, err := operate.ReaderOf(ctx, site.Ironic, len(all))
@@ -153,13 +161,13 @@ func findAll(ctx context.Context, s *cli.Settings, site *machine.Site, all []rel
 	for i := range all {
 		err := all[i].find(ctx, from)
 		if api.IsNotFound(err) {
-			missing = append(missing, all[i].ref)
+			missing = append(missing, all[i].names())
 		} else if err != nil {
-			return s.Unread(all[i].ref, err)
+			return s.Unread(all[i].names(), err)
 		}
 	}
 	if len(missing) > 0 {
-		return &cli.Failure{Code: cli.ExitNothing, Err: fmt.Errorf("%s has no %s that you may see", s.IronicName(), strings.Join(missing, ", "))}
+		return &cli.Failure{Code: cli.ExitNothing, Err: fmt.Errorf("%s has no %s that you may see. For the reservation of a node, use --node NODE", s.IronicName(), strings.Join(missing, ", "))}
 	}
 	return nil
 }
