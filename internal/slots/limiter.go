@@ -24,7 +24,7 @@ type Limiter struct {
 	Locks   *throttle.Locks
 	client  *ironic.Client
 	limit   throttle.Limit
-	refused sync.Map // recordKind -> the error with which Ironic has refused its list
+	refused sync.Map // recordKind -> refusal of its list
 }
 
 // NewLimiter returns the limit of a run.

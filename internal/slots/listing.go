@@ -39,19 +39,21 @@ func Find(ctx context.Context, client *ironic.Client) (all []Found, err error) {
 }
 
 // Waiting returns what runs say of their machines that wait for a slot, with times by Ironic's clock. A user who may list one kind of records gets what
-// these say; it fails if the user may list none. It asks only once for what Ironic refuses.
+// these say; it fails if the user may list none. It asks once an hour for what Ironic refuses, because Ironic logs each refusal, and a watch that runs
+// for weeks must see that its user has got the right.
 func (l *Limiter) Waiting(ctx context.Context) (words []throttle.Word, err error) {
 	var refused error
 	asked := false
 	for _, kind := range recordKinds {
-		if known, is := l.refused.Load(kind); is {
-			refused, _ = known.(error)
+		known, _ := l.refused.Load(kind)
+		if last, is := known.(refusal); is && time.Since(last.at) < askAgain {
+			refused = last.err
 			continue
 		}
 		found, err := list(ctx, l.client, kind)
 		if api.IsForbidden(err) {
 			refused = err
-			l.refused.Store(kind, err)
+			l.refused.Store(kind, refusal{err, time.Now()})
 			continue
 		}
 		if err != nil {
@@ -66,6 +68,15 @@ func (l *Limiter) Waiting(ctx context.Context) (words []throttle.Word, err error
 		return nil, refused
 	}
 	return words, nil
+}
+
+// askAgain is how long a refusal counts.
+const askAgain = time.Hour
+
+// refusal is an error with which Ironic has refused a list.
+type refusal struct {
+	err error
+	at  time.Time
 }
 
 // list lists the records of a kind.

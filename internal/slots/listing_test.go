@@ -62,6 +62,14 @@ func TestWaiting_ofAllRecordsThatTheUserMaySee(t *testing.T) {
 				if sent := len(fake.Requests()); sent != 2-len(tt.refused) {
 					t.Errorf("again, %d requests: Ironic logs each that it refuses", sent)
 				}
+				fake.Reject = nil
+				time.Sleep(time.Hour)
+				if sees, err := limiter.Waiting(t.Context()); err != nil || len(sees) > 0 {
+					t.Errorf("an hour later, words that nobody has renewed: %v, %v", sees, err)
+				}
+				if sent := len(fake.Requests()); sent != 4-len(tt.refused) {
+					t.Errorf("%d requests: the user has got the rights meanwhile", sent)
+				}
 			})
 		})
 	}
