@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -352,35 +351,6 @@ func TestPower_waitsForLockAfterTheQueue(t *testing.T) {
 		}
 		if sent := ironictest.Count(fake, http.MethodPut, path); sent != 2 {
 			t.Errorf("%d power changes were requested, want 2", sent)
-		}
-	})
-}
-
-// A machine that meets a lock when it has a slot keeps its place in the queue.
-func TestPower_lockTakesNoPlace(t *testing.T) {
-	t.Parallel()
-	ironictest.InVirtualTime(t, func(t *testing.T) {
-		fake := ironictest.Fleet(4)
-		fake.StepTime = 30 * time.Minute
-		fake.Set("node-000", "provision_state", "cleaning")
-		client, first := sitetest.NewClient(fake, sitetest.Slots(1)), ironictest.NodeOf(t, fake, "node-001").UUID
-		fake.Reject = ironictest.Once(http.MethodPut, "/v1/nodes/"+first+"/states/power", ironictest.Fault(http.StatusConflict, "Node node-001 is locked by host localhost, please retry after the current operation is completed."))
-		var all sync.WaitGroup
-		ends := make(chan string, 3)
-		for _, n := range fake.Nodes()[1:] {
-			time.Sleep(time.Minute)
-			all.Go(func() {
-				if _, err := client.SetPower(t.Context(), n.UUID, true, time.Hour); err != nil {
-					t.Error(err)
-				}
-				ends <- n.Name
-			})
-		}
-		time.Sleep(30 * time.Minute)
-		fake.Set("node-000", "provision_state", "available")
-		all.Wait()
-		if order := strings.Join([]string{<-ends, <-ends, <-ends}, " "); order == "node-002 node-003 node-001" {
-			t.Errorf("the machines were switched on in the order %s", order)
 		}
 	})
 }
