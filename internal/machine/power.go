@@ -17,6 +17,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
 // KeyPowerChanged is when Ironic has last begun to change the power, in driver_internal_info.
@@ -270,6 +271,7 @@ func (c powerChange) call(again bool) Call {
 // the node is locked: another client may have begun to change the power.
 func (m *Machine) order(ctx context.Context, change powerChange, c Call, timeout time.Duration, needed func() bool, send func(context.Context) error) (sent bool, err error) {
 	deadline := time.Now().Add(timeout)
+	ctx = throttle.InPlaceOf(ctx, time.Now())
 	err = m.asItWas(ctx, change.was, &deadline, func() error {
 		return m.untilSettled(ctx, timeout, func() error {
 			return m.orderOnce(ctx, change, timeout, &deadline, func(ctx context.Context) error {

@@ -378,3 +378,49 @@ func TestVerb_leavesNoReservedMachineOutOfThePool(t *testing.T) {
 		}
 	})
 }
+
+// A machine that meets a lock when it has a slot keeps its place in the queue.
+func TestQueue_lockTakesNoPlace(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		path string
+		send func(ctx context.Context, client *sitetest.Client, id string) error
+	}{
+		"power": {"/states/power", func(ctx context.Context, client *sitetest.Client, id string) error {
+			_, err := client.SetPower(ctx, id, true, time.Hour)
+			return err
+		}},
+		"verb": {"/states/provision", func(ctx context.Context, client *sitetest.Client, id string) error {
+			_, err := client.Reach(ctx, id, states.GoalInspected, time.Hour)
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				fake := manageableFleet(4, 30*time.Minute)
+				fake.Set("node-000", "provision_state", "cleaning")
+				client, first := sitetest.NewClient(fake, sitetest.Slots(1)), ironictest.NodeOf(t, fake, "node-001").UUID
+				locked := ironictest.Fault(http.StatusConflict, "Node node-001 is locked by host localhost, please retry after the current operation is completed.")
+				fake.Reject = ironictest.Times(map[string]int{"power": 1, "verb": 1 + api.Retries}[name], http.MethodPut, "/v1/nodes/"+first+tt.path, locked)
+				var all sync.WaitGroup
+				ends := make(chan string, 3)
+				for _, n := range fake.Nodes()[1:] {
+					time.Sleep(time.Minute)
+					all.Go(func() {
+						if err := tt.send(t.Context(), client, n.UUID); err != nil {
+							t.Error(err)
+						}
+						ends <- n.Name
+					})
+				}
+				time.Sleep(30 * time.Minute)
+				fake.Set("node-000", "provision_state", "manageable")
+				all.Wait()
+				if order := strings.Join([]string{<-ends, <-ends, <-ends}, " "); order == "node-002 node-003 node-001" {
+					t.Errorf("the order was %s", order)
+				}
+			})
+		})
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/slots"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
 // Reach walks the machine to a goal and waits until it is reached. For instances use Deploy and Undeploy. The time-out does not
@@ -99,6 +100,7 @@ type walk struct {
 	sent    ironic.Verb  // the last verb that this walk sent
 	from    ironic.State // the state from which it was sent
 	waiting bool         // for a slot
+	since   time.Time    // since when it waits to send a verb; zero: it does not
 
 	deployStep string // the last one that a poll has seen
 }
@@ -306,9 +308,12 @@ func (w *walk) admitted(ctx context.Context, verb ironic.Verb, put func(context.
 	queued := time.Now()
 	if err == nil {
 		w.waiting = true
+		if w.since.IsZero() {
+			w.since = queued
+		}
 		admitted := w.tellQueued()
 		defer admitted()
-		err = w.site.limiter.Pass(ctx, w.node, w.failures, func(ctx context.Context, seen *ironic.Node) error {
+		err = w.site.limiter.Pass(throttle.InPlaceOf(ctx, w.since), w.node, w.failures, func(ctx context.Context, seen *ironic.Node) error {
 			w.waiting = false
 			admitted()
 			if err := w.confirmUnchanged(ctx, seen); err != nil {
@@ -321,6 +326,9 @@ func (w *walk) admitted(ctx context.Context, verb ironic.Verb, put func(context.
 		})
 	}
 	w.deadline = w.deadline.Add(time.Since(queued)) // waiting for a slot does not count
+	if !api.IsLocked(err) {
+		w.since = time.Time{}
+	}
 	return err
 }
 

@@ -53,12 +53,21 @@ type Send func(ctx context.Context, seen *Machine) error
 // waiter is a verb that waits for a slot.
 type waiter struct {
 	Ticket
+	arrived  time.Time                                  // when it was added to the queue
 	log      func(text string, args ...any)             // logs what the machine does; the text is a predicate
 	told     int                                        // the place in the queue that the log has told last; zero: none
 	send     func(until time.Time, seen *Machine) error // returns the error of the caller's Send
 	left     func() bool                                // reports whether the caller has stopped waiting
 	outcome  chan error                                 // gets one error: of send, or the reason why no machine gets a slot any more
 	panicked any                                        // the value with which send panicked
+}
+
+// placeOf is the key of InPlaceOf.
+type placeOf struct{}
+
+// InPlaceOf returns ctx for a machine that waits for slots since a time: after a request that was sent in vain it does not go to the end of the queue.
+func InPlaceOf(ctx context.Context, since time.Time) context.Context {
+	return context.WithValue(ctx, placeOf{}, since)
 }
 
 // QueueError says why a waiting machine cannot get a slot. Nothing was sent to it.
@@ -104,9 +113,13 @@ func (l *Limiter) admit(ctx context.Context, m Machine, failures int, send Send,
 	if l.limit.Max == 0 || l.limit.Exempts(m) || m.Busy || m.Starting {
 		return noted(ctx, nil)
 	}
-	waiting := l.traceWait(ctx, m)
+	waiting, arrived := l.traceWait(ctx, m), time.Now()
+	queued, waited := ctx.Value(placeOf{}).(time.Time)
+	if !waited {
+		queued = arrived
+	}
 	w := &waiter{
-		Ticket: Ticket{ID: m.ID, Scope: l.limit.ScopeOf(m), Failures: failures, Queued: time.Now()},
+		Ticket: Ticket{ID: m.ID, Scope: l.limit.ScopeOf(m), Failures: failures, Queued: queued}, arrived: arrived,
 		log: func(text string, args ...any) {
 			l.site.Log(ctx, slog.LevelInfo, fmt.Sprintf("machine %s in state %s %s", m.Label, m.State, text),
 				append([]any{"node", m.Name, "uuid", m.ID, "state", m.State}, args...)...)

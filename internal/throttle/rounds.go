@@ -197,12 +197,12 @@ func (l *Limiter) admitQueue(ctx context.Context) (again bool, err error) {
 		if time.Since(listed) > workBudget || held.Err() != nil {
 			return true, nil
 		}
-		var seen *Machine
-		usable := locked && time.Since(listed) < freshFor && t.Queued.Before(listed)
-		if i := slices.IndexFunc(machines, func(m Machine) bool { return m.ID == t.ID }); i >= 0 && usable {
-			seen = &machines[i]
-		}
 		if w := l.take(t); w != nil {
+			var seen *Machine
+			usable := locked && time.Since(listed) < freshFor && w.arrived.Before(listed)
+			if i := slices.IndexFunc(machines, func(m Machine) bool { return m.ID == t.ID }); i >= 0 && usable {
+				seen = &machines[i]
+			}
 			tell, err := l.send(ctx, w, listed.Add(workBudget), seen)
 			failed = append(failed, tell)
 			if l.site.Refused(err) {
