@@ -165,6 +165,7 @@ func TestRescueReadsThePasswordFromAFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte(password+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	s.wants(t, cli.ExitUsage, []string{`but one is "reset"`}, "service", name(0), "--steps", "reset")
 	s.wants(t, cli.ExitUsage, []string{"rescue needs a password. Use --password-file"}, "rescue", name(0), "--yes-erase", name(0))
 	s.wants(t, cli.ExitDone, []string{"done", "ssh rescue@"}, "rescue", name(0), "--password-file", file, "--yes-erase", name(0), "--poll-interval", "10ms", "--log-level", "debug")
 	if node, _ := s.ironic.Node(name(0)); node.ProvisionState != "rescue" {

@@ -95,7 +95,7 @@ func adviseRetired(n *ironic.Node) string {
 	return ""
 }
 
-// adviseOperation says what to do about an operation of metal that was interrupted.
+// adviseOperation says what to do about an operation of metal that has failed, was interrupted or is at work.
 func adviseOperation(n *ironic.Node, now time.Time) string {
 	o := marks.UnfinishedOperation(n, now)
 	if o == nil || states.InProgress(ironic.State(n.ProvisionState)) {
@@ -104,7 +104,7 @@ func adviseOperation(n *ironic.Node, now time.Time) string {
 	if !o.Failed.IsZero() {
 		return fmt.Sprintf("An operation has failed: %s, and %s. If you still need it, mend the cause (What has failed, metal history %s) and run it again: %s", o, o.Left(), name(n), o.Again(n))
 	}
-	return fmt.Sprintf("An operation was interrupted: %s, and %s. If it is not at work any more, run it again: %s", o, o.Left(), o.Again(n))
+	return fmt.Sprintf("An operation has not ended: %s, and %s. If it is not at work any more, run it again: %s", o, o.Left(), o.Again(n))
 }
 
 // adviseLeft says what to do about what an interrupted run has left.

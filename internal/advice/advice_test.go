@@ -77,6 +77,10 @@ func TestNext_cases(t *testing.T) {
 		change func(*ironic.Node)
 		want   []string // what each advice contains
 	}{
+		"failed command": {"manageable", func(n *ironic.Node) {
+			n.Extra = map[string]any{marks.KeyOperation: map[string]any{"7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11": map[string]any{"command": "vmedia attach", "by": "ops@host", "since": now, "failed": now, "goal": "media in cdrom"}}}
+		}, []string{"Ironic does not allocate the node", "An operation has failed: metal vmedia attach of ops@host"}},
+		"command at work":          {"manageable", interrupted("inspect", marks.GoalAvailable), []string{"Ironic does not allocate the node", "An operation has not ended: metal inspect of ops@host"}},
 		"another fault":            {"clean failed", func(n *ironic.Node) { n.Maintenance, n.Fault = true, "clean failure" }, []string{"fault \"clean failure\"", "The disks may still hold data"}},
 		"a run changes interfaces": {"manageable", func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = true, machine.ReasonChanging }, []string{"apply again, which ends the maintenance", "metal provide"}},
 		"OneView users have it":    {"available", func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = true, sharing.ReasonInUse }, []string{"Run metal oneview sync"}},

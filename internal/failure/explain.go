@@ -25,7 +25,7 @@ func Explain(doing string, err error) (summary, detail string) {
 		queued, down := As(err, KindQueued), As(err, KindDown)
 		switch {
 		case queued != nil:
-			return "Could not " + doing, stoppedInQueue(queued) + " Apply again."
+			return "Could not " + doing, stoppedInQueue(queued) + " Nothing was started on it. Apply again."
 		case down != nil:
 			return "Could not " + doing, stoppedWhileDown(down.Node) + " Apply again to switch it on."
 		}
@@ -55,7 +55,7 @@ func explainAction(doing string, node *ironic.Node, err error, left string) (sum
 		case node == nil:
 			return summary, "The run was interrupted. Nothing was started."
 		case queued != nil:
-			return summary, strings.TrimSpace(stoppedInQueue(queued) + " " + left)
+			return summary, stoppedInQueue(queued) + " " + cmp.Or(left, "Nothing was started on it.")
 		case down != nil:
 			return summary, stoppedWhileDown(node) + " No apply switches it on: use metal_power with action = \"on\", or metal power on."
 		}
@@ -74,10 +74,10 @@ func explainAction(doing string, node *ironic.Node, err error, left string) (sum
 	return summary, strings.TrimSuffix(detail+"\n\n"+left, "\n\n")
 }
 
-// stoppedInQueue says that the run was stopped before it started anything on a node.
+// stoppedInQueue says that the run was stopped before it started what a node waited for.
 func stoppedInQueue(queued *Error) string {
 	what := cmp.Or(queued.Waits, "a slot of the provisioning limit")
-	return fmt.Sprintf("The run was interrupted while node %s waited for %s. Nothing was started on it.", ironic.NodeLabel(queued.Node), what)
+	return fmt.Sprintf("The run was interrupted while node %s waited for %s.", ironic.NodeLabel(queued.Node), what)
 }
 
 // stoppedWhileDown says that the run was stopped between the two halves of a restart.

@@ -109,7 +109,7 @@ func readSteps(cmd *cobra.Command, text string) (steps []ironic.CleanStep, err e
 	}
 	for _, step := range steps {
 		if step.Interface == "" || step.Step == "" {
-			return nil, fmt.Errorf("a step needs an interface and a name, such as bios.factory_reset, but one is %q", step)
+			return nil, fmt.Errorf("a step needs an interface and a name, such as bios.factory_reset, but one is %q", strings.Trim(step.String(), "."))
 		}
 	}
 	if len(steps) == 0 {
