@@ -236,6 +236,21 @@ func TestJoin_states(t *testing.T) {
 
 const run = "7c5f2b5e-7a0c-4a55-9d0e-3f6f5e8f4a11"
 
+// A node was in one state before an allocation had it, and still is: its life with the allocation has the time in between only.
+func TestJoin_endsWithTheReservation(t *testing.T) {
+	t.Parallel()
+	n := &ironic.Node{UUID: "n1", Name: "rack1-01", ProvisionState: "available", ProvisionUpdatedAt: at(-600)}
+	for want, periods := range map[string][]timeline.Period{
+		"-500 available for 100 at least; -400 nothing is known for 400": {{From: at(-500), To: at(-400)}},
+		"-500 available for 500 so far":                                  {{From: at(-450), To: at(-440)}, {From: at(-500)}}, // a record, and the allocation
+	} {
+		life := timeline.Join(timeline.Facts{Subject: "allocation web-1", Now: at(0), Machines: []timeline.Machine{{ID: n.UUID, Name: n.Name, Node: n, Periods: periods}}})
+		if got := brief(life); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 // The histories of several nodes are one table, with what has begun and ended in one row, and the notes in between.
 func TestHistory_ofSeveralNodes(t *testing.T) {
 	t.Parallel()

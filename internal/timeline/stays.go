@@ -201,15 +201,19 @@ func (s stay) and(other stay) stay {
 	return s
 }
 
-// within returns the stays that belong to the life of a machine. One that has begun before a period begins with it.
+// within returns the stays that belong to the life of a machine. Of one that has begun before, the time in the periods belongs to it.
 func within(stays []stay, m *Machine) (all []stay) {
 	for _, s := range stays {
 		if !m.has(s.from) {
-			begins := slices.IndexFunc(m.Periods, func(p Period) bool { return s.from.Before(p.From) && s.until.Sub(p.From) > grain })
-			if begins < 0 {
+			reached := slices.DeleteFunc(slices.Clone(m.Periods), func(p Period) bool { return !s.from.Before(p.From) || s.until.Sub(p.From) <= grain })
+			if len(reached) == 0 {
 				continue
 			}
-			s.from, s.earlier = m.Periods[begins].From, true
+			s.from, s.earlier = slices.MinFunc(reached, func(a, b Period) int { return a.From.Compare(b.From) }).From, true
+			limited := !slices.ContainsFunc(reached, func(p Period) bool { return p.To.IsZero() })
+			if end := slices.MaxFunc(reached, func(a, b Period) int { return a.To.Compare(b.To) }).To; limited && s.until.After(end) {
+				s.until, s.ended = end, true // what comes then is the life of others
+			}
 		}
 		all = append(all, s)
 	}

@@ -92,17 +92,13 @@ func (f *forecastFlags) run(cmd *cobra.Command, file string, s *cli.Settings) er
 	times, err := f.readTimes()
 	what, whatErr := f.readWhatIf()
 	compare, compareErr := f.readCompare()
-	var outputErr error
-	if f.output != "table" && f.output != "json" {
-		outputErr = fmt.Errorf("--output is %q; it must be table or json", f.output)
-	}
 	if err := errors.Join(
-		err, whatErr, compareErr, outputErr, cli.Positive("parallelism", f.parallelism), cli.CheckLimit(f.limitOver(cmd.Flags(), throttle.Limit{Scope: throttle.ScopeAll})), cli.NotNegative("canary", f.canary),
+		err, whatErr, compareErr, cli.CheckOutput(f.output), cli.Positive("parallelism", f.parallelism), cli.CheckLimit(f.limitOver(cmd.Flags(), throttle.Limit{Scope: throttle.ScopeAll})), cli.NotNegative("canary", f.canary),
 		s.CompleteIronic(cmd.Flags()),
 	); err != nil {
 		return err
 	}
-	s.Ironic.Logger, s.Ironic.UserAgent = s.Logger(cmd.ErrOrStderr(), false, cmd.Flags().Changed("log-level")), "metal/"+s.Version
+	s.LogRequests(cmd)
 	in, notes, err := f.input(cmd, file, s, times)
 	if err != nil {
 		return &cli.Failure{Code: cli.ExitError, Err: err}
