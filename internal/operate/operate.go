@@ -5,6 +5,7 @@ package operate
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -32,6 +33,19 @@ type Plan struct {
 	Harm    Harm
 	Does    string // what happens to the machine, as a sentence without the machine, such as "cuts its power"
 	AtWork  string // the run of Terraform, or the other command of metal, that may be at work on the machine; empty: none
+}
+
+// warning says who may be at work on the machine, as the end of Does; "" if there is nobody.
+func (p *Plan) warning() string {
+	if p.AtWork == "" {
+		return ""
+	}
+	return "; " + p.AtWork + ", may be at work on it"
+}
+
+// isOther reports whether a plan does something else than another one, whoever is at work.
+func (p *Plan) isOther(than Plan) bool {
+	return strings.TrimSuffix(p.Does, p.warning()) != strings.TrimSuffix(than.Does, than.warning())
 }
 
 // Operation is what an operator asks of machines.
@@ -75,7 +89,7 @@ func (op *Operation) Plan(node *ironic.Node, seen Seen) Plan {
 	}
 	if plan.AtWork = atWork(op.Command, node, seen); plan.AtWork != "" {
 		plan.Harm = max(plan.Harm, Cuts)
-		plan.Does += "; " + plan.AtWork + ", may be at work on it"
+		plan.Does += plan.warning()
 	}
 	return plan
 }

@@ -76,7 +76,7 @@ func (t Task) changed(op Operation, node *ironic.Node, now Plan) string {
 		told = Harmless
 	}
 	switch {
-	case now.Harm > told:
+	case now.Harm > told, now.Harm > Harmless && now.isOther(t.Told):
 		return op.Command + " " + now.Does + " now, which nobody has confirmed"
 	case now.AtWork != "" && now.AtWork != t.Told.AtWork:
 		return now.AtWork + ", may be at work on it now"
