@@ -48,7 +48,8 @@ func isMarked(n ironic.Node) bool {
 }
 
 // atWork names the run of Terraform, or the other command of metal, that may be at work on a machine; "" if there is none. A killed one leaves the same
-// notes, so that they count only while something tells that it may be alive. The same command goes on with what an earlier one has begun.
+// notes, so that they count only while something tells that it may be alive. The same command goes on with what an earlier one has begun, unless a lock
+// record says that that one is alive.
 func atWork(command string, n *ironic.Node, seen Seen) string {
 	for _, key := range marks.All {
 		if mark := marks.CreationOf(n.Extra, key); mark != nil && mark.Done.IsZero() && seen.mayLive(mark.Run, mark.Since, n) {
@@ -61,7 +62,11 @@ func atWork(command string, n *ironic.Node, seen Seen) string {
 	if c := marks.CheckOf(n, seen.Now); c != nil {
 		return fmt.Sprintf("a run, which began to check at %s whether it is ready", c.Since.UTC().Format(time.RFC3339))
 	}
-	if o := marks.OperationOf(n); o != nil && o.Command != command && o.Failed.IsZero() && !o.IsOver(n, seen.Now) && seen.mayLive(o.Run, o.Since, n) {
+	o := marks.OperationOf(n)
+	if o == nil || !o.Failed.IsZero() || o.IsOver(n, seen.Now) {
+		return ""
+	}
+	if seen.Alive[o.Run] || o.Command != command && seen.mayLive(o.Run, o.Since, n) {
 		return o.String()
 	}
 	return ""

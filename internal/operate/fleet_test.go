@@ -196,3 +196,32 @@ func TestFleet_operatorsAndAnApply(t *testing.T) {
 		}
 	})
 }
+
+// Two operators give the same command. The second one is told of the first, whose machines wait for a slot, and repeats nothing unless he confirms it.
+func TestFleet_refusesTheSameCommandOfAnother(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(limit + 5)
+		fake.StepTime = time.Minute
+		second := client(fake)
+		machines, err := second.Ironic.ListNodes(t.Context(), ironic.NodeFilter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := operate.Tasks(operate.Inspect(nil), machines, operate.Look(t.Context(), second.Site, machines))
+		var first sync.WaitGroup
+		first.Go(func() { want(t, begin(t, client(fake), operate.Inspect(nil), machines), operate.Done) })
+		time.Sleep(30 * time.Second)
+		runner := &operate.Runner{Site: second.Site, Parallel: 100, By: "bob@desk"}
+		want(t, runner.Run(t.Context(), operate.Inspect(nil), before), operate.Refused)
+		if machines, err = second.Ironic.ListNodes(t.Context(), ironic.NodeFilter{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, task := range operate.Tasks(operate.Inspect(nil), machines, operate.Look(t.Context(), second.Site, machines)) {
+			if !strings.Contains(task.Told.AtWork, "metal inspect of eve@desk") || task.Told.Harm < operate.Cuts {
+				t.Errorf("node %s (%s): nobody is told of the first command: %+v", task.Node.Name, task.Node.ProvisionState, task.Told)
+			}
+		}
+		first.Wait()
+	})
+}

@@ -171,6 +171,7 @@ func TestPlan_saysWhoMayBeAtWork(t *testing.T) {
 		"another command was killed":       {on, node("manageable", isOff, noted(operation, 2*time.Hour)), false, ""},
 		"another command is over":          {on, node("available", isOff, changed, noted(operation, 2*time.Minute)), false, ""},
 		"the same command":                 {operate.Inspect(nil), node("manageable", noted(operation, time.Minute)), false, ""},
+		"the same command waits":           {operate.Inspect(nil), node("available", noted(operation, time.Minute)), true, "metal inspect of eve@desk"},
 		"what ends the wait of a run":      {operate.Abort(), node("wait call-back", noted(reservation, time.Minute)), false, ""},
 		"maintenance, while a run creates": {fan, node("active", noted(reservation, time.Minute)), false, ""},
 	} {
