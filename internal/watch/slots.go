@@ -61,7 +61,7 @@ func (s *Site) List(ctx context.Context, chosen *selection.Following) (Sample, e
 	if err != nil {
 		return Sample{}, err
 	}
-	sample := sampleOf(s.Client, selected)
+	sample := sampleOf(s.Client, selected, chosen)
 	sample.Slots = &Slots{Used: s.limiter.UsedBy(all), Waiting: waiting}
 	return sample, nil
 }
