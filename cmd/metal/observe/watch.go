@@ -134,7 +134,10 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) err
 	if broken := stop(); broken != nil {
 		return &cli.Failure{Code: cli.ExitError, Err: broken}
 	}
+	var unread *watch.ListError
 	switch {
+	case err != nil && !errors.As(err, &unread):
+		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("metal watch has ended: %w", err)}
 	case err != nil:
 		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("could not watch %s: %s", s.IronicName(), watch.Problem(err))}
 	case len(end.Failed) > 0 && f.quiet:
