@@ -61,7 +61,7 @@ func rules() map[string]rule {
 		"cmd/fakeironic":       {own: []string{"internal/fakeironic", "internal/fakehttp"}},
 		"cmd/fakeoneview":      {own: []string{"internal/fakeoneview", "internal/fakehttp"}},
 		"cmd/metal":            {own: []string{"cmd/metal/cli", "cmd/metal/observe", "cmd/metal/oneview", "cmd/metal/operate", rest, tracing, "internal/tracing/export", "cmd/metal/manual"}, foreign: []string{"github.com/spf13/"}},
-		"cmd/metal/cli":        {own: []string{"internal/machine", "internal/failure", "internal/selection", "internal/states", "internal/sharing", ironic, api, throttle, "internal/oneview", rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term"}}, // term: is there somebody who can answer, and how wide is the line?
+		"cmd/metal/cli":        {own: []string{"internal/machine", "internal/failure", "internal/selection", "internal/states", "internal/sharing", ironic, api, throttle, "internal/oneview", rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term", "golang.org/x/sys/unix"}}, // is there somebody who can answer, how wide is the line, and does the terminal show it?
 		"cmd/metal/observe":    {own: []string{"cmd/metal/cli", "internal/watch", "internal/describe", "internal/failure", "internal/selection", ironic, api, rest, "internal/timeline", "internal/metrics", throttle, "internal/forecast", "internal/forecast/planned", "internal/forecast/survey", "internal/machine", "internal/doctor"}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/manual":     {own: []string{"cmd/metal/cli"}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/oneview":    {own: []string{"cmd/metal/cli", "internal/sharing", ironic, throttle, rest}, foreign: []string{"github.com/spf13/"}},

@@ -79,7 +79,7 @@ func TestTimelineRefusesWhatItDoesNotKnow(t *testing.T) {
 		{nil, cli.ExitUsage, "takes the name or the UUID of one node or allocation"},
 		{[]string{"a", "b"}, cli.ExitUsage, "takes the name or the UUID of one node or allocation"},
 		{[]string{name(0), "--output", "xml"}, cli.ExitUsage, "it must be table or json"},
-		{[]string{name(0), "--record", "/no/such/record"}, cli.ExitError, "/no/such/record"},
+		{[]string{name(0), "--record", "/no/such/record"}, cli.ExitUsage, "/no/such/record"},
 		{[]string{"rack9-99"}, cli.ExitNothing, "neither Ironic nor a record has a node or an allocation rack9-99"},
 		{[]string{name(0), "--html", "/no/such/page.html"}, cli.ExitError, "no such file"},
 	} {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/watch"
 )
 
 // watching runs metal watch until it ends by itself.
@@ -28,7 +29,7 @@ func TestWatchNeedsNoOneView(t *testing.T) {
 		}
 	}
 	code, stdout, stderr := s.watching(t)
-	if code != cli.ExitDone || stderr != "" || !strings.Contains(stdout, "3 machines in the selection: 0 of 0 done, 0 in progress\n") {
+	if code != cli.ExitDone || stderr != "" || !strings.Contains(stdout, "3 machines in the selection: nothing in progress\n") {
 		t.Errorf("exit code %d, wrote %q, said %q", code, stdout, stderr)
 	}
 	for _, r := range s.ironic.Requests() {
@@ -107,7 +108,7 @@ func TestWatchFailsWithASentence(t *testing.T) {
 		t.Errorf("exit code %d, wrote %q, said %q", code, stdout, stderr)
 	}
 	s.env["METAL_PASSWORD"] = password
-	if code, _, stderr := s.watching(t, "--html", filepath.Join(t.TempDir(), "no", "page.html")); code != cli.ExitError || !strings.Contains(stderr, "no such file") {
+	if code, _, stderr := s.watching(t, "--html", filepath.Join(t.TempDir(), "no", "page.html")); code != cli.ExitError || !strings.HasPrefix(stderr, "metal: metal watch has ended: ") || !strings.Contains(stderr, "no such file") {
 		t.Errorf("exit code %d, said %q", code, stderr)
 	}
 }
@@ -160,6 +161,16 @@ func TestWatchRecords(t *testing.T) {
 	text, err := os.ReadFile(file)
 	if err != nil || strings.Count(string(text), `"watch":"began"`) != 2 || strings.Count(string(text), `"watch":"ended"`) != 2 || strings.Count(string(text), `"name":"node-001","state":"available"`) != 2 {
 		t.Errorf("%v: the record is\n%s", err, text)
+	}
+	other := &watch.Recorder{File: file, Model: watch.NewModel("", 0)}
+	if err := other.Update(watch.View{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := s.watching(t, "--record", file); code != cli.ExitError || !strings.HasPrefix(stderr, "metal: metal watch has ended: another metal watch records to "+file) {
+		t.Errorf("another watch has the record: exit code %d, said %q", code, stderr)
+	}
+	if err := other.End(watch.View{}); err != nil {
+		t.Error(err)
 	}
 	if code, _, stderr := s.watching(t, "--record", filepath.Join(t.TempDir(), "no", "record.jsonl")); code != cli.ExitError || !strings.Contains(stderr, "no such file") {
 		t.Errorf("exit code %d, said %q", code, stderr)

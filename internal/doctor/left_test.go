@@ -261,6 +261,30 @@ func TestDoctor_waitingMachines(t *testing.T) {
 	})
 }
 
+// Ironic refuses one of the two lists of lock records: who waits is not known, or not all of them.
+func TestDoctor_saysWhichWaitsItMayNotSee(t *testing.T) {
+	t.Parallel()
+	for refused, fact := range map[string]string{
+		"/v1/chassis":     "Whether machines wait for a slot is not known: see lock records.",
+		"/v1/allocations": "At least 4 machines wait for a slot: see lock records.",
+	} {
+		t.Run(refused, func(t *testing.T) {
+			t.Parallel()
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				s := newSite()
+				s.waiting(t, "w")
+				s.ironic.Reject = func(r *http.Request) *fakeironic.Rejection {
+					if r.URL.Path == refused {
+						return ironictest.Fault(http.StatusForbidden, "Access was denied")
+					}
+					return nil
+				}
+				want(t, s.run(t), "provisioning limit", doctor.OK, fact)
+			})
+		})
+	}
+}
+
 // waiting leaves the record of the limit, in which a run says that four of its machines wait for a slot.
 func (s *site) waiting(t *testing.T, run string) {
 	t.Helper()

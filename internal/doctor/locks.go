@@ -79,8 +79,13 @@ func checkLimit(s *sight) []Check {
 		}
 	}
 	c.Details = fold(c.Details)
-	if waiting > 0 {
+	switch all := s.records.err == nil; {
+	case waiting > 0 && all:
 		c.Fact += fmt.Sprintf(" %s for a slot.", waits(waiting))
+	case waiting > 0:
+		c.Fact += fmt.Sprintf(" At least %s for a slot: see lock records.", waits(waiting))
+	case !all:
+		c.Fact += " Whether machines wait for a slot is not known: see lock records."
 	}
 	return []Check{c}
 }

@@ -33,8 +33,8 @@ var (
 	longest  = Family{"metal_longest_in_state_seconds", gauge, []string{"state"}, "How long the machine that has been in this state longest is in it. Only states with an operation in progress, and ready check."}
 	used     = Family{"metal_slots_used", gauge, []string{"scope"}, "Machines of the site that take a slot of the provisioning limit."}
 	most     = Family{"metal_slots_limit", gauge, nil, "Slots of each scope, as --max-concurrent says. Missing if it is 0."}
-	waiting  = Family{"metal_machines_waiting", gauge, []string{"scope"}, "Machines that wait for a slot. Missing if the user may not list the lock records."}
-	oldest   = Family{"metal_oldest_wait_seconds", gauge, []string{"scope"}, "How long the machine that has waited longest for a slot waits. Missing if the user may not list the lock records."}
+	waiting  = Family{"metal_machines_waiting", gauge, []string{"scope"}, "Machines that wait for a slot, at least: those of whose lock records the user may list. Missing if that is none, and others may wait."}
+	oldest   = Family{"metal_oldest_wait_seconds", gauge, []string{"scope"}, "How long the machine that has waited longest for a slot waits. Missing with metal_machines_waiting."}
 )
 
 // Families returns all metrics, in the order of the documentation.

@@ -70,12 +70,12 @@ func (s Selection) List(ctx context.Context, client *ironic.Client, fields []str
 }
 
 // Following lists the machines of a selection again and again. It reads the allocations of the selection once, because Ironic deletes an
-// allocation when its node is undeployed. From then on it lists each node that one of them has, or has had in a list before. It is not safe
-// for concurrent use.
+// allocation when its node is undeployed. From then on it lists each node that one of them has, or has had in a list before, until another
+// allocation has the node. It is not safe for concurrent use.
 type Following struct {
 	selection   Selection
 	allocations map[string]bool // by UUID; nil: they were not read yet
-	had         map[string]bool // UUIDs of the nodes that the allocations have had
+	had         map[string]bool // UUIDs of the nodes that the allocations have had: false if another allocation has the node now
 }
 
 // Follow returns a Following that has not read anything.
@@ -83,6 +83,12 @@ func (s Selection) Follow() *Following { return &Following{selection: s, had: ma
 
 // IsOfAll reports whether the selection says nothing, so that it selects all machines.
 func (f *Following) IsOfAll() bool { return f.selection.IsEmpty() }
+
+// HasLeft reports whether an allocation had a node in an earlier list, and another one that is not selected had it in the last list.
+func (f *Following) HasLeft(id string) bool {
+	had, known := f.had[id]
+	return known && !had
+}
 
 // List reads the machines as Selection.List does. An allocation that Ironic had in an earlier list may be gone.
 func (f *Following) List(ctx context.Context, client *ironic.Client, fields []string) ([]ironic.Node, error) {
@@ -106,8 +112,8 @@ func (f *Following) List(ctx context.Context, client *ironic.Client, fields []st
 		return nil, err
 	}
 	return slices.DeleteFunc(listed, func(n ironic.Node) bool {
-		if n.InstanceUUID != "" && f.allocations[n.InstanceUUID] {
-			f.had[n.UUID] = true
+		if mine := f.allocations[n.InstanceUUID]; mine || f.had[n.UUID] && n.InstanceUUID != "" {
+			f.had[n.UUID] = mine
 		}
 		return (s.Name != nil && !s.Name.MatchString(n.Name)) ||
 			(len(s.States) > 0 && !slices.Contains(s.States, n.ProvisionState)) ||

@@ -38,12 +38,11 @@ func Find(ctx context.Context, client *ironic.Client) (all []Found, err error) {
 	return all, err
 }
 
-// Waiting returns what runs say of their machines that wait for a slot, with times by Ironic's clock. A user who may list one kind of records gets what
-// these say; it fails if the user may list none. It asks once an hour for what Ironic refuses, because Ironic logs each refusal, and a watch that runs
-// for weeks must see that its user has got the right.
+// Waiting returns what runs say of their machines that wait for a slot, with times by Ironic's clock. If Ironic refuses a list, it returns what the
+// other says together with the refusal (api.IsForbidden): more machines may wait. It asks once an hour for what Ironic refuses, because Ironic logs
+// each refusal, and a watch that runs for weeks must see that its user has got the right.
 func (l *Limiter) Waiting(ctx context.Context) (words []throttle.Word, err error) {
 	var refused error
-	asked := false
 	for _, kind := range recordKinds {
 		known, _ := l.refused.Load(kind)
 		if last, is := known.(refusal); is && time.Since(last.at) < askAgain {
@@ -59,15 +58,11 @@ func (l *Limiter) Waiting(ctx context.Context) (words []throttle.Word, err error
 		if err != nil {
 			return nil, err
 		}
-		asked = true
 		for i := range found {
 			words = append(words, found[i].WaitingAt(l.client.ServerNow())...)
 		}
 	}
-	if !asked {
-		return nil, refused
-	}
-	return words, nil
+	return words, refused
 }
 
 // askAgain is how long a refusal counts.

@@ -14,7 +14,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
-// An administrator sees what the runs of all users say of their machines that wait; a user of a project, what the runs of the project say.
+// An administrator sees what the runs of all users say of their machines that wait; a user of a project, what the runs of the project say, with the
+// refusal of the rest.
 func TestWaiting_ofAllRecordsThatTheUserMaySee(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -23,8 +24,8 @@ func TestWaiting_ofAllRecordsThatTheUserMaySee(t *testing.T) {
 		forbidden bool
 	}{
 		"administrator":     {nil, 7, false},
-		"user of a project": {[]string{"chassis"}, 3, false},
-		"user of a system":  {[]string{"allocations"}, 4, false},
+		"user of a project": {[]string{"chassis"}, 3, true},
+		"user of a system":  {[]string{"allocations"}, 4, true},
 		"nobody":            {[]string{"chassis", "allocations"}, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -105,7 +105,11 @@ func (r *reader) read(ctx context.Context, ref string) error {
 // suspended tells the life of an allocation that an undeployment has deleted and is to create again, and reports whether there is one.
 func (r *reader) suspended(ctx context.Context, ref string) (found bool, err error) {
 	nodes, err := r.client.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "name", "provision_state", "instance_uuid", "extra"})
-	if err != nil {
+	switch {
+	case api.IsForbidden(err):
+		r.lacks("Ironic does not list nodes to you: whether one of them is to get allocation %s again is not known.", ref)
+		return false, nil
+	case err != nil:
 		return false, fmt.Errorf("list the nodes: %w", err)
 	}
 	for i := range nodes {
@@ -245,7 +249,11 @@ func (r *reader) follow(ctx context.Context, id string, allocation *ironic.Alloc
 func (r *reader) quarantined(ctx context.Context, allocation string, found func(node string, p Period)) error {
 	retired := true
 	nodes, err := r.client.ListNodeFields(ctx, ironic.NodeFilter{Retired: &retired}, []string{"uuid", "name", "provision_state", "extra", "retired", "retired_reason"})
-	if err != nil {
+	switch {
+	case api.IsForbidden(err):
+		r.lacks("Ironic does not list nodes to you: whether one is in quarantine because of the allocation is not known.")
+		return nil
+	case err != nil:
 		return fmt.Errorf("list the retired nodes: %w", err)
 	}
 	for i := range nodes {

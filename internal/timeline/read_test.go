@@ -53,6 +53,29 @@ func TestRead_whatIsGone(t *testing.T) {
 	}
 }
 
+// A user who may not list nodes is told what is not known of an allocation that only a record has, and that a typo names nothing.
+func TestRead_withoutTheRightToListNodes(t *testing.T) {
+	t.Parallel()
+	fake := ironictest.Fleet(1)
+	fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+		if r.URL.Path == "/v1/nodes" {
+			return ironictest.Fault(http.StatusForbidden, "Access was denied")
+		}
+		return nil
+	}
+	client := sitetest.NewClient(fake).Ironic
+	known := [][]watch.Entry{record("0 began; 10 deploying@web-0; 20 active@web-0; 40 ended")}
+	var unknown *timeline.NotFoundError
+	if _, err := timeline.Read(t.Context(), client, "rack9-99", known); !errors.As(err, &unknown) {
+		t.Errorf("error: %v", err)
+	}
+	facts, err := timeline.Read(t.Context(), client, "web-0", known)
+	missing := strings.Join(facts.Missing, " ")
+	if err != nil || len(facts.Machines) != 1 || !strings.Contains(missing, "is to get allocation web-0 again is not known") || !strings.Contains(missing, "in quarantine") {
+		t.Errorf("%d machines, %v, missing %q", len(facts.Machines), err, missing)
+	}
+}
+
 // The life of an allocation is on the nodes that it had, as long as it had them: by the records, by the notes of quarantines, and now.
 func TestRead_followsAnAllocation(t *testing.T) {
 	t.Parallel()

@@ -110,7 +110,7 @@ var legends = []legend{
 	{"undeploy", "deleting"},
 	{"other", "other operations"},
 	{"failed", "failed"},
-	{"gone", "deleted"},
+	{"gone", "deleted, or reserved by others"},
 }
 
 // classOf returns the class of a state, which gives it its colour.
@@ -135,7 +135,7 @@ func classOf(state string, failed bool) string {
 		return "active"
 	case "deleting":
 		return "undeploy"
-	case stateDeleted:
+	case stateDeleted, stateLeft:
 		return "gone"
 	}
 	return "other"

@@ -65,6 +65,30 @@ func TestScreen_showsTheView(t *testing.T) {
 	}
 }
 
+// Without a goal, no machine counts before an operation has begun: neither a screen nor a page counts to 0 of 0.
+func TestScreen_saysThatNothingIsInProgress(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	s := &watch.Screen{Out: &out, Size: func() (int, int) { return 80, 24 }}
+	v := tell(t, s, watch.NewModel("", 0), watch.Sample{Taken: at(0), Machines: []watch.Machine{machine(1, "available", -60)}})
+	if err := s.End(v); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "page.html")
+	if err := (&watch.Page{File: file}).Update(v, nil); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, text := range map[string]string{"screen": out.String(), "page": string(page)} {
+		if !strings.Contains(text, "nothing in progress") || strings.Contains(text, "0 of 0") || strings.Contains(text, "0 %") {
+			t.Errorf("the %s shows\n%s", what, text)
+		}
+	}
+}
+
 // 500 machines fit on any terminal: no line is wider, no frame higher, and what is not shown is counted.
 func TestScreen_fitsTheTerminal(t *testing.T) {
 	t.Parallel()

@@ -25,12 +25,12 @@ func List(ctx context.Context, client *ironic.Client, s *selection.Following) (S
 	if err != nil {
 		return Sample{}, err
 	}
-	return sampleOf(client, listed), nil
+	return sampleOf(client, listed, s), nil
 }
 
-// sampleOf converts the nodes of a list.
-func sampleOf(client *ironic.Client, listed []ironic.Node) Sample {
-	sample := Sample{Taken: client.ServerNow().Local()}
+// sampleOf converts the nodes of a list of a selection.
+func sampleOf(client *ironic.Client, listed []ironic.Node, chosen *selection.Following) Sample {
+	sample := Sample{Taken: client.ServerNow().Local(), HasLeft: chosen.HasLeft}
 	for i := range listed {
 		sample.Machines = append(sample.Machines, machineOf(&listed[i], client.ServerNow()))
 	}

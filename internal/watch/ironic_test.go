@@ -149,6 +149,46 @@ func TestList_tellsTurns(t *testing.T) {
 	}
 }
 
+// After the undeployment, another tenant gets the machine. Its deployment is none of the watch's.
+func TestList_leavesTheMachineToTheNextAllocation(t *testing.T) {
+	t.Parallel()
+	for _, goal := range []watch.Goal{"", "active", watch.GoalDeleted} {
+		t.Run(string(goal), func(t *testing.T) {
+			t.Parallel()
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				fake := ironictest.Fleet(1)
+				fake.StepTime = time.Minute
+				ironictest.AsOther(t, fake, http.MethodPost, "allocations", map[string]any{"name": "web-1", "resource_class": "baremetal"})
+				fake.Set("node-000", "provision_state", "active")
+				time.AfterFunc(time.Minute, func() {
+					ironictest.AsOther(t, fake, http.MethodPut, "nodes/node-000/states/provision", map[string]any{"target": "deleted"})
+				})
+				time.AfterFunc(10*time.Minute, func() {
+					ironictest.AsOther(t, fake, http.MethodPost, "allocations", map[string]any{"name": "theirs", "resource_class": "baremetal"})
+				})
+				time.AfterFunc(11*time.Minute, func() {
+					ironictest.AsOther(t, fake, http.MethodPut, "nodes/node-000/states/provision", map[string]any{"target": "active"})
+				})
+				client, followed := clientOf(fake), selection.Selection{Allocations: []string{"web-1"}}.Follow()
+				var told strings.Builder
+				end, err := watch.Run(t.Context(), watch.NewModel(goal, 0), watch.Options{
+					List:    func(ctx context.Context) (watch.Sample, error) { return watch.List(ctx, client, followed) },
+					MayPass: api.MayPass, Interval: 10 * time.Second, UntilIdle: 20 * time.Minute, Displays: []watch.Display{&watch.Lines{Out: &told, Err: &told}},
+				})
+				if err != nil || end.Done != 0 || end.Total != 0 || end.Selected != 0 {
+					t.Errorf("%d of %d done, %d selected, %v", end.Done, end.Total, end.Selected, err)
+				}
+				if !strings.Contains(told.String(), "node-000  available -> reserved by others\n") || strings.Contains(told.String(), "deploying") {
+					t.Errorf("it tells\n%s", told.String())
+				}
+				if ironictest.NodeOf(t, fake, "node-000").ProvisionState != "active" {
+					t.Error("the other tenant has not deployed the machine")
+				}
+			})
+		})
+	}
+}
+
 // Ironic deletes the allocation when the machine is undeployed. The watch goes on to the end of its cleaning.
 func TestList_followsTheMachineOfAnAllocationThatGoes(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,6 @@ package watch
 import (
 	"bytes"
 	_ "embed" // the template
-	"fmt"
 	"time"
 )
 
@@ -56,7 +55,7 @@ type shares struct{ Done, Failed, InProgress float64 }
 
 func (p *Page) render(to *bytes.Buffer, v View, last bool) error {
 	d := pageData{View: v, Title: p.Title, Summary: v.summary(), Ending: v.ending(), Chart: NewChart(v.Began, v.Now, v.Moved)}
-	d.Head.Title = fmt.Sprintf("%d of %d done", v.Done, v.Total)
+	d.Head.Title = v.done()
 	if !last {
 		d.Head.Seconds = max(2, int(p.Refresh/time.Second))
 	}

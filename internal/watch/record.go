@@ -26,7 +26,7 @@ type Entry struct {
 
 	Node     string    `json:"node,omitempty"` // UUID
 	Name     string    `json:"name,omitempty"`
-	State    string    `json:"state,omitempty"`    // provision state; "deleted" if Ironic has no such node any more
+	State    string    `json:"state,omitempty"`    // provision state; "deleted" if Ironic has no such node any more, "reserved by others" if it has left the allocations that are watched
 	Doing    string    `json:"doing,omitempty"`    // the state with a power change, a ready check or a turn of a rollout, for people; "": as State
 	Since    time.Time `json:"since,omitzero"`     // of the first line of a watch: when the machine entered the state, by Ironic
 	From     string    `json:"from,omitempty"`     // the provision state before, which may be the same; "": the watch has just begun, or the node is new
@@ -164,7 +164,7 @@ func (r *Recorder) End(v View) error {
 func (m *Model) machines() []Machine {
 	var all []Machine
 	for _, t := range m.tracks {
-		if t.State != stateDeleted {
+		if !t.gone() {
 			all = append(all, t.Machine)
 		}
 	}

@@ -34,8 +34,18 @@ const restFor = 20
 // tick is the time between two calls of Tick.
 const tick = time.Second
 
+// ListError is the error of a list that has ended Run.
+type ListError struct{ Err error }
+
+// Error returns the message of the list.
+func (e *ListError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error of the list.
+func (e *ListError) Unwrap() error { return e.Err }
+
 // Run reads lists and shows them until ctx ends, or nothing has been in progress for Options.UntilIdle. It returns the last view.
-// It fails if the first list does, if a list fails with an error that does not pass, or if a display cannot be written.
+// It fails with a ListError if the first list does, or if a list fails with an error that does not pass, and with another error if a display
+// cannot be written.
 func Run(ctx context.Context, m *Model, o Options) (View, error) {
 	r := &runner{m: m, o: o}
 	err := r.loop(ctx)
@@ -80,7 +90,7 @@ func (r *runner) loop(ctx context.Context) error {
 		case err != nil || ctx.Err() != nil:
 			return err
 		case got.err != nil && (r.m.began.IsZero() && !r.o.Patient || !r.o.MayPass(got.err)):
-			return got.err
+			return &ListError{got.err}
 		case got.err != nil:
 			for _, d := range r.o.Displays {
 				d.Trouble(r.view(), got.err)

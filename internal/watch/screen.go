@@ -141,6 +141,9 @@ func bar(v View, width int) []piece {
 		percent = 100 * v.Done / v.Total
 	}
 	after := fmt.Sprintf(" %d %%", percent)
+	if v.idle() {
+		after = ""
+	}
 	if ending := v.ending(); ending != "" {
 		after += "   " + ending
 	}

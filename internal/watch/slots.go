@@ -15,7 +15,7 @@ import (
 // Slots says how the slots of a limit are used at the whole site, also outside of the selection. Scopes are those of the limit.
 type Slots struct {
 	Used    map[string]int  // by scope
-	Waiting map[string]Wait // machines that wait for a slot, by scope; nil: the user may not read what runs say of them
+	Waiting map[string]Wait // machines that wait for a slot, by scope, at least; nil: not known, because the user may not see the words of all runs, and sees none
 }
 
 // Wait says how many machines wait for a slot, and since when the first of them.
@@ -61,19 +61,19 @@ func (s *Site) List(ctx context.Context, chosen *selection.Following) (Sample, e
 	if err != nil {
 		return Sample{}, err
 	}
-	sample := sampleOf(s.Client, selected)
+	sample := sampleOf(s.Client, selected, chosen)
 	sample.Slots = &Slots{Used: s.limiter.UsedBy(all), Waiting: waiting}
 	return sample, nil
 }
 
-// waiting reads what runs say of their machines that wait; nil if the user may not read it.
+// waiting reads what runs say of their machines that wait; nil if nobody waits of whom the user may know, and others may.
 func (s *Site) waiting(ctx context.Context) (map[string]Wait, error) {
 	words, err := s.limiter.Waiting(ctx)
 	switch {
-	case api.IsForbidden(err):
-		return nil, nil
-	case err != nil:
+	case err != nil && !api.IsForbidden(err):
 		return nil, err
+	case err != nil && len(words) == 0:
+		return nil, nil
 	}
 	waiting := map[string]Wait{}
 	for _, word := range words {

@@ -70,7 +70,10 @@ func count(n int, noun string) string {
 
 // summary writes the counts of a view in one line.
 func (v View) summary() string {
-	parts := []string{fmt.Sprintf("%d of %d done", v.Done, v.Total), fmt.Sprintf("%d in progress", len(v.InProgress))}
+	parts := []string{v.done()}
+	if !v.idle() {
+		parts = append(parts, fmt.Sprintf("%d in progress", len(v.InProgress)))
+	}
 	if len(v.Waiting) > 0 {
 		parts = append(parts, fmt.Sprintf("%d to come", len(v.Waiting)))
 	}
@@ -87,6 +90,17 @@ func (v View) summary() string {
 		parts = append(parts, "rollout group "+pause)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// idle reports whether no machine counts, because no operation has begun.
+func (v View) idle() bool { return v.Goal == "" && v.Total == 0 }
+
+// done writes how many machines are done.
+func (v View) done() string {
+	if v.idle() {
+		return "nothing in progress"
+	}
+	return fmt.Sprintf("%d of %d done", v.Done, v.Total)
 }
 
 // missing is the number of machines that the caller has announced and Ironic does not have yet.

@@ -42,7 +42,7 @@ func (m *Model) View(now time.Time) View {
 	v := View{Now: now, Began: m.began, Goal: m.goal, Sample: m.sample}
 	var ends []end
 	for _, t := range m.tracks {
-		if t.State != stateDeleted {
+		if !t.gone() {
 			v.Selected++
 		}
 		if t.Stops != "" && !slices.Contains(v.Stopped, t.Stops) {

@@ -69,6 +69,8 @@ type Sample struct {
 	Taken    time.Time // by the clock of the site
 	Machines []Machine
 	Slots    *Slots // nil: not counted
+
+	HasLeft func(id string) bool // reports whether another allocation has a machine that is not in the list any more; nil: none has
 }
 
 // Goal is the state in which a machine counts as done.
@@ -83,6 +85,12 @@ const stateChecked = "ready check"
 
 // stateDeleted is shown as the state of machines that Ironic does not have any more.
 const stateDeleted = "deleted"
+
+// stateLeft is shown as the state of machines that have left the selection, because an allocation of others has them now.
+const stateLeft = "reserved by others"
+
+// gone reports whether the machine is not in the list any more.
+func (m Machine) gone() bool { return m.State == stateDeleted || m.State == stateLeft }
 
 // Status is what a machine counts as.
 type Status int
@@ -178,8 +186,12 @@ func (m *Model) Add(s Sample) []Change {
 		}
 	}
 	for id, t := range m.tracks {
-		if !seen[id] && t.State != stateDeleted {
-			if change := m.update(Machine{ID: id, Name: t.Name, State: stateDeleted, Since: m.now}, before, false); change != nil {
+		if !seen[id] && !t.gone() {
+			state := stateDeleted
+			if s.HasLeft != nil && s.HasLeft(id) {
+				state = stateLeft
+			}
+			if change := m.update(Machine{ID: id, Name: t.Name, State: state, Since: m.now}, before, false); change != nil {
 				changes = append(changes, *change)
 			}
 		}
@@ -234,7 +246,7 @@ func (m *Model) update(machine Machine, before time.Time, first bool) *Change {
 // end returns the operation that has ended when a machine did something else, nil if none has, and notes the begin of the next one.
 func (t *track) end(last Machine, at time.Time, known bool) *Ended {
 	failed := t.Failed && !last.Failed
-	over := last.Operation != "" && last.Operation != t.Operation && t.State != stateDeleted
+	over := last.Operation != "" && last.Operation != t.Operation && !t.gone()
 	var ended *Ended
 	if failed || over {
 		ended = &Ended{Operation: last.Operation, Failed: failed, Step: t.Step} // a change of power leaves a failed machine as it was
@@ -251,14 +263,14 @@ func (t *track) end(last Machine, at time.Time, known bool) *Ended {
 	return ended
 }
 
-// Forget forgets what machines did before a time, and the machines that Ironic has not had since.
+// Forget forgets what machines did before a time, and the machines that have not been in a list since.
 func (m *Model) Forget(before time.Time) {
 	if m.began.Before(before) {
 		m.began = before
 	}
 	for id, t := range m.tracks {
 		last := len(t.spans) - 1
-		if t.State == stateDeleted && t.spans[last].From.Before(before) {
+		if t.gone() && t.spans[last].From.Before(before) {
 			delete(m.tracks, id)
 			continue
 		}
@@ -312,7 +324,7 @@ func (m *Model) note(t *track, last Machine, at time.Time, first bool) {
 // statusOf returns what a machine counts as.
 func (m *Model) statusOf(t *track) Status {
 	switch {
-	case t.State == stateDeleted && m.goal != "" && m.goal != GoalDeleted:
+	case t.State == stateLeft, t.State == stateDeleted && m.goal != "" && m.goal != GoalDeleted:
 		return Resting
 	case t.InProgress:
 		return InProgress

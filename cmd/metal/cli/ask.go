@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -27,7 +26,7 @@ func NewAsker(cmd *cobra.Command) *Asker {
 	file, ok := cmd.InOrStdin().(*os.File)
 	a := AskerOf(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), ok && term.IsTerminal(int(file.Fd())))
 	if a.terminal {
-		a.hidden = func() (string, error) { return readHidden(a.ctx, int(file.Fd())) }
+		a.hidden = func() (string, error) { return a.readHidden(int(file.Fd())) }
 	}
 	return a
 }
@@ -35,24 +34,14 @@ func NewAsker(cmd *cobra.Command) *Asker {
 // AskerOf returns an Asker. terminal: somebody can answer.
 func AskerOf(ctx context.Context, in io.Reader, out io.Writer, terminal bool) *Asker {
 	a := &Asker{ctx: ctx, in: bufio.NewReader(&stoppable{ctx, in}), out: out, terminal: terminal}
-	a.hidden = func() (string, error) {
-		answer, err := a.in.ReadString('\n')
-		return strings.TrimRight(answer, "\r\n"), err
-	}
+	a.hidden = a.line
 	return a
 }
 
-// readHidden reads a line that a terminal does not show. When ctx ends, the terminal is as before.
-func readHidden(ctx context.Context, terminal int) (string, error) {
-	before, err := term.GetState(terminal)
-	if err != nil {
-		return "", err
-	}
-	answer, err := unlessStopped(ctx, func() ([]byte, error) { return term.ReadPassword(terminal) })
-	if errors.Is(err, ErrStopped) {
-		err = errors.Join(err, term.Restore(terminal, before))
-	}
-	return string(answer), err
+// line reads a line as it is, without its end.
+func (a *Asker) line() (string, error) {
+	answer, err := a.in.ReadString('\n')
+	return strings.TrimRight(answer, "\r\n"), err
 }
 
 // Terminal reports whether somebody can answer.

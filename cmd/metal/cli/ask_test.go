@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -64,7 +65,7 @@ func atTerminal(t *testing.T) (cmd *cobra.Command, stop func(), seen func(string
 	t.Helper()
 	user, terminal, err := pty.Open()
 	if err != nil {
-		t.Fatal(err)
+		t.Skipf("this computer gives the test no terminal: %v", err)
 	}
 	t.Cleanup(func() { _, _ = user.Close(), terminal.Close() })
 	ctx, stop := context.WithCancel(t.Context())
@@ -117,6 +118,7 @@ func TestAskerShowsTheInputAgainWhenItIsStoppedAtASecret(t *testing.T) {
 	}()
 	seen("Password:")
 	for deadline := time.Now().Add(10 * time.Second); reflect.DeepEqual(state(), before) && time.Now().Before(deadline); {
+		runtime.Gosched()
 	}
 	if reflect.DeepEqual(state(), before) {
 		t.Error("the terminal shows the secret")

@@ -65,7 +65,7 @@ func (f *timelineFlags) run(cmd *cobra.Command, s *cli.Settings, ref string) err
 	}
 	records, notes, err := f.read()
 	if err != nil {
-		return &cli.Failure{Code: cli.ExitError, Err: err}
+		return err
 	}
 	s.LogRequests(cmd)
 	facts, err := timeline.Read(cmd.Context(), ironic.New(s.Ironic.Config, ironic.Polls{}), ref, records)

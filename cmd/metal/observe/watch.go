@@ -23,7 +23,8 @@ const aboutWatch = `metal watch shows what happens to the machines in Ironic whi
 --poll-interval and changes nothing, so it shows the operations of all runs and of all other clients.
 
 --class, --owner, --name and --allocation select machines. The allocation must exist when the command begins. Ironic deletes
-it when its machine is undeployed: the command goes on to show the machines that it has had meanwhile. What counts as done:
+it when its machine is undeployed: the command goes on to show the machines that it has had meanwhile, until another
+allocation has them. What counts as done:
 
   with --goal      a machine at rest in this state; all others of the selection are still to come
   without --goal   a machine on which an operation has ended since the command began. Machines on which no operation has
@@ -133,7 +134,10 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) err
 	if broken := stop(); broken != nil {
 		return &cli.Failure{Code: cli.ExitError, Err: broken}
 	}
+	var unread *watch.ListError
 	switch {
+	case err != nil && !errors.As(err, &unread):
+		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("metal watch has ended: %w", err)}
 	case err != nil:
 		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("could not watch %s: %s", s.IronicName(), watch.Problem(err))}
 	case len(end.Failed) > 0 && f.quiet:

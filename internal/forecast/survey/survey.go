@@ -64,7 +64,11 @@ func Read(ctx context.Context, site *machine.Site) (*Found, error) {
 	}
 	f.noteTimes(nodes)
 	if f.Site.Waiting, err = slots.NewLimiter(site.Ironic, throttle.Limit{}, "").Waiting(ctx); err != nil {
-		f.Notes = append(f.Notes, fmt.Sprintf("whether machines of other runs wait for a slot is not known: %v", err))
+		more := ""
+		if len(f.Site.Waiting) > 0 {
+			more = "more "
+		}
+		f.Notes = append(f.Notes, fmt.Sprintf("whether %smachines of other runs wait for a slot is not known: %v", more, err))
 	}
 	return f, f.readAbsences(ctx, site, nodes)
 }
