@@ -114,7 +114,7 @@ func TestReleaseReadsManyReservationsAtOnce(t *testing.T) {
 	s := reserved(t, 20)
 	last := ironictest.AsOther(t, s.ironic, http.MethodGet, "allocations/web-19", nil)
 	s.ironic.ResetRequests()
-	args := []string{"release", "--node", last["node_uuid"].(string)}
+	args := []string{"release", "--node", fmt.Sprint(last["node_uuid"])}
 	for i := range 19 {
 		args = append(args, fmt.Sprintf("web-%d", i))
 	}

@@ -14,7 +14,7 @@ import (
 
 // Asker asks the user of a terminal. A question ends when the command is stopped.
 type Asker struct {
-	ctx      context.Context
+	ctx      context.Context //nolint:containedctx // the command's
 	in       *bufio.Reader
 	out      io.Writer
 	terminal bool

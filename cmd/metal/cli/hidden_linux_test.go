@@ -13,8 +13,8 @@ import (
 
 // asked is a context that tells when somebody asks whether it has ended.
 type asked struct {
-	context.Context
-	tell func()
+	context.Context //nolint:containedctx // the purpose of this type
+	tell            func()
 }
 
 func (a asked) Err() error {
@@ -26,7 +26,7 @@ func (a asked) Err() error {
 func TestAskerHidesTheInputBeforeItReads(t *testing.T) {
 	t.Parallel()
 	cmd, stop, _ := atTerminal(t)
-	terminal := int(cmd.InOrStdin().(*os.File).Fd())
+	terminal := int(cmd.InOrStdin().(*os.File).Fd()) //nolint:forcetypeassert // atTerminal sets a file
 	shows := func() bool {
 		now, err := unix.IoctlGetTermios(terminal, unix.TCGETS)
 		if err != nil {

@@ -16,7 +16,7 @@ func Input(cmd *cobra.Command) io.Reader { return &stoppable{cmd.Context(), cmd.
 
 // stoppable is a reader whose reads end with ctx.
 type stoppable struct {
-	ctx  context.Context
+	ctx  context.Context //nolint:containedctx // the command's
 	from io.Reader
 }
 
