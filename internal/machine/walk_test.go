@@ -311,3 +311,43 @@ func TestReach_leavesReservedMachinesAlone(t *testing.T) {
 		})
 	}
 }
+
+// What has locked the node may be the end of this instance and the deployment of another.
+func TestReach_looksAtTheInstanceAfterALock(t *testing.T) {
+	t.Parallel()
+	for goal, verb := range map[states.Goal]string{
+		states.GoalUndeployed: "deleted", states.GoalRebuilt: "rebuild", states.GoalServiced: "service", states.GoalRescued: "rescue",
+	} {
+		t.Run(verb, func(t *testing.T) {
+			t.Parallel()
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				fake := ironictest.Fleet(1)
+				id, ours, theirs := fake.Nodes()[0].UUID, ironic.NewUUID(), ironic.NewUUID()
+				fake.Set(id, "provision_state", "active")
+				fake.Set(id, "instance_uuid", ours)
+				sent := 0
+				fake.Reject = func(r *http.Request) *fakeironic.Rejection {
+					if r.Method != http.MethodPut || !strings.HasSuffix(r.URL.Path, "/states/provision") {
+						return nil
+					}
+					if sent++; sent > 1 {
+						return nil
+					}
+					fake.Set(id, "instance_uuid", theirs)
+					return ironictest.Fault(http.StatusConflict, "Node node-000 is locked by host conductor-1, please retry after the current operation is completed.")
+				}
+				m, err := sitetest.NewClient(fake).Machine(t.Context(), id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				err = m.Walk(t.Context(), goal, ours, ironic.Order{}, time.Hour)
+				if goal != states.GoalUndeployed && err == nil {
+					t.Error("it did not refuse the machine of another instance")
+				}
+				if sent != 1 {
+					t.Errorf("%q was sent %d times, want once: %v", verb, sent, err)
+				}
+			})
+		})
+	}
+}

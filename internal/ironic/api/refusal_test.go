@@ -29,7 +29,7 @@ func TestRefusalBy_texts(t *testing.T) {
 		if (got == nil) != (tt.want == nil) || got != nil && *got != *tt.want {
 			t.Errorf("%d %s: %+v, want %+v", tt.status, tt.text, got, tt.want)
 		}
-		if IsForbidden(err) && (IsTransient(err) || MayPass(err) || IsUnanswered(err) || IsNotFound(err) || retryable(http.MethodGet, "http://ironic.test/v1/nodes/U", err)) {
+		if IsForbidden(err) && (IsTransient(err) || MayPass(err) || IsUnanswered(err) || IsNotFound(err) || retryable(http.MethodGet, "http://ironic.test/v1/nodes/U", "", err)) {
 			t.Errorf("%d %s would be asked again", tt.status, tt.text)
 		}
 	}

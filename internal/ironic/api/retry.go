@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
@@ -40,8 +41,8 @@ func (c *Conn) retry(ctx context.Context, method, url string, opts *gophercloud.
 // retry is the retry policy. It repeats requests that Ironic refused before doing anything (locked node, 429, 503, unreachable conductor), and lost requests that are harmless to
 // repeat. After a lock it leaves requests that reach the machine to the caller, who looks at the node first: what has locked it may be a deployment.
 // The caller must check what became of a lost POST or verb.
-func retry(ctx context.Context, method, url string, _ *gophercloud.RequestOpts, err error, count uint) error {
-	if count >= Retries || count > timeouts && isTimeout(err) || !retryable(method, url, err) {
+func retry(ctx context.Context, method, url string, opts *gophercloud.RequestOpts, err error, count uint) error {
+	if count >= Retries || count > timeouts && isTimeout(err) || !retryable(method, url, targetOf(opts), err) {
 		return err
 	}
 	wait := (&rest.Backoff{First: FirstBackoff, Max: maxBackoff, Factor: 2}).After(count)
@@ -58,7 +59,8 @@ func (c *Conn) retryFirst(ctx context.Context, method, url string, opts *gopherc
 	return retry(ctx, method, url, opts, err, count)
 }
 
-func retryable(method, url string, err error) bool {
+// retryable decides by the kind of an error. target is the verb of a request that sends one.
+func retryable(method, url string, target nodes.TargetProvisionState, err error) bool {
 	repeatable := (method != http.MethodPost || strings.HasSuffix(url, "/auth/tokens")) && !moves(method, url) // a token more harms nothing
 	var code gophercloud.ErrUnexpectedResponseCode
 	if !errors.As(err, &code) {
@@ -69,7 +71,7 @@ func retryable(method, url string, err error) bool {
 	}
 	switch code.Actual {
 	case http.StatusConflict:
-		return method != http.MethodPost && !reaches(method, url) && isLocked(faultText(code.Body))
+		return method != http.MethodPost && !reaches(method, url, target) && isLocked(faultText(code.Body))
 	case http.StatusTooManyRequests:
 		return true
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -98,5 +100,20 @@ func moves(method, url string) bool {
 	return slices.ContainsFunc(moving[method], func(end string) bool { return strings.HasSuffix(path, end) })
 }
 
-// reaches reports whether a PUT or DELETE request changes a machine in any provision state. Ironic refuses a verb that does not fit the state.
-func reaches(method, url string) bool { return moves(method, url) && !strings.HasSuffix(url, verbPath) }
+// reaches reports whether a PUT or DELETE request changes a machine on which an instance runs. Ironic refuses other verbs there.
+func reaches(method, url string, target nodes.TargetProvisionState) bool {
+	return moves(method, url) && (!strings.HasSuffix(url, verbPath) || slices.Contains(onInstances, target))
+}
+
+// onInstances are the verbs that Ironic accepts for a machine on which an instance runs.
+var onInstances = []nodes.TargetProvisionState{nodes.TargetDeleted, nodes.TargetRebuild, nodes.TargetRescue, nodes.TargetService, nodes.TargetUnrescue}
+
+// targetOf returns the verb of a request; "" if it sends none.
+func targetOf(opts *gophercloud.RequestOpts) nodes.TargetProvisionState {
+	if opts == nil {
+		return ""
+	}
+	body, _ := opts.JSONBody.(map[string]any)
+	target, _ := body["target"].(nodes.TargetProvisionState)
+	return target
+}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 )
 
 // refused is an answer as gophercloud hands it on, in Ironic's shape: JSON in a string in JSON.
@@ -35,7 +36,7 @@ func TestRetry_which(t *testing.T) {
 	t.Parallel()
 	reset := &url.Error{Op: "Get", Err: syscall.ECONNRESET}
 	timeout := &url.Error{Op: "Get", Err: context.DeadlineExceeded}
-	// The columns are GET, PATCH, POST, a verb, and what else moves a machine.
+	// The columns are GET, PATCH, POST, a verb that fits no machine with an instance, and what else moves a machine.
 	for _, tc := range []struct {
 		err                          error
 		get, patch, post, verb, move bool
@@ -72,21 +73,24 @@ func TestRetry_which(t *testing.T) {
 		for _, request := range []struct {
 			method, url string
 			want        bool
+			target      nodes.TargetProvisionState
 		}{
-			{http.MethodGet, "http://ironic.test/v1/nodes/U", tc.get},
-			{http.MethodPatch, "http://ironic.test/v1/nodes/U", tc.patch},
-			{http.MethodPost, "http://ironic.test/v1/nodes", tc.post},
-			{http.MethodPut, "http://ironic.test/v1/nodes/U/states/provision", tc.verb},
-			{http.MethodPut, "http://ironic.test/v1/nodes/U/states/power", tc.move},
-			{http.MethodPut, "http://ironic.test/v1/nodes/U/states/boot_mode", tc.move},
-			{http.MethodPut, "http://ironic.test/v1/nodes/U/states/secure_boot", tc.move},
-			{http.MethodPut, "http://ironic.test/v1/nodes/U/management/boot_device", tc.move},
-			{http.MethodPut, "http://ironic.test/v1/nodes/U/management/inject_nmi", tc.move},
-			{http.MethodDelete, "http://ironic.test/v1/nodes/U/vmedia?device_types=cdrom", tc.move},
-			{http.MethodPut, "http://ironic.test/v1/nodes/U/maintenance", tc.patch},
+			{http.MethodGet, "http://ironic.test/v1/nodes/U", tc.get, ""},
+			{http.MethodPatch, "http://ironic.test/v1/nodes/U", tc.patch, ""},
+			{http.MethodPost, "http://ironic.test/v1/nodes", tc.post, ""},
+			{http.MethodPut, "http://ironic.test/v1/nodes/U/states/provision", tc.verb, nodes.TargetManage},
+			{http.MethodPut, "http://ironic.test/v1/nodes/U/states/provision", tc.move, nodes.TargetDeleted},
+			{http.MethodPut, "http://ironic.test/v1/nodes/U/states/provision", tc.move, nodes.TargetRebuild},
+			{http.MethodPut, "http://ironic.test/v1/nodes/U/states/power", tc.move, ""},
+			{http.MethodPut, "http://ironic.test/v1/nodes/U/states/boot_mode", tc.move, ""},
+			{http.MethodPut, "http://ironic.test/v1/nodes/U/states/secure_boot", tc.move, ""},
+			{http.MethodPut, "http://ironic.test/v1/nodes/U/management/boot_device", tc.move, ""},
+			{http.MethodPut, "http://ironic.test/v1/nodes/U/management/inject_nmi", tc.move, ""},
+			{http.MethodDelete, "http://ironic.test/v1/nodes/U/vmedia?device_types=cdrom", tc.move, ""},
+			{http.MethodPut, "http://ironic.test/v1/nodes/U/maintenance", tc.patch, ""},
 		} {
-			if got := retryable(request.method, request.url, tc.err); got != request.want {
-				t.Errorf("%s %s after %v: %t", request.method, request.url, tc.err, got)
+			if got := retryable(request.method, request.url, request.target, tc.err); got != request.want {
+				t.Errorf("%s %s %s after %v: %t", request.method, request.url, request.target, tc.err, got)
 			}
 		}
 	}
