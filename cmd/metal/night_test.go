@@ -19,7 +19,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
-// night is what may be wrong when somebody reads a section of the guide At three in the morning.
+// night is what may be wrong when an operator reads a section of the guide At three in the morning.
 type night struct {
 	section string
 	row     string                                       // the first cell of the row that fits; empty: the section has no table for it

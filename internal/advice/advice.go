@@ -51,7 +51,7 @@ var reasons = map[string]string{
 	sharing.ReasonMigrating: "A migration of the node has begun. If it is not at work any more, run metal oneview migrate again.",
 }
 
-// EndsMaintenance says what ends the maintenance of a node that this provider or metal has begun; "" if somebody else has begun it, or nobody has.
+// EndsMaintenance says what ends the maintenance of a node that this provider or metal has begun; "" if another client or an operator has begun it, or if there is none.
 func EndsMaintenance(n *ironic.Node) string {
 	if !n.Maintenance || n.Fault != "" {
 		return ""

@@ -18,7 +18,7 @@ type left struct {
 	on, text string
 	run      string    // "" if the note does not tell
 	since    time.Time // zero if the note does not tell
-	failed   bool      // it has failed, so that nobody is at work on it
+	failed   bool      // it has failed, so that no run is at work on it
 }
 
 // checkMarks says which notes of runs are on what has no operation in progress. A run at work leaves the same notes as a killed one, so that they are a

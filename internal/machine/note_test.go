@@ -13,7 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
 )
 
-// A write of the provider takes the note of a killed command along once it concerns nobody any more.
+// A write of the provider takes the note of a killed command along once it no longer matters.
 func TestPatch_removesNotesThatAreOver(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -149,7 +149,7 @@ func (m *Machine) InspectFor(ctx context.Context, pool bool, timeout time.Durati
 		return m.refuse("%s", states.ReasonNoBMC)
 	}
 	if pool {
-		defer m.KeepSlot()() // between the inspection and the cleaning it is in nobody's pool
+		defer m.KeepSlot()() // between the inspection and the cleaning no allocation can reserve it
 	}
 	err := m.Reach(ctx, states.GoalInspected, timeout)
 	if err == nil && pool {

@@ -64,7 +64,7 @@ func (o *Operation) String() string {
 }
 
 // UnfinishedOperation returns the note on a node; nil if there is none, if its goal is reached, so that nothing is left to do, or if it is older than
-// MarkAge by the clock of the site: nobody expects what it says any more.
+// MarkAge by the clock of the site, and no longer matters.
 func UnfinishedOperation(n *ironic.Node, now time.Time) *Operation {
 	if o := OperationOf(n); o != nil && !o.IsOld(now) && !o.Reached(n) {
 		return o
@@ -75,14 +75,14 @@ func UnfinishedOperation(n *ironic.Node, now time.Time) *Operation {
 // IsOld reports whether the note is too old to count.
 func (o *Operation) IsOld(now time.Time) bool { return now.Sub(o.Since) > MarkAge }
 
-// IsOver reports whether the note on a node concerns nobody any more: it is old, or its goal was reached after it was written. A machine that has not
+// IsOver reports whether the note on a node no longer matters: it is old, or its goal was reached after it was written. A machine that has not
 // left the pool since may still wait for its operation.
 func (o *Operation) IsOver(n *ironic.Node, now time.Time) bool {
 	waits := o.Goal == GoalAvailable && states.InPool(n) && n.InstanceUUID == "" && !n.ProvisionUpdatedAt.After(o.Since)
 	return o.IsOld(now) || o.Reached(n) && !waits
 }
 
-// ForgetOperation adds to a patch that is sent anyway the removal of a note that concerns nobody any more. Ironic refuses the patch if the note is
+// ForgetOperation adds to a patch that is sent anyway the removal of a note that no longer matters. Ironic refuses the patch if the note is
 // another one meanwhile.
 func ForgetOperation(patch ironic.Patch, n *ironic.Node, now time.Time) ironic.Patch {
 	if o := OperationOf(n); o != nil && o.IsOver(n, now) && !patch.Changes("/extra/"+KeyOperation) {
@@ -117,7 +117,7 @@ func OperationOf(n *ironic.Node) *Operation {
 	return nil
 }
 
-// Reached reports whether a node is as the operation was to leave it, or nobody expects that any more.
+// Reached reports whether a node is as the operation was to leave it, or cannot become so any more.
 func (o *Operation) Reached(n *ironic.Node) bool {
 	switch o.Goal {
 	case GoalAvailable:

@@ -144,7 +144,7 @@ func mostStarts(fake *fakeironic.Server, long time.Duration) (most int) {
 	return most
 }
 
-// Two operators and a run of Terraform work at once: the limit holds for all of them together, and nobody touches what the run has reserved.
+// Two operators and a run of Terraform work at once: the limit holds for all of them together, and no operator touches what the run has reserved.
 func TestFleet_operatorsAndAnApply(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {

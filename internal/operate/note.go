@@ -47,13 +47,13 @@ func (r *Runner) noted(ctx context.Context, op Operation, m *machine.Machine, ti
 		}
 		return warning, err
 	}
-	if problem := unnote(ctx, m); problem != nil && unfinished { // a note whose goal is reached concerns nobody: the next command removes it
+	if problem := unnote(ctx, m); problem != nil && unfinished { // a note whose goal is reached no longer matters: the next command removes it
 		warning = fmt.Sprintf("Ironic did not let its note be removed (%v), so that metal show calls it interrupted. Remove the note: baremetal node unset %s --extra %s", problem, m.Node().UUID, marks.KeyOperation)
 	}
 	return warning, err
 }
 
-// noteFailure adds to the note of an operation of this command that it has failed, so that nobody waits for its end. It adds nothing if the command was
+// noteFailure adds to the note of an operation of this command that it has failed, so that no other command waits for its end. It adds nothing if the command was
 // stopped or Ironic goes on with the operation. If Ironic refuses that, the note stays as it is.
 func (r *Runner) noteFailure(ctx context.Context, m *machine.Machine, o *marks.Operation) {
 	if ctx.Err() != nil || states.IsInProgress(m.Node()) {

@@ -57,7 +57,7 @@ func TestNote_doesNotCountWhenOld(t *testing.T) {
 	}
 }
 
-// A machine was to be retired, and nobody wants that any more.
+// A machine was to be retired, and that is not wanted any more.
 func TestUnretire_endsAKilledRetire(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestUnretire_endsAKilledRetire(t *testing.T) {
 	})
 }
 
-// Nobody has confirmed that the operation goes on with a machine on which somebody else has begun to work since the question.
+// The operation does not go on with a machine on which another run has begun to work since the question: that was not confirmed.
 func TestRun_refusesWhereSomebodyHasBegunSince(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestRun_refusesWhereSomebodyHasBegunSince(t *testing.T) {
 	})
 }
 
-// Every machine that a run has created keeps the mark of that until its next change: nobody has to ask for the lock records of the site for each of them.
+// Every machine that a run has created keeps the mark of that until its next change: no command has to ask for the lock records of the site for each of them.
 func TestLook_asksOnlyAboutUnfinishedWork(t *testing.T) {
 	t.Parallel()
 	for done, asked := range map[string]bool{"": true, "2000-01-01T00:00:00Z": false} {

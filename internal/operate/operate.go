@@ -20,7 +20,7 @@ type Harm int
 
 // The harms, from the least to the worst.
 const (
-	Harmless Harm = iota // nothing that anybody would notice
+	Harmless Harm = iota // nothing that a user would notice
 	Restarts             // a free machine restarts, or something else that is worth a question
 	Cuts                 // the power of a deployed or reserved machine is cut, or its system is disturbed
 	Erases               // data on its disks is erased
@@ -35,7 +35,7 @@ type Plan struct {
 	AtWork  string // the run of Terraform, or the other command of metal, that may be at work on the machine; empty: none
 }
 
-// warning says who may be at work on the machine, as the end of Does; "" if there is nobody.
+// warning says which run or command may be at work on the machine, as the end of Does; "" if none may.
 func (p *Plan) warning() string {
 	if p.AtWork == "" {
 		return ""
@@ -43,7 +43,7 @@ func (p *Plan) warning() string {
 	return "; " + p.AtWork + ", may be at work on it"
 }
 
-// isOther reports whether a plan does something else than another one, whoever is at work.
+// isOther reports whether a plan does something else than another one, apart from what may be at work.
 func (p *Plan) isOther(than Plan) bool {
 	return strings.TrimSuffix(p.Does, p.warning()) != strings.TrimSuffix(than.Does, than.warning())
 }
@@ -76,7 +76,7 @@ type Operation struct {
 	Guarded bool
 }
 
-// Plan says what the operation does to a machine now. Where somebody may be at work, it does as much harm as a cut of the power.
+// Plan says what the operation does to a machine now. Where a run or a command may be at work, it does as much harm as a cut of the power.
 func (op *Operation) Plan(node *ironic.Node, seen Seen) Plan {
 	plan := op.Decide(marks.WithoutOldOperation(node, seen.Now))
 	if op.Needs != nil && op.Has > 0 && plan.Refused == "" {
@@ -94,5 +94,5 @@ func (op *Operation) Plan(node *ironic.Node, seen Seen) Plan {
 	return plan
 }
 
-// IsUsed reports whether somebody may count on a machine: something is deployed on it, or it is reserved.
+// IsUsed reports whether a machine may be in use: something is deployed on it, or it is reserved.
 func IsUsed(node *ironic.Node) bool { return states.IsOccupied(node) || node.InstanceUUID != "" }

@@ -206,7 +206,7 @@ func TestMaintenance_outlastsAFault(t *testing.T) {
 	})
 }
 
-// What nobody has confirmed is not done to a machine that has changed since the question, also if nobody was asked about it then.
+// What was not confirmed is not done to a machine that has changed since the question, also if there was no question about it then.
 func TestRun_doesOnlyWhatWasConfirmed(t *testing.T) {
 	t.Parallel()
 	off, deployed := operate.Power(machine.ActionOff), map[string]any{"provision_state": "active", "power_state": "power on", "instance_uuid": ironic.NewUUID()}

@@ -15,7 +15,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing/operation"
 )
 
-// Reservation is what holds a node: an allocation, or an instance UUID that somebody has written on it.
+// Reservation is what holds a node: an allocation, or an instance UUID that a client has written on it.
 type Reservation struct {
 	Allocation *ironic.Allocation // nil: none
 	Node       *ironic.Node       // nil: the allocation has none, or it does not exist any more

@@ -66,7 +66,7 @@ func (s *Site) List(ctx context.Context, chosen *selection.Following) (Sample, e
 	return sample, nil
 }
 
-// waiting reads what runs say of their machines that wait; nil if nobody waits of whom the user may know, and others may.
+// waiting reads what runs say of their machines that wait; nil if the user may not see all waits, and sees none.
 func (s *Site) waiting(ctx context.Context) (map[string]Wait, error) {
 	words, err := s.limiter.Waiting(ctx)
 	switch {

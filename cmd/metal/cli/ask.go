@@ -31,7 +31,7 @@ func NewAsker(cmd *cobra.Command) *Asker {
 	return a
 }
 
-// AskerOf returns an Asker. terminal: somebody can answer.
+// AskerOf returns an Asker. terminal: a user can answer.
 func AskerOf(ctx context.Context, in io.Reader, out io.Writer, terminal bool) *Asker {
 	a := &Asker{ctx: ctx, in: bufio.NewReader(&stoppable{ctx, in}), out: out, terminal: terminal}
 	a.hidden = a.line
@@ -44,7 +44,7 @@ func (a *Asker) line() (string, error) {
 	return strings.TrimRight(answer, "\r\n"), err
 }
 
-// Terminal reports whether somebody can answer.
+// Terminal reports whether a user can answer.
 func (a *Asker) Terminal() bool { return a.terminal }
 
 // Yes asks a question, and reports whether the answer is yes. Without a terminal it is no.

@@ -11,7 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 )
 
-// asked is a context that tells when somebody asks whether it has ended.
+// asked is a context that tells when it is asked whether it has ended.
 type asked struct {
 	context.Context //nolint:containedctx // the purpose of this type
 	tell            func()

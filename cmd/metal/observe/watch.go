@@ -150,7 +150,7 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) err
 	return nil
 }
 
-// serviceKeeps is how long a watch that nobody looks at remembers what machines did: its memory must not grow.
+// serviceKeeps is how long a watch without a display remembers what machines did: its memory must not grow.
 const serviceKeeps = 24 * time.Hour
 
 // keeps returns how long the watch remembers what machines did; zero: always, for the whole of an apply on a page and in the count of a goal.

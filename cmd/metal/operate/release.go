@@ -176,7 +176,7 @@ func findAll(ctx context.Context, s *cli.Settings, site *machine.Site, all []rel
 func (r *released) release(ctx context.Context, site *machine.Site) {
 	switch {
 	case r.outcome != operate.Planned:
-		return // so nobody was asked
+		return // so no question was asked
 	case ctx.Err() != nil:
 		r.outcome = operate.NotBegun
 		return
