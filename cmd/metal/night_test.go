@@ -70,7 +70,7 @@ func nights() []night {
 		{hangs, "`rollout group`, `turn of`", noted("terraform_metal_turn", map[string]any{"group": "databases", "until": later}), "rollout group databases pauses until ", nil, nil},
 		{hangs, "`rollout group`, `turn of`", noted("terraform_metal_turn", map[string]any{"group": "databases", "failed": true}), "rollout group databases waits for a member that has failed", map[string]int{"metal watch": cli.ExitNodesFailed}, nil},
 		{hangs, "nothing in progress, `lock records` are held or stale", withStaleLock, "lock records", nil, nil},
-		{hangs, "nothing in progress, and no lock record", onNode(nil), "nobody holds the lock, and no machine waits for a slot", nil, nil},
+		{hangs, "nothing in progress, and no lock record", onNode(nil), "no run holds the lock, and no machine waits for a slot", nil, nil},
 		{failed, "", onNode(map[string]any{"provision_state": "deploy failed", "last_error": "Deploy step deploy.write_image failed: the checksum does not match"}), "the checksum does not match", nil, inMaintenance("deploy failed, see ticket 4711")},
 		{lock, "there is none", onNode(nil), "There is none", nil, nil},
 		{lock, "stale", withStaleLock, "; deleted now", nil, nil},

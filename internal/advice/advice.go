@@ -120,7 +120,7 @@ func adviseLeft(n *ironic.Node) string {
 	case n.InstanceUUID == "" || states.IsOccupied(n):
 		return ""
 	case n.AllocationUUID != "":
-		return fmt.Sprintf("The node is reserved, and nothing is deployed on it. If nobody needs the reservation any more, run: metal release %s", n.AllocationUUID)
+		return fmt.Sprintf("The node is reserved, and nothing is deployed on it. If the reservation is not needed any more, run: metal release %s", n.AllocationUUID)
 	}
-	return fmt.Sprintf("The node is reserved without an allocation, and nothing is deployed on it. If no apply is at work and nobody needs the reservation any more, run: metal release --node %s", name(n))
+	return fmt.Sprintf("The node is reserved without an allocation, and nothing is deployed on it. If no apply is at work and the reservation is not needed any more, run: metal release --node %s", name(n))
 }

@@ -143,7 +143,7 @@ func checkLocks(s *sight) []Check {
 		c.Details = append(c.Details, said)
 	}
 	c.Details = fold(c.Details)
-	c.Fact = "There is none: at this moment nobody holds the lock, and no machine waits for a slot. Runs may be at work all the same: see provisioning limit."
+	c.Fact = "There is none: at this moment no run holds the lock, and no machine waits for a slot. Runs may be at work all the same: see provisioning limit."
 	switch n := len(s.records.value); {
 	case n == 0 && s.records.err != nil && !api.IsForbidden(s.records.err):
 		return []Check{s.unknown(name, s.records.err)}

@@ -217,10 +217,10 @@ func TestRun_doesOnlyWhatWasConfirmed(t *testing.T) {
 		now     map[string]any
 		refused string
 	}{
-		"free, now reserved":               {off, map[string]any{"power_state": "power on"}, map[string]any{"instance_uuid": ironic.NewUUID()}, "nobody has confirmed"},
-		"off, now on and deployed":         {off, map[string]any{"power_state": "power off"}, deployed, "nobody has confirmed"},
-		"a run was at work, now deployed":  {off, map[string]any{"provision_state": "cleaning"}, deployed, "nobody has confirmed"},
-		"stays out of the pool, now in it": {operate.Inspect(nil), map[string]any{"provision_state": "manageable", "power_state": "power on"}, map[string]any{"provision_state": "available"}, "makes it available again, for which Ironic cleans it unless automated cleaning is off now, which nobody has confirmed"},
+		"free, now reserved":               {off, map[string]any{"power_state": "power on"}, map[string]any{"instance_uuid": ironic.NewUUID()}, "which was not confirmed"},
+		"off, now on and deployed":         {off, map[string]any{"power_state": "power off"}, deployed, "which was not confirmed"},
+		"a run was at work, now deployed":  {off, map[string]any{"provision_state": "cleaning"}, deployed, "which was not confirmed"},
+		"stays out of the pool, now in it": {operate.Inspect(nil), map[string]any{"provision_state": "manageable", "power_state": "power on"}, map[string]any{"provision_state": "available"}, "makes it available again, for which Ironic cleans it unless automated cleaning is off, which was not confirmed"},
 		"another reservation":              {erase, deployed, map[string]any{"instance_uuid": ironic.NewUUID()}, "another reservation"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -77,7 +77,7 @@ func (t Task) changed(op Operation, node *ironic.Node, now Plan) string {
 	}
 	switch {
 	case now.Harm > told, now.Harm > Harmless && now.isOther(t.Told):
-		return op.Command + " " + now.Does + " now, which nobody has confirmed"
+		return "now metal " + op.Command + " " + now.Does + ", which was not confirmed"
 	case now.AtWork != "" && now.AtWork != t.Told.AtWork:
 		return now.AtWork + ", may be at work on it now"
 	case now.Harm >= Cuts && node.InstanceUUID != t.Node.InstanceUUID:

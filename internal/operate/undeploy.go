@@ -63,7 +63,7 @@ func decideUndeploy(node *ironic.Node, release bool) Plan {
 		}
 	}
 	if states.IsOccupied(node) && !states.UndeployUnfinished(node) && id == "" {
-		return Plan{Refused: "something is deployed on it without a reservation, so that nobody can tell whose it is. To undeploy it, reserve it first: baremetal node set " +
+		return Plan{Refused: "something is deployed on it without a reservation, so that its owner is not known. To undeploy it, reserve it first: baremetal node set " +
 			ironic.NodeArgument(node) + " --instance-uuid UUID"}
 	}
 	switch {
@@ -124,7 +124,7 @@ func notUndeployable(node *ironic.Node) string {
 func undeploy(ctx context.Context, m *machine.Machine, pool *sharing.Pool, release bool, timeout time.Duration) error {
 	if node := m.Node(); !release && node.AllocationUUID != "" {
 		if _, err := m.Site().Ironic.Allocation(ctx, node.AllocationUUID); api.IsNotFound(err) {
-			return machine.RefusedFor(node, unseenAllocation(node)+", or give the allocation up with --release: Ironic deletes it with what is deployed, and nobody else could create it again")
+			return machine.RefusedFor(node, unseenAllocation(node)+", or give the allocation up with --release: Ironic deletes it with what is deployed, and no other client could create it again")
 		} else if err != nil {
 			return fmt.Errorf("read allocation %s: %w", node.AllocationUUID, err)
 		}
