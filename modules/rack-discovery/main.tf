@@ -21,7 +21,7 @@ locals {
   hosts = { for name, machine in local.staying : name => machine if machine.bmc_address != null || var.power_control != null }
 }
 
-# A host takes the discovered node of its name over: it needs no import block, which a module cannot have.
+# A host takes the discovered node of its name over: it needs no import block, which a module can have with Terraform 1.16 only.
 resource "metal_host" "rack" {
   for_each = local.hosts
 
