@@ -45,8 +45,8 @@ func TestFakeExamples_testAModule(t *testing.T) {
 	}
 }
 
-// mockFacts are the rows of the guide's table that say whether a mock finds a mistake: an edit of the module, the error of a mock ("" if the
-// test passes), and that of a fake.
+// mockFacts are the rows of the guide's table that say whether a mock finds a mistake (reference/terraform.md#mocks-of-a-provider): an edit
+// of the module, the error of a mock ("" if the test passes), and that of a fake.
 var mockFacts = map[string]struct{ old, edited, mock, fake string }{
 	"one attribute": {
 		old: "  protected = ", edited: "  on_change = \"sometimes\"\n  protected = ",

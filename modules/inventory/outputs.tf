@@ -2,18 +2,20 @@ output "machines" {
   description = "The machines by name, for the variable `machines` of the module fleet."
   value = {
     for name, machine in local.machines : name => {
-      bmc_address    = local.bmc_addresses[name]
-      bmc_username   = machine.bmc_username
-      macs           = values(local.macs[name]) # in the order of the names of the interfaces
-      resource_class = machine.resource_class
-      traits         = machine.traits
-      role           = machine.role
-      hostname       = local.hostnames[name]
-      address        = length(machine.primary_ips) == 0 ? null : local.ip[machine.primary_ips[0]]
-      network_data   = lookup(local.network_data, name, null)
-      description    = machine.description
-      maintenance    = var.statuses[lower(machine.status)] == "maintenance" ? true : null
-      extra          = machine.extra
+      bmc_address      = local.bmc_addresses[name]
+      bmc_username     = machine.bmc_username
+      bmc_password_key = machine.bmc_password_key
+      hardware         = machine.hardware
+      macs             = values(local.macs[name]) # in the order of the names of the interfaces
+      resource_class   = machine.resource_class
+      traits           = machine.traits
+      role             = machine.role
+      hostname         = local.hostnames[name]
+      address          = length(machine.primary_ips) == 0 ? null : local.ip[machine.primary_ips[0]]
+      network_data     = lookup(local.network_data, name, null)
+      description      = machine.description
+      maintenance      = var.statuses[lower(machine.status)] == "maintenance" ? true : null
+      extra            = machine.extra
     }
   }
 

@@ -10,7 +10,8 @@ variable "machines" {
       addresses.
     * `hostname`: default: its name in small letters. **Another one wipes the deployed machine.**
     * `extra`: what else the inventory knows, such as the rack and the serial number.
-    * `bmc_username`, `role`, `resource_class`, `traits`, `description`: as in the module fleet.
+    * `bmc_username`, `bmc_password_key`, `hardware`, `role`, `resource_class`, `traits`, `description`: as in the module fleet. For
+      `hardware`, the cards count in the alphabetical order of the names of their interfaces.
 
     An interface is
 
@@ -22,16 +23,18 @@ variable "machines" {
     with addresses needs them. The module knows no other kinds: leave out loopbacks and bridges.
   EOT
   type = map(object({
-    status         = optional(string, "active")
-    bmc_address    = optional(string)
-    bmc_username   = optional(string)
-    primary_ips    = optional(list(string), [])
-    hostname       = optional(string)
-    role           = optional(string)
-    resource_class = optional(string)
-    traits         = optional(set(string))
-    description    = optional(string)
-    extra          = optional(map(string), {})
+    status           = optional(string, "active")
+    bmc_address      = optional(string)
+    bmc_username     = optional(string)
+    bmc_password_key = optional(string)
+    primary_ips      = optional(list(string), [])
+    hostname         = optional(string)
+    hardware         = optional(string)
+    role             = optional(string)
+    resource_class   = optional(string)
+    traits           = optional(set(string))
+    description      = optional(string)
+    extra            = optional(map(string), {})
     interfaces = optional(map(object({
       mac       = optional(string)
       bond      = optional(string)

@@ -7,6 +7,7 @@ variables {
       bmc_address = "192.0.2.11/24"
       primary_ips = ["203.0.113.11", "2001:DB8:110::11"]
       role        = "db"
+      hardware    = "r650"
       extra       = { rack = "rack1", serial = "SN0001" }
       interfaces = {
         eno1          = { mac = "5254.0012.0001", bond = "bond0" }
@@ -47,6 +48,11 @@ run "machines" {
   assert {
     condition     = output.machines["DB-01.Rack1"].hostname == "db-01.rack1" && output.machines["DB-01.Rack1"].address == "203.0.113.11"
     error_message = "A host name must be in small letters, and the first primary address the one that others use."
+  }
+
+  assert {
+    condition     = output.machines["DB-01.Rack1"].extra == tomap({ rack = "rack1", serial = "SN0001" }) && output.machines["DB-01.Rack1"].hardware == "r650" && output.machines["DB-01.Rack1"].role == "db"
+    error_message = "What the module fleet reads must arrive there."
   }
 
   assert {
