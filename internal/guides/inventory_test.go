@@ -38,14 +38,16 @@ var inventoryFaults = map[string]string{
 	`short = { bmc_address = "192.0.2.10", interfaces = { e = { mac = "52:54" } } }`: "short: 52:54 of interface e is not a MAC address.",
 	`same-mac = { bmc_address = "192.0.2.11", interfaces = { e1 = { mac = "52:54:00:12:00:11" }, e2 = { mac = "5254.0012.0011" } } }`: "same-mac: interface e1 has the MAC address 52:54:00:12:00:11 of same-mac e2; " +
 		"interface e2 has the MAC address 52:54:00:12:00:11 of same-mac e1.",
-	`keys = { bmc_address = "192.0.2.12", interfaces = { "e1/1" = { mac = "52:54:00:12:00:12" }, "e1.1" = { mac = "52:54:00:12:00:13" } } }`:                        "keys: two of its interfaces have names that differ only in characters that network data cannot have.",
-	`lo = { bmc_address = "192.0.2.14", interfaces = { e = { mac = "52:54:00:12:00:14" }, lo = { addresses = ["203.0.113.14/32"] } } }`:                             "lo: interface lo has addresses, but is neither a bond nor a VLAN, and has no MAC address.",
-	`length = { bmc_address = "192.0.2.15", interfaces = { e = { mac = "52:54:00:12:00:15", addresses = ["203.0.113.15"] } } }`:                                     "length: 203.0.113.15 of interface e is not an address with a prefix length.",
-	`no-bond = { bmc_address = "192.0.2.16", interfaces = { e = { mac = "52:54:00:12:00:16", bond = "bond0" } } }`:                                                  "no-bond: interface e is a card of the bond bond0, which the machine does not have.",
-	`bond-mac = { bmc_address = "192.0.2.17", interfaces = { e1 = { bond = "b" }, e2 = { mac = "52:54:00:12:00:17", bond = "b" }, b = {} } }`:                       "bond-mac: interface e1 is a card of the bond b, and has no MAC address.",
-	`bond-ip = { bmc_address = "192.0.2.18", interfaces = { e = { mac = "52:54:00:12:00:18", bond = "b", addresses = ["203.0.113.18/24"] }, b = {} } }`:             "bond-ip: interface e is a card of the bond b, and has addresses.",
-	`vlan = { bmc_address = "192.0.2.19", interfaces = { e = { mac = "52:54:00:12:00:19" }, v = { vlan = 1, parent = "eno1", addresses = ["203.0.113.19/24"] } } }`: "vlan: VLAN v has no parent that is a card or a bond of the machine.",
-	`primary = { bmc_address = "192.0.2.20", primary_ips = ["203.0.113.99"], ` + card(20) + ` }`:                                                                    "primary: its primary address 203.0.113.99 is on none of its interfaces.",
+	`keys = { bmc_address = "192.0.2.12", interfaces = { "e1/1" = { mac = "52:54:00:12:00:12" }, "e1.1" = { mac = "52:54:00:12:00:13" } } }`:                                                                                       "keys: two of its interfaces have names that differ only in characters that network data cannot have.",
+	`lo = { bmc_address = "192.0.2.14", interfaces = { e = { mac = "52:54:00:12:00:14" }, lo = { addresses = ["203.0.113.14/32"] } } }`:                                                                                            "lo: interface lo has addresses, but is neither a bond nor a VLAN, and has no MAC address.",
+	`length = { bmc_address = "192.0.2.15", interfaces = { e = { mac = "52:54:00:12:00:15", addresses = ["203.0.113.15"] } } }`:                                                                                                    "length: 203.0.113.15 of interface e is not an address with a prefix length.",
+	`no-bond = { bmc_address = "192.0.2.16", interfaces = { e = { mac = "52:54:00:12:00:16", bond = "bond0" } } }`:                                                                                                                 "no-bond: interface e is a card of the bond bond0, which the machine does not have.",
+	`bond-mac = { bmc_address = "192.0.2.17", interfaces = { e1 = { bond = "b" }, e2 = { mac = "52:54:00:12:00:17", bond = "b" }, b = {} } }`:                                                                                      "bond-mac: interface e1 is a card of the bond b, and has no MAC address.",
+	`bond-ip = { bmc_address = "192.0.2.18", interfaces = { e = { mac = "52:54:00:12:00:18", bond = "b", addresses = ["203.0.113.18/24"] }, b = {} } }`:                                                                            "bond-ip: interface e is a card of the bond b, and has addresses.",
+	`vlan = { bmc_address = "192.0.2.19", interfaces = { e = { mac = "52:54:00:12:00:19" }, v = { vlan = 1, parent = "eno1", addresses = ["203.0.113.19/24"] } } }`:                                                                "vlan: VLAN v has no parent that is a bond, or a card outside bonds.",
+	`vlan-id = { bmc_address = "192.0.2.23", interfaces = { e = { mac = "52:54:00:12:00:23" }, v = { vlan = 4095, parent = "e" } } }`:                                                                                              "vlan-id: VLAN v has the number 4095, which is not from 1 to 4094.",
+	`vlans = { bmc_address = "192.0.2.24", interfaces = { e = { mac = "52:54:00:12:00:24" }, v = { vlan = 1, parent = "e", addresses = ["203.0.113.24/24"] }, w = { vlan = 1, parent = "e", addresses = ["203.0.113.25/24"] } } }`: "vlans: the interfaces v and w are both VLAN 1 of e.",
+	`primary = { bmc_address = "192.0.2.20", primary_ips = ["203.0.113.99"], ` + card(20) + ` }`:                                                                                                                                   "primary: its primary address 203.0.113.99 is on none of its interfaces.",
 	`routes = { bmc_address = "192.0.2.21", interfaces = { e1 = { mac = "52:54:00:12:00:21", addresses = ["203.0.113.21/24"] }, e2 = { mac = "52:54:00:12:00:22", addresses = ["198.51.100.21/24"] } } }`: "routes: " +
 		"the networks of its primary addresses have several IPv4 gateways: name one address of each IP version in primary_ips.",
 }
@@ -133,8 +135,10 @@ func netBox(t *testing.T, pageSize int, lost bool) *httptest.Server {
 			http.Error(w, "unexpected filter", http.StatusBadRequest)
 			return
 		}
-		all := objects(t, filepath.Join(modules, "inventory/examples/netbox/netbox", kind+".json"))
-		var page []map[string]any
+		page, all := []map[string]any{}, []map[string]any(nil)
+		if !query.Has("site") || query.Get("site") == "ams1" {
+			all = objects(t, filepath.Join(modules, "inventory/examples/netbox/netbox", kind+".json"))
+		}
 		offset, _ := strconv.Atoi(query.Get("offset"))
 		end := min(offset+pageSize, len(all))
 		for _, object := range all[offset:end] {
@@ -174,6 +178,10 @@ func TestFakeModules_inventoryExportsNetBox(t *testing.T) {
 	output, _, err = export(t, "netbox", env(netBox(t, 2, true)), "site=ams1", "site=ams1")
 	if err == nil || !strings.Contains(output, "dcim/devices changed during the export: 3 of 4 objects") {
 		t.Errorf("a page without a device: %v\n%s", err, output)
+	}
+	output, dir, err = export(t, "netbox", env(netBox(t, 2, false)), "site=ams2", "site=ams1")
+	if err == nil || !strings.Contains(output, "no device matches site=ams2") || len(objects(t, filepath.Join(dir, "netbox/devices.json"))) != 4 {
+		t.Errorf("no device: %v\n%s", err, output)
 	}
 	output, _, err = export(t, "netbox", []string{"NETBOX_URL=" + netBox(t, 2, false).URL, "NETBOX_TOKEN=old"}, "site=ams1", "site=ams1")
 	if err == nil || !strings.Contains(output, "403") {

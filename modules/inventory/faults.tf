@@ -24,9 +24,17 @@ locals {
       [for key, interface in machine.interfaces : "interface ${key} is a card of the bond ${coalesce(interface.bond, "-")}, and has addresses" if interface.bond != null && length(interface.addresses) > 0],
       [for key, interface in machine.interfaces : "interface ${key} is a card of the bond ${coalesce(interface.bond, "-")}, which the machine does not have" if interface.bond != null && !contains(keys(machine.interfaces), coalesce(interface.bond, "-"))],
       [for key, interface in machine.interfaces : "interface ${key} is a card of the bond ${coalesce(interface.bond, "-")}, and has no MAC address" if interface.bond != null && !contains(keys(local.macs[name]), key)],
-      [for key, interface in machine.interfaces : "VLAN ${key} has no parent that is a card or a bond of the machine" if interface.vlan != null && length(interface.addresses) > 0 && !contains(concat(keys(local.macs[name]), local.bonded[name]), coalesce(interface.parent, "-"))],
+      [
+        for key, interface in machine.interfaces : "VLAN ${key} has no parent that is a bond, or a card outside bonds"
+        if interface.vlan != null && length(interface.addresses) > 0 && !contains(concat([for card, _ in local.macs[name] : card if machine.interfaces[card].bond == null], local.bonded[name]), coalesce(interface.parent, "-"))
+      ],
+      [for key, interface in machine.interfaces : "VLAN ${key} has the number ${coalesce(interface.vlan, 0)}, which is not from 1 to 4094" if interface.vlan != null && try(interface.vlan < 1 || interface.vlan > 4094, false)],
+      [
+        for vlan, keys in { for key, interface in machine.interfaces : "VLAN ${coalesce(interface.vlan, 0)} of ${coalesce(interface.parent, "-")}" => key... if interface.vlan != null && length(interface.addresses) > 0 } :
+        "the interfaces ${join(" and ", keys)} are both ${vlan}" if length(keys) > 1
+      ],
       [for a in local.addresses[name] : "${a.address} of interface ${a.interface} is not an address with a prefix length" if a.subnet == "" || !strcontains(a.address, "/")],
-      [for ip in machine.primary_ips : "its primary address ${ip} is on none of its interfaces" if !contains(local.addresses[name][*].ip, local.ip[ip])],
+      [for ip in machine.primary_ips : "its primary address ${ip} is on none of its interfaces" if length(local.addresses[name]) > 0 && !contains(local.addresses[name][*].ip, local.ip[ip])],
       [
         for version, separator in { IPv4 = ".", IPv6 = ":" } : "the networks of its primary addresses have several ${version} gateways: name one address of each IP version in primary_ips"
         if length(distinct([for g in local.gateways[name] : g.router if strcontains(g.router, separator) && (separator == ":" || !strcontains(g.router, ":"))])) > 1

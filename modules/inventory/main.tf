@@ -65,7 +65,7 @@ locals {
   settings = {
     for name, machine in local.machines : name => {
       for key, interface in machine.interfaces : key => {
-        mtu       = interface.mtu
+        mtu       = interface.bond == null ? interface.mtu : null # a card in a bond has the MTU of the bond
         addresses = length(interface.addresses) == 0 ? null : interface.addresses
         gateways  = contains(local.gateways[name][*].interface, key) ? distinct([for g in local.gateways[name] : g.router if g.interface == key]) : null
         routes = length(flatten([for a in local.addresses[name] : try(local.subnets[a.subnet].routes, []) if a.interface == key])) == 0 ? null : [

@@ -20,7 +20,8 @@ variable "machines" {
     * a VLAN, if it has the number `vlan`. `parent` is the name of the card or bond.
 
     `addresses` have a prefix length, such as `203.0.113.21/24`. Interfaces without addresses are configured only if an interface
-    with addresses needs them. The module knows no other kinds: leave out loopbacks and bridges.
+    with addresses needs them. A machine without addresses gets no network data, and uses DHCP. The module knows no other kinds: leave
+    out loopbacks and bridges.
   EOT
   type = map(object({
     status           = optional(string, "active")
@@ -67,12 +68,18 @@ variable "networks" {
   }
 
   validation {
-    condition = alltrue([
-      for subnet, network in var.networks : network.gateway == null || try(startswith(lower(network.gateway), "fe80:") || cidrsubnet("${network.gateway}/${split("/", subnet)[1]}", 0, 0) == cidrsubnet(subnet, 0, 0), false)
-    ])
-    error_message = "networks has gateways outside their subnets: ${join(", ", [
-      for subnet, network in var.networks : "${coalesce(network.gateway, "none")} of ${subnet}" if network.gateway != null && !try(startswith(lower(network.gateway), "fe80:") || cidrsubnet("${network.gateway}/${split("/", subnet)[1]}", 0, 0) == cidrsubnet(subnet, 0, 0), false)
-    ])}."
+    condition = alltrue(flatten([
+      for subnet, network in var.networks : [
+        for router in compact(concat([network.gateway], network.routes[*].via)) :
+        try(startswith(lower(router), "fe80:") || cidrsubnet("${router}/${split("/", subnet)[1]}", 0, 0) == cidrsubnet(subnet, 0, 0), false)
+      ]
+    ]))
+    error_message = "networks has routers outside their subnets: ${join(", ", flatten([
+      for subnet, network in var.networks : [
+        for router in compact(concat([network.gateway], network.routes[*].via)) :
+        "${router} of ${subnet}" if !try(startswith(lower(router), "fe80:") || cidrsubnet("${router}/${split("/", subnet)[1]}", 0, 0) == cidrsubnet(subnet, 0, 0), false)
+      ]
+    ]))}."
   }
 }
 

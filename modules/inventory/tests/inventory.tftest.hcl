@@ -10,7 +10,7 @@ variables {
       hardware    = "r650"
       extra       = { rack = "rack1", serial = "SN0001" }
       interfaces = {
-        eno1          = { mac = "5254.0012.0001", bond = "bond0" }
+        eno1          = { mac = "5254.0012.0001", bond = "bond0", mtu = 1500 }
         eno2          = { mac = "52-54-00-12-00-02", bond = "bond0" }
         eno3          = { mac = "52:54:00:12:00:03" }
         eno4          = {}
@@ -111,6 +111,25 @@ run "dhcp" {
   }
 }
 
+run "a_machine_without_addresses" {
+  command = plan
+
+  variables {
+    machines = {
+      web-1 = {
+        bmc_address = "192.0.2.11"
+        primary_ips = ["203.0.113.11/24"]
+        interfaces  = { eno1 = { mac = "52:54:00:12:00:01", mtu = 9000, bond = "bond0" }, eno2 = { mac = "52:54:00:12:00:02", bond = "bond0" }, bond0 = {} }
+      }
+    }
+  }
+
+  assert {
+    condition     = output.machines["web-1"].network_data == null && output.machines["web-1"].address == "203.0.113.11"
+    error_message = "A machine without static addresses must use DHCP."
+  }
+}
+
 run "a_router_for_a_point_to_point_link" {
   command = plan
 
@@ -145,6 +164,16 @@ run "an_empty_inventory_is_refused" {
   }
 
   expect_failures = [output.machines]
+}
+
+run "a_route_by_a_router_outside_its_subnet_is_refused" {
+  command = plan
+
+  variables {
+    networks = { "203.0.113.0/24" = { routes = [{ to = "198.18.0.0/16", via = "203.0.114.1" }] } }
+  }
+
+  expect_failures = [var.networks]
 }
 
 run "a_gateway_outside_its_subnet_is_refused" {

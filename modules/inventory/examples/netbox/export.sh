@@ -27,7 +27,9 @@ list() {
 }
 
 list dcim/devices "$1" id,name,device_type,role,serial,asset_tag,site,rack,position,status,primary_ip4,primary_ip6,oob_ip,tags >"$new/devices"
+[ -s "$new/devices" ] || { echo "export.sh: no device matches $1, or the token may not see any" >&2; exit 1; }
 list ipam/prefixes "$2" id,prefix,vlan,custom_fields >"$new/prefixes"
+touch "$new/interfaces" "$new/ip-addresses"
 for filter in $(jq -r '"device_id=\(.id)"' "$new/devices" | xargs -n 50 | tr ' ' '&'); do # servers limit the length of a URL
   list dcim/interfaces "$filter" id,device,name,type,enabled,parent,lag,mtu,mac_address,mgmt_only,untagged_vlan,tagged_vlans >>"$new/interfaces"
   list ipam/ip-addresses "$filter" id,address,status,role,assigned_object_type,assigned_object_id >>"$new/ip-addresses"

@@ -53,7 +53,8 @@ locals {
     }
   }
 
-  # NetBox has no field for a gateway and name servers: they are custom fields of prefixes here.
+  # NetBox has no field for a gateway and name servers: they are custom fields of prefixes here. If several VRFs have one prefix, let the
+  # filter of export.sh choose a VRF.
   networks = {
     for prefix in local.netbox["prefixes"] : prefix.prefix => {
       gateway = prefix.custom_fields.gateway
