@@ -93,7 +93,7 @@ locals {
       }
       dns    = distinct(flatten([for a in local.primary[name] : try(local.subnets[a.subnet].dns, [])]))
       search = distinct(flatten([for a in local.primary[name] : try(local.subnets[a.subnet].search, [])]))
-    }) if var.static_network && length(local.addressed[name]) > 0 && length(local.faults[name]) == 0
+    }) if var.static_addresses && length(local.addressed[name]) > 0 && length(local.faults[name]) == 0
   }
 
   bmc_addresses = {

@@ -31,8 +31,8 @@ output "machines" {
   }
 
   precondition {
-    condition     = length(local.machines) >= var.min_machines
-    error_message = "The inventory has ${length(local.machines)} machines that become hosts, and min_machines is ${var.min_machines}. Hosts whose machines it lacks would be destroyed, and what runs on them undeployed."
+    condition     = length(local.machines) >= var.min_hosts
+    error_message = "The inventory has ${length(local.machines)} machines that become hosts, and min_hosts is ${var.min_hosts}. Hosts whose machines it lacks would be destroyed, and what runs on them undeployed."
   }
 }
 

@@ -119,8 +119,8 @@ variable "bmc_address_format" {
   }
 }
 
-variable "static_network" {
-  description = "Whether the machines get their addresses from this module. Set false if they use DHCP: then `network_data` is left out."
+variable "static_addresses" {
+  description = "Whether the machines have the addresses of their interfaces in their network data. With false, all of them use DHCP. **A change rebuilds machines**, unless their role has `on_change = \"ignore\"`."
   type        = bool
   default     = true
   nullable    = false
@@ -137,7 +137,7 @@ variable "bond" {
   nullable = false
 }
 
-variable "min_machines" {
+variable "min_hosts" {
   description = "An inventory with fewer hosts is refused. An answer that lacks machines, for example because a token has lost a right, would destroy their hosts."
   type        = number
   default     = 1

@@ -102,7 +102,7 @@ run "dhcp" {
   command = plan
 
   variables {
-    static_network = false
+    static_addresses = false
   }
 
   assert {
