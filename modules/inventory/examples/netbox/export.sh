@@ -3,6 +3,7 @@
 #
 #   NETBOX_URL=https://netbox.example.com NETBOX_TOKEN=... ./export.sh 'site=ams1&tag=ironic' 'site=ams1'
 #
+# NetBox ignores a filter that it does not know, and answers with all objects: read the files.
 # Commit the files: then a change in NetBox reaches the machines after a review of the files and of the plan.
 # Written for the REST API of NetBox 4.2 to 4.6. Needs curl and jq.
 set -euo pipefail
