@@ -2,6 +2,7 @@ package guides_test
 
 import (
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -168,4 +169,36 @@ func TestFakeGuide_generatedConfigurationHasAnEmptyPlan(t *testing.T) {
 	w.Configure(config)
 	acctest.GenerateConfig(t, w)
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), fmt.Sprintf("%d imported, 0 added, 0 changed, 0 destroyed", len(targets)))
+}
+
+// The guide about bonds writes the mode once, for the port group and for the bond of the operating system.
+func TestFakeGuide_bondsModeIsTheSameInIronicAndInTheSystem(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	w, main := guideWorkspace(t, s, "bonds")
+	w.Setenv("TF_VAR_bmc_password", guideVariables["bmc_password"])
+	defer destroy(t, w)
+	w.Must("apply", "-auto-approve")
+	touched := s.Node("db-1")["provision_updated_at"]
+
+	write(t, main, strings.Replace(read(t, main), `mode = "802.3ad", lacp_rate = "fast"`, `mode = "balance-xor"`, 1))
+	for address, change := range w.Save() {
+		groups, _ := change.After["port_groups"].(map[string]any)
+		if group, _ := groups["bond0"].(map[string]any); strings.HasPrefix(address, "metal_host.") && (group["mode"] != "balance-xor" || change.After["cleanings"] != 0.0) {
+			t.Errorf("%s has the group %v, and %v cleanings", address, group, change.After["cleanings"])
+		}
+		if strings.HasPrefix(address, "metal_deployment.") && change.After["rebuilds"] != 1.0 {
+			t.Errorf("%s is rebuilt %v times", address, change.After["rebuilds"])
+		}
+	}
+	w.Must("apply", "-auto-approve", "-target=metal_host.db")
+	groups, _ := s.Must(http.MethodGet, "portgroups?detail=true", nil)["portgroups"].([]any)
+	for _, group := range groups {
+		if mode := group.(map[string]any)["mode"]; mode != "balance-xor" {
+			t.Errorf("a port group has the mode %v", mode)
+		}
+	}
+	if now := s.Node("db-1")["provision_updated_at"]; len(groups) != 2 || now != touched {
+		t.Errorf("%d port groups; the machine was at rest since %v and is since %v", len(groups), touched, now)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -180,6 +181,31 @@ func TestFakeGuide_dhcpKnowsTheMachinesBeforeTheyBoot(t *testing.T) {
 	write(t, main, strings.Replace(read(t, main), "addresses = { ", `addresses = { app-3 = "203.0.113.33", `, 1)) // concerns no other machine
 	output, _ := w.Plan()
 	acctest.Mention(t, output, "3 to add, 0 to change, 0 to destroy")
+}
+
+// The page about hardware settings lists the names of the BIOS before a configuration sets any.
+func TestFakeGuide_biosNamesAreListedOfAVerifiedHost(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	enrollRunning(t, s)
+	w := exampleWorkspace(t, s, strings.Replace(read(t, examples+"/data-sources/metal_host/data-source_bios.tf"), "rack1-01", "db-01", 1))
+	defer destroy(t, w)
+	w.Must("apply", "-auto-approve")
+	var settings map[string]string
+	var names []string
+	for output, into := range map[string]any{"bios_settings": &settings, "hyper_threading": &names} {
+		if err := json.Unmarshal([]byte(w.Must("output", "-json", output)), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{"BootMode": "Uefi (Bios, Uefi)", "LogicalProc": "Enabled (Enabled, Disabled)", "NumberOfCores": "0 (Integer)"} {
+		if settings[name] != want {
+			t.Errorf("%s is listed as %q, want %q", name, settings[name], want)
+		}
+	}
+	if !slices.Equal(names, []string{"LogicalProc"}) {
+		t.Errorf("hyper-threading is called %q", names)
+	}
 }
 
 func TestFakeGuide_dayTwo(t *testing.T) {

@@ -1,15 +1,6 @@
 data "metal_host" "hardware" {
   name    = "rack1-01"
-  include = ["bios", "firmware", "lldp", "validate"]
-}
-
-# What bios_settings of metal_host may contain, with the values that the BIOS accepts.
-output "bios_settings" {
-  value = {
-    for name, setting in data.metal_host.hardware.bios_settings :
-    name => "${coalesce(setting.value, "?")} (${join(", ", coalesce(setting.allowable_values, [coalesce(setting.type, "any")]))})"
-    if setting.read_only != true
-  }
+  include = ["firmware", "lldp", "validate"]
 }
 
 output "firmware_versions" {

@@ -27,8 +27,8 @@ resource "metal_host" "rack1_01" {
     ]
   }
   bios_settings = {
-    ProcVirtualization = "Enabled"
-    BootMode           = "Uefi"
+    LogicalProc = "Disabled" # hyper-threading on a Dell
+    BootMode    = "Uefi"
   }
   firmware = {
     bios = { url = "https://firmware.example.com/bios-2.19.1.bin", version = "2.19.1" }

@@ -43,7 +43,7 @@ var (
 func groupsSchema() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional: true, Computed: true,
-		MarkdownDescription: "Port groups (bonds), by a key such as `bond0`. In Ironic, a group is named by its key and the UUID of the node, because names of groups are unique there. " +
+		MarkdownDescription: "Port groups, by a key such as `bond0`. They configure [neither switches nor operating systems](../guides/bonds.md). Ironic's name of a group is its key and the UUID of the node. " +
 			"A group that you remove is deleted; its ports stay. Needs API 1.26.",
 		Validators: []validator.Map{mapvalidator.KeysAre(groupKeyRule), mapvalidator.NoNullValues()},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
