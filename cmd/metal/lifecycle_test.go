@@ -47,7 +47,7 @@ func (s *site) wants(t *testing.T, code int, texts []string, args ...string) (st
 func TestShowTellsOfOneMachine(t *testing.T) {
 	t.Parallel()
 	s := deployedSite(t)
-	s.wants(t, cli.ExitDone, []string{"node-000\n", "Who holds it\n", "Instance:       1be26c0b-03f2-4d2e-ae87-c02d7f33c999", "State:          active, since ", "Image:          https://images.example.com/debian.qcow2", "Nothing: the machine needs no attention."}, "show", name(0))
+	s.wants(t, cli.ExitDone, []string{"node-000\n", "Who holds it\n", "Instance:       1be26c0b-03f2-4d2e-ae87-c02d7f33c999", "State:          active, since ", "Image:          https://images.example.com/debian.qcow2", "Boot interface: ", "MAC addresses:  52:54:00:00:00:00, 52:54:00:00:00:01\n", "Nothing: the machine needs no attention."}, "show", name(0))
 	s.ironic.Set(name(0), "provision_state", "deploy failed")
 	s.ironic.Set(name(0), "last_error", "image is broken\nroot:forged")
 	text := s.wants(t, cli.ExitDone, []string{"Last error:     image is broken", "metal undeploy node-000 frees it"}, "show", name(0))
@@ -77,12 +77,12 @@ func TestShowTellsWhatIronicHides(t *testing.T) {
 	s := deployedSite(t)
 	s.ironic.Set(name(0), "last_error", "** Value Redacted - Requires baremetal:node:get:last_error permission. **")
 	s.ironic.Reject = func(r *http.Request) *fakeironic.Rejection {
-		if strings.HasSuffix(r.URL.Path, "/history") {
+		if strings.HasSuffix(r.URL.Path, "/history") || strings.HasPrefix(r.URL.Path, "/v1/ports") {
 			return &fakeironic.Rejection{Status: http.StatusForbidden}
 		}
 		return nil
 	}
-	text := s.wants(t, cli.ExitDone, []string{"Nothing that is visible to you", "What Ironic hides from you\n  last_error, history\n"}, "show", name(0))
+	text := s.wants(t, cli.ExitDone, []string{"Nothing that is visible to you", "What Ironic hides from you\n  last_error, ports, history\n"}, "show", name(0))
 	if strings.Contains(text, "needs no attention") {
 		t.Errorf("%q", text)
 	}
@@ -93,7 +93,7 @@ func TestShowNeedsFewRequests(t *testing.T) {
 	t.Parallel()
 	s := deployedSite(t)
 	s.wants(t, cli.ExitDone, nil, "show", name(0))
-	if sent := s.ironic.Requests(); len(sent) > 4 {
+	if sent := s.ironic.Requests(); len(sent) > 5 {
 		t.Errorf("%d requests: %+v", len(sent), sent)
 	}
 }

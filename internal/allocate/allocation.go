@@ -242,7 +242,7 @@ func Release(ctx context.Context, site *machine.Site, id, nodeID string, end Qua
 			return err
 		case node.InstanceUUID != id, ended:
 		case states.IsOccupied(node):
-			return machine.RefusedFor(node, "something is deployed on it. Destroy its metal_deployment first, or undeploy it with `baremetal node undeploy`. "+
+			return machine.RefusedFor(node, "something is deployed on it. Destroy its metal_deployment first, or undeploy it with `metal undeploy`. "+
 				"To leave the machine running with its reservation, remove the resource that reserves it from the state: terraform state rm <its address>")
 		}
 	}

@@ -41,7 +41,7 @@ func (w Wish) Check(was Wish, allocation string, node *ironic.Node) []decide.Not
 func Left(left []ironic.Allocation) (notices []decide.Notice) {
 	for _, old := range left {
 		notices = append(notices, decide.Warn(nil, "Allocation of a killed run is left", fmt.Sprintf("A run that was killed has created allocation %s, which has no name and keeps node %s. "+
-			"This apply creates another one. Delete the old one if you do not need it: baremetal allocation delete %s", old.UUID, old.NodeUUID, old.UUID)))
+			"This apply creates another one. Delete the old one if you do not need it: metal release %s", old.UUID, old.NodeUUID, old.UUID)))
 	}
 	return notices
 }

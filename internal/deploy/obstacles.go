@@ -309,7 +309,7 @@ func WarnRescued(node *ironic.Node) []decide.Notice {
 		return nil
 	}
 	return []decide.Notice{decide.Warn(nil, "Machine is in rescue mode", fmt.Sprintf("Node %s is in state %q, and this resource has not recorded that it put it there. "+
-		"A plan leaves it there unless the configuration sets rescue. To start what is deployed: baremetal node unrescue %s.", ironic.NodeLabel(node), node.ProvisionState, node.UUID))}
+		"A plan leaves it there unless the configuration sets rescue. To start what is deployed: metal unrescue %s.", ironic.NodeLabel(node), node.ProvisionState, node.UUID))}
 }
 
 // StaysReady reports whether a machine that was ready still counts as that: it runs what is deployed, and was not switched off. before is its

@@ -149,7 +149,7 @@ func (d *decision) warnRescue() {
 // endAdvice says how to end the rescue of a machine.
 func (d *decision) endAdvice() string {
 	if d.wish.Rescue.IsNull() {
-		return "An operator or another client has started the rescue. To end it: baremetal node unrescue " + d.seen.ID + "."
+		return "An operator or another client has started the rescue. To end it: metal unrescue " + d.seen.ID + "."
 	}
 	return "To end the rescue, remove rescue."
 }

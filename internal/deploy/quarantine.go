@@ -180,7 +180,7 @@ func quarantined(node *ironic.Node, q *marks.Quarantine, try *Try, failed, left 
 }
 
 // returning says how a node leaves its quarantine.
-const returning = "To return a node to use, repair it and set retired = false on its metal_host. Without Terraform: baremetal node unset <node> --retired, then baremetal node provide <node>."
+const returning = "To return a node to use, repair it and set retired = false on its metal_host. Without Terraform: metal unretire <node>, then metal provide <node>."
 
 // KindTried is the kind of an error which says that a deployment has failed on as many nodes as it may try.
 const KindTried failure.Kind = "tried"

@@ -30,6 +30,8 @@ type Machine struct {
 	Hardware       string   `json:"hardware,omitempty"` // such as "x86_64, 16 CPUs, 65536 MiB, 480 GiB"
 	Driver         string   `json:"driver"`
 	BMC            string   `json:"bmc_address,omitempty"`
+	BootInterface  string   `json:"boot_interface,omitempty"`
+	MACs           []string `json:"macs"` // of its ports, in their order
 	Owner          string   `json:"owner,omitempty"`
 	Lessee         string   `json:"lessee,omitempty"`
 
@@ -76,12 +78,13 @@ type Holder struct {
 // lastErrors is how many errors of the history a description has.
 const lastErrors = 5
 
-// Of describes a node at a time by Ironic's clock. allocation is the one that has reserved it; nil: none, or the user may not see it. history is
-// that of the node, the oldest event first.
-func Of(n *ironic.Node, allocation *ironic.Allocation, history []ironic.Event, now time.Time) *Machine {
+// Of describes a node at a time by Ironic's clock. macs are the addresses of its ports. allocation is the one that has reserved it; nil: none, or the
+// user may not see it. history is that of the node, the oldest event first.
+func Of(n *ironic.Node, macs []string, allocation *ironic.Allocation, history []ironic.Event, now time.Time) *Machine {
 	d := &Machine{
 		ID: n.UUID, Name: n.Name, Description: n.Description, ResourceClass: n.ResourceClass, Traits: n.Traits, ConductorGroup: n.ConductorGroup, Conductor: n.Conductor,
-		Hardware: hardware(n.Properties), Driver: n.Driver, BMC: driverinfo.BMCAddress(n.DriverInfo), Owner: n.Owner, Lessee: n.Lessee,
+		Hardware: hardware(n.Properties), Driver: n.Driver, BMC: driverinfo.BMCAddress(n.DriverInfo), BootInterface: n.BootInterface, MACs: append([]string{}, macs...),
+		Owner: n.Owner, Lessee: n.Lessee,
 		Held:  heldBy(n, allocation),
 		State: n.ProvisionState, Power: n.PowerState, BootMode: n.BootMode, SecureBoot: n.SecureBoot, Protected: n.Protected,
 		Retired: n.Retired, RetiredReason: n.RetiredReason, Maintenance: n.Maintenance, MaintenanceReason: n.MaintenanceReason,

@@ -33,7 +33,7 @@ func rich() *ironic.Node {
 
 func TestOf_hasNoSecret(t *testing.T) {
 	t.Parallel()
-	text, err := json.Marshal(describe.Of(rich(), nil, nil, now))
+	text, err := json.Marshal(describe.Of(rich(), nil, nil, nil, now))
 	if err != nil || strings.Contains(string(text), "s3cret") {
 		t.Errorf("%v: %s", err, text)
 	}
@@ -49,10 +49,11 @@ func TestOf_tellsWhatIsKnown(t *testing.T) {
 	for i := range 7 {
 		history = append(history, ironic.Event{CreatedAt: now.Add(time.Duration(i) * time.Second), Severity: "ERROR", Event: "failed"}, ironic.Event{Severity: "INFO", Event: "deployed"})
 	}
-	got := describe.Of(rich(), allocation, history, now)
+	got := describe.Of(rich(), []string{"52:54:00:01:00:01"}, allocation, history, now)
 	for what, pair := range map[string][2]any{
 		"hardware":      {got.Hardware, "x86_64, 16 CPUs, 65536 MiB"},
 		"BMC":           {got.BMC, "10.0.0.7"},
+		"cards":         {strings.Join(got.MACs, " "), "52:54:00:01:00:01"},
 		"operation":     {got.Operation, "deploying, on the way to active, step deploy.write_image"},
 		"failures":      {got.Failures, 2},
 		"events":        {len(got.History), 5},

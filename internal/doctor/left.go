@@ -158,7 +158,7 @@ func checkAllocations(s *sight) []Check {
 	}
 	c.Fact = fmt.Sprintf("%s, of which %d failed.", there(len(s.allocations.value), "allocation"), len(c.Details))
 	if len(c.Details) > 0 {
-		c.Result, c.Next = Warning, "Ironic does not try them again. Apply again, or delete them: baremetal allocation delete NAME."
+		c.Result, c.Next = Warning, "Ironic does not try them again. Apply again, or delete them: metal release NAME."
 	}
 	c.Details = fold(c.Details)
 	return []Check{c}

@@ -117,8 +117,8 @@ func (p *plan) warnStray(held bool) {
 	}
 	why := fmt.Sprintf("Deploying its instance needs state available, so the host stays there. It becomes %s when the reservation ends.", p.goals()[0])
 	if !states.InPool(p.seen.node()) {
-		why = "That is not an allocation: another client of Ironic may be about to adopt what runs on the machine, so the host stays as it is. If nothing runs on it, make it available with " +
-			"`baremetal node provide`, which cleans it, or remove its instance_uuid."
+		why = "That is not an allocation: another client of Ironic may be about to adopt what runs on the machine, so the host stays as it is. " +
+			"If nothing runs on it, end the reservation: metal release --node " + p.Label + "."
 	}
 	p.warn(decide.At("target_state"), "Reserved host is not in its target state", fmt.Sprintf("Host %s is %s, and reserved by %s. %s", p.Label, p.seen.State, p.seen.Instance, why))
 }

@@ -59,7 +59,7 @@ func AdviseConflict(message string) string {
 		}
 	}
 	for _, known := range []struct{ text, advice string }{
-		{"because the node is active", "The node is deployed. Destroy its metal_deployment first, or undeploy it with `baremetal node undeploy`. " +
+		{"because the node is active", "The node is deployed. Destroy its metal_deployment first, or undeploy it with `metal undeploy`. " +
 			"To leave the machine running with its reservation, remove the metal_allocation from the state: terraform state rm <its address>."},
 		{"is associated with instance", "Something is allocated to or deployed on the node. Destroy its metal_deployment and metal_allocation first."},
 		{"Can not delete node", "The node is in use. Destroy what runs on it first."},

@@ -25,7 +25,7 @@ func FailedOn(node *ironic.Node, goal states.Goal, step string, macs []string) *
 	e := &failure.Error{
 		Kind: failure.KindFailed, Node: node, Goal: goal, Fact: fmt.Sprintf("node %s is in state %q%s%s", ironic.NodeLabel(node), node.ProvisionState, step, withheld(node)),
 		Words: api.FirstLine(node.LastError), Advice: adviseFailed(node, goal) + failure.OrAskIPMI(node),
-		Action: "Fix the cause and try again. See `baremetal node show` and the conductor's log.",
+		Action: "Fix the cause and try again. See `metal show` and the conductor's log.",
 	}
 	if ironic.State(node.ProvisionState) == nodes.CleanFail {
 		e.Action = "Fix the cause and try again. Ironic does not allocate the node until a cleaning has succeeded, or until its metal_host is applied."
@@ -72,7 +72,7 @@ func adviseFailed(node *ironic.Node, goal states.Goal) string {
 		return "Undeploying the machine did not finish, and its disks may still hold data. Fix the cause and run the same command again. " +
 			"As long as the resource is in the configuration, terraform apply undeploys the node and deploys it again."
 	}
-	return "See `baremetal node show` and the conductor's log; fix the cause and apply again."
+	return "See `metal show` and the conductor's log; fix the cause and apply again."
 }
 
 var noPortFound = regexp.MustCompile(`No Port found for ([\w-]+)`)

@@ -162,7 +162,7 @@ func TestAccChaos_destroyReleasesWhatKilledGrowthReserved(t *testing.T) {
 	node := site.Text(site.AllocationNamed(s, s.Name("g")+"-2")["node_uuid"])
 	s.Patch(node, "add", "/instance_info", map[string]any{"image_source": acctest.Images + "x.qcow2", "image_checksum": strings.Repeat("a1", 32)})
 	s.Verb(node, "active", "active")
-	acctest.Fails(t, w, []string{"destroy", "-auto-approve"}, "Could not release what a killed run has reserved for the group", s.Name("g")+"-2", "baremetal node undeploy")
+	acctest.Fails(t, w, []string{"destroy", "-auto-approve"}, "Could not release what a killed run has reserved for the group", s.Name("g")+"-2", "metal undeploy")
 	if site.AllocationNamed(s, s.Name("g")+"-0") == nil {
 		t.Error("the member is released, so the next refresh forgets the group")
 	}

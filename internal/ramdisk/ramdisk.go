@@ -114,11 +114,11 @@ func CheckBoot(n *ironic.Node, macs []string) string {
 		text = fmt.Sprintf("Its firmware loads the ramdisk by HTTP (boot interface %s). Check that it supports UEFI HTTP boot, and reaches the conductor's web server", boot)
 	}
 	if n.ManagementInterface == "ipmitool" {
-		text += ". The boot device that the BMC has stored: baremetal node boot device show " + n.UUID
+		text += ". The boot device that the BMC has stored: metal boot-device show " + n.UUID
 	}
 	text += ". If the ramdisk runs, it must reach Ironic's API. Its console shows where it stops"
 	if n.ConsoleEnabled {
-		text += ": baremetal node console show " + n.UUID
+		text += ": metal console " + n.UUID
 	}
 	return text + "."
 }

@@ -63,7 +63,7 @@ func TestCheckBoot_byInterface(t *testing.T) {
 			t.Errorf("%s: %q", boot, got)
 		}
 	}
-	if got := ramdisk.CheckBoot(&ironic.Node{UUID: "u", BootInterface: "ipxe", ManagementInterface: "ipmitool", ConsoleEnabled: true}, nil); !strings.Contains(got, "boot device show u") || !strings.Contains(got, "console show u") {
+	if got := ramdisk.CheckBoot(&ironic.Node{UUID: "u", BootInterface: "ipxe", ManagementInterface: "ipmitool", ConsoleEnabled: true}, nil); !strings.Contains(got, "metal boot-device show u") || !strings.Contains(got, "metal console u") {
 		t.Error(got)
 	}
 }

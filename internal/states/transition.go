@@ -123,7 +123,7 @@ var reasons = map[Reason]string{
 	reasonNoneRuns:   "nothing is deployed on it any more. With Terraform, run terraform plan again first",
 	reasonUndeploy:   "undeploying it failed. Undeploy it again first",
 	ReasonBusy:       "an operation on it is in progress. Apply again when it is available",
-	ReasonOtherSince: "another client has deployed it since its deployment failed. Undeploy it first if nothing on it is needed (baremetal node undeploy), and apply again",
+	ReasonOtherSince: "another client has deployed it since its deployment failed. Undeploy it first if nothing on it is needed (metal undeploy), and apply again",
 }
 
 // String returns the reason in words.

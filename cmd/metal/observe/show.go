@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -80,7 +81,8 @@ func nodesOf(cmd *cobra.Command, s *cli.Settings, client *ironic.Client, selecte
 	return nodes, nil
 }
 
-// look reads a machine: the node, its history, and the allocation that has reserved it. Without the right to see one of the last two, it goes on.
+// look reads a machine: the node, its ports, the allocation that has reserved it, and its history. Without the right to see one of the last three, it
+// goes on.
 func look(ctx context.Context, client *ironic.Client, ref string) (*describe.Machine, error) {
 	node, err := client.Node(ctx, ref)
 	if err != nil {
@@ -101,6 +103,13 @@ func look(ctx context.Context, client *ironic.Client, ref string) (*describe.Mac
 			return nil, err
 		}
 	}
+	ports, err := client.Ports(ctx, node.UUID)
+	switch {
+	case api.IsForbidden(err):
+		hidden = append(hidden, "ports")
+	case err != nil:
+		return nil, err
+	}
 	history, shown, err := historyOf(ctx, client, node.UUID)
 	if err != nil {
 		return nil, err
@@ -108,7 +117,7 @@ func look(ctx context.Context, client *ironic.Client, ref string) (*describe.Mac
 	if !shown {
 		hidden = append(hidden, "history")
 	}
-	found := describe.Of(node, allocation, history, client.ServerNow())
+	found := describe.Of(node, slices.Sorted(maps.Keys(ports)), allocation, history, client.ServerNow())
 	found.Hidden = append(found.Hidden, hidden...)
 	return found, nil
 }
@@ -177,6 +186,8 @@ func writePage(to io.Writer, d *describe.Machine, now time.Time) {
 	p.line("Traits", strings.Join(d.Traits, ", "))
 	p.line("Hardware", d.Hardware)
 	p.line("BMC", strings.TrimSpace(d.BMC+" ("+d.Driver+")"))
+	p.line("Boot interface", d.BootInterface)
+	p.line("MAC addresses", strings.Join(d.MACs, ", "))
 	p.line("Conductor", strings.TrimPrefix(d.Conductor+inGroup(d.ConductorGroup), ", "))
 	p.line("Owner", d.Owner)
 	p.line("Lessee", d.Lessee)
@@ -226,7 +237,7 @@ func writePage(to io.Writer, d *describe.Machine, now time.Time) {
 func writeHolder(p *page, h *describe.Holder) {
 	p.section("Who holds it")
 	if h.Instance == "" {
-		p.line("", "Nobody: it is not reserved.")
+		p.line("", "It is not reserved.")
 	}
 	p.line("Instance", strings.TrimSpace(h.Instance+" "+h.InstanceName))
 	p.line("Allocation", strings.TrimSpace(h.AllocationName+" "+h.AllocationID))

@@ -116,7 +116,7 @@ func TestAccDeployment_changeWaitsForEndOfRescue(t *testing.T) {
 			w := acctest.NewWorkspace(t, config(false, "v1", 1))
 			w.Setenv("TF_VAR_password", rescuePassword)
 			w.Must("apply", "-auto-approve")
-			ends := "baremetal node unrescue " + node
+			ends := "metal unrescue " + node
 			if byOthers {
 				s.Must(http.MethodPut, "nodes/"+node+"/states/provision", map[string]any{"target": "rescue", "rescue_password": "others"})
 				s.Await(node, "provision_state", "rescue")
@@ -171,7 +171,7 @@ func TestAccDeployment_rescuedIsNotRebuilt(t *testing.T) {
 	s.Await(node, "provision_state", "rescue")
 	for _, setting := range others {
 		w.Configure(rescueConfig(s, node, setting))
-		acctest.Fails(t, w, acctest.Apply(), "Not possible in rescue mode", "baremetal node unrescue "+node)
+		acctest.Fails(t, w, acctest.Apply(), "Not possible in rescue mode", "metal unrescue "+node)
 	}
 	site.WantVerbs(t, s, node, "active", "rescue")
 	w.Configure(rescueConfig(s, node))
