@@ -159,7 +159,7 @@ func existsAlready(ctx context.Context, site *machine.Site, name string) bool {
 func (r *Request) unlessPlanned() string {
 	what := r.what()
 	dependsOn := "If this configuration creates or changes the host that is meant, " +
-		"add depends_on with that metal_host to the " + what + ": without it, Terraform may make the " + what + " before the host."
+		"the " + what + " needs depends_on with that metal_host: without it, Terraform may make the " + what + " before the host."
 	if r.Wait > 0 {
 		return fmt.Sprintf("The apply waits up to %s for such a node (wait_for_capacity), and then fails for this %s. ", r.Wait, what) + dependsOn
 	}

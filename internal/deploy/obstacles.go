@@ -220,7 +220,7 @@ func (l *Look) rescue(ctx context.Context) {
 		return
 	}
 	node, err := l.Site.Ironic.NodeForRefresh(ctx, l.Seen.ID)
-	if err != nil || instance.CanRescue(node) {
+	if err != nil || instance.CanRescue(expect.AsPlanned(l.Site, node)) {
 		return // the apply reports what is wrong with the node
 	}
 	l.warn(decide.At("rescue"), "Node has no rescue mode", fmt.Sprintf("The rescue interface of node %s is %q. Unless the node changes first, the apply will fail. "+

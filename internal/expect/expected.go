@@ -17,7 +17,7 @@ type ExpectedHost struct {
 	ID, Name, Class string
 	Target          string // its target_state
 	Network, Boot   string // its network and boot interfaces
-	Deploy          string // its deploy interface
+	Deploy, Rescue  string // its deploy and rescue interfaces
 	NeverOff        *bool  // disable_power_off
 	Maintenance     *bool
 	BootPort        bool // it may get a port from which it can boot
@@ -113,6 +113,7 @@ func AsPlanned(site *machine.Site, node *ironic.Node) *ironic.Node {
 		after.Maintenance = *h.Maintenance
 	}
 	after.NetworkInterface, after.BootInterface = cmp.Or(h.Network, node.NetworkInterface), cmp.Or(h.Boot, node.BootInterface)
+	after.RescueInterface = cmp.Or(h.Rescue, node.RescueInterface)
 	if h.Deploy != "" && h.Deploy != node.DeployInterface {
 		after.DeployInterface, after.ActingDeploy = h.Deploy, h.Deploy
 	}

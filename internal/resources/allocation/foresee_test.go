@@ -31,7 +31,7 @@ func TestAccAllocation_planWarnsOfDemandsThatNoNodeMeets(t *testing.T) {
 	} {
 		w := acctest.NewWorkspace(t, s.Provider()+"resource \"metal_allocation\" \"a\" {\n"+step.settings+"\n}\n")
 		output, _ := w.Plan()
-		acctest.Mention(t, output, append(step.texts, "Warning: ", "add depends_on with that metal_host")...)
+		acctest.Mention(t, output, append(step.texts, "Warning: ", "needs depends_on with that metal_host")...)
 		if output, code := w.Run("apply", "-auto-approve"); code == 0 {
 			t.Errorf("%s: the apply worked:\n%s", name, output)
 		}

@@ -392,3 +392,25 @@ func TestFakeDeployment_rescueOfLiveISO(t *testing.T) {
 	}
 	w.Must("destroy", "-auto-approve")
 }
+
+// The plan that gives the host a rescue mode does not warn that the node has none.
+func TestFakeDeployment_rescueModeOfTheSamePlan(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	config := func(settings, rescued string) string {
+		return rescueVariable + s.Provider() + fmt.Sprintf("resource \"metal_host\" \"h\" {\n  name = %q\n  driver = \"fake-hardware\"\n  target_state = \"available\"\n  hardware_interfaces = { rescue = %q }\n}\n", s.Name("n1"), settings) +
+			acctest.Deployment("metal_host.h.id", acctest.Image("v1"), rescued)
+	}
+	w := acctest.NewWorkspace(t, config("no-rescue", ""))
+	w.Setenv("TF_VAR_password", rescuePassword)
+	w.Must("apply", "-auto-approve")
+	w.Configure(config("no-rescue", rescue(1)))
+	output, _ := w.Plan()
+	acctest.Mention(t, output, "Node has no rescue mode")
+	w.Configure(config("fake", rescue(1)))
+	output, _ = w.Plan()
+	acctest.NeverMention(t, output, "Node has no rescue mode")
+	w.Must("apply", "-auto-approve")
+	wantState(t, s, w, s.Name("n1"), "rescue")
+	w.Must("destroy", "-auto-approve")
+}

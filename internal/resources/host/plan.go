@@ -87,7 +87,8 @@ func (h *host) planSteps(ctx context.Context, plan, config, state *model, notes 
 func (m *model) expected(ctx context.Context) expect.ExpectedHost {
 	e := expect.ExpectedHost{
 		ID: m.ID.ValueString(), Name: m.Name.ValueString(), Class: m.ResourceClass.ValueString(), Target: m.TargetState.ValueString(),
-		Network: m.plannedInterface(ctx, "network"), Boot: m.plannedInterface(ctx, "boot"), Deploy: m.plannedInterface(ctx, "deploy"), BootPort: m.hasBootPort(ctx),
+		Network: m.plannedInterface(ctx, "network"), Boot: m.plannedInterface(ctx, "boot"), Deploy: m.plannedInterface(ctx, "deploy"),
+		Rescue: m.plannedInterface(ctx, "rescue"), BootPort: m.hasBootPort(ctx),
 	}
 	if !m.DisablePowerOff.IsUnknown() {
 		e.NeverOff = m.DisablePowerOff.ValueBoolPointer()
