@@ -2,6 +2,7 @@ package guides_test
 
 import (
 	"cmp"
+	"net/http"
 	"os"
 	"testing"
 	"time"
@@ -108,4 +109,23 @@ func TestAccOperate_releaseFreesTheNode(t *testing.T) {
 		acctest.Mention(t, w.Must("plan"), "Plan: 1 to add, 0 to change, 0 to destroy")
 	}
 	w.Must("destroy", "-auto-approve")
+}
+
+// TestFakeOperate_runbookOfTheExampleRunsOnADeployedMachine: the steps are those that Ironic has in a service, too.
+func TestFakeOperate_runbookOfTheExampleRunsOnADeployedMachine(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	id := site.Text(s.Must(http.MethodPost, "nodes", map[string]any{"name": "rack1-01", "driver": "redfish", "driver_info": map[string]any{
+		"redfish_address": "https://192.0.2.11", "redfish_system_id": "/redfish/v1/Systems/1", "redfish_username": "root", "redfish_password": "the BMC's password",
+	}})["uuid"])
+	s.Must(http.MethodPut, "nodes/"+id+"/traits/CUSTOM_RACK1", nil)
+	s.Fake.Set(id, "provision_state", "active")
+	w := exampleWorkspace(t, s, read(t, examples+"/resources/metal_runbook/resource.tf"))
+	defer destroy(t, w)
+	w.Must("apply", "-auto-approve")
+	do(t, s, operate.Service(ironic.Order{Runbook: "bmc-maintenance"}), id)
+	if versions, err := operatorOf(s).Ironic.Firmware(t.Context(), id); err != nil || versions["bmc"] != "7.10.30" {
+		t.Errorf("the firmware is %v (%v)", versions, err)
+	}
+	do(t, s, operate.Service(ironic.Order{Steps: []ironic.CleanStep{{Interface: "bios", Step: "factory_reset"}}, NoRamdisk: true}), id) // of the example of metal_service
 }

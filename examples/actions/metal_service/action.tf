@@ -10,14 +10,12 @@ action "metal_service" "bmc" {
   }
 }
 
-# The same with steps. Ironic does not boot its ramdisk for them, so the machine is not restarted.
-action "metal_service" "clock" {
+# A step in place of a runbook. This one needs no ramdisk; it restarts the machine.
+action "metal_service" "bios" {
   config {
     node_id         = data.metal_host.r1.id
     disable_ramdisk = true # API 1.108
 
-    steps = [
-      { interface = "management", step = "set_bmc_clock", args = jsonencode({ target_datetime = "2026-11-01T00:00:00+00:00" }) },
-    ]
+    steps = [{ interface = "bios", step = "factory_reset" }]
   }
 }

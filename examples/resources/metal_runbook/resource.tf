@@ -1,11 +1,9 @@
 resource "metal_runbook" "bmc" {
-  name            = "bmc-maintenance"
-  description     = "Sets the clock of the BMC"
-  traits          = ["CUSTOM_RACK1"]
-  disable_ramdisk = true
+  name        = "bmc-maintenance"
+  description = "Updates the firmware of the BMC"
+  traits      = ["CUSTOM_RACK1"]
 
   steps = [
-    { interface = "management", step = "set_bmc_clock", args = jsonencode({ target_datetime = "2026-11-01T00:00:00+00:00" }) },
-    { interface = "management", step = "clear_job_queue" },
+    { interface = "firmware", step = "update", args = jsonencode({ settings = [{ component = "bmc", url = "https://firmware.example.com/bmc-7.10.30.bin" }] }) },
   ]
 }
