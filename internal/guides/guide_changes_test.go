@@ -202,3 +202,23 @@ func TestFakeGuide_bondsModeIsTheSameInIronicAndInTheSystem(t *testing.T) {
 		t.Errorf("%d port groups; the machine was at rest since %v and is since %v", len(groups), touched, now)
 	}
 }
+
+// The guides about machines that Ironic has say what their first plan counts.
+func TestFakeGuide_firstPlanOfImportsIsWhatTheGuideSays(t *testing.T) {
+	t.Parallel()
+	for guide, says := range map[string]string{
+		"from-terraform-provider-ironic": "3 to import, 0 to add, 0 to change, 0 to destroy",
+		"brownfield":                     "5 to import, 0 to add, 4 to change, 0 to destroy",
+		"take-over":                      "2 to import, 4 to add, 2 to change, 0 to destroy",
+	} {
+		s := site.StartFake(t, nil)
+		guideSites[guide](t, s)
+		w, main := guideWorkspace(t, s, guide)
+		write(t, main, exampleEndpoint.ReplaceAllString(read(t, main), s.Endpoint))
+		for variable, value := range guideVariables {
+			w.Setenv("TF_VAR_"+variable, value)
+		}
+		acctest.Mention(t, w.Must("plan"), says)
+		acctest.Mention(t, read(t, "../../templates/guides/"+guide+".md.tmpl"), says)
+	}
+}
