@@ -198,7 +198,7 @@ func TestFakeGuide_biosNamesAreListedOfAVerifiedHost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, want := range map[string]string{"BootMode": "Uefi (Bios, Uefi)", "LogicalProc": "Enabled (Enabled, Disabled)", "NumberOfCores": "0 (Integer)"} {
+	for name, want := range map[string]string{"AssetTag": "? (String)", "BootMode": "Uefi (Bios, Uefi)", "LogicalProc": "Enabled (Enabled, Disabled)", "NumberOfCores": "0 (Integer)"} {
 		if settings[name] != want {
 			t.Errorf("%s is listed as %q, want %q", name, settings[name], want)
 		}

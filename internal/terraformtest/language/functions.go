@@ -55,7 +55,7 @@ func Functions(dir string, started time.Time) map[string]function.Function {
 		"chunklist": stdlib.ChunklistFunc, "coalescelist": stdlib.CoalesceListFunc, "compact": stdlib.CompactFunc, "concat": stdlib.ConcatFunc, "contains": stdlib.ContainsFunc,
 		"distinct": stdlib.DistinctFunc, "element": stdlib.ElementFunc, "flatten": stdlib.FlattenFunc, "keys": stdlib.KeysFunc, "merge": stdlib.MergeFunc, "range": stdlib.RangeFunc,
 		"reverse": stdlib.ReverseListFunc, "setintersection": stdlib.SetIntersectionFunc, "setproduct": stdlib.SetProductFunc, "setsubtract": stdlib.SetSubtractFunc,
-		"setunion": stdlib.SetUnionFunc, "slice": stdlib.SliceFunc, "sort": stdlib.SortFunc, "values": stdlib.ValuesFunc, "zipmap": stdlib.ZipmapFunc, "coalesce": stdlib.CoalesceFunc,
+		"setunion": stdlib.SetUnionFunc, "slice": stdlib.SliceFunc, "sort": stdlib.SortFunc, "values": stdlib.ValuesFunc, "zipmap": stdlib.ZipmapFunc, "coalesce": coalesceFunction,
 		"lookup": lookupFunction, "jsonencode": stdlib.JSONEncodeFunc, "jsondecode": stdlib.JSONDecodeFunc, "csvdecode": stdlib.CSVDecodeFunc,
 		"tobool": stdlib.MakeToFunc(cty.Bool), "tonumber": stdlib.MakeToFunc(cty.Number), "tostring": stdlib.MakeToFunc(cty.String),
 		"tolist": stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)), "toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)), "tomap": stdlib.MakeToFunc(cty.Map(cty.DynamicPseudoType)),
@@ -180,6 +180,21 @@ var oneFunction = function.New(&function.Spec{
 			return cty.NullVal(result), nil
 		}
 		return list.Index(cty.Zero), nil
+	},
+})
+
+// coalesceFunction is coalesce as Terraform has it: it passes over empty strings, too, unlike the library's.
+var coalesceFunction = function.New(&function.Spec{
+	VarParam: &function.Parameter{Name: "vals", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowDynamicType: true, AllowNull: true},
+	Type:     stdlib.CoalesceFunc.ReturnTypeForValues,
+	Impl: func(args []cty.Value, result cty.Type) (cty.Value, error) {
+		given := slices.Clone(args)
+		for i, arg := range given {
+			if result == cty.String && arg.IsKnown() && arg.RawEquals(cty.StringVal("")) {
+				given[i] = cty.NullVal(cty.String)
+			}
+		}
+		return stdlib.CoalesceFunc.Call(given)
 	},
 })
 
