@@ -194,8 +194,8 @@ func TestFakeGuide_bondsModeIsTheSameInIronicAndInTheSystem(t *testing.T) {
 	w.Must("apply", "-auto-approve", "-target=metal_host.db")
 	groups, _ := s.Must(http.MethodGet, "portgroups?detail=true", nil)["portgroups"].([]any)
 	for _, group := range groups {
-		if mode := group.(map[string]any)["mode"]; mode != "balance-xor" {
-			t.Errorf("a port group has the mode %v", mode)
+		if group, _ := group.(map[string]any); group["mode"] != "balance-xor" {
+			t.Errorf("a port group has the mode %v", group["mode"])
 		}
 	}
 	if now := s.Node("db-1")["provision_updated_at"]; len(groups) != 2 || now != touched {

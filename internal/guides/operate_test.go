@@ -111,8 +111,8 @@ func TestAccOperate_releaseFreesTheNode(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-// TestFakeOperate_runbookOfTheExampleRunsOnADeployedMachine: the steps are those that Ironic has in a service, too.
-func TestFakeOperate_runbookOfTheExampleRunsOnADeployedMachine(t *testing.T) {
+// TestFakeExamples_runbookRunsOnADeployedMachine: the steps are those that Ironic has in a service, too.
+func TestFakeExamples_runbookRunsOnADeployedMachine(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
 	id := site.Text(s.Must(http.MethodPost, "nodes", map[string]any{"name": "rack1-01", "driver": "redfish", "driver_info": map[string]any{
