@@ -362,3 +362,17 @@ func (a *api) history(uuid, query string) (all []map[string]any) {
 	}
 	return all
 }
+
+// A service has fewer steps than a cleaning.
+func TestOperation_stepsOfAService(t *testing.T) {
+	t.Parallel()
+	for step, ends := range map[string]string{"raid.create_configuration": "service failed", "bios.factory_reset": "active", "firmware.update": "active"} {
+		a := newAPI(t, &fakeironic.Server{})
+		uuid := a.node("n1", map[string]any{"driver": "redfish", "raid_interface": "redfish"})
+		a.must(http.StatusNoContent, http.MethodPut, "/v1/nodes/"+uuid+"/states/raid", map[string]any{"logical_disks": []any{map[string]any{"raid_level": "1", "size_gb": "MAX"}}})
+		a.fake.Set(uuid, "provision_state", "active")
+		kind, name, _ := strings.Cut(step, ".")
+		a.must(http.StatusAccepted, http.MethodPut, provisionPath(uuid), map[string]any{"target": "service", "service_steps": []any{map[string]any{"interface": kind, "step": name}}})
+		a.state(uuid, ends)
+	}
+}

@@ -111,6 +111,12 @@ func (n *Node) Components() map[string]*machine.Component {
 	return n.Machine.Firmware
 }
 
+// serviceSteps are the steps of hardware that Ironic 39 has in a service; those of the ramdisk are its own (reference/ironic.md#deploy-templates-and-runbooks).
+var serviceSteps = []string{
+	"bios.apply_configuration", "bios.factory_reset", "firmware.update", "raid.delete_configuration", "vendor.log_passthrough",
+	"deploy.erase_devices", "deploy.erase_devices_metadata", "deploy.erase_devices_express",
+}
+
 // runSteps plans the steps of a manual cleaning or a service. run executes those before the first that fails. defect says how that
 // one fails, and executing whether it had begun.
 func (c *Conductor) runSteps(n *Node, steps []any, service bool) (run func(n *Node), defect string, executing bool) {
@@ -126,7 +132,7 @@ func (c *Conductor) runSteps(n *Node, steps []any, service bool) (run func(n *No
 		if c.Skips != nil && c.Skips(kind+"."+name) {
 			continue
 		}
-		if defect, executing = c.stepDefect(n, step); service && defect != "" {
+		if defect, executing = c.stepDefect(n, step); service && (defect != "" || n.real(kind) && !slices.Contains(serviceSteps, kind+"."+name)) {
 			return run, fmt.Sprintf("Node %s failed step {'interface': '%s', 'step': '%s'}: the %s interface has no attribute '%s'",
 				n.Str("uuid"), kind, name, kind, name), true
 		}
