@@ -95,7 +95,7 @@ func rules() map[string]rule {
 		"internal/allocate":        {own: []string{"internal/cabling", "internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", ironic, api, throttle, rest}, foreign: []string{nodes}},
 		"internal/hardware":        {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", ironic, api}},
 		"internal/procedure":       {own: []string{"internal/decide", "internal/marks", "internal/machine", ironic, api}},
-		"internal/expect":          {own: []string{"internal/states", "internal/failure", "internal/ramdisk", "internal/machine", ironic, api}, foreign: []string{"github.com/agext/levenshtein"}}, // levenshtein: similar names in messages
+		"internal/expect":          {own: []string{"internal/states", "internal/failure", "internal/ramdisk", "internal/machine", ironic, api}},
 		"internal/machine":         {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/readiness", "internal/slots", ironic, api, "internal/ironic/driverinfo", throttle, rest, tracing, "internal/tracing/operation"}, foreign: []string{nodes}},
 		"internal/slots":           {own: []string{"internal/states", ironic, api, throttle}, foreign: []string{nodes}},
 		"internal/marks":           {own: []string{"internal/states", "internal/failure", ironic, api, throttle, rest}, foreign: []string{nodes}},

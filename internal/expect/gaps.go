@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agext/levenshtein"
-
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
@@ -108,11 +106,9 @@ const (
 
 // Similar returns the values that may have been meant, the nearest first. Upper and lower case do not matter.
 func Similar(value string, have map[string]int) []string {
-	edits := func(other string) int {
-		return levenshtein.Distance(strings.ToLower(value), strings.ToLower(other), nil)
-	}
-	like := slices.DeleteFunc(slices.Sorted(maps.Keys(have)), func(other string) bool { return other == "" || edits(other) > mostEdits })
-	slices.SortStableFunc(like, func(a, b string) int { return cmp.Compare(edits(a), edits(b)) })
+	distance := func(other string) int { return edits(strings.ToLower(value), strings.ToLower(other)) }
+	like := slices.DeleteFunc(slices.Sorted(maps.Keys(have)), func(other string) bool { return other == "" || distance(other) > mostEdits })
+	slices.SortStableFunc(like, func(a, b string) int { return cmp.Compare(distance(a), distance(b)) })
 	return like[:min(len(like), fewSimilar)]
 }
 
