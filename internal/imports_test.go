@@ -105,7 +105,7 @@ func rules() map[string]rule {
 		"internal/states":          {own: []string{ironic, api}, foreign: []string{nodes}},
 		"internal/decide":          {},
 
-		"internal/cloudconfig":        {foreign: []string{"gopkg.in/yaml.v2"}}, // as gophercloud, which does not read all that the openstack command reads
+		"internal/cloudconfig":        {foreign: []string{"go.yaml.in/yaml/v2"}}, // as gophercloud, which does not read all that the openstack command reads
 		"internal/ironic":             {own: []string{api, "internal/ironic/driverinfo", "internal/ironic/polling", rest}, foreign: []string{gophercloud}},
 		"internal/ironic/api":         {own: []string{"internal/cloudconfig", rest, tracing}, foreign: []string{gophercloud, spans, attributes, semantics}},
 		"internal/ironic/driverinfo":  {},
