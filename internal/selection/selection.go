@@ -76,6 +76,7 @@ type Following struct {
 	selection   Selection
 	allocations map[string]bool // by UUID; nil: they were not read yet
 	had         map[string]bool // UUIDs of the nodes that the allocations have had: false if another allocation has the node now
+	names       allocationNames
 }
 
 // Follow returns a Following that has not read anything.
