@@ -94,9 +94,11 @@ func (r *reader) read(ctx context.Context, ref string) error {
 			r.facts.Subject = "node " + label(e.Name, e.Node)
 			r.lacks("Ironic has no node %s any more: only records tell of it.", ref)
 			return r.add(ctx, e.Node, nil, nil)
-		case e.Instance:
+		case e.Instance, e.Allocation:
 			r.lacks("Ironic has no allocation %s any more: only records tell of it.", ref)
-			return r.follow(ctx, ref, nil)
+			err := r.follow(ctx, e.Instance, nil)
+			r.facts.Subject = "allocation " + label(e.Allocation, e.Instance)
+			return err
 		}
 	}
 	return &NotFoundError{ref}

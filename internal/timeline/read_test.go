@@ -32,11 +32,18 @@ func of(id, name string, lines []watch.Entry) []watch.Entry {
 func TestRead_whatIsGone(t *testing.T) {
 	t.Parallel()
 	client := sitetest.NewClient(ironictest.Fleet(1)).Ironic
-	known := [][]watch.Entry{record("0 began; 0 available<-9; 10 deploying@web-0; 20 active@web-0; 30 deleted; 40 ended")}
+	named := record("20 began; 20 deploying@8f4e; 30 active@8f4e; 40 deleted; 50 ended")
+	for i := range named {
+		if named[i].Instance != "" {
+			named[i].Allocation = "db-0"
+		}
+	}
+	known := [][]watch.Entry{record("0 began; 0 available<-9; 10 deploying@web-0; 20 active@web-0; 30 deleted; 40 ended"), of("n2", "rack1-02", named)}
 	for ref, want := range map[string]string{
 		"n1":       "node rack1-01 (n1): -9 available for 19; 10 deploying for 10; 20 active for 10; 30 deleted for 10 at least; 40 nothing is known for 20",
 		"rack1-01": "node rack1-01 (n1): -9 available for 19; 10 deploying for 10; 20 active for 10; 30 deleted for 10 at least; 40 nothing is known for 20",
 		"web-0":    "allocation web-0: 10 deploying for 10; 20 active for 10; 30 deleted for 10 at least; 40 nothing is known for 20",
+		"db-0":     "allocation db-0 (8f4e): 20 deploying for 10; 30 active for 10; 40 deleted for 10 at least; 50 nothing is known for 10",
 	} {
 		facts, err := timeline.Read(t.Context(), client, ref, known)
 		facts.Now = at(60)

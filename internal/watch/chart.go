@@ -80,7 +80,7 @@ func NewChart(from, to time.Time, rows []Row) Chart {
 	axis, used := axisOf(from, to), map[string]bool{}
 	chart := Chart{Ticks: axis.ticks()}
 	for _, r := range rows {
-		row := chartRow{Name: r.Name, Doing: r.Doing, Class: classOf(r.State, r.Status == Failed), Reason: r.Reason, For: r.For}
+		row := chartRow{Name: r.Label(), Doing: r.Doing, Class: classOf(r.State, r.Status == Failed), Reason: r.Reason, For: r.For}
 		for _, s := range r.Spans {
 			bar := chartBar{Class: classOf(s.State, s.Failed), Text: fmt.Sprintf("%s: %s, from %s to %s", s.Doing, Took(s.length()), s.From.Format(clock), s.To.Format(clock))}
 			bar.Left = axis.at(s.From)

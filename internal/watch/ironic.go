@@ -19,22 +19,28 @@ var fields = []string{
 	"instance_uuid", "extra",
 }
 
-// List reads the machines of a selection in one list of nodes.
+// List reads the machines of a selection in one list of nodes, and, if one of them has a new reservation, the list of allocations.
 func List(ctx context.Context, client *ironic.Client, s *selection.Following) (Sample, error) {
 	listed, err := s.List(ctx, client, fields)
 	if err != nil {
 		return Sample{}, err
 	}
-	return sampleOf(client, listed, s), nil
+	return sampleOf(ctx, client, listed, s)
 }
 
-// sampleOf converts the nodes of a list of a selection.
-func sampleOf(client *ironic.Client, listed []ironic.Node, chosen *selection.Following) Sample {
+// sampleOf converts the nodes of a list of a selection, and adds the names of their allocations.
+func sampleOf(ctx context.Context, client *ironic.Client, listed []ironic.Node, chosen *selection.Following) (Sample, error) {
 	sample := Sample{Taken: client.ServerNow().Local(), HasLeft: chosen.HasLeft}
-	for i := range listed {
-		sample.Machines = append(sample.Machines, machineOf(&listed[i], client.ServerNow()))
+	names, err := chosen.NamesOf(ctx, client, listed)
+	if err != nil {
+		return Sample{}, err
 	}
-	return sample
+	for i := range listed {
+		m := machineOf(&listed[i], client.ServerNow())
+		m.Allocation = names[m.Instance]
+		sample.Machines = append(sample.Machines, m)
+	}
+	return sample, nil
 }
 
 // machineOf converts a node. A failure whose reason Ironic is still writing counts as in progress (reference/ironic.md#state-and-lock).

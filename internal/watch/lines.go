@@ -26,7 +26,7 @@ func (l *Lines) Update(v View, changes []Change) error {
 		l.begun = true
 		fmt.Fprintf(&text, "%s  %s in the selection: %s\n", v.Now.Format(clock), count(v.Selected, "machine"), v.summary())
 		for _, r := range v.Failed {
-			fmt.Fprintf(&text, "%s  %s  %s for %s%s\n", v.Now.Format(clock), r.Name, r.Doing, Took(r.For), because(r.Reason))
+			fmt.Fprintf(&text, "%s  %s  %s for %s%s\n", v.Now.Format(clock), r.Label(), r.Doing, Took(r.For), because(r.Reason))
 		}
 		l.last, l.told = v.Now, v.summary()
 	}

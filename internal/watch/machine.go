@@ -1,6 +1,12 @@
 package watch
 
-import "time"
+import (
+	"cmp"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+)
 
 // Machine is a machine in a list.
 type Machine struct {
@@ -17,6 +23,7 @@ type Machine struct {
 	Stops      string    // the rollout group that waits until the machine is repaired; empty: none
 	Pauses     string    // the rollout group that pauses after the machine, and until when, for people; empty: none
 	Instance   string    // instance_uuid: its reservation; empty: none
+	Allocation string    // the name of the allocation that has reserved it; empty: none, or not known
 
 	Class, Group string // its resource class and conductor group; List leaves them empty
 	Operation    string // in progress or held; empty: none
@@ -47,7 +54,7 @@ func (m Machine) working() string {
 	return m.State + ", restarting"
 }
 
-// Phase is the state that gives the machine its colour.
+// Phase is the provision state, or that a ready check is in progress.
 func (m Machine) Phase() string {
 	if m.Checked {
 		return stateChecked
@@ -55,8 +62,22 @@ func (m Machine) Phase() string {
 	return m.State
 }
 
+// looks is what gives the machine its colour: its phase, or a change of power while no other operation is in progress.
+func (m Machine) looks() string {
+	if m.Power != "" && !states.InProgress(ironic.State(m.State)) {
+		return statePower
+	}
+	return m.Phase()
+}
+
+// label is the name of the machine for people, with that of its allocation, or of the one that had it before.
+func (m Machine) label(before string) string { return labelled(m.Name, cmp.Or(m.Allocation, before)) }
+
 // stateChecked is shown as the state of machines whose ready check is in progress.
 const stateChecked = "ready check"
+
+// statePower is what a machine looks like while its power changes.
+const statePower = "power change"
 
 // stateDeleted is shown as the state of machines that Ironic does not have any more.
 const stateDeleted = "deleted"

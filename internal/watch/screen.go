@@ -180,12 +180,12 @@ func table(title string, rows []Row, c colour, most int) [][]piece {
 	}
 	name, doing := 0, 0
 	for _, r := range shown {
-		name = max(name, utf8.RuneCountInString(r.Name))
+		name = max(name, utf8.RuneCountInString(r.Label()))
 		doing = max(doing, utf8.RuneCountInString(r.Doing))
 	}
 	name = min(name, widestName)
 	for _, r := range shown {
-		line := []piece{{"  " + pad(r.Name, name) + "  ", normal}, {pad(r.Doing, doing), c}, {fmt.Sprintf("  %6s", Took(r.For)), normal}}
+		line := []piece{{"  " + pad(r.fitting(name), name) + "  ", normal}, {pad(r.Doing, doing), c}, {fmt.Sprintf("  %6s", Took(r.For)), normal}}
 		if r.Reason != "" {
 			line = append(line, piece{"  " + r.Reason, normal})
 		}
@@ -197,8 +197,20 @@ func table(title string, rows []Row, c colour, most int) [][]piece {
 	return lines
 }
 
-// widestName is the width from which names of machines are cut.
-const widestName = 30
+// widestName is the width from which names of machines are cut, the names of allocations last.
+const (
+	widestName   = 36
+	shortestName = 9 // of a node beside the name of its allocation
+)
+
+// fitting is the label in a number of columns. The name of the node is cut first: it may be a UUID, and people look for the allocation.
+func (r Row) fitting(width int) string {
+	more := utf8.RuneCountInString(r.Label()) - width
+	if more <= 0 || r.Label() == r.Name {
+		return r.Label()
+	}
+	return labelled(fit(r.Name, max(shortestName, utf8.RuneCountInString(r.Name)-more)), r.Allocation)
+}
 
 // pad brings a text to a width.
 func pad(s string, width int) string {

@@ -61,9 +61,9 @@ func (s *Site) List(ctx context.Context, chosen *selection.Following) (Sample, e
 	if err != nil {
 		return Sample{}, err
 	}
-	sample := sampleOf(s.Client, selected, chosen)
+	sample, err := sampleOf(ctx, s.Client, selected, chosen)
 	sample.Slots = &Slots{Used: s.limiter.UsedBy(all), Waiting: waiting}
-	return sample, nil
+	return sample, err
 }
 
 // waiting reads what runs say of their machines that wait; nil if the user may not see all waits, and sees none.

@@ -60,6 +60,14 @@ func fit(s string, width int) string {
 	return string([]rune(s)[:width-1]) + "…"
 }
 
+// labelled writes the name of a node, and that of the allocation that has it.
+func labelled(name, allocation string) string {
+	if allocation == "" || allocation == name {
+		return name
+	}
+	return name + " (" + allocation + ")"
+}
+
 // count writes a number with its noun.
 func count(n int, noun string) string {
 	if n == 1 {
@@ -74,14 +82,14 @@ func (v View) summary() string {
 	if !v.idle() {
 		parts = append(parts, fmt.Sprintf("%d in progress", len(v.InProgress)))
 	}
-	if len(v.Waiting) > 0 {
-		parts = append(parts, fmt.Sprintf("%d to come", len(v.Waiting)))
-	}
-	if missing := v.missing(); missing > 0 {
-		parts = append(parts, fmt.Sprintf("%d not in Ironic yet", missing))
-	}
-	if len(v.Failed) > 0 {
-		parts = append(parts, fmt.Sprintf("%d failed", len(v.Failed)))
+	resting, lost, missing := v.announced()
+	for _, part := range []struct {
+		machines int
+		are      string
+	}{{len(v.Waiting) + resting, "to come"}, {missing, "not in Ironic yet"}, {lost, "deleted or reserved by others"}, {len(v.Failed), "failed"}} {
+		if part.machines > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.machines, part.are))
+		}
 	}
 	for _, group := range v.Stopped {
 		parts = append(parts, fmt.Sprintf("rollout group %s waits for a member that has failed", group))
@@ -103,9 +111,16 @@ func (v View) done() string {
 	return fmt.Sprintf("%d of %d done", v.Done, v.Total)
 }
 
-// missing is the number of machines that the caller has announced and Ironic does not have yet.
-func (v View) missing() int {
-	return v.Total - v.Done - len(v.Waiting) - len(v.InProgress) - len(v.Failed)
+// counted is the number of machines that are done, failed, in progress or waiting.
+func (v View) counted() int { return v.Done + len(v.Waiting) + len(v.InProgress) + len(v.Failed) }
+
+// announced says what the machines are that count only because the caller has announced them: machines of the selection that rest now, lost ones,
+// and those that Ironic does not have yet.
+func (v View) announced() (resting, lost, missing int) {
+	left := v.Total - v.counted()
+	resting = min(left, v.Resting)
+	lost = min(left-resting, v.Lost)
+	return resting, lost, left - resting - lost
 }
 
 // ending writes the estimate of the end; empty if there is none or nothing is left.

@@ -8,12 +8,17 @@ import (
 
 // Row is a machine in a view.
 type Row struct {
-	Name, Doing, State string
-	Status             Status
-	For                time.Duration // how long it has been doing that
-	Reason             string        // of a failure
-	Spans              []Span        // what it did since the model began, oldest first; the last one ends now
+	Name, Allocation string // of the node, and of the allocation that has it
+	Doing            string
+	State            string // what the machine looks like
+	Status           Status
+	For              time.Duration // how long it has been doing that
+	Reason           string        // of a failure
+	Spans            []Span        // what it did since the model began, oldest first; the last one ends now
 }
+
+// Label is the name of a machine for people, with that of its allocation.
+func (r Row) Label() string { return labelled(r.Name, r.Allocation) }
 
 // View is what a model knows at a moment.
 type View struct {
@@ -21,8 +26,10 @@ type View struct {
 	Goal       Goal
 	Sample     Sample // the last one
 	Selected   int    // machines of the selection
-	Total      int    // machines that count: those that are done, in progress, failed or waiting, and those that are not in Ironic yet
+	Total      int    // machines that count: those that are done, in progress, failed or waiting, and others up to the announced total
 	Done       int
+	Resting    int // machines of the selection that do not count, because no operation on them has begun
+	Lost       int // machines that the model has seen and others have reserved, or that are deleted without having reached the goal
 
 	Waiting, InProgress, Failed []Row    // those in progress longest come first, then by name
 	Recent                      []Row    // done while the model watched, the last one first
@@ -54,6 +61,11 @@ func (m *Model) View(now time.Time) View {
 		row := m.row(t, now)
 		switch t.status {
 		case Resting:
+			if t.gone() {
+				v.Lost++
+			} else {
+				v.Resting++
+			}
 		case Waiting:
 			v.Waiting = append(v.Waiting, row)
 		case InProgress:
@@ -75,8 +87,7 @@ func (m *Model) View(now time.Time) View {
 	}
 	slices.Sort(v.Stopped)
 	slices.Sort(v.Pausing)
-	counted := v.Done + len(v.Waiting) + len(v.InProgress) + len(v.Failed)
-	v.Total = max(counted, m.total)
+	v.Total = max(v.counted(), m.total)
 	v.Left, v.LeftKnown = estimate(ends, v.Total-v.Done-len(v.Failed), now)
 	for _, rows := range [][]Row{v.Waiting, v.InProgress, v.Failed} {
 		slices.SortFunc(rows, func(a, b Row) int { return cmp.Or(-cmp.Compare(a.For, b.For), compareNames(a.Name, b.Name)) })
@@ -91,7 +102,7 @@ func (m *Model) row(t *track, now time.Time) Row {
 	spans := slices.Clone(t.spans)
 	last := &spans[len(spans)-1]
 	last.To = now
-	row := Row{Name: t.Name, Doing: t.doing(), State: t.Phase(), Status: t.status, For: last.length(), Spans: spans}
+	row := Row{Name: t.Name, Allocation: t.Allocation, Doing: t.doing(), State: t.looks(), Status: t.status, For: last.length(), Spans: spans}
 	if t.Failed {
 		row.Reason = t.Reason
 		if len(spans) == 1 {

@@ -52,7 +52,7 @@ func (s Span) length() time.Duration { return max(0, s.To.Sub(s.From)) }
 // Change is a change of what a machine does.
 type Change struct {
 	At       time.Time
-	Name     string
+	Name     string        // for people, with that of the allocation
 	From, To string        // From is empty for a machine that is new
 	After    time.Duration // the time in From, if an operation was in progress
 	Reason   string        // of a failure
@@ -138,7 +138,7 @@ func (m *Model) Add(s Sample) []Change {
 
 // update takes a machine of a sample, and returns the change; nil if there is none.
 func (m *Model) update(machine Machine, before time.Time, first bool) *Change {
-	for _, text := range []*string{&machine.Name, &machine.State, &machine.Power, &machine.Reason, &machine.Turn, &machine.Stops, &machine.Pauses, &machine.Step} {
+	for _, text := range []*string{&machine.Name, &machine.Allocation, &machine.State, &machine.Power, &machine.Reason, &machine.Turn, &machine.Stops, &machine.Pauses, &machine.Step} {
 		*text = rest.OneLine(*text)
 	}
 	if machine.Since.IsZero() {
@@ -157,7 +157,7 @@ func (m *Model) update(machine Machine, before time.Time, first bool) *Change {
 		return nil
 	}
 	at := m.enteredAt(t, last, before, known)
-	change := &Change{At: at, Name: machine.Name, To: machine.doing(), before: last, now: machine}
+	change := &Change{At: at, Name: machine.label(last.Allocation), To: machine.doing(), before: last, now: machine}
 	if known {
 		old := &t.spans[len(t.spans)-1]
 		old.To = at
@@ -169,7 +169,7 @@ func (m *Model) update(machine Machine, before time.Time, first bool) *Change {
 	if machine.Failed {
 		change.Reason = machine.Reason
 	}
-	t.spans = append(t.spans, Span{Doing: machine.doing(), State: machine.Phase(), From: at, To: m.now, InProgress: machine.InProgress, Failed: machine.Failed})
+	t.spans = append(t.spans, Span{Doing: machine.doing(), State: machine.looks(), From: at, To: m.now, InProgress: machine.InProgress, Failed: machine.Failed})
 	change.Ended = t.end(last, at, known)
 	m.note(t, last, at, first)
 	if first {

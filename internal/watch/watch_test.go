@@ -105,6 +105,60 @@ func TestModel_countsWhatIsDone(t *testing.T) {
 	}
 }
 
+// An announced total counts machines that are in Ironic and at rest as to come, and only those as missing that Ironic cannot have.
+func TestView_countsAnAnnouncedTotal(t *testing.T) {
+	t.Parallel()
+	reserved := machine(2, "available", -50)
+	reserved.Pending = true
+	resting := func(n int) (machines []watch.Machine) {
+		for i := range n {
+			machines = append(machines, machine(i+1, "active", -50))
+		}
+		return machines
+	}
+	sample := func(second int, machines ...watch.Machine) watch.Sample {
+		return watch.Sample{Taken: at(second), Machines: machines}
+	}
+	leaves := sample(10, resting(3)...)
+	leaves.HasLeft = func(id string) bool { return id == "4" }
+	for name, tc := range map[string]struct {
+		goal    watch.Goal
+		total   int
+		samples []watch.Sample
+		want    string
+	}{
+		"all are in Ironic, and nothing has begun":    {"", 4, []watch.Sample{sample(0, resting(4)...)}, "0 of 4 done, 0 in progress, 4 to come"},
+		"one of them has begun":                       {"", 4, []watch.Sample{sample(0, resting(4)...), sample(10, append(resting(3), machine(4, "deploying", 8))...)}, "0 of 4 done, 1 in progress, 3 to come"},
+		"the selection has more than the total":       {"", 4, []watch.Sample{sample(0, resting(9)...)}, "0 of 4 done, 0 in progress, 4 to come"},
+		"the selection has fewer":                     {"", 4, []watch.Sample{sample(0, resting(1)...)}, "0 of 4 done, 0 in progress, 1 to come, 3 not in Ironic yet"},
+		"Ironic has none":                             {"", 4, []watch.Sample{sample(0)}, "0 of 4 done, 0 in progress, 4 not in Ironic yet"},
+		"one is reserved, and one at rest":            {"", 4, []watch.Sample{sample(0, machine(1, "active", -50), reserved)}, "0 of 4 done, 0 in progress, 2 to come, 2 not in Ironic yet"},
+		"one is done, one failed":                     {"", 4, []watch.Sample{sample(0, machine(1, "deploying", -5), machine(2, "deploying", -5)), sample(10, machine(1, "active", 8), machine(2, "deploy failed", 9))}, "1 of 4 done, 0 in progress, 2 not in Ironic yet, 1 failed"},
+		"all are done":                                {"active", 4, []watch.Sample{sample(0, resting(4)...)}, "4 of 4 done, 0 in progress"},
+		"more than announced":                         {"active", 4, []watch.Sample{sample(0, resting(6)...)}, "6 of 6 done, 0 in progress"},
+		"one is deleted, which was not the goal":      {"active", 4, []watch.Sample{sample(0, resting(4)...), sample(10, resting(3)...)}, "3 of 4 done, 0 in progress, 1 deleted or reserved by others"},
+		"a new one has come for one that was deleted": {"active", 4, []watch.Sample{sample(0, resting(4)...), sample(10, append(resting(3), machine(5, "enroll", 9))...)}, "3 of 4 done, 0 in progress, 1 to come"},
+		"others have reserved one":                    {"active", 4, []watch.Sample{sample(0, resting(4)...), leaves}, "3 of 4 done, 0 in progress, 1 deleted or reserved by others"},
+		"one is deleted, which is the goal":           {watch.GoalDeleted, 4, []watch.Sample{sample(0, resting(4)...), sample(10, resting(3)...)}, "1 of 4 done, 0 in progress, 3 to come"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out strings.Builder
+			l, m := &watch.Lines{Out: &out, Err: &out}, watch.NewModel(tc.goal, tc.total)
+			for _, s := range tc.samples {
+				m.Add(s)
+			}
+			if err := l.Update(m.View(at(20)), nil); err != nil {
+				t.Fatal(err)
+			}
+			line, _, _ := strings.Cut(out.String(), "\n")
+			if _, got, _ := strings.Cut(line, "selection: "); got != tc.want {
+				t.Errorf("it says %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestModel_timesComeFromIronic(t *testing.T) {
 	t.Parallel()
 	m := told("active", 0, story()[0])

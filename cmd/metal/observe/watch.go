@@ -20,7 +20,8 @@ import (
 )
 
 const aboutWatch = `metal watch shows what happens to the machines in Ironic while an apply runs. It reads one list of nodes every
---poll-interval and changes nothing, so it shows the operations of all runs and of all other clients.
+--poll-interval, and the list of allocations when a machine has a new reservation. It changes nothing, and shows the
+operations of all runs and of all other clients.
 
 --class, --owner, --name and --allocation select machines. The allocation must exist when the command begins. Ironic deletes
 it when its machine is undeployed: the command goes on to show the machines that it has had meanwhile, until another
@@ -30,13 +31,15 @@ allocation has them. What counts as done:
   without --goal   a machine on which an operation has ended since the command began. Machines on which no operation has
                    begun do not count, unless they are reserved or their creation is not finished
 
-If the apply creates machines that Ironic does not have yet, --total says how many there will be. The estimate of the end
-assumes that operations go on ending as often as before; it needs three of them.
+If machines of the apply do not count yet, because Ironic does not have them or no operation on them has begun, --total says
+how many there will be. The estimate of the end assumes that operations go on ending as often as before; it needs three of
+them.
 
 On a terminal the command redraws a page: the bar, the machines with an operation in progress and the time in their state,
-and failures with Ironic's reason. Otherwise it writes a line for each change of state. With --html it also keeps a page
-with a timeline up to date, which needs no network and no server. With --record it appends each change to a file, from which
-metal timeline tells the life of one machine.
+and failures with Ironic's reason. A machine is named "rack1-07 (web-3)": the node, and the allocation that has it. If the
+output is not a terminal, it writes a line for each change of state. With --html it also keeps a page with a timeline up to
+date, which needs no network and no server. With --record it appends each change to a file, from which metal timeline tells
+the life of one machine.
 
 With --metrics-listen it serves metrics for Prometheus, and goes on if Ironic does not answer its first list. They count the
 slots of the whole site by --max-concurrent, --limit-scope, --stuck-after and --exempt-boot-interfaces, which must be those
@@ -80,7 +83,7 @@ func (f *watchFlags) command(s *cli.Settings) *cobra.Command {
 	flags.SortFlags = false
 	f.selection.Declare(cmd)
 	flags.StringVar(&f.goal, "goal", "", "`state` in which a machine is done: "+strings.Join(goals, ", "))
-	flags.IntVar(&f.total, "total", 0, "`number` of machines that there will be, if Ironic does not have all of them yet")
+	flags.IntVar(&f.total, "total", 0, "`number` of machines that there will be")
 	cli.DurationVar(flags, &f.untilIdle, "until-idle", 0, "end when no operation has been in progress for this `time`; default: end on Ctrl-C")
 	flags.StringVar(&f.html, "html", "", "`file` to keep an HTML page in")
 	flags.StringVar(&f.record, "record", "", "`file` to append each change to, for metal timeline")
