@@ -1,12 +1,16 @@
 package watch
 
 import (
+	"cmp"
 	_ "embed" // the template
 	"fmt"
 	"html/template"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
 //go:embed chart.html.tmpl
@@ -102,43 +106,41 @@ func NewChart(from, to time.Time, rows []Row) Chart {
 var legends = []legend{
 	{"rest", "at rest"},
 	{"verify", "verifying"},
+	{"adopt", "adopting"},
 	{"inspect", "inspecting"},
 	{"clean", "cleaning"},
 	{"deploy", "deploying"},
 	{"check", "ready check"},
 	{"active", "active"},
+	{"power", "switching on or off, restarting"},
+	{"service", "service"},
+	{"rescue", "rescue"},
 	{"undeploy", "deleting"},
-	{"other", "other operations"},
+	{"other", "unknown states"},
 	{"failed", "failed"},
 	{"gone", "deleted, or reserved by others"},
 }
 
-// classOf returns the class of a state, which gives it its colour.
-func classOf(state string, failed bool) string {
-	if failed {
+// classes has the class of each provision state, and of what machines look like else. Failed states have that of failures.
+var classes = map[string]string{
+	"enroll": "rest", "manageable": "rest", "available": "rest",
+	"verifying": "verify", "adopting": "adopt",
+	"inspecting": "inspect", "inspect wait": "inspect",
+	"cleaning": "clean", "clean wait": "clean", "clean hold": "clean",
+	"deploying": "deploy", "wait call-back": "deploy", "deploy hold": "deploy", "deploy complete": "deploy", "rebuild": "deploy",
+	stateChecked: "check", "active": "active", statePower: "power",
+	"servicing": "service", "service wait": "service", "service hold": "service",
+	"rescuing": "rescue", "rescue wait": "rescue", "rescue": "rescue", "unrescuing": "rescue",
+	"deleting":   "undeploy",
+	stateDeleted: "gone", stateLeft: "gone",
+}
+
+// classOf returns the class of what a machine looks like, which gives it its colour.
+func classOf(looks string, failed bool) string {
+	if failed || states.Has(ironic.State(looks), states.Failure) {
 		return "failed"
 	}
-	switch state {
-	case "enroll", "manageable", "available":
-		return "rest"
-	case "verifying", "adopting":
-		return "verify"
-	case "inspecting", "inspect wait":
-		return "inspect"
-	case "cleaning", "clean wait", "clean hold":
-		return "clean"
-	case "deploying", "wait call-back", "deploy hold":
-		return "deploy"
-	case stateChecked:
-		return "check"
-	case "active":
-		return "active"
-	case "deleting":
-		return "undeploy"
-	case stateDeleted, stateLeft:
-		return "gone"
-	}
-	return "other"
+	return cmp.Or(classes[looks], "other")
 }
 
 // axis is the time that the page shows.
