@@ -58,7 +58,7 @@ func rules() map[string]rule {
 	rules := map[string]rule{
 		"":                     {own: []string{"internal/provider", "internal/tracing/export"}, foreign: []string{terraform}},
 		"cmd/fakebmc":          {own: []string{"internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu", "internal/fakehttp"}},
-		"cmd/fakeironic":       {own: []string{"internal/fakeironic", "internal/fakehttp"}},
+		"cmd/fakeironic":       {own: []string{"internal/fakeironic", "internal/fakeironic/seed", "internal/fakehttp"}},
 		"cmd/fakeoneview":      {own: []string{"internal/fakeoneview", "internal/fakehttp"}},
 		"cmd/metal":            {own: []string{"cmd/metal/cli", "cmd/metal/observe", "cmd/metal/oneview", "cmd/metal/operate", rest, tracing, "internal/tracing/export", "cmd/metal/manual"}, foreign: []string{"github.com/spf13/"}},
 		"cmd/metal/cli":        {own: []string{"internal/machine", "internal/failure", "internal/selection", "internal/states", "internal/sharing", ironic, api, throttle, "internal/oneview", rest}, foreign: []string{"github.com/spf13/", "golang.org/x/term", "golang.org/x/sys/unix"}}, // is there somebody who can answer, how wide is the line, and does the terminal show it?
@@ -125,13 +125,14 @@ func rules() map[string]rule {
 		"internal/forecast/planned": {own: []string{"internal/forecast", throttle, "internal/rollout", "internal/bootiso"}, foreign: []string{"github.com/hashicorp/terraform-json"}},
 		"internal/forecast/survey":  {own: []string{"internal/forecast", "internal/states", "internal/marks", "internal/machine", "internal/slots", "internal/turns", ironic, api, throttle, "internal/rollout"}},
 
-		"internal/fakeironic":           {own: []string{fakeAPI, "internal/fakeironic/policy", "internal/fakeironic/machine", "internal/fakeironic/switches", "internal/fakeironic/conductor", "internal/fakeironic/procedure", "internal/fakeironic/neutron"}},
+		"internal/fakeironic":           {own: []string{fakeAPI, "internal/fakeironic/policy", "internal/fakeironic/machine", "internal/fakeironic/switches", "internal/fakeironic/conductor", "internal/fakeironic/procedure", "internal/fakeironic/neutron", "internal/fakeironic/seed"}},
 		"internal/fakeironic/conductor": {own: []string{fakeAPI, "internal/fakeironic/machine", "internal/fakeironic/switches", "internal/fakeironic/neutron"}},
 		"internal/fakeironic/machine":   {own: []string{fakeAPI}},
 		"internal/fakeironic/neutron":   {own: []string{fakeAPI}},
 		"internal/fakeironic/policy":    {own: []string{fakeAPI}},
 		"internal/fakeironic/switches":  {own: []string{fakeAPI}},
 		"internal/fakeironic/procedure": {own: []string{fakeAPI}},
+		"internal/fakeironic/seed":      {own: []string{fakeAPI, "internal/fakeironic/conductor"}},
 		fakeAPI:                         {},
 
 		"internal/fakebmc":                {},

@@ -1,14 +1,17 @@
 package fakeironic
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/conductor"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/neutron"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/seed"
 )
 
 // BIOSSetting is a BIOS setting of a machine.
@@ -222,6 +225,65 @@ func (s *Server) addMachine(name, class string, number int) {
 		s.conductor.AddPort(n, api.NewUUID(), mac, map[string]any{"pxe_enabled": card == 0})
 	}
 	s.conductor.Discover(n)
+}
+
+// AddSeed adds the nodes, ports and allocations of a settled seed. It adds a note to the seed for each driver and interface that the server does not have: the
+// node gets fake-hardware, or the default of its driver. The UUIDs, names and MAC addresses must not be in use.
+func (s *Server) AddSeed(records *seed.Seed) {
+	defer s.lock()()
+	for _, record := range records.Nodes {
+		s.addSeeded(records, record)
+	}
+	for _, port := range records.Ports {
+		n := s.conductor.Find(api.Text(port["node_uuid"]))
+		s.conductor.AddPort(n, api.Text(port["uuid"]), api.Text(port["address"]), port)
+	}
+	for _, record := range records.Allocations {
+		a := &conductor.Allocation{
+			Uuid: api.Text(record["uuid"]), Name: api.Text(record["name"]), Owner: api.Text(record["owner"]), Class: api.Text(record["resource_class"]),
+			State: conductor.Allocated, Node: s.conductor.Find(api.Text(record["node_uuid"])),
+			Candidates: api.Texts(record["candidate_nodes"]), Traits: api.Texts(record["traits"]), Extra: api.Object(record["extra"]),
+			CreatedAt: cmp.Or(api.Text(record["created_at"]), api.Timestamp(s.conductor.Now)), UpdatedAt: api.Text(record["updated_at"]),
+		}
+		s.conductor.Allocations = append(s.conductor.Allocations, a)
+	}
+}
+
+func (s *Server) addSeeded(records *seed.Seed, record map[string]any) {
+	fields := s.newNodeFields(&api.Call{Minor: s.maxMinor(), Header: http.Header{}}, record)
+	who := cmp.Or(api.Text(fields["name"]), api.Text(fields["uuid"]))
+	driver, known := conductor.FindDriver(api.Text(fields["driver"]))
+	if !known {
+		if given := api.Text(fields["driver"]); given != "" {
+			records.Notes = append(records.Notes, fmt.Sprintf("node %s has the driver %s, which the fake lacks: it gets fake-hardware", who, given))
+		}
+		driver, _ = conductor.FindDriver("fake-hardware")
+		fields["driver"] = driver.Name
+	}
+	overrides := api.Object(api.Clone(fields["instance_info"]))
+	for _, kind := range api.InterfaceKinds {
+		key, implementations := kind+"_interface", driver.At(s.maxMinor()).Interfaces[kind]
+		if given := api.Text(overrides[key]); !slices.Contains(implementations, given) {
+			delete(overrides, key)
+		}
+		if given := api.Text(fields[key]); given != "" && !slices.Contains(implementations, given) {
+			if known {
+				records.Notes = append(records.Notes, fmt.Sprintf("node %s has the %s %s, which the fake lacks for %s: it gets %s", who, key, given, driver.Name, implementations[0]))
+			}
+			fields[key] = nil
+		}
+	}
+	fields["provision_state"], fields["instance_info"] = record["provision_state"], overrides
+	if group := api.Text(fields["conductor_group"]); group != "" {
+		if s.conductorGroups == nil {
+			s.conductorGroups = map[string]bool{}
+		}
+		s.conductorGroups[group] = true
+	}
+	if err := s.conductor.SettleInterfaces(fields); err != nil {
+		panic(err) // cannot happen: the driver has all interfaces that are left
+	}
+	s.conductor.AddNode(fields)
 }
 
 // AddVIF creates a port in a network of Neutron, which belongs to a physical network, and returns its ID. From then on Neutron knows no other ports; before, it

@@ -192,8 +192,8 @@ func (s *Server) withoutHoles(n *conductor.Node, document, body map[string]any) 
 
 // checkNodeChange makes the conductor's checks of a change to the patched fields.
 func (s *Server) checkNodeChange(n *conductor.Node, patched map[string]any, reset bool) error {
-	if _, found := conductor.FindDriver(api.Text(patched["driver"])); !found || api.Text(patched["conductor_group"]) != "" {
-		return conductor.NoValidHost(api.Text(patched["driver"]), api.Text(patched["conductor_group"]), s.legacy())
+	if driver, group := api.Text(patched["driver"]), api.Text(patched["conductor_group"]); !s.serves(driver, group) {
+		return conductor.NoValidHost(driver, group, s.legacy())
 	}
 	if chassis := api.Text(patched["chassis_uuid"]); chassis != "" && s.findChassis(chassis) == nil {
 		return api.Fault(http.StatusBadRequest, "Chassis %s could not be found.", chassis)

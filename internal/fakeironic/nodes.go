@@ -193,7 +193,7 @@ func (s *Server) checkNewNode(c *api.Call, body map[string]any) error {
 		return api.Fault(http.StatusBadRequest, "Chassis %s could not be found.", chassis)
 	}
 	driver, group := api.Text(body["driver"]), api.Text(body["conductor_group"])
-	if _, found := conductor.FindDriver(driver); !found || group != "" {
+	if !s.serves(driver, group) {
 		return conductor.NoValidHost(driver, group, s.legacy())
 	}
 	if api.Text(body["uuid"]) == "" {

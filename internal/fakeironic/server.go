@@ -121,6 +121,8 @@ type Server struct {
 	mu        sync.Mutex
 	conductor conductor.Conductor
 
+	conductorGroups map[string]bool // of the seed: the conductor serves them, too
+
 	portgroups []*portgroup
 	chassis    []*chassis
 	templates  procedure.List
@@ -145,6 +147,12 @@ func (s *Server) maxMinor() int {
 		return newestMinor
 	}
 	return minor
+}
+
+// serves reports whether the conductor serves nodes with that driver in that group.
+func (s *Server) serves(driver, group string) bool {
+	_, found := conductor.FindDriver(driver)
+	return found && (group == "" || s.conductorGroups[group])
 }
 
 // legacy reports whether the server behaves as Ironic 21.4.
