@@ -18,7 +18,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "fakeironic:", err)
@@ -26,51 +26,64 @@ func main() {
 	}
 }
 
-// posting says how to add a discovered machine.
-const posting = `
-With -discover, the fake also discovers the machines that you post. ADDRESS is the address that it prints:
-
-  curl -d '{"inventory": {"bmc_address": "198.18.0.99",
-    "system_vendor": {"manufacturer": "Example Systems", "product_name": "Rack One", "serial_number": "RK000099"},
-    "cpu": {"architecture": "x86_64", "count": 32}, "memory": {"physical_mb": 131072},
-    "boot": {"current_boot_mode": "uefi", "pxe_interface": "52:55:00:00:63:00"}, "disks": [],
-    "interfaces": [{"name": "eno1", "mac_address": "52:55:00:00:63:00", "ipv4_address": "198.19.0.99"}]}}' \
-    -H 'Content-Type: application/json' -H 'X-OpenStack-Ironic-API-Version: 1.90' ADDRESS/v1/continue_inspection
-`
-
-// run serves until ctx ends.
-func run(ctx context.Context, args []string, stdout io.Writer) error {
-	var fake fakeironic.Server
-	flags := flag.NewFlagSet("fakeironic", flag.ContinueOnError)
-	listen := flags.String("listen", "127.0.0.1:0", "address to listen on; port 0 takes a free one")
-	nodes := flags.Int("nodes", 0, "number of available nodes to start with")
-	class := flags.String("class", "baremetal", "resource class of these nodes")
-	discover := flags.Int("discover", 0, "number of discovered machines to start with; more can be posted, see below")
-	agent := flags.Bool("agent", false, "let the agents of discovered machines run on, as power_control = \"agent\" needs it: fast_track, and no power-off after the discovery")
-	flags.DurationVar(&fake.StepTime, "step-time", 0, "duration of each transient state")
-	flags.StringVar(&fake.Username, "username", "", "user name for http_basic authentication; empty means no authentication")
-	flags.StringVar(&fake.Password, "password", "", "password of -username")
-	flags.StringVar(&fake.MaxMicroversion, "max-microversion", "1.115", "highest API version; 1.82 behaves as Ironic 21.4")
-	flags.Usage = func() {
-		_, _ = fmt.Fprintln(flags.Output(), "Usage of fakeironic:")
-		flags.PrintDefaults()
-		_, _ = fmt.Fprint(flags.Output(), posting)
-	}
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	fake.AddFleet(*nodes, *class)
-	fake.Discovery, fake.FastTrack, fake.DiscoveryKeepsPower = *discover > 0, *agent, *agent
-	for n := range *discover {
-		fake.Discover(fakeironic.SampleInventory(n))
-	}
-
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", *listen)
+// run serves until ctx or the time of -serve-for ends. It writes the URL to stdout, and the rest to stderr.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o, err := readOptions(args, stderr)
 	if err != nil {
 		return err
+	}
+	fake, notes, err := o.server()
+	if err != nil {
+		return err
+	}
+	tell(stderr, notes)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.listen)
+	if err != nil {
+		return fmt.Errorf("-listen %s: %w", o.listen, err)
 	}
 	if _, err := fmt.Fprintf(stdout, "http://%s\n", listener.Addr()); err != nil {
 		return err
 	}
-	return fakehttp.Serve(ctx, &fake, listener)
+	serving := ctx
+	if o.serveFor > 0 {
+		limited, cancel := context.WithTimeout(ctx, o.serveFor)
+		defer cancel()
+		serving = limited
+	}
+	err = fakehttp.Serve(serving, fake, listener)
+	if err == nil && ctx.Err() == nil {
+		_, _ = fmt.Fprintf(stderr, "fakeironic: ended after %s, as -serve-for says; its machines are gone\n", o.serveFor)
+	}
+	return err
+}
+
+// mostNotes is how many notes are printed. A seed of a large site may have a note for each node.
+const mostNotes = 20
+
+// tell prints notes on the seed.
+func tell(stderr io.Writer, notes []string) {
+	for i, note := range notes {
+		if i == mostNotes {
+			_, _ = fmt.Fprintf(stderr, "fakeironic: ... and %d more of these\n", len(notes)-mostNotes)
+			return
+		}
+		_, _ = fmt.Fprintf(stderr, "fakeironic: %s\n", note)
+	}
+}
+
+// server returns the fake that the options describe, and notes on its seed.
+func (o *options) server() (fake *fakeironic.Server, notes []string, err error) {
+	fake = &fakeironic.Server{
+		StepTime: o.stepTime, Username: o.username, Password: o.password, MaxMicroversion: o.maxMicroversion,
+		Discovery: o.discover > 0 || o.agents, FastTrack: o.agents, DiscoveryKeepsPower: o.agents,
+		Fail: o.failures.fail,
+	}
+	if notes, err = o.addSeed(fake); err != nil {
+		return nil, nil, err
+	}
+	fake.AddFleet(o.nodes, o.class)
+	for n := range o.discover {
+		fake.Discover(fakeironic.SampleInventory(n))
+	}
+	return fake, notes, nil
 }
