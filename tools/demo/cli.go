@@ -27,7 +27,7 @@ type workspace struct {
 	told         map[string]bool // titles of the warnings that were shown, without what follows a colon
 }
 
-// filter chooses the lines of the CLI's output that are shown. With nil, no line and no warning is.
+// filter chooses the lines of the CLI's output that are shown. With nil, no line, no warning and no error is.
 type filter func(line string) bool
 
 var (
@@ -45,7 +45,7 @@ func (w *workspace) plan(ctx context.Context, args ...string) error {
 	return w.run(ctx, showPlan, args...)
 }
 
-// run runs the CLI and shows the chosen lines and each kind of warning once. If the CLI fails, the error has all that it printed.
+// run runs the CLI and shows the chosen lines, each error, and each kind of warning once. If the CLI fails, the error has all that it printed.
 func (w *workspace) run(ctx context.Context, shown filter, args ...string) error {
 	cmd := exec.CommandContext(ctx, w.cli, slices.Insert(args, 1, "-no-color", "-input=false")...)
 	cmd.Dir, cmd.Env = w.dir, w.env
@@ -66,10 +66,10 @@ func (w *workspace) run(ctx context.Context, shown filter, args ...string) error
 	return nil
 }
 
-// show shows the chosen lines of an output, and its warnings. It returns all of the output.
+// show shows the chosen lines of an output, its warnings and its errors. It returns all of the output.
 func (w *workspace) show(output io.Reader, shown filter) string {
 	var log strings.Builder
-	inWarning := false
+	inMessage := false
 	for lines := bufio.NewScanner(output); lines.Scan(); {
 		line := lines.Text()
 		log.WriteString(line + "\n")
@@ -77,17 +77,20 @@ func (w *workspace) show(output io.Reader, shown filter) string {
 		switch {
 		case shown == nil:
 		case shown(line):
-			inWarning = false
+			inMessage = false
 			w.out.line(line)
 		case strings.HasPrefix(line, "Warning: "):
-			inWarning = !w.told[title]
+			inMessage = !w.told[title]
 			w.told[title] = true
-			if inWarning {
+			if inMessage {
 				w.out.line(line)
 			}
+		case strings.HasPrefix(line, "Error: "):
+			inMessage = true
+			w.out.line(line)
 		case strings.HasPrefix(line, "(and ") || strings.HasPrefix(line, "───"):
-			inWarning = false
-		case inWarning && line != "" && !strings.HasPrefix(line, "  "): // lines that are indented quote the configuration
+			inMessage = false
+		case inMessage && line != "" && !strings.HasPrefix(line, "  "): // lines that are indented quote the configuration
 			w.out.line("  " + line)
 		}
 	}

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 )
 
 func TestRow_countsOperationsInProgress(t *testing.T) {
@@ -55,11 +58,35 @@ The longest waited for 3s.
 	}
 }
 
+func TestShow_showsEachError(t *testing.T) {
+	t.Parallel()
+	const failed = "Error: Could not deploy node node-2\n\n  with metal_deployment.web[0],\n\nThe disk is broken.\n"
+	var out strings.Builder
+	w := &workspace{out: &screen{out: &out}, told: map[string]bool{}}
+	w.show(strings.NewReader("metal_deployment.web[0]: Modifying...\n"+failed+failed), showResult)
+	const want = "   Error: Could not deploy node node-2\n     The disk is broken.\n"
+	if out.String() != want+want {
+		t.Errorf("shown is\n%swant\n%s", out.String(), want+want)
+	}
+}
+
+func TestFailOnce_failsTheFirstOperationWithItsVerb(t *testing.T) {
+	t.Parallel()
+	fail := failOnce("rebuild")
+	var got []bool
+	for _, verb := range []string{"active", "rebuild", "rebuild"} {
+		got = append(got, fail(fakeironic.Node{}, verb) != "")
+	}
+	if want := []bool{false, true, false}; !slices.Equal(got, want) {
+		t.Errorf("active, rebuild and rebuild fail: %v, want %v", got, want)
+	}
+}
+
 func TestShow_withoutAFilterShowsNothing(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	w := &workspace{out: &screen{out: &out}, told: map[string]bool{}}
-	w.show(strings.NewReader("Plan: 1\nWarning: Lock file\n\nIncomplete.\n"), nil)
+	w.show(strings.NewReader("Plan: 1\nWarning: Lock file\n\nIncomplete.\nError: No\n"), nil)
 	if out.Len() > 0 {
 		t.Errorf("shown is %q", out.String())
 	}

@@ -1,5 +1,5 @@
 // Command demo shows the provider on a fake Ironic: a plan, an apply with the limit at work, a rebuild that the plan
-// announces, and the destruction. It applies examples/demo with the CLI that tools/cli finds (METAL_CLI), from the directory of
+// announces and that fails on one machine, the recovery in the next apply, and the destruction. It applies examples/demo with the CLI that tools/cli finds (METAL_CLI), from the directory of
 // the repository, and needs no service. make demo builds what it needs and runs it.
 package main
 
@@ -75,7 +75,14 @@ func play(ctx context.Context, w *workspace, ironic *ironic, out *screen) error 
 	if err := w.plan(ctx, "-var=image=debian-13"); err != nil {
 		return err
 	}
-	out.step("Apply it: the machines are rebuilt in place, and stay reserved")
+	out.step("Apply it: the machines are rebuilt in place, and the disk of the first one fails")
+	if err := w.watchFailure(ctx, ironic, "apply", "saved"); err != nil {
+		return err
+	}
+	out.step("The disk works again: the next plan has only that machine, which stayed reserved")
+	if err := w.plan(ctx, "-var=image=debian-13"); err != nil {
+		return err
+	}
 	if err := w.watch(ctx, ironic, "apply", "saved"); err != nil {
 		return err
 	}
@@ -105,9 +112,25 @@ func startIronic(ctx context.Context) (*ironic, error) {
 	if err != nil {
 		return nil, err
 	}
-	server := &http.Server{Handler: &fakeironic.Server{StepTime: stepTime}, ReadHeaderTimeout: 10 * time.Second}
+	fake := &fakeironic.Server{StepTime: stepTime, Fail: failOnce("rebuild")}
+	server := &http.Server{Handler: fake, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(listener) }() // ends with stop
 	return &ironic{url: "http://" + listener.Addr().String(), server: server}, nil
+}
+
+// diskError is the last_error of the operation that fails.
+const diskError = "Deploy step deploy.write_image failed: Error writing image to device /dev/sda: Input/output error"
+
+// failOnce lets the first operation with this verb fail. The fake calls the result for one operation at a time.
+func failOnce(failing string) func(node fakeironic.Node, verb string) string {
+	failed := false
+	return func(_ fakeironic.Node, verb string) string {
+		if failed || verb != failing {
+			return ""
+		}
+		failed = true
+		return diskError
+	}
 }
 
 func (i *ironic) stop() { _ = i.server.Close() }

@@ -75,6 +75,8 @@ func (s *screen) line(text string) {
 	switch trimmed := strings.TrimSpace(text); {
 	case strings.HasPrefix(text, "Warning:"):
 		colour = yellow
+	case strings.HasPrefix(text, "Error:"):
+		colour = red
 	case strings.HasPrefix(text, "Apply complete"), strings.HasPrefix(text, "Destroy complete"):
 		colour = green
 	case strings.HasPrefix(trimmed, "~ rebuilds"):

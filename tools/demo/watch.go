@@ -33,7 +33,7 @@ func (w *workspace) watch(ctx context.Context, i *ironic, args ...string) error 
 	out.command(w.cli, args)
 	header := "      "
 	for _, name := range machines {
-		header += fmt.Sprintf("%-12s", name)
+		header += fmt.Sprintf("%-14s", name)
 	}
 	out.print("   %s", out.paint(dim, header+"in progress"))
 	ended := make(chan error, 1)
@@ -55,6 +55,18 @@ func (w *workspace) watch(ctx context.Context, i *ironic, args ...string) error 
 	}
 }
 
+// watchFailure is watch for a run that fails because of diskError.
+func (w *workspace) watchFailure(ctx context.Context, i *ironic, args ...string) error {
+	err := w.watch(ctx, i, args...)
+	switch {
+	case err == nil:
+		return fmt.Errorf("%s succeeded, although a machine has failed", args[0])
+	case ctx.Err() != nil || !strings.Contains(strings.Join(strings.Fields(err.Error()), " "), diskError):
+		return err
+	}
+	return nil
+}
+
 // row is the line of the table for the states of the machines by name.
 func row(out *screen, states map[string]string) string {
 	var text strings.Builder
@@ -66,11 +78,13 @@ func row(out *screen, states map[string]string) string {
 			busy++
 		} else if shown == "active" {
 			colour = green
+		} else if shown == "deploy failed" {
+			colour = red
 		}
 		if shown == "" {
 			shown = "-"
 		}
-		text.WriteString(out.paint(colour, fmt.Sprintf("%-12s", shown)))
+		text.WriteString(out.paint(colour, fmt.Sprintf("%-14s", shown)))
 	}
 	fmt.Fprintf(&text, "%d of %d", busy, limit)
 	return text.String()
