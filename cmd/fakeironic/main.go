@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakehttp"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
@@ -74,7 +75,7 @@ func tell(stderr io.Writer, notes []string) {
 // server returns the fake that the options describe, and notes on its seed.
 func (o *options) server() (fake *fakeironic.Server, notes []string, err error) {
 	fake = &fakeironic.Server{
-		StepTime: o.stepTime, Username: o.username, Password: o.password, MaxMicroversion: o.maxMicroversion,
+		Username: o.username, Password: o.password, MaxMicroversion: o.maxMicroversion,
 		Discovery: o.discover > 0 || o.agents, FastTrack: o.agents, DiscoveryKeepsPower: o.agents,
 		Fail: o.failures.fail,
 	}
@@ -82,8 +83,15 @@ func (o *options) server() (fake *fakeironic.Server, notes []string, err error) 
 		return nil, nil, err
 	}
 	fake.AddFleet(o.nodes, o.class)
-	for n := range o.discover {
-		fake.Discover(fakeironic.SampleInventory(n))
-	}
+	o.discoverMachines(fake)
+	fake.StepTime = o.stepTime
 	return fake, notes, nil
+}
+
+// discoverMachines adds the machines of -discover, which a plan finds at once: they were discovered a minute ago.
+func (o *options) discoverMachines(fake *fakeironic.Server) {
+	before := time.Now().Add(-time.Minute).UTC().Format("2006-01-02T15:04:05+00:00")
+	for n := range o.discover {
+		fake.Set(fake.Discover(fakeironic.SampleInventory(n)), "created_at", before)
+	}
 }

@@ -125,6 +125,17 @@ func TestServer_refusesAWrongSeed(t *testing.T) {
 	}
 }
 
+// TestServer_hasDiscoveredMachines: the first plan takes them, however long a state takes.
+func TestServer_hasDiscoveredMachines(t *testing.T) {
+	t.Parallel()
+	fake, _ := serverOf(t, "-discover", "1", "-step-time", "1h")
+	node := fake.Nodes()[0]
+	created, err := time.Parse(time.RFC3339, node.Raw["created_at"].(string)) //nolint:forcetypeassert // a node has one
+	if node.Reservation != "" || err != nil || time.Since(created) < 30*time.Second {
+		t.Errorf("the node is locked by %q and was created at %v, %v", node.Reservation, created, err)
+	}
+}
+
 // TestServer_agentsRun: the agent answers on discovered machines, and on those of the seed that are not deployed.
 func TestServer_agentsRun(t *testing.T) {
 	t.Parallel()

@@ -32,6 +32,8 @@ var guideSites = map[string]func(t *testing.T, s *site.Site){
 	"roll-out/web":                   enrollAvailable("rack1-01", "rack1-02", "rack1-03", "rack1-04", "rack1-05", "rack1-06"),
 	"switch-ports":                   func(_ *testing.T, s *site.Site) { s.Fake.SwitchPorts = true },
 	"take-over":                      enrollRunning,
+	"try-it/agents":                  runAgents,
+	"try-it/rack":                    seedRack,
 }
 
 // cableRack connects the cards 0a and 0b of each machine to the port of its unit on two switches.
