@@ -20,9 +20,19 @@ func TestFailures_failOperationsByNameAndNumber(t *testing.T) {
 		verb, state string // of Ironic
 		fails       bool
 	}{
-		{"manage", "verifying", false}, {"provide", "cleaning", true}, {"clean", "cleaning", true}, {"deleted", "cleaning", true}, {"deleted", "deleting", false},
-		{"active", "deploying", true}, {"active", "deploying", true}, {"active", "deploying", false}, {"rebuild", "deploying", false},
-		{"power on", "active", true}, {"power off", "active", false}, {"rescue", "rescuing", false}, {"unhold", "cleaning", false},
+		{"manage", "verifying", false},
+		{"provide", "cleaning", true},
+		{"clean", "cleaning", true},
+		{"deleted", "cleaning", true},
+		{"deleted", "deleting", false},
+		{"active", "deploying", true},
+		{"active", "deploying", true},
+		{"active", "deploying", false},
+		{"rebuild", "deploying", false},
+		{"power on", "active", true},
+		{"power off", "active", false},
+		{"rescue", "rescuing", false},
+		{"unhold", "cleaning", false},
 	} {
 		text := f.fail(fakeironic.Node{Name: "n1", UUID: uuid, ProvisionState: step.state}, step.verb)
 		if (text != "") != step.fails || strings.Contains(text, "NODE") {

@@ -29,8 +29,9 @@ func TestAddSeed_servesTheSite(t *testing.T) {
 	if got := a.must(http.StatusOK, http.MethodGet, "/v1/allocations/"+held, nil); got["state"] != "active" || got["resource_class"] != "gold" {
 		t.Errorf("the allocation is %v", got)
 	}
-	if got := a.must(http.StatusOK, http.MethodGet, "/v1/ports/detail?node=free", nil); len(got["ports"].([]any)) != 1 {
-		t.Errorf("the ports are %v", got)
+	list := a.must(http.StatusOK, http.MethodGet, "/v1/ports/detail?node=free", nil)
+	if ports, _ := list["ports"].([]any); len(ports) != 1 {
+		t.Errorf("the ports are %v", list)
 	}
 	a.must(http.StatusOK, http.MethodPatch, "/v1/nodes/free", []any{map[string]any{"op": "add", "path": "/extra/rack", "value": "1"}})
 	group := map[string]any{"name": "new", "driver": "redfish", "conductor_group": "rack1"}

@@ -33,7 +33,7 @@ func (w *workspace) watch(ctx context.Context, i *ironic, args ...string) error 
 	out.command(w.cli, args)
 	header := "      "
 	for _, name := range machines {
-		header += fmt.Sprintf("%-14s", name)
+		header += fmt.Sprintf("%-12s", name)
 	}
 	out.print("   %s", out.paint(dim, header+"in progress"))
 	ended := make(chan error, 1)
@@ -79,12 +79,12 @@ func row(out *screen, states map[string]string) string {
 		} else if shown == "active" {
 			colour = green
 		} else if shown == "deploy failed" {
-			colour = red
+			shown, colour = "failed", red
 		}
 		if shown == "" {
 			shown = "-"
 		}
-		text.WriteString(out.paint(colour, fmt.Sprintf("%-14s", shown)))
+		text.WriteString(out.paint(colour, fmt.Sprintf("%-12s", shown)))
 	}
 	fmt.Fprintf(&text, "%d of %d", busy, limit)
 	return text.String()
