@@ -2,8 +2,10 @@ package guides_test
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -99,6 +101,36 @@ func TestFakeTryIt_commandsWork(t *testing.T) {
 	}
 	if next < len(tried) {
 		t.Errorf("the page has no further command %q, which says %q", tried[next].begins, tried[next].says)
+	}
+}
+
+// TestFakeTryIt_managedSitePlansNothing: on a fake that is seeded with a site that Terraform manages, the plan with a copy of the state is empty.
+func TestFakeTryIt_managedSitePlansNothing(t *testing.T) {
+	t.Parallel()
+	before, after := site.StartFake(t, nil), site.StartFake(t, nil)
+	w := acctest.NewWorkspace(t, "")
+	write(t, w.Dir+"/main.tf", strings.Replace(read(t, guides+"/index/main.tf"), defaultEndpoint, before.Endpoint, 1))
+	w.Setenv("TF_VAR_bmc_password", "x")
+	w.Must("apply", "-auto-approve")
+	var records seed.Seed
+	for _, path := range []string{"nodes/detail", "ports/detail", "allocations"} {
+		document, err := json.Marshal(before.Must(http.MethodGet, path, nil))
+		if err == nil {
+			err = records.Read(path, document)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := records.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	after.Fake.AddSeed(&records)
+	write(t, w.Dir+"/main.tf", strings.Replace(read(t, w.Dir+"/main.tf"), before.Endpoint, after.Endpoint, 1))
+	acctest.NoChanges(t, w)
+	w.Must("destroy", "-auto-approve")
+	if left := after.Fake.Nodes(); len(left) > 0 || len(records.Notes) > 0 {
+		t.Errorf("left: %v; the notes are %q", left, records.Notes)
 	}
 }
 
