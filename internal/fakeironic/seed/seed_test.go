@@ -117,33 +117,33 @@ func TestSettle_keepsPortsAndAllocationsOfItsNodes(t *testing.T) {
 func TestSeed_refusesWhatNoIronicHas(t *testing.T) {
 	t.Parallel()
 	const node = `{"uuid": "` + first + `", "name": "n1"}`
-	for document, want := range map[string]string{
-		``:    "nodes.json is not JSON: EOF",
-		`+--`: "nodes.json is not JSON: invalid character",
-		`"x"`: "nodes.json has neither an object nor a list",
-		`[7]`: "nodes.json: item 1 of the list is not an object",
-		`{"ID": "1", "Status": "ACTIVE", "Flavor": "m1", "Image": "x"}`: "nodes.json: a record with flavor, id, image has neither a uuid nor a name",
-		`{"uuid": "x"}`:                                                  "node x: its uuid \"x\" is not a UUID",
-		`{"name": "rack 1"}`:                                             "node rack 1: no node of Ironic has such a name",
-		`[` + node + `,` + node + `]`:                                    "node n1: its UUID is there twice",
-		`[{"name": "n1"}, {"name": "n1"}]`:                               "node n1: its name is there twice",
-		`{"name": "n1", "driver_info": "{'a': 1}"}`:                      "node n1: its driver_info is a text, and not an object",
-		`{"name": "n1", "properties": []}`:                               "node n1: its properties is not an object",
-		`{"name": "n1", "maintenance": "perhaps"}`:                       "node n1: its maintenance is perhaps, and neither true nor false",
-		`{"name": "n1", "traits": "CUSTOM_A"}`:                           "node n1: its traits are not a list",
-		`{"name": "n1", "resource_class": 7}`:                            "node n1: its resource_class is 7, and not a text",
-		`[` + node + `, {"address": "52:54:00:00:00:01"}]`:               "port 52:54:00:00:00:01 does not name its node",
-		`[` + node + `, {"address": "x", "node_uuid": "` + first + `"}]`: "port x: its address is not a MAC address",
-		`{"name": "n1", "ports": [{"address": "52:54:00:00:00:01"}, {"address": "52:54:00:00:00:01"}]}`: "port 52:54:00:00:00:01: its address is there twice",
-		`{"state": "active", "name": "web-1"}`:                                                          "allocation web-1: its uuid \"\" is not a UUID",
+	for _, tt := range []struct{ document, want string }{
+		{``, "nodes.json is not JSON: EOF"},
+		{`+--`, "nodes.json is not JSON: invalid character"},
+		{`"x"`, "nodes.json has neither an object nor a list"},
+		{`[7]`, "nodes.json: item 1 of the list is not an object"},
+		{`{"ID": "1", "Status": "ACTIVE", "Flavor": "m1", "Image": "x"}`, "nodes.json: a record with flavor, id, image has neither a uuid nor a name"},
+		{`{"uuid": "x"}`, `node x: its uuid "x" is not a UUID`},
+		{`{"name": "rack 1"}`, "node rack 1: no node of Ironic has such a name"},
+		{`[` + node + `,` + node + `]`, "node n1: its UUID is there twice"},
+		{`[{"name": "n1"}, {"name": "n1"}]`, "node n1: its name is there twice"},
+		{`{"name": "n1", "driver_info": "{'a': 1}"}`, "node n1: its driver_info is a text, and not an object"},
+		{`{"name": "n1", "properties": []}`, "node n1: its properties is not an object"},
+		{`{"name": "n1", "maintenance": "perhaps"}`, "node n1: its maintenance is perhaps, and neither true nor false"},
+		{`{"name": "n1", "traits": "CUSTOM_A"}`, "node n1: its traits are not a list"},
+		{`{"name": "n1", "resource_class": 7}`, "node n1: its resource_class is 7, and not a text"},
+		{`[` + node + `, {"address": "52:54:00:00:00:01"}]`, "port 52:54:00:00:00:01 does not name its node"},
+		{`[` + node + `, {"address": "x", "node_uuid": "` + first + `"}]`, "port x: its address is not a MAC address"},
+		{`{"name": "n1", "ports": [{"address": "52:54:00:00:00:01"}, {"address": "52:54:00:00:00:01"}]}`, "port 52:54:00:00:00:01: its address is there twice"},
+		{`{"state": "active", "name": "web-1"}`, `allocation web-1: its uuid "" is not a UUID`},
 	} {
 		var s seed.Seed
-		err := s.Read("nodes.json", []byte(document))
+		err := s.Read("nodes.json", []byte(tt.document))
 		if err == nil {
 			err = s.Settle()
 		}
-		if err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: error %v, want %q", document, err, want)
+		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want %q", tt.document, err, tt.want)
 		}
 	}
 }
