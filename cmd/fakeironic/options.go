@@ -111,7 +111,8 @@ const explanation = `
   baremetal port list --long --limit 0 -f json > ports.json
   fakeironic -seed nodes.json -seed ports.json
 
-A file may also have one node (baremetal node show -f json), allocations, or answers of Ironic's API such as that of GET /v1/nodes/detail.
+baremetal node list leaves out attributes such as network_data and retired. baremetal node show -f json has all: a file may have the output for several
+nodes, one after the other. It may also have allocations, and answers of Ironic's API such as that of GET /v1/nodes/detail.
 A node needs a name or a UUID; without a state it is available. A node in the middle of an operation is in the failed state of it, as after a
 restart of Ironic. Secrets stay masked. The fake says what else it changes, such as drivers that it does not have. Port groups, chassis, and what
 an inspection has found are not read.

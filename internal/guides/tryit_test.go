@@ -79,8 +79,8 @@ var tried = []struct {
 	{"terraform destroy", 0, "7 destroyed"},
 }
 
-// TestFakeTryIt_commandsWork runs all commands of the guide Try it, in its order and in one shell, with the programs that they name.
-func TestFakeTryIt_commandsWork(t *testing.T) {
+// TestFakeExamples_tryIt runs all commands of the guide Try it, in its order and in one shell, with the programs that they name.
+func TestFakeExamples_tryIt(t *testing.T) {
 	t.Parallel()
 	site.SkipUnlessAsked(t)
 	var commands []string
@@ -104,8 +104,8 @@ func TestFakeTryIt_commandsWork(t *testing.T) {
 	}
 }
 
-// TestFakeTryIt_managedSitePlansNothing: on a fake that is seeded with a site that Terraform manages, the plan with a copy of the state is empty.
-func TestFakeTryIt_managedSitePlansNothing(t *testing.T) {
+// TestFakeExamples_seedOfAManagedSite: on a fake that is seeded with a site that Terraform manages, the plan with a copy of the state is empty.
+func TestFakeExamples_seedOfAManagedSite(t *testing.T) {
 	t.Parallel()
 	before, after := site.StartFake(t, nil), site.StartFake(t, nil)
 	w := acctest.NewWorkspace(t, "")

@@ -82,10 +82,14 @@ var titles = map[string]string{
 	"PXE boot enabled": "pxe_enabled", "Is Smart NIC port": "is_smartnic",
 }
 
-// byAttribute returns a record with attributes in the place of column titles.
+// byAttribute returns a record with attributes in the place of column titles, and without those that are empty: the baremetal command prints an empty text for
+// an attribute of any type that the server does not have.
 func byAttribute(record map[string]any) map[string]any {
 	out := map[string]any{}
 	for key, value := range record {
+		if value == "" {
+			continue
+		}
 		attribute, special := titles[key]
 		if !special {
 			attribute = strings.ReplaceAll(strings.ToLower(key), " ", "_")

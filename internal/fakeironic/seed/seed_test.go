@@ -32,7 +32,7 @@ func TestRead_acceptsWhatClientsPrint(t *testing.T) {
 	t.Parallel()
 	const shown = `{"uuid": "` + first + `", "name": "n1", "provision_state": "manageable", "driver_info": {"redfish_password": "******"}, "resource_class": "gold"}`
 	const listed = `{"UUID": "` + first + `", "Name": "n1", "Provisioning State": "manageable", "Driver Info": {"redfish_password": "******"}, "Resource Class": "gold",
-		"Current RAID configuration": {}, "Target RAID configuration": {}, "BIOS Interface": "redfish"}`
+		"Current RAID configuration": {}, "Target RAID configuration": {}, "BIOS Interface": "redfish", "Traits": "", "Automated Clean": "", "Deploy Step": "", "Chassis UUID": ""}`
 	for name, document := range map[string]string{
 		"node show -f json":             shown,
 		"a list of them":                `[` + shown + `]`,
