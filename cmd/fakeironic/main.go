@@ -92,6 +92,8 @@ func (o *options) server() (fake *fakeironic.Server, notes []string, err error) 
 func (o *options) discoverMachines(fake *fakeironic.Server) {
 	before := time.Now().Add(-time.Minute).UTC().Format("2006-01-02T15:04:05+00:00")
 	for n := range o.discover {
-		fake.Set(fake.Discover(fakeironic.SampleInventory(n)), "created_at", before)
+		node := fake.Discover(fakeironic.SampleInventory(n))
+		fake.Set(node, "created_at", before)
+		fake.Set(node, "updated_at", before)
 	}
 }

@@ -120,8 +120,8 @@ func (c *Conductor) Set(n *Node, field string, value any) {
 		sort.Strings(traits)
 		value = traits
 	}
-	n.Put(field, value)
 	n.Put("updated_at", api.Timestamp(c.Now))
+	n.Put(field, value)
 }
 
 // visit records that a node entered a provision state.
