@@ -134,7 +134,7 @@ func messagesOf(t *testing.T, dir string) []message {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reader{set: token.NewFileSet(), constants: map[string]ast.Expr{}}
+	r := &reader{set: token.NewFileSet(), constants: map[string]ast.Expr{}, labels: map[string]ast.Expr{}}
 	var parsed []*ast.File
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
@@ -146,13 +146,14 @@ func messagesOf(t *testing.T, dir string) []message {
 		}
 		parsed = append(parsed, f)
 		r.readConstants(f)
+		r.readLabels(f)
 	}
 	all := map[message]bool{}
 	for _, f := range parsed {
 		for _, decl := range f.Decls {
 			r.function, _ = decl.(*ast.FuncDecl)
 			ast.Inspect(decl, func(n ast.Node) bool {
-				if m, ok := r.message(n); ok {
+				for _, m := range r.messages(n) {
 					all[m] = true
 				}
 				return true
@@ -166,7 +167,24 @@ func messagesOf(t *testing.T, dir string) []message {
 type reader struct {
 	set       *token.FileSet
 	constants map[string]ast.Expr
-	function  *ast.FuncDecl // that is being read
+	labels    map[string]ast.Expr // what methods such as label return
+	function  *ast.FuncDecl       // that is being read
+}
+
+// readLabels reads the methods without parameters that return one string, which names an object.
+func (r *reader) readLabels(f *ast.File) {
+	for _, decl := range f.Decls {
+		method, ok := decl.(*ast.FuncDecl)
+		if !ok || method.Recv == nil || method.Name.Name != "label" {
+			continue
+		}
+		ast.Inspect(method.Body, func(n ast.Node) bool {
+			if first, ok := n.(*ast.ReturnStmt); ok && r.labels["label"] == nil {
+				r.labels["label"] = first.Results[0]
+			}
+			return true
+		})
+	}
 }
 
 func (r *reader) readConstants(f *ast.File) {
@@ -186,15 +204,151 @@ func (r *reader) readConstants(f *ast.File) {
 	}
 }
 
-// message returns the message that a node of the syntax tree makes.
-func (r *reader) message(n ast.Node) (message, bool) {
+// messages returns the messages that a node of the syntax tree makes.
+func (r *reader) messages(n ast.Node) []message {
+	var m message
+	var ok bool
 	switch n := n.(type) {
 	case *ast.CallExpr:
-		return r.call(n)
+		if doings := r.doings(n); len(doings) > 0 {
+			return couldNot(doings)
+		}
+		m, ok = r.call(n)
 	case *ast.CompositeLit:
-		return r.literal(n)
+		m, ok = r.literal(n)
+	case *ast.ReturnStmt:
+		return r.returned(n)
 	}
-	return message{}, false
+	if !ok {
+		return nil
+	}
+	var all []message
+	for title := range strings.SplitSeq(m.title, " | ") {
+		if title != m.title {
+			title = strings.Trim(title, "{}")
+		}
+		all = append(all, message{m.kind, title, m.detail})
+	}
+	return all
+}
+
+// couldNot returns the messages about what could not be done, except for what only the caller knows.
+func couldNot(doings []string) (all []message) {
+	for _, doing := range doings {
+		if strings.Trim(placeholder.ReplaceAllString(doing, ""), " ") != "" {
+			all = append(all, message{"error", "Could not " + doing, ""})
+		}
+	}
+	return all
+}
+
+// reports are the functions that report an error, with the number of the argument that says what was done, as an infinitive.
+var reports = map[string]int{
+	"Report": 1, "ReportUndone": 1, "ReportCreation": 1, "ReportOnce": 1, "report": 1, "reportTurn": 1, "reportTaken": 3, "Explain": 0, "operate": 2,
+	"ReadFrom": 4, "DeleteFrom": 4, "ListedIn": 3,
+}
+
+// doings returns what a call reports as not done.
+func (r *reader) doings(n *ast.CallExpr) (all []string) {
+	name, _, _ := strings.Cut(r.source(n.Fun), "[")
+	name = name[strings.LastIndex(name, ".")+1:]
+	at, ok := reports[name]
+	if !ok || len(n.Args) <= at || r.function == nil || reports[r.function.Name.Name] != 0 {
+		return nil
+	}
+	for _, text := range r.texts(n.Args[at]) {
+		switch name {
+		case "operate":
+			text += " node {node}"
+		case "ReadFrom":
+			text = "read " + text
+		case "DeleteFrom":
+			text = "delete " + text
+		case "ListedIn":
+			text = "list " + text + "s"
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+// texts returns the texts that an expression may have: those of a variable, those of a map's values, or its own.
+func (r *reader) texts(e ast.Expr) (all []string) {
+	switch e := e.(type) {
+	case *ast.Ident:
+		for _, value := range r.assignedTo(e.Name) {
+			if _, copied := value.(*ast.Ident); !copied {
+				all = append(all, r.texts(value)...)
+			}
+		}
+		return all
+	case *ast.IndexExpr:
+		if values, ok := e.X.(*ast.CompositeLit); ok {
+			for _, element := range values.Elts {
+				if pair, ok := element.(*ast.KeyValueExpr); ok {
+					element = pair.Value
+				}
+				all = append(all, r.text(element, 0))
+			}
+			return all
+		}
+	case *ast.CallExpr:
+		switch r.source(e.Fun) {
+		case "cmp.Or":
+			return r.texts(e.Args[len(e.Args)-1])
+		case "fmt.Sprintf":
+			if _, chosen := e.Args[0].(*ast.IndexExpr); chosen {
+				for _, format := range r.texts(e.Args[0]) {
+					all = append(all, verb.ReplaceAllString(format, "{x}"))
+				}
+				return all
+			}
+		}
+	}
+	return []string{r.text(e, 0)}
+}
+
+// assignedTo returns what the function assigns to a variable.
+func (r *reader) assignedTo(name string) (values []ast.Expr) {
+	ast.Inspect(r.function, func(n ast.Node) bool {
+		set, ok := n.(*ast.AssignStmt)
+		if !ok || len(set.Lhs) != len(set.Rhs) {
+			return true
+		}
+		for i, left := range set.Lhs {
+			if variable, isName := left.(*ast.Ident); isName && variable.Name == name {
+				values = append(values, set.Rhs[i])
+			}
+		}
+		return true
+	})
+	return values
+}
+
+// returned returns the messages of a function that returns what it was doing, or the summary of a doubt.
+func (r *reader) returned(n *ast.ReturnStmt) []message {
+	if r.function == nil || r.function.Type.Results == nil || len(n.Results) == 0 {
+		return nil
+	}
+	results := r.function.Type.Results.List
+	at := 0
+	for _, result := range results {
+		for _, name := range result.Names {
+			if name.Name == "doing" && at < len(n.Results) {
+				return couldNot(r.texts(n.Results[at]))
+			}
+			at++
+		}
+	}
+	switch r.function.Name.Name {
+	case "Summary":
+		return []message{{"warning", r.text(n.Results[0], 0), ""}}
+	case "Of": // a phase of a deployment
+		if r.function.Recv != nil && r.source(r.function.Recv.List[0].Type) == "Phase" {
+			return couldNot(r.texts(n.Results[0]))
+		}
+	}
+	return nil
 }
 
 // call returns the message of a function's call.
@@ -212,15 +366,15 @@ func (r *reader) call(n *ast.CallExpr) (message, bool) {
 	case "AddAttributeError", "AddAttributeWarning":
 		args = args[1:]
 	case "Warn", "Refuse", "warn", "refuse": // a notice, with the path of its attribute
-		if len(args) < 3 || len(args) > 4 || !slices.Contains([]string{"nil", "at"}, r.source(args[0])) && !strings.HasPrefix(r.source(args[0]), "decide.At(") {
+		if len(args) < 3 || len(args) > 4 || !isPath.MatchString(r.source(args[0])) {
 			return message{}, false // another function
 		}
 		args = args[1:]
+	case "problem": // of a deploy interface
+		if kind, args = "warning", args[1:]; len(args) != 2 {
+			return message{}, false
+		}
 	case "AddError", "AddWarning", "NewErrorDiagnostic", "NewWarningDiagnostic":
-	case "Report", "ReportUndone":
-		return message{kind, "Could not " + r.text(args[1], 0), ""}, r.function.Name.Name != "Report"
-	case "Explain":
-		return message{kind, "Could not " + r.text(args[0], 0), ""}, r.text(args[0], 0) != "" && r.text(args[0], 0) != "{doing}"
 	case "Errorf", "New":
 		if source := r.source(n.Fun); source == "fmt.Errorf" || source == "errors.New" {
 			return message{cause, r.text(&ast.CallExpr{Fun: n.Fun, Args: args}, 0), ""}, true
@@ -237,11 +391,24 @@ func (r *reader) call(n *ast.CallExpr) (message, bool) {
 	if len(args) == 3 { // with advice
 		detail += " " + r.text(args[2], 0)
 	}
-	return message{kind, title, detail}, title != "{summary}" && title != "{n.Summary}" // of framework.Show
+	return message{kind, title, detail}, !passedOn.MatchString(title)
 }
+
+var (
+	isPath   = regexp.MustCompile(`^(nil|at|"\w*"|decide\.At\(.*)$`)        // of an attribute
+	passedOn = regexp.MustCompile(`^\{(\w+\.)?(Summary|summary)(\(\))?\}$`) // a title that is made elsewhere
+)
 
 // literal returns the message of a rule for strings, or of a notice of a run.
 func (r *reader) literal(n *ast.CompositeLit) (message, bool) {
+	fields := r.fields(n)
+	if fields["Summary"] != "" && fields["Detail"] != "" && !passedOn.MatchString(fields["Summary"]) {
+		kind := "warning"
+		if fields["Fatal"] == "{true}" || strings.HasSuffix(fields["Severity"], "Error}") {
+			kind = "error"
+		}
+		return message{kind, fields["Summary"], fields["Detail"]}, true
+	}
 	if n.Type == nil {
 		return message{}, false
 	}
@@ -251,13 +418,12 @@ func (r *reader) literal(n *ast.CompositeLit) (message, bool) {
 			return message{"warning", r.text(n.Elts[0], 0), r.text(n.Elts[1], 0)}, true
 		}
 	case "text", "rule":
-		if fields := r.fields(n); fields["summary"] != "" {
+		if fields["summary"] != "" {
 			return message{"error", fields["summary"], "{value} " + fields["must"] + "."}, true
 		}
-	case "tfprotov6.Diagnostic":
-		if fields := r.fields(n); fields["Summary"] != "" {
-			return message{"error", fields["Summary"], fields["Detail"]}, true
-		}
+	}
+	if strings.HasPrefix(fields["Doing"], "list ") && !strings.Contains(fields["Doing"], "{") {
+		return message{"error", "Could not " + fields["Doing"], ""}, true
 	}
 	return message{}, false
 }
@@ -302,6 +468,9 @@ func (r *reader) text(e ast.Expr, depth int) string {
 		switch r.source(e.Fun) {
 		case "fmt.Sprintf", "fmt.Errorf", "errors.New":
 			return r.formatted(e.Args, depth)
+		}
+		if method, ok := e.Fun.(*ast.SelectorExpr); ok && r.labels[method.Sel.Name] != nil && depth < deepest {
+			return r.text(r.labels[method.Sel.Name], depth+1)
 		}
 	}
 	return "{" + r.short(e) + "}"

@@ -99,7 +99,7 @@ func keptNames(w Wish) (notices []decide.Notice) {
 	for _, mac := range slices.Sorted(maps.Keys(w.Ports)) {
 		name := w.Ports[mac].Name
 		if other, kept := holders[name.V]; kept && name.Set {
-			notices = append(notices, decide.Refuse(decide.At("ports", decide.Key(mac), "name"), "Name of two ports", fmt.Sprintf("Port %s has the name %q in Ironic, and keeps it, because the configuration gives it no other name. "+
+			notices = append(notices, decide.Refuse(decide.At("ports", decide.Key(mac), "name"), "Name of another port", fmt.Sprintf("Port %s has the name %q in Ironic, and keeps it, because the configuration gives it no other name. "+
 				"Names of ports are unique in Ironic. Give port %s another name, too.", other, name.V, other)))
 		}
 	}

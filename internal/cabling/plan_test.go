@@ -133,7 +133,7 @@ func TestDecide_namesOfPortsAreUnique(t *testing.T) {
 	t.Parallel()
 	eno1, eno2 := cabling.Port{Name: decide.Known("eno1")}, cabling.Port{Name: decide.Known("eno2")}
 	kept := cabling.Wish{Ports: ports(cabling.Port{}, eno1), Planned: ports(eno1, eno1)}
-	wantRefusals(t, "the other port keeps it", cabling.Decide(kept, cabling.Seen{}), refusal{portAt(2, "name"), "Name of two ports"})
+	wantRefusals(t, "the other port keeps it", cabling.Decide(kept, cabling.Seen{}), refusal{portAt(2, "name"), "Name of another port"})
 	exchanged := cabling.Wish{Ports: ports(eno2, eno1), Planned: ports(eno2, eno1)}
 	wantRefusals(t, "the other port gets another", cabling.Decide(exchanged, cabling.Seen{}))
 }

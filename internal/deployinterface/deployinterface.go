@@ -177,7 +177,7 @@ func customAgent(d Deployment) []Problem {
 	if d.Steps {
 		return nil
 	}
-	return problem("deploy_steps", "No step writes the disk", "The deploy interface custom-agent writes nothing by itself: deploy steps do. The deployment has no deploy_steps, and no traits that choose a deploy template. "+
+	return problem("deploy_steps", "No step writes the disk", "The deploy interface custom-agent writes nothing, only deploy steps write. The deployment has no deploy_steps, and no traits that choose a deploy template. "+
 		"Unless the ramdisk has deploy steps that always run, the machine becomes active with the disk as it was.")
 }
 

@@ -40,7 +40,7 @@ func PlannedSteps[S any](ctx context.Context, private GettablePrivate, diags *di
 	text, problems := private.GetKey(ctx, stepsKey)
 	diags.Append(problems...)
 	if err := json.Unmarshal(text, &steps); err != nil || steps == nil {
-		diags.AddError("The plan has no steps", "Nothing was done. This is a bug of the provider. Plan again, and report it if that does not help.")
+		diags.AddError("The provider has a bug", "The plan has no steps, so nothing was done. Plan again, and report it if that does not help.")
 	}
 	return steps
 }

@@ -149,7 +149,7 @@ func (p *metal) ValidateConfig(ctx context.Context, req provider.ValidateConfigR
 		}
 	}
 	if auth != "" && auth != api.AuthHTTPBasic && !m.Password.IsNull() {
-		resp.Diagnostics.AddAttributeError(path.Root("password"), "Unused password",
+		resp.Diagnostics.AddAttributeError(path.Root("password"), "Unused setting",
 			fmt.Sprintf("username and password belong to auth_type = \"http_basic\"; auth_type is %q. With Keystone, credentials come from clouds.yaml or the OS_* variables.", auth))
 	}
 }

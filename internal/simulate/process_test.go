@@ -117,7 +117,7 @@ func (p *process) said(address string, diagnostics []*tfprotov6.Diagnostic) (fai
 		p.keepsSecrets("a diagnostic of "+address, d.Summary+d.Detail)
 		if d.Severity == tfprotov6.DiagnosticSeverityError {
 			failed = true
-			if d.Summary != turns.NotStarted {
+			if d.Summary != "Machine was not started" {
 				p.broke.Store(true)
 			}
 			if strings.Contains(d.Summary+" "+d.Detail, "Could not :") {

@@ -133,6 +133,3 @@ func (g *group) notStarted(t *Turn, why rollout.Refusal) error {
 	}
 	return e
 }
-
-// NotStarted is the summary of such an error.
-const NotStarted = "Machine was not started"

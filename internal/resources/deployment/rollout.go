@@ -147,7 +147,7 @@ func (u *update) turn(ctx context.Context, m *machine.Machine, settings rollout.
 func reportTurn(diags *diag.Diagnostics, doing string, err error) {
 	if failure.Is(err, turns.KindNotStarted) {
 		_, detail := failure.Explain(doing, err)
-		diags.AddError(turns.NotStarted, detail)
+		diags.AddError("Machine was not started", detail)
 		return
 	}
 	framework.ReportUndone(diags, doing, err)

@@ -280,7 +280,7 @@ func TestAccHost_portsExchangeTheirNames(t *testing.T) {
 		resource.TestStep{Config: config(second, third, first), ConfigStateChecks: has(second, third, first)},
 		resource.TestStep{ // a port without a name in the configuration keeps the one that it has
 			Config: config(third, "", first), PlanOnly: true,
-			ExpectError: regexp.MustCompile(`(?s)Name of two ports.*` + acctest.Wrapped("Port "+s.MAC(2)+" has the name "+acctest.Quoted(third)+" in Ironic, and keeps it")),
+			ExpectError: regexp.MustCompile(`(?s)Name of another port.*` + acctest.Wrapped("Port "+s.MAC(2)+" has the name "+acctest.Quoted(third)+" in Ironic, and keeps it")),
 		},
 	)
 }

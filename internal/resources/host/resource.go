@@ -142,7 +142,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 		node, err = h.Site.Ironic.Node(ctx, state.ID.ValueString())
 	}
 	if err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "update host "+state.label(), err)
+		framework.ReportUndone(&resp.Diagnostics, "change host "+state.label(), err)
 		return
 	}
 	change := &change{config: &config, plan: &plan, state: &state, before: readManaged(ctx, req.Private)}
