@@ -16,7 +16,7 @@ var limits = []struct {
 }{
 	{"README.md", 900},
 	{"CONTRIBUTING.md", 1800},
-	{"docs/guides/troubleshooting.md", 2500},    // users search it for a title
+	{"docs/guides/troubleshooting", 3200},       // users search them for a title
 	{"docs/guides/how-this-is-tested.md", 1700}, // a row for each part
 	{"docs/guides/day-two.md", 1700},            // every operation on a machine that runs
 	{"docs/guides/large-applies.md", 1550},      // figures
