@@ -13,7 +13,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/turns"
 )
 
 // process is a provider's process.

@@ -53,6 +53,9 @@ func (s *Screen) Update(v View, _ []Change) error {
 	return s.Tick(v)
 }
 
+// oldAfter is how old the last sample may be before the screen says so. An Ironic that hangs is an error only after minutes.
+const oldAfter = 30 * time.Second
+
 // Trouble shows the error until the next sample.
 func (s *Screen) Trouble(v View, err error) {
 	s.trouble = fmt.Sprintf("%s Ironic does not answer; trying again: %s", v.Now.Format(clock), Problem(err))
@@ -109,8 +112,11 @@ func (s *Screen) draw(line []piece, width int) string {
 // frame returns the lines of a view, at most as many as given.
 func (s *Screen) frame(v View, width, height int) [][]piece {
 	lines := [][]piece{heading(s.Title, v.Now, width), bar(v, width), {{v.summary(), normal}}}
-	if s.trouble != "" {
+	switch last := v.Sample.Taken; {
+	case s.trouble != "":
 		lines = append(lines, []piece{{s.trouble, red}})
+	case !last.IsZero() && v.Now.Sub(last) >= oldAfter:
+		lines = append(lines, []piece{{"Ironic's last answer is from " + last.Format(clock), red}})
 	}
 	room := max(0, height-len(lines))
 	failed := table("FAILED", v.Failed, red, min(room, max(4, room/3)))

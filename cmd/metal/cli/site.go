@@ -28,6 +28,7 @@ func (s *Settings) OpenSite(cmd *cobra.Command) (site *machine.Site, pool *shari
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	s.TellSilence(cmd)
 	return s.Open(cmd, s.Logger(cmd.ErrOrStderr(), false, cmd.Flags().Changed("log-level")))
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -102,6 +103,32 @@ func (f *watchFlags) check() error {
 	return errors.Join(errors.Join(wrong...), cli.NotNegative("total", f.total), cli.NotNegative("until-idle", f.untilIdle), f.metrics.check())
 }
 
+// spareScreen lets nothing be written beside a screen that is shown: the screen itself says that Ironic does not answer.
+func spareScreen(c *api.Config, shown *atomic.Bool) {
+	tell := c.Silent
+	if tell == nil {
+		return
+	}
+	c.Silent = func(text string) {
+		if !shown.Load() {
+			tell(text)
+		}
+	}
+}
+
+type lister = func(context.Context) (watch.Sample, error)
+
+// noting is the list, and records that there was one.
+func noting(list lister, read *atomic.Bool) lister {
+	return func(ctx context.Context) (watch.Sample, error) {
+		sample, err := list(ctx)
+		if err == nil {
+			read.Store(true)
+		}
+		return sample, err
+	}
+}
+
 // run shows the machines until the command ends.
 func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) error {
 	selected, err := f.selection.Selection(cmd, args)
@@ -109,9 +136,13 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) err
 		return err
 	}
 	s.LogRequests(cmd)
-	client := ironic.New(s.Ironic.Config, ironic.Polls{})
 	title := s.IronicName() + selected.String()
 	displays := []watch.Display{f.display(cmd, title, s.Getenv)}
+	var shown atomic.Bool
+	if _, draws := displays[0].(*watch.Screen); draws {
+		spareScreen(&s.Ironic.Config, &shown)
+	}
+	client := ironic.New(s.Ironic.Config, ironic.Polls{})
 	if f.html != "" {
 		displays = append(displays, &watch.Page{File: f.html, Title: title, Refresh: s.Ironic.PollInterval})
 	}
@@ -133,6 +164,7 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) err
 	if err != nil {
 		return &cli.Failure{Code: cli.ExitError, Err: err}
 	}
+	options.List = noting(options.List, &shown)
 	end, err := watch.Run(ctx, model, options)
 	if broken := stop(); broken != nil {
 		return &cli.Failure{Code: cli.ExitError, Err: broken}

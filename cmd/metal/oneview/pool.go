@@ -30,6 +30,9 @@ func open(s *cli.Settings, cmd *cobra.Command, service bool) (*pool, error) {
 		return nil, err
 	}
 	log := s.Logger(cmd.ErrOrStderr(), service, cmd.Flags().Changed("log-level"))
+	if !service {
+		s.TellSilence(cmd)
+	}
 	_, shared, done, err := s.Open(cmd, log)
 	if err != nil {
 		return nil, err

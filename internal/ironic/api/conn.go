@@ -78,6 +78,9 @@ type Config struct {
 	Logger    *slog.Logger      // nil: silent. Bodies and headers are never logged
 	UserAgent string
 
+	// Silent is told what the log is told about a server that does not answer; nil: only the log is.
+	Silent func(text string)
+
 	// Unknown names the part of the configuration that Terraform does not know yet during a plan. Every use of the Conn then
 	// returns an UnknownConfigError.
 	Unknown string
@@ -85,9 +88,9 @@ type Config struct {
 
 // Conn is the connection to one Ironic. It is safe for concurrent use.
 type Conn struct {
-	cfg     Config
-	locks   locks
-	silence silence
+	cfg      Config
+	locks    locks
+	silences sync.Map // of servers, by their keys
 
 	// The lock of the connection protects these until the connection is there; then they do not change.
 	refused  bool      // a request was given up because its connection was refused, before the first answer

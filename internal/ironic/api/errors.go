@@ -131,7 +131,8 @@ func IsUnanswered(err error) bool {
 	var status *StatusError
 	if !errors.As(err, &status) {
 		var op *net.OpError
-		unsent := errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &op) && op.Op == "dial"
+		var silent *SilentError
+		unsent := errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &silent) || errors.As(err, &op) && op.Op == "dial"
 		return IsConnectionLoss(err) && !unsent
 	}
 	switch status.Status {

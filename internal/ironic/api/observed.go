@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +31,9 @@ func (o *observed) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := unaddressable(r.URL); err != nil {
 		return nil, err
 	}
+	if err := o.conn.silenceOf(o.key(r)).asks(o.server(r)); err != nil {
+		return nil, err
+	}
 	start, answered := time.Now(), o.awaited(r)
 	resp, err := rest.RoundTrip(o.next, r)
 	answered()
@@ -42,10 +44,10 @@ func (o *observed) RoundTrip(r *http.Request) (*http.Response, error) {
 	logger := o.conn.cfg.Logger
 	if err != nil {
 		logger.LogAttrs(r.Context(), slog.LevelDebug, "request to "+o.server(r)+" got no answer", attrs...)
-		o.note(r, start, 0)
+		o.note(r, start, 0, isTimeout(err))
 		return resp, err
 	}
-	o.note(r, start, resp.StatusCode)
+	o.note(r, start, resp.StatusCode, false)
 	o.conn.setClock(resp.Header)
 	attrs = append(attrs, slog.Int("status", resp.StatusCode), slog.String("request_id", resp.Header.Get("Openstack-Request-Id")))
 	logger.LogAttrs(r.Context(), slog.LevelDebug, "request to "+o.server(r), attrs...)
@@ -101,34 +103,8 @@ func (o *observed) server(r *http.Request) string {
 	return "Ironic"
 }
 
-// silentFor is how long a server may be silent before the log says so, and again after the same time.
-const silentFor = 30 * time.Second
-
-// silence is how long a server has not answered. It is safe for concurrent use.
-type silence struct {
-	mu    sync.Mutex
-	since time.Time // when the first request was sent that got no answer; zero: the last one got one
-	told  time.Time
-}
-
-// heard records whether a request got an answer of the server itself. It returns how long there has been none, and false unless that is to
-// be told now.
-func (s *silence) heard(sent time.Time, answered bool) (lasts time.Duration, due bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	switch {
-	case answered:
-		s.since = time.Time{}
-		return 0, false
-	case s.since.IsZero():
-		s.since, s.told = sent, sent
-	}
-	if due = now.Sub(s.told) >= silentFor; due {
-		s.told = now
-	}
-	return now.Sub(s.since), due
-}
+// key identifies the server that a request goes to: several may have one host.
+func (o *observed) key(r *http.Request) string { return o.server(r) + " " + r.URL.Host }
 
 // awaited writes a log line every silentFor until stop is called, because a request still has no answer.
 func (o *observed) awaited(r *http.Request) (stop func()) {
@@ -139,7 +115,7 @@ func (o *observed) awaited(r *http.Request) (stop func()) {
 		if stopped.Load() {
 			return
 		}
-		o.warn(r, fmt.Sprintf("no answer for %s", time.Since(start).Round(time.Second)), "waits for it")
+		o.warn(r, fmt.Sprintf("no answer for %s", time.Since(start).Round(time.Second)), "still waiting for it")
 		time.AfterFunc(silentFor, tell)
 	}
 	timer := time.AfterFunc(silentFor, tell)
@@ -150,15 +126,18 @@ func (o *observed) awaited(r *http.Request) (stop func()) {
 }
 
 // note records whether a request was answered, and tells how long the server has been silent. A proxy's answer is none.
-func (o *observed) note(r *http.Request, sent time.Time, status int) {
+func (o *observed) note(r *http.Request, sent time.Time, status int, timedOut bool) {
 	answered := status != 0 && status != http.StatusBadGateway && status != http.StatusServiceUnavailable && status != http.StatusGatewayTimeout
-	if lasts, due := o.conn.silence.heard(sent, answered); due {
-		o.warn(r, fmt.Sprintf("no answer of %s for %s", o.server(r), lasts.Round(time.Second)), "goes on asking where something waits for it")
+	if lasts, due := o.conn.silenceOf(o.key(r)).heard(sent, answered, timedOut); due {
+		o.warn(r, fmt.Sprintf("no answer of %s for %s", o.server(r), lasts.Round(time.Second)), "asking again where something waits for it")
 	}
 }
 
 // warn writes a log line about a request. It has all facts in its text, because Terraform writes attributes in no order.
-func (o *observed) warn(r *http.Request, fact, does string) {
-	text := fmt.Sprintf("%s %s://%s%s: %s; the provider %s", r.Method, r.URL.Scheme, r.URL.Host, r.URL.Path, fact, does)
+func (o *observed) warn(r *http.Request, fact, next string) {
+	text := fmt.Sprintf("%s %s://%s%s: %s; %s", r.Method, r.URL.Scheme, r.URL.Host, r.URL.Path, fact, next)
+	if o.conn.cfg.Silent != nil {
+		o.conn.cfg.Silent(text)
+	}
 	o.conn.cfg.Logger.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelWarn, text)
 }

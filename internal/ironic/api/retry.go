@@ -17,7 +17,7 @@ import (
 )
 
 // Bounds of the retry policy: after at most 15 seconds of waiting between tries the caller gets the error. A request that times out is
-// repeated once, so that an Ironic that hangs is an error after two time-outs and those seconds.
+// repeated once, so that an Ironic that hangs is an error after two time-outs and those seconds. Later requests then fail at once: see silence.
 const (
 	Retries      = 6
 	timeouts     = 1
@@ -42,7 +42,8 @@ func (c *Conn) retry(ctx context.Context, method, url string, opts *gophercloud.
 // repeat. After a lock it leaves requests that reach the machine to the caller, who looks at the node first: what has locked it may be a deployment.
 // The caller must check what became of a lost POST or verb.
 func retry(ctx context.Context, method, url string, opts *gophercloud.RequestOpts, err error, count uint) error {
-	if count >= Retries || count > timeouts && isTimeout(err) || !retryable(method, url, targetOf(opts), err) {
+	var silent *SilentError
+	if count >= Retries || count > timeouts && isTimeout(err) || errors.As(err, &silent) || !retryable(method, url, targetOf(opts), err) {
 		return err
 	}
 	wait := (&rest.Backoff{First: FirstBackoff, Max: maxBackoff, Factor: 2}).After(count)
