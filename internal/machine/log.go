@@ -179,8 +179,12 @@ func (l *stillLog) poll(n *ironic.Node, interval time.Duration) (since time.Time
 	if !known || s.as != as || now.Sub(s.polled) > 2*max(interval, stillFor) {
 		s = still{as: as, since: now, due: now.Add(stillFor)}
 	}
-	if due = now.Add(min(interval, stillFor/3)).After(s.due); due { // the next poll would be too late
-		s.due = now.Add(now.Sub(s.since))
+	early := time.Duration(0)
+	if s.due.Sub(s.since) == stillFor { // the next poll would be too late
+		early = min(interval, stillFor/3)
+	}
+	for ; !now.Add(early).Before(s.due); due = true {
+		s.due = s.since.Add(2 * s.due.Sub(s.since))
 	}
 	s.polled = now
 	l.last[n.UUID] = s

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 )
 
 // killSite returns a site with a node for each action of a pass: one whose server was taken, one whose server was freed, one with an
@@ -101,6 +102,38 @@ func TestStoppedSyncStopsSoon(t *testing.T) {
 		s.sync(t)
 		for i := range s.hardware {
 			s.wantNode(t, i, "manageable", ReasonInUse)
+		}
+	})
+}
+
+// A pass that is stopped ends within half a minute, even if Ironic and the appliance do not answer any more.
+func TestStoppedSyncEndsThoughServersHang(t *testing.T) {
+	t.Parallel()
+	inPoolTime(t, func(t *testing.T) {
+		s := newPoolSite(t, 50)
+		for _, uri := range s.hardware {
+			s.oneview.TakeHardware(uri)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var stopped time.Time
+		until := func(server http.RoundTripper) http.RoundTripper {
+			return ironictest.Transport(func(r *http.Request) (*http.Response, error) {
+				if ctx.Err() != nil {
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				}
+				return server.RoundTrip(r)
+			})
+		}
+		heard := &told{}
+		_, err := s.poolThrough(t, until(s.ironic), until(s.oneview)).Sync(ctx, SyncOptions{Parallel: 2, Report: func(f Finding) {
+			if heard.hear(f); len(heard.all) == 5 {
+				stopped = time.Now()
+				stop()
+			}
+		}})
+		if took := time.Since(stopped); err == nil || took > 30*time.Second {
+			t.Errorf("%s after the stop: %v", took, err)
 		}
 	})
 }

@@ -47,6 +47,22 @@ func TestLines_tellEachChangeOnce(t *testing.T) {
 	}
 }
 
+func TestLines_summaryOnceAMinuteAtMost(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	m, l := watch.NewModel("active", 40), &watch.Lines{Out: &out, Err: io.Discard}
+	for taken := 0; taken <= 300; taken += 10 { // a machine is done every 10 seconds
+		sample := watch.Sample{Taken: at(taken)}
+		for n := range 1 + taken/10 {
+			sample.Machines = append(sample.Machines, machine(n, "active", 10*n))
+		}
+		tell(t, l, m, sample)
+	}
+	if summaries := strings.Count(out.String(), "done, "); summaries != 6 {
+		t.Errorf("%d summaries in 5 minutes, want one at first and one each minute:\n%s", summaries, out.String())
+	}
+}
+
 func TestScreen_showsTheView(t *testing.T) {
 	t.Parallel()
 	for name, size := range map[string][2]int{"screen-80x24.txt": {80, 24}, "screen-40x10.txt": {40, 10}} {
@@ -118,6 +134,23 @@ func TestScreen_fitsTheTerminal(t *testing.T) {
 			if width > 60 && height > 10 && !strings.Contains(text, "and 1") {
 				t.Errorf("%d x %d: the others are not counted:\n%s", width, height, text)
 			}
+		}
+	}
+}
+
+// Ironic hangs: a screen whose last sample is old says so, before the list is an error.
+func TestScreen_saysThatItIsOld(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	s, m := &watch.Screen{Out: &out, Size: func() (int, int) { return 80, 24 }}, watch.NewModel("active", 0)
+	last := tell(t, s, m, story()...)
+	for age, want := range map[int]bool{29: false, 30: true} {
+		out.Reset()
+		if err := s.Tick(m.View(last.Now.Add(time.Duration(age) * time.Second))); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(out.String(), "Ironic's last answer is from "+last.Now.Format(time.TimeOnly)); got != want {
+			t.Errorf("after %d s: %t\n%s", age, got, out.String())
 		}
 	}
 }
