@@ -211,7 +211,7 @@ func (r *reader) messages(n ast.Node) []message {
 	switch n := n.(type) {
 	case *ast.CallExpr:
 		if doings := r.doings(n); len(doings) > 0 {
-			return couldNot(doings)
+			return couldNot(r.kindOf(n), doings)
 		}
 		m, ok = r.call(n)
 	case *ast.CompositeLit:
@@ -233,10 +233,10 @@ func (r *reader) messages(n ast.Node) []message {
 }
 
 // couldNot returns the messages about what could not be done, except for what only the caller knows.
-func couldNot(doings []string) (all []message) {
+func couldNot(kind string, doings []string) (all []message) {
 	for _, doing := range doings {
 		if strings.Trim(placeholder.ReplaceAllString(doing, ""), " ") != "" {
-			all = append(all, message{"error", "Could not " + doing, ""})
+			all = append(all, message{kind, "Could not " + doing, ""})
 		}
 	}
 	return all
@@ -270,6 +270,24 @@ func (r *reader) doings(n *ast.CallExpr) (all []string) {
 		all = append(all, text)
 	}
 	return all
+}
+
+// kindOf returns the kind of the message that a call reports. A function that explains an error may warn of it.
+func (r *reader) kindOf(n *ast.CallExpr) string {
+	kind := "error"
+	if !strings.HasSuffix(r.source(n.Fun), "Explain") {
+		return kind
+	}
+	ast.Inspect(r.function, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 2 {
+			name := r.source(call.Fun)
+			if r.source(call.Args[1]) == "summary" && strings.HasSuffix(strings.ToLower(name), "warn") {
+				kind = "warning"
+			}
+		}
+		return true
+	})
+	return kind
 }
 
 // texts returns the texts that an expression may have: those of a variable, those of a map's values, or its own.
@@ -335,7 +353,7 @@ func (r *reader) returned(n *ast.ReturnStmt) []message {
 	for _, result := range results {
 		for _, name := range result.Names {
 			if name.Name == "doing" && at < len(n.Results) {
-				return couldNot(r.texts(n.Results[at]))
+				return couldNot("error", r.texts(n.Results[at]))
 			}
 			at++
 		}
@@ -345,7 +363,7 @@ func (r *reader) returned(n *ast.ReturnStmt) []message {
 		return []message{{"warning", r.text(n.Results[0], 0), ""}}
 	case "Of": // a phase of a deployment
 		if r.function.Recv != nil && r.source(r.function.Recv.List[0].Type) == "Phase" {
-			return couldNot(r.texts(n.Results[0]))
+			return couldNot("error", r.texts(n.Results[0]))
 		}
 	}
 	return nil
