@@ -115,6 +115,7 @@ func (o *observed) awaited(r *http.Request) (stop func()) {
 		if stopped.Load() {
 			return
 		}
+		o.conn.silenceOf(o.key(r)).tells()
 		o.warn(r, fmt.Sprintf("no answer for %s", time.Since(start).Round(time.Second)), "still waiting for it")
 		time.AfterFunc(silentFor, tell)
 	}

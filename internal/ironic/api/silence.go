@@ -64,6 +64,13 @@ func (s *silence) asks(server string) error {
 	return nil
 }
 
+// tells records that the log has told of a request that waits.
+func (s *silence) tells() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told = time.Now()
+}
+
 // heard records whether a request got an answer of the server itself. It returns how long there has been none, and false unless that is to
 // be told now.
 func (s *silence) heard(sent time.Time, answered, timedOut bool) (lasts time.Duration, due bool) {
@@ -76,7 +83,10 @@ func (s *silence) heard(sent time.Time, answered, timedOut bool) (lasts time.Dur
 		s.since, s.timedOut, s.hangs = time.Time{}, time.Time{}, false
 		return 0, false
 	case s.since.IsZero():
-		s.since, s.told = sent, sent
+		s.since = sent
+		if s.told.Before(sent) {
+			s.told = sent
+		}
 	}
 	switch {
 	case timedOut && s.timedOut.IsZero():
