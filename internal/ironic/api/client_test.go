@@ -230,9 +230,13 @@ func TestClient_apiTimeoutEnds(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		fake := &fakeironic.Server{}
 		fake.Reject = times(1000, http.MethodGet, "/v1/drivers", &fakeironic.Rejection{Status: http.StatusOK, Body: `{"drivers": []}`})
-		client := newClient(fake, func(cfg *api.Config) { cfg.APITimeout = 10 * time.Minute })
+		told := 0
+		client := newClient(fake, func(cfg *api.Config) { cfg.APITimeout, cfg.Silent = 10*time.Minute, func(string) { told++ } })
 		start := time.Now()
 		_, err := client.Node(t.Context(), "node-000")
+		if told < 9 || told > 21 {
+			t.Errorf("it was told %d times in ten minutes", told)
+		}
 		if err == nil || !strings.Contains(err.Error(), "no conductor is running") {
 			t.Errorf("Node = %v, want what was missing", err)
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -71,7 +70,7 @@ func (c *Conn) await(ctx context.Context) (service *gophercloud.ServiceClient, s
 		}
 		if time.Since(told) >= silentFor {
 			told = time.Now()
-			c.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, fmt.Sprintf("%v; the provider waits for it, for at most %s more (api_timeout)", err, time.Until(deadline).Round(time.Second)))
+			c.tell(ctx, fmt.Sprintf("%v; waiting for it, for at most %s more (api_timeout)", err, time.Until(deadline).Round(time.Second)))
 		}
 		if err := rest.Sleep(ctx, wait); err != nil {
 			return nil, 0, err

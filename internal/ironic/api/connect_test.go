@@ -147,12 +147,12 @@ func TestConnect_waitsForAStart(t *testing.T) {
 		waits     time.Duration // 0: an error at once
 		logs      string
 	}{
-		"Keystone starts": {openrc(), func(s *site) { s.keystone.SetDown(true) }, func(s *site) { s.keystone.SetDown(false) }, 3 * time.Minute, "Keystone at " + keystoneURL + " does not answer: connection refused; the provider waits for it"},
+		"Keystone starts": {openrc(), func(s *site) { s.keystone.SetDown(true) }, func(s *site) { s.keystone.SetDown(false) }, 3 * time.Minute, "Keystone at " + keystoneURL + " does not answer: connection refused; waiting for it"},
 		"Keystone's proxy has no Keystone": {openrc(), func(s *site) {
 			s.keystone.Reject = func(*http.Request) *fakekeystone.Rejection {
 				return &fakekeystone.Rejection{Status: http.StatusServiceUnavailable}
 			}
-		}, func(s *site) { s.keystone.Change(func() { s.keystone.Reject = nil }) }, 3 * time.Minute, "503 Service Unavailable; the provider waits"},
+		}, func(s *site) { s.keystone.Change(func() { s.keystone.Reject = nil }) }, 3 * time.Minute, "503 Service Unavailable; waiting for it"},
 		"Keystone does not start":      {openrc(), func(s *site) { s.keystone.SetDown(true) }, nil, limit, "Keystone at " + keystoneURL},
 		"Ironic of the catalog starts": {openrc(), func(s *site) { s.down.Store(true) }, func(s *site) { s.down.Store(false) }, 3 * time.Minute, "Ironic at http://ironic.test/v1/ (region north, interface public of the service catalog) does not answer"},
 		"wrong password":               {openrc("OS_PASSWORD", wrongPassword), nil, nil, 0, ""},
@@ -183,7 +183,7 @@ func TestConnect_waitsForAStart(t *testing.T) {
 				if (err == nil) != (tt.change != nil) || !strings.Contains(log.String(), tt.logs) || (tt.waits == 0) != (log.Len() == 0) {
 					t.Errorf("%v; log:\n%s", err, log.String())
 				}
-				if lines := strings.Count(log.String(), "the provider waits"); lines > 11 {
+				if lines := strings.Count(log.String(), "waiting for it"); lines > 11 {
 					t.Errorf("%d lines of log", lines)
 				}
 			})

@@ -137,8 +137,13 @@ func (o *observed) note(r *http.Request, sent time.Time, status int, timedOut bo
 // warn writes a log line about a request. It has all facts in its text, because Terraform writes attributes in no order.
 func (o *observed) warn(r *http.Request, fact, next string) {
 	text := fmt.Sprintf("%s %s://%s%s: %s; %s", r.Method, r.URL.Scheme, r.URL.Host, r.URL.Path, fact, next)
-	if o.conn.cfg.Silent != nil {
-		o.conn.cfg.Silent(text)
+	o.conn.tell(r.Context(), text)
+}
+
+// tell says what waits for a server.
+func (c *Conn) tell(ctx context.Context, text string) {
+	if c.cfg.Silent != nil {
+		c.cfg.Silent(text)
 	}
-	o.conn.cfg.Logger.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelWarn, text)
+	c.cfg.Logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelWarn, text)
 }

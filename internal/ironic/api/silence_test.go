@@ -113,3 +113,24 @@ func TestSilence_isOverWithAnyAnswer(t *testing.T) {
 		}
 	})
 }
+
+// With api_timeout, the first use outlasts an Ironic that hangs.
+func TestSilence_apiTimeoutOutlastsIt(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T) {
+		fake, begun := fleet(1), time.Now()
+		client := newClient(fake, func(cfg *api.Config) {
+			cfg.APITimeout = 20 * time.Minute
+			cfg.Transport = transport(func(r *http.Request) (*http.Response, error) {
+				if time.Since(begun) < 10*time.Minute {
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				}
+				return fake.RoundTrip(r)
+			})
+		})
+		if took, err := read(t, client, "node-000"); err != nil || took < 10*time.Minute || took > 12*time.Minute {
+			t.Errorf("after %s: %v", took, err)
+		}
+	})
+}
