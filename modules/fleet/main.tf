@@ -1,17 +1,11 @@
 locals {
-  columns = ["bmc_address", "bmc_username", "bmc_password_version", "driver", "macs", "resource_class", "traits", "role", "hostname", "address",
-  "description", "target_state", "maintenance"]
-
-  # Lines of the CSV: cells without white space around them, and without the empty ones. Spreadsheets write empty lines and TRUE.
-  cells = {
-    for row in var.csv == null ? [] : csvdecode(trimprefix(var.csv, "\ufeff")) : trimspace(row.name) => {
-      for column, cell in row : column => column == "maintenance" ? lower(trimspace(cell)) : trimspace(cell) if trimspace(cell) != ""
-    } if trimspace(row.name) != ""
-  }
   listed = {
-    for name, cells in local.cells : name => merge({ for column in local.columns : column => lookup(cells, column, null) }, {
-      macs         = compact(split(" ", lookup(cells, "macs", "")))
-      traits       = try(compact(split(" ", cells.traits)), null)
+    for name, lines in local.lines : name => merge({ for column in local.columns : column => lookup(lines[0].cells, column, null) }, {
+      macs         = compact(split(" ", replace(lookup(lines[0].cells, "macs", ""), "/[\\s,;]+/", " ")))
+      traits       = try(compact(split(" ", replace(lines[0].cells.traits, "/[\\s,;]+/", " "))), null)
+      maintenance  = try(tobool(lower(lines[0].cells.maintenance)), null)
+      retired      = try(tobool(lower(lines[0].cells.retired)), null)
+      extra        = { for column, cell in lines[0].cells : trimprefix(column, "extra.") => cell if startswith(column, "extra.") }
       driver_info  = null
       network_data = null
     })
@@ -22,17 +16,23 @@ locals {
       driver         = machine.driver != null ? machine.driver : var.defaults.driver
       driver_info    = machine.driver_info == null ? var.defaults.driver_info : merge(var.defaults.driver_info, machine.driver_info)
       macs           = [for mac in machine.macs : lower(replace(mac, "-", ":"))]
+      hardware       = try(coalesce(machine.hardware, var.defaults.hardware), null)
+      extra          = merge(var.defaults.extra, machine.extra)
       resource_class = coalesce(machine.resource_class, var.defaults.resource_class)
       traits         = machine.traits == null ? var.defaults.traits : machine.traits
       target_state   = coalesce(machine.target_state, var.defaults.target_state)
+      service        = try(strcontains(machine.address, ":") ? "[${machine.address}]" : machine.address, null) # without port
     })
   }
+  kinds = { for name, machine in local.machines : name => try(var.hardware[machine.hardware], null) }
 
-  # Machines that name their role, and members that Ironic chooses.
+  # Machines that name their role, and members of groups, which Ironic chooses.
   assigned = { for name, machine in local.machines : name => machine if machine.role != null }
-  members = merge([
-    for role, settings in var.roles : { for i in range(coalesce(settings.count, 0)) : "${role}-${i}" => role }
-  ]...)
+  members = {
+    for member in flatten([
+      for role, group in metal_allocation_group.role : [for name, member in group.members : { name = name, role = role, allocation = member }]
+    ]) : member.name => member
+  }
 }
 
 resource "metal_host" "machine" {
@@ -48,36 +48,49 @@ resource "metal_host" "machine" {
   }
   driver              = each.value.bmc_address == null ? each.value.driver : null
   driver_info         = each.value.driver_info
-  hardware_interfaces = var.defaults.hardware_interfaces
-  ports               = { for mac in each.value.macs : mac => {} }
-  resource_class      = each.value.resource_class
-  traits              = each.value.traits
-  capabilities        = var.defaults.capabilities
-  root_device         = var.defaults.root_device
-  description         = each.value.description
-  maintenance         = each.value.maintenance
-  automated_clean     = var.defaults.automated_clean
-  inspect             = var.defaults.inspect
-  target_state        = each.value.target_state
-  on_destroy          = var.defaults.on_destroy
-  on_failure          = var.defaults.on_failure
+  hardware_interfaces = try(local.kinds[each.key].hardware_interfaces, null)
+  ports = {
+    for i, mac in each.value.macs : mac => {
+      port_group  = try([for group, bond in local.kinds[each.key].port_groups : group if contains(bond.cards, i + 1)][0], null)
+      pxe_enabled = try(contains(local.kinds[each.key].pxe_cards, i + 1), null)
+    }
+  }
+  port_groups = try({
+    for group, bond in local.kinds[each.key].port_groups : group => {
+      mode             = bond.mode
+      properties       = bond.properties
+      standalone_ports = bond.standalone_ports
+    }
+  }, null)
+  bios_settings    = try(local.kinds[each.key].bios_settings, null)
+  raid             = try(local.kinds[each.key].raid, null)
+  firmware         = try(local.kinds[each.key].firmware, null)
+  hardware_changes = try(local.kinds[each.key].hardware_changes, null)
+  hardware_drift   = try(local.kinds[each.key].hardware_drift, null)
+  boot_mode        = try(local.kinds[each.key].boot_mode, null)
+  secure_boot      = try(local.kinds[each.key].secure_boot, null)
+  capabilities     = try(local.kinds[each.key].capabilities, null)
+  root_device      = try(local.kinds[each.key].root_device, null)
+  resource_class   = each.value.resource_class
+  traits           = each.value.traits
+  description      = each.value.description
+  extra            = length(each.value.extra) == 0 ? null : each.value.extra
+  maintenance      = each.value.maintenance
+  retired          = each.value.retired
+  automated_clean  = var.defaults.automated_clean
+  inspect          = var.defaults.inspect
+  target_state     = each.value.target_state
+  on_destroy       = var.defaults.on_destroy
+  on_failure       = var.defaults.on_failure
 
   lifecycle {
     precondition {
-      condition     = each.value.bmc_address != null || each.value.driver != null
-      error_message = "Machine ${each.key} needs bmc_address or driver."
+      condition     = length(local.faults[each.key]) == 0
+      error_message = "${local.places[each.key]}: ${join(" ", local.faults[each.key])}"
     }
     precondition {
       condition     = each.value.bmc_address == null || lookup(var.bmc_passwords, each.key, var.bmc_password) != null
-      error_message = "Machine ${each.key} has a bmc_address and no password: set bmc_password, or bmc_passwords[\"${each.key}\"]."
-    }
-    precondition {
-      condition     = each.value.role == null || try(var.roles[each.value.role].count == null, false)
-      error_message = "Machine ${each.key} has the role ${coalesce(each.value.role, "-")}, which is not a role without count in roles."
-    }
-    precondition {
-      condition     = each.value.address != null || try(var.roles[each.value.role].ready_check, null) == null
-      error_message = "Machine ${each.key} needs an address: its role ${coalesce(each.value.role, "-")} has a ready_check."
+      error_message = "${local.places[each.key]}: there is a bmc_address and no password. Set bmc_password, or bmc_passwords[\"${each.key}\"]."
     }
   }
 }
@@ -96,46 +109,71 @@ resource "metal_deployment" "machine" {
     network_data         = each.value.network_data
   }
   on_change        = var.roles[each.value.role].on_change
+  on_destroy       = var.roles[each.value.role].on_destroy
+  max_attempts     = var.roles[each.value.role].max_attempts
   protected        = var.roles[each.value.role].protected
   power_state      = var.roles[each.value.role].power_state
+  power_off_mode   = var.roles[each.value.role].power_off_mode
   rebuild_triggers = var.roles[each.value.role].rebuild_triggers
   restart_triggers = var.roles[each.value.role].restart_triggers
-  on_destroy       = var.roles[each.value.role].on_destroy
-  ready_check = var.roles[each.value.role].ready_check == null || each.value.address == null ? null : {
-    tcp        = format(strcontains(each.value.address, ":") ? "[%s]:%d" : "%s:%d", each.value.address, var.roles[each.value.role].ready_check.port)
+  ready_check = var.roles[each.value.role].ready_check == null || each.value.service == null ? null : {
+    tcp        = "${each.value.service}:${var.roles[each.value.role].ready_check.port}"
     timeout    = var.roles[each.value.role].ready_check.timeout
     stable_for = var.roles[each.value.role].ready_check.stable_for
   }
   rollout = var.roles[each.value.role].rollout
 }
 
-# Ironic chooses the other members: when the hosts are available, and the machines that name their role are reserved.
-resource "metal_allocation" "member" {
-  for_each   = local.members
+# Ironic reserves the members of groups when the hosts are available, and the machines that name their role are reserved.
+resource "metal_allocation_group" "role" {
+  for_each   = { for role, settings in var.roles : role => settings.group if settings.group != null }
   depends_on = [metal_host.machine, metal_deployment.machine]
 
-  name           = each.key
-  resource_class = var.roles[each.value].resource_class
-  traits         = var.roles[each.value].traits
+  name              = each.key
+  size              = each.value.size
+  resource_class    = each.value.resource_class
+  traits            = each.value.traits
+  candidate_nodes   = each.value.candidate_nodes
+  require           = each.value.require
+  spread_by         = each.value.spread_by
+  max_per_domain    = each.value.max_per_domain
+  wait_for_capacity = each.value.wait_for_capacity
+  replace_members   = each.value.replace_members
 }
 
 resource "metal_deployment" "member" {
   for_each = local.members
 
-  node_id       = metal_allocation.member[each.key].node_id
-  allocation_id = metal_allocation.member[each.key].id
-  image         = var.roles[each.value].image
+  node_id       = each.value.allocation.node_id
+  allocation_id = each.value.allocation.id
+  image         = var.roles[each.value.role].image
   config_drive = {
     hostname             = each.key
-    user_data            = var.roles[each.value].user_data
-    user_data_wo         = var.roles[each.value].user_data_wo_version == null ? null : var.user_data_wo[each.value]
-    user_data_wo_version = var.roles[each.value].user_data_wo_version
+    user_data            = var.roles[each.value.role].user_data
+    user_data_wo         = var.roles[each.value.role].user_data_wo_version == null ? null : var.user_data_wo[each.value.role]
+    user_data_wo_version = var.roles[each.value.role].user_data_wo_version
   }
-  on_change        = var.roles[each.value].on_change
-  protected        = var.roles[each.value].protected
-  power_state      = var.roles[each.value].power_state
-  rebuild_triggers = var.roles[each.value].rebuild_triggers
-  restart_triggers = var.roles[each.value].restart_triggers
-  on_destroy       = var.roles[each.value].on_destroy
-  rollout          = var.roles[each.value].rollout
+  on_change        = var.roles[each.value.role].on_change
+  on_destroy       = var.roles[each.value.role].on_destroy
+  on_failure       = var.roles[each.value.role].on_failure
+  max_attempts     = var.roles[each.value.role].max_attempts
+  max_nodes        = var.roles[each.value.role].max_nodes
+  protected        = var.roles[each.value.role].protected
+  power_state      = var.roles[each.value.role].power_state
+  power_off_mode   = var.roles[each.value.role].power_off_mode
+  rebuild_triggers = var.roles[each.value.role].rebuild_triggers
+  restart_triggers = var.roles[each.value.role].restart_triggers
+  ready_check = var.roles[each.value.role].ready_check == null ? null : {
+    tcp        = "${try(local.machines[each.value.allocation.node_name].service, null)}:${var.roles[each.value.role].ready_check.port}"
+    timeout    = var.roles[each.value.role].ready_check.timeout
+    stable_for = var.roles[each.value.role].ready_check.stable_for
+  }
+  rollout = var.roles[each.value.role].rollout
+
+  lifecycle {
+    precondition {
+      condition     = var.roles[each.value.role].ready_check == null || try(local.machines[each.value.allocation.node_name].service, null) != null
+      error_message = "Ironic has reserved ${coalesce(each.value.allocation.node_name, "a node without a name")} for ${each.key}. The role ${each.value.role} has a ready_check, and this machine has no address in this module."
+    }
+  }
 }

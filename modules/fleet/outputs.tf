@@ -1,12 +1,14 @@
 output "hosts" {
-  description = "The hosts by name: `id` (UUID of the node), `bmc_address`, `address`, `resource_class` and `role`."
+  description = "The hosts by name: `id` (UUID of the node), `bmc_address`, `address`, `hardware`, `resource_class`, `role` and `extra`."
   value = {
     for name, host in metal_host.machine : name => {
       id             = host.id
       bmc_address    = local.machines[name].bmc_address
       address        = local.machines[name].address
+      hardware       = local.machines[name].hardware
       resource_class = local.machines[name].resource_class
       role           = local.machines[name].role
+      extra          = local.machines[name].extra
     }
   }
 }
@@ -46,11 +48,11 @@ locals {
       }
     },
     {
-      for name, role in local.members : name => {
-        role    = role
-        node    = metal_allocation.member[name].node_name
-        node_id = metal_deployment.member[name].id
-        address = try(local.machines[metal_allocation.member[name].node_name].address, null)
+      for name, deployment in metal_deployment.member : name => {
+        role    = local.members[name].role
+        node    = local.members[name].allocation.node_name
+        node_id = deployment.id
+        address = try(local.machines[local.members[name].allocation.node_name].address, null)
       }
     },
   )

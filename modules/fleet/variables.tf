@@ -1,41 +1,12 @@
 variable "csv" {
   description = <<-EOT
     Text of a CSV file with one machine a line, such as `file("machines.csv")`. The column `name` is required; the others are the
-    attributes of `machines`, except `driver_info` and `network_data`. Separate several MAC addresses or traits with spaces. An
-    empty cell means the default. White space around cells, empty lines, and the letter case of `TRUE` do not matter.
+    attributes of `machines`, except `driver_info` and `network_data`. A column `extra.KEY`, such as `extra.rack`, is the value of
+    KEY in `extra`. Separate several MAC addresses or traits with spaces. An empty cell means the default. White space around cells,
+    empty lines, a byte order mark, and the letter case of `TRUE` and `FALSE` do not matter.
   EOT
   type        = string
   default     = null
-
-  validation {
-    condition     = var.csv == null || can(csvdecode(var.csv)[0].name) || can(csvdecode(trimprefix(var.csv, "\ufeff"))[0].name)
-    error_message = "csv must be the text of a CSV file, such as file(\"machines.csv\"): commas separate the cells, the first line has the names of the columns, one of these is \"name\", and at least one machine follows."
-  }
-
-  validation {
-    condition     = length(setsubtract(try(keys(csvdecode(trimprefix(var.csv, "\ufeff"))[0]), []), concat(["name"], local.columns))) == 0
-    error_message = "csv has columns that this module does not know: ${join(", ", setsubtract(try(keys(csvdecode(trimprefix(var.csv, "\ufeff"))[0]), []), concat(["name"], local.columns)))}. It knows name, ${join(", ", local.columns)}."
-  }
-
-  validation {
-    condition     = alltrue([for row in try(csvdecode(trimprefix(var.csv, "\ufeff")), []) : trimspace(try(row.name, "?")) != "" || trimspace(join("", values(row))) == ""])
-    error_message = "csv has a line without a name."
-  }
-
-  validation {
-    condition     = length(distinct(compact([for row in try(csvdecode(trimprefix(var.csv, "\ufeff")), []) : trimspace(try(row.name, ""))]))) == length(compact([for row in try(csvdecode(trimprefix(var.csv, "\ufeff")), []) : trimspace(try(row.name, ""))]))
-    error_message = "csv has two lines with the same name."
-  }
-
-  validation {
-    condition     = alltrue([for row in try(csvdecode(trimprefix(var.csv, "\ufeff")), []) : contains(["", "true", "false"], lower(trimspace(try(row.maintenance, ""))))])
-    error_message = "csv: maintenance must be true or false, in any letter case, or empty."
-  }
-
-  validation {
-    condition     = alltrue([for row in try(csvdecode(trimprefix(var.csv, "\ufeff")), []) : trimspace(try(row.bmc_password_version, "")) == "" || can(tonumber(trimspace(try(row.bmc_password_version, ""))))])
-    error_message = "csv: bmc_password_version must be a number, or empty."
-  }
 }
 
 variable "machines" {
@@ -43,22 +14,28 @@ variable "machines" {
     Machines by name, in addition to those of `csv`. A machine needs `bmc_address` or `driver`; all else is optional.
 
     * `bmc_address`, `bmc_username`: as `bmc.address` and `bmc.username` of `metal_host`.
-    * `bmc_password_version`: raise it when the password of this machine has changed. Default: the variable of that name.
-    * `macs`: MAC addresses of the network cards.
+    * `bmc_password_version`: change it when the password of this machine has changed. Default: the variable of that name.
+    * `macs`: MAC addresses of the network cards, in the order in which `hardware` counts them.
+    * `hardware`: the key in `hardware` of the kind of machine. Default: that of `defaults`, then none.
+    * `extra`: your own data, stored with the node, such as `rack`. `spread_by` of a group may use it.
     * `role`: the key in `roles` of what the machine runs.
     * `hostname`: host name of the deployed machine. Default: its name. **A change wipes the machine.**
-    * `address`: how you reach the machine once it is deployed. Only outputs contain it.
+    * `address`: how you reach the machine once it is deployed, for outputs and `ready_check`.
     * `network_data`: network settings in OpenStack's format, as JSON, for the machine's config drive.
-    * `maintenance`: true takes the machine out of service.
+    * `maintenance`: true: Ironic neither allocates nor deploys the machine.
+    * `retired`: true: no group gets the machine any more. **A change to false cleans it.** To return a machine from quarantine, repair
+      it, apply true, then false.
     * `driver`, `driver_info`, `resource_class`, `traits`, `description`, `target_state`: as in `metal_host`.
   EOT
   type = map(object({
     bmc_address          = optional(string)
     bmc_username         = optional(string)
-    bmc_password_version = optional(number)
+    bmc_password_version = optional(string)
     driver               = optional(string)
     driver_info          = optional(map(string))
     macs                 = optional(list(string), [])
+    hardware             = optional(string)
+    extra                = optional(map(string), {})
     resource_class       = optional(string)
     traits               = optional(set(string))
     role                 = optional(string)
@@ -68,13 +45,19 @@ variable "machines" {
     description          = optional(string)
     target_state         = optional(string)
     maintenance          = optional(bool)
+    retired              = optional(bool)
   }))
   default  = {}
   nullable = false
 
   validation {
-    condition     = length(setintersection(keys(var.machines), compact([for row in try(csvdecode(trimprefix(var.csv, "\ufeff")), []) : trimspace(try(row.name, ""))]))) == 0
-    error_message = "These machines are in csv and in machines: ${join(", ", setintersection(keys(var.machines), compact([for row in try(csvdecode(trimprefix(var.csv, "\ufeff")), []) : trimspace(try(row.name, ""))])))}."
+    condition     = var.machines == null || length(local.csv_faults) == 0
+    error_message = "csv, ${join("\ncsv, ", local.csv_faults)}"
+  }
+
+  validation {
+    condition     = length(setintersection(keys(var.machines), keys(local.lines))) == 0
+    error_message = "These machines are in csv and in machines: ${join(", ", setintersection(keys(var.machines), keys(local.lines)))}."
   }
 }
 
@@ -82,44 +65,131 @@ variable "defaults" {
   description = <<-EOT
     Settings of machines that have none of their own, as in `metal_host`. `target_state` is `available`: new machines are cleaned,
     **which erases what the cleaning steps of the site erase**. `automated_clean = false` keeps their disks, then and when a
-    deployment is destroyed. With `on_failure = "warn"` a host that cannot be prepared holds up no other.
+    deployment is destroyed. With `on_failure = "warn"` a host that cannot be prepared holds up no other. `hardware` is the kind of
+    machines that name none, and `extra` is for all machines.
   EOT
   type = object({
-    bmc_username        = optional(string)
-    bmc_verify_ca       = optional(bool)
-    driver              = optional(string)
-    driver_info         = optional(map(string))
-    hardware_interfaces = optional(map(string))
-    resource_class      = optional(string, "baremetal")
-    traits              = optional(set(string), [])
-    capabilities        = optional(map(string))
-    root_device         = optional(map(string))
-    target_state        = optional(string, "available")
-    automated_clean     = optional(bool)
-    inspect             = optional(bool, false)
-    on_destroy          = optional(string)
-    on_failure          = optional(string, "warn")
+    bmc_username    = optional(string)
+    bmc_verify_ca   = optional(bool)
+    driver          = optional(string)
+    driver_info     = optional(map(string))
+    hardware        = optional(string)
+    extra           = optional(map(string), {})
+    resource_class  = optional(string, "baremetal")
+    traits          = optional(set(string), [])
+    target_state    = optional(string, "available")
+    automated_clean = optional(bool)
+    inspect         = optional(bool, false)
+    on_destroy      = optional(string)
+    on_failure      = optional(string, "warn")
   })
   default  = {}
   nullable = false
 }
 
-variable "roles" {
+variable "hardware" {
   description = <<-EOT
-    What the machines run, by role. Without `count`, all machines with this `role` run it. With `count`, Ironic reserves that many
-    machines by `resource_class` and `traits`, and they are named after the role: `web-0`, `web-1` and so on.
+    Kinds of machines, by the name in `hardware` of a machine.
 
-    * `user_data`: for cloud-init. Secrets belong in the variable `user_data_wo`; raise `user_data_wo_version` to send it again.
-    * `rollout`: as in `metal_deployment`, for all machines of the role.
-    * `ready_check`: a change is done when the machine accepts connections at its `address` and this TCP `port`. Not with `count`: Ironic
-      chooses the machines.
-    * `image`, `on_change`, `protected`, `power_state`, `rebuild_triggers`, `restart_triggers`, `on_destroy`: as in `metal_deployment`.
-      **A change of `image` or user data wipes the machines of the role**, unless `on_change` says otherwise.
+    * `port_groups`: the bonds of Ironic, by name. `cards` lists their network cards: 1 is the first of `macs`.
+    * `pxe_cards`: the network cards that may boot, counted in the same way. Default: all.
+    * `bios_settings`, `raid`, `firmware`, `boot_mode`, `secure_boot`: as in `metal_host`. **A change restarts the machine, and a
+      change of `raid` destroys data**; on a deployed machine it waits, unless `hardware_changes` says otherwise.
+    * `hardware_changes`, `hardware_drift`, `hardware_interfaces`, `capabilities`, `root_device`: as in `metal_host`.
   EOT
   type = map(object({
-    count          = optional(number)
-    resource_class = optional(string)
-    traits         = optional(set(string))
+    port_groups = optional(map(object({
+      cards            = list(number)
+      mode             = optional(string)
+      properties       = optional(map(string))
+      standalone_ports = optional(bool)
+    })), {})
+    pxe_cards     = optional(list(number))
+    bios_settings = optional(map(string))
+    raid = optional(object({
+      volumes = list(object({
+        level                    = string
+        size_gb                  = string
+        root                     = optional(bool)
+        name                     = optional(string)
+        controller               = optional(string)
+        disk_type                = optional(string)
+        interface_type           = optional(string)
+        number_of_physical_disks = optional(number)
+        physical_disks           = optional(set(string))
+        share_physical_disks     = optional(bool)
+      }))
+      delete_existing = optional(bool)
+    }))
+    firmware = optional(map(object({
+      url     = string
+      version = optional(string)
+    })))
+    boot_mode   = optional(string)
+    secure_boot = optional(bool)
+    hardware_changes = optional(object({
+      on_active = optional(string)
+      ramdisk   = optional(bool)
+    }))
+    hardware_drift      = optional(string)
+    hardware_interfaces = optional(map(string))
+    capabilities        = optional(map(string))
+    root_device         = optional(map(string))
+  }))
+  default  = {}
+  nullable = false
+
+  validation {
+    condition     = alltrue([for card in flatten([for kind in values(var.hardware) : concat(values(kind.port_groups)[*].cards, [coalesce(kind.pxe_cards, [])])]) : card >= 1 && floor(card) == card])
+    error_message = "cards and pxe_cards count the network cards of a machine from 1: [1, 2] are the first two of macs."
+  }
+
+  validation {
+    condition     = alltrue([for kind in values(var.hardware) : length(flatten(values(kind.port_groups)[*].cards)) == length(distinct(flatten(values(kind.port_groups)[*].cards)))])
+    error_message = "A network card can be in one of the port_groups only."
+  }
+}
+
+variable "roles" {
+  description = <<-EOT
+    What the machines run, by role. Without `group`, all machines with this `role` run it. With `group`, Ironic reserves machines for
+    a `metal_allocation_group`, and they are named after the role: `web-0`, `web-1` and so on.
+
+    * `group`: as in `metal_allocation_group`. `spread_by = "extra.rack"` spreads the members over the racks in the column
+      `extra.rack`. `size` members get machines, or none does. **A new value in `replace_members` wipes that machine.**
+    * `user_data`: for cloud-init. Secrets belong in the variable `user_data_wo`; change `user_data_wo_version` to send it again.
+    * `ready_check`: a change is done when the machine accepts connections at its `address` and this TCP `port`.
+    * `on_failure`, `max_nodes`: as in `metal_deployment`, with `group` only. `on_failure = "quarantine"` gives a member whose machine fails
+      another one, in the next apply.
+    * `image`, `on_change`, `on_destroy`, `max_attempts`, `protected`, `power_state`, `power_off_mode`, `rebuild_triggers`, `restart_triggers`,
+      `rollout`: as in `metal_deployment`. **A change of `image` or user data wipes the machines of the role**, unless `on_change` says
+      otherwise.
+  EOT
+  type = map(object({
+    group = optional(object({
+      size            = number
+      resource_class  = string
+      traits          = optional(set(string))
+      candidate_nodes = optional(set(string))
+      require = optional(object({
+        min_cpus        = optional(number)
+        min_memory_mb   = optional(number)
+        min_disk_gb     = optional(number)
+        min_nic_mbps    = optional(number)
+        disk_type       = optional(string)
+        cpu_arch        = optional(string)
+        manufacturer    = optional(string)
+        product         = optional(string)
+        capabilities    = optional(map(string))
+        cabling         = optional(bool)
+        conductor_group = optional(string)
+        exclude         = optional(set(string))
+      }))
+      spread_by         = optional(string)
+      max_per_domain    = optional(number)
+      wait_for_capacity = optional(string)
+      replace_members   = optional(map(string))
+    }))
     image = object({
       url         = string
       checksum    = optional(string)
@@ -131,13 +201,17 @@ variable "roles" {
       swap_mb     = optional(number)
     })
     user_data            = optional(string)
-    user_data_wo_version = optional(number)
+    user_data_wo_version = optional(string)
     on_change            = optional(string)
+    on_destroy           = optional(string)
+    on_failure           = optional(string)
+    max_attempts         = optional(number)
+    max_nodes            = optional(number)
     protected            = optional(bool)
     power_state          = optional(string)
+    power_off_mode       = optional(string)
     rebuild_triggers     = optional(map(string))
     restart_triggers     = optional(map(string))
-    on_destroy           = optional(string)
     ready_check = optional(object({
       port       = number
       timeout    = optional(string)
@@ -155,13 +229,8 @@ variable "roles" {
   nullable = false
 
   validation {
-    condition     = alltrue([for role in values(var.roles) : role.count == null ? role.resource_class == null && role.traits == null : role.resource_class != null && try(role.count >= 0 && floor(role.count) == role.count, false)])
-    error_message = "A role with count needs resource_class, and a count of 0 or more. A role without count runs on the machines that name it, and has neither resource_class nor traits."
-  }
-
-  validation {
-    condition     = alltrue([for role in values(var.roles) : role.count == null || role.ready_check == null])
-    error_message = "A role with count has no ready_check: the addresses of its machines are not known before Ironic has chosen them."
+    condition     = alltrue([for role in values(var.roles) : role.group != null || role.on_failure == null && role.max_nodes == null])
+    error_message = "Only a role with group has on_failure and max_nodes: a machine that names its role has no other machine to turn to."
   }
 
   validation {
@@ -187,9 +256,9 @@ variable "bmc_passwords" {
 }
 
 variable "bmc_password_version" {
-  description = "Raise it when passwords of BMCs have changed, so that Ironic gets them again."
-  type        = number
-  default     = 1
+  description = "Change it when passwords of BMCs have changed, so that Ironic gets them again."
+  type        = string
+  default     = "1"
   nullable    = false
 }
 

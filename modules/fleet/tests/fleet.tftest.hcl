@@ -21,9 +21,9 @@ run "csv" {
   }
 }
 
-run "roles" {
+run "groups" {
   module {
-    source = "./examples/roles"
+    source = "./examples/groups"
   }
 
   variables {
@@ -39,90 +39,6 @@ run "roles" {
     condition     = output.deployments["gpu-0"].node == "rack7-01"
     error_message = "A member must get a machine with the traits of its role."
   }
-}
-
-run "an_unknown_column_is_refused" {
-  command = plan
-
-  variables {
-    csv = "name,bcm_address\nrack1-01,192.0.2.11\n"
-  }
-
-  expect_failures = [var.csv]
-}
-
-run "a_spreadsheet" {
-  command = plan
-
-  variables {
-    csv      = "\ufeffname,driver,maintenance,bmc_password_version\n rack1-01 ,fake-hardware,TRUE,\nrack1-02,fake-hardware,False,2\n,,,\n"
-    defaults = { target_state = "manageable" }
-  }
-
-  assert {
-    condition     = keys(metal_host.machine) == ["rack1-01", "rack1-02"] && metal_host.machine["rack1-01"].maintenance && !metal_host.machine["rack1-02"].maintenance
-    error_message = "White space, empty lines and the letter case of TRUE must not matter."
-  }
-}
-
-run "two_names_that_differ_by_white_space_are_refused" {
-  command = plan
-
-  variables {
-    csv = "name,driver\nrack1-01,fake-hardware\n rack1-01,fake-hardware\n"
-  }
-
-  expect_failures = [var.csv]
-}
-
-run "a_line_without_a_name_is_refused" {
-  command = plan
-
-  variables {
-    csv = "name,driver\nrack1-01,fake-hardware\n,fake-hardware\n"
-  }
-
-  expect_failures = [var.csv]
-}
-
-run "a_maintenance_that_is_no_truth_value_is_refused" {
-  command = plan
-
-  variables {
-    csv = "name,driver,maintenance\nrack1-01,fake-hardware,yes\n"
-  }
-
-  expect_failures = [var.csv]
-}
-
-run "a_password_version_that_is_no_number_is_refused" {
-  command = plan
-
-  variables {
-    csv = "name,driver,bmc_password_version\nrack1-01,fake-hardware,new\n"
-  }
-
-  expect_failures = [var.csv]
-}
-
-run "a_file_with_semicolons_is_refused" {
-  command = plan
-
-  variables {
-    csv = "name;bmc_address\nrack1-01;192.0.2.11\n"
-  }
-
-  expect_failures = [var.csv]
-}
-
-run "a_machine_twice_in_the_csv_is_refused" {
-  command = plan
-
-  variables {
-    csv = "name,bmc_address\nrack1-01,192.0.2.11\nrack1-01,192.0.2.12\n"
-  }
-
-  expect_failures = [var.csv]
 }
 
 run "a_machine_in_both_places_is_refused" {
@@ -167,16 +83,6 @@ run "an_unknown_role_is_refused" {
   expect_failures = [metal_host.machine["rack1-01"]]
 }
 
-run "a_count_without_a_class_is_refused" {
-  command = plan
-
-  variables {
-    roles = { web = { count = 2, image = { url = "http://images.example.com/debian-12.qcow2" } } }
-  }
-
-  expect_failures = [var.roles]
-}
-
 run "machines_of_a_role_change_in_turns" {
   command = plan
 
@@ -192,10 +98,9 @@ run "machines_of_a_role_change_in_turns" {
         rollout     = { group = "databases", max_unavailable = 1, pause = "1m" }
       }
       web = {
-        count          = 2
-        resource_class = "baremetal"
-        image          = { url = "http://images.example.com/debian-12.qcow2", checksum = "http://images.example.com/SHA256SUMS" }
-        rollout        = { canary = 1 }
+        group   = { size = 2, resource_class = "baremetal" }
+        image   = { url = "http://images.example.com/debian-12.qcow2", checksum = "http://images.example.com/SHA256SUMS" }
+        rollout = { canary = 1 }
       }
     }
   }
@@ -222,11 +127,257 @@ run "a_ready_check_of_a_machine_without_address_is_refused" {
   expect_failures = [metal_host.machine["rack1-01"]]
 }
 
-run "a_ready_check_of_machines_that_ironic_chooses_is_refused" {
+
+run "an_unknown_column_is_refused" {
   command = plan
 
   variables {
-    roles = { web = { count = 2, resource_class = "baremetal", image = { url = "http://images.example.com/debian-12.qcow2" }, ready_check = { port = 22 } } }
+    csv = "name,bcm_address\nrack1-01,192.0.2.11\n"
+  }
+
+  expect_failures = [var.machines]
+}
+
+run "a_column_twice_is_refused" {
+  command = plan
+
+  variables {
+    csv = "name,driver,driver\nrack1-01,fake-hardware,fake-hardware\n"
+  }
+
+  expect_failures = [var.machines]
+}
+
+run "semicolons_are_refused" {
+  command = plan
+
+  variables {
+    csv = "name;bmc_address\nrack1-01;192.0.2.11\n"
+  }
+
+  expect_failures = [var.machines]
+}
+
+run "a_line_with_more_cells_is_refused" {
+  command = plan
+
+  variables {
+    csv = "name,driver\nrack1-01,fake-hardware,compute\n"
+  }
+
+  expect_failures = [var.machines]
+}
+
+run "an_empty_csv_is_refused" {
+  command = plan
+
+  variables {
+    csv = ""
+  }
+
+  expect_failures = [var.machines]
+}
+
+run "a_csv_without_machines_is_refused" {
+  command = plan
+
+  variables {
+    csv = "name,driver\n"
+  }
+
+  expect_failures = [var.machines]
+}
+
+run "a_line_without_a_name_is_refused" {
+  command = plan
+
+  variables {
+    csv = "name,driver\nrack1-01,fake-hardware\n,fake-hardware\n"
+  }
+
+  expect_failures = [var.machines]
+}
+
+run "two_lines_of_a_machine_are_refused" {
+  command = plan
+
+  variables {
+    csv = "name,driver\nrack1-01,fake-hardware\n rack1-01,fake-hardware\n"
+  }
+
+  expect_failures = [var.machines]
+}
+
+run "a_maintenance_that_is_no_truth_value_is_refused" {
+  command = plan
+
+  variables {
+    csv = "name,driver,maintenance\nrack1-01,fake-hardware,yes\n"
+  }
+
+  expect_failures = [var.machines]
+}
+
+run "a_spreadsheet" {
+  command = plan
+
+  variables {
+    csv      = "\ufeff name , driver,maintenance,traits,macs,extra.rack,\r\n rack1-01 ,fake-hardware,TRUE,,\"52-54-00-0F-00-01, 52:54:00:0f:00:81\",rack1,\r\n\r\nrack1-02,fake-hardware,False,CUSTOM_GPU,,\u00a0,\r\n,,,,,,\r\n"
+    defaults = { target_state = "manageable", extra = { rack = "none", site = "north" }, traits = ["CUSTOM_NVME"] }
+  }
+
+  assert {
+    condition     = keys(metal_host.machine) == ["rack1-01", "rack1-02"] && metal_host.machine["rack1-01"].maintenance && !metal_host.machine["rack1-02"].maintenance
+    error_message = "White space, empty lines, a byte order mark, CRLF and the letter case of TRUE must not matter."
+  }
+
+  assert {
+    condition     = join(" ", keys(metal_host.machine["rack1-01"].ports)) == "52:54:00:0f:00:01 52:54:00:0f:00:81"
+    error_message = "MAC addresses may be separated by spaces and commas, and may have hyphens."
+  }
+
+  assert {
+    condition     = metal_host.machine["rack1-01"].extra == { rack = "rack1", site = "north" } && metal_host.machine["rack1-02"].extra == { rack = "none", site = "north" }
+    error_message = "Columns of extra must become extra, and empty cells the defaults."
+  }
+
+  assert {
+    condition     = metal_host.machine["rack1-01"].traits == toset(["CUSTOM_NVME"]) && metal_host.machine["rack1-02"].traits == toset(["CUSTOM_GPU"])
+    error_message = "An empty cell must mean the default."
+  }
+}
+
+run "kinds_of_machines" {
+  command = plan
+
+  variables {
+    machines = {
+      rack1-01 = { driver = "fake-hardware", hardware = "bonded", macs = ["52:54:00:0f:00:01", "52:54:00:0f:00:02", "52:54:00:0f:00:03"] }
+      rack1-02 = { driver = "fake-hardware", macs = ["52:54:00:0f:00:04"] }
+    }
+    hardware = {
+      bonded = {
+        port_groups   = { bond0 = { cards = [1, 3], mode = "802.3ad", properties = { miimon = "100" } } }
+        pxe_cards     = [1]
+        bios_settings = { LogicalProc = "Disabled" }
+        raid          = { volumes = [{ level = "1", size_gb = "MAX", root = true }] }
+        secure_boot   = true
+      }
+      plain = { bios_settings = { LogicalProc = "Enabled" } }
+    }
+    defaults = { hardware = "plain" }
+  }
+
+  assert {
+    condition     = join(" ", [for mac, port in metal_host.machine["rack1-01"].ports : mac if port.port_group == "bond0"]) == "52:54:00:0f:00:01 52:54:00:0f:00:03"
+    error_message = "The first and the third card must be in the bond."
+  }
+
+  assert {
+    condition     = metal_host.machine["rack1-01"].ports["52:54:00:0f:00:01"].pxe_enabled && !metal_host.machine["rack1-01"].ports["52:54:00:0f:00:03"].pxe_enabled
+    error_message = "Only the first card may boot."
+  }
+
+  assert {
+    condition     = metal_host.machine["rack1-01"].port_groups["bond0"].mode == "802.3ad" && metal_host.machine["rack1-01"].raid.volumes[0].root && metal_host.machine["rack1-01"].secure_boot
+    error_message = "A machine must have the settings of its kind."
+  }
+
+  assert {
+    condition     = metal_host.machine["rack1-01"].bios_settings["LogicalProc"] == "Disabled" && metal_host.machine["rack1-02"].bios_settings["LogicalProc"] == "Enabled"
+    error_message = "A machine that names no kind must have the default one, and others their own."
+  }
+}
+
+run "an_unknown_kind_is_refused" {
+  command = plan
+
+  variables {
+    csv      = "name,driver,hardware\nrack1-01,fake-hardware,r560\n"
+    hardware = { r650 = {} }
+  }
+
+  expect_failures = [metal_host.machine["rack1-01"]]
+}
+
+run "too_few_network_cards_are_refused" {
+  command = plan
+
+  variables {
+    csv      = "name,driver,hardware,macs\nrack1-01,fake-hardware,r650,52:54:00:0f:00:01\n"
+    hardware = { r650 = { port_groups = { bond0 = { cards = [1, 2] } } } }
+  }
+
+  expect_failures = [metal_host.machine["rack1-01"]]
+}
+
+run "a_card_in_two_bonds_is_refused" {
+  command = plan
+
+  variables {
+    hardware = { r650 = { port_groups = { bond0 = { cards = [1, 2] }, bond1 = { cards = [2, 3] } } } }
+  }
+
+  expect_failures = [var.hardware]
+}
+
+run "cards_count_from_one" {
+  command = plan
+
+  variables {
+    hardware = { r650 = { port_groups = { bond0 = { cards = [0, 1] } } } }
+  }
+
+  expect_failures = [var.hardware]
+}
+
+run "a_mac_address_of_two_machines_is_refused" {
+  command = plan
+
+  variables {
+    csv = "name,driver,macs\nrack1-01,fake-hardware,52:54:00:0f:00:01\nrack1-02,fake-hardware,52-54-00-0F-00-01\n"
+  }
+
+  expect_failures = [metal_host.machine["rack1-01"], metal_host.machine["rack1-02"]]
+}
+
+run "a_mac_address_with_a_typing_error_is_refused" {
+  command = plan
+
+  variables {
+    csv = "name,driver,macs\nrack1-01,fake-hardware,52:54:00:0f:00:1\n"
+  }
+
+  expect_failures = [metal_host.machine["rack1-01"]]
+}
+
+run "a_bmc_of_two_machines_is_refused" {
+  command = plan
+
+  variables {
+    machines     = { rack1-01 = { bmc_address = "ipmi://192.0.2.11" }, rack1-02 = { bmc_address = "IPMI://192.0.2.11/" } }
+    bmc_password = "secret"
+  }
+
+  expect_failures = [metal_host.machine["rack1-01"], metal_host.machine["rack1-02"]]
+}
+
+run "a_machine_cannot_name_a_role_with_a_group" {
+  command = plan
+
+  variables {
+    machines = { rack1-01 = { driver = "fake-hardware", role = "web" } }
+    roles    = { web = { group = { size = 1, resource_class = "baremetal" }, image = { url = "http://images.example.com/debian-12.qcow2" } } }
+  }
+
+  expect_failures = [metal_host.machine["rack1-01"]]
+}
+
+run "a_quarantine_without_a_group_is_refused" {
+  command = plan
+
+  variables {
+    roles = { db = { image = { url = "http://images.example.com/debian-12.qcow2" }, on_failure = "quarantine" } }
   }
 
   expect_failures = [var.roles]

@@ -36,8 +36,8 @@ module "fleet" {
   defaults = { driver = "fake-hardware" } # drives no machine; real ones have a bmc_address
 
   roles = {
-    worker = { count = 2, resource_class = "rack7", image = local.image, user_data_wo_version = 1 }
-    gpu    = { count = 1, resource_class = "rack7-gpu", traits = ["CUSTOM_GPU_LARGE"], image = local.image }
+    worker = { group = { size = 2, resource_class = "rack7" }, image = local.image, user_data_wo_version = "1" }
+    gpu    = { group = { size = 1, resource_class = "rack7-gpu", traits = ["CUSTOM_GPU_LARGE"] }, image = local.image }
   }
   user_data_wo = {
     worker = <<-EOT
