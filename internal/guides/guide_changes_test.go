@@ -13,26 +13,36 @@ import (
 
 // These tests follow what guides say about fleets, renaming and machines that Ironic has already.
 
+// fleetGuide applies the guide about a CSV. The test destroys it.
+func fleetGuide(t *testing.T) (w *acctest.Workspace, s *site.Site) {
+	t.Helper()
+	s = site.StartFake(t, nil)
+	w, _ = guideWorkspace(t, s, "fleet-from-csv")
+	w.Setenv("TF_VAR_bmc_passwords", guideVariables["bmc_passwords"])
+	w.Must("apply", "-auto-approve")
+	return w, s
+}
+
 func TestFakeGuide_rowsOfTheCSVConcernOnlyTheirMachines(t *testing.T) {
 	t.Parallel()
-	w, _ := guideWorkspace(t, site.StartFake(t, nil), "fleet-from-csv")
-	w.Setenv("TF_VAR_bmc_passwords", guideVariables["bmc_passwords"])
+	w, _ := fleetGuide(t)
 	defer destroy(t, w)
-	w.Must("apply", "-auto-approve")
-	rows := filepath.Join(w.Dir, "hosts.csv")
-
-	write(t, rows, read(t, rows)+"rack1-03,192.0.2.13,52:54:00:01:00:03,rack1,baremetal,web,web-3\n")
+	rows := filepath.Join(w.Dir, "machines.csv")
+	const row = "rack1-03,redfish-virtualmedia://192.0.2.13,rack1,52:54:00:01:00:03,plain,storage,db,db-3,FALSE,rack1\n"
+	write(t, rows, read(t, rows)+row)
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "2 added, 0 changed, 0 destroyed")
 
-	write(t, rows, strings.Replace(read(t, rows), "rack1-02,192.0.2.12,52:54:00:01:00:02,rack1,baremetal,web,web-2\n", "", 1))
+	write(t, rows, strings.Replace(read(t, rows), row, "", 1))
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 0 changed, 2 destroyed")
 
-	write(t, rows, strings.Replace(read(t, rows), "rack1,baremetal,web", "rack1,baremetal,db", 1))
+	main := filepath.Join(w.Dir, "main.tf")
+	write(t, main, strings.Replace(read(t, main), "  roles = {\n", "  roles = {\n    cache = { image = { url = \"http://images.example.com/cache.qcow2\", checksum = \"http://images.example.com/SHA256SUMS\" } }\n", 1))
+	replaceIn(t, w, "machines.csv", "storage,db", "storage,cache")
 	for address, change := range w.Save() {
 		switch rebuilds := change.After["rebuilds"]; {
-		case address == `metal_deployment.server["rack1-01"]` && rebuilds != 1.0:
+		case address == `module.fleet.metal_deployment.machine["rack1-01"]` && rebuilds != 1.0:
 			t.Errorf("the plan rebuilds the machine with another role %v times", rebuilds)
-		case address != `metal_deployment.server["rack1-01"]` && change.Actions[0] != "no-op":
+		case address != `module.fleet.metal_deployment.machine["rack1-01"]` && change.Actions[0] != "no-op":
 			t.Errorf("%s: %v", address, change.Actions)
 		}
 	}
@@ -40,20 +50,15 @@ func TestFakeGuide_rowsOfTheCSVConcernOnlyTheirMachines(t *testing.T) {
 
 func TestFakeGuide_renamedRowOfTheCSVKeepsItsMachine(t *testing.T) {
 	t.Parallel()
-	s := site.StartFake(t, nil)
-	w, main := guideWorkspace(t, s, "fleet-from-csv")
-	w.Setenv("TF_VAR_bmc_passwords", guideVariables["bmc_passwords"])
+	w, s := fleetGuide(t)
 	defer destroy(t, w)
-	w.Must("apply", "-auto-approve")
 	touched := s.Node("rack1-01")["provision_updated_at"]
-	rows := filepath.Join(w.Dir, "hosts.csv")
-
-	write(t, rows, strings.Replace(read(t, rows), "rack1-01,", "rack1-09,", 1))
+	replaceIn(t, w, "machines.csv", "rack1-01,", "rack1-09,")
 	moves := ""
-	for _, resource := range []string{"metal_host.fleet", "metal_deployment.server"} {
-		moves += fmt.Sprintf("\nmoved {\n  from = %[1]s[\"rack1-01\"]\n  to   = %[1]s[\"rack1-09\"]\n}\n", resource)
+	for _, resource := range []string{"metal_host", "metal_deployment"} {
+		moves += fmt.Sprintf("\nmoved {\n  from = module.fleet.%[1]s.machine[\"rack1-01\"]\n  to   = module.fleet.%[1]s.machine[\"rack1-09\"]\n}\n", resource)
 	}
-	write(t, main, read(t, main)+moves)
+	write(t, filepath.Join(w.Dir, "moved.tf"), moves)
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
 	if now := s.Node("rack1-09")["provision_updated_at"]; now != touched {
 		t.Errorf("the machine was touched: provision_updated_at was %v and is %v", touched, now)
@@ -61,32 +66,35 @@ func TestFakeGuide_renamedRowOfTheCSVKeepsItsMachine(t *testing.T) {
 	acctest.NoChanges(t, w)
 }
 
-// The guide protects the machines of one role with a line in the only deployment.
+// The guide protects the machines of one role with a line in it.
 func TestFakeGuide_protectedRoleIsNotWiped(t *testing.T) {
 	t.Parallel()
-	w, main := guideWorkspace(t, site.StartFake(t, nil), "fleet-from-csv")
-	w.Setenv("TF_VAR_bmc_passwords", guideVariables["bmc_passwords"])
+	w, _ := fleetGuide(t)
 	defer destroy(t, w)
-	open := read(t, main)
-	closed := strings.Replace(open, "  config_drive = {\n", "  protected = each.value.role == \"db\"\n  config_drive = {\n", 1)
+	replaceIn(t, w, "main.tf", "    db = {\n", "    db = {\n      protected = true\n")
+	main, rows := filepath.Join(w.Dir, "main.tf"), filepath.Join(w.Dir, "machines.csv")
+	closed, before := read(t, main), read(t, rows)
 	defer func() {
-		write(t, main, strings.Replace(closed, `each.value.role == "db"`, "false", 1))
+		write(t, main, strings.Replace(closed, "protected = true", "protected = false", 1))
 		w.Must("apply", "-auto-approve")
 	}()
-	write(t, main, closed)
 	w.Must("apply", "-auto-approve")
 
-	write(t, main, strings.Replace(closed, "debian-12-db", "debian-13-db", 1))
-	acctest.Fails(t, w, []string{"plan"}, "Machine is protected", "Node rack2-01")
+	replaceIn(t, w, "main.tf", "debian-12-db", "debian-13-db")
+	acctest.Fails(t, w, []string{"plan"}, "Machine is protected", "Node rack1-01")
 	write(t, main, closed)
-	rows := filepath.Join(w.Dir, "hosts.csv")
-	before := read(t, rows)
-	write(t, rows, strings.Replace(before, "storage,db,db-1", "storage,,", 1))
-	acctest.Fails(t, w, []string{"plan"}, "Machine is protected", "Node rack2-01")
-	write(t, rows, strings.Replace(before, "storage,db,db-1", "storage,web,db-1", 1)) // another role lifts the protection
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Rebuild wipes the root disk", "0 added, 1 changed, 0 destroyed")
+	replaceIn(t, w, "machines.csv", "storage,db,db-1", "storage,,")
+	acctest.Fails(t, w, []string{"plan"}, "Machine is protected", "Node rack1-01")
 	write(t, rows, before)
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
+
+	// Another role wipes the machine only if that role says protected = false.
+	cache := "  roles = {\n    cache = { image = { url = \"http://images.example.com/cache.qcow2\", checksum = \"http://images.example.com/SHA256SUMS\" } }\n"
+	replaceIn(t, w, "main.tf", "  roles = {\n", cache)
+	replaceIn(t, w, "machines.csv", "storage,db,db-1", "storage,cache,db-1")
+	acctest.Fails(t, w, []string{"plan"}, "Machine is protected", "Node rack1-01")
+	replaceIn(t, w, "main.tf", "cache = { ", "cache = { protected = false, ")
+	acctest.Mention(t, w.Must("plan"), "Rebuild wipes the root disk", "0 to add, 1 to change, 0 to destroy")
+	write(t, rows, before)
 }
 
 func TestFakeGuide_movedBlocksRenameWithoutTouchingAMachine(t *testing.T) {

@@ -138,7 +138,12 @@ func guideWorkspace(t *testing.T, s *site.Site, guide string) (w *acctest.Worksp
 	t.Helper()
 	w = workspace(t, s, examples+"/guides/"+guide)
 	w.Setenv("TF_VAR_bmc_password", "the password")
-	return w, filepath.Join(w.Dir, "main.tf")
+	main = filepath.Join(w.Dir, "main.tf")
+	if text := read(t, main); moduleSource.MatchString(text) {
+		write(t, main, localModules(t, text))
+		w.Must("get")
+	}
+	return w, main
 }
 
 // withoutBlock removes the block with a header from a configuration.

@@ -170,7 +170,7 @@ func testGuide(t *testing.T, name, dir string) {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		content := answer(t, ironics.serve(t, read(t, filepath.Join(dir, path))))
+		content := localModules(t, answer(t, ironics.serve(t, read(t, filepath.Join(dir, path)))))
 		text.WriteString(content)
 		copied := filepath.Join(w.Dir, path)
 		if err := os.MkdirAll(filepath.Dir(copied), 0o700); err != nil {
@@ -217,6 +217,19 @@ func testGuide(t *testing.T, name, dir string) {
 	acctest.NoChanges(t, w)
 	output, _ := w.Plan()
 	acctest.NeverMention(t, output, "Cables") // those of the guide are right
+}
+
+// moduleSource matches where users get a module of the repository.
+var moduleSource = regexp.MustCompile(`github\.com/terraform-provider-metal/terraform-provider-metal//modules/([a-z0-9-]+)\?ref=v[0-9.]+`)
+
+// localModules replaces each source of a module in a text by the module as it is now.
+func localModules(t *testing.T, text string) string {
+	t.Helper()
+	dir, err := filepath.Abs(modules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return moduleSource.ReplaceAllString(text, filepath.ToSlash(dir)+"/$1")
 }
 
 // serviceAddress is where a machine of a guide answers its ready check.

@@ -1,7 +1,7 @@
 # Reads the CSV. Spreadsheets write a byte order mark, white space, empty lines and TRUE.
 locals {
-  columns = ["bmc_address", "bmc_username", "bmc_password_version", "driver", "macs", "hardware", "resource_class", "traits", "role",
-  "hostname", "address", "description", "target_state", "maintenance", "retired"]
+  columns = ["bmc_address", "bmc_username", "bmc_password_key", "bmc_password_version", "driver", "macs", "hardware", "resource_class", "traits",
+  "role", "hostname", "address", "description", "target_state", "maintenance", "retired"]
 
   text    = trimprefix(var.csv == null ? "" : var.csv, "\ufeff")
   header  = [for cell in split(",", split("\n", local.text)[0]) : trim(cell, "\" \t\r")]

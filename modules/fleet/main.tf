@@ -42,7 +42,7 @@ resource "metal_host" "machine" {
   bmc = each.value.bmc_address == null ? null : {
     address             = each.value.bmc_address
     username            = try(coalesce(each.value.bmc_username, var.defaults.bmc_username), null)
-    password_wo         = lookup(var.bmc_passwords, each.key, var.bmc_password)
+    password_wo         = lookup(var.bmc_passwords, coalesce(each.value.bmc_password_key, each.key), var.bmc_password)
     password_wo_version = coalesce(each.value.bmc_password_version, var.bmc_password_version)
     verify_ca           = startswith(each.value.bmc_address, "redfish") ? var.defaults.bmc_verify_ca : null # IPMI has no certificates
   }
@@ -89,8 +89,12 @@ resource "metal_host" "machine" {
       error_message = "${local.places[each.key]}: ${join(" ", local.faults[each.key])}"
     }
     precondition {
-      condition     = each.value.bmc_address == null || lookup(var.bmc_passwords, each.key, var.bmc_password) != null
-      error_message = "${local.places[each.key]}: there is a bmc_address and no password. Set bmc_password, or bmc_passwords[\"${each.key}\"]."
+      condition     = each.value.bmc_address == null || lookup(var.bmc_passwords, coalesce(each.value.bmc_password_key, each.key), var.bmc_password) != null
+      error_message = "${local.places[each.key]}: there is a bmc_address and no password. Set bmc_password, or bmc_passwords[\"${coalesce(each.value.bmc_password_key, each.key)}\"]."
+    }
+    precondition { # not the password of all machines instead
+      condition     = each.value.bmc_password_key == null || can(var.bmc_passwords[each.value.bmc_password_key])
+      error_message = "${local.places[each.key]}: bmc_password_key is \"${coalesce(each.value.bmc_password_key, "-")}\", which is not in bmc_passwords."
     }
   }
 }

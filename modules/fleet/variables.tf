@@ -14,6 +14,7 @@ variable "machines" {
     Machines by name, in addition to those of `csv`. A machine needs `bmc_address` or `driver`; all else is optional.
 
     * `bmc_address`, `bmc_username`: as `bmc.address` and `bmc.username` of `metal_host`.
+    * `bmc_password_key`: the key of its password in `bmc_passwords`, such as a rack. Default: its name.
     * `bmc_password_version`: change it when the password of this machine has changed. Default: the variable of that name.
     * `macs`: MAC addresses of the network cards, in the order in which `hardware` counts them.
     * `hardware`: the key in `hardware` of the kind of machine. Default: that of `defaults`, then none.
@@ -30,6 +31,7 @@ variable "machines" {
   type = map(object({
     bmc_address          = optional(string)
     bmc_username         = optional(string)
+    bmc_password_key     = optional(string)
     bmc_password_version = optional(string)
     driver               = optional(string)
     driver_info          = optional(map(string))
@@ -248,7 +250,7 @@ variable "bmc_password" {
 }
 
 variable "bmc_passwords" {
-  description = "Passwords of single BMCs by name of the machine, in place of `bmc_password`. They are in no plan and no state."
+  description = "Passwords in place of `bmc_password`, by `bmc_password_key` or name of the machine. They are in no plan and no state."
   type        = map(string)
   default     = {}
   ephemeral   = true

@@ -1,4 +1,6 @@
 terraform {
+  required_version = ">= 1.11"
+
   required_providers {
     metal = { source = "terraform-provider-metal/metal" }
   }
@@ -10,45 +12,52 @@ variable "bmc_passwords" {
   ephemeral   = true # in no plan file and no state
 }
 
-locals {
-  hosts = { for host in csvdecode(file("${path.module}/hosts.csv")) : host.name => host }
+module "fleet" {
+  source = "github.com/terraform-provider-metal/terraform-provider-metal//modules/fleet?ref=v0.1.0"
 
-  # Raise the number of a rack when its password has changed.
-  password_versions = { rack1 = 1, rack2 = 1 }
+  csv           = file("${path.module}/machines.csv")
+  bmc_passwords = var.bmc_passwords
+  defaults      = { bmc_username = "root", extra = { site = "north" } }
+
+  # Kinds of machines: the column "hardware".
+  hardware = {
+    bonded = {
+      port_groups   = { bond0 = { cards = [1, 2], mode = "802.3ad" } } # the first two of macs
+      bios_settings = { LogicalProc = "Disabled" }
+      boot_mode     = "uefi"
+      capabilities  = { boot_mode = "uefi" }
+    }
+    plain = { bios_settings = { LogicalProc = "Disabled" } }
+  }
 
   roles = {
-    web = { image = "debian-12-web.qcow2", user_data = "#cloud-config\npackages: [nginx]\n" }
-    db  = { image = "debian-12-db.qcow2", user_data = "#cloud-config\npackages: [postgresql]\n" }
+    # The machines with "db" in the column "role".
+    db = {
+      image = {
+        url      = "http://images.example.com/debian-12-db.qcow2"
+        checksum = "http://images.example.com/SHA256SUMS"
+      }
+      user_data = "#cloud-config\npackages: [postgresql]\n"
+    }
+
+    # Machines that Ironic chooses, in different racks. They become web-0 and web-1.
+    web = {
+      image = {
+        url      = "http://images.example.com/debian-12-web.qcow2"
+        checksum = "http://images.example.com/SHA256SUMS"
+      }
+      user_data = "#cloud-config\npackages: [nginx]\n"
+      group = {
+        size           = 2
+        resource_class = "compute"
+        spread_by      = "extra.rack"
+        max_per_domain = 1
+      }
+      on_failure = "quarantine" # if a machine fails, the next apply deploys another one
+    }
   }
-  servers = { for name, host in local.hosts : name => host if host.role != "" }
 }
 
-resource "metal_host" "fleet" {
-  for_each = local.hosts
-
-  name = each.key
-  bmc = {
-    address             = "redfish-virtualmedia://${each.value.bmc}/redfish/v1/Systems/1"
-    username            = "root"
-    password_wo         = var.bmc_passwords[each.value.rack]
-    password_wo_version = local.password_versions[each.value.rack]
-  }
-  ports          = { (each.value.mac) = {} }
-  resource_class = each.value.class
-  extra          = { rack = each.value.rack }
-  target_state   = "available"
-}
-
-resource "metal_deployment" "server" {
-  for_each = local.servers
-
-  node_id = metal_host.fleet[each.key].id # this machine
-  image = {
-    url      = "http://images.example.com/${local.roles[each.value.role].image}"
-    checksum = "http://images.example.com/SHA256SUMS"
-  }
-  config_drive = {
-    hostname  = each.value.hostname # not each.key: a new name of the host would rebuild the machine
-    user_data = local.roles[each.value.role].user_data
-  }
+output "deployments" {
+  value = module.fleet.deployments
 }

@@ -73,6 +73,18 @@ run "a_bmc_without_a_password_is_refused" {
   expect_failures = [metal_host.machine["rack1-01"]]
 }
 
+run "a_key_without_a_password_is_refused" {
+  command = plan
+
+  variables {
+    csv           = "name,bmc_address,bmc_password_key\nrack1-01,ipmi://192.0.2.11,rack1\nrack1-02,ipmi://192.0.2.12,rakc1\n"
+    bmc_password  = "that of other racks"
+    bmc_passwords = { rack1 = "secret" }
+  }
+
+  expect_failures = [metal_host.machine["rack1-02"]]
+}
+
 run "an_unknown_role_is_refused" {
   command = plan
 
