@@ -2,6 +2,7 @@ package guides_test
 
 import (
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -270,4 +271,31 @@ func TestFakeModules_fleetKeepsTheMachineOfAMember(t *testing.T) {
 	if state := s.Node(name)["provision_state"]; state != "active" {
 		t.Errorf("%s is %v", name, state)
 	}
+}
+
+// A value that is known after apply only, in the kind of a machine, leaves the other settings of the machine known.
+func TestFakeModules_fleetKeepsUnknownValuesApart(t *testing.T) {
+	t.Parallel()
+	m := startModule(t, "fleet")
+	dir := filepath.Join(m.root, "fleet", "examples", "unknown")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "main.tf"), `
+resource "terraform_data" "mirror" { input = "http://mirror.example.com" }
+
+module "fleet" {
+  source       = "../.."
+  machines     = { rack1-01 = { driver = "fake-hardware", hardware = "r650", role = "db", macs = ["52:54:00:0f:00:01"] } }
+  hardware     = { r650 = { firmware = { bios = { url = terraform_data.mirror.output } }, port_groups = { bond0 = { cards = [1] } } } }
+  roles        = { db = { image = { url = terraform_data.mirror.output, checksum = "http://images.example.com/SHA256SUMS" } } }
+}
+`)
+	w := m.open(t, "examples/unknown")
+	output := w.Must("plan", "-no-color")
+	acctest.Mention(t, output, `= "bond0"`, "3 to add")
+	acctest.NeverMention(t, output, "RAID", "secure_boot")
+
+	replaceIn(t, w, "main.tf", `role = "db"`, `role = "dbb"`)
+	acctest.Fails(t, w, []string{"plan"}, `role is "dbb"`)
 }

@@ -8,7 +8,8 @@ locals {
   cards_needed = {
     for kind, hardware in var.hardware : kind => max(concat([0], flatten(values(hardware.port_groups)[*].cards), coalesce(hardware.pxe_cards, []))...)
   }
-  roles_to_name = join(", ", [for role, settings in var.roles : role if settings.group == null])
+  roles_to_name = [for role, settings in var.roles : role if settings.group == null]
+  checked_roles = [for role, settings in var.roles : role if settings.ready_check != null]
 
   faults = {
     for name, machine in local.machines : name => compact(concat(
@@ -16,13 +17,13 @@ locals {
         machine.bmc_address == null && machine.driver == null ? "bmc_address is empty, and there is no driver." : "",
         try(length(local.bmcs[trimsuffix(lower(machine.bmc_address), "/")]), 1) == 1 ? "" :
         "bmc_address is in several places: ${try(join("; ", local.bmcs[trimsuffix(lower(machine.bmc_address), "/")]), "")}.",
-        machine.hardware == null || can(var.hardware[machine.hardware]) ? "" :
+        machine.hardware == null || contains(keys(var.hardware), coalesce(machine.hardware, "-")) ? "" :
         "hardware is \"${coalesce(machine.hardware, "-")}\". The variable hardware has: ${join(", ", keys(var.hardware))}.",
         length(machine.macs) >= try(local.cards_needed[machine.hardware], 0) ? "" :
         "macs has ${length(machine.macs)} addresses, and the hardware ${coalesce(machine.hardware, "-")} needs ${try(local.cards_needed[machine.hardware], 0)}.",
-        machine.role == null || try(var.roles[machine.role].group == null, false) ? "" :
-        "role is \"${coalesce(machine.role, "-")}\". A machine can name these roles, which have no group: ${local.roles_to_name}.",
-        machine.address != null || try(var.roles[machine.role].ready_check, null) == null ? "" :
+        machine.role == null || contains(local.roles_to_name, coalesce(machine.role, "-")) ? "" :
+        "role is \"${coalesce(machine.role, "-")}\". A machine can name these roles, which have no group: ${join(", ", local.roles_to_name)}.",
+        machine.address != null || !contains(local.checked_roles, coalesce(machine.role, "-")) ? "" :
         "address is empty, and the role ${coalesce(machine.role, "-")} has a ready_check.",
       ],
       [for mac in machine.macs : can(regex("^([0-9a-f]{2}:){5}[0-9a-f]{2}$", mac)) ? "" : "macs has \"${mac}\", which is no MAC address."],

@@ -16,22 +16,44 @@ locals {
       driver         = machine.driver != null ? machine.driver : var.defaults.driver
       driver_info    = machine.driver_info == null ? var.defaults.driver_info : merge(var.defaults.driver_info, machine.driver_info)
       macs           = [for mac in machine.macs : lower(replace(mac, "-", ":"))]
-      hardware       = try(coalesce(machine.hardware, var.defaults.hardware), null)
+      bmc_username   = machine.bmc_username != null ? machine.bmc_username : var.defaults.bmc_username
+      hardware       = machine.hardware != null ? machine.hardware : var.defaults.hardware
       extra          = merge(var.defaults.extra, machine.extra)
       resource_class = coalesce(machine.resource_class, var.defaults.resource_class)
       traits         = machine.traits == null ? var.defaults.traits : machine.traits
       target_state   = coalesce(machine.target_state, var.defaults.target_state)
-      service        = try(strcontains(machine.address, ":") ? "[${machine.address}]" : machine.address, null) # without port
+      service        = machine.address == null ? null : strcontains(machine.address, ":") ? "[${machine.address}]" : machine.address # without port
     })
   }
-  kinds = { for name, machine in local.machines : name => try(var.hardware[machine.hardware], null) }
+  kinds = { # not with try or lookup: one unknown value would make all of them unknown
+    for name, machine in local.machines : name => contains(keys(var.hardware), coalesce(machine.hardware, "-")) ? var.hardware[machine.hardware] : local.no_kind
+  }
+  no_kind = {
+    port_groups         = {}
+    pxe_cards           = null
+    bios_settings       = null
+    raid                = null
+    firmware            = null
+    boot_mode           = null
+    secure_boot         = null
+    hardware_changes    = null
+    hardware_drift      = null
+    hardware_interfaces = null
+    capabilities        = null
+    root_device         = null
+  }
 
   # Machines that name their role, and members of groups, which Ironic chooses.
   assigned = { for name, machine in local.machines : name => machine if machine.role != null }
   members = {
     for member in flatten([
-      for role, group in metal_allocation_group.role : [for name, member in group.members : { name = name, role = role, allocation = member }]
-    ]) : member.name => member
+      for role, group in metal_allocation_group.role : [
+        for name, member in group.members : { name = name, role = role, allocation = member, node = coalesce(member.node_name, "-") }
+      ]
+      ]) : member.name => merge(member, { # a node that is not in this module has no address
+      address = contains(keys(local.machines), member.node) ? local.machines[member.node].address : null
+      service = contains(keys(local.machines), member.node) ? local.machines[member.node].service : null
+    })
   }
 }
 
@@ -41,36 +63,36 @@ resource "metal_host" "machine" {
   name = each.key
   bmc = each.value.bmc_address == null ? null : {
     address             = each.value.bmc_address
-    username            = try(coalesce(each.value.bmc_username, var.defaults.bmc_username), null)
+    username            = each.value.bmc_username
     password_wo         = lookup(var.bmc_passwords, coalesce(each.value.bmc_password_key, each.key), var.bmc_password)
     password_wo_version = coalesce(each.value.bmc_password_version, var.bmc_password_version)
     verify_ca           = startswith(each.value.bmc_address, "redfish") ? var.defaults.bmc_verify_ca : null # IPMI has no certificates
   }
   driver              = each.value.bmc_address == null ? each.value.driver : null
   driver_info         = each.value.driver_info
-  hardware_interfaces = try(local.kinds[each.key].hardware_interfaces, null)
+  hardware_interfaces = local.kinds[each.key].hardware_interfaces
   ports = {
     for i, mac in each.value.macs : mac => {
-      port_group  = try([for group, bond in local.kinds[each.key].port_groups : group if contains(bond.cards, i + 1)][0], null)
-      pxe_enabled = try(contains(local.kinds[each.key].pxe_cards, i + 1), null)
+      port_group  = one([for group, bond in local.kinds[each.key].port_groups : group if contains(bond.cards, i + 1)])
+      pxe_enabled = local.kinds[each.key].pxe_cards == null ? null : contains(local.kinds[each.key].pxe_cards, i + 1)
     }
   }
-  port_groups = try({
+  port_groups = length(local.kinds[each.key].port_groups) == 0 ? null : {
     for group, bond in local.kinds[each.key].port_groups : group => {
       mode             = bond.mode
       properties       = bond.properties
       standalone_ports = bond.standalone_ports
     }
-  }, null)
-  bios_settings    = try(local.kinds[each.key].bios_settings, null)
-  raid             = try(local.kinds[each.key].raid, null)
-  firmware         = try(local.kinds[each.key].firmware, null)
-  hardware_changes = try(local.kinds[each.key].hardware_changes, null)
-  hardware_drift   = try(local.kinds[each.key].hardware_drift, null)
-  boot_mode        = try(local.kinds[each.key].boot_mode, null)
-  secure_boot      = try(local.kinds[each.key].secure_boot, null)
-  capabilities     = try(local.kinds[each.key].capabilities, null)
-  root_device      = try(local.kinds[each.key].root_device, null)
+  }
+  bios_settings    = local.kinds[each.key].bios_settings
+  raid             = local.kinds[each.key].raid
+  firmware         = local.kinds[each.key].firmware
+  hardware_changes = local.kinds[each.key].hardware_changes
+  hardware_drift   = local.kinds[each.key].hardware_drift
+  boot_mode        = local.kinds[each.key].boot_mode
+  secure_boot      = local.kinds[each.key].secure_boot
+  capabilities     = local.kinds[each.key].capabilities
+  root_device      = local.kinds[each.key].root_device
   resource_class   = each.value.resource_class
   traits           = each.value.traits
   description      = each.value.description
@@ -168,7 +190,7 @@ resource "metal_deployment" "member" {
   rebuild_triggers = var.roles[each.value.role].rebuild_triggers
   restart_triggers = var.roles[each.value.role].restart_triggers
   ready_check = var.roles[each.value.role].ready_check == null ? null : {
-    tcp        = "${try(local.machines[each.value.allocation.node_name].service, null)}:${var.roles[each.value.role].ready_check.port}"
+    tcp        = "${each.value.service}:${var.roles[each.value.role].ready_check.port}"
     timeout    = var.roles[each.value.role].ready_check.timeout
     stable_for = var.roles[each.value.role].ready_check.stable_for
   }
@@ -176,8 +198,8 @@ resource "metal_deployment" "member" {
 
   lifecycle {
     precondition {
-      condition     = var.roles[each.value.role].ready_check == null || try(local.machines[each.value.allocation.node_name].service, null) != null
-      error_message = "Ironic has reserved ${coalesce(each.value.allocation.node_name, "a node without a name")} for ${each.key}. The role ${each.value.role} has a ready_check, and this machine has no address in this module."
+      condition     = var.roles[each.value.role].ready_check == null || each.value.service != null
+      error_message = "Ironic has reserved ${each.value.node} for ${each.key}. The role ${each.value.role} has a ready_check, and this machine has no address in this module."
     }
   }
 }

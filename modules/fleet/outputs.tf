@@ -52,7 +52,7 @@ locals {
         role    = local.members[name].role
         node    = local.members[name].allocation.node_name
         node_id = deployment.id
-        address = try(local.machines[local.members[name].allocation.node_name].address, null)
+        address = local.members[name].address
       }
     },
   )
