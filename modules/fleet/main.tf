@@ -45,12 +45,13 @@ locals {
 
   # Machines that name their role, and members of groups, which Ironic chooses.
   assigned = { for name, machine in local.machines : name => machine if machine.role != null }
-  members = {
-    for member in flatten([
-      for role, group in metal_allocation_group.role : [
-        for name, member in group.members : { name = name, role = role, allocation = member, node = coalesce(member.node_name, "-") }
-      ]
-      ]) : member.name => merge(member, { # a node that is not in this module has no address
+  reserved = flatten([
+    for role, group in metal_allocation_group.role : [
+      for name, member in group.members : { name = name, role = role, allocation = member, node = coalesce(member.node_name, "-") }
+    ]
+  ])
+  members = { # a node that is not in this module has no address
+    for member in local.reserved : member.name => merge(member, {
       address = contains(keys(local.machines), member.node) ? local.machines[member.node].address : null
       service = contains(keys(local.machines), member.node) ? local.machines[member.node].service : null
     })
@@ -197,6 +198,10 @@ resource "metal_deployment" "member" {
   rollout = var.roles[each.value.role].rollout
 
   lifecycle {
+    precondition { # the outputs have both by name
+      condition     = !contains(keys(local.machines), each.key)
+      error_message = "The role ${each.value.role} gives the name ${each.key} to a member, and there is a machine of that name. Rename one of the two."
+    }
     precondition {
       condition     = var.roles[each.value.role].ready_check == null || each.value.service != null
       error_message = "Ironic has reserved ${each.value.node} for ${each.key}. The role ${each.value.role} has a ready_check, and this machine has no address in this module."

@@ -53,7 +53,7 @@ variable "machines" {
   nullable = false
 
   validation {
-    condition     = var.machines == null || length(local.csv_faults) == 0
+    condition     = var.machines == null || length(local.csv_faults) == 0 # a validation must refer to its variable
     error_message = "csv, ${join("\ncsv, ", local.csv_faults)}"
   }
 
@@ -160,7 +160,8 @@ variable "roles" {
     * `group`: as in `metal_allocation_group`. `spread_by = "extra.rack"` spreads the members over the racks in the column
       `extra.rack`. `size` members get machines, or none does. **A new value in `replace_members` wipes that machine.**
     * `user_data`: for cloud-init. Secrets belong in the variable `user_data_wo`; change `user_data_wo_version` to send it again.
-    * `ready_check`: a change is done when the machine accepts connections at its `address` and this TCP `port`.
+    * `ready_check`: a change is done when the machine accepts connections at its `address` and this TCP `port`. With `group`, every machine
+      that Ironic may choose needs an `address`.
     * `on_failure`, `max_nodes`: as in `metal_deployment`, with `group` only. `on_failure = "quarantine"` gives a member whose machine fails
       another one, in the next apply.
     * `image`, `on_change`, `on_destroy`, `max_attempts`, `protected`, `power_state`, `power_off_mode`, `rebuild_triggers`, `restart_triggers`,

@@ -394,3 +394,14 @@ run "a_quarantine_without_a_group_is_refused" {
 
   expect_failures = [var.roles]
 }
+
+run "a_machine_with_the_name_of_a_member_is_refused" {
+  command = plan
+
+  variables {
+    machines = { web-0 = { driver = "fake-hardware" } }
+    roles    = { web = { group = { size = 1, resource_class = "baremetal" }, image = { url = "http://images.example.com/debian-12.qcow2", checksum = "http://images.example.com/SHA256SUMS" } } }
+  }
+
+  expect_failures = [metal_deployment.member["web-0"]]
+}
