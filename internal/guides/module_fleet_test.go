@@ -167,6 +167,18 @@ func TestFakeModules_fleetMovesAMember(t *testing.T) {
 	if now := nodeOf(t, s, "web-1"); now["uuid"] == old["uuid"] || s.Node(site.Text(old["uuid"]))["retired"] != true {
 		t.Errorf("web-1 is on %v, and retired of its old node is %v", now["name"], s.Node(site.Text(old["uuid"]))["retired"])
 	}
+
+	// Then its line may go.
+	csv := read(t, filepath.Join(w.Dir, "machines.csv"))
+	write(t, filepath.Join(w.Dir, "machines.csv"), withoutMachine(csv, site.Text(old["name"])))
+	wantChanges(t, w, map[string]string{`module.fleet.metal_host.machine["` + site.Text(old["name"]) + `"]`: "delete"})
+	w.Must("apply", "saved")
+	acctest.NoChanges(t, w)
+}
+
+// withoutMachine removes the line of a machine from a CSV.
+func withoutMachine(csv, name string) string {
+	return regexp.MustCompile(`(?m)^`+name+`,.*\n`).ReplaceAllString(csv, "")
 }
 
 // A member whose machine fails gets another one. The machine returns through the column "retired".
@@ -261,7 +273,7 @@ func TestFakeModules_fleetKeepsTheMachineOfAMember(t *testing.T) {
 	name := site.Text(nodeOf(t, s, "web-0")["name"])
 	file := filepath.Join(w.Dir, "machines.csv")
 	csv := read(t, file)
-	write(t, file, regexp.MustCompile(`(?m)^`+name+`,.*\n`).ReplaceAllString(csv, ""))
+	write(t, file, withoutMachine(csv, name))
 	acctest.Fails(t, w, acctest.Apply(), "Could not delete host "+name, "something is deployed on it")
 	write(t, file, csv)
 	w.Must(acctest.Apply()...)
