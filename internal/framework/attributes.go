@@ -108,6 +108,16 @@ func RequireAttribute(hardware string, validators ...validator.Object) schema.At
 	}
 }
 
+// SecretVersion is the attribute beside a write-only one that says when to send its value again. It is a text, so that it may be the
+// version of a secret in a vault, or a date. also is what else a change does, such as " and rebuilds the node".
+func SecretVersion(secret, also string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Optional:            true,
+		MarkdownDescription: "Required with `" + secret + "`: a number, a date, any text. A change sends `" + secret + "` again" + also + ".",
+		Validators:          []validator.String{NotBlank, stringvalidator.AlsoRequires(path.MatchRelative().AtParent().AtName(secret))},
+	}
+}
+
 // Values of power_state.
 const (
 	PowerOn  = "on"

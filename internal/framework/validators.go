@@ -157,6 +157,10 @@ var (
 		summary: "Not a host name", must: "must be a host name: labels of at most 63 letters, digits and hyphens, separated by dots",
 		ok: func(s string) bool { return len(s) <= 253 && hostnamePattern.MatchString(s) },
 	}
+	NotBlank = text{
+		summary: "Blank text", must: "must not be blank",
+		ok: func(s string) bool { return strings.TrimSpace(s) != "" },
+	}
 	NotNegativeDuration = text{
 		summary: "Not a duration", must: "must be a duration such as \"90s\" or \"5m\"",
 		ok: func(s string) bool { d, err := time.ParseDuration(s); return err == nil && d >= 0 },

@@ -50,16 +50,16 @@ func TestMessages_haveNoSecrets(t *testing.T) {
 		"live ISO":     {"metal_deployment", object{"live_iso": object{"url": href, "quiet_period": "0s"}}},
 		"config drive": {"metal_deployment", object{"image": object{"url": href, "checksum": href}, "config_drive": object{"url": href}}},
 		"user data": {"metal_deployment", object{"image": object{"url": href, "checksum": href}, "config_drive": object{
-			"user_data_wo": "#cloud-config\npassword: \"hunter2\"", "user_data_wo_version": 1,
+			"user_data_wo": "#cloud-config\npassword: \"hunter2\"", "user_data_wo_version": "1",
 		}}},
 		"steps": {"metal_deployment", object{"image": object{"url": href, "checksum": href}, "deploy_steps": []any{
 			object{"interface": "deploy", "step": "x", "priority": 80, "args": `{"admin_password":"hunter2-step","from":"` + href + `"}`},
 		}}},
 		"driver_info": {"metal_host", object{
 			"name": "r2", "driver": "fake-hardware", "driver_info": object{"deploy_kernel": href, "snmp_token": "hunter2-token"},
-			"driver_info_wo": object{"redfish_password": `hunter2"\`}, "driver_info_wo_version": 1,
+			"driver_info_wo": object{"redfish_password": `hunter2"\`}, "driver_info_wo_version": "1",
 		}},
-		"bmc":   {"metal_host", object{"name": "r3", "bmc": object{"address": "redfish://10.0.0.5/redfish/v1/Systems/1", "username": "root", "password_wo": "hunter2-bmc", "password_wo_version": 1}}},
+		"bmc":   {"metal_host", object{"name": "r3", "bmc": object{"address": "redfish://10.0.0.5/redfish/v1/Systems/1", "username": "root", "password_wo": "hunter2-bmc", "password_wo_version": "1"}}},
 		"extra": {"metal_host", object{"name": "r4", "driver": "fake-hardware", "extra": object{"inventory": href}}},
 	} {
 		if try.kind == "metal_deployment" {

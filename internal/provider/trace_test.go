@@ -101,8 +101,8 @@ func TestTrace_hasNoSecretsAndNoUserData(t *testing.T) {
 	s.schemas, s.url, s.fake = other.schemas, other.url, other.fake
 	s.configure(nil)
 	for _, config := range []object{
-		{"name": "r1", "driver": "fake-hardware", "driver_info_wo": object{"redfish_password": "hunter2-password"}, "driver_info_wo_version": 1},
-		{"name": "swordfish-1", "driver": "fake-hardware", "target_state": "available", "driver_info_wo": object{"redfish_password": "swordfish-1"}, "driver_info_wo_version": 1},
+		{"name": "r1", "driver": "fake-hardware", "driver_info_wo": object{"redfish_password": "hunter2-password"}, "driver_info_wo_version": "1"},
+		{"name": "swordfish-1", "driver": "fake-hardware", "target_state": "available", "driver_info_wo": object{"redfish_password": "swordfish-1"}, "driver_info_wo_version": "1"},
 	} {
 		host, said := s.apply("metal_host", config, nil)
 		if config["name"] == "r1" {

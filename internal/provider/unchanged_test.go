@@ -51,7 +51,7 @@ func oneHost() map[string]any {
 			"52:54:00:00:00:01": map[string]any{"port_group": "bond0"}, "52:54:00:00:00:02": map[string]any{"pxe_enabled": false, "extra": `{"slot":1}`},
 		},
 		"network_data":   `{"services": [], "networks": [], "links": []}`,
-		"driver_info_wo": map[string]any{"redfish_password": "secret"}, "driver_info_wo_version": 1,
+		"driver_info_wo": map[string]any{"redfish_password": "secret"}, "driver_info_wo_version": "1",
 		"extra": map[string]any{"team": "web"},
 	}
 }
@@ -220,7 +220,7 @@ var settings = map[string]map[string][]any{
 		"extra": {map[string]any{"team": "a"}}, "hardware_interfaces": {map[string]any{"boot": "fake"}, map[string]any{"deploy": "fake", "power": "fake"}},
 		"bmc": {
 			map[string]any{"address": "redfish-virtualmedia://10.0.0.1/redfish/v1/Systems/1", "username": "root"},
-			map[string]any{"address": "redfish://10.0.0.1/redfish/v1/Systems/1", "password_wo": "secret", "password_wo_version": 1},
+			map[string]any{"address": "redfish://10.0.0.1/redfish/v1/Systems/1", "password_wo": "secret", "password_wo_version": "1"},
 			map[string]any{"address": "idrac-virtualmedia://10.0.0.1/redfish/v1/Systems/1"},
 			map[string]any{"address": "ipmi://10.0.0.1"},
 		},
@@ -240,7 +240,7 @@ var settings = map[string]map[string][]any{
 		"image":       {map[string]any{"url": "file:///a", "checksum": "0123456789abcdef0123456789abcdef"}, map[string]any{"url": "file:///b", "checksum": "0123456789abcdef0123456789abcdef"}},
 		"power_state": {"on", "off"}, "power_off_mode": {"graceful"}, "on_change": {"ignore", "rebuild", "replace"}, "protected": {true, false},
 		"rebuild_triggers": {map[string]any{"a": "1"}, map[string]any{"a": "2"}}, "restart_triggers": {map[string]any{"a": "1"}, map[string]any{"a": "2"}}, "max_attempts": {2}, "on_destroy": {"forget"},
-		"rescue":       {map[string]any{"password_wo": "p", "password_wo_version": 1}, map[string]any{"password_wo": "q", "password_wo_version": 2}},
+		"rescue":       {map[string]any{"password_wo": "p", "password_wo_version": "1"}, map[string]any{"password_wo": "q", "password_wo_version": "2"}},
 		"capabilities": {map[string]any{"boot_mode": "uefi"}}, "config_drive": {map[string]any{"hostname": "h", "meta_data": `{"a": 1}`}},
 	},
 }

@@ -72,7 +72,7 @@ func changeScheme(l *tale) string {
 		return ""
 	}
 	if l.below(2) == 0 {
-		bmc["password_wo_version"] = bmc["password_wo_version"].(int) + 1 //nolint:forcetypeassert // it is one
+		bmc["password_wo_version"] = l.next("v")
 	}
 	return fmt.Sprintf("%s: the BMC is at %s, not %s", address, bmc["address"], before)
 }
@@ -85,8 +85,9 @@ func changeDriver(l *tale) string {
 	}
 	machine := strings.TrimPrefix(address, "metal_host.")
 	delete(host, "bmc")
-	version, _ := host["driver_info_wo_version"].(int)
-	host["driver_info_wo_version"] = max(version, 1)
+	if host["driver_info_wo_version"] == nil {
+		host["driver_info_wo_version"] = "1"
+	}
 	host["driver"] = l.one("ipmi", "redfish")
 	if host["driver"] == "ipmi" {
 		host["driver_info"], host["driver_info_wo"] = object{"ipmi_address": "bmc-" + machine + ".test"}, object{"ipmi_password": secret}
@@ -126,8 +127,8 @@ func changePassword(l *tale) string {
 	if bmc == nil {
 		return ""
 	}
-	version, _ := bmc["password_wo_version"].(int)
-	bmc["password_wo_version"], bmc["password_wo"] = version+1, fmt.Sprintf("%s-%d", secret, version+1)
+	version := l.next("v")
+	bmc["password_wo_version"], bmc["password_wo"] = version, secret+"-"+version
 	return address + ": another password"
 }
 
@@ -165,8 +166,7 @@ func swapBMCs(l *tale) string {
 	first["bmc"], second["bmc"] = second["bmc"], first["bmc"]
 	for _, host := range []object{first, second} {
 		bmc, _ := host["bmc"].(object)
-		version, _ := bmc["password_wo_version"].(int)
-		bmc["password_wo_version"] = version + 10
+		bmc["password_wo_version"] = l.next("v")
 	}
 	return fmt.Sprintf("the hosts %s and %s swap their BMCs", first["name"], second["name"])
 }
@@ -295,7 +295,7 @@ func changeDeployment(l *tale) string {
 		image["url"] = "http://images.test/" + l.next("v")
 		return address + ": another image"
 	case which == 1 && image != nil:
-		settings["config_drive"] = object{"hostname": l.next("host"), "user_data_wo": userSecret, "user_data_wo_version": 1}
+		settings["config_drive"] = object{"hostname": l.next("host"), "user_data_wo": userSecret, "user_data_wo_version": "1"}
 		return address + ": another config drive"
 	case which == 2:
 		settings["restart_triggers"], settings["power_off_mode"] = object{"n": l.next("restart")}, l.one("hard", "soft", "graceful")

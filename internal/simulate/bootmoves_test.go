@@ -77,10 +77,10 @@ func changeRescue(l *tale) string {
 	rescue, _ := deployment["rescue"].(object)
 	switch {
 	case rescue == nil:
-		deployment["rescue"] = object{"password_wo": secret, "password_wo_version": 1}
+		deployment["rescue"] = object{"password_wo": secret, "password_wo_version": "1"}
 		return "rescue the machine"
 	case l.below(3) == 0:
-		rescue["password_wo_version"] = rescue["password_wo_version"].(int) + 1 //nolint:forcetypeassert // it is one
+		rescue["password_wo_version"] = l.next("v")
 		return "another rescue password"
 	}
 	delete(deployment, "rescue")

@@ -8,7 +8,7 @@ func importTheme() theme {
 		case 0:
 			theirs.config = booted("v1", "n1")
 		case 1:
-			theirs.config = with(theirs.config, "metal_deployment.a", "config_drive", object{"hostname": "host0", "user_data_wo": userSecret, "user_data_wo_version": 1})
+			theirs.config = with(theirs.config, "metal_deployment.a", "config_drive", object{"hostname": "host0", "user_data_wo": userSecret, "user_data_wo_version": "1"})
 		}
 		if l.below(2) == 0 {
 			theirs.allocate()

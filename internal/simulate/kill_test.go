@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,7 +23,7 @@ func oneOfEach(image string) configuration {
 	return configuration{
 		"metal_host.a": {
 			"name": "a", "driver": "fake-hardware", "resource_class": "baremetal", "target_state": "available", "power_state": "off",
-			"driver_info_wo": object{"redfish_password": secret}, "driver_info_wo_version": 1, "ports": object{mac: object{}},
+			"driver_info_wo": object{"redfish_password": secret}, "driver_info_wo_version": "1", "ports": object{mac: object{}},
 		},
 		"metal_allocation.a": {"name": "a", "resource_class": "baremetal", "candidate_nodes": []any{reference{"metal_host.a", "id"}}},
 		"metal_deployment.a": {
@@ -79,7 +80,7 @@ func checked(image, power string) configuration {
 
 // rescued is a configuration whose machine is in rescue mode.
 func rescued(version int) configuration {
-	return with(oneOfEach("v1"), "metal_deployment.a", "rescue", object{"password_wo": secret, "password_wo_version": version})
+	return with(oneOfEach("v1"), "metal_deployment.a", "rescue", object{"password_wo": secret, "password_wo_version": strconv.Itoa(version)})
 }
 
 // restarted is a configuration whose machine is on, and is shut down and switched on for another trigger.

@@ -1,6 +1,9 @@
 package simulate_test
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+)
 
 // scene is a step in a life, which is lived many times with different faults.
 type scene struct {
@@ -24,7 +27,7 @@ func bmcAt(scheme, machine string) object {
 	if scheme != "ipmi" {
 		address += "/redfish/v1/Systems/1"
 	}
-	return object{"address": address, "username": "root", "password_wo": secret, "password_wo_version": 1}
+	return object{"address": address, "username": "root", "password_wo": secret, "password_wo_version": "1"}
 }
 
 // macOf is the MAC address of a card of a machine.
@@ -70,7 +73,7 @@ func scenes() []scene {
 		return with(installed("v1"), "metal_deployment.a", "power_state", state)
 	}
 	rescued := func(version int) configuration {
-		return with(installed("v1"), "metal_deployment.a", "rescue", object{"password_wo": secret, "password_wo_version": version})
+		return with(installed("v1"), "metal_deployment.a", "rescue", object{"password_wo": secret, "password_wo_version": strconv.Itoa(version)})
 	}
 	host := func(setting string, value any) configuration {
 		return configuration{"metal_host.a": with(configuration{"a": bmcHost("a")}, "a", setting, value)["a"]}
@@ -113,6 +116,6 @@ func scenes() []scene {
 // renamed is a configuration with another name and another password of the host.
 func renamed(config configuration) configuration {
 	bmc := bmcAt("redfish-virtualmedia", "a")
-	bmc["password_wo_version"] = 2
+	bmc["password_wo_version"] = "2"
 	return with(with(config, "metal_host.a", "bmc", bmc), "metal_host.a", "name", "b")
 }

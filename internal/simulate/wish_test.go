@@ -3,6 +3,7 @@ package simulate_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -64,7 +65,7 @@ func (w *wish) configuration() configuration {
 func (h *hostWish) settings() object {
 	settings := object{
 		"name": h.name, "driver": "fake-hardware", "resource_class": "own", "target_state": "available", "extra": object{"rack": "r1"},
-		"driver_info_wo": object{"redfish_password": secret}, "driver_info_wo_version": h.secretVersion,
+		"driver_info_wo": object{"redfish_password": secret}, "driver_info_wo_version": strconv.Itoa(h.secretVersion),
 	}
 	if h.description != "" {
 		settings["description"] = h.description
@@ -108,7 +109,7 @@ func (u *useWish) deployment() object {
 		delete(settings, "allocation_id")
 	}
 	if u.drive {
-		settings["config_drive"] = object{"hostname": u.name, "user_data_wo": userSecret, "user_data_wo_version": 1}
+		settings["config_drive"] = object{"hostname": u.name, "user_data_wo": userSecret, "user_data_wo_version": "1"}
 	}
 	if u.power != "" {
 		settings["power_state"] = u.power

@@ -17,7 +17,7 @@ variable "rescue_password" {
 
 variable "rescue" {
   description = "Version of the rescue password, while the machine is in rescue mode."
-  type        = number
+  type        = string
   default     = null
 }
 

@@ -12,7 +12,7 @@ resource "metal_deployment" "db" {
   }
   config_drive = {
     hostname             = "db"
-    user_data_wo_version = 1 # raise it with user_data_wo: that wipes the root disk
+    user_data_wo_version = 1 # change it with user_data_wo: that wipes the root disk
     user_data_wo         = <<-EOT
       #cloud-config
       runcmd: [[join-cluster, ${var.join_token}]]

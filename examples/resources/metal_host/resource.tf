@@ -9,7 +9,7 @@ resource "metal_host" "rack2_01" {
     address             = "redfish-virtualmedia://192.0.2.11/redfish/v1/Systems/1"
     username            = "terraform"
     password_wo         = var.bmc_password
-    password_wo_version = 1 # raise it after you have changed the password
+    password_wo_version = 1 # change it when the password changes
   }
   ports = {
     "52:54:00:02:00:01" = { pxe_enabled = true, physical_network = "provisioning" }

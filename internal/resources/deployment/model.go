@@ -3,7 +3,6 @@ package deployment
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -83,14 +82,14 @@ type imageModel struct {
 	SwapMB     types.Int64  `tfsdk:"swap_mb"`
 
 	PullSecretWO        types.String `tfsdk:"pull_secret_wo"`
-	PullSecretWOVersion types.Int64  `tfsdk:"pull_secret_wo_version"`
+	PullSecretWOVersion types.String `tfsdk:"pull_secret_wo_version"`
 }
 
 type configDriveModel struct {
 	Hostname          types.String         `tfsdk:"hostname"`
 	UserData          types.String         `tfsdk:"user_data"`
 	UserDataWO        types.String         `tfsdk:"user_data_wo"`
-	UserDataWOVersion types.Int64          `tfsdk:"user_data_wo_version"`
+	UserDataWOVersion types.String         `tfsdk:"user_data_wo_version"`
 	MetaData          jsontypes.Normalized `tfsdk:"meta_data"`
 	NetworkData       jsontypes.Normalized `tfsdk:"network_data"`
 	VendorData        jsontypes.Normalized `tfsdk:"vendor_data"`
@@ -122,10 +121,7 @@ func (m *model) deployment(ctx context.Context) (d instance.Deployment, diags di
 		d.Image = &images.Image{
 			URL: image.URL.ValueString(), Checksum: image.Checksum.ValueString(), DiskFormat: image.DiskFormat.ValueString(),
 			Type: images.ImageType(image.Type.ValueString()), Kernel: image.Kernel.ValueString(), Ramdisk: image.Ramdisk.ValueString(),
-			RootGB: image.RootGB.ValueInt64(), SwapMB: image.SwapMB.ValueInt64(), PullSecret: image.PullSecretWO.ValueString(),
-		}
-		if framework.IsSet(image.PullSecretWOVersion) {
-			d.Image.PullSecretVersion = fmt.Sprint(image.PullSecretWOVersion.ValueInt64())
+			RootGB: image.RootGB.ValueInt64(), SwapMB: image.SwapMB.ValueInt64(), PullSecret: image.PullSecretWO.ValueString(), PullSecretVersion: image.PullSecretWOVersion.ValueString(),
 		}
 	}
 	if iso := m.liveISO(ctx); iso != nil {
@@ -145,10 +141,7 @@ func (m *model) deployment(ctx context.Context) (d instance.Deployment, diags di
 	d.InstanceInfo, d.Name = framework.JSONObject(m.InstanceInfo), m.InstanceName.ValueString()
 	d.DeploySteps = framework.DeploySteps(m.DeploySteps)
 	if drive := m.configDrive(ctx); drive != nil {
-		d.ConfigDrive = drive.content(&diags)
-		if framework.IsSet(drive.UserDataWOVersion) {
-			d.SecretVersion = fmt.Sprint(drive.UserDataWOVersion.ValueInt64())
-		}
+		d.ConfigDrive, d.SecretVersion = drive.content(&diags), drive.UserDataWOVersion.ValueString()
 	}
 	return d, diags
 }

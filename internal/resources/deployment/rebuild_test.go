@@ -54,7 +54,7 @@ func TestAccDeployment_configDriveRebuilds(t *testing.T) {
 		`user_data = "b"`,
 		`user_data_wo = "secret-1", user_data_wo_version = 1`,
 		`user_data_wo = "secret-2", user_data_wo_version = 2`,
-		`user_data_wo = "secret-2", user_data_wo_version = 2, hostname = "web"`,
+		`user_data_wo = "secret-2", user_data_wo_version = "vault/7", hostname = "web"`,
 	} {
 		before := s.Node(node)["provision_updated_at"]
 		w.Configure(config(drive))
@@ -68,7 +68,7 @@ func TestAccDeployment_configDriveRebuilds(t *testing.T) {
 	}
 	site.WantVerbs(t, s, node, "active", "rebuild", "rebuild", "rebuild", "rebuild")
 
-	w.Configure(config(`user_data_wo = "secret-3", user_data_wo_version = 2, hostname = "web"`)) // the version says that nothing has changed
+	w.Configure(config(`user_data_wo = "secret-3", user_data_wo_version = "vault/7", hostname = "web"`)) // the version says that nothing has changed
 	acctest.NoChanges(t, w)
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")

@@ -2,10 +2,7 @@ package deployment
 
 import (
 	"context"
-	"regexp"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -22,12 +19,14 @@ import (
 
 type rescueModel struct {
 	PasswordWO        types.String `tfsdk:"password_wo"`
-	PasswordWOVersion types.Int64  `tfsdk:"password_wo_version"`
+	PasswordWOVersion types.String `tfsdk:"password_wo_version"`
 }
 
-var rescueTypes = map[string]attr.Type{"password_wo": types.StringType, "password_wo_version": types.Int64Type}
+var rescueTypes = map[string]attr.Type{"password_wo": types.StringType, "password_wo_version": types.StringType}
 
 func rescueSchema() schema.Attribute {
+	version := framework.SecretVersion("password_wo", "")
+	version.Required, version.Optional = true, false
 	return schema.SingleNestedAttribute{
 		Optional: true, MarkdownDescription: "While it is set, the machine runs Ironic's rescue system in place of what is deployed. Adding it, removing it and a new `password_wo_version` each **restart** the machine; " +
 			"its disks keep their data. The node's rescue interface must not be `no-rescue`. Not possible when the deployment is created or replaced, or with `power_state = \"off\"`. " +
@@ -35,13 +34,10 @@ func rescueSchema() schema.Attribute {
 		Attributes: map[string]schema.Attribute{
 			"password_wo": schema.StringAttribute{
 				Required: true, WriteOnly: true,
-				MarkdownDescription: "Password of the user `rescue`. Not stored. Needs Terraform or OpenTofu 1.11.",
-				Validators:          []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`\S`), "must not be empty")},
+				MarkdownDescription: "Password of the user `rescue`. Not stored.",
+				Validators:          []validator.String{framework.NotBlank},
 			},
-			"password_wo_version": schema.Int64Attribute{
-				Required: true, MarkdownDescription: "Version of the password. A change boots the rescue system again, with the new password.",
-				Validators: []validator.Int64{int64validator.AtLeast(0)},
-			},
+			"password_wo_version": version,
 		},
 	}
 }
@@ -57,7 +53,7 @@ func (m *model) rescuePassword(ctx context.Context) string {
 
 // unsureRescue is the value of a machine that must enter or leave rescue mode once more: it differs from every configured one.
 func unsureRescue() types.Object {
-	return types.ObjectValueMust(rescueTypes, map[string]attr.Value{"password_wo": types.StringNull(), "password_wo_version": types.Int64Null()})
+	return types.ObjectValueMust(rescueTypes, map[string]attr.Value{"password_wo": types.StringNull(), "password_wo_version": types.StringNull()})
 }
 
 // readRescue refreshes rescue. It is null for a machine that this resource has not put into rescue mode.

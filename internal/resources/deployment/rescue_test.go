@@ -317,7 +317,7 @@ func TestFakeDeployment_rescueIsRefused(t *testing.T) {
 	w.Configure(rescueConfig(s, node))
 	w.Must("apply", "-auto-approve")
 	for _, wrong := range []struct{ config, want string }{
-		{rescueConfig(s, node, "rescue = {\n    password_wo = \" \"\n    password_wo_version = 1\n  }"), "must not be empty"},
+		{rescueConfig(s, node, "rescue = {\n    password_wo = \" \"\n    password_wo_version = 1\n  }"), "must not be blank"},
 		{rescueConfig(s, node, "rescue = {\n    password_wo_version = 1\n  }"), `attribute "password_wo" is required`},
 		{rescueConfig(s, node, rescue(1), `power_state = "off"`), "A rescue system runs only on a machine that is on"},
 		{rescueConfig(s, node, rescue(1), `capabilities = { boot_mode = terraform_data.a.id }`) + "resource \"terraform_data\" \"a\" {}\n", "Not possible in rescue mode"},

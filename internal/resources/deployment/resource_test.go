@@ -253,6 +253,7 @@ func TestAccDeployment_contradictions(t *testing.T) {
 		{"format", `image = { url = "http://x/y", disk_format = "vmdk" }`, `must be one of: ["qcow2" "raw"]`},
 		{"two user data", `config_drive = { user_data = "a", user_data_wo = "b", user_data_wo_version = 1 }`, `cannot be specified when`},
 		{"secret without version", `config_drive = { user_data_wo = "b" }`, `must be specified when`},
+		{"blank version", `config_drive = { user_data_wo = "b", user_data_wo_version = "" }`, `config_drive.user_data_wo_version: "" must not be blank.`},
 		{"no JSON", `config_drive = { meta_data = "{" }`, "JSON"},
 		{"no JSON, where", `config_drive = { network_data = "{" }`, "config_drive.network_data: "},
 		{"URL of a live ISO", `live_iso = { url = "live.iso" }`, `live_iso.url: "live.iso" must begin with`},

@@ -177,13 +177,10 @@ func imageSchema() schema.Attribute {
 			},
 			"pull_secret_wo": schema.StringAttribute{
 				Optional: true, WriteOnly: true,
-				MarkdownDescription: "Token, or `USER:PASSWORD` (Ironic 39), for the registry of an `oci://` image. Not stored. Needs Terraform or OpenTofu 1.11, and Ironic 29.",
+				MarkdownDescription: "Token, or `USER:PASSWORD` (Ironic 39), for the registry of an `oci://` image. Not stored. Needs Ironic 29.",
 				Validators:          []validator.String{stringvalidator.LengthAtLeast(1), stringvalidator.AlsoRequires(here.AtName("pull_secret_wo_version"))},
 			},
-			"pull_secret_wo_version": schema.Int64Attribute{
-				Optional: true, MarkdownDescription: "Required with `pull_secret_wo`. A change rebuilds the node.",
-				Validators: []validator.Int64{int64validator.AlsoRequires(here.AtName("pull_secret_wo"))},
-			},
+			"pull_secret_wo_version": framework.SecretVersion("pull_secret_wo", " and rebuilds the node"),
 		},
 	}
 }
@@ -209,17 +206,14 @@ func configDriveSchema() schema.Attribute {
 			},
 			"user_data_wo": schema.StringAttribute{
 				Optional: true, WriteOnly: true,
-				MarkdownDescription: "User data that is not stored. Needs Terraform or OpenTofu 1.11.",
+				MarkdownDescription: "User data that is not stored.",
 				Validators:          []validator.String{stringvalidator.AlsoRequires(here.AtName("user_data_wo_version"))},
 			},
-			"user_data_wo_version": schema.Int64Attribute{
-				Optional: true, MarkdownDescription: "Required with `user_data_wo`. A change rebuilds the node.",
-				Validators: []validator.Int64{int64validator.AlsoRequires(here.AtName("user_data_wo"))},
-			},
-			"meta_data":    document("Meta data, as a JSON object."),
-			"network_data": document("Network settings as JSON in OpenStack's format, which the [function `network_data`](../functions/network_data.md) writes.", framework.ConfigDriveNetworkData{}),
-			"vendor_data":  document("Vendor data, as a JSON object. Needs API 1.59."),
-			"url": ready("URL of a ready-made config drive, an ISO 9660 or VFAT image that is compressed with gzip and encoded as base64. Ironic fetches it when it deploys the node.",
+			"user_data_wo_version": framework.SecretVersion("user_data_wo", " and rebuilds the node"),
+			"meta_data":            document("Meta data, as a JSON object."),
+			"network_data":         document("Network settings as JSON in OpenStack's format, which the [function `network_data`](../functions/network_data.md) writes.", framework.ConfigDriveNetworkData{}),
+			"vendor_data":          document("Vendor data, as a JSON object. Needs API 1.59."),
+			"url": ready("URL of a ready-made config drive: an ISO 9660 or VFAT image, compressed with gzip and encoded as base64. Ironic fetches it for each deployment.",
 				framework.DriveURL),
 			"content_base64": ready("Ready-made config drive: the image itself, such as `filebase64(\"drive.iso.gz\")`. At most 64 MiB. Stored in the state.", framework.ConfigDriveContent{}),
 		},

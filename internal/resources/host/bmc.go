@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -27,7 +26,7 @@ type bmcModel struct {
 	Username          types.String `tfsdk:"username"`
 	Password          types.String `tfsdk:"password"`
 	PasswordWO        types.String `tfsdk:"password_wo"`
-	PasswordWOVersion types.Int64  `tfsdk:"password_wo_version"`
+	PasswordWOVersion types.String `tfsdk:"password_wo_version"`
 	VerifyCA          types.Bool   `tfsdk:"verify_ca"`
 }
 
@@ -62,13 +61,10 @@ func bmcSchema() schema.Attribute {
 			},
 			"password_wo": schema.StringAttribute{
 				Optional: true, WriteOnly: true,
-				MarkdownDescription: "Password for the BMC, never stored in a plan or in state. Needs `password_wo_version`.",
+				MarkdownDescription: "Password for the BMC. Not stored.",
 				Validators:          []validator.String{stringvalidator.AlsoRequires(password.AtName("password_wo_version"))},
 			},
-			"password_wo_version": schema.Int64Attribute{
-				Optional: true, MarkdownDescription: "Number of your choice. Change it to send `password_wo` again.",
-				Validators: []validator.Int64{int64validator.AlsoRequires(password.AtName("password_wo"))},
-			},
+			"password_wo_version": framework.SecretVersion("password_wo", ""),
 			"verify_ca": schema.BoolAttribute{
 				Optional: true, MarkdownDescription: "Whether Ironic verifies the certificate of the BMC. Not allowed with IPMI. Default: `true` for Redfish.",
 			},
@@ -251,8 +247,8 @@ func (m *model) secrets(ctx context.Context) map[string]any {
 }
 
 // secretsVersion returns a value that changes when the write-only values must be sent again.
-func (m *model) secretsVersion(ctx context.Context) [2]types.Int64 {
-	v := [2]types.Int64{m.DriverInfoWOVersion, types.Int64Null()}
+func (m *model) secretsVersion(ctx context.Context) [2]types.String {
+	v := [2]types.String{m.DriverInfoWOVersion, types.StringNull()}
 	if block := m.bmc(ctx); block != nil {
 		v[1] = block.PasswordWOVersion
 	}
@@ -297,7 +293,7 @@ func (b *bmcModel) losePassword(node *ironic.Node, key string) {
 	if _, has := node.DriverInfo[key]; has {
 		return
 	}
-	b.PasswordWOVersion = types.Int64Null()
+	b.PasswordWOVersion = types.StringNull()
 	if framework.IsSet(b.Password) {
 		b.Password = types.StringNull()
 	}

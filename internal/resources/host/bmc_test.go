@@ -248,6 +248,8 @@ func TestFakeHost_wrongBMCSettingsAreRefusedOffline(t *testing.T) {
 		{"another driver too", bmc.Block("ipmi://192.0.2.1") + "\n  driver = \"redfish\"", `The driver follows from the address of bmc, and is ipmi. Remove driver here`},
 		{"both passwords", bmc.Block("ipmi://192.0.2.1", `password = "a"`, `password_wo = "b"`, `password_wo_version = 1`), `cannot be specified when`},
 		{"no version", bmc.Block("ipmi://192.0.2.1", `password_wo = "b"`), `password_wo_version`},
+		{"blank version", bmc.Block("ipmi://192.0.2.1", `password_wo = "b"`, `password_wo_version = " "`), `bmc.password_wo_version: " " must not be blank.`},
+		{"version without a secret", "driver = \"redfish\"\n  driver_info_wo_version = 1", `"driver_info_wo" must be specified when "driver_info_wo_version" is`},
 		{"certificates with ipmi", bmc.Block("ipmi://192.0.2.1", `verify_ca = true`), "IPMI has no certificates. Remove verify_ca"},
 		{"set twice", bmc.Block("ipmi://192.0.2.1") + "\n  driver_info = { ipmi_address = \"192.0.2.2\" }", "ipmi_address follows from bmc"},
 		{"a page's address", bmc.Block("https://192.0.2.1/redfish/v1/Systems/1"), `write "redfish://192.0.2.1/redfish/v1/Systems/1"`},

@@ -22,7 +22,7 @@ func bmcOf(t *testing.T, address, password string) types.Object {
 	t.Helper()
 	schema, _ := bmcSchema().GetType().(types.ObjectType)
 	value, diags := types.ObjectValueFrom(t.Context(), schema.AttrTypes, bmcModel{
-		Address: types.StringValue(address), Username: types.StringValue("root"), PasswordWO: types.StringValue(password), PasswordWOVersion: types.Int64Value(1),
+		Address: types.StringValue(address), Username: types.StringValue("root"), PasswordWO: types.StringValue(password), PasswordWOVersion: types.StringValue("1"),
 	})
 	if diags.HasError() {
 		t.Fatal(diags)
@@ -128,7 +128,7 @@ func TestSecrets_refreshSeesThatOneIsGone(t *testing.T) {
 		"gone":        {map[string]any{"redfish_address": "https://192.0.2.5"}, true},
 		"not visible": {nil, false},
 	} {
-		m := &model{BMC: bmcOf(t, "redfish://192.0.2.5", ""), DriverInfoWOVersion: types.Int64Value(1)}
+		m := &model{BMC: bmcOf(t, "redfish://192.0.2.5", ""), DriverInfoWOVersion: types.StringValue("1")}
 		node := &ironic.Node{DriverInfo: tt.info, Hidden: ironic.Hidden{DriverInfo: tt.info == nil}}
 		node.Driver = "redfish"
 		if got := m.lostSecret(node, before); got != tt.lost {

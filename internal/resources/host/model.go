@@ -33,7 +33,7 @@ type model struct {
 	Driver              types.String         `tfsdk:"driver"`
 	DriverInfo          types.Map            `tfsdk:"driver_info"`
 	DriverInfoWO        types.Map            `tfsdk:"driver_info_wo"`
-	DriverInfoWOVersion types.Int64          `tfsdk:"driver_info_wo_version"`
+	DriverInfoWOVersion types.String         `tfsdk:"driver_info_wo_version"`
 	Ports               types.Map            `tfsdk:"ports"`
 	PortGroups          types.Map            `tfsdk:"port_groups"`
 	ResourceClass       types.String         `tfsdk:"resource_class"`

@@ -50,7 +50,7 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 	node, imported := found.node, state.isImported()
 	state.refresh(ctx, found)
 	if state.lostSecret(node, readManaged(ctx, req.Private)) {
-		state.DriverInfoWOVersion = types.Int64Null()
+		state.DriverInfoWOVersion = types.StringNull()
 	}
 	if imported {
 		h.noteInspection(ctx, node, req.Private, resp.Private, &resp.Diagnostics)

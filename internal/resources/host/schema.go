@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -37,15 +36,12 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 			},
 			"driver_info_wo": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, WriteOnly: true,
-				MarkdownDescription: "Secret settings of the driver, such as `redfish_password`. Never stored in a plan or in state. Needs `driver_info_wo_version`.",
+				MarkdownDescription: "Secret settings of the driver, such as `redfish_password`. Not stored.",
 				Validators:          append(framework.KeyValidators(), mapvalidator.AlsoRequires(path.MatchRoot("driver_info_wo_version"))),
 			},
-			"driver_info_wo_version": schema.Int64Attribute{
-				Optional: true, MarkdownDescription: "Number of your choice. Change it to send `driver_info_wo` again.",
-				Validators: []validator.Int64{int64validator.AlsoRequires(path.MatchRoot("driver_info_wo"))},
-			},
-			"ports":       portsSchema(),
-			"port_groups": groupsSchema(),
+			"driver_info_wo_version": framework.SecretVersion("driver_info_wo", ""),
+			"ports":                  portsSchema(),
+			"port_groups":            groupsSchema(),
 			"inspect": schema.BoolAttribute{
 				Optional:            true,
 				MarkdownDescription: "Whether to inspect the machine, unless it was inspected before. **The machine boots.** If the node is `available`, **Ironic cleans it afterwards**. No effect with `target_state = \"enroll\"`. Default: `false`.",

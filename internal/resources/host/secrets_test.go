@@ -12,8 +12,10 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
@@ -120,29 +122,37 @@ resource "metal_host" "b" {
 func TestAccHost_secretsAreSentWhenTheirVersionChanges(t *testing.T) {
 	s := site.Start(t, nil)
 	const masked = "******"
-	config := func(secret string, version int, more ...string) string {
+	config := func(secret, version string, more ...string) string {
 		return enrolled(s, append([]string{
-			"driver = \"redfish\"", fmt.Sprintf("driver_info_wo = { redfish_password = %q }\n  driver_info_wo_version = %d", secret, version),
+			"driver = \"redfish\"", fmt.Sprintf("driver_info_wo = { redfish_password = %q }\n  driver_info_wo_version = %s", secret, version),
 		}, more...)...)
 	}
 	sent := func(secret string, want ...string) statecheck.StateCheck { return sends{s, secret, want} }
 	has := nodeHas(s, map[string]any{"driver_info": map[string]any{"redfish_password": masked}})
+	version := func(want string) statecheck.StateCheck {
+		return statecheck.ExpectKnownValue("metal_host.h", tfjsonpath.New("driver_info_wo_version"), knownvalue.StringExact(want))
+	}
 	acctest.Test(t,
-		resource.TestStep{Config: config("first-secret", 1), ConfigStateChecks: []statecheck.StateCheck{has, sent("first-secret", http.MethodPost)}},
+		resource.TestStep{Config: config("first-secret", "1"), ConfigStateChecks: []statecheck.StateCheck{has, sent("first-secret", http.MethodPost)}},
 		resource.TestStep{ // the same version: another secret changes nothing
-			Config:            config("second-secret", 1),
+			Config:            config("second-secret", "1"),
 			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionNoop),
 			ConfigStateChecks: []statecheck.StateCheck{has, sent("second-secret")},
 		},
+		resource.TestStep{ // a number is the text of its digits
+			Config:            config("second-secret", `"1"`),
+			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionNoop),
+			ConfigStateChecks: []statecheck.StateCheck{has, sent("second-secret"), version("1")},
+		},
 		resource.TestStep{ // another attribute changes: the secret is not sent
-			Config:            config("third-secret", 1, `description = "changed"`),
+			Config:            config("third-secret", "1", `description = "changed"`),
 			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
 			ConfigStateChecks: []statecheck.StateCheck{has, sent("third-secret")},
 		},
 		resource.TestStep{
-			Config:            config("fourth-secret", 2),
+			Config:            config("fourth-secret", `"2026-11-26"`),
 			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
-			ConfigStateChecks: []statecheck.StateCheck{has, sent("fourth-secret", http.MethodPatch)},
+			ConfigStateChecks: []statecheck.StateCheck{has, sent("fourth-secret", http.MethodPatch), version("2026-11-26")},
 		},
 		resource.TestStep{ // removed from the configuration: removed from Ironic
 			Config:            enrolled(s, `driver = "redfish"`),
