@@ -49,9 +49,9 @@ variable "bmc_password" {
 }
 
 variable "bmc_password_version" {
-  description = "Raise it when the password has changed, so that Ironic gets it again."
-  type        = number
-  default     = 1
+  description = "Change it when the password has changed, so that Ironic gets it again: a number, a date, or the version of the secret in a vault."
+  type        = string
+  default     = "1"
   nullable    = false
 }
 
