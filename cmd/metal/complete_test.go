@@ -34,8 +34,8 @@ func TestCompletionOfNames(t *testing.T) {
 		{"show node-00|", "node-000 node-001 node-002"},
 		{"show node-000 |", ""},
 		{"console x|", ""},
-		{"validate --class |", "baremetal gpu"},
-		{"history --state deploy|", "deploy complete deploy failed deploy hold deploying"},
+		{"validate --resource-class |", "baremetal gpu"},
+		{"history --provision-state deploy|", "deploy complete deploy failed deploy hold deploying"},
 		{"release |", ""},
 		{"watch --output|", ""},
 	} {

@@ -58,7 +58,7 @@ func TestMan_whatAPageSays(t *testing.T) {
 	pages := manPages(t, nil)
 	for page, wants := range map[string][]string{
 		"metal.1":              {`.It Ev "\&METAL_ENDPOINT"`, `.It Ev "\&METAL_PASSWORD"`, ".Sh FILES", "clouds.yaml", ".Xr metal-oneview-sync 1", `.It Cm "\&console NODE"`},
-		"metal-watch.1":        {`.It Fl \-goal Ar "\&state"`, `.Dl "\&metal watch \-\-class baremetal`, "The flags of\n.Xr metal 1\nare accepted"},
+		"metal-watch.1":        {`.It Fl \-goal Ar "\&state"`, `.Dl "\&metal watch \-\-resource\-class baremetal`, "The flags of\n.Xr metal 1\nare accepted"},
 		"metal-power-off.1":    {`.Sh OPTIONS` + "\n.Bl -tag -width Ds\n.It Fl \\-soft", ".Ss OneView flags; "},
 		"metal-console.1":      {`.Ar "\&NODE"`, "(default 5m)"},
 		"metal-oneview.1":      {`.It Ev "\&ONEVIEW_PASSWORD"`, `.It Fl \-oneview\-endpoint Ar "\&URL"`},

@@ -48,11 +48,11 @@ func TestWatchSelects(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--class", "gpu"}, "1 machine in"},
-		{[]string{"--class", "baremetal"}, "11 machines in"},
+		{[]string{"--resource-class", "gpu"}, "1 machine in"},
+		{[]string{"--resource-class", "baremetal"}, "11 machines in"},
 		{[]string{"--owner", "team-a"}, "1 machine in"},
-		{[]string{"--name", "^node-01[01]$"}, "2 machines in"},
-		{[]string{"--class", "gpu", "--name", "node-004"}, "0 machines in"},
+		{[]string{"--name-regex", "^node-01[01]$"}, "2 machines in"},
+		{[]string{"--resource-class", "gpu", "--name-regex", "node-004"}, "0 machines in"},
 	} {
 		if code, stdout, stderr := s.watching(t, tt.args...); code != cli.ExitDone || !strings.Contains(stdout, "  "+tt.want) {
 			t.Errorf("%v: exit code %d, wrote %q, said %q", tt.args, code, stdout, stderr)
@@ -84,7 +84,7 @@ func TestWatchRefusesWrongFlags(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--name", "("}, "--name is not a regular expression"},
+		{[]string{"--name-regex", "("}, "--name-regex is not a regular expression"},
 		{[]string{"--goal", "done"}, "it must be one of enroll, manageable, available, active, deleted"},
 		{[]string{"--total", "-1"}, "--total"},
 		{[]string{"--until-idle", "60"}, "such as 5m or 300s"},

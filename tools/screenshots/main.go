@@ -127,7 +127,7 @@ func demonstrate(ctx context.Context, root, dir, endpoint string) (frame string,
 	apply := exec.CommandContext(ctx, strings.TrimSpace(string(cli)), "apply", "-auto-approve", "-no-color", "-parallelism=40")
 	apply.Dir, apply.Env = dir, environment
 	apply.Cancel = func() error { return apply.Process.Signal(os.Interrupt) }
-	watch := exec.CommandContext(ctx, filepath.Join(dir, "bin", "metal"), "watch", "--goal", "active", "--class", "baremetal", "--total", "40", "--poll-interval", "2s", "--html", filepath.Join(dir, "page.html"))
+	watch := exec.CommandContext(ctx, filepath.Join(dir, "bin", "metal"), "watch", "--goal", "active", "--resource-class", "baremetal", "--total", "40", "--poll-interval", "2s", "--html", filepath.Join(dir, "page.html"))
 	watch.Env = environment
 	terminal, err := pty.StartWithSize(watch, &pty.Winsize{Rows: rows, Cols: columns})
 	if err != nil {

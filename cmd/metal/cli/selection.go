@@ -25,9 +25,9 @@ type SelectionFlags struct {
 // Declare declares the flags of a command that follows the machines: what it selects must not depend on their states.
 func (f *SelectionFlags) Declare(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.class, "class", "", "only machines of this resource `class`")
+	flags.StringVar(&f.class, "resource-class", "", "only machines of this resource `class`")
 	flags.StringVar(&f.owner, "owner", "", "only machines of this `owner`")
-	flags.StringVar(&f.name, "name", "", "only machines whose name matches this regular `expression`")
+	flags.StringVar(&f.name, "name-regex", "", "only machines whose name matches this regular `expression`")
 	flags.StringSliceVar(&f.allocations, "allocation", nil, "only the machine that this `allocation` (name or UUID) has reserved; repeat it for several")
 }
 
@@ -35,7 +35,7 @@ func (f *SelectionFlags) Declare(cmd *cobra.Command) {
 func (f *SelectionFlags) DeclareForOnce(cmd *cobra.Command) {
 	f.Declare(cmd)
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.states, "state", nil, "only machines in this provision `state`, such as active; repeat it for several")
+	flags.StringSliceVar(&f.states, "provision-state", nil, "only machines in this provision `state`, such as active; repeat it for several")
 	flags.StringVar(&f.file, "file", "", "`file` with names or UUIDs of nodes, one a line; # begins a comment; - is standard input")
 	flags.BoolVar(&f.all, "all", false, "all machines that you may see")
 	f.once = true
@@ -48,12 +48,12 @@ func (f *SelectionFlags) Selection(cmd *cobra.Command, args []string) (selection
 	if f.name != "" {
 		var err error
 		if s.Name, err = regexp.Compile(f.name); err != nil {
-			wrong = append(wrong, fmt.Errorf("--name is not a regular expression: %w", err))
+			wrong = append(wrong, fmt.Errorf("--name-regex is not a regular expression: %w", err))
 		}
 	}
 	for _, state := range f.states {
 		if !slices.Contains(states.All(), state) {
-			wrong = append(wrong, fmt.Errorf("--state is %q; it must be a provision state, such as active", state))
+			wrong = append(wrong, fmt.Errorf("--provision-state is %q; it must be a provision state, such as active", state))
 		}
 	}
 	wrong = append(wrong, f.empty(cmd)...)
@@ -87,7 +87,7 @@ func (f *SelectionFlags) empty(cmd *cobra.Command) (wrong []error) {
 	for _, one := range []struct {
 		flag   string
 		values []string
-	}{{"class", []string{f.class}}, {"owner", []string{f.owner}}, {"name", []string{f.name}}, {"file", []string{f.file}}, {"state", f.states}, {"allocation", f.allocations}} {
+	}{{"resource-class", []string{f.class}}, {"owner", []string{f.owner}}, {"name-regex", []string{f.name}}, {"file", []string{f.file}}, {"provision-state", f.states}, {"allocation", f.allocations}} {
 		if set := cmd.Flags().Lookup(one.flag); set != nil && set.Changed && (len(one.values) == 0 || slices.Contains(one.values, "")) {
 			wrong = append(wrong, fmt.Errorf("--%s is empty", one.flag))
 		}

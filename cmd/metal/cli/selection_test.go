@@ -27,14 +27,14 @@ func TestSelectionRefusesWhatIsEmpty(t *testing.T) {
 	}{
 		{[]string{"--allocation", "web-1,"}, "--allocation is empty"},
 		{[]string{"--allocation", "", "--all"}, "--allocation is empty"},
-		{[]string{"--class", "", "--state", "available"}, "--class is empty"},
-		{[]string{"--name", "", "--owner", "a"}, "--name is empty"},
-		{[]string{"--state", ""}, "--state is empty"},
+		{[]string{"--resource-class", "", "--provision-state", "available"}, "--resource-class is empty"},
+		{[]string{"--name-regex", "", "--owner", "a"}, "--name-regex is empty"},
+		{[]string{"--provision-state", ""}, "--provision-state is empty"},
 		{[]string{"--file", ""}, "--file is empty"},
 		{[]string{"--file", file("# nothing\n")}, "names no node"},
 		{[]string{""}, "the name of a node is empty"},
 		{nil, "needs the names"},
-		{[]string{"rack1-07", "--class", "gpu"}, "but not both"},
+		{[]string{"rack1-07", "--resource-class", "gpu"}, "but not both"},
 		{[]string{"--file", file("rack1-07 # fan\n\nrack1-08\n")}, ""},
 		{[]string{"--file", file("rack1-07" + strings.Repeat(" ", 100_000) + "rack1-08")}, ""},
 	} {

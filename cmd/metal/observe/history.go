@@ -13,7 +13,7 @@ oldest first. Ironic keeps a limited number of events for each machine. Ironic 2
 record the steps of cleanings and deployments. For one machine, metal timeline tells more.
 
   metal history rack1-07
-  metal history --class gpu --state 'deploy failed' --output json`
+  metal history --resource-class gpu --provision-state 'deploy failed' --output json`
 
 // newHistory returns the command metal history.
 func newHistory(s *cli.Settings) *cobra.Command {

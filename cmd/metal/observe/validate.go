@@ -23,7 +23,7 @@ The interfaces power, management, network and storage are needed; so are boot an
 which Ironic may ask the image server for. The others are for features that a machine may lack.
 
   metal validate rack1-07
-  metal validate --class gpu --output json`
+  metal validate --resource-class gpu --output json`
 
 // validated is the validation of a machine.
 type validated struct {

@@ -24,9 +24,9 @@ const aboutWatch = `metal watch shows what happens to the machines in Ironic whi
 --poll-interval, and the list of allocations when a machine has a new reservation. It changes nothing, and shows the
 operations of all runs and of all other clients.
 
---class, --owner, --name and --allocation select machines. The allocation must exist when the command begins. Ironic deletes
-it when its machine is undeployed: the command goes on to show the machines that it has had meanwhile, until another
-allocation has them. What counts as done:
+--resource-class, --owner, --name-regex and --allocation select machines. The allocation must exist when the command
+begins. Ironic deletes it when its machine is undeployed: the command goes on to show the machines that it has had
+meanwhile, until another allocation has them. What counts as done:
 
   with --goal      a machine at rest in this state; all others of the selection are still to come
   without --goal   a machine on which an operation has ended since the command began. Machines on which no operation has
@@ -49,8 +49,8 @@ of the provider.
 The command ends on Ctrl-C, which does not stop any operation, or with --until-idle. If Ironic does not answer, it says so
 and tries again.
 
-  metal watch --class baremetal --goal active                 the machines that a configuration deploys
-  metal watch --name '^rack12-' --html rack12.html            one rack, with a timeline
+  metal watch --resource-class baremetal --goal active        the machines that a configuration deploys
+  metal watch --name-regex '^rack12-' --html rack12.html      one rack, with a timeline
   metal watch --goal active --until-idle 5m | tee apply.log   in a CI job: ends when nothing has happened for 5 minutes
   metal watch --quiet --metrics-listen 127.0.0.1:9464         as a service`
 

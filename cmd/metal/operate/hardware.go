@@ -23,7 +23,7 @@ An available machine leaves the pool when it has a slot of the limit. Until then
 If the command is killed, the next metal inspect of the machine does the rest.
 
   metal inspect rack1-07
-  metal inspect --class baremetal --state available --yes --dry-run`
+  metal inspect --resource-class baremetal --provision-state available --yes --dry-run`
 
 // newInspect returns the command metal inspect.
 func newInspect(s *cli.Settings) *cobra.Command {

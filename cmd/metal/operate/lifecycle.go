@@ -94,7 +94,7 @@ func readPassword(cmd *cobra.Command, file string) (password string, err error) 
 const aboutUnrescue = `metal unrescue ends the rescue system of machines, and starts what is deployed on them. Their power is cut.
 
   metal unrescue rack1-07
-  metal unrescue --state rescue --class gpu --dry-run`
+  metal unrescue --provision-state rescue --resource-class gpu --dry-run`
 
 // newUnrescue returns the command metal unrescue.
 func newUnrescue(s *cli.Settings) *cobra.Command {

@@ -12,7 +12,7 @@ import (
 const aboutPower = `metal power switches machines on or off, or restarts them, and waits for that.
 
   metal power off rack1-07 --soft              asks its operating system to shut down
-  metal power reboot --name '^rack1-' --state active --yes-erase rack1-07,rack1-08`
+  metal power reboot --name-regex '^rack1-' --provision-state active --yes-erase rack1-07,rack1-08`
 
 // newPower returns the command metal power.
 func newPower(s *cli.Settings) *cobra.Command {
