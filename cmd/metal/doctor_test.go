@@ -59,7 +59,7 @@ func TestDoctor_wrongFlags(t *testing.T) {
 		want string
 	}{
 		{[]string{"--output", "yaml"}, `--output is "yaml"; it must be table or json`},
-		{[]string{"--image", "images.example.com/a.raw"}, "--image must be a URL"},
+		{[]string{"--image-url", "images.example.com/a.raw"}, "--image-url must be a URL"},
 		{[]string{"--timeout", "0s"}, "--timeout must be more than 0"},
 		{[]string{"node-000"}, "takes only flags"},
 	} {

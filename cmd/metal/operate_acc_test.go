@@ -151,12 +151,12 @@ func TestAccBMC_metalReachesTheMachine(t *testing.T) {
 	if code, out, log := metal(t, s, "boot-device", "show", node); code != cli.ExitDone || !strings.Contains(out, "pxe") {
 		t.Errorf("metal boot-device show: exit code %d, writes %s%s", code, out, log)
 	}
-	attach := "vmedia attach NODE --image " + iso.URL("tools")
+	attach := "virtual-media attach NODE --image-url " + iso.URL("tools")
 	if s.Newest() < 89 {
 		wantExit(t, s, node, map[int][]string{cli.ExitError: {attach}})
 	} else {
 		wantExit(t, s, node, map[int][]string{cli.ExitDone: {attach, attach}})
-		wantExit(t, s, node, map[int][]string{cli.ExitDone: {"vmedia detach NODE"}})
+		wantExit(t, s, node, map[int][]string{cli.ExitDone: {"virtual-media detach NODE"}})
 	}
 	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"power off NODE --yes"}})
 }

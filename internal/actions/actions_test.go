@@ -282,7 +282,7 @@ func TestAccBMC_nmiAndVirtualMediaReachTheMachine(t *testing.T) {
 	}
 	acctest.Works(t, s, on(node, "power", "action", "off"), "power off")
 	if s.Newest() < 89 {
-		acctest.Refuses(t, s, on(node, "virtual_media", "attach", iso.URL("tools")), "metal_virtual_media", "1.89")
+		acctest.Refuses(t, s, on(node, "virtual_media", "image_url", iso.URL("tools")), "metal_virtual_media", "1.89")
 		return
 	}
 	holds := func() bool {
@@ -292,12 +292,12 @@ func TestAccBMC_nmiAndVirtualMediaReachTheMachine(t *testing.T) {
 		return s.Fake.Drive(node) != ""
 	}
 	for range 2 { // the second replaces the first
-		acctest.Works(t, s, on(node, "virtual_media", "attach", iso.URL("tools")))
+		acctest.Works(t, s, on(node, "virtual_media", "image_url", iso.URL("tools")))
 		if !holds() {
 			t.Error("the drive is empty")
 		}
 	}
-	acctest.Works(t, s, on(node, "virtual_media", "attach", nil))
+	acctest.Works(t, s, on(node, "virtual_media", "image_url", nil))
 	if holds() {
 		t.Error("the drive is not empty")
 	}

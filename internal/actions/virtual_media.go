@@ -26,8 +26,8 @@ type virtualMedia struct{ operator }
 
 type virtualMediaModel struct {
 	target
-	Attach types.String `tfsdk:"attach"`
-	Device types.String `tfsdk:"device"`
+	ImageURL types.String `tfsdk:"image_url"`
+	Device   types.String `tfsdk:"device"`
 }
 
 const virtualMediaLimit = 10 * time.Minute
@@ -41,7 +41,7 @@ func (a *virtualMedia) Metadata(_ context.Context, _ action.MetadataRequest, res
 func (a *virtualMedia) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
 	resp.Schema = schemaOf(ctx, "Inserts an image into a virtual drive of a machine, through its BMC, or empties the drive. The machine is not restarted, and its boot device stays. "+
 		"Needs API 1.89 and a Redfish BMC.", virtualMediaLimit, map[string]schema.Attribute{
-		"attach": schema.StringAttribute{
+		"image_url": schema.StringAttribute{
 			Optional: true, MarkdownDescription: "URL of the image (`http`, `https`, `nfs` or `cifs`), which replaces what is in the drive. Null: empties the drive.",
 			Validators: []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^(https?|nfs|cifs)://.`), "must begin with http://, https://, nfs:// or cifs://")},
 		},
@@ -66,11 +66,11 @@ func (a *virtualMedia) Invoke(ctx context.Context, req action.InvokeRequest, res
 		return
 	}
 	doing := "attach virtual media to"
-	if m.Attach.IsNull() {
+	if m.ImageURL.IsNull() {
 		doing = "detach virtual media from"
 	}
 	device := cmp.Or(ironic.Device(m.Device.ValueString()), ironic.DeviceCDROM)
 	a.operate(ctx, m.target, doing, virtualMediaLimit, resp, func(machine *machine.Machine, limit time.Duration) error {
-		return machine.ChangeMedia(ctx, device, m.Attach.ValueString(), limit)
+		return machine.ChangeMedia(ctx, device, m.ImageURL.ValueString(), limit)
 	})
 }

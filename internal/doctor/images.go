@@ -84,7 +84,7 @@ func checkImages(s *sight) []Check {
 		if s.nodes.err != nil {
 			c.Result, c.Fact = Unknown, "The machines, whose images name it, could not be listed."
 		}
-		c.Next = "To check a server, give the URL of an image: --image URL."
+		c.Next = "To check a server, give the URL of an image: --image-url URL."
 		return []Check{c}
 	}
 	var checks []Check

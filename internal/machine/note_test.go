@@ -83,7 +83,7 @@ func TestPatch_succeedsWithoutTheNote(t *testing.T) {
 // noted leaves the note of a command with a goal on the only node of a fake, and returns its UUID.
 func noted(fake *fakeironic.Server, goal marks.Goal) string {
 	command := map[marks.Goal]string{marks.GoalAvailable: "inspect", marks.GoalPowerOn: "power reboot --soft", marks.GoalRetired: "retire"}[goal]
-	note := map[string]any{"command": cmp.Or(command, "vmedia attach"), "by": "eve@desk", "since": time.Now().UTC().Format(time.RFC3339), "goal": string(goal)}
+	note := map[string]any{"command": cmp.Or(command, "virtual-media attach"), "by": "eve@desk", "since": time.Now().UTC().Format(time.RFC3339), "goal": string(goal)}
 	fake.Set("node-000", "extra", map[string]any{marks.KeyOperation: map[string]any{ironic.NewUUID(): note}})
 	node, _ := fake.Node("node-000")
 	return node.UUID

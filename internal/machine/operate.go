@@ -299,7 +299,7 @@ func (m *Machine) permitted(ctx context.Context, timeout time.Duration) error {
 // ChangeMedia inserts an image into a virtual device of the machine, in place of another, and waits for that. An empty image empties the
 // device.
 func (m *Machine) ChangeMedia(ctx context.Context, device ironic.Device, image string, timeout time.Duration) (err error) {
-	ctx, traced := m.begin(ctx, map[bool]string{true: "vmedia detach", false: "vmedia attach"}[image == ""])
+	ctx, traced := m.begin(ctx, map[bool]string{true: "virtual-media detach", false: "virtual-media attach"}[image == ""])
 	defer func() { m.end(traced, err) }()
 	if err := m.refuseBusy(); err != nil {
 		return err

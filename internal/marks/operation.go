@@ -32,7 +32,7 @@ const (
 // command to run.
 var noted = map[string][]Goal{
 	"inspect": {GoalAvailable}, "power reboot --soft": {GoalPowerOn}, "retire": {GoalRetired},
-	"vmedia attach": {GoalMedia + Goal(ironic.DeviceCDROM), GoalMedia + Goal(ironic.DeviceDisk), GoalMedia + Goal(ironic.DeviceFloppy)},
+	"virtual-media attach": {GoalMedia + Goal(ironic.DeviceCDROM), GoalMedia + Goal(ironic.DeviceDisk), GoalMedia + Goal(ironic.DeviceFloppy)},
 }
 
 // plainUser is the name of a user at a computer, without anything that could be taken for other words of a message.
@@ -149,7 +149,7 @@ func (o *Operation) Left() string {
 func (o *Operation) Again(n *ironic.Node) string {
 	again := "metal " + o.Command + " " + ironic.NodeArgument(n)
 	if device, is := strings.CutPrefix(string(o.Goal), string(GoalMedia)); is {
-		again += " --device " + device + " --image URL"
+		again += " --device " + device + " --image-url URL"
 	}
 	return again
 }

@@ -35,7 +35,7 @@ func NMI() Operation {
 // Media returns the operation that inserts an image into a virtual device, in place of another. An empty image empties the device.
 func Media(device ironic.Device, image string) Operation {
 	op := Operation{
-		Command: "vmedia attach", Doing: "attach virtual media to", Timeout: BMCTimeout, Since: api.VersionVirtualMedia, Feature: "changing virtual media",
+		Command: "virtual-media attach", Doing: "attach virtual media to", Timeout: BMCTimeout, Since: api.VersionVirtualMedia, Feature: "changing virtual media",
 		Goal: marks.GoalMedia + marks.Goal(device), Several: func(*ironic.Node) bool { return image != "" }, Guarded: true,
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
 			return m.ChangeMedia(ctx, device, image, timeout)
@@ -43,7 +43,7 @@ func Media(device ironic.Device, image string) Operation {
 	}
 	does := "replaces what is in its virtual " + string(device)
 	if image == "" {
-		op.Command, op.Doing, does = "vmedia detach", "detach virtual media from", "empties its virtual "+string(device)
+		op.Command, op.Doing, does = "virtual-media detach", "detach virtual media from", "empties its virtual "+string(device)
 	}
 	op.Decide = func(node *ironic.Node) Plan { return Plan{Refused: busyWith(node), Harm: unsettles(node), Does: does} }
 	return op

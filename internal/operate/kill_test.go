@@ -135,7 +135,7 @@ var lives = map[string]struct {
 		done: func(fake *fakeironic.Server, _ fakeironic.Node) bool {
 			return fake.Drive("node-000") == "https://images.example.com/new.iso"
 		},
-		left: "metal vmedia attach of eve@desk, which began at",
+		left: "metal virtual-media attach of eve@desk, which began at",
 	},
 }
 

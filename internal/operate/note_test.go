@@ -127,7 +127,7 @@ func TestNote_needsNoRight(t *testing.T) {
 		op   operate.Operation
 		done func(fake *fakeironic.Server) bool
 	}{
-		"vmedia attach": {attach, func(fake *fakeironic.Server) bool {
+		"virtual-media attach": {attach, func(fake *fakeironic.Server) bool {
 			return fake.Drive("node-000") == "https://images.example.com/new.iso"
 		}},
 		"power reboot --soft": {operate.Power(machine.ActionSoftReboot), func(fake *fakeironic.Server) bool { return fake.PowerCycles("node-000") > 0 }},
@@ -154,7 +154,7 @@ func TestGuard_refusesBeforeTheNote(t *testing.T) {
 		op    operate.Operation
 		state string
 	}{
-		"vmedia attach":       {attach, "manageable"},
+		"virtual-media attach":       {attach, "manageable"},
 		"power reboot --soft": {operate.Power(machine.ActionSoftReboot), "manageable"},
 		"power off":           {operate.Power(machine.ActionOff), "manageable"},
 		"inspect":             {operate.Inspect(nil), "available"},

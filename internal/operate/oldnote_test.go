@@ -88,7 +88,7 @@ func TestRun_refusesWhereSomebodyHasBegunSince(t *testing.T) {
 		client, off := sitetest.NewClient(fake), operate.Power(machine.ActionOff)
 		machines := []ironic.Node{*nodeOf(t, fake)}
 		tasks := operate.Tasks(off, machines, operate.Look(t.Context(), client.Site, machines))
-		leave(fake, "vmedia attach", marks.GoalMedia+"cdrom", time.Second)
+		leave(fake, "virtual-media attach", marks.GoalMedia+"cdrom", time.Second)
 		runner := &operate.Runner{Site: client.Site, Parallel: 1}
 		got := runner.Run(t.Context(), off, tasks)[0]
 		if got.Outcome != operate.Refused || ironictest.NodeOf(t, fake, "node-000").PowerState != "power on" {

@@ -27,7 +27,7 @@ operation may take.
 The output has names of users, hosts, machines and projects, and no passwords or tokens. Attach --output json to a bug report.
 
   metal doctor                                            all checks
-  metal doctor --image https://images.example.com/a.raw   the server of an image that no machine runs yet
+  metal doctor --image-url https://images.example.com/a.raw   the server of an image that no machine runs yet
   metal doctor --output json > doctor.json                for a bug report`
 
 // doctorFlags are the flags of metal doctor.
@@ -46,7 +46,7 @@ func newDoctor(s *cli.Settings) *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&own.output, "output", "table", "`format`: table or json")
-	flags.StringVar(&own.image, "image", "", "`URL` of an image whose server to check; default: the servers of the images of machines")
+	flags.StringVar(&own.image, "image-url", "", "`URL` of an image whose server to check; default: the servers of the images of machines")
 	cli.DurationVar(flags, &own.timeout, "timeout", time.Minute, "`time` for all checks")
 	cli.Section(flags, "Flags of the provisioning limit, whose slots are counted", func() { cli.LimitFlags(flags, &own.limit) })
 	flags.BoolVar(&own.removeStale, "remove-stale", false, "delete the lock records of dead runs")
@@ -59,7 +59,7 @@ func newDoctor(s *cli.Settings) *cobra.Command {
 func (f *doctorFlags) check() error {
 	var wrong error
 	if u, err := url.Parse(f.image); f.image != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		wrong = errors.New("--image must be a URL that begins with http:// or https://")
+		wrong = errors.New("--image-url must be a URL that begins with http:// or https://")
 	}
 	return errors.Join(cli.CheckOutput(f.output), wrong, cli.Positive("timeout", f.timeout), cli.CheckLimit(f.limit))
 }

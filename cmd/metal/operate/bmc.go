@@ -23,18 +23,18 @@ func newNMI(s *cli.Settings) *cobra.Command {
 	return newOperation(s, cmd, operate.BMCTimeout, func(*sharing.Pool) (operate.Operation, error) { return operate.NMI(), nil })
 }
 
-const aboutMedia = `metal vmedia inserts an image into a virtual drive of a machine, through its BMC, or empties the drive. It does not restart the
-machine, and does not change its boot device.
+const aboutMedia = `metal virtual-media inserts an image into a virtual drive of a machine, through its BMC, or empties the drive. It does not
+restart the machine, and does not change its boot device.
 
-  metal vmedia attach rack1-07 --image https://images.example.com/rescue.iso
+  metal virtual-media attach rack1-07 --image-url https://images.example.com/rescue.iso
   metal boot-device set cdrom rack1-07 && metal power reboot rack1-07`
 
 // imageURL is what Ironic accepts as the URL of an image.
 var imageURL = regexp.MustCompile(`^(https?|nfs|cifs)://.`)
 
-// newMedia returns the command metal vmedia.
+// newMedia returns the command metal virtual-media.
 func newMedia(s *cli.Settings) *cobra.Command {
-	group := cli.NewGroup("vmedia", "Change virtual media", aboutMedia)
+	group := cli.NewGroup("virtual-media", "Change virtual media", aboutMedia)
 	device, image := "", ""
 	of := func(image string) (operate.Operation, error) {
 		if !slices.Contains([]string{string(ironic.DeviceCDROM), string(ironic.DeviceDisk), string(ironic.DeviceFloppy)}, device) {
@@ -44,11 +44,11 @@ func newMedia(s *cli.Settings) *cobra.Command {
 	}
 	attach := newOperation(s, &cobra.Command{Use: "attach [NODE...]", Short: "Insert an image, in place of what is in the drive"}, operate.BMCTimeout, func(*sharing.Pool) (operate.Operation, error) {
 		if !imageURL.MatchString(image) {
-			return operate.Operation{}, errors.New("set --image to a URL that begins with http://, https://, nfs:// or cifs://")
+			return operate.Operation{}, errors.New("set --image-url to a URL that begins with http://, https://, nfs:// or cifs://")
 		}
 		return of(image)
 	})
-	attach.Flags().StringVar(&image, "image", "", "`URL` of the image")
+	attach.Flags().StringVar(&image, "image-url", "", "`URL` of the image")
 	detach := newOperation(s, &cobra.Command{Use: "detach [NODE...]", Short: "Empty a drive"}, operate.BMCTimeout, func(*sharing.Pool) (operate.Operation, error) { return of("") })
 	for _, cmd := range []*cobra.Command{attach, detach} {
 		cmd.Flags().StringVar(&device, "device", string(ironic.DeviceCDROM), "`drive`: cdrom, disk or floppy")
