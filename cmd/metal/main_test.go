@@ -146,7 +146,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		{"oneview", "Commands:", "--interval"},
 		{"oneview sync", "--interval time", "--release-unknown"},
 		{"oneview migrate", "--release-unknown", "--interval"},
-		{"oneview status", "--json", "--interval"},
+		{"oneview status", "--output", "--interval"},
 		{"doctor", "--remove-stale", "--interval"},
 	} {
 		path := strings.Fields(tt.command)
@@ -200,10 +200,10 @@ func TestWrongFlags(t *testing.T) {
 		{name: "no interval", args: []string{"oneview", "sync", "--interval", "0s"}, want: "--interval"},
 		{name: "no workers", args: []string{"oneview", "migrate", "--all", "--parallel", "0"}, want: "--parallel"},
 		{name: "a negative number of hosts", args: []string{"oneview", "sync", "--max-concurrent", "-1"}, want: "--max-concurrent"},
-		{name: "no nodes", args: []string{"oneview", "migrate"}, want: "--all or --nodes"},
-		{name: "a list of no nodes", args: []string{"oneview", "migrate", "--nodes", ","}, want: "--all or --nodes"},
-		{name: "a list with spaces", args: []string{"oneview", "migrate", "--nodes", "a", "b"}, want: "separated by commas"},
-		{name: "all nodes and some", args: []string{"oneview", "migrate", "--all", "--nodes", "a"}, want: "--all or --nodes"},
+		{name: "no nodes", args: []string{"oneview", "migrate"}, want: "name nodes, or set --all"},
+		{name: "an empty name", args: []string{"oneview", "migrate", ""}, want: "name nodes, or set --all"},
+		{name: "all nodes and some", args: []string{"oneview", "migrate", "--all", "a"}, want: "name nodes, or set --all"},
+		{name: "an unknown format", args: []string{"oneview", "status", "--output", "yaml"}, want: "must be table or json"},
 		{name: "no Ironic", args: []string{"oneview", "status"}, env: map[string]string{"METAL_ENDPOINT": ""}, want: "METAL_ENDPOINT"},
 		{name: "no password for Ironic", args: []string{"oneview", "status"}, env: map[string]string{"METAL_PASSWORD": ""}, want: "METAL_PASSWORD"},
 		{name: "no appliance", args: []string{"oneview", "status"}, env: map[string]string{"ONEVIEW_ENDPOINT": ""}, want: "ONEVIEW_ENDPOINT"},

@@ -42,7 +42,7 @@ func TestStatusWritesJSON(t *testing.T) {
 	s := newSite(t, 2)
 	s.oneview.TakeHardware(s.hardware[1])
 	s.ironic.Set(name(0), "driver_info", map[string]any{"server_hardware_uri": "/rest/server-hardware/NONE", "dynamic_allocation": true})
-	code, stdout, stderr := s.run(t, "oneview", "status", "--json")
+	code, stdout, stderr := s.run(t, "oneview", "status", "--output", "json")
 	var all []map[string]any
 	if err := json.Unmarshal([]byte(stdout), &all); err != nil || len(all) != 2 {
 		t.Fatalf("%v in %s", err, stdout)
@@ -78,7 +78,7 @@ func TestTextsOfOthersArePrintable(t *testing.T) {
 			t.Errorf("%s wrote %q", args, text)
 		}
 	}
-	_, stdout, _ := s.run(t, "oneview", "status", "--json")
+	_, stdout, _ := s.run(t, "oneview", "status", "--output", "json")
 	var all []sharing.Standing
 	if err := json.Unmarshal([]byte(stdout), &all); err != nil || len(all) != 4 || all[1].MaintenanceReason != reason || strings.ContainsAny(stdout, "\x1b\u202e\u200b") {
 		t.Errorf("%v in %q", err, stdout)
@@ -150,7 +150,7 @@ func TestPoolWithoutNodes(t *testing.T) {
 	s := newSite(t, 0)
 	s.ironic.AddFleet(3, "baremetal")
 	for _, tt := range []struct{ command, stdout string }{
-		{"sync --once", ""}, {"sync --dry-run", ""}, {"migrate --all", ""}, {"status", ""}, {"status --json", "[]\n"},
+		{"sync --once", ""}, {"sync --dry-run", ""}, {"migrate --all", ""}, {"status", ""}, {"status --output json", "[]\n"},
 	} {
 		code, stdout, stderr := s.run(t, append([]string{"oneview"}, strings.Fields(tt.command)...)...)
 		want := "metal: no node names server hardware in OneView: of 3 nodes in Ironic at " + s.env["METAL_ENDPOINT"] + ", none has server_hardware_uri in its driver_info. Set it in driver_info of metal_host, or by: baremetal node set NODE --driver-info server_hardware_uri=URI\n"
@@ -298,7 +298,7 @@ func TestMigrateDoesWhatItsDryRunSays(t *testing.T) {
 	if code != cli.ExitWouldChange || strings.Count(would, "\n") != 2 {
 		t.Errorf("the dry run: exit code %d, wrote %q", code, would)
 	}
-	code, did, stderr := s.run(t, "oneview", "migrate", "--nodes", "node-000, node-001", "--release-unknown", "--parallel", "1")
+	code, did, stderr := s.run(t, "oneview", "migrate", "node-000", "node-001", "--release-unknown", "--parallel", "1")
 	if code != cli.ExitDone || did != would {
 		t.Errorf("exit code %d, wrote %q, want %q; log %q", code, did, would, stderr)
 	}
@@ -330,7 +330,7 @@ func TestAnUntrustedCertificateNamesTheFlag(t *testing.T) {
 func TestMigrateUnknownNode(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
-	code, stdout, stderr := s.run(t, "oneview", "migrate", "--nodes", "nope")
+	code, stdout, stderr := s.run(t, "oneview", "migrate", "nope")
 	if code != cli.ExitNodesFailed || stdout != "" || !strings.Contains(stderr, "error: nope: could not migrate it: there is no node of this name or UUID in Ironic\n") {
 		t.Errorf("exit code %d, wrote %q, log %q", code, stdout, stderr)
 	}

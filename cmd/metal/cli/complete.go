@@ -139,7 +139,7 @@ func (s *Settings) CompleteArguments(cmd *cobra.Command) {
 	}
 	for flag, complete := range map[string]Completion{
 		"resource-class": s.CompleteClasses(), "provision-state": CompleteStates, "allocation": s.CompleteAllocations(), "node": s.CompleteNodes(), "yes-erase": s.CompleteNodes(),
-		"runbook": s.CompleteRunbooks(), "nodes": s.CompleteNodes(), "output": cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp),
+		"runbook": s.CompleteRunbooks(), "output": cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp),
 		"auth-type":   cobra.FixedCompletions([]string{"none", "http_basic", "keystone"}, cobra.ShellCompDirectiveNoFileComp),
 		"limit-scope": cobra.FixedCompletions([]string{"all", "conductor_group", "shard"}, cobra.ShellCompDirectiveNoFileComp),
 	} {

@@ -82,11 +82,7 @@ func OnlyFlags(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("%s takes only flags, not the argument %q", cmd.CommandPath(), args[0])
-	if cmd.Flags().Lookup("nodes") != nil {
-		text += "; names in --nodes are separated by commas, without spaces"
-	}
-	return errors.New(text)
+	return fmt.Errorf("%s takes only flags, not the argument %q", cmd.CommandPath(), args[0])
 }
 
 // OneNode returns an error unless the arguments name one node.

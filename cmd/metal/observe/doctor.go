@@ -26,9 +26,9 @@ operation may take.
 
 The output has names of users, hosts, machines and projects, and no passwords or tokens. Attach --output json to a bug report.
 
-  metal doctor                                            all checks
+  metal doctor                                                all checks
   metal doctor --image-url https://images.example.com/a.raw   the server of an image that no machine runs yet
-  metal doctor --output json > doctor.json                for a bug report`
+  metal doctor --output json > doctor.json                    for a bug report`
 
 // doctorFlags are the flags of metal doctor.
 type doctorFlags struct {

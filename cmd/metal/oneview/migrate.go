@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,27 +33,26 @@ Ironic's former tool (ironic-oneview migrate-to-dynamic).
 
 The command writes a line to standard output for every change. --dry-run writes the same lines and changes nothing.
 
-  metal oneview migrate --all --dry-run             show the changes (exit code 4: there are some)
-  metal oneview migrate --nodes rack1-01,rack1-02   two nodes, by name or UUID
-  metal oneview migrate --all                       every node that is not migrated yet`
+  metal oneview migrate --all --dry-run     show the changes (exit code 4: there are some)
+  metal oneview migrate rack1-01 rack1-02   two nodes, by name or UUID
+  metal oneview migrate --all               every node that is not migrated yet`
 
 // newMigrate returns the command metal oneview migrate.
 func newMigrate(s *cli.Settings) *cobra.Command {
-	cmd := &cobra.Command{Use: "migrate", Short: "Move nodes from pre-allocation to dynamic allocation", Long: aboutMigrate, Args: cli.OnlyFlags}
+	cmd := &cobra.Command{Use: "migrate [NODE...]", Short: "Move nodes from pre-allocation to dynamic allocation", Long: aboutMigrate}
 	var o sharing.MigrateOptions
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.BoolVar(&o.All, "all", false, "migrate every node that is pre-allocated")
-	nodes := flags.StringSlice("nodes", nil, "migrate these nodes: a `list` of UUIDs or names, separated by commas")
 	flags.BoolVar(&o.ReleaseUnknown, "release-unknown", false, "also delete profiles of idle nodes without proof that they were made for the node; see above")
 	flags.BoolVar(&o.DryRun, "dry-run", false, "show the changes without making them")
 	flags.IntVar(&o.Parallel, "parallel", sharing.DefaultParallel, "`number` of nodes to migrate at once")
 	cli.DurationVar(flags, &o.Limit, "timeout", sharing.DefaultLimit, "time-out: `time` for removing one server profile")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		o.Nodes = nodeNames(*nodes)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o.Nodes = args
 		wrong := errors.Join(cli.Positive("parallel", o.Parallel), cli.Positive("timeout", o.Limit))
-		if o.All == (len(o.Nodes) > 0) {
-			wrong = errors.Join(wrong, errors.New("set either --all or --nodes"))
+		if o.All == (len(o.Nodes) > 0) || slices.Contains(o.Nodes, "") {
+			wrong = errors.Join(wrong, errors.New("name nodes, or set --all"))
 		}
 		if wrong != nil {
 			return wrong
@@ -66,17 +65,6 @@ func newMigrate(s *cli.Settings) *cobra.Command {
 		return p.migrate(cmd.Context(), o)
 	}
 	return cmd
-}
-
-// nodeNames trims the names of a list, and drops empty ones.
-func nodeNames(list []string) []string {
-	var names []string
-	for _, name := range list {
-		if name = strings.TrimSpace(name); name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // migrate migrates nodes and writes a summary.

@@ -26,13 +26,16 @@ const aboutStatus = `metal oneview status shows who uses the server hardware of 
            sync cannot change the node
   STATE    the node's provision state, and the reason of its maintenance
 
-With --json the command writes an array of objects, which also have the URIs, the power state and the mode of allocation.`
+With --output json the command writes an array of objects, which also have the URIs, the power state and the mode of allocation.`
 
 // newStatus returns the command metal oneview status.
 func newStatus(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "status", Short: "Show who uses which server", Long: aboutStatus, Args: cli.OnlyFlags}
-	asJSON := cmd.Flags().Bool("json", false, "write JSON")
+	output := cmd.Flags().String("output", "table", "`format` on standard output: table or json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := cli.CheckOutput(*output); err != nil {
+			return err
+		}
 		p, err := open(s, cmd, false)
 		if err != nil {
 			return err
@@ -41,7 +44,7 @@ func newStatus(s *cli.Settings) *cobra.Command {
 		defer p.close()
 		all, err := p.Status(ctx)
 		if err == nil {
-			err = writeStatus(p.stdout, all, *asJSON)
+			err = writeStatus(p.stdout, all, *output)
 		}
 		if err != nil {
 			return stopped(ctx, fmt.Errorf("could not show the status: %w", err))
@@ -67,9 +70,9 @@ func (p *pool) reportUnread(all []sharing.Standing) error {
 }
 
 // writeStatus writes JSON or a table. Without nodes it writes no table.
-func writeStatus(to io.Writer, all []sharing.Standing, asJSON bool) error {
+func writeStatus(to io.Writer, all []sharing.Standing, output string) error {
 	switch {
-	case asJSON:
+	case output == "json":
 		return writeJSON(to, all)
 	case len(all) == 0:
 		return nil
