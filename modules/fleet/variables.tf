@@ -130,8 +130,8 @@ variable "hardware" {
     boot_mode   = optional(string)
     secure_boot = optional(bool)
     hardware_changes = optional(object({
-      on_active = optional(string)
-      ramdisk   = optional(bool)
+      on_active       = optional(string)
+      disable_ramdisk = optional(bool)
     }))
     hardware_drift      = optional(string)
     hardware_interfaces = optional(map(string))

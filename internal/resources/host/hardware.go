@@ -180,8 +180,8 @@ func hardwareChangesSchema() schema.Attribute {
 					"`service` changes BIOS and firmware now and **restarts the machine** (API 1.87); `raid` waits all the same.",
 				Validators: []validator.String{stringvalidator.OneOf(onActiveWait, onActiveService)},
 			},
-			"ramdisk": schema.BoolAttribute{
-				Optional: true, MarkdownDescription: "Whether Ironic boots its ramdisk for the steps. `false` needs API 1.70, and API 1.108 together with `on_active = \"service\"`. Default: `true`.",
+			"disable_ramdisk": schema.BoolAttribute{
+				Optional: true, MarkdownDescription: "`true`: Ironic does not boot its ramdisk for the steps. Needs API 1.70, and API 1.108 together with `on_active = \"service\"`. Default: `false`.",
 			},
 		},
 	}
@@ -193,20 +193,20 @@ func hardwareChangesFeature(config *model) framework.Feature {
 	live, noRamdisk := config.hardwareChanges()
 	switch {
 	case live.V && noRamdisk:
-		return framework.Feature{Used: true, Since: api.VersionServiceRamdisk, Name: at.AtName("ramdisk")}
+		return framework.Feature{Used: true, Since: api.VersionServiceRamdisk, Name: at.AtName("disable_ramdisk")}
 	case live.V:
 		return framework.Feature{Used: true, Since: api.VersionService, Name: at.AtName("on_active")}
 	}
-	return framework.Feature{Used: noRamdisk, Since: api.VersionNoRamdisk, Name: at.AtName("ramdisk")}
+	return framework.Feature{Used: noRamdisk, Since: api.VersionNoRamdisk, Name: at.AtName("disable_ramdisk")}
 }
 
 // hardwareChanges returns whether deployed machines are serviced, and whether steps run without a ramdisk.
 func (m *model) hardwareChanges() (live decide.Value[bool], noRamdisk bool) {
 	changes := m.HardwareChanges.Attributes()
 	onActive, _ := changes["on_active"].(types.String)
-	ramdisk, given := changes["ramdisk"].(types.Bool)
+	disabled, _ := changes["disable_ramdisk"].(types.Bool)
 	live = decide.Value[bool]{V: onActive.ValueString() == onActiveService, Set: framework.IsSet(onActive), Unknown: onActive.IsUnknown() || m.HardwareChanges.IsUnknown()}
-	return live, given && framework.IsFalse(ramdisk)
+	return live, disabled.ValueBool()
 }
 
 // drift returns hardware_drift, or else the default of the provider.

@@ -510,8 +510,8 @@ func TestFakeHostHardware_tooOldServer(t *testing.T) {
 	acctest.Test(t,
 		refused("firmware needs API 1.86", newFirmware),
 		refused("hardware_changes.on_active needs API 1.87", virtualization, `hardware_changes = { on_active = "service" }`),
-		refused("hardware_changes.ramdisk needs API 1.108", virtualization, `hardware_changes = { on_active = "service", ramdisk = false }`),
-		resource.TestStep{Config: withBMC(s, virtualization, `hardware_changes = { ramdisk = false }`), ConfigStateChecks: []statecheck.StateCheck{pending()}},
+		refused("hardware_changes.disable_ramdisk needs API 1.108", virtualization, `hardware_changes = { on_active = "service", disable_ramdisk = true }`),
+		resource.TestStep{Config: withBMC(s, virtualization, `hardware_changes = { disable_ramdisk = true }`), ConfigStateChecks: []statecheck.StateCheck{pending()}},
 	)
 }
 
