@@ -43,7 +43,7 @@ func TestAccHostsDataSource_filters(t *testing.T) {
 		{`fault = "power failure"`, nil},
 		{`description_contains = "red"`, []string{a, b}},
 		{`description_contains = "hen"`, []string{b}},
-		{`chassis_uuid = ` + fmt.Sprintf("%q", chassis), []string{c}},
+		{`chassis_id = ` + fmt.Sprintf("%q", chassis), []string{c}},
 		{`maintenance = true`, []string{b}},
 		{`maintenance = false`, []string{a, c}},
 		{`associated = true`, []string{c}},

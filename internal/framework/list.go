@@ -153,7 +153,7 @@ type NodeFilter struct {
 	Fault               types.String `tfsdk:"fault"`
 	Shard               types.String `tfsdk:"shard"`
 	DescriptionContains types.String `tfsdk:"description_contains"`
-	ChassisUUID         types.String `tfsdk:"chassis_uuid"`
+	ChassisID           types.String `tfsdk:"chassis_id"`
 	Maintenance         types.Bool   `tfsdk:"maintenance"`
 	Retired             types.Bool   `tfsdk:"retired"`
 }
@@ -170,7 +170,7 @@ func NodeFilterTexts(things string) map[string]string {
 		"conductor_group": "of this conductor group.", "owner": "of this owner.", "lessee": "with this lessee. Needs API 1.65.",
 		"project": "whose owner or lessee is this project. Needs API 1.65.", "driver": "with this driver.",
 		"fault": "with this fault, such as `power failure`.", "shard": "of this shard. Needs API 1.82.",
-		"description_contains": "whose description contains this text.", "chassis_uuid": "of the chassis with this UUID.",
+		"description_contains": "whose description contains this text.", "chassis_id": "of the chassis with this UUID.",
 	}
 	for name, description := range described {
 		described[name] = "Only " + things + " " + description
@@ -201,7 +201,7 @@ func (f *NodeFilter) Filter() ironic.NodeFilter {
 		ProvisionState: f.ProvisionState.ValueString(), ResourceClass: f.ResourceClass.ValueString(), ConductorGroup: f.ConductorGroup.ValueString(),
 		Owner: f.Owner.ValueString(), Lessee: f.Lessee.ValueString(), Project: f.Project.ValueString(), Driver: f.Driver.ValueString(),
 		Fault: f.Fault.ValueString(), Shard: f.Shard.ValueString(), DescriptionContains: f.DescriptionContains.ValueString(),
-		ChassisUUID: f.ChassisUUID.ValueString(), Maintenance: f.Maintenance.ValueBoolPointer(), Retired: f.Retired.ValueBoolPointer(),
+		ChassisUUID: f.ChassisID.ValueString(), Maintenance: f.Maintenance.ValueBoolPointer(), Retired: f.Retired.ValueBoolPointer(),
 	}
 }
 
