@@ -61,7 +61,7 @@ func TestNeutron_choosesThePort(t *testing.T) {
 		acctest.NoChanges(t, w)
 		w.Must("destroy", "-auto-approve")
 
-		wrong := `vifs = [{ id = ` + acctest.Quoted(elsewhere) + `, port = ` + acctest.Quoted(o.MAC(1)) + ` }]`
+		wrong := `vifs = [{ id = ` + acctest.Quoted(elsewhere) + `, mac = ` + acctest.Quoted(o.MAC(1)) + ` }]`
 		w.Configure(o.live(node, iso, "v1", wrong))
 		acctest.Fails(t, w, acctest.Apply(), "VIF "+elsewhere, "not enough free physical ports", "A port with another physical_network")
 		o.wantVIFs(node)
@@ -201,7 +201,7 @@ func TestNeutron_portWithoutSwitch(t *testing.T) {
 	everywhere(t, func(t *testing.T, o *openstack) {
 		node, iso, vif := o.node(), bmc.ServeISO(t), o.vif()
 		o.Must(http.MethodPost, "ports", map[string]any{"node_uuid": node, "address": o.MAC(3), "pxe_enabled": false})
-		named := `vifs = [{ id = ` + acctest.Quoted(vif) + `, port = ` + acctest.Quoted(o.MAC(3)) + ` }]`
+		named := `vifs = [{ id = ` + acctest.Quoted(vif) + `, mac = ` + acctest.Quoted(o.MAC(3)) + ` }]`
 		w, destroy := o.workspace(o.live(node, iso, "v1", named))
 		defer destroy()
 		if o.network == "flat" {
@@ -225,7 +225,7 @@ func TestNeutron_switchRefuses(t *testing.T) {
 			"node_uuid": node, "address": o.MAC(3), "pxe_enabled": false,
 			"local_link_connection": map[string]any{"switch_id": "00:00:00:00:00:02", "port_id": "Eth1", "switch_info": "refuse"},
 		})
-		atBad := `{ id = ` + acctest.Quoted(bad) + `, port = ` + acctest.Quoted(o.MAC(3)) + ` }`
+		atBad := `{ id = ` + acctest.Quoted(bad) + `, mac = ` + acctest.Quoted(o.MAC(3)) + ` }`
 		w, destroy := o.workspace(o.live(node, iso, "v1", vifs(good)))
 		defer destroy()
 		w.Must(acctest.Apply()...)

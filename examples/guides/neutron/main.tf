@@ -52,6 +52,6 @@ resource "metal_deployment" "db" {
     checksum = "http://images.example.com/SHA512SUMS"
   }
   config_drive = { hostname = each.key }
-  vifs         = [{ id = var.neutron_ports[each.key], port = each.value.mac }]
+  vifs         = [{ id = var.neutron_ports[each.key], mac = each.value.mac }]
   power_state  = "on"
 }

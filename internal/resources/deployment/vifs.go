@@ -30,7 +30,7 @@ func vifsSchema() schema.Attribute {
 				Required: true, MarkdownDescription: "UUID of the Neutron port.",
 				Validators: []validator.String{stringvalidator.RegexMatches(framework.UUIDPattern, "must be the UUID of a Neutron port")},
 			},
-			"port": schema.StringAttribute{
+			"mac": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "MAC address of the node's port. Needs API 1.67. Default: Ironic chooses a free port.", Validators: []validator.String{framework.MACAddress},
 			},
 		}},
@@ -54,17 +54,17 @@ func (m *model) vifs() (vifs []instance.VIF) {
 
 // vifOf returns an element of vifs.
 func vifOf(element attr.Value) instance.VIF {
-	return instance.VIF{ID: vifAttribute(element, "id").ValueString(), MAC: vifAttribute(element, "port").ValueString()}
+	return instance.VIF{ID: vifAttribute(element, "id").ValueString(), MAC: vifAttribute(element, "mac").ValueString()}
 }
 
 // namesPorts reports whether a VIF names its port.
 func (m *model) namesPorts() bool {
-	return slices.ContainsFunc(m.VIFs.Elements(), func(element attr.Value) bool { return !vifAttribute(element, "port").IsNull() })
+	return slices.ContainsFunc(m.VIFs.Elements(), func(element attr.Value) bool { return !vifAttribute(element, "mac").IsNull() })
 }
 
 // validateVIFs refuses a VIF or port that occurs twice.
 func (m *model) validateVIFs(diags *diag.Diagnostics) {
-	for _, name := range []string{"id", "port"} {
+	for _, name := range []string{"id", "mac"} {
 		seen := map[string]bool{}
 		for i, element := range m.VIFs.Elements() {
 			value := vifAttribute(element, name)

@@ -105,7 +105,7 @@ func TestFakeDeployment_vifNamesPort(t *testing.T) {
 	s := site.StartFake(t, nil)
 	node := onNeutron(t, s, "n1")
 	config := func(n int) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), fmt.Sprintf("vifs = [{ id = %q, port = %q }]", vif(1), s.MAC(n)))
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), fmt.Sprintf("vifs = [{ id = %q, mac = %q }]", vif(1), s.MAC(n)))
 	}
 	portWhere := func(is func(port, info map[string]any) bool) map[string]any {
 		t.Helper()
@@ -283,8 +283,8 @@ func TestAccDeployment_vifsAreValidated(t *testing.T) {
 		vifs(1, 1):              vif(1) + " occurs twice in vifs",
 		`vifs = [null]`:         "contains a null value",
 		`vifs = [{ id = "a" }]`: "must be the UUID of a Neutron port",
-		fmt.Sprintf("vifs = [{ id = %q, port = \"x\" }]", vif(1)):                                                                    "must be a MAC address",
-		fmt.Sprintf("vifs = [{ id = %q, port = \"52:54:00:00:00:01\" }, { id = %q, port = \"52:54:00:00:00:01\" }]", vif(1), vif(2)): "port 52:54:00:00:00:01 occurs twice",
+		fmt.Sprintf("vifs = [{ id = %q, mac = \"x\" }]", vif(1)):                                                                    "must be a MAC address",
+		fmt.Sprintf("vifs = [{ id = %q, mac = \"52:54:00:00:00:01\" }, { id = %q, mac = \"52:54:00:00:00:01\" }]", vif(1), vif(2)): "mac 52:54:00:00:00:01 occurs twice",
 	} {
 		w.Configure(s.Provider() + acctest.Deployment(`"n1"`, acctest.Image("v1"), settings))
 		acctest.Fails(t, w, []string{"validate"}, want)
@@ -295,7 +295,7 @@ func TestFakeDeployment_vifsNeedVersion(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.82"})
 	node := site.AddNode(t, s, "n1", nil)
-	for version, settings := range map[string]string{"1.27": vifs(1), "1.66": fmt.Sprintf("vifs = [{ id = %q, port = %q }]", vif(1), s.MAC(1))} {
+	for version, settings := range map[string]string{"1.27": vifs(1), "1.66": fmt.Sprintf("vifs = [{ id = %q, mac = %q }]", vif(1), s.MAC(1))} {
 		w := acctest.NewWorkspace(t, s.Provider(fmt.Sprintf("microversion = %q", version), "provisioning_limit = { max_concurrent = 0 }")+
 			acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), settings))
 		acctest.Fails(t, w, []string{"plan"}, "vifs")
