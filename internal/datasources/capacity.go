@@ -19,13 +19,13 @@ func NewCapacity() datasource.DataSource { return &capacity{} }
 type capacity struct{ withClient }
 
 type capacityModel struct {
-	Limit   types.Int64 `tfsdk:"limit"`
-	Busy    types.Int64 `tfsdk:"busy"`
-	Own     types.Int64 `tfsdk:"own"`
-	Others  types.Int64 `tfsdk:"others"`
-	Stuck   types.Int64 `tfsdk:"stuck"`
-	Exempt  types.Int64 `tfsdk:"exempt"`
-	Classes types.Map   `tfsdk:"classes"`
+	MaxConcurrent types.Int64 `tfsdk:"max_concurrent"`
+	Busy          types.Int64 `tfsdk:"busy"`
+	Own           types.Int64 `tfsdk:"own"`
+	Others        types.Int64 `tfsdk:"others"`
+	Stuck         types.Int64 `tfsdk:"stuck"`
+	Exempt        types.Int64 `tfsdk:"exempt"`
+	Classes       types.Map   `tfsdk:"classes"`
 }
 
 var classType = types.ObjectType{AttrTypes: map[string]attr.Type{
@@ -45,12 +45,12 @@ func (c *capacity) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Counts the free hosts of each resource class, and the machines with an operation in progress, by the rules of `provisioning_limit`, as far as the user can see them.",
 		Attributes: map[string]schema.Attribute{
-			"limit":  number("Number of slots: `provisioning_limit.max_concurrent`. 0 means no limit."),
-			"busy":   number("Number of machines that take a slot now."),
-			"own":    number("Those of `busy` on which this run started the operation."),
-			"others": number("Those of `busy` on which another client or an earlier run started the operation."),
-			"stuck":  number("Number of machines that are in one state for longer than `stuck_after`, and take no slot any more."),
-			"exempt": number("Number of machines with an operation in progress that need no slot, because `exempt_boot_interfaces` contains their boot interface."),
+			"max_concurrent": number("Number of slots: `provisioning_limit.max_concurrent`. 0 means no limit."),
+			"busy":           number("Number of machines that take a slot now."),
+			"own":            number("Those of `busy` on which this run started the operation."),
+			"others":         number("Those of `busy` on which another client or an earlier run started the operation."),
+			"stuck":          number("Number of machines that are in one state for longer than `stuck_after`, and take no slot any more."),
+			"exempt":         number("Number of machines with an operation in progress that need no slot, because `exempt_boot_interfaces` contains their boot interface."),
 			"classes": schema.MapNestedAttribute{
 				Computed: true, MarkdownDescription: "Numbers of hosts by resource class. The key is `\"\"` for hosts without a class. Besides `total`, a host counts in the first number that fits: `in_maintenance`, `failed`, `allocated`, `available`. " +
 					"Hosts that Ironic is preparing count only in `total`.",
@@ -84,7 +84,7 @@ func (c *capacity) Read(ctx context.Context, _ datasource.ReadRequest, resp *dat
 		})
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &capacityModel{
-		Limit: count(now.Max), Busy: count(now.Busy), Own: count(now.Own), Others: count(now.Others), Stuck: count(now.Stuck), Exempt: count(now.Exempt),
+		MaxConcurrent: count(now.Max), Busy: count(now.Busy), Own: count(now.Own), Others: count(now.Others), Stuck: count(now.Stuck), Exempt: count(now.Exempt),
 		Classes: types.MapValueMust(classType, classes),
 	})...)
 }

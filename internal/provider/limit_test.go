@@ -131,7 +131,7 @@ func TestFakeLimit_environment(t *testing.T) {
 			s := site.StartFake(t, &fakeironic.Server{StepTime: time.Second})
 			w := acctest.NewWorkspace(t, s.Provider(tt.block)+fmt.Sprintf(`
 				data "metal_capacity" "c" {}
-				output "limit" { value = data.metal_capacity.c.limit }
+				output "limit" { value = data.metal_capacity.c.max_concurrent }
 				resource "metal_host" "h" {
 				  count        = 5
 				  name         = "%s-${count.index}"

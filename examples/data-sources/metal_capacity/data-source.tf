@@ -1,7 +1,7 @@
 data "metal_capacity" "site" {}
 
 output "slots" {
-  value = "${data.metal_capacity.site.busy} of ${data.metal_capacity.site.limit} in use"
+  value = "${data.metal_capacity.site.busy} of ${data.metal_capacity.site.max_concurrent} in use"
 }
 
 output "free_baremetal" {
