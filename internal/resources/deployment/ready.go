@@ -34,7 +34,7 @@ type readyModel struct {
 
 type readyHTTPModel struct {
 	URL        types.String `tfsdk:"url"`
-	Status     types.Set    `tfsdk:"status"`
+	Status     types.Set    `tfsdk:"status_codes"`
 	Contains   types.String `tfsdk:"contains"`
 	CACertFile types.String `tfsdk:"cacert_file"`
 }
@@ -54,7 +54,7 @@ func readySchema() schema.Attribute {
 					"url": schema.StringAttribute{
 						Required: true, MarkdownDescription: "`http://` or `https://` URL. Stored in the state. Messages show neither user nor query.",
 					},
-					"status": schema.SetAttribute{
+					"status_codes": schema.SetAttribute{
 						Optional: true, ElementType: types.Int64Type, MarkdownDescription: "Accepted codes. Default: 200 to 299.",
 						Validators: []validator.Set{setvalidator.SizeAtLeast(1), setvalidator.ValueInt64sAre(int64validator.Between(100, 599))},
 					},

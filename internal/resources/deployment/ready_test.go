@@ -337,14 +337,14 @@ func TestFakeDeployment_readyCheckOverHTTP(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	for settings, want := range map[string]string{
 		"":                                  "its certificate is signed by an unknown authority",
-		trusted + "status = [204]":          "HTTP status 200, wanted: 204",
+		trusted + "status_codes = [204]":    "HTTP status 200, wanted: 204",
 		trusted + `contains = "everything"`: `the answer does not contain "everything"`,
 	} {
 		w.Configure(config(settings))
 		_, said, _ := strings.Cut(acctest.Fails(t, w, acctest.Apply(), want, server.URL+"/health did not answer as wanted"), "Error:") // the plan shows the configuration
 		acctest.NeverMention(t, said, "hunter2", "s3cret")
 	}
-	w.Configure(config(trusted + "status = [200, 204]\ncontains = \"ok\""))
+	w.Configure(config(trusted + "status_codes = [200, 204]\ncontains = \"ok\""))
 	w.Must("apply", "-auto-approve")
 	wantReady(t, w, true, false)
 	acctest.NoChanges(t, w)
@@ -358,17 +358,17 @@ func TestAccDeployment_readyCheckThatCannotBe(t *testing.T) {
 	for settings, want := range map[string]string{
 		``: "A ready check needs tcp",
 		`tcp = "192.0.2.1:22", http = { url = "http://192.0.2.1" }`: "Exactly one of ready_check.tcp and ready_check.http must be set",
-		`tcp = "192.0.2.1"`:                                              `"192.0.2.1" is not HOST:PORT`,
-		`tcp = "192.0.2.1:ssh"`:                                          "is not HOST:PORT",
-		`tcp = "192.0.2.1:70000"`:                                        "is not HOST:PORT",
-		`http = { url = "ftp://u:s3cret@192.0.2.1" }`:                    "Not a URL to request",
-		`http = { url = "http://u:s3cret@192.0.2.1:port" }`:              "Not a URL to request",
-		`http = { url = "http://192.0.2.1", status = [600] }`:            "between 100 and 599",
-		`tcp = "192.0.2.1:22", timeout = "soon"`:                         "must be a duration",
-		`tcp = "192.0.2.1:22", timeout = "1m", stable_for = "60s"`:       "ready_check.timeout includes stable_for",
-		`tcp = "192.0.2.1:22", timeout = "0s"`:                           "ready_check.timeout includes stable_for",
-		`http = { url = "http://192.0.2.1", contains = "" }`:             "string length must be at least 1",
-		`tcp = "192.0.2.1:22", http = { status = [200], contains = "" }`: "url",
+		`tcp = "192.0.2.1"`:                                                    `"192.0.2.1" is not HOST:PORT`,
+		`tcp = "192.0.2.1:ssh"`:                                                "is not HOST:PORT",
+		`tcp = "192.0.2.1:70000"`:                                              "is not HOST:PORT",
+		`http = { url = "ftp://u:s3cret@192.0.2.1" }`:                          "Not a URL to request",
+		`http = { url = "http://u:s3cret@192.0.2.1:port" }`:                    "Not a URL to request",
+		`http = { url = "http://192.0.2.1", status_codes = [600] }`:            "between 100 and 599",
+		`tcp = "192.0.2.1:22", timeout = "soon"`:                               "must be a duration",
+		`tcp = "192.0.2.1:22", timeout = "1m", stable_for = "60s"`:             "ready_check.timeout includes stable_for",
+		`tcp = "192.0.2.1:22", timeout = "0s"`:                                 "ready_check.timeout includes stable_for",
+		`http = { url = "http://192.0.2.1", contains = "" }`:                   "string length must be at least 1",
+		`tcp = "192.0.2.1:22", http = { status_codes = [200], contains = "" }`: "url",
 	} {
 		w.Configure(s.Provider() + acctest.Deployment(`"n1"`, acctest.Image("v1"), "ready_check = { "+settings+" }"))
 		output := acctest.Fails(t, w, []string{"validate"}, want)

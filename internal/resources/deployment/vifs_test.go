@@ -283,7 +283,7 @@ func TestAccDeployment_vifsAreValidated(t *testing.T) {
 		vifs(1, 1):              vif(1) + " occurs twice in vifs",
 		`vifs = [null]`:         "contains a null value",
 		`vifs = [{ id = "a" }]`: "must be the UUID of a Neutron port",
-		fmt.Sprintf("vifs = [{ id = %q, mac = \"x\" }]", vif(1)):                                                                    "must be a MAC address",
+		fmt.Sprintf("vifs = [{ id = %q, mac = \"x\" }]", vif(1)):                                                                   "must be a MAC address",
 		fmt.Sprintf("vifs = [{ id = %q, mac = \"52:54:00:00:00:01\" }, { id = %q, mac = \"52:54:00:00:00:01\" }]", vif(1), vif(2)): "mac 52:54:00:00:00:01 occurs twice",
 	} {
 		w.Configure(s.Provider() + acctest.Deployment(`"n1"`, acctest.Image("v1"), settings))
