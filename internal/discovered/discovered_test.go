@@ -482,7 +482,7 @@ func TestSurvey_ironicInspector(t *testing.T) {
 		ironicServer := httptest.NewServer(fake)
 		t.Cleanup(ironicServer.Close)
 		client := sitetest.NewSite(machine.Config{Config: api.Config{
-			Endpoint: ironicServer.URL, Auth: api.AuthHTTPBasic, Username: "terraform", Password: "s3cret", InspectorURL: inspector.URL + "/v1/",
+			Endpoint: ironicServer.URL, Auth: api.AuthHTTPBasic, Username: "terraform", Password: "s3cret", InspectorEndpoint: inspector.URL + "/v1/",
 		}})
 		survey, err := discovered.TakeSurvey(t.Context(), client.Site, "rack12", nil)
 		if storesNothing {

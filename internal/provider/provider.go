@@ -81,7 +81,7 @@ type model struct {
 	RequestTimeout    types.String `tfsdk:"request_timeout"`
 	APITimeout        types.String `tfsdk:"api_timeout"`
 	PollInterval      types.String `tfsdk:"poll_interval"`
-	InspectorURL      types.String `tfsdk:"inspector_url"`
+	InspectorEndpoint types.String `tfsdk:"inspector_endpoint"`
 	OnChange          types.String `tfsdk:"on_change"`
 	HardwareDrift     types.String `tfsdk:"hardware_drift"`
 	ProvisioningLimit types.Object `tfsdk:"provisioning_limit"`
@@ -215,10 +215,10 @@ func (p *metal) config(ctx context.Context, m model, diags *diag.Diagnostics) ma
 		Username: p.fromEnv(m.Username, "METAL_USERNAME"), Password: p.fromEnv(m.Password, "METAL_PASSWORD"),
 		Cloud: m.Cloud.ValueString(), Region: m.Region.ValueString(), Interface: m.Interface.ValueString(),
 		CACertFile: m.CACertFile.ValueString(), ClientCertFile: m.ClientCertFile.ValueString(), ClientKeyFile: m.ClientKeyFile.ValueString(),
-		Insecure:     m.Insecure.ValueBool(),
-		InspectorURL: m.InspectorURL.ValueString(),
-		Unknown:      firstUnknown(m),
-		Environ:      p.environ,
+		Insecure:          m.Insecure.ValueBool(),
+		InspectorEndpoint: m.InspectorEndpoint.ValueString(),
+		Unknown:           firstUnknown(m),
+		Environ:           p.environ,
 	}}
 	cfg.RequestTimeout = duration(m.RequestTimeout)
 	cfg.APITimeout = duration(m.APITimeout)
@@ -284,7 +284,7 @@ func firstUnknown(m model) string {
 		{"client_cert_file", m.ClientCertFile},
 		{"client_key_file", m.ClientKeyFile},
 		{"microversion", m.Microversion},
-		{"inspector_url", m.InspectorURL},
+		{"inspector_endpoint", m.InspectorEndpoint},
 	} {
 		if setting.value.IsUnknown() {
 			return setting.name

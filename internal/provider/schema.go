@@ -91,7 +91,7 @@ func (p *metal) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 					"If Ironic answers slowly, the provider polls less often. Default: `10s`.",
 				Validators: []validator.String{durationAtLeast(50 * time.Millisecond)},
 			},
-			"inspector_url": schema.StringAttribute{
+			"inspector_endpoint": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "URL of ironic-inspector, such as `http://ironic.example.com:5050`, for sites that still use it (up to Ironic 2025.1). " +
 					"The provider reads inventories there that Ironic does not have, with Ironic's credentials.",

@@ -92,7 +92,7 @@ func TestProviderBlock_refusalsHaveNoSecrets(t *testing.T) {
 		{"endpoint": "https://admin:hunter2@ironic.example.com:6385"},
 		{"endpoint": "https://admin:hunter2/x@ironic.example.com"},
 		{"endpoint": "ironic://hunter2@x"},
-		{"endpoint": "https://ironic.example.com", "inspector_url": "https://admin:hunter2@inspector.example.com"},
+		{"endpoint": "https://ironic.example.com", "inspector_endpoint": "https://admin:hunter2@inspector.example.com"},
 		{"endpoint": "https://ironic.example.com", "auth_type": "keystone", "password": "hunter2"},
 		{"endpoint": "https://ironic.example.com", "oneview": object{"endpoint": "https://admin:hunter2@oneview.example.com", "username": "u", "password": "hunter2-oneview"}},
 	} {

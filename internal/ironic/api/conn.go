@@ -70,8 +70,8 @@ type Config struct {
 	APITimeout     time.Duration // how long to wait for Keystone, the API and a conductor before the first use; zero: no waiting
 	PollInterval   time.Duration // the longest time between two polls of a waiting node; zero: DefaultPollInterval
 
-	// InspectorURL is the URL of ironic-inspector, for sites on which it does the discovery; empty: none.
-	InspectorURL string
+	// InspectorEndpoint is the URL of ironic-inspector, for sites on which it does the discovery; empty: none.
+	InspectorEndpoint string
 
 	Transport http.RoundTripper // nil: a transport made from the TLS settings above
 	Secrets   *rest.Secrets     // nil: only those of this configuration. The client removes them from Ironic's texts, and adds its own

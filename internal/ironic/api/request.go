@@ -102,7 +102,7 @@ func (c *Conn) NewestService() *gophercloud.ServiceClient {
 
 // Inspector returns a service client of ironic-inspector, with the same credentials; nil if the site has none. Its Endpoint ends with /v1/.
 func (c *Conn) Inspector(ctx context.Context) (*gophercloud.ServiceClient, error) {
-	if c.cfg.InspectorURL == "" {
+	if c.cfg.InspectorEndpoint == "" {
 		return nil, nil //nolint:nilnil // a site without ironic-inspector is usual
 	}
 	service, err := c.Service(ctx)
@@ -111,6 +111,6 @@ func (c *Conn) Inspector(ctx context.Context) (*gophercloud.ServiceClient, error
 	}
 	inspector := *service
 	inspector.Type, inspector.Microversion = "baremetal-introspection", ""
-	inspector.Endpoint = strings.TrimSuffix(strings.TrimRight(c.cfg.InspectorURL, "/"), "/v1") + "/v1/"
+	inspector.Endpoint = strings.TrimSuffix(strings.TrimRight(c.cfg.InspectorEndpoint, "/"), "/v1") + "/v1/"
 	return &inspector, nil
 }

@@ -330,7 +330,7 @@ func TestFakeDiscovery_ironicInspector(t *testing.T) {
 	s := site.StartFake(t, fake)
 	id := fake.DiscoverByInspector(s.Machine(1))
 	config := rack(s, "rack12", bySerial(""))
-	withInspector := strings.Replace(config, "poll_interval", "inspector_url = "+acctest.Quoted(site.StartInspector(t, fake))+"\n  poll_interval", 1)
+	withInspector := strings.Replace(config, "poll_interval", "inspector_endpoint = "+acctest.Quoted(site.StartInspector(t, fake))+"\n  poll_interval", 1)
 	w := acctest.NewWorkspace(t, withInspector)
 	w.Must("apply", "-auto-approve")
 	if got := discoveries(t, w)["rack"]; got.id(s.Name("SN")+"-1") != id {

@@ -39,7 +39,7 @@ func (d *discoveryImport) Schema(_ context.Context, _ resource.SchemaRequest, re
 	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Gives names to machines that Ironic has discovered, and lists them during plan. One plan and one apply can then name, import and manage them. See the guide " +
-			"[Discovery](../guides/discovery.md).\n\nNeeds Ironic 24.1 with its own auto-discovery, or ironic-inspector (`inspector_url` in the provider block).",
+			"[Discovery](../guides/discovery.md).\n\nNeeds Ironic 24.1 with its own auto-discovery, or ironic-inspector (`inspector_endpoint` in the provider block).",
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{
 				Computed: true, MarkdownDescription: "Same as `name`.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
