@@ -123,7 +123,7 @@ func cleaningAttributes() map[string]schema.Attribute {
 func cleaningsSchema() schema.Attribute {
 	return schema.ListNestedAttribute{
 		Computed: true, NestedObject: schema.NestedAttributeObject{Attributes: cleaningAttributes()},
-		MarkdownDescription: "Cleanings that have ended, by Ironic's history (`include = [\"erasure\"]`, API 1.78), the oldest first. Ironic 21.4 records failures only. No entry says which steps have run.",
+		MarkdownDescription: "Cleanings that have ended, by Ironic's history (`include = [\"cleaning_history\"]`, API 1.78), the oldest first. Ironic 21.4 records failures only. No entry says which steps have run.",
 	}
 }
 

@@ -45,7 +45,7 @@ func biosAttributes() map[string]schema.Attribute {
 }
 
 func biosSchema() schema.Attribute {
-	return byName("BIOS settings by name (`include = [\"bios\"]`), as Ironic has read them when it last verified, cleaned or serviced the machine. Empty if Ironic has read none.", biosAttributes())
+	return byName("BIOS settings by name (`include = [\"bios_settings\"]`), as Ironic has read them when it last verified, cleaned or serviced the machine. Empty if Ironic has read none.", biosAttributes())
 }
 
 func readBIOS(ctx context.Context, r *reader) (attr.Value, error) {
@@ -193,7 +193,7 @@ func neighbourAttributes() map[string]schema.Attribute {
 }
 
 func neighboursSchema() schema.Attribute {
-	return byName("Switch port that each network card is connected to, by MAC address of the card (`include = [\"lldp\"]`, API 1.81), as the last inspection heard it by LLDP. "+
+	return byName("Switch port that each network card is connected to, by MAC address of the card (`include = [\"neighbors\"]`, API 1.81), as the last inspection heard it by LLDP. "+
 		"A card without an entry did not listen: the ramdisk listens only with the kernel parameter `ipa-collect-lldp=1`. "+
 		"What a BMC heard is by the BMC's name of the port, if Ironic does not know the card. Null if the machine was never inspected.", neighbourAttributes())
 }
@@ -224,18 +224,18 @@ func readNeighbours(_ context.Context, r *reader) (attr.Value, error) {
 	return objects(neighbourAttributes(), values), err
 }
 
-func validateAttributes() map[string]schema.Attribute {
+func validationAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"ok": flag("Whether Ironic could use the interface."), "reason": text("Why it could not; null if it could."),
 	}
 }
 
-func validateSchema() schema.Attribute {
-	return byName("Whether Ironic could use the hardware interfaces of the node, such as `power` or `deploy` (`include = [\"validate\"]`). Interfaces without a function, such as `no-raid`, are left out: they are not a problem. "+
-		"Without an image to deploy, `boot` and `deploy` are often not OK. Ironic checks settings and asks no BMC, but it may ask the image server.", validateAttributes())
+func validationSchema() schema.Attribute {
+	return byName("Whether Ironic could use the hardware interfaces of the node, such as `power` or `deploy` (`include = [\"validation\"]`). Interfaces without a function, such as `no-raid`, are left out: they are not a problem. "+
+		"Without an image to deploy, `boot` and `deploy` are often not OK. Ironic checks settings and asks no BMC, but it may ask the image server.", validationAttributes())
 }
 
-func readValidate(ctx context.Context, r *reader) (attr.Value, error) {
+func readValidation(ctx context.Context, r *reader) (attr.Value, error) {
 	results, err := r.client.Validate(ctx, r.node.UUID)
 	interfaces := ironic.InterfacesOf(r.node)
 	values := map[string]map[string]attr.Value{}
@@ -244,7 +244,7 @@ func readValidate(ctx context.Context, r *reader) (attr.Value, error) {
 			values[kind] = map[string]attr.Value{"ok": types.BoolValue(result.OK), "reason": orNull(result.Reason)}
 		}
 	}
-	return objects(validateAttributes(), values), err
+	return objects(validationAttributes(), values), err
 }
 
 func consoleSchema() schema.Attribute {

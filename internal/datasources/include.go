@@ -23,8 +23,7 @@ import (
 
 // part is something about a host that costs a request of its own.
 type part struct {
-	name      string // in include
-	attribute string // that shows it
+	attribute string // that shows it, and its name in include
 	since     api.Microversion
 	schema    func() schema.Attribute
 	read      func(context.Context, *reader) (attr.Value, error)
@@ -32,19 +31,19 @@ type part struct {
 
 // parts are what include can name.
 var parts = []part{
-	{"inventory", "inventory", api.VersionInventory, inventorySchema, readInventory},
-	{"lldp", "neighbors", api.VersionInventory, neighboursSchema, readNeighbours},
-	{"bios", "bios_settings", api.VersionBIOS, biosSchema, readBIOS},
-	{"firmware", "firmware", api.VersionFirmware, firmwareSchema, readFirmware},
-	{"validate", "validate", 0, validateSchema, readValidate},
-	{"console", "console", 0, consoleSchema, readConsole},
-	{"erasure", "cleaning_history", api.VersionHistory, cleaningsSchema, readCleanings},
+	{"inventory", api.VersionInventory, inventorySchema, readInventory},
+	{"neighbors", api.VersionInventory, neighboursSchema, readNeighbours},
+	{"bios_settings", api.VersionBIOS, biosSchema, readBIOS},
+	{"firmware", api.VersionFirmware, firmwareSchema, readFirmware},
+	{"validation", 0, validationSchema, readValidation},
+	{"console", 0, consoleSchema, readConsole},
+	{"cleaning_history", api.VersionHistory, cleaningsSchema, readCleanings},
 }
 
 // partNames are the values of include.
 func partNames() (names []string) {
 	for _, p := range parts {
-		names = append(names, p.name)
+		names = append(names, p.attribute)
 	}
 	return names
 }
@@ -53,8 +52,8 @@ func partNames() (names []string) {
 func includeSchema() schema.Attribute {
 	return schema.SetAttribute{
 		Optional: true, ElementType: types.StringType, Validators: []validator.Set{setvalidator.ValueStringsAre(stringvalidator.OneOf(partNames()...))},
-		MarkdownDescription: "What to ask Ironic for besides the node and its ports, one request each: `" + strings.Join(partNames(), "`, `") + "`. " +
-			"The attributes of what it does not name are null. Default: `inventory`. `inventory` and `lldp` share a request.",
+		MarkdownDescription: "Attributes that cost one more request each: `" + strings.Join(partNames(), "`, `") + "`. " +
+			"An attribute that it does not name is null. Default: `inventory`. `inventory` and `neighbors` share a request.",
 	}
 }
 
@@ -73,7 +72,7 @@ func (h *host) readParts(ctx context.Context, node *ironic.Node, include attr.Va
 	values := map[string]attr.Value{"last_erasure": erasureValue(node, nil)}
 	for _, p := range parts {
 		values[p.attribute] = nullOf(ctx, p.schema().GetType())
-		if !slices.Contains(named, p.name) {
+		if !slices.Contains(named, p.attribute) {
 			continue
 		}
 		if given && !supports(ctx, r.client, p, diags) {
@@ -83,7 +82,7 @@ func (h *host) readParts(ctx context.Context, node *ironic.Node, include attr.Va
 		switch {
 		case err == nil:
 			values[p.attribute] = value
-			if p.name == "inventory" {
+			if p.attribute == "inventory" {
 				inventory, _ := r.inventory()
 				values["last_erasure"] = erasureValue(node, inventory)
 			}
@@ -114,9 +113,9 @@ func includes(include attr.Value) (named []string, given bool) {
 
 // supports reports whether the API has a part, and adds an error about include if it does not.
 func supports(ctx context.Context, client *ironic.Client, p part, diags *diag.Diagnostics) bool {
-	err := client.Requires(ctx, p.since, `include = ["`+p.name+`"]`)
+	err := client.Requires(ctx, p.since, `include = ["`+p.attribute+`"]`)
 	if err != nil {
-		summary, detail := failure.Explain(`include "`+p.name+`"`, err)
+		summary, detail := failure.Explain(`include "`+p.attribute+`"`, err)
 		diags.AddAttributeError(path.Root("include"), summary, detail)
 	}
 	return err == nil

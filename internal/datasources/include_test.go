@@ -55,23 +55,23 @@ func TestAccHostDataSource_includesParts(t *testing.T) {
 	s.Must(http.MethodPut, "nodes/"+fake+"/states/console", map[string]any{"enabled": true})
 	s.Await(fake, "console_enabled", true)
 
-	config := s.Provider() + including(s, "fake", "fake", `"bios"`, `"validate"`, `"console"`) + including(s, "ipmi", "ipmi", `"bios"`, `"validate"`, `"console"`)
+	config := s.Provider() + including(s, "fake", "fake", `"bios_settings"`, `"validation"`, `"console"`) + including(s, "ipmi", "ipmi", `"bios_settings"`, `"validation"`, `"console"`)
 	well := object(map[string]knownvalue.Check{"ok": yes, "reason": null})
 	checks := []statecheck.StateCheck{
 		is("data.metal_host.fake", "bios_settings", mapOf(map[string]knownvalue.Check{"BootMode": plainSetting("Uefi"), "Cores": plainSetting("8")})),
-		is("data.metal_host.fake", "validate", knownvalue.MapPartial(map[string]knownvalue.Check{"power": well, "deploy": well, "raid": well})),
+		is("data.metal_host.fake", "validation", knownvalue.MapPartial(map[string]knownvalue.Check{"power": well, "deploy": well, "raid": well})),
 		is("data.metal_host.fake", "console", object(map[string]knownvalue.Check{"enabled": yes, "type": null, "url": null})),
 		is("data.metal_host.fake", "console_enabled", yes), is("data.metal_host.fake", "inventory", null), is("data.metal_host.fake", "raid", null),
 		is("data.metal_host.ipmi", "bios_settings", mapOf(nil)),
 		is("data.metal_host.ipmi", "console", object(map[string]knownvalue.Check{"enabled": no, "type": null, "url": null})),
 		is("data.metal_host.ipmi", "boot_mode", null), is("data.metal_host.ipmi", "secure_boot", null), is("data.metal_host.ipmi", "console_enabled", no),
 		// no-bios, no-console, no-raid and others are not there.
-		is("data.metal_host.ipmi", "validate", knownvalue.MapPartial(map[string]knownvalue.Check{"power": well, "boot": object(map[string]knownvalue.Check{
+		is("data.metal_host.ipmi", "validation", knownvalue.MapPartial(map[string]knownvalue.Check{"power": well, "boot": object(map[string]knownvalue.Check{
 			"ok": no, "reason": text("Node " + ipmi + " does not have any port associated with it"),
 		})})),
 	}
 	for _, kind := range []string{"bios", "console", "raid", "rescue"} {
-		config += fmt.Sprintf("output %q {\n  value = can(data.metal_host.ipmi.validate[%q])\n}\n", kind, kind)
+		config += fmt.Sprintf("output %q {\n  value = can(data.metal_host.ipmi.validation[%q])\n}\n", kind, kind)
 		checks = append(checks, statecheck.ExpectKnownOutputValue(kind, no))
 	}
 	if s.Newest() >= 86 {
@@ -81,7 +81,7 @@ func TestAccHostDataSource_includesParts(t *testing.T) {
 	t.Run("included", func(t *testing.T) { test(t, config, "", checks...) })
 	if s.Newest() < 86 {
 		t.Run("firmware", func(t *testing.T) {
-			test(t, s.Provider()+including(s, "h", "fake", `"bios"`, `"firmware"`), `include = ["firmware"] needs API 1.86`)
+			test(t, s.Provider()+including(s, "h", "fake", `"bios_settings"`, `"firmware"`), `include = ["firmware"] needs API 1.86`)
 		})
 	}
 }
@@ -110,8 +110,8 @@ func TestFakeHostDataSource_asksForWhatIsIncluded(t *testing.T) {
 	s.Verb(id, "manage", "manageable")
 	s.Fake.SetInventory(id, map[string]any{"interfaces": []any{}}, nil)
 	requests := map[string][]string{
-		``: {"inventory"}, `[]`: nil, `["inventory"]`: {"inventory"}, `["lldp"]`: {"inventory"}, `["inventory", "lldp"]`: {"inventory"}, `["bios"]`: {"bios"},
-		`["firmware"]`: {"firmware"}, `["validate"]`: {"validate"}, `["console"]`: {"states/console"}, `["bios", "firmware"]`: {"bios", "firmware"},
+		``: {"inventory"}, `[]`: nil, `["inventory"]`: {"inventory"}, `["neighbors"]`: {"inventory"}, `["inventory", "neighbors"]`: {"inventory"}, `["bios_settings"]`: {"bios"},
+		`["firmware"]`: {"firmware"}, `["validation"]`: {"validate"}, `["console"]`: {"states/console"}, `["bios_settings", "firmware"]`: {"bios", "firmware"},
 	}
 	for _, include := range slices.Sorted(maps.Keys(requests)) {
 		setting := ""
@@ -131,7 +131,7 @@ func TestFakeHostDataSource_asksForWhatIsIncluded(t *testing.T) {
 			t.Errorf("include %s asks for %v, want %v", include, asked, requests[include])
 		}
 	}
-	test(t, s.Provider()+including(s, "h", "h", `"sensors"`), `value must be one of: ["inventory" "lldp"`)
+	test(t, s.Provider()+including(s, "h", "h", `"sensors"`), `value must be one of: ["inventory" "neighbors"`)
 }
 
 // The values of all parts of a machine with a BMC.
@@ -180,7 +180,7 @@ func TestFakeHostDataSource_showsTheHardware(t *testing.T) {
 		volume(map[string]knownvalue.Check{"name": text("data"), "size_gb": text("MAX"), "level": text("5"), "root": yes, "physical_disks": knownvalue.ListExact([]knownvalue.Check{text("sda")})}),
 	})})
 	const h = "data.metal_host.h"
-	test(t, s.Provider()+including(s, "h", "h", `"bios"`, `"firmware"`, `"lldp"`)+data("metal_hosts", "all", "name_regex = "+acctest.Quoted("^"+regexp.QuoteMeta(s.Name("h"))+"$")), "",
+	test(t, s.Provider()+including(s, "h", "h", `"bios_settings"`, `"firmware"`, `"neighbors"`)+data("metal_hosts", "all", "name_regex = "+acctest.Quoted("^"+regexp.QuoteMeta(s.Name("h"))+"$")), "",
 		is(h, "bios_settings", mapOf(map[string]knownvalue.Check{
 			"Cores": setting("8", "Integer", map[string]knownvalue.Check{"lower_bound": whole(0), "upper_bound": whole(64)}), "NumLock": setting("true", "Boolean", nil),
 			"BootMode": setting("Uefi", "Enumeration", map[string]knownvalue.Check{"allowable_values": knownvalue.ListExact([]knownvalue.Check{text("Bios"), text("Uefi")})}),
@@ -214,10 +214,10 @@ func TestFakeHostDataSource_partsThatAreNotVisible(t *testing.T) {
 		return &fakeironic.Rejection{Status: http.StatusForbidden, Body: `{"error_message": "{\"faultstring\": \"Access was denied to the following resource: baremetal:node:validate\"}"}`}
 	}})
 	addNode(t, s, "h", map[string]any{"driver": "redfish", "driver_info": map[string]any{"redfish_address": "https://192.0.2.46"}})
-	config := s.Provider() + including(s, "h", "h", `"bios"`, `"validate"`, `"console"`)
+	config := s.Provider() + including(s, "h", "h", `"bios_settings"`, `"validation"`, `"console"`)
 	output := acctest.NewWorkspace(t, config).Must("plan")
-	acctest.Mention(t, output, "Part of the host is not visible", "The attribute validate of host "+s.Name("h"), "baremetal:node:validate", "and one more similar warning")
-	test(t, config, "", is("data.metal_host.h", "validate", null), is("data.metal_host.h", "console", null), is("data.metal_host.h", "bios_settings", knownvalue.MapSizeExact(6)))
+	acctest.Mention(t, output, "Part of the host is not visible", "The attribute validation of host "+s.Name("h"), "baremetal:node:validate", "and one more similar warning")
+	test(t, config, "", is("data.metal_host.h", "validation", null), is("data.metal_host.h", "console", null), is("data.metal_host.h", "bios_settings", knownvalue.MapSizeExact(6)))
 }
 
 // What the API does not have is an error by name, if the configuration asks for it, and null if it does not.
@@ -227,10 +227,10 @@ func TestFakeHostDataSource_partsOfANewerAPI(t *testing.T) {
 	for _, tt := range []struct{ version, part, want string }{
 		{"1.82", "firmware", `include = ["firmware"] needs API 1.86`},
 		{"1.80", "inventory", `include = ["inventory"] needs API 1.81`},
-		{"1.80", "lldp", `include = ["lldp"] needs API 1.81`},
+		{"1.80", "neighbors", `include = ["neighbors"] needs API 1.81`},
 	} {
 		t.Run(tt.part, func(t *testing.T) {
-			test(t, s.Provider("microversion = "+acctest.Quoted(tt.version))+including(s, "h", "h", `"bios"`, acctest.Quoted(tt.part)), tt.want)
+			test(t, s.Provider("microversion = "+acctest.Quoted(tt.version))+including(s, "h", "h", `"bios_settings"`, acctest.Quoted(tt.part)), tt.want)
 		})
 	}
 	t.Run("nothing", func(t *testing.T) {

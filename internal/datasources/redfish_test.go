@@ -24,10 +24,10 @@ func TestAccBMC_hardwareIsReadBack(t *testing.T) {
 	id := addNode(t, s, "n", b.Node("ipxe"))
 	s.Verb(id, "manage", "manageable")
 	recent := s.Newest() >= 115
-	parts := []string{`"inventory"`, `"bios"`, `"validate"`}
+	parts := []string{`"inventory"`, `"bios_settings"`, `"validation"`}
 	if recent {
 		s.Verb(id, "inspect", "manageable")
-		parts = append(parts, `"firmware"`, `"lldp"`)
+		parts = append(parts, `"firmware"`, `"neighbors"`)
 	}
 	setting := func(value, kind string, readOnly knownvalue.Check, known map[string]knownvalue.Check) knownvalue.Check {
 		all := map[string]knownvalue.Check{"value": text(value), "type": text(kind), "read_only": readOnly}
@@ -43,7 +43,7 @@ func TestAccBMC_hardwareIsReadBack(t *testing.T) {
 			"NumLock":        setting("true", "Boolean", no, nil),
 			"BoardRevision":  setting("A2", "String", yes, nil),
 		})),
-		is("data.metal_host.n", "validate", knownvalue.MapPartial(map[string]knownvalue.Check{"power": well, "management": well, "bios": well, "raid": well})),
+		is("data.metal_host.n", "validation", knownvalue.MapPartial(map[string]knownvalue.Check{"power": well, "management": well, "bios": well, "raid": well})),
 		is("data.metal_host.n", "boot_mode", text("uefi")), is("data.metal_host.n", "secure_boot", no), is("data.metal_host.n", "raid", null),
 	}
 	if recent {

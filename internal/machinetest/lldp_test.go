@@ -91,7 +91,7 @@ func announcement(port string) []byte {
 
 // shown is the HCL of an output with what a data source shows of the host, which wantShown reads.
 func (c *computer) shown() string {
-	return "data \"metal_host\" \"h\" {\n  id      = metal_host.h.id\n  include = [\"inventory\", \"lldp\"]\n}\n" +
+	return "data \"metal_host\" \"h\" {\n  id      = metal_host.h.id\n  include = [\"inventory\", \"neighbors\"]\n}\n" +
 		"output \"shown\" {\n  value = { inventory = data.metal_host.h.inventory, neighbor = data.metal_host.h.neighbors[\"" + c.mac + "\"] }\n}\n"
 }
 

@@ -1,6 +1,6 @@
 data "metal_host" "hardware" {
   name    = "rack1-01"
-  include = ["firmware", "lldp", "validate"]
+  include = ["firmware", "neighbors", "validation"]
 }
 
 output "firmware_versions" {
@@ -16,5 +16,5 @@ output "cables" {
 }
 
 output "unusable_interfaces" {
-  value = { for kind, result in data.metal_host.hardware.validate : kind => result.reason if !result.ok }
+  value = { for kind, result in data.metal_host.hardware.validation : kind => result.reason if !result.ok }
 }

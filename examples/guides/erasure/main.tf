@@ -40,7 +40,7 @@ resource "metal_deployment" "db" {
 
 data "metal_host" "db" {
   id      = metal_host.db.id
-  include = ["inventory", "erasure"]
+  include = ["inventory", "cleaning_history"]
 }
 
 output "last_erasure" {
