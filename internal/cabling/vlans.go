@@ -96,7 +96,7 @@ func checkSwitchports(w Wish) (notices []decide.Notice) {
 		if value == nil {
 			continue
 		}
-		at, wrong := decide.At("ports", decide.Key(mac), "extra"), refusal(switchportKey, value)
+		at, wrong := decide.At("ports", decide.Key(mac), "extra_json"), refusal(switchportKey, value)
 		all, _ := value.(map[string]any)
 		boots := planned.PXE.Set && planned.PXE.V || asked.PXE.IsNull() && planned.PXE.Unknown
 		switch {
@@ -125,7 +125,7 @@ func checkBonds(w Wish) (notices []decide.Notice) {
 			wrong = wrongMembers(w, key)
 		}
 		if wrong != "" {
-			notices = append(notices, decide.Refuse(decide.At("port_groups", decide.Key(key), "extra"), wrongBond, fmt.Sprintf("Port group %s of host %s: %s", key, w.Label, wrong)))
+			notices = append(notices, decide.Refuse(decide.At("port_groups", decide.Key(key), "extra_json"), wrongBond, fmt.Sprintf("Port group %s of host %s: %s", key, w.Label, wrong)))
 		}
 	}
 	return notices

@@ -48,7 +48,7 @@ func oneHost() map[string]any {
 		"properties":  map[string]any{"cpus": "64", "memory_mb": "262144"}, "traits": []any{"CUSTOM_A", "CUSTOM_B"},
 		"port_groups": map[string]any{"bond0": map[string]any{"mode": "802.3ad"}},
 		"ports": map[string]any{
-			"52:54:00:00:00:01": map[string]any{"port_group": "bond0"}, "52:54:00:00:00:02": map[string]any{"pxe_enabled": false, "extra": `{"slot":1}`},
+			"52:54:00:00:00:01": map[string]any{"port_group": "bond0"}, "52:54:00:00:00:02": map[string]any{"pxe_enabled": false, "extra_json": `{"slot":1}`},
 		},
 		"network_data":   `{"services": [], "networks": [], "links": []}`,
 		"driver_info_wo": map[string]any{"redfish_password": "secret"}, "driver_info_wo_version": "1",
@@ -229,7 +229,7 @@ var settings = map[string]map[string][]any{
 			map[string]any{"52:54:00:00:00:01": map[string]any{"pxe_enabled": false, "extra": `{"a":1}`}},
 			map[string]any{"52:54:00:00:00:01": map[string]any{"name": "eno1"}, "52:54:00:00:00:02": map[string]any{"is_smartnic": false, "description": "d"}},
 		},
-		"port_groups":  {map[string]any{"bond0": map[string]any{"physical_network": "a", "category": "c", "extra": `{"a":1}`}}, map[string]any{"bond0": map[string]any{}}, map[string]any{"bond0": map[string]any{"mode": "802.3ad"}, "bond1": map[string]any{"properties": map[string]any{}}}},
+		"port_groups":  {map[string]any{"bond0": map[string]any{"physical_network": "a", "category": "c", "extra_json": `{"a":1}`}}, map[string]any{"bond0": map[string]any{}}, map[string]any{"bond0": map[string]any{"mode": "802.3ad"}, "bond1": map[string]any{"properties": map[string]any{}}}},
 		"network_data": {`{"links": [], "networks": [], "services": []}`},
 	},
 	"metal_allocation": {

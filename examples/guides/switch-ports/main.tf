@@ -39,7 +39,7 @@ resource "metal_host" "rack12" {
     {
       (each.value.boot) = {
         local_link_connection = { switch_id = local.switches.a, port_id = "Ethernet1/${each.value.unit}", switch_info = "tor-12a" }
-        extra                 = jsonencode({ switchport = { mode = "access", native_vlan = local.boot_vlan } })
+        extra_json            = jsonencode({ switchport = { mode = "access", native_vlan = local.boot_vlan } })
       }
     },
     {
@@ -51,7 +51,7 @@ resource "metal_host" "rack12" {
           port_id     = "Ethernet2/${each.value.unit}"
           switch_info = "tor-12${keys(local.switches)[i]}"
         }
-        extra = jsonencode({
+        extra_json = jsonencode({
           switchport = {
             mode          = "trunk"
             native_vlan   = 1

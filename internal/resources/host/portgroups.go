@@ -26,12 +26,12 @@ type groupModel struct {
 	Properties      types.Map            `tfsdk:"properties"`
 	PhysicalNetwork types.String         `tfsdk:"physical_network"`
 	Category        types.String         `tfsdk:"category"`
-	Extra           jsontypes.Normalized `tfsdk:"extra"`
+	Extra           jsontypes.Normalized `tfsdk:"extra_json"`
 }
 
 var groupType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"mode": types.StringType, "mac": types.StringType, "standalone_ports": types.BoolType, "properties": types.MapType{ElemType: types.StringType},
-	"physical_network": types.StringType, "category": types.StringType, "extra": jsontypes.NormalizedType{},
+	"physical_network": types.StringType, "category": types.StringType, "extra_json": jsontypes.NormalizedType{},
 }}
 
 var (
@@ -53,7 +53,7 @@ func groupsSchema() schema.Attribute {
 			"standalone_ports": flag("Whether the ports may also be used alone, for example to boot from the network. Default: `true`."),
 			"physical_network": free("Physical network, also of its ports. Default: that of its first port. Needs API 1.102.", 64),
 			"category":         free("Like that of ports. Needs API 1.103.", 80),
-			"extra":            extraSchema("with `lag`, which [Ironic 39 ignores](../guides/switch-ports.md#bonds)."),
+			"extra_json":       extraSchema("with `lag`, which [Ironic 39 ignores](../guides/switch-ports.md#bonds)."),
 			"properties":       texts("Settings of the bond, such as `miimon = \"100\"`. A change replaces all of them.", framework.KeyValidators()...),
 		}},
 	}

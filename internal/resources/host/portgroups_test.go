@@ -212,7 +212,7 @@ func TestAccHost_importShowsPortGroups(t *testing.T) {
 	importing := s.Provider() + "import {\n  to = metal_host.h\n  id = " + acctest.Quoted(name) + "\n}\n"
 	config := func(mode string) string {
 		return acctest.HostBlock(name, `driver = "fake-hardware"`, cabled(s, fmt.Sprintf(`%q = { mode = %q }`, s.Name("trunk"), mode), map[int]string{
-			1: fmt.Sprintf("port_group = %q, extra = jsonencode({ slot = 1 })", s.Name("trunk")),
+			1: fmt.Sprintf("port_group = %q, extra_json = jsonencode({ slot = 1 })", s.Name("trunk")),
 		}))
 	}
 	w := acctest.NewWorkspace(t, importing+acctest.HostBlock(name, `driver = "fake-hardware"`))
@@ -238,17 +238,17 @@ func TestAccHost_portsHaveNamesAndNotes(t *testing.T) {
 	}
 	in := func(extra map[string]any) map[string]any { return map[string]any{"extra": extra, "is_smartnic": true} }
 	acctest.Test(t,
-		resource.TestStep{Config: config(smart + `, extra = jsonencode({ slot = 1, cage = { row = "a" }, "asset.tag" = [true, 1.5] })`), ConfigStateChecks: port(in(map[string]any{"slot": 1.0, "cage": map[string]any{"row": "a"}, "asset.tag": []any{true, 1.5}}))},
+		resource.TestStep{Config: config(smart + `, extra_json = jsonencode({ slot = 1, cage = { row = "a" }, "asset.tag" = [true, 1.5] })`), ConfigStateChecks: port(in(map[string]any{"slot": 1.0, "cage": map[string]any{"row": "a"}, "asset.tag": []any{true, 1.5}}))},
 		resource.TestStep{
 			PreConfig: func() { // another client
 				s.Must(http.MethodPatch, "ports/"+site.Text(portOf(s, s.MAC(1))["uuid"]), []any{map[string]any{"op": "add", "path": "/extra/others", "value": "mine"}})
 			},
-			Config:            config(`extra = jsonencode({ slot = 2 })`),
+			Config:            config(`extra_json = jsonencode({ slot = 2 })`),
 			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
 			ConfigStateChecks: port(in(map[string]any{"slot": 2.0, "cage": nil, "asset.tag": nil, "others": "mine"})),
 		},
 		resource.TestStep{Config: config(``), ConfigStateChecks: port(in(map[string]any{"slot": nil, "others": "mine"}))},
-		resource.TestStep{Config: config(`extra = jsonencode({}), is_smartnic = false`), ConfigStateChecks: port(map[string]any{"is_smartnic": false})},
+		resource.TestStep{Config: config(`extra_json = jsonencode({}), is_smartnic = false`), ConfigStateChecks: port(map[string]any{"is_smartnic": false})},
 	)
 }
 

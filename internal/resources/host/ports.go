@@ -34,7 +34,7 @@ type portModel struct {
 	Vendor              types.String         `tfsdk:"vendor"`
 	Category            types.String         `tfsdk:"category"`
 	ExpectNeighbor      types.Object         `tfsdk:"expect_neighbor"`
-	Extra               jsontypes.Normalized `tfsdk:"extra"`
+	Extra               jsontypes.Normalized `tfsdk:"extra_json"`
 }
 
 var neighborType = map[string]attr.Type{"switch": types.StringType, "port": types.StringType}
@@ -42,7 +42,7 @@ var neighborType = map[string]attr.Type{"switch": types.StringType, "port": type
 var portType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"pxe_enabled": types.BoolType, "physical_network": types.StringType, "local_link_connection": types.MapType{ElemType: types.StringType},
 	"port_group": types.StringType, "name": types.StringType, "description": types.StringType, "is_smartnic": types.BoolType,
-	"vendor": types.StringType, "category": types.StringType, "expect_neighbor": types.ObjectType{AttrTypes: neighborType}, "extra": jsontypes.NormalizedType{},
+	"vendor": types.StringType, "category": types.StringType, "expect_neighbor": types.ObjectType{AttrTypes: neighborType}, "extra_json": jsontypes.NormalizedType{},
 }}
 
 // noPort is a port without values.
@@ -53,7 +53,7 @@ func noPort() portModel {
 func portsSchema() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional: true, Computed: true,
-		MarkdownDescription: "Network cards, by MAC address in lower case with colons. Attributes that you omit stay as they are. If you remove `port_group` or `extra`, Ironic loses it.",
+		MarkdownDescription: "Network cards, by MAC address in lower case with colons. Attributes that you omit stay as they are. If you remove `port_group` or `extra_json`, Ironic loses it.",
 		Validators:          []validator.Map{mapvalidator.KeysAre(framework.MACAddress), mapvalidator.NoNullValues()},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"pxe_enabled":      flag("Whether the machine may boot from this card. A network boot needs a port that may: see [Network boot](../guides/network-boot.md). Default: `true`."),
@@ -76,7 +76,7 @@ func portsSchema() schema.Attribute {
 					"port":   schema.StringAttribute{Required: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}, MarkdownDescription: "Such as `Ethernet1/17`."},
 				},
 			},
-			"extra": extraSchema("with its VLANs in `switchport`: see [Switch ports](../guides/switch-ports.md)."),
+			"extra_json": extraSchema("with its VLANs in `switchport`: see [Switch ports](../guides/switch-ports.md)."),
 		}},
 	}
 }

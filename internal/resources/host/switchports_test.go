@@ -115,7 +115,7 @@ func TestAccHost_extraOfGroupsHasObjects(t *testing.T) {
 	lag := map[string]any{"mode": "trunk", "allowed_vlans": []any{110.0, 120.0}}
 	acctest.Test(t,
 		resource.TestStep{
-			Config:            config(`extra = jsonencode({ lag = { mode = "trunk", allowed_vlans = [110, 120] }, "asset.tag" = 7 })`, `extra = jsonencode({ rack = { unit = 4 } })`),
+			Config:            config(`extra_json = jsonencode({ lag = { mode = "trunk", allowed_vlans = [110, 120] }, "asset.tag" = 7 })`, `extra_json = jsonencode({ rack = { unit = 4 } })`),
 			ConfigStateChecks: extras(map[string]any{"lag": lag, "asset.tag": 7.0}, map[string]any{"rack": map[string]any{"unit": 4.0}}),
 		},
 		resource.TestStep{ResourceName: acctest.HostAddress, ImportState: true, ImportStateKind: resource.ImportBlockWithID, ImportPlanChecks: acctest.EmptyImport()},
@@ -123,7 +123,7 @@ func TestAccHost_extraOfGroupsHasObjects(t *testing.T) {
 			PreConfig: func() {
 				s.Must(http.MethodPatch, group(), []any{map[string]any{"op": "add", "path": "/extra/theirs", "value": true}})
 			},
-			Config:            config(`extra = jsonencode({ "asset.tag" = { n = 8 } })`, `extra = jsonencode({ rack = null, unit = 5 })`),
+			Config:            config(`extra_json = jsonencode({ "asset.tag" = { n = 8 } })`, `extra_json = jsonencode({ rack = null, unit = 5 })`),
 			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
 			ConfigStateChecks: extras(map[string]any{"lag": nil, "asset.tag": map[string]any{"n": 8.0}, "theirs": true}, map[string]any{"rack": nil, "unit": 5.0}),
 		},
@@ -131,7 +131,7 @@ func TestAccHost_extraOfGroupsHasObjects(t *testing.T) {
 			PreConfig: func() {
 				s.Must(http.MethodPatch, group(), []any{map[string]any{"op": "add", "path": "/extra", "value": map[string]any{"asset.tag": 9, "theirs": true}}})
 			},
-			Config:            config(`extra = jsonencode({ "asset.tag" = { n = 8 } })`, `extra = jsonencode({ unit = 5 })`),
+			Config:            config(`extra_json = jsonencode({ "asset.tag" = { n = 8 } })`, `extra_json = jsonencode({ unit = 5 })`),
 			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
 			ConfigStateChecks: extras(map[string]any{"asset.tag": map[string]any{"n": 8.0}, "theirs": true}, map[string]any{"unit": 5.0}),
 		},
@@ -157,9 +157,9 @@ func skipWithoutSwitchPorts(t *testing.T, s *site.Site) {
 }
 
 const (
-	access110 = `, extra = jsonencode({ switchport = { mode = "access", native_vlan = 110 } })`
-	trunk120  = `, extra = jsonencode({ switchport = { mode = "trunk", native_vlan = 1, allowed_vlans = [120, 130] } })`
-	bondOf120 = `extra = jsonencode({ lag = { mode = "trunk", aggregation_mode = "lacp", allowed_vlans = [120, 130] } })`
+	access110 = `, extra_json = jsonencode({ switchport = { mode = "access", native_vlan = 110 } })`
+	trunk120  = `, extra_json = jsonencode({ switchport = { mode = "trunk", native_vlan = 1, allowed_vlans = [120, 130] } })`
+	bondOf120 = `extra_json = jsonencode({ lag = { mode = "trunk", aggregation_mode = "lacp", allowed_vlans = [120, 130] } })`
 )
 
 // Ironic checks the stored ports and bonds before each change. The requests come in an order that it accepts.
@@ -218,14 +218,14 @@ func TestFakeHost_vlansOfARunningMachineChange(t *testing.T) {
 func TestFakeHost_planChecksSwitchPorts(t *testing.T) {
 	t.Parallel()
 	s, old := site.StartFake(t, &fakeironic.Server{SwitchPorts: true}), site.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.82"})
-	boots := `, extra = jsonencode({ switchport = { mode = "trunk", native_vlan = 1, allowed_vlans = [120] } })`
+	boots := `, extra_json = jsonencode({ switchport = { mode = "trunk", native_vlan = 1, allowed_vlans = [120] } })`
 	for config, want := range map[string][]string{
 		switchedHost(s, "", "", boots, ""):                                                                                                {"Switch port cannot be configured", "pxe_enabled", "needs mode"},
 		switchedHost(s, "", "", "", strings.Replace(trunk120, "trunk", "hybrid", 1)):                                                      {"Switch port cannot be configured", "networking service configures"},
 		switchedHost(s, "", bondOf120, access110, ""):                                                                                     {"Bond cannot be configured", "has none."},
 		hostConfig(s, fmt.Sprintf("ports = { %q = null }", s.MAC(1))):                                                                     {"ports", "contains a null value"},
 		hostConfig(s, "port_groups = { bond0 = null }"):                                                                                   {"port_groups", "contains a null value"},
-		hostConfig(s, cabled(s, "", map[int]string{1: `extra = "[1]"`})):                                                                  {"Not a JSON object"},
+		hostConfig(s, cabled(s, "", map[int]string{1: `extra_json = "[1]"`})):                                                                  {"Not a JSON object"},
 		hostConfig(s, cabled(s, `bond0 = { physical_network = "a" }`, map[int]string{1: `port_group = "bond0", physical_network = "b"`})): {"Port group on two networks", "A port has that of its group"},
 		hostConfig(old, cabled(old, `bond0 = { physical_network = "a" }`, nil)):                                                           {"1.102", `port_groups["bond0"].physical_network`},
 		hostConfig(old, cabled(old, `bond0 = { category = "a" }`, nil)):                                                                   {"1.103", `port_groups["bond0"].category`},
