@@ -28,7 +28,7 @@ func erasureAttributes() map[string]schema.Attribute {
 			ElementType: types.StringType, Computed: true,
 			MarkdownDescription: "Clean steps that were seen at work, such as `deploy.erase_devices`, in their order. A step that ends within seconds may be missing.",
 		},
-		"began": text("When the cleaning had begun at the latest, in RFC 3339."), "ended": text("When it ended, in RFC 3339."),
+		"began_at": text("When the cleaning had begun at the latest, in RFC 3339."), "ended_at": text("When it ended, in RFC 3339."),
 		"result": text("`succeeded` or `failed`."), "run": text("The run of this provider that has watched it: a UUID, as messages and logs name it."),
 		"disks": schema.ListAttribute{
 			ElementType: types.StringType, Computed: true,
@@ -66,7 +66,7 @@ func erasureValue(node *ironic.Node, inventory *ironic.Inventory) types.Object {
 		steps = append(steps, types.StringValue(step))
 	}
 	return types.ObjectValueMust(kinds, map[string]attr.Value{
-		"steps": types.ListValueMust(types.StringType, steps), "began": moment(e.Began), "ended": moment(e.Ended), "result": types.StringValue(result), "run": orNull(e.Run), "disks": disks,
+		"steps": types.ListValueMust(types.StringType, steps), "began_at": moment(e.Began), "ended_at": moment(e.Ended), "result": types.StringValue(result), "run": orNull(e.Run), "disks": disks,
 	})
 }
 
@@ -114,7 +114,7 @@ func isSkipped(disk ironic.Disk, hint any) (matches, understood bool) {
 
 func cleaningAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"at": text("When the entry was made, in RFC 3339."), "kind": text("`automated` or `manual`; null for a failure, which does not say it."),
+		"created_at": text("When the entry was made, in RFC 3339."), "kind": text("`automated` or `manual`; null for a failure, which does not say it."),
 		"failed": flag("Whether the cleaning has failed."), "event": text("Ironic's words."),
 	}
 }
@@ -141,7 +141,7 @@ func readCleanings(ctx context.Context, r *reader) (attr.Value, error) {
 			flow = ""
 		}
 		elements = append(elements, types.ObjectValueMust(kind.AttrTypes, map[string]attr.Value{
-			"at": moment(e.CreatedAt), "kind": orNull(flow), "failed": types.BoolValue(e.Severity == "ERROR"), "event": orNull(e.Event),
+			"created_at": moment(e.CreatedAt), "kind": orNull(flow), "failed": types.BoolValue(e.Severity == "ERROR"), "event": orNull(e.Event),
 		}))
 	}
 	return types.ListValueMust(kind, elements), err

@@ -31,7 +31,7 @@ func TestFakeHostDataSource_lastErasure(t *testing.T) {
 
 	erasure := func(disks knownvalue.Check) knownvalue.Check {
 		return object(map[string]knownvalue.Check{
-			"steps": texts("deploy.erase_devices"), "began": text("2026-11-26T01:00:00Z"), "ended": text("2026-11-26T03:00:00Z"), "result": text("succeeded"), "run": text("r"), "disks": disks,
+			"steps": texts("deploy.erase_devices"), "began_at": text("2026-11-26T01:00:00Z"), "ended_at": text("2026-11-26T03:00:00Z"), "result": text("succeeded"), "run": text("r"), "disks": disks,
 		})
 	}
 	named := func(name string) string { return data("metal_host", name, "name = "+acctest.Quoted(s.Name(name))) }
