@@ -75,7 +75,6 @@ func (a *allocation) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 			},
 			"timeouts": framework.TimeoutsAttribute(ctx, timeouts.Opts{
 				Create: true, CreateDescription: "Longest time for Ironic to reserve a node. Default: `10m`.",
-				Delete: true, DeleteDescription: "No effect: a release takes one request.",
 			}),
 			"node_id":    schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the reserved node.", PlanModifiers: stays},
 			"node_name":  schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the reserved node; null if it has none. If the node is renamed, the next refresh shows the new name."},

@@ -85,7 +85,6 @@ func (r *group) Schema(ctx context.Context, _ resource.SchemaRequest, resp *reso
 			"timeouts": framework.TimeoutsAttribute(ctx, timeouts.Opts{
 				Create: true, CreateDescription: "Longest time for Ironic to reserve the nodes of new members. Default: `10m`.",
 				Update: true, UpdateDescription: "Longest time to wait until nothing is deployed on the nodes of removed members. Default: `2h`.",
-				Delete: true, DeleteDescription: "No effect: a release takes one request for each member.",
 			}),
 			"leftovers": schema.SetAttribute{
 				ElementType: types.StringType, Computed: true,
