@@ -83,7 +83,7 @@ found=$(jq -rs --argjson wipes "$wipes" '
       else empty end;
 
   def harms_of_action: .config_values as $with | .config_unknown as $unknown
-    | if .type == "metal_abort" and $with.unhold != true then harm(false; "aborts an operation on")
+    | if .type == "metal_abort" then harm(false; "aborts an operation on")
       elif .type == "metal_clean" and ($with.erase == true or $unknown.erase == true) then harm(true; "erases")
       elif .type == "metal_clean" then harm(false; "cleans and restarts")
       elif .type == "metal_inspect" then harm(false; "inspects and restarts")

@@ -188,10 +188,7 @@ harms contains {"address": invoked.address, "erases": erases, "what": sprintf("%
 
 machine(invoked) := object.get(invoked.config_values, "node_id", "a machine that is not known yet")
 
-effect(invoked) := [false, "aborts an operation on"] if {
-	invoked.type == "metal_abort"
-	object.get(invoked.config_values, "unhold", false) != true
-}
+effect(invoked) := [false, "aborts an operation on"] if invoked.type == "metal_abort"
 
 effect(invoked) := [true, "erases"] if {
 	invoked.type == "metal_clean"

@@ -248,13 +248,13 @@ func TestAccBMC_abortEndsWhatWaitsForTheMachine(t *testing.T) {
 	wantState(t, s, node, "clean failed")
 	acctest.Refuses(t, s, on(node, "abort"), `is in state "clean failed"`, "there is none")
 	if s.Newest() >= 85 {
-		acctest.Refuses(t, s, on(node, "abort", "unhold", true), "no step holds it")
+		acctest.Refuses(t, s, on(node, "unhold"), "no step holds it")
 	}
 	s.Verb(node, "manage", "manageable")
 	s.Verb(node, "provide", "available")
 }
 
-func TestFakeAbort_unholds(t *testing.T) {
+func TestFakeUnhold_continues(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ held, target, then string }{
 		{"clean hold", "manageable", "manageable"}, {"deploy hold", "active", "active"}, {"service hold", "active", "active"},
@@ -263,7 +263,7 @@ func TestFakeAbort_unholds(t *testing.T) {
 		node := site.AddNode(t, s, "n", nil)
 		s.Fake.Set(node, "provision_state", tt.held)
 		s.Fake.Set(node, "target_provision_state", tt.target)
-		acctest.Works(t, s, on(node, "abort", "unhold", true), tt.held, tt.then)
+		acctest.Works(t, s, on(node, "unhold"), tt.held, tt.then)
 		wantState(t, s, node, tt.then)
 		s.Fake.Set(node, "provision_state", "available")
 	}
@@ -330,7 +330,7 @@ func TestAccActions_sayWhatTheDriverLacks(t *testing.T) {
 		acctest.Refuses(t, s, on(node, "virtual_media"), "metal_virtual_media", "1.89")
 		acctest.Refuses(t, s, on(node, "service", "steps", steps("bios.factory_reset")), "metal_service", "1.87")
 		acctest.Refuses(t, s, on(node, "clean", "runbook", "a"), "runbook", "1.92")
-		acctest.Refuses(t, s, on(node, "abort", "unhold", true), "unhold", "1.85")
+		acctest.Refuses(t, s, on(node, "unhold"), "metal_unhold", "1.85")
 	}
 }
 

@@ -296,7 +296,7 @@ func TestFakePolicy_findsHarmOfActions(t *testing.T) {
 	text, names := s.Provider()+later, []string{}
 	for i, action := range []struct{ kind, settings string }{
 		{"abort", ""},
-		{"abort", "unhold = true"},
+		{"unhold", ""},
 		{"clean", "steps = [{ interface = \"deploy\", step = \"burnin_cpu\" }]"},
 		{"clean", "erase = true\n    steps = [{ interface = \"deploy\", step = \"erase_devices_metadata\" }]"},
 		{"clean", "erase = terraform_data.later.output == \"b\"\n    steps = [{ interface = \"deploy\", step = \"burnin_cpu\" }]"},

@@ -154,11 +154,11 @@ func TestGuard_refusesBeforeTheNote(t *testing.T) {
 		op    operate.Operation
 		state string
 	}{
-		"virtual-media attach":       {attach, "manageable"},
-		"power reboot --soft": {operate.Power(machine.ActionSoftReboot), "manageable"},
-		"power off":           {operate.Power(machine.ActionOff), "manageable"},
-		"inspect":             {operate.Inspect(nil), "available"},
-		"abort":               {operate.Abort(), "clean wait"},
+		"virtual-media attach": {attach, "manageable"},
+		"power reboot --soft":  {operate.Power(machine.ActionSoftReboot), "manageable"},
+		"power off":            {operate.Power(machine.ActionOff), "manageable"},
+		"inspect":              {operate.Inspect(nil), "available"},
+		"abort":                {operate.Abort(), "clean wait"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

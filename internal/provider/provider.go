@@ -120,7 +120,7 @@ func (p *metal) DataSources(context.Context) []func() datasource.DataSource {
 // Actions lists the actions.
 func (p *metal) Actions(context.Context) []func() action.Action {
 	return []func() action.Action{
-		actions.NewPower, actions.NewService, actions.NewClean, actions.NewInspect, actions.NewAbort, actions.NewVirtualMedia, actions.NewNMI,
+		actions.NewPower, actions.NewService, actions.NewClean, actions.NewInspect, actions.NewAbort, actions.NewUnhold, actions.NewVirtualMedia, actions.NewNMI,
 	}
 }
 

@@ -8,11 +8,3 @@ action "metal_abort" "stop" {
     node_id = data.metal_host.r1.id
   }
 }
-
-# Continues an operation that the step hold has paused.
-action "metal_abort" "continue" {
-  config {
-    node_id = data.metal_host.r1.id
-    unhold  = true
-  }
-}

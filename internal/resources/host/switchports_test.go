@@ -225,7 +225,7 @@ func TestFakeHost_planChecksSwitchPorts(t *testing.T) {
 		switchedHost(s, "", bondOf120, access110, ""):                                                                                     {"Bond cannot be configured", "has none."},
 		hostConfig(s, fmt.Sprintf("ports = { %q = null }", s.MAC(1))):                                                                     {"ports", "contains a null value"},
 		hostConfig(s, "port_groups = { bond0 = null }"):                                                                                   {"port_groups", "contains a null value"},
-		hostConfig(s, cabled(s, "", map[int]string{1: `extra_json = "[1]"`})):                                                                  {"Not a JSON object"},
+		hostConfig(s, cabled(s, "", map[int]string{1: `extra_json = "[1]"`})):                                                             {"Not a JSON object"},
 		hostConfig(s, cabled(s, `bond0 = { physical_network = "a" }`, map[int]string{1: `port_group = "bond0", physical_network = "b"`})): {"Port group on two networks", "A port has that of its group"},
 		hostConfig(old, cabled(old, `bond0 = { physical_network = "a" }`, nil)):                                                           {"1.102", `port_groups["bond0"].physical_network`},
 		hostConfig(old, cabled(old, `bond0 = { category = "a" }`, nil)):                                                                   {"1.103", `port_groups["bond0"].category`},
