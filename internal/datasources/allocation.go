@@ -33,8 +33,8 @@ type allocationModel struct {
 	ID             types.String         `tfsdk:"id"`
 	Name           types.String         `tfsdk:"name"`
 	ResourceClass  types.String         `tfsdk:"resource_class"`
-	Traits         types.List           `tfsdk:"traits"`
-	CandidateNodes types.List           `tfsdk:"candidate_nodes"`
+	Traits         types.Set            `tfsdk:"traits"`
+	CandidateNodes types.Set            `tfsdk:"candidate_nodes"`
 	Owner          types.String         `tfsdk:"owner"`
 	ExtraJSON      jsontypes.Normalized `tfsdk:"extra_json"`
 	NodeID         types.String         `tfsdk:"node_id"`
@@ -69,8 +69,8 @@ func allocationAttributes() map[string]schema.Attribute {
 		"id":              text("UUID of the allocation."),
 		"name":            text("Name of the allocation."),
 		"resource_class":  text("Class that the node must have."),
-		"traits":          schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Traits that the node must have."},
-		"candidate_nodes": schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "UUIDs of the nodes from which Ironic could select; empty for all nodes."},
+		"traits":          schema.SetAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Traits that the node must have."},
+		"candidate_nodes": schema.SetAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "UUIDs of the nodes from which Ironic could select; empty for all nodes."},
 		"owner":           text("Project that must be the owner or lessee of the node."),
 		"extra_json":      schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Data that clients stored with the allocation, as JSON. Notes of this provider are left out."},
 		"node_id":         text("UUID of the reserved node; null without one."), "node_name": text("Name of the reserved node."),
@@ -91,8 +91,8 @@ func allocationTypes() map[string]attr.Type {
 // allocationValues returns an allocation's values for allocationAttributes.
 func allocationValues(found *ironic.Allocation, nodeName string) map[string]attr.Value {
 	return map[string]attr.Value{
-		"id": types.StringValue(found.UUID), "name": orNull(found.Name), "resource_class": orNull(found.ResourceClass), "traits": stringsValue(found.Traits),
-		"candidate_nodes": stringsValue(found.CandidateNodes), "owner": orNull(found.Owner), "extra_json": jsonText(found.Extra), "node_id": orNull(found.NodeUUID),
+		"id": types.StringValue(found.UUID), "name": orNull(found.Name), "resource_class": orNull(found.ResourceClass), "traits": setValue(found.Traits),
+		"candidate_nodes": setValue(found.CandidateNodes), "owner": orNull(found.Owner), "extra_json": jsonText(found.Extra), "node_id": orNull(found.NodeUUID),
 		"node_name": orNull(nodeName), "state": types.StringValue(string(found.State)), "last_error": orNull(found.LastError), "created_at": orNull(found.CreatedAt),
 	}
 }
@@ -138,7 +138,7 @@ func (a *allocation) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	}
 	m = allocationModel{
 		Node: m.Node, ID: types.StringValue(found.UUID), Name: orNull(found.Name), ResourceClass: orNull(found.ResourceClass),
-		Traits: stringsValue(found.Traits), CandidateNodes: stringsValue(found.CandidateNodes), Owner: orNull(found.Owner), ExtraJSON: jsonText(found.Extra),
+		Traits: setValue(found.Traits), CandidateNodes: setValue(found.CandidateNodes), Owner: orNull(found.Owner), ExtraJSON: jsonText(found.Extra),
 		NodeID: orNull(found.NodeUUID), NodeName: orNull(nodeName), State: types.StringValue(string(found.State)),
 		LastError: orNull(found.LastError), CreatedAt: orNull(found.CreatedAt),
 	}

@@ -32,8 +32,8 @@ func TestAccAllocationDataSource_byUUIDAndName(t *testing.T) {
 			test(t, s.Provider()+data("metal_allocation", "a", fmt.Sprintf("%s = %q", by, value)), "",
 				is(address, "id", text(id)), is(address, "name", text(s.Name("a"))), is(address, "resource_class", text(s.Class())),
 				is(address, "state", text("active")), is(address, "node_id", text(node)), is(address, "node_name", text(s.Name("h"))),
-				is(address, "traits", knownvalue.ListExact([]knownvalue.Check{text("CUSTOM_NVME")})),
-				is(address, "candidate_nodes", knownvalue.ListExact([]knownvalue.Check{text(node)})),
+				is(address, "traits", knownvalue.SetExact([]knownvalue.Check{text("CUSTOM_NVME")})),
+				is(address, "candidate_nodes", knownvalue.SetExact([]knownvalue.Check{text(node)})),
 				is(address, "extra_json", text(`{"team":"web"}`)), is(address, "owner", knownvalue.Null()), is(address, "last_error", knownvalue.Null()),
 				is(address, "created_at", knownvalue.NotNull()),
 			)

@@ -31,17 +31,17 @@ func NewBootStatus() datasource.DataSource { return &bootStatus{} }
 type bootStatus struct{ withClient }
 
 type bootStatusModel struct {
-	LiveISO types.Map  `tfsdk:"live_iso"`
-	Hosts   types.Map  `tfsdk:"hosts"`
-	Stale   types.List `tfsdk:"stale"`
-	Older   types.List `tfsdk:"older"`
-	Restart types.List `tfsdk:"restart"`
-	Manual  types.List `tfsdk:"manual"`
+	LiveISO types.Map `tfsdk:"live_iso"`
+	Hosts   types.Map `tfsdk:"hosts"`
+	Stale   types.Set `tfsdk:"stale"`
+	Older   types.Set `tfsdk:"older"`
+	Restart types.Set `tfsdk:"restart"`
+	Manual  types.Set `tfsdk:"manual"`
 }
 
 var bootHostType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"node_id": types.StringType, "name": types.StringType, "provision_state": types.StringType, "stale": types.BoolType, "older": types.BoolType,
-	"obsolete": types.ListType{ElemType: types.StringType}, "action": types.StringType, "reason": types.StringType, "booted_at": types.StringType, "boots": types.Int64Type,
+	"obsolete": types.SetType{ElemType: types.StringType}, "action": types.StringType, "reason": types.StringType, "booted_at": types.StringType, "boots": types.Int64Type,
 }}
 
 // Metadata names the data source.
@@ -58,7 +58,7 @@ func (b *bootStatus) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 		return schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: description}
 	}
 	keys := func(description string) schema.Attribute {
-		return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
+		return schema.SetAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Reports which machines run an older live ISO than the wanted one, which of its content is obsolete, and what an apply would do. It restarts no machine and does not download the image.\n\n" +
@@ -88,17 +88,17 @@ func (b *bootStatus) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 					"provision_state": schema.StringAttribute{Computed: true, MarkdownDescription: "Ironic's provision state of the node."},
 					"older":           schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine runs another image than the wanted one. All content that the machine uses may be current nevertheless."},
 					"stale":           schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine was booted with something that is obsolete now."},
-					"obsolete":        keys("What the machine was booted with and is no longer wanted, sorted: `shared.NAME` or `host.NAME` for content, `image` if the machine needs the new image itself. `unknown` if the node has no record of the image that it runs, for example because it is not `active`."),
+					"obsolete":        keys("What the machine was booted with and is no longer wanted: `shared.NAME` or `host.NAME` for content, `image` if the machine needs the new image itself. `unknown` if the node has no record of the image that it runs, for example because it is not `active`."),
 					"action":          schema.StringAttribute{Computed: true, MarkdownDescription: "What an apply would do. `none`: nothing. `restart`: **restart the machine**. `wait`: nothing yet, because there is no newer image or the quiet period after `built_at` has not ended. `manual`: ask you to restart the machine. It stays `manual` until Ironic notices the restart."},
 					"reason":          schema.StringAttribute{Computed: true, MarkdownDescription: "Reason for `action`, and whether the machine runs an older image meanwhile."},
 					"booted_at":       schema.StringAttribute{Computed: true, MarkdownDescription: "Time (RFC 3339) at which the provider booted the machine or recorded what it runs; null if unknown."},
 					"boots":           schema.Int64Attribute{Computed: true, MarkdownDescription: "Number of consecutive boots with this image, each within a day of the previous one; null if unknown. After four, an apply refuses another restart."},
 				}},
 			},
-			"older":   keys("Keys of the machines that run another image than the wanted one, sorted."),
-			"stale":   keys("Keys of the machines that run something obsolete, sorted. They may run the wanted image, if only the wanted content has changed."),
-			"restart": keys("Keys of the machines that an apply would restart, at once or after the quiet period, sorted."),
-			"manual":  keys("Keys of the machines that you must restart, sorted."),
+			"older":   keys("Keys of the machines that run another image than the wanted one."),
+			"stale":   keys("Keys of the machines that run something obsolete. They may run the wanted image, if only the wanted content has changed."),
+			"restart": keys("Keys of the machines that an apply would restart, at once or after the quiet period."),
+			"manual":  keys("Keys of the machines that you must restart."),
 		},
 	}
 }
@@ -148,8 +148,8 @@ func (b *bootStatus) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		hosts[key] = hostBoot(ctx, node, answer)
 	}
 	warnMissing(missing, &resp.Diagnostics)
-	list := func(name string) types.List {
-		value, diags := types.ListValueFrom(ctx, types.StringType, append([]string{}, lists[name]...))
+	list := func(name string) types.Set {
+		value, diags := types.SetValueFrom(ctx, types.StringType, append([]string{}, lists[name]...))
 		resp.Diagnostics.Append(diags...)
 		return value
 	}
@@ -182,7 +182,7 @@ func hostBoot(ctx context.Context, node *ironic.Node, answer bootiso.Answer) att
 	if older(answer) && status.Action == bootiso.None {
 		reason = "it runs an older image, and is not restarted: " + reason
 	}
-	obsolete, _ := types.ListValueFrom(ctx, types.StringType, append([]string{}, status.Obsolete...))
+	obsolete, _ := types.SetValueFrom(ctx, types.StringType, append([]string{}, status.Obsolete...))
 	at, boots := types.StringNull(), types.Int64Null()
 	if record := instance.BootRecord(node); record != nil {
 		at, boots = types.StringValue(record.At.Format(time.RFC3339)), types.Int64Value(int64(record.Boots))

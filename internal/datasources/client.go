@@ -60,6 +60,11 @@ func stringsValue(items []string) types.List {
 	return types.ListValueMust(types.StringType, values)
 }
 
+// setValue converts a slice to a set of strings.
+func setValue(items []string) types.Set {
+	return types.SetValueMust(types.StringType, stringsValue(items).Elements())
+}
+
 func text(description string) schema.StringAttribute {
 	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 }

@@ -111,7 +111,7 @@ func volumeAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"id": text("Identifier."), "name": text("Name."), "level": text("RAID level, such as `1` or `1+0`."), "size_gb": text("Size in GiB, or `MAX`."),
 		"controller": text("Controller."), "root": flag("Whether images are deployed on the volume."),
-		"physical_disks": schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Names of its disks."},
+		"physical_disks": schema.SetAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Names of its disks."},
 	}
 }
 
@@ -158,9 +158,9 @@ func raidValue(node *ironic.Node) types.Object {
 	volume := types.ObjectType{AttrTypes: typesOf(volumeAttributes())}
 	volumes := []attr.Value{}
 	for _, d := range config.Disks {
-		disks := types.ListNull(types.StringType)
+		disks := types.SetNull(types.StringType)
 		if names := textsOf(d.Physical); len(names) > 0 {
-			disks = stringsValue(names)
+			disks = setValue(names)
 		}
 		name := d.VolumeName
 		if name == "" {

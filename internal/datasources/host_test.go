@@ -85,7 +85,7 @@ func TestAccHostDataSource_byAnyKey(t *testing.T) {
 		is(address, "allocation_id", knownvalue.Null()), is(address, "maintenance", knownvalue.Bool(true)), is(address, "maintenance_reason", text("fan")),
 		is(address, "retired", knownvalue.Bool(false)), is(address, "mac", knownvalue.Null()),
 		is(address, "macs", knownvalue.ListExact([]knownvalue.Check{text(s.MAC(1)), text(s.MAC(2))})),
-		is(address, "traits", knownvalue.ListExact([]knownvalue.Check{text("CUSTOM_GPU"), text("CUSTOM_NVME")})),
+		is(address, "traits", knownvalue.SetExact([]knownvalue.Check{text("CUSTOM_GPU"), text("CUSTOM_NVME")})),
 		is(address, "capabilities", knownvalue.MapExact(map[string]knownvalue.Check{"boot_mode": text("uefi"), "tier": text("1")})),
 		is(address, "properties_json", text(`{"capabilities":"boot_mode:uefi,tier:1","cpus":4}`)),
 		is(address, "extra_json", text(`{"rack":{"row":3}}`)),

@@ -177,7 +177,7 @@ func TestFakeHostDataSource_showsTheHardware(t *testing.T) {
 	}
 	raid := object(map[string]knownvalue.Check{"updated_at": text("2026-11-26 05:00:00"), "volumes": knownvalue.ListExact([]knownvalue.Check{
 		volume(map[string]knownvalue.Check{"id": text("1"), "name": text("os"), "controller": text("RAID.1"), "size_gb": text("446"), "level": text("1")}),
-		volume(map[string]knownvalue.Check{"name": text("data"), "size_gb": text("MAX"), "level": text("5"), "root": yes, "physical_disks": knownvalue.ListExact([]knownvalue.Check{text("sda")})}),
+		volume(map[string]knownvalue.Check{"name": text("data"), "size_gb": text("MAX"), "level": text("5"), "root": yes, "physical_disks": knownvalue.SetExact([]knownvalue.Check{text("sda")})}),
 	})})
 	const h = "data.metal_host.h"
 	test(t, s.Provider()+including(s, "h", "h", `"bios_settings"`, `"firmware"`, `"neighbors"`)+data("metal_hosts", "all", "name_regex = "+acctest.Quoted("^"+regexp.QuoteMeta(s.Name("h"))+"$")), "",

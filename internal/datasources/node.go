@@ -30,7 +30,7 @@ func nodeAttributes() map[string]schema.Attribute {
 		"maintenance": flag("Whether the node is in maintenance."), "maintenance_reason": text("Reason of the maintenance."), "fault": text("Fault that Ironic has detected, such as `power failure`; null without one."),
 		"health":  text("Health of the hardware that the BMC reports: `OK`, `Warning` or `Critical`; null if it reports none, and below API 1.109."),
 		"retired": flag("Whether the node is retired."), "protected": flag("Whether the node is protected: Ironic then refuses to rebuild or undeploy it."), "last_error": text("Last error that Ironic reports for the node; null without one."),
-		"traits":           schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Traits of the node, sorted."},
+		"traits":           schema.SetAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Traits of the node."},
 		"properties_json":  schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Properties of the node, as JSON. Decode it with `jsondecode`."},
 		"extra_json":       schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Data that clients stored with the node, as JSON. Notes of this provider are left out."},
 		"driver_info_json": schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Settings of the driver, as JSON. Ironic masks the secrets."},
@@ -61,7 +61,7 @@ func nodeValues(node *ironic.Node) map[string]attr.Value {
 		"conductor_group": orNull(node.ConductorGroup), "shard": orNull(node.Shard), "instance_id": orNull(node.InstanceUUID),
 		"allocation_id": orNull(node.AllocationUUID), "maintenance": types.BoolValue(node.Maintenance), "maintenance_reason": orNull(node.MaintenanceReason),
 		"fault": orNull(node.Fault), "health": orNull(node.Health), "retired": types.BoolValue(node.Retired), "protected": types.BoolValue(node.Protected), "last_error": orNull(node.LastError),
-		"traits": stringsValue(node.Traits), "properties_json": jsonText(node.Properties), "extra_json": jsonText(node.Extra), "driver_info_json": driverInfo(node),
+		"traits": setValue(node.Traits), "properties_json": jsonText(node.Properties), "extra_json": jsonText(node.Extra), "driver_info_json": driverInfo(node),
 		"capabilities": capabilities(node),
 	}
 }

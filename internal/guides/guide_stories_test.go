@@ -118,7 +118,7 @@ func TestFakeGuide_liveISORestartsOnlyTheMachineWhoseNetworkChanges(t *testing.T
 	w.Must("apply", "-auto-approve")
 
 	write(t, main, strings.ReplaceAll(read(t, main), "[e1, e2]", "[e3, e4]"))
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), `metal_deployment.rack3["rack3-02"]: Modifications complete`, "1 added, 1 changed, 1 destroyed", `older = { "rack3-01" = tolist([]) }`)
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), `metal_deployment.rack3["rack3-02"]: Modifications complete`, "1 added, 1 changed, 1 destroyed", `older = { "rack3-01" = toset([]) }`)
 
 	rack, before := []string{"rack3-01", "rack3-02"}, map[string]int{}
 	for _, node := range rack {

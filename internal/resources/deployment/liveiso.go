@@ -28,12 +28,12 @@ type liveISOModel struct{ framework.LiveISO }
 
 type bootStatusModel struct {
 	Stale    types.Bool   `tfsdk:"stale"`
-	Obsolete types.List   `tfsdk:"obsolete"`
+	Obsolete types.Set    `tfsdk:"obsolete"`
 	Action   types.String `tfsdk:"action"`
 }
 
 var bootStatusTypes = map[string]attr.Type{
-	"stale": types.BoolType, "obsolete": types.ListType{ElemType: types.StringType}, "action": types.StringType,
+	"stale": types.BoolType, "obsolete": types.SetType{ElemType: types.StringType}, "action": types.StringType,
 }
 
 func liveISOSchema() schema.Attribute {
@@ -82,7 +82,7 @@ func bootStatusSchema() schema.Attribute {
 		Computed: true, MarkdownDescription: "What the machine needs for the live ISO that the last apply wanted, or what that apply did. [`metal_boot_status`](../data-sources/boot_status.md) says the same.",
 		Attributes: map[string]schema.Attribute{
 			"stale":    schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine was booted with something outdated."},
-			"obsolete": schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "What is outdated: `shared.NAME`, `host.NAME`, `image`, an attribute, or `unknown`."},
+			"obsolete": schema.SetAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "What is outdated: `shared.NAME`, `host.NAME`, `image`, an attribute, or `unknown`."},
 			"action":   schema.StringAttribute{Computed: true, MarkdownDescription: "`none`, `restart`, `wait` (for a newer image), or `manual` (restart the machine yourself)."},
 		},
 	}
@@ -124,7 +124,7 @@ func (m *model) firstSeen(ctx context.Context, before framework.GettablePrivate,
 
 // bootStatus returns a status as boot_status.
 func bootStatus(ctx context.Context, s bootiso.Status) types.Object {
-	obsolete, _ := types.ListValueFrom(ctx, types.StringType, append([]string{}, s.Obsolete...))
+	obsolete, _ := types.SetValueFrom(ctx, types.StringType, append([]string{}, s.Obsolete...))
 	return types.ObjectValueMust(bootStatusTypes, map[string]attr.Value{
 		"stale": types.BoolValue(s.Stale), "obsolete": obsolete, "action": types.StringValue(string(s.Action)),
 	})

@@ -52,7 +52,7 @@ run "a_chosen_machine_restarts" {
   }
 
   assert {
-    condition     = keys(output.stale) == ["site-02", "site-03"] && output.older == tolist(["site-02", "site-03"])
+    condition     = keys(output.stale) == ["site-02", "site-03"] && output.older == toset(["site-02", "site-03"])
     error_message = "The machine that restarted must be neither stale nor older."
   }
 }
