@@ -29,7 +29,7 @@ type bmcResult struct {
 	Transport      types.String      `tfsdk:"transport"`
 	System         types.String      `tfsdk:"system"`
 	PrivilegeLevel types.String      `tfsdk:"privilege_level"`
-	Interfaces     map[string]string `tfsdk:"interfaces"`
+	Interfaces     map[string]string `tfsdk:"hardware_interfaces"`
 	DriverInfo     map[string]string `tfsdk:"driver_info"`
 }
 
@@ -37,7 +37,7 @@ type bmcResult struct {
 var bmcAttributes = map[string]attr.Type{
 	"scheme": types.StringType, "driver": types.StringType, "host": types.StringType, "port": types.Int64Type, "transport": types.StringType,
 	"system": types.StringType, "privilege_level": types.StringType,
-	"interfaces": types.MapType{ElemType: types.StringType}, "driver_info": types.MapType{ElemType: types.StringType},
+	"hardware_interfaces": types.MapType{ElemType: types.StringType}, "driver_info": types.MapType{ElemType: types.StringType},
 }
 
 // Definition describes the argument and the result.

@@ -131,10 +131,10 @@ func TestAccFunctions_bmc(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
 		"redfish-virtualmedia+http://[fd00::1]:8000/redfish/v1/Systems/1": `{"driver":"redfish","driver_info":{"redfish_address":"http://[fd00::1]:8000","redfish_system_id":"/redfish/v1/Systems/1"},` +
-			`"host":"fd00::1","interfaces":{"boot":"redfish-virtual-media"},"port":8000,"privilege_level":null,"scheme":"redfish-virtualmedia","system":"/redfish/v1/Systems/1","transport":"http"}`,
-		"idrac-redfish://bmc.example.com": `{"driver":"idrac","driver_info":{"redfish_address":"https://bmc.example.com"},"host":"bmc.example.com","interfaces":{"bios":"idrac-redfish",` +
-			`"management":"idrac-redfish","power":"idrac-redfish","raid":"idrac-redfish","vendor":"idrac-redfish"},"port":null,"privilege_level":null,"scheme":"idrac-redfish","system":null,"transport":"https"}`,
-		"192.0.2.13:6230?privilegelevel=OPERATOR": `{"driver":"ipmi","driver_info":{"ipmi_address":"192.0.2.13","ipmi_port":"6230","ipmi_priv_level":"OPERATOR"},"host":"192.0.2.13","interfaces":{},` +
+			`"hardware_interfaces":{"boot":"redfish-virtual-media"},"host":"fd00::1","port":8000,"privilege_level":null,"scheme":"redfish-virtualmedia","system":"/redfish/v1/Systems/1","transport":"http"}`,
+		"idrac-redfish://bmc.example.com": `{"driver":"idrac","driver_info":{"redfish_address":"https://bmc.example.com"},"hardware_interfaces":{"bios":"idrac-redfish",` +
+			`"management":"idrac-redfish","power":"idrac-redfish","raid":"idrac-redfish","vendor":"idrac-redfish"},"host":"bmc.example.com","port":null,"privilege_level":null,"scheme":"idrac-redfish","system":null,"transport":"https"}`,
+		"192.0.2.13:6230?privilegelevel=OPERATOR": `{"driver":"ipmi","driver_info":{"ipmi_address":"192.0.2.13","ipmi_port":"6230","ipmi_priv_level":"OPERATOR"},"hardware_interfaces":{},"host":"192.0.2.13",` +
 			`"port":6230,"privilege_level":"OPERATOR","scheme":"ipmi","system":null,"transport":null}`,
 	}
 	var config strings.Builder
