@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	tfpath "github.com/hashicorp/terraform-plugin-framework/path"
@@ -22,7 +22,7 @@ type limitModel struct {
 	Scope                types.String `tfsdk:"scope"`
 	Coordination         types.String `tfsdk:"coordination"`
 	StuckAfter           types.String `tfsdk:"stuck_after"`
-	ExemptBootInterfaces types.List   `tfsdk:"exempt_boot_interfaces"`
+	ExemptBootInterfaces types.Set    `tfsdk:"exempt_boot_interfaces"`
 }
 
 // limitSchema returns the schema of provisioning_limit.
@@ -54,11 +54,11 @@ func limitSchema() schema.Attribute {
 					"`0s` means never. Default: `45m`.",
 				Validators: []validator.String{durationAtLeast(0)},
 			},
-			"exempt_boot_interfaces": schema.ListAttribute{
+			"exempt_boot_interfaces": schema.SetAttribute{
 				ElementType: types.StringType, Optional: true,
 				MarkdownDescription: "Boot interfaces whose machines need no slot, as patterns with `*`, `?` and `[a-z]`. Use `[\"*virtual-media\"]` " +
 					"if the limit protects DHCP and TFTP. Default: `[]`, so that every machine needs a slot.",
-				Validators: []validator.List{listvalidator.ValueStringsAre(pattern)},
+				Validators: []validator.Set{setvalidator.ValueStringsAre(pattern)},
 			},
 		},
 	}
