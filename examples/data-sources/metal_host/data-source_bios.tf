@@ -1,6 +1,6 @@
 data "metal_host" "bios" {
   name    = "rack1-01"
-  include = ["bios"]
+  include = ["bios_settings"]
 }
 
 # What bios_settings of metal_host may contain: the present values, and those that the BIOS accepts.
