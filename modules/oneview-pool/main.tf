@@ -1,10 +1,10 @@
 data "metal_oneview_server_profile_template" "pool" {
-  name = var.template
+  name = var.server_profile_template
 
   lifecycle {
     postcondition {
       condition     = self.mac_type == "Physical" && self.manages_boot
-      error_message = "The template ${var.template} must have physical MAC addresses and manage the boot order: Ironic needs both."
+      error_message = "The template ${var.server_profile_template} must have physical MAC addresses and manage the boot order: Ironic needs both."
     }
   }
 }

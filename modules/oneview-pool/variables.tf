@@ -1,4 +1,4 @@
-variable "template" {
+variable "server_profile_template" {
   description = "Name of the server profile template. All servers that it fits belong to the pool, including those that OneView users have now."
   type        = string
   nullable    = false

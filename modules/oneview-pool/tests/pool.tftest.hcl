@@ -25,8 +25,8 @@ run "an_address_without_placeholder_is_refused" {
   command = plan
 
   variables {
-    template = "Ironic BL460c Gen10"
-    bmc      = { address = "redfish://192.0.2.1" }
+    server_profile_template = "Ironic BL460c Gen10"
+    bmc                     = { address = "redfish://192.0.2.1" }
   }
 
   expect_failures = [var.bmc]

@@ -18,9 +18,9 @@ variable "bmc_password" {
 module "pool" {
   source = "../.." # github.com/terraform-provider-metal/terraform-provider-metal//modules/oneview-pool?ref=v0.1.0
 
-  template     = "Ironic BL460c Gen10"
-  bmc          = { username = "ironic" }
-  bmc_password = var.bmc_password
+  server_profile_template = "Ironic BL460c Gen10"
+  bmc                     = { username = "ironic" }
+  bmc_password            = var.bmc_password
   host_settings = {
     resource_class = "bl460c"
     driver_info = {
