@@ -366,6 +366,8 @@ func powerFailed(node *ironic.Node, want string, restart bool) *failure.Error {
 		Advice: "Check the machine's BMC, then apply again." + failure.OrAskIPMI(node), Action: "Check the machine's BMC, and try again." + failure.OrAskIPMI(node),
 	}
 	switch {
+	case node.PowerState == "":
+		e.Fact = fmt.Sprintf("Ironic does not know the power state of node %s, which must be %q", label, want)
 	case node.PowerState != want:
 		e.Fact = fmt.Sprintf("node %s is %q, not %q", label, node.PowerState, want)
 	case restart:
