@@ -20,9 +20,17 @@ resource "metal_host" "fleet" {
   target_state   = "available"
 }
 
-resource "metal_deployment" "fleet" {
-  for_each = metal_host.fleet
-  node_id  = each.value.id
+resource "metal_allocation" "web" {
+  for_each        = metal_host.fleet
+  name            = replace(each.key, "rack1-", "web-")
+  resource_class  = "baremetal"
+  candidate_nodes = [each.value.name]
+}
+
+resource "metal_deployment" "web" {
+  for_each      = metal_allocation.web
+  node_id       = each.value.node_id
+  allocation_id = each.value.id
   image = {
     url      = "http://images.example.com/debian-12.qcow2"
     checksum = "http://images.example.com/SHA256SUMS"
