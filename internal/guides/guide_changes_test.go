@@ -152,13 +152,44 @@ func TestFakeGuide_importTouchesNoMachine(t *testing.T) {
 	defer destroy(t, w)
 	touched := s.Node("rack1-03")["provision_updated_at"]
 	write(t, main, strings.Replace(read(t, main), "debian-12", "debian-13", 1)) // not what the machine runs
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "5 imported, 0 added, 4 changed, 0 destroyed", "Imported deployment is recorded only")
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "5 imported, 0 added, 5 changed, 0 destroyed", "Imported deployment is recorded only")
 	if now := s.Node("rack1-03")["provision_updated_at"]; now != touched {
 		t.Errorf("the machine was touched: provision_updated_at was %v and is %v", touched, now)
 	}
 	if rebuilds := w.Save()[`metal_deployment.server["web-1"]`].After["rebuilds"]; rebuilds != 1.0 {
 		t.Errorf("the next plan shows rebuilds = %v, want 1", rebuilds)
 	}
+}
+
+// If another client ends a deployment that was taken over, the next apply takes no other machine, even while its own cannot be reserved.
+func TestFakeGuide_lostDeploymentTakesNoOtherMachine(t *testing.T) {
+	t.Parallel()
+	for _, guide := range []string{"brownfield", "from-terraform-provider-ironic"} {
+		s := site.StartFake(t, nil)
+		enrollRack(t, s)
+		w, main := guideWorkspace(t, s, guide)
+		defer destroy(t, w)
+		write(t, main, exampleEndpoint.ReplaceAllString(read(t, main), s.Endpoint))
+		w.Must("apply", "-auto-approve")
+		write(t, main, withoutImports(t, read(t, main)))
+		s.Verb("rack1-03", "deleted", "available") // with its allocation
+		s.Must(http.MethodPut, "nodes/rack1-03/maintenance", map[string]any{})
+		acctest.Fails(t, w, []string{"apply", "-auto-approve"}, "0 of 1 candidate")
+		for _, other := range []string{"rack1-01", "rack1-02"} {
+			if instance := s.Node(other)["instance_uuid"]; instance != nil {
+				t.Errorf("%s: %s is reserved by %v", guide, other, instance)
+			}
+		}
+	}
+}
+
+// withoutImports returns a configuration without its import blocks.
+func withoutImports(t *testing.T, text string) string {
+	t.Helper()
+	for strings.Contains(text, "\nimport {") {
+		text = withoutBlock(t, text, "import {")
+	}
+	return text
 }
 
 func TestFakeGuide_generatedConfigurationHasAnEmptyPlan(t *testing.T) {
@@ -215,8 +246,8 @@ func TestFakeGuide_bondsModeIsTheSameInIronicAndInTheSystem(t *testing.T) {
 func TestFakeGuide_firstPlanOfImportsIsWhatTheGuideSays(t *testing.T) {
 	t.Parallel()
 	for guide, says := range map[string]string{
-		"from-terraform-provider-ironic": "3 to import, 0 to add, 0 to change, 0 to destroy",
-		"brownfield":                     "5 to import, 0 to add, 4 to change, 0 to destroy",
+		"from-terraform-provider-ironic": "3 to import, 0 to add, 1 to change, 0 to destroy",
+		"brownfield":                     "5 to import, 0 to add, 5 to change, 0 to destroy",
 		"take-over":                      "2 to import, 4 to add, 2 to change, 0 to destroy",
 	} {
 		s := site.StartFake(t, nil)

@@ -62,6 +62,7 @@ resource "metal_host" "web" {
 resource "metal_allocation" "web" {
   name           = "`+s.Name("reserved")+`"
   resource_class = "`+s.Class()+`"
+  candidate_nodes = [metal_host.web.id]
 }
 resource "metal_deployment" "web" {
   node_id       = metal_allocation.web.node_id
@@ -104,8 +105,8 @@ func TestAccMoves_stateOfOldProviderLeadsToEmptyPlan(t *testing.T) {
 			s := leaveBehind(t, old)
 			before := s.Node(s.node)
 			output := s.w.Must("apply", "-auto-approve")
-			acctest.Mention(t, output, "ironic_node_v1.web has moved to metal_host.web", "ironic_allocation_v1.web has moved to metal_allocation.web",
-				"ironic_deployment.web has moved to metal_deployment.web", "0 added, 0 changed, 0 destroyed")
+			acctest.Mention(t, output, "ironic_node_v1.web has moved to metal_host.web", "moved from ironic_allocation_v1.web",
+				"ironic_deployment.web has moved to metal_deployment.web", "0 added, 1 changed, 0 destroyed")
 			acctest.NeverMention(t, output, "Warning:")
 			acctest.NoChanges(t, s.w)
 			s.wantUntouched(t, before)

@@ -48,9 +48,9 @@ import {
 resource "metal_allocation" "server" {
   for_each = local.servers
 
-  name           = each.key
-  resource_class = "baremetal"
-  depends_on     = [metal_host.rack1] # a destroy undeploys first
+  name            = each.key
+  resource_class  = "baremetal"
+  candidate_nodes = [metal_host.rack1[each.value].id] # if it is ever made again, on no other machine
 }
 
 import {
@@ -68,5 +68,8 @@ resource "metal_deployment" "server" {
     url      = "http://images.example.com/debian-12.qcow2"
     checksum = "http://images.example.com/SHA256SUMS"
   }
-  config_drive = { user_data = "#cloud-config\npackages: [nginx]\n" }
+  config_drive = {
+    user_data_wo         = "#cloud-config\npackages: [nginx]\n" # as it was deployed; not in the state
+    user_data_wo_version = "1"
+  }
 }

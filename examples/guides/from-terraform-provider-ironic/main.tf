@@ -23,9 +23,9 @@ import {
 }
 
 resource "metal_allocation" "web" {
-  name           = "web-1"
-  resource_class = "baremetal"
-  depends_on     = [metal_host.web]
+  name            = "web-1"
+  resource_class  = "baremetal"
+  candidate_nodes = [metal_host.web.id] # if it is ever made again, on no other machine
 }
 
 import {
