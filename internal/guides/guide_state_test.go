@@ -2,6 +2,7 @@ package guides_test
 
 import (
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -74,4 +75,43 @@ func runStep(t *testing.T, w *acctest.Workspace, step string) (output string, pa
 		}
 	}
 	return output, true
+}
+
+// The guide about secrets imports a deployment anew, so that user data leaves the state and the machine keeps its disk.
+func TestFakeGuide_userDataLeavesTheStateWithoutARebuild(t *testing.T) {
+	t.Parallel()
+	const secret = "a token of the cluster"
+	s := site.StartFake(t, nil)
+	w, main := guideWorkspace(t, s, "secrets")
+	for _, variable := range []string{"bmc_password", "join_token"} {
+		w.Setenv("TF_VAR_"+variable, guideVariables[variable])
+	}
+	defer destroy(t, w)
+	writeOnly := strings.Replace(read(t, main), "${var.join_token}", secret, 1)
+	write(t, main, strings.NewReplacer("    user_data_wo_version = 1\n", "", "user_data_wo ", "user_data ").Replace(writeOnly))
+	w.Must("apply", "-auto-approve")
+	if !strings.Contains(w.State(), secret) {
+		t.Fatal("the state has no user data")
+	}
+	touched := s.Node("rack1-01")["provision_updated_at"]
+
+	write(t, main, writeOnly)
+	if rebuilds := w.Save()["metal_deployment.db"].After["rebuilds"]; rebuilds != 1.0 {
+		t.Errorf("the plan without an import shows rebuilds = %v, want 1", rebuilds)
+	}
+	_, block, _ := strings.Cut(read(t, "../../templates/guides/secrets.md.tmpl"), "   import {\n")
+	block, _, _ = strings.Cut(block, "   }\n")
+	write(t, main, writeOnly+"\nimport {\n"+block+"}\n")
+	w.Must("state", "rm", "metal_deployment.db")
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 imported, 0 added, 1 changed, 0 destroyed", "Imported deployment is recorded only")
+	for _, backup := range glob(t, w.Dir, "terraform.tfstate*backup") {
+		if err := os.Remove(backup); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if now := s.Node("rack1-01")["provision_updated_at"]; now != touched || strings.Contains(w.State(), secret) {
+		t.Errorf("the machine was at rest since %v and is since %v; the state is\n%s", touched, now, w.State())
+	}
+	write(t, main, writeOnly)
+	acctest.NoChanges(t, w)
 }
