@@ -64,6 +64,9 @@ func (in Input) status(facts Facts, obsolete []string) Status {
 	if facts.Newer && !late.Newer && status.Action == Wait {
 		status.Why = "its own configuration changed after the image did"
 	}
+	if facts.Installing && !in.Want.Installing {
+		status.Why = "it is protected in Ironic; with protected = false, a new image can restart it"
+	}
 	in.applyPolicy(&status, facts)
 	if status.Stale {
 		status.Obsolete = slices.Clone(obsolete)

@@ -201,6 +201,28 @@ func TestDecide_applyWaitsUntilTheImageHasSettled(t *testing.T) {
 	}
 }
 
+// A protected machine keeps running as one that is being installed does, but an operator must not wait for an installation.
+func TestDecide_saysWhatKeepsAMachineRunning(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		protected, installing bool
+		why                   string
+	}{
+		"protected":  {true, false, "it is protected in Ironic; with protected = false, a new image can restart it"},
+		"installing": {false, true, "it is being installed"},
+		"both":       {true, true, "it is being installed"},
+	} {
+		got := Decide(input(image("1", "env/1", "n", "a/1"), image("2", "env/1", "n", "a/2"), func(in *Input) {
+			in.Machine.Protected, in.Want.Installing = tc.protected, tc.installing
+		}))
+		for _, status := range []Status{got.Apply, got.Now} {
+			if status.Why != tc.why || status.Action != None {
+				t.Errorf("%s: got %s, %q", name, status.Action, status.Why)
+			}
+		}
+	}
+}
+
 func TestDecide_protectedMachineCountsAsInstalling(t *testing.T) {
 	t.Parallel()
 	protected := func(in *Input) { in.Machine.Protected = true }

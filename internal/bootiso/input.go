@@ -86,5 +86,6 @@ type Input struct {
 	Now      time.Time // the time at which the quiet period is checked
 }
 
-// installing reports whether the machine keeps running for its job. A protected node counts as installing.
+// installing reports whether the machine keeps running for its job. A protected node counts as installing: an installer may
+// protect it.
 func (in Input) installing() bool { return in.Want.Installing || in.Machine.Protected }

@@ -83,7 +83,7 @@ func TestAccBootStatus_listsOlderAndStaleMachines(t *testing.T) {
 		{want: v2("2", "1"), stale: true, action: "none", reason: older + "only what all machines share has changed", obsolete: []any{"shared.proxy"}},
 		{want: v2("1", "2"), stale: true, action: "restart", reason: "its own configuration changed", obsolete: []any{"host.net"}, list: "restart", byUUID: true},
 		{want: v2("1", "2"), stale: true, action: "manual", reason: "its own configuration changed, and Ironic cannot switch its power", obsolete: []any{"host.net"}, unpowered: true, list: "manual"},
-		{want: v2("1", "2"), stale: true, action: "none", reason: older + "it is being installed", obsolete: []any{"host.net"}, protected: true},
+		{want: v2("1", "2"), stale: true, action: "none", reason: older + "it is protected in Ironic; with protected = false, a new image can restart it", obsolete: []any{"host.net"}, protected: true},
 		{want: v2("1", "2") + ", installing = true", stale: true, action: "none", reason: older + "it is being installed", obsolete: []any{"host.net"}},
 		{want: v2("1", "2") + ", reboot_policy = \"never\"", stale: true, action: "none", reason: older + `reboot_policy is "never"`, obsolete: []any{"host.net"}},
 		{want: v2("1", "1") + ", reboot_policy = \"always\"", stale: true, action: "restart", reason: `reboot_policy is "always"`, obsolete: []any{"image"}, list: "restart"},
