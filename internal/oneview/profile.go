@@ -63,6 +63,9 @@ type ProfileFilter struct {
 	NamePrefix string // likewise
 }
 
+// Deleting reports whether the appliance is deleting the profile, which can take minutes.
+func (p *Profile) Deleting() bool { return p.InProgress && p.State == "Deleting" }
+
 // ProfileLabel returns the name and URI of a server profile for messages.
 func ProfileLabel(p *Profile) string { return p.Name + " (" + p.URI + ")" }
 

@@ -29,6 +29,7 @@ type Seen struct {
 	Ownership   Ownership
 	Strays      bool   // it does not comply with its template
 	Unfinished  bool   // an interrupted run has not applied it, or not recorded it in Ironic
+	Deleting    bool   // OneView is deleting it
 	Differences string // a sentence about its differences from the template; may be empty
 
 	Asked     []Question
@@ -213,10 +214,18 @@ func (d *decision) update() {
 	}
 	parked, label := states.Parked(ironic.State(node.ProvisionState)), ironic.NodeLabel(node)
 	step.Reapply = seen.Strays && parked
-	if seen.Strays && !parked && !step.Template && !seen.Unfinished && seen.Ownership == UsedByIronic {
+	if seen.Strays && !parked && !step.Template && !seen.Unfinished && !seen.Deleting && seen.Ownership == UsedByIronic {
 		d.Notices = append(d.Notices, NotApplied(node, seen.Differences)...)
 	}
 	switch {
+	case seen.Deleting && !parked: // a new profile would switch the server off
+		d.warn(nil, "Server profile is being deleted", fmt.Sprintf("OneView is deleting the server profile of node %s. The apply leaves it, because the node may run a deployment (state %q). "+
+			"When the profile is gone, a plan says how to get another one.", label, node.ProvisionState))
+		d.Forecast.Stays = true
+		return
+	case seen.Deleting:
+		d.warn(nil, "Deleted server profile is replaced", fmt.Sprintf("OneView is deleting the server profile of node %s. The apply waits for the end of that, and gives the node another profile.", label))
+		step, d.Forecast.MayBeAnotherOne = Step{Do: DoComplete, Cost: decide.Restart}, true
 	case seen.Unfinished:
 		d.warn(nil, "Unfinished server profile is completed", fmt.Sprintf("An interrupted run has not finished the server profile of node %s. The apply completes it.", label))
 		step, d.Forecast.MayBeAnotherOne = Step{Do: DoComplete, Cost: decide.Restart}, true

@@ -30,6 +30,7 @@ var profileThings = map[string]func(*sharing.Wish, *sharing.Seen){
 	"node runs":        func(_ *sharing.Wish, s *sharing.Seen) { s.Node.ProvisionState = "active" },
 	"strays":           func(_ *sharing.Wish, s *sharing.Seen) { s.Strays = true },
 	"unfinished":       func(_ *sharing.Wish, s *sharing.Seen) { s.Unfinished = true },
+	"being deleted":    func(_ *sharing.Wish, s *sharing.Seen) { s.Deleting = true },
 	"used by OneView": func(_ *sharing.Wish, s *sharing.Seen) {
 		s.Ownership, s.InUse, s.Displaced = sharing.UsedByOneView, "it is used", true
 	},
@@ -79,6 +80,11 @@ func TestWhatBecomesOfAServerProfile(t *testing.T) {
 		{"strays, other name, node runs", "update", "Server profile template is not applied"},
 		{"unfinished", "complete and restart", "Unfinished server profile is completed"},
 		{"unfinished, used by OneView", "complete and restart", "Unfinished server profile is completed"},
+		{"being deleted", "complete and restart", "Deleted server profile is replaced"},
+		{"being deleted, other template", "complete and restart", "Deleted server profile is replaced"},
+		{"being deleted, node runs", "", "Server profile is being deleted"},
+		{"being deleted, strays, other template, node runs", "", "Server profile is being deleted"},
+		{"being deleted, node not read", "", ""},
 		{"used by OneView, other name", "", ""},
 
 		{"node by name", "", ""},
@@ -97,7 +103,7 @@ func TestWhatBecomesOfAServerProfile(t *testing.T) {
 			t.Errorf("%s: says %q, want %q", row.story, got, row.says)
 		}
 		costs := slices.ContainsFunc(p.Steps, func(step sharing.Step) bool { return step.Cost > decide.Free })
-		warns := strings.Contains(row.says, "is removed") || strings.Contains(row.says, "is applied") || strings.Contains(row.says, "is completed")
+		warns := strings.Contains(row.says, "is removed") || strings.Contains(row.says, "is applied") || strings.Contains(row.says, "is completed") || strings.Contains(row.says, "is replaced")
 		if costs != warns {
 			t.Errorf("%s: a step that costs has its notice, and the reverse: %+v", row.story, p)
 		}

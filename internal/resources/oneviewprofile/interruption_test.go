@@ -223,6 +223,26 @@ func TestAccOneView_interruptedDestroyKeepsTheResource(t *testing.T) {
 	wantNoProfile(t, o)
 }
 
+// While OneView still deletes a profile, the plan says so, and does not call the profile unfinished.
+func TestAccOneView_profileThatIsBeingDeletedIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	o := site.StartOneView(t, nil, 1)
+	node := addBlade(t, s, o, 1)
+	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
+	w.Must("apply", "-auto-approve")
+	o.Fake.Inject(fakeoneview.Fault{Method: http.MethodDelete, Path: oneProfile, Effect: fakeoneview.Effect{StuckTask: true}})
+	moment{http.MethodDelete, oneProfile, true, nil}.at(t, o, w, (*acctest.Running).InterruptProvider, destroyAll()...)
+	output, _ := w.Plan()
+	acctest.Mention(t, output, "Deleted server profile is replaced", "OneView is deleting the server profile of node")
+	acctest.NeverMention(t, output, "Unfinished server profile is completed")
+	o.GiveBack(1) // the deletion ends
+	w.Must("apply", "-auto-approve")
+	wantHeld(t, s, o, w, node)
+	w.Must("destroy", "-auto-approve")
+	wantNoProfile(t, o)
+}
+
 // A killed run has not removed its temporary profile. The next plan says so, and its apply removes the profile.
 func TestAccOneView_temporaryProfileOfKilledRunIsRemoved(t *testing.T) {
 	t.Parallel()

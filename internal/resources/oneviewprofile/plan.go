@@ -62,7 +62,7 @@ func (m *oneviewProfileModel) seen(differences string) sharing.Seen {
 	was := m.wish()
 	return sharing.Seen{
 		Was: &was, URI: m.ID.ValueString(), Ownership: sharing.Ownership(m.Ownership.ValueString()), Strays: m.Compliance.ValueString() == string(oneview.NonCompliant),
-		Unfinished: m.Status.ValueString() == statusUnfinished, Differences: differences,
+		Unfinished: m.Status.ValueString() == statusUnfinished, Deleting: m.Status.ValueString() == statusDeleting, Differences: differences,
 	}
 }
 

@@ -35,6 +35,9 @@ var (
 // statusUnfinished is the status of a profile that an interrupted run has not applied or not recorded in Ironic.
 const statusUnfinished = "Unfinished"
 
+// statusDeleting is the status of a profile that OneView is deleting, for another user or for an interrupted run.
+const statusDeleting = "Deleting"
+
 // New returns metal_oneview_profile.
 func New() resource.Resource { return &oneviewProfile{} }
 
@@ -96,7 +99,7 @@ func (o *oneviewProfile) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			"ownership": schema.StringAttribute{Computed: true, MarkdownDescription: "User of the server hardware at the last refresh: `ironic` (it has this profile), `oneview` (it has another profile) or `free` (it has none)."},
 			"template_compliance": schema.StringAttribute{Computed: true, MarkdownDescription: "`Compliant` or `NonCompliant` with the template, or `Unknown` without one. If the template has changed in OneView, the next apply updates the profile, unless the " +
 				"node may run a deployment."},
-			"status": schema.StringAttribute{Computed: true, MarkdownDescription: "Health: `OK`, `Warning`, `Critical`, `Disabled` or `Unknown`. `Unfinished`: an interrupted run has not applied the profile, and the next apply does."},
+			"status": schema.StringAttribute{Computed: true, MarkdownDescription: "Health: `OK`, `Warning`, `Critical`, `Disabled` or `Unknown`. `Unfinished`: an interrupted run has not applied the profile, and the next apply does. `Deleting`: OneView is deleting it."},
 			"timeouts": framework.TimeoutsAttribute(ctx, timeouts.Opts{
 				Create: true, CreateDescription: "Time-out for applying the profile. Default: `45m`.",
 				Update: true, UpdateDescription: "Time-out for changing the profile. Default: `45m`.",
@@ -271,6 +274,8 @@ func (m *oneviewProfileModel) show(node *ironic.Node, profile *oneview.Profile, 
 	switch {
 	case h.Ownership == sharing.UsedByOneView && !h.Unfinished:
 		framework.Show(diags, sharing.HardwareTaken(node, h))
+	case profile.Deleting():
+		m.Status = types.StringValue(statusDeleting)
 	case !applied || h.Unfinished || profile.InProgress:
 		m.Status = types.StringValue(statusUnfinished)
 	}
