@@ -106,8 +106,8 @@ func (p *plan) warnHeld(held bool) {
 	if p.Power.Set {
 		p.Forecast.Power = p.seen.Power
 	}
-	p.warn(nil, "Host is used by OneView", fmt.Sprintf("metal oneview sync has taken host %s out of service, because a OneView user has its server. "+
-		"It stays out of service until the server is free; then metal oneview sync cleans it and makes it available.", p.Label))
+	p.warn(nil, "Host is used by OneView", fmt.Sprintf("Host %s is out of service, because a OneView user has its server. "+
+		"It stays so until the server is free; then metal oneview sync cleans it and makes it available.", p.Label))
 }
 
 // warnStray says why a reserved host does not reach its target state.

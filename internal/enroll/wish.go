@@ -68,7 +68,7 @@ type Seen struct {
 	State                  ironic.State
 	Instance               string // what has reserved the node
 	Allocated              bool   // an allocation has
-	OutOfService           bool   // metal oneview sync has taken it out of service
+	OutOfService           bool   // it is out of service, because a OneView user has its server
 	Fault, LastError       bool   // Ironic reports one
 	Power                  decide.Value[string]
 	PowerManaged           decide.Value[bool]

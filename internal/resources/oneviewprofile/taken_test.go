@@ -217,7 +217,7 @@ func TestAccOneView_takenHardwareLeavesService(t *testing.T) {
 		site.WantVerbs(t, s, site.Text(node["uuid"]), "manage")
 	}
 	output = w.Must(acctest.Apply()...) // neither replaces the host nor fails
-	acctest.Mention(t, output, "Host is used by OneView")
+	acctest.Mention(t, output, "Host is used by OneView", "Host "+s.Name("h")+" is out of service, because a OneView user has its server")
 	if again := s.Node(s.Name("h")); again["uuid"] != node["uuid"] {
 		t.Errorf("the node was replaced: %v", again)
 	}
