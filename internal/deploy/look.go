@@ -253,8 +253,11 @@ func (l *Look) replacement(ctx context.Context) {
 		l.refuse(at, summary, detail)
 		return
 	case node.UUID == l.Seen.ID && l.Seen.Was.forgets():
-		l.refuse(decide.At("on_destroy"), "Forgotten machine cannot be replaced", fmt.Sprintf("on_destroy is \"forget\": node %s would keep running, and could not be deployed again. "+
-			"To replace its deployment, apply on_destroy = \"undeploy\" first.", ironic.NodeLabel(node)))
+		next := "To replace its deployment, apply on_destroy = \"undeploy\" first."
+		if machine.ByAgent(node) {
+			next = agentAdvice + " Then apply on_destroy = \"undeploy\", and after that replace the deployment."
+		}
+		l.refuse(decide.At("on_destroy"), "Forgotten machine cannot be replaced", fmt.Sprintf("on_destroy is \"forget\": node %s would keep running, and could not be deployed again. %s", ironic.NodeLabel(node), next))
 		return
 	case w.Allocation.Unknown || !l.allocation(ctx, node, stays) || node.UUID == l.Seen.ID:
 		return

@@ -73,6 +73,9 @@ func TestFakeHostByAgent_wholeLife(t *testing.T) {
 		acctest.Fails(t, w, []string{"plan"}, "Machine without BMC credentials", name, "bmc with address, username and password_wo")
 	}
 
+	w.Configure(config(agent, `live_iso = { url = "`+acctest.Images+`live.iso" }`, forget))
+	acctest.Fails(t, w, []string{"plan"}, "Forgotten machine cannot be replaced", "bmc with address, username and password_wo", `Then apply on_destroy = "undeploy"`)
+
 	s.Fake.ResetRequests()
 	withBMC := []string{bmc.Block("ipmi://192.0.2.81", `username = "root"`, `password = "calvin"`), acctest.Target("available")}
 	w.Configure(config(withBMC, acctest.Image("a"), forget))
