@@ -45,7 +45,7 @@ func (r Rules) Decide(all []Host) Plan {
 func (r Rules) decide(all []Host) Plan {
 	hosts := slices.SortedFunc(slices.Values(all), byAge)
 	hosts = slices.CompactFunc(hosts, func(a, b Host) bool { return a.ID == b.ID })
-	d := decision{rules: r, plan: Plan{Pending: map[string]string{}}, taken: map[string]string{}, keys: map[string][]string{}}
+	d := decision{rules: r, plan: Plan{Pending: map[string]string{}}, taken: map[string]string{}, keys: map[string][]Host{}}
 	for _, h := range hosts {
 		for _, name := range []string{h.Name, h.OwnerName} {
 			if _, isTaken := d.taken[lower(name)]; name != "" && !isTaken {
@@ -63,16 +63,17 @@ func (r Rules) decide(all []Host) Plan {
 type decision struct {
 	rules Rules
 	plan  Plan
-	taken map[string]string   // UUID of the node with a name, by the name in lower case
-	keys  map[string][]string // UUIDs of the nodes that a proposal's key fits
+	taken map[string]string // UUID of the node with a name, by the name in lower case
+	keys  map[string][]Host // the nodes that a proposal's key fits
 }
 
 // proposal is a new host and the name that the rules give it.
 type proposal struct {
-	host Host
-	name string
-	key  string // source of the name, which must fit only one host; empty: it may fit several
-	what string // the key for a message
+	host  Host
+	name  string
+	given bool   // names has it, so that it is not changed
+	key   string // source of the name, which must fit only one host; empty: it may fit several
+	what  string // the key for a message
 }
 
 // keep takes the hosts with our marker. If two markers have the same name, the host with that name in Ironic keeps it.
@@ -117,7 +118,7 @@ func (d *decision) proposals(hosts []Host) []proposal {
 		}
 		p, err := d.rules.propose(h)
 		if err == nil && p.key != "" { // hosts named before count too
-			d.keys[p.key] = append(d.keys[p.key], h.ID)
+			d.keys[p.key] = append(d.keys[p.key], h)
 		}
 		switch {
 		case isOurs:
@@ -170,7 +171,7 @@ func (r Rules) propose(h Host) (proposal, error) {
 	var named []proposal
 	for key, name := range r.Names {
 		if own[identity(key)] {
-			named = append(named, proposal{host: h, name: name, key: "names " + identity(key), what: quote(key) + " in names"})
+			named = append(named, proposal{host: h, name: name, given: true, key: "names " + identity(key), what: quote(key) + " in names"})
 		}
 	}
 	slices.SortFunc(named, func(a, b proposal) int { return cmp.Compare(a.name, b.name) })
@@ -207,6 +208,7 @@ func (d *decision) settle(proposals []proposal) {
 			won = append(won, p)
 			continue
 		}
+		reason += d.rules.remedy(p)
 		d.plan.Pending[p.host.ID] = reason
 		errs = append(errs, fmt.Errorf("node %s: %s", p.host.ID, reason))
 		lost = append(lost, p)
@@ -231,7 +233,7 @@ func (d *decision) settle(proposals []proposal) {
 // collision returns why a host cannot have its name, "" if it can.
 func (d *decision) collision(p proposal) string {
 	if others := d.keys[p.key]; p.key != "" && len(others) > 1 {
-		others = slices.DeleteFunc(slices.Clone(others), func(id string) bool { return id == p.host.ID })
+		others = slices.DeleteFunc(slices.Clone(others), func(h Host) bool { return h.ID == p.host.ID })
 		return fmt.Sprintf("%s is also that of node %s", p.what, list(others))
 	}
 	if holder, isTaken := d.taken[lower(p.name)]; isTaken {
@@ -240,11 +242,28 @@ func (d *decision) collision(p proposal) string {
 	return ""
 }
 
-// appendMACs gives hosts that lost a collision another name with their MAC address, if they have one.
+// remedy says how to end a collision; "" if on_collision ends it, or the rules only report.
+func (r Rules) remedy(p proposal) string {
+	const own = "; give it a name of its own in names, by its MAC address"
+	switch {
+	case r.Owner == "":
+		return ""
+	case p.given:
+		return own
+	case r.OnCollision == CollisionAppendMAC:
+		return ""
+	}
+	return own + ", or set on_collision = \"append-mac\""
+}
+
+// appendMACs gives hosts that lost a collision another name with their MAC address, if they have one and names does not name them.
 func (d *decision) appendMACs(lost []proposal) []proposal {
 	var won []proposal
 	for _, p := range lost {
 		mac := strings.ReplaceAll(p.host.BootMAC(), ":", "")
+		if p.given {
+			continue
+		}
 		if mac == "" {
 			d.plan.Pending[p.host.ID] += ", and it has no MAC address to append"
 			continue
@@ -263,11 +282,16 @@ func (d *decision) appendMACs(lost []proposal) []proposal {
 	return won
 }
 
-// list formats node UUIDs for a message.
-func list(ids []string) string {
+// list names nodes in a message.
+func list(hosts []Host) string {
 	const most = 3
-	if len(ids) <= most {
-		return strings.Join(ids, ", ")
+	var labels []string
+	for _, h := range hosts[:min(most, len(hosts))] {
+		labels = append(labels, h.label())
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(ids[:most], ", "), len(ids)-most)
+	text := strings.Join(labels, ", ")
+	if len(hosts) > most {
+		text += fmt.Sprintf(" and %d more", len(hosts)-most)
+	}
+	return text
 }

@@ -200,7 +200,7 @@ func TestDecide(t *testing.T) {
 			"a serial number that a host of ours has", bySerial(),
 			[]discovery.Host{found(1, marked("rack12", "r12-SN1")), found(2, serial("SN1"))},
 			"r12-SN1=1",
-			reasons{2: `serial number "SN1" is also that of node ` + uuid(1)},
+			reasons{2: `serial number "SN1" is also that of node r12-SN1; give it a name of its own in names, by its MAC address, or set on_collision = "append-mac"`},
 		},
 		{
 			"equal hostnames: the oldest wins", byHostname(),
@@ -225,6 +225,24 @@ func TestDecide(t *testing.T) {
 		{"append-mac for serial numbers that two have", with(bySerial(), append6), []discovery.Host{found(1, serial("EQ")), found(2, serial("EQ")), found(3, serial("EQ"), func(h *discovery.Host) {
 			h.PXEInterface, h.Interfaces, h.PortMACs, h.PXEMACs, h.BMCAddress = "", nil, nil, nil, ""
 		})}, "r12-EQ-000001=1 r12-EQ-000002=2", reasons{3: "and it has no MAC address to append"}},
+		{
+			"append-mac changes no given name that a node has", with(bySerial(), func(r *discovery.Rules) {
+				append6(r)
+				r.Names = map[string]string{"52:54:00:00:00:01": "r12-SN9"}
+			}),
+			[]discovery.Host{found(1), found(9, marked("rack12", "r12-SN9"))},
+			"r12-SN9=9",
+			reasons{1: "name r12-SN9 is taken by node " + uuid(9) + "; give it a name of its own in names, by its MAC address"},
+		},
+		{
+			"append-mac changes no given name for a serial number that two have", with(bySerial(), func(r *discovery.Rules) {
+				append6(r)
+				r.Names = map[string]string{"EQ": "slot-01"}
+			}),
+			[]discovery.Host{found(1, serial("EQ")), found(2, serial("EQ"))},
+			"",
+			reasons{1: `"EQ" in names is also that of node ` + uuid(2) + "; give it", 2: `"EQ" in names is also that of node ` + uuid(1) + "; give it"},
+		},
 		{
 			"append-mac does not help", with(byHostname(), append6),
 			[]discovery.Host{found(1, hostname("a")), found(2, hostname("a")), found(3, hostname("a-000002"))},
@@ -450,7 +468,7 @@ func TestDecide_lateMachinesArePendingOnlyIfALaterPlanDoesNotTakeThem(t *testing
 	for _, when := range []string{"before", "after"} { // the hosts have their names
 		plan := rules.Decide(hosts)
 		if got := pending(plan); names(plan) != "r12-SN1=1" || plan.Err != nil || len(got) != 3 ||
-			got[2] != got[4] || !strings.Contains(got[5], `serial number "SN1" is also that of node `+found(1).ID) {
+			got[2] != got[4] || !strings.Contains(got[5], `serial number "SN1" is also that of node `) || strings.Contains(got[5], found(1).ID) != (when == "before") {
 			t.Errorf("%s: hosts %s, pending %v, error %v", when, names(plan), got, plan.Err)
 		}
 		hosts = carriedOut(hosts, plan)

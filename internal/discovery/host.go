@@ -50,6 +50,14 @@ type Host struct {
 // settled reports whether a node gets no name under any rules.
 func settled(h Host) bool { return h.State != StateEnroll || h.Name != "" || h.Owner != "" }
 
+// label names the node in a message, by its UUID if it has no name.
+func (h Host) label() string {
+	if name := cmp.Or(h.Name, h.OwnerName); name != "" {
+		return show(name)
+	}
+	return h.ID
+}
+
 // Disk is a disk in an inventory.
 type Disk struct {
 	Name  string

@@ -26,12 +26,8 @@ func (t twin) reason(h Host) string {
 	name := cmp.Or(t.of.Name, t.of.OwnerName)
 	switch {
 	case t.by.bmc != "":
-		of := t.of.ID
-		if name != "" {
-			of = show(name)
-		}
 		return fmt.Sprintf("its BMC address %s is that of node %s, so that it is probably the same machine; if two machines share this BMC, "+
-			"enroll this one with a metal_host of its own", t.by.bmc, of)
+			"enroll this one with a metal_host of its own", t.by.bmc, t.of.label())
 	case name != "" && t.by.mac != "" && hasPorts(h):
 		return "its MAC address " + t.by.mac + " belongs to " + name
 	}

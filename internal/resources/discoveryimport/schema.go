@@ -66,7 +66,7 @@ func (d *discoveryImport) Schema(_ context.Context, _ resource.SchemaRequest, re
 					"against foreign machines, because Ironic does not verify what a machine reports. Default: all machines that match `filter`.",
 			},
 			"names": schema.MapAttribute{
-				ElementType: types.StringType, Optional: true, MarkdownDescription: "Names by serial number, MAC address or node UUID. They take precedence over `name_template`.",
+				ElementType: types.StringType, Optional: true, MarkdownDescription: "Names by serial number, MAC address or node UUID. They take precedence over `name_template`, and are never changed: if a node has the name, the machine waits in `pending`.",
 			},
 			"exclude": schema.SetAttribute{
 				ElementType: types.StringType, Optional: true, MarkdownDescription: "Serial numbers, MAC addresses or node UUIDs of machines that the resource does not take. Machines that already have a name stay in `hosts`.",
@@ -78,7 +78,7 @@ func (d *discoveryImport) Schema(_ context.Context, _ resource.SchemaRequest, re
 				Optional: true, MarkdownDescription: "Largest number of machines in `hosts`. Default: no limit.", Validators: []validator.Int64{int64validator.AtLeast(1)},
 			},
 			"on_collision": choose("Effect if two machines would get the same name. `skip` (default): the machine that was discovered first gets it, and the other waits in `pending`; both wait if their "+
-				"serial numbers are equal. `append-mac`: the provider appends the end of the boot MAC address. `error`: the plan fails.",
+				"serial numbers are equal. `append-mac`: the provider appends the end of the boot MAC address, except to a name in `names`. `error`: the plan fails.",
 				stringvalidator.OneOf(string(discovery.CollisionSkip), string(discovery.CollisionAppendMAC), string(discovery.CollisionError))),
 			"hosts": schema.MapNestedAttribute{
 				Computed: true, MarkdownDescription: "Machines of this resource, by name. Known during plan. Facts that are missing in the inventory are null.",
