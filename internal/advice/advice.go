@@ -71,7 +71,8 @@ func adviseMaintenance(n *ironic.Node) string {
 	case n.Fault != "":
 		return fmt.Sprintf("Ironic has put the node into maintenance because of the fault %q. Fix the cause, then run: metal maintenance off %s", n.Fault, name(n))
 	case n.Maintenance:
-		return fmt.Sprintf("The node is in maintenance, so that Ironic neither allocates nor deploys it. When the work on the machine has ended, run: metal maintenance off %s", name(n))
+		return fmt.Sprintf("The node is in maintenance, so that Ironic neither allocates nor deploys it. If its metal_host, or its status in an inventory, asks for that, change it there, because the next apply would begin the maintenance again. "+
+			"Otherwise, when the work on the machine has ended, run: metal maintenance off %s", name(n))
 	}
 	return ""
 }

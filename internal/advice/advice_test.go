@@ -77,6 +77,7 @@ func TestNext_cases(t *testing.T) {
 		change func(*ironic.Node)
 		want   []string // what each advice contains
 	}{
+		"maintenance": {"active", func(n *ironic.Node) { n.Maintenance = true }, []string{"If its metal_host, or its status in an inventory, asks for that, change it there, because the next apply would begin the maintenance again. Otherwise"}},
 		"failed command": {"manageable", func(n *ironic.Node) {
 			n.Extra = map[string]any{marks.KeyOperation: map[string]any{"7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11": map[string]any{"command": "virtual-media attach", "by": "ops@host", "since": now, "failed": now, "goal": "media in cdrom"}}}
 		}, []string{"Ironic does not allocate the node", "An operation has failed: metal virtual-media attach of ops@host"}},
