@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -115,7 +116,7 @@ func (s *serverHardware) Read(ctx context.Context, req datasource.ReadRequest, r
 	}
 	found = slices.DeleteFunc(found, func(h oneview.Hardware) bool { return !m.Free.IsNull() && (h.ProfileURI == "") != m.Free.ValueBool() })
 	if named := !m.Name.IsNull() || !m.SerialNumber.IsNull() || !m.MAC.IsNull(); named && len(found) == 0 {
-		resp.Diagnostics.AddError("No such server hardware", fmt.Sprintf("OneView has no server hardware with %s.", m.criteria()))
+		resp.Diagnostics.AddError("No such server hardware", fmt.Sprintf("OneView has no server hardware with %s.%s", m.criteria(), otherHardware(ctx, client)))
 		return
 	}
 	slices.SortFunc(found, func(a, b oneview.Hardware) int { return strings.Compare(a.Name+a.URI, b.Name+b.URI) })
@@ -221,16 +222,16 @@ func (p *profileTemplate) Read(ctx context.Context, req datasource.ReadRequest, 
 		return
 	}
 	if len(found) != 1 {
-		var names []string
-		for i := range found {
-			names = append(names, oneview.TemplateLabel(&found[i]))
-		}
 		detail := "OneView has no server profile template."
 		if wanted := criteria([]named{{"name", m.Name}, {"server_hardware_type_uri", m.HardwareTypeURI}, {"enclosure_group_uri", m.GroupURI}}); wanted != "" {
-			detail = fmt.Sprintf("OneView has no server profile template with %s.", wanted)
+			detail = fmt.Sprintf("OneView has no server profile template with %s.%s", wanted, otherTemplates(ctx, client))
 		}
 		if len(found) > 1 {
-			detail = fmt.Sprintf("OneView has %d: %s. Give the name.", len(found), strings.Join(names, ", "))
+			var labels []string
+			for i := range found {
+				labels = append(labels, oneview.TemplateLabel(&found[i]))
+			}
+			detail = fmt.Sprintf("OneView has %d: %s. Give the name.", len(found), strings.Join(labels, ", "))
 		}
 		resp.Diagnostics.AddError("Not exactly one server profile template", detail)
 		return
@@ -240,4 +241,41 @@ func (p *profileTemplate) Read(ctx context.Context, req datasource.ReadRequest, 
 		Name: types.StringValue(t.Name), HardwareTypeURI: orNull(t.HardwareTypeURI), GroupURI: orNull(t.GroupURI), URI: types.StringValue(t.URI),
 		Description: orNull(t.Description), MACType: orNull(t.MACType), ManagesBoot: types.BoolValue(t.ManageBoot), Status: orNull(t.Status),
 	})...)
+}
+
+// otherHardware returns a sentence with the names of the hardware that OneView has; "" if they cannot be read.
+func otherHardware(ctx context.Context, client *oneview.Client) string {
+	all, _ := client.ListHardware(ctx, oneview.HardwareFilter{}) // without them, the error says less
+	var names []string
+	for i := range all {
+		names = append(names, all[i].Name)
+	}
+	return existing(names)
+}
+
+// otherTemplates returns a sentence with the names of the templates that OneView has; "" if they cannot be read.
+func otherTemplates(ctx context.Context, client *oneview.Client) string {
+	all, _ := client.ListTemplates(ctx, oneview.TemplateFilter{}) // without them, the error says less
+	var names []string
+	for i := range all {
+		names = append(names, all[i].Name)
+	}
+	return existing(names)
+}
+
+// existing returns a sentence with the first of the names; "" if there are none.
+func existing(names []string) string {
+	const most = 20
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	var parts []string
+	for _, name := range names[:min(most, len(names))] {
+		parts = append(parts, strconv.Quote(name))
+	}
+	if more := len(names) - most; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf(" It has %s.", strings.Join(parts, ", "))
 }

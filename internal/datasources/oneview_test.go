@@ -81,7 +81,7 @@ func TestFakeServerHardware_notFound(t *testing.T) {
 	o := site.StartOneView(t, nil, 2)
 	o.Take(1)
 	for name, tt := range map[string]struct{ settings, want string }{
-		"name":          {`name = "Encl9, bay 1"`, `OneView has no server hardware with name "Encl9, bay 1"`},
+		"name":          {`name = "Encl9, bay 1"`, `OneView has no server hardware with name "Encl9, bay 1". It has "Encl1, bay 1", "Encl1, bay 2".`},
 		"beginning":     {`name = "Encl1, bay"`, `OneView has no server hardware with name "Encl1, bay"`},
 		"wildcard":      {`name = "Encl1, bay %"`, `OneView has no server hardware with name "Encl1, bay %"`},
 		"serial number": {`serial_number = "X"`, `OneView has no server hardware with serial_number "X"`},
@@ -94,6 +94,12 @@ func TestFakeServerHardware_notFound(t *testing.T) {
 			test(t, s.Provider(o.Setting())+data("metal_oneview_server_hardware", "h", tt.settings), tt.want)
 		})
 	}
+}
+
+func TestFakeServerHardware_notFoundAmongMany(t *testing.T) {
+	s := site.StartFake(t, nil)
+	o := site.StartOneView(t, nil, 23)
+	test(t, s.Provider(o.Setting())+data("metal_oneview_server_hardware", "h", `name = "Encl9, bay 1"`), ", and 3 more.")
 }
 
 func TestFakeServerProfileTemplate_found(t *testing.T) {
@@ -121,7 +127,7 @@ func TestFakeServerProfileTemplate_notFound(t *testing.T) {
 	o := site.StartOneView(t, nil, 1)
 	second := o.Fake.AddTemplate(fakeoneview.Template{Name: "web", TypeURI: o.Blades.TypeURI, GroupURI: o.Blades.GroupURI})
 	for name, tt := range map[string]struct{ settings, want string }{
-		"none":    {`name = "missing"`, `OneView has no server profile template with name "missing"`},
+		"none":    {`name = "missing"`, `OneView has no server profile template with name "missing". It has "template-1", "web".`},
 		"several": {fmt.Sprintf("enclosure_group_uri = %q", o.Blades.GroupURI), "OneView has 2: template-1 (" + o.Blades.TemplateURI + "), web (" + second + "). Give the name"},
 		"any":     {"", "OneView has 2"},
 		"quotes":  {`name = "it's"`, "must have no quotes"},
