@@ -81,6 +81,8 @@ func (m message) faults() (faults []string) {
 		switch first := []rune(m.title)[0]; {
 		case strings.HasSuffix(m.title, "."):
 			faults = append(faults, "the title ends with a full stop")
+		case strings.Trim(placeholder.ReplaceAllString(m.title, ""), " :") == "":
+			faults = append(faults, "the title is made where this test does not read it")
 		case unicode.IsLower(first):
 			faults = append(faults, "the title begins with a small letter")
 		}
@@ -155,6 +157,9 @@ func messagesOf(t *testing.T, dir string) []message {
 			ast.Inspect(decl, func(n ast.Node) bool {
 				for _, m := range r.messages(n) {
 					all[m] = true
+				}
+				if where := r.untraced(n); where != "" {
+					t.Errorf("%s: no test reads the title of this message: pass it to a method warn or refuse, or write Summary and Detail in one literal", where)
 				}
 				return true
 			})
@@ -384,7 +389,7 @@ func (r *reader) call(n *ast.CallExpr) (message, bool) {
 	case "AddAttributeError", "AddAttributeWarning":
 		args = args[1:]
 	case "Warn", "Refuse", "warn", "refuse": // a notice, with the path of its attribute
-		if len(args) < 3 || len(args) > 4 || !isPath.MatchString(r.source(args[0])) {
+		if !isNotice(args) {
 			return message{}, false // another function
 		}
 		args = args[1:]
@@ -393,6 +398,8 @@ func (r *reader) call(n *ast.CallExpr) (message, bool) {
 			return message{}, false
 		}
 	case "AddError", "AddWarning", "NewErrorDiagnostic", "NewWarningDiagnostic":
+	case "NewAttributeErrorDiagnostic", "NewAttributeWarningDiagnostic":
+		args = args[1:]
 	case "Errorf", "New":
 		if source := r.source(n.Fun); source == "fmt.Errorf" || source == "errors.New" {
 			return message{cause, r.text(&ast.CallExpr{Fun: n.Fun, Args: args}, 0), ""}, true
@@ -406,16 +413,22 @@ func (r *reader) call(n *ast.CallExpr) (message, bool) {
 	}
 	title := r.text(args[0], 0)
 	detail := r.text(args[1], 0)
-	if len(args) == 3 { // with advice
-		detail += " " + r.text(args[2], 0)
+	for _, advice := range args[2:] {
+		detail += " " + r.text(advice, 0)
 	}
 	return message{kind, title, detail}, !passedOn.MatchString(title)
 }
 
-var (
-	isPath   = regexp.MustCompile(`^(nil|at|"\w*"|decide\.At\(.*)$`)        // of an attribute
-	passedOn = regexp.MustCompile(`^\{(\w+\.)?(Summary|summary)(\(\))?\}$`) // a title that is made elsewhere
-)
+// isNotice reports whether these are the arguments of a notice: a path, a title and a text. Other functions of the same names take a format first.
+func isNotice(args []ast.Expr) bool {
+	if len(args) < 3 {
+		return false
+	}
+	format, ok := args[0].(*ast.BasicLit)
+	return !ok || !strings.Contains(format.Value, " ")
+}
+
+var passedOn = regexp.MustCompile(`^\{(\w+\.)?(Summary|summary)(\(\))?\}$`) // a title that is made elsewhere
 
 // literal returns the message of a rule for strings, or of a notice of a run.
 func (r *reader) literal(n *ast.CompositeLit) (message, bool) {
@@ -445,6 +458,46 @@ func (r *reader) literal(n *ast.CompositeLit) (message, bool) {
 	}
 	return message{}, false
 }
+
+// untraced returns the place of a message whose title comes from code that the reader does not read, or "".
+func (r *reader) untraced(n ast.Node) string {
+	unread := false
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		unread = slices.ContainsFunc(n.Args, r.isUnreadTitle)
+	case *ast.CompositeLit:
+		fields := r.fields(n)
+		unread = fields["Summary"] != "" && fields["Detail"] == "" && n.Type != nil && isMessage.MatchString(r.source(n.Type))
+	}
+	if !unread {
+		return ""
+	}
+	return r.set.Position(n.Pos()).String()
+}
+
+// isUnreadTitle reports whether an argument is a title that the function gets from a caller whose titles are not read. What explains an error
+// gets its title from what was being done, which the reader reads.
+func (r *reader) isUnreadTitle(e ast.Expr) bool {
+	name, ok := e.(*ast.Ident)
+	if !ok || name.Name != "summary" || r.function == nil || titled[r.function.Name.Name] || r.assigned(name.Name, 0) != "" {
+		return false
+	}
+	explained := false
+	ast.Inspect(r.function, func(n ast.Node) bool {
+		if set, ok := n.(*ast.AssignStmt); ok && len(set.Rhs) == 1 && r.source(set.Lhs[0]) == "summary" {
+			call, isCall := set.Rhs[0].(*ast.CallExpr)
+			explained = explained || isCall && isExplanation.MatchString(r.source(call.Fun))
+		}
+		return true
+	})
+	return !explained
+}
+
+var (
+	titled        = map[string]bool{"Warn": true, "Refuse": true, "warn": true, "refuse": true, "problem": true} // whose callers' titles the reader reads
+	isMessage     = regexp.MustCompile(`(^|\.)(Notice|Doubt|Problem|Diagnostic)$`)
+	isExplanation = regexp.MustCompile(`(^|\.)[eE]xplain(Action)?$`)
+)
 
 // fields returns the texts of a literal's fields.
 func (r *reader) fields(n *ast.CompositeLit) map[string]string {

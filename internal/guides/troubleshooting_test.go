@@ -101,12 +101,14 @@ func TestTroubleshooting_textsAreThoseOfTheProvider(t *testing.T) {
 	}
 }
 
-// notOurs are parts of messages that the provider composes, or takes over from Ironic and from the network.
+// notOurs are parts of messages that the provider composes, or takes over from Ironic and from the network, and titles of Terraform and of the
+// plugin framework.
 var notOurs = map[string]bool{
 	"connection refused": true, "no such host": true, "certificate": true,
 	"HTTP response to HTTPS client": true, "HTTP request to an HTTPS server": true,
 	"Unexpected exception": true, "during processing for node": true,
 	"401": true, "403": true, "already exists": true, "0 of 42 nodes": true, "clean failed": true, "inspect failed": true, "deploy failed": true,
+	"Module output value precondition failed": true, "Resource precondition failed": true, "Invalid Attribute Value": true, "Invalid Attribute Combination": true,
 	"wait call-back": true, "clean wait": true, "Still creating...": true, `fault "power failure"`: true,
 }
 

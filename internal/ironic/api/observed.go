@@ -116,7 +116,7 @@ func (o *observed) awaited(r *http.Request) (stop func()) {
 			return
 		}
 		o.conn.silenceOf(o.key(r)).tells()
-		o.warn(r, fmt.Sprintf("no answer for %s", time.Since(start).Round(time.Second)), "still waiting for it")
+		o.log(r, fmt.Sprintf("no answer for %s", time.Since(start).Round(time.Second)), "still waiting for it")
 		time.AfterFunc(silentFor, tell)
 	}
 	timer := time.AfterFunc(silentFor, tell)
@@ -130,12 +130,12 @@ func (o *observed) awaited(r *http.Request) (stop func()) {
 func (o *observed) note(r *http.Request, sent time.Time, status int, timedOut bool) {
 	answered := status != 0 && status != http.StatusBadGateway && status != http.StatusServiceUnavailable && status != http.StatusGatewayTimeout
 	if lasts, due := o.conn.silenceOf(o.key(r)).heard(sent, answered, timedOut); due {
-		o.warn(r, fmt.Sprintf("no answer of %s for %s", o.server(r), lasts.Round(time.Second)), "asking again where something waits for it")
+		o.log(r, fmt.Sprintf("no answer of %s for %s", o.server(r), lasts.Round(time.Second)), "asking again where something waits for it")
 	}
 }
 
-// warn writes a log line about a request. It has all facts in its text, because Terraform writes attributes in no order.
-func (o *observed) warn(r *http.Request, fact, next string) {
+// log writes a log line about a request. It has all facts in its text, because Terraform writes attributes in no order.
+func (o *observed) log(r *http.Request, fact, next string) {
 	text := fmt.Sprintf("%s %s://%s%s: %s; %s", r.Method, r.URL.Scheme, r.URL.Host, r.URL.Path, fact, next)
 	o.conn.tell(r.Context(), text)
 }
