@@ -144,7 +144,7 @@ func rules() map[string]rule {
 		"internal/ironictest":             {own: []string{"internal/fakeironic"}, testOnly: true},
 		"internal/tracingtest":            {foreign: []string{"go.opentelemetry.io/otel", "go.opentelemetry.io/proto/otlp", "google.golang.org/grpc", "google.golang.org/protobuf"}, testOnly: true}, // the others: to receive spans
 		"internal/sitetest":               {own: with(ironic, api, throttle, "internal/bootiso", "internal/fakeironic", "internal/ironictest"), testOnly: true},
-		"internal/guides":                 {own: []string{"internal/acctest", "internal/acctest/site", "internal/fakeironic", "internal/fakeironic/seed", "internal/fakeoneview", "internal/operate", "internal/machine", ironic, api}, foreign: []string{"github.com/hashicorp/hcl/v2"}, testOnly: true}, // hcl: to read the examples as a CLI does
+		"internal/guides":                 {own: []string{"internal/acctest", "internal/acctest/site", "internal/fakeironic", "internal/fakeironic/seed", "internal/fakeoneview", "internal/oneview", "internal/operate", "internal/machine", "internal/sharing", ironic, api}, foreign: []string{"github.com/hashicorp/hcl/v2"}, testOnly: true}, // hcl: to read the examples as a CLI does
 		"internal/keystonetest":           {own: []string{"internal/acctest", "internal/acctest/site", "internal/doctor", "internal/machine", api}, testOnly: true},
 		"internal/neutrontest":            {own: []string{"internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakeironic"}, testOnly: true},
 		"internal/machinetest":            {own: []string{"internal/acctest", "internal/acctest/bmc", "internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakebmc/qemu"}, testOnly: true},

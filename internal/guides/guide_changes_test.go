@@ -261,3 +261,24 @@ func TestFakeGuide_firstPlanOfImportsIsWhatTheGuideSays(t *testing.T) {
 		acctest.Mention(t, read(t, "../../templates/guides/"+guide+".md.tmpl"), says)
 	}
 }
+
+// TestFakeGuide_forgottenMachinesAreTakenBack: a new deployment of a machine that on_destroy = "forget" has left fails, and with the import block of
+// the guide Discovery the machine is managed again as it runs.
+func TestFakeGuide_forgottenMachinesAreTakenBack(t *testing.T) {
+	t.Parallel()
+	s := rackOfThree(t)
+	runAgents(t, s)
+	w, main := guideWorkspace(t, s, "try-it/agents")
+	w.Must("apply", "-auto-approve")
+	destroy(t, w)
+	acctest.Fails(t, w, []string{"apply", "-auto-approve"}, "Could not deploy node", "is reserved by")
+	page := read(t, root+"/templates/guides/discovery.md.tmpl")
+	_, block, found := strings.Cut(page, "To manage such machines again")
+	block, _, closed := strings.Cut(strings.TrimPrefix(block[strings.Index(block, "```terraform\n"):], "```terraform\n"), "```")
+	if !found || !closed {
+		t.Fatal("the guide has no import block for forgotten machines")
+	}
+	write(t, main, read(t, main)+block)
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "3 imported, 0 added, 3 changed, 0 destroyed")
+	acctest.NoChanges(t, w)
+}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 )
@@ -80,6 +81,30 @@ func TestFakeModules_poolWithTakenServers(t *testing.T) {
 	w.Must(acctest.Apply()...)
 	if again := m.site.Node(taken); again["uuid"] != node["uuid"] {
 		t.Errorf("the host of a taken server was replaced: %v", again)
+	}
+	destroy(t, w)
+	wantEmpty(t, m.site)
+}
+
+// A OneView user takes a reserved server: the apply fails until a pass of sync has taken its host out of service. Then another host is reserved.
+func TestFakeModules_poolReservesAnotherServer(t *testing.T) {
+	t.Parallel()
+	m := startModule(t, "oneview-pool")
+	w := m.open(t, "examples/pool")
+	w.Must(append(acctest.Apply(), "-target=module.pool.metal_allocation.pool")...)
+	before := site.AllocationNamed(m.site, "app-0")["node_uuid"]
+	info, _ := m.site.Node(site.Text(before))["driver_info"].(map[string]any)
+	m.appliance.Fake.TakeHardware(site.Text(info["server_hardware_uri"]))
+	for range 2 {
+		acctest.Fails(t, w, acctest.Apply(), "Could not give node")
+	}
+	if now := site.AllocationNamed(m.site, "app-0")["node_uuid"]; now != before {
+		t.Errorf("app-0 has got node %v before the pass", now)
+	}
+	syncPass(t, m.site, m.appliance)
+	w.Must(acctest.Apply()...)
+	if now := site.AllocationNamed(m.site, "app-0")["node_uuid"]; now == before {
+		t.Error("app-0 has kept the server that a user has taken")
 	}
 	destroy(t, w)
 	wantEmpty(t, m.site)

@@ -49,7 +49,7 @@ resource "metal_allocation" "app" {
 
   name           = "app-${count.index}"
   resource_class = "pool"
-  on_unusable    = "replace" # if a OneView user takes the server before the profile is applied
+  on_unusable    = "replace" # a host that metal oneview sync has taken out of service
   depends_on     = [metal_host.pool]
 }
 
