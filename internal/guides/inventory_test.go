@@ -72,15 +72,22 @@ func TestFakeModules_inventoryEdits(t *testing.T) {
 	w.Must(acctest.Apply()...)
 	host, deployment := `module.fleet.metal_host.machine["rack1-02"]`, `module.fleet.metal_deployment.machine["rack1-02"]`
 
-	replaceIn(t, w, "machines.yaml", "primary_ips: [203.0.113.12]", "primary_ips: [203.0.113.22]")
-	replaceIn(t, w, "machines.yaml", "203.0.113.12/24", "203.0.113.22/24")
+	for range 2 { // primary_ips and addresses
+		replaceIn(t, w, "machines.yaml", "[203.0.113.11", "[203.0.113.21")
+		replaceIn(t, w, "machines.yaml", "[203.0.113.12", "[203.0.113.22")
+	}
 	wantChanges(t, w, nil)
+	w.Must("apply", "saved")
+	wantAddresses(t, w, "203.0.113.11", "203.0.113.12") // which the machines have
 	replaceIn(t, w, "main.tf", `web = { image = local.image, on_change = "ignore" }`, "web = { image = local.image }")
 	wantChanges(t, w, map[string]string{deployment: "update"})
 	if rebuilds := w.Save()[deployment].After["rebuilds"]; rebuilds != 1.0 {
 		t.Errorf("another address: the plan says %v rebuilds, want 1", rebuilds)
 	}
+	w.Must("apply", "saved")
+	wantAddresses(t, w, "203.0.113.11", "203.0.113.22")
 	replaceIn(t, w, "main.tf", "web = { image = local.image }", `web = { image = local.image, on_change = "ignore" }`)
+	w.Must(acctest.Apply()...)
 
 	replaceIn(t, w, "machines.yaml", "role: web", "role: web\n    status: offline")
 	wantChanges(t, w, map[string]string{host: "update"})
@@ -96,6 +103,18 @@ func TestFakeModules_inventoryEdits(t *testing.T) {
 	wantChanges(t, w, map[string]string{
 		host: "delete", deployment: "delete", `module.fleet.metal_host.machine["web-1"]`: "create", `module.fleet.metal_deployment.machine["web-1"]`: "create",
 	})
+}
+
+// wantAddresses checks the addresses of rack1-01 and rack1-02 in the outputs.
+func wantAddresses(t *testing.T, w *acctest.Workspace, want ...string) {
+	t.Helper()
+	var hosts map[string]struct{ Address string }
+	if err := json.Unmarshal([]byte(w.Must("output", "-json", "hosts")), &hosts); err != nil {
+		t.Fatal(err)
+	}
+	if got := []string{hosts["rack1-01"].Address, hosts["rack1-02"].Address}; !slices.Equal(got, want) {
+		t.Errorf("the addresses are %q, want %q", got, want)
+	}
 }
 
 // export runs the script of an example against a server, and returns what it printed.
