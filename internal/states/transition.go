@@ -25,7 +25,7 @@ const (
 	GoalServiced Goal = "serviced"
 	// GoalRescued: in Ironic's rescue ramdisk, with the password of this walk.
 	GoalRescued Goal = "rescued"
-	// GoalUnrescued: active again after a rescue.
+	// GoalUnrescued: active again after a rescue. A live ISO boots again (reference/live-iso.md#end-of-a-rescue).
 	GoalUnrescued Goal = "unrescued"
 	// GoalDeployed: active with the instance that the caller has prepared.
 	GoalDeployed Goal = "deployed"
