@@ -249,7 +249,7 @@ func couldNot(kind string, doings []string) (all []message) {
 
 // reports are the functions that report an error, with the number of the argument that says what was done, as an infinitive.
 var reports = map[string]int{
-	"Report": 1, "ReportUndone": 1, "ReportCreation": 1, "ReportOnce": 1, "report": 1, "reportTurn": 1, "reportTaken": 3, "Explain": 0, "operate": 2,
+	"Report": 1, "ReportImport": 1, "ReportUndone": 1, "ReportCreation": 1, "ReportOnce": 1, "report": 1, "reportTurn": 1, "reportTaken": 3, "Explain": 0, "operate": 2,
 	"ReadFrom": 4, "DeleteFrom": 4, "ListedIn": 3,
 }
 

@@ -111,7 +111,8 @@ func (d *decision) warnRecorded() {
 			"The next plan deploys it. To leave the machine as it is, remove the deployment from the state (terraform state rm).", d.seen.Label, d.seen.State))
 		return
 	}
-	if !d.records {
+	deploys := func(s Step) bool { return slices.Contains([]Kind{DoDeploy, DoRepeat, DoRebuild}, s.Do) && !s.Maybe }
+	if !d.records || slices.ContainsFunc(d.plan.Steps, deploys) { // which takes all values from the configuration
 		return
 	}
 	detail := "The apply records the configuration of node %s in the state, and does not touch the machine. If the node runs another image, the next plan shows that. "

@@ -103,8 +103,8 @@ func (d *decision) writes() change {
 			"recorded that. The apply does not touch the machine.", label))
 		return same
 	case writes == differs && d.seen.Past.Phase == Unapplied:
-		d.warn(nil, rebuildSummary, fmt.Sprintf("Node %s was imported with %s, and the configuration says otherwise: Ironic rebuilds it in place, and the data on its root disk is lost. "+
-			"To keep the machine as it is, correct the configuration, or set on_change = \"ignore\".", label, d.was.content()))
+		d.warn(nil, rebuildSummary, fmt.Sprintf("Node %s was imported, and the configuration differs from what it was deployed with: %s. Ironic rebuilds it in place, and the data on its root disk is lost. "+
+			"To keep the machine as it is, correct the configuration, or set on_change = \"ignore\".", label, strings.Join(d.differing(), ", ")))
 	case writes == differs:
 		d.warn(nil, rebuildSummary, fmt.Sprintf("The content of node %s changes: Ironic rebuilds it in place, and the data on its root disk is lost. "+
 			"Its reservation stays. Each machine that this plan rebuilds shows a higher number in rebuilds. Set on_change = \"ignore\" to leave the machine as it is.", label))
@@ -117,6 +117,20 @@ func (d *decision) writes() change {
 		d.warn(nil, "Change without effect", fmt.Sprintf("on_change is \"ignore\": the apply records the new content of node %s, and does not touch the machine.", label))
 	}
 	return writes
+}
+
+// differing names the content that differs from that of the state.
+func (d *decision) differing() (names []string) {
+	for _, name := range ContentNames() {
+		switch wish, was := d.wish.Content[name], d.was.Content[name]; {
+		case compare(wish, was) == same:
+		case name == attrImage:
+			names = append(names, fmt.Sprintf("%s (the node has %s)", name, d.was.content()))
+		default:
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // ignore plans that the content stays as it is, with on_change = "ignore" and without a trigger.
@@ -198,12 +212,24 @@ func (d *decision) warnResume() {
 		d.warn(nil, "Failed deployment is repeated", fmt.Sprintf("Node %s is in state %q (%s). It is deployed again, %s.", label, state, d.seen.LastError.V, writes))
 	case d.waits():
 		d.warn(nil, "Unfinished deployment is continued", fmt.Sprintf("Node %s is in state %q: the apply waits for the operation that an earlier run has started.", label, state))
-	case !Begun(state):
+	case d.neverBegun():
 		d.warn(nil, "Unfinished deployment is continued", fmt.Sprintf("Node %s is reserved, and still in state %q: it is deployed, %s.", label, state, writes))
 	default:
-		d.warn(nil, "Undeployed node is deployed again", fmt.Sprintf("Node %s is in state %q: an earlier run has undeployed it, and its data is lost. The apply finishes that, "+
-			"then deploys the node again. To leave it undeployed, destroy the resource.", label, state))
+		d.warnUndeployed(writes)
 	}
+}
+
+// warnUndeployed warns that the apply deploys a node that was undeployed. writes says what deploying does.
+func (d *decision) warnUndeployed(writes string) {
+	why, finishes := "another client of Ironic, or an interrupted run, has undeployed it, and its data is lost", ""
+	switch {
+	case Begun(d.seen.State):
+		finishes = "finishes that, then "
+	case d.seen.Attempts == decide.Known[int64](0): // no apply has deployed it since the import
+		why = "it was imported so, or another client of Ironic has undeployed it since"
+	}
+	d.warn(nil, "Undeployed node is deployed again", fmt.Sprintf("Node %s is in state %q: %s. The apply %sdeploys it, %s. To leave it undeployed, destroy the resource.",
+		d.seen.Label, d.seen.State, why, finishes, writes))
 }
 
 const protectedSummary = "Machine is protected"

@@ -71,7 +71,7 @@ the same | wait call-back | continue | Unfinished deployment is continued | 0/0
 the same | deploy failed | repeat (wipe) | Failed deployment is repeated | 1/0
 the same | deleting | repeat (wipe) | Undeployed node is deployed again | 1/0
 the same | error | repeat (wipe) | Undeployed node is deployed again | 1/0
-the same | available | repeat (wipe) | Unfinished deployment is continued | 1/0
+the same | available | repeat (wipe) | Undeployed node is deployed again | 1/0
 the same | available, creation interrupted before Ironic began | deploy (wipe) | Unfinished deployment is continued | 0/0
 the same | manageable, creation interrupted before Ironic began | deploy (wipe) | Unfinished deployment is continued | 0/0
 the same | deploying, creation interrupted before Ironic began | continue | Unfinished deployment is continued | 0/0
@@ -237,10 +237,15 @@ image=b, power_state=off | importing, deploy failed | - | Imported deployment do
 the same | importing, available | - | Imported deployment does not run | 0/0
 the same | importing, error | - | Imported deployment does not run | 0/0
 power_state=off | importing, deploying | continue | Unfinished deployment is continued, Power is not switched yet | 0/0
+the same | imported, available | repeat (wipe) | Undeployed node is deployed again | 1/0
+config_drive=d | imported, available | repeat (wipe) | Undeployed node is deployed again | 1/0
+the same | import applied, available | repeat (wipe) | Undeployed node is deployed again | 1/0
 the same | imported, deploy failed | repeat (wipe) | Failed deployment is repeated | 1/0
 image=b | imported | rebuild (wipe) | Rebuild wipes the root disk | 1/0
 config_drive=d | imported | - | Imported deployment is recorded only | 0/0
 config_drive=d, rebuild_triggers=1, restart_triggers=1 | imported | - | Imported deployment is recorded only | 0/0
+traits=CUSTOM_A, config_drive=d | imported | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+image=?, config_drive=d | imported | rebuild (wipe)? | Rebuild wipes the root disk, Imported deployment is recorded only | ?/0
 traits=CUSTOM_A | imported | rebuild (wipe) | Rebuild wipes the root disk | 1/0
 config_drive=d | import applied | - | Imported deployment is recorded only | 0/0
 image=b | import applied | rebuild (wipe) | Rebuild wipes the root disk | 1/0
@@ -251,6 +256,24 @@ allocation=other | imported | replaced for allocation_id | !Imported deployment 
 live_iso=x | imported | replaced for live_iso | !Imported deployment is not replaced | 0/0
 node=uuid-2 | imported, available | undeploy (wipe), deploy (wipe), replaced for node_id | - | 0/0
 `)
+}
+
+// A plan that deploys an imported or undeployed machine names the cause.
+func TestDecide_namesCauseOfDeployment(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ seen, wish, says string }{
+		{"imported", "root_device=r, traits=CUSTOM_A", "the configuration differs from what it was deployed with: root_device, traits. Ironic rebuilds it"},
+		{"imported", "image=b, traits=CUSTOM_A", "differs from what it was deployed with: image (the node has the image a), traits."},
+		{"available", "the same", `Node n1 is in state "available": another client of Ironic, or an interrupted run, has undeployed it, and its data is lost. The apply deploys it, which`},
+		{"deleting", "the same", `has undeployed it, and its data is lost. The apply finishes that, then deploys it, which`},
+		{"import applied, available", "the same", "it was imported so, or another client of Ironic has undeployed it since."},
+		{"imported, available", "the same", `Node n1 is in state "available": it was imported so, or another client of Ironic has undeployed it since. The apply deploys it, which`},
+	} {
+		s := seeing(runningMachine("image=a"), tt.seen)
+		if p := deploy.Decide(changed(s.Was, tt.wish), s); len(p.Notices) != 1 || !strings.Contains(p.Notices[0].Detail, tt.says) {
+			t.Errorf("%s | %s: %+v, want %q", tt.seen, tt.wish, p.Notices, tt.says)
+		}
+	}
 }
 
 // Another node or reservation, and the end.

@@ -190,11 +190,11 @@ func seeing(s deploy.Seen, facts string) deploy.Seen {
 		case "ready", "not ready":
 			s.Ready = decide.Known(fact == "ready")
 		case "importing":
-			s.Past = deploy.History{Phase: deploy.Importing, Unset: []string{"config_drive", "deploy_steps"}}
+			s.Past, s.Attempts = deploy.History{Phase: deploy.Importing, Unset: []string{"config_drive", "deploy_steps"}}, decide.Known[int64](0)
 		case "imported":
-			s.Past = deploy.History{Phase: deploy.Unapplied, Unset: []string{"config_drive", "deploy_steps"}}
+			s.Past, s.Attempts = deploy.History{Phase: deploy.Unapplied, Unset: []string{"config_drive", "deploy_steps"}}, decide.Known[int64](0)
 		case "import applied":
-			s.Past = deploy.History{Phase: deploy.Applied, Unset: []string{"config_drive", "deploy_steps"}}
+			s.Past, s.Attempts = deploy.History{Phase: deploy.Applied, Unset: []string{"config_drive", "deploy_steps"}}, decide.Known[int64](0)
 		case "creation interrupted before Ironic began":
 			s.Unbegun = true
 		case "host replaced":

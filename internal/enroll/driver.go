@@ -1,58 +1,63 @@
 package enroll
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
-// warnDriver warns if the driver of a deployed machine changes.
+// warnDriver warns if the apply changes the driver of a deployed machine, or hardware interfaces of any machine. The plan shows the driver, and
+// no interface that follows from a BMC address.
 func (p *plan) warnDriver() {
 	s := p.seen
-	if !s.occupied() || !p.Driver.Set {
+	if p.InterfacesMove {
+		p.ask(AskInterfaces)
+	}
+	becomes := p.Driver.Set && s.Driver != "" && s.Driver != p.Driver.V
+	if !becomes && len(s.Interfaces) == 0 {
 		return
 	}
-	changes := changesOfDriver(s.Driver, p.Driver.V, s.Scheme, p.Scheme)
-	if len(changes) == 0 {
-		return
+	changes := changesOf(s.Interfaces)
+	if becomes {
+		changes = slices.Insert(changes, 0, fmt.Sprintf("its driver changes from %s to %s", s.Driver, p.Driver.V))
 	}
-	keep := ""
-	if s.Address != "" && len(p.AddressAt) > 1 {
-		keep = fmt.Sprintf(" To keep it, write the address as it is now: %q.", s.Address)
+	text := fmt.Sprintf("Host %s is in state %q, and %s.", p.Label, s.State, strings.Join(changes, ", "))
+	keep := p.keepsInterfaces(becomes)
+	switch {
+	case s.occupied():
+		if len(s.Interfaces) > 0 && !states.InterfacesChangeable(s.State) { // see machine.PatchHost
+			text += " Ironic accepts that only in maintenance, so the apply puts the node there for a moment."
+		}
+		p.warn(p.AddressAt, "Driver of a deployed machine changes", text+" The machine goes on running; from then on, Ironic switches, restarts, rebuilds and cleans it that way."+keep)
+	case len(s.Interfaces) > 0:
+		p.warn(p.AddressAt, "Hardware interface changes", text+" Ironic works that way from the next operation on."+keep)
 	}
-	p.warn(p.AddressAt, "Driver of a deployed machine changes", fmt.Sprintf("Host %s is in state %q, and %s. The machine goes on running; from then on, Ironic switches, restarts, "+
-		"rebuilds and cleans it that way.%s", p.Label, s.State, strings.Join(changes, ", "), keep))
 }
 
-// changesOfDriver says how the driver of a node changes, and the hardware interfaces that the schemes of two BMC addresses imply. was or
-// becomes is nil if there is no such address.
-func changesOfDriver(before, after string, was, becomes *driverinfo.BMC) []string {
-	var changes []string
-	if before != "" && before != after {
-		changes = append(changes, fmt.Sprintf("its driver changes from %s to %s", before, after))
-	}
-	if was == nil || becomes == nil || len(changes) > 0 {
-		return changes
-	}
-	kinds := maps.Clone(becomes.Interfaces)
-	if kinds == nil {
-		kinds = map[string]string{}
-	}
-	maps.Copy(kinds, was.Interfaces)
-	name := func(interfaces map[string]string, kind string) string {
-		if value := interfaces[kind]; value != "" {
-			return value
+// keepsInterfaces says what keeps the driver and the interfaces as they are; "" if the state does not tell. becomes says that the driver changes.
+func (p *plan) keepsInterfaces(becomes bool) string {
+	if becomes {
+		if p.seen.Address == "" || len(p.AddressAt) < 2 {
+			return ""
 		}
-		return "the driver's default"
+		return fmt.Sprintf(" To keep it, write the address as it is now: %q.", p.seen.Address)
 	}
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		if from, to := name(was.Interfaces, kind), name(becomes.Interfaces, kind); from != to {
-			changes = append(changes, fmt.Sprintf("its %s interface changes from %s to %s", kind, from, to))
-		}
+	values := make([]string, len(p.seen.Interfaces))
+	for i, c := range p.seen.Interfaces {
+		values[i] = fmt.Sprintf("%s = %q", c.Kind, c.From)
+	}
+	return fmt.Sprintf(" To keep it, set hardware_interfaces = { %s }.", strings.Join(values, ", "))
+}
+
+// changesOf says how interfaces change.
+func changesOf(interfaces []InterfaceChange) []string {
+	changes := make([]string, len(interfaces))
+	for i, c := range interfaces {
+		changes[i] = fmt.Sprintf("its %s interface changes from %s to %s", c.Kind, c.From, cmp.Or(c.To, "the driver's default"))
 	}
 	return changes
 }

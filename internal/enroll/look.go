@@ -62,6 +62,26 @@ func LookAtConsole(ctx context.Context, site *machine.Site, q NetworkQuestion, c
 	return now
 }
 
+// LookAtInterfaces returns the hardware interfaces that the apply changes on the node, of those that the configuration sets or that the one before has set.
+func LookAtInterfaces(ctx context.Context, site *machine.Site, q NetworkQuestion, kinds map[string]Interface) (changes []InterfaceChange) {
+	node, err := site.Ironic.NodeForRefresh(ctx, q.Node)
+	if err != nil {
+		return nil // the refresh reports it
+	}
+	has := ironic.InterfacesOf(node)
+	for _, kind := range ironic.HardwareInterfaces {
+		is := kinds[kind]
+		if is.Name.Unknown || !is.Name.Set && !is.Was || has[kind] == "" {
+			continue
+		}
+		to := q.after(ctx, site, kind, is)
+		if unseen := kind == "deploy" && to == ironic.Autodetect && ironic.HidesAutodetect(node); to != has[kind] && !unseen {
+			changes = append(changes, InterfaceChange{Kind: kind, From: has[kind], To: to})
+		}
+	}
+	return changes
+}
+
 // after returns the interface of a kind that the node has after the apply; "" if that is not known.
 func (q NetworkQuestion) after(ctx context.Context, site *machine.Site, kind string, is Interface) string {
 	if is.Name.Unknown || is.Name.Set {

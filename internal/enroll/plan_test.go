@@ -81,6 +81,18 @@ state=manageable moves console-now=enabled:fake |                               
 state=manageable moves console-now=:fake |                                        | write                                                                     |
 state=manageable no-bmc console=disabled | console=enabled                        |                                                                           | !Console needs a BMC
 
+# Hardware interfaces follow from the BMC address, and the plan does not show them.
+state=manageable                       | interfaces                               | write                                                                     |
+state=manageable changes=boot:ipxe>redfish-virtual-media | interfaces             | write                                                                     | Hardware interface changes
+state=enroll target=enroll changes=boot:ipxe>redfish-virtual-media | interfaces   | write                                                                     | Hardware interface changes
+state=manageable                       | driver=idrac                             | write                                                                     |
+state=manageable changes=boot:ipxe>idrac-redfish-virtual-media | driver=idrac     | write                                                                     | Hardware interface changes
+state=active reserved=allocation       | interfaces                               | write                                                                     |
+state=active reserved=allocation changes=boot:ipxe>redfish-virtual-media | interfaces | write                                                                 | Driver of a deployed machine changes
+state=active reserved=allocation       | driver=idrac                             | write                                                                     | Driver of a deployed machine changes
+state=active reserved=allocation       | driver=?                                 | write                                                                     |
+new changes=boot:ipxe>redfish-virtual-media | target_state=enroll                 | enroll, write                                                             |
+
 # What is as it should be stays.
 state=manageable                       | target_state=manageable                  |                                                                           |
 state=available target=available       | target_state=available                   |                                                                           |

@@ -20,6 +20,7 @@ type Wish struct {
 
 	Driver         decide.Value[string]
 	Scheme         *driverinfo.BMC // what the BMC address means; nil: none, or not known
+	InterfacesMove bool            // the driver or hardware interfaces differ from those in state, or may
 	AddressAt      decide.Path     // the attribute from which the driver follows
 	BMC, AnyDriver bool            // the configuration has a bmc block; it has bmc, driver or power_control
 	NoPassword     bool            // the bmc block has a user name and no password
@@ -112,6 +113,7 @@ type Answers struct {
 	ComparedNow *hardware.Comparison // of OnMachine with the machine, if Notes has none; nil: not known
 	Network     *ramdisk.NetworkBoot // how the machine boots; nil: not known. Without an interface: it needs nothing
 	Console     *ConsoleNow          // nil: not known
+	Interfaces  []InterfaceChange    // hardware interfaces that the apply changes; none: it changes none, or that is not known
 	OpenPorts   bool                 // an inspection may bring its ports
 	TakesOver   string               // label of the discovered node that a new host would take over; "": none, or the run has said so
 	Profile     string               // temporary server profile on the machine; "": none
@@ -127,6 +129,12 @@ type ConsoleNow struct {
 	MayMove   bool   // or may, because it is not known yet
 }
 
+// InterfaceChange is a hardware interface of a node that the apply changes.
+type InterfaceChange struct {
+	Kind, From string
+	To         string // "": the default of the driver, which is not known
+}
+
 // InUse says that a OneView user has the server of a host, in two forms.
 type InUse struct{ Why, Error string }
 
@@ -135,14 +143,15 @@ type Question string
 
 // The questions.
 const (
-	AskHardware Question = "hardware settings of the machine"
-	AskDrift    Question = "hardware settings that were applied"
-	AskInUse    Question = "whether OneView users have the server"
-	AskNetwork  Question = "how the machine boots"
-	AskConsole  Question = "console of the host"
-	AskTakeOver Question = "node that the host would take over"
-	AskProfile  Question = "temporary server profile"
-	AskRunbook  Question = "cleaning runbook"
+	AskHardware   Question = "hardware settings of the machine"
+	AskDrift      Question = "hardware settings that were applied"
+	AskInUse      Question = "whether OneView users have the server"
+	AskNetwork    Question = "how the machine boots"
+	AskConsole    Question = "console of the host"
+	AskInterfaces Question = "hardware interfaces"
+	AskTakeOver   Question = "node that the host would take over"
+	AskProfile    Question = "temporary server profile"
+	AskRunbook    Question = "cleaning runbook"
 )
 
 // isFalse reports whether a value is known to be false. Null is not.

@@ -158,6 +158,10 @@ func (s *story) want(word string) {
 		w.Class = text
 	case "description":
 		w.Writes = true
+	case "interfaces":
+		w.InterfacesMove, w.Writes = true, true
+	case "driver":
+		w.Driver, w.InterfacesMove, w.Writes = value(text), true, true
 	case "no-bmc":
 		w.BMC, w.PowerManaged = false, decide.Known(false)
 	case "no-driver":
@@ -235,6 +239,12 @@ func (s *story) see(word string) {
 		seen.Answers.Console = &enroll.ConsoleNow{Interface: console, Enabled: is == "enabled", Moves: s.wish.ConsoleMoves}
 	case "moves":
 		s.wish.ConsoleMoves, s.wish.Writes = true, true
+	case "changes":
+		kind, from, _ := strings.Cut(text, ":")
+		from, to, _ := strings.Cut(from, ">")
+		seen.Interfaces = append(seen.Interfaces, enroll.InterfaceChange{Kind: kind, From: from, To: to})
+	case "address":
+		seen.Address = text
 	case "powers":
 		seen.Powers = []string{text}
 	case "class":

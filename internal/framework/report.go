@@ -37,6 +37,16 @@ func Report(diags *diag.Diagnostics, doing string, err error) {
 	diags.AddError(summary, detail)
 }
 
+// ReportImport is Report for an import: what Ironic does not have may be gone, and a configuration may still import it.
+func ReportImport(diags *diag.Diagnostics, doing string, err error) {
+	if !api.IsNotFound(err) {
+		Report(diags, doing, err)
+		return
+	}
+	summary, detail := failure.Explain(doing, err)
+	diags.AddError(summary, detail+"\n\nIf it is gone, remove its import block. Else check the ID, and the project of the credentials.")
+}
+
 // ReportCreation is Report for a creation. An operation that cannot be watched any more is a warning, too: after an error, Terraform would
 // destroy and create again what may run already.
 func ReportCreation(diags *diag.Diagnostics, doing string, err error) {

@@ -48,7 +48,7 @@ func TestAccOperate_planTellsOfAnUndeployment(t *testing.T) {
 		release bool
 		plan    string
 	}{
-		"kept":     {false, "Unfinished deployment is continued"},
+		"kept":     {false, "Undeployed node is deployed again"},
 		"released": {true, "Plan: 2 to add, 0 to change, 0 to destroy"},
 	} {
 		t.Run(name, func(t *testing.T) {

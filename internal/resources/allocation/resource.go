@@ -234,7 +234,7 @@ func (a *allocation) ImportState(ctx context.Context, req resource.ImportStateRe
 	}
 	found, err := a.Site.Ironic.Allocation(ctx, id)
 	if err != nil {
-		framework.Report(&resp.Diagnostics, "import allocation "+id, err)
+		framework.ReportImport(&resp.Diagnostics, "import allocation "+id, err)
 		return
 	}
 	framework.RecordImport(ctx, resp, found.UUID)

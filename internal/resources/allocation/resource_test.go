@@ -68,6 +68,10 @@ func TestAccAllocation_lifecycle(t *testing.T) {
 		},
 		resource.TestStep{ResourceName: acctest.AllocationAddress, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: imported},
 		resource.TestStep{
+			ResourceName: acctest.AllocationAddress, ImportState: true, ImportStateId: s.Name("gone"),
+			ExpectError: regexp.MustCompile(acctest.Wrapped("Could not import allocation "+s.Name("gone")) + `[\s\S]*` + acctest.Wrapped("If it is gone, remove its import block.")),
+		},
+		resource.TestStep{
 			ResourceName: acctest.AllocationAddress, ImportState: true, ImportStateId: s.Name("shop"),
 			ImportStateVerify: true, ImportStateVerifyIgnore: imported,
 		},

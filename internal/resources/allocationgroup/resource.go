@@ -295,7 +295,7 @@ func (r *group) ImportState(ctx context.Context, req resource.ImportStateRequest
 	}
 	found, first, err := allocate.FindGroup(ctx, r.Site, id)
 	if err != nil {
-		framework.Report(&resp.Diagnostics, "import group "+id, err)
+		framework.ReportImport(&resp.Diagnostics, "import group "+id, err)
 		return
 	}
 	byKey := map[string]*allocate.GroupMember{}

@@ -178,7 +178,8 @@ func TestAccDeployment_importDeploysNothing(t *testing.T) {
 	site.WantVerbs(t, s, node)
 
 	output, _ = w.Plan()
-	wantWarned(t, output, "Unfinished deployment is continued")
+	wantWarned(t, output, "Undeployed node is deployed again")
+	acctest.Mention(t, output, `is in state "available": it was imported so`)
 	acctest.Mention(t, output, "0 to add, 1 to change, 0 to destroy")
 	w.Must("apply", "-auto-approve")
 	site.WantVerbs(t, s, node, "active")

@@ -129,7 +129,7 @@ func (d *deployment) ImportState(ctx context.Context, req resource.ImportStateRe
 	}
 	node, err := d.Site.Ironic.FindNode(ctx, id)
 	if err != nil {
-		framework.Report(&resp.Diagnostics, "import the deployment of node "+id, err)
+		framework.ReportImport(&resp.Diagnostics, "import the deployment of node "+id, err)
 		return
 	}
 	if node.InstanceUUID == "" {

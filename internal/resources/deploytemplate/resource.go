@@ -116,7 +116,7 @@ func (r *deployTemplate) ImportState(ctx context.Context, req resource.ImportSta
 	}
 	found, err := ironic.ReadIn[ironic.Procedure](ctx, r.Site.Ironic, ironic.DeployTemplates, id)
 	if err != nil {
-		framework.Report(&resp.Diagnostics, "import deploy template "+id, err)
+		framework.ReportImport(&resp.Diagnostics, "import deploy template "+id, err)
 		return
 	}
 	framework.RecordImport(ctx, resp, found.UUID)

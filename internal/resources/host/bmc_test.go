@@ -272,3 +272,49 @@ func TestFakeHost_wrongBMCSettingsAreRefusedOffline(t *testing.T) {
 		})
 	}
 }
+
+// The scheme of a BMC address may change the boot interface of a node that Terraform did not create. The plan names both, and a scheme that sets no
+// boot interface keeps what the node has.
+func TestFakeHost_schemeChangesBootInterfaceOfImportedNode(t *testing.T) {
+	t.Parallel()
+	const title, deployed = "Hardware interface changes", "Driver of a deployed machine changes"
+	for state, want := range map[string]string{"manageable": title, "active": deployed} {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			s := site.StartFake(t, nil)
+			name := s.Name("h")
+			s.Must(http.MethodPost, "nodes", map[string]any{
+				"name": name, "driver": "redfish", "boot_interface": "ipxe", "driver_info": map[string]any{"redfish_address": "https://192.0.2.61", "redfish_system_id": "/redfish/v1/Systems/1"},
+			})
+			s.Fake.Set(name, "provision_state", state)
+			config := func(settings ...string) string {
+				return s.Provider() + "import {\n  to = metal_host.h\n  id = " + acctest.Quoted(name) + "\n}\n" + acctest.HostBlock(name, append(settings, `on_destroy = "forget"`)...)
+			}
+			plan := func(w *acctest.Workspace, scheme string) string {
+				w.Configure(config(bmc.Block(scheme + "://192.0.2.61/redfish/v1/Systems/1")))
+				output, _ := w.Plan()
+				return output
+			}
+			w := acctest.NewWorkspace(t, config())
+			names := []string{want, "its boot interface changes from ipxe to redfish-virtual-media", `set hardware_interfaces = { boot = "ipxe" }`}
+			acctest.Mention(t, plan(w, "redfish-virtualmedia"), names...)
+			for _, boot := range []string{"redfish-virtual-media", "ipxe"} {
+				s.Fake.Set(name, "boot_interface", boot)
+				acctest.NeverMention(t, plan(w, "redfish"), title, deployed)
+			}
+			w.Configure(config())
+			w.Must("apply", "-auto-approve")
+			acctest.Mention(t, plan(w, "redfish-virtualmedia"), names...)
+			w.Must("apply", "-auto-approve")
+			acctest.NoChanges(t, w)
+			if got := s.Node(name)["boot_interface"]; got != "redfish-virtual-media" {
+				t.Errorf("the boot interface is %v", got)
+			}
+			acctest.Mention(t, plan(w, "redfish"), want, "its boot interface changes from redfish-virtual-media to ipxe")
+			w.Must("apply", "-auto-approve")
+			if got := s.Node(name)["boot_interface"]; got != "ipxe" {
+				t.Errorf("the boot interface is %v", got)
+			}
+		})
+	}
+}

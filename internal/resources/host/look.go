@@ -72,6 +72,13 @@ func (h *host) answer(ctx context.Context, ask enroll.Question, q question, to *
 	case enroll.AskConsole:
 		to.Console = enroll.LookAtConsole(ctx, h.Site, h.networkQuestion(ctx, q), q.hardwareInterface(ctx, "console"))
 		return to.Console != nil
+	case enroll.AskInterfaces:
+		kinds := map[string]enroll.Interface{}
+		for _, kind := range ironic.HardwareInterfaces {
+			kinds[kind] = q.hardwareInterface(ctx, kind)
+		}
+		to.Interfaces = enroll.LookAtInterfaces(ctx, h.Site, h.networkQuestion(ctx, q), kinds)
+		return len(to.Interfaces) > 0
 	case enroll.AskTakeOver:
 		found := h.takesOver(ctx, q.config)
 		if found == nil || !h.announces(q.diags, q.plan.describe(), found) {

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -266,6 +267,7 @@ func (m *model) wish(ctx context.Context, config, state *model) enroll.Wish {
 	if state != nil {
 		w.TraitsChange = !m.Traits.Equal(state.Traits)
 		w.ConsoleMoves = !m.Driver.Equal(state.Driver) || m.plannedInterface(ctx, "console") != state.plannedInterface(ctx, "console")
+		w.InterfacesMove = !m.Driver.Equal(state.Driver) || slices.ContainsFunc(ironic.HardwareInterfaces, func(kind string) bool { return m.plannedInterface(ctx, kind) != state.plannedInterface(ctx, kind) })
 		w.Held = m.Maintenance.ValueBool() && state.Fault.IsNull() && m.MaintenanceReason.ValueString() != machine.ReasonChanging
 	}
 	return w

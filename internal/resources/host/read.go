@@ -160,7 +160,7 @@ func (h *host) ImportState(ctx context.Context, req resource.ImportStateRequest,
 	}
 	node, err := h.Site.Ironic.FindNode(ctx, id)
 	if err != nil {
-		framework.Report(&resp.Diagnostics, "import host "+id, err)
+		framework.ReportImport(&resp.Diagnostics, "import host "+id, err)
 		return
 	}
 	framework.RecordImport(ctx, resp, node.UUID)

@@ -108,7 +108,7 @@ func (r *inspectionRule) ImportState(ctx context.Context, req resource.ImportSta
 	}
 	found, err := procedure.FindRule(ctx, r.Site, id)
 	if err != nil {
-		framework.Report(&resp.Diagnostics, "import inspection rule "+id, err)
+		framework.ReportImport(&resp.Diagnostics, "import inspection rule "+id, err)
 		return
 	}
 	framework.RecordImport(ctx, resp, found.UUID)

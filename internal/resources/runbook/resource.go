@@ -125,7 +125,7 @@ func (r *runbook) ImportState(ctx context.Context, req resource.ImportStateReque
 	}
 	found, err := ironic.ReadIn[ironic.Procedure](ctx, r.Site.Ironic, ironic.Runbooks, id)
 	if err != nil {
-		framework.Report(&resp.Diagnostics, "import runbook "+id, err)
+		framework.ReportImport(&resp.Diagnostics, "import runbook "+id, err)
 		return
 	}
 	framework.RecordImport(ctx, resp, found.UUID)
