@@ -87,6 +87,18 @@ func TestFakeGuide_protectedRoleIsNotWiped(t *testing.T) {
 	acctest.Fails(t, w, []string{"plan"}, "Machine is protected", "Node rack1-01")
 	write(t, rows, before)
 
+	// FALSE in the column of one line ends the protection of that machine only.
+	unprotected := strings.NewReplacer("extra.rack", "extra.rack,protected", "db-1,FALSE,rack1", "db-1,FALSE,rack1,FALSE", ",rack1\n", ",rack1,\n", ",rack2\n", ",rack2,\n").Replace(before)
+	write(t, rows, unprotected)
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
+	replaceIn(t, w, "machines.csv", "storage,db,db-1,FALSE,rack1,FALSE", "storage,,,FALSE,rack1,")
+	acctest.Mention(t, w.Must("plan"), "Destroying undeploys the machine", "0 to add, 0 to change, 1 to destroy")
+	write(t, rows, unprotected)
+	replaceIn(t, w, "machines.csv", "storage,db,db-2,FALSE,rack2,", "storage,,,FALSE,rack2,")
+	acctest.Fails(t, w, []string{"plan"}, "Machine is protected", "Node rack2-01")
+	write(t, rows, before)
+	w.Must("apply", "-auto-approve")
+
 	// Another role wipes the machine only if that role says protected = false.
 	cache := "  roles = {\n    cache = { image = { url = \"http://images.example.com/cache.qcow2\", checksum = \"http://images.example.com/SHA256SUMS\" } }\n"
 	replaceIn(t, w, "main.tf", "  roles = {\n", cache)

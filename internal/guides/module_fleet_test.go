@@ -202,11 +202,8 @@ func TestFakeModules_fleetReplacesTheMachineOfAMember(t *testing.T) {
 	}
 
 	m.site.Fake.Fail = nil
-	replaceIn(t, w, "machines.csv", "FALSE,rack3", "FALSE,TRUE,rack3")
 	csv := strings.ReplaceAll(read(t, filepath.Join(w.Dir, "machines.csv")), ",,rack", ",,,rack")
-	write(t, filepath.Join(w.Dir, "machines.csv"), strings.NewReplacer("maintenance,extra", "maintenance,retired,extra", "FALSE,rack1", "FALSE,,rack1").Replace(csv))
-	w.Must(acctest.Apply()...)
-	replaceIn(t, w, "machines.csv", "TRUE", "False")
+	write(t, filepath.Join(w.Dir, "machines.csv"), strings.NewReplacer("maintenance,extra", "maintenance,retired,extra", "FALSE,rack1", "FALSE,,rack1", "FALSE,rack3", "FALSE,False,rack3").Replace(csv))
 	host := `module.fleet.metal_host.machine["rack3-01"]`
 	wantChanges(t, w, map[string]string{host: "update"})
 	w.Must("apply", "saved")
@@ -250,7 +247,10 @@ func TestFakeModules_fleetChecksMembersAtTheirAddress(t *testing.T) {
 	csv := read(t, filepath.Join(w.Dir, "machines.csv"))
 	reachable := regexp.MustCompile(`198\.51\.100\.\d+`).ReplaceAllString(csv, "127.0.0.1")
 	write(t, filepath.Join(w.Dir, "machines.csv"), strings.Replace(reachable, "r650-1g,,127.0.0.1", "r650-1g,,", 1))
-	acctest.Fails(t, w, acctest.Apply(), "Ironic has reserved rack3-01 for web-", "and this machine has no address")
+	acctest.Fails(t, w, acctest.Apply(), "Ironic has reserved rack3-01 for web-", "the address of rack3-01 is empty")
+	write(t, filepath.Join(w.Dir, "machines.csv"), withoutMachine(reachable, "rack3-01"))
+	output := acctest.Fails(t, w, []string{"plan"}, "rack3-01 is not in csv or machines", "write it again", "replace_members")
+	acctest.NeverMention(t, output, "is empty")
 	write(t, filepath.Join(w.Dir, "machines.csv"), reachable)
 	w.Must(acctest.Apply()...)
 	acctest.NoChanges(t, w)

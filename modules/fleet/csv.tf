@@ -1,7 +1,7 @@
 # Reads the CSV. Spreadsheets write a byte order mark, white space, empty lines and TRUE.
 locals {
   columns = ["bmc_address", "bmc_username", "bmc_password_key", "bmc_password_version", "driver", "macs", "hardware", "resource_class", "traits",
-  "role", "hostname", "address", "description", "target_state", "maintenance", "retired"]
+  "role", "hostname", "address", "description", "target_state", "maintenance", "retired", "protected"]
 
   text    = trimprefix(var.csv == null ? "" : var.csv, "\ufeff")
   header  = [for cell in split(",", split("\n", local.text)[0]) : trim(cell, "\" \t\r")]
@@ -35,7 +35,7 @@ locals {
     [for name, lines in local.lines : length(lines) == 1 ? "" : "lines ${join(" and ", lines[*].line)}: both are ${name}."],
     flatten([
       for record in local.records : [
-        for column in ["maintenance", "retired"] : contains(["", "true", "false"], lower(lookup(record.cells, column, ""))) ? "" :
+        for column in ["maintenance", "retired", "protected"] : contains(["", "true", "false"], lower(lookup(record.cells, column, ""))) ? "" :
         "line ${record.line}: ${column} is \"${record.cells[column]}\". It must be TRUE, FALSE or empty."
       ]
     ]),

@@ -23,6 +23,7 @@ locals {
         "macs has ${length(machine.macs)} addresses, and the hardware ${coalesce(machine.hardware, "-")} needs ${try(local.cards_needed[machine.hardware], 0)}.",
         machine.role == null || contains(local.roles_to_name, coalesce(machine.role, "-")) ? "" :
         "role is \"${coalesce(machine.role, "-")}\". A machine can name these roles, which have no group: ${join(", ", local.roles_to_name)}.",
+        machine.protected == null || machine.role != null ? "" : "protected has a value, and role is empty. A member of a group has the value of its role.",
         machine.address != null || !contains(local.checked_roles, coalesce(machine.role, "-")) ? "" :
         "address is empty, and the role ${coalesce(machine.role, "-")} has a ready_check.",
       ],

@@ -5,6 +5,7 @@ locals {
       traits       = try(compact(split(" ", replace(lines[0].cells.traits, "/[\\s,;]+/", " "))), null)
       maintenance  = try(tobool(lower(lines[0].cells.maintenance)), null)
       retired      = try(tobool(lower(lines[0].cells.retired)), null)
+      protected    = try(tobool(lower(lines[0].cells.protected)), null)
       extra        = { for column, cell in lines[0].cells : trimprefix(column, "extra.") => cell if startswith(column, "extra.") }
       driver_info  = null
       network_data = null
@@ -138,7 +139,7 @@ resource "metal_deployment" "machine" {
   on_change        = var.roles[each.value.role].on_change
   on_destroy       = var.roles[each.value.role].on_destroy
   max_attempts     = var.roles[each.value.role].max_attempts
-  protected        = var.roles[each.value.role].protected
+  protected        = each.value.protected != null ? each.value.protected : var.roles[each.value.role].protected
   power_state      = var.roles[each.value.role].power_state
   power_off_mode   = var.roles[each.value.role].power_off_mode
   rebuild_triggers = var.roles[each.value.role].rebuild_triggers
@@ -203,8 +204,12 @@ resource "metal_deployment" "member" {
       error_message = "The role ${each.value.role} gives the name ${each.key} to a member, and there is a machine of that name. Rename one of the two."
     }
     precondition {
-      condition     = var.roles[each.value.role].ready_check == null || each.value.service != null
-      error_message = "Ironic has reserved ${each.value.node} for ${each.key}. The role ${each.value.role} has a ready_check, and this machine has no address in this module."
+      condition     = var.roles[each.value.role].ready_check == null || each.value.service != null || !contains(keys(local.machines), each.value.node)
+      error_message = "Ironic has reserved ${each.value.node} for ${each.key}. The role ${each.value.role} has a ready_check, and the address of ${each.value.node} is empty."
+    }
+    precondition {
+      condition     = var.roles[each.value.role].ready_check == null || contains(keys(local.machines), each.value.node)
+      error_message = "Ironic has reserved ${each.value.node} for ${each.key}. The role ${each.value.role} has a ready_check, and ${each.value.node} is not in csv or machines. If you have removed its line, write it again: ${each.key} must first move to another machine, with replace_members of the group, in an apply of its own. Otherwise add a line with its address."
     }
   }
 }

@@ -1,14 +1,15 @@
 output "hosts" {
-  description = "The hosts by name: `id` (UUID of the node), `bmc_address`, `address`, `hardware`, `resource_class`, `role` and `extra`. While `on_change = \"ignore\"` keeps a machine at the network data that it was deployed with, `address` is from those."
+  description = "The hosts by name: `id` (UUID of the node), `bmc_address`, `address`, `hardware`, `resource_class`, `role`, `extra` and `pending_changes` (attributes whose new settings the machine lacks). While `on_change = \"ignore\"` keeps a machine at the network data that it was deployed with, `address` is from those."
   value = {
     for name, host in metal_host.machine : name => {
-      id             = host.id
-      bmc_address    = local.machines[name].bmc_address
-      address        = local.addresses[name]
-      hardware       = local.machines[name].hardware
-      resource_class = local.machines[name].resource_class
-      role           = local.machines[name].role
-      extra          = local.machines[name].extra
+      id              = host.id
+      bmc_address     = local.machines[name].bmc_address
+      address         = local.addresses[name]
+      hardware        = local.machines[name].hardware
+      resource_class  = local.machines[name].resource_class
+      role            = local.machines[name].role
+      extra           = local.machines[name].extra
+      pending_changes = host.pending_changes
     }
   }
 }

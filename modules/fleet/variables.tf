@@ -25,7 +25,8 @@ variable "machines" {
     * `network_data`: network settings in OpenStack's format, as JSON, for the machine's config drive.
     * `maintenance`: true: Ironic neither allocates nor deploys the machine.
     * `retired`: true: no group gets the machine any more. **A change to false cleans it.** To return a machine from quarantine, repair
-      it, apply true, then false.
+      it and apply false; if the machine had a value before, apply true first.
+    * `protected`: as in `roles`, for a machine that names its role. Default: that of the role.
     * `driver`, `driver_info`, `resource_class`, `traits`, `description`, `target_state`: as in `metal_host`.
   EOT
   type = map(object({
@@ -48,6 +49,7 @@ variable "machines" {
     target_state         = optional(string)
     maintenance          = optional(bool)
     retired              = optional(bool)
+    protected            = optional(bool)
   }))
   default  = {}
   nullable = false

@@ -139,6 +139,48 @@ run "a_ready_check_of_a_machine_without_address_is_refused" {
   expect_failures = [metal_host.machine["rack1-01"]]
 }
 
+run "a_machine_has_its_own_protection" {
+  command = plan
+
+  variables {
+    csv = "name,driver,role,protected\nrack1-01,fake-hardware,db,\nrack1-02,fake-hardware,db,FALSE\nrack1-03,fake-hardware,web,True\n"
+    roles = {
+      db  = { image = { url = "http://images.example.com/debian-12.qcow2", checksum = "http://images.example.com/SHA256SUMS" }, protected = true }
+      web = { image = { url = "http://images.example.com/debian-12.qcow2", checksum = "http://images.example.com/SHA256SUMS" } }
+    }
+  }
+
+  assert {
+    condition     = metal_deployment.machine["rack1-01"].protected && !metal_deployment.machine["rack1-02"].protected
+    error_message = "An empty cell must mean the value of the role, and FALSE must end the protection of one machine."
+  }
+
+  assert {
+    condition     = metal_deployment.machine["rack1-03"].protected
+    error_message = "TRUE must protect one machine."
+  }
+}
+
+run "protection_of_a_machine_without_a_role_is_refused" {
+  command = plan
+
+  variables {
+    csv = "name,driver,protected\nrack1-01,fake-hardware,FALSE\n"
+  }
+
+  expect_failures = [metal_host.machine["rack1-01"]]
+}
+
+run "a_protection_that_is_no_truth_value_is_refused" {
+  command = plan
+
+  variables {
+    csv   = "name,driver,role,protected\nrack1-01,fake-hardware,db,yes\n"
+    roles = { db = { image = { url = "http://images.example.com/debian-12.qcow2", checksum = "http://images.example.com/SHA256SUMS" } } }
+  }
+
+  expect_failures = [var.machines]
+}
 
 run "an_unknown_column_is_refused" {
   command = plan

@@ -65,6 +65,14 @@ module "fleet" {
   }
 }
 
+# Warns while a machine lacks some of its settings, and fails no apply.
+check "hardware" {
+  assert {
+    condition     = alltrue([for host in module.fleet.hosts : length(host.pending_changes) == 0])
+    error_message = "These machines wait: ${join("; ", [for name, host in module.fleet.hosts : "${name} for ${join(" and ", host.pending_changes)}" if length(host.pending_changes) > 0])}."
+  }
+}
+
 output "deployments" {
   value = module.fleet.deployments
 }
