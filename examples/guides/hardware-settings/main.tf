@@ -37,7 +37,7 @@ resource "metal_host" "rack1_01" {
 
   hardware_drift = "warn" # or "plan": set what the machine has lost again
   hardware_changes = {
-    on_active = "wait" # or "service": change BIOS and firmware of a deployed machine, which restarts it
+    on_active = "wait" # or "service": restart a deployed machine
   }
 }
 
