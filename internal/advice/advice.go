@@ -24,7 +24,7 @@ const faultPower = "power failure"
 // Next returns what to do about a node at a time by Ironic's clock, each a sentence or several, the most urgent first. It is empty if the node
 // needs nothing. The commands in it name the node.
 func Next(n *ironic.Node, now time.Time) (todo []string) {
-	for _, text := range []string{adviseStuck(n), adviseMaintenance(n), adviseState(n, now), adviseLock(n), adviseOperation(n, now), adviseLeft(n), adviseRetired(n)} {
+	for _, text := range []string{adviseStuck(n), adviseMaintenance(n), adviseState(n, now), adviseReady(n), adviseLock(n), adviseOperation(n, now), adviseLeft(n), adviseRetired(n)} {
 		if text != "" {
 			todo = append(todo, text)
 		}
@@ -75,6 +75,16 @@ func adviseMaintenance(n *ironic.Node) string {
 			"Otherwise, when the work on the machine has ended, run: metal maintenance off %s", name(n))
 	}
 	return ""
+}
+
+// adviseReady says what to do about a machine whose ready check has failed.
+func adviseReady(n *ironic.Node) string {
+	check := marks.NotReadyOf(n)
+	if check == nil || states.IsInProgress(n) {
+		return ""
+	}
+	return fmt.Sprintf("What is deployed on the machine was not ready at %s: %s. Look at its console (metal console %s) and mend the cause. The next apply checks again.",
+		check.Failed.UTC().Format(time.RFC3339), check.Target, name(n))
 }
 
 // adviseLock says what to do about a lock outside of operations.

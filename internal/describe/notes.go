@@ -75,6 +75,9 @@ func Notes(n *ironic.Node, now time.Time) []Note {
 	if c := marks.CheckOf(n, now); c != nil {
 		all = append(all, Note{At: c.Since, Text: "ready check of " + c.Target, InProgress: true})
 	}
+	if c := marks.NotReadyOf(n); c != nil {
+		all = append(all, Note{At: c.Since, Until: c.Failed, Text: "ready check of " + c.Target + " that failed", Failed: true})
+	}
 	if boot := instance.BootNoteOf(n); boot != nil {
 		all = append(all, ofBoot(boot)...)
 	}

@@ -64,6 +64,16 @@ func (r *checkRun) note(t *testing.T) *marks.Checked {
 	return marks.CheckOf(node, time.Now())
 }
 
+// failed returns the note on the node that a check has failed.
+func (r *checkRun) failed(t *testing.T) *marks.Checked {
+	t.Helper()
+	node, err := r.client.Ironic.Node(t.Context(), "node-000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return marks.NotReadyOf(node)
+}
+
 // writes returns the requests since the beginning of the check.
 func (r *checkRun) writes() (methods []string) {
 	for _, request := range r.fake.Requests() {
@@ -100,10 +110,11 @@ func TestAwaitReady_tellsOfTheCheck(t *testing.T) {
 	})
 }
 
+// The note stays on the machine, which Ironic shows as active, until a check succeeds.
 func TestAwaitReady_machineThatIsNotReady(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newCheckRun(time.Hour)
+		r := newCheckRun(7 * time.Minute)
 		err := r.check(t.Context())
 		if !failure.Is(err, instance.KindNotReady) || failure.IsInterrupted(err) {
 			t.Errorf("the error is %v", err)
@@ -111,8 +122,14 @@ func TestAwaitReady_machineThatIsNotReady(t *testing.T) {
 		if late := failure.AboutOf[*readiness.Error](err, instance.KindNotReady); late == nil || late.Cause != readiness.Refused {
 			t.Errorf("the error is about %+v", late)
 		}
-		if note := r.note(t); note != nil {
+		if note := r.failed(t); r.note(t) != nil || note == nil || note.Target != "TCP port web-1:22" || note.Failed.Sub(note.Since) != 5*time.Minute {
 			t.Errorf("after the check, the note is %+v", note)
+		}
+		if got := slices.DeleteFunc(r.writes(), func(method string) bool { return method == http.MethodGet }); !slices.Equal(got, []string{http.MethodPatch, http.MethodPatch}) {
+			t.Errorf("the requests are %v, want two patches", got)
+		}
+		if err := r.check(t.Context()); err != nil || r.note(t) != nil || r.failed(t) != nil {
+			t.Errorf("after a check that has succeeded: %v, the note is %+v", err, r.failed(t))
 		}
 	})
 }
@@ -126,8 +143,8 @@ func TestAwaitReady_interrupted(t *testing.T) {
 		if err := r.check(ctx); !api.IsInterrupted(err) || failure.Is(err, instance.KindNotReady) {
 			t.Errorf("the error is %v", err)
 		}
-		if note := r.note(t); note != nil {
-			t.Errorf("after the interruption, the note is %+v", note)
+		if r.note(t) != nil || r.failed(t) != nil {
+			t.Error("after the interruption, the node has a note")
 		}
 	})
 }

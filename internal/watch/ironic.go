@@ -58,6 +58,10 @@ func machineOf(n *ironic.Node, now time.Time) Machine {
 	if check := marks.CheckOf(n, now); check != nil && !m.InProgress && !m.Failed {
 		m.Checked, m.InProgress, m.Since = true, true, check.Since.Local()
 	}
+	if check := marks.NotReadyOf(n); check != nil && !m.InProgress && !m.Failed {
+		m.NotReady, m.Failed, m.Step, m.Since = true, true, stateChecked, check.Failed.Local()
+		m.Reason = "the ready check has failed: " + check.Target
+	}
 	if m.Name == "" {
 		m.Name = n.UUID
 	}

@@ -78,6 +78,49 @@ func checked(begun, active time.Duration) map[string]any {
 	}
 }
 
+// notReady is checked with a check that has failed.
+func notReady(begun, active time.Duration) map[string]any {
+	set := checked(begun, active)
+	note, _ := set["extra"].(map[string]any)["terraform_metal_ready"].(map[string]any)
+	note["failed"] = time.Now().Add(time.Second - begun).UTC().Format(time.RFC3339)
+	return set
+}
+
+// A machine whose ready check has failed counts as failed also if its rollout has no note, although Ironic shows it as active.
+func TestRun_endsWithTheMachineThatIsNotReady(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		active time.Duration // how long ago the machine became active
+		failed bool
+	}{
+		"not ready":                {21 * time.Hour, true},
+		"deployed again, no check": {time.Hour, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				fake := ironictest.Fleet(1)
+				for field, value := range notReady(20*time.Hour, tc.active) {
+					fake.Set("node-000", field, value)
+				}
+				var told strings.Builder
+				end, err := watch.Run(t.Context(), watch.NewModel("active", 0), watch.Options{
+					List: func(ctx context.Context) (watch.Sample, error) {
+						return watch.List(ctx, clientOf(fake), selection.Selection{}.Follow())
+					},
+					MayPass: api.MayPass, Interval: 10 * time.Second, UntilIdle: time.Minute, Displays: []watch.Display{&watch.Lines{Out: &told, Err: &told}},
+				})
+				if err != nil || (len(end.Failed) == 1) != tc.failed || end.Done == 1 == tc.failed {
+					t.Fatalf("%d done, failed: %+v, %v", end.Done, end.Failed, err)
+				}
+				if strings.Contains(told.String(), "node-000  active, not ready for 19h59m: the ready check has failed: TCP port 198.51.100.11:22\n") != tc.failed {
+					t.Errorf("it tells\n%s", told.String())
+				}
+			})
+		})
+	}
+}
+
 func clientOf(fake *fakeironic.Server) *ironic.Client {
 	return ironic.New(api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: fake}, ironic.Polls{})
 }

@@ -13,8 +13,9 @@ type Machine struct {
 	ID, Name   string
 	State      string    // its provision state
 	Power      string    // the power state that it is being changed to; empty: no power change is in progress
-	Since      time.Time // when it entered the provision state, or when its ready check began
+	Since      time.Time // when it entered the provision state, or when its ready check began or failed
 	Checked    bool      // a run waits until what is deployed on it answers
+	NotReady   bool      // the last ready check of what is deployed on it has failed
 	InProgress bool      // an operation or a ready check is in progress
 	Failed     bool      // the last operation has failed
 	Pending    bool      // at rest, with an operation to come
@@ -44,6 +45,9 @@ func (m Machine) working() string {
 	case "":
 		if m.Checked {
 			return m.State + ", " + stateChecked
+		}
+		if m.NotReady {
+			return m.State + ", not ready"
 		}
 		return m.State
 	case "power on":

@@ -129,10 +129,45 @@ func TestAccDeployment_readyCheck(t *testing.T) {
 	if noteOf(s, node) != nil {
 		t.Errorf("left on the node: %v", noteOf(s, node))
 	}
-	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v2")))
+	p.close()
+	w.Configure(config(acctest.Image("v3")))
+	acctest.Fails(t, w, acctest.Apply(), "connection refused")
+	if noteOf(s, node) == nil {
+		t.Error("the node does not show that its machine is not ready")
+	}
+	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v3")))
 	w.Must("apply", "-auto-approve")
 	wantReady(t, w, nil, false)
 	acctest.NoChanges(t, w)
+	if noteOf(s, node) != nil {
+		t.Errorf("without a check, left on the node: %v", noteOf(s, node))
+	}
+	w.Must("destroy", "-auto-approve")
+}
+
+// No later apply checks a machine that leaves the state.
+func TestAccDeployment_readyCheckOfAForgottenMachine(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	node, p := site.AddNode(t, s, "n1", nil), newPort(t)
+	config := func(image string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image(image), p.check(soon), `on_destroy = "forget"`)
+	}
+	w := acctest.NewWorkspace(t, config("v1"))
+	p.open()
+	w.Must("apply", "-auto-approve")
+	p.close()
+	w.Configure(config("v2"))
+	acctest.Fails(t, w, acctest.Apply(), "connection refused")
+	if noteOf(s, node) == nil {
+		t.Error("the node does not show that its machine is not ready")
+	}
+	w.Must("destroy", "-auto-approve")
+	if noteOf(s, node) != nil || s.Node(node)["provision_state"] != "active" {
+		t.Errorf("left on the node: %v", s.Node(node))
+	}
+	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v2")))
+	w.Must("import", acctest.DeploymentAddress, node)
 	w.Must("destroy", "-auto-approve")
 }
 

@@ -178,6 +178,11 @@ func (d *deployment) endAdoption(ctx context.Context, state *model, diags *diag.
 // forget leaves the machine running, and ends what it has to do with the others.
 func (d *deployment) forget(ctx context.Context, state *model) {
 	d.Site.ForgetDeployment(ctx, state.ID.ValueString(), state.InstanceID.ValueString())
+	if framework.IsSet(state.Ready) && !state.Ready.ValueBool() { // no later apply checks the machine
+		if m, err := d.Site.Machine(ctx, state.ID.ValueString()); err == nil {
+			instance.ForgetCheck(ctx, m)
+		}
+	}
 	if d.settings(ctx, state).Group != "" {
 		turns.Forget(ctx, d.Site, state.ID.ValueString())
 	}

@@ -269,6 +269,9 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	if turn.End(ctx, err); turn == nil && err == nil {
 		turns.Clear(ctx, m)
 	}
+	if err == nil {
+		instance.ForgetCheck(ctx, m)
+	}
 	err = d.endRebuild(ctx, u, m, failed, err, &resp.Diagnostics)
 	framework.Show(&resp.Diagnostics, m.PowerCut()...)
 	restarts := failed == deploy.Restarts && failure.IsInterrupted(err) && m.Started() // the next apply must not restart it again
