@@ -86,6 +86,9 @@ func (m *Machine) Site() *Site { return m.site }
 // KeepSlot lets the machine keep its slot of the provisioning limit after its next operation, until the caller calls release.
 func (m *Machine) KeepSlot() (release func()) { return m.site.limiter.Keep(m.node.UUID) }
 
+// Turned tells the limit that the machine begins because another one of its rollout has ended.
+func (m *Machine) Turned() { m.site.limiter.Turned(m.node.UUID) }
+
 // Carries records that this run has put a mark on the node, or is about to.
 func (m *Machine) Carries(key marks.Mark) { m.marks = append(m.marks, key) }
 

@@ -21,6 +21,7 @@ type stats struct {
 	working   int             // machines on which this process works now
 	peak      int             // the most at once
 	machines  map[string]bool // all machines on which it has worked
+	turned    map[string]bool // machines that another one has let begin, and not Terraform
 	endedAt   time.Time       // when it last finished one
 	refills   int             // how often a new machine that started soon after brought the number back to the peak
 	saturated bool            // the limit was reached
@@ -121,6 +122,16 @@ func (s *stats) notLocked(err error) {
 // operation.
 const soon = 5 * time.Second
 
+// Turned says that a machine begins because another one of its rollout has ended. How many of these work at once says nothing of -parallelism.
+func (l *Limiter) Turned(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stats.turned == nil {
+		l.stats.turned = map[string]bool{}
+	}
+	l.stats.turned[id] = true
+}
+
 // Begin says that this process starts working on a machine, with or without a slot; End says that it has finished. From both the
 // limiter detects that Terraform's -parallelism leaves slots unused: new machines follow on finished ones, but never more at once
 // than before.
@@ -134,7 +145,7 @@ func (l *Limiter) Begin(id string) {
 	s.working++
 	if s.working > s.peak {
 		s.peak, s.refills = s.working, 0
-	} else if !s.machines[id] && s.working == s.peak && time.Since(s.endedAt) < soon {
+	} else if !s.machines[id] && !s.turned[id] && s.working == s.peak && time.Since(s.endedAt) < soon {
 		s.refills++
 	}
 	s.machines[id] = true
@@ -149,7 +160,7 @@ func (l *Limiter) End() {
 	s.working--
 	if l.limit.Max > 0 && s.refills > 1 && len(s.machines) > 2*s.peak && s.peak < l.limit.Max && !s.saturated {
 		s.say("parallelism", Notice{"Slots are unused", fmt.Sprintf(
-			"Terraform works on %d machines at a time, and provisioning_limit.max_concurrent is %d. To use all slots run with -parallelism=%d or more.",
+			"The most machines on which Terraform works at a time: %d. provisioning_limit.max_concurrent is %d. To use all slots run with -parallelism=%d or more.",
 			s.peak, l.limit.Max, l.limit.Max+10)})
 	}
 }

@@ -45,9 +45,13 @@ func Take(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
 	turn.shared = turn.group.name != "" && (turn.follows || me.Change != rollout.FirstDeployment)
 	t.mu.Unlock()
 	if turn.follows {
+		m.Turned()
 		return turn, turn.follow(ctx, was)
 	}
 	waited, err := turn.wait(ctx)
+	if waited {
+		m.Turned()
+	}
 	if err == nil && waited && !turn.shared { // a note has read it
 		if err = m.Refresh(ctx); err != nil {
 			turn.End(ctx, err)

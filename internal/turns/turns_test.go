@@ -14,11 +14,13 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/turns"
 )
 
@@ -88,6 +90,40 @@ func (r *run) change(ctx context.Context, id string, c turns.Change, change func
 	change()
 	turn.End(ctx, outcome)
 	return nil
+}
+
+// Machines that begin because another one has ended say nothing of Terraform's -parallelism.
+func TestTake_isNoSignOfUnusedSlots(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(4)
+		ids := active(fake)
+		for _, id := range ids {
+			fake.Set(id, "instance_info", map[string]any{"image_source": "https://images.example.com/a.qcow2", "image_checksum": "d41d8cd98f00b204e9800998ecf8427e"})
+		}
+		fake.StepTime = time.Minute
+		client := sitetest.Run(fake, sitetest.UpTo(20))
+		var all sync.WaitGroup
+		for _, id := range ids {
+			all.Go(func() {
+				_, err := client.Of(t.Context(), id, func(m *machine.Machine) error {
+					turn, err := turns.Take(t.Context(), m, turns.Change{Settings: databases, Change: rollout.Rebuild})
+					if err == nil {
+						err = m.Walk(t.Context(), states.GoalRebuilt, m.Node().InstanceUUID, ironic.Order{}, time.Hour)
+						turn.End(t.Context(), err)
+					}
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if said := client.Notices(); len(said) > 0 {
+			t.Errorf("it says %v", said)
+		}
+	})
 }
 
 // take takes the turn of a machine.
