@@ -44,10 +44,9 @@ func proveCables(w Wish, s Seen) []decide.Notice {
 		}
 	}
 	if len(faults) == 0 && unproved > 0 {
-		return []decide.Notice{{
-			Severity: decide.Warning, At: decide.At("ports"), Summary: "Cables are not proved", Detail: fmt.Sprintf("The inspection of host %s at %s has collected no LLDP data of %d of the network cards with expect_neighbor.", w.Label, s.Heard.At.Format(time.RFC3339), unproved),
-			Advice: "Let Ironic's ramdisk listen, with the kernel parameter ipa-collect-lldp=1 ([inspector]extra_kernel_params), and inspect the hosts again, for example with inspect_triggers.",
-		}}
+		return []decide.Notice{decide.Warn(decide.At("ports"), "Cables are not proved", fmt.Sprintf("The inspection of host %s at %s has collected no LLDP data of %d of the network cards with expect_neighbor. "+
+			"Let Ironic's ramdisk listen, with the kernel parameter ipa-collect-lldp=1 ([inspector]extra_kernel_params), and inspect the hosts again, for example with inspect_triggers.",
+			w.Label, s.Heard.At.Format(time.RFC3339), unproved))}
 	}
 	if len(faults) == 0 {
 		return nil

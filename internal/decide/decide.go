@@ -9,7 +9,6 @@ package decide
 import (
 	"reflect"
 	"slices"
-	"strings"
 )
 
 // Value is a setting. Its zero value is null: the configuration omits it.
@@ -53,7 +52,6 @@ type Notice struct {
 	Severity        Severity
 	At              Path // the attribute that it concerns; nil: the whole resource
 	Summary, Detail string
-	Advice          string // follows Detail; a run says it once, of all notices that have the same
 }
 
 // Path is the way to an attribute: names of attributes (string), keys of maps (Key) and positions in lists (int).
@@ -66,12 +64,10 @@ type Key string
 func At(parts ...any) Path { return parts }
 
 // Warn returns a warning that concerns an attribute; with nil the whole resource.
-func Warn(at Path, summary, detail string) Notice { return Notice{Warning, at, summary, detail, ""} }
+func Warn(at Path, summary, detail string) Notice { return Notice{Warning, at, summary, detail} }
 
 // Refuse returns a refusal that concerns an attribute; with nil the whole resource.
-func Refuse(at Path, summary, detail string, advice ...string) Notice {
-	return Notice{Refusal, at, summary, detail, strings.Join(advice, " ")}
-}
+func Refuse(at Path, summary, detail string) Notice { return Notice{Refusal, at, summary, detail} }
 
 // Same reports whether two values are equal. Values that are unknown are not equal to any that are known.
 func Same[T any](a, b Value[T]) bool {

@@ -43,8 +43,8 @@ func (d *decision) warn(at decide.Path, summary, detail string) {
 	d.plan.Notices = append(d.plan.Notices, decide.Warn(at, summary, detail))
 }
 
-func (d *decision) refuse(at decide.Path, summary, detail string, advice ...string) {
-	d.plan.Notices = append(d.plan.Notices, decide.Refuse(at, summary, detail, advice...))
+func (d *decision) refuse(at decide.Path, summary, detail string) {
+	d.plan.Notices = append(d.plan.Notices, decide.Refuse(at, summary, detail))
 }
 
 func (d *decision) add(s Step) { d.plan.Steps = append(d.plan.Steps, s) }

@@ -243,8 +243,8 @@ func (d *decision) staysProtected() bool {
 
 // refuseProtected refuses to wipe a protected machine. doing is what the plan would do, such as "rebuild it".
 func (d *decision) refuseProtected(doing string) {
-	d.refuse(decide.At("protected"), protectedSummary, fmt.Sprintf("Node %s is protected in Ironic, and this plan would %s.", d.seen.Label, doing),
-		"If the machine may be wiped, set protected = false. It can be set in the same apply as the change.")
+	d.refuse(decide.At("protected"), protectedSummary, fmt.Sprintf("Node %s is protected in Ironic, and this plan would %s. "+
+		"If the machine may be wiped, set protected = false. It can be set in the same apply as the change.", d.seen.Label, doing))
 }
 
 // refuseEnd refuses to end the deployment of a protected machine, and reports whether it has.
@@ -252,8 +252,8 @@ func (d *decision) refuseEnd(doing string) bool {
 	if !d.seen.Protected || d.seen.Was.forgets() {
 		return false
 	}
-	d.refuse(decide.At("protected"), protectedSummary, fmt.Sprintf("Node %s is protected in Ironic, and this plan would %s its deployment, which undeploys the machine.", d.seen.Label, doing),
-		"If it may be wiped, first apply protected = false, without any other change.")
+	d.refuse(decide.At("protected"), protectedSummary, fmt.Sprintf("Node %s is protected in Ironic, and this plan would %s its deployment, which undeploys the machine. "+
+		"If it may be wiped, first apply protected = false, without any other change.", d.seen.Label, doing))
 	return true
 }
 

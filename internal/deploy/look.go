@@ -34,8 +34,8 @@ func (l *Look) warn(at decide.Path, summary, detail string) {
 	l.notices = append(l.notices, decide.Warn(at, summary, detail))
 }
 
-func (l *Look) refuse(at decide.Path, summary, detail string, advice ...string) {
-	l.notices = append(l.notices, decide.Refuse(at, summary, detail, advice...))
+func (l *Look) refuse(at decide.Path, summary, detail string) {
+	l.notices = append(l.notices, decide.Refuse(at, summary, detail))
 }
 
 // fresh reports whether the plan makes a deployment.
@@ -206,18 +206,19 @@ func (l *Look) occupied(ctx context.Context) {
 			label, node.ProvisionState, lossOf(node)))
 		return
 	}
-	l.notices = append(l.notices, Twin(node, "The state has a deployment of the node already. Unless this plan replaces that one, the apply fails for this one. Give one of them another node_id, and do not import the node a second time."))
-	l.warn(nil, undeploysSummary, fmt.Sprintf("Node %s is deployed already, in state %q. If this plan replaces that deployment because it is tainted, the node is %s. "+
-		"With on_destroy = \"forget\" in the state, it would keep running, and could not be deployed again.", label, node.ProvisionState, lossOf(node)))
+	l.warn(nil, undeploysSummary, fmt.Sprintf("Node %s is deployed already, in state %q, and the state has that deployment. If it is tainted, or named by -replace, this plan replaces it: the node is %s. "+
+		"To avoid that, run terraform untaint with its address, or leave out -replace. With on_destroy = \"forget\" in the state, the machine would keep running, and could not be deployed again. "+
+		"If the plan does not replace that deployment, the apply fails for this one: give one of them another node_id, and do not import the node a second time. "+
+		"This command names the resource in the state: terraform state list -id=%s.", label, node.ProvisionState, lossOf(node), node.UUID))
 }
 
 // refuseProtected refuses a new deployment on a protected node. Terraform does not tell the provider that it replaces a
 // resource that is tainted or named by -replace: the provider sees only a creation.
 func (l *Look) refuseProtected(node *ironic.Node) {
-	l.refuse(decide.At("protected"), protectedSummary, fmt.Sprintf("Node %s is protected in Ironic, and a new deployment would first undeploy it.", ironic.NodeLabel(node)),
+	l.refuse(decide.At("protected"), protectedSummary, fmt.Sprintf("Node %s is protected in Ironic, and a new deployment would first undeploy it. "+
 		"If this plan replaces its deployment, because that is tainted or because of -replace, and if the machine may be wiped: run terraform untaint if it is tainted, "+
-			"apply protected = false without -replace, and then replace it. If an earlier run of yours has deployed it and its state is lost, import it:\n\n"+
-			"  terraform import <address of the metal_deployment> <UUID of the node>\n\nIf the node belongs to another user, choose another node.")
+		"apply protected = false without -replace, and then replace it. If an earlier run of yours has deployed it and its state is lost, import it "+
+		"(terraform import ADDRESS %s). If the node belongs to another user, choose another node.", ironic.NodeLabel(node), node.UUID))
 }
 
 // Twin warns of a second deployment of a node.

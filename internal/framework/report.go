@@ -3,7 +3,7 @@ package framework
 import (
 	"context"
 	"fmt"
-	"sync"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -48,13 +48,17 @@ func ReportImport(diags *diag.Diagnostics, doing string, err error) {
 }
 
 // ReportCreation is Report for a creation. An operation that cannot be watched any more is a warning, too: after an error, Terraform would
-// destroy and create again what may run already.
-func ReportCreation(diags *diag.Diagnostics, doing string, err error) {
-	if !failure.IsUnwatched(err) {
+// destroy and create again what may run already. tainted are paragraphs about what follows from an error.
+func ReportCreation(diags *diag.Diagnostics, doing string, err error, tainted ...string) {
+	if err == nil || api.IsInterrupted(err) && !failure.IsUnwatched(err) {
 		Report(diags, doing, err)
 		return
 	}
 	summary, detail := failure.Explain(doing, err)
+	if !failure.IsUnwatched(err) {
+		diags.AddError(summary, strings.Join(append([]string{detail}, tainted...), "\n\n"))
+		return
+	}
 	diags.AddWarning(summary, detail+"\n\nThis apply succeeds, although the operation may still fail: after an error, Terraform would replace a machine that may already run. To make the apply fail "+
 		"without a replacement, add a postcondition to the resource: see the guide \"Lost access\".")
 }
@@ -76,32 +80,9 @@ func WarnUnseen(diags *diag.Diagnostics, project, label string) {
 	}
 }
 
-// Show is the function Show for the notices of a plan. Terraform prints every error in full, so of many with the same advice only one in a
-// run has it, and the others say so.
-func (c *WithClient) Show(diags *diag.Diagnostics, notices ...decide.Notice) {
-	for _, n := range notices {
-		if n.Advice != "" && c.Site != nil && !machine.Kept(c.Site, func(*machine.Site) *advised { return &advised{} }).first(n.Advice) {
-			n.Advice = "Another error of this plan says what to do."
-		}
-		Show(diags, n)
-	}
-}
-
-// advised has the advice that a run has given.
-type advised struct{ said sync.Map }
-
-// first reports whether the run gives an advice for the first time.
-func (a *advised) first(advice string) bool {
-	_, before := a.said.LoadOrStore(advice, true)
-	return !before
-}
-
 // Show adds the notices of a plan to diagnostics.
 func Show(diags *diag.Diagnostics, notices ...decide.Notice) {
 	for _, n := range notices {
-		if n.Advice != "" {
-			n.Detail += " " + n.Advice
-		}
 		switch at := attributePath(n.At); {
 		case n.Severity == decide.Refusal && n.At == nil:
 			diags.AddError(n.Summary, n.Detail)

@@ -102,10 +102,10 @@ func (t *Turn) endNote(ctx context.Context, how rollout.Outcome, err error) {
 // KindNotStarted is the kind of an error which says that a machine is not changed in this run.
 const KindNotStarted failure.Kind = "not started"
 
-// notStarted returns the error for a member. The first one of each reason says what to do; the others are short.
+// notStarted returns the error for a member. Terraform prints every error in full: the first one of each reason says all, the others what to do.
 func (g *group) notStarted(t *Turn, why rollout.Refusal) error {
 	label := ironic.NodeLabel(t.m.Node())
-	fact, advice := "", ""
+	fact, advice, short := "", "", "Find out why, and apply again."
 	switch why.Reason {
 	case rollout.TooManyFailures:
 		fact = fmt.Sprintf("%d of %d machines that this run has changed in the same way have failed (%s)", len(why.Names), g.Tried(), few(why.Names))
@@ -115,10 +115,12 @@ func (g *group) notStarted(t *Turn, why rollout.Refusal) error {
 		fact = fmt.Sprintf("the canary %s has failed", few(why.Names))
 		advice = "The other machines were to wait until it is ready. Find out why it has failed, and apply again. A machine that was not ready is checked again at once; after any other failure, another machine goes first."
 	case rollout.TooManyAway:
+		short = "Repair what is away, and apply again."
 		fact = fmt.Sprintf("rollout group %q lacks %s already, and no run works on that", t.Settings.Group, few(why.Names))
 		advice = "At most max_unavailable members may be away at once. Repair what is away, with terraform apply or by hand. If a member runs well and no apply can say so, or is no member any more, " +
 			"remove the note from its node: baremetal node unset NODE --extra " + marks.KeyTurn
 	case rollout.NoPlace:
+		short = "Apply again to go on."
 		fact = fmt.Sprintf("%s is undeployed, and its new deployment needs this place among Terraform's operations", few(why.Names))
 		advice = "Apply again to go on. Terraform runs at most as many operations at once as -parallelism says (10 by default): with more than the group has members, they all go in one apply. " +
 			"A metal_allocation_group moves its members only when all their deployments are undeployed: move no more of them at once than max_unavailable."
@@ -127,7 +129,7 @@ func (g *group) notStarted(t *Turn, why rollout.Refusal) error {
 	first := !slices.Contains(g.told, why.Reason)
 	g.told = append(g.told, why.Reason)
 	t.turns.mu.Unlock()
-	e := &failure.Error{Kind: KindNotStarted, Node: t.m.Node(), Fact: fmt.Sprintf("node %s was not started: %s", label, fact)}
+	e := &failure.Error{Kind: KindNotStarted, Node: t.m.Node(), Fact: fmt.Sprintf("node %s was not started: %s", label, fact), Advice: "Nothing was sent to it. " + short}
 	if first {
 		e.Advice = "Nothing was sent to the machine, which is as before. " + advice
 	}

@@ -77,8 +77,17 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	plan.OnDestroy, plan.Ready = onDestroy, readyAfter(plan.Ready, steps, deploy.Checks, err)
 	d.recordEnd(ctx, &plan, m, attempts, err, resp)
-	framework.ReportCreation(&resp.Diagnostics, doing, err)
+	framework.ReportCreation(&resp.Diagnostics, doing, err, plan.afterFailure(m.Node(), err)...)
 	d.noteUnchanged(ctx, &plan, resp.Private, &resp.Diagnostics)
+}
+
+// afterFailure says what the next apply does because Terraform taints the resource of a failed creation; nothing if it cleans nothing.
+func (m *model) afterFailure(node *ironic.Node, failed error) []string {
+	if failed == nil || m.adopted() || failure.Is(failed, instance.KindNotReady) || !deploy.IsDeployed(node) || instance.StaysUncleaned(node) {
+		return nil
+	}
+	return []string{"Terraform marks this resource as tainted: the next apply first undeploys the machine, which cleans it, and then deploys it again. To skip the cleaning, " +
+		"run terraform untaint with the address of this resource before that."}
 }
 
 // recordEnd writes to the state what has become of a new deployment. err is its failure.

@@ -22,7 +22,8 @@ func TestAccDeployment_failureIsRepairedByNextApply(t *testing.T) {
 		t.Fatalf("the deployment worked:\n%s", output)
 	}
 	acctest.Mention(t, output, "Could not deploy node "+s.Name("n1")+" ("+node+")", `is in state "deploy failed".`, "Ironic's last_error: "+acctest.LastErrorOfFailingStep,
-		"Fix the cause (check the image, the checksum, the network and the machine's console) and apply again")
+		"Fix the cause (check the image, the checksum, the network and the machine's console) and apply again",
+		"Terraform marks this resource as tainted: the next apply first undeploys the machine, which cleans it", "run terraform untaint")
 	if d := acctest.Deployed(t, w); !d.Tainted || d.Values["provision_state"] != "deploy failed" || d.Values["last_error"] != acctest.LastErrorOfFailingStep ||
 		fmt.Sprint(d.Values["attempts"]) != "2" {
 		t.Errorf("in state is %+v", d)

@@ -44,7 +44,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	}
 	look := d.decide(ctx, wish, seen)
 	decided := look.Plan
-	d.Show(diags, decided.Notices...)
+	framework.Show(diags, decided.Notices...)
 	for _, name := range decided.Replaces {
 		resp.RequiresReplace.Append(path.Root(name))
 	}
@@ -52,12 +52,12 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		return
 	}
 	if look.Place(ctx); look.Refused() {
-		d.Show(diags, look.Notices()...)
+		framework.Show(diags, look.Notices()...)
 		return
 	}
 	look.Agent(ctx)
 	look.Power(ctx)
-	d.Show(diags, look.Notices()...)
+	framework.Show(diags, look.Notices()...)
 	plan.show(ctx, &config, state, wish, decided)
 	if deploy.Has(decided.Steps, deploy.DoCheck) {
 		plan.refuseUnreadable(ctx, diags)
@@ -82,12 +82,12 @@ func (d *deployment) planEnd(ctx context.Context, state *model, private framewor
 		return
 	}
 	look := d.decide(ctx, deploy.Wish{Destroy: true}, d.seen(ctx, state, deploy.Wish{}, private, diags))
-	d.Show(diags, look.Plan.Notices...)
+	framework.Show(diags, look.Plan.Notices...)
 	if look.Plan.Refused() {
 		return
 	}
 	look.End(ctx)
-	d.Show(diags, look.Notices()...)
+	framework.Show(diags, look.Notices()...)
 	d.foreseeEnd(ctx, state, diags)
 	agent := deploy.Look{Site: look.Site, Wish: look.Wish, Seen: look.Seen}
 	agent.Agent(ctx)

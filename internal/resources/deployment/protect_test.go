@@ -132,8 +132,8 @@ func TestAccDeployment_protectedIsNotReplacedOrDestroyed(t *testing.T) {
 	site.WantVerbs(t, s, node, "active", "deleted")
 }
 
-// Terraform prints every error in full. Only one of them says what to do.
-func TestAccDeployment_protectedMachinesShareTheAdvice(t *testing.T) {
+// Terraform prints errors in no fixed order.
+func TestAccDeployment_eachProtectedMachineHasTheAdvice(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
 	nodes := []string{site.AddNode(t, s, "n1", nil), site.AddNode(t, s, "n2", nil), site.AddNode(t, s, "n3", nil)}
@@ -148,7 +148,7 @@ func TestAccDeployment_protectedMachinesShareTheAdvice(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	output := acctest.Fails(t, w, []string{"plan", "-destroy"}, "Machine is protected", s.Name("n1"), s.Name("n2"), s.Name("n3"))
 	output = strings.Join(strings.Fields(output), " ")
-	if errors, advice := strings.Count(output, "Error: Machine is protected"), strings.Count(output, "without any other change"); errors != len(nodes) || advice != 1 {
+	if errors, advice := strings.Count(output, "Error: Machine is protected"), strings.Count(output, "without any other change"); errors != len(nodes) || advice != len(nodes) {
 		t.Errorf("%d errors, of which %d have advice:\n%s", errors, advice, output)
 	}
 	w.Configure(config("false"))

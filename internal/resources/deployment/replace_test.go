@@ -110,8 +110,10 @@ func TestAccDeployment_planWarnsOfUndeploying(t *testing.T) {
 	plan := func(args ...string) string { return w.Must(append([]string{"plan"}, args...)...) }
 	acctest.Mention(t, plan("-destroy"), "Destroying undeploys the machine", lost)
 	w.Must("taint", acctest.DeploymentAddress)
-	acctest.Mention(t, plan(), "Destroying undeploys the machine",
-		`Node `+s.Name("n1")+` (`+node+`) is deployed already, in state "active". If this plan replaces that deployment because it is tainted, the node is undeployed and cleaned: `)
+	tainted := plan()
+	acctest.Mention(t, tainted, "Destroying undeploys the machine", `Node `+s.Name("n1")+` (`+node+`) is deployed already, in state "active", and the state has that deployment. `+
+		`If it is tainted, or named by -replace, this plan replaces it: the node is undeployed and cleaned: `, "run terraform untaint with its address")
+	acctest.NeverMention(t, tainted, "Two deployments")
 	w.Must("untaint", acctest.DeploymentAddress)
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v2"), `on_change = "replace"`))
 	acctest.Mention(t, plan(), acctest.DeploymentAddress+" must be replaced", "Destroying undeploys the machine", lost)

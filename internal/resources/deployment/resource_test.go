@@ -376,7 +376,7 @@ func TestAccDeployment_twoOnOneNode(t *testing.T) {
 	header := acctest.Quoted(name) + " {"
 	// Terraform refreshes the other one first.
 	w.Configure(s.Provider() + strings.Replace(first+second, header, header+"\n  depends_on = ["+other+"]", 1))
-	acctest.Mention(t, w.Must("plan"), "Two deployments for one node", "The state has a deployment of the node already", "terraform state list -id="+node)
+	acctest.Mention(t, w.Must("plan"), "and the state has that deployment", "give one of them another node_id", "terraform state list -id="+node)
 	w.Must("import", missing, node)
 	acctest.Mention(t, w.Must("plan"), "Two deployments for one node", "Destroying either of them undeploys the machine")
 	w.Must("state", "rm", missing)
