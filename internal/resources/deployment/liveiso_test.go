@@ -233,7 +233,7 @@ func TestAccLiveISO_newImageRestartsStaleMachines(t *testing.T) {
 		{name: "n0", starts: 0, says: "is not restarted: only what all machines share has changed"},
 		{name: "n1", own: true, starts: 1, says: "is restarted: it got a configuration of its own (obsolete: host.nmstate, shared.infra_env)"},
 		{name: "n2", own: true, settings: `installing = true`, starts: 0, says: "is not restarted: it is being installed"},
-		{name: "n3", own: true, protected: true, starts: 0, says: "is not restarted: it is being installed"},
+		{name: "n3", own: true, protected: true, starts: 0, says: "is not restarted: it is protected in Ironic"},
 		{name: "n4", own: true, settings: `reboot_policy = "never"`, starts: 0, says: `is not restarted: reboot_policy is "never"`},
 		{name: "n5", settings: `reboot_policy = "always"`, starts: 1, says: `is restarted: reboot_policy is "always" (obsolete: shared.infra_env)`},
 		{name: "n6", settings: `registered = false`, starts: 1, says: "is restarted: it has not registered, and there is a newer image (obsolete: image, shared.infra_env)"},
