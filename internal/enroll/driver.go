@@ -27,15 +27,28 @@ func (p *plan) warnDriver() {
 	}
 	text := fmt.Sprintf("Host %s is in state %q, and %s.", p.Label, s.State, strings.Join(changes, ", "))
 	keep := p.keepsInterfaces(becomes)
-	switch {
-	case s.occupied():
-		if len(s.Interfaces) > 0 && !states.InterfacesChangeable(s.State) { // see machine.PatchHost
-			text += " Ironic accepts that only in maintenance, so the apply puts the node there for a moment."
+	if !s.occupied() {
+		if len(s.Interfaces) > 0 && !onlyRescue(s.Interfaces) {
+			p.warn(p.AddressAt, "Hardware interface changes", text+" Ironic works that way from the next operation on."+keep)
 		}
-		p.warn(p.AddressAt, "Driver of a deployed machine changes", text+" The machine goes on running; from then on, Ironic switches, restarts, rebuilds and cleans it that way."+keep)
-	case len(s.Interfaces) > 0:
-		p.warn(p.AddressAt, "Hardware interface changes", text+" Ironic works that way from the next operation on."+keep)
+		return
 	}
+	if len(s.Interfaces) > 0 && !states.InterfacesChangeable(s.State) { // see machine.PatchHost
+		text += " Ironic accepts that only in maintenance, so the apply puts the node there for a moment."
+	}
+	switch {
+	case becomes:
+		p.warn(p.AddressAt, "Driver of a deployed machine changes", text+" The machine goes on running; from then on, Ironic switches, restarts, rebuilds and cleans it that way."+keep)
+	case onlyRescue(s.Interfaces):
+		p.warn(p.AddressAt, "Hardware interface changes", text+" The machine goes on running; only a rescue uses the interface.")
+	default:
+		p.warn(p.AddressAt, "Hardware interface changes", text+" The machine goes on running; Ironic restarts, rebuilds and cleans it that way from then on."+keep)
+	}
+}
+
+// onlyRescue reports whether the interface of rescues is the only one that changes.
+func onlyRescue(changes []InterfaceChange) bool {
+	return !slices.ContainsFunc(changes, func(c InterfaceChange) bool { return c.Kind != "rescue" })
 }
 
 // keepsInterfaces says what keeps the driver and the interfaces as they are; "" if the state does not tell. becomes says that the driver changes.

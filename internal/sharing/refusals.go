@@ -40,7 +40,7 @@ func (e *InUseError) Why() string {
 		profile = "server profile " + oneview.ProfileLabel(e.Profile)
 	}
 	text := fmt.Sprintf("node %s: its server hardware %s is used by OneView: %s is applied to it. "+
-		"Wait until its user removes the profile, or choose another node", e.Node, oneview.HardwareLabel(e.Hardware), profile)
+		"Wait until its user removes the profile, or choose another node: after a pass of metal oneview sync, an allocation with on_unusable = \"replace\" does", e.Node, oneview.HardwareLabel(e.Hardware), profile)
 	if e.Undeclared {
 		text += "; if the profile is the node's own, from pre-allocation, run metal oneview migrate for the node first"
 	}

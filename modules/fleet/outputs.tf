@@ -15,7 +15,7 @@ output "hosts" {
 }
 
 output "deployments" {
-  description = "What is deployed, by host name: `role`, `node` (name of the machine), `node_id` and `address`."
+  description = "What is deployed, by the name of the machine or of the member of a group: `role`, `node` (name of the machine), `node_id` and `address`."
   value       = local.deployments
 }
 
