@@ -19,6 +19,7 @@ import (
 // OneView user.
 func oneViewGuide(t *testing.T) (w *acctest.Workspace, s *site.Site, appliance *site.OneView, user func(args ...string) (output string, err error)) {
 	t.Helper()
+	skipWithout(t, "curl", "jq")
 	appliance = site.StartOneView(t, nil, 2)
 	appliance.Fake.AddTemplate(fakeoneview.Template{Name: "Ironic BL460c Gen10", TypeURI: appliance.Blades.TypeURI, GroupURI: appliance.Blades.GroupURI})
 	s = site.StartFake(t, nil)

@@ -17,7 +17,7 @@ import (
 // The guide about CI records differences, and stops if another client has ended a deployment.
 func TestFakeGuide_driftIsRecordedButNoLostDeployment(t *testing.T) {
 	t.Parallel()
-	skipWithoutJQ(t)
+	skipWithout(t, "jq")
 	_, section, _ := strings.Cut(read(t, "../../templates/guides/ci.md"), "\n## Drift\n")
 	blocks := shellBlock.FindAllStringSubmatch(section, 2)
 	if len(blocks) != 2 {

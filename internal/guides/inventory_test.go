@@ -120,6 +120,7 @@ func wantAddresses(t *testing.T, w *acctest.Workspace, want ...string) {
 // export runs the script of an example against a server, and returns what it printed.
 func export(t *testing.T, example string, env []string, args ...string) (output string, dir string, err error) {
 	t.Helper()
+	skipWithout(t, "curl", "jq")
 	dir = t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join(modules, "inventory/examples", example))); err != nil {
 		t.Fatal(err)

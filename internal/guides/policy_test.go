@@ -71,18 +71,20 @@ func shortened(t *testing.T, text string) string {
 	return short.String()
 }
 
-// skipWithoutJQ skips a test of the policy check on a machine without jq.
-func skipWithoutJQ(t *testing.T) {
+// skipWithout skips a test that runs programs which this machine may lack.
+func skipWithout(t *testing.T, programs ...string) {
 	t.Helper()
-	if _, err := exec.LookPath("jq"); err != nil {
-		t.Skip("jq is not installed")
+	for _, program := range programs {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(program + " is not installed")
+		}
 	}
 }
 
 // Only a complete plan may pass: one that Terraform could not finish lists only some of the machines that it harms.
 func TestPolicy_neverPassesByMistake(t *testing.T) {
 	t.Parallel()
-	skipWithoutJQ(t)
+	skipWithout(t, "jq")
 	plan := filepath.Join(t.TempDir(), "plan.json")
 	write(t, plan, `{"format_version":"1.2","planned_values":{"root_module":{}},"errored":false}`)
 	for name, arguments := range map[string][]string{
@@ -120,7 +122,7 @@ func TestPolicy_neverPassesByMistake(t *testing.T) {
 // The commands of the guide "Terraform in CI" let pass what a file names, and nothing else.
 func TestPolicy_guideAllowsByFile(t *testing.T) {
 	t.Parallel()
-	skipWithoutJQ(t)
+	skipWithout(t, "jq")
 	_, commands, _ := strings.Cut(read(t, "../../templates/guides/ci.md"), "```shell\nmapfile")
 	commands, _, found := strings.Cut("mapfile"+commands, "```")
 	if !found {
@@ -155,7 +157,7 @@ const later = "resource \"terraform_data\" \"later\" {\n  input = \"b\"\n}\n"
 
 func TestFakePolicy_findsHarmOfDeployments(t *testing.T) {
 	t.Parallel()
-	skipWithoutJQ(t)
+	skipWithout(t, "jq")
 	s := site.StartFake(t, nil)
 	v1, v2, replace := acctest.Image("v1"), acctest.Image("v2"), `on_change = "replace"`
 	stories := []struct{ name, before, after string }{ // "": there is no such deployment
@@ -202,7 +204,7 @@ func TestFakePolicy_findsHarmOfDeployments(t *testing.T) {
 
 func TestFakePolicy_findsHarmOfHosts(t *testing.T) {
 	t.Parallel()
-	skipWithoutJQ(t)
+	skipWithout(t, "jq")
 	s := site.StartFake(t, nil)
 	available, manageable, class := acctest.Target("available"), acctest.Target("manageable"), `resource_class = "baremetal"`
 	raid := func(level string, disks int) string {
@@ -254,7 +256,7 @@ func TestFakePolicy_findsHarmOfHosts(t *testing.T) {
 
 func TestFakePolicy_findsHarmOfReservations(t *testing.T) {
 	t.Parallel()
-	skipWithoutJQ(t)
+	skipWithout(t, "jq")
 	s := site.StartFake(t, nil)
 	for i := range 5 {
 		site.AddNode(t, s, fmt.Sprintf("n%d", i), nil)
@@ -275,7 +277,7 @@ func TestFakePolicy_findsHarmOfReservations(t *testing.T) {
 // Imports, new hosts and first deployments pass.
 func TestFakePolicy_passesWhatIsNew(t *testing.T) {
 	t.Parallel()
-	skipWithoutJQ(t)
+	skipWithout(t, "jq")
 	s := site.StartFake(t, nil)
 	s.Must(http.MethodPost, "nodes", map[string]any{"name": "imported", "driver": "fake-hardware"})
 	s.Verb("imported", "manage", "manageable")
@@ -288,7 +290,7 @@ func TestFakePolicy_passesWhatIsNew(t *testing.T) {
 // Terraform 1.14 lists the actions that a plan triggers apart from the changes of resources.
 func TestFakePolicy_findsHarmOfActions(t *testing.T) {
 	t.Parallel()
-	skipWithoutJQ(t)
+	skipWithout(t, "jq")
 	if !acctest.HasQuery(t) {
 		t.Skip("actions need Terraform 1.14")
 	}
