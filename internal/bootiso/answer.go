@@ -65,7 +65,10 @@ func (in Input) status(facts Facts, obsolete []string) Status {
 		status.Why = "its own configuration changed after the image did"
 	}
 	if facts.Installing && !in.Want.Installing {
-		status.Why = "it is protected in Ironic; with protected = false, a new image can restart it"
+		status.Why = "it is protected in Ironic"
+		if in.Want.Policy != PolicyNever {
+			status.Why += "; with protected = false, a new image can restart it"
+		}
 	}
 	in.applyPolicy(&status, facts)
 	if status.Stale {

@@ -206,14 +206,16 @@ func TestDecide_saysWhatKeepsAMachineRunning(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		protected, installing bool
+		policy                Policy
 		why                   string
 	}{
-		"protected":  {true, false, "it is protected in Ironic; with protected = false, a new image can restart it"},
-		"installing": {false, true, "it is being installed"},
-		"both":       {true, true, "it is being installed"},
+		"protected":                  {true, false, PolicyAffected, "it is protected in Ironic; with protected = false, a new image can restart it"},
+		"protected, never restarted": {true, false, PolicyNever, "it is protected in Ironic"},
+		"installing":                 {false, true, PolicyAffected, "it is being installed"},
+		"both":                       {true, true, PolicyAffected, "it is being installed"},
 	} {
 		got := Decide(input(image("1", "env/1", "n", "a/1"), image("2", "env/1", "n", "a/2"), func(in *Input) {
-			in.Machine.Protected, in.Want.Installing = tc.protected, tc.installing
+			in.Machine.Protected, in.Want.Installing, in.Want.Policy = tc.protected, tc.installing, tc.policy
 		}))
 		for _, status := range []Status{got.Apply, got.Now} {
 			if status.Why != tc.why || status.Action != None {

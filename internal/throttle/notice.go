@@ -160,7 +160,7 @@ func (l *Limiter) End() {
 	s.working--
 	if l.limit.Max > 0 && s.refills > 1 && len(s.machines) > 2*s.peak && s.peak < l.limit.Max && !s.saturated {
 		s.say("parallelism", Notice{"Slots are unused", fmt.Sprintf(
-			"The most machines on which Terraform works at a time: %d. provisioning_limit.max_concurrent is %d. To use all slots run with -parallelism=%d or more.",
+			"This run never works on more than %d of its machines at a time, and provisioning_limit.max_concurrent is %d. To use all slots, run with -parallelism=%d or more.",
 			s.peak, l.limit.Max, l.limit.Max+10)})
 	}
 }
