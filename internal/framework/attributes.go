@@ -113,7 +113,7 @@ func RequireAttribute(hardware string, validators ...validator.Object) schema.At
 func SecretVersion(secret, also string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional:            true,
-		MarkdownDescription: "Required with `" + secret + "`: a number, a date, any text. A change sends `" + secret + "` again" + also + ".",
+		MarkdownDescription: "Required with `" + secret + "`: a number or any text. A change sends `" + secret + "` again" + also + ".",
 		Validators:          []validator.String{NotBlank, stringvalidator.AlsoRequires(path.MatchRelative().AtParent().AtName(secret))},
 	}
 }

@@ -25,7 +25,7 @@ type rescueModel struct {
 var rescueTypes = map[string]attr.Type{"password_wo": types.StringType, "password_wo_version": types.StringType}
 
 func rescueSchema() schema.Attribute {
-	version := framework.SecretVersion("password_wo", "")
+	version := framework.SecretVersion("password_wo", " and boots the rescue system again")
 	version.Required, version.Optional = true, false
 	return schema.SingleNestedAttribute{
 		Optional: true, MarkdownDescription: "While it is set, the machine runs Ironic's rescue system in place of what is deployed. Adding it, removing it and a new `password_wo_version` each **restart** the machine; " +
