@@ -154,7 +154,7 @@ func rules() map[string]rule {
 		kinds:                             {foreign: []string{terraform, "github.com/hashicorp/hcl/v2", cty}, testOnly: true},
 		"internal/terraformtest/language": {own: []string{core, kinds}, foreign: []string{terraform, "github.com/hashicorp/hcl/v2", cty}, testOnly: true},
 		"internal/terraformtest/state":    {own: []string{core, kinds}, foreign: []string{terraform, cty, "github.com/vmihailenco/msgpack/v5"}, testOnly: true},
-		"internal/acctest":                {own: []string{"internal/provider", "internal/terraformtest", core, kinds, "internal/acctest/site"}, foreign: []string{terraform, "github.com/hashicorp/go-plugin", "github.com/hashicorp/go-hclog"}, testOnly: true}, // go-plugin: as terraform-plugin-go's server demands
+		"internal/acctest":                {own: []string{"internal/provider", "internal/terraformtest", core, kinds, "internal/acctest/site"}, foreign: []string{terraform, "github.com/hashicorp/go-plugin", "github.com/hashicorp/go-hclog", "golang.org/x/sys/unix"}, testOnly: true}, // go-plugin: as terraform-plugin-go's server demands; unix: to keep a port on which nothing listens
 		"internal/acctest/site":           {own: []string{"internal/fakeironic", "internal/fakeoneview", "internal/fakehttp"}, testOnly: true},
 		"internal/acctest/bmc":            {own: []string{"internal/acctest/site", "internal/fakebmc", "internal/fakebmc/ipmi", "internal/fakeironic", "internal/fakehttp"}, testOnly: true},
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -189,12 +188,9 @@ func exampleWorkspace(t *testing.T, s *site.Site, text string) *acctest.Workspac
 // answering returns an address that accepts connections.
 func answering(t *testing.T) string {
 	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	return listener.Addr().String()
+	p := acctest.NewPort(t)
+	p.Open()
+	return p.Address
 }
 
 // workspace returns a workspace with a directory of examples that has its own provider block.

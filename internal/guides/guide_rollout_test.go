@@ -101,23 +101,21 @@ func TestFakeGuide_badImageReachesThreeMachines(t *testing.T) {
 func TestFakeGuide_databaseThatDoesNotAnswerStopsTheOthers(t *testing.T) {
 	t.Parallel()
 	w, main, s := rolloutGuide(t, "databases", nil)
-	listener := listen(t, "127.0.0.1:0")
-	address := listener.Addr().String()
-	text := serviceAddress.ReplaceAllString(read(t, guides+"/roll-out/databases/main.tf"), address)
+	service := acctest.NewPort(t)
+	service.Open()
+	text := serviceAddress.ReplaceAllString(read(t, guides+"/roll-out/databases/main.tf"), service.Address)
 	text = strings.Replace(text, `timeout = "15m"`, `timeout = "1s"`, 1)
 	write(t, main, strings.Replace(text, `pause = "1m"`, `pause = "0s"`, 1))
 	defer destroy(t, w)
 	w.Must(acctest.Apply()...)
 	before := powerCycles(s)
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	service.Close()
 	restart := append(acctest.Apply(), "-var=kernel=6.12.9")
 	output := acctest.Fails(t, w, restart, "and is not ready", `was not started: rollout group "databases" lacks db-`, "and no run works on that")
 	if n := notStarted(output); n != 2 || powerCycles(s) != before+1 {
 		t.Errorf("%d machines were not started, %d restarted:\n%s", n, powerCycles(s)-before, output)
 	}
-	listen(t, address)
+	service.Open()
 	acctest.Mention(t, w.Must(restart...), "~ ready = false -> true", "0 added, 3 changed, 0 destroyed")
 	if n := powerCycles(s) - before; n != 3 {
 		t.Errorf("%d restarts of three machines", n)

@@ -3,7 +3,6 @@ package guides_test
 import (
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -238,18 +237,7 @@ var serviceAddress = regexp.MustCompile(`(198\.51\.100\.\d+|\$\{each\.key}\.exam
 // answer replaces each address of a service in a text by one that accepts connections.
 func answer(t *testing.T, text string) string {
 	t.Helper()
-	return serviceAddress.ReplaceAllStringFunc(text, func(string) string { return listen(t, "127.0.0.1:0").Addr().String() })
-}
-
-// listen accepts connections until the test ends.
-func listen(t *testing.T, address string) net.Listener {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	return listener
+	return serviceAddress.ReplaceAllStringFunc(text, func(string) string { return answering(t) })
 }
 
 // guideVariables are values for variables of the guides that have no default.

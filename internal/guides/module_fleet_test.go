@@ -240,7 +240,7 @@ func TestFakeModules_fleetProtectsMembers(t *testing.T) {
 func TestFakeModules_fleetChecksMembersAtTheirAddress(t *testing.T) {
 	t.Parallel()
 	m := startModule(t, "fleet")
-	_, port, _ := strings.Cut(listen(t, "127.0.0.1:0").Addr().String(), ":")
+	_, port, _ := strings.Cut(answering(t), ":")
 	w := m.open(t, "examples/spread")
 	defer destroy(t, w)
 	replaceIn(t, w, "main.tf", "max_unavailable = 1 }", "max_unavailable = 1 }\n      ready_check = { port = "+port+", timeout = \"5s\" }")

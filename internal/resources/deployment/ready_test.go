@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,37 +18,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
-// port is a TCP port on which something listens or not. It stands for the service of a machine.
-type port struct {
-	t        *testing.T
-	address  string
-	listener net.Listener
-}
-
-// newPort returns a port on which nothing listens.
-func newPort(t *testing.T) *port {
-	t.Helper()
-	p := &port{t: t, address: "127.0.0.1:0"}
-	p.open()
-	p.address = p.listener.Addr().String()
-	t.Cleanup(p.close)
-	p.close()
-	return p
-}
-
-func (p *port) open() {
-	p.t.Helper()
-	var err error
-	if p.listener, err = (&net.ListenConfig{}).Listen(p.t.Context(), "tcp", p.address); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
-func (p *port) close() { p.listener.Close() }
-
-// check is the HCL of a ready check of the port.
-func (p *port) check(timeout string) string {
-	return fmt.Sprintf("ready_check = { tcp = %q, timeout = %q }", p.address, timeout)
+// checkOf is the HCL of a ready check of a port.
+func checkOf(p *acctest.Port, timeout string) string {
+	return fmt.Sprintf("ready_check = { tcp = %q, timeout = %q }", p.Address, timeout)
 }
 
 // soon is a time-out that a machine which answers does not reach.
@@ -90,19 +61,19 @@ func onlyReady(t *testing.T, c acctest.Change) {
 func TestAccDeployment_readyCheck(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
-	node, p := site.AddNode(t, s, "n1", nil), newPort(t)
+	node, p := site.AddNode(t, s, "n1", nil), acctest.NewPort(t)
 	config := func(settings ...string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, p.check(soon))...)
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, checkOf(p, soon))...)
 	}
 	w := acctest.NewWorkspace(t, config(acctest.Image("v1"), "protected = true"))
-	acctest.Fails(t, w, acctest.Apply(), "Could not make sure that node "+s.Name("n1")+" ("+node+") is ready", "TCP port "+p.address+" did not answer as wanted within 1s: 1 attempt", "connection refused",
+	acctest.Fails(t, w, acctest.Apply(), "Could not make sure that node "+s.Name("n1")+" ("+node+") is ready", "TCP port "+p.Address+" did not answer as wanted within 1s: 1 attempt", "connection refused",
 		"Nothing listens on that port", "terraform untaint")
 	wantReady(t, w, false, true)
 	if s.Node(node)["protected"] == true {
 		t.Error("a machine that is not ready is protected")
 	}
 
-	p.open()
+	p.Open()
 	w.Must("untaint", acctest.DeploymentAddress)
 	w.Must("apply", "-auto-approve")
 	wantReady(t, w, true, false)
@@ -112,7 +83,7 @@ func TestAccDeployment_readyCheck(t *testing.T) {
 	acctest.NoChanges(t, w)
 	site.WantVerbs(t, s, node, "active")
 
-	p.close()
+	p.Close()
 	w.Configure(config(acctest.Image("v2"), "protected = false"))
 	acctest.Fails(t, w, acctest.Apply(), "connection refused", "the state has what was applied. The next apply only checks again.")
 	wantReady(t, w, false, false)
@@ -121,7 +92,7 @@ func TestAccDeployment_readyCheck(t *testing.T) {
 	}
 	onlyReady(t, w.Save()[acctest.DeploymentAddress])
 	acctest.Fails(t, w, acctest.Apply(), "connection refused")
-	p.open()
+	p.Open()
 	w.Must("apply", "-auto-approve")
 	wantReady(t, w, true, false)
 	acctest.NoChanges(t, w)
@@ -129,7 +100,7 @@ func TestAccDeployment_readyCheck(t *testing.T) {
 	if noteOf(s, node) != nil {
 		t.Errorf("left on the node: %v", noteOf(s, node))
 	}
-	p.close()
+	p.Close()
 	w.Configure(config(acctest.Image("v3")))
 	acctest.Fails(t, w, acctest.Apply(), "connection refused")
 	if noteOf(s, node) == nil {
@@ -149,14 +120,14 @@ func TestAccDeployment_readyCheck(t *testing.T) {
 func TestAccDeployment_readyCheckOfAForgottenMachine(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
-	node, p := site.AddNode(t, s, "n1", nil), newPort(t)
+	node, p := site.AddNode(t, s, "n1", nil), acctest.NewPort(t)
 	config := func(image string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image(image), p.check(soon), `on_destroy = "forget"`)
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image(image), checkOf(p, soon), `on_destroy = "forget"`)
 	}
 	w := acctest.NewWorkspace(t, config("v1"))
-	p.open()
+	p.Open()
 	w.Must("apply", "-auto-approve")
-	p.close()
+	p.Close()
 	w.Configure(config("v2"))
 	acctest.Fails(t, w, acctest.Apply(), "connection refused")
 	if noteOf(s, node) == nil {
@@ -175,9 +146,9 @@ func TestAccDeployment_readyCheckOfAForgottenMachine(t *testing.T) {
 func TestAccDeployment_readyCheckFollowsThePower(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
-	node, p := site.AddNode(t, s, "n1", nil), newPort(t)
+	node, p := site.AddNode(t, s, "n1", nil), acctest.NewPort(t)
 	config := func(power, kernel string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), "power_state = "+acctest.Quoted(power), `restart_triggers = { kernel = "`+kernel+`" }`, p.check(soon))
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), "power_state = "+acctest.Quoted(power), `restart_triggers = { kernel = "`+kernel+`" }`, checkOf(p, soon))
 	}
 	w := acctest.NewWorkspace(t, config("off", "1"))
 	w.Must("apply", "-auto-approve")
@@ -186,17 +157,17 @@ func TestAccDeployment_readyCheckFollowsThePower(t *testing.T) {
 	w.Configure(config("on", "1"))
 	acctest.Fails(t, w, acctest.Apply(), "connection refused")
 	wantReady(t, w, false, false)
-	p.open()
+	p.Open()
 	w.Must("apply", "-auto-approve")
 	wantReady(t, w, true, false)
-	p.close()
+	p.Close()
 	w.Configure(config("on", "2"))
 	acctest.Fails(t, w, acctest.Apply(), "connection refused")
 	if d := acctest.Deployed(t, w); fmt.Sprint(d.Values["restarts"]) != "1" {
 		t.Errorf("the state has not what was applied: %v", d.Values)
 	}
 	onlyReady(t, w.Save()[acctest.DeploymentAddress])
-	p.open()
+	p.Open()
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
 	w.Configure(config("off", "2"))
@@ -210,14 +181,14 @@ func TestAccDeployment_readyCheckFollowsThePower(t *testing.T) {
 func TestAccDeployment_readyCheckOfAnImport(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
-	node, p := site.AddNode(t, s, "n1", nil), newPort(t)
+	node, p := site.AddNode(t, s, "n1", nil), acctest.NewPort(t)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
-	imported := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), p.check(soon)))
+	imported := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), checkOf(p, soon)))
 	imported.Must("import", acctest.DeploymentAddress, node)
 	acctest.Fails(t, imported, acctest.Apply(), "connection refused")
 	wantReady(t, imported, false, false)
-	p.open()
+	p.Open()
 	imported.Must("apply", "-auto-approve")
 	wantReady(t, imported, true, false)
 	acctest.NoChanges(t, imported)
@@ -229,9 +200,9 @@ func TestAccDeployment_readyCheckOfAnImport(t *testing.T) {
 func TestAccDeployment_readyCheckIsInterrupted(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
-	node, p := site.AddNode(t, s, "n1", nil), newPort(t)
+	node, p := site.AddNode(t, s, "n1", nil), acctest.NewPort(t)
 	config := func(image string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image(image), p.check("1h"))
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image(image), checkOf(p, "1h"))
 	}
 	w := acctest.NewWorkspace(t, config("v1"))
 	interrupt := func(said string) {
@@ -245,14 +216,14 @@ func TestAccDeployment_readyCheckIsInterrupted(t *testing.T) {
 	}
 	interrupt("Warning: Interrupted: make sure that node")
 	interrupt("Error: Could not make sure that node") // nothing was sent to the machine
-	p.open()
+	p.Open()
 	w.Must("apply", "-auto-approve")
 	wantReady(t, w, true, false)
-	p.close()
+	p.Close()
 	w.Configure(config("v2"))
 	interrupt("Warning: Interrupted: make sure that node")
 	onlyReady(t, w.Save()[acctest.DeploymentAddress])
-	p.open()
+	p.Open()
 	w.Must("apply", "-auto-approve")
 	wantReady(t, w, true, false)
 	acctest.NoChanges(t, w)
@@ -264,9 +235,9 @@ func TestAccDeployment_readyCheckIsInterrupted(t *testing.T) {
 func TestAccDeployment_readyCheckIsKilled(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
-	node, p := site.AddNode(t, s, "n1", nil), newPort(t)
+	node, p := site.AddNode(t, s, "n1", nil), acctest.NewPort(t)
 	config := func(image string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image(image), p.check("1h"))
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image(image), checkOf(p, "1h"))
 	}
 	w := acctest.NewWorkspace(t, config("v1"))
 	kill := func() {
@@ -275,16 +246,16 @@ func TestAccDeployment_readyCheckIsKilled(t *testing.T) {
 		acctest.Kill(t, s, running)
 	}
 	kill()
-	p.open()
+	p.Open()
 	w.Must("apply", "-auto-approve")
 	wantReady(t, w, true, false)
-	p.close()
+	p.Close()
 	w.Configure(config("v2"))
 	kill()
 	if change := w.Save()[acctest.DeploymentAddress]; change.Before["ready"] != nil || change.After["ready"] != true {
 		t.Errorf("after the kill, the plan shows ready %v -> %v", change.Before["ready"], change.After["ready"])
 	}
-	p.open()
+	p.Open()
 	w.Must("apply", "saved")
 	wantReady(t, w, true, false)
 	acctest.NoChanges(t, w)
@@ -299,9 +270,9 @@ func TestAccDeployment_readyCheckIsKilled(t *testing.T) {
 func TestFakeDeployment_readyCheckKeepsTheSlot(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
-	nodes, p := []string{site.AddNode(t, s, "n1", nil), site.AddNode(t, s, "n2", nil)}, newPort(t)
+	nodes, p := []string{site.AddNode(t, s, "n1", nil), site.AddNode(t, s, "n2", nil)}, acctest.NewPort(t)
 	w := acctest.NewWorkspace(t, s.Provider("provisioning_limit = { max_concurrent = 1 }")+fmt.Sprintf("resource \"metal_deployment\" \"d\" {\n  count = 2\n  node_id = [%q, %q][count.index]\n  %s\n  %s\n}\n",
-		nodes[0], nodes[1], acctest.Image("v1"), p.check("5m")))
+		nodes[0], nodes[1], acctest.Image("v1"), checkOf(p, "5m")))
 	ended := make(chan string)
 	go func() {
 		output, _ := w.Run("apply", "-auto-approve")
@@ -331,7 +302,7 @@ func TestFakeDeployment_readyCheckKeepsTheSlot(t *testing.T) {
 			t.Errorf("the second machine was %v while the first one was checked", verbs)
 		}
 	}
-	p.open()
+	p.Open()
 	if output := <-ended; !strings.Contains(output, "2 added") {
 		t.Error(output)
 	}

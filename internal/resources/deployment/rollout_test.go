@@ -277,14 +277,14 @@ func TestAccRollout_refusesWhatDoesNotFit(t *testing.T) {
 func TestAccRollout_memberThatIsNotReadyStopsTheGroup(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
-	nodes, p := addNodes(t, s, 3), newPort(t)
+	nodes, p := addNodes(t, s, 3), acctest.NewPort(t)
 	config := func(image string) string {
-		return s.Provider() + fleet(nodes, acctest.Image(image), `rollout = { group = "databases", max_unavailable = 1 }`, p.check(soon))
+		return s.Provider() + fleet(nodes, acctest.Image(image), `rollout = { group = "databases", max_unavailable = 1 }`, checkOf(p, soon))
 	}
-	p.open()
+	p.Open()
 	w := acctest.NewWorkspace(t, config("v1"))
 	w.Must("apply", "-auto-approve")
-	p.close()
+	p.Close()
 	w.Configure(config("v2"))
 	output := acctest.Fails(t, w, acctest.Apply(), "is ready", `was not started: rollout group "databases" lacks n`, "already, and no run works on that")
 	if n := strings.Count(output, "Error: Machine was not started"); n != 2 || images(s, nodes, "v2") != 1 {
@@ -294,7 +294,7 @@ func TestAccRollout_memberThatIsNotReadyStopsTheGroup(t *testing.T) {
 	if n := images(s, nodes, "v2"); n != 1 {
 		t.Errorf("%d machines run the new image", n)
 	}
-	p.open()
+	p.Open()
 	w.Must("apply", "-auto-approve")
 	if n := images(s, nodes, "v2"); n != 3 {
 		t.Errorf("%d of 3 machines run the new image", n)
