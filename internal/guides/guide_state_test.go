@@ -10,6 +10,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operate"
 )
 
 // These tests follow what guides say about the state: differences from Ironic, and secrets in it.
@@ -43,6 +44,12 @@ func TestFakeGuide_driftIsRecordedButNoLostDeployment(t *testing.T) {
 	wantStep(record, true, "Apply complete!")
 	wantStep(hourly, true, "true")
 
+	do(t, s, operate.Undeploy(nil, false), "rack1-03") // its allocation remains
+	wantStep(hourly, false, `metal_deployment.server["web-1"]: update`)
+	wantStep(record, false, `metal_deployment.server["web-1"]`)
+	w.Must("apply", "-auto-approve")
+	wantStep(record, true, "Apply complete!")
+
 	s.Verb("rack1-03", "deleted", "available") // with its allocation
 	wantStep(hourly, false, `metal_deployment.server["web-1"]: delete`)
 	wantStep(record, false, "Deployment is gone")
@@ -52,7 +59,7 @@ func TestFakeGuide_driftIsRecordedButNoLostDeployment(t *testing.T) {
 // runStep runs the commands of a step until one fails, and returns what they print.
 func runStep(t *testing.T, w *acctest.Workspace, step string) (output string, passes bool) {
 	t.Helper()
-	for command := range strings.SplitSeq(strings.ReplaceAll(strings.TrimSpace(step), " && ", "\n"), "\n") {
+	for command := range strings.SplitSeq(strings.ReplaceAll(strings.TrimSpace(step), "\n  ", " "), "\n") { // a line that is indented goes on
 		arguments, isTerraform := strings.CutPrefix(command, "terraform ")
 		if !isTerraform {
 			shell := exec.CommandContext(t.Context(), "bash", "-c", command) //nolint:gosec // from a guide
