@@ -82,6 +82,7 @@ func adviseBadRequest(message string) string {
 		{"which supports driver", "No running conductor serves this driver in this conductor group. Check driver and conductor_group."},
 		{"in maintenance mode", "The node is in maintenance. Take it out of maintenance first (maintenance = false)."},
 		{"failed to validate", "A setting that this deployment needs is missing or wrong. Check image and driver_info."},
+		{"contains ports", "If the port group has no ports, Ironic 21.4 mistakes it for another one: keep it in port_groups, without ports."},
 		{"Nodes cannot be found", "A candidate does not exist. Check candidate_nodes: each must be the name or UUID of an existing node."},
 	} {
 		if strings.Contains(message, known.text) {

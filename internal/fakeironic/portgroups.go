@@ -3,7 +3,9 @@ package fakeironic
 import (
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/api"
@@ -12,6 +14,7 @@ import (
 
 // portgroup is a bond of ports.
 type portgroup struct {
+	number                    int // of its row in the database
 	uuid, name, address, mode string
 	category                  string
 	dynamic                   bool   // Ironic has made it for VIFs
@@ -192,6 +195,8 @@ func (s *Server) createPortgroup(c *api.Call) (api.Reply, error) {
 	if err := s.uniquePortgroup(g); err != nil {
 		return api.Reply{}, err
 	}
+	s.groupsMade++
+	g.number = s.groupsMade
 	s.portgroups = append(s.portgroups, g)
 	return c.Created("portgroups/"+g.uuid, api.CoarseTimes(g.show(c, nil))), nil
 }
@@ -309,11 +314,18 @@ func (s *Server) patchPortgroup(c *api.Call, g *portgroup) (api.Reply, error) {
 	return api.OK(http.StatusOK, api.CoarseTimes(g.show(c, nil))), nil
 }
 
+// deletePortgroup deletes a group without ports. Ironic 21.4 compares the UUID with a column of numbers, so the database finds the ports of the group
+// whose number the UUID begins with.
 func (s *Server) deletePortgroup(g *portgroup) error {
 	if err := g.node.Locked(); err != nil {
 		return err
 	}
+	mistaken := func(other *portgroup) bool {
+		return float64(other.number) == leadingNumber(g.uuid) && len(s.portsOf(other)) > 0
+	}
 	switch {
+	case s.legacy() && slices.ContainsFunc(s.portgroups, mistaken):
+		return api.Fault(http.StatusBadRequest, "Cannot complete the requested action because portgroup %s contains ports.", g.uuid)
 	case len(s.portsOf(g)) > 0 && s.legacy():
 		return api.Fault(http.StatusInternalServerError, "Unexpected error raised by RPC")
 	case len(s.portsOf(g)) > 0:
@@ -322,6 +334,14 @@ func (s *Server) deletePortgroup(g *portgroup) error {
 	s.portgroups = slices.DeleteFunc(s.portgroups, func(other *portgroup) bool { return other == g })
 	return nil
 }
+
+// leadingNumber returns the number that a text begins with, as MariaDB reads it; 0 if it begins with none.
+func leadingNumber(s string) float64 {
+	n, _ := strconv.ParseFloat(leadingDigits.FindString(s), 64) // infinity if it is too large
+	return n
+}
+
+var leadingDigits = regexp.MustCompile(`^[0-9]+(e[0-9]+)?`)
 
 // checkMembership applies Ironic's rules about ports in groups to a new or changed port. given are the attributes that the request
 // sets, and p is the port as it is, nil for a new one.

@@ -38,10 +38,31 @@ func TestPortgroup_withPortsCannotBeDeleted(t *testing.T) {
 	} {
 		a := newAPI(t, fake)
 		node := a.node("n1", nil)
-		port := a.port(node, someMAC, map[string]any{"portgroup_uuid": a.group(node, map[string]any{"name": "bond0"})})
+		port := a.port(node, someMAC, map[string]any{"portgroup_uuid": a.group(node, map[string]any{"name": "bond0", "uuid": "a" + someUUID[1:]})})
 		a.refused(refusal.status, refusal.text, http.MethodDelete, "/v1/portgroups/bond0", nil)
 		a.must(http.StatusOK, http.MethodPatch, port, patch("add", "/portgroup_uuid", nil))
 		a.must(http.StatusNoContent, http.MethodDelete, "/v1/portgroups/bond0", nil)
+	}
+}
+
+// Ironic 21.4 mistakes the number that a UUID begins with for the number of a group.
+func TestPortgroup_isMistakenForAnother(t *testing.T) {
+	t.Parallel()
+	for version, mistaken := range map[string]bool{"1.82": true, "1.115": false} {
+		a := newAPI(t, &fakeironic.Server{MaxMicroversion: version})
+		node := a.node("n1", nil)
+		first := a.group(node, nil)
+		port := a.port(node, someMAC, map[string]any{"portgroup_uuid": first})
+		for start, refused := range map[string]bool{"1a": mistaken, "01b": mistaken, "1e0f": mistaken, "1e1f": false, "2a": false, "12a": false, "a1": false} {
+			id := start + someUUID[len(start):]
+			path := "/v1/portgroups/" + a.group(node, map[string]any{"uuid": id})
+			if refused {
+				a.refused(http.StatusBadRequest, "portgroup "+id+" contains ports", http.MethodDelete, path, nil)
+				a.must(http.StatusOK, http.MethodPatch, port, patch("add", "/portgroup_uuid", nil))
+			}
+			a.must(http.StatusNoContent, http.MethodDelete, path, nil)
+			a.must(http.StatusOK, http.MethodPatch, port, patch("add", "/portgroup_uuid", first))
+		}
 	}
 }
 

@@ -124,6 +124,7 @@ type Server struct {
 	conductorGroups map[string]bool // of the seed: the conductor serves them, too
 
 	portgroups []*portgroup
+	groupsMade int // port groups, also those that were deleted
 	chassis    []*chassis
 	templates  procedure.List
 	runbooks   procedure.List

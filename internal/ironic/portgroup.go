@@ -85,7 +85,7 @@ func (s PortGroupSpec) changes(group PortGroup) (patch Patch) {
 // CreatePortGroup creates a port group of a node. If the answer is lost, it checks whether the group exists before it sends the
 // request again.
 func (c *Client) CreatePortGroup(ctx context.Context, nodeID string, spec PortGroupSpec) (*PortGroup, error) {
-	id := NewUUID()
+	id := "f" + NewUUID()[1:] // Ironic 21.4 may refuse to delete a group whose UUID begins with a number (reference/ironic.md#port-groups)
 	body := map[string]any{"uuid": id, "node_uuid": nodeID}
 	own, err := c.GroupsHaveNetworks(ctx)
 	if err != nil {

@@ -107,6 +107,7 @@ func TestExplain_advice(t *testing.T) {
 		{status(409, "Node U can not be updated while a state transition is in progress."), []string{"Try again when it has ended"}},
 		{status(400, "No conductor service registered which supports driver nope for conductor group"), []string{"No running conductor serves this driver", "Check driver and conductor_group"}},
 		{status(400, "The provisioning operation can't be performed on node U because it's in maintenance mode."), []string{"maintenance = false"}},
+		{status(400, "Cannot complete the requested action because portgroup U contains ports."), []string{"mistakes it", "port_groups"}},
 		{status(400, "Node U failed to validate deploy image info."), []string{"Check image and driver_info"}},
 		{status(400, "Nodes cannot be found: nope"), []string{"Check candidate_nodes"}},
 		{&api.StatusError{Status: 500, Message: "oh", RequestID: "req-1"}, []string{"oh (500 Internal Server Error)", "req-1"}},
