@@ -21,14 +21,21 @@ type ISOServer struct {
 	built map[string]time.Time
 	late  map[string]bool // images to build at the next request
 	looks map[string]int  // HEAD requests of the provider
+	at    map[look]func() // what to do at a look
 	delay time.Duration
+}
+
+// look is a HEAD request of the provider for an image: its first, second and so on.
+type look struct {
+	image string
+	n     int
 }
 
 // ServeISO starts a server for a test on 127.0.0.1. A real Ironic must run on the same machine.
 func ServeISO(t testing.TB) *ISOServer {
 	t.Helper()
 	site.SkipUnlessAsked(t)
-	s := &ISOServer{built: map[string]time.Time{}, late: map[string]bool{}, looks: map[string]int{}}
+	s := &ISOServer{built: map[string]time.Time{}, late: map[string]bool{}, looks: map[string]int{}, at: map[look]func(){}}
 	server := httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(server.Close)
 	s.url = server.URL
@@ -73,11 +80,33 @@ func (s *ISOServer) Looks(name string) int {
 	return s.looks[name]
 }
 
+// AtLook calls a function when the provider reads the age of an image for the nth time, before it gets the answer. So a test does not depend on how
+// long the quiet period is.
+func (s *ISOServer) AtLook(name string, n int, do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at[look{name, n}] = do
+}
+
+// countLook counts a request of the provider for the age of an image.
+func (s *ISOServer) countLook(name string) {
+	s.mu.Lock()
+	s.looks[name]++
+	do := s.at[look{name, s.looks[name]}]
+	s.mu.Unlock()
+	if do != nil {
+		do()
+	}
+}
+
 func (s *ISOServer) serve(w http.ResponseWriter, r *http.Request) {
 	name, found := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/"), ".iso")
 	if !found {
 		http.NotFound(w, r)
 		return
+	}
+	if r.Method == http.MethodHead && strings.HasPrefix(r.UserAgent(), "terraform-provider-metal/") {
+		s.countLook(name)
 	}
 	s.mu.Lock()
 	if s.late[name] {
@@ -85,9 +114,6 @@ func (s *ISOServer) serve(w http.ResponseWriter, r *http.Request) {
 		delete(s.late, name)
 	}
 	built, delay := s.built[name], s.delay
-	if r.Method == http.MethodHead && strings.HasPrefix(r.UserAgent(), "terraform-provider-metal/") {
-		s.looks[name]++
-	}
 	s.mu.Unlock()
 	if built.IsZero() {
 		built = time.Now().Add(-time.Hour).Truncate(time.Hour)
