@@ -28,6 +28,7 @@ func TestAccLimit_threeRunsKeepOneLimit(t *testing.T) {
 		each, limit = 2, 3
 	}
 	provider := s.Provider(fmt.Sprintf("provisioning_limit = { max_concurrent = %d }", limit))
+	release := s.Hold(atWork...)
 	var started []*acctest.Running
 	var spaces []*acctest.Workspace
 	for run := range runs {
@@ -51,6 +52,10 @@ func TestAccLimit_threeRunsKeepOneLimit(t *testing.T) {
 	peak := make(chan int)
 	go func() { peak <- peakAtWork(s, stop) }()
 	start := time.Now()
+	if s.Fake != nil {
+		awaitFullSlots(t, s, runs*each, limit)
+	}
+	release()
 	for _, run := range started {
 		if output, code := run.Wait(); code != 0 {
 			t.Errorf("exit code %d\n%s", code, output)
@@ -81,6 +86,12 @@ func TestAccLimit_threeRunsKeepOneLimit(t *testing.T) {
 
 // atWork are the states of hosts that the limit counts here.
 var atWork = []string{"cleaning", "clean wait", "deploying", "wait call-back", "deleting"}
+
+// awaitFullSlots waits until all hosts exist in the fake, and as many as there are slots were at work at once.
+func awaitFullSlots(t *testing.T, s *site.Site, hosts, limit int) {
+	t.Helper()
+	site.Until(t, "work in all slots", func() bool { return len(s.Fake.Nodes()) >= hosts && s.Fake.MaxBusy(atWork...) >= limit })
+}
 
 // peakAtWork watches the test's hosts until stopped, and returns how many had an operation in progress at once.
 func peakAtWork(s *site.Site, stop <-chan struct{}) int {
@@ -187,7 +198,8 @@ func TestAccLimit_wrongValues(t *testing.T) {
 func TestFakeLimit_virtualMediaCountsByDefault(t *testing.T) {
 	t.Parallel()
 	const hosts, limit = 40, 20
-	s := site.StartFake(t, &fakeironic.Server{StepTime: 200 * time.Millisecond})
+	s := site.StartFake(t, nil)
+	release := s.Hold(atWork...)
 	w := acctest.NewWorkspace(t, s.Provider()+fmt.Sprintf(`
 		resource "metal_host" "h" {
 		  count        = %d
@@ -195,8 +207,13 @@ func TestFakeLimit_virtualMediaCountsByDefault(t *testing.T) {
 		  bmc          = { address = "redfish-virtualmedia://192.0.2.${count.index}/redfish/v1/Systems/1", username = "root", password = "secret" }
 		  target_state = "available"
 		}`, hosts, s.Name("h")))
-	w.Must("apply", "-auto-approve", fmt.Sprintf("-parallelism=%d", hosts))
-	if most := s.Fake.MaxBusy(atWork...); most > limit || most < limit/2 {
+	running := w.Start("apply", "-auto-approve", fmt.Sprintf("-parallelism=%d", hosts))
+	awaitFullSlots(t, s, hosts, limit)
+	release()
+	if output, code := running.Wait(); code != 0 {
+		t.Errorf("exit code %d\n%s", code, output)
+	}
+	if most := s.Fake.MaxBusy(atWork...); most > limit {
 		t.Errorf("%d hosts with virtual media had an operation in progress at once, and the limit is %d", most, limit)
 	}
 }
