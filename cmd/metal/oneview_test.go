@@ -197,13 +197,8 @@ func TestSyncWorksUntilItIsStopped(t *testing.T) {
 	s.oneview.TakeHardware(s.hardware[0])
 	within(t, "the node to be out of service", func() bool { return strings.Contains(log.String(), "maintenance on, manage") })
 	stop()
-	select {
-	case code := <-ended:
-		if code != cli.ExitDone {
-			t.Errorf("exit code %d", code)
-		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("the service did not stop")
+	if code := <-ended; code != cli.ExitDone {
+		t.Errorf("exit code %d", code)
 	}
 	if out.String() != "" {
 		t.Errorf("as a service it wrote %q to standard output", out.String())
@@ -221,10 +216,10 @@ func TestSyncWorksUntilItIsStopped(t *testing.T) {
 	}
 }
 
-// within waits until a condition holds, at most ten seconds.
+// within waits until a condition holds, at most three minutes: a busy machine is slow.
 func within(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(3 * time.Minute)
 	for !so() {
 		select {
 		case <-deadline:

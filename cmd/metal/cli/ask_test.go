@@ -60,6 +60,9 @@ func TestAskerTakesASecretAsItIs(t *testing.T) {
 	}
 }
 
+// patience is how long a test waits for what the terminal shows. A busy machine is slow.
+const patience = 3 * time.Minute
+
 // atTerminal returns a command whose standard input is a terminal, and what stops the command. seen waits until the terminal shows a text.
 func atTerminal(t *testing.T) (cmd *cobra.Command, stop func(), seen func(string)) {
 	t.Helper()
@@ -75,7 +78,7 @@ func atTerminal(t *testing.T) (cmd *cobra.Command, stop func(), seen func(string
 	cmd.SetErr(terminal)
 	return cmd, stop, func(text string) {
 		t.Helper()
-		if err := user.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		if err := user.SetReadDeadline(time.Now().Add(patience)); err != nil {
 			t.Fatal(err)
 		}
 		for shown, part := "", make([]byte, 100); !strings.Contains(shown, text); {
@@ -117,7 +120,7 @@ func TestAskerShowsTheInputAgainWhenItIsStoppedAtASecret(t *testing.T) {
 		ended <- err
 	}()
 	seen("Password:")
-	for deadline := time.Now().Add(10 * time.Second); reflect.DeepEqual(state(), before) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(patience); reflect.DeepEqual(state(), before) && time.Now().Before(deadline); {
 		runtime.Gosched()
 	}
 	if reflect.DeepEqual(state(), before) {
