@@ -285,13 +285,7 @@ func startPrometheus(t *testing.T, programs, page string) prometheus {
 	if err := os.WriteFile(filepath.Join(directory, "prometheus.yml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	_ = free.Close()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(programs, "prometheus"), "--config.file", "prometheus.yml", "--storage.tsdb.path", "data", "--web.listen-address", address)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(programs, "prometheus"), "--config.file", "prometheus.yml", "--storage.tsdb.path", "data", "--web.listen-address", "127.0.0.1:0")
 	cmd.Dir = directory
 	var log written
 	cmd.Stdout, cmd.Stderr = &log, &log
@@ -304,7 +298,9 @@ func startPrometheus(t *testing.T, programs, page string) prometheus {
 			t.Logf("Prometheus said\n%s", log.String())
 		}
 	})
-	return prometheus("http://" + address)
+	said := regexp.MustCompile(`msg="Listening on" address=(\S+)`)
+	within(t, "the address of Prometheus", func() bool { return said.MatchString(log.String()) })
+	return prometheus("http://" + said.FindStringSubmatch(log.String())[1])
 }
 
 // query returns the first value of an expression; empty if there is none.
