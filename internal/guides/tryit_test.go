@@ -25,6 +25,7 @@ const root = "../.."
 var (
 	shellBlock = regexp.MustCompile("(?s)```shell\n(.*?)```")
 	stepTime   = regexp.MustCompile(`-step-time \w+`)
+	untilIdle  = regexp.MustCompile(`--until-idle \w+`)
 )
 
 // seedRack adds the machines of the guide Try it.
@@ -158,12 +159,12 @@ func runPage(t *testing.T, commands []string) (all []ran) {
 	return all
 }
 
-// scriptOf returns the script of commands. Each writes its output and its exit code into files. The fake takes a free port and is quicker, and what the
-// page runs in a second terminal runs in the background.
+// scriptOf returns the script of commands. Each writes its output and its exit code into files. The fake takes a free port and is quicker. What the
+// page runs in a second terminal runs in the background, until the script ends: on a busy machine, Terraform may begin too late for it.
 func scriptOf(t *testing.T, commands []string) string {
 	t.Helper()
 	const address = "127.0.0.1:6385"
-	script := "OUT=$PWD\n"
+	script := "OUT=$PWD\ntrap 'kill $(jobs -p) $(cat $OUT/watch) 2>/dev/null' EXIT\n"
 	for i, command := range commands {
 		output := fmt.Sprintf(`$OUT/%d.out`, i)
 		switch program, _, _ := strings.Cut(command, " "); {
@@ -176,7 +177,7 @@ func scriptOf(t *testing.T, commands []string) string {
 		case command == "export METAL_ENDPOINT=http://"+address:
 			script += "true >" + output
 		case strings.HasPrefix(command, "metal watch "):
-			script += fmt.Sprintf("( %s >%s 2>&1 & echo $! >$OUT/watch ); true", command, output)
+			script += fmt.Sprintf("( %s >%s 2>&1 & echo $! >$OUT/watch ); true", untilIdle.ReplaceAllString(command, "--until-idle 1h"), output)
 		case strings.HasPrefix(command, "kill "):
 			script += fmt.Sprintf("{ %s && wait; } >%s 2>&1; true", command, output)
 		default:
@@ -184,7 +185,7 @@ func scriptOf(t *testing.T, commands []string) string {
 		}
 		script += fmt.Sprintf("\necho $? >$OUT/%d.code\n", i)
 	}
-	return script + "kill $(jobs -p) $(cat $OUT/watch) 2>/dev/null; true\n"
+	return script
 }
 
 // newcomer returns the environment of a user who has nothing but a CLI: the programs of this repository, and stand-ins for what needs a network.

@@ -53,7 +53,16 @@ func TestFakeLog_tellsWhatAnApplyIsDoing(t *testing.T) {
 	log := filepath.Join(w.Dir, "info.log")
 	w.Setenv("TF_LOG_PROVIDER", "INFO")
 	w.Setenv("TF_LOG_PATH", log)
-	w.Must("apply", "-auto-approve")
+	release := s.Hold("cleaning")
+	running := w.Start("apply", "-auto-approve")
+	site.Until(t, "a machine that waits for a slot", func() bool {
+		text, _ := os.ReadFile(log)
+		return strings.Contains(string(text), "waits for a slot")
+	})
+	release()
+	if output, code := running.Wait(); code != 0 {
+		t.Errorf("exit code %d\n%s", code, output)
+	}
 	text, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)
