@@ -382,10 +382,11 @@ func TestAccInterruption_oneOfMany(t *testing.T) {
 `, nodes[0], nodes[1], nodes[2], acctest.Image("v1")))
 	release := s.Hold(site.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
-	site.Until(t, "the first deployment", func() bool {
-		return slices.ContainsFunc(nodes, func(node string) bool { return site.IsBusy(s, node, site.BusyDeploying()) })
+	site.Until(t, "the first deployment, with two in the queue", func() bool {
+		return slices.ContainsFunc(nodes, func(node string) bool { return site.IsBusy(s, node, site.BusyDeploying()) }) &&
+			!slices.ContainsFunc(nodes, func(node string) bool { return s.Node(node)["instance_uuid"] == nil })
 	})
-	acctest.Interrupt(t, running) // two are in the queue
+	acctest.Interrupt(t, running)
 	for i := range nodes {
 		if d := acctest.InState(t, w, fmt.Sprintf("metal_deployment.d[%d]", i)); d == nil || d.Tainted {
 			t.Errorf("in state is %+v", d)
@@ -547,9 +548,10 @@ func TestFakeInterruption_unfinishedObjectIsInState(t *testing.T) {
 			t.Run(name+", "+how, func(t *testing.T) {
 				t.Parallel()
 				started := make(chan *acctest.Running, 1)
+				var starts atomic.Bool
 				var once sync.Once
 				s := site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) (answer *fakeironic.Rejection) {
-					if r.Method == tc.method && (tc.method == http.MethodPatch || len(started) > 0) {
+					if r.Method == tc.method && starts.Load() {
 						once.Do(func() {
 							(<-started).InterruptProvider()
 							answer = rejection
@@ -560,6 +562,7 @@ func TestFakeInterruption_unfinishedObjectIsInState(t *testing.T) {
 				node := site.AddNode(t, s, "n1", nil)
 				w := acctest.NewWorkspace(t, s.Provider()+tc.config(s, node))
 				w.Trace()
+				starts.Store(true)
 				running := w.Start("apply", "-auto-approve")
 				started <- running
 				output, _ := running.Wait()
@@ -591,10 +594,15 @@ func TestFakeInterruption_beforeCreation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			creates := http.MethodPost
+			if name == "deployment" {
+				creates = http.MethodPatch
+			}
 			started := make(chan *acctest.Running, 1)
+			var starts atomic.Bool
 			var once sync.Once
 			s := site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
-				if name == "deployment" && r.Method != http.MethodPatch || name != "deployment" && (r.Method != http.MethodPost || len(started) == 0) {
+				if !starts.Load() || r.Method != creates {
 					return nil
 				}
 				once.Do(func() { (<-started).InterruptProvider() })
@@ -603,6 +611,7 @@ func TestFakeInterruption_beforeCreation(t *testing.T) {
 			node := site.AddNode(t, s, "n1", nil)
 			w := acctest.NewWorkspace(t, s.Provider()+config(s, node))
 			w.Trace()
+			starts.Store(true)
 			running := w.Start("apply", "-auto-approve")
 			started <- running
 			output, code := running.Wait()

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
@@ -92,9 +93,10 @@ func TestAccHost_killedCreationIsFinished(t *testing.T) {
 func TestFakeHost_interruptedBeforeUpdate(t *testing.T) {
 	t.Parallel()
 	started := make(chan *acctest.Running, 1)
+	var starts atomic.Bool
 	var once sync.Once
 	s := site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
-		if len(started) > 0 && r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/nodes/") {
+		if starts.Load() && r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/nodes/") {
 			once.Do(func() { (<-started).InterruptProvider() })
 		}
 		return nil
@@ -103,6 +105,7 @@ func TestFakeHost_interruptedBeforeUpdate(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	w.Configure(hostConfig(s, `description = "changed"`))
 	w.Trace()
+	starts.Store(true)
 	running := w.Start("apply", "-auto-approve", "-refresh=false")
 	started <- running
 	output, code := running.Wait()
