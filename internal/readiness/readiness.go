@@ -135,7 +135,7 @@ func attempts(n int) string {
 
 // failure returns the error of a check that has not succeeded in time.
 func (w *wait) failure() *Error {
-	e := &Error{Target: w.Target(), Tries: w.tries, After: time.Since(w.begun).Round(100 * time.Millisecond), Last: w.sofar()}
+	e := &Error{Target: w.Target(), Tries: w.tries, Within: w.Timeout, Last: w.sofar()}
 	switch {
 	case !w.stable.IsZero():
 		e.Cause, e.advice = Unstable, "Raise timeout, which includes stable_for."
@@ -151,7 +151,7 @@ func (w *wait) failure() *Error {
 type Error struct {
 	Target string // without secrets
 	Tries  int
-	After  time.Duration
+	Within time.Duration // the time-out
 	Cause  Cause
 	Last   string // what has come back last
 	advice string
@@ -159,7 +159,7 @@ type Error struct {
 
 // Error says what was tried, how long, and what came back last.
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s did not answer as wanted within %s: %s", e.Target, e.After, e.Last)
+	return fmt.Sprintf("%s did not answer as wanted within %s: %s", e.Target, e.Within, e.Last)
 }
 
 // Advice says what to do about the cause.
