@@ -247,10 +247,7 @@ func TestFakeModules_fleetChecksMembersAtTheirAddress(t *testing.T) {
 	csv := read(t, filepath.Join(w.Dir, "machines.csv"))
 	reachable := regexp.MustCompile(`198\.51\.100\.\d+`).ReplaceAllString(csv, "127.0.0.1")
 	write(t, filepath.Join(w.Dir, "machines.csv"), strings.Replace(reachable, "r650-1g,,127.0.0.1", "r650-1g,,", 1))
-	acctest.Fails(t, w, acctest.Apply(), "Ironic has reserved rack3-01 for web-", "the address of rack3-01 is empty")
-	write(t, filepath.Join(w.Dir, "machines.csv"), withoutMachine(reachable, "rack3-01"))
-	output := acctest.Fails(t, w, []string{"plan"}, "rack3-01 is not in csv or machines", "write it again", "replace_members")
-	acctest.NeverMention(t, output, "is empty")
+	acctest.Fails(t, w, []string{"plan"}, "csv, line 7 (rack3-01): address is empty", "Ironic may choose the machine for web")
 	write(t, filepath.Join(w.Dir, "machines.csv"), reachable)
 	w.Must(acctest.Apply()...)
 	acctest.NoChanges(t, w)
@@ -263,6 +260,15 @@ func TestFakeModules_fleetChecksMembersAtTheirAddress(t *testing.T) {
 	if ready != 3 {
 		t.Errorf("%d members are ready, want 3", ready)
 	}
+
+	// Now the machines are those of members, which are checked whatever else their lines say.
+	file := filepath.Join(w.Dir, "machines.csv")
+	write(t, file, strings.Replace(reachable, "r650-1g,,127.0.0.1,FALSE", "r650-1g,,,TRUE", 1))
+	acctest.Fails(t, w, []string{"plan"}, "Ironic has reserved rack3-01 for web-", "the address of rack3-01 is empty")
+	write(t, file, withoutMachine(reachable, "rack3-01"))
+	output := acctest.Fails(t, w, []string{"plan"}, "rack3-01 is not in csv or machines", "write it again", "replace_members")
+	acctest.NeverMention(t, output, "is empty")
+	write(t, file, reachable)
 }
 
 // A machine of a group cannot leave the CSV, and nothing is lost when its line is deleted.
@@ -298,12 +304,15 @@ module "fleet" {
   source       = "../.."
   machines     = { rack1-01 = { driver = "fake-hardware", hardware = "r650", role = "db", macs = ["52:54:00:0f:00:01"] } }
   hardware     = { r650 = { firmware = { bios = { url = terraform_data.mirror.output } }, port_groups = { bond0 = { cards = [1] } } } }
-  roles        = { db = { image = { url = terraform_data.mirror.output, checksum = "http://images.example.com/SHA256SUMS" } } }
+  roles = {
+    db  = { image = { url = terraform_data.mirror.output, checksum = "http://images.example.com/SHA256SUMS" } }
+    web = { image = { url = terraform_data.mirror.output, checksum = "http://images.example.com/SHA256SUMS" }, group = { size = 1, resource_class = terraform_data.mirror.output }, ready_check = { port = 22 } }
+  }
 }
 `)
 	w := m.open(t, "examples/unknown")
 	output := w.Must("plan", "-no-color")
-	acctest.Mention(t, output, `= "bond0"`, "3 to add")
+	acctest.Mention(t, output, `= "bond0"`, "5 to add")
 	acctest.NeverMention(t, output, "raid ", "secure_boot")
 
 	replaceIn(t, w, "main.tf", `role = "db"`, `role = "dbb"`)

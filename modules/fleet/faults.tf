@@ -31,4 +31,15 @@ locals {
       [for mac in machine.macs : length(local.cards[mac]) == 1 ? "" : "${mac} in macs is in several places: ${join("; ", local.cards[mac])}."],
     ))
   }
+
+  # The roles whose group may get a machine without an address, and check the machine there. No more is known before Ironic chooses.
+  checked_groups = { for role, settings in var.roles : role => settings.group if settings.group != null && settings.ready_check != null }
+  unreachable = {
+    for name, machine in local.machines : name => [
+      for role, group in local.checked_groups : role
+      if machine.address == null && machine.role == null && machine.resource_class == group.resource_class && machine.target_state == "available"
+      && machine.maintenance != true && machine.retired != true && length(setsubtract(coalesce(group.traits, []), machine.traits)) == 0
+      && contains(coalesce(group.candidate_nodes, [name]), name) && !contains(try(coalesce(group.require.exclude, []), []), name)
+    ]
+  }
 }

@@ -23,7 +23,8 @@ locals {
       resource_class = coalesce(machine.resource_class, var.defaults.resource_class)
       traits         = machine.traits == null ? var.defaults.traits : machine.traits
       target_state   = coalesce(machine.target_state, var.defaults.target_state)
-      service        = machine.address == null ? null : strcontains(machine.address, ":") ? "[${machine.address}]" : machine.address # without port
+      address        = machine.address == "" ? null : machine.address
+      service        = machine.address == null || machine.address == "" ? null : strcontains(machine.address, ":") ? "[${machine.address}]" : machine.address # without port
     })
   }
   kinds = { # not with try or lookup: one unknown value would make all of them unknown
@@ -111,6 +112,10 @@ resource "metal_host" "machine" {
     precondition {
       condition     = length(local.faults[each.key]) == 0
       error_message = "${local.places[each.key]}: ${join(" ", local.faults[each.key])}"
+    }
+    precondition { # apart from the faults: the class of a group may be known after apply only
+      condition     = length(local.unreachable[each.key]) == 0
+      error_message = "${local.places[each.key]}: address is empty, and Ironic may choose the machine for ${join(", ", local.unreachable[each.key])}, whose ready_check needs it. Write the address, or keep the machine out of the group, with another resource_class, candidate_nodes or require.exclude."
     }
     precondition {
       condition     = each.value.bmc_address == null || lookup(var.bmc_passwords, coalesce(each.value.bmc_password_key, each.key), var.bmc_password) != null

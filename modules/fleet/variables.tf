@@ -163,7 +163,7 @@ variable "roles" {
       `extra.rack`. `size` members get machines, or none does. **A new value in `replace_members` wipes that machine.**
     * `user_data`: for cloud-init. Secrets belong in the variable `user_data_wo`; change `user_data_wo_version` to send it again.
     * `ready_check`: a change is done when the machine accepts connections at its `address` and this TCP `port`. With `group`, every machine
-      that Ironic may choose needs an `address`.
+      that Ironic may choose needs an `address`: its class, traits, `candidate_nodes` and `require.exclude` count.
     * `on_failure`, `max_nodes`: as in `metal_deployment`, with `group` only. `on_failure = "quarantine"` gives a member whose machine fails
       another one, in the next apply.
     * `image`, `on_change`, `on_destroy`, `max_attempts`, `protected`, `power_state`, `power_off_mode`, `rebuild_triggers`, `restart_triggers`,

@@ -139,6 +139,43 @@ run "a_ready_check_of_a_machine_without_address_is_refused" {
   expect_failures = [metal_host.machine["rack1-01"]]
 }
 
+run "a_machine_that_a_checked_group_may_get_needs_an_address" {
+  command = plan
+
+  variables {
+    csv = "name,driver,role,resource_class,target_state,maintenance,retired,traits,address\nempty,fake-hardware,,,,,,CUSTOM_SSD,\nreachable,fake-hardware,,,,,,CUSTOM_SSD,198.51.100.11\nother-class,fake-hardware,,gpu,,,,CUSTOM_SSD,\nnamed-role,fake-hardware,db,,,,,CUSTOM_SSD,\nunprepared,fake-hardware,,,manageable,,,CUSTOM_SSD,\nmaintained,fake-hardware,,,,TRUE,,CUSTOM_SSD,\nretired,fake-hardware,,,,,TRUE,CUSTOM_SSD,\nno-trait,fake-hardware,,,,,,,\nno-candidate,fake-hardware,,,,,,CUSTOM_SSD,\nexcluded,fake-hardware,,,,,,CUSTOM_SSD,\n"
+    machines = {
+      empty-in-map = { driver = "fake-hardware", traits = ["CUSTOM_SSD"], address = "" }
+      null-in-map  = { driver = "fake-hardware", traits = ["CUSTOM_SSD"] }
+    }
+    roles = {
+      db = { image = { url = "http://images.example.com/debian-12.qcow2", checksum = "http://images.example.com/SHA256SUMS" } }
+      web = {
+        image       = { url = "http://images.example.com/debian-12.qcow2", checksum = "http://images.example.com/SHA256SUMS" }
+        ready_check = { port = 22 }
+        group = {
+          size            = 1
+          resource_class  = "baremetal"
+          traits          = ["CUSTOM_SSD"]
+          candidate_nodes = ["empty", "reachable", "other-class", "named-role", "unprepared", "maintained", "retired", "no-trait", "excluded", "empty-in-map", "null-in-map"]
+          require         = { exclude = ["excluded"] }
+        }
+      }
+    }
+  }
+
+  expect_failures = [metal_host.machine["empty"], metal_host.machine["empty-in-map"], metal_host.machine["null-in-map"]]
+}
+
+run "a_group_without_a_check_needs_no_address" {
+  command = plan
+
+  variables {
+    machines = { rack1-01 = { driver = "fake-hardware" } }
+    roles    = { web = { image = { url = "http://images.example.com/debian-12.qcow2", checksum = "http://images.example.com/SHA256SUMS" }, group = { size = 1, resource_class = "baremetal" } } }
+  }
+}
+
 run "a_machine_has_its_own_protection" {
   command = plan
 
