@@ -35,6 +35,7 @@ type GroupSeen struct {
 	Members   map[string]Member // by key
 	Leftovers []string          // names of allocations that a killed run has created for the group, and that are no members
 	Imported  bool              // nothing was applied since the import of the group
+	HostEnds  []string          // keys of the members whose nodes the plan deletes with their hosts
 
 	Asked       []Question
 	Doubts      []expect.Doubt
@@ -89,6 +90,10 @@ func DecideGroup(w GroupWish, seen GroupSeen) GroupPlan {
 		d.destroy()
 		return d.GroupPlan
 	}
+	if len(seen.HostEnds) > 0 {
+		d.refuseHostEnd()
+		return d.GroupPlan
+	}
 	d.moving = d.moves()
 	d.members()
 	searches := d.searches()
@@ -123,6 +128,20 @@ func (d *groupDecision) asked(q Question) bool {
 		return false
 	}
 	return true
+}
+
+// refuseHostEnd refuses to delete the nodes of members, also of those that leave them: Terraform destroys a host before it changes a group that
+// depends on it, and the node is reserved until then.
+func (d *groupDecision) refuseHostEnd() {
+	var all []string
+	for _, key := range d.seen.HostEnds {
+		m := d.seen.Members[key]
+		all = append(all, fmt.Sprintf("%s (node %s)", key, cmp.Or(m.NodeName.V, m.NodeID.V)))
+	}
+	d.Notices = append(d.Notices, decide.Refuse(nil, "Host of a member is destroyed", fmt.Sprintf("In the %s, this plan destroys the metal_host of these members: %s. "+
+		"Terraform destroys a host before it changes the group, and Ironic deletes no node that is reserved, so the apply would fail.\n\n"+
+		"Add the host to the configuration again. If the machine is to go, first move the member to another node, in an apply of its own: replace_members = { %q = \"any new text\" }. "+
+		"Or make the group smaller, if the member has the highest number. Both wipe the machine. Then remove the host.", d.label, strings.Join(all, ", "), d.seen.HostEnds[0])))
 }
 
 // destroy plans to release all members.

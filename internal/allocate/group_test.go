@@ -75,7 +75,8 @@ var groupSights = map[string]func(*allocate.GroupSeen){
 		node.Protected = true
 		s.Nodes["k8s-1"] = node
 	},
-	"quarantine begun": func(s *allocate.GroupSeen) { s.Asked, s.Quarantined = everything(), map[string]string{"k8s-1": "n1"} },
+	"host of k8s-1 ends": func(s *allocate.GroupSeen) { s.HostEnds = []string{"k8s-1"} },
+	"quarantine begun":   func(s *allocate.GroupSeen) { s.Asked, s.Quarantined = everything(), map[string]string{"k8s-1": "n1"} },
 }
 
 // nodesOfGroup are the nodes of the 3 members, which have 32 CPUs. Two are in rack a.
@@ -175,6 +176,12 @@ func TestWhatBecomesOfAGroup(t *testing.T) {
 		{"replace not known", "none, nothing to be asked", "reserve", ""},
 		{"replace k8s-1", "imported", "", "Members stay after an import"},
 
+		// The plan destroys the host of a member, which stays, moves or leaves.
+		{"", "host of k8s-1 ends", "", "refused: Host of a member is destroyed"},
+		{"replace k8s-1", "its nodes, host of k8s-1 ends", "", "refused: Host of a member is destroyed"},
+		{"1 member", "host of k8s-1 ends", "", "refused: Host of a member is destroyed"},
+		{"destroyed", "host of k8s-1 ends, nothing to be asked", "release", ""},
+
 		// A member has lost its allocation, or a killed run has left some.
 		{"", "k8s-2 is gone", asks, ""},
 		{"", "k8s-2 has no node, nothing to be asked", "reserve", ""},
@@ -228,7 +235,7 @@ func groupFaultOf(w allocate.GroupWish, s allocate.GroupSeen, p allocate.GroupPl
 	if s.Was == nil || w.Destroy {
 		return ""
 	}
-	complete := len(s.Leftovers) == 0
+	complete := len(s.Leftovers)+len(s.HostEnds) == 0
 	for _, m := range s.Members {
 		complete = complete && m.NodeID.Set
 	}

@@ -91,6 +91,14 @@ func (d *decision) keepNode() {
 	}
 }
 
+// refuseHostEnd refuses to keep a deployment whose node the plan deletes. Undeploying it is left to the user: a line that is missing in a list
+// must wipe no machine that the list does not deploy.
+func (d *decision) refuseHostEnd() {
+	d.refuse(nil, "Deployed host is destroyed", fmt.Sprintf("This plan destroys the metal_host of node %s, and keeps this deployment on it. Ironic deletes no node on which something is deployed, so the apply would fail.\n\n"+
+		"Add the host to the configuration again. If the machine is to go, destroy its deployment, and its metal_allocation if it has one, first or in the same plan. "+
+		"To move the deployment to another node, replace the metal_allocation in the same plan: terraform apply -replace=ADDRESS. Both wipe the machine.", d.seen.Label))
+}
+
 // refuseReplacement refuses to replace a deployment that was imported and not applied since, because an import touches no machine. It names
 // the attributes that require the replacement.
 func (d *decision) refuseReplacement() {

@@ -93,6 +93,10 @@ func (d *decision) change() {
 		d.replace()
 		return
 	}
+	if d.seen.HostEnds {
+		d.refuseHostEnd()
+		return
+	}
 	d.keep()
 	if d.wish.LiveISO.IsNull() {
 		d.waitForRescue()

@@ -197,6 +197,8 @@ func seeing(s deploy.Seen, facts string) deploy.Seen {
 			s.Past, s.Attempts = deploy.History{Phase: deploy.Applied, Unset: []string{"config_drive", "deploy_steps"}}, decide.Known[int64](0)
 		case "creation interrupted before Ironic began":
 			s.Unbegun = true
+		case "host destroyed":
+			s.HostEnds = true
 		case "host replaced":
 			s.LosesNode = true
 		case "to be called n2":

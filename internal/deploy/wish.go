@@ -155,6 +155,7 @@ type Seen struct {
 	Runs    instance.Footprint // of the node as of the recorded deployment
 	Last    Wanted
 
+	HostEnds    bool   // the plan destroys the host, and with it the node
 	LosesNode   bool   // the plan replaces the host
 	PlannedName string // the name that the plan gives to the node; "" if none
 	Label       string // names the node in messages

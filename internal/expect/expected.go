@@ -29,12 +29,13 @@ type ExpectedHost struct {
 type Expected struct {
 	mu    sync.Mutex
 	hosts []ExpectedHost
+	ends  map[string]bool   // the nodes that this plan deletes with their hosts
 	names map[string]string // that this plan gives to discovered nodes, with their UUIDs
 }
 
 // ExpectedOf returns what the resources of a run tell each other about a site while they are planned.
 func ExpectedOf(site *machine.Site) *Expected {
-	return machine.Kept(site, func(*machine.Site) *Expected { return &Expected{names: map[string]string{}} })
+	return machine.Kept(site, func(*machine.Site) *Expected { return &Expected{names: map[string]string{}, ends: map[string]bool{}} })
 }
 
 // ExpectName records that this plan gives a name to a discovered node, so that the host of that name, which is planned afterwards, knows that it
@@ -60,6 +61,30 @@ func ExpectHost(site *machine.Site, h ExpectedHost) {
 	planned.mu.Lock()
 	defer planned.mu.Unlock()
 	planned.hosts = append(planned.hosts, h)
+}
+
+// EndHost records that this plan destroys a host and deletes its node, so that a group or a deployment which keeps the node refuses the plan.
+func EndHost(site *machine.Site, node string) {
+	planned := ExpectedOf(site)
+	planned.mu.Lock()
+	defer planned.mu.Unlock()
+	planned.ends[node] = true
+}
+
+// EndsHost reports whether this plan deletes a node with its host, if Terraform has planned that before.
+func EndsHost(site *machine.Site, node string) bool {
+	planned := ExpectedOf(site)
+	planned.mu.Lock()
+	defer planned.mu.Unlock()
+	return planned.ends[node]
+}
+
+// EndsHosts reports whether this plan deletes any node with its host, if Terraform has planned that before.
+func EndsHosts(site *machine.Site) bool {
+	planned := ExpectedOf(site)
+	planned.mu.Lock()
+	defer planned.mu.Unlock()
+	return len(planned.ends) > 0
 }
 
 // Host reports whether this plan creates or changes a host that may be the one with a name or UUID.

@@ -89,7 +89,7 @@ output "web" {
 	w.Must("apply", "-auto-approve")
 	chosen := strings.TrimSpace(w.Must("output", "-raw", "web"))
 	w.Setenv("TF_VAR_removed", `["`+strings.TrimPrefix(chosen, "r12-")+`"]`)
-	acctest.Fails(t, w, []string{"apply", "-auto-approve"}, "Could not delete host "+chosen, "something is deployed on it")
+	acctest.Fails(t, w, []string{"plan"}, "Deployed host is destroyed", "metal_host of node "+chosen, "-replace")
 	acctest.Mention(t, w.Must("apply", "-auto-approve", "-replace=metal_allocation.web[0]"), "2 added, 1 changed, 3 destroyed")
 	if now := strings.TrimSpace(w.Must("output", "-raw", "web")); now == chosen || now == "" {
 		t.Errorf("the allocation has %q, before %q", now, chosen)

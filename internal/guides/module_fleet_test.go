@@ -265,24 +265,35 @@ func TestFakeModules_fleetChecksMembersAtTheirAddress(t *testing.T) {
 	file := filepath.Join(w.Dir, "machines.csv")
 	write(t, file, strings.Replace(reachable, "r650-1g,,127.0.0.1,FALSE", "r650-1g,,,TRUE", 1))
 	acctest.Fails(t, w, []string{"plan"}, "Ironic has reserved rack3-01 for web-", "the address of rack3-01 is empty")
-	write(t, file, withoutMachine(reachable, "rack3-01"))
-	output := acctest.Fails(t, w, []string{"plan"}, "rack3-01 is not in csv or machines", "write it again", "replace_members")
+	write(t, file, reachable)
+	replaceIn(t, w, "main.tf", "extra          = {", "on_destroy     = \"forget\"\n    extra          = {")
+	w.Must(acctest.Apply()...)
+	write(t, file, withoutMachine(reachable, "rack3-01")) // its host leaves the state, and the node stays
+	output := acctest.Fails(t, w, []string{"plan"}, "rack3-01 is not in csv or machines", "Add a line with its address")
 	acctest.NeverMention(t, output, "is empty")
 	write(t, file, reachable)
 }
 
-// A machine of a group cannot leave the CSV, and nothing is lost when its line is deleted.
+// A machine of a group cannot leave the CSV, also while the member moves to another machine or the group shrinks.
 func TestFakeModules_fleetKeepsTheMachineOfAMember(t *testing.T) {
 	t.Parallel()
 	w, s := openSpread(t)
 	defer destroy(t, w)
-	name := site.Text(nodeOf(t, s, "web-0")["name"])
+	name := site.Text(nodeOf(t, s, "web-2")["name"])
 	file := filepath.Join(w.Dir, "machines.csv")
 	csv := read(t, file)
 	write(t, file, withoutMachine(csv, name))
-	acctest.Fails(t, w, acctest.Apply(), "Could not delete host "+name, "something is deployed on it")
+	refused := []string{"Host of a member is destroyed", "In the group web, this plan destroys the metal_host of these members: web-2 (node " + name + ")", `replace_members = { "web-2" =`}
+	main := read(t, filepath.Join(w.Dir, "main.tf"))
+	for what, change := range map[string][2]string{
+		"it stays": {"", ""}, "it moves": {"max_per_domain = 1", "max_per_domain = 2\n        replace_members = { web-2 = \"now\" }"}, "it leaves": {"size           = 3", "size           = 2"},
+	} {
+		t.Log(what)
+		replaceIn(t, w, "main.tf", change[0], change[1])
+		acctest.Fails(t, w, []string{"plan"}, refused...)
+		write(t, filepath.Join(w.Dir, "main.tf"), main)
+	}
 	write(t, file, csv)
-	w.Must(acctest.Apply()...)
 	acctest.NoChanges(t, w)
 	if state := s.Node(name)["provision_state"]; state != "active" {
 		t.Errorf("%s is %v", name, state)

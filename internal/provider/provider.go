@@ -21,6 +21,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/actions"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/datasources"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/functions"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -205,6 +206,7 @@ func (p *metal) configuredWith(ctx context.Context, cfg api.Config, clients fram
 		},
 		refreshers: refreshersOf(ctx, p.Resources(ctx), clients),
 		rights:     clients.Site.Ironic.Rights,
+		endsHosts:  func() bool { return expect.EndsHosts(clients.Site) },
 	}
 }
 

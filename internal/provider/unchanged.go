@@ -20,6 +20,7 @@ type configured struct {
 	conditions framework.Conditions
 	refreshers map[string]refresher // by resource type
 	rights     func() *api.Rights   // of the user
+	endsHosts  func() bool          // whether the present plan deletes nodes: what keeps one of them refuses that
 }
 
 // refresher is a framework.Refresher with its clients and its schema.
@@ -125,8 +126,8 @@ func (s *Server) unchanged(req *tfprotov6.PlanResourceChangeRequest) bool {
 	if len(prior.MsgPack) == 0 || prior.MsgPack[0] == msgpackNull || !bytes.Equal(prior.MsgPack, proposed.MsgPack) {
 		return false
 	}
-	conditions := s.conditions()
-	return conditions != nil && framework.Private(req.PriorPrivate).Unchanged(*conditions, fingerprintOf(req.TypeName, config))
+	known := s.known()
+	return known != nil && framework.Private(req.PriorPrivate).Unchanged(known.conditions, fingerprintOf(req.TypeName, config)) && !known.endsHosts()
 }
 
 // conditions returns the conditions of this provider's plans; nil while they are not known.

@@ -214,7 +214,7 @@ resource "metal_deployment" "member" {
     }
     precondition {
       condition     = var.roles[each.value.role].ready_check == null || contains(keys(local.machines), each.value.node)
-      error_message = "Ironic has reserved ${each.value.node} for ${each.key}. The role ${each.value.role} has a ready_check, and ${each.value.node} is not in csv or machines. If you have removed its line, write it again: ${each.key} must first move to another machine, with replace_members of the group, in an apply of its own. Otherwise add a line with its address."
+      error_message = "Ironic has reserved ${each.value.node} for ${each.key}. The role ${each.value.role} has a ready_check, and ${each.value.node} is not in csv or machines. Add a line with its address."
     }
   }
 }

@@ -2,6 +2,8 @@ package allocationgroup
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -57,7 +59,13 @@ func (r *group) decide(ctx context.Context, plan, state *model, private framewor
 	if plan != nil {
 		wish, doing = plan.wish(ctx), "look for nodes for the "+plan.label(ctx)
 	}
-	decided, err := allocate.LookGroup(ctx, r.SiteInPlan(), wish, state.seen(ctx, private, diags))
+	site, seen := r.SiteInPlan(), state.seen(ctx, private, diags)
+	for _, key := range slices.Sorted(maps.Keys(seen.Members)) {
+		if site != nil && expect.EndsHost(site, seen.Members[key].NodeID.V) {
+			seen.HostEnds = append(seen.HostEnds, key)
+		}
+	}
+	decided, err := allocate.LookGroup(ctx, site, wish, seen)
 	framework.Report(diags, doing, err)
 	framework.Show(diags, decided.Notices...)
 	return decided

@@ -101,6 +101,7 @@ func (d *deployment) seen(ctx context.Context, state *model, wish deploy.Wish, p
 	}
 	s := seen(ctx, state, d.wishOf(ctx, state, diags), private, diags)
 	if node := (&ironic.Node{UUID: s.ID, Name: s.Sight.Name}); d.Known() {
+		s.HostEnds = expect.EndsHost(d.Site, s.ID)
 		s.LosesNode = wish.Node.Unknown && expect.ReplacesHost(d.Site, node)
 		s.PlannedName = expect.PlannedName(d.Site, node)
 	}

@@ -1,6 +1,7 @@
 package deployment_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -95,6 +96,24 @@ func TestAccDeployment_staysOnItsNode(t *testing.T) {
 		t.Errorf("the other node is %v", now)
 	}
 	w.Must("destroy", "-auto-approve")
+}
+
+// A plan destroys no host whose machine keeps its deployment. It destroys both in the right order.
+func TestAccDeployment_keepsItsHost(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	hosts := func(names string) string {
+		return s.Provider() + fmt.Sprintf("resource \"metal_host\" \"h\" {\n  for_each = toset([%s])\n  name = each.key\n  driver = \"fake-hardware\"\n  resource_class = %q\n  target_state = \"available\"\n}\n", names, s.Class())
+	}
+	name, users := s.Name("h1"), acctest.Allocation(s, "depends_on = [metal_host.h]")+acctest.Allocated(acctest.Image("v1"))
+	w := acctest.NewWorkspace(t, hosts(acctest.Quoted(name))+users)
+	w.Must("apply", "-auto-approve")
+	acctest.NoChanges(t, w) // the plan of the deployment has nothing to decide
+
+	w.Configure(hosts("") + users)
+	acctest.Fails(t, w, []string{"plan"}, "Deployed host is destroyed", "metal_host of node "+name, "keeps this deployment", "Add the host to the configuration again")
+	w.Configure(hosts(""))
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 0 changed, 3 destroyed")
 }
 
 func TestAccDeployment_planWarnsOfUndeploying(t *testing.T) {

@@ -199,7 +199,7 @@ func (h *host) warnBondModes(ctx context.Context, config, state *model, diags *d
 	}
 }
 
-// planDestroy says what destroying a host does to its node, and tells the other hosts of the run that it gives up everything. Terraform may
+// planDestroy says what destroying a host does to its node, and tells the other resources of the run that the node is deleted. Terraform may
 // plan to destroy a host before it refreshes it, so planDestroy says nothing of a node that is gone.
 func (h *host) planDestroy(ctx context.Context, state *model, before managed, diags *diag.Diagnostics) {
 	foreign := false
@@ -219,6 +219,7 @@ func (h *host) planDestroy(ctx context.Context, state *model, before managed, di
 	if decided.Has(enroll.DoRemove) && h.Known() {
 		h.ForeseeRefusals(ctx, diags, h.FindNode(state.ID.ValueString()), framework.Right{Rule: "node:delete"})
 		admission.PlanHost(h.Site, admission.Intent{Candidate: admission.Candidate{UUID: state.ID.ValueString()}, Ends: true})
+		expect.EndHost(h.Site, state.ID.ValueString())
 	}
 }
 
