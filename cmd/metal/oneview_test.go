@@ -37,6 +37,16 @@ node-003  Encl1, bay 4  -        -             leave     available
 	}
 }
 
+func TestStatusShowsARemoval(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	s.oneview.AddProfile(fakeoneview.NewProfile{Name: "web-1", HardwareURI: s.hardware[0]})
+	s.oneview.EditHardware(s.hardware[0], func(h *fakeoneview.Hardware) { h.State = fakeoneview.RemovingProfile })
+	if _, stdout, _ := s.run(t, "oneview", "status"); !strings.Contains(stdout, " web-1, being removed  ") {
+		t.Errorf("it wrote\n%s", stdout)
+	}
+}
+
 func TestStatusWritesJSON(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 2)

@@ -71,9 +71,12 @@ func normalMAC(mac string) string {
 	return strings.ToLower(strings.ReplaceAll(strings.TrimSpace(mac), "-", ":"))
 }
 
+// RemovesProfile reports whether the appliance is removing a profile from the hardware.
+func (h *Hardware) RemovesProfile() bool { return h.State == HardwareRemovingProfile }
+
 // Settling reports whether the appliance is applying a profile to the hardware, or removing one from it.
 func (h *Hardware) Settling() bool {
-	return h.State == HardwareApplyingProfile || h.State == HardwareRemovingProfile
+	return h.State == HardwareApplyingProfile || h.RemovesProfile()
 }
 
 // UnmarshalJSON decodes the appliance's JSON. A null becomes the zero value.

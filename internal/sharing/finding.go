@@ -156,8 +156,9 @@ type Standing struct {
 	HardwareURI  string             `json:"server_hardware_uri"`
 	HardwareName string             `json:"server_hardware_name"`
 	PowerState   oneview.PowerState `json:"power_state"`
-	ProfileURI   string             `json:"server_profile_uri"`  // on the hardware; empty: none
-	ProfileName  string             `json:"server_profile_name"` // empty: none, or it could not be read
+	ProfileURI   string             `json:"server_profile_uri"`      // on the hardware; empty: none
+	ProfileName  string             `json:"server_profile_name"`     // empty: none, or it could not be read
+	Removing     bool               `json:"server_profile_removing"` // OneView is removing it from the hardware; until then, Owner is as before
 	AppliedURI   string             `json:"applied_server_profile_uri"`
 
 	// Next is the action of the next pass of Sync; Leave also if the pass can do nothing.
@@ -233,7 +234,7 @@ func standingOf(node *ironic.Node, binding Binding) Standing {
 // addHardware adds the state of the hardware. profile may be nil.
 func (s *Standing) addHardware(node *ironic.Node, binding Binding, h *oneview.Hardware, profile *oneview.Profile) {
 	s.HardwareName, s.PowerState, s.ProfileURI = h.Name, h.PowerState, h.ProfileURI
-	s.Owner = Owner(h.ProfileURI, binding.AppliedURI)
+	s.Owner, s.Removing = Owner(h.ProfileURI, binding.AppliedURI), h.RemovesProfile()
 	if profile != nil {
 		s.ProfileName = profile.Name
 		if madeFor(profile, node.UUID) && oneview.SameURI(profile.HardwareURI, h.URI) {

@@ -4,28 +4,31 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
 
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	inPoolTime(t, func(t *testing.T) {
-		s := newPoolSite(t, 7)
+		s := newPoolSite(t, 8)
 		ours := s.give(t, 1, "web-1")
 		s.ironic.Set(nodeName(1), "provision_state", "active")
 		s.oneview.TakeHardware(s.hardware[2])
 		s.temporaryOn(t, 3, Cleaning)
 		s.driverInfo(t, 4, keyHardware, "/rest/server-hardware/NONE")
 		s.preAllocated(t, 5, "available")
-		s.ironic.Set(nodeName(6), "driver_info", map[string]any{})
+		s.ironic.Set(nodeName(7), "driver_info", map[string]any{})
 		s.maintain(t, nodeName(0), MaintenanceForeign)
+		s.give(t, 6, "web-6")
+		s.beginDeletion(t, 6)
 		s.forget()
 		all, err := s.pool(t).Status(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(all) != 6 {
-			t.Fatalf("%d nodes, want those 6 that have hardware in OneView", len(all))
+		if len(all) != 7 {
+			t.Fatalf("%d nodes, want those 7 that have hardware in OneView", len(all))
 		}
 		for i, want := range []Standing{
 			{Owner: Free, Next: Leave, Mode: Dynamic},
@@ -34,9 +37,10 @@ func TestStatus(t *testing.T) {
 			{Owner: UsedByIronic, Next: Leave, Mode: Dynamic}, // a run died before it could write driver_info
 			{Owner: OwnershipUnknown, Next: Leave, Mode: Dynamic},
 			{Owner: UsedByOneView, Next: Leave, Mode: Undeclared}, // a pass does not change it
+			{Owner: UsedByIronic, Next: Leave, Mode: Dynamic, Removing: true},
 		} {
 			got := all[i]
-			if got.NodeName != nodeName(i) || got.Owner != want.Owner || got.Next != want.Next || got.Mode != want.Mode {
+			if got.NodeName != nodeName(i) || got.Owner != want.Owner || got.Next != want.Next || got.Mode != want.Mode || got.Removing != want.Removing {
 				t.Errorf("node %d: %+v, want %+v", i, got, want)
 			}
 		}
@@ -53,6 +57,24 @@ func TestStatus(t *testing.T) {
 			t.Errorf("Status has changed something: %q", writes)
 		}
 	})
+}
+
+// beginDeletion makes the appliance delete the profile of a server, without an end.
+func (s *poolSite) beginDeletion(t *testing.T, i int) {
+	t.Helper()
+	s.oneview.Inject(fakeoneview.Fault{Method: http.MethodDelete, Path: "/server-profiles/", Effect: fakeoneview.StuckTask()})
+	client := s.pool(t).OneView
+	h, err := client.Hardware(t.Context(), s.hardware[i])
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := client.Profile(t.Context(), h.ProfileURI)
+	if err == nil {
+		_, err = client.DeleteProfile(t.Context(), p.URI, p.ETag)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestStatusOfManyNodesCostsThreeLists(t *testing.T) {

@@ -20,7 +20,8 @@ const aboutStatus = `metal oneview status shows who uses the server hardware of 
 
   OWNER    free, ironic or oneview; "unknown" if the command cannot read the hardware; "-" if the node is pre-allocated,
            because the rules do not apply to it
-  PROFILE  the server profile on the hardware
+  PROFILE  the server profile on the hardware; "being removed" follows it while OneView removes it: OWNER and NEXT
+           change when that has ended
   NEXT     the action of the next pass of sync: take-out (of service), return (to service), report (the deployment has
            failed and a OneView user has the server: do not undeploy the node before the user frees it), or leave, also if
            sync cannot change the node
@@ -84,12 +85,16 @@ func writeStatus(to io.Writer, all []sharing.Standing, output string) error {
 		if one.Mode != sharing.Dynamic && one.Error == "" {
 			owner = "-"
 		}
+		profile := cmp.Or(one.ProfileName, one.ProfileURI, "-")
+		if one.Removing {
+			profile += ", being removed"
+		}
 		state := one.ProvisionState
 		if one.Maintenance {
 			state += ", maintenance: " + cmp.Or(one.MaintenanceReason, "no reason given")
 		}
 		cells := []string{
-			cmp.Or(one.NodeName, one.NodeID), cmp.Or(one.HardwareName, one.HardwareURI), owner, cmp.Or(one.ProfileName, one.ProfileURI, "-"), string(one.Next), state,
+			cmp.Or(one.NodeName, one.NodeID), cmp.Or(one.HardwareName, one.HardwareURI), owner, profile, string(one.Next), state,
 		}
 		for i := range cells {
 			cells[i] = rest.OneLine(cells[i])
