@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +75,41 @@ func told(t *testing.T, fake *fakeironic.Server, ref string, records [][]watch.E
 		t.Fatal(err)
 	}
 	return text.String()
+}
+
+// The page gives a change of power and a ready check the colours that they have on the page of the watch which recorded them.
+func TestLife_hasTheColoursOfTheWatch(t *testing.T) {
+	t.Parallel()
+	dir, m := t.TempDir(), watch.NewModel("", 0)
+	file, page := filepath.Join(dir, "record.jsonl"), filepath.Join(dir, "page.html")
+	r := &watch.Recorder{File: file, Title: "a site", Model: m}
+	for i, machine := range []watch.Machine{
+		{State: "active"}, {State: "active", Power: "rebooting", InProgress: true}, {State: "active"}, {State: "active", Checked: true, InProgress: true}, {State: "deploying", Power: "rebooting", InProgress: true},
+	} {
+		machine.ID, machine.Name, machine.Since = "n1", "rack1-01", at(1)
+		changes := m.Add(watch.Sample{Taken: at(float64(10 * (i + 1))), Machines: []watch.Machine{machine}})
+		if err := r.Update(m.View(at(float64(10*(i+1)))), changes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.End(m.View(at(60))); err != nil {
+		t.Fatal(err)
+	}
+	life := timeline.Join(timeline.Facts{Subject: "node rack1-01", Now: at(60), Machines: []timeline.Machine{{ID: "n1", Name: "rack1-01", Records: records(t, file)}}})
+	if err := life.WritePage(page); err != nil {
+		t.Fatal(err)
+	}
+	html, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bars []string
+	for _, bar := range regexp.MustCompile(`<i class="(\w+)" style="[^"]*" title="([^:]*):`).FindAllStringSubmatch(string(html), -1) {
+		bars = append(bars, bar[2]+" is "+bar[1])
+	}
+	if got, want := strings.Join(bars, "; "), "active is active; active, restarting is power; active is active; active, ready check is check; deploying, restarting is deploy"; got != want {
+		t.Errorf("the bars: %s\nwant: %s", got, want)
+	}
 }
 
 // A deployment that fails once, as the life of its machine tells it: with a record and without, on 21.4 and on 39.0.

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // the template
 	"slices"
 	"time"
@@ -67,12 +68,9 @@ func (l *Life) chartRows() []watch.Row {
 		if at < 0 {
 			at, rows = len(rows), append(rows, watch.Row{Name: s.node})
 		}
-		row, doing := &rows[at], s.state
-		if s.doing != "" {
-			doing = s.doing
-		}
-		row.Doing, row.State, row.For, row.Reason = doing, s.state, s.until.Sub(s.from), s.reason
-		row.Spans = append(row.Spans, watch.Span{Doing: doing, State: s.state, From: s.from.UTC(), To: s.until.UTC(), Failed: s.failed})
+		row, doing, looks := &rows[at], cmp.Or(s.doing, s.state), cmp.Or(s.looks, s.state)
+		row.Doing, row.State, row.For, row.Reason = doing, looks, s.until.Sub(s.from), s.reason
+		row.Spans = append(row.Spans, watch.Span{Doing: doing, State: looks, From: s.from.UTC(), To: s.until.UTC(), Failed: s.failed})
 	}
 	return rows
 }

@@ -15,6 +15,7 @@ import (
 // stay is a time for which the provision state of a machine is known.
 type stay struct {
 	state, doing string
+	looks        string    // what gives it its colour; "": state does
 	node         string    // its name
 	from, until  time.Time // until is the last time for which it is known
 	earlier      bool      // it may have begun before from
@@ -176,7 +177,7 @@ func recorded(record []watch.Entry, id string) []stay {
 
 // stayOf returns the state that begins with a line of a record.
 func stayOf(e watch.Entry) stay {
-	s := stay{state: e.State, doing: e.Doing, from: e.At, until: e.At, failed: e.Failed, reason: e.Reason, instance: e.Instance, sources: []Source{FromRecord}}
+	s := stay{state: e.State, doing: e.Doing, looks: e.Looks, from: e.At, until: e.At, failed: e.Failed, reason: e.Reason, instance: e.Instance, sources: []Source{FromRecord}}
 	if !e.Since.IsZero() && e.Since.Before(e.At) && e.Doing == "" {
 		s.from, s.earlier = e.Since, states.AwaitsAgent(ironic.State(e.State))
 	}
@@ -189,7 +190,7 @@ func (s stay) and(other stay) stay {
 		s.until, s.ended = other.until, other.ended
 	}
 	s.failed = s.failed || other.failed
-	s.doing = cmp.Or(s.doing, other.doing)
+	s.doing, s.looks = cmp.Or(s.doing, other.doing), cmp.Or(s.looks, other.looks)
 	s.reason = cmp.Or(s.reason, other.reason)
 	s.conductor = cmp.Or(s.conductor, other.conductor)
 	s.instance = cmp.Or(s.instance, other.instance)

@@ -28,6 +28,7 @@ type Entry struct {
 	Name       string    `json:"name,omitempty"`
 	State      string    `json:"state,omitempty"`      // provision state; "deleted" if Ironic has no such node any more, "reserved by others" if it has left the allocations that are watched
 	Doing      string    `json:"doing,omitempty"`      // the state with a power change, a ready check or a turn of a rollout, for people; "": as State
+	Looks      string    `json:"looks,omitempty"`      // what gives the machine its colour on a page, "power change" or "ready check"; "": State does
 	Since      time.Time `json:"since,omitzero"`       // of the first line of a watch: when the machine entered the state, by Ironic
 	From       string    `json:"from,omitempty"`       // the provision state before, which may be the same; "": the watch has just begun, or the node is new
 	Seconds    float64   `json:"seconds,omitempty"`    // how long the machine did what it did before, if an operation was in progress
@@ -90,6 +91,9 @@ func entryOf(at time.Time, m Machine) Entry {
 	e := Entry{At: at, Node: m.ID, Name: m.Name, State: m.State, Doing: m.doing(), Instance: m.Instance, Allocation: m.Allocation, Failed: m.Failed}
 	if e.Doing == e.State {
 		e.Doing = ""
+	}
+	if looks := m.looks(); looks != e.State {
+		e.Looks = looks
 	}
 	if m.Failed {
 		e.Reason = m.Reason
