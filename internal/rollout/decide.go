@@ -41,7 +41,7 @@ func (d *Decision) soonest(at time.Time) {
 // members that other runs work on, or have left away.
 func (g *Group) Decide(now time.Time, others []Absence) Decision {
 	d := Decision{Refuse: map[string]Refusal{}}
-	p := progress{Group: g, now: now, away: g.away(now, others), canaries: g.canariesTried(), tried: g.failures + g.countingWork()}
+	p := progress{Group: g, now: now, away: g.away(now, others)}
 	var left []Member
 	for _, m := range g.queue() {
 		if why, stopped := g.stopped(m); stopped {
@@ -68,9 +68,9 @@ func (g *Group) Decide(now time.Time, others []Absence) Decision {
 // progress is how far a group is, with the members that a decision starts.
 type progress struct {
 	*Group
-	now             time.Time
-	away            map[string]Absence
-	canaries, tried int // canaries that are ready or at work; failures, and members whose failure would count
+	now     time.Time
+	away    map[string]Absence
+	started []Member
 }
 
 // waits reports whether a member must wait, and until when; zero: until something happens.
@@ -81,18 +81,18 @@ func (p *progress) waits(m Member) (until time.Time, waits bool) {
 		return time.Time{}, false
 	case p.now.Before(first):
 		return first, true
-	case !p.inCanaries() && p.now.Before(p.rested):
-		return p.rested, true
+	case !p.inCanaries(m.Change) && p.now.Before(p.trial(m.Change).rested):
+		return p.trial(m.Change).rested, true
 	}
-	return time.Time{}, p.inCanaries() && p.canaries >= p.rules.Canary ||
-		p.counts(m.Change) && !p.succeeded && p.tried >= p.rules.MaxFailures ||
+	return time.Time{}, p.inCanaries(m.Change) && p.canariesTried(m.Change) >= p.rules.Canary ||
+		p.counts(m.Change) && !p.trial(m.Change).succeeded && p.tried(m.Change) >= p.rules.MaxFailures ||
 		p.isFull(m, p.away)
 }
 
 // earliest returns when a member may start at the earliest, so that those that are to go first have come by then; zero: at once.
 func (p *progress) earliest(m Member) time.Time {
 	var wait time.Duration
-	if p.inCanaries() {
+	if p.inCanaries(m.Change) {
 		wait = checksFor
 	}
 	if m.Failures > 0 {
@@ -106,31 +106,38 @@ func (p *progress) earliest(m Member) time.Time {
 
 // start counts a member that starts.
 func (p *progress) start(m Member) {
-	p.canaries++
-	if p.counts(m.Change) {
-		p.tried++
-	}
+	p.started = append(p.started, m)
 	if m.Change != FirstDeployment {
 		p.away[m.ID] = Absence{ID: m.ID, Name: m.Name, Working: true}
 	}
 }
 
-// canariesTried returns how many canaries are ready or at work.
-func (g *Group) canariesTried() int {
-	n := g.canaries
-	for _, w := range g.working {
-		if w.canary {
+// canariesTried returns how many canaries of a change are ready, at work or started now.
+func (p *progress) canariesTried(c Change) int {
+	n := p.trial(c).canaries
+	for _, w := range p.working {
+		if w.canary && p.trial(w.Change) == p.trial(c) {
+			n++
+		}
+	}
+	for _, m := range p.started {
+		if p.trial(m.Change) == p.trial(c) {
 			n++
 		}
 	}
 	return n
 }
 
-// countingWork returns how many members are at work whose failure would count.
-func (g *Group) countingWork() int {
-	n := 0
-	for _, w := range g.working {
-		if g.counts(w.Change) {
+// tried returns how many members have failed with a change, or are changed so now and count if they fail.
+func (p *progress) tried(c Change) int {
+	n := p.trial(c).failures
+	for _, w := range p.working {
+		if p.counts(w.Change) && p.trial(w.Change) == p.trial(c) {
+			n++
+		}
+	}
+	for _, m := range p.started {
+		if p.counts(m.Change) && p.trial(m.Change) == p.trial(c) {
 			n++
 		}
 	}
@@ -143,7 +150,7 @@ func (g *Group) stopped(m Member) (Refusal, bool) {
 	case m.Change == Check:
 	case g.broken != "":
 		return Refusal{Reason: CanaryFailed, Names: []string{g.broken}}, true
-	case g.counts(m.Change) && g.failures >= g.rules.MaxFailures:
+	case g.counts(m.Change) && max(g.trials[true].failures, g.trials[false].failures) >= g.rules.MaxFailures:
 		return Refusal{Reason: TooManyFailures, Names: g.failedNames()}, true
 	}
 	return Refusal{}, false

@@ -28,18 +28,23 @@ const (
 
 // Group is what a run knows of the members of a group. It is not safe for concurrent use.
 type Group struct {
-	rules     Rules
-	waiting   map[string]Member
-	working   map[string]*work
-	failed    map[string]Member    // by ID
-	rests     map[string]time.Time // members that are ready, until the end of their pause
-	tried     map[string]bool      // members that this run has changed
-	failures  int                  // since the last success
+	rules   Rules
+	waiting map[string]Member
+	working map[string]*work
+	failed  map[string]Member    // by ID
+	rests   map[string]time.Time // members that are ready, until the end of their pause
+	tried   map[string]bool      // members that this run has changed
+	trials  map[bool]*trial      // of services, and of all other changes
+	broken  string               // the canary that has failed; "": none
+	yielded time.Time            // when a member gave up its place last
+}
+
+// trial is what a run has learnt of one kind of change. A machine that bears new firmware tells nothing of a new image.
+type trial struct {
+	failures  int // since the last success
 	succeeded bool
 	canaries  int       // that are ready, and whose pause may not have ended yet
-	broken    string    // the canary that has failed; "": none
 	rested    time.Time // when the pause of the last canary ends
-	yielded   time.Time // when a member gave up its place last
 }
 
 // work is a member whose turn it is.
@@ -54,8 +59,18 @@ type work struct {
 func NewGroup(rules Rules) *Group {
 	return &Group{
 		rules: rules, waiting: map[string]Member{}, working: map[string]*work{}, failed: map[string]Member{},
-		rests: map[string]time.Time{}, tried: map[string]bool{},
+		rests: map[string]time.Time{}, tried: map[string]bool{}, trials: map[bool]*trial{true: {}, false: {}},
 	}
+}
+
+// trial returns that of a change.
+func (g *Group) trial(c Change) *trial { return g.trials[c == Service] }
+
+// Has reports whether a member waits for its turn, or has it and is not undeployed.
+func (g *Group) Has(id string) bool {
+	_, waits := g.waiting[id]
+	w := g.working[id]
+	return waits || w != nil && w.gone.IsZero()
 }
 
 // Join adds a member that waits.
@@ -76,8 +91,7 @@ func (g *Group) Yield(id string, now time.Time) {
 func (g *Group) Start(id string) {
 	m := g.waiting[id]
 	delete(g.waiting, id)
-	delete(g.failed, id)
-	g.working[id] = &work{Member: m, canary: g.inCanaries()}
+	g.working[id] = &work{Member: m, canary: g.inCanaries(m.Change)}
 }
 
 // End ends the turn of a member.
@@ -88,21 +102,23 @@ func (g *Group) End(id string, how Outcome, now time.Time) {
 		return
 	}
 	g.tried[id] = true
+	delete(g.failed, id)
 	if how == Failed {
 		g.failed[id] = w.Member
 		if w.canary {
 			g.broken = w.Name
 		}
 		if g.counts(w.Change) {
-			g.failures++
+			g.trial(w.Change).failures++
 		}
 		return
 	}
-	g.failures, g.succeeded = 0, true
+	t := g.trial(w.Change)
+	t.failures, t.succeeded = 0, true
 	g.rests[id] = now.Add(g.rules.Pause)
 	if w.canary {
-		g.canaries++
-		g.rested = now.Add(g.rules.Pause)
+		t.canaries++
+		t.rested = now.Add(g.rules.Pause)
 	}
 }
 
@@ -145,8 +161,8 @@ func (g *Group) counts(c Change) bool {
 	return g.rules.MaxFailures > 0 && (c != FirstDeployment || g.rules.First)
 }
 
-// inCanaries reports whether the canaries are not all ready yet.
-func (g *Group) inCanaries() bool { return g.canaries < g.rules.Canary }
+// inCanaries reports whether the canaries of a change are not all ready yet.
+func (g *Group) inCanaries(c Change) bool { return g.trial(c).canaries < g.rules.Canary }
 
 // away returns the members that are away, or in their pause, as far as this run and the others know.
 func (g *Group) away(now time.Time, others []Absence) map[string]Absence {

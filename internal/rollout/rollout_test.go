@@ -279,6 +279,85 @@ func TestDecide_checkOfACanaryDecides(t *testing.T) {
 	}
 }
 
+// A machine that bears new firmware tells nothing of a new image: each kind of change has canaries and a first success of its own. A failure stops both.
+func TestDecide_servicesAreATrialOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	later := start.Add(3 * time.Second)
+	for name, tt := range map[string]struct {
+		settings rollout.Settings
+		first    int
+	}{
+		"canaries": {rollout.Settings{Group: "g", Canary: set(1)}, 1},
+		"failures": {rollout.Settings{Group: "g", MaxFailures: set(2)}, 2},
+	} {
+		g := group(tt.settings.Rules(), members(rollout.Service, 6)...)
+		serviced := begin(g, later)
+		if len(serviced) != tt.first {
+			t.Fatalf("%s: %v are serviced first", name, serviced)
+		}
+		for _, id := range serviced {
+			g.End(id, rollout.Ready, later)
+		}
+		if rest := begin(g, later); len(rest) != 6-tt.first {
+			t.Errorf("%s: then %v", name, rest)
+		}
+		for _, m := range members(rollout.Rebuild, 6) {
+			m.ID, m.Name = "r"+m.ID, "r"+m.ID
+			g.Join(m)
+		}
+		rebuilt := begin(g, later)
+		if len(rebuilt) != tt.first {
+			t.Errorf("%s: after the services, %v are rebuilt first", name, rebuilt)
+		}
+		g.Join(rollout.Member{ID: "late", Change: rollout.Service, Queued: start})
+		for _, id := range rebuilt {
+			g.End(id, rollout.Failed, later)
+		}
+		if d := g.Decide(later, nil); len(d.Start) > 0 || len(d.Refuse) != 7-tt.first {
+			t.Errorf("%s: after the failures %+v", name, d)
+		}
+	}
+}
+
+// The deployment of a machine whose host was serviced changes in the pause that follows: the machine is away anyway.
+func TestDecide_deploymentFollowsItsHostInThePause(t *testing.T) {
+	t.Parallel()
+	g := group(rollout.Rules{MaxUnavailable: 1, Pause: time.Minute}, members(rollout.Service, 2)...)
+	if first := begin(g, start); !slices.Equal(first, []string{"m00"}) || !g.Has("m00") || !g.Has("m01") {
+		t.Fatalf("%v begin", first)
+	}
+	g.End("m00", rollout.Ready, start)
+	if g.Has("m00") {
+		t.Error("a turn that has ended goes on")
+	}
+	g.Join(rollout.Member{ID: "m00", Name: "m00", Change: rollout.Rebuild, Queued: start.Add(time.Second)})
+	if next := begin(g, start.Add(2*time.Second)); !slices.Equal(next, []string{"m00"}) {
+		t.Errorf("%v begin in the pause", next)
+	}
+	g.End("m00", rollout.Ready, start.Add(10*time.Minute))
+	if next := begin(g, start.Add(10*time.Minute)); len(next) > 0 {
+		t.Errorf("%v begin in the pause of the deployment", next)
+	}
+	if next := begin(g, start.Add(11*time.Minute)); !slices.Equal(next, []string{"m01"}) {
+		t.Errorf("%v begin after it", next)
+	}
+}
+
+// A member that has failed stays away if its repair does nothing.
+func TestDecide_failureOutlivesARepairThatDoesNothing(t *testing.T) {
+	t.Parallel()
+	g := group(rollout.Rules{MaxUnavailable: 1}, members(rollout.Service, 2)...)
+	g.End(begin(g, start)[0], rollout.Failed, start)
+	g.Join(rollout.Member{ID: "m00", Name: "m00", Change: rollout.Rebuild, Queued: start})
+	if repair := begin(g, start); !slices.Equal(repair, []string{"m00"}) {
+		t.Fatalf("%v begin", repair)
+	}
+	g.End("m00", rollout.Untouched, start)
+	if next := begin(g, start.Add(time.Second)); len(next) > 0 {
+		t.Errorf("%v begin beside it", next)
+	}
+}
+
 func TestSettings_keys(t *testing.T) {
 	t.Parallel()
 	plain, canary := rollout.Settings{}, rollout.Settings{Canary: set(1)}
@@ -291,6 +370,9 @@ func TestSettings_keys(t *testing.T) {
 		{"another image", plain.Key(rollout.Rebuild, "v2"), plain.Key(rollout.Rebuild, "v3"), false},
 		{"another change", plain.Key(rollout.Rebuild, "v2"), plain.Key(rollout.Restart, "v2"), false},
 		{"another canary", plain.Key(rollout.Rebuild, "v2"), canary.Key(rollout.Rebuild, "v2"), false},
+		{"the same BIOS settings", plain.Key(rollout.Service, "a"), plain.Key(rollout.Service, "a"), true},
+		{"other BIOS settings", plain.Key(rollout.Service, "a"), plain.Key(rollout.Service, "b"), false},
+		{"a host and a deployment of a group", rollout.Settings{Group: "db"}.Key(rollout.Service, "a"), rollout.Settings{Group: "db"}.Key(rollout.Rebuild, "v2"), true},
 		{"a check after a rebuild", plain.Key(rollout.Rebuild, "v2"), plain.Key(rollout.Check, "v2"), true},
 		{"a group", rollout.Settings{Group: "db"}.Key(rollout.Rebuild, "v2"), rollout.Settings{Group: "db"}.Key(rollout.Restart, ""), true},
 	} {
@@ -313,26 +395,31 @@ type life struct {
 	coming []rollout.Member
 	others []rollout.Absence
 
-	working        map[string]rollout.Member
-	gone           []string // undeployed, the new deployment has not begun
-	canary         map[string]bool
-	failed, rests  map[string]time.Time
-	failures, good int
-	canaries       int
-	rested         time.Time
-	broken         bool
-	done           int
+	working       map[string]rollout.Member
+	gone          []string // undeployed, the new deployment has not begun
+	canary        map[string]bool
+	failed, rests map[string]time.Time
+	trials        map[bool]*trial // of services, and of other changes
+	broken        bool
+	done          int
 }
+
+type trial struct {
+	failures, good, canaries int
+	rested                   time.Time
+}
+
+func (l *life) trial(m rollout.Member) *trial { return l.trials[m.Change == rollout.Service] }
 
 func newLife(t *testing.T, seed uint64) *life {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
-	l := &life{t: t, r: r, now: start, working: map[string]rollout.Member{}, canary: map[string]bool{}, failed: map[string]time.Time{}, rests: map[string]time.Time{}}
+	l := &life{t: t, r: r, now: start, working: map[string]rollout.Member{}, canary: map[string]bool{}, failed: map[string]time.Time{}, rests: map[string]time.Time{}, trials: map[bool]*trial{true: {}, false: {}}}
 	l.rules = rollout.Rules{MaxUnavailable: r.IntN(4), Pause: time.Duration(r.IntN(3)) * time.Minute, Canary: r.IntN(3), MaxFailures: r.IntN(4), First: r.IntN(2) == 0}
 	l.g = rollout.NewGroup(l.rules)
 	for i := range 1 + r.IntN(12) {
 		id := fmt.Sprintf("m%02d", i)
-		change := []rollout.Change{rollout.FirstDeployment, rollout.Replacement, rollout.Rebuild, rollout.Restart, rollout.Check}[r.IntN(5)]
+		change := []rollout.Change{rollout.FirstDeployment, rollout.Replacement, rollout.Rebuild, rollout.Restart, rollout.Check, rollout.Service}[r.IntN(6)]
 		l.coming = append(l.coming, rollout.Member{ID: id, Name: id, Change: change, Failures: r.IntN(2) * r.IntN(9), Away: change == rollout.Check})
 	}
 	for i := range r.IntN(3) {
@@ -376,28 +463,27 @@ func (l *life) unavailable(but string) int {
 
 // start checks that a member may start, and starts it.
 func (l *life) start(m rollout.Member) {
+	of := l.trial(m)
 	busy := 0
-	for _, w := range l.working {
-		if l.counts(w) {
+	inCanaries, tried := of.canaries < l.rules.Canary, of.canaries
+	for id, w := range l.working {
+		if l.counts(w) && l.trial(w) == of {
 			busy++
 		}
-	}
-	inCanaries := l.canaries < l.rules.Canary
-	tried := l.canaries
-	for id := range l.working {
-		if l.canary[id] {
+		if l.canary[id] && l.trial(w) == of {
 			tried++
 		}
 	}
+	most := max(l.trials[true].failures, l.trials[false].failures)
 	if m.Change != rollout.Check {
 		if l.broken {
 			l.t.Errorf("%s starts after a canary has failed", m.ID)
 		}
-		if inCanaries && tried >= l.rules.Canary || !inCanaries && l.now.Before(l.rested) {
+		if inCanaries && tried >= l.rules.Canary || !inCanaries && l.now.Before(of.rested) {
 			l.t.Errorf("%s starts before the canaries are ready", m.ID)
 		}
-		if l.counts(m) && (l.failures >= l.rules.MaxFailures || l.good == 0 && busy+l.failures >= l.rules.MaxFailures) {
-			l.t.Errorf("%s starts after %d failures, with %d at work", m.ID, l.failures, busy)
+		if l.counts(m) && (most >= l.rules.MaxFailures || of.good == 0 && busy+of.failures >= l.rules.MaxFailures) {
+			l.t.Errorf("%s starts after %d failures, with %d at work", m.ID, most, busy)
 		}
 		if l.rules.MaxUnavailable > 0 && m.Change != rollout.FirstDeployment && l.unavailable(m.ID) >= l.rules.MaxUnavailable {
 			l.t.Errorf("%s starts with %d away", m.ID, l.unavailable(m.ID))
@@ -422,12 +508,13 @@ func (l *life) end(id string) {
 	l.g.End(id, how, l.now)
 	switch how {
 	case rollout.Ready:
-		l.good++
-		l.failures = 0
+		of := l.trial(m)
+		of.good++
+		of.failures = 0
 		l.rests[id] = l.now.Add(l.rules.Pause)
 		if l.canary[id] {
-			l.canaries++
-			l.rested = l.now.Add(l.rules.Pause)
+			of.canaries++
+			of.rested = l.now.Add(l.rules.Pause)
 		}
 	case rollout.Failed:
 		if m.Change != rollout.FirstDeployment {
@@ -435,7 +522,7 @@ func (l *life) end(id string) {
 		}
 		l.broken = l.broken || l.canary[id]
 		if l.counts(m) {
-			l.failures++
+			l.trial(m).failures++
 		}
 	case rollout.Untouched:
 	}

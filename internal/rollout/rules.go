@@ -11,7 +11,7 @@ import (
 // DefaultMaxFailures is the failure budget of machines that run already and get the same content, unless the user sets another.
 const DefaultMaxFailures = 3
 
-// Settings are what the user asks for: of a deployment, or as the default of the provider.
+// Settings are what the user asks for: of a deployment or a host, or as the default of the provider.
 type Settings struct {
 	Group          string        // machines that must not be away together; "": machines that get the same content are a group
 	MaxUnavailable int           // how many members of the group may be away at once; 0: any number
@@ -76,7 +76,8 @@ const (
 	Replacement     Change = "replace" // it is undeployed, and another deployment takes its place
 	Rebuild         Change = "rebuild"
 	Restart         Change = "restart"
-	Check           Change = "check" // it was not ready, and is checked again, which touches nothing
+	Service         Change = "service" // BIOS settings and firmware of the machine change, and it restarts
+	Check           Change = "check"   // it was not ready, and is checked again, which touches nothing
 )
 
 // Concerns reports whether a change has to wait for its turn. A first deployment has to only if the user asks for it, because nothing is lost with it.
