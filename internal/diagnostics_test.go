@@ -453,6 +453,9 @@ func (r *reader) literal(n *ast.CompositeLit) (message, bool) {
 			return message{"error", fields["summary"], "{value} " + fields["must"] + "."}, true
 		}
 	}
+	if fields["Title"] != "" && fields["Fact"] != "" { // of a failure.Error
+		return message{"error", fields["Title"], fields["Fact"]}, true
+	}
 	if strings.HasPrefix(fields["Doing"], "list ") && !strings.Contains(fields["Doing"], "{") {
 		return message{"error", "Could not " + fields["Doing"], ""}, true
 	}

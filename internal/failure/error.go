@@ -16,6 +16,7 @@ type Error struct {
 	Kind   Kind         // "" if no code asks for it
 	Node   *ironic.Node // as last seen; nil if it is about none
 	Goal   states.Goal  // of the walk that has ended; "" if none has
+	Title  string       // of the message; "": that what was being done could not be done
 	Fact   string       // what is the case
 	Words  string       // Ironic's last_error; "" if it says nothing
 	Advice string       // what to do; "" if the fact says it

@@ -90,6 +90,9 @@ func explain(doing string, err error, advice string) (summary, detail string) {
 	if IsUnwatched(err) {
 		summary = "Unfinished: " + doing
 	}
+	if e := first(err, func(e *Error) bool { return e.Title != "" }); e != nil {
+		summary = e.Title
+	}
 	fact, words := split(err)
 	hint := ""
 	if e := first(err, func(e *Error) bool { return e.Hint != "" }); e != nil {

@@ -6,11 +6,21 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/turns"
 )
 
 // TextOf returns a string as a value of a wish.
@@ -119,4 +129,82 @@ func (l LiveISO) Want() bootiso.Want {
 		want.BuiltAt = at
 	}
 	return want
+}
+
+// rolloutModel is the attribute rollout of what takes turns.
+type rolloutModel struct {
+	Group          types.String `tfsdk:"group"`
+	MaxUnavailable types.Int64  `tfsdk:"max_unavailable"`
+	Pause          types.String `tfsdk:"pause"`
+	Canary         types.Int64  `tfsdk:"canary"`
+	MaxFailures    types.Int64  `tfsdk:"max_failures"`
+}
+
+// RolloutAttribute is the attribute rollout.
+func RolloutAttribute() schema.Attribute {
+	return schema.SingleNestedAttribute{
+		Optional:            true,
+		MarkdownDescription: "In which order machines change, and when a run stops. See [Roll out a change](../guides/roll-out.md).",
+		Attributes: map[string]schema.Attribute{
+			"group": schema.StringAttribute{
+				Optional: true, Validators: []validator.String{stringvalidator.LengthBetween(1, 100)},
+				MarkdownDescription: "Name of a group of machines that take turns. All members need the same `rollout`. Default: the machines that get the same image, or restart, in one run.",
+			},
+			"max_unavailable": schema.Int64Attribute{
+				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1)},
+				MarkdownDescription: "How many members of `group` may be away at once, over all runs: rebuilt, restarted, replaced, failed or not ready. First deployments do not count. Default: any number.",
+			},
+			"pause": schema.StringAttribute{
+				Optional: true, Validators: []validator.String{NotNegativeDuration},
+				MarkdownDescription: "How long a member must have been ready before the next one starts (`max_unavailable`), and the canaries before the others. Default: `0s`.",
+			},
+			"canary": schema.Int64Attribute{
+				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)},
+				MarkdownDescription: "How many machines of the group go first. If one of them fails, the others are not started. Default: `rollout` of the provider block, then `0`.",
+			},
+			"max_failures": schema.Int64Attribute{
+				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)},
+				MarkdownDescription: "How many failures in a row stop the run for the group. Until the first success, no more machines change at once. `0`: no limit. " +
+					"Default: `rollout` of the provider block, then `3`, and no limit for first deployments.",
+			},
+		},
+	}
+}
+
+// Turns returns what a rollout asks for, with the defaults of the provider. What is not known is left open.
+func (w *WithClient) Turns(ctx context.Context, value types.Object) rollout.Settings {
+	var r rolloutModel
+	if !IsSet(value) || value.As(ctx, &r, basetypes.ObjectAsOptions{UnhandledUnknownAsEmpty: true}).HasError() {
+		return w.Rollout
+	}
+	return rollout.Settings{
+		Group: r.Group.ValueString(), MaxUnavailable: int(r.MaxUnavailable.ValueInt64()), Pause: DurationOf(r.Pause),
+		Canary: IntOrNil(r.Canary), MaxFailures: IntOrNil(r.MaxFailures),
+	}.Or(w.Rollout)
+}
+
+// ValidateRollout refuses settings of a rollout without effect.
+func ValidateRollout(ctx context.Context, at path.Path, value types.Object, diags *diag.Diagnostics) {
+	var r rolloutModel
+	if !IsSet(value) || value.As(ctx, &r, basetypes.ObjectAsOptions{}).HasError() {
+		return
+	}
+	switch {
+	case r.Group.IsNull() && !r.MaxUnavailable.IsNull():
+		diags.AddAttributeError(at, "Missing setting", "rollout.max_unavailable is about the members of a group. Set rollout.group, with the same name for all members.")
+	case !r.Group.IsNull() && r.MaxUnavailable.IsNull() && r.Canary.IsNull() && r.MaxFailures.IsNull():
+		diags.AddAttributeError(at, "Missing setting", "rollout.group alone limits nothing. Set max_unavailable, canary or max_failures, too.")
+	case !r.Pause.IsNull() && r.MaxUnavailable.IsNull() && r.Canary.IsNull():
+		diags.AddAttributeError(at, "Unused setting", "rollout.pause has an effect only with max_unavailable or canary. Set one of them, or remove pause.")
+	}
+}
+
+// AgreeOnRollout refuses a rollout that differs from that of another member of the group.
+func (w *WithClient) AgreeOnRollout(ctx context.Context, at path.Path, value types.Object, diags *diag.Diagnostics) {
+	if w.Site == nil || !FullyKnown(ctx, value) {
+		return
+	}
+	if err := turns.Agree(w.Site, w.Turns(ctx, value)); err != nil {
+		diags.AddAttributeError(at, "Members of a rollout group differ", failure.Ended(err.Error()))
+	}
 }

@@ -14,6 +14,7 @@ type Turn struct {
 	Instance string    `json:"instance,omitempty"` // the reservation of the deployment; "" if there is none yet
 	Canary   bool      `json:"canary,omitempty"`   // it goes first, and the others wait until it is ready
 	Restart  bool      `json:"restart,omitempty"`  // it was on, and restarts: it is off only in between
+	Service  bool      `json:"service,omitempty"`  // BIOS settings or firmware of its host change
 	Replaces bool      `json:"replaces,omitempty"` // it is undeployed, and another deployment is to take its place
 	Since    time.Time `json:"since,omitzero"`     // when the turn began, by Ironic's clock
 	Failed   bool      `json:"failed,omitempty"`   // the change has failed, or the machine is not ready

@@ -31,6 +31,14 @@ func (t *Turn) End(ctx context.Context, err error) {
 	t.done()
 }
 
+// EndBack ends a turn whose change has failed although the machine runs as before. The run counts the failure; other runs do not count the machine as away.
+func (t *Turn) EndBack(ctx context.Context, err error) {
+	if t != nil {
+		t.back = true
+	}
+	t.End(ctx, err)
+}
+
 // Hand ends a turn with which a machine was undeployed to be replaced: the new deployment takes it. node is that of the new
 // deployment, as configured; "": not known yet.
 func (t *Turn) Hand(ctx context.Context, node string) {
@@ -59,6 +67,8 @@ func (t *Turn) Abandon(ctx context.Context) { t.End(ctx, errAbandoned) }
 // outcome judges how a turn has ended.
 func (t *Turn) outcome(err error) rollout.Outcome {
 	switch {
+	case err == nil && t.Change.Change == rollout.Service && t.hadFailed() && !t.was.Service:
+		return rollout.Untouched // what has failed before is for the deployment to repeat
 	case err == nil:
 		return rollout.Ready
 	case failure.IsInterrupted(err):
@@ -67,6 +77,11 @@ func (t *Turn) outcome(err error) rollout.Outcome {
 		return rollout.Untouched
 	}
 	return rollout.Failed
+}
+
+// hadFailed reports whether the note that the node had before counts the machine as away, because its last change has failed.
+func (t *Turn) hadFailed() bool {
+	return t.shared && t.was != nil && t.was.Group == t.group.name && t.was.Failed
 }
 
 // touched reports whether the machine has moved in this turn.
@@ -85,12 +100,12 @@ func (t *Turn) endNote(ctx context.Context, how rollout.Outcome, err error) {
 	var failed error
 	switch {
 	case failure.IsInterrupted(err): // Ironic may work on it
-	case how == rollout.Failed:
+	case how == rollout.Untouched && t.hadFailed():
+		failed = t.write(ctx, *t.was)
+	case how == rollout.Failed && !t.back:
 		failed = t.note(ctx, marks.Turn{Failed: true})
 	case how == rollout.Ready && !until.IsZero():
 		failed = t.note(ctx, marks.Turn{Until: until})
-	case how == rollout.Untouched && t.was != nil && t.was.Group == t.group.name && t.was.Failed:
-		failed = t.note(ctx, marks.Turn{Failed: true})
 	default:
 		failed = clearNote(ctx, t.m)
 	}
@@ -129,7 +144,7 @@ func (g *group) notStarted(t *Turn, why rollout.Refusal) error {
 	first := !slices.Contains(g.told, why.Reason)
 	g.told = append(g.told, why.Reason)
 	t.turns.mu.Unlock()
-	e := &failure.Error{Kind: KindNotStarted, Node: t.m.Node(), Fact: fmt.Sprintf("node %s was not started: %s", label, fact), Advice: "Nothing was sent to it. " + short}
+	e := &failure.Error{Kind: KindNotStarted, Node: t.m.Node(), Title: "Machine was not started", Fact: fmt.Sprintf("node %s was not started: %s", label, fact), Advice: "Nothing was sent to it. " + short}
 	if first {
 		e.Advice = "Nothing was sent to the machine, which is as before. " + advice
 	}

@@ -21,6 +21,11 @@ func (t *Turn) note(ctx context.Context, note marks.Turn) error {
 	note.Group, note.Run, note.Instance, note.Canary = t.group.name, t.turns.site.Run.ID, t.m.Node().InstanceUUID, t.canary
 	note.Replaces, note.Since = t.follows || t.Change.Change == rollout.Replacement, t.turns.site.Ironic.ServerNow().UTC().Truncate(time.Second)
 	note.Restart = t.Change.Change == rollout.Restart && machine.Power(t.from) == "on"
+	note.Service = t.Change.Change == rollout.Service
+	return t.write(ctx, note)
+}
+
+func (t *Turn) write(ctx context.Context, note marks.Turn) error {
 	var patch ironic.Patch
 	patch.Set("/extra/"+marks.KeyTurn, note)
 	return t.m.Patch(ctx, patch)
@@ -28,11 +33,18 @@ func (t *Turn) note(ctx context.Context, note marks.Turn) error {
 
 // Forget removes the note of a turn from a node that is no member of its group any more. It only logs a failure: then the note counts for nothing once
 // the reservation is gone.
-func Forget(ctx context.Context, site *machine.Site, id string) {
+func Forget(ctx context.Context, site *machine.Site, id string) { forget(ctx, site, id, Clear) }
+
+// ForgetService is Forget for a host: it leaves what the note says of a deployment.
+func ForgetService(ctx context.Context, site *machine.Site, id string) {
+	forget(ctx, site, id, ClearService)
+}
+
+func forget(ctx context.Context, site *machine.Site, id string, remove func(context.Context, *machine.Machine)) {
 	m, err := site.Machine(ctx, id)
 	switch {
 	case err == nil:
-		Clear(ctx, m)
+		remove(ctx, m)
 	case !api.IsNotFound(err):
 		warnLeft(ctx, site, id, err)
 	}
@@ -40,9 +52,28 @@ func Forget(ctx context.Context, site *machine.Site, id string) {
 
 // Clear is Forget for a machine that was just read. It sends nothing if its node has no note.
 func Clear(ctx context.Context, m *machine.Machine) {
-	if marks.TurnOf(m.Node()) == nil {
-		return
+	if marks.TurnOf(m.Node()) != nil {
+		clearNow(ctx, m)
 	}
+}
+
+// ClearDeployment is Clear for a deployment that needs no turn. It leaves the note of a service: that is for the host to repeat.
+func ClearDeployment(ctx context.Context, m *machine.Machine) {
+	if note := marks.TurnOf(m.Node()); note != nil && !note.Service {
+		clearNow(ctx, m)
+	}
+}
+
+// ClearService removes the note of a service that has failed, or that a killed run has begun, from the node of a host that needs no service any more.
+// It sends nothing if there is no such note, or if the machine is not back.
+func ClearService(ctx context.Context, m *machine.Machine) {
+	note := marks.TurnOf(m.Node())
+	if note != nil && note.Service && note.Until.IsZero() && !states.Failed(m.State()) && !states.InProgress(m.State()) {
+		clearNow(ctx, m)
+	}
+}
+
+func clearNow(ctx context.Context, m *machine.Machine) {
 	if err := clearNote(ctx, m); err != nil && !api.IsNotFound(err) {
 		warnLeft(ctx, m.Site(), m.Node().UUID, err)
 	}

@@ -38,6 +38,10 @@ func Take(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
 	c.Change = me.Change
 	if turn.Change, turn.group = c, g; g == nil {
 		turn.group = t.group(c)
+		if err := turn.awaitOwn(ctx); err != nil {
+			t.mu.Unlock()
+			return nil, err
+		}
 		turn.group.Join(me)
 	}
 	turn.group.wake()
@@ -72,6 +76,34 @@ func TakeToReplace(ctx context.Context, m *machine.Machine, c Change) (*Turn, er
 		}
 	}
 	return Take(ctx, m, c)
+}
+
+// awaitOwn waits until another change of the same machine in this run has ended: a host and a deployment may share it. mu is held before and after.
+func (t *Turn) awaitOwn(ctx context.Context) (err error) {
+	for err == nil && t.group.Has(t.id) {
+		for ctx.Err() == nil && t.group.Has(t.id) {
+			changed := t.group.changed
+			t.turns.mu.Unlock()
+			select {
+			case <-changed:
+			case <-ctx.Done():
+			}
+			t.turns.mu.Lock()
+		}
+		if ctx.Err() != nil {
+			return t.stopped(ctx)
+		}
+		t.turns.mu.Unlock()
+		err = t.m.Refresh(ctx)
+		t.turns.mu.Lock()
+		t.was = marks.TurnOf(t.m.Node())
+	}
+	return err
+}
+
+// stopped returns the error of a run that the user stops while the machine waits.
+func (t *Turn) stopped(ctx context.Context) error {
+	return &failure.Error{Kind: failure.KindQueued, Node: t.m.Node(), Fact: fmt.Sprintf("wait for the turn: %v", ctx.Err()), Waits: "its turn in the rollout", Err: ctx.Err()}
 }
 
 // wait waits until the member is started, and reports whether it had to.
@@ -119,7 +151,7 @@ func (t *Turn) wait(ctx context.Context) (waited bool, err error) {
 			t.turns.mu.Lock()
 			t.turns.leave(t.group, t.id, false)
 			t.turns.mu.Unlock()
-			return waited, &failure.Error{Kind: failure.KindQueued, Node: t.m.Node(), Fact: fmt.Sprintf("wait for the turn: %v", ctx.Err()), Waits: "its turn in the rollout", Err: ctx.Err()}
+			return waited, t.stopped(ctx)
 		}
 		due.Stop()
 	}

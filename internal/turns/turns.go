@@ -71,7 +71,7 @@ func Agree(site *machine.Site, s rollout.Settings) error {
 		return nil
 	}
 	if differs := first.Differs(s); differs != "" {
-		return fmt.Errorf("the members of rollout group %q must have the same settings, but another metal_deployment has another %s. Use one local value for all members", s.Group, differs)
+		return fmt.Errorf("the members of rollout group %q must have the same settings, but another metal_deployment or metal_host has another %s. Use one local value for all members", s.Group, differs)
 	}
 	return nil
 }
@@ -138,6 +138,7 @@ type Turn struct {
 	follows bool         // the member was undeployed before
 	canary  bool         // it is one of those that go first
 	ended   bool
+	back    bool   // the change has failed, but the machine runs as before
 	done    func() // ends the sign of life of the run
 }
 

@@ -35,7 +35,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	m, reserved, err := d.reserve(ctx, &plan, wanted, limit, &resp.Diagnostics)
 	if err != nil {
-		reportTurn(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), instance.NameHolder(d.Site, err))
+		framework.ReportUndone(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), instance.NameHolder(d.Site, err))
 		return
 	}
 	defer reserved.turn.Abandon(ctx)

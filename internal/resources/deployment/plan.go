@@ -36,7 +36,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if diags.HasError() {
 		return
 	}
-	d.agree(ctx, &plan, diags)
+	d.AgreeOnRollout(ctx, path.Root("rollout"), plan.Rollout, diags)
 	wish := d.wish(ctx, &plan, &config, diags)
 	seen := d.seen(ctx, state, wish, req.Private, diags)
 	if diags.HasError() {

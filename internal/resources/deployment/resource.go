@@ -90,7 +90,7 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 		return
 	}
 	if err != nil {
-		reportTurn(&resp.Diagnostics, "undeploy node "+label, err)
+		framework.ReportUndone(&resp.Diagnostics, "undeploy node "+label, err)
 		return
 	}
 	if lost != "" {
@@ -183,7 +183,7 @@ func (d *deployment) forget(ctx context.Context, state *model) {
 			instance.ForgetCheck(ctx, m)
 		}
 	}
-	if d.settings(ctx, state).Group != "" {
+	if d.Turns(ctx, state.Rollout).Group != "" {
 		turns.Forget(ctx, d.Site, state.ID.ValueString())
 	}
 }

@@ -261,7 +261,7 @@ func TestAccRollout_refusesWhatDoesNotFit(t *testing.T) {
 		`rollout = { pause = "1m" }`:                                     "rollout.pause has an effect only with max_unavailable or canary",
 		`rollout = { group = "g", max_unavailable = 0 }`:                 "must be at least 1",
 		`rollout = { group = "g", max_unavailable = 1, pause = "soon" }`: "duration",
-		`rollout = { group = "g", max_unavailable = each.key == ` + acctest.Quoted(nodes[0]) + ` ? 1 : 2 }`: `another metal_deployment has another max_unavailable`,
+		`rollout = { group = "g", max_unavailable = each.key == ` + acctest.Quoted(nodes[0]) + ` ? 1 : 2 }`: `another metal_deployment or metal_host has another max_unavailable`,
 	} {
 		w.Configure(s.Provider() + fleet(nodes, acctest.Image("v1"), config))
 		acctest.Fails(t, w, []string{"plan"}, want)

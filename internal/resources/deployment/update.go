@@ -259,15 +259,15 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 		return
 	}
 	node := m.Node
-	turn, err := u.turn(ctx, m, d.settings(ctx, u.plan))
+	turn, err := u.turn(ctx, m, d.Turns(ctx, u.plan.Rollout))
 	if err != nil {
-		reportTurn(&resp.Diagnostics, "deploy node "+ironic.NodeLabel(node()), err)
+		framework.ReportUndone(&resp.Diagnostics, "deploy node "+ironic.NodeLabel(node()), err)
 		return
 	}
 	defer turn.Abandon(ctx)
 	attempts, failed, err := u.run(ctx, d.Site, m)
 	if turn.End(ctx, err); turn == nil && err == nil {
-		turns.Clear(ctx, m)
+		turns.ClearDeployment(ctx, m)
 	}
 	if err == nil {
 		instance.ForgetCheck(ctx, m)

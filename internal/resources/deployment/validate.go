@@ -26,7 +26,7 @@ func (d *deployment) ValidateConfig(ctx context.Context, req resource.ValidateCo
 	m.validateKind(&resp.Diagnostics)
 	validateLiveISO(&m, &resp.Diagnostics)
 	m.validateQuarantine(&resp.Diagnostics)
-	m.validateRollout(ctx, &resp.Diagnostics)
+	framework.ValidateRollout(ctx, path.Root("rollout"), m.Rollout, &resp.Diagnostics)
 	if !m.Rescue.IsNull() && m.PowerState.ValueString() == framework.PowerOff {
 		resp.Diagnostics.AddAttributeError(path.Root("rescue"), "Settings exclude each other", "A rescue system runs only on a machine that is on. Remove rescue or power_state = \"off\".")
 	}

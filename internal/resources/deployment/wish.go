@@ -211,7 +211,7 @@ func showBoot(ctx context.Context, v decide.Value[bootiso.Status]) types.Object 
 // noteUnchanged records in private state that the returned state needs no change, if so: as long as the configuration is the one that was
 // applied last, the plan is empty.
 func (d *deployment) noteUnchanged(ctx context.Context, state *model, private privateState, diags *diag.Diagnostics) {
-	if diags.HasError() || d.settings(ctx, state).Group != "" { // each plan compares the members of a group
+	if diags.HasError() || d.Turns(ctx, state.Rollout).Group != "" { // each plan compares the members of a group
 		return
 	}
 	was := d.wishOf(ctx, state, diags)
