@@ -133,6 +133,8 @@ func turnText(turn *marks.Turn, now time.Time) string {
 		text += " " + ago(turn.Since, now)
 	}
 	switch {
+	case turn.Failed && turn.Service:
+		text += "; the service of its host has failed"
 	case turn.Failed:
 		text += "; the change has failed"
 	case !turn.Until.IsZero():

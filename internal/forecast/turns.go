@@ -57,7 +57,11 @@ func (g *groups) of(t *Turn) *group {
 	one := g.byKey[key]
 	if one == nil {
 		one = &group{Group: rollout.NewGroup(settings.Rules()), waiting: map[string]candidate{}, shown: Group{Name: settings.Group, May: settings.MaxUnavailable}}
-		if settings.Group == "" {
+		switch {
+		case settings.Group != "":
+		case t.Change == rollout.Service:
+			one.shown.Name = string(t.Change)
+		default:
 			url, _, _ := strings.Cut(t.Content, " ")
 			one.shown.Name = string(t.Change) + " " + cmp.Or(rest.PlainURL(url), "with content that is not known yet")
 		}

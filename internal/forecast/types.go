@@ -20,6 +20,7 @@ const (
 	Clean    Operation = "clean"
 	Inspect  Operation = "inspect"
 	Restart  Operation = "restart" // also a start with a ready check, up to its end
+	Service  Operation = "service" // BIOS settings and firmware of a deployed machine
 	PowerOn  Operation = "power-on"
 	Verify   Operation = "verify" // of the BMC, which takes no slot
 )

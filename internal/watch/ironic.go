@@ -99,6 +99,9 @@ func (m *Machine) takeTurn(note *marks.Turn, same bool, now time.Time) {
 		if !m.Failed {
 			m.Failed, m.Step = true, stateChecked
 			m.Reason = "Ironic reports no failure, but the machine was not ready, or its change has failed"
+			if note.Service {
+				m.Step, m.Reason = "service", "Ironic has ended a service that failed: the machine may lack its BIOS settings or firmware"
+			}
 		}
 	case now.Before(note.Until) && same && !m.InProgress && !m.Failed:
 		until := " until " + note.Until.Local().Format(clock)

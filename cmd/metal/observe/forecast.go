@@ -56,6 +56,7 @@ var timed = []struct {
 	{forecast.Clean, "how long a cleaning takes"},
 	{forecast.Undeploy, "how long it takes to undeploy a machine, without the cleaning"},
 	{forecast.Inspect, "how long an inspection takes"},
+	{forecast.Service, "how long a service takes, which changes BIOS settings and firmware of a deployed machine"},
 	{forecast.Restart, "how long a restart, or switching on a deployment with a ready check, takes until the machine is ready"},
 	{forecast.PowerOn, "how long it takes to switch a machine on; default: 10s"},
 	{forecast.Verify, "how long it takes to verify the BMC of a new host; default: 10s"},

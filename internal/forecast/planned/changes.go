@@ -2,6 +2,7 @@ package planned
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -74,6 +75,11 @@ func (r *reader) changedHost(s *planned, before, after, unknown values) {
 		return
 	}
 	s.Does, s.MayBe = "prepare", mayBe
+	if isServiced(before, after) {
+		s.Prepares, s.Legs = false, []forecast.Leg{{forecast.Service}}
+		s.Turn = r.turn(rollout.Service, valuesOf(after["hardware_changes"]), serviceContent(after))
+		return
+	}
 	differs := func(name string) bool { return before.differs(after, unknown, name) }
 	boots := slices.ContainsFunc(bootSettings, differs)
 	if boots {
@@ -89,6 +95,18 @@ func (r *reader) changedHost(s *planned, before, after, unknown values) {
 	if prepares && after.text("target_state") == available || !prepares && (!boots || differs("target_state")) {
 		clean(s, after)
 	}
+}
+
+// isServiced reports whether Ironic changes the hardware settings of a host in a service: something is deployed on its machine.
+func isServiced(before, after values) bool {
+	runs := slices.Contains([]string{"active", "servicing", "service wait", "service failed"}, before.text("provision_state"))
+	return runs && valuesOf(after["hardware_changes"]).text("on_active") == "service"
+}
+
+// serviceContent identifies what a host gets in a service.
+func serviceContent(host values) string {
+	text, _ := json.Marshal([]any{host["bios_settings"], host["firmware"]})
+	return string(text)
 }
 
 // clean adds the automated cleaning of a machine that becomes available.
@@ -124,7 +142,7 @@ func (r *reader) undeploy(s *planned, before, after values) {
 	s.Does = "undeploy, clean"
 	s.Legs = []forecast.Leg{{forecast.Undeploy, forecast.Clean}}
 	if s.change.Change.Actions.Replace() {
-		s.Turn = r.turn(rollout.Replacement, after)
+		s.Turn = r.turn(rollout.Replacement, after, contentOf(after))
 		s.Turn.Node = after.text("node_id")
 	}
 }
@@ -141,7 +159,7 @@ func (r *reader) deploy(s *planned, before, after, unknown values) {
 			return
 		}
 		s.Does, s.Legs = "deploy", []forecast.Leg{{forecast.Deploy}}
-		s.Turn = r.turn(rollout.FirstDeployment, after)
+		s.Turn = r.turn(rollout.FirstDeployment, after, contentOf(after))
 		s.Turn.Node = after.text("node_id")
 		return
 	}
@@ -152,10 +170,10 @@ func (r *reader) deploy(s *planned, before, after, unknown values) {
 	switch {
 	case rebuilds:
 		s.Does, s.MayBe, s.Legs = "rebuild", mayRebuild, []forecast.Leg{{forecast.Deploy}}
-		s.Turn = r.turn(rollout.Rebuild, after)
+		s.Turn = r.turn(rollout.Rebuild, after, contentOf(after))
 	case restarts:
 		s.Does, s.MayBe, s.Legs = "restart", mayRestart, []forecast.Leg{{forecast.Restart}}
-		s.Turn = r.turn(rollout.Restart, after)
+		s.Turn = r.turn(rollout.Restart, after, contentOf(after))
 	case after.text("power_state") == switchedOn && before.text("power_state") != switchedOn:
 		s.Does, s.Legs = "power on", []forecast.Leg{{forecast.PowerOn}}
 		if after["ready_check"] != nil {
@@ -212,13 +230,13 @@ func (r *reader) classOf(resource string) (class string) {
 	return class
 }
 
-// turn returns what the rollout of a deployment asks for, with the defaults of the provider block.
-func (r *reader) turn(change rollout.Change, after values) *forecast.Turn {
+// turn returns what a rollout asks for, with the defaults of the provider block. of has the attribute rollout.
+func (r *reader) turn(change rollout.Change, of values, content string) *forecast.Turn {
 	s := rollout.Settings{}
-	if v := valuesOf(after["rollout"]); v != nil {
+	if v := valuesOf(of["rollout"]); v != nil {
 		s = settingsOf(v)
 	}
-	return &forecast.Turn{Settings: s.Or(r.settings.Rollout), Change: change, Content: contentOf(after)}
+	return &forecast.Turn{Settings: s.Or(r.settings.Rollout), Change: change, Content: content}
 }
 
 // settingsOf returns the settings in a rollout.

@@ -113,6 +113,7 @@ func change(address, actions, before, after, unknown string) string {
 func TestRead_whatChangesDo(t *testing.T) {
 	t.Parallel()
 	const host = `{"id": "u", "name": "r1", "resource_class": "gpu", "target_state": "available", "cleanings": 1, "inspect_triggers": null, "bios_settings": null}`
+	const active = `{"id": "u", "name": "r1", "provision_state": "active", "cleanings": 1, "bios_settings": null, "hardware_changes": {"on_active": "service"}, "target_state": "available"}`
 	const deployment = `{"id": "u", "node_id": "r1", "node_name": "r1", "rebuilds": 0, "restarts": 2, "rollout": null, "image": {"url": "http://a", "checksum": "c"}}`
 	with := func(of, was, is string) string { return strings.Replace(of, was, is, 1) }
 	for _, tt := range []struct{ name, change, want string }{
@@ -128,6 +129,8 @@ func TestRead_whatChangesDo(t *testing.T) {
 		{"a cleaning that may be", change("metal_host.r", `"update"`, host, host, `{"cleanings": true}`), "prepare, clean [[clean]] may be"},
 		{"no automated cleaning", change("metal_host.r", `"create"`, "null", with(host, `"id": "u",`, `"automated_clean": false,`), `{"id": true}`), "enroll [[verify]]"},
 		{"a deleted host", change("metal_host.r", `"delete"`, host, "null", "{}"), "remove from Ironic []"},
+		{"a service", change("metal_host.r", `"update"`, with(active, `"bios_settings": null`, `"bios_settings": {"a": "0"}`), with(with(active, `"cleanings": 1`, `"cleanings": 2`), `"bios_settings": null`, `"bios_settings": {"a": "1"}`), "{}"), `prepare, service [[service]] turn service [{"a":"1"},null]`},
+		{"settings that wait", change("metal_host.r", `"update"`, active, with(active, `"bios_settings": null`, `"bios_settings": {"a": "1"}`), "{}"), "update []"},
 		{"another image", change("metal_deployment.d", `"update"`, deployment, with(deployment, `"rebuilds": 0`, `"rebuilds": 1`), "{}"), "rebuild [[deploy]] turn rebuild http://a c"},
 		{"a restart", change("metal_deployment.d", `"update"`, deployment, with(deployment, `"restarts": 2`, `"restarts": 3`), "{}"), "restart [[restart]] turn restart http://a c"},
 		{"a rebuild that may be", change("metal_deployment.d", `"update"`, deployment, deployment, `{"rebuilds": true, "restarts": true}`), "rebuild [[deploy]] may be turn rebuild http://a c"},

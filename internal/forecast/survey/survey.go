@@ -82,6 +82,8 @@ func doing(n *ironic.Node) []forecast.Operation {
 		return []forecast.Operation{forecast.Inspect}
 	case n.ProvisionState == "deleting":
 		return []forecast.Operation{forecast.Undeploy, forecast.Clean}
+	case n.ProvisionState == "servicing" || n.ProvisionState == "service wait":
+		return []forecast.Operation{forecast.Service}
 	case n.ProvisionState == "cleaning" || n.ProvisionState == "clean wait":
 		return []forecast.Operation{forecast.Clean}
 	case !states.InProgress(state):
