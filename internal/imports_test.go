@@ -31,7 +31,7 @@ type rule struct {
 // may use all of them.
 var nouns = []string{
 	"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/readiness", "internal/machine", "internal/expect",
-	"internal/procedure", "internal/hardware", "internal/allocate", "internal/images", "internal/instance", "internal/deployinterface", "internal/cabling", "internal/discovered", "internal/admission", "internal/enroll", "internal/turns", "internal/deploy", "internal/commission",
+	"internal/procedure", "internal/allocate", "internal/images", "internal/instance", "internal/turns", "internal/hardware", "internal/deployinterface", "internal/cabling", "internal/discovered", "internal/admission", "internal/enroll", "internal/deploy", "internal/commission",
 }
 
 // with returns the nouns and other packages.
@@ -89,11 +89,11 @@ func rules() map[string]rule {
 		"internal/cabling":         {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/machine", ironic, api}},
 		"internal/enroll":          {own: []string{"internal/decide", "internal/states", "internal/marks", "internal/ramdisk", "internal/machine", "internal/expect", "internal/cabling", "internal/hardware", "internal/discovered", ironic, api, "internal/ironic/driverinfo", "internal/ironic/networkdata"}},
 		"internal/admission":       {own: []string{"internal/decide", "internal/failure", "internal/marks", "internal/machine", "internal/expect", "internal/discovered", "internal/cabling", ironic, api, "internal/ironic/driverinfo"}},
-		"internal/commission":      {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/cabling", "internal/hardware", "internal/admission", "internal/enroll", "internal/sharing", ironic, api, "internal/ironic/driverinfo"}},
+		"internal/commission":      {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/cabling", "internal/hardware", "internal/admission", "internal/enroll", "internal/sharing", "internal/turns", "internal/rollout", ironic, api, "internal/ironic/driverinfo"}},
 		"internal/instance":        {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/machine", "internal/images", "internal/bootiso", "internal/readiness", ironic, api, rest}, foreign: []string{nodes}},
 		"internal/images":          {own: []string{"internal/failure", "internal/machine", rest}},
 		"internal/allocate":        {own: []string{"internal/cabling", "internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", ironic, api, throttle, rest}, foreign: []string{nodes}},
-		"internal/hardware":        {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", ironic, api}},
+		"internal/hardware":        {own: []string{"internal/states", "internal/failure", "internal/marks", "internal/machine", "internal/expect", "internal/turns", "internal/rollout", ironic, api}},
 		"internal/procedure":       {own: []string{"internal/decide", "internal/marks", "internal/machine", ironic, api}},
 		"internal/expect":          {own: []string{"internal/states", "internal/failure", "internal/ramdisk", "internal/machine", ironic, api}},
 		"internal/machine":         {own: []string{"internal/decide", "internal/states", "internal/failure", "internal/marks", "internal/ramdisk", "internal/readiness", "internal/slots", ironic, api, "internal/ironic/driverinfo", throttle, rest, tracing, "internal/tracing/operation"}, foreign: []string{nodes}},

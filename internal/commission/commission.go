@@ -14,6 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/turns"
 )
 
 // Do executes the order: settings, traits, ports and maintenance, then the walk to the target state, and power last. With an error, it returns
@@ -59,6 +60,7 @@ func (w *Work) do(ctx context.Context) (doing string, err error) {
 			return "switch node " + label + " " + step.Power, err
 		}
 	}
+	turns.ClearService(ctx, w.Machine)
 	return "", nil
 }
 

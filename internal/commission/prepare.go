@@ -112,7 +112,7 @@ func (w *Work) configure(ctx context.Context, step enroll.Step) error {
 	changed := w.Wish.Hardware.Work(w.OnMachine, hardware.Seen{}).Parts()
 	open, err := hardware.Configure(ctx, w.Machine, hardware.HardwareChange{
 		Want: w.Wish.Hardware.Only(step.Parts), Applied: w.OnMachine.Without(w.Plan.Drifted), Live: step.Do == enroll.DoService, NoRamdisk: w.NoRamdisk,
-		Once: len(changed) == 0,
+		Once: len(changed) == 0, Rollout: w.Rollout,
 	}, w.Limit)
 	if w.Corrected = err == nil || failure.Is(err, hardware.KindNotThere); w.Corrected { // what does not stay is not open: no plan sets it again
 		open = slices.DeleteFunc(open, func(part hardware.Part) bool { return !slices.Contains(changed, part) })

@@ -10,6 +10,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
@@ -26,6 +27,7 @@ type Order struct {
 	Boot      machine.BootSettings
 	NoRamdisk bool              // hardware settings change without a ramdisk
 	OnMachine hardware.Hardware // hardware settings that were known to be on the machine
+	Rollout   rollout.Settings  // in whose turns deployed machines are serviced
 	OffMode   machine.OffMode
 
 	IsMade bool          // this run has created the node

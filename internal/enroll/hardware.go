@@ -82,7 +82,7 @@ func (p *plan) decideHardware() (leaves bool) {
 	switch {
 	case services:
 		parts = strings.Join(hardware.PartNames(liveParts(p.Open)), ", ")
-		p.warn(at, "Deployed machine restarts", fmt.Sprintf("Host %s is deployed. Ironic %s %s in a service: the machine restarts, and what runs on it is down for that time. Hosts of one plan restart together: a rollout does not order them. Use -target for one after the other.", p.Label, changes, parts))
+		p.warn(at, "Deployed machine restarts", fmt.Sprintf("Host %s is deployed. Ironic %s %s in a service: the machine restarts, and what runs on it is down for that time. Hosts restart together, unless hardware_changes.rollout lets them take turns.", p.Label, changes, parts))
 	case configures && states.InPool(p.seen.node()):
 		leaves = true
 		p.warn(at, "Host leaves the pool", fmt.Sprintf("Host %s is available. For %s, Ironic takes it out of the pool and restarts it%s.", p.Label, parts, p.thenReturns()))

@@ -12,7 +12,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/turns"
 )
 
 // KindNotThere is the kind of an error about steps that Ironic has run, and whose settings the machine does not have afterwards.
@@ -21,42 +23,72 @@ const KindNotThere failure.Kind = "not there"
 // HardwareChange is a change of a machine's hardware configuration.
 type HardwareChange struct {
 	Want, Applied Hardware
-	Live          bool // change the deployed machine, by a service; else a manual cleaning
-	NoRamdisk     bool // run the steps without booting Ironic's ramdisk
-	Once          bool // no plan sets again what the machine does not keep
+	Live          bool             // change the deployed machine, by a service; else a manual cleaning
+	NoRamdisk     bool             // run the steps without booting Ironic's ramdisk
+	Once          bool             // no plan sets again what the machine does not keep
+	Rollout       rollout.Settings // of a service, before which the machine waits for its turn
 }
 
 // Configure gives the machine the wanted hardware configuration and reads it back. It does not send what the machine already has.
 // Unless Live is set, it leaves the machine manageable. The time-out applies to each walk. open lists the parts that may not be on
-// the machine afterwards.
+// the machine afterwards. If the machine does not get its turn, Configure returns the error of turns.Take.
 func Configure(ctx context.Context, m *machine.Machine, c HardwareChange, timeout time.Duration) (open []Part, err error) {
 	open = c.Want.Work(c.Applied, Seen{}).Parts()
 	if len(open) == 0 {
 		return nil, nil
 	}
-	if !c.Live && states.InPool(m.Node()) { // leaving the pool costs a cleaning
-		seen, err := SeeHardware(ctx, m.Site(), m.Node(), open)
-		if err != nil {
+	if c.Live { // Ironic accepts no note of a turn before that
+		if err := m.ReachRest(ctx, c.Live, timeout); err != nil {
 			return open, err
 		}
-		if open = c.Want.Work(c.Applied, seen).Parts(); len(open) == 0 {
-			return nil, nil
+	}
+	if c.Live || states.InPool(m.Node()) { // leaving the pool costs a cleaning, and the turn may take hours to come
+		work, _, err := c.work(ctx, m, open)
+		if open = work.Parts(); err != nil || len(open) == 0 {
+			return open, err
 		}
 	}
-	if err := m.ReachRest(ctx, c.Live, timeout); err != nil {
-		return open, err
+	if !c.Live || !states.IsOccupied(m.Node()) { // Ironic services no machine on which nothing is deployed any more
+		return c.run(ctx, m, open, timeout)
 	}
-	seen, err := SeeHardware(ctx, m.Site(), m.Node(), open)
+	held := m.Node().InstanceUUID
+	turn, err := turns.Take(ctx, m, turns.Change{Settings: c.Rollout, Change: rollout.Service, Content: c.Want.fingerprint()})
 	if err != nil {
 		return open, err
 	}
-	if unfit := c.Want.Only(open).Unfit(seen); len(unfit) > 0 {
-		return open, unfitError(m.Node(), unfit)
+	defer turn.Abandon(ctx)
+	if err = machine.CheckReservation(m.Node(), held); err == nil {
+		open, err = c.run(ctx, m, open, timeout)
 	}
-	work := c.Want.Work(c.Applied, seen)
-	open = work.Parts()
-	if len(open) == 0 {
-		return nil, nil
+	err = m.Unwatched(ctx, err)
+	if failure.Is(err, KindNotThere) {
+		turn.EndBack(ctx, err)
+	}
+	turn.End(ctx, err)
+	return open, err
+}
+
+// work returns what the machine lacks of some parts, and what Ironic knows of it. With an error, the work is all of these parts.
+func (c HardwareChange) work(ctx context.Context, m *machine.Machine, parts []Part) (work Hardware, seen Seen, err error) {
+	work = c.Want.Only(parts)
+	if seen, err = SeeHardware(ctx, m.Site(), m.Node(), parts); err != nil {
+		return work, seen, err
+	}
+	work = work.Work(c.Applied, seen)
+	if unfit := work.Unfit(seen); len(unfit) > 0 {
+		return work, seen, unfitError(m.Node(), unfit)
+	}
+	return work, seen, nil
+}
+
+// run gives the machine what it lacks of some parts.
+func (c HardwareChange) run(ctx context.Context, m *machine.Machine, open []Part, timeout time.Duration) ([]Part, error) {
+	if err := m.ReachRest(ctx, c.Live, timeout); err != nil {
+		return open, err
+	}
+	work, seen, err := c.work(ctx, m, open)
+	if open = work.Parts(); err != nil || len(open) == 0 {
+		return open, err
 	}
 	if work.RAID != nil && len(work.RAID.Volumes) > 0 {
 		if err := m.Site().Ironic.SetRAID(ctx, m.Node().UUID, work.RAID.Volumes); err != nil {

@@ -183,6 +183,7 @@ func hardwareChangesSchema() schema.Attribute {
 			"disable_ramdisk": schema.BoolAttribute{
 				Optional: true, MarkdownDescription: "`true`: Ironic does not boot its ramdisk for the steps. Needs API 1.70, and API 1.108 together with `on_active = \"service\"`. Default: `false`.",
 			},
+			"rollout": framework.RolloutAttribute(),
 		},
 	}
 }
@@ -207,6 +208,23 @@ func (m *model) hardwareChanges() (live decide.Value[bool], noRamdisk bool) {
 	disabled, _ := changes["disable_ramdisk"].(types.Bool)
 	live = decide.Value[bool]{V: onActive.ValueString() == onActiveService, Set: framework.IsSet(onActive), Unknown: onActive.IsUnknown() || m.HardwareChanges.IsUnknown()}
 	return live, disabled.ValueBool()
+}
+
+// rollout returns hardware_changes.rollout.
+func (m *model) rollout() types.Object {
+	value, _ := m.HardwareChanges.Attributes()["rollout"].(types.Object)
+	return value
+}
+
+// rolloutAt is its path.
+var rolloutAt = path.Root("hardware_changes").AtName("rollout")
+
+// validateRollout refuses a rollout without effect.
+func (m *model) validateRollout(ctx context.Context, diags *diag.Diagnostics) {
+	if live, _ := m.hardwareChanges(); framework.IsSet(m.rollout()) && !live.V && !live.Unknown {
+		diags.AddAttributeError(rolloutAt, "Unused setting", "hardware_changes.rollout orders services of deployed machines. Set on_active = \"service\", or remove rollout.")
+	}
+	framework.ValidateRollout(ctx, rolloutAt, m.rollout(), diags)
 }
 
 // drift returns hardware_drift, or else the default of the provider.

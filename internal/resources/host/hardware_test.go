@@ -413,7 +413,7 @@ func TestFakeHostHardware_servicesDeployedMachine(t *testing.T) {
 	const service = `hardware_changes = { on_active = "service" }`
 	w.Configure(config(virtualization, newFirmware, mirror, service))
 	output, _ = w.Plan()
-	acctest.Mention(t, output, "Deployed machine restarts", "a rollout does not order them", "Ironic changes bios_settings, firmware in a service")
+	acctest.Mention(t, output, "Deployed machine restarts", "unless hardware_changes.rollout lets them take turns", "Ironic changes bios_settings, firmware in a service")
 	w.Must("apply", "-auto-approve")
 	wantSteps(t, s, w, "bios.apply_configuration", "firmware.update")
 	site.WantVerbs(t, s, id, "service")

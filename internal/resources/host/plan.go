@@ -42,6 +42,7 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	h.AgreeOnRollout(ctx, rolloutAt, plan.rollout(), &resp.Diagnostics)
 	plan.settle(ctx, &config, state, before)
 	plan.planGroups(ctx, &config, state, before)
 	plan.planPorts(ctx, &config, state, before)

@@ -126,7 +126,8 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, private framewor
 
 // noteUnchanged records in private state that the returned state needs no change, if so.
 func (h *host) noteUnchanged(ctx context.Context, m *model, p noted, diags *diag.Diagnostics) {
-	if !diags.HasError() && h.Pool == nil && h.isSettled(ctx, m, readManaged(ctx, p), readNotes(ctx, p)) && len(cabling.Decide(m.cablingWish(ctx, m), m.cablingSeen(ctx, p))) == 0 {
+	grouped := h.Turns(ctx, m.rollout()).Group != "" // each plan compares the members of a group
+	if !diags.HasError() && h.Pool == nil && !grouped && h.isSettled(ctx, m, readManaged(ctx, p), readNotes(ctx, p)) && len(cabling.Decide(m.cablingWish(ctx, m), m.cablingSeen(ctx, p))) == 0 {
 		diags.Append(framework.NothingToDecide(ctx, p)...)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/turns"
 )
 
 var (
@@ -198,6 +199,9 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 	}
 	if state.OnDestroy.ValueString() == destroyForget {
 		h.Site.ForgetHost(ctx, state.ID.ValueString())
+		if h.Turns(ctx, state.rollout()).Group != "" {
+			turns.ForgetService(ctx, h.Site, state.ID.ValueString())
+		}
 		return
 	}
 	foreign, err := h.mayBeForeign(ctx, state.ID.ValueString(), readManaged(ctx, req.Private))
@@ -251,6 +255,7 @@ func (c *change) begin(ctx context.Context, h *host, m *machine.Machine, order c
 	order.Settings, order.Cabling = c.settings(ctx, order.Plan), c.config.cablingOf(ctx, c.before)
 	order.Boot, order.OffMode = c.config.bootSettings(), machine.OffMode(c.config.PowerOffMode.ValueString())
 	_, order.NoRamdisk = c.config.hardwareChanges()
+	order.Rollout = h.Turns(ctx, c.config.rollout())
 	order.IsMade = c.state == nil && !c.takesOver
 	order.GoesOn = c.plan.OnFailure.ValueString() == onFailureWarn
 	order.EndTemporary = h.EndTemporary

@@ -86,6 +86,7 @@ func (h *host) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
 	m.validateAgent(&resp.Diagnostics)
 	m.validateRAID(ctx, &resp.Diagnostics)
+	m.validateRollout(ctx, &resp.Diagnostics)
 	framework.Show(&resp.Diagnostics, cabling.Check(m.cablingWish(ctx, nil))...)
 	m.validateBoot(&resp.Diagnostics)
 	framework.Show(&resp.Diagnostics, enroll.RefusePowerOff(m.wish(ctx, &m, nil))...)
