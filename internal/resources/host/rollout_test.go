@@ -1,0 +1,277 @@
+package host_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+)
+
+// databases is hardware_changes of hosts that take turns.
+const databases = `hardware_changes = { on_active = "service", rollout = { group = "databases", max_unavailable = 1 } }`
+
+// members returns hosts, each with a deployment, whose names begin with the test's own.
+func members(s *site.Site, n int, host string, deployment ...string) string {
+	return s.Provider() + fmt.Sprintf(`
+resource "metal_host" "m" {
+  count        = %d
+  name         = "%s-${count.index}"
+  driver       = "fake-hardware"
+  target_state = "available"
+  %s
+}
+
+resource "metal_deployment" "m" {
+  count   = %d
+  node_id = metal_host.m[count.index].id
+  %s
+}
+`, n, s.Name("m"), host, n, strings.Join(append([]string{}, deployment...), "\n  "))
+}
+
+// bios is a value of a BIOS setting.
+func bios(value string) string {
+	return fmt.Sprintf(`bios_settings = { ProcVirtualization = %q }`, value)
+}
+
+// serviced returns how many services the members were sent.
+func serviced(t *testing.T, s *site.Site, n int) (sent int) {
+	t.Helper()
+	for i := range n {
+		id := site.Text(s.Node(fmt.Sprintf("%s-%d", s.Name("m"), i))["uuid"])
+		for _, step := range stepsSent(t, s, id) {
+			if step == "bios.apply_configuration" {
+				sent++
+			}
+		}
+	}
+	return sent - n // the first time, each was cleaned
+}
+
+// One machine of the group after the other is serviced. A change of both resources services and rebuilds each, with any number of operations at once.
+func TestAccHostRollout_servicesTakeTurns(t *testing.T) {
+	t.Parallel()
+	for _, parallelism := range []string{"1", "10"} {
+		t.Run(parallelism, func(t *testing.T) {
+			t.Parallel()
+			s := site.Start(t, nil)
+			s.SkipBefore(t, 87)
+			const group = `rollout = { group = "databases", max_unavailable = 1 }`
+			w := acctest.NewWorkspace(t, members(s, 3, bios("Enabled")+"\n"+databases, acctest.Image("v1"), group))
+			w.Must("apply", "-auto-approve")
+			defer w.Must("destroy", "-auto-approve")
+			w.Configure(members(s, 3, bios("Disabled")+"\n"+databases, acctest.Image("v1"), group))
+			output, _ := w.Plan()
+			acctest.Mention(t, output, "Deployed machine restarts", "0 to add, 3 to change, 0 to destroy")
+			w.Must("apply", "-auto-approve", "-parallelism="+parallelism)
+			acctest.NoChanges(t, w)
+			w.Configure(members(s, 3, bios("Enabled")+"\n"+databases, acctest.Image("v2"), group))
+			w.Must("apply", "-auto-approve", "-parallelism="+parallelism)
+			acctest.NoChanges(t, w)
+			if s.Fake == nil {
+				return
+			}
+			if n := serviced(t, s, 3); n != 6 {
+				t.Errorf("%d services were sent", n)
+			}
+			if n := s.Fake.MaxBusy("servicing", "service wait"); n != 1 {
+				t.Errorf("%d machines were serviced at once", n)
+			}
+		})
+	}
+}
+
+// A service that fails stops the others. Their states say what they lack, and the next apply services them.
+func TestFakeHostRollout_failedServiceStopsTheOthers(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		settings, says string
+		fails          bool
+	}{
+		"error": {"", "Error: Machine was not started", true},
+		"warn":  {`on_failure = "warn"`, "Warning: Machine was not started", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			broken := true
+			s := site.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
+				if broken && verb == "service" {
+					return "it broke"
+				}
+				return ""
+			}})
+			config := func(value string) string {
+				return members(s, 3, bios(value)+"\n"+databases+"\n"+tt.settings, acctest.Image("v1"))
+			}
+			w := acctest.NewWorkspace(t, config("Enabled"))
+			w.Must("apply", "-auto-approve")
+			defer w.Must("destroy", "-auto-approve")
+			w.Configure(config("Disabled"))
+			output, code := w.Run("apply", "-auto-approve")
+			if (code != 0) != tt.fails {
+				t.Errorf("the exit code is %d", code)
+			}
+			acctest.Mention(t, output, tt.says, `rollout group "databases" lacks `+s.Name("m")+"-", "Nothing was sent to the machine, which is as before.", "it broke")
+			if n := serviced(t, s, 3); n != 1 {
+				t.Errorf("%d services were sent:\n%s", n, output)
+			}
+			for i := range 3 {
+				of := acctest.InState(t, w, fmt.Sprintf("metal_host.m[%d]", i))
+				if open, _ := of.Values["pending_changes"].([]any); !slices.Equal(open, []any{"bios_settings"}) {
+					t.Errorf("pending_changes of host %d is %v", i, open)
+				}
+			}
+			broken = false
+			output, _ = w.Plan()
+			acctest.Mention(t, output, "0 to add, 3 to change, 0 to destroy")
+			w.Must("apply", "-auto-approve")
+			acctest.NoChanges(t, w)
+			if n, most := serviced(t, s, 3), s.Fake.MaxBusy("servicing", "service wait"); n != 4 || most != 1 {
+				t.Errorf("%d services were sent, %d at once", n, most)
+			}
+		})
+	}
+}
+
+// Settings that the machine has lost come back in turns.
+func TestFakeHostRollout_driftIsCorrectedInTurns(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	w := acctest.NewWorkspace(t, members(s, 3, bios("Enabled")+"\n"+databases+"\n"+`hardware_drift = "plan"`, acctest.Image("v1")))
+	w.Must("apply", "-auto-approve")
+	defer w.Must("destroy", "-auto-approve")
+	for i := range 3 {
+		node := fmt.Sprintf("%s-%d", s.Name("m"), i)
+		s.Fake.SetBIOS(node, fakeironic.BIOSSetting{Name: "ProcVirtualization", Value: "Disabled"})
+		s.Fake.Set(node, "provision_updated_at", "2026-11-20T10:00:00+00:00")
+	}
+	output, _ := w.Plan()
+	acctest.Mention(t, output, "0 to add, 3 to change, 0 to destroy")
+	w.Must("apply", "-auto-approve")
+	if n, most := serviced(t, s, 3), s.Fake.MaxBusy("servicing", "service wait"); n != 3 || most != 1 {
+		t.Errorf("%d services were sent, %d at once", n, most)
+	}
+	acctest.NoChanges(t, w)
+}
+
+// A host whose change waits, or that is in maintenance, takes no turn: it holds no member back, and a member that is away does not hold it back. What
+// a service has left on its node goes when the host needs no service any more.
+func TestFakeHostRollout_waitingHostTakesNoTurn(t *testing.T) {
+	t.Parallel()
+	for name, settings := range map[string]string{
+		"wait":        `hardware_changes = { on_active = "wait" }`,
+		"maintenance": databases + "\n" + `maintenance = true`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := site.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
+				return map[string]string{"service": "it broke"}[verb]
+			}})
+			w := acctest.NewWorkspace(t, members(s, 1, bios("Enabled")+"\n"+databases, acctest.Image("v1")))
+			w.Must("apply", "-auto-approve")
+			w.Configure(members(s, 1, bios("Disabled")+"\n"+databases, acctest.Image("v1")))
+			acctest.Fails(t, w, acctest.Apply(), "it broke")
+			if turn(s) == nil {
+				t.Error("the failed service has left no note")
+			}
+			w.Configure(members(s, 1, bios("Disabled")+"\n"+settings, acctest.Image("v1")))
+			w.Must("apply", "-auto-approve")
+			if n := serviced(t, s, 1); n != 1 || turn(s) != nil {
+				t.Errorf("%d services were sent, and the note is %v", n, turn(s))
+			}
+			w.Configure(members(s, 1, bios("Disabled")+"\n"+`maintenance = false`, acctest.Image("v1")))
+			w.Must("apply", "-auto-approve")
+			w.Must("destroy", "-auto-approve")
+		})
+	}
+}
+
+// turn returns the note of the first member.
+func turn(s *site.Site) any {
+	extra, _ := s.Node(s.Name("m") + "-0")["extra"].(map[string]any)
+	return extra["terraform_metal_turn"]
+}
+
+// A host that Terraform forgets is no member any more.
+func TestFakeHostRollout_forgottenHostLeavesNoNote(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
+		return map[string]string{"service": "it broke"}[verb]
+	}})
+	id := deployedWithBMC(t, s)
+	config := func(value string) string {
+		return withBMC(s, acctest.Target("available"), bios(value), databases, `on_destroy = "forget"`)
+	}
+	w := acctest.NewWorkspace(t, config("Disabled"))
+	w.Must("import", acctest.HostAddress, id)
+	w.Must("apply", "-auto-approve")
+	w.Configure(config("Enabled"))
+	acctest.Fails(t, w, acctest.Apply(), "it broke")
+	if extra, _ := s.Node(id)["extra"].(map[string]any); extra["terraform_metal_turn"] == nil {
+		t.Error("the failed service has left no note")
+	}
+	w.Must("destroy", "-auto-approve")
+	if extra, _ := s.Node(id)["extra"].(map[string]any); extra["terraform_metal_turn"] != nil {
+		t.Errorf("the node has still %v", extra)
+	}
+}
+
+// Ctrl-C while a host waits for its turn.
+func TestFakeHostRollout_interruptedInTheQueue(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	config := func(value string) string { return members(s, 2, bios(value)+"\n"+databases, acctest.Image("v1")) }
+	w := acctest.NewWorkspace(t, config("Enabled"))
+	w.Must("apply", "-auto-approve")
+	defer w.Must("destroy", "-auto-approve")
+	w.Configure(config("Disabled"))
+	release := s.Hold("servicing")
+	s.Fake.ResetRequests()
+	running := w.Start("apply", "-auto-approve")
+	site.Until(t, "a service to begin, and the other host to wait", func() bool {
+		return begun(s, http.MethodPut, "/states/provision") == 1 && begun(s, http.MethodGet, "/bios") >= 5 // the plan has read each once, the service twice
+	})
+	output := acctest.Interrupt(t, running)
+	acctest.Mention(t, output, "waited for its turn in the rollout. Nothing was started on it. Apply again.", "Ironic continues the operations that were started")
+	release()
+	for i := range 2 {
+		s.Await(fmt.Sprintf("%s-%d", s.Name("m"), i), "provision_state", "active")
+	}
+	w.Must("apply", "-auto-approve")
+	if n := begun(s, http.MethodPut, "/states/provision"); n != 2 {
+		t.Errorf("%d services were sent", n)
+	}
+	acctest.NoChanges(t, w)
+}
+
+// begun returns how many requests the fake got whose path ends with the given one.
+func begun(s *site.Site, method, end string) (n int) {
+	for _, r := range s.Fake.Requests() {
+		if r.Method == method && strings.HasSuffix(r.Path, end) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestFakeHostRollout_refusesWhatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	w := acctest.NewWorkspace(t, s.Provider())
+	for config, want := range map[string]string{
+		`hardware_changes = { rollout = { group = "g", max_unavailable = 1 } }`:                                           `Set on_active = "service", or remove rollout`,
+		`hardware_changes = { on_active = "wait", rollout = { canary = 1 } }`:                                             `Set on_active = "service", or remove rollout`,
+		`hardware_changes = { on_active = "service", rollout = { max_unavailable = 1 } }`:                                 "Set rollout.group, with the same name for all members",
+		`hardware_changes = { on_active = "service", rollout = { group = "g" } }`:                                         "rollout.group alone limits nothing",
+		`hardware_changes = { on_active = "service", rollout = { pause = "5m" } }`:                                        "rollout.pause has an effect only with max_unavailable or canary",
+		`hardware_changes = { on_active = "service", rollout = { group = "databases", max_unavailable = 2, canary = 1 }}`: `rollout group "databases" must have the same settings, but another metal_deployment or metal_host has another max_unavailable`,
+	} {
+		w.Configure(members(s, 1, config, acctest.Image("v1"), `rollout = { group = "databases", max_unavailable = 1 }`))
+		acctest.Fails(t, w, []string{"plan"}, want)
+	}
+}
