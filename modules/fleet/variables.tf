@@ -134,6 +134,13 @@ variable "hardware" {
     hardware_changes = optional(object({
       on_active       = optional(string)
       disable_ramdisk = optional(bool)
+      rollout = optional(object({
+        group           = optional(string)
+        max_unavailable = optional(number)
+        pause           = optional(string)
+        canary          = optional(number)
+        max_failures    = optional(number)
+      }))
     }))
     hardware_drift      = optional(string)
     hardware_interfaces = optional(map(string))

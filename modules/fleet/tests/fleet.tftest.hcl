@@ -128,6 +128,31 @@ run "machines_of_a_role_change_in_turns" {
   }
 }
 
+run "machines_of_a_kind_are_serviced_in_the_turns_of_their_role" {
+  command = plan
+
+  variables {
+    machines = { rack1-01 = { driver = "fake-hardware", hardware = "r650", role = "db" } }
+    hardware = {
+      r650 = {
+        bios_settings    = { ProcVirtualization = "Enabled" }
+        hardware_changes = { on_active = "service", rollout = { group = "databases", max_unavailable = 1, pause = "5m" } }
+      }
+    }
+    roles = {
+      db = {
+        image   = { url = "http://images.example.com/debian-12.qcow2", checksum = "http://images.example.com/SHA256SUMS" }
+        rollout = { group = "databases", max_unavailable = 1, pause = "5m" }
+      }
+    }
+  }
+
+  assert {
+    condition     = metal_host.machine["rack1-01"].hardware_changes.rollout == metal_deployment.machine["rack1-01"].rollout && metal_host.machine["rack1-01"].hardware_changes.rollout.pause == "5m"
+    error_message = "The hosts of a kind must have its rollout."
+  }
+}
+
 run "a_ready_check_of_a_machine_without_address_is_refused" {
   command = plan
 
