@@ -141,31 +141,31 @@ type rolloutModel struct {
 }
 
 // RolloutAttribute is the attribute rollout.
-func RolloutAttribute() schema.Attribute {
+func RolloutAttribute(description string) schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional:            true,
-		MarkdownDescription: "In which order machines change, and when a run stops. See [Roll out a change](../guides/roll-out.md).",
+		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
 			"group": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.LengthBetween(1, 100)},
-				MarkdownDescription: "Name of a group of machines that take turns. All members need the same `rollout`. Default: the machines that get the same image, or restart, in one run.",
+				MarkdownDescription: "Name of machines that take turns: all need the same `rollout`. Default: machines with the same change are a group in one run.",
 			},
 			"max_unavailable": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1)},
-				MarkdownDescription: "How many members of `group` may be away at once, over all runs: rebuilt, restarted, replaced, failed or not ready. First deployments do not count. Default: any number.",
+				MarkdownDescription: "How many members of `group` may be away at once, over all runs: in a change, failed or not ready. First deployments do not count. Default: any number.",
 			},
 			"pause": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{NotNegativeDuration},
-				MarkdownDescription: "How long a member must have been ready before the next one starts (`max_unavailable`), and the canaries before the others. Default: `0s`.",
+				MarkdownDescription: "How long a member (`max_unavailable`), or the canaries, must have been ready before others start. Default: `0s`.",
 			},
 			"canary": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)},
-				MarkdownDescription: "How many machines of the group go first. If one of them fails, the others are not started. Default: `rollout` of the provider block, then `0`.",
+				MarkdownDescription: "How many machines go first. If one fails, the others are not started. Default: that of the provider block, then `0`.",
 			},
 			"max_failures": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)},
-				MarkdownDescription: "How many failures in a row stop the run for the group. Until the first success, no more machines change at once. `0`: no limit. " +
-					"Default: `rollout` of the provider block, then `3`, and no limit for first deployments.",
+				MarkdownDescription: "How many failures in a row stop the run; `0`: no number does. Until the first success, no more machines change at once. " +
+					"Default: that of the provider block, then `3`, and `0` for first deployments.",
 			},
 		},
 	}

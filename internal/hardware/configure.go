@@ -37,7 +37,7 @@ func Configure(ctx context.Context, m *machine.Machine, c HardwareChange, timeou
 	if len(open) == 0 {
 		return nil, nil
 	}
-	if c.Live { // Ironic accepts no note of a turn before that
+	if c.Live { // Ironic accepts no note of a turn before that (reference/rollout.md#services)
 		if err := m.ReachRest(ctx, c.Live, timeout); err != nil {
 			return open, err
 		}

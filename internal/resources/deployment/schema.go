@@ -109,7 +109,7 @@ func (d *deployment) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 				Optional: true, Validators: []validator.Int64{int64validator.Between(1, 100)},
 				MarkdownDescription: "With `on_failure = \"quarantine\"`: on how many nodes the deployment may fail within 24 hours. Then no other node is tried. 1 to 100. Default: `3`.",
 			},
-			"rollout": framework.RolloutAttribute(),
+			"rollout": framework.RolloutAttribute("In which order machines change, and when a run stops. See [Roll out a change](../guides/roll-out.md)."),
 			"on_destroy": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf(destroyUndeploy, destroyForget)},
 				MarkdownDescription: "Required with `adopt`. `undeploy` (default): destroying the resource undeploys and cleans the node. `forget`: the machine keeps running and stays reserved. Apply a change before you destroy.",

@@ -183,7 +183,7 @@ func hardwareChangesSchema() schema.Attribute {
 			"disable_ramdisk": schema.BoolAttribute{
 				Optional: true, MarkdownDescription: "`true`: Ironic does not boot its ramdisk for the steps. Needs API 1.70, and API 1.108 together with `on_active = \"service\"`. Default: `false`.",
 			},
-			"rollout": framework.RolloutAttribute(),
+			"rollout": framework.RolloutAttribute("The order of services. See [Hardware settings](../guides/hardware-settings.md#change-a-deployed-machine)."),
 		},
 	}
 }
