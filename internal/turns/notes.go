@@ -120,7 +120,7 @@ const goneFor = time.Hour
 // Ironic works on it, or if it has failed, a restart has left it off, or it is undeployed. now is the time of Ironic's clock.
 func AbsenceOf(n *ironic.Node, note *marks.Turn, alive bool, now time.Time) rollout.Absence {
 	ended := note.Failed || !note.Until.IsZero()
-	state, same := ironic.State(n.ProvisionState), note.Instance == n.InstanceUUID || note.Instance == "" && !ended
+	state, same := ironic.State(n.ProvisionState), note.Instance != "" && note.Instance == n.InstanceUUID || note.Instance == "" && !ended
 	a := rollout.Absence{ID: n.UUID, Name: cmp.Or(n.Name, n.UUID)}
 	busy := states.Has(state, states.Busy) || n.TargetPowerState != ""
 	a.Working = alive && !ended || same && busy

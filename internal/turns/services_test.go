@@ -153,3 +153,29 @@ func TestClearService_keepsThePause(t *testing.T) {
 		}
 	})
 }
+
+// A machine whose undeployment has failed has no reservation any more. Its successor may be on another node, so that nothing ends its note.
+func TestEnd_failedUndeploymentOfAFreeNodeCountsInItsRunOnly(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(2)
+		ids := active(fake)
+		r := newRun(fake)
+		m, err := r.Machine(t.Context(), ids[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn, err := turns.TakeToReplace(t.Context(), m, turns.Change{Settings: databases})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fake.Set(ids[0], "provision_state", "clean failed")
+		fake.Set(ids[0], "instance_uuid", nil)
+		if err := m.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		turn.End(t.Context(), errBroken)
+		isRefused(t, r, ids[1], true)
+		isRefused(t, newRun(fake), ids[1], false)
+	})
+}
