@@ -71,6 +71,15 @@ func (w *wish) inOrder(u *useWish, settings object) object {
 	return settings
 }
 
+// serviced adds what a host says about changes of its BIOS settings.
+func (w *wish) serviced(h *hostWish, settings object) object {
+	if h.bios > 0 {
+		settings["bios_settings"] = object{"ProcVirtualization": []string{"Enabled", "Disabled"}[h.bios%2]}
+		settings["hardware_changes"] = object{"on_active": "service", "rollout": cloned(w.order)}
+	}
+	return settings
+}
+
 // begin records what a run executes; nil: it has ended.
 func (w *workspace) begin(made *plan) {
 	w.mu.Lock()
@@ -109,8 +118,10 @@ func (s *site) checkTurn(v sent) {
 	a.instance = n.InstanceUUID
 	me := a.space.name + " " + a.address
 	var others []string
+	seen := map[string]bool{v.node: true} // a host and a deployment may have the same machine
 	for of, other := range g.away {
-		if why := s.isAway(other); of != me && why != "" {
+		if why := s.isAway(other); of != me && !seen[other.node] && why != "" {
+			seen[other.node] = true
 			others = append(others, of+" ("+why+")")
 		}
 	}
@@ -136,7 +147,10 @@ func (g *members) absenceOf(v sent) *absence {
 		for address, i := range now {
 			c := made.changes[address]
 			switch {
-			case kindName(address) != "metal_deployment" || i.node() != v.node || c == nil:
+			case i.node() != v.node || c == nil:
+			case kindName(address) == "metal_host" && c.action == update && v.target == "service" && c.raises("cleanings"):
+				return &absence{sent: v, space: w, made: made, address: address}
+			case kindName(address) != "metal_deployment":
 			case c.action == replace && v.target == "deleted":
 				return &absence{sent: v, space: w, made: made, address: address, replaced: i, next: c.next(v.node)}
 			case c.action == update && moves(v.target) && v.target != "power on" && (c.raises("restarts") || c.raises("rebuilds")):
@@ -174,7 +188,7 @@ func (s *site) isAway(a *absence) string {
 		return ""
 	case n.ProvisionState != "active" || n.TargetPowerState != "":
 		return n.ProvisionState + " " + n.TargetPowerState
-	case s.members.calm && a.target == "rebuild" && time.Since(since) < s.members.pause-2*time.Second:
+	case s.members.calm && (a.target == "rebuild" || a.target == "service") && time.Since(since) < s.members.pause-2*time.Second:
 		return "in its pause"
 	}
 	return ""

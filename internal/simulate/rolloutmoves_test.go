@@ -58,7 +58,7 @@ func liveRollouts(t *testing.T, seed uint64) {
 		l.year(t)
 	}
 	for _, u := range l.users {
-		u.uses = nil
+		u.uses, u.hosts = nil, nil
 	}
 	l.settleAll(t)
 }
@@ -91,8 +91,13 @@ func (l *rollout) begin() {
 func (l *rollout) addMember(u *user) {
 	m := &useWish{address: u.next(u.space.name), image: 1, replaced: l.below(3) == 0, drive: l.below(3) == 0}
 	m.name = m.address
-	if l.placed {
+	switch {
+	case l.placed:
 		m.node, l.spare = l.spare[0], l.spare[1:]
+	case l.below(4) > 0:
+		m.host = &hostWish{address: u.next(u.space.name + "h"), secretVersion: 1, bios: 1}
+		m.host.name = m.host.address
+		u.hosts = append(u.hosts, m.host)
 	}
 	u.uses = append(u.uses, m)
 }
@@ -104,7 +109,18 @@ func (l *rollout) change(u *user) string {
 		return "add a member"
 	}
 	one := u.uses[l.below(len(u.uses))]
-	switch l.below(9) {
+	switch l.below(13) {
+	case 9, 10, 11, 12:
+		for _, h := range u.hosts {
+			h.bios++
+		}
+		if len(u.hosts) > 0 && l.below(2) == 0 {
+			one.image++
+			return "other BIOS settings for all, and another image for " + one.address
+		}
+		if len(u.hosts) > 0 {
+			return "other BIOS settings for all"
+		}
 	case 0:
 		one.image++
 		return "another image for " + one.address

@@ -26,6 +26,7 @@ type hostWish struct {
 	ports                      []string
 	trait, switched            bool
 	secretVersion              int
+	bios                       int  // changes of a BIOS setting so far, each of which a service makes; zero: the host has none
 	freed                      bool // of its use since the last apply: an allocation fails while the node is undeployed
 }
 
@@ -49,7 +50,7 @@ func (w *wish) configuration() configuration {
 	config := configuration{}
 	for _, h := range w.hosts {
 		h.freed = false
-		config["metal_host."+h.address] = h.settings()
+		config["metal_host."+h.address] = w.serviced(h, h.settings())
 	}
 	for _, u := range w.uses {
 		if u.node == "" {
