@@ -52,7 +52,7 @@ func Configure(ctx context.Context, m *machine.Machine, c HardwareChange, timeou
 		return c.run(ctx, m, open, timeout)
 	}
 	held := m.Node().InstanceUUID
-	turn, err := turns.Take(ctx, m, turns.Change{Settings: c.Rollout, Change: rollout.Service, Content: c.Want.fingerprint()})
+	turn, err := turns.Take(ctx, m, turns.Change{Settings: c.Rollout, Change: rollout.Service, Content: c.Want.fingerprint(), Limit: timeout})
 	if err != nil {
 		return open, err
 	}

@@ -111,6 +111,21 @@ func (m *Machine) AwaitUnlocked(ctx context.Context, deadline time.Time) error {
 	return nil
 }
 
+// AwaitEnd waits, at most for the limit, until Ironic has no operation in progress that changes the provision state, such as one that a killed run has
+// begun. It sends no request if there is none.
+func (m *Machine) AwaitEnd(ctx context.Context, limit time.Duration) error {
+	for deadline := time.Now().Add(limit); states.InProgress(m.State()); {
+		err := m.poll(ctx, deadline)
+		if errors.Is(err, api.ErrNoPoll) {
+			return Late(m.node, "", limit, m.macs)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // lockedFor is how long an edit waits for the end of an operation that locks the node, such as a power change that an interrupted
 // run has begun. It is longer than any power change takes.
 const lockedFor = 10 * time.Minute

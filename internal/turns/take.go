@@ -21,13 +21,14 @@ import (
 // run, and one of failure.KindQueued if the user stops the run. Nothing was sent to the machine then.
 func Take(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
 	t := of(m.Site())
-	me := rollout.Member{
-		ID: m.Node().UUID, Name: cmp.Or(m.Node().Name, m.Node().UUID), Change: c.Change, Failures: marks.Failures(m.Node()), Queued: time.Now(),
-		Away: c.Away || states.Failed(m.State()),
+	if c.Settings.MaxUnavailable > 0 && memberOf(m, c).Change != rollout.FirstDeployment { // Ironic accepts no note before that
+		if err := m.AwaitEnd(ctx, c.Limit); ctx.Err() != nil {
+			return nil, stopped(ctx, m)
+		} else if err != nil {
+			return nil, err
+		}
 	}
-	if was := marks.TurnOf(m.Node()); c.Change == rollout.FirstDeployment && was != nil && was.Group == c.Settings.Group && (was.Replaces || was.Failed) {
-		me.Change, me.Away = rollout.Replacement, true // an earlier run has undeployed the member
-	}
+	me := memberOf(m, c)
 	turn := &Turn{turns: t, m: m, id: me.ID, was: marks.TurnOf(m.Node()), from: m.Node(), done: func() {}}
 	t.mu.Lock()
 	g, was := t.follows(me, c)
@@ -68,6 +69,18 @@ func Take(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
 	return turn, nil
 }
 
+// memberOf returns a machine as a member that waits for its turn.
+func memberOf(m *machine.Machine, c Change) rollout.Member {
+	me := rollout.Member{
+		ID: m.Node().UUID, Name: cmp.Or(m.Node().Name, m.Node().UUID), Change: c.Change, Failures: marks.Failures(m.Node()), Queued: time.Now(),
+		Away: c.Away || states.Failed(m.State()),
+	}
+	if was := marks.TurnOf(m.Node()); c.Change == rollout.FirstDeployment && was != nil && was.Group == c.Settings.Group && (was.Replaces || was.Failed) {
+		me.Change, me.Away = rollout.Replacement, true // an earlier run has undeployed the member
+	}
+	return me
+}
+
 // TakeToReplace is Take for a machine that is undeployed to be replaced. A machine on which nothing runs needs a turn only if a first deployment does.
 func TakeToReplace(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
 	if c.Change = rollout.Replacement; !states.IsOccupied(m.Node()) || states.Failed(m.State()) {
@@ -91,7 +104,7 @@ func (t *Turn) awaitOwn(ctx context.Context) (err error) {
 			t.turns.mu.Lock()
 		}
 		if ctx.Err() != nil {
-			return t.stopped(ctx)
+			return stopped(ctx, t.m)
 		}
 		t.turns.mu.Unlock()
 		err = t.m.Refresh(ctx)
@@ -102,8 +115,8 @@ func (t *Turn) awaitOwn(ctx context.Context) (err error) {
 }
 
 // stopped returns the error of a run that the user stops while the machine waits.
-func (t *Turn) stopped(ctx context.Context) error {
-	return &failure.Error{Kind: failure.KindQueued, Node: t.m.Node(), Fact: fmt.Sprintf("wait for the turn: %v", ctx.Err()), Waits: "its turn in the rollout", Err: ctx.Err()}
+func stopped(ctx context.Context, m *machine.Machine) error {
+	return &failure.Error{Kind: failure.KindQueued, Node: m.Node(), Fact: fmt.Sprintf("wait for the turn: %v", ctx.Err()), Waits: "its turn in the rollout", Err: ctx.Err()}
 }
 
 // wait waits until the member is started, and reports whether it had to.
@@ -151,7 +164,7 @@ func (t *Turn) wait(ctx context.Context) (waited bool, err error) {
 			t.turns.mu.Lock()
 			t.turns.leave(t.group, t.id, false)
 			t.turns.mu.Unlock()
-			return waited, t.stopped(ctx)
+			return waited, stopped(ctx, t.m)
 		}
 		due.Stop()
 	}

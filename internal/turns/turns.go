@@ -26,6 +26,8 @@ type Change struct {
 	Content  string // identifies what the machine gets: without a group, machines that get the same take turns; "": not known
 	Node     string // the node as configured
 	Away     bool   // the machine is not available anyway
+
+	Limit time.Duration // how long Take waits for the end of an operation that an earlier run has begun
 }
 
 // turns are the groups of a run.

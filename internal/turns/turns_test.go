@@ -233,6 +233,53 @@ func TestTake_killedRunLeavesNoGroupStuck(t *testing.T) {
 	}
 }
 
+// The run that continues the work of a killed one waits until Ironic takes a note again, and holds no other member back meanwhile.
+func TestTake_goesOnWithWhatAKilledRunHasBegun(t *testing.T) {
+	t.Parallel()
+	const left = time.Hour // of a rebuild
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := ironictest.Fleet(3)
+		ids := active(fake)
+		c := turns.Change{Settings: rollout.Settings{Group: "databases", MaxUnavailable: 2}, Change: rollout.Rebuild, Limit: 3 * time.Hour}
+		killed := newRun(fake)
+		ctx, cancel := context.WithCancel(t.Context())
+		turn := killed.take(ctx, t, ids[0], c)
+		fake.Set("node-000", "provision_state", "wait call-back")
+		fake.Set("node-000", "target_provision_state", "active")
+		killed.dead.Store(true)
+		begun := time.Now()
+		time.AfterFunc(left, func() {
+			fake.Set("node-000", "target_provision_state", nil)
+			fake.Set("node-000", "provision_state", "active")
+		})
+		next := newRun(fake)
+		var all sync.WaitGroup
+		all.Go(func() {
+			if err := next.change(t.Context(), ids[0], c, func() {}, nil); err != nil {
+				t.Error(err)
+			}
+			if waited := time.Since(begun); waited < left || waited > left+time.Minute {
+				t.Errorf("it went on after %s", waited)
+			}
+		})
+		all.Go(func() {
+			time.Sleep(time.Second)
+			if err := next.change(t.Context(), ids[1], c, func() {}, nil); err != nil {
+				t.Error(err)
+			}
+			if waited := time.Since(begun); waited > time.Minute {
+				t.Errorf("another member waited for %s", waited)
+			}
+		})
+		all.Wait()
+		if hasNote(t, fake, ids[0]) {
+			t.Error("the note of the killed run is left")
+		}
+		cancel()
+		turn.End(ctx, context.Canceled)
+	})
+}
+
 // A run that was killed while a machine was off, in the middle of a restart, has left a member away.
 func TestTake_killedRunLeavesAMachineOff(t *testing.T) {
 	t.Parallel()

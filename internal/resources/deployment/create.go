@@ -181,7 +181,7 @@ func (d *deployment) reserve(ctx context.Context, plan *model, wanted instance.D
 	if m, err = d.Site.Machine(ctx, plan.NodeID.ValueString()); err != nil {
 		return nil, r, err
 	}
-	if r.turn, err = d.turn(ctx, plan, m, wanted); err != nil {
+	if r.turn, err = d.turn(ctx, plan, m, wanted, limit); err != nil {
 		return nil, r, err
 	}
 	defer func() {

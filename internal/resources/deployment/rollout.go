@@ -3,6 +3,7 @@ package deployment
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -28,7 +29,7 @@ func (d *deployment) noteReplacement(ctx context.Context, plan *model, wanted in
 
 // turnToReplace waits for the turn of a machine that is undeployed to be replaced; nil if it is only undeployed. next is the node of the new
 // deployment, as configured.
-func (d *deployment) turnToReplace(ctx context.Context, m *machine.Machine, private framework.GettablePrivate) (turn *turns.Turn, next string, err error) {
+func (d *deployment) turnToReplace(ctx context.Context, m *machine.Machine, private framework.GettablePrivate, limit time.Duration) (turn *turns.Turn, next string, err error) {
 	var r replacement
 	text, _ := private.GetKey(ctx, replacementKey)
 	if len(text) == 0 {
@@ -37,16 +38,18 @@ func (d *deployment) turnToReplace(ctx context.Context, m *machine.Machine, priv
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, "", err
 	}
-	turn, err = turns.TakeToReplace(ctx, m, turns.Change{Settings: r.Settings, Content: r.Content})
+	turn, err = turns.TakeToReplace(ctx, m, turns.Change{Settings: r.Settings, Content: r.Content, Limit: limit})
 	return turn, r.Node, err
 }
 
 // turn waits for the turn of a machine that is deployed for the first time.
-func (d *deployment) turn(ctx context.Context, plan *model, m *machine.Machine, wanted instance.Deployment) (*turns.Turn, error) {
+func (d *deployment) turn(ctx context.Context, plan *model, m *machine.Machine, wanted instance.Deployment, limit time.Duration) (*turns.Turn, error) {
 	if plan.adopted() {
 		return nil, nil //nolint:nilnil // nothing happens to the machine
 	}
-	return turns.Take(ctx, m, turns.Change{Settings: d.Turns(ctx, plan.Rollout), Change: rollout.FirstDeployment, Content: wanted.Source(), Node: plan.NodeID.ValueString()})
+	return turns.Take(ctx, m, turns.Change{
+		Settings: d.Turns(ctx, plan.Rollout), Change: rollout.FirstDeployment, Content: wanted.Source(), Node: plan.NodeID.ValueString(), Limit: limit,
+	})
 }
 
 // turn waits for the turn of a machine that runs already.
@@ -55,5 +58,5 @@ func (u *update) turn(ctx context.Context, m *machine.Machine, settings rollout.
 	if !takes {
 		return nil, nil //nolint:nilnil // it stays as it is
 	}
-	return turns.Take(ctx, m, turns.Change{Settings: settings, Change: change, Content: u.what.Source(), Away: change == rollout.Check})
+	return turns.Take(ctx, m, turns.Change{Settings: settings, Change: change, Content: u.what.Source(), Away: change == rollout.Check, Limit: u.limit})
 }
