@@ -157,6 +157,16 @@ func TestReleaseAsksAndGivesUp(t *testing.T) {
 	s.wants(t, cli.ExitUsage, []string{"needs names or UUIDs of allocations, or --node"}, "release")
 }
 
+// A service leaves a note, which the history and the life of the machine tell.
+func TestServiceLeavesANote(t *testing.T) {
+	t.Parallel()
+	s := deployedSite(t)
+	s.wants(t, cli.ExitDone, []string{"done"}, "service", name(0), "--steps", "vendor.log_passthrough", "--yes-erase", name(0), "--poll-interval", "10ms")
+	for _, command := range []string{"history", "timeline"} {
+		s.wants(t, cli.ExitDone, []string{"  service (vendor.log_passthrough)  watched by run "}, command, name(0))
+	}
+}
+
 func TestRescueReadsThePasswordFromAFile(t *testing.T) {
 	t.Parallel()
 	s := deployedSite(t)

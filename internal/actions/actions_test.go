@@ -14,6 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 // on returns an action for a node. settings are pairs of names and values.
@@ -191,6 +192,9 @@ func TestAccService_runsSteps(t *testing.T) {
 	acctest.Works(t, s, on(node, "service", "steps", steps("vendor.log_passthrough")), "active")
 	site.WantVerbs(t, s, node, "service")
 	wantState(t, s, node, "active")
+	if extra, _ := s.Node(node)["extra"].(map[string]any); extra[marks.KeyService] == nil {
+		t.Errorf("the node has no note of the service: %v", extra)
+	}
 	s.Verb(node, "deleted", "available")
 	acctest.Refuses(t, s, on(node, "service", "steps", steps("vendor.log_passthrough")), "services only deployed machines", "metal_clean")
 }

@@ -122,7 +122,7 @@ func cleanUndeployed(ctx context.Context, m *machine.Machine, instanceID string,
 
 // undeploy is Undeploy for a node that was just read and that may be deployed again at once.
 func undeploy(ctx context.Context, m *machine.Machine, instance, allocation string, timeout time.Duration) (lost string, err error) {
-	defer m.NoteErasure(ctx)
+	defer m.NoteWork(ctx)
 	suspended := marks.SuspendedAllocation(m.Node())
 	if suspended != nil && suspended.UUID != allocation {
 		suspended = nil

@@ -59,7 +59,10 @@ func Notes(n *ironic.Node, now time.Time) []Note {
 		all = append(all, ofTurn(turn)...)
 	}
 	if e := marks.ErasureOf(n); e != nil {
-		all = append(all, ofErasure(e))
+		all = append(all, ofWork(e, "automated cleaning"))
+	}
+	if w := marks.WorkOf(n, marks.KeyService); w != nil {
+		all = append(all, ofWork(w, "service"))
 	}
 	if o := marks.OperationOf(n); o != nil {
 		note := Note{At: o.Since, Text: "metal " + o.Command + " began", By: o.By}
@@ -118,13 +121,13 @@ func ofTurn(t *marks.Turn) (all []Note) {
 	return all
 }
 
-// ofErasure tells of a cleaning.
-func ofErasure(e *marks.Erasure) Note {
-	note := Note{At: e.Began, Until: e.Ended, Text: "automated cleaning", By: "watched by run " + e.Run, Failed: e.Failed}
-	if len(e.Steps) > 0 {
-		note.Text += " (" + strings.Join(e.Steps, ", ") + ")"
+// ofWork tells of a cleaning or a service.
+func ofWork(w *marks.Work, what string) Note {
+	note := Note{At: w.Began, Until: w.Ended, Text: what, By: "watched by run " + w.Run, Failed: w.Failed}
+	if len(w.Steps) > 0 {
+		note.Text += " (" + strings.Join(w.Steps, ", ") + ")"
 	}
-	if e.Failed {
+	if w.Failed {
 		note.Text += " that failed"
 	}
 	return note

@@ -32,7 +32,7 @@ func (m *Machine) PatchWithin(ctx context.Context, patch ironic.Patch, timeout t
 	tidy := marks.ForgetOperation(m.guarded(patch), m.node, m.site.Ironic.ServerNow())
 	var node *ironic.Node
 	err := m.UnlockedWithin(ctx, timeout, func() (err error) {
-		node, err = m.site.Ironic.PatchNode(ctx, m.node.UUID, m.withErasure(tidy))
+		node, err = m.site.Ironic.PatchNode(ctx, m.node.UUID, m.withWork(tidy))
 		return err
 	})
 	switch {
@@ -66,32 +66,45 @@ func (m *Machine) PatchWithin(ctx context.Context, patch ironic.Patch, timeout t
 
 // Write sends a patch that Ironic may refuse, and updates the record.
 func (m *Machine) Write(ctx context.Context, patch ironic.Patch) error {
-	node, err := m.site.Ironic.PatchNode(ctx, m.node.UUID, m.withErasure(patch))
+	node, err := m.site.Ironic.PatchNode(ctx, m.node.UUID, m.withWork(patch))
 	if err == nil {
 		m.applyAnswer(node)
 	}
 	return err
 }
 
-// withErasure returns a patch of extra with the note of a cleaning that has ended. Ironic accepts the note where it accepts the rest.
-func (m *Machine) withErasure(patch ironic.Patch) ironic.Patch {
-	if !m.erasure.IsOver() || m.recorded || len(patch.OfExtra()) == 0 {
+// withWork returns a patch of extra with the notes of work that has ended. Ironic accepts them where it accepts the rest.
+func (m *Machine) withWork(patch ironic.Patch) ironic.Patch {
+	if len(patch.OfExtra()) == 0 {
 		return patch
 	}
-	return slices.Concat(patch, ironic.Patch{}.With("/extra/"+marks.KeyErasure, m.erasure))
+	return slices.Concat(patch, m.notesOfWork())
 }
 
-// NoteErasure leaves the note of a cleaning that this call has watched to its end, unless another write has taken it along. The note is of use only to
-// people, so its failure is only logged.
-func (m *Machine) NoteErasure(ctx context.Context) {
-	if !m.erasure.IsOver() || m.recorded || ctx.Err() != nil {
+// notesOfWork returns the edits that note the work which this call has watched to its end, and which the node does not have.
+func (m *Machine) notesOfWork() (patch ironic.Patch) {
+	for key, w := range m.works() {
+		if w.work.IsOver() && !w.noted {
+			patch.Set("/extra/"+key, w.work)
+		}
+	}
+	return patch
+}
+
+// NoteWork leaves the notes of a cleaning and a service that this call has watched to their end, unless another write has taken them along. They are of
+// use only to people, so a failure is only logged.
+func (m *Machine) NoteWork(ctx context.Context) {
+	patch := m.notesOfWork()
+	if len(patch) == 0 || ctx.Err() != nil {
 		return
 	}
-	patch := ironic.Patch{}.With("/extra/"+marks.KeyErasure, m.erasure)
-	if err := m.Write(ctx, marks.ForgetOperation(patch, m.node, m.site.Ironic.ServerNow())); err != nil {
-		m.site.Ironic.Logger().DebugContext(ctx, "could not note the cleaning of a node", append(NodeAttributes(m.node), "error", err)...)
+	node, err := m.site.Ironic.PatchNode(ctx, m.node.UUID, marks.ForgetOperation(patch, m.node, m.site.Ironic.ServerNow()))
+	if err != nil {
+		m.site.Ironic.Logger().DebugContext(ctx, "could not note the work on a node", append(NodeAttributes(m.node), "error", err)...)
+	} else {
+		m.applyAnswer(node)
 	}
-	m.recorded = true
+	m.erasure.noted, m.service.noted = true, true
 }
 
 // guarded returns a patch that Ironic refuses if another run has taken over a creation of this run.

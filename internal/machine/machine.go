@@ -34,9 +34,10 @@ type Machine struct {
 
 	macs []string // of the cards from which the machine may boot; nil: not looked up
 
-	erases   bool           // the walk may clean the machine, and watches that
-	erasure  *marks.Erasure // the last automated cleaning that this call has watched; nil: none
-	recorded bool           // the node has the note of it
+	erases  bool    // the walk may clean the machine, and watches that
+	serves  bool    // the call services the machine, and watches that
+	erasure watched // the last automated cleaning
+	service watched // the last service
 
 	quarantine *marks.Quarantine // the only reason for which the machine is being undeployed; nil: it is undeployed in any state
 
@@ -44,6 +45,24 @@ type Machine struct {
 
 	tell func(status string) // is told of every change of state; may be nil
 	told string
+}
+
+// watched is work of Ironic on the machine that this call has watched.
+type watched struct {
+	work  *marks.Work // nil: none
+	noted bool        // the node has the note of it
+}
+
+// works returns what this call watches, by the key of its note.
+func (m *Machine) works() map[string]*watched {
+	return map[string]*watched{marks.KeyErasure: &m.erasure, marks.KeyService: &m.service}
+}
+
+// now records what is known of the work. Other work than before has no note yet.
+func (w *watched) now(work *marks.Work) {
+	if work != w.work {
+		*w = watched{work: work}
+	}
 }
 
 // Machine reads a node, by UUID or name, and returns the record of its machine.
@@ -220,8 +239,10 @@ func (m *Machine) applyAnswer(node *ironic.Node) {
 	}
 	node.Reservation = ""
 	m.node, m.asked = node, time.Time{}
-	if noted := marks.ErasureOf(node); noted != nil && m.erasure != nil {
-		m.recorded = noted.Ended.Equal(m.erasure.Ended)
+	for key, w := range m.works() {
+		if noted := marks.WorkOf(node, key); noted != nil && w.work != nil {
+			w.noted = noted.Ended.Equal(w.work.Ended)
+		}
 	}
 }
 

@@ -170,6 +170,7 @@ func (m *Machine) Service(ctx context.Context, order ironic.Order, timeout time.
 	if len(erasing) > 0 {
 		return m.refuse("it is deployed, and %s would erase its disks", strings.Join(erasing, ", "))
 	}
+	defer m.NoteWork(ctx)
 	return m.RunSteps(ctx, true, order, timeout)
 }
 

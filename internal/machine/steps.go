@@ -18,6 +18,7 @@ import (
 // ReachRest brings the machine to a state from which steps can run: manageable, or the present state if the machine stays deployed.
 // It also waits for what an interrupted run has begun.
 func (m *Machine) ReachRest(ctx context.Context, live bool, timeout time.Duration) error {
+	m.serves = live
 	switch {
 	case !live:
 		return m.Reach(ctx, states.GoalManageable, timeout)
@@ -36,7 +37,7 @@ func (m *Machine) ReachRest(ctx context.Context, live bool, timeout time.Duratio
 func (m *Machine) RunSteps(ctx context.Context, live bool, order ironic.Order, timeout time.Duration) error {
 	goal := states.GoalConfigured
 	if live {
-		goal = states.GoalServiced
+		goal, m.serves = states.GoalServiced, true
 	}
 	err := m.Walk(ctx, goal, m.node.InstanceUUID, order, timeout)
 	failed := failure.As(err, failure.KindFailed)
@@ -97,14 +98,19 @@ func serviceFailed(node *ironic.Node, order ironic.Order, state ironic.State, er
 
 // StepNames names the steps of an order, or its runbook.
 func StepNames(order ironic.Order) string {
+	return strings.Join(stepsOf(order), ", ")
+}
+
+// stepsOf returns the names of the steps of an order, or that of its runbook.
+func stepsOf(order ironic.Order) []string {
 	if order.Runbook != "" {
-		return "runbook " + order.Runbook
+		return []string{"runbook " + order.Runbook}
 	}
 	names := make([]string, len(order.Steps))
 	for i, step := range order.Steps {
 		names[i] = step.String()
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // ErasingSteps returns the names of the steps of an order that erase disks, or replace volumes. It reads a runbook.

@@ -24,7 +24,7 @@ func (m *Machine) poll(ctx context.Context, deadline time.Time) error {
 	}
 	before := m.node
 	m.applyPoll(polled)
-	m.watchErasure()
+	m.watchWork()
 	m.site.limiter.Moved(before, m.node)
 	m.logState(ctx)
 	m.logStill(ctx)
@@ -35,14 +35,13 @@ func (m *Machine) poll(ctx context.Context, deadline time.Time) error {
 	return nil
 }
 
-// watchErasure adds a poll to the record of an automated cleaning.
-func (m *Machine) watchErasure() {
-	if !m.erases {
-		return
+// watchWork adds a poll to the record of an automated cleaning or a service.
+func (m *Machine) watchWork() {
+	if m.erases {
+		m.erasure.now(m.erasure.work.SeeErasure(m.node, m.site.Run.ID))
 	}
-	before := m.erasure
-	if m.erasure = before.See(m.node, m.site.Run.ID); m.erasure != before {
-		m.recorded = false
+	if m.serves {
+		m.service.now(m.service.work.SeeService(m.node, m.site.Run.ID))
 	}
 }
 

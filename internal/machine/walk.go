@@ -238,7 +238,7 @@ func (w *walk) send(ctx context.Context, verb ironic.Verb) error {
 	case errors.Is(err, errMoved), isUnanswered(err): // the next step finds out what became of the verb
 		return nil
 	case err == nil:
-		w.sent, w.from = verb, from
+		w.accepted(verb, from)
 		return w.next(ctx)
 	}
 	return w.refusedVerb(ctx, verb, &before, err)
@@ -252,9 +252,17 @@ func (w *walk) learn(ctx context.Context) error {
 		return Late(w.node, w.goal, w.timeout, w.macs)
 	}
 	if executed && u.verb != "" {
-		w.sent, w.from = u.verb, ironic.State(u.before.ProvisionState)
+		w.accepted(u.verb, ironic.State(u.before.ProvisionState))
 	}
 	return err
+}
+
+// accepted records that Ironic has executed a verb, sent from a state. Polls may miss a short service.
+func (w *walk) accepted(verb ironic.Verb, from ironic.State) {
+	w.sent, w.from = verb, from
+	if verb == nodes.TargetService {
+		w.service.now(&marks.Work{Run: w.site.Run.ID, Steps: stepsOf(w.order), Began: w.site.Ironic.ServerNow().UTC().Truncate(time.Second)})
+	}
 }
 
 // refusedVerb decides what to do after Ironic has refused a verb: the record may be out of date, or a later repetition may succeed.

@@ -46,8 +46,10 @@ const (
 	KeyDiscovery = "terraform_metal_discovery"
 	// KeyEnrolled: a metal_host manages this unnamed node, so discovery ignores it.
 	KeyEnrolled = "terraform_metal_enrolled"
-	// KeyErasure: the last automated cleaning that a run has watched: see Erasure.
+	// KeyErasure: the last automated cleaning that a run has watched: see Work.
 	KeyErasure = "terraform_metal_erasure"
+	// KeyService: the last service of the deployed machine that a run has watched: see Work.
+	KeyService = "terraform_metal_service"
 	// KeyFailures: how often operations on the node have failed since the last success. Such nodes wait longer for a slot.
 	KeyFailures = "terraform_metal_failures"
 	// KeyInspection: the inspection that triggers have requested last.

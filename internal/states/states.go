@@ -53,7 +53,7 @@ const (
 	hold                         // a step holds the node until an operator ends that
 	Coming                       // on the way to available, or enrolled and may be
 	Rescue                       // a rescue interrupts what is deployed
-	service                      // a service interrupts what is deployed
+	Service                      // a service interrupts what is deployed
 	deletes                      // Ironic deletes the node (reference/ironic.md#deleting-a-node)
 	interfaces                   // Ironic accepts a change of interfaces (reference/ironic.md#changing-interfaces)
 )
@@ -89,10 +89,10 @@ var traits = map[ironic.State]trait{
 	nodes.RescueFail:   Rescue | Failure,
 	nodes.Unrescuing:   Rescue | Busy,
 	nodes.UnrescueFail: Rescue | Failure,
-	nodes.Servicing:    service | Busy,
-	nodes.ServiceWait:  service | Busy | awaits,
-	nodes.ServiceFail:  service | Failure,
-	nodes.ServiceHold:  service | hold,
+	nodes.Servicing:    Service | Busy,
+	nodes.ServiceWait:  Service | Busy | awaits,
+	nodes.ServiceFail:  Service | Failure,
+	nodes.ServiceHold:  Service | hold,
 }
 
 // All returns the names of all provision states, sorted.
@@ -124,12 +124,12 @@ func IsOccupied(n *ironic.Node) bool { return Occupied(ironic.State(n.ProvisionS
 // the way into or out of it, that a deployment must not disturb.
 func Finished(state ironic.State) bool {
 	m := NextMove(GoalDeployed, state, false)
-	return Has(state, Rescue|service) && Has(state, Busy) || m.Kind == Done || m.Reason == reasonRescue || m.Reason == ReasonDeployed || m.Reason == reasonHold
+	return Has(state, Rescue|Service) && Has(state, Busy) || m.Kind == Done || m.Reason == reasonRescue || m.Reason == ReasonDeployed || m.Reason == reasonHold
 }
 
 // KeepsDeployment reports whether a deployment has ended in this state, also while a rescue or a service interrupts what it runs.
 func KeepsDeployment(state ironic.State) bool {
-	return state == nodes.Active || Has(state, Rescue|service)
+	return state == nodes.Active || Has(state, Rescue|Service)
 }
 
 // DeployFailed reports whether a deployment in this state has failed, so that the next walk starts it again.

@@ -17,6 +17,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 // withBMC is a configuration with the host "h" on a machine with a Redfish BMC, with further settings.
@@ -420,8 +421,12 @@ func TestFakeHostHardware_servicesDeployedMachine(t *testing.T) {
 	wantPending(t, w, "raid")
 	wantBIOS(t, s, map[string]string{"ProcVirtualization": "Enabled"})
 	acctest.NoChanges(t, w)
-	if state := s.Node(id)["provision_state"]; state != "active" {
+	node := s.Node(id)
+	if state := node["provision_state"]; state != "active" {
 		t.Errorf("the node is %v", state)
+	}
+	if extra, _ := node["extra"].(map[string]any); extra[marks.KeyService] == nil {
+		t.Errorf("the node has no note of the service: %v", extra)
 	}
 }
 

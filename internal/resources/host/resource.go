@@ -100,7 +100,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		return
 	}
 	err = machine.EndCreation(ctx, marks.MarkCreation, err)
-	machine.NoteErasure(ctx)
+	machine.NoteWork(ctx)
 	othersMade := found != nil && found.By != nil && !found.By.Done.IsZero() && err != nil && !failure.IsInterrupted(err) && !change.work.Tolerates(err)
 	if othersMade || marks.IsSuperseded(err) { // as a tainted resource, it would be deleted
 		resp.State.RemoveResource(ctx)
@@ -152,7 +152,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	if err == nil {
 		change.work.Machine.ForgetCreation(ctx, marks.MarkCreation)
 	}
-	change.work.Machine.NoteErasure(ctx)
+	change.work.Machine.NoteWork(ctx)
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, planKey, nil)...)
 	if change.work.Complete || change.work.Patched {
 		plan.PendingChanges = partsValue(change.work.Open)

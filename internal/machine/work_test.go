@@ -15,7 +15,7 @@ import (
 )
 
 // cleaned makes a manageable node available, and returns it with the note of its cleaning.
-func cleaned(t *testing.T, fake *fakeironic.Server, patch ironic.Patch) (*ironic.Node, *marks.Erasure, error) {
+func cleaned(t *testing.T, fake *fakeironic.Server, patch ironic.Patch) (*ironic.Node, *marks.Work, error) {
 	t.Helper()
 	fake.StepTime = time.Minute
 	client := sitetest.NewClient(fake)
@@ -27,7 +27,7 @@ func cleaned(t *testing.T, fake *fakeironic.Server, patch ironic.Patch) (*ironic
 		if patched := m.Patch(t.Context(), patch); patched != nil {
 			t.Error(patched)
 		}
-		m.NoteErasure(t.Context())
+		m.NoteWork(t.Context())
 		return err
 	})
 	node, read := client.Ironic.Node(t.Context(), "node-000")
@@ -96,6 +96,84 @@ func TestErasure_failsAndIsRepeated(t *testing.T) {
 		fake.Set("node-000", "automated_clean", false)
 		if _, note, err := cleaned(t, fake, nil); err != nil || !note.Ended.Equal(succeeded.Ended) || writes(fake) != 0 {
 			t.Errorf("%v %+v, %d writes", err, note, writes(fake))
+		}
+	})
+}
+
+// serviced services a deployed machine whose steps take a time, and returns the node with the note of its service.
+func serviced(t *testing.T, fake *fakeironic.Server) (*ironic.Node, *marks.Work, error) {
+	t.Helper()
+	client := sitetest.NewClient(fake)
+	_, err := client.Of(t.Context(), "node-000", func(m *machine.Machine) error { return m.Service(t.Context(), harmless, time.Hour) })
+	node, read := client.Ironic.Node(t.Context(), "node-000")
+	if read != nil {
+		t.Fatal(read)
+	}
+	return node, marks.WorkOf(node, marks.KeyService), err
+}
+
+// A service is noted with the steps that were requested, also one that ends before the first poll.
+func TestService_isNotedOnTheNode(t *testing.T) {
+	t.Parallel()
+	for _, took := range []time.Duration{0, time.Minute} {
+		t.Run(took.String(), func(t *testing.T) {
+			t.Parallel()
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				fake := operable("active")
+				fake.StepTime = took
+				before := time.Now().Truncate(time.Second)
+				node, note, err := serviced(t, fake)
+				if err != nil || note == nil {
+					t.Fatalf("%v %+v", err, note)
+				}
+				if note.Failed || !slices.Equal(note.Steps, []string{"bios.factory_reset"}) || note.Run == "" {
+					t.Errorf("the note is %+v", note)
+				}
+				if note.Began.Before(before) || note.Ended.Sub(note.Began) < took || !note.Ended.Equal(node.ProvisionUpdatedAt) {
+					t.Errorf("it is from %s to %s, the machine is active since %s", note.Began, note.Ended, node.ProvisionUpdatedAt)
+				}
+			})
+		})
+	}
+}
+
+// A service that fails is noted, too, also if Ironic makes the machine active again.
+func TestService_failureIsNoted(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := operable("active")
+		fake.Fail = func(_ fakeironic.Node, verb string) (failed string) {
+			if verb == "service" {
+				failed = "the firmware is broken"
+			}
+			return failed
+		}
+		if node, note, err := serviced(t, fake); err == nil || note == nil || !note.Failed || node.ProvisionState != "active" {
+			t.Fatalf("%v %+v, the machine is %s", err, note, node.ProvisionState)
+		}
+	})
+}
+
+// The run after one that was killed during a service notes the service.
+func TestService_ofAKilledRunIsNoted(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake := operable("active")
+		client := sitetest.NewClient(fake)
+		if err := client.Ironic.ChangeProvisionState(t.Context(), "node-000", ironic.Order{Verb: "service", Steps: harmless.Steps}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := client.Of(t.Context(), "node-000", func(m *machine.Machine) error {
+			err := m.ReachRest(t.Context(), true, time.Hour)
+			m.NoteWork(t.Context())
+			return err
+		})
+		node, read := client.Ironic.Node(t.Context(), "node-000")
+		if err != nil || read != nil {
+			t.Fatal(err, read)
+		}
+		if note := marks.WorkOf(node, marks.KeyService); note == nil || note.Failed || note.Ended.Sub(note.Began) != time.Minute {
+			t.Errorf("the note is %+v", note)
 		}
 	})
 }
