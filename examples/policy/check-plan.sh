@@ -1,8 +1,8 @@
 #!/bin/sh
 # check-plan.sh [--wipes-only] [--allow ADDRESS]... PLAN.json
 #
-# Prints a line for each machine that a plan harms: it is wiped, undeployed, cleaned, restarted or switched off, or leaves Ironic or its
-# reservation. --wipes-only: only what may erase a disk. --allow: not what this resource or action does.
+# Prints a line for each machine that a plan harms: it is wiped, undeployed, cleaned, restarted or switched off, leaves Ironic or its
+# reservation, or is deployed and gets another driver or boot interface. --wipes-only: only what may erase a disk. --allow: not what this resource or action does.
 # Status 0: there is none. 1: there are some. 2: wrong use, or no complete plan. It needs jq 1.6. policy.rego says the same.
 #
 #   terraform plan -out=saved
@@ -50,8 +50,15 @@ found=$(jq -rs --argjson wipes "$wipes" '
 
   def is($attribute; $value): .after[$attribute] == $value or .after_unknown[$attribute] == true;
 
+  def is_deployed: .before.provision_state == "active" or .before.provision_state == "service failed";
+
+  # Ironic restarts and rebuilds the machine in another way, which may not work.
+  def boots_otherwise: is_deployed and (.after_unknown.driver == true or .after.driver != .before.driver
+    or (.after_unknown.hardware_interfaces_all | if type == "object" then .boot else . end) == true
+    or .after.hardware_interfaces_all.boot != .before.hardware_interfaces_all.boot);
+
   # Cleaning on the way to available erases what the site says, and so does the deletion of RAID volumes. A service erases nothing.
-  def cleaning_erases: (.before.provision_state != "active" and .before.provision_state != "service failed")
+  def cleaning_erases: (is_deployed | not)
     and ((is("target_state"; "available") and .after.automated_clean != false)
       or .after.raid.delete_existing == true
       or ((.after_unknown.raid | if type == "object" then .delete_existing else . end) == true));
@@ -73,6 +80,7 @@ found=$(jq -rs --argjson wipes "$wipes" '
         select(.before.on_destroy != "forget") | harm(false; "is removed from Ironic")
       elif $type == "metal_host" and $changes then
         (select(raises("cleanings")) | if cleaning_erases then harm(true; "is cleaned") else harm(false; "is restarted") end),
+        (select(boots_otherwise) | harm(false; "gets another driver or boot interface")),
         (select(switches_off) | harm(false; "is switched off"))
       elif ($type == "metal_allocation" or $type == "metal_allocation_group") and $ends then
         harm(false; "is released")

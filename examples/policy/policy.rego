@@ -161,6 +161,26 @@ harms contains {"address": changed.address, "erases": false, "what": "is restart
 	not cleaning_erases(changed.change)
 }
 
+# Ironic restarts and rebuilds the machine in another way, which may not work.
+harms contains {"address": changed.address, "erases": false, "what": "gets another driver or boot interface"} if {
+	some changed in changes
+	updates(changed, "metal_host")
+	is_deployed(changed.change)
+	boots_otherwise(changed.change)
+}
+
+boots_otherwise(change) if change.after_unknown.driver == true
+
+boots_otherwise(change) if object.get(change.after, "driver", null) != change.before.driver
+
+boots_otherwise(change) if change.after_unknown.hardware_interfaces_all == true
+
+boots_otherwise(change) if change.after_unknown.hardware_interfaces_all.boot == true
+
+boots_otherwise(change) if boot_of(change.after) != boot_of(change.before)
+
+boot_of(values) := object.get(values, ["hardware_interfaces_all", "boot"], null)
+
 harms contains {"address": changed.address, "erases": false, "what": "is released"} if {
 	some changed in changes
 	some kind in {"metal_allocation", "metal_allocation_group"}

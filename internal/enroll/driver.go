@@ -7,39 +7,72 @@ import (
 	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
-// warnDriver warns if the apply changes the driver of a deployed machine, or hardware interfaces of any machine. The plan shows the driver, and
-// no interface that follows from a BMC address.
-func (p *plan) warnDriver() {
-	s := p.seen
-	if p.InterfacesMove {
-		p.ask(AskInterfaces)
-	}
-	becomes := p.Driver.Set && s.Driver != "" && s.Driver != p.Driver.V
-	if !becomes && len(s.Interfaces) == 0 {
+// decideDriver forecasts the hardware interfaces, and warns if the apply changes the driver of a deployed machine, or hardware interfaces of any
+// machine.
+func (p *plan) decideDriver() {
+	if !p.InterfacesMove {
 		return
 	}
-	changes := changesOf(s.Interfaces)
+	p.ask(AskInterfaces)
+	p.Forecast.Interfaces = map[string]decide.Value[string]{}
+	for kind, is := range p.Interfaces {
+		p.Forecast.Interfaces[kind] = p.interfaceAfter(kind, is)
+	}
+	p.warnDriver()
+}
+
+// interfaceAfter forecasts the hardware interface of a kind; null if Ironic shows none.
+func (p *plan) interfaceAfter(kind string, is Interface) decide.Value[string] {
+	has, moves := p.seen.Has[kind], p.Driver.Unknown || p.Driver.V != p.seen.Driver
+	looked := slices.IndexFunc(p.seen.Interfaces, func(c InterfaceChange) bool { return c.Kind == kind })
+	switch {
+	case is.Name.Unknown, moves && !is.Name.Set, p.seen.Has == nil && !is.Name.Set:
+		return decide.Unknown[string]()
+	case looked >= 0 && p.seen.Interfaces[looked].To != "":
+		return decide.Known(p.seen.Interfaces[looked].To)
+	case !is.Name.Set && is.Was: // the default of the driver follows
+		return decide.Unknown[string]()
+	case has == "" && p.seen.Has != nil && !moves: // this version of the API, or this user, does not see the kind
+		return decide.Value[string]{}
+	case !is.Name.Set:
+		return decide.Known(has)
+	case kind == "deploy" && is.Name.V == ironic.Autodetect: // a deployed node shows what Ironic has chosen
+		return decide.Unknown[string]()
+	}
+	return is.Name
+}
+
+// warnDriver says what changes.
+func (p *plan) warnDriver() {
+	s := p.seen
+	becomes := p.Driver.Set && s.Driver != "" && s.Driver != p.Driver.V
+	moved := slices.DeleteFunc(slices.Clone(s.Interfaces), func(c InterfaceChange) bool { return c.From == c.To })
+	if !becomes && len(moved) == 0 {
+		return
+	}
+	changes := changesOf(moved)
 	if becomes {
 		changes = slices.Insert(changes, 0, fmt.Sprintf("its driver changes from %s to %s", s.Driver, p.Driver.V))
 	}
 	text := fmt.Sprintf("Host %s is in state %q, and %s.", p.Label, s.State, strings.Join(changes, ", "))
-	keep := p.keepsInterfaces(becomes)
+	keep := p.keepsInterfaces(becomes, moved)
 	if !s.occupied() {
-		if len(s.Interfaces) > 0 && !onlyRescue(s.Interfaces) {
+		if len(moved) > 0 && !onlyRescue(moved) {
 			p.warn(p.AddressAt, "Hardware interface changes", text+" Ironic works that way from the next operation on."+keep)
 		}
 		return
 	}
-	if len(s.Interfaces) > 0 && !states.InterfacesChangeable(s.State) { // see machine.PatchHost
+	if len(moved) > 0 && !states.InterfacesChangeable(s.State) { // see machine.PatchHost
 		text += " Ironic accepts that only in maintenance, so the apply puts the node there for a moment."
 	}
 	switch {
 	case becomes:
 		p.warn(p.AddressAt, "Driver of a deployed machine changes", text+" The machine goes on running; from then on, Ironic switches, restarts, rebuilds and cleans it that way."+keep)
-	case onlyRescue(s.Interfaces):
+	case onlyRescue(moved):
 		p.warn(p.AddressAt, "Hardware interface changes", text+" The machine goes on running; only a rescue uses the interface.")
 	default:
 		p.warn(p.AddressAt, "Hardware interface changes", text+" The machine goes on running; Ironic restarts, rebuilds and cleans it that way from then on."+keep)
@@ -52,15 +85,15 @@ func onlyRescue(changes []InterfaceChange) bool {
 }
 
 // keepsInterfaces says what keeps the driver and the interfaces as they are; "" if the state does not tell. becomes says that the driver changes.
-func (p *plan) keepsInterfaces(becomes bool) string {
+func (p *plan) keepsInterfaces(becomes bool, moved []InterfaceChange) string {
 	if becomes {
 		if p.seen.Address == "" || len(p.AddressAt) < 2 {
 			return ""
 		}
 		return fmt.Sprintf(" To keep it, write the address as it is now: %q.", p.seen.Address)
 	}
-	values := make([]string, len(p.seen.Interfaces))
-	for i, c := range p.seen.Interfaces {
+	values := make([]string, len(moved))
+	for i, c := range moved {
 		values[i] = fmt.Sprintf("%s = %q", c.Kind, c.From)
 	}
 	return fmt.Sprintf(" To keep it, set hardware_interfaces = { %s }.", strings.Join(values, ", "))

@@ -62,7 +62,7 @@ func LookAtConsole(ctx context.Context, site *machine.Site, q NetworkQuestion, c
 	return now
 }
 
-// LookAtInterfaces returns the hardware interfaces that the apply changes on the node, of those that the configuration sets or that the one before has set.
+// LookAtInterfaces returns what becomes of the hardware interfaces of the node that the configuration sets or that the one before has set.
 func LookAtInterfaces(ctx context.Context, site *machine.Site, q NetworkQuestion, kinds map[string]Interface) (changes []InterfaceChange) {
 	node, err := site.Ironic.NodeForRefresh(ctx, q.Node)
 	if err != nil {
@@ -75,9 +75,10 @@ func LookAtInterfaces(ctx context.Context, site *machine.Site, q NetworkQuestion
 			continue
 		}
 		to := q.after(ctx, site, kind, is)
-		if unseen := kind == "deploy" && to == ironic.Autodetect && ironic.HidesAutodetect(node); to != has[kind] && !unseen {
-			changes = append(changes, InterfaceChange{Kind: kind, From: has[kind], To: to})
+		if kind == "deploy" && to == ironic.Autodetect && ironic.HidesAutodetect(node) {
+			to = has[kind]
 		}
+		changes = append(changes, InterfaceChange{Kind: kind, From: has[kind], To: to})
 	}
 	return changes
 }

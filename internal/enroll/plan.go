@@ -102,7 +102,7 @@ func (p *plan) stepsOfNew(prepared bool) {
 // decideExisting decides about a host that Terraform has.
 func (p *plan) decideExisting() {
 	p.Open = openParts(p.Wish, p.seen)
-	p.warnDriver()
+	p.decideDriver()
 	if p.refuseTarget() || p.refuseClass() || p.refuseInspection() || p.refuseRetirement() || p.refuseConsole(!p.isOutOfReach()) {
 		return
 	}

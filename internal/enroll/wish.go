@@ -21,10 +21,11 @@ type Wish struct {
 	Driver         decide.Value[string]
 	Scheme         *driverinfo.BMC // what the BMC address means; nil: none, or not known
 	InterfacesMove bool            // the driver or hardware interfaces differ from those in state, or may
-	AddressAt      decide.Path     // the attribute from which the driver follows
-	BMC, AnyDriver bool            // the configuration has a bmc block; it has bmc, driver or power_control
-	NoPassword     bool            // the bmc block has a user name and no password
-	ByAgent        bool            // power_control: Ironic prepares the machine through its agent
+	Interfaces     map[string]Interface
+	AddressAt      decide.Path // the attribute from which the driver follows
+	BMC, AnyDriver bool        // the configuration has a bmc block; it has bmc, driver or power_control
+	NoPassword     bool        // the bmc block has a user name and no password
+	ByAgent        bool        // power_control: Ironic prepares the machine through its agent
 	PowerManaged   decide.Value[bool]
 	Class          string // resource_class; "" if it is not known
 	OnDestroy      string
@@ -78,7 +79,8 @@ type Seen struct {
 	Runbook                decide.Value[string]
 	BMC                    bool // the state has a bmc block
 	Driver, Address, Class string
-	Scheme                 *driverinfo.BMC // what the BMC address means; nil: none
+	Scheme                 *driverinfo.BMC   // what the BMC address means; nil: none
+	Has                    map[string]string // the hardware interfaces of the node, by kind; nil: not known
 	BootMode               decide.Value[string]
 	SecureBoot             decide.Value[bool]
 	Console                decide.Value[string] // null: it was not managed
@@ -113,7 +115,7 @@ type Answers struct {
 	ComparedNow *hardware.Comparison // of OnMachine with the machine, if Notes has none; nil: not known
 	Network     *ramdisk.NetworkBoot // how the machine boots; nil: not known. Without an interface: it needs nothing
 	Console     *ConsoleNow          // nil: not known
-	Interfaces  []InterfaceChange    // hardware interfaces that the apply changes; none: it changes none, or that is not known
+	Interfaces  []InterfaceChange    // hardware interfaces that the configuration sets or has set; none: it sets none, or they are not known
 	OpenPorts   bool                 // an inspection may bring its ports
 	TakesOver   string               // label of the discovered node that a new host would take over; "": none, or the run has said so
 	Profile     string               // temporary server profile on the machine; "": none
@@ -129,7 +131,7 @@ type ConsoleNow struct {
 	MayMove   bool   // or may, because it is not known yet
 }
 
-// InterfaceChange is a hardware interface of a node that the apply changes.
+// InterfaceChange is a hardware interface of a node as it is and as it will be, which may be the same.
 type InterfaceChange struct {
 	Kind, From string
 	To         string // "": the default of the driver, which is not known

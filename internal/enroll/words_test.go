@@ -160,6 +160,16 @@ func (s *story) want(word string) {
 		w.Writes = true
 	case "interfaces":
 		w.InterfacesMove, w.Writes = true, true
+	case "sets", "had": // KIND:NAME by the configuration, and by the one before; "had" without it is not set any more
+		kind, name, _ := strings.Cut(text, ":")
+		if w.Interfaces == nil {
+			w.Interfaces, w.InterfacesMove = map[string]enroll.Interface{}, true
+		}
+		is := w.Interfaces[kind]
+		if is.Was = is.Was || word == "had="+text; name != "" {
+			is.Name = value(name)
+		}
+		w.Interfaces[kind] = is
 	case "driver":
 		w.Driver, w.InterfacesMove, w.Writes = value(text), true, true
 	case "no-bmc":
@@ -243,6 +253,12 @@ func (s *story) see(word string) {
 		kind, from, _ := strings.Cut(text, ":")
 		from, to, _ := strings.Cut(from, ">")
 		seen.Interfaces = append(seen.Interfaces, enroll.InterfaceChange{Kind: kind, From: from, To: to})
+	case "has":
+		kind, iface, _ := strings.Cut(text, ":")
+		if seen.Has == nil {
+			seen.Has = map[string]string{}
+		}
+		seen.Has[kind] = iface
 	case "address":
 		seen.Address = text
 	case "powers":

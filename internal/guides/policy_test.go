@@ -211,7 +211,7 @@ func TestFakePolicy_findsHarmOfHosts(t *testing.T) {
 		return fmt.Sprintf("raid = { delete_existing = true, volumes = [{ level = %q, size_gb = \"MAX\", number_of_physical_disks = %d }] }", level, disks)
 	}
 	const bios = "bios_settings = { ProcVirtualization = \"Enabled\" }"
-	stories := []struct{ name, before, after string }{
+	stories := []struct{ name, before, after string }{ // with the scheme of the BMC address if it is another one
 		{"cleaned", manageable, available},
 		{"cleaned_perhaps", manageable, "target_state = terraform_data.later.output == \"b\" ? \"available\" : \"manageable\""},
 		{"not_cleaned", manageable + "\n  automated_clean = false", available + "\n  automated_clean = false"},
@@ -221,6 +221,11 @@ func TestFakePolicy_findsHarmOfHosts(t *testing.T) {
 		{"bios_available", available, available + "\n  " + bios},
 		{"serviced", available + "\n  " + class, available + "\n  " + class + "\n  " + bios + "\n  hardware_changes = { on_active = \"service\" }"},
 		{"waits", available + "\n  " + class, available + "\n  " + class + "\n  " + bios},
+		{"boots_otherwise", available + "\n  " + class, available + "\n  " + class + "\n  hardware_interfaces = { boot = \"ipxe\" }"},
+		{"boots_otherwise_perhaps", available + "\n  " + class, available + "\n  " + class + "\n  hardware_interfaces = { boot = terraform_data.later.output == \"b\" ? \"ipxe\" : \"pxe\" }"},
+		{"boots_otherwise_free", available, available + "\n  hardware_interfaces = { boot = \"ipxe\" }"},
+		{"other_driver", available + "\n  " + class, "idrac-virtualmedia://" + available + "\n  " + class},
+		{"other_interface", available + "\n  " + class, available + "\n  " + class + "\n  hardware_interfaces = { rescue = \"agent\" }"},
 		{"inspected", `inspect_triggers = { a = "1" }`, `inspect_triggers = { a = "2" }`},
 		{"inspected_perhaps", `inspect_triggers = { a = "1" }`, `inspect_triggers = { a = terraform_data.later.output }`},
 		{"inspected_available", available + "\n  inspect_triggers = { a = \"1\" }", available + "\n  inspect_triggers = { a = \"2\" }"},
@@ -238,12 +243,16 @@ func TestFakePolicy_findsHarmOfHosts(t *testing.T) {
 			if settings == "" {
 				return ""
 			}
-			return fmt.Sprintf("resource \"metal_host\" %q {\n  name = %q\n  bmc = { address = \"redfish-virtualmedia://192.0.2.%d/redfish/v1/Systems/1\", username = \"root\", password = \"calvin\" }\n  %s\n}\n",
-				story.name, strings.ReplaceAll(story.name, "_", "-"), i+1, settings)
+			scheme, rest, other := strings.Cut(settings, "://")
+			if !other {
+				scheme, rest = "redfish-virtualmedia", settings
+			}
+			return fmt.Sprintf("resource \"metal_host\" %q {\n  name = %q\n  bmc = { address = \"%s://192.0.2.%d/redfish/v1/Systems/1\", username = \"root\", password = \"calvin\" }\n  %s\n}\n",
+				story.name, strings.ReplaceAll(story.name, "_", "-"), scheme, i+1, rest)
 		}
 		before, after = before+block(story.before), after+block(story.after)
 	}
-	for _, name := range []string{"serviced", "waits"} {
+	for _, name := range []string{"serviced", "waits", "boots_otherwise", "boots_otherwise_perhaps", "other_driver", "other_interface"} {
 		deployment := strings.Replace(acctest.Deployment("metal_host."+name+".id", acctest.Image("v1")), `"d"`, acctest.Quoted(name), 1)
 		before, after = before+deployment, after+deployment
 	}

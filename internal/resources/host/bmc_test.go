@@ -277,7 +277,7 @@ func TestFakeHost_wrongBMCSettingsAreRefusedOffline(t *testing.T) {
 // boot interface keeps what the node has.
 func TestFakeHost_schemeChangesBootInterfaceOfImportedNode(t *testing.T) {
 	t.Parallel()
-	const title = "Hardware interface changes"
+	const title, allInterfaces = "Hardware interface changes", "hardware_interfaces_all"
 	for _, state := range []string{"manageable", "active"} {
 		t.Run(state, func(t *testing.T) {
 			t.Parallel()
@@ -297,10 +297,10 @@ func TestFakeHost_schemeChangesBootInterfaceOfImportedNode(t *testing.T) {
 			}
 			w := acctest.NewWorkspace(t, config())
 			names := []string{title, "its boot interface changes from ipxe to redfish-virtual-media", `set hardware_interfaces = { boot = "ipxe" }`}
-			acctest.Mention(t, plan(w, "redfish-virtualmedia"), names...)
+			acctest.Mention(t, plan(w, "redfish-virtualmedia"), append(names, `"ipxe" -> "redfish-virtual-media"`)...)
 			for _, boot := range []string{"redfish-virtual-media", "ipxe"} {
 				s.Fake.Set(name, "boot_interface", boot)
-				acctest.NeverMention(t, plan(w, "redfish"), title)
+				acctest.NeverMention(t, plan(w, "redfish"), title, allInterfaces)
 			}
 			w.Configure(config())
 			w.Must("apply", "-auto-approve")
@@ -310,7 +310,7 @@ func TestFakeHost_schemeChangesBootInterfaceOfImportedNode(t *testing.T) {
 			if got := s.Node(name)["boot_interface"]; got != "redfish-virtual-media" {
 				t.Errorf("the boot interface is %v", got)
 			}
-			acctest.Mention(t, plan(w, "redfish"), title, "its boot interface changes from redfish-virtual-media to ipxe")
+			acctest.Mention(t, plan(w, "redfish"), title, "its boot interface changes from redfish-virtual-media to ipxe", `"redfish-virtual-media" -> "ipxe"`)
 			w.Must("apply", "-auto-approve")
 			if got := s.Node(name)["boot_interface"]; got != "ipxe" {
 				t.Errorf("the boot interface is %v", got)

@@ -70,14 +70,10 @@ func (h *host) answer(ctx context.Context, ask enroll.Question, q question, to *
 		to.Network, to.OpenPorts = h.lookAtNetwork(ctx, q)
 		return to.Network != nil
 	case enroll.AskConsole:
-		to.Console = enroll.LookAtConsole(ctx, h.Site, h.networkQuestion(ctx, q), q.hardwareInterface(ctx, "console"))
+		to.Console = enroll.LookAtConsole(ctx, h.Site, h.networkQuestion(ctx, q), q.wish.Interfaces["console"])
 		return to.Console != nil
 	case enroll.AskInterfaces:
-		kinds := map[string]enroll.Interface{}
-		for _, kind := range ironic.HardwareInterfaces {
-			kinds[kind] = q.hardwareInterface(ctx, kind)
-		}
-		to.Interfaces = enroll.LookAtInterfaces(ctx, h.Site, h.networkQuestion(ctx, q), kinds)
+		to.Interfaces = enroll.LookAtInterfaces(ctx, h.Site, h.networkQuestion(ctx, q), q.wish.Interfaces)
 		return len(to.Interfaces) > 0
 	case enroll.AskTakeOver:
 		found := h.takesOver(ctx, q.config)
@@ -255,7 +251,7 @@ func (h *host) lookAtNetwork(ctx context.Context, q question) (boot *ramdisk.Net
 		return &ramdisk.NetworkBoot{}, false
 	}
 	asks := h.networkQuestion(ctx, q)
-	asks.Boot, asks.Inspect, asks.Ports = q.hardwareInterface(ctx, "boot"), q.hardwareInterface(ctx, "inspect"), q.plan.portWishes(ctx)
+	asks.Boot, asks.Inspect, asks.Ports = q.wish.Interfaces["boot"], q.wish.Interfaces["inspect"], q.plan.portWishes(ctx)
 	if q.state != nil {
 		asks.Had = slices.Collect(maps.Keys(q.state.ports(ctx)))
 	}
@@ -300,7 +296,7 @@ func (h *host) planCabling(ctx context.Context, q question, private framework.Ge
 		seen.KeptNetworks = h.keepsNetworks(ctx)
 	}
 	if h.Known() && seen.HasSwitches(wish) {
-		seen.Interface = h.networkQuestion(ctx, q).NetworkInterface(ctx, h.Site, q.hardwareInterface(ctx, "network"))
+		seen.Interface = h.networkQuestion(ctx, q).NetworkInterface(ctx, h.Site, q.plan.hardwareInterface(ctx, q.config, q.state, "network"))
 		if version, err := h.Site.Ironic.Highest(ctx); err == nil { // another look reports an error
 			seen.Server = version
 		}
@@ -313,30 +309,6 @@ func (h *host) keepsNetworks(ctx context.Context) bool {
 	newest, err := h.Site.Ironic.Highest(ctx)
 	version, verr := h.Site.Ironic.Microversion(ctx)
 	return err == nil && verr == nil && version < api.VersionGroupNetwork && newest >= api.VersionGroupNetwork
-}
-
-// hardwareInterface returns what Terraform knows of the interface of a kind.
-func (q question) hardwareInterface(ctx context.Context, kind string) (is enroll.Interface) {
-	name := q.config.plannedInterface(ctx, kind)
-	is.Name = decide.Value[string]{V: name, Set: name != ""}
-	if !framework.FullyKnown(ctx, q.config.Interfaces, q.plan.Driver) || q.config.Interfaces.IsNull() && !framework.FullyKnown(ctx, q.config.BMC) {
-		is.Name = decide.Unknown[string]()
-	}
-	is.Was = q.state != nil && q.state.plannedInterface(ctx, kind) != ""
-	return is
-}
-
-// plannedInterface returns the hardware interface of a kind that a configuration sets, also by the scheme of its BMC address; "" if it sets
-// none.
-func (m *model) plannedInterface(ctx context.Context, kind string) string {
-	if name := m.interfaces()[kind]; name != "" {
-		return name
-	}
-	_, bmc := m.scheme(ctx)
-	if bmc == nil {
-		return ""
-	}
-	return bmc.Interfaces[kind]
 }
 
 // hasBootPort reports whether a planned port may boot the machine.

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -261,7 +260,10 @@ func (m *model) wish(ctx context.Context, config, state *model) enroll.Wish {
 		Power: framework.TextOf[string](config.PowerState), NeverOff: m.DisablePowerOff.ValueBool(), AutomatedClean: framework.FlagOf(m.AutomatedClean), Runbook: framework.TextOf[string](m.CleaningRunbook),
 		BootMode: framework.TextOf[string](config.BootMode), SecureBoot: framework.FlagOf(config.SecureBoot), Console: framework.TextOf[string](config.Console), Maintenance: framework.FlagOf(config.Maintenance),
 		Retired: framework.FlagOf(m.Retired), RetiredSet: framework.FlagOf(config.Retired), ReasonSet: !config.RetiredReason.IsNull(),
-		Hardware: hardware, HardwareKnown: known, ServicesActive: live,
+		Hardware: hardware, HardwareKnown: known, ServicesActive: live, Interfaces: map[string]enroll.Interface{},
+	}
+	for _, kind := range ironic.HardwareInterfaces {
+		w.Interfaces[kind] = m.hardwareInterface(ctx, config, state, kind)
 	}
 	if state == nil && config.TargetState.IsNull() && m.TargetState.IsUnknown() {
 		w.Target = decide.Value[string]{} // Decide has the default
@@ -269,7 +271,7 @@ func (m *model) wish(ctx context.Context, config, state *model) enroll.Wish {
 	if state != nil {
 		w.TraitsChange = !m.Traits.Equal(state.Traits)
 		w.ConsoleMoves = !m.Driver.Equal(state.Driver) || m.plannedInterface(ctx, "console") != state.plannedInterface(ctx, "console")
-		w.InterfacesMove = !m.Driver.Equal(state.Driver) || slices.ContainsFunc(ironic.HardwareInterfaces, func(kind string) bool { return m.plannedInterface(ctx, kind) != state.plannedInterface(ctx, kind) })
+		w.InterfacesMove = m.movesInterfaces(ctx, w.Interfaces, state)
 		w.Held = m.Maintenance.ValueBool() && state.Fault.IsNull() && m.MaintenanceReason.ValueString() != machine.ReasonChanging
 	}
 	return w
@@ -283,7 +285,7 @@ func (m *model) seen(ctx context.Context, notes enroll.Notes) enroll.Seen {
 		State: ironic.State(m.ProvisionState.ValueString()), Instance: m.InstanceID.ValueString(), Allocated: !m.AllocationID.IsNull(),
 		OutOfService: sharing.OutOfService(m.node()), Fault: !m.Fault.IsNull(), LastError: !m.LastError.IsNull(),
 		Power: framework.TextOf[string](m.PowerState), PowerManaged: framework.FlagOf(m.PowerManaged), Target: m.TargetState.ValueString(), Retired: m.Retired.ValueBool(), Runbook: framework.TextOf[string](m.CleaningRunbook),
-		BMC: !m.BMC.IsNull(), Driver: m.Driver.ValueString(), Address: address, Scheme: scheme, Class: m.ResourceClass.ValueString(),
+		BMC: !m.BMC.IsNull(), Driver: m.Driver.ValueString(), Address: address, Scheme: scheme, Has: m.allInterfaces(), Class: m.ResourceClass.ValueString(),
 		BootMode: framework.TextOf[string](m.BootMode), SecureBoot: framework.FlagOf(m.SecureBoot), Console: framework.TextOf[string](m.Console), Triggers: m.fingerprint(ctx), Hardware: hardware, Cleanings: m.Cleanings.ValueInt64(), Notes: notes,
 	}
 }
@@ -295,6 +297,7 @@ func (m *model) foresee(f enroll.Forecast, state *model) {
 	}
 	forecast(&m.ProvisionState, f.State)
 	forecast(&m.PowerState, f.Power)
+	m.foreseeInterfaces(f.Interfaces)
 	m.Cleanings = types.Int64Unknown()
 	if !f.Cleanings.Unknown {
 		m.Cleanings = types.Int64Value(f.Cleanings.V)

@@ -182,6 +182,7 @@ var attributes = append([]attribute{
 	}, facts),
 	rootDeviceAttribute(),
 	interfacesAttribute(),
+	allInterfacesAttribute(),
 	networkDataAttribute(),
 	extraAttribute(),
 	row[types.String]{

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -22,134 +21,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
-
-// driverAttribute makes driver, which is never removed, because a node needs a driver. With bmc, it follows from the address.
-func driverAttribute() attribute {
-	r := row[types.String]{
-		name: "driver", path: "/driver", later: true,
-		schema: text("Required unless `bmc` or `power_control` is set, from which it follows. Ironic driver, such as `redfish`. A change resets the `hardware_interfaces` that are not set.",
-			stringvalidator.LengthAtLeast(1)),
-		of:   func(m *model) *types.String { return &m.Driver },
-		node: func(n *ironic.Node) types.String { return framework.OrNull(n.Driver) },
-	}
-	a := r.attribute()
-	a.plan = func(_ context.Context, m, config, state *model, _ managed) {
-		switch {
-		case config.byAgent():
-			m.Driver = types.StringValue(machine.AgentDriver)
-		case config.Driver.IsNull() && config.BMC.IsNull() && state != nil:
-			m.Driver = state.Driver
-		}
-	}
-	return a
-}
-
-// driverInfoAttribute makes driver_info. bmc and driver_info_wo set other keys of the same map, and Ironic masks its secrets.
-func driverInfoAttribute() attribute {
-	r := row[types.Map]{
-		name: "driver_info", path: "/driver_info",
-		schema: schema.MapAttribute{
-			ElementType: types.StringType, Optional: true, Computed: true,
-			MarkdownDescription: "Settings of the driver, such as `redfish_address` or `deploy_kernel`. Plans and state show them, so the provider refuses secrets here: use `driver_info_wo`.",
-			Validators:          framework.KeyValidators(),
-		},
-		of: func(m *model) *types.Map { return &m.DriverInfo },
-	}
-	a := mapRow(r, nil)
-	a.read = func(_ context.Context, m *model, node *ironic.Node, everything bool) {
-		if node.Hidden.DriverInfo {
-			if m.DriverInfo.IsUnknown() {
-				m.DriverInfo = types.MapNull(types.StringType)
-			}
-			return
-		}
-		readable := framework.Scalars(node.DriverInfo)
-		maps.DeleteFunc(readable, func(key, value string) bool { return value == ironic.Masked || key == machine.KeyRunbook })
-		switch {
-		case everything:
-			m.DriverInfo = framework.MapValue(readable)
-			return
-		case m.DriverInfo.IsUnknown():
-			m.DriverInfo = types.MapNull(types.StringType)
-		}
-		for key, value := range framework.StringMap(m.DriverInfo) {
-			if node.DriverInfo[key] == ironic.Masked { // assume that it is unchanged
-				readable[key] = value
-			}
-		}
-		m.DriverInfo = framework.RefreshMap(m.DriverInfo, readable)
-	}
-	a.plan = func(ctx context.Context, m, config, state *model, before managed) {
-		switch {
-		case !config.DriverInfo.IsNull():
-		case state == nil, state.DriverInfo.IsNull():
-			m.DriverInfo = types.MapNull(types.StringType)
-		case !framework.FullyKnown(ctx, config.BMC):
-			m.DriverInfo = types.MapUnknown(types.StringType)
-		default:
-			m.DriverInfo = state.remainingInfo(ctx, config, before)
-		}
-	}
-	return a
-}
-
-// remainingInfo returns what is left of the driver_info of a state under a configuration without driver_info: all that an import has found, with
-// the values of bmc, and nothing that the prior configuration has set.
-func (m *model) remainingInfo(ctx context.Context, config *model, before managed) types.Map {
-	wanted := ironic.Settings{}
-	config.encodeBMC(ctx, wanted)
-	left := framework.StringMap(m.DriverInfo)
-	for key := range left {
-		switch value, set := wanted.Keys("driver_info")[key]; {
-		case set:
-			left[key] = fmt.Sprint(value)
-		case slices.Contains(before, "/driver_info/"+key):
-			delete(left, key)
-		}
-	}
-	if len(left) == 0 {
-		return types.MapNull(types.StringType)
-	}
-	return framework.MapValue(left)
-}
-
-// cleaningRunbookAttribute makes cleaning_runbook, which is a key of driver_info.
-func cleaningRunbookAttribute() attribute {
-	const key = "/driver_info/" + machine.KeyRunbook
-	a := row[types.String]{
-		name: machine.KeyRunbook, with: key, since: api.VersionRunbooks,
-		schema: text("Runbook for [cleanings](../guides/erasure.md#clean-by-a-runbook): name or UUID. Needs API 1.92.", stringvalidator.LengthAtLeast(1)),
-		of:     func(m *model) *types.String { return &m.CleaningRunbook },
-	}.attribute()
-	a.encode = func(_ context.Context, config *model, s ironic.Settings) {
-		if framework.IsSet(config.CleaningRunbook) {
-			s.SetKey("driver_info", machine.KeyRunbook, config.CleaningRunbook.ValueString())
-		}
-	}
-	a.read = func(_ context.Context, m *model, node *ironic.Node, _ bool) {
-		switch name, _ := node.DriverInfo[machine.KeyRunbook].(string); {
-		case !node.Hidden.DriverInfo:
-			m.CleaningRunbook = framework.OrNull(name)
-		case m.CleaningRunbook.IsUnknown():
-			m.CleaningRunbook = types.StringNull()
-		}
-	}
-	a.omit = func(m *model, before managed) {
-		if !before.has(key) {
-			m.CleaningRunbook = types.StringNull()
-		}
-	}
-	return a
-}
-
-// validateRunbook refuses a cleaning runbook in the other attributes that are parts of driver_info.
-func (m *model) validateRunbook(diags *diag.Diagnostics) {
-	for name, info := range map[string]types.Map{"driver_info": m.DriverInfo, "driver_info_wo": m.DriverInfoWO} {
-		if _, set := framework.StringMap(info)[machine.KeyRunbook]; set {
-			diags.AddAttributeError(path.Root(name).AtMapKey(machine.KeyRunbook), "Setting has an attribute of its own", "Set cleaning_runbook of the host instead: the plan then checks the runbook.")
-		}
-	}
-}
 
 // rootDeviceAttribute makes root_device, which is one setting: Ironic replaces the hints as a whole.
 func rootDeviceAttribute() attribute {
@@ -257,61 +128,6 @@ func extraAttribute() attribute {
 	return a
 }
 
-var interfacesType = func() map[string]attr.Type {
-	kinds := map[string]attr.Type{}
-	for _, kind := range ironic.HardwareInterfaces {
-		kinds[kind] = types.StringType
-	}
-	return kinds
-}()
-
-// interfacesAttribute makes hardware_interfaces. The state has only the configured interfaces, so none after an import.
-func interfacesAttribute() attribute {
-	const name = "hardware_interfaces"
-	nested := map[string]schema.Attribute{}
-	for _, kind := range ironic.HardwareInterfaces {
-		description := fmt.Sprintf("The %s interface.", kind)
-		if kind == "firmware" {
-			description += " Needs API 1.86."
-		}
-		nested[kind] = schema.StringAttribute{Optional: true, MarkdownDescription: description}
-	}
-	return attribute{
-		name: name,
-		schema: schema.SingleNestedAttribute{
-			Optional: true, Attributes: nested,
-			MarkdownDescription: "Hardware interfaces, such as `deploy = \"direct\"` or `boot = \"ipxe\"`. Each boot interface has [its own requirements](../guides/network-boot.md#boot-interfaces). Default: the driver's, and those that the scheme of `bmc.address` implies. " +
-				"The data source `metal_host` shows all. A change takes effect at the next operation.",
-		},
-		feature: func(config *model) framework.Feature {
-			return framework.Feature{Used: config.interfaces()["firmware"] != "", Since: 86, Name: path.Root(name).AtName("firmware")}
-		},
-		encode: func(_ context.Context, config *model, s ironic.Settings) {
-			for kind, value := range config.interfaces() {
-				s[kind+"_interface"] = value
-			}
-		},
-		read: func(_ context.Context, m *model, node *ironic.Node, _ bool) {
-			if !framework.IsSet(m.Interfaces) {
-				m.Interfaces = types.ObjectNull(interfacesType)
-				return
-			}
-			known, values := m.interfaces(), map[string]attr.Value{}
-			for kind, value := range ironic.InterfacesOf(node) {
-				values[kind] = types.StringNull()
-				switch configured := known[kind]; {
-				case kind == "deploy" && configured == ironic.Autodetect && ironic.HidesAutodetect(node):
-					values[kind] = types.StringValue(configured)
-				case configured != "":
-					values[kind] = framework.OrNull(value)
-				}
-			}
-			m.Interfaces = types.ObjectValueMust(interfacesType, values)
-		},
-		keep: func(_ context.Context, m, planned *model) { framework.Keep(&m.Interfaces, planned.Interfaces) },
-	}
-}
-
 // targetStateAttribute makes target_state. Ironic does not store it: after an import it follows from the provision state.
 func targetStateAttribute() attribute {
 	a := row[types.String]{
@@ -332,5 +148,148 @@ func targetStateAttribute() attribute {
 			m.TargetState = types.StringValue(enroll.TargetOf(node))
 		}
 	}
+	return a
+}
+
+const bootModeKey = "boot_mode"
+
+func bootModeAttribute() attribute {
+	r := row[types.String]{
+		name: bootModeKey, since: api.VersionBootMode,
+		schema: schema.StringAttribute{
+			Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(ironic.BootUEFI), string(ironic.BootBIOS))},
+			MarkdownDescription: "Boot mode of the firmware: `uefi` or `bios`. **A change restarts the machine** if its BMC needs that; a deployed host keeps its mode until it is free. " +
+				"Deployments choose their mode by the capability `boot_mode`. Needs API 1.76. Default: not managed.",
+		},
+		of:   func(m *model) *types.String { return &m.BootMode },
+		node: func(n *ironic.Node) types.String { return framework.OrNull(n.BootMode) },
+	}
+	return bootAttribute(r, types.StringNull())
+}
+
+func secureBootAttribute() attribute {
+	r := row[types.Bool]{
+		name: "secure_boot", since: api.VersionBootMode,
+		schema: schema.BoolAttribute{
+			Optional: true, MarkdownDescription: "Whether the firmware starts only signed code. **A change restarts the machine** if its BMC needs that; a deployed host keeps its setting until it is free. Needs UEFI and API 1.76. Default: not managed.",
+		},
+		of:   func(m *model) *types.Bool { return &m.SecureBoot },
+		node: func(n *ironic.Node) types.Bool { return types.BoolPointerValue(n.SecureBoot) },
+	}
+	return bootAttribute(r, types.BoolNull())
+}
+
+// bootAttribute makes an attribute that is set by a request of its own. The state has it only if it is configured. While Ironic does not
+// know the value, or while a deployment may have changed it, the state keeps the configured value.
+func bootAttribute[T attr.Value](r row[T], null T) attribute {
+	a := r.attribute()
+	a.plan = nil
+	a.read = func(_ context.Context, m *model, node *ironic.Node, everything bool) {
+		value := r.of(m)
+		switch actual := r.node(node); {
+		case everything, (*value).IsUnknown():
+			*value = null
+		case !(*value).IsNull() && !actual.IsNull() && enroll.KeepsBootSettings(node):
+			*value = actual
+		}
+	}
+	return a
+}
+
+// consoleAttribute makes console, which is set by a request of its own. The state has it only if it is configured.
+func consoleAttribute() attribute {
+	r := row[types.String]{
+		name: "console",
+		schema: schema.StringAttribute{
+			Optional: true, Validators: []validator.String{stringvalidator.OneOf(enroll.ConsoleOn, enroll.ConsoleOff)},
+			MarkdownDescription: "[Console](../guides/consoles.md): `enabled`, not for graphical ones, or `disabled`. A change touches nothing on the machine. Default: not managed.",
+		},
+		of: func(m *model) *types.String { return &m.Console },
+		node: func(n *ironic.Node) types.String {
+			if n.ConsoleEnabled {
+				return types.StringValue(enroll.ConsoleOn)
+			}
+			return types.StringValue(enroll.ConsoleOff)
+		},
+	}
+	a := r.attribute()
+	a.plan = nil
+	a.read = func(_ context.Context, m *model, node *ironic.Node, everything bool) {
+		switch {
+		case everything, m.Console.IsUnknown():
+			m.Console = types.StringNull()
+		case !m.Console.IsNull():
+			m.Console = r.node(node)
+		}
+	}
+	return a
+}
+
+// bootSettings returns the configured boot mode and secure boot.
+func (m *model) bootSettings() machine.BootSettings {
+	return machine.BootSettings{Mode: ironic.BootMode(m.BootMode.ValueString()), Secure: m.SecureBoot.ValueBoolPointer()}
+}
+
+// validateBoot refuses settings that contradict each other.
+func (m *model) validateBoot(diags *diag.Diagnostics) {
+	if m.BootMode.ValueString() == string(ironic.BootBIOS) && m.SecureBoot.ValueBool() {
+		diags.AddAttributeError(path.Root("secure_boot"), "Secure boot needs UEFI", "boot_mode = \"bios\" has no secure boot. Set boot_mode = \"uefi\", or secure_boot = false.")
+	}
+	if deployed, given := framework.StringMap(m.Capabilities)[bootModeKey]; given && framework.IsSet(m.BootMode) && deployed != m.BootMode.ValueString() {
+		diags.AddAttributeError(path.Root("capabilities").AtMapKey(bootModeKey), "Boot modes differ", fmt.Sprintf("boot_mode is %q, and a deployment would change it to %q, as capabilities says. "+
+			"Set both to the same mode.", m.BootMode.ValueString(), deployed))
+	}
+}
+
+// powerStateAttribute makes power_state. It stays as configured while Ironic does not know the power state of the machine.
+func powerStateAttribute() attribute {
+	a := row[types.String]{
+		name: "power_state", later: true,
+		schema: text("`on` or `off`. Default: not managed; the attribute then shows the present state, null with `power_control`. **A change switches the machine.** "+
+			"While the node is deployed, its `metal_deployment` controls the power, and this attribute has no effect.",
+			stringvalidator.OneOf(framework.PowerOn, framework.PowerOff)),
+		of: func(m *model) *types.String { return &m.PowerState },
+	}.attribute()
+	a.read = func(_ context.Context, m *model, node *ironic.Node, _ bool) {
+		if machine.ByAgent(node) { // Ironic's power state of such a machine is not real
+			m.PowerState = types.StringNull()
+			return
+		}
+		if node.PowerState != "" || m.PowerState.IsUnknown() || machine.PowerManaged(node) {
+			m.PowerState = framework.OrNull(machine.Power(node))
+		}
+	}
+	a.omit = func(m *model, before managed) {
+		m.PowerState = types.StringNull()
+		for _, applied := range before.below("/power_state") {
+			m.PowerState = types.StringValue(applied)
+		}
+	}
+	return a
+}
+
+// powerOffModeAttribute makes power_off_mode, which Ironic does not store.
+func powerOffModeAttribute() attribute {
+	a := row[types.String]{
+		name: "power_off_mode", since: api.VersionSoftPower,
+		schema: framework.PowerOffModeAttribute("How `power_state = \"off\"` switches the machine off. `hard` (default) cuts the power. `soft` asks the operating system to shut down, and fails if the machine stays on. " +
+			"`graceful` asks, and cuts the power after 3 minutes, or at once if the driver cannot ask."),
+		of: func(m *model) *types.String { return &m.PowerOffMode },
+	}.attribute()
+	a.plan = nil
+	return a
+}
+
+// powerManagedAttribute makes power_managed, which settle plans, because it follows from several attributes.
+func powerManagedAttribute() attribute {
+	a := row[types.Bool]{
+		name: "power_managed",
+		schema: schema.BoolAttribute{
+			Computed: true, MarkdownDescription: "Whether Ironic can switch the machine on and off. `false` if it does not know the BMC, and with `power_control`.",
+		},
+		of:   func(m *model) *types.Bool { return &m.PowerManaged },
+		node: func(n *ironic.Node) types.Bool { return types.BoolValue(machine.PowerManaged(n)) },
+	}.attribute()
+	a.plan = nil
 	return a
 }

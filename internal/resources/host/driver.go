@@ -1,0 +1,343 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+)
+
+// driverAttribute makes driver, which is never removed, because a node needs a driver. With bmc, it follows from the address.
+func driverAttribute() attribute {
+	r := row[types.String]{
+		name: "driver", path: "/driver", later: true,
+		schema: text("Required unless `bmc` or `power_control` is set, from which it follows. Ironic driver, such as `redfish`. A change resets the `hardware_interfaces` that are not set.",
+			stringvalidator.LengthAtLeast(1)),
+		of:   func(m *model) *types.String { return &m.Driver },
+		node: func(n *ironic.Node) types.String { return framework.OrNull(n.Driver) },
+	}
+	a := r.attribute()
+	a.plan = func(_ context.Context, m, config, state *model, _ managed) {
+		switch {
+		case config.byAgent():
+			m.Driver = types.StringValue(machine.AgentDriver)
+		case config.Driver.IsNull() && config.BMC.IsNull() && state != nil:
+			m.Driver = state.Driver
+		}
+	}
+	return a
+}
+
+// driverInfoAttribute makes driver_info. bmc and driver_info_wo set other keys of the same map, and Ironic masks its secrets.
+func driverInfoAttribute() attribute {
+	r := row[types.Map]{
+		name: "driver_info", path: "/driver_info",
+		schema: schema.MapAttribute{
+			ElementType: types.StringType, Optional: true, Computed: true,
+			MarkdownDescription: "Settings of the driver, such as `redfish_address` or `deploy_kernel`. Plans and state show them, so the provider refuses secrets here: use `driver_info_wo`.",
+			Validators:          framework.KeyValidators(),
+		},
+		of: func(m *model) *types.Map { return &m.DriverInfo },
+	}
+	a := mapRow(r, nil)
+	a.read = func(_ context.Context, m *model, node *ironic.Node, everything bool) {
+		if node.Hidden.DriverInfo {
+			if m.DriverInfo.IsUnknown() {
+				m.DriverInfo = types.MapNull(types.StringType)
+			}
+			return
+		}
+		readable := framework.Scalars(node.DriverInfo)
+		maps.DeleteFunc(readable, func(key, value string) bool { return value == ironic.Masked || key == machine.KeyRunbook })
+		switch {
+		case everything:
+			m.DriverInfo = framework.MapValue(readable)
+			return
+		case m.DriverInfo.IsUnknown():
+			m.DriverInfo = types.MapNull(types.StringType)
+		}
+		for key, value := range framework.StringMap(m.DriverInfo) {
+			if node.DriverInfo[key] == ironic.Masked { // assume that it is unchanged
+				readable[key] = value
+			}
+		}
+		m.DriverInfo = framework.RefreshMap(m.DriverInfo, readable)
+	}
+	a.plan = func(ctx context.Context, m, config, state *model, before managed) {
+		switch {
+		case !config.DriverInfo.IsNull():
+		case state == nil, state.DriverInfo.IsNull():
+			m.DriverInfo = types.MapNull(types.StringType)
+		case !framework.FullyKnown(ctx, config.BMC):
+			m.DriverInfo = types.MapUnknown(types.StringType)
+		default:
+			m.DriverInfo = state.remainingInfo(ctx, config, before)
+		}
+	}
+	return a
+}
+
+// remainingInfo returns what is left of the driver_info of a state under a configuration without driver_info: all that an import has found, with
+// the values of bmc, and nothing that the prior configuration has set.
+func (m *model) remainingInfo(ctx context.Context, config *model, before managed) types.Map {
+	wanted := ironic.Settings{}
+	config.encodeBMC(ctx, wanted)
+	left := framework.StringMap(m.DriverInfo)
+	for key := range left {
+		switch value, set := wanted.Keys("driver_info")[key]; {
+		case set:
+			left[key] = fmt.Sprint(value)
+		case slices.Contains(before, "/driver_info/"+key):
+			delete(left, key)
+		}
+	}
+	if len(left) == 0 {
+		return types.MapNull(types.StringType)
+	}
+	return framework.MapValue(left)
+}
+
+// cleaningRunbookAttribute makes cleaning_runbook, which is a key of driver_info.
+func cleaningRunbookAttribute() attribute {
+	const key = "/driver_info/" + machine.KeyRunbook
+	a := row[types.String]{
+		name: machine.KeyRunbook, with: key, since: api.VersionRunbooks,
+		schema: text("Runbook for [cleanings](../guides/erasure.md#clean-by-a-runbook): name or UUID. Needs API 1.92.", stringvalidator.LengthAtLeast(1)),
+		of:     func(m *model) *types.String { return &m.CleaningRunbook },
+	}.attribute()
+	a.encode = func(_ context.Context, config *model, s ironic.Settings) {
+		if framework.IsSet(config.CleaningRunbook) {
+			s.SetKey("driver_info", machine.KeyRunbook, config.CleaningRunbook.ValueString())
+		}
+	}
+	a.read = func(_ context.Context, m *model, node *ironic.Node, _ bool) {
+		switch name, _ := node.DriverInfo[machine.KeyRunbook].(string); {
+		case !node.Hidden.DriverInfo:
+			m.CleaningRunbook = framework.OrNull(name)
+		case m.CleaningRunbook.IsUnknown():
+			m.CleaningRunbook = types.StringNull()
+		}
+	}
+	a.omit = func(m *model, before managed) {
+		if !before.has(key) {
+			m.CleaningRunbook = types.StringNull()
+		}
+	}
+	return a
+}
+
+// validateRunbook refuses a cleaning runbook in the other attributes that are parts of driver_info.
+func (m *model) validateRunbook(diags *diag.Diagnostics) {
+	for name, info := range map[string]types.Map{"driver_info": m.DriverInfo, "driver_info_wo": m.DriverInfoWO} {
+		if _, set := framework.StringMap(info)[machine.KeyRunbook]; set {
+			diags.AddAttributeError(path.Root(name).AtMapKey(machine.KeyRunbook), "Setting has an attribute of its own", "Set cleaning_runbook of the host instead: the plan then checks the runbook.")
+		}
+	}
+}
+
+var interfacesType = func() map[string]attr.Type {
+	kinds := map[string]attr.Type{}
+	for _, kind := range ironic.HardwareInterfaces {
+		kinds[kind] = types.StringType
+	}
+	return kinds
+}()
+
+// interfacesAttribute makes hardware_interfaces. The state has only the configured interfaces, so none after an import.
+func interfacesAttribute() attribute {
+	const name = "hardware_interfaces"
+	nested := map[string]schema.Attribute{}
+	for _, kind := range ironic.HardwareInterfaces {
+		description := ""
+		if kind == "firmware" {
+			description = "Needs API 1.86."
+		}
+		nested[kind] = schema.StringAttribute{Optional: true, MarkdownDescription: description}
+	}
+	return attribute{
+		name: name,
+		schema: schema.SingleNestedAttribute{
+			Optional: true, Attributes: nested,
+			MarkdownDescription: "Hardware interfaces, such as `deploy = \"direct\"` or `boot = \"ipxe\"`. Each boot interface has [its own requirements](../guides/network-boot.md#boot-interfaces). Default: the driver's, and those that the scheme of `bmc.address` implies. " +
+				"`hardware_interfaces_all` shows all. A change takes effect at the next operation.",
+		},
+		feature: func(config *model) framework.Feature {
+			return framework.Feature{Used: config.interfaces()["firmware"] != "", Since: 86, Name: path.Root(name).AtName("firmware")}
+		},
+		encode: func(_ context.Context, config *model, s ironic.Settings) {
+			for kind, value := range config.interfaces() {
+				s[kind+"_interface"] = value
+			}
+		},
+		read: func(_ context.Context, m *model, node *ironic.Node, _ bool) {
+			if !framework.IsSet(m.Interfaces) {
+				m.Interfaces = types.ObjectNull(interfacesType)
+				return
+			}
+			known, values := m.interfaces(), map[string]attr.Value{}
+			for kind, value := range ironic.InterfacesOf(node) {
+				values[kind] = types.StringNull()
+				switch configured := known[kind]; {
+				case kind == "deploy" && configured == ironic.Autodetect && ironic.HidesAutodetect(node):
+					values[kind] = types.StringValue(configured)
+				case configured != "":
+					values[kind] = framework.OrNull(value)
+				}
+			}
+			m.Interfaces = types.ObjectValueMust(interfacesType, values)
+		},
+		keep: func(_ context.Context, m, planned *model) { framework.Keep(&m.Interfaces, planned.Interfaces) },
+	}
+}
+
+// allInterfacesAttribute makes hardware_interfaces_all: the interfaces that Ironic shows, as hardware_interfaces has the configured ones.
+func allInterfacesAttribute() attribute {
+	nested := map[string]schema.Attribute{}
+	for _, kind := range ironic.HardwareInterfaces {
+		nested[kind] = shown("")
+	}
+	return attribute{
+		name: "hardware_interfaces_all",
+		schema: schema.SingleNestedAttribute{
+			Computed: true, Attributes: nested,
+			MarkdownDescription: "All hardware interfaces that the node uses. **The plan shows what changes.**",
+		},
+		read: func(_ context.Context, m *model, node *ironic.Node, _ bool) {
+			all := map[string]string{}
+			for kind, name := range ironic.InterfacesOf(node) {
+				all[kind] = name
+			}
+			if had, _ := m.AllInterfaces.Attributes()["deploy"].(types.String); had.ValueString() == ironic.Autodetect && ironic.HidesAutodetect(node) {
+				all["deploy"] = ironic.Autodetect
+			}
+			m.AllInterfaces = interfacesValue(func(kind string) types.String { return framework.OrNull(all[kind]) })
+		},
+		keep: func(_ context.Context, m, planned *model) { m.keepAllInterfaces(planned) },
+		plan: func(_ context.Context, m, _, state *model, _ managed) {
+			if state != nil {
+				m.AllInterfaces = state.AllInterfaces
+			}
+		},
+	}
+}
+
+// interfacesValue makes an object of hardware interfaces.
+func interfacesValue(of func(kind string) types.String) types.Object {
+	values := map[string]attr.Value{}
+	for _, kind := range ironic.HardwareInterfaces {
+		values[kind] = of(kind)
+	}
+	return types.ObjectValueMust(interfacesType, values)
+}
+
+// keepAllInterfaces restores the interfaces that were planned as known.
+func (m *model) keepAllInterfaces(planned *model) {
+	if !framework.IsSet(planned.AllInterfaces) {
+		framework.Keep(&m.AllInterfaces, planned.AllInterfaces)
+		return
+	}
+	has, want := m.AllInterfaces.Attributes(), planned.AllInterfaces.Attributes()
+	m.AllInterfaces = interfacesValue(func(kind string) types.String {
+		now, _ := has[kind].(types.String)
+		if wanted, _ := want[kind].(types.String); !wanted.IsUnknown() {
+			return wanted
+		}
+		return now
+	})
+}
+
+// foreseeInterfaces plans the interfaces that the decision forecasts.
+func (m *model) foreseeInterfaces(all map[string]decide.Value[string]) {
+	if all == nil {
+		return
+	}
+	m.AllInterfaces = interfacesValue(func(kind string) types.String {
+		value := types.StringNull()
+		forecast(&value, all[kind])
+		return value
+	})
+}
+
+// allInterfaces returns the interfaces that the state has of the node; nil if it has none.
+func (m *model) allInterfaces() map[string]string {
+	if !framework.IsSet(m.AllInterfaces) {
+		return nil
+	}
+	all := map[string]string{}
+	for kind, value := range m.AllInterfaces.Attributes() {
+		if text, ok := value.(types.String); ok {
+			all[kind] = text.ValueString()
+		}
+	}
+	return all
+}
+
+// interfaces returns the known hardware interfaces of the model.
+func (m *model) interfaces() map[string]string {
+	known := map[string]string{}
+	if !framework.IsSet(m.Interfaces) {
+		return known
+	}
+	for kind, value := range m.Interfaces.Attributes() {
+		if text, ok := value.(types.String); ok && framework.IsSet(text) {
+			known[kind] = text.ValueString()
+		}
+	}
+	return known
+}
+
+// hardwareInterface returns what Terraform knows of the interface of a kind under a configuration. state is nil for a new host.
+func (m *model) hardwareInterface(ctx context.Context, config, state *model, kind string) (is enroll.Interface) {
+	name := config.plannedInterface(ctx, kind)
+	is.Name = decide.Value[string]{V: name, Set: name != ""}
+	if own := config.Interfaces.Attributes()[kind]; m.Driver.IsUnknown() || config.Interfaces.IsUnknown() || own != nil && own.IsUnknown() || name == "" && config.hidesAddress(ctx) {
+		is.Name = decide.Unknown[string]()
+	}
+	is.Was = state != nil && state.plannedInterface(ctx, kind) != ""
+	return is
+}
+
+// hidesAddress reports whether the BMC address is not known yet.
+func (m *model) hidesAddress(ctx context.Context) bool {
+	block := m.bmc(ctx)
+	return m.BMC.IsUnknown() || block != nil && block.Address.IsUnknown()
+}
+
+// movesInterfaces reports whether the driver or hardware interfaces of a wish differ from those of a state, or may: the scheme or another client
+// has changed them.
+func (m *model) movesInterfaces(ctx context.Context, wanted map[string]enroll.Interface, state *model) bool {
+	has := state.allInterfaces()
+	for kind, is := range wanted {
+		if is.Name.Unknown || m.plannedInterface(ctx, kind) != state.plannedInterface(ctx, kind) || is.Name.Set && has[kind] != "" && has[kind] != is.Name.V {
+			return true
+		}
+	}
+	return !m.Driver.Equal(state.Driver)
+}
+
+// plannedInterface returns the hardware interface of a kind that a configuration sets, also by the scheme of its BMC address; "" if it sets
+// none.
+func (m *model) plannedInterface(ctx context.Context, kind string) string {
+	if name := m.interfaces()[kind]; name != "" {
+		return name
+	}
+	_, bmc := m.scheme(ctx)
+	if bmc == nil {
+		return ""
+	}
+	return bmc.Interfaces[kind]
+}
