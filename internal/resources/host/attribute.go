@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -164,6 +165,16 @@ func texts(description string, validators ...validator.Map) schema.MapAttribute 
 // shown is a read-only string.
 func shown(description string) schema.StringAttribute {
 	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
+}
+
+// forecast sets a value to a forecast one; null changes nothing.
+func forecast[T ~string](value *types.String, to decide.Value[T]) {
+	switch {
+	case to.Unknown:
+		*value = types.StringUnknown()
+	case to.Set:
+		*value = types.StringValue(string(to.V))
+	}
 }
 
 // elementsOf returns the elements of a map; nil if it is null or unknown.

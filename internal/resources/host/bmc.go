@@ -218,6 +218,20 @@ func (m *model) validateAgent(diags *diag.Diagnostics) {
 // interfacesPath returns the path of a hardware interface.
 func interfacesPath(kind string) path.Path { return path.Root("hardware_interfaces").AtName(kind) }
 
+// interfaces returns the known hardware interfaces of the model.
+func (m *model) interfaces() map[string]string {
+	known := map[string]string{}
+	if !framework.IsSet(m.Interfaces) {
+		return known
+	}
+	for kind, value := range m.Interfaces.Attributes() {
+		if text, ok := value.(types.String); ok && framework.IsSet(text) {
+			known[kind] = text.ValueString()
+		}
+	}
+	return known
+}
+
 // secrets returns the write-only values by key of driver_info. Only a configuration has them.
 func (m *model) secrets(ctx context.Context) map[string]any {
 	secrets := map[string]any{}

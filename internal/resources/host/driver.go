@@ -286,20 +286,6 @@ func (m *model) allInterfaces() map[string]string {
 	return all
 }
 
-// interfaces returns the known hardware interfaces of the model.
-func (m *model) interfaces() map[string]string {
-	known := map[string]string{}
-	if !framework.IsSet(m.Interfaces) {
-		return known
-	}
-	for kind, value := range m.Interfaces.Attributes() {
-		if text, ok := value.(types.String); ok && framework.IsSet(text) {
-			known[kind] = text.ValueString()
-		}
-	}
-	return known
-}
-
 // hardwareInterface returns what Terraform knows of the interface of a kind under a configuration. state is nil for a new host.
 func (m *model) hardwareInterface(ctx context.Context, config, state *model, kind string) (is enroll.Interface) {
 	name := config.plannedInterface(ctx, kind)

@@ -331,16 +331,6 @@ func (m *model) foresee(f enroll.Forecast, state *model) {
 	}
 }
 
-// forecast sets a value to a forecast one; null changes nothing.
-func forecast[T ~string](value *types.String, to decide.Value[T]) {
-	switch {
-	case to.Unknown:
-		*value = types.StringUnknown()
-	case to.Set:
-		*value = types.StringValue(string(to.V))
-	}
-}
-
 // addressAt returns the attribute from which the driver follows.
 func (m *model) addressAt() decide.Path {
 	switch {
