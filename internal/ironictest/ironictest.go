@@ -42,7 +42,7 @@ func Fleet(n int) *fakeironic.Server {
 	return fake
 }
 
-// NodeOf returns a node as the fake's database has it, without the record of its last cleaning, which outlives what it is about.
+// NodeOf returns a node as the fake's database has it, without the records of its last cleaning and service, which outlive what they are about.
 func NodeOf(t *testing.T, fake *fakeironic.Server, ref string) fakeironic.Node {
 	t.Helper()
 	node, ok := fake.Node(ref)
@@ -52,6 +52,7 @@ func NodeOf(t *testing.T, fake *fakeironic.Server, ref string) fakeironic.Node {
 	if extra, is := node.Raw["extra"].(map[string]any); is {
 		node.Raw, extra = maps.Clone(node.Raw), maps.Clone(extra)
 		delete(extra, "terraform_metal_erasure")
+		delete(extra, "terraform_metal_service")
 		node.Raw["extra"] = extra
 	}
 	return node

@@ -327,7 +327,7 @@ func (s *site) checkNotes(what string, of object) {
 	extra, _ := of["extra"].(object)
 	for key, value := range extra {
 		switch {
-		case !strings.HasPrefix(key, "terraform_metal_"), key == "terraform_metal_boot", key == "terraform_metal_enrolled", key == "terraform_metal_erasure", key == "terraform_metal_failures", key == "terraform_metal_inspection":
+		case !strings.HasPrefix(key, "terraform_metal_"), key == "terraform_metal_boot", key == "terraform_metal_enrolled", key == "terraform_metal_erasure", key == "terraform_metal_failures", key == "terraform_metal_inspection", key == "terraform_metal_service":
 		case key == "terraform_metal_created" && what == "allocation":
 		case key == "terraform_metal_quarantine" && of["retired"] == true:
 		case (key == "terraform_metal_creation" || key == "terraform_metal_reservation") && isDone(value):
