@@ -291,12 +291,13 @@ func noted() *ironic.Node {
 		"terraform_metal_creation": {%q: {"since": %q, "done": %q}},
 		"terraform_metal_reservation": {%q: {"since": %q}},
 		"terraform_metal_erasure": {"run": %q, "steps": ["deploy.erase_devices"], "began": %q, "ended": %q, "failed": true},
+		"terraform_metal_service": {"run": %q, "steps": ["bios.apply_configuration"], "began": %q, "ended": %q},
 		"terraform_metal_turn": {"group": "databases", "run": %q, "canary": true, "since": %q, "until": %q},
 		"terraform_metal_ready": {"since": %q, "target": "TCP port 198.51.100.11:22"},
 		"terraform_metal_boot": {"image": "i", "at": %q, "boots": 2},
 		"terraform_metal_operation": {%q: {"command": "retire", "by": "ana@bastion", "since": %q, "goal": "retired"}},
 		"terraform_metal_failures": 3
-	}`, stamp(-110), run, stamp(-105), stamp(-90), run, stamp(-20), run, stamp(-80), stamp(-70), run, stamp(-15), stamp(90), stamp(55), stamp(-10), run, stamp(45))
+	}`, stamp(-110), run, stamp(-105), stamp(-90), run, stamp(-20), run, stamp(-80), stamp(-70), run, stamp(-13), stamp(-12), run, stamp(-15), stamp(90), stamp(55), stamp(-10), run, stamp(45))
 	n := &ironic.Node{
 		UUID: "8f4e0f5e-50a4-4c4f-8d4f-9d4a3f0f0b11", Name: "rack1-01", ProvisionState: "active", PowerState: "power on", ProvisionUpdatedAt: at(50), CreatedAt: at(-120), UpdatedAt: at(58),
 		InspectionStartedAt: &began, InspectionFinishedAt: &ended, Owner: "team-a", Maintenance: true, MaintenanceReason: "a broken fan", Reservation: "conductor-1",
