@@ -54,8 +54,7 @@ found=$(jq -rs --argjson wipes "$wipes" '
 
   # Ironic restarts and rebuilds the machine in another way, which may not work.
   def boots_otherwise: is_deployed and (.after_unknown.driver == true or .after.driver != .before.driver
-    or (.after_unknown.hardware_interfaces_all | if type == "object" then .boot else . end) == true
-    or .after.hardware_interfaces_all.boot != .before.hardware_interfaces_all.boot);
+    or .after_unknown.boot_interface == true or .after.boot_interface != .before.boot_interface);
 
   # Cleaning on the way to available erases what the site says, and so does the deletion of RAID volumes. A service erases nothing.
   def cleaning_erases: (is_deployed | not)

@@ -173,13 +173,9 @@ boots_otherwise(change) if change.after_unknown.driver == true
 
 boots_otherwise(change) if object.get(change.after, "driver", null) != change.before.driver
 
-boots_otherwise(change) if change.after_unknown.hardware_interfaces_all == true
+boots_otherwise(change) if change.after_unknown.boot_interface == true
 
-boots_otherwise(change) if change.after_unknown.hardware_interfaces_all.boot == true
-
-boots_otherwise(change) if boot_of(change.after) != boot_of(change.before)
-
-boot_of(values) := object.get(values, ["hardware_interfaces_all", "boot"], null)
+boots_otherwise(change) if object.get(change.after, "boot_interface", null) != change.before.boot_interface
 
 harms contains {"address": changed.address, "erases": false, "what": "is released"} if {
 	some changed in changes

@@ -48,7 +48,7 @@ func (h *host) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datas
 	attributes["mac"] = schema.StringAttribute{Optional: true, MarkdownDescription: requiredUnless + "MAC address of a port of the node."}
 	attributes["macs"] = schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "MAC addresses of all ports of the node, sorted."}
 	attributes["hardware_interfaces"] = schema.MapAttribute{
-		ElementType: types.StringType, Computed: true, MarkdownDescription: "Hardware interfaces by kind, such as `deploy` or `boot`, including the defaults of the driver, as `hardware_interfaces_all` of the resource.",
+		ElementType: types.StringType, Computed: true, MarkdownDescription: "Hardware interfaces by kind, such as `deploy` or `boot`, including the defaults of the driver.",
 	}
 	attributes["include"] = includeSchema()
 	attributes["last_erasure"] = erasureSchema()

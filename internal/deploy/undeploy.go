@@ -206,6 +206,9 @@ func release(ctx context.Context, m *machine.Machine, instance string, suspended
 	if _, exists := node.Extra[marks.KeyAllocation]; exists && suspended != nil {
 		patch.Remove("/extra/" + marks.KeyAllocation)
 	}
+	if _, exists := node.Extra[marks.KeyReady]; exists {
+		patch.Remove("/extra/" + marks.KeyReady)
+	}
 	if mark := marks.CreationOf(node.Extra, marks.MarkReservation); mark != nil && mark.Instance == instance {
 		patch.Remove("/extra/" + string(marks.MarkReservation))
 	}

@@ -7,41 +7,34 @@ import (
 	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
 )
 
-// decideDriver forecasts the hardware interfaces, and warns if the apply changes the driver of a deployed machine, or hardware interfaces of any
+// decideDriver forecasts the boot interface, and warns if the apply changes the driver of a deployed machine, or hardware interfaces of any
 // machine.
 func (p *plan) decideDriver() {
 	if !p.InterfacesMove {
 		return
 	}
 	p.ask(AskInterfaces)
-	p.Forecast.Interfaces = map[string]decide.Value[string]{}
-	for kind, is := range p.Interfaces {
-		p.Forecast.Interfaces[kind] = p.interfaceAfter(kind, is)
-	}
+	boot := p.bootInterface()
+	p.Forecast.BootInterface = &boot
 	p.warnDriver()
 }
 
-// interfaceAfter forecasts the hardware interface of a kind; null if Ironic shows none.
-func (p *plan) interfaceAfter(kind string, is Interface) decide.Value[string] {
-	has, moves := p.seen.Has[kind], p.Driver.Unknown || p.Driver.V != p.seen.Driver
-	looked := slices.IndexFunc(p.seen.Interfaces, func(c InterfaceChange) bool { return c.Kind == kind })
+// bootInterface forecasts the boot interface of the node.
+func (p *plan) bootInterface() decide.Value[string] {
+	is, moves := p.Interfaces["boot"], p.Driver.Unknown || p.Driver.V != p.seen.Driver
+	looked := slices.IndexFunc(p.seen.Interfaces, func(c InterfaceChange) bool { return c.Kind == "boot" })
 	switch {
-	case is.Name.Unknown, moves && !is.Name.Set, p.seen.Has == nil && !is.Name.Set:
+	case is.Name.Unknown, moves && !is.Name.Set:
 		return decide.Unknown[string]()
 	case looked >= 0 && p.seen.Interfaces[looked].To != "":
 		return decide.Known(p.seen.Interfaces[looked].To)
 	case !is.Name.Set && is.Was: // the default of the driver follows
 		return decide.Unknown[string]()
-	case has == "" && p.seen.Has != nil && !moves: // this version of the API, or this user, does not see the kind
-		return decide.Value[string]{}
-	case !is.Name.Set:
-		return decide.Known(has)
-	case kind == "deploy" && is.Name.V == ironic.Autodetect: // a deployed node shows what Ironic has chosen
-		return decide.Unknown[string]()
+	case !is.Name.Set, !p.seen.BootInterface.Set && !moves: // this user may not see it
+		return p.seen.BootInterface
 	}
 	return is.Name
 }

@@ -55,41 +55,33 @@ func TestDecide_namesInterfaces(t *testing.T) {
 	}
 }
 
-// What a plan shows of the interfaces of a host: a name, "?" for what only the apply tells, or "" for none.
-func TestDecide_foreseesInterfaces(t *testing.T) {
+// What a plan shows of the boot interface of a host: a name, "?" if only the apply tells, "" for none, or "=" if it stays as it is.
+func TestDecide_foreseesBootInterface(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		seen, wish string
-		want       map[string]string // nil: as they are
-	}{
-		{"has=boot:ipxe", "description", nil},
-		{"new", "sets=boot:ipxe", nil}, // not known at all
-		{"has=boot:ipxe changes=boot:ipxe>redfish-virtual-media has=power:redfish", "sets=boot:redfish-virtual-media sets=power:", map[string]string{"boot": "redfish-virtual-media", "power": "redfish"}},
-		{"has=boot:ipxe", "sets=boot:redfish-virtual-media", map[string]string{"boot": "redfish-virtual-media"}}, // Ironic has not answered
-		{"has=boot:ipxe has=deploy:direct", "sets=boot:? sets=deploy:", map[string]string{"boot": "?", "deploy": "direct"}},
-		{"has=boot:ipxe", "driver=idrac sets=boot: sets=bios:idrac-redfish", map[string]string{"boot": "?", "bios": "idrac-redfish"}},
-		{"has=boot:ipxe changes=boot:ipxe>pxe", "driver=idrac had=boot:", map[string]string{"boot": "?"}}, // another driver resets it
-		{"has=boot:ipxe", "driver=? sets=boot:", map[string]string{"boot": "?"}},
-		{"has=boot:redfish-https changes=boot:redfish-https>ipxe", "had=boot:", map[string]string{"boot": "ipxe"}},
-		{"has=boot:redfish-https changes=boot:redfish-https>", "had=boot:", map[string]string{"boot": "?"}},
-		{"has=boot:redfish-https", "had=boot:", map[string]string{"boot": "?"}},
-		{"state=manageable", "sets=boot:ipxe sets=power:", map[string]string{"boot": "ipxe", "power": "?"}}, // an older state
-		{"has=firmware:", "sets=firmware:redfish sets=boot:ipxe", map[string]string{"firmware": "", "boot": ""}},
-		{"has=deploy:direct", "sets=deploy:autodetect", map[string]string{"deploy": "?"}},
-		{"has=deploy:direct changes=deploy:direct>direct", "sets=deploy:autodetect", map[string]string{"deploy": "direct"}}, // which hides autodetect
+	for _, tt := range []struct{ seen, wish, want string }{
+		{"boots=ipxe", "description", "="},
+		{"new", "sets=boot:ipxe", "="}, // not known at all
+		{"boots=ipxe changes=boot:ipxe>redfish-virtual-media", "sets=boot:redfish-virtual-media", "redfish-virtual-media"},
+		{"boots=ipxe changes=power:a>b", "sets=boot: sets=power:b", "ipxe"},
+		{"boots=ipxe", "sets=boot:redfish-virtual-media", "redfish-virtual-media"}, // Ironic has not answered
+		{"boots=ipxe", "sets=boot:?", "?"},
+		{"boots=ipxe", "driver=idrac sets=boot:", "?"},
+		{"boots=ipxe", "driver=idrac sets=boot:idrac-redfish-virtual-media", "idrac-redfish-virtual-media"},
+		{"boots=ipxe changes=boot:ipxe>pxe", "driver=idrac had=boot:", "?"}, // another driver resets it
+		{"boots=ipxe", "driver=? sets=boot:", "?"},
+		{"boots=redfish-https changes=boot:redfish-https>ipxe", "had=boot:", "ipxe"},
+		{"boots=redfish-https changes=boot:redfish-https>", "had=boot:", "?"},
+		{"boots=redfish-https", "had=boot:", "?"},
+		{"state=manageable", "sets=boot:ipxe", ""}, // the user may not see it
 	} {
-		got := enroll.Decide(tell(t, tt.wish, tt.seen)).Forecast.Interfaces
-		if (got == nil) != (tt.want == nil) || len(got) != len(tt.want) {
-			t.Errorf("%s | %s: %v", tt.seen, tt.wish, got)
+		got := "="
+		if boot := enroll.Decide(tell(t, tt.wish, tt.seen)).Forecast.BootInterface; boot != nil && boot.Unknown {
+			got = "?"
+		} else if boot != nil {
+			got = boot.V
 		}
-		for kind, want := range tt.want {
-			text := got[kind].V
-			if got[kind].Unknown {
-				text = "?"
-			}
-			if text != want {
-				t.Errorf("%s | %s: %s is %q, want %q", tt.seen, tt.wish, kind, text, want)
-			}
+		if got != tt.want {
+			t.Errorf("%s | %s: %q, want %q", tt.seen, tt.wish, got, tt.want)
 		}
 	}
 }

@@ -47,10 +47,10 @@ type Forecast struct {
 	LastError      bool // not known
 	Fault          bool // not known
 	Power          decide.Value[string]
-	Interfaces     map[string]decide.Value[string] // by kind; nil: as they are. Those of a new host are not known
-	KeepsBoot      bool                            // boot_mode and secure_boot stay as they are
-	KeepsConsole   bool                            // console stays as it is
-	KeepsRetired   bool                            // retired and retired_reason stay as they are
+	BootInterface  *decide.Value[string] // nil: as it is
+	KeepsBoot      bool                  // boot_mode and secure_boot stay as they are
+	KeepsConsole   bool                  // console stays as it is
+	KeepsRetired   bool                  // retired and retired_reason stay as they are
 	NoRetireReason bool
 	Pending        decide.Value[[]hardware.Part] // pending_changes
 	Cleanings      decide.Value[int64]

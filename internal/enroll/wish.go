@@ -79,8 +79,8 @@ type Seen struct {
 	Runbook                decide.Value[string]
 	BMC                    bool // the state has a bmc block
 	Driver, Address, Class string
-	Scheme                 *driverinfo.BMC   // what the BMC address means; nil: none
-	Has                    map[string]string // the hardware interfaces of the node, by kind; nil: not known
+	Scheme                 *driverinfo.BMC      // what the BMC address means; nil: none
+	BootInterface          decide.Value[string] // null: Ironic shows none
 	BootMode               decide.Value[string]
 	SecureBoot             decide.Value[bool]
 	Console                decide.Value[string] // null: it was not managed

@@ -253,12 +253,8 @@ func (s *story) see(word string) {
 		kind, from, _ := strings.Cut(text, ":")
 		from, to, _ := strings.Cut(from, ">")
 		seen.Interfaces = append(seen.Interfaces, enroll.InterfaceChange{Kind: kind, From: from, To: to})
-	case "has":
-		kind, iface, _ := strings.Cut(text, ":")
-		if seen.Has == nil {
-			seen.Has = map[string]string{}
-		}
-		seen.Has[kind] = iface
+	case "boots":
+		seen.BootInterface = value(text)
 	case "address":
 		seen.Address = text
 	case "powers":

@@ -116,6 +116,19 @@ func TestAccDeployment_readyCheck(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
+// A machine that was never ready leaves no note when it is destroyed.
+func TestAccDeployment_readyCheckOfADestroyedMachine(t *testing.T) {
+	t.Parallel()
+	s := site.Start(t, nil)
+	node, p := site.AddNode(t, s, "n1", nil), acctest.NewPort(t)
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), checkOf(p, soon)))
+	acctest.Fails(t, w, acctest.Apply(), "connection refused")
+	w.Must("destroy", "-auto-approve")
+	if noteOf(s, node) != nil {
+		t.Errorf("left on the node: %v", noteOf(s, node))
+	}
+}
+
 // No later apply checks a machine that leaves the state.
 func TestAccDeployment_readyCheckOfAForgottenMachine(t *testing.T) {
 	t.Parallel()

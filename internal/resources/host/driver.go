@@ -173,7 +173,7 @@ func interfacesAttribute() attribute {
 		schema: schema.SingleNestedAttribute{
 			Optional: true, Attributes: nested,
 			MarkdownDescription: "Hardware interfaces, such as `deploy = \"direct\"` or `boot = \"ipxe\"`. Each boot interface has [its own requirements](../guides/network-boot.md#boot-interfaces). Default: the driver's, and those that the scheme of `bmc.address` implies. " +
-				"`hardware_interfaces_all` shows all. A change takes effect at the next operation.",
+				"A change takes effect at the next operation.",
 		},
 		feature: func(config *model) framework.Feature {
 			return framework.Feature{Used: config.interfaces()["firmware"] != "", Since: 86, Name: path.Root(name).AtName("firmware")}
@@ -204,86 +204,21 @@ func interfacesAttribute() attribute {
 	}
 }
 
-// allInterfacesAttribute makes hardware_interfaces_all: the interfaces that Ironic shows, as hardware_interfaces has the configured ones.
-func allInterfacesAttribute() attribute {
-	nested := map[string]schema.Attribute{}
-	for _, kind := range ironic.HardwareInterfaces {
-		nested[kind] = shown("")
-	}
+// bootInterfaceAttribute makes boot_interface. A scheme of a BMC address may change it, and hardware_interfaces has only what is configured.
+func bootInterfaceAttribute() attribute {
 	return attribute{
-		name: "hardware_interfaces_all",
-		schema: schema.SingleNestedAttribute{
-			Computed: true, Attributes: nested,
-			MarkdownDescription: "All hardware interfaces that the node uses. **The plan shows what changes.**",
-		},
+		name:   "boot_interface",
+		schema: shown("Boot interface of the node: that of `hardware_interfaces`, of the scheme of `bmc.address`, or of the driver. **The plan shows what changes.**"),
 		read: func(_ context.Context, m *model, node *ironic.Node, _ bool) {
-			all := map[string]string{}
-			for kind, name := range ironic.InterfacesOf(node) {
-				all[kind] = name
-			}
-			if had, _ := m.AllInterfaces.Attributes()["deploy"].(types.String); had.ValueString() == ironic.Autodetect && ironic.HidesAutodetect(node) {
-				all["deploy"] = ironic.Autodetect
-			}
-			m.AllInterfaces = interfacesValue(func(kind string) types.String { return framework.OrNull(all[kind]) })
+			m.BootInterface = framework.OrNull(node.BootInterface)
 		},
-		keep: func(_ context.Context, m, planned *model) { m.keepAllInterfaces(planned) },
+		keep: func(_ context.Context, m, planned *model) { framework.Keep(&m.BootInterface, planned.BootInterface) },
 		plan: func(_ context.Context, m, _, state *model, _ managed) {
 			if state != nil {
-				m.AllInterfaces = state.AllInterfaces
+				m.BootInterface = state.BootInterface
 			}
 		},
 	}
-}
-
-// interfacesValue makes an object of hardware interfaces.
-func interfacesValue(of func(kind string) types.String) types.Object {
-	values := map[string]attr.Value{}
-	for _, kind := range ironic.HardwareInterfaces {
-		values[kind] = of(kind)
-	}
-	return types.ObjectValueMust(interfacesType, values)
-}
-
-// keepAllInterfaces restores the interfaces that were planned as known.
-func (m *model) keepAllInterfaces(planned *model) {
-	if !framework.IsSet(planned.AllInterfaces) {
-		framework.Keep(&m.AllInterfaces, planned.AllInterfaces)
-		return
-	}
-	has, want := m.AllInterfaces.Attributes(), planned.AllInterfaces.Attributes()
-	m.AllInterfaces = interfacesValue(func(kind string) types.String {
-		now, _ := has[kind].(types.String)
-		if wanted, _ := want[kind].(types.String); !wanted.IsUnknown() {
-			return wanted
-		}
-		return now
-	})
-}
-
-// foreseeInterfaces plans the interfaces that the decision forecasts.
-func (m *model) foreseeInterfaces(all map[string]decide.Value[string]) {
-	if all == nil {
-		return
-	}
-	m.AllInterfaces = interfacesValue(func(kind string) types.String {
-		value := types.StringNull()
-		forecast(&value, all[kind])
-		return value
-	})
-}
-
-// allInterfaces returns the interfaces that the state has of the node; nil if it has none.
-func (m *model) allInterfaces() map[string]string {
-	if !framework.IsSet(m.AllInterfaces) {
-		return nil
-	}
-	all := map[string]string{}
-	for kind, value := range m.AllInterfaces.Attributes() {
-		if text, ok := value.(types.String); ok {
-			all[kind] = text.ValueString()
-		}
-	}
-	return all
 }
 
 // hardwareInterface returns what Terraform knows of the interface of a kind under a configuration. state is nil for a new host.
@@ -306,13 +241,13 @@ func (m *model) hidesAddress(ctx context.Context) bool {
 // movesInterfaces reports whether the driver or hardware interfaces of a wish differ from those of a state, or may: the scheme or another client
 // has changed them.
 func (m *model) movesInterfaces(ctx context.Context, wanted map[string]enroll.Interface, state *model) bool {
-	has := state.allInterfaces()
 	for kind, is := range wanted {
-		if is.Name.Unknown || m.plannedInterface(ctx, kind) != state.plannedInterface(ctx, kind) || is.Name.Set && has[kind] != "" && has[kind] != is.Name.V {
+		if is.Name.Unknown || m.plannedInterface(ctx, kind) != state.plannedInterface(ctx, kind) {
 			return true
 		}
 	}
-	return !m.Driver.Equal(state.Driver)
+	boot := wanted["boot"].Name
+	return !m.Driver.Equal(state.Driver) || boot.Set && framework.IsSet(state.BootInterface) && boot.V != state.BootInterface.ValueString()
 }
 
 // plannedInterface returns the hardware interface of a kind that a configuration sets, also by the scheme of its BMC address; "" if it sets

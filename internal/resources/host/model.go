@@ -42,7 +42,7 @@ type model struct {
 	Properties          types.Map            `tfsdk:"properties"`
 	RootDevice          types.Map            `tfsdk:"root_device"`
 	Interfaces          types.Object         `tfsdk:"hardware_interfaces"`
-	AllInterfaces       types.Object         `tfsdk:"hardware_interfaces_all"`
+	BootInterface       types.String         `tfsdk:"boot_interface"`
 	NetworkData         jsontypes.Normalized `tfsdk:"network_data"`
 	Extra               types.Dynamic        `tfsdk:"extra"`
 	Description         types.String         `tfsdk:"description"`

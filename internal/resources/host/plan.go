@@ -285,7 +285,7 @@ func (m *model) seen(ctx context.Context, notes enroll.Notes) enroll.Seen {
 		State: ironic.State(m.ProvisionState.ValueString()), Instance: m.InstanceID.ValueString(), Allocated: !m.AllocationID.IsNull(),
 		OutOfService: sharing.OutOfService(m.node()), Fault: !m.Fault.IsNull(), LastError: !m.LastError.IsNull(),
 		Power: framework.TextOf[string](m.PowerState), PowerManaged: framework.FlagOf(m.PowerManaged), Target: m.TargetState.ValueString(), Retired: m.Retired.ValueBool(), Runbook: framework.TextOf[string](m.CleaningRunbook),
-		BMC: !m.BMC.IsNull(), Driver: m.Driver.ValueString(), Address: address, Scheme: scheme, Has: m.allInterfaces(), Class: m.ResourceClass.ValueString(),
+		BMC: !m.BMC.IsNull(), Driver: m.Driver.ValueString(), Address: address, Scheme: scheme, BootInterface: framework.TextOf[string](m.BootInterface), Class: m.ResourceClass.ValueString(),
 		BootMode: framework.TextOf[string](m.BootMode), SecureBoot: framework.FlagOf(m.SecureBoot), Console: framework.TextOf[string](m.Console), Triggers: m.fingerprint(ctx), Hardware: hardware, Cleanings: m.Cleanings.ValueInt64(), Notes: notes,
 	}
 }
@@ -297,7 +297,9 @@ func (m *model) foresee(f enroll.Forecast, state *model) {
 	}
 	forecast(&m.ProvisionState, f.State)
 	forecast(&m.PowerState, f.Power)
-	m.foreseeInterfaces(f.Interfaces)
+	if f.BootInterface != nil {
+		forecast(&m.BootInterface, *f.BootInterface)
+	}
 	m.Cleanings = types.Int64Unknown()
 	if !f.Cleanings.Unknown {
 		m.Cleanings = types.Int64Value(f.Cleanings.V)

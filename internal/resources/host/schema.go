@@ -182,7 +182,7 @@ var attributes = append([]attribute{
 	}, facts),
 	rootDeviceAttribute(),
 	interfacesAttribute(),
-	allInterfacesAttribute(),
+	bootInterfaceAttribute(),
 	networkDataAttribute(),
 	extraAttribute(),
 	row[types.String]{
