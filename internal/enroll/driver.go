@@ -67,8 +67,8 @@ func (p *plan) warnDriver() {
 		p.warn(p.AddressAt, "Driver of a deployed machine changes", text+" The machine goes on running; from then on, Ironic switches, restarts, rebuilds and cleans it that way."+keep)
 	case onlyRescue(moved):
 		p.warn(p.AddressAt, "Hardware interface changes", text+" The machine goes on running; only a rescue uses the interface.")
-	default:
-		p.warn(p.AddressAt, "Hardware interface changes", text+" The machine goes on running; Ironic restarts, rebuilds and cleans it that way from then on."+keep)
+	default: // Terraform folds warnings with the same title, and those of other machines matter less
+		p.warn(p.AddressAt, "Interface of a deployed machine changes", text+" The machine goes on running; Ironic restarts, rebuilds and cleans it that way from then on."+keep)
 	}
 }
 

@@ -59,6 +59,14 @@ func (p *plan) newHardware(prepared bool) {
 	p.warnVolumes()
 }
 
+// order says in which order hosts are serviced.
+func (p *plan) order() string {
+	if p.TakesTurns {
+		return "Hosts take turns, as hardware_changes.rollout says."
+	}
+	return "Hosts restart together, unless hardware_changes.rollout lets them take turns."
+}
+
 // decideHardware decides about the hardware settings of an existing host, whose steps are planned. It reports whether its warning covers the
 // cleaning of a host that leaves the pool.
 func (p *plan) decideHardware() (leaves bool) {
@@ -82,7 +90,7 @@ func (p *plan) decideHardware() (leaves bool) {
 	switch {
 	case services:
 		parts = strings.Join(hardware.PartNames(liveParts(p.Open)), ", ")
-		p.warn(at, "Deployed machine restarts", fmt.Sprintf("Host %s is deployed. Ironic %s %s in a service: the machine restarts, and what runs on it is down for that time. Hosts restart together, unless hardware_changes.rollout lets them take turns.", p.Label, changes, parts))
+		p.warn(at, "Deployed machine restarts", fmt.Sprintf("Host %s is deployed. Ironic %s %s in a service: the machine restarts, and what runs on it is down for that time. %s", p.Label, changes, parts, p.order()))
 	case configures && states.InPool(p.seen.node()):
 		leaves = true
 		p.warn(at, "Host leaves the pool", fmt.Sprintf("Host %s is available. For %s, Ironic takes it out of the pool and restarts it%s.", p.Label, parts, p.thenReturns()))

@@ -88,7 +88,7 @@ state=enroll target=enroll changes=boot:ipxe>redfish-virtual-media | interfaces 
 state=manageable                       | driver=idrac                             | write                                                                     |
 state=manageable changes=boot:ipxe>idrac-redfish-virtual-media | driver=idrac     | write                                                                     | Hardware interface changes
 state=active reserved=allocation       | interfaces                               | write                                                                     |
-state=active reserved=allocation changes=boot:ipxe>redfish-virtual-media | interfaces | write                                                                 | Hardware interface changes
+state=active reserved=allocation changes=boot:ipxe>redfish-virtual-media | interfaces | write                                                                 | Interface of a deployed machine changes
 state=active reserved=allocation changes=rescue:no-rescue>agent | interfaces | write                                                                 | Hardware interface changes
 state=manageable changes=rescue:no-rescue>agent | interfaces | write |
 state=active reserved=allocation       | driver=idrac                             | write                                                                     | Driver of a deployed machine changes

@@ -52,6 +52,7 @@ type Wish struct {
 	HardwareKnown  bool               // all of it is known
 	HardwareDrift  decide.Value[HardwareDrift]
 	ServicesActive decide.Value[bool] // hardware_changes: deployed machines are serviced
+	TakesTurns     bool               // one after the other, as a rollout says
 
 	SharedWithout string // why Ironic may not prepare the machine: OneView users share it, and the provider has no OneView; "": it may
 }

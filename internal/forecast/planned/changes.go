@@ -32,7 +32,8 @@ func (r *reader) host(s *planned, before, after, unknown values) {
 		r.newHost(s, after)
 	} else {
 		r.changedHost(s, before, after, unknown)
-		on = on && (len(s.Legs) > 0 || before.text("power_state") != switchedOn)
+		offAfter := func(leg forecast.Leg) bool { return !slices.Contains(leg, forecast.Service) }
+		on = on && (slices.ContainsFunc(s.Legs, offAfter) || before.text("power_state") != switchedOn)
 	}
 	if on {
 		s.Legs = append(s.Legs, forecast.Leg{forecast.PowerOn})

@@ -130,6 +130,7 @@ func TestRead_whatChangesDo(t *testing.T) {
 		{"no automated cleaning", change("metal_host.r", `"create"`, "null", with(host, `"id": "u",`, `"automated_clean": false,`), `{"id": true}`), "enroll [[verify]]"},
 		{"a deleted host", change("metal_host.r", `"delete"`, host, "null", "{}"), "remove from Ironic []"},
 		{"a service", change("metal_host.r", `"update"`, with(active, `"bios_settings": null`, `"bios_settings": {"a": "0"}`), with(with(active, `"cleanings": 1`, `"cleanings": 2`), `"bios_settings": null`, `"bios_settings": {"a": "1"}`), "{}"), `prepare, service [[service]] turn service [{"a":"1"},null]`},
+		{"a service of a machine that is on", change("metal_host.r", `"update"`, with(active, `"bios_settings": null`, `"power_state": "on", "bios_settings": {"a": "0"}`), with(with(active, `"cleanings": 1`, `"cleanings": 2`), `"bios_settings": null`, `"power_state": "on", "bios_settings": {"a": "1"}`), "{}"), `prepare, service [[service]] turn service [{"a":"1"},null]`},
 		{"settings that wait", change("metal_host.r", `"update"`, active, with(active, `"bios_settings": null`, `"bios_settings": {"a": "1"}`), "{}"), "update []"},
 		{"another image", change("metal_deployment.d", `"update"`, deployment, with(deployment, `"rebuilds": 0`, `"rebuilds": 1`), "{}"), "rebuild [[deploy]] turn rebuild http://a c"},
 		{"a restart", change("metal_deployment.d", `"update"`, deployment, with(deployment, `"restarts": 2`, `"restarts": 3`), "{}"), "restart [[restart]] turn restart http://a c"},

@@ -141,10 +141,10 @@ func TestFakeDiscovery_planOfRackIsShort(t *testing.T) {
 	acctest.NeverMention(t, output, "ports", "properties")
 	_, block, _ := strings.Cut(output, "# metal_host.rack[")
 	block, _, _ = strings.Cut(block, "# metal_host.rack[")
-	if lines := strings.Count(block, "\n"); lines > 25 {
+	if lines := strings.Count(block, "\n"); lines > 26 {
 		t.Errorf("%d lines a host:\n%s", lines, block)
 	}
-	if lines := strings.Count(output, "\n"); lines > 301 {
+	if lines := strings.Count(output, "\n"); lines > 307 {
 		t.Errorf("%d lines for %d machines:\n%s", lines, machines, output)
 	}
 }

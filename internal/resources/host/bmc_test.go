@@ -277,8 +277,8 @@ func TestFakeHost_wrongBMCSettingsAreRefusedOffline(t *testing.T) {
 // boot interface keeps what the node has.
 func TestFakeHost_schemeChangesBootInterfaceOfImportedNode(t *testing.T) {
 	t.Parallel()
-	const title, arrow = "Hardware interface changes", " -> "
-	for _, state := range []string{"manageable", "active"} {
+	const arrow = " -> "
+	for state, title := range map[string]string{"manageable": "Hardware interface changes", "active": "Interface of a deployed machine changes"} {
 		t.Run(state, func(t *testing.T) {
 			t.Parallel()
 			s := site.StartFake(t, nil)

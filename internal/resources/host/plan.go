@@ -260,7 +260,7 @@ func (m *model) wish(ctx context.Context, config, state *model) enroll.Wish {
 		Power: framework.TextOf[string](config.PowerState), NeverOff: m.DisablePowerOff.ValueBool(), AutomatedClean: framework.FlagOf(m.AutomatedClean), Runbook: framework.TextOf[string](m.CleaningRunbook),
 		BootMode: framework.TextOf[string](config.BootMode), SecureBoot: framework.FlagOf(config.SecureBoot), Console: framework.TextOf[string](config.Console), Maintenance: framework.FlagOf(config.Maintenance),
 		Retired: framework.FlagOf(m.Retired), RetiredSet: framework.FlagOf(config.Retired), ReasonSet: !config.RetiredReason.IsNull(),
-		Hardware: hardware, HardwareKnown: known, ServicesActive: live, Interfaces: map[string]enroll.Interface{},
+		Hardware: hardware, HardwareKnown: known, ServicesActive: live, TakesTurns: framework.IsSet(config.rollout()), Interfaces: map[string]enroll.Interface{},
 	}
 	for _, kind := range ironic.HardwareInterfaces {
 		w.Interfaces[kind] = m.hardwareInterface(ctx, config, state, kind)
