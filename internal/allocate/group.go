@@ -139,9 +139,9 @@ func (d *groupDecision) refuseHostEnd() {
 		all = append(all, fmt.Sprintf("%s (node %s)", key, cmp.Or(m.NodeName.V, m.NodeID.V)))
 	}
 	d.Notices = append(d.Notices, decide.Refuse(nil, "Host of a member is destroyed", fmt.Sprintf("In the %s, this plan destroys the metal_host of these members: %s. "+
-		"Terraform destroys a host before it changes the group, and Ironic deletes no node that is reserved, so the apply would fail.\n\n"+
+		"As a rule, Terraform destroys a host before it changes the group, and Ironic deletes no node that is reserved, so the apply would fail.\n\n"+
 		"Add the host to the configuration again. If the machine is to go, first move the member to another node, in an apply of its own: replace_members = { %q = \"any new text\" }. "+
-		"Or make the group smaller, if the member has the highest number. Both wipe the machine. Then remove the host.", d.label, strings.Join(all, ", "), d.seen.HostEnds[0])))
+		"Or make the group smaller, if the member has the highest number. Both wipe the machine. To replace the whole group, do that first, too. Then remove the host.", d.label, strings.Join(all, ", "), d.seen.HostEnds[0])))
 }
 
 // destroy plans to release all members.

@@ -99,6 +99,12 @@ func (d *decision) refuseHostEnd() {
 		"To move the deployment to another node, replace the metal_allocation in the same plan: terraform apply -replace=ADDRESS. Both wipe the machine.", d.seen.Label))
 }
 
+// warnHostEnd says under which condition the node of a deployment that is to have another one can be deleted.
+func (d *decision) warnHostEnd() {
+	d.warn(decide.At("node_id"), "Deployed host is destroyed", fmt.Sprintf("This plan destroys the metal_host of node %s. Unless it replaces this deployment, too (terraform apply -replace, or replace_triggered_by), the apply fails, "+
+		"because Ironic deletes no node on which something is deployed. Replacing the deployment wipes the machine.", d.seen.Label))
+}
+
 // refuseReplacement refuses to replace a deployment that was imported and not applied since, because an import touches no machine. It names
 // the attributes that require the replacement.
 func (d *decision) refuseReplacement() {

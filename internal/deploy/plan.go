@@ -87,13 +87,17 @@ func (d *decision) begin() {
 // change decides about a deployment that exists.
 func (d *decision) change() {
 	d.was, d.records = d.seen.Past.baseline(d.wish, d.seen.Was)
+	moves := d.otherNode()
 	d.keepNode()
 	d.keepName()
 	if d.plan.Replaces = d.replacedFor(); len(d.plan.Replaces) > 0 {
 		d.replace()
 		return
 	}
-	if d.seen.HostEnds {
+	switch {
+	case d.seen.HostEnds && moves: // the user may replace the deployment, which this plan of the resource cannot see
+		d.warnHostEnd()
+	case d.seen.HostEnds:
 		d.refuseHostEnd()
 		return
 	}

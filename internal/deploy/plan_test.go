@@ -286,7 +286,7 @@ node=n2 | to be called n2 | - | - | 0/0
 node=? | active | - | - | 0/0
 the same | host destroyed | - | !Deployed host is destroyed | 0/0
 image=b | host destroyed | - | !Deployed host is destroyed | 0/0
-node=? | host destroyed | - | !Deployed host is destroyed | 0/0
+node=? | host destroyed | - | Deployed host is destroyed | 0/0
 allocation=other | host destroyed | undeploy (wipe), deploy (wipe), replaced for allocation_id | - | 0/0
 node=? | host replaced | undeploy (wipe), deploy (wipe), replaced for node_id | - | 0/0
 node=uuid-2, allocation=reservation | active | - | Deployment stays on its node | 0/0

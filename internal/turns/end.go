@@ -53,8 +53,13 @@ func (t *Turn) Hand(ctx context.Context, node string) {
 		t.group.wake()
 	}
 	t.turns.mu.Unlock()
-	if before {
+	switch {
+	case before:
 		t.End(ctx, nil)
+	case t.shared && marks.TurnOf(t.m.Node()) == nil: // Ironic did not accept one before
+		if err := t.note(ctx, marks.Turn{}); err != nil {
+			warnLeft(ctx, t.turns.site, t.id, err)
+		}
 	}
 }
 
@@ -134,10 +139,14 @@ func (g *group) notStarted(t *Turn, why rollout.Refusal) error {
 		fact = fmt.Sprintf("rollout group %q lacks %s already, and no run works on that", t.Settings.Group, few(why.Names))
 		advice = "At most max_unavailable members may be away at once. Repair what is away, with terraform apply or by hand. If a member runs well and no apply can say so, or is no member any more, " +
 			"remove the note from its node: baremetal node unset NODE --extra " + marks.KeyTurn
+		if t.Change.Change == rollout.Service {
+			short = "Repair what is away. If a metal_deployment of this configuration does that, Terraform begins it only after all its hosts: set hardware_changes = { on_active = \"wait\" } for that apply."
+			advice += ". If a metal_deployment of this configuration repairs it, Terraform begins that only after all its hosts: set hardware_changes = { on_active = \"wait\" } for that apply."
+		}
 	case rollout.NoPlace:
 		short = "Apply again to go on."
 		fact = fmt.Sprintf("%s is undeployed, and its new deployment needs this place among Terraform's operations", few(why.Names))
-		advice = "Apply again to go on. Terraform runs at most as many operations at once as -parallelism says (10 by default): with more than the group has members, they all go in one apply. " +
+		advice = "Apply again to go on. Terraform runs at most as many operations at once as -parallelism says (10 by default): with more than the group has members, they all go in one apply, unless a metal_host on which they depend changes, too: then apply that first, with -target. " +
 			"A metal_allocation_group moves its members only when all their deployments are undeployed: move no more of them at once than max_unavailable."
 	}
 	t.turns.mu.Lock()

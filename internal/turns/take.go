@@ -21,7 +21,7 @@ import (
 // run, and one of failure.KindQueued if the user stops the run. Nothing was sent to the machine then.
 func Take(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
 	t := of(m.Site())
-	if c.Settings.MaxUnavailable > 0 && memberOf(m, c).Change != rollout.FirstDeployment { // Ironic accepts no note before that
+	if c.Settings.MaxUnavailable > 0 && memberOf(m, c).Change != rollout.FirstDeployment && !abortsWait(m, c) { // Ironic accepts no note before that
 		if err := m.AwaitEnd(ctx, c.Limit); ctx.Err() != nil {
 			return nil, stopped(ctx, m)
 		} else if err != nil {
@@ -67,6 +67,11 @@ func Take(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
 	}
 	turn.from = m.Node()
 	return turn, nil
+}
+
+// abortsWait reports whether a machine is undeployed although an operation is in progress: Ironic waits for a machine that may never answer.
+func abortsWait(m *machine.Machine, c Change) bool {
+	return c.Change == rollout.Replacement && states.AwaitsAgent(m.State())
 }
 
 // memberOf returns a machine as a member that waits for its turn.
@@ -199,6 +204,9 @@ func (t *Turn) startShared(ctx context.Context) (started bool, err error) {
 		t.turns.mu.Unlock()
 		if !started {
 			return nil
+		}
+		if abortsWait(t.m, t.Change) {
+			return nil // Hand writes the note
 		}
 		return t.note(ctx, marks.Turn{})
 	})

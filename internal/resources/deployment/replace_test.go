@@ -114,6 +114,16 @@ func TestAccDeployment_keepsItsHost(t *testing.T) {
 	acctest.Fails(t, w, []string{"plan"}, "Deployed host is destroyed", "metal_host of node "+name, "keeps this deployment", "Add the host to the configuration again")
 	w.Configure(hosts(""))
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 0 changed, 3 destroyed")
+
+	on := func(name string) string {
+		return hosts(acctest.Quoted(name)) + acctest.Deployment("metal_host.h["+acctest.Quoted(name)+"].id", acctest.Image("v1"))
+	}
+	w.Configure(on(name))
+	w.Must("apply", "-auto-approve")
+	w.Configure(on(s.Name("h2"))) // the plan of the deployment does not see -replace
+	output := w.Must("apply", "-auto-approve", "-replace="+acctest.DeploymentAddress)
+	acctest.Mention(t, output, "Warning: Deployed host is destroyed", "2 added, 0 changed, 2 destroyed")
+	w.Must("destroy", "-auto-approve")
 }
 
 func TestAccDeployment_planWarnsOfUndeploying(t *testing.T) {

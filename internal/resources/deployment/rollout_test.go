@@ -12,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 // fleet returns the HCL of a deployment on each of the nodes.
@@ -271,6 +272,27 @@ func TestAccRollout_refusesWhatDoesNotFit(t *testing.T) {
 			t.Errorf("node %s is %v", path.Base(id), state)
 		}
 	}
+}
+
+// A member whose machine does not answer Ironic is undeployed at once when it is replaced, although Ironic accepts no note of its turn then.
+func TestFakeRollout_memberThatNeverAnswersIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
+	config := func(image string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image(image), `on_change = "replace"`, `rollout = { group = "databases", max_unavailable = 1 }`)
+	}
+	w := acctest.NewWorkspace(t, config("v1"))
+	w.Must("apply", "-auto-approve")
+	s.Fake.Set(node, "provision_state", "wait call-back")
+	s.Fake.Set(node, "target_provision_state", "active")
+	w.Configure(config("v2"))
+	w.Must("apply", "-auto-approve", "-refresh=false")
+	site.WantVerbs(t, s, node, "active", "deleted", "active")
+	if extra, _ := s.Node(node)["extra"].(map[string]any); extra[marks.KeyTurn] != nil {
+		t.Errorf("the note of a turn is left: %v", extra)
+	}
+	w.Must("destroy", "-auto-approve")
 }
 
 // A member that is not ready after its rebuild keeps the others from changing. Once it answers, the next apply only checks it, and goes on.
