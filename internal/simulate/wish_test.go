@@ -26,7 +26,7 @@ type hostWish struct {
 	ports                      []string
 	trait, switched            bool
 	secretVersion              int
-	bios                       int  // changes of a BIOS setting so far, each of which a service makes; zero: the host has none
+	bios                       int  // how often the user has changed the BIOS setting, which Ironic does in a service; zero: the host has no setting
 	freed                      bool // of its use since the last apply: an allocation fails while the node is undeployed
 }
 

@@ -41,7 +41,7 @@ func isRefused(t *testing.T, r *run, id string, want bool) {
 	}
 }
 
-// A host and the deployment on its machine, of which Terraform knows no order, change one after the other.
+// A host and the deployment on its machine change one after the other, also if no reference tells Terraform their order.
 func TestTake_hostAndDeploymentOfOneMachine(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
