@@ -162,6 +162,7 @@ func (r *Recorder) End(v View) error {
 		return nil
 	}
 	err := r.write(Entry{At: v.Now, Watch: EventEnded})
+	unlock(r.out)
 	return errors.Join(err, r.out.Close())
 }
 
