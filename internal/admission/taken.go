@@ -130,7 +130,7 @@ func Announce(site *machine.Site, host string, found *Found) (notices []decide.N
 			"If the machine is yours, import it: terraform import <address of the metal_host> %s", host, label, found.Obstacle, found.Node.UUID)))
 	case !site.Run.Announce(marks.MarkCreation, found.Node.UUID):
 	case found.By != nil:
-		notices = append(notices, machine.TakenOver(found.By, "node "+label))
+		notices = append(notices, machine.TakenOver(found.By, "node "+label, site.AlsoBegun(found.Node)...))
 	default:
 		return nil, true
 	}

@@ -38,17 +38,16 @@ func finishAllocation(ctx context.Context, site *machine.Site, r *Request) (a *i
 		if a, err = site.Ironic.Allocation(ctx, r.Name); err != nil {
 			return nil, err
 		}
-		mark := marks.CreationOf(a.Extra, marks.MarkCreation)
 		on, err := extraOf(ctx, site, a)
 		if err != nil {
 			return nil, err
 		}
-		isLeft := site.Run.Unfinished(mark, on) || r.isBroken && site.Run.IsDead(mark) && site.Run.IsRecent(mark)
-		if !isLeft || !r.mayTakeOver(mark) {
-			return nil, site.Run.RefuseTakeOver(mark)
-		}
-		if same, err := sameRequest(ctx, site, r, a); err != nil || !same {
+		mark, err := begunBy(ctx, site, r, a, on)
+		switch {
+		case err != nil:
 			return nil, errors.Join(err, marks.ErrTakenOver)
+		case mark == nil:
+			return nil, site.Run.RefuseTakeOver(marks.CreationOf(a.Extra, marks.MarkCreation))
 		}
 		return mark, nil
 	}
@@ -65,6 +64,21 @@ func finishAllocation(ctx context.Context, site *machine.Site, r *Request) (a *i
 		return nil, nil, nil
 	}
 	return a, by, err
+}
+
+// begunBy returns the mark of the killed run that has created an allocation; nil if the creation of the request may not take the allocation over. on is
+// the extra of its node.
+func begunBy(ctx context.Context, site *machine.Site, r *Request, a *ironic.Allocation, on map[string]any) (*marks.Creation, error) {
+	mark := marks.CreationOf(a.Extra, marks.MarkCreation)
+	isLeft := site.Run.Unfinished(mark, on) || r.isBroken && site.Run.IsDead(mark) && site.Run.IsRecent(mark)
+	if !isLeft || !r.mayTakeOver(mark) {
+		return nil, nil //nolint:nilnil // it is another one
+	}
+	same, err := sameRequest(ctx, site, r, a)
+	if err != nil || !same {
+		return nil, err
+	}
+	return mark, nil
 }
 
 // leftovers are the allocations of the site, read once: a run needs them only to warn.

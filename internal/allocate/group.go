@@ -38,6 +38,7 @@ type GroupSeen struct {
 	HostEnds  []string          // keys of the members whose nodes the plan deletes with their hosts
 
 	Asked       []Question
+	Begun       *Begun
 	Doubts      []expect.Doubt
 	Quarantined map[string]string     // by key: names the node of a member if its release finishes a quarantine
 	Nodes       map[string]MemberNode // by key
@@ -112,10 +113,20 @@ func DecideGroup(w GroupWish, seen GroupSeen) GroupPlan {
 	if seen.Was != nil && !decide.Same(w.SpreadBy, d.was.SpreadBy) {
 		d.Steps = append(d.Steps, Step{Do: DoDomains})
 	}
-	if searches && !w.Name.Unknown && len(d.unneeded()) == 0 && !decide.Refused(d.Notices) && d.asked(AskNodes) { // with leftovers, more nodes become free than the answer counts
-		d.Notices = append(d.Notices, noticesOf(seen.Doubts, "Group "+w.Name.V+": ")...)
+	if searches && !w.Name.Unknown && !decide.Refused(d.Notices) {
+		d.foresee()
 	}
 	return d.GroupPlan
+}
+
+// foresee says which of the lacking members a killed run has created, and what speaks against the reservation of the others.
+func (d *groupDecision) foresee() {
+	if !d.w.isVague() && d.asked(AskBegun) {
+		d.Notices = append(d.Notices, d.seen.Begun.notices()...)
+	}
+	if len(d.unneeded()) == 0 && d.asked(AskNodes) { // with leftovers, more nodes become free than the answer counts
+		d.Notices = append(d.Notices, noticesOf(d.seen.Doubts, "Group "+d.w.Name.V+": ")...)
+	}
 }
 
 func (d *groupDecision) warn(at, summary, detail string) {

@@ -10,6 +10,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 // groupWishes are things that the configuration of a group can say. Without them, it is named "k8s", has 3 members and asks for class "small".
@@ -77,6 +78,9 @@ var groupSights = map[string]func(*allocate.GroupSeen){
 	},
 	"host of k8s-1 ends": func(s *allocate.GroupSeen) { s.HostEnds = []string{"k8s-1"} },
 	"quarantine begun":   func(s *allocate.GroupSeen) { s.Asked, s.Quarantined = everything(), map[string]string{"k8s-1": "n1"} },
+	"left by a killed run": func(s *allocate.GroupSeen) {
+		s.Asked, s.Begun = everything(), &allocate.Begun{By: &marks.Creation{Run: "r1"}, What: "members of the group k8s (k8s-1)"}
+	},
 }
 
 // nodesOfGroup are the nodes of the 3 members, which have 32 CPUs. Two are in rack a.
@@ -109,11 +113,14 @@ func groupStory(t *testing.T, wished, seen string) (w allocate.GroupWish, s allo
 
 func TestWhatBecomesOfAGroup(t *testing.T) {
 	t.Parallel()
-	const keep, asks = "Members keep their nodes", "reserve, ask what speaks against a reservation"
+	const keep, begun, doubts = "Members keep their nodes", "ask what a killed run has created of a reservation", "ask what speaks against a reservation"
+	const asks = "reserve, " + begun + ", " + doubts
 	const moves, nodes = "Member moves to another node", "ask which nodes the members have"
 	for _, row := range []struct{ wished, seen, happens, says string }{
 		{"", "", "", ""},
 		{"", "none", asks, ""},
+		{"", "none, left by a killed run", "reserve", "Interrupted creation is continued"},
+		{"class not known", "none", "reserve, " + doubts, ""},
 		{"", "none, too few nodes", "reserve", "Too few nodes match now"},
 		{"", "none, racks too small", "reserve", "refused: Group cannot be spread"},
 		{"no candidates", "none", "reserve", "refused: No candidates"},
@@ -155,7 +162,7 @@ func TestWhatBecomesOfAGroup(t *testing.T) {
 		{"no candidates, 5 members", "had candidates", "reserve", "refused: No candidates"},
 
 		// A new or another value moves a member that has a node.
-		{"replace k8s-1", "", "move and wipe, reserve, " + nodes + ", ask what speaks against a reservation", moves},
+		{"replace k8s-1", "", "move and wipe, reserve, " + nodes + ", " + begun + ", " + doubts, moves},
 		{"replace k8s-1", "its nodes", "move and wipe, reserve", moves},
 		{"replace k8s-1 and k8s-2", "its nodes", "move and wipe, reserve", "Members move to other nodes"},
 		{"replace k8s-1", "replaced k8s-1 before, its nodes", "move and wipe, reserve", moves},
@@ -189,7 +196,8 @@ func TestWhatBecomesOfAGroup(t *testing.T) {
 		{"1 member", "all are gone, nothing to be asked", "reserve", ""},
 		{"", "leftover k8s-3", "reserve", "Reservations of a killed run are released"},
 		{"5 members", "leftover k8s-3", asks, ""},
-		{"5 members, other name", "leftover k8s-3", "edit, reserve", "Reservations of a killed run are released"},
+		{"5 members, other name", "leftover k8s-3, left by a killed run", "edit, reserve", "Reservations of a killed run are released; Interrupted creation is continued"},
+		{"5 members, other name", "leftover k8s-3", "edit, reserve, " + begun, "Reservations of a killed run are released"},
 
 		{"destroyed", "", "release, ask what the release of a node finishes", ""},
 		{"destroyed", "leftover k8s-3, nothing to be asked", "release", "Reservations of a killed run are released"},

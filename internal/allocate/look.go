@@ -14,6 +14,7 @@ type Question string
 
 // The questions.
 const (
+	AskBegun   Question = "what a killed run has created of a reservation"
 	AskNodes   Question = "what speaks against a reservation"
 	AskMatches Question = "which nodes match"
 	AskRelease Question = "what the release of a node finishes"
@@ -24,6 +25,7 @@ const (
 // itself, or while the configuration of the provider is not known.
 type Answers struct {
 	Asked       []Question
+	Begun       *Begun
 	Doubts      []expect.Doubt
 	Matches     *Census
 	Quarantined string // names the node if its release finishes a quarantine
@@ -54,7 +56,12 @@ func (s *Seen) ask(ctx context.Context, site *machine.Site, w Wish, q Question) 
 	if site.Ironic.HasWritten() {
 		return nil
 	}
-	if q == AskNodes {
+	switch q {
+	case AskBegun:
+		r := w.Request("")
+		s.Begun = findBegun(ctx, site, &r)
+		return nil
+	case AskNodes:
 		s.Doubts, err = Foresee(ctx, site, w.Request(""), w.isVague())
 		return err
 	}
@@ -96,11 +103,23 @@ func LookGroup(ctx context.Context, site *machine.Site, w GroupWish, seen GroupS
 			default:
 				wanted, byKey := w.Group(KeyPrefix(seen.Members, w.Name.V), plan.Forecast.Members, w.Size.V)
 				w.Move(plan.Steps, byKey)
-				seen.Doubts, failed = ForeseeGroup(ctx, site, wanted, w.isVague())
+				if err := seen.ask(ctx, site, wanted, q, w.isVague()); err != nil {
+					failed = err
+				}
 			}
 		}
 	}
 	return plan, failed
+}
+
+// ask answers a question about the members that a group lacks.
+func (s *GroupSeen) ask(ctx context.Context, site *machine.Site, wanted *Group, q Question, vague bool) (err error) {
+	if q == AskBegun {
+		s.Begun = findBegunMembers(ctx, site, wanted)
+		return nil
+	}
+	s.Doubts, err = ForeseeGroup(ctx, site, wanted, vague)
+	return err
 }
 
 // nodesOfMembers reads the nodes of members, by key. It leaves out those that it cannot read.

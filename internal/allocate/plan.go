@@ -12,6 +12,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 // OnUnusable says what a plan does if nothing can be deployed on the reserved node.
@@ -176,16 +178,34 @@ func finishesQuarantine(label, allocation string) []decide.Notice {
 		label, allocation))}
 }
 
-// reserve plans a new allocation, and warns if Ironic would find no node for it now.
+// reserve plans a new allocation. It says if a killed run has created the allocation, and else warns if Ironic would find no node for it now.
 func (d *decision) reserve() {
 	d.Steps = append(d.Steps, Step{Do: DoReserve})
 	if d.w.hasNoCandidates() {
 		d.warn(decide.At("candidate_nodes"), "No candidates", noCandidates)
 		return
 	}
-	if d.asked(AskNodes) {
+	if d.w.Name.Set && !d.w.isVague() && !d.asked(AskBegun) {
+		return
+	}
+	if d.Notices = append(d.Notices, d.seen.Begun.notices()...); d.seen.Begun == nil && d.asked(AskNodes) {
 		d.Notices = append(d.Notices, noticesOf(d.seen.Doubts, d.w.subject(""))...)
 	}
+}
+
+// Begun is what a killed run has created of a planned reservation, and the apply takes over.
+type Begun struct {
+	By   *marks.Creation
+	What string   // the allocation, or members of a group
+	More []string // sentences about deployments that the run has begun on the reserved nodes
+}
+
+// notices says what the apply takes over; nil if there is nothing.
+func (b *Begun) notices() []decide.Notice {
+	if b == nil {
+		return nil
+	}
+	return []decide.Notice{machine.TakenOver(b.By, b.What, b.More...)}
 }
 
 // noticesOf returns the notices of doubts; subject begins their details.

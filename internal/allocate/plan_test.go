@@ -11,6 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
 )
 
 // wishes are things that the configuration of an allocation can say. Without them, it is named "web" and asks for class "small".
@@ -65,10 +66,14 @@ var sights = map[string]func(*allocate.Seen){
 		s.Asked, s.Doubts = everything(), []expect.Doubt{{Attribute: "traits", Summary: "No node has this trait"}}
 	},
 	"quarantine begun": func(s *allocate.Seen) { s.Asked, s.Quarantined = everything(), "n1" },
+	"nothing is left":  func(s *allocate.Seen) { s.Asked = []allocate.Question{allocate.AskBegun} },
+	"left by a killed run": func(s *allocate.Seen) {
+		s.Asked, s.Begun = []allocate.Question{allocate.AskBegun}, &allocate.Begun{By: &marks.Creation{Run: "r1"}, What: "allocation web"}
+	},
 }
 
 func everything() []allocate.Question {
-	return []allocate.Question{allocate.AskNodes, allocate.AskMatches, allocate.AskRelease, allocate.AskMembers}
+	return []allocate.Question{allocate.AskBegun, allocate.AskNodes, allocate.AskMatches, allocate.AskRelease, allocate.AskMembers}
 }
 
 func unusable(node *allocate.ReservedNode) *allocate.ReservedNode {
@@ -147,7 +152,11 @@ func TestWhatBecomesOfAnAllocation(t *testing.T) {
 	for _, row := range []struct{ wished, seen, happens, says string }{
 		{"", "", "", ""},
 		{"", "none, nothing to be asked", "reserve", ""},
-		{"", "none", "reserve, ask what speaks against a reservation", ""},
+		{"", "none", "reserve, ask what a killed run has created of a reservation", ""},
+		{"", "none, nothing is left", "reserve, ask what speaks against a reservation", ""},
+		{"", "none, left by a killed run", "reserve", "Interrupted creation is continued"},
+		{"no name", "none", "reserve, ask what speaks against a reservation", ""}, // nobody recognises it
+		{"candidates not known", "none", "reserve, ask what speaks against a reservation", ""},
 		{"", "none, doubts", "reserve", "No node has this trait"},
 		{"no candidates", "none", "reserve", "No candidates"},
 		{"", "allocating", "continue", ""},

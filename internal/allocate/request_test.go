@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -355,6 +356,11 @@ func TestRequest_allocationOfKilledRunIsTakenOver(t *testing.T) {
 				time.Sleep(time.Minute)
 				next := wants(tc.after, 0)
 				next.Name = "web-0"
+				wish := allocate.Wish{Name: decide.Known(next.Name), Class: decide.Known(next.ResourceClass), Require: decide.Value[*allocate.Requirements]{V: tc.after, Set: tc.after != nil}}
+				plan, err := allocate.Look(t.Context(), sitetest.NewClient(fake).Site, wish, allocate.Seen{})
+				if said := strings.Contains(says(plan.Notices), "Interrupted creation is continued"); err != nil || said != tc.want {
+					t.Errorf("the plan says %q, %v; want it to announce that: %t", says(plan.Notices), err, tc.want)
+				}
 				found, by, err := allocate.Allocate(t.Context(), sitetest.NewClient(fake).Site, next)
 				if taken := err == nil && by != nil && found.UUID == a.UUID && next.UUID == a.UUID; taken != tc.want {
 					t.Errorf("%+v, %v, %v; want it taken over: %t", found, by, err, tc.want)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
@@ -112,6 +113,11 @@ func TestGroup_takesOverHalfFinishedGroup(t *testing.T) {
 		}
 		<-time.After(23 * time.Hour)
 		g := sitetest.GroupOf(3) // the configuration has changed meanwhile
+		wish := allocate.GroupWish{Name: decide.Known(g.Name), Size: decide.Known(3), Class: decide.Known(g.ResourceClass)}
+		plan, err := allocate.LookGroup(t.Context(), sitetest.NewClient(fake).Site, wish, allocate.GroupSeen{})
+		if err != nil || says(plan.Notices) != "Interrupted creation is continued" || !strings.Contains(plan.Notices[0].Detail, "members of the group "+g.Name) {
+			t.Errorf("the plan says %v, %v", plan.Notices, err)
+		}
 		by, err := allocate.ReserveGroup(t.Context(), sitetest.NewClient(fake).Site, g, time.Hour)
 		if err != nil || by == nil {
 			t.Fatalf("taken over from %v: %v", by, err)

@@ -238,6 +238,15 @@ func (s *Site) IsOfOthers(n *ironic.Node) bool {
 	return s.cfg.Auth == api.AuthKeystone && (ours.IsForeign(n.Owner, "") || ours.IsForeign(n.Lessee, ""))
 }
 
+// AlsoBegun says, for the notice of TakenOver, that a killed run has also begun a deployment on a node; nil if it has not.
+func (s *Site) AlsoBegun(n *ironic.Node) []string {
+	if s.BegunReservation(n, n.InstanceUUID) == nil || marks.InQuarantineFor(n, n.InstanceUUID) {
+		return nil
+	}
+	return []string{fmt.Sprintf("That run has also begun a deployment on node %s, which is in state %q. If this configuration has a deployment with the same content there, "+
+		"the apply continues that, too.", ironic.NodeLabel(n), n.ProvisionState)}
+}
+
 // TakenOver is the notice, in the plan or during the apply, that a resource takes over what a killed run has begun to create. more are further
 // sentences.
 func TakenOver(c *marks.Creation, what string, more ...string) decide.Notice {

@@ -75,7 +75,7 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 		return
 	}
-	if by != nil {
+	if by != nil && allocate.AnnounceBegun(a.Site, made.UUID) {
 		framework.WarnTakenOver(&resp.Diagnostics, "allocation "+made.UUID, by)
 	}
 	plan.fromAllocation(made, "")

@@ -84,7 +84,7 @@ func (r *group) reserve(ctx context.Context, plan *model, wanted *allocate.Group
 		diags.AddError("Interrupted: "+doing, "The run was interrupted before all members had a node. It has released what it had reserved. Apply again.")
 	case err != nil:
 		framework.ReportUndone(diags, doing, err)
-	case by != nil:
+	case by != nil && allocate.AnnounceBegun(r.Site, wanted.Name):
 		framework.WarnTakenOver(diags, "members of the "+plan.label(ctx), by)
 	}
 	return err
