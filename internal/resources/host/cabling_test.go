@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
@@ -93,6 +94,10 @@ func TestFakeHostCabling_isProved(t *testing.T) {
 		acctest.NoDrift(t, w)
 
 		c.connect(a, "Ethernet1/1", b, "Ethernet1/12", d, "Ethernet1/3")
+		first := s.Node(s.Name("h"))["inspection_finished_at"]
+		site.Until(t, "another second: inspections of the same second are one", func() bool {
+			return time.Now().UTC().Format(time.DateTime) > strings.Replace(site.Text(first), "T", " ", 1)[:len(time.DateTime)]
+		})
 		w.Configure(config("2"))
 		w.Must("apply", "-auto-approve")
 		output, _ = w.Plan()
