@@ -29,7 +29,7 @@ type reattach struct {
 func serve(t *testing.T, environ, further []string) (attach string, end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	server := provider.NewServerIn("test", environ)
+	server := provider.NewServerIn("test", environ, nil)
 	configs, closed, failed := make(chan *plugin.ReattachConfig, 1), make(chan struct{}), make(chan error, 1)
 	go func() {
 		failed <- tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer { return server },

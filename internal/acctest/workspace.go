@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,8 +29,9 @@ import (
 
 // Workspace is a directory with a configuration and its state. Run, Must and Plan do in the test process what Terraform does, which takes a
 // twentieth of the time (internal/terraformtest). What that cannot do, such as modules, moved blocks and "output", a real CLI does, with
-// the provider in the test process. Start runs a CLI and the provider's binary, so that a test can interrupt or kill it, and so do all calls
-// after OwnProcess or Trace, and after Setenv of a variable that a CLI reads: working directory and log belong to a process.
+// the provider in the test process. Start does the same in the background, so that a test can interrupt or kill it. After RealCLI, it runs a CLI and
+// the provider's binary, and so do all calls after OwnProcess or Trace, and after Setenv of a variable that a CLI reads: working directory and log belong
+// to a process.
 type Workspace struct {
 	Dir      string
 	Patience time.Duration // after which a CLI is killed; zero means five minutes
@@ -46,7 +48,9 @@ type Workspace struct {
 const cliVariable = "METAL_ACC_CLI"
 
 // metal is the provider for internal/terraformtest.
-var metal = &schema.Provider{Name: "metal", Source: provider.Address, Start: func(environ []string) schema.Server { return provider.NewServerIn("test", environ) }}
+var metal = &schema.Provider{Name: "metal", Source: provider.Address, Start: func(environ []string, over http.RoundTripper) schema.Server {
+	return provider.NewServerIn("test", environ, over)
+}}
 
 // build returns the directory of the provider's binary. It builds it once for a test process, unless METAL_ACC_BINARY is such a directory.
 var build = sync.OnceValues(func() (string, error) {
@@ -269,16 +273,28 @@ func (w *Workspace) Save(args ...string) map[string]Change {
 	return changes
 }
 
-// Running is a running CLI. It and its provider have their own process group.
+// Running is a command at work: a CLI, which has a process group with its provider, or what stands for one in the test process.
 type Running struct {
 	w      *Workspace
-	cmd    *exec.Cmd
+	cmd    *exec.Cmd // nil: in the test process
 	output bytes.Buffer
+
+	process *terraformtest.Process
+	stop    context.CancelFunc
+	ended   chan struct{}
+	code    int
 }
 
-// Start starts the CLI, which starts the provider's binary.
+// Start starts a command.
 func (w *Workspace) Start(args ...string) *Running {
 	w.t.Helper()
+	if !w.realCLI && !w.ownProcess {
+		err := w.core.Check(args...)
+		if err == nil {
+			return w.begin(args)
+		}
+		w.t.Logf("%s: %v", strings.Join(args, " "), err)
+	}
 	binary, err := build()
 	if err != nil {
 		w.t.Fatal(err)
@@ -286,6 +302,27 @@ func (w *Workspace) Start(args ...string) *Running {
 	rc := filepath.Join(w.Dir, "cli.rc")
 	w.write(rc, fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"terraform-provider-metal/metal\" = %q\n  }\n  direct {}\n}\n", binary))
 	return w.start(args, "TF_CLI_CONFIG_FILE="+rc)
+}
+
+// begin starts a command in the test process.
+func (w *Workspace) begin(args []string) *Running {
+	ctx, stop := context.WithTimeout(w.t.Context(), cmp.Or(w.Patience, 5*time.Minute))
+	r := &Running{w: w, process: terraformtest.NewProcess(), stop: stop, ended: make(chan struct{})}
+	go func() {
+		defer close(r.ended)
+		defer stop()
+		output, code, err := w.core.RunIn(ctx, r.process, args...)
+		if err != nil {
+			w.t.Errorf("%s: %v", strings.Join(args, " "), err)
+		}
+		r.output.WriteString(output)
+		r.code = code
+	}()
+	w.t.Cleanup(func() {
+		r.process.Kill()
+		<-r.ended
+	})
+	return r
 }
 
 // start starts the CLI with further variables.
@@ -305,17 +342,22 @@ func (w *Workspace) start(args []string, env ...string) *Running {
 // Wait waits for the CLI to end.
 func (r *Running) Wait() (output string, code int) {
 	r.w.t.Helper()
+	if r.cmd == nil {
+		<-r.ended
+		return r.output.String(), r.code
+	}
 	_ = r.cmd.Wait() // the exit code has the result
 	return r.output.String(), r.cmd.ProcessState.ExitCode()
 }
 
-// CPU returns the processor time of the CLI and its providers. Unlike elapsed time it does not depend on the machine's load.
-func (r *Running) CPU() time.Duration {
-	return r.cmd.ProcessState.UserTime() + r.cmd.ProcessState.SystemTime()
-}
-
 // Interrupt sends SIGINT to the CLI and its providers, as Ctrl-C does.
-func (r *Running) Interrupt() { r.signal(syscall.SIGINT) }
+func (r *Running) Interrupt() {
+	if r.cmd == nil {
+		r.stop()
+		return
+	}
+	r.signal(syscall.SIGINT)
+}
 
 // InterruptProvider is Interrupt for the hooks of a fake: it waits until the provider has ended its contexts. It reads that in
 // the log, so the workspace needs Trace.
@@ -329,7 +371,13 @@ func (r *Running) InterruptProvider() {
 }
 
 // Kill sends SIGKILL to the CLI and its providers.
-func (r *Running) Kill() { r.signal(syscall.SIGKILL) }
+func (r *Running) Kill() {
+	if r.cmd == nil {
+		r.process.Kill()
+		return
+	}
+	r.signal(syscall.SIGKILL)
+}
 
 func (r *Running) signal(s syscall.Signal) {
 	r.w.t.Helper()

@@ -45,7 +45,7 @@ func test(t *testing.T, config, want string, checks ...statecheck.StateCheck) {
 	if want != "" {
 		step.ExpectError = regexp.MustCompile("(?i)" + strings.ReplaceAll(regexp.QuoteMeta(want), " ", `[\s│]+`)) // the CLI wraps lines
 	}
-	resource.ParallelTest(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Factories(), Steps: []resource.TestStep{step}})
+	acctest.Test(t, step)
 }
 
 func is(address, attribute string, value knownvalue.Check) statecheck.StateCheck {

@@ -69,7 +69,6 @@ func TestAccChaos_nextApplyFinishesKilledRun(t *testing.T) {
 			t.Parallel()
 			s := site.Start(t, nil)
 			w := acctest.NewWorkspace(t, chaosLife(s.Behind(t, k.disturb), "v1"))
-			w.OwnProcess()
 			args := []string{"apply", "-auto-approve"}
 			if destroys := k.verb == "deleted" || k.method == http.MethodDelete; destroys {
 				w.Must(args...)
@@ -101,7 +100,6 @@ func killedGroup(t *testing.T, s *site.Site, from, to int) (w *acctest.Workspace
 		return behind.Provider() + fmt.Sprintf("resource \"metal_allocation_group\" \"g\" {\n  name = %q\n  size = %d\n  resource_class = %q\n}\n", s.Name("g"), size, s.Class())
 	}
 	w = acctest.NewWorkspace(t, config(from))
-	w.OwnProcess()
 	if from > 0 {
 		w.Must("apply", "-auto-approve")
 	}
@@ -234,7 +232,6 @@ func TestAccChaos_storm(t *testing.T) {
 	s := site.Start(t, nil)
 	behind := s.Behind(t, weather.disturb)
 	w := acctest.NewWorkspace(t, chaosLife(behind, "v0"))
-	w.OwnProcess()
 	for round := range rounds {
 		args := []string{"apply", "-auto-approve"}
 		if round > 0 && weather.below(4) == 0 {

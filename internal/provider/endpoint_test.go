@@ -46,7 +46,7 @@ func said(texts ...string) *regexp.Regexp {
 // test runs steps against the provider in this process, in parallel with other tests.
 func test(t *testing.T, steps ...resource.TestStep) {
 	t.Helper()
-	resource.ParallelTest(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Factories(), Steps: steps})
+	acctest.Test(t, steps...)
 }
 
 // website is a server that is not Ironic.

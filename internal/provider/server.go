@@ -45,10 +45,9 @@ func NewServerOver(version string, transport http.RoundTripper) *Server {
 	return serverOf(&metal{version: version, transport: transport})
 }
 
-// NewServerIn returns the provider's server in an environment, as from os.Environ, that is not that of the process. It is for tests that run
-// beside each other.
-func NewServerIn(version string, environ []string) *Server {
-	return serverOf(&metal{version: version, environ: environ})
+// NewServerIn is NewServerOver in an environment, as from os.Environ, that is not that of the process. It is for tests that run beside each other.
+func NewServerIn(version string, environ []string, transport http.RoundTripper) *Server {
+	return serverOf(&metal{version: version, environ: environ, transport: transport})
 }
 
 func serverOf(m *metal) *Server {

@@ -62,7 +62,7 @@ func newForeseen(t *testing.T, seed uint64, nodes int) *foreseen {
 		}
 		return f.answer(r)
 	})
-	metal := &schema.Provider{Name: "metal", Source: provider.Address, Start: func([]string) schema.Server { return provider.NewServerOver("test", transport) }}
+	metal := &schema.Provider{Name: "metal", Source: provider.Address, Start: func([]string, http.RoundTripper) schema.Server { return provider.NewServerOver("test", transport) }}
 	f.terraform = &terraformtest.Workspace{Dir: t.TempDir(), Providers: schema.Providers{metal, schema.Builtin}, Variables: map[string]string{}, Environ: []string{}}
 	f.limit, f.places = 1+f.below(5), 1+f.below(9)
 	f.fake.StepTime, f.stuck = time.Duration(40+f.below(120))*time.Second, 45*time.Minute

@@ -52,7 +52,7 @@ func newHanging(t *testing.T) *hanging {
 		}
 		return h.fake.RoundTrip(r)
 	})
-	metal := &schema.Provider{Name: "metal", Source: provider.Address, Start: func([]string) schema.Server { return provider.NewServerOver("test", transport) }}
+	metal := &schema.Provider{Name: "metal", Source: provider.Address, Start: func([]string, http.RoundTripper) schema.Server { return provider.NewServerOver("test", transport) }}
 	h.terraform = &terraformtest.Workspace{Dir: t.TempDir(), Providers: schema.Providers{metal, schema.Builtin}, Variables: map[string]string{}, Environ: []string{}}
 	return h
 }

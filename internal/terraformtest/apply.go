@@ -37,6 +37,9 @@ func (w *Workspace) apply(ctx context.Context, p *plan, variables map[string]cty
 	}
 	all := a.steps()
 	core.Walk(all)
+	if r.process.isDead() {
+		return r.now, a.data, a.tally
+	}
 	if ctx.Err() != nil {
 		d.Fail("execution halted", "The run was interrupted.")
 	}

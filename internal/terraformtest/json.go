@@ -220,9 +220,13 @@ func unknown(value cty.Value) any {
 	return nil
 }
 
-// stateJSON prints a state as "show -json" does, without data sources.
-func stateJSON(s *state.State, from schema.Providers) ([]byte, error) {
+// stateJSON prints a state as "show -json" does, with what data sources have returned.
+func stateJSON(s *state.State, data map[state.Address]cty.Value, from schema.Providers) ([]byte, error) {
 	all := []shownResource{}
+	for _, at := range slices.SortedFunc(maps.Keys(data), state.Compare) {
+		one, kind := shown(from, at)
+		all = append(all, one.withValues(kind, data[at]))
+	}
 	for _, at := range slices.SortedFunc(maps.Keys(s.Instances), state.Compare) {
 		one, kind := shown(from, at)
 		i := s.Instances[at]

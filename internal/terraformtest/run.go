@@ -31,6 +31,7 @@ type run struct {
 	started    time.Time // of the plan
 	output     *transcript
 	slots      chan struct{}
+	process    *Process
 	prior, now *state.State
 
 	mu       sync.Mutex
@@ -71,7 +72,7 @@ func idOf(value cty.Value) string {
 
 func (w *Workspace) newRun(ctx context.Context, c *language.Config, variables map[string]cty.Value, o options, d *language.Diagnostics, out *transcript, prior *state.State, started time.Time) *run {
 	r := &run{
-		Diagnostics: d, w: w, ctx: ctx, c: c, variables: variables, options: o, started: started, output: out, slots: make(chan struct{}, o.parallelism), prior: prior, now: prior.Clone(),
+		Diagnostics: d, w: w, process: processOf(ctx), ctx: ctx, c: c, variables: variables, options: o, started: started, output: out, slots: make(chan struct{}, o.parallelism), prior: prior, now: prior.Clone(),
 		servers: map[string]*serving{}, pure: map[string]*serving{}, expanded: map[string]map[state.Address]cty.Value{}, values: map[state.Address]cty.Value{},
 	}
 	r.callable = sync.OnceValue(r.functions)
@@ -93,7 +94,7 @@ func (r *run) close() {
 func (r *run) in(do func() bool) bool {
 	r.slots <- struct{}{}
 	defer func() { <-r.slots }()
-	if r.ctx.Err() != nil {
+	if r.ctx.Err() != nil || r.process.isDead() {
 		return false
 	}
 	return do()
@@ -117,7 +118,7 @@ func (r *run) functions() map[string]function.Function {
 	for _, p := range r.w.Providers {
 		maps.Copy(all, p.Functions(r.ctx, func(ctx context.Context, req *tfprotov6.CallFunctionRequest) (*tfprotov6.CallFunctionResponse, error) {
 			s := r.servingOf(p, r.pure)
-			s.once.Do(func() { s.server = p.Start(r.w.Environ) })
+			s.once.Do(func() { s.server = p.Start(r.w.Environ, r.process.over()) })
 			return s.server.CallFunction(ctx, req)
 		}))
 	}
@@ -128,7 +129,7 @@ func (r *run) functions() map[string]function.Function {
 func (r *run) server(p *schema.Provider) schema.Server {
 	s := r.servingOf(p, r.servers)
 	s.once.Do(func() {
-		s.server = p.Start(r.w.Environ)
+		s.server = p.Start(r.w.Environ, r.process.over())
 		s.ok = r.validating || r.configure(p, s.server)
 	})
 	if !s.ok {
@@ -180,7 +181,10 @@ func (r *run) providerConfig(p *schema.Provider) (value cty.Value, body hcl.Body
 // call makes a call for an instance, and reports what the provider says. It returns false if that is an error; the answer may be nil then.
 // block is the instance's; nil if it is not configured.
 func call[Req, Resp any](r *run, at state.Address, block *language.Resource, method func(context.Context, Req) (Resp, error), req Req) (resp Resp, ok bool) {
-	resp, err := method(r.ctx, req)
+	resp, err, lives := await(r.ctx, r.process, method, req)
+	if !lives {
+		return resp, false
+	}
 	if err != nil {
 		r.Add(language.Diagnostic{IsError: true, Summary: "Plugin error", Detail: err.Error(), Address: at.String()})
 		return resp, false

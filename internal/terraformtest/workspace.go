@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/core"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/language"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/terraformtest/schema"
@@ -30,10 +32,39 @@ type Workspace struct {
 	Environ   []string          // of the providers, as from os.Environ; nil: that of the process
 
 	mu    sync.Mutex
-	plans map[string]*plan // saved ones, by file
+	plans map[string]*plan             // saved ones, by file
+	data  map[state.Address]cty.Value // what data sources have returned in the last apply
 }
 
 func (w *Workspace) stateFile() string { return filepath.Join(w.Dir, "terraform.tfstate") }
+
+// processKey is the key of the process of a command in its context.
+type processKey struct{}
+
+func processOf(ctx context.Context) *Process {
+	p, _ := ctx.Value(processKey{}).(*Process)
+	return p
+}
+
+// Check returns ErrUnsupported if only a CLI can run a command with the configuration as it is.
+func (w *Workspace) Check(args ...string) error {
+	if _, err := parse(args[1:]); err != nil {
+		return err
+	}
+	_, err := language.Load(w.Dir, w.Providers, &language.Diagnostics{})
+	return err
+}
+
+// RunIn is Run in a process, in which nothing else runs. Its exit code is -1 if the process was killed.
+func (w *Workspace) RunIn(ctx context.Context, p *Process, args ...string) (output string, code int, err error) {
+	ctx, end := p.lives(context.WithValue(ctx, processKey{}, p))
+	defer end()
+	output, code, err = w.Run(ctx, args...)
+	if p.isDead() {
+		code = -1
+	}
+	return output, code, err
+}
 
 // Run runs a command such as "plan", and returns what a CLI would print, and its exit code. The error is ErrUnsupported if only a CLI can do
 // it. When the context ends, Run ends as a CLI does after Ctrl-C.
@@ -181,6 +212,9 @@ func (c *command) applyCommand() error {
 	if err := now.Save(c.w.stateFile(), c.w.Providers, data); err != nil {
 		return err
 	}
+	c.w.mu.Lock()
+	c.w.data = data
+	c.w.mu.Unlock()
 	if c.d.HasErrors() {
 		return nil
 	}
@@ -298,7 +332,10 @@ func (c *command) show() error {
 		if err != nil {
 			return err
 		}
-		text, err := stateJSON(s, c.w.Providers)
+		c.w.mu.Lock()
+		data := c.w.data
+		c.w.mu.Unlock()
+		text, err := stateJSON(s, data, c.w.Providers)
 		c.out.say("%s", text)
 		return err
 	}

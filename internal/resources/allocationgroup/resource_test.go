@@ -259,7 +259,6 @@ func TestAccAllocationGroup_oneOfTwoRacingGroupsGetsItsNodes(t *testing.T) {
 	var running []*acctest.Running
 	for _, name := range []string{"blue", "green"} {
 		w := acctest.NewWorkspace(t, s.Provider()+group(s, name, 4))
-		w.OwnProcess()
 		spaces = append(spaces, w)
 	}
 	for _, w := range spaces {

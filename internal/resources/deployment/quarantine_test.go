@@ -275,7 +275,6 @@ func TestAccDeployment_killedQuarantineIsFinished(t *testing.T) {
 					return provider + named(s) + acctest.Allocated(append(settings, acctest.Image("v1"), quarantine)...)
 				}
 				w := acctest.NewWorkspace(t, config(acctest.FailingStep))
-				w.OwnProcess()
 				running = w.Start(acctest.Apply()...)
 				close(ready)
 				if output, code := running.Wait(); code == 0 || strings.Contains(output, "is in quarantine") {

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"context"
+	"net/http"
 	"crypto/rand"
 	"fmt"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // Builtin is Terraform's own provider, with terraform_data.
-var Builtin = &Provider{Name: "terraform", Source: "terraform.io/builtin/terraform", Start: func([]string) Server { return builtin{} }}
+var Builtin = &Provider{Name: "terraform", Source: "terraform.io/builtin/terraform", Start: func([]string, http.RoundTripper) Server { return builtin{} }}
 
 // builtin serves terraform_data.
 type builtin struct{ tfprotov6.ProviderServer }

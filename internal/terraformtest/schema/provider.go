@@ -4,6 +4,7 @@ package schema
 
 import (
 	"context"
+	"net/http"
 	"sync"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -11,8 +12,9 @@ import (
 
 // Provider is a provider that workspaces use. Each walk over a configuration starts a server of its own, as a CLI starts a process.
 type Provider struct {
-	Name, Source string                        // such as metal and terraform-provider-metal/metal
-	Start        func(environ []string) Server // in an environment, as from os.Environ; nil: that of the process
+	Name, Source string // such as metal and terraform-provider-metal/metal
+	// Start starts a server in an environment, as from os.Environ, with a transport for its requests. Nil: those of the process.
+	Start func(environ []string, over http.RoundTripper) Server
 
 	once      sync.Once
 	block     *Kind
@@ -34,7 +36,7 @@ func (p *Provider) Block() *Kind {
 
 func (p *Provider) load() {
 	p.once.Do(func() {
-		server := p.Start(nil)
+		server := p.Start(nil, nil)
 		ctx := context.Background() //nolint:forbidigo // once a process
 		defer server.Close(ctx)
 		resp, err := server.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})

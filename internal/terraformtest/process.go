@@ -1,0 +1,96 @@
+package terraformtest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+)
+
+// Process is what a command runs in that a test kills, as kill -9 ends a CLI and its providers: no further request leaves it, and the state file has what
+// calls had returned before.
+type Process struct {
+	once    sync.Once
+	dead    chan struct{}
+	sockets *http.Transport
+}
+
+// NewProcess returns a process for one command.
+func NewProcess() *Process {
+	return &Process{dead: make(chan struct{}), sockets: &http.Transport{}}
+}
+
+// Kill ends the process.
+func (p *Process) Kill() { p.once.Do(func() { close(p.dead) }) }
+
+// isDead reports whether the process was killed. Nil is a process that nobody kills.
+func (p *Process) isDead() bool {
+	if p == nil {
+		return false
+	}
+	select {
+	case <-p.dead:
+		return true
+	default:
+		return false
+	}
+}
+
+var errKilled = errors.New("the process was killed")
+
+// RoundTrip sends a request of a provider, unless the process is dead.
+func (p *Process) RoundTrip(r *http.Request) (*http.Response, error) {
+	if p.isDead() {
+		return nil, errKilled
+	}
+	return p.sockets.RoundTrip(r)
+}
+
+// over returns the transport of the process's providers; nil: sockets of their own.
+func (p *Process) over() http.RoundTripper {
+	if p == nil {
+		return nil
+	}
+	return p
+}
+
+// lives returns a context that ends with the process.
+func (p *Process) lives(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancel(ctx)
+	if p != nil {
+		go func() {
+			select {
+			case <-p.dead:
+				end()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return ctx, end
+}
+
+// await makes a call. It returns false if the process is killed before the call returns.
+func await[Req, Resp any](ctx context.Context, p *Process, method func(context.Context, Req) (Resp, error), req Req) (resp Resp, err error, lives bool) {
+	if p == nil {
+		resp, err = method(ctx, req)
+		return resp, err, true
+	}
+	type answer struct {
+		resp Resp
+		err  error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		resp, err := method(ctx, req)
+		answered <- answer{resp, err}
+	}()
+	select {
+	case <-p.dead:
+		return resp, nil, false
+	case a := <-answered:
+		if p.isDead() {
+			return resp, nil, false
+		}
+		return a.resp, a.err, true
+	}
+}
