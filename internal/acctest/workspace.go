@@ -30,7 +30,7 @@ import (
 // Workspace is a directory with a configuration and its state. Run, Must and Plan do in the test process what Terraform does, which takes a
 // twentieth of the time (internal/terraformtest). What that cannot do, such as modules, moved blocks and "output", a real CLI does, with
 // the provider in the test process. Start does the same in the background, so that a test can interrupt or kill it. After RealCLI, it runs a CLI and
-// the provider's binary, and so do all calls after OwnProcess or Trace, and after Setenv of a variable that a CLI reads: working directory and log belong
+// the provider's binary, and so do all calls after OwnProcess, and after Setenv of a variable that a CLI reads: working directory and log belong
 // to a process.
 type Workspace struct {
 	Dir      string
@@ -185,10 +185,9 @@ func isProviders(variable string) bool {
 	return slices.ContainsFunc([]string{"METAL_", "OS_", "ONEVIEW_", "IRONIC_", "MAX_CONCURRENT_"}, func(prefix string) bool { return strings.HasPrefix(variable, prefix) })
 }
 
-// Trace makes the provider log at level TRACE.
+// Trace makes the provider of a CLI log at level TRACE, for InterruptProvider.
 func (w *Workspace) Trace() {
-	w.Setenv("TF_LOG_PROVIDER", "TRACE")
-	w.Setenv("TF_LOG_PATH", filepath.Join(w.Dir, "trace.log"))
+	w.env = append(w.env, "TF_LOG_PROVIDER=TRACE", "TF_LOG_PATH="+filepath.Join(w.Dir, "trace.log"))
 }
 
 // trace returns the log after Trace.
@@ -364,7 +363,9 @@ func (r *Running) Interrupt() {
 func (r *Running) InterruptProvider() {
 	r.w.t.Helper()
 	before := len(r.w.trace())
-	r.Interrupt()
+	if r.Interrupt(); r.cmd == nil {
+		return
+	}
 	if !site.InTime(func() bool { return strings.Contains(r.w.trace()[before:], "Closed all our contexts") }) {
 		r.w.t.Error("waited three minutes for the provider to end its contexts")
 	}

@@ -60,7 +60,7 @@ func (p *metal) oneviewClient(ctx context.Context, m model, agent string, diags 
 		Endpoint: p.fromEnv(block.Endpoint, "ONEVIEW_ENDPOINT"), Username: p.fromEnv(block.Username, "ONEVIEW_USERNAME"),
 		Password: p.fromEnv(block.Password, "ONEVIEW_PASSWORD"), Domain: p.fromEnv(block.Domain, "ONEVIEW_DOMAIN"),
 		CACertFile: p.fromEnv(block.CACertFile, "ONEVIEW_CACERT_FILE"), APIVersion: int(block.APIVersion.ValueInt64()), Insecure: block.Insecure.ValueBool(),
-		PollInterval: min(duration(m.PollInterval), oneview.DefaultPollInterval), UserAgent: agent, Logger: slog.New(tflogHandler{p.secrets}), Secrets: p.secrets, Unknown: block.firstUnknown(),
+		PollInterval: min(duration(m.PollInterval), oneview.DefaultPollInterval), UserAgent: agent, Logger: slog.New(tflogHandler{p.secrets}), Secrets: p.secrets, Unknown: block.firstUnknown(), Transport: p.transport,
 	}
 	if m.OneView.IsNull() && cfg.Endpoint == "" {
 		return nil

@@ -39,7 +39,7 @@ type Server struct {
 // NewServer returns the provider's server.
 func NewServer(version string) *Server { return NewServerOver(version, nil) }
 
-// NewServerOver returns the provider's server, which reaches Ironic and the servers of images through the given transport instead of
+// NewServerOver returns the provider's server, which reaches Ironic, OneView and the servers of images through the given transport instead of
 // sockets. Ready checks connect by it if it is a readiness.Dialer. It is for tests in virtual time.
 func NewServerOver(version string, transport http.RoundTripper) *Server {
 	return serverOf(&metal{version: version, transport: transport})
