@@ -52,9 +52,7 @@ func TestList_tellsWhatMachinesDo(t *testing.T) {
 			t.Parallel()
 			fake := &fakeironic.Server{StepTime: time.Hour}
 			fake.AddFleet(1, "baremetal")
-			for _, field := range slices.Sorted(maps.Keys(tc.set)) { // a new provision_state comes before the reservation that it would end
-				fake.Set("node-000", field, tc.set[field])
-			}
+			setAll(fake, tc.set)
 			s, err := watch.List(t.Context(), clientOf(fake), selection.Selection{}.Follow())
 			if err != nil || len(s.Machines) != 1 {
 				t.Fatalf("%+v, %v", s, err)
@@ -67,6 +65,13 @@ func TestList_tellsWhatMachinesDo(t *testing.T) {
 				t.Errorf("reason %q, name %q", m.Reason, m.Name)
 			}
 		})
+	}
+}
+
+// setAll sets fields of a machine in their order: a new provision_state comes before its time and the reservation, which it would replace.
+func setAll(fake *fakeironic.Server, fields map[string]any) {
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		fake.Set("node-000", field, fields[field])
 	}
 }
 
@@ -100,9 +105,7 @@ func TestRun_endsWithTheMachineThatIsNotReady(t *testing.T) {
 			t.Parallel()
 			ironictest.InVirtualTime(t, func(t *testing.T) {
 				fake := ironictest.Fleet(1)
-				for field, value := range notReady(20*time.Hour, tc.active) {
-					fake.Set("node-000", field, value)
-				}
+				setAll(fake, notReady(20*time.Hour, tc.active))
 				var told strings.Builder
 				end, err := watch.Run(t.Context(), watch.NewModel("active", 0), watch.Options{
 					List: func(ctx context.Context) (watch.Sample, error) {
@@ -177,9 +180,7 @@ func TestList_tellsTurns(t *testing.T) {
 			t.Parallel()
 			fake := &fakeironic.Server{}
 			fake.AddFleet(1, "baremetal")
-			for field, value := range tc.set {
-				fake.Set("node-000", field, value)
-			}
+			setAll(fake, tc.set)
 			s, err := watch.List(t.Context(), clientOf(fake), selection.Selection{}.Follow())
 			if err != nil || len(s.Machines) != 1 {
 				t.Fatalf("%+v, %v", s, err)
