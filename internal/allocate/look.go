@@ -56,12 +56,12 @@ func (s *Seen) ask(ctx context.Context, site *machine.Site, w Wish, q Question) 
 	if site.Ironic.HasWritten() {
 		return nil
 	}
-	switch q {
-	case AskBegun:
+	if q == AskBegun {
 		r := w.Request("")
 		s.Begun = findBegun(ctx, site, &r)
 		return nil
-	case AskNodes:
+	}
+	if q == AskNodes {
 		s.Doubts, err = Foresee(ctx, site, w.Request(""), w.isVague())
 		return err
 	}

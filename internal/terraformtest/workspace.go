@@ -32,7 +32,7 @@ type Workspace struct {
 	Environ   []string          // of the providers, as from os.Environ; nil: that of the process
 
 	mu    sync.Mutex
-	plans map[string]*plan             // saved ones, by file
+	plans map[string]*plan            // saved ones, by file
 	data  map[state.Address]cty.Value // what data sources have returned in the last apply
 }
 

@@ -2,9 +2,9 @@ package schema
 
 import (
 	"context"
-	"net/http"
 	"crypto/rand"
 	"fmt"
+	"net/http"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
