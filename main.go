@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing/export"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing/export"
 )
 
 // version is set at build time.

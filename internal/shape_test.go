@@ -135,7 +135,7 @@ func isQuestion(object types.Object) bool {
 	switch name := object.Name(); {
 	case object.Pkg() == nil:
 		return false
-	case relative(object.Pkg().Path()) == "internal/states":
+	case relative(object.Pkg().Path()) == "internal/machine/states":
 		return true
 	default:
 		return name == "AddWarning" || name == "AddAttributeWarning"

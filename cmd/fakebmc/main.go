@@ -19,10 +19,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc/ipmi"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc/qemu"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakehttp"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakebmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakebmc/ipmi"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakebmc/qemu"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakehttp"
 )
 
 func main() {

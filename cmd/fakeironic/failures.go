@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
 // failing is a value of -fail: an operation of a node, by the node's name or UUID.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
 func TestFailures_failOperationsByNameAndNumber(t *testing.T) {

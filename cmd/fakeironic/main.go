@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakehttp"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakehttp"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
 func main() {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
 func TestReadOptions_refusesWhatMakesNoSense(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"os"
 	"slices"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic/seed"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/seed"
 )
 
 // addSeed adds the machines of the files of -seed to a fake that has none, and returns notes on them.

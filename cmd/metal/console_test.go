@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
 // consoleSite is a site whose nodes have the console interfaces fake, fake-graphical, ipmitool-socat, ipmitool-shellinabox and no-console.

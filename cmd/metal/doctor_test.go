@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/doctor"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/doctor"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 

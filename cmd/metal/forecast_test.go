@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/forecast"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/forecast"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 )
 
 // aPlan is a plan that a real Terraform has made.
-const aPlan = "../../internal/forecast/planned/testdata/site.json"
+const aPlan = "../../internal/operator/forecast/planned/testdata/site.json"
 
 // newPlannedSite is a site that has the nodes of the plan.
 func newPlannedSite(t *testing.T) *site {

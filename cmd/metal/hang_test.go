@@ -12,7 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/observe"
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/operate"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 )
 
 // timed keeps what is written, each text with the time since the start.

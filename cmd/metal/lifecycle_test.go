@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
 // deployedSite is a site with two nodes that share no hardware. The first is deployed, and reserved without an allocation by a run that was killed.

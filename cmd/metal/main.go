@@ -19,9 +19,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/observe"
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/operate"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing/export"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing/export"
 )
 
 // version is set when a release is built.

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
 // exporter is a metal watch that serves metrics of a site.

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
-	acc "github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
+	acc "github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
 
 // night is what may be wrong when an operator reads a section of the guide At three in the morning.

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
-	acc "github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakebmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/bmc"
+	acc "github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
 
 // metal runs a command on a site, and returns its exit code and what it writes.

@@ -4,7 +4,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
 // The filter of traces knows what the clients of each command know.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracingtest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/tracingtest"
 )
 
 // The SDK reads the environment of the process, so this test cannot run beside others.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
 )
 
 // findBegun finds the allocation of a name that a killed run has created, and that the creation of the request takes over. It returns nil if there is

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 )
 
 // KindNoMatch is the kind of an error which says that no node matches an allocation.

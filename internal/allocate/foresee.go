@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 )
 
 // Foresee returns what speaks against an allocation that is planned, from the list of nodes that all plans share. vague says that some

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 )
 
 // GroupWish is what the configuration of a group asks for.

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
 )
 
 // groupWishes are things that the configuration of a group can say. Without them, it is named "k8s", has 3 members and asks for class "small".

@@ -8,11 +8,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
 // Requirements are demands on a node that Ironic does not match itself. A zero value demands nothing.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
 
 // addLiveNode is addNode for the nth node of a test, which is available and can boot a live ISO over the network.

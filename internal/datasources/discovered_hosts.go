@@ -11,9 +11,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovered"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovery"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/discovered"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/discovery"
 )
 
 var _ datasource.DataSourceWithConfigure = (*discoveredHosts)(nil)

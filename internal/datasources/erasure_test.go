@@ -5,8 +5,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
 
 // The record of a cleaning is the note on the node. Its disks are those of the inventory, without those that the agent skips.

@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
 
 // bootAction says what a live ISO of a version asks of a node.

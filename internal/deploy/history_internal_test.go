@@ -4,9 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/images"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/images"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 

@@ -3,10 +3,10 @@ package deploy_test
 import (
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
 
 // A plan that deploys a node in maintenance warns of it, and one that leaves such a node does not.

@@ -6,10 +6,10 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
 // Decide says what an apply of a wish does, and what the plan shows of it. Update, Create and Delete do that and decide nothing again; where the

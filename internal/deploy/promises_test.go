@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
 // A machine that exists and stays is not deployed without a notice, whatever it costs.

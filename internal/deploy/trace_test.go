@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/readiness"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracingtest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/readiness"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/tracingtest"
 )
 
 func TestTrace_hasEachWaitVerbStateAndCheck(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/discovery"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/discovery"
 )
 
 // FilterKeys are the keys of the attribute filter of discoveries.

@@ -16,11 +16,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/bootiso"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/turns"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout/turns"
 )
 
 // TextOf returns a string as a value of a wish.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
 )
 
 // outputs are the values of the outputs in the state.

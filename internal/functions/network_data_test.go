@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/networkdata"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
 
 var update = flag.Bool("update", false, "write network_data.json, and netplan.json if METAL_ACC_PYTHON is set")

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
 // Node is Ironic's node. Attributes that are null in Ironic are zero here. gophercloud's type lacks boot_mode and secure_boot.

@@ -11,12 +11,12 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ramdisk"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/ramdisk"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
 // FailedOn says that an operation has failed. step describes the deploy step, as the end of a sentence; macs are of the cards from which the machine

@@ -9,12 +9,12 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing/operation"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ramdisk"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing/operation"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/ramdisk"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
 // stateLog logs each change of a machine's provision state once, however many records see it. It is safe for concurrent use.

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
 
 func TestPatch_lostExtraIsRewritten(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/readiness"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/slots"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/readiness"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/slots"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 

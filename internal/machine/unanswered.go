@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
 // unansweredFor is how long a request without an answer may still take effect, from the first read that Ironic answers afterwards on. Its

@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sitetest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
 
 // moves are the requests that move a machine: where it is before, what sends the request, the end of its path, and as what the fake knows

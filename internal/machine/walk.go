@@ -10,12 +10,12 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/slots"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/slots"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 

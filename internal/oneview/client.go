@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
 // Client sends requests to one appliance. It is safe for concurrent use, and all its users share one session.

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakehttp"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakehttp"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeoneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
 func TestNewRefusesBadConfiguration(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
 // Problem is an error that OneView describes in the body of an answer or in a task.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
 // pageSize is the requested number of resources on a page. The appliance may return fewer.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeoneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
 

@@ -9,10 +9,10 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakehttp"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakekeystone"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakehttp"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakekeystone"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeoneview"
 )
 
 // startAppliance starts an appliance with a blade, for the node of an Ironic, and sets the environment for it.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakehttp"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeoneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakehttp"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeoneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
 
 // appliance is a provider block with a complete setting oneview, changed by more settings. An empty value takes one away.

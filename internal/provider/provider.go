@@ -20,14 +20,16 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/actions"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/datasources"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/functions"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/readiness"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/readiness"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/allocation"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/allocationgroup"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/deployment"
@@ -37,8 +39,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/inspectionrule"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/oneviewprofile"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/resources/runbook"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
 )
 
 var (

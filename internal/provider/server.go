@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing"
 )
 
 // Address is the provider's address in the registry.

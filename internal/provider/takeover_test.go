@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
 // The first plan of a discovery names a machine, and the host of that name takes it over without an import: the plan of the host says so, although

@@ -10,12 +10,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing/export"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing/export"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracingtest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/tracingtest"
 )
 
 // tracedSession is a session in virtual time, with the spans of its provider.

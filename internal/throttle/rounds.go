@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing"
 )
 
 // Times of a round. A round sends no verb after workBudget; another run may take over a lock after lease. The limit can be

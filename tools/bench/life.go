@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
 // stepTime is how long a step takes on the fake: about what the driver fake-hardware of a real Ironic takes.

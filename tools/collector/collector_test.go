@@ -20,9 +20,9 @@ import (
 	"go.opentelemetry.io/collector/receiver/otlpreceiver"
 	"go.opentelemetry.io/collector/service/telemetry"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracing/export"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracingtest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing/export"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/tracingtest"
 )
 
 // configuration of a collector that receives spans over gRPC and HTTP, and passes each request on before it answers.

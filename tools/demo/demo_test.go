@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
 func TestRow_countsOperationsInProgress(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
 // stepTime is the duration of each transient state of a machine. An operation has two or three of them.

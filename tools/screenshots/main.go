@@ -26,7 +26,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
 //go:embed fleet.tf

@@ -22,8 +22,8 @@ import (
 
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/tracingtest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/tracingtest"
 )
 
 //go:embed main.tf

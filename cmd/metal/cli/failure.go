@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 )
 
 // Exit codes.

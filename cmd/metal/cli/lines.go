@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
 // Line writes one line: a name or a reason of others cannot begin another one.

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/doctor"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/doctor"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 

@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/forecast"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/forecast/planned"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/forecast/survey"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/forecast"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/forecast/planned"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/forecast/survey"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 

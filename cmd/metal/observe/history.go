@@ -5,7 +5,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/timeline"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/timeline"
 )
 
 const aboutHistory = `metal history tells what Ironic has written to the history of machines, and what the provider and metal have noted on them, the

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/metrics"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/metrics"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/watch"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/watch"
 )
 
 // metricsFlags are the flags of the metrics of metal watch.

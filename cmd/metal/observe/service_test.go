@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/metrics"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/selection"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/metrics"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/selection"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/watch"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/watch"
 )
 
 // counting counts the operations that have ended.

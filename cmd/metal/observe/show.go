@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/describe"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/selection"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/describe"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/selection"
 )
 
 const aboutShow = `metal show tells on one page what a machine is, who holds it, what runs on it, what is in progress, what has failed last, what

@@ -9,8 +9,8 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/timeline"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/watch"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/timeline"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/watch"
 )
 
 const aboutTimeline = `metal timeline tells what happened to one machine, the oldest first, with who did it and how long it took. It changes nothing.

@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/watch"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/watch"
 )
 
 const aboutWatch = `metal watch shows what happens to the machines in Ironic while an apply runs. It reads one list of nodes every

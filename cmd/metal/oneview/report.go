@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
 
 // progressInterval is the shortest time between two reports of progress.

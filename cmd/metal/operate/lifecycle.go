@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operate"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/operate"
 )
 
 const aboutUndeploy = `metal undeploy ends what is deployed on machines and waits until Ironic has cleaned them, as destroying a metal_deployment

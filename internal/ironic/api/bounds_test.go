@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
 // hostile answers lists of nodes itself, and lets the fake answer the rest.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
 // AuthType says how a Conn authenticates.

@@ -16,8 +16,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/httpbasic"
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/noauth"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cloudconfig"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/cloudconfig"
 )
 
 // Service returns the service client to send requests with. On first use it connects: it reads credentials and certificates, waits for

@@ -14,8 +14,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cloudconfig"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/cloudconfig"
 )
 
 // connectKeystone gets a token from Keystone as a cloud says, and, if no endpoint is configured, Ironic's URL from the service catalog.

@@ -10,11 +10,11 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakekeystone"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakekeystone"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 )
 
 // Secrets of the tests; they must occur in no error.

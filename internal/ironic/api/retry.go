@@ -13,7 +13,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
 // Bounds of the retry policy: after at most 15 seconds of waiting between tries the caller gets the error. A request that times out is

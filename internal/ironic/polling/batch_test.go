@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rest"
 )
 
 // store is objects that take a second to read, singly or all at once.

@@ -3,8 +3,8 @@ package deployment_test
 import (
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
 
 // wantInstanceName fails a test unless Ironic has that name of the instance.

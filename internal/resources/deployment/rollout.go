@@ -8,11 +8,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/turns"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout/turns"
 )
 
 // replacement is what the plan of a new deployment says, for the destruction of the one that it replaces.

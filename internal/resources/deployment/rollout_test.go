@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
 
 // fleet returns the HCL of a deployment on each of the nodes.

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/admission"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironictest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 )
 
 // hostsQuery lists the hosts of the test's class with further filters.

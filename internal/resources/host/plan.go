@@ -7,17 +7,17 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/expect"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/admission"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/sharing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
 
 // ModifyPlan plans the values that the configuration omits and the steps that the node still needs, and warns of their effects.

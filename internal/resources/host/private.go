@@ -10,15 +10,15 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/cabling"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/commission"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/cabling"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/commission"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
 )
 
 // managed lists what the last applied configuration managed on a host, as paths: those of settings, and "/traits/NAME",

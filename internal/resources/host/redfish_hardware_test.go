@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/bmc"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fakebmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakebmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/bmc"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
 
 // onSteppable starts a machine at a BMC on which Ironic can take steps, and returns configurations of its host.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
 
 // A pipeline that looks for drift runs plan -refresh-only -detailed-exitcode: right after an apply, it must exit with 0.

@@ -12,17 +12,17 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/admission"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/commission"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/enroll"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/hardware"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/admission"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/commission"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/enroll"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/marks"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/turns"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout/turns"
 )
 
 var (

@@ -3,8 +3,8 @@ package host_test
 import (
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/acctest/site"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
 
 // An available host is retired without cleaning, and cleaned on its way back into the pool.

@@ -1,0 +1,154 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+)
+
+// NewImage is a live ISO that machines are about to boot.
+type NewImage struct {
+	URL     string
+	BuiltAt time.Time     // zero: use the server's Last-Modified
+	Quiet   time.Duration // how old the image must be to count as settled
+}
+
+// CheckBuilt returns an error if the image says that it was built in the future.
+func (i NewImage) CheckBuilt(now time.Time) error {
+	if i.BuiltAt.Sub(now) > time.Minute {
+		return fmt.Errorf("built_at (%s) lies in the future", i.BuiltAt.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// KindImageChanged is the kind of an error which says that an image has changed since the plan.
+const KindImageChanged failure.Kind = "image changed"
+
+// ImageChanged says that the server has another image at a URL than the configuration describes.
+func ImageChanged(host string) *failure.Error {
+	return &failure.Error{
+		Kind: KindImageChanged, Fact: fmt.Sprintf("the live ISO on %s changed during its quiet period", host),
+		Advice: "No machine was restarted with it. Wait until the image has been built, then run terraform plan again.",
+	}
+}
+
+// images are the new images of a run. Each is awaited once and checked twice, regardless of the number of machines that boot it.
+type images struct {
+	mu    sync.Mutex
+	known map[NewImage]*settling
+}
+
+func imagesOf(site *machine.Site) *images {
+	return machine.Kept(site, func(*machine.Site) *images { return &images{known: map[NewImage]*settling{}} })
+}
+
+type settling struct {
+	done chan struct{}
+	err  error
+}
+
+// Settle waits until the quiet period of an image has ended. It sends a HEAD request for the image before and after, and returns
+// an error of KindImageChanged if the image has changed in between. seen is when a run first wanted this image; the period counts from then
+// if neither the image nor its server gives a time. The machines that boot an image share the first caller's seen.
+func Settle(ctx context.Context, site *machine.Site, image NewImage, seen time.Time) error {
+	known := imagesOf(site)
+	known.mu.Lock()
+	s, begun := known.known[image]
+	if !begun {
+		s = &settling{done: make(chan struct{})}
+		known.known[image] = s
+	}
+	known.mu.Unlock()
+	if !begun {
+		s.err = settle(ctx, site, image, seen)
+		close(s.done)
+	}
+	select {
+	case <-s.done:
+		return s.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func settle(ctx context.Context, site *machine.Site, image NewImage, seen time.Time) error {
+	before := headImage(ctx, site, image.URL)
+	left := image.Quiet - before.age
+	switch {
+	case !image.BuiltAt.IsZero():
+		left = image.Quiet - time.Since(image.BuiltAt)
+	case !before.known:
+		left = image.Quiet - time.Since(seen)
+	}
+	if left <= 0 {
+		return nil
+	}
+	if err := image.CheckBuilt(time.Now()); err != nil {
+		return err
+	}
+	if left > image.Quiet+time.Minute {
+		return fmt.Errorf("the live ISO on %s was last modified in the future (Last-Modified), by that server's own clock", before.host)
+	}
+	site.Ironic.Logger().InfoContext(ctx, "waiting until the live ISO has settled", "host", before.host, "for", left.Round(time.Second))
+	if err := rest.Sleep(ctx, left); err != nil {
+		return err
+	}
+	if after := headImage(ctx, site, image.URL); before.known && after.known && after.mark != before.mark {
+		return ImageChanged(after.host)
+	}
+	return nil
+}
+
+// imageHead is the result of a HEAD request for an image.
+type imageHead struct {
+	known bool          // the server gave a time
+	age   time.Duration // since the image was last modified, by the server's clock
+	mark  string        // changes when the content changes
+	host  string
+}
+
+// headImage asks an image's server how old the image is. It never fails, because the computer that runs Terraform need not reach that
+// server.
+func headImage(ctx context.Context, site *machine.Site, address string) imageHead {
+	u, err := url.Parse(address)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") {
+		return imageHead{}
+	}
+	g := imageHead{host: u.Host}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, address, nil)
+	if err != nil {
+		return g
+	}
+	req.Header.Set("User-Agent", site.Ironic.UserAgent())
+	resp, err := rest.NewClient(site.Config().Images, 0).Do(req)
+	if err != nil {
+		var redirect *rest.RedirectError
+		if errors.As(err, &redirect) {
+			site.Ironic.Logger().WarnContext(ctx, "could not get the age of the live ISO: "+redirect.Error())
+			return g
+		}
+		site.Ironic.Logger().DebugContext(ctx, "could not get the age of the live ISO", "host", g.host)
+		return g
+	}
+	defer resp.Body.Close() //nolint:errcheck // a HEAD request has no body to read
+	modified, err := http.ParseTime(resp.Header.Get("Last-Modified"))
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return g
+	}
+	now, err := http.ParseTime(resp.Header.Get("Date"))
+	if err != nil {
+		now = time.Now()
+	}
+	g.known, g.age, g.mark = true, now.Sub(modified), resp.Header.Get("Last-Modified")+resp.Header.Get("ETag")
+	return g
+}

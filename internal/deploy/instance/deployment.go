@@ -1,0 +1,159 @@
+// Package instance has what Ironic calls the instance of a node: its reservation, what the node was deployed with (instance_info and the
+// provider's marker), its VIFs, the live ISO that it was booted with, and whether it is in rescue.
+package instance
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/images"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+)
+
+// DeploymentKeys are keys of instance_info that belong to every deployment, besides those of its image.
+var DeploymentKeys = []string{"root_device", "capabilities"}
+
+// Deployment is what a node is deployed with.
+type Deployment struct {
+	Image        *images.Image
+	LiveISO      *bootiso.Artifacts // boots an ISO instead of writing an Image; recorded in extra
+	Capabilities map[string]string
+	Traits       []string // nil: the traits of the allocation
+	RootDevice   map[string]any
+	InstanceInfo map[string]any // additional keys
+	ConfigDrive  any            // a map of user_data, meta_data, network_data and vendor_data; a string: a URL, or a drive in base64; nil: none
+	DeploySteps  []ironic.DeployStep
+	Name         string // of the instance, in Ironic only; "": it stays as it is. Not a part of Digest
+	// Triggers are part of Digest only: with other triggers the same content is deployed again.
+	Triggers map[string]string
+	// SecretVersion stands in Digest for the secret parts of ConfigDrive, so that the digest reveals nothing about them.
+	SecretVersion string
+}
+
+// Keys of instance_info. Ironic clears instance_info, including the marker, when it undeploys the node.
+const (
+	keyImageSource = "image_source"
+	KeyConfigDrive = "configdrive"
+	KeyTraits      = "traits"
+	keyPullSecret  = "image_pull_secret"
+	keyDeploy      = "deploy_interface" // overrides the node's own interface while the instance exists
+)
+
+// deployRamdisk is the deploy interface that boots a ramdisk or ISO and writes no disk.
+const deployRamdisk = "ramdisk"
+
+// ImageKeys are the keys of instance_info that belong to an Image.
+var ImageKeys = []string{
+	keyImageSource, "image_checksum", "image_os_hash_algo", "image_os_hash_value", "image_disk_format", "image_type",
+	"kernel", "ramdisk", "root_gb", "swap_mb", keyPullSecret,
+}
+
+// AsInstanceInfo returns the deployment as instance_info.
+func (d Deployment) AsInstanceInfo() map[string]any {
+	info := map[string]any{}
+	for key, value := range d.InstanceInfo {
+		info[key] = value
+	}
+	set := func(key, value string) {
+		if value != "" {
+			info[key] = value
+		}
+	}
+	if i := d.Image; i != nil {
+		set(keyImageSource, i.URL)
+		set("image_disk_format", i.DiskFormat)
+		set("image_type", string(i.Type))
+		set("kernel", i.Kernel)
+		set("ramdisk", i.Ramdisk)
+		set(keyPullSecret, i.PullSecret)
+		if algo := images.HashAlgorithm(i.Checksum); algo != "" {
+			info["image_os_hash_algo"], info["image_os_hash_value"] = algo, i.Checksum
+		} else {
+			set("image_checksum", i.Checksum)
+		}
+		if i.RootGB > 0 {
+			info["root_gb"] = i.RootGB
+		}
+		if i.SwapMB > 0 {
+			info["swap_mb"] = i.SwapMB
+		}
+	}
+	if d.LiveISO != nil {
+		info[keyDeploy], info[machine.KeyBootISO] = deployRamdisk, d.LiveISO.URL
+	}
+	if len(d.Capabilities) > 0 {
+		info["capabilities"] = d.Capabilities
+	}
+	if d.Traits != nil {
+		info[KeyTraits] = d.Traits
+	}
+	if len(d.RootDevice) > 0 {
+		info["root_device"] = d.RootDevice
+	}
+	return info
+}
+
+// ImageOf returns the Image of a node's instance_info; nil if it has none.
+func ImageOf(n *ironic.Node) *images.Image {
+	text := func(key string) string { s, _ := n.InstanceInfo[key].(string); return s }
+	number := func(key string) int64 {
+		var i int64
+		_, _ = fmt.Sscan(fmt.Sprint(n.InstanceInfo[key]), &i)
+		return i
+	}
+	if text(keyImageSource) == "" {
+		return nil
+	}
+	i := &images.Image{
+		URL: text(keyImageSource), Checksum: text("image_os_hash_value"), DiskFormat: text("image_disk_format"),
+		Type: images.ImageType(text("image_type")), Kernel: text("kernel"), Ramdisk: text("ramdisk"),
+		RootGB: number("root_gb"), SwapMB: number("swap_mb"),
+	}
+	if i.Checksum == "" {
+		i.Checksum = text("image_checksum")
+	}
+	return i
+}
+
+// Source identifies the image or live ISO, which many machines may get; "" if it is not known.
+func (d Deployment) Source() string {
+	switch {
+	case d.Image != nil && d.Image.URL != "":
+		return d.Image.URL + " " + d.Image.Checksum
+	case d.LiveISO != nil:
+		return d.LiveISO.Identity()
+	}
+	return ""
+}
+
+// Digest identifies a deployment: deployments that write the same have the same digest.
+func (d Deployment) Digest() string {
+	config := d.ConfigDrive
+	if parts, are := config.(map[string]any); are && d.SecretVersion != "" {
+		parts = maps.Clone(parts)
+		parts["user_data"] = d.SecretVersion
+		config = parts
+	}
+	info := d.AsInstanceInfo()
+	if d.Image != nil && d.Image.PullSecretVersion != "" {
+		info[keyPullSecret] = d.Image.PullSecretVersion
+	}
+	if d.LiveISO != nil {
+		info[machine.KeyBootISO] = d.LiveISO.Digest() // the URL may contain a token
+	}
+	parts := []any{info, config, d.DeploySteps}
+	if len(d.Triggers) > 0 {
+		parts = append(parts, d.Triggers)
+	}
+	text, err := json.Marshal(parts)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}

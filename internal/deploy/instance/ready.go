@@ -1,0 +1,88 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/readiness"
+)
+
+// KindNotReady is the kind of an error which says that what runs on a machine did not answer its ready check in time.
+const KindNotReady failure.Kind = "not-ready"
+
+// AwaitReady waits until what runs on a machine answers. While it waits, and after it has failed, a note on the node says so. It returns an
+// error of KindNotReady if the time is over; next says what to do then, besides the advice about the cause.
+func AwaitReady(ctx context.Context, m *machine.Machine, check readiness.Check, next string) error {
+	check.Dial = m.Site().Config().Dial
+	label := ironic.NodeLabel(m.Node())
+	note := marks.Checked{Since: serverNow(m), Target: check.Target()}
+	if err := noteCheck(ctx, m, note); err != nil {
+		return err
+	}
+	err := check.Wait(m.About(ctx), func(text string) {
+		m.Site().Ironic.Logger().InfoContext(ctx, "machine "+label+" "+text, machine.NodeAttributes(m.Node())...)
+	})
+	if late, is := err.(*readiness.Error); is { //nolint:errorlint // Wait does not wrap it
+		note.Failed = serverNow(m)
+		endNote(ctx, m, ironic.Patch{}.With("/extra/"+marks.KeyReady, note))
+		return &failure.Error{
+			Kind: KindNotReady, Node: m.Node(), About: late, Err: late, Advice: late.Advice() + " " + next,
+			Fact: fmt.Sprintf("node %s runs what was deployed on it, and is not ready: %s", label, late),
+		}
+	}
+	if _, noted := m.Node().Extra[marks.KeyReady]; noted {
+		removeCheck(ctx, m)
+	}
+	return err
+}
+
+// ForgetCheck removes the note of a ready check that has failed, when what runs on the machine is not checked any more. It sends nothing if its
+// node has none.
+func ForgetCheck(ctx context.Context, m *machine.Machine) {
+	if marks.NotReadyOf(m.Node()) != nil {
+		removeCheck(ctx, m)
+	}
+}
+
+// serverNow is the time for a note, by the clock of the site.
+func serverNow(m *machine.Machine) time.Time {
+	return m.Site().Ironic.ServerNow().UTC().Truncate(time.Second)
+}
+
+// noteCheck notes on the node that a check is in progress, and replaces what a killed run has left. The check does not depend on
+// the note: the user may lack the right to write it.
+func noteCheck(ctx context.Context, m *machine.Machine, note marks.Checked) error {
+	err := m.Patch(ctx, ironic.Patch{}.With("/extra/"+marks.KeyReady, note))
+	if marks.IsSuperseded(err) || ctx.Err() != nil {
+		return err
+	}
+	return nil
+}
+
+func removeCheck(ctx context.Context, m *machine.Machine) {
+	var patch ironic.Patch
+	patch.Remove("/extra/" + marks.KeyReady)
+	endNote(ctx, m, patch)
+}
+
+// endNote changes the note at the end of a check, also if the run was stopped. It only logs a failure.
+func endNote(ctx context.Context, m *machine.Machine, patch ironic.Patch) {
+	err := m.Patch(ctx, patch)
+	if err != nil && ctx.Err() != nil {
+		stopped, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteFor)
+		defer cancel()
+		err = m.Patch(stopped, patch)
+	}
+	if err != nil {
+		m.Site().Ironic.Logger().DebugContext(ctx, "could not change the note of a ready check", "error", api.FirstLine(err.Error()))
+	}
+}
+
+// noteFor is how long changing the note may take after the user has stopped the run.
+const noteFor = 30 * time.Second

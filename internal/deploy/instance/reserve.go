@@ -1,0 +1,219 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
+)
+
+// Deployable returns the error that prevents a new deployment on a node, an error of KindReserved or an error of KindRefused; nil if there is none.
+// instance is the reservation of the caller, or "" if it has none yet.
+func Deployable(node *ironic.Node, instance string) error {
+	if err := machine.CheckReservation(node, instance); err != nil {
+		return err
+	}
+	if ironic.State(node.ProvisionState) != nodes.Available {
+		return Refusal(node)
+	}
+	if node.Maintenance {
+		return machine.RefusedFor(node, "it is in maintenance"+inBrackets(node.MaintenanceReason)+". Take it out of maintenance first")
+	}
+	return nil
+}
+
+// inBrackets returns " (text)", or "" for an empty text.
+func inBrackets(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+// Refusal returns the error for a node that cannot be deployed because it is not available.
+func Refusal(node *ironic.Node) error {
+	m := states.NextMove(states.GoalDeployed, ironic.State(node.ProvisionState), false)
+	if m.Kind == states.Wait {
+		m.Reason = states.ReasonBusy
+	}
+	if m.Reason == "" {
+		m.Reason = states.ReasonDeployed
+	}
+	return machine.Refused(node, m.Reason)
+}
+
+// Reserve reserves the machine for an instance by setting instance_uuid, which is Ironic's only atomic reservation. A node that
+// another instance has is an error of KindReserved. It does nothing if the node already has this instance.
+func Reserve(ctx context.Context, m *machine.Machine, instance string) error {
+	return reserve(ctx, m, instance, nil)
+}
+
+// ReserveNew reserves the machine for a deployment that is new in Terraform, with the mark of its creation. instance is the
+// allocation that has reserved it; if it is empty, ReserveNew makes a reservation. If a killed run has reserved the machine or begun
+// to deploy it, ReserveNew takes that over, after the end of an operation in progress and at most until the deadline. It then also
+// returns the mark of that run. It does not take over a machine that runs something else than the deployment, nor the reservation of an
+// allocation that the caller does not name.
+func ReserveNew(ctx context.Context, m *machine.Machine, d Deployment, instance string, deadline time.Time) (reserved string, by *marks.Creation, err error) {
+	if instance != "" {
+		if err := machine.CheckReservation(m.Node(), instance); err != nil {
+			return "", nil, err
+		}
+	}
+	fits := func() bool { return m.State() != nodes.Active || d.DeployedWith(m.Node()) }
+	if by, err = FinishReservation(ctx, m, instance, fits, deadline); by != nil || err != nil {
+		if by != nil {
+			instance = by.Instance
+		}
+		return instance, by, err
+	}
+	if instance != "" {
+		return instance, nil, nil
+	}
+	mark := m.Site().NewReservation(m.Node().UUID)
+	MadeDeployment(m.Site(), mark.Instance) // before others can see the reservation
+	return mark.Instance, nil, reserve(ctx, m, mark.Instance, mark)
+}
+
+// reserve is Reserve with the mark of a creation, which may be nil.
+func reserve(ctx context.Context, m *machine.Machine, instance string, mark *marks.Creation) error {
+	if m.Node().InstanceUUID == instance {
+		return nil
+	}
+	if err := Deployable(m.Node(), ""); err != nil {
+		return err
+	}
+	return Claim(ctx, m, instance, mark)
+}
+
+// Claim sets the instance UUID of a node that has none, and writes the mark of a creation unless it is nil.
+func Claim(ctx context.Context, m *machine.Machine, instance string, mark *marks.Creation) error {
+	var patch ironic.Patch
+	patch.Set("/instance_uuid", instance)
+	if mark != nil {
+		patch.Set("/extra/"+string(marks.MarkReservation), mark.Value())
+		m.Carries(marks.MarkReservation)
+	}
+	err := m.Patch(ctx, patch)
+	taken := api.IsStatus(err, http.StatusConflict, "associated with") || api.IsStatus(err, http.StatusConflict, "is already associated")
+	if taken || api.IsTransient(err) || (err != nil && ctx.Err() != nil) {
+		answered, stop := rest.Outlast(ctx)
+		defer stop()
+		if m.Refresh(answered) == nil && (taken || m.Node().InstanceUUID == instance) {
+			return machine.CheckReservation(m.Node(), instance) // this run has it if an answer was lost
+		}
+	}
+	return err
+}
+
+// Register is what the resources of a run tell each other about deployments.
+type Register struct {
+	inState marks.Set[string] // the nodes whose deployments Terraform has in state, as far as it has refreshed them
+	planned marks.Set[string] // the nodes on which plans of this run create deployments
+	made    marks.Set[string] // the instance UUIDs with which this run reserves nodes for deployments
+
+	mu   sync.Mutex
+	lost map[string]*Losses // by UUID of the node: what this run has noted that it loses
+}
+
+// RegisterOf returns what the resources of a run tell each other about the deployments of a site.
+func RegisterOf(site *machine.Site) *Register {
+	return machine.Kept(site, func(*machine.Site) *Register { return &Register{lost: map[string]*Losses{}} })
+}
+
+// NoteLost notes what a node loses.
+func (r *Register) NoteLost(node string, lost *Losses) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lost[node] = lost
+}
+
+// lostBy returns what this run has noted that a node loses; nil if nothing.
+func (r *Register) lostBy(node string) *Losses {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lost[node]
+}
+
+// DeploymentInState records that Terraform has the deployment of a node in state, because it has asked this run to refresh it. It reports
+// whether Terraform has two of them.
+func DeploymentInState(site *machine.Site, node string) (twice bool) {
+	return !RegisterOf(site).inState.Add(node)
+}
+
+// PlansDeployment records that a plan of this run creates a deployment on a node, by UUID. It reports whether another plan of this run
+// does so, too, and whether Terraform has a deployment of the node in state: that may be the one which the plan replaces.
+func PlansDeployment(site *machine.Site, node string) (again, inState bool) {
+	known := RegisterOf(site)
+	return !known.planned.Add(node), known.inState.Has(node)
+}
+
+// MadeDeployment records that this run has reserved a node for a deployment, or is about to, by the instance UUID.
+func MadeDeployment(site *machine.Site, instance string) { RegisterOf(site).made.Add(instance) }
+
+// NameHolder returns an error of Deploy or ReserveNew. An error of KindReserved says whether another deployment of this run has the node.
+func NameHolder(site *machine.Site, err error) error {
+	if e := failure.As(err, machine.KindReserved); e != nil {
+		sibling := RegisterOf(site).made.Has(e.Node.InstanceUUID)
+		e.Advice = machine.AdviseReserved(e.Node, failure.AboutOf[string](e, machine.KindReserved), sibling)
+	}
+	return err
+}
+
+// LostDeployment returns the mark of a killed run that has begun or finished the deployment with a digest on a node, if Terraform does
+// not have it in state; nil otherwise. A creation of that deployment takes it over. allocation is the one that it is for; "" if there
+// is none. If it is not known yet, isKnown is false.
+func LostDeployment(site *machine.Site, n *ironic.Node, digest, allocation string, isKnown bool) *marks.Creation {
+	if !isKnown {
+		allocation = n.InstanceUUID
+	}
+	mark := site.BegunReservation(n, allocation)
+	if RegisterOf(site).inState.Has(n.UUID) || mark == nil || Content(n) != digest || allocation != "" && allocation != mark.Instance {
+		return nil
+	}
+	return mark
+}
+
+// FinishReservation takes over a reservation or deployment that a killed run has begun; nil if there is none. allocation is that of the
+// caller; "" if it has none. fits reports whether that is what the caller wants.
+func FinishReservation(ctx context.Context, m *machine.Machine, allocation string, fits func() bool, deadline time.Time) (*marks.Creation, error) {
+	begun := func() *marks.Creation {
+		if !fits() {
+			return nil
+		}
+		return m.Site().BegunReservation(m.Node(), allocation)
+	}
+	if begun() == nil {
+		return nil, nil //nolint:nilnil // the usual result
+	}
+	if err := m.AtRest(ctx, deadline); err != nil {
+		return nil, err
+	}
+	read := func(ctx context.Context) (*marks.Creation, error) {
+		if err := m.Refresh(ctx); err != nil {
+			return nil, err
+		}
+		if mark := begun(); mark != nil {
+			return mark, nil
+		}
+		return nil, m.Site().Run.RefuseTakeOver(marks.CreationOf(m.Node().Extra, marks.MarkReservation))
+	}
+	mark, err := m.Site().Run.Finishing(ctx, m.Node().UUID, marks.MarkReservation, read, m.Write)
+	if errors.Is(err, marks.ErrTakenOver) {
+		return nil, m.Refresh(ctx)
+	}
+	if err == nil {
+		m.Carries(marks.MarkReservation)
+	}
+	return mark, err
+}

@@ -1,0 +1,152 @@
+package instance
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
+)
+
+// settingKeys are the keys of instance_info that Settings contains. metal_deployment has attributes of the same names.
+var settingKeys = []string{"capabilities", KeyTraits, "root_device"}
+
+// Settings is what the instance_info of a deployed node tells besides the image, by key. It can be stored as JSON.
+type Settings map[string]any
+
+// SettingsOf returns the settings with which a node was deployed.
+func SettingsOf(n *ironic.Node) Settings {
+	s := Settings{}
+	for _, key := range settingKeys {
+		value := n.InstanceInfo[key]
+		if text, is := value.(string); is { // some clients write JSON as a text
+			var object map[string]any
+			if json.Unmarshal([]byte(text), &object) == nil {
+				value = object
+			}
+		}
+		if list, is := value.([]any); is {
+			value = slices.SortedFunc(slices.Values(list), func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		}
+		if value != nil {
+			s[key] = value
+		}
+	}
+	return s
+}
+
+// Contradict reports whether a deployment has another value of a key than the node. Keys that Settings does not have never
+// contradict.
+func (s Settings) Contradict(key string, d Deployment) bool {
+	return slices.Contains(settingKeys, key) && !ironic.SameJSON(s[key], d.AsInstanceInfo()[key])
+}
+
+// ImageSource returns the URL of the image that a node was deployed with. Ironic changes it if the URL redirects.
+func ImageSource(n *ironic.Node) string {
+	url, _ := n.InstanceInfo[keyImageSource].(string)
+	return url
+}
+
+// Marker records on the node, before the verb is sent, what it is about to be deployed with. If the node has changed its provision
+// state since then, Ironic has accepted the verb; this is how the next run knows after an interruption.
+type Marker struct {
+	Digest string       `json:"digest"`
+	State  ironic.State `json:"state"`           // when the marker was written
+	Since  string       `json:"since"`           // when the node entered that state
+	Power  string       `json:"power,omitempty"` // for a boot without a verb: the time of the node's last power change
+	Keys   []string     `json:"keys,omitempty"`  // keys of instance_info that were written for this deployment
+}
+
+// MarkerOf returns the marker of a node; the zero value if it has none.
+func MarkerOf(n *ironic.Node) (m Marker) {
+	text, err := json.Marshal(n.InstanceInfo[marks.KeyMarker])
+	if err == nil {
+		_ = json.Unmarshal(text, &m) // another client wrote it if it does not parse
+	}
+	return m
+}
+
+// taken reports whether the node has started the operation that the marker was written for.
+func (m Marker) taken(n *ironic.Node) bool {
+	if m.Power != "" {
+		return m.Power != machine.LastPowerChange(n)
+	}
+	return m.State != ironic.State(n.ProvisionState) || m.Since != Since(n)
+}
+
+// Since returns when the node has entered its provision state, as markers have it.
+func Since(n *ironic.Node) string { return n.ProvisionUpdatedAt.UTC().Format(time.RFC3339Nano) }
+
+// Footprint is what a node showed of its deployment when a run knew that the node matched the state. It can be stored as JSON. The
+// zero value contains no knowledge.
+type Footprint struct {
+	Mark  string `json:"mark,omitempty"`  // digest of the marker; "none" without one
+	Image string `json:"image,omitempty"` // image_source; Ironic follows redirects, so it may differ from the configured URL
+}
+
+// FootprintOf returns the footprint of a node that was just read in full.
+func FootprintOf(n *ironic.Node) Footprint { return Footprint{Mark: markOf(n), Image: ImageSource(n)} }
+
+func markOf(n *ironic.Node) string { return cmp.Or(MarkerOf(n).Digest, "none") }
+
+// RedeployedSince reports whether a run of this provider has deployed the node since the footprint was taken, and was killed
+// before it could record that.
+func (f Footprint) RedeployedSince(n *ironic.Node) bool { return f.Mark != "" && f.Mark != markOf(n) }
+
+// OtherImage reports whether the node's image differs from the footprint's.
+func (f Footprint) OtherImage(n *ironic.Node) bool { return f.Image != ImageSource(n) }
+
+// RunsOn decides before a rebuild whether the node already runs the deployment: its marker says so, and no other client has
+// written another image since.
+func (d Deployment) RunsOn(n *ironic.Node, known Footprint) bool {
+	return d.DeployedWith(n) && (d.Image == nil || d.Image.URL == ImageSource(n) || known.RedeployedSince(n))
+}
+
+// DeployedWith reports whether a node runs this deployment or is being deployed with it.
+func (d Deployment) DeployedWith(n *ironic.Node) bool {
+	return Content(n) == d.Digest()
+}
+
+// Content returns the digest of the provider's deployment that a node runs or is being deployed with; "" if there is none.
+func Content(n *ironic.Node) string {
+	if m := MarkerOf(n); m.taken(n) {
+		return m.Digest
+	}
+	return ""
+}
+
+// RunsInstance reports whether a node is active and runs what its instance_info says. instance_info may say something else after a
+// rebuild was prepared and not started.
+func RunsInstance(n *ironic.Node) bool {
+	return ironic.State(n.ProvisionState) == nodes.Active && MarkerOf(n).taken(n)
+}
+
+// LossReason says why a node does not belong to an instance any more; "" if it does. A node that is being undeployed still belongs to it
+// if the allocation will be created again or the node will be deployed again, and so does one whose undeploying has failed.
+func LossReason(n *ironic.Node, instance, allocation string) string {
+	if q := marks.UnfinishedQuarantine(n, instance); q != nil {
+		return "is in quarantine: " + q.String()
+	}
+	if n.InstanceUUID == instance && instance != "" {
+		return ""
+	}
+	spec := marks.SuspendedAllocation(n)
+	if n.InstanceUUID == "" && (states.UndeployFailed(n) || spec != nil && spec.UUID == allocation || DeployedAgain(n, instance)) {
+		return ""
+	}
+	switch {
+	case n.InstanceUUID != "":
+		return fmt.Sprintf("is reserved by %s now: another user has deployed it or is about to", n.InstanceUUID)
+	case ironic.State(n.ProvisionState) == nodes.Active:
+		return "still runs, but its reservation was removed, so this resource does not manage it any more. Import it to manage it again"
+	}
+	return fmt.Sprintf("was undeployed by another client and is in state %q", n.ProvisionState)
+}

@@ -1,0 +1,208 @@
+package fakeironic
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/conductor"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/switches"
+)
+
+// routeDrivers answers /v1/drivers.
+func (s *Server) routeDrivers(c *api.Call) (api.Reply, error) {
+	if c.Method != http.MethodGet {
+		return api.Reply{}, api.MethodNotAllowed("GET")
+	}
+	switch len(c.Path) {
+	case 1:
+		if err := c.Accept("type", "detail", "fields"); err != nil {
+			return api.Reply{}, err
+		}
+		drivers := []any{}
+		for _, h := range conductor.HardwareTypes {
+			drivers = append(drivers, s.showDriver(c, h.At(s.maxMinor()), c.Query.Get("detail") != ""))
+		}
+		return api.OK(http.StatusOK, api.Ordered{{"drivers", drivers}}), nil
+	case 2:
+		h, found := conductor.FindDriver(c.Path[1])
+		if !found {
+			return api.Reply{}, api.Fault(http.StatusNotFound, "Could not find the following driver(s) or hardware type(s): %s.", c.Path[1])
+		}
+		return api.OK(http.StatusOK, s.showDriver(c, h.At(s.maxMinor()), true)), nil
+	}
+	return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
+}
+
+func (s *Server) showDriver(c *api.Call, h conductor.HardwareType, detail bool) api.Ordered {
+	out := api.Ordered{{"name", h.Name}, {"hosts", []any{s.host()}}, {"links", c.Links("drivers/" + h.Name)}}
+	if c.Minor >= 30 {
+		out = append(out, api.Member{"type", "dynamic"})
+	}
+	if !detail || c.Minor < 30 {
+		return out
+	}
+	for _, kind := range api.InterfaceKinds {
+		if kind == "firmware" && c.Minor < 86 {
+			continue
+		}
+		out = append(out, api.Member{"default_" + kind + "_interface", h.Interfaces[kind][0]},
+			api.Member{"enabled_" + kind + "_interfaces", slices.DeleteFunc(slices.Clone(h.Interfaces[kind]), func(name string) bool { return name == switches.Interface && !s.SwitchPorts })})
+	}
+	return out
+}
+
+// host is the name of the only conductor as the API shows it.
+func (s *Server) host() string {
+	if s.legacy() {
+		return conductor.Host
+	}
+	return conductor.Host + ":8089"
+}
+
+// routeConductors answers /v1/conductors.
+func (s *Server) routeConductors(c *api.Call) (api.Reply, error) {
+	if c.Minor < 49 {
+		if s.legacy() {
+			return api.Reply{}, api.Fault(http.StatusNotFound, "Resource could not be found.")
+		}
+		return api.Reply{}, api.Fault(http.StatusNotFound, "The API is not supported for this version")
+	}
+	if c.Method != http.MethodGet {
+		return api.Reply{}, api.MethodNotAllowed("GET")
+	}
+	show := api.Ordered{
+		{"hostname", s.host()},
+		{"conductor_group", ""},
+		{"alive", true},
+		{"created_at", api.Timestamp(s.conductor.Now)},
+		{"updated_at", api.Timestamp(s.conductor.Now)},
+		{"links", c.Links("conductors/" + s.host())},
+	}
+	switch {
+	case len(c.Path) == 1:
+		return api.OK(http.StatusOK, api.Ordered{{"conductors", []any{show}}}), nil
+	case len(c.Path) == 2 && c.Path[1] == s.host():
+		names := []string{}
+		for _, h := range conductor.HardwareTypes {
+			names = append(names, h.Name)
+		}
+		return api.OK(http.StatusOK, append(show, api.Member{"drivers", names})), nil
+	}
+	return api.Reply{}, api.Fault(http.StatusNotFound, "Conductor %s could not be found.", c.Path[len(c.Path)-1])
+}
+
+// chassis groups nodes. It is the only resource of Ironic that a client can create under its own UUID without a conductor.
+type chassis struct {
+	uuid, createdAt, updatedAt string
+	description                any
+	extra                      map[string]any
+}
+
+func (s *Server) findChassis(uuid string) *chassis {
+	for _, ch := range s.chassis {
+		if ch.uuid == uuid {
+			return ch
+		}
+	}
+	return nil
+}
+
+func (ch *chassis) show(c *api.Call, detail bool) api.Ordered {
+	out := api.Ordered{{"uuid", ch.uuid}}
+	if detail {
+		out = append(out, api.Member{"created_at", ch.createdAt}, api.Member{"updated_at", api.OrNull(ch.updatedAt)}, api.Member{"extra", ch.extra},
+			api.Member{"nodes", []any{c.Links("chassis/" + ch.uuid + "/nodes")}})
+	}
+	return append(out, api.Member{"description", ch.description}, api.Member{"links", c.Links("chassis/" + ch.uuid)})
+}
+
+var chassisSchema = api.Schema{Name: "chassis", Members: map[string]api.Kind{
+	"uuid": api.TextKind, "extra": api.ObjectKind, "description": {Types: []string{"string", "null"}, MaxLength: 255},
+}}
+
+// routeChassis answers /v1/chassis.
+func (s *Server) routeChassis(c *api.Call) (api.Reply, error) {
+	if len(c.Path) == 1 && c.Method == http.MethodPost {
+		return s.createChassis(c)
+	}
+	detail := len(c.Path) == 2 && c.Path[1] == "detail"
+	if len(c.Path) == 1 || detail {
+		if c.Method != http.MethodGet {
+			return api.Reply{}, api.MethodNotAllowed("GET, POST")
+		}
+		list := []any{}
+		for _, ch := range s.chassis {
+			list = append(list, ch.show(c, detail || c.Query.Get("detail") != "" || c.Query.Get("fields") != ""))
+		}
+		return api.OK(http.StatusOK, api.Ordered{{"chassis", list}}), nil
+	}
+	if !api.IsUUID(c.Path[1]) {
+		return api.Reply{}, api.Fault(http.StatusBadRequest, "Expected UUID for chassis_uuid: %s", c.Path[1])
+	}
+	ch := s.findChassis(c.Path[1])
+	if ch == nil {
+		return api.Reply{}, api.Fault(http.StatusNotFound, "Chassis %s could not be found.", c.Path[1])
+	}
+	switch c.Method {
+	case http.MethodGet:
+		return api.OK(http.StatusOK, ch.show(c, true)), nil
+	case http.MethodPatch:
+		return s.patchChassis(c, ch)
+	case http.MethodDelete:
+		return api.Done(http.StatusNoContent), s.deleteChassis(ch)
+	}
+	return api.Reply{}, api.MethodNotAllowed("DELETE, GET, PATCH")
+}
+
+func (s *Server) createChassis(c *api.Call) (api.Reply, error) {
+	body, err := c.Object("chassis")
+	if err != nil {
+		return api.Reply{}, err
+	}
+	if err := chassisSchema.Check(body); err != nil {
+		return api.Reply{}, err
+	}
+	uuid := api.Text(body["uuid"])
+	if uuid == "" {
+		uuid = api.NewUUID()
+	}
+	if !api.IsUUID(uuid) {
+		return api.Reply{}, api.Fault(http.StatusBadRequest, "Expected UUID for uuid: %s", uuid)
+	}
+	if s.findChassis(uuid) != nil {
+		return api.Reply{}, api.Fault(http.StatusConflict, "A chassis with UUID %s already exists.", uuid)
+	}
+	ch := &chassis{uuid: uuid, createdAt: api.Timestamp(s.conductor.Now), description: body["description"], extra: api.Object(body["extra"])}
+	s.chassis = append(s.chassis, ch)
+	return c.Created("chassis/"+uuid, ch.show(c, true)), nil
+}
+
+func (s *Server) patchChassis(c *api.Call, ch *chassis) (api.Reply, error) {
+	ops, err := c.Patch()
+	if err != nil {
+		return api.Reply{}, err
+	}
+	if err := api.CheckPatchable(ops, []string{"extra", "description"}); err != nil {
+		return api.Reply{}, err
+	}
+	document := map[string]any{"extra": api.Clone(ch.extra), "description": ch.description}
+	if err := api.ApplyPatch(document, ops); err != nil {
+		return api.Reply{}, err
+	}
+	if err := chassisSchema.Check(document); err != nil {
+		return api.Reply{}, err
+	}
+	ch.extra, ch.description, ch.updatedAt = api.Object(document["extra"]), document["description"], api.Timestamp(s.conductor.Now)
+	return api.OK(http.StatusOK, ch.show(c, true)), nil
+}
+
+func (s *Server) deleteChassis(ch *chassis) error {
+	for _, n := range s.conductor.Nodes {
+		if n.Str("chassis_uuid") == ch.uuid {
+			return api.Fault(http.StatusBadRequest, "Cannot complete the requested action because chassis %s contains nodes.", ch.uuid)
+		}
+	}
+	s.chassis = slices.DeleteFunc(s.chassis, func(other *chassis) bool { return other == ch })
+	return nil
+}

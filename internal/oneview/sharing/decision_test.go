@@ -1,0 +1,224 @@
+package sharing
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+)
+
+// actions has the expected results of ActionFor, by the user of the hardware. The maintenance * stands for all without a row.
+const actions = `
+state           | maintenance | free     | ironic   | oneview
+available       | none        | leave    | leave    | take-out
+available       | ours        | take-out | take-out | take-out
+available       | lifted      | leave    | leave    | leave
+available       | fault       | leave    | leave    | leave
+available       | foreign     | leave    | leave    | leave
+manageable      | none        | leave    | leave    | leave
+manageable      | lifted      | return   | return   | take-out
+manageable      | ours        | return   | return   | leave
+manageable      | fault       | leave    | leave    | leave
+manageable      | foreign     | leave    | leave    | leave
+clean failed    | none        | leave    | leave    | take-out
+clean failed    | lifted      | leave    | leave    | leave
+clean failed    | ours        | take-out | take-out | take-out
+clean failed    | fault       | leave    | leave    | take-out
+clean failed    | foreign     | leave    | leave    | leave
+enroll          | *           | leave    | leave    | leave
+verifying       | *           | leave    | leave    | leave
+inspecting      | *           | leave    | leave    | leave
+inspect wait    | *           | leave    | leave    | leave
+inspect failed  | *           | leave    | leave    | leave
+cleaning        | *           | leave    | leave    | leave
+clean wait      | *           | leave    | leave    | leave
+clean hold      | *           | leave    | leave    | leave
+deploying       | *           | leave    | leave    | leave
+wait call-back  | *           | leave    | leave    | leave
+deploy complete | *           | leave    | leave    | leave
+deploy hold     | *           | leave    | leave    | leave
+deploy failed   | none        | leave    | leave    | report
+deploy failed   | lifted      | leave    | leave    | leave
+deploy failed   | ours        | leave    | leave    | leave
+deploy failed   | fault       | leave    | leave    | report
+deploy failed   | foreign     | leave    | leave    | leave
+rebuild         | *           | leave    | leave    | leave
+active          | *           | leave    | leave    | leave
+deleting        | *           | leave    | leave    | leave
+deleted         | *           | leave    | leave    | leave
+error           | *           | leave    | leave    | leave
+adopting        | *           | leave    | leave    | leave
+adopt failed    | *           | leave    | leave    | leave
+rescuing        | *           | leave    | leave    | leave
+rescue wait     | *           | leave    | leave    | leave
+rescue          | *           | leave    | leave    | leave
+rescue failed   | *           | leave    | leave    | leave
+unrescuing      | *           | leave    | leave    | leave
+unrescue failed | *           | leave    | leave    | leave
+servicing       | *           | leave    | leave    | leave
+service wait    | *           | leave    | leave    | leave
+service failed  | *           | leave    | leave    | leave
+service hold    | *           | leave    | leave    | leave
+`
+
+var (
+	owners       = []Ownership{Free, UsedByIronic, UsedByOneView}
+	maintenances = []Maintenance{MaintenanceNone, MaintenanceLifted, MaintenanceOurs, MaintenanceFault, MaintenanceForeign}
+)
+
+// expectedActions calls f for every cell of the table.
+func expectedActions(f func(owner Ownership, state ironic.State, maintenance Maintenance, want Action)) {
+	for line := range strings.Lines(strings.TrimSpace(actions)) {
+		cells := strings.Split(line, "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		if cells[0] == "state" {
+			continue
+		}
+		kinds := []Maintenance{Maintenance(cells[1])}
+		if cells[1] == "*" {
+			kinds = maintenances
+		}
+		for _, kind := range kinds {
+			for i, owner := range owners {
+				f(owner, ironic.State(cells[0]), kind, Action(cells[2+i]))
+			}
+		}
+	}
+}
+
+func TestActionForFollowsTable(t *testing.T) {
+	t.Parallel()
+	rows := 0
+	expectedActions(func(owner Ownership, state ironic.State, maintenance Maintenance, want Action) {
+		rows++
+		if got := ActionFor(owner, state, maintenance); got != want {
+			t.Errorf("ActionFor(%s, %q, %s) = %s, want %s", owner, state, maintenance, got, want)
+		}
+	})
+	if want := 33 * len(owners) * len(maintenances); rows != want {
+		t.Errorf("the table has %d cells, want %d: a state is missing", rows, want)
+	}
+}
+
+func TestUnreadHardwareIsLeft(t *testing.T) {
+	t.Parallel()
+	expectedActions(func(_ Ownership, state ironic.State, maintenance Maintenance, _ Action) {
+		if got := ActionFor(OwnershipUnknown, state, maintenance); got != Leave {
+			t.Errorf("ActionFor(unknown, %q, %s) = %s, want leave", state, maintenance, got)
+		}
+	})
+}
+
+func TestUnknownStateIsLeft(t *testing.T) {
+	t.Parallel()
+	if got := ActionFor(UsedByOneView, "levitating", MaintenanceNone); got != Leave {
+		t.Errorf("ActionFor = %s, want leave", got)
+	}
+}
+
+// Rule 2 of the reference: a pass never changes another user's maintenance, or a node in it.
+func TestForeignMaintenanceIsLeft(t *testing.T) {
+	t.Parallel()
+	expectedActions(func(owner Ownership, state ironic.State, _ Maintenance, _ Action) {
+		if got := ActionFor(owner, state, MaintenanceForeign); got != Leave {
+			t.Errorf("ActionFor(%s, %q, foreign) = %s, want leave", owner, state, got)
+		}
+	})
+}
+
+// Rule 4: a pass does not change a node while Ironic has an operation in progress on it.
+func TestOperationInProgressIsLeft(t *testing.T) {
+	t.Parallel()
+	rest := map[ironic.State]bool{nodes.Available: true, nodes.Manageable: true, nodes.CleanFail: true, nodes.DeployFail: true}
+	expectedActions(func(owner Ownership, state ironic.State, maintenance Maintenance, _ Action) {
+		if got := ActionFor(owner, state, maintenance); got != Leave && !rest[state] {
+			t.Errorf("ActionFor(%s, %q, %s) = %s, want leave", owner, state, maintenance, got)
+		}
+	})
+	states := passStates()
+	if len(states) != len(rest) {
+		t.Errorf("a pass lists nodes in %v, want the %d states with an action other than leave", states, len(rest))
+	}
+	for _, state := range states {
+		if !rest[state] {
+			t.Errorf("a pass lists nodes in state %q", state)
+		}
+	}
+}
+
+// Rule 5: no pass repeats a cleaning that has failed on free hardware.
+func TestFailedCleaningOfFreeHardwareIsLeft(t *testing.T) {
+	t.Parallel()
+	for _, maintenance := range []Maintenance{MaintenanceNone, MaintenanceFault} {
+		if concern := concerns(nodes.CleanFail, maintenance); !concern {
+			t.Errorf("a pass does not read the hardware of a clean failed node with maintenance %s", maintenance)
+		}
+		if got := ActionFor(Free, nodes.CleanFail, maintenance); got != Leave {
+			t.Errorf("ActionFor(free, clean failed, %s) = %s, want leave", maintenance, got)
+		}
+	}
+}
+
+func TestConcernedStates(t *testing.T) {
+	t.Parallel()
+	expectedActions(func(_ Ownership, state ironic.State, maintenance Maintenance, _ Action) {
+		matters := false
+		for _, owner := range owners {
+			matters = matters || ActionFor(owner, state, maintenance) != Leave
+		}
+		if got := concerns(state, maintenance); got != matters {
+			t.Errorf("concerns(%q, %s) = %t, want %t", state, maintenance, got, matters)
+		}
+	})
+}
+
+func TestMaintenanceOf(t *testing.T) {
+	t.Parallel()
+	marked := func(node ironic.Node) ironic.Node {
+		node.Extra = map[string]any{keyReturning: returningMark(&node)}
+		return node
+	}
+	moved := marked(ironic.Node{})
+	moved.ProvisionUpdatedAt = moved.ProvisionUpdatedAt.AddDate(1, 0, 0)
+	for _, tt := range []struct {
+		name string
+		node ironic.Node
+		want Maintenance
+	}{
+		{"no maintenance", ironic.Node{}, MaintenanceNone},
+		{"our reason", ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse}, MaintenanceOurs},
+		{"our reason over a fault", ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse, Fault: machine.FaultClean}, MaintenanceOurs},
+		{"our reason without maintenance", ironic.Node{MaintenanceReason: ReasonInUse}, MaintenanceNone},
+		{"our reason with more to it", ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse + ", says Bob"}, MaintenanceForeign},
+		{"another user's reason", ironic.Node{Maintenance: true, MaintenanceReason: "disk swap"}, MaintenanceForeign},
+		{"no reason", ironic.Node{Maintenance: true}, MaintenanceForeign},
+		{"being migrated", ironic.Node{Maintenance: true, MaintenanceReason: ReasonMigrating}, MaintenanceForeign},
+		{"a failed clean step", ironic.Node{Maintenance: true, MaintenanceReason: "step failed", Fault: machine.FaultClean}, MaintenanceFault},
+		{"a power failure", ironic.Node{Maintenance: true, MaintenanceReason: "no power", Fault: "power failure"}, MaintenanceForeign},
+		{"lifted by a pass", marked(ironic.Node{}), MaintenanceLifted},
+		{"lifted by a pass, and set again by another user", marked(ironic.Node{Maintenance: true, MaintenanceReason: "disk swap"}), MaintenanceForeign},
+		{"lifted by a pass, and moved on since", moved, MaintenanceNone},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := maintenanceOf(&tt.node); got != tt.want {
+				t.Errorf("maintenanceOf = %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestNotesOnTheNodeAreReservedKeys(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{keyReturning, keyMigrating} {
+		if !marks.OwnKey(key) {
+			t.Errorf("an import takes %s for the user's", key)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+// Package advice says what an operator can do next about a node. It is pure: it makes no request.
+package advice
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
+)
+
+// longWait is how long Ironic may wait for its ramdisk on a machine until that is worth a look.
+const longWait = 15 * time.Minute
+
+// faultPower is the fault of a node whose BMC does not answer. Ironic ends this one when the BMC answers.
+const faultPower = "power failure"
+
+// Next returns what to do about a node at a time by Ironic's clock, each a sentence or several, the most urgent first. It is empty if the node
+// needs nothing. The commands in it name the node.
+func Next(n *ironic.Node, now time.Time) (todo []string) {
+	for _, text := range []string{adviseStuck(n), adviseMaintenance(n), adviseState(n, now), adviseReady(n), adviseTurn(n), adviseLock(n), adviseOperation(n, now), adviseLeft(n), adviseRetired(n)} {
+		if text != "" {
+			todo = append(todo, text)
+		}
+	}
+	return todo
+}
+
+// name returns how a command names a node.
+func name(n *ironic.Node) string { return ironic.NodeArgument(n) }
+
+// adviseStuck says what to do about an operation on which no conductor works.
+func adviseStuck(n *ironic.Node) string {
+	if !states.IsStuck(n) {
+		return ""
+	}
+	conductor := strings.TrimSpace("the conductor " + n.Conductor)
+	return fmt.Sprintf("No conductor works on this operation any more. Restart %s, which lets the operation fail. See its log for the cause.", conductor)
+}
+
+// reasons are the reasons for which this provider and metal put a node into maintenance, with what ends it.
+var reasons = map[string]string{
+	machine.ReasonChanging:  "A run was changing interfaces or ports of the node. If no run is at work any more, apply again, which ends the maintenance.",
+	sharing.ReasonInUse:     "OneView users have the server. Run metal oneview sync, which ends the maintenance when the server is free.",
+	sharing.ReasonMigrating: "A migration of the node has begun. If it is not at work any more, run metal oneview migrate again.",
+}
+
+// EndsMaintenance says what ends the maintenance of a node that this provider or metal has begun; "" if another client or an operator has begun it, or if there is none.
+func EndsMaintenance(n *ironic.Node) string {
+	if !n.Maintenance || n.Fault != "" {
+		return ""
+	}
+	return reasons[n.MaintenanceReason]
+}
+
+// adviseMaintenance says what to do about maintenance and faults.
+func adviseMaintenance(n *ironic.Node) string {
+	ends := EndsMaintenance(n)
+	switch {
+	case ends != "":
+		return ends
+	case n.Fault == faultPower:
+		return fmt.Sprintf("Ironic does not reach the BMC, and has put the node into maintenance. Check the BMC, its credentials and the network (metal validate %s). Ironic ends the maintenance when the BMC answers.", name(n)) +
+			failure.OrAskIPMI(n)
+	case n.Fault != "":
+		return fmt.Sprintf("Ironic has put the node into maintenance because of the fault %q. Fix the cause, then run: metal maintenance off %s", n.Fault, name(n))
+	case n.Maintenance:
+		return fmt.Sprintf("The node is in maintenance, so that Ironic neither allocates nor deploys it. If its metal_host, or its status in an inventory, asks for that, change it there, because the next apply would begin the maintenance again. "+
+			"Otherwise, when the work on the machine has ended, run: metal maintenance off %s", name(n))
+	}
+	return ""
+}
+
+// adviseReady says what to do about a machine whose ready check has failed.
+func adviseReady(n *ironic.Node) string {
+	check := marks.NotReadyOf(n)
+	if check == nil || states.IsInProgress(n) {
+		return ""
+	}
+	return fmt.Sprintf("What is deployed on the machine was not ready at %s: %s. Look at its console (metal console %s) and mend the cause. The next apply checks again.",
+		check.Failed.UTC().Format(time.RFC3339), check.Target, name(n))
+}
+
+// adviseTurn says what to do about a machine whose change in a rollout has failed, although it runs.
+func adviseTurn(n *ironic.Node) string {
+	turn := marks.TurnOf(n)
+	if turn == nil || !turn.Failed || marks.NotReadyOf(n) != nil || states.IsInProgress(n) || states.Failed(ironic.State(n.ProvisionState)) {
+		return ""
+	}
+	return fmt.Sprintf("The last change of the machine has failed (metal history %s), and rollout group %q waits for it. Check that the machine runs, mend the cause, and apply again.", name(n), turn.Group)
+}
+
+// adviseLock says what to do about a lock outside of operations.
+func adviseLock(n *ironic.Node) string {
+	if n.Reservation == "" || states.IsInProgress(n) {
+		return ""
+	}
+	return fmt.Sprintf("The conductor %s has locked the node, and Ironic refuses other requests until it has ended its work. If that takes longer than a few minutes, look at the log of the conductor, and restart it.", n.Reservation)
+}
+
+// adviseRetired says what to do about a retired node.
+func adviseRetired(n *ironic.Node) string {
+	switch {
+	case marks.QuarantineOf(n) != nil:
+		return fmt.Sprintf("The node is in quarantine, so that no allocation reserves it. When it is repaired, run: metal unretire %s", name(n))
+	case n.Retired:
+		return fmt.Sprintf("The node is retired, so that no allocation reserves it. To use it again, run: metal unretire %s", name(n))
+	}
+	return ""
+}
+
+// adviseOperation says what to do about an operation of metal that has failed, was interrupted or is at work.
+func adviseOperation(n *ironic.Node, now time.Time) string {
+	o := marks.UnfinishedOperation(n, now)
+	if o == nil || states.InProgress(ironic.State(n.ProvisionState)) {
+		return ""
+	}
+	if !o.Failed.IsZero() {
+		return fmt.Sprintf("An operation has failed: %s, and %s. If you still need it, mend the cause (What has failed, metal history %s) and run it again: %s", o, o.Left(), name(n), o.Again(n))
+	}
+	return fmt.Sprintf("An operation has not ended: %s, and %s. If it is not at work any more, run it again: %s", o, o.Left(), o.Again(n))
+}
+
+// adviseLeft says what to do about what an interrupted run has left.
+func adviseLeft(n *ironic.Node) string {
+	state := ironic.State(n.ProvisionState)
+	suspended := marks.SuspendedAllocation(n)
+	switch {
+	case states.InProgress(state):
+		return ""
+	case suspended != nil && n.InstanceUUID == "":
+		return fmt.Sprintf("An undeployment has ended, and allocation %s was not created again. The next apply does that, or run: metal undeploy %s. To give the allocation up, add --release.",
+			cmp.Or(suspended.Name, suspended.UUID), name(n))
+	case n.InstanceUUID == "" || states.IsOccupied(n):
+		return ""
+	case n.AllocationUUID != "":
+		return fmt.Sprintf("The node is reserved, and nothing is deployed on it. If the reservation is not needed any more, run: metal release %s", n.AllocationUUID)
+	}
+	return fmt.Sprintf("The node is reserved without an allocation, and nothing is deployed on it. If no apply is at work and the reservation is not needed any more, run: metal release --node %s", name(n))
+}

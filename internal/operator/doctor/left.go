@@ -1,0 +1,198 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/slots"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
+)
+
+// left is what a run or a command of metal has noted and not ended.
+type left struct {
+	on, text string
+	run      string    // "" if the note does not tell
+	since    time.Time // zero if the note does not tell
+	failed   bool      // it has failed, so that no run is at work on it
+}
+
+// checkMarks says which notes of runs are on what has no operation in progress. A run at work leaves the same notes as a killed one, so that they are a
+// warning unless a lock record names the run.
+func checkMarks(s *sight) []Check {
+	const name = "marks of runs"
+	if s.nodes.err != nil {
+		return []Check{s.unknown(name, s.nodes.err)}
+	}
+	var all []left
+	var quarantine []string
+	for i := range s.nodes.value {
+		n := &s.nodes.value[i]
+		all = append(all, leftOn(n, s.now)...)
+		if q := marks.QuarantineOf(n); q != nil {
+			quarantine = append(quarantine, label(n)+": "+q.String())
+		}
+	}
+	for i := range s.allocations.value {
+		a := &s.allocations.value[i]
+		if mark := marked(a.Extra, marks.MarkCreation); mark != nil {
+			all = append(all, left{on: "allocation " + cmp.Or(a.Name, a.UUID), text: fmt.Sprintf("its creation by %s is not finished", mark), run: mark.Run, since: mark.Since})
+		}
+	}
+	checks := []Check{ofLeft(name, all, slots.Alive(s.records.value, s.now), s.now)}
+	if len(quarantine) > 0 {
+		checks = append(checks, Check{
+			Name: "quarantine", Result: Warning, Fact: are(len(quarantine), "machine") + " in quarantine: retired, and not allocated.", Details: fold(quarantine),
+			Next: "Repair the machine, then end the quarantine: metal unretire NODE.",
+		})
+	}
+	return checks
+}
+
+// ofLeft is the check of what runs have noted and not ended. alive has the runs that lock records name.
+func ofLeft(name string, all []left, alive map[string]bool, now time.Time) Check {
+	var unsure, working []string
+	doubtful := false
+	for _, l := range all {
+		text := l.on + ": " + l.text
+		if !l.since.IsZero() {
+			text += fmt.Sprintf(", written %s ago", max(0, now.Sub(l.since)).Round(time.Second))
+		}
+		switch {
+		case l.failed:
+			unsure = append(unsure, text)
+		case alive[l.run]:
+			working = append(working, text+"; the run is at work, or its machines wait for a slot")
+		default:
+			unsure, doubtful = append(unsure, text+"; at work or killed"), true
+		}
+	}
+	c := Check{
+		Name: name, Result: OK, Fact: "There is no mark of an unfinished run on what has no operation in progress. Runs may be at work all the same: see provisioning limit.",
+		Details: fold(append(unsure, working...)),
+	}
+	if len(all) > 0 {
+		alive := "None of these runs is at work."
+		switch n := len(working); {
+		case n > 0:
+			alive = fmt.Sprintf("Known to be at work: %d.", n)
+		case doubtful:
+			alive = "Nothing tells whether these runs are at work."
+		}
+		c.Fact = fmt.Sprintf("%s of unfinished runs on what has no operation in progress. %s", there(len(all), "mark"), alive)
+	}
+	if len(unsure) > 0 {
+		c.Result = Warning
+		c.Next = "If a run still works, do nothing. Otherwise it was killed or has failed: apply the same configuration again, or run the same command of metal, which goes on from there."
+	}
+	return c
+}
+
+// leftOn returns what runs have noted on a machine at rest and not ended.
+func leftOn(n *ironic.Node, now time.Time) (all []left) {
+	add := func(run string, since time.Time, format string, args ...any) {
+		all = append(all, left{on: label(n), text: fmt.Sprintf(format, args...), run: run, since: since})
+	}
+	switch {
+	case strings.HasPrefix(n.Name, ironic.ProbeName):
+		add("", time.Time{}, "a run has created this node to test Ironic for a defect, which takes seconds. The next run that tests deletes it")
+		return all
+	case states.IsInProgress(n), marks.CheckOf(n, now) != nil:
+		return nil
+	}
+	if mark := marked(n.Extra, marks.MarkCreation); mark != nil {
+		add(mark.Run, mark.Since, "the creation of its host by %s is not finished", mark)
+	}
+	if mark := marked(n.Extra, marks.MarkReservation); mark != nil {
+		add(mark.Run, mark.Since, "its deployment by %s is not finished", mark)
+	}
+	switch o := marks.UnfinishedOperation(n, now); {
+	case o == nil:
+	case o.Failed.IsZero():
+		add(o.Run, o.Since, "%s, has not ended: %s", o, o.Left())
+	default:
+		all = append(all, left{on: label(n), text: fmt.Sprintf("%s: %s", o, o.Left()), run: o.Run, since: o.Since, failed: true})
+	}
+	if turn := marks.TurnOf(n); turn != nil && (turn.Until.IsZero() || now.After(turn.Until)) {
+		add(turn.Run, time.Time{}, "%s", turnText(turn, now))
+	}
+	if spec := marks.SuspendedAllocation(n); spec != nil {
+		add("", time.Time{}, "allocation %s, which Ironic has deleted with the instance, was not created again", cmp.Or(spec.Name, spec.UUID))
+	}
+	return all
+}
+
+// turnText describes the note of a rollout.
+func turnText(turn *marks.Turn, now time.Time) string {
+	text := fmt.Sprintf("run %s began its turn in rollout group %s", turn.Run, turn.Group)
+	if !turn.Since.IsZero() {
+		text += " " + ago(turn.Since, now)
+	}
+	switch {
+	case turn.Failed && turn.Service:
+		text += "; the service of its host has failed"
+	case turn.Failed:
+		text += "; the change has failed"
+	case !turn.Until.IsZero():
+		text += "; it has ended, and the note is still there"
+	default:
+		text += "; it has not ended"
+	}
+	return text
+}
+
+// checkAllocations says which allocations have failed.
+func checkAllocations(s *sight) []Check {
+	const name = "allocations"
+	if s.allocations.err != nil {
+		return []Check{s.unknown(name, s.allocations.err)}
+	}
+	c := Check{Name: name, Result: OK}
+	for i := range s.allocations.value {
+		a := &s.allocations.value[i]
+		if a.State == ironic.AllocationError {
+			c.Details = append(c.Details, fmt.Sprintf("%s, class %s: %s", cmp.Or(a.Name, a.UUID), a.ResourceClass, cmp.Or(a.LastError, "without a reason")))
+		}
+	}
+	c.Fact = fmt.Sprintf("%s, of which %d failed.", there(len(s.allocations.value), "allocation"), len(c.Details))
+	if len(c.Details) > 0 {
+		c.Result, c.Next = Warning, "Ironic does not try them again. Apply again, or delete them: metal release NAME."
+	}
+	c.Details = fold(c.Details)
+	return []Check{c}
+}
+
+// checkTemporaries says which temporary profiles killed runs have left on an appliance of OneView.
+func checkTemporaries(s *sight) []Check {
+	const name = "OneView"
+	switch {
+	case s.o.OneView == nil:
+		return nil
+	case s.nodes.err != nil:
+		return []Check{s.unknown(name, s.nodes.err)}
+	case s.temporaries.err != nil:
+		return []Check{s.unknown(name, s.temporaries.err)}
+	}
+	nodes := ironic.ByUUID(s.nodes.value, func(n *ironic.Node) string { return n.UUID })
+	c := Check{Name: name, Result: OK}
+	for i := range s.temporaries.value {
+		profile := &s.temporaries.value[i]
+		n := nodes[sharing.NodeOfTemporary(profile)] // nil: of another Ironic
+		if n == nil || profile.InProgress || states.IsInProgress(n) || s.now.Sub(profile.Created) < s.o.StuckAfter {
+			continue
+		}
+		c.Details = append(c.Details, fmt.Sprintf("%s of %s, made %s", profile.Name, label(n), ago(profile.Created, s.now)))
+	}
+	c.Fact = "Runs have left no temporary server profile."
+	if len(c.Details) > 0 {
+		c.Result = Warning
+		c.Fact = fmt.Sprintf("Runs have left %s.", count(len(c.Details), "temporary server profile"))
+		c.Next = "metal oneview sync --once removes what no run uses."
+	}
+	c.Details = fold(c.Details)
+	return []Check{c}
+}

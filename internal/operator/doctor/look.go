@@ -1,0 +1,175 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/slots"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
+)
+
+// answer is what a question to the site has brought.
+type answer[T any] struct {
+	value T
+	err   error // why there is none
+}
+
+// sight is what the site has answered.
+type sight struct {
+	o   Options
+	now time.Time // by Ironic's clock
+
+	endpoint     string // Ironic's URL
+	connect      error  // why Ironic could not be asked; nil if it could
+	versionless  error  // why not even its version could be read, which needs no credentials
+	server, used api.Microversion
+	ahead        time.Duration // how far Ironic's clock is ahead of ours; differences of up to 2 s count as none
+	who          *api.Identity // nil without Keystone
+	late         bool          // the time for all checks was over before the last answer
+
+	nodes       answer[[]ironic.Node]
+	allocations answer[[]ironic.Allocation]
+	conductors  answer[[]ironic.Conductor]
+	drivers     answer[[]ironic.Driver]
+	records     answer[[]slots.Found]
+	limitless   error // why this Ironic cannot have the limit
+	temporaries answer[[]oneview.Profile]
+	removed     map[string]error // by object: the stale records that were to be deleted, and why one is still there
+	rights      []scope
+	images      []imageServer
+}
+
+// nodeFields are the fields of nodes that the checks need. Lists with fields cannot have created_at, conductor and allocation_uuid.
+var nodeFields = []string{
+	"uuid", "name", "provision_state", "target_provision_state", "power_state", "target_power_state", "provision_updated_at", "maintenance", "maintenance_reason",
+	"fault", "last_error", "reservation", "instance_uuid", "instance_info", "driver", "bios_interface", "boot_interface", "console_interface", "deploy_interface",
+	"inspect_interface", "management_interface", "network_interface", "power_interface", "raid_interface", "rescue_interface", "storage_interface",
+	"vendor_interface", "conductor_group", "retired", "retired_reason", "extra", "console_enabled", "driver_info",
+}
+
+// errNoIronic is why what only Ironic knows is not known if it could not be asked.
+var errNoIronic = errors.New("Ironic could not be asked") //nolint:staticcheck // a name
+
+// look asks the site. With a thousand nodes it sends about twenty requests.
+func look(ctx context.Context, o Options) *sight {
+	site := machine.New(o.Site)
+	client := site.Ironic
+	s := &sight{o: o}
+	s.reach(ctx, client)
+	if s.connect != nil {
+		for _, err := range []*error{&s.nodes.err, &s.allocations.err, &s.conductors.err, &s.drivers.err, &s.records.err} {
+			*err = errNoIronic
+		}
+		s.images, s.late = lookAtImages(ctx, o, nil), ctx.Err() != nil
+		return s
+	}
+	var asking sync.WaitGroup // together, so that a request that hangs takes no time from others
+	asking.Go(func() {
+		s.nodes.value, s.nodes.err = s.listNodes(ctx, client)
+		s.images = lookAtImages(ctx, o, s.nodes.value)
+	})
+	asking.Go(func() { s.allocations.value, s.allocations.err = client.ListAllocations(ctx, nil) })
+	asking.Go(func() { s.conductors.value, s.conductors.err = client.Conductors(ctx) })
+	asking.Go(func() { s.drivers.value, s.drivers.err = client.Drivers(ctx) })
+	asking.Go(func() { s.limitless = slots.NewLimiter(client, o.Limit, "").Requires(ctx) })
+	asking.Go(func() { s.records.value, s.records.err = slots.Find(ctx, client) })
+	if o.OneView != nil {
+		asking.Go(func() { s.temporaries.value, s.temporaries.err = sharing.ListTemporaries(ctx, o.OneView) })
+	}
+	asking.Wait()
+	s.findAllocations()
+	s.now, s.ahead = client.ServerNow(), client.Ahead()
+	if o.RemoveStale {
+		s.removed = removeStale(ctx, client, s.records.value)
+	}
+	s.rights = lookAtRights(ctx, client, s.who, s.nodes.value)
+	s.late = ctx.Err() != nil
+	return s
+}
+
+// reach connects to Ironic. If Keystone gives no token, it asks a configured endpoint for its version, which needs none.
+func (s *sight) reach(ctx context.Context, client *ironic.Client) {
+	s.endpoint = s.o.Site.Endpoint
+	service, err := client.Service(ctx)
+	if s.connect, s.versionless = err, err; err == nil {
+		s.endpoint, s.who = service.Endpoint, client.Identity()
+		s.server, _ = client.Highest(ctx) // it is connected
+		s.used, _ = client.Microversion(ctx)
+		return
+	}
+	var auth *api.AuthError
+	if s.o.Site.Endpoint == "" || !errors.As(err, &auth) {
+		return
+	}
+	plain := s.o.Site.Config
+	plain.Auth = api.AuthNone
+	conn := api.New(plain)
+	if s.server, s.versionless = conn.Highest(ctx); s.versionless == nil {
+		s.used, _ = conn.Microversion(ctx)
+	}
+}
+
+// listNodes lists all nodes with the fields that this Ironic has.
+func (s *sight) listNodes(ctx context.Context, client *ironic.Client) ([]ironic.Node, error) {
+	fields := nodeFields
+	for _, field := range []struct {
+		name  string
+		since api.Microversion
+	}{{"parent_node", api.VersionParentNode}, {"firmware_interface", api.VersionFirmware}, {"shard", api.VersionShard}} {
+		if s.used >= field.since {
+			fields = append(fields[:len(fields):len(fields)], field.name)
+		}
+	}
+	return client.ListNodeFields(ctx, ironic.NodeFilter{}, fields)
+}
+
+// findAllocations sets allocation_uuid of the nodes, which is their instance UUID if an allocation has reserved them. A user who may not see all
+// allocations is told of one in any case: metal release says if there is none.
+func (s *sight) findAllocations() {
+	all := s.allocations.err == nil && (s.who == nil || s.who.Project == "")
+	known := ironic.ByUUID(s.allocations.value, func(a *ironic.Allocation) string { return a.UUID })
+	for i := range s.nodes.value {
+		if n := &s.nodes.value[i]; !all || known[n.InstanceUUID] != nil {
+			n.AllocationUUID = n.InstanceUUID
+		}
+	}
+}
+
+// unknown is the result of a check for which the site has not answered.
+func (s *sight) unknown(name string, err error) Check {
+	if errors.Is(err, errNoIronic) {
+		return Check{Name: name, Result: Unknown, Fact: errNoIronic.Error() + ": see the checks above."}
+	}
+	if s.late && errors.Is(err, context.DeadlineExceeded) {
+		return Check{Name: name, Result: Unknown, Fact: "The time for all checks was over.", Next: "Raise --timeout."}
+	}
+	return Check{Name: name, Result: Unknown, Fact: failure.Sentence(err), Next: failure.Advise(err)}
+}
+
+// most is how many objects of a kind a check names.
+const most = 20
+
+// fold returns at most as many details as a check names, and says how many there are besides.
+func fold(details []string) []string {
+	if len(details) <= most {
+		return details
+	}
+	return append(details[:most:most], fmt.Sprintf("and %d more", len(details)-most))
+}
+
+// marked reports whether a run has begun the creation of an object and not ended it.
+func marked(extra map[string]any, key marks.Mark) *marks.Creation {
+	if mark := marks.CreationOf(extra, key); mark != nil && mark.Done.IsZero() {
+		return mark
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/advice"
+)
+
+// checkMachines says which machines have failed, do not get on, or wait for an operator: a check for each.
+func checkMachines(s *sight) []Check {
+	const name = "machines"
+	if s.nodes.err != nil {
+		return []Check{s.unknown(name, s.nodes.err)}
+	}
+	var found []Check
+	for i := range s.nodes.value {
+		if c := machineCheck(&s.nodes.value[i], s.now, s.o.StuckAfter); c != nil {
+			found = append(found, *c)
+		}
+	}
+	sum := Check{Name: name, Result: OK, Fact: fmt.Sprintf("Ironic shows %s. None has failed, is stuck or waits for an operator.", count(len(s.nodes.value), "machine"))}
+	if len(found) > 0 {
+		sum.Fact = fmt.Sprintf("Ironic shows %s, of which %d failed, stuck or waiting for an operator.", count(len(s.nodes.value), "machine"), len(found))
+		sum.Result = Problem
+		if len(found) > most {
+			sum.Fact += fmt.Sprintf(" The first %d follow.", most)
+			found = found[:most]
+		}
+	}
+	return append([]Check{sum}, found...)
+}
+
+// machineCheck says what is wrong with a machine; nil: nothing.
+func machineCheck(n *ironic.Node, now time.Time, stuckAfter time.Duration) *Check {
+	state := ironic.State(n.ProvisionState)
+	c := &Check{Name: "machine " + cmp.Or(n.Name, n.UUID), Result: Problem, Next: strings.Join(advice.Next(n, now), " ")}
+	since := fmt.Sprintf("since %s", ago(n.ProvisionUpdatedAt, now))
+	switch inState := now.Sub(n.ProvisionUpdatedAt); {
+	case n.Fault != "" && !states.Failed(state):
+		c.Fact = fmt.Sprintf("Node %s has the fault %q, so that Ironic has put it into maintenance.", label(n), n.Fault)
+		if n.LastError != "" {
+			c.Fact += " " + failure.Ended("Ironic says: "+api.FirstLine(n.LastError))
+		}
+	case states.OperationFailed(n):
+		c.Fact = failure.Ended("The last operation has failed: " + machine.FailedOn(n, "", "", nil).Error())
+	case states.IsStuck(n) && inState > time.Minute:
+		c.Fact = fmt.Sprintf("Node %s is in state %q %s, but no conductor works on it any more.", label(n), n.ProvisionState, since)
+	case states.InProgress(state) && inState > stuckAfter:
+		c.Fact = fmt.Sprintf("Node %s is in state %q %s.", label(n), n.ProvisionState, since)
+	case states.Held(state):
+		c.Result = Warning
+		c.Fact = fmt.Sprintf("A step holds node %s in state %q %s, until an operator ends that.", label(n), n.ProvisionState, since)
+	default:
+		return nil
+	}
+	return c
+}
+
+// checkMaintenance says which machines are in maintenance because of this provider, and how many because of others.
+func checkMaintenance(s *sight) []Check {
+	const name = "maintenance"
+	if s.nodes.err != nil {
+		return []Check{s.unknown(name, s.nodes.err)}
+	}
+	c := Check{Name: name, Result: OK}
+	others := 0
+	for i := range s.nodes.value {
+		n := &s.nodes.value[i]
+		if ends := advice.EndsMaintenance(n); ends != "" {
+			c.Details = append(c.Details, fmt.Sprintf("%s (%q): %s", label(n), n.MaintenanceReason, ends))
+		} else if n.Maintenance {
+			others++
+		}
+	}
+	c.Fact = fmt.Sprintf("%s in maintenance because of this provider, and %d for other reasons.", are(len(c.Details), "machine"), others)
+	if len(c.Details) > 0 {
+		c.Result, c.Next = Warning, "If no run works on them now, do what the details say."
+	}
+	c.Details = fold(c.Details)
+	return []Check{c}
+}

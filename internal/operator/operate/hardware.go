@@ -1,0 +1,221 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
+)
+
+// How long operations may take by default.
+const (
+	ManageTimeout  = 30 * time.Minute
+	InspectTimeout = time.Hour
+	CleanTimeout   = 2 * time.Hour
+	ServiceTimeout = time.Hour
+	AbortTimeout   = 30 * time.Minute
+)
+
+// Inspect returns the operation that inspects free machines again. Those of the pool return to it. pool has the profiles of shared hardware; nil:
+// none is shared.
+func Inspect(pool *sharing.Pool) Operation {
+	returns := func(node *ironic.Node) bool { return states.InPool(node) || keeps(node, marks.GoalAvailable) }
+	return Operation{
+		Command: "inspect", Doing: "inspect", Timeout: InspectTimeout, Goal: marks.GoalAvailable, Several: returns, Guarded: true,
+		Decide: func(node *ironic.Node) Plan {
+			if !returns(node) {
+				if busy := busyWith(node); busy != "" && !states.BeingInspected(ironic.State(node.ProvisionState)) {
+					return Plan{Refused: busy}
+				}
+			}
+			does := "boots Ironic's ramdisk on it, if the site inspects so, and leaves it manageable"
+			if returns(node) {
+				does = "inspects it and makes it available again, for which Ironic cleans it unless automated cleaning is off"
+			}
+			return Plan{Refused: machine.UsedReason(node, "inspects"), Harm: Restarts, Does: does}
+		},
+		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
+			err := m.InspectFor(ctx, returns(m.Node()), timeout)
+			return errors.Join(err, endTemporary(ctx, pool, m.Node(), timeout))
+		},
+	}
+}
+
+// Manage returns the operation that makes free machines manageable: Ironic verifies enrolled ones, and takes others out of the pool.
+func Manage() Operation {
+	return Operation{
+		Command: "manage", Doing: "manage", Timeout: ManageTimeout,
+		Decide: func(node *ironic.Node) Plan {
+			plan := Plan{Nothing: ironic.State(node.ProvisionState) == nodes.Manageable, Refused: machine.UsedReason(node, "manages"), Does: "makes it manageable"}
+			switch {
+			case plan.Nothing:
+				plan.Refused = ""
+			case plan.Refused == "":
+				plan.Refused = busyWith(node)
+			}
+			return plan
+		},
+		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
+			return m.Reach(ctx, states.GoalManageable, timeout)
+		},
+	}
+}
+
+// Provide returns the operation that makes free machines available, for which Ironic cleans them. pool as for Inspect.
+func Provide(pool *sharing.Pool) Operation {
+	return Operation{
+		Command: "provide", Doing: "provide", Timeout: CleanTimeout,
+		Decide: func(node *ironic.Node) Plan {
+			plan := Plan{Nothing: states.InPool(node), Refused: machine.UsedReason(node, "provides"), Harm: Erases, Does: "makes it available, for which Ironic erases its disks unless automated cleaning is off"}
+			if node.AutomatedClean != nil && !*node.AutomatedClean {
+				plan.Harm, plan.Does = Harmless, "makes it available, without a cleaning, which is off for the node"
+			}
+			switch {
+			case plan.Nothing:
+				plan.Refused = ""
+			case plan.Refused == "" && node.Retired:
+				plan.Refused = "it is retired, and Ironic makes no retired machine available. Use metal unretire first"
+			case plan.Refused == "" && !states.InCleaning(node):
+				plan.Refused = busyWith(node)
+			}
+			return plan
+		},
+		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
+			err := m.Reach(ctx, states.GoalAvailable, timeout)
+			return errors.Join(err, endTemporary(ctx, pool, m.Node(), timeout))
+		},
+	}
+}
+
+// endTemporary removes the temporary server profile that a machine has got for an operation, as the provider does.
+func endTemporary(ctx context.Context, pool *sharing.Pool, node *ironic.Node, timeout time.Duration) error {
+	if pool == nil || ctx.Err() != nil || !states.Parked(ironic.State(node.ProvisionState)) {
+		return nil //nolint:nilerr // what was interrupted has reported that
+	}
+	if err := pool.EndTemporary(ctx, node.UUID, timeout); err != nil {
+		return fmt.Errorf("remove the temporary server profile: %w", err)
+	}
+	return nil
+}
+
+// erasing returns the names of the steps of an order that erase disks. Those of a runbook are not known before Ironic is asked.
+func erasing(order ironic.Order) (names []string) {
+	for _, step := range order.Steps {
+		if machine.Erases(step) {
+			names = append(names, step.String())
+		}
+	}
+	return names
+}
+
+// Clean returns the operation that runs steps on manageable machines. erase: the steps may erase disks.
+func Clean(pool *sharing.Pool, order ironic.Order, erase bool) Operation {
+	return Operation{
+		Command: "clean", Doing: "clean", Timeout: CleanTimeout, Since: sinceOf(order, 0, api.VersionNoRamdisk), Feature: "cleaning so",
+		Decide: func(node *ironic.Node) Plan {
+			plan := Plan{Refused: machine.UsedReason(node, "cleans"), Harm: Restarts, Does: "runs " + machine.StepNames(order) + " on it, for which it restarts"}
+			steps := erasing(order)
+			switch {
+			case plan.Refused != "":
+			case busyWith(node) != "":
+				plan.Refused = busyWith(node)
+			case !states.Cleanable(ironic.State(node.ProvisionState)):
+				plan.Refused = "Ironic cleans only manageable machines with steps of your own. Make it so first: set target_state = \"manageable\" on its metal_host, or use metal manage"
+			case len(steps) > 0 && !erase:
+				plan.Refused = strings.Join(steps, ", ") + " would erase its disks. If that is what you want, use --erase"
+			case erase:
+				plan.Harm, plan.Does = Erases, "runs "+machine.StepNames(order)+" on it, which may erase its disks"
+			}
+			return plan
+		},
+		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
+			err := m.Clean(ctx, order, erase, timeout)
+			return errors.Join(err, endTemporary(ctx, pool, m.Node(), timeout))
+		},
+	}
+}
+
+// Service returns the operation that runs steps on deployed machines.
+func Service(order ironic.Order) Operation {
+	return Operation{
+		Command: "service", Doing: "service", Timeout: ServiceTimeout, Since: sinceOf(order, api.VersionService, api.VersionServiceRamdisk), Feature: "servicing so",
+		Decide: func(node *ironic.Node) Plan {
+			plan := Plan{Harm: Cuts, Does: "runs " + machine.StepNames(order) + " on it, for which its system restarts"}
+			switch steps := erasing(order); {
+			case !states.Serviceable(ironic.State(node.ProvisionState)):
+				plan.Refused = "Ironic services only deployed machines. Clean a free one instead: metal clean"
+			case len(steps) > 0:
+				plan.Refused = "it is deployed, and " + strings.Join(steps, ", ") + " would erase its disks"
+			}
+			return plan
+		},
+		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
+			return m.Service(ctx, order, timeout)
+		},
+	}
+}
+
+// sinceOf returns the first version of the API that runs an order. verb: that has its verb; ramdisk: that runs steps without a ramdisk.
+func sinceOf(order ironic.Order, verb, ramdisk api.Microversion) api.Microversion {
+	since := []api.Microversion{verb}
+	if order.Runbook != "" {
+		since = append(since, api.VersionRunbooks)
+	}
+	if order.NoRamdisk {
+		since = append(since, ramdisk)
+	}
+	return slices.Max(since)
+}
+
+// Abort returns the operation that ends what Ironic waits for on a machine, also while a run of Terraform waits for it.
+func Abort() Operation {
+	return Operation{
+		Command: "abort", Doing: "abort the operation on", Timeout: AbortTimeout, DuringRuns: true,
+		Decide: func(node *ironic.Node) Plan {
+			if _, can := states.Abortable(ironic.State(node.ProvisionState)); !can {
+				return Plan{Refused: "Ironic can end an operation only while it waits for the machine or is held, and there is none"}
+			}
+			if ironic.State(node.ProvisionState) == nodes.ServiceFail {
+				return Plan{Harm: harmOf(node), Does: "ends its failed service: Ironic makes it active again"}
+			}
+			return Plan{Harm: harmOf(node), Does: "ends its operation, which then has failed (" + node.ProvisionState + ")"}
+		},
+		Needs: func(node *ironic.Node) api.Microversion {
+			since, _ := states.Abortable(ironic.State(node.ProvisionState))
+			return since
+		},
+		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
+			return m.Abort(ctx, timeout)
+		},
+	}
+}
+
+// Unhold returns the operation that continues what a step holds.
+func Unhold() Operation {
+	return Operation{
+		Command: "unhold", Doing: "continue the operation on", Timeout: AbortTimeout, Since: api.VersionUnhold, Feature: "continuing a held operation", DuringRuns: true,
+		Decide: func(node *ironic.Node) Plan {
+			if !states.Held(ironic.State(node.ProvisionState)) {
+				return Plan{Refused: "no step holds it"}
+			}
+			if ironic.State(node.ProvisionState) == nodes.CleanHold {
+				return Plan{Harm: Erases, Does: "continues its cleaning, which may erase its disks"}
+			}
+			return Plan{Does: "continues its operation"}
+		},
+		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
+			return m.Unhold(ctx, timeout)
+		},
+	}
+}

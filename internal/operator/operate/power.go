@@ -1,0 +1,82 @@
+package operate
+
+import (
+	"context"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
+)
+
+// PowerTimeout is how long a change of power may take by default.
+const PowerTimeout = 15 * time.Minute
+
+// Power returns the operation that does a power action.
+func Power(action machine.PowerAction) Operation {
+	op := Operation{Timeout: PowerTimeout, Feature: "asking an operating system to shut down"}
+	switch action {
+	case machine.ActionOn:
+		op.Command, op.Doing = "power on", "switch on"
+	case machine.ActionOff:
+		op.Command, op.Doing = "power off", "switch off"
+	case machine.ActionSoftOff:
+		op.Command, op.Doing = "power off --soft", "shut down"
+	case machine.ActionReboot:
+		op.Command, op.Doing = "power reboot", "restart"
+	case machine.ActionSoftReboot:
+		op.Command, op.Doing = "power reboot --soft", "restart"
+	}
+	op.Goal, op.Guarded = marks.GoalPowerOn, true
+	if action == machine.ActionSoftReboot {
+		op.Several = func(node *ironic.Node) bool { return machine.Power(node) != "off" }
+	}
+	if action == machine.ActionSoftOff || action == machine.ActionSoftReboot {
+		op.Since = api.VersionSoftPower
+	}
+	op.Decide = func(node *ironic.Node) Plan { return decidePower(action, node) }
+	op.Do = func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
+		return m.ChangePower(ctx, action, timeout)
+	}
+	return op
+}
+
+// decidePower says what a power action does to a machine.
+func decidePower(action machine.PowerAction, node *ironic.Node) Plan {
+	if busy := busyWith(node); busy != "" {
+		return Plan{Refused: busy}
+	}
+	power := machine.Power(node)
+	still := node.TargetPowerState == ""
+	on, off := still && power == "on", still && power == "off"
+	switch action {
+	case machine.ActionOn:
+		return Plan{Nothing: on, Does: "switches it on"}
+	case machine.ActionOff, machine.ActionSoftOff:
+		return Plan{Nothing: off, Harm: harmOf(node), Does: map[bool]string{true: "cuts its power", false: "shuts its system down"}[action == machine.ActionOff]}
+	case machine.ActionReboot, machine.ActionSoftReboot:
+		if off {
+			return Plan{Does: "switches it on"}
+		}
+		return Plan{Harm: harmOf(node), Does: map[bool]string{true: "cuts its power and switches it on again", false: "restarts its system"}[action == machine.ActionReboot]}
+	}
+	return Plan{Refused: "there is no such power action"}
+}
+
+// busyWith says that Ironic has an operation in progress on a machine; "" if it has not. A change of power is none: what changes the power waits for it.
+func busyWith(node *ironic.Node) string {
+	if states.InProgress(ironic.State(node.ProvisionState)) {
+		return "an operation on it is in progress. Try again when that has ended"
+	}
+	return ""
+}
+
+// harmOf returns the harm of an operation that ends what runs on a machine.
+func harmOf(node *ironic.Node) Harm {
+	if IsUsed(node) {
+		return Cuts
+	}
+	return Restarts
+}

@@ -1,0 +1,221 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing/operation"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
+)
+
+// Outcome is how an operation on one machine has ended.
+type Outcome string
+
+// The outcomes.
+const (
+	Done        Outcome = "done"
+	Unchanged   Outcome = "unchanged"   // there was nothing to do
+	Refused     Outcome = "refused"     // nothing was sent
+	Failed      Outcome = "failed"      // the machine may have changed
+	Interrupted Outcome = "interrupted" // Ironic goes on with what was started
+	NotBegun    Outcome = "not begun"   // the command ended before
+	Planned     Outcome = "planned"     // a dry run: it would be done
+)
+
+// Result is how an operation on one machine has ended.
+type Result struct {
+	Node    *ironic.Node // as it was read last
+	Plan    Plan
+	Outcome Outcome
+	Err     error         // of Failed, Refused and Interrupted
+	Left    string        // what it has not done and how it is done, in sentences, unless it is done; empty: nothing is left half done
+	Note    string        // what a user must know after it; empty: nothing
+	Took    time.Duration // including the time that the machine waited for a slot
+}
+
+// Task is a machine on which an operation is to be done, with what the operator was told about it and has confirmed.
+type Task struct {
+	Node *ironic.Node
+	Told Plan
+	Left string // the operation of metal that has not ended on it, as a sentence; empty: none
+}
+
+// Tasks returns machines with what an operation does to them now.
+func Tasks(op Operation, machines []ironic.Node, seen Seen) []Task {
+	tasks := make([]Task, len(machines))
+	for i := range machines {
+		node := &machines[i]
+		tasks[i] = Task{Node: node, Told: op.Plan(node, seen)}
+		if left := marks.UnfinishedOperation(node, seen.Now); left != nil {
+			fate := ", is at work or was killed"
+			if !left.Failed.IsZero() {
+				fate = ""
+			}
+			tasks[i].Left = fmt.Sprintf("node %s: %s%s: %s", ironic.NodeLabel(node), left, fate, left.Left())
+		}
+	}
+	return tasks
+}
+
+// changed says why what was confirmed is not what the operation does to a machine now; "" if it is. Nobody was asked about a machine that
+// was refused or needed nothing.
+func (t Task) changed(op Operation, node *ironic.Node, now Plan) string {
+	told := t.Told.Harm
+	if t.Told.Nothing || t.Told.Refused != "" {
+		told = Harmless
+	}
+	switch {
+	case now.Harm > told, now.Harm > Harmless && now.isOther(t.Told):
+		return "now metal " + op.Command + " " + now.Does + ", which was not confirmed"
+	case now.AtWork != "" && now.AtWork != t.Told.AtWork:
+		return now.AtWork + ", may be at work on it now"
+	case now.Harm >= Cuts && node.InstanceUUID != t.Node.InstanceUUID:
+		return "it has another reservation now"
+	}
+	return ""
+}
+
+// Runner does operations.
+type Runner struct {
+	Site     *machine.Site
+	Parallel int           // how many machines it works on at once; the provisioning limit holds besides
+	Timeout  time.Duration // zero: that of the operation
+
+	By string // user and computer, for notes on nodes
+
+	// Tell reports what happens to a machine while an operation is in progress.
+	Tell func(node *ironic.Node, status string)
+	// End reports the result of each machine, when it has ended.
+	End func(Result)
+}
+
+// Run does an operation on machines, and returns their results in the order of the tasks. When ctx ends, it begins no other machine, and
+// waits until those in progress have said where they are.
+func (r *Runner) Run(ctx context.Context, op Operation, tasks []Task) []Result {
+	results := make([]Result, len(tasks))
+	places := make(chan struct{}, max(1, r.Parallel))
+	var all sync.WaitGroup
+	for i := range tasks {
+		results[i] = Result{Node: tasks[i].Node, Outcome: NotBegun}
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+			r.end(results[i])
+			continue
+		}
+		if ctx.Err() != nil {
+			<-places
+			r.end(results[i])
+			continue
+		}
+		all.Go(func() {
+			defer func() { <-places }()
+			results[i] = r.one(ctx, op, tasks[i])
+			r.end(results[i])
+		})
+	}
+	all.Wait()
+	return results
+}
+
+// end reports a result.
+func (r *Runner) end(result Result) {
+	if r.End != nil {
+		r.End(result)
+	}
+}
+
+// one does an operation on a machine, if that is what was confirmed: it is decided again with the machine as it is now.
+func (r *Runner) one(ctx context.Context, op Operation, task Task) (end Result) {
+	began := time.Now()
+	ctx, traced := operation.Begin(ctx, op.Command, task.Node, r.Site.Ironic)
+	defer func() { traced.End(end.Err) }()
+	defer func() {
+		if cause := recover(); cause != nil {
+			end = result(task.Node, Plan{}, r.defect(ctx, op, task.Node, cause), began)
+		}
+	}()
+	m, done, err := r.Site.Operate(ctx, task.Node.UUID)
+	if err != nil {
+		return result(task.Node, Plan{}, err, began)
+	}
+	defer done()
+	m.PartOf(traced)
+	plan := op.Plan(m.Node(), Look(ctx, r.Site, []ironic.Node{*m.Node()}))
+	changed := task.changed(op, m.Node(), plan)
+	switch {
+	case plan.Refused != "":
+		return result(m.Node(), plan, machine.RefusedFor(m.Node(), plan.Refused), began)
+	case plan.Nothing:
+		return Result{Node: m.Node(), Plan: plan, Outcome: Unchanged, Took: time.Since(began)}
+	case changed != "":
+		return result(m.Node(), plan, machine.RefusedFor(m.Node(), "it has changed since the command began: "+changed+". Run the command again"), began)
+	}
+	if r.Tell != nil {
+		m.Tell(func(status string) { r.Tell(m.Node(), status) })
+	}
+	timeout := op.Timeout
+	if r.Timeout > 0 {
+		timeout = r.Timeout
+	}
+	warning, err := r.noted(ctx, op, m, timeout)
+	end = result(m.Node(), plan, err, began)
+	if end.Outcome == Refused && m.Acted() {
+		end.Outcome = Failed
+	}
+	switch {
+	case end.Outcome == Done && op.Note != nil:
+		end.Note = op.Note(end.Node)
+	case end.Outcome == Failed, end.Outcome == Interrupted:
+		end.Left = leftOn(end.Node, r.Site.Ironic.ServerNow())
+	}
+	end.Note = strings.Join(slices.DeleteFunc([]string{end.Note, warning}, func(text string) bool { return text == "" }), "; ")
+	return end
+}
+
+// leftOn says what an operation that has not ended has left to do on a machine, and how that is done, in sentences; "" if there is nothing.
+func leftOn(node *ironic.Node, now time.Time) string {
+	if spec := marks.SuspendedAllocation(node); spec != nil && (node.InstanceUUID != spec.UUID || states.LosesReservation(node)) {
+		return fmt.Sprintf("Allocation %s, which Ironic deletes with what is deployed, is not created again yet: without it, others can reserve the machine. The next apply does that. To do it now, run: metal undeploy %s",
+			cmp.Or(spec.Name, spec.UUID), ironic.NodeArgument(node))
+	}
+	if o := marks.UnfinishedOperation(node, now); o != nil {
+		left := o.Left()
+		return fmt.Sprintf("%s. To do the rest, run: %s", strings.ToUpper(left[:1])+left[1:], o.Again(node))
+	}
+	return ""
+}
+
+// defect is the error of a machine whose operation has ended in a panic. The operations on other machines go on.
+func (r *Runner) defect(ctx context.Context, op Operation, node *ironic.Node, cause any) error {
+	label := ironic.NodeLabel(node)
+	r.Site.Ironic.Logger().ErrorContext(ctx, "panic in the operation on machine "+label, append(machine.NodeAttributes(node), "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))...)
+	const action = "Look at the machine with metal show, because Ironic goes on with what was started. Please report the defect, with the stack trace that --log-level error writes."
+	return &failure.Error{Node: node, Fact: fmt.Sprintf("node %s: a defect in metal has ended metal %s: %v", label, op.Command, cause), Action: action}
+}
+
+// result returns the result of an operation that has ended with an error or nil.
+func result(node *ironic.Node, plan Plan, err error, began time.Time) Result {
+	end := Result{Node: node, Plan: plan, Outcome: Done, Err: err, Took: time.Since(began)}
+	switch {
+	case err == nil:
+	case failure.IsInterrupted(err):
+		end.Outcome = Interrupted
+	case failure.Is(err, machine.KindRefused), sharing.IsRefusal(err):
+		end.Outcome = Refused
+	default:
+		end.Outcome = Failed
+	}
+	return end
+}

@@ -1,0 +1,276 @@
+package turns
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
+)
+
+// Take waits for the turn of a machine. It returns nil if the machine needs none, an error of KindNotStarted if the machine is not to be started in this
+// run, and one of failure.KindQueued if the user stops the run. Nothing was sent to the machine then.
+func Take(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
+	t := of(m.Site())
+	if c.Settings.MaxUnavailable > 0 && memberOf(m, c).Change != rollout.FirstDeployment && !abortsWait(m, c) { // Ironic accepts no note before that
+		if err := m.AwaitEnd(ctx, c.Limit); ctx.Err() != nil {
+			return nil, stopped(ctx, m)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	me := memberOf(m, c)
+	turn := &Turn{turns: t, m: m, id: me.ID, was: marks.TurnOf(m.Node()), from: m.Node(), done: func() {}}
+	t.mu.Lock()
+	g, was := t.follows(me, c)
+	if g == nil && !c.Settings.Concerns(c.Change) {
+		t.mu.Unlock()
+		return nil, nil //nolint:nilnil // no turn
+	}
+	c.Change = me.Change
+	if turn.Change, turn.group = c, g; g == nil {
+		turn.group = t.group(c)
+		if err := turn.awaitOwn(ctx); err != nil {
+			t.mu.Unlock()
+			return nil, err
+		}
+		turn.group.Join(me)
+	}
+	turn.group.wake()
+	turn.follows = g != nil
+	turn.shared = turn.group.name != "" && (turn.follows || me.Change != rollout.FirstDeployment)
+	t.mu.Unlock()
+	if turn.follows {
+		m.Turned()
+		return turn, turn.follow(ctx, was)
+	}
+	waited, err := turn.wait(ctx)
+	if waited {
+		m.Turned()
+	}
+	if err == nil && waited && !turn.shared { // a note has read it
+		if err = m.Refresh(ctx); err != nil {
+			turn.End(ctx, err)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	turn.from = m.Node()
+	return turn, nil
+}
+
+// abortsWait reports whether a machine is undeployed although an operation is in progress: Ironic waits for a machine that may never answer.
+func abortsWait(m *machine.Machine, c Change) bool {
+	return c.Change == rollout.Replacement && states.AwaitsAgent(m.State())
+}
+
+// memberOf returns a machine as a member that waits for its turn.
+func memberOf(m *machine.Machine, c Change) rollout.Member {
+	me := rollout.Member{
+		ID: m.Node().UUID, Name: cmp.Or(m.Node().Name, m.Node().UUID), Change: c.Change, Failures: marks.Failures(m.Node()), Queued: time.Now(),
+		Away: c.Away || states.Failed(m.State()),
+	}
+	if was := marks.TurnOf(m.Node()); c.Change == rollout.FirstDeployment && was != nil && was.Group == c.Settings.Group && (was.Replaces || was.Failed) {
+		me.Change, me.Away = rollout.Replacement, true // an earlier run has undeployed the member
+	}
+	return me
+}
+
+// TakeToReplace is Take for a machine that is undeployed to be replaced. A machine on which nothing runs needs a turn only if a first deployment does.
+func TakeToReplace(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
+	if c.Change = rollout.Replacement; !states.IsOccupied(m.Node()) || states.Failed(m.State()) {
+		if c.Away = true; !c.Settings.Concerns(rollout.FirstDeployment) {
+			return nil, nil //nolint:nilnil // no turn
+		}
+	}
+	return Take(ctx, m, c)
+}
+
+// awaitOwn waits until another change of the same machine in this run has ended: a host and a deployment may share it. mu is held before and after.
+func (t *Turn) awaitOwn(ctx context.Context) (err error) {
+	for err == nil && t.group.Has(t.id) {
+		for ctx.Err() == nil && t.group.Has(t.id) {
+			changed := t.group.changed
+			t.turns.mu.Unlock()
+			select {
+			case <-changed:
+			case <-ctx.Done():
+			}
+			t.turns.mu.Lock()
+		}
+		if ctx.Err() != nil {
+			return stopped(ctx, t.m)
+		}
+		t.turns.mu.Unlock()
+		err = t.m.Refresh(ctx)
+		t.turns.mu.Lock()
+		t.was = marks.TurnOf(t.m.Node())
+	}
+	return err
+}
+
+// stopped returns the error of a run that the user stops while the machine waits.
+func stopped(ctx context.Context, m *machine.Machine) error {
+	return &failure.Error{Kind: failure.KindQueued, Node: m.Node(), Fact: fmt.Sprintf("wait for the turn: %v", ctx.Err()), Waits: "its turn in the rollout", Err: ctx.Err()}
+}
+
+// wait waits until the member is started, and reports whether it had to.
+func (t *Turn) wait(ctx context.Context) (waited bool, err error) {
+	tell := time.NewTicker(tellEach)
+	defer tell.Stop()
+	for queued := time.Now(); ; {
+		t.turns.mu.Lock()
+		d, changed := t.group.Decide(time.Now(), t.group.others), t.group.changed
+		again := t.turns.again(t.group, d.Again)
+		why, refused := d.Refuse[t.id]
+		begins := slices.Contains(d.Start, t.id)
+		switch {
+		case refused:
+			t.turns.leave(t.group, t.id, why.Reason == rollout.NoPlace)
+		case begins && !t.shared:
+			t.group.Start(t.id)
+			t.group.wake()
+		}
+		t.turns.mu.Unlock()
+		switch {
+		case refused:
+			return waited, t.group.notStarted(t, why)
+		case begins && !t.shared:
+			return waited, nil
+		case begins:
+			if started, err := t.startShared(ctx); started || err != nil {
+				return waited, err
+			}
+			again = t.turns.site.Ironic.PollInterval()
+		}
+		if !waited {
+			waited = true
+			t.tell(ctx, queued)
+		}
+		due := time.NewTimer(again)
+		select {
+		case <-changed:
+		case <-due.C:
+			t.turns.forget(t.group)
+		case <-tell.C:
+			t.tell(ctx, queued)
+		case <-ctx.Done():
+			due.Stop()
+			t.turns.mu.Lock()
+			t.turns.leave(t.group, t.id, false)
+			t.turns.mu.Unlock()
+			return waited, stopped(ctx, t.m)
+		}
+		due.Stop()
+	}
+}
+
+// longestHold is longer than any run has the lock of a group: it lists the nodes and writes one note.
+const longestHold = 10 * time.Minute
+
+// startShared starts a member of a named group if the members of other runs permit it, and leaves word of that on its node, under the lock of the group.
+func (t *Turn) startShared(ctx context.Context) (started bool, err error) {
+	name := t.group.name
+	lock := throttle.Lock{
+		Name: "rollout group " + name, Description: "terraform-provider-metal: lock of a rollout group, held for seconds",
+		For: "start a machine of rollout group " + name, Hold: longestHold,
+	}
+	done, err := t.turns.signal.begin(ctx, t.turns.site)
+	if err != nil {
+		return false, t.abandon(err)
+	}
+	err = t.turns.site.Locks().With(ctx, lock, func(ctx context.Context) error {
+		others, err := t.turns.absences(ctx, name)
+		if err != nil {
+			return err
+		}
+		t.turns.mu.Lock()
+		t.group.others, t.group.listed = others, time.Now()
+		if started = slices.Contains(t.group.Decide(time.Now(), others).Start, t.id); started {
+			t.group.Start(t.id)
+			t.canary = t.group.IsCanary(t.id)
+		}
+		t.group.wake()
+		t.turns.mu.Unlock()
+		if !started {
+			return nil
+		}
+		if abortsWait(t.m, t.Change) {
+			return nil // Hand writes the note
+		}
+		return t.note(ctx, marks.Turn{})
+	})
+	if err == nil && started {
+		t.done = done
+		return true, nil
+	}
+	defer done()
+	if err != nil && started {
+		_ = clearNote(context.WithoutCancel(ctx), t.m) // it may have been written
+	}
+	if err != nil {
+		return false, t.abandon(err)
+	}
+	return false, nil
+}
+
+// abandon removes a member that cannot be started because of an error, and returns the error.
+func (t *Turn) abandon(err error) error {
+	t.turns.mu.Lock()
+	defer t.turns.mu.Unlock()
+	t.group.End(t.id, rollout.Untouched, time.Now())
+	t.turns.leave(t.group, t.id, false)
+	return err
+}
+
+// follow takes the place of a member that was undeployed, on the same machine or on another one.
+func (t *Turn) follow(ctx context.Context, was string) error {
+	if !t.shared {
+		return nil
+	}
+	t.turns.mu.Lock()
+	t.canary = t.group.IsCanary(t.id)
+	t.turns.mu.Unlock()
+	done, err := t.turns.signal.begin(ctx, t.turns.site)
+	if err == nil {
+		t.done = done
+		err = t.note(ctx, marks.Turn{})
+	}
+	t.turns.signal.end() // what Hand has kept
+	if err != nil {
+		t.End(ctx, err)
+		return err
+	}
+	if was != t.id {
+		Forget(ctx, t.turns.site, was)
+	}
+	return nil
+}
+
+// tell logs what the member waits for.
+func (t *Turn) tell(ctx context.Context, queued time.Time) {
+	t.turns.mu.Lock()
+	working := t.group.Working()
+	for _, o := range t.group.others {
+		if o.Working {
+			working = append(working, o.Name+" (another run)")
+		}
+	}
+	t.turns.mu.Unlock()
+	text := "waits for its turn in the rollout"
+	if len(working) > 0 {
+		text += ": " + few(working) + " must be ready first"
+	}
+	logger := t.turns.site.Ironic.Logger()
+	logger.Log(ctx, slog.LevelInfo, fmt.Sprintf("machine %s %s", ironic.NodeLabel(t.m.Node()), text), append(machine.NodeAttributes(t.m.Node()), "waited", time.Since(queued).Round(time.Second))...)
+}
