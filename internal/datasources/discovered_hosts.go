@@ -12,8 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/discovered"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/discovery"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/found"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/naming"
 )
 
 var _ datasource.DataSourceWithConfigure = (*discoveredHosts)(nil)
@@ -58,7 +58,7 @@ func (d *discoveredHosts) Schema(_ context.Context, _ datasource.SchemaRequest, 
 				ElementType: types.StringType, Required: true, Validators: []validator.Map{framework.TemplateKeys},
 				MarkdownDescription: framework.TemplateKeys.Markdown("Rule for the proposed names, as in [`metal_discovery_import`](../resources/discovery_import.md)."),
 			},
-			"name_style": choose("Form of the names. `ironic` (the default): every name that Ironic accepts. `dns`: lower case, digits and hyphens, at most 63 characters.", stringvalidator.OneOf(string(discovery.StyleIronic), string(discovery.StyleDNS))),
+			"name_style": choose("Form of the names. `ironic` (the default): every name that Ironic accepts. `dns`: lower case, digits and hyphens, at most 63 characters.", stringvalidator.OneOf(string(naming.StyleIronic), string(naming.StyleDNS))),
 			"filter": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, Validators: []validator.Map{framework.FilterKeys},
 				MarkdownDescription: framework.FilterKeys.Markdown("Only machines that match all of these conditions. Default: all machines."),
@@ -91,7 +91,7 @@ func (d *discoveredHosts) Read(ctx context.Context, req datasource.ReadRequest, 
 		resp.Diagnostics.AddAttributeError(path.Root("name_template"), "Invalid name template", err.Error()+".")
 		return
 	}
-	seen, err := discovered.TakeSurvey(ctx, d.client, "", nil)
+	seen, err := found.TakeSurvey(ctx, d.client, "", nil)
 	if err != nil {
 		report(&resp.Diagnostics, "list discovered machines", err)
 		return
@@ -108,7 +108,7 @@ func (d *discoveredHosts) Read(ctx context.Context, req datasource.ReadRequest, 
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-func discoveredValues(named discovery.Named) map[string]attr.Value {
+func discoveredValues(named naming.Named) map[string]attr.Value {
 	h := named.Host
 	return map[string]attr.Value{
 		"proposed_name": types.StringValue(named.Name), "boot_mac": orNull(h.BootMAC()), "bmc_address": orNull(h.BMCAddress), "serial_number": orNull(h.Serial),

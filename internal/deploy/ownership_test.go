@@ -10,7 +10,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/admission"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
@@ -197,7 +197,7 @@ func TestInterruption_knowsCreatedObjects(t *testing.T) {
 		make         func(ctx context.Context, client *sitetest.Client, node string) error
 	}{
 		"a node": {http.MethodPost, "/v1/nodes", func(ctx context.Context, client *sitetest.Client, _ string) error {
-			_, err := admission.Enroll(ctx, client.Site, ironic.NewUUID(), ironic.Settings{"name": "web", "driver": "fake-hardware"})
+			_, err := host.Enroll(ctx, client.Site, ironic.NewUUID(), ironic.Settings{"name": "web", "driver": "fake-hardware"})
 			return err
 		}},
 		"an allocation": {http.MethodPost, "/v1/allocations", func(ctx context.Context, client *sitetest.Client, _ string) error {

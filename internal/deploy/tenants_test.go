@@ -16,9 +16,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/admission"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/cabling"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/discovered"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/found"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -143,7 +142,7 @@ func TestSurvey_recordOfAnotherProject(t *testing.T) { //nolint:paralleltest // 
 			fake.Set("node-000", "provision_state", "active")
 			fake.Set("node-000", "owner", owner)
 			fake.Set("node-000", "extra", map[string]any{"terraform_metal_discovery": map[string]any{"v": 1, "owner": "rack", "name": "r1"}})
-			survey, err := discovered.TakeSurvey(t.Context(), sitetest.NewClient(fake, ofProject(fake, "a")).Site, "rack", nil)
+			survey, err := found.TakeSurvey(t.Context(), sitetest.NewClient(fake, ofProject(fake, "a")).Site, "rack", nil)
 			if err != nil || (len(survey.Hosts) == 1) != belongs {
 				t.Errorf("the owner is %v: %+v, %v", owner, survey, err)
 			}
@@ -270,10 +269,10 @@ func liveWith(t *testing.T, key string, value any) {
 	if _, err := deploy.Deploy(t.Context(), m, sitetest.Debian("12"), deploy.DeployOptions{Instance: instance, Attempts: 1, Timeout: time.Hour, Creates: true}); err != nil {
 		t.Fatalf("deploy: %v", err)
 	}
-	if _, err := discovered.TakeSurvey(t.Context(), sitetest.NewClient(fake).Site, "rack", nil); err != nil {
+	if _, err := found.TakeSurvey(t.Context(), sitetest.NewClient(fake).Site, "rack", nil); err != nil {
 		t.Fatalf("survey: %v", err)
 	}
-	if _, err := admission.Admit(t.Context(), sitetest.NewClient(fake).Site, sitetest.TheSame(who), sitetest.InAnHour()); err == nil || len(err.Error()) > 1000 {
+	if _, err := host.Admit(t.Context(), sitetest.NewClient(fake).Site, sitetest.TheSame(who), sitetest.InAnHour()); err == nil || len(err.Error()) > 1000 {
 		t.Errorf("a second host of this name: %.200v", err)
 	} else if _, detail := failure.Explain("enroll", err); len(detail) > 2000 || strings.Contains(detail, "is creating it") {
 		t.Errorf("a second host of this name: %.200s", detail)
@@ -284,10 +283,10 @@ func liveWith(t *testing.T, key string, value any) {
 }
 
 // cable makes the ports and port groups of a node that has none.
-func cable(ctx context.Context, c *sitetest.Client, node string, want cabling.Wanted) error {
+func cable(ctx context.Context, c *sitetest.Client, node string, want host.WantedCables) error {
 	m, err := c.Machine(ctx, node)
 	if err == nil {
-		_, err = cabling.Apply(ctx, m, want, true)
+		_, err = host.ApplyPorts(ctx, m, want, true)
 	}
 	return err
 }
@@ -298,7 +297,7 @@ func TestUnseen_saysThatItBelongsToOthers(t *testing.T) { //nolint:paralleltest 
 	address := "52:54:00:ff:ff:01"
 	for text, do := range map[string]func(ctx context.Context, c *sitetest.Client, node string) error{
 		"A node with name taken already exists.": func(ctx context.Context, c *sitetest.Client, _ string) error {
-			_, err := admission.Enroll(ctx, c.Site, ironic.NewUUID(), ironic.Settings{"name": "taken", "driver": "redfish"})
+			_, err := host.Enroll(ctx, c.Site, ironic.NewUUID(), ironic.Settings{"name": "taken", "driver": "redfish"})
 			return err
 		},
 		"A node with name taken  already exists.": func(ctx context.Context, c *sitetest.Client, node string) error { // a rename
@@ -309,10 +308,10 @@ func TestUnseen_saysThatItBelongsToOthers(t *testing.T) { //nolint:paralleltest 
 			return err
 		},
 		"A port with MAC address " + address + " already exists.": func(ctx context.Context, c *sitetest.Client, node string) error {
-			return cable(ctx, c, node, cabling.Wanted{Ports: map[string]ironic.PortSpec{address: {Address: address}}})
+			return cable(ctx, c, node, host.WantedCables{Ports: map[string]ironic.PortSpec{address: {Address: address}}})
 		},
 		"A portgroup with MAC address " + address + " already exists.": func(ctx context.Context, c *sitetest.Client, node string) error {
-			return cable(ctx, c, node, cabling.Wanted{Groups: map[string]ironic.PortGroupSpec{"bond0": {Address: address}}})
+			return cable(ctx, c, node, host.WantedCables{Groups: map[string]ironic.PortGroupSpec{"bond0": {Address: address}}})
 		},
 		"An allocation with name taken already exists.": func(ctx context.Context, c *sitetest.Client, _ string) error {
 			_, _, err := allocate.Allocate(ctx, c.Site, &allocate.Request{AllocationSpec: ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "taken", ResourceClass: "baremetal"}})

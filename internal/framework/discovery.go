@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/discovery"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/naming"
 )
 
 // FilterKeys are the keys of the attribute filter of discoveries.
@@ -32,7 +32,7 @@ var FilterKeys = Keys{
 // TemplateKeys are the keys of the attribute name_template of discoveries.
 var TemplateKeys = Keys{
 	"hardware_details": {
-		Required: true, Validators: []validator.String{stringvalidator.OneOf(discovery.Details()...)},
+		Required: true, Validators: []validator.String{stringvalidator.OneOf(naming.Details()...)},
 		Description: "source of the name: `hostname`, `ip` (of the first network card with a global address), `serial-number`, `boot-mac`, or `provisioning-id` (UUID of the node, which " +
 			"needs a prefix or suffix). In addresses, hyphens replace dots and colons",
 	},
@@ -41,18 +41,18 @@ var TemplateKeys = Keys{
 }
 
 // DiscoveryRules converts the attributes name_template, name_style and filter of a discovery. Validators have accepted the values.
-func DiscoveryRules(template types.Map, style types.String, filter types.Map) discovery.Rules {
-	r := discovery.Rules{
-		Template: discovery.Template{
+func DiscoveryRules(template types.Map, style types.String, filter types.Map) naming.Rules {
+	r := naming.Rules{
+		Template: naming.Template{
 			Prefix: KeyOf(template, "prefix").ValueString(), Suffix: KeyOf(template, "suffix").ValueString(),
-			Detail: discovery.Detail(KeyOf(template, "hardware_details").ValueString()), Style: discovery.StyleIronic,
+			Detail: naming.Detail(KeyOf(template, "hardware_details").ValueString()), Style: naming.StyleIronic,
 		},
-		OnCollision:  discovery.CollisionSkip,
+		OnCollision:  naming.CollisionSkip,
 		Manufacturer: compiled(KeyOf(filter, "manufacturer")), Product: compiled(KeyOf(filter, "product")), Driver: compiled(KeyOf(filter, "driver")),
 		MinCPUs: whole(KeyOf(filter, "min_cpus")), MinMemoryMB: whole(KeyOf(filter, "min_memory_mb")), MinDiskGB: whole(KeyOf(filter, "min_disk_gb")),
 	}
 	if IsSet(style) {
-		r.Template.Style = discovery.Style(style.ValueString())
+		r.Template.Style = naming.Style(style.ValueString())
 	}
 	if prefix, err := netip.ParsePrefix(KeyOf(filter, "bmc_cidr").ValueString()); err == nil {
 		r.BMC = []netip.Prefix{prefix}
@@ -81,7 +81,7 @@ func whole(text types.String) int64 {
 // DisksValue returns the sizes of the disks of a discovered machine in GiB, by the name of the disk, which is all that each disk has. It is a
 // map, because a computed list may not have computed children, and of numbers, because a machine can have dozens of disks and the
 // plan shows all of them. It is null if the inventory has none.
-func DisksValue(disks []discovery.Disk) types.Map {
+func DisksValue(disks []naming.Disk) types.Map {
 	sizes := map[string]attr.Value{}
 	for _, d := range disks {
 		sizes[d.Name] = types.Int64Value(d.GiB())

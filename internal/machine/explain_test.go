@@ -22,7 +22,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/images"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/admission"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -115,9 +115,9 @@ func TestExplain_advice(t *testing.T) {
 		{context.Canceled, []string{"interrupted", "next apply continues from there"}},
 		{errors.New("élan is missing"), []string{"Élan is missing."}},
 		{errors.New("rack1-01 is gone."), []string{"Rack1-01 is gone."}}, //nolint:revive // some of Ironic's texts end so
-		{(&admission.Taken{What: admission.SharedName, Value: "rack1-01", Node: in("manageable")}).Err(), []string{"a node with name rack1-01 already exists", "terraform import"}},
-		{(&admission.Taken{What: admission.SharedBMC, Value: "ipmi://192.0.2.1", Node: in("manageable")}).Err(), []string{"has the BMC ipmi://192.0.2.1 already", "are one machine"}},
-		{(&admission.Taken{What: admission.SharedAddress, Value: "52:54:00:aa:bb:01", Node: in("manageable")}).Err(), []string{"on node rack1-01", "terraform import"}},
+		{(&host.Taken{What: host.SharedName, Value: "rack1-01", Node: in("manageable")}).Err(), []string{"a node with name rack1-01 already exists", "terraform import"}},
+		{(&host.Taken{What: host.SharedBMC, Value: "ipmi://192.0.2.1", Node: in("manageable")}).Err(), []string{"has the BMC ipmi://192.0.2.1 already", "are one machine"}},
+		{(&host.Taken{What: host.SharedAddress, Value: "52:54:00:aa:bb:01", Node: in("manageable")}).Err(), []string{"on node rack1-01", "terraform import"}},
 		{machine.InvalidNode(in("available"), "Cannot validate image information: ramdisk_boot"), []string{"cannot boot a live ISO", "redfish-virtual-media"}},
 		{instance.NoConfigDrive(in("available")), []string{"config drive", "virtual media"}},
 		{instance.BootLoop(ironic.NodeLabel(in("active")), bootiso.Record{Boots: 4}), []string{"restarted with this image", "resets the count"}},

@@ -1,6 +1,10 @@
+// Package cabling proves the cables of a host: what its network cards have heard from their switches in an inspection, against the neighbours that
+// its ports expect. A note on the node has these for allocations.
 package cabling
 
 import (
+	"context"
+	"encoding/json"
 	"maps"
 	"net/netip"
 	"regexp"
@@ -9,6 +13,8 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
 )
 
 // End is the end of a cable at a switch.
@@ -120,8 +126,8 @@ func isSwitch(heard ironic.Neighbour, name string) bool {
 	return sameHost(name, heard.SwitchName) || strings.EqualFold(strings.TrimSpace(name), strings.TrimSpace(heard.SwitchID))
 }
 
-// isName reports whether a text is the name of a switch, and neither a MAC address nor an IP address.
-func isName(text string) bool {
+// IsName reports whether a text is the name of a switch, and neither a MAC address nor an IP address.
+func IsName(text string) bool {
 	_, err := netip.ParseAddr(text)
 	return bareMAC(text) == "" && err != nil
 }
@@ -174,4 +180,40 @@ func normalPort(name string) string {
 		return strings.TrimSuffix(name, ".0") // the unit of Junos
 	}
 	return name
+}
+
+// Hear returns what the cards of a node have heard in its last inspection. It asks for the inventory only if the inspection has ended after the
+// one before; nil: there was none.
+func Hear(ctx context.Context, site *machine.Site, node *ironic.Node, before *Hearing) (*Hearing, error) {
+	at := machine.InspectedAt(node)
+	if at.IsZero() || before != nil && !at.After(before.At) {
+		return before, nil
+	}
+	inventory, err := site.Ironic.Inventory(ctx, node.UUID)
+	if err != nil {
+		return before, err
+	}
+	return HearingOf(inventory, at), nil
+}
+
+// EditNote adds to the patch of a node the note of what is expected of its cables, which allocations compare; it removes one that is not wanted
+// any more.
+func EditNote(edits *ironic.Patch, node *ironic.Node, ends map[string]End) {
+	has := node.Extra[marks.KeyCabling]
+	switch {
+	case len(ends) > 0 && !ironic.SameJSON(has, ends):
+		edits.Set("/extra/"+marks.KeyCabling, ends)
+	case len(ends) == 0 && has != nil:
+		edits.Remove("/extra/" + marks.KeyCabling)
+	}
+}
+
+// Expected returns the ends of the cables that the note on a node expects, by MAC address.
+func Expected(node *ironic.Node) map[string]End {
+	text, err := json.Marshal(node.Extra[marks.KeyCabling])
+	var ends map[string]End
+	if err != nil || json.Unmarshal(text, &ends) != nil {
+		return nil
+	}
+	return ends
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/admission"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -105,7 +105,7 @@ func (d *deployment) undeploy(ctx context.Context, state *model, m *machine.Mach
 		return "", err
 	}
 	defer turn.Abandon(ctx)
-	defer admission.Deleting(d.Site, state.ID.ValueString())(false)
+	defer host.Deleting(d.Site, state.ID.ValueString())(false)
 	if err = instance.Disconnect(ctx, m, state.InstanceID.ValueString(), state.vifs()); err == nil {
 		lost, err = deploy.Undeploy(ctx, m, state.InstanceID.ValueString(), state.AllocationID.ValueString(), limit)
 		err = errors.Join(err, d.EndTemporary(ctx, m.Node(), limit))

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/discovery"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/naming"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
 )
 
@@ -40,13 +40,13 @@ func (m *discoveryModel) mark(name string) marks.Discovery {
 	}
 }
 
-// rules converts the model to the rules of package discovery.
-func (m *discoveryModel) rules() discovery.Rules {
+// rules converts the model to the rules of package naming.
+func (m *discoveryModel) rules() naming.Rules {
 	r := framework.DiscoveryRules(m.NameTemplate, m.NameStyle, m.Filter)
 	r.Owner, r.MaxHosts = m.Name.ValueString(), int(m.MaxHosts.ValueInt64())
 	r.Include, r.Exclude, r.Names = framework.StringSet(m.Include), framework.StringSet(m.Exclude), framework.StringMap(m.Names)
 	if framework.IsSet(m.OnCollision) {
-		r.OnCollision = discovery.OnCollision(m.OnCollision.ValueString())
+		r.OnCollision = naming.OnCollision(m.OnCollision.ValueString())
 	}
 	if at, err := time.Parse(time.RFC3339, m.Before.ValueString()); err == nil { // a validator has checked it
 		r.Before = at
@@ -55,7 +55,7 @@ func (m *discoveryModel) rules() discovery.Rules {
 }
 
 // discoveredValue converts a machine to an element of hosts.
-func discoveredValue(h discovery.Host) attr.Value {
+func discoveredValue(h naming.Host) attr.Value {
 	return types.ObjectValueMust(discoveredType.AttrTypes, map[string]attr.Value{
 		"id": types.StringValue(h.ID), "boot_mac": framework.OrNull(h.BootMAC()), "bmc_address": framework.OrNull(h.BMCAddress), "serial_number": framework.OrNull(h.Serial),
 		"manufacturer": framework.OrNull(h.Manufacturer), "product": framework.OrNull(h.Product), "hostname": framework.OrNull(h.Hostname), "ip": framework.OrNull(h.IP()),

@@ -11,7 +11,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/discovery"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/naming"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
@@ -37,7 +37,7 @@ func TestDiscoveryImport_panicConcernsOneMachine(t *testing.T) {
 		ids[name] = fake.Discover(map[string]any{"inventory": map[string]any{
 			"interfaces": []any{map[string]any{"name": "eth0", "mac_address": "52:54:00:00:00:0" + name[4:], "ipv4_address": "192.0.2." + name[4:]}},
 		}})
-		hosts[name] = discoveredValue(discovery.Host{ID: ids[name]})
+		hosts[name] = discoveredValue(naming.Host{ID: ids[name]})
 	}
 	client := machine.New(machine.Config{Config: api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: &stumbling{fake, ids["r12-2"]}}})
 	plan := discoveryModel{Name: types.StringValue("rack12"), Hosts: types.MapValueMust(discoveredType, hosts)}

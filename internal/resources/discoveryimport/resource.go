@@ -19,8 +19,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/discovered"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/discovery"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/found"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/naming"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
@@ -91,7 +91,7 @@ func (d *discoveryImport) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	text, _ := req.Private.GetKey(ctx, surveyKey)
 	seen := parseSurvey(text)
 	if seen == nil && state != nil { // the last refresh or apply has found no news
-		seen = &discovered.Survey{}
+		seen = &found.Survey{}
 	}
 	remembered := seen != nil
 	if !remembered {
@@ -128,12 +128,12 @@ func (m *discoveryModel) hosts() map[string]attr.Value {
 // warnLeaving warns of the machines that hosts loses if the discovery gets another name.
 func (m *discoveryModel) warnLeaving(diags *diag.Diagnostics) {
 	if n := len(m.Hosts.Elements()); n > 0 {
-		framework.Show(diags, discovered.LeavingHosts(n, m.Name.ValueString()))
+		framework.Show(diags, found.LeavingHosts(n, m.Name.ValueString()))
 	}
 }
 
 // decide sets hosts and pending.
-func (m *discoveryModel) decide(seen *discovered.Survey, state *discoveryModel, diags *diag.Diagnostics) {
+func (m *discoveryModel) decide(seen *found.Survey, state *discoveryModel, diags *diag.Diagnostics) {
 	rules := m.rules()
 	hosts := map[string]attr.Value{}
 	if state != nil && framework.IsSet(state.Hosts) {
@@ -162,18 +162,18 @@ func (m *discoveryModel) decide(seen *discovered.Survey, state *discoveryModel, 
 	for _, h := range seen.Hosts {
 		if reason := decided.Pending[h.ID]; reason != "" && !held[h.ID] {
 			pending[h.ID] = types.StringValue(reason)
-			if takes || reason != discovery.MaxHostsReached { // else each plan would say it, and there is nothing to correct
+			if takes || reason != naming.MaxHostsReached { // else each plan would say it, and there is nothing to correct
 				lines = append(lines, h.Describe()+": "+reason)
 			}
 		}
 	}
 	m.Pending = types.MapValueMust(types.StringType, pending)
-	framework.Show(diags, discovered.WarnPending(lines)...)
+	framework.Show(diags, found.WarnPending(lines)...)
 }
 
 // withFacts adds to the held machines the facts of hosts by which a later node of the same machine is recognised. Their inventories
 // are not read again.
-func withFacts(all []discovery.Host, hosts map[string]attr.Value) []discovery.Host {
+func withFacts(all []naming.Host, hosts map[string]attr.Value) []naming.Host {
 	known := map[string]map[string]attr.Value{}
 	for _, value := range hosts {
 		if object, ok := value.(types.Object); ok {
@@ -280,7 +280,7 @@ func (d *discoveryImport) settle(ctx context.Context, plan, state *discoveryMode
 	if interrupted {
 		advice = "The run was interrupted. Some machines may have got their names. Plan again to name the rest."
 	}
-	diags.AddError(fmt.Sprintf("Could not name %s", discovered.Machines(len(problems))), strings.Join(lines, "\n")+"\n\n"+advice)
+	diags.AddError(fmt.Sprintf("Could not name %s", found.Machines(len(problems))), strings.Join(lines, "\n")+"\n\n"+advice)
 }
 
 // claim claims one machine. It turns a panic into an error of this machine, because a panic would end the provider's process and
@@ -292,7 +292,7 @@ func (d *discoveryImport) claim(ctx context.Context, id string, mark marks.Disco
 			err = fmt.Errorf("the provider has a bug, it panicked: %v. Please report this with the stack trace from the log (TF_LOG=ERROR)", r)
 		}
 	}()
-	return discovered.Claim(ctx, d.Site, id, mark)
+	return found.Claim(ctx, d.Site, id, mark)
 }
 
 // lookAgain lists the machines that are new after the planned ones were named, as the next refresh will. It sets pending, if that
@@ -308,7 +308,7 @@ func (d *discoveryImport) lookAgain(ctx context.Context, plan *discoveryModel, p
 	} else {
 		diags.Append(private.SetKey(ctx, surveyKey, nil)...) // the machines in it have been named
 		if _, detail := failure.Explain("", err); plan.Pending.IsUnknown() && !api.IsInterrupted(err) {
-			framework.Show(diags, discovered.PendingUnread(detail))
+			framework.Show(diags, found.PendingUnread(detail))
 		}
 	}
 	if plan.Pending.IsUnknown() {
@@ -323,7 +323,7 @@ func (d *discoveryImport) restoreMarks(ctx context.Context, state *discoveryMode
 		if !slices.Contains(unmarked, id) {
 			continue
 		}
-		framework.Show(diags, discovered.RestoreMark(ctx, d.Site, id, state.mark(name))...)
+		framework.Show(diags, found.RestoreMark(ctx, d.Site, id, state.mark(name))...)
 	}
 }
 
@@ -383,16 +383,16 @@ func (d *discoveryImport) ImportState(ctx context.Context, req resource.ImportSt
 }
 
 // survey lists the discovered machines of the site. It does not read the inventories of machines in the state again.
-func (d *discoveryImport) survey(ctx context.Context, m, state *discoveryModel) (*discovered.Survey, error) {
+func (d *discoveryImport) survey(ctx context.Context, m, state *discoveryModel) (*found.Survey, error) {
 	held := map[string]string{}
 	for name, value := range state.hosts() {
 		held[hostID(value)] = name
 	}
-	return discovered.TakeSurvey(ctx, d.Site, m.Name.ValueString(), held)
+	return found.TakeSurvey(ctx, d.Site, m.Name.ValueString(), held)
 }
 
 // remember stores in private state what the next plan needs of a survey.
-func remember(ctx context.Context, seen *discovered.Survey, private framework.SettablePrivate) diag.Diagnostics {
+func remember(ctx context.Context, seen *found.Survey, private framework.SettablePrivate) diag.Diagnostics {
 	news := seen.News()
 	if news == nil {
 		return private.SetKey(ctx, surveyKey, nil)
@@ -404,8 +404,8 @@ func remember(ctx context.Context, seen *discovered.Survey, private framework.Se
 	return private.SetKey(ctx, surveyKey, text)
 }
 
-func parseSurvey(text []byte) *discovered.Survey {
-	var s discovered.Survey
+func parseSurvey(text []byte) *found.Survey {
+	var s found.Survey
 	if len(text) == 0 || json.Unmarshal(text, &s) != nil {
 		return nil
 	}

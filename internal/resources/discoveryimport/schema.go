@@ -16,7 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/discovery"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/naming"
 )
 
 // discoveredType is one machine in hosts.
@@ -54,7 +54,7 @@ func (d *discoveryImport) Schema(_ context.Context, _ resource.SchemaRequest, re
 				MarkdownDescription: framework.TemplateKeys.Markdown("How the provider names new machines. A change renames no machine."),
 			},
 			"name_style": choose("Characters that names may have: `ironic` (default: letters, digits, `.`, `_`, `~`, `-`) or `dns` (lower case letters, digits, hyphens; at most 63 characters).",
-				stringvalidator.OneOf(string(discovery.StyleIronic), string(discovery.StyleDNS))),
+				stringvalidator.OneOf(string(naming.StyleIronic), string(naming.StyleDNS))),
 			"filter": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, Validators: []validator.Map{framework.FilterKeys},
 				MarkdownDescription: framework.FilterKeys.Markdown("Rules for new machines. The resource takes a machine only if it matches all of them. A machine whose inventory lacks the fact " +
@@ -79,7 +79,7 @@ func (d *discoveryImport) Schema(_ context.Context, _ resource.SchemaRequest, re
 			},
 			"on_collision": choose("Effect if two machines would get the same name. `skip` (default): the machine that was discovered first gets it, and the other waits in `pending`; both wait if their "+
 				"serial numbers are equal. `append-mac`: the provider appends the end of the boot MAC address, except to a name in `names`. `error`: the plan fails.",
-				stringvalidator.OneOf(string(discovery.CollisionSkip), string(discovery.CollisionAppendMAC), string(discovery.CollisionError))),
+				stringvalidator.OneOf(string(naming.CollisionSkip), string(naming.CollisionAppendMAC), string(naming.CollisionError))),
 			"hosts": schema.MapNestedAttribute{
 				Computed: true, MarkdownDescription: "Machines of this resource, by name. Known during plan. Facts that are missing in the inventory are null.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
@@ -108,7 +108,7 @@ func (d *discoveryImport) ValidateConfig(ctx context.Context, req resource.Valid
 		return
 	}
 	rules := m.rules()
-	if !slices.Contains(discovery.Details(), string(rules.Template.Detail)) || !slices.Contains(discovery.Styles(), string(rules.Template.Style)) {
+	if !slices.Contains(naming.Details(), string(rules.Template.Detail)) || !slices.Contains(naming.Styles(), string(rules.Template.Style)) {
 		return // validators report the latter two
 	}
 	if err := rules.Template.Validate(); err != nil {

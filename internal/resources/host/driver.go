@@ -15,7 +15,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/enroll"
+	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -222,7 +222,7 @@ func bootInterfaceAttribute() attribute {
 }
 
 // hardwareInterface returns what Terraform knows of the interface of a kind under a configuration. state is nil for a new host.
-func (m *model) hardwareInterface(ctx context.Context, config, state *model, kind string) (is enroll.Interface) {
+func (m *model) hardwareInterface(ctx context.Context, config, state *model, kind string) (is hosts.Interface) {
 	name := config.plannedInterface(ctx, kind)
 	is.Name = decide.Value[string]{V: name, Set: name != ""}
 	if own := config.Interfaces.Attributes()[kind]; m.Driver.IsUnknown() || config.Interfaces.IsUnknown() || own != nil && own.IsUnknown() || name == "" && config.hidesAddress(ctx) {
@@ -240,7 +240,7 @@ func (m *model) hidesAddress(ctx context.Context) bool {
 
 // movesInterfaces reports whether the driver or hardware interfaces of a wish differ from those of a state, or may: the scheme or another client
 // has changed them.
-func (m *model) movesInterfaces(ctx context.Context, wanted map[string]enroll.Interface, state *model) bool {
+func (m *model) movesInterfaces(ctx context.Context, wanted map[string]hosts.Interface, state *model) bool {
 	for kind, is := range wanted {
 		if is.Name.Unknown || m.plannedInterface(ctx, kind) != state.plannedInterface(ctx, kind) {
 			return true

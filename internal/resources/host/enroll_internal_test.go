@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/admission"
+	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
@@ -16,17 +16,17 @@ func TestReportTaken_namesAttribute(t *testing.T) {
 	t.Parallel()
 	byBMC := &model{BMC: types.ObjectUnknown(nil)}
 	for _, tt := range []struct {
-		what   admission.Sharing
+		what   hosts.Sharing
 		config *model
 		want   path.Path
 	}{
-		{admission.SharedName, &model{}, path.Root("name")},
-		{admission.SharedBMC, &model{}, path.Root("driver_info")},
-		{admission.SharedBMC, byBMC, path.Root("bmc").AtName("address")},
-		{admission.SharedAddress, &model{}, path.Root("ports").AtMapKey("52:54:00:00:00:01")},
+		{hosts.SharedName, &model{}, path.Root("name")},
+		{hosts.SharedBMC, &model{}, path.Root("driver_info")},
+		{hosts.SharedBMC, byBMC, path.Root("bmc").AtName("address")},
+		{hosts.SharedAddress, &model{}, path.Root("ports").AtMapKey("52:54:00:00:00:01")},
 	} {
 		var diags diag.Diagnostics
-		reportTaken(t.Context(), &diags, tt.config, "enroll node", (&admission.Taken{What: tt.what, Value: "52:54:00:00:00:01", Node: &ironic.Node{UUID: "u"}}).Err())
+		reportTaken(t.Context(), &diags, tt.config, "enroll node", (&hosts.Taken{What: tt.what, Value: "52:54:00:00:00:01", Node: &ironic.Node{UUID: "u"}}).Err())
 		at, ok := diags[0].(diag.DiagnosticWithPath)
 		if !ok || !at.Path().Equal(tt.want) {
 			t.Errorf("%s: the error is %v, want it at %s", tt.what, diags, tt.want)

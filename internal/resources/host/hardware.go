@@ -19,8 +19,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/enroll"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/hardware"
+	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
@@ -90,7 +89,7 @@ func hardwareAttributes() []attribute {
 		{
 			name: "hardware_drift",
 			schema: schema.StringAttribute{
-				Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(enroll.DriftIgnore), string(enroll.DriftWarn), string(enroll.DriftPlan))},
+				Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(hosts.DriftIgnore), string(hosts.DriftWarn), string(hosts.DriftPlan))},
 				MarkdownDescription: "What a plan does about settings that the machine has lost: `ignore`, `warn`, or `plan`, which **restarts the machine**. Default: the provider's. " +
 					"See [Hardware settings](../guides/hardware-settings.md#drift).",
 			},
@@ -228,16 +227,16 @@ func (m *model) validateRollout(ctx context.Context, diags *diag.Diagnostics) {
 }
 
 // drift returns hardware_drift, or else the default of the provider.
-func (m *model) drift(otherwise types.String) decide.Value[enroll.HardwareDrift] {
+func (m *model) drift(otherwise types.String) decide.Value[hosts.HardwareDrift] {
 	value := m.HardwareDrift
 	if value.IsNull() {
 		value = otherwise
 	}
-	return decide.Value[enroll.HardwareDrift]{V: enroll.HardwareDrift(value.ValueString()), Set: framework.IsSet(value), Unknown: value.IsUnknown()}
+	return decide.Value[hosts.HardwareDrift]{V: hosts.HardwareDrift(value.ValueString()), Set: framework.IsSet(value), Unknown: value.IsUnknown()}
 }
 
 // onMachine returns the hardware settings of a state that are known to be on the machine.
-func (m *model) onMachine(ctx context.Context, notes enroll.Notes) hardware.Hardware {
+func (m *model) onMachine(ctx context.Context, notes hosts.Notes) hosts.Hardware {
 	wanted, _ := m.hardware(ctx)
 	return wanted.Both(notes.OnMachine)
 }
@@ -246,11 +245,11 @@ func (m *model) onMachine(ctx context.Context, notes enroll.Notes) hardware.Hard
 var (
 	unknownSettings = map[string]string{"": "unknown"}
 	unknownVolume   = ironic.LogicalDisk{Name: "unknown"}
-	unknownImages   = map[string]hardware.Firmware{"": {URL: "unknown"}}
+	unknownImages   = map[string]hosts.Firmware{"": {URL: "unknown"}}
 )
 
 // hardware returns the hardware configuration. known is false if parts of it are not known yet.
-func (m *model) hardware(ctx context.Context) (h hardware.Hardware, known bool) {
+func (m *model) hardware(ctx context.Context) (h hosts.Hardware, known bool) {
 	if m.BIOSSettings.IsNull() && m.RAID.IsNull() && m.Firmware.IsNull() {
 		return h, true
 	}
@@ -270,8 +269,8 @@ func (m *model) hardware(ctx context.Context) (h hardware.Hardware, known bool) 
 	return h, known
 }
 
-func (m *model) raid(ctx context.Context) *hardware.RAID {
-	raid := &hardware.RAID{Volumes: []ironic.LogicalDisk{}}
+func (m *model) raid(ctx context.Context) *hosts.RAID {
+	raid := &hosts.RAID{Volumes: []ironic.LogicalDisk{}}
 	var block raidModel
 	var volumes []volumeModel
 	deletes, _ := m.RAID.Attributes()["delete_existing"].(types.Bool)
@@ -294,22 +293,22 @@ func (m *model) raid(ctx context.Context) *hardware.RAID {
 	return raid
 }
 
-func (m *model) firmware(ctx context.Context) map[string]hardware.Firmware {
-	images := map[string]hardware.Firmware{}
+func (m *model) firmware(ctx context.Context) map[string]hosts.Firmware {
+	images := map[string]hosts.Firmware{}
 	var components map[string]firmwareModel
 	if !framework.FullyKnown(ctx, m.Firmware) || m.Firmware.ElementsAs(ctx, &components, false).HasError() {
 		return unknownImages
 	}
 	for name, image := range components {
-		images[name] = hardware.Firmware{URL: image.URL.ValueString(), Version: image.Version.ValueString()}
+		images[name] = hosts.Firmware{URL: image.URL.ValueString(), Version: image.Version.ValueString()}
 	}
 	return images
 }
 
 // partsValue returns parts as a value; the empty set if there are none.
-func partsValue(parts []hardware.Part) types.Set {
+func partsValue(parts []hosts.HardwarePart) types.Set {
 	values := []attr.Value{}
-	for _, name := range hardware.PartNames(parts) {
+	for _, name := range hosts.HardwarePartNames(parts) {
 		values = append(values, types.StringValue(name))
 	}
 	return types.SetValueMust(types.StringType, values)

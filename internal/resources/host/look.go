@@ -11,11 +11,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/admission"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/cabling"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/commission"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/enroll"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/hardware"
+	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -29,17 +25,17 @@ import (
 // question is what a plan of a host asks the server about. state is nil for a new host.
 type question struct {
 	plan, config, state *model
-	wish                enroll.Wish
-	open                []hardware.Part   // hardware settings that are not known to be on the machine
-	onMachine           hardware.Hardware // those that are
+	wish                hosts.Wish
+	open                []hosts.HardwarePart // hardware settings that are not known to be on the machine
+	onMachine           hosts.Hardware       // those that are
 	diags               *diag.Diagnostics
 }
 
 // decide decides about a host. It looks up what the decision depends on.
-func (h *host) decide(ctx context.Context, q question, seen enroll.Seen) enroll.Plan {
-	var asked []enroll.Question
+func (h *host) decide(ctx context.Context, q question, seen hosts.Seen) hosts.Plan {
+	var asked []hosts.Question
 	for {
-		decided := enroll.Decide(q.wish, seen)
+		decided := hosts.Decide(q.wish, seen)
 		again := false
 		q.open, q.onMachine = decided.Open, seen.OnMachine
 		for _, ask := range decided.Asks {
@@ -55,37 +51,37 @@ func (h *host) decide(ctx context.Context, q question, seen enroll.Seen) enroll.
 }
 
 // answer looks up what Decide asks for, and reports whether there is an answer.
-func (h *host) answer(ctx context.Context, ask enroll.Question, q question, to *enroll.Answers) bool {
+func (h *host) answer(ctx context.Context, ask hosts.Question, q question, to *hosts.Answers) bool {
 	switch ask {
-	case enroll.AskHardware:
+	case hosts.AskHardware:
 		to.Machine = h.lookAtHardware(ctx, q)
 		return to.Machine != nil
-	case enroll.AskDrift:
+	case hosts.AskDrift:
 		to.ComparedNow = h.compare(ctx, q)
 		return to.ComparedNow != nil
-	case enroll.AskInUse:
+	case hosts.AskInUse:
 		to.InUse = h.lookAtUsers(ctx, q)
 		return to.InUse != nil
-	case enroll.AskNetwork:
+	case hosts.AskNetwork:
 		to.Network, to.OpenPorts = h.lookAtNetwork(ctx, q)
 		return to.Network != nil
-	case enroll.AskConsole:
-		to.Console = enroll.LookAtConsole(ctx, h.Site, h.networkQuestion(ctx, q), q.wish.Interfaces["console"])
+	case hosts.AskConsole:
+		to.Console = hosts.LookAtConsole(ctx, h.Site, h.networkQuestion(ctx, q), q.wish.Interfaces["console"])
 		return to.Console != nil
-	case enroll.AskInterfaces:
-		to.Interfaces = enroll.LookAtInterfaces(ctx, h.Site, h.networkQuestion(ctx, q), q.wish.Interfaces)
+	case hosts.AskInterfaces:
+		to.Interfaces = hosts.LookAtInterfaces(ctx, h.Site, h.networkQuestion(ctx, q), q.wish.Interfaces)
 		return len(to.Interfaces) > 0
-	case enroll.AskTakeOver:
+	case hosts.AskTakeOver:
 		found := h.takesOver(ctx, q.config)
 		if found == nil || !h.announces(q.diags, q.plan.describe(), found) {
 			return false
 		}
 		to.TakesOver = ironic.NodeLabel(found.Node)
 		return true
-	case enroll.AskProfile:
+	case hosts.AskProfile:
 		to.Profile, to.ProfileErr = h.lookAtProfile(ctx, q)
 		return to.Profile+to.ProfileErr != ""
-	case enroll.AskRunbook:
+	case hosts.AskRunbook:
 		to.Runbooks = h.lookAtRunbook(ctx, q)
 		return to.Runbooks != nil
 	}
@@ -93,7 +89,7 @@ func (h *host) answer(ctx context.Context, ask enroll.Question, q question, to *
 }
 
 // lookAtHardware reads what the machine has of the hardware settings that are not known to be on it; nil if it is not known.
-func (h *host) lookAtHardware(ctx context.Context, q question) *hardware.Seen {
+func (h *host) lookAtHardware(ctx context.Context, q question) *hosts.HardwareSeen {
 	if q.state == nil {
 		over := h.takesOver(ctx, q.config)
 		if over == nil || over.By == nil {
@@ -103,16 +99,16 @@ func (h *host) lookAtHardware(ctx context.Context, q question) *hardware.Seen {
 		if err != nil {
 			return nil
 		}
-		seen, _ := hardware.SeeHardware(ctx, h.Site, node, []hardware.Part{hardware.PartRAID}) // RAID is in the node
+		seen, _ := hosts.SeeHardware(ctx, h.Site, node, []hosts.HardwarePart{hosts.PartRAID}) // RAID is in the node
 		return &seen
 	}
 	if q.config.tooOld(ctx, h) {
 		return nil // checkVersions reports it
 	}
 	node, err := h.Site.Ironic.NodeForRefresh(ctx, q.state.ID.ValueString())
-	var seen hardware.Seen
+	var seen hosts.HardwareSeen
 	if err == nil {
-		seen, err = hardware.SeeHardware(ctx, h.Site, node, q.open)
+		seen, err = hosts.SeeHardware(ctx, h.Site, node, q.open)
 	}
 	if err != nil {
 		framework.ReportUndone(q.diags, "read the hardware settings of host "+q.plan.describe(), err)
@@ -122,12 +118,12 @@ func (h *host) lookAtHardware(ctx context.Context, q question) *hardware.Seen {
 }
 
 // compare compares the machine with the hardware settings that were applied to it; nil if it is not known.
-func (h *host) compare(ctx context.Context, q question) *hardware.Comparison {
+func (h *host) compare(ctx context.Context, q question) *hosts.HardwareComparison {
 	node, err := h.Site.Ironic.NodeForRefresh(ctx, q.state.ID.ValueString())
 	if err != nil || q.config.tooOld(ctx, h) {
 		return nil // the refresh or checkVersions has reported it
 	}
-	now, notices := commission.Compare(ctx, h.Site, node, q.wish.Hardware.Both(q.onMachine), nil)
+	now, notices := hosts.CompareHardware(ctx, h.Site, node, q.wish.Hardware.Both(q.onMachine), nil)
 	framework.Show(q.diags, notices...)
 	return now
 }
@@ -144,7 +140,7 @@ func (m *model) tooOld(ctx context.Context, h *host) bool {
 }
 
 // lookAtUsers returns the use of the host's server by OneView users; nil if nobody uses it, or it is not known.
-func (h *host) lookAtUsers(ctx context.Context, q question) *enroll.InUse {
+func (h *host) lookAtUsers(ctx context.Context, q question) *hosts.InUse {
 	if !h.HasOneView() {
 		return nil
 	}
@@ -167,7 +163,7 @@ func (h *host) lookAtUsers(ctx context.Context, q question) *enroll.InUse {
 	if err := h.Pool.CheckUsable(ctx, node); !errors.As(err, &taken) {
 		return nil // the apply reports other errors
 	}
-	return &enroll.InUse{Why: taken.Why(), Error: taken.Error()}
+	return &hosts.InUse{Why: taken.Why(), Error: taken.Error()}
 }
 
 // lookAtProfile returns the temporary server profile of the machine, or why it is not known whether it has one.
@@ -190,13 +186,13 @@ func (h *host) lookAtProfile(ctx context.Context, q question) (label, failure st
 }
 
 // lookAtRunbook returns what Ironic knows of the cleaning runbook of the plan; nil if it does not answer.
-func (h *host) lookAtRunbook(ctx context.Context, q question) *enroll.Runbook {
+func (h *host) lookAtRunbook(ctx context.Context, q question) *hosts.Runbook {
 	version, err := h.Site.Ironic.Microversion(ctx)
 	if err != nil || version < api.VersionRunbooks {
 		return nil // checkVersions reports it
 	}
 	found, err := expect.FindRunbook(ctx, h.Site, q.plan.CleaningRunbook.ValueString())
-	seen := &enroll.Runbook{
+	seen := &hosts.Runbook{
 		Found: found.Procedure, Open: found.Open, First: found.First, Server: version, HasTraits: version >= api.VersionRunbookTraits,
 		Traits: h.plannedTraits(ctx, q), Project: cmp.Or(q.plan.Owner.ValueString(), h.Site.Ironic.Project()),
 	}
@@ -255,12 +251,12 @@ func (h *host) lookAtNetwork(ctx context.Context, q question) (boot *ramdisk.Net
 	if q.state != nil {
 		asks.Had = slices.Collect(maps.Keys(q.state.ports(ctx)))
 	}
-	return enroll.LookAtNetwork(ctx, h.Site, asks)
+	return hosts.LookAtNetwork(ctx, h.Site, asks)
 }
 
 // networkQuestion returns the node and the driver of a question about interfaces.
-func (h *host) networkQuestion(ctx context.Context, q question) enroll.NetworkQuestion {
-	asks := enroll.NetworkQuestion{Driver: q.plan.Driver.ValueString()}
+func (h *host) networkQuestion(ctx context.Context, q question) hosts.NetworkQuestion {
+	asks := hosts.NetworkQuestion{Driver: q.plan.Driver.ValueString()}
 	if q.state != nil {
 		asks.Node = q.state.ID.ValueString()
 	} else if over := h.takesOver(ctx, q.config); over != nil {
@@ -287,10 +283,10 @@ func (h *host) planCabling(ctx context.Context, q question, private framework.Ge
 	if h.Known() && q.state != nil && len(wish.Ends()) > 0 {
 		if node, err := h.Site.Ironic.NodeForRefresh(ctx, q.state.ID.ValueString()); err == nil && seen.Heard == nil {
 			var notices []decide.Notice
-			seen.Heard, notices = commission.Hear(ctx, h.Site, node, nil)
+			seen.Heard, notices = hosts.HearNeighbours(ctx, h.Site, node, nil)
 			framework.Show(q.diags, notices...)
 		}
-		seen.Other = cabling.Share(h.Site, wish, seen.Heard)
+		seen.Other = hosts.ShareCables(h.Site, wish, seen.Heard)
 	}
 	if h.Known() && len(wish.Groups) > 0 {
 		seen.KeptNetworks = h.keepsNetworks(ctx)
@@ -301,7 +297,7 @@ func (h *host) planCabling(ctx context.Context, q question, private framework.Ge
 			seen.Server = version
 		}
 	}
-	framework.Show(q.diags, cabling.Decide(wish, seen)...)
+	framework.Show(q.diags, hosts.DecidePorts(wish, seen)...)
 }
 
 // keepsNetworks reports whether Ironic has physical networks of port groups, and microversion of the provider block hides them.
@@ -313,26 +309,26 @@ func (h *host) keepsNetworks(ctx context.Context) bool {
 
 // hasBootPort reports whether a planned port may boot the machine.
 func (m *model) hasBootPort(ctx context.Context) bool {
-	return m.Ports.IsUnknown() || cabling.HasBootPort(m.portWishes(ctx))
+	return m.Ports.IsUnknown() || hosts.HasBootPort(m.portWishes(ctx))
 }
 
 // takesOver returns the node that a new host would take over now; nil if there is none, or it is not known yet. A node that discovery names
 // in this run is known by its name alone.
-func (h *host) takesOver(ctx context.Context, config *model) *admission.Found {
+func (h *host) takesOver(ctx context.Context, config *model) *hosts.Found {
 	if !h.Known() || !framework.FullyKnown(ctx, config.Name, config.Owner, config.Lessee) {
 		return nil
 	}
-	who := admission.Candidate{Name: config.Name.ValueString(), Tenant: machine.Tenant{Owner: config.Owner.ValueString(), Lessee: config.Lessee.ValueString()}}
+	who := hosts.Candidate{Name: config.Name.ValueString(), Tenant: machine.Tenant{Owner: config.Owner.ValueString(), Lessee: config.Lessee.ValueString()}}
 	if framework.FullyKnown(ctx, config.BMC, config.Driver, config.DriverInfo, config.PowerControl, config.Ports) {
-		who = admission.CandidateOf(config.hostSettings(ctx, nil).Enrollment(), config.cablingOf(ctx, nil))
+		who = hosts.CandidateOf(config.hostSettings(ctx, nil).Enrollment(), config.cablingOf(ctx, nil))
 	}
-	return admission.WouldTakeOver(ctx, h.Site, who)
+	return hosts.WouldTakeOver(ctx, h.Site, who)
 }
 
 // announces warns of a node that a new host takes over, once in a run. It reports whether discovery has created the node, and there is more
 // to say.
-func (h *host) announces(diags *diag.Diagnostics, host string, found *admission.Found) (discovered bool) {
-	notices, discovered := admission.Announce(h.Site, host, found)
+func (h *host) announces(diags *diag.Diagnostics, host string, found *hosts.Found) (discovered bool) {
+	notices, discovered := hosts.AnnounceTakeOver(h.Site, host, found)
 	framework.Show(diags, notices...)
 	return discovered
 }

@@ -9,9 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/admission"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/commission"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/enroll"
+	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -68,7 +66,7 @@ func TestChange_ofDriverKeepsSecretsAndInterfaces(t *testing.T) {
 			ctx, fake := t.Context(), &fakeironic.Server{}
 			h := &host{}
 			h.Site = machine.New(machine.Config{Config: api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: fake}})
-			node, err := admission.Enroll(ctx, h.Site, ironic.NewUUID(), tt.before.hostSettings(ctx, nil).Enrollment())
+			node, err := hosts.Enroll(ctx, h.Site, ironic.NewUUID(), tt.before.hostSettings(ctx, nil).Enrollment())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +75,7 @@ func TestChange_ofDriverKeepsSecretsAndInterfaces(t *testing.T) {
 				m.DriverInfo, m.Ports, m.PortGroups = bare().DriverInfo, bare().Ports, bare().PortGroups
 			}
 			c := &change{config: &tt.after, plan: &tt.after, state: &tt.before, before: tt.before.managedBy(ctx)}
-			c.begin(ctx, h, h.Site.Record(node), commission.Order{Plan: enroll.Plan{Goal: enroll.GoalEnroll}, Limit: time.Hour})
+			c.begin(ctx, h, h.Site.Record(node), hosts.Order{Plan: hosts.Plan{Goal: hosts.GoalEnroll}, Limit: time.Hour})
 			if doing, err := c.work.Do(ctx); err != nil {
 				t.Fatalf("%s: %v", doing, err)
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/discovered"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/enroll"
+	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/found"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
@@ -124,10 +124,10 @@ func (m *model) fromNode(ctx context.Context, seen sight, everything bool) {
 }
 
 // refresh copies what a Read has found into a state: all of it after an import.
-func (m *model) refresh(ctx context.Context, found sight) {
+func (m *model) refresh(ctx context.Context, seen sight) {
 	imported := m.isImported()
-	m.fromNode(ctx, found, imported)
-	if imported && discovered.Likely(found.node) { // the facts of a discovery are not settings, and would fill the plan of a rack
+	m.fromNode(ctx, seen, imported)
+	if imported && found.Likely(seen.node) { // the facts of a discovery are not settings, and would fill the plan of a rack
 		m.Ports, m.PortGroups, m.Properties = types.MapNull(portType), types.MapNull(groupType), types.MapNull(types.StringType)
 	}
 }
@@ -204,10 +204,10 @@ func (m *model) managedBy(ctx context.Context) managed {
 }
 
 // hostSettings returns what a configuration makes of the settings of a node. before is what was managed until now.
-func (m *model) hostSettings(ctx context.Context, before managed) *enroll.HostSettings {
+func (m *model) hostSettings(ctx context.Context, before managed) *hosts.Settings {
 	now := m.managedBy(ctx)
 	lost := slices.DeleteFunc(slices.Clone(before), func(path string) bool { return slices.Contains(now, path) })
-	want := &enroll.HostSettings{
+	want := &hosts.Settings{
 		Settings: m.settings(ctx), Secrets: m.secrets(ctx), Capabilities: framework.StringMap(m.Capabilities), Traits: framework.StringSet(m.Traits),
 		WithoutCapabilities: lost.below("/capabilities"), WithoutTraits: lost.below("/traits"), Without: slices.DeleteFunc(lost, isPseudo),
 		WrittenInfo: before.below("/driver_info"), Ends: m.ends(ctx),

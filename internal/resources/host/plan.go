@@ -9,9 +9,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/admission"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/enroll"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/hardware"
+	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -65,14 +63,14 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	if h.Known() {
 		h.foreseeRefusals(ctx, &config, state, req, resp)
 		expected := plan.expected(ctx)
-		expected.Ports = state == nil || !plan.Ports.Equal(state.Ports) || !plan.PortGroups.Equal(state.PortGroups) || decided.Has(enroll.DoInspect, enroll.DoInspectAgain)
+		expected.Ports = state == nil || !plan.Ports.Equal(state.Ports) || !plan.PortGroups.Equal(state.PortGroups) || decided.Has(hosts.DoInspect, hosts.DoInspectAgain)
 		expect.ExpectHost(h.Site, expected)
 	}
 }
 
 // planSteps decides about the host, shows that, and plans the computed values. state is nil for a new host.
-func (h *host) planSteps(ctx context.Context, plan, config, state *model, notes enroll.Notes, diags *diag.Diagnostics) enroll.Plan {
-	q, seen := question{plan: plan, config: config, state: state, wish: h.wishOf(ctx, plan, config, state), diags: diags}, enroll.Seen{New: true}
+func (h *host) planSteps(ctx context.Context, plan, config, state *model, notes hosts.Notes, diags *diag.Diagnostics) hosts.Plan {
+	q, seen := question{plan: plan, config: config, state: state, wish: h.wishOf(ctx, plan, config, state), diags: diags}, hosts.Seen{New: true}
 	if state != nil {
 		seen, q.wish.Writes = h.seenOf(ctx, state, notes), !framework.EqualModels(plan, state)
 	} else {
@@ -195,7 +193,7 @@ func (h *host) warnBondModes(ctx context.Context, config, state *model, diags *d
 		return
 	}
 	if server, err := h.Site.Ironic.Highest(ctx); err == nil { // checkVersions has reported an error
-		framework.Show(diags, enroll.WarnBondModes(framework.JSONDocument(config.NetworkData), server)...)
+		framework.Show(diags, hosts.WarnBondModes(framework.JSONDocument(config.NetworkData), server)...)
 	}
 }
 
@@ -212,13 +210,13 @@ func (h *host) planDestroy(ctx context.Context, state *model, before managed, di
 			return // Delete reports it
 		}
 	}
-	seen := state.seen(ctx, enroll.Notes{})
+	seen := state.seen(ctx, hosts.Notes{})
 	seen.Foreign = foreign
-	decided := enroll.Decide(enroll.Wish{Label: state.label(), Ends: true, OnDestroy: state.OnDestroy.ValueString(), ByAgent: state.byAgent()}, seen)
+	decided := hosts.Decide(hosts.Wish{Label: state.label(), Ends: true, OnDestroy: state.OnDestroy.ValueString(), ByAgent: state.byAgent()}, seen)
 	framework.Show(diags, decided.Notices...)
-	if decided.Has(enroll.DoRemove) && h.Known() {
+	if decided.Has(hosts.DoRemove) && h.Known() {
 		h.ForeseeRefusals(ctx, diags, h.FindNode(state.ID.ValueString()), framework.Right{Rule: "node:delete"})
-		admission.PlanHost(h.Site, admission.Intent{Candidate: admission.Candidate{UUID: state.ID.ValueString()}, Ends: true})
+		hosts.PlanMove(h.Site, hosts.Intent{Candidate: hosts.Candidate{UUID: state.ID.ValueString()}, Ends: true})
 		expect.EndHost(h.Site, state.ID.ValueString())
 	}
 }
@@ -228,30 +226,30 @@ func (h *host) mayBeForeign(ctx context.Context, id string, ours managed) (bool,
 	if ours != nil {
 		return false, nil
 	}
-	return enroll.MayBeForeign(ctx, h.Site, id)
+	return hosts.MayBeForeign(ctx, h.Site, id)
 }
 
 // wishOf returns what a plan asks for, with the defaults of the provider. state is nil for a new host.
-func (h *host) wishOf(ctx context.Context, plan, config, state *model) enroll.Wish {
+func (h *host) wishOf(ctx context.Context, plan, config, state *model) hosts.Wish {
 	w := plan.wish(ctx, config, state)
 	w.HardwareDrift = config.drift(h.HardwareDrift)
 	return w
 }
 
 // seenOf returns what a state has of the host, with the defaults of the provider.
-func (h *host) seenOf(ctx context.Context, state *model, notes enroll.Notes) enroll.Seen {
+func (h *host) seenOf(ctx context.Context, state *model, notes hosts.Notes) hosts.Seen {
 	s := state.seen(ctx, notes)
 	s.HardwareDrift = state.drift(h.HardwareDrift).V
 	return s
 }
 
 // wish returns what a plan asks for. state is nil for a new host.
-func (m *model) wish(ctx context.Context, config, state *model) enroll.Wish {
+func (m *model) wish(ctx context.Context, config, state *model) hosts.Wish {
 	hardware, known := config.hardware(ctx)
 	live, _ := config.hardwareChanges()
 	block := config.bmc(ctx)
 	_, scheme := schemeOf(block)
-	w := enroll.Wish{
+	w := hosts.Wish{
 		Label: m.describe(), OnDestroy: m.OnDestroy.ValueString(),
 		Driver: framework.TextOf[string](m.Driver), Scheme: scheme, AddressAt: config.addressAt(), BMC: !m.BMC.IsNull(),
 		AnyDriver: !config.BMC.IsNull() || !config.Driver.IsNull() || !config.PowerControl.IsNull(), NoPassword: block.lacksPassword(),
@@ -260,7 +258,7 @@ func (m *model) wish(ctx context.Context, config, state *model) enroll.Wish {
 		Power: framework.TextOf[string](config.PowerState), NeverOff: m.DisablePowerOff.ValueBool(), AutomatedClean: framework.FlagOf(m.AutomatedClean), Runbook: framework.TextOf[string](m.CleaningRunbook),
 		BootMode: framework.TextOf[string](config.BootMode), SecureBoot: framework.FlagOf(config.SecureBoot), Console: framework.TextOf[string](config.Console), Maintenance: framework.FlagOf(config.Maintenance),
 		Retired: framework.FlagOf(m.Retired), RetiredSet: framework.FlagOf(config.Retired), ReasonSet: !config.RetiredReason.IsNull(),
-		Hardware: hardware, HardwareKnown: known, ServicesActive: live, TakesTurns: framework.IsSet(config.rollout()), Interfaces: map[string]enroll.Interface{},
+		Hardware: hardware, HardwareKnown: known, ServicesActive: live, TakesTurns: framework.IsSet(config.rollout()), Interfaces: map[string]hosts.Interface{},
 	}
 	for _, kind := range ironic.HardwareInterfaces {
 		w.Interfaces[kind] = m.hardwareInterface(ctx, config, state, kind)
@@ -278,10 +276,10 @@ func (m *model) wish(ctx context.Context, config, state *model) enroll.Wish {
 }
 
 // seen returns what a state has of the host.
-func (m *model) seen(ctx context.Context, notes enroll.Notes) enroll.Seen {
+func (m *model) seen(ctx context.Context, notes hosts.Notes) hosts.Seen {
 	hardware, _ := m.hardware(ctx)
 	address, scheme := m.scheme(ctx)
-	return enroll.Seen{
+	return hosts.Seen{
 		State: ironic.State(m.ProvisionState.ValueString()), Instance: m.InstanceID.ValueString(), Allocated: !m.AllocationID.IsNull(),
 		OutOfService: sharing.OutOfService(m.node()), Fault: !m.Fault.IsNull(), LastError: !m.LastError.IsNull(),
 		Power: framework.TextOf[string](m.PowerState), PowerManaged: framework.FlagOf(m.PowerManaged), Target: m.TargetState.ValueString(), Retired: m.Retired.ValueBool(), Runbook: framework.TextOf[string](m.CleaningRunbook),
@@ -291,7 +289,7 @@ func (m *model) seen(ctx context.Context, notes enroll.Notes) enroll.Seen {
 }
 
 // foresee changes a plan as the decision forecasts. state is nil for a new host.
-func (m *model) foresee(f enroll.Forecast, state *model) {
+func (m *model) foresee(f hosts.Forecast, state *model) {
 	if f.Target != "" {
 		m.TargetState = types.StringValue(f.Target)
 	}
@@ -357,5 +355,5 @@ func (m *model) fingerprint(ctx context.Context) decide.Value[string] {
 	case !framework.FullyKnown(ctx, m.InspectTriggers):
 		return decide.Unknown[string]()
 	}
-	return decide.Known(hardware.Fingerprint(framework.StringMap(m.InspectTriggers)))
+	return decide.Known(hosts.Fingerprint(framework.StringMap(m.InspectTriggers)))
 }

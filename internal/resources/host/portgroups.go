@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/cabling"
+	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
@@ -155,8 +155,8 @@ func (g *groupModel) texts() []*types.String {
 }
 
 // wish returns what the rules for port groups depend on.
-func (g *groupModel) wish() cabling.Group {
-	return cabling.Group{
+func (g *groupModel) wish() hosts.PortGroup {
+	return hosts.PortGroup{
 		MAC: framework.TextOf[string](g.MAC), Standalone: framework.FlagOf(g.StandalonePorts),
 		Network: framework.TextOf[string](g.PhysicalNetwork), Extra: framework.DocumentOf(g.Extra),
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/cabling"
+	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 )
 
 // A port whose configuration omits the network keeps the one that it has in Ironic.
@@ -27,7 +27,7 @@ func TestPorts_ofAGroupKeepTheirNetwork(t *testing.T) {
 	config, state := &model{Ports: ports(types.StringNull())}, &model{Ports: ports(types.StringValue("prov"))}
 	plan := *config
 	plan.planPorts(t.Context(), config, state, nil)
-	if refused := cabling.Decide(config.cablingWish(t.Context(), &plan), state.cablingSeen(t.Context(), framework.Private(nil))); len(refused) > 0 {
+	if refused := hosts.DecidePorts(config.cablingWish(t.Context(), &plan), state.cablingSeen(t.Context(), framework.Private(nil))); len(refused) > 0 {
 		t.Error(refused)
 	}
 }

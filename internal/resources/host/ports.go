@@ -18,6 +18,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -316,8 +317,8 @@ func (p *portModel) spec(mac string) ironic.PortSpec {
 }
 
 // wish returns what the rules for ports depend on.
-func (p *portModel) wish(ctx context.Context) cabling.Port {
-	return cabling.Port{
+func (p *portModel) wish(ctx context.Context) hosts.Port {
+	return hosts.Port{
 		Name: framework.TextOf[string](p.Name), Group: framework.TextOf[string](p.PortGroup), Network: framework.TextOf[string](p.PhysicalNetwork), PXE: framework.FlagOf(p.PXEEnabled),
 		Link: framework.MapOf(ctx, p.LocalLinkConnection), Extra: framework.DocumentOf(p.Extra), End: p.end(),
 	}
@@ -332,8 +333,8 @@ func (p *portModel) end() decide.Value[cabling.End] {
 }
 
 // portWishes returns what the rules for ports depend on, by MAC address.
-func (m *model) portWishes(ctx context.Context) map[string]cabling.Port {
-	wishes := map[string]cabling.Port{}
+func (m *model) portWishes(ctx context.Context) map[string]hosts.Port {
+	wishes := map[string]hosts.Port{}
 	for mac, port := range m.ports(ctx) {
 		wishes[mac] = port.wish(ctx)
 	}
@@ -341,9 +342,9 @@ func (m *model) portWishes(ctx context.Context) map[string]cabling.Port {
 }
 
 // cablingWish returns what a configuration says of ports and port groups. plan is nil while nothing is planned.
-func (m *model) cablingWish(ctx context.Context, plan *model) cabling.Wish {
-	w := cabling.Wish{
-		Label: m.describe(), Ports: m.portWishes(ctx), Groups: map[string]cabling.Group{}, OpenGroups: m.PortGroups.IsUnknown(),
+func (m *model) cablingWish(ctx context.Context, plan *model) hosts.PortsWish {
+	w := hosts.PortsWish{
+		Label: m.describe(), Ports: m.portWishes(ctx), Groups: map[string]hosts.PortGroup{}, OpenGroups: m.PortGroups.IsUnknown(),
 		Inspects: !framework.IsFalse(m.Inspect) && !m.Inspect.IsNull() || !m.InspectTriggers.IsNull(),
 	}
 	for key, group := range m.portGroups(ctx) {
@@ -356,8 +357,8 @@ func (m *model) cablingWish(ctx context.Context, plan *model) cabling.Wish {
 }
 
 // cablingSeen returns what a state and private state have of ports and port groups. The state is nil for a new host.
-func (m *model) cablingSeen(ctx context.Context, p framework.GettablePrivate) cabling.Seen {
-	seen := cabling.Seen{Ports: map[string]cabling.Port{}, Groups: map[string]cabling.Group{}}
+func (m *model) cablingSeen(ctx context.Context, p framework.GettablePrivate) hosts.PortsSeen {
+	seen := hosts.PortsSeen{Ports: map[string]hosts.Port{}, Groups: map[string]hosts.PortGroup{}}
 	if m == nil {
 		return seen
 	}
@@ -372,11 +373,11 @@ func (m *model) cablingSeen(ctx context.Context, p framework.GettablePrivate) ca
 
 // ends returns where the cables must end, by MAC address.
 func (m *model) ends(ctx context.Context) map[string]cabling.End {
-	return cabling.Wish{Ports: m.portWishes(ctx)}.Ends()
+	return hosts.PortsWish{Ports: m.portWishes(ctx)}.Ends()
 }
 
 // cablingOf returns the cabling of a configuration. before is what was managed until now.
-func (m *model) cablingOf(ctx context.Context, before managed) cabling.Wanted {
+func (m *model) cablingOf(ctx context.Context, before managed) hosts.WantedCables {
 	ports, members, groups := map[string]ironic.PortSpec{}, map[string]string{}, map[string]ironic.PortGroupSpec{}
 	for mac, port := range m.ports(ctx) {
 		ports[mac], members[mac] = port.spec(mac), port.PortGroup.ValueString()
@@ -388,8 +389,8 @@ func (m *model) cablingOf(ctx context.Context, before managed) cabling.Wanted {
 }
 
 // cabledBefore returns what the configuration before has set of ports and port groups. While the groups of this one are not known, none is lost.
-func (m *model) cabledBefore(before managed) cabling.Applied {
-	applied := cabling.Applied{Ports: before.below("/ports"), Members: before.below("/members"), Extra: map[string][]string{}, Groups: before.below("/port_groups"), GroupExtra: map[string][]string{}}
+func (m *model) cabledBefore(before managed) hosts.AppliedPorts {
+	applied := hosts.AppliedPorts{Ports: before.below("/ports"), Members: before.below("/members"), Extra: map[string][]string{}, Groups: before.below("/port_groups"), GroupExtra: map[string][]string{}}
 	for _, mac := range applied.Ports {
 		applied.Extra[mac] = before.below("/port_extra/" + mac)
 	}

@@ -12,10 +12,8 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
+	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/cabling"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/commission"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/enroll"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/hardware"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
@@ -74,7 +72,7 @@ func (m managed) and(other managed) managed {
 
 // Keys in private state.
 const (
-	// planKey holds, from a plan to its apply, what the plan has decided: an enroll.Plan.
+	// planKey holds, from a plan to its apply, what the plan has decided: a host.Plan of the noun.
 	planKey = "plan"
 	// inspectedKey says that the node has been inspected.
 	inspectedKey = "inspected"
@@ -86,7 +84,7 @@ const (
 	quarantineKey = "quarantine"
 	// unverifiedKey says that credentials have arrived for a host whose target_state is enroll, and that Ironic could not verify them.
 	unverifiedKey = "unverified"
-	// comparedKey holds what the last comparison of the machine with the hardware configuration has found: a hardware.Comparison.
+	// comparedKey holds what the last comparison of the machine with the hardware configuration has found: a host.HardwareComparison.
 	comparedKey = "compared"
 	// cablingKey holds what the cards of the machine have heard from their switches: a cablingNote.
 	cablingKey = "cabling"
@@ -95,10 +93,10 @@ const (
 )
 
 // readNotes reads what private state says of a host.
-func readNotes(ctx context.Context, p framework.GettablePrivate) enroll.Notes {
+func readNotes(ctx context.Context, p framework.GettablePrivate) hosts.Notes {
 	unverified, _ := p.GetKey(ctx, unverifiedKey)
 	before := readManaged(ctx, p)
-	notes := enroll.Notes{
+	notes := hosts.Notes{
 		Applied: before != nil, Retires: before.has("/retired"), Powers: before.below("/power_state"), Inspected: wasInspected(ctx, p),
 		Pending: textOf(ctx, p, pendingKey), Coming: textOf(ctx, p, comingKey) != "", Quarantine: textOf(ctx, p, quarantineKey), Unverified: unverified != nil,
 	}
@@ -110,7 +108,7 @@ func readNotes(ctx context.Context, p framework.GettablePrivate) enroll.Notes {
 }
 
 // writePlan stores for the apply what a plan has decided.
-func writePlan(ctx context.Context, p framework.SettablePrivate, decided enroll.Plan) diag.Diagnostics {
+func writePlan(ctx context.Context, p framework.SettablePrivate, decided hosts.Plan) diag.Diagnostics {
 	text, err := json.Marshal(decided)
 	if err != nil {
 		return diag.Diagnostics{diag.NewErrorDiagnostic("The provider has a bug", err.Error())}
@@ -119,7 +117,7 @@ func writePlan(ctx context.Context, p framework.SettablePrivate, decided enroll.
 }
 
 // readPlan returns what the plan has decided that Terraform applies.
-func readPlan(ctx context.Context, p framework.GettablePrivate) (decided enroll.Plan, err error) {
+func readPlan(ctx context.Context, p framework.GettablePrivate) (decided hosts.Plan, err error) {
 	text, _ := p.GetKey(ctx, planKey)
 	if text == nil {
 		return decided, errors.New("the plan has no steps. Nothing was done. This is a bug of the provider")
@@ -164,7 +162,7 @@ func (h *host) noteComparison(ctx context.Context, m *model, node *ironic.Node, 
 		diags.Append(p.SetKey(ctx, comparedKey, nil)...)
 		return
 	}
-	now, notices := commission.Compare(ctx, h.Site, node, m.onMachine(ctx, notes), notes.Compared)
+	now, notices := hosts.CompareHardware(ctx, h.Site, node, m.onMachine(ctx, notes), notes.Compared)
 	framework.Show(diags, notices...)
 	diags.Append(setComparison(ctx, p, now)...)
 }
@@ -180,7 +178,7 @@ func (c *change) noteComparison(ctx context.Context, h *host, p noted, diags *di
 	diags.Append(setComparison(ctx, p, now)...)
 }
 
-func setComparison(ctx context.Context, p framework.SettablePrivate, c *hardware.Comparison) diag.Diagnostics {
+func setComparison(ctx context.Context, p framework.SettablePrivate, c *hosts.HardwareComparison) diag.Diagnostics {
 	if c == nil {
 		return p.SetKey(ctx, comparedKey, nil)
 	}
@@ -192,7 +190,7 @@ func setComparison(ctx context.Context, p framework.SettablePrivate, c *hardware
 }
 
 // isCompared reports whether noteComparison would change nothing.
-func (h *host) isCompared(ctx context.Context, m *model, node *ironic.Node, notes enroll.Notes) bool {
+func (h *host) isCompared(ctx context.Context, m *model, node *ironic.Node, notes hosts.Notes) bool {
 	applied := m.onMachine(ctx, notes)
 	if !m.drift(h.HardwareDrift).V.Compares() || len(applied.Parts()) == 0 {
 		return notes.Compared == nil
@@ -224,7 +222,7 @@ func (h *host) noteCabling(ctx context.Context, m *model, node *ironic.Node, sin
 		note.Since = since.UTC().Truncate(time.Second)
 	}
 	var notices []decide.Notice
-	note.Heard, notices = commission.Hear(ctx, h.Site, node, note.Heard)
+	note.Heard, notices = hosts.HearNeighbours(ctx, h.Site, node, note.Heard)
 	framework.Show(diags, notices...)
 	text, err := json.Marshal(note)
 	if err != nil {
@@ -247,10 +245,10 @@ func isHeard(ctx context.Context, m *model, node *ironic.Node, p framework.Getta
 // whether Ironic is on the way to available with the node, and why it is in quarantine.
 func noteNode(ctx context.Context, node *ironic.Node, p framework.SettablePrivate) (diags diag.Diagnostics) {
 	coming := ""
-	if enroll.IsComing(node) {
+	if hosts.IsComing(node) {
 		coming = node.TargetProvisionState
 	}
-	diags.Append(setText(ctx, p, pendingKey, hardware.PendingInspection(node))...)
+	diags.Append(setText(ctx, p, pendingKey, hosts.PendingInspection(node))...)
 	diags.Append(setText(ctx, p, comingKey, coming)...)
 	diags.Append(setText(ctx, p, quarantineKey, quarantineOf(node))...)
 	return diags
@@ -270,7 +268,7 @@ func (h *host) noteInspection(ctx context.Context, node *ironic.Node, had framew
 		noteInspected(ctx, node, p, diags)
 		return
 	}
-	is, notices := commission.WasInspected(ctx, h.Site, node)
+	is, notices := hosts.WasInspected(ctx, h.Site, node)
 	framework.Show(diags, notices...)
 	if is {
 		diags.Append(p.SetKey(ctx, inspectedKey, []byte("true"))...)

@@ -12,10 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/admission"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/cabling"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/enroll"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/hardware"
+	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -67,13 +64,13 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 // sight is what Ironic has of a host.
 type sight struct {
 	node *ironic.Node
-	cabling.Cables
+	hosts.Cables
 }
 
 // look reads the node of a state with its ports, and with its port groups if they matter, from the lists that refreshes share. If
 // the node is gone, api.IsNotFound recognises the error.
 func (h *host) look(ctx context.Context, m *model) (sight, error) {
-	admission.HostInState(h.Site, m.ID.ValueString())
+	hosts.InState(h.Site, m.ID.ValueString())
 	return framework.Once(ctx, func() (sight, error) {
 		node, err := h.Site.Ironic.NodeForRefresh(ctx, m.ID.ValueString())
 		if err != nil {
@@ -93,7 +90,7 @@ func (h *host) lookAt(ctx context.Context, m *model, node *ironic.Node) (s sight
 		return s, nil
 	}
 	groups, err := h.Site.Ironic.PortGroupsForRefresh(ctx, node.UUID)
-	s.Groups = cabling.GroupsByKey(groups)
+	s.Groups = hosts.GroupsByKey(groups)
 	return s, err
 }
 
@@ -116,7 +113,7 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, private framewor
 	found, err := h.look(ctx, &m)
 	known := readNotes(ctx, private)
 	before := readManaged(ctx, private)
-	if err != nil || m.lostSecret(found.node, before) || known.Pending != hardware.PendingInspection(found.node) || known.Coming != enroll.IsComing(found.node) || known.Quarantine != quarantineOf(found.node) || !known.Inspected && !machine.InspectedAt(found.node).IsZero() {
+	if err != nil || m.lostSecret(found.node, before) || known.Pending != hosts.PendingInspection(found.node) || known.Coming != hosts.IsComing(found.node) || known.Quarantine != quarantineOf(found.node) || !known.Inspected && !machine.InspectedAt(found.node).IsZero() {
 		return false
 	}
 	was := m
@@ -127,16 +124,16 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, private framewor
 // noteUnchanged records in private state that the returned state needs no change, if so.
 func (h *host) noteUnchanged(ctx context.Context, m *model, p noted, diags *diag.Diagnostics) {
 	grouped := h.Turns(ctx, m.rollout()).Group != "" // each plan compares the members of a group
-	if !diags.HasError() && h.Pool == nil && !grouped && h.isSettled(ctx, m, readManaged(ctx, p), readNotes(ctx, p)) && len(cabling.Decide(m.cablingWish(ctx, m), m.cablingSeen(ctx, p))) == 0 {
+	if !diags.HasError() && h.Pool == nil && !grouped && h.isSettled(ctx, m, readManaged(ctx, p), readNotes(ctx, p)) && len(hosts.DecidePorts(m.cablingWish(ctx, m), m.cablingSeen(ctx, p))) == 0 {
 		diags.Append(framework.NothingToDecide(ctx, p)...)
 	}
 }
 
 // isSettled reports whether a plan of the configuration that was applied last is empty. before is what that configuration manages.
-func (h *host) isSettled(ctx context.Context, m *model, before managed, notes enroll.Notes) bool {
+func (h *host) isSettled(ctx context.Context, m *model, before managed, notes hosts.Notes) bool {
 	config, plan := m.applied(before), *m
 	plan.settle(ctx, config, m, before)
-	decided := enroll.Decide(h.wishOf(ctx, &plan, config, m), h.seenOf(ctx, m, notes))
+	decided := hosts.Decide(h.wishOf(ctx, &plan, config, m), h.seenOf(ctx, m, notes))
 	plan.foresee(decided.Forecast, m)
 	return decided.IsEmpty() && framework.EqualModels(&plan, m) && !m.hasStrays(ctx)
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/admission"
+	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
@@ -19,10 +19,10 @@ import (
 
 // intent returns what a plan makes of a host, as far as no other node may have it too. info is the present driver_info, and before what was
 // managed until now.
-func (m *model) intent(ctx context.Context, config, state *model, info map[string]any, before managed) admission.Intent {
-	return admission.Change{
-		Was: admission.Candidate{Name: state.Name.ValueString(), DriverInfo: info, Addresses: slices.Collect(maps.Keys(state.ports(ctx))), Bonds: bondsOf(state.bonds(ctx))},
-		Becomes: admission.Candidate{
+func (m *model) intent(ctx context.Context, config, state *model, info map[string]any, before managed) hosts.Intent {
+	return hosts.IdentityChange{
+		Was: hosts.Candidate{Name: state.Name.ValueString(), DriverInfo: info, Addresses: slices.Collect(maps.Keys(state.ports(ctx))), Bonds: bondsOf(state.bonds(ctx))},
+		Becomes: hosts.Candidate{
 			UUID: state.ID.ValueString(), Name: m.Name.ValueString(), Driver: m.Driver.ValueString(),
 			DriverInfo: driverInfoAfter(info, config.settings(ctx), before), Addresses: slices.Sorted(maps.Keys(config.ports(ctx))), Bonds: bondsOf(config.bonds(ctx)),
 		},
@@ -70,19 +70,19 @@ func (h *host) planIdentity(ctx context.Context, plan, config, state *model, bef
 		return
 	}
 	who := plan.intent(ctx, config, state, state.driverInfo(ctx), before)
-	admission.PlanHost(h.Site, who)
+	hosts.PlanMove(h.Site, who)
 	if !who.Moves {
 		return
 	}
-	if err := admission.CheckMove(ctx, h.Site, who); err != nil {
-		admission.Moved(h.Site, who.UUID)
+	if err := hosts.CheckMove(ctx, h.Site, who); err != nil {
+		hosts.Moved(h.Site, who.UUID)
 		reportTaken(ctx, diags, config, "change host "+state.label(), err)
 	}
 }
 
 // reportTaken reports an error that left a host undone, at the attribute whose value belongs to another node.
 func reportTaken(ctx context.Context, diags *diag.Diagnostics, config *model, doing string, err error) {
-	taken := admission.TakenOf(err)
+	taken := hosts.TakenOf(err)
 	if taken == nil {
 		framework.ReportUndone(diags, doing, err)
 		return

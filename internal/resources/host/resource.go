@@ -13,10 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/admission"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/commission"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/enroll"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/hardware"
+	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -72,13 +69,13 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		framework.ReportUndone(&resp.Diagnostics, "enroll node "+config.Name.ValueString(), err)
 		return
 	}
-	machine, found, err := admission.EnrollHost(ctx, h.Site, config.hostSettings(ctx, nil).Enrollment(), config.cablingOf(ctx, nil), limit)
+	machine, found, err := hosts.Claim(ctx, h.Site, config.hostSettings(ctx, nil).Enrollment(), config.cablingOf(ctx, nil), limit)
 	if err != nil {
 		reportTaken(ctx, &resp.Diagnostics, &config, "enroll node "+config.Name.ValueString(), err)
 		return
 	}
 	if found != nil && h.announces(&resp.Diagnostics, plan.describe(), found) {
-		framework.Show(&resp.Diagnostics, enroll.TakeOver(plan.wish(ctx, &config, nil), ironic.NodeLabel(found.Node)))
+		framework.Show(&resp.Diagnostics, hosts.TakeOver(plan.wish(ctx, &config, nil), ironic.NodeLabel(found.Node)))
 	}
 	recorded := plan
 	recorded.recordNode(ctx, machine.Node())
@@ -88,11 +85,11 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	resp.Diagnostics.Append(config.managedBy(ctx).write(ctx, resp.Private)...)
 
 	change := &change{config: &config, plan: &plan, takesOver: found != nil}
-	change.begin(ctx, h, machine, commission.Order{Plan: todo, Limit: limit})
+	change.begin(ctx, h, machine, hosts.Order{Plan: todo, Limit: limit})
 	doing, err := change.work.Do(ctx)
 	gone := false
 	if change.work.IsMade {
-		gone, err = admission.Unmake(ctx, machine, err)
+		gone, err = hosts.Unmake(ctx, machine, err)
 	}
 	if gone {
 		resp.State.RemoveResource(ctx)
@@ -136,7 +133,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	limit, diags := plan.Timeouts.Update(ctx, hostTimeout)
 	resp.Diagnostics.Append(diags...)
 	began := h.Site.Ironic.ServerNow()
-	defer admission.Moved(h.Site, state.ID.ValueString())
+	defer hosts.Moved(h.Site, state.ID.ValueString())
 	todo, err := readPlan(ctx, req.Private)
 	var node *ironic.Node
 	if err == nil {
@@ -147,7 +144,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 		return
 	}
 	change := &change{config: &config, plan: &plan, state: &state, before: readManaged(ctx, req.Private)}
-	change.begin(ctx, h, h.Site.Record(node), commission.Order{Plan: todo, OnMachine: readNotes(ctx, req.Private).OnMachine, Limit: limit})
+	change.begin(ctx, h, h.Site.Record(node), hosts.Order{Plan: todo, OnMachine: readNotes(ctx, req.Private).OnMachine, Limit: limit})
 	doing, err := change.work.Do(ctx)
 	if err == nil {
 		change.work.Machine.ForgetCreation(ctx, marks.MarkCreation)
@@ -210,12 +207,12 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 		return
 	}
 	if foreign {
-		framework.Show(&resp.Diagnostics, enroll.KeepForeign(state.label()))
+		framework.Show(&resp.Diagnostics, hosts.KeepForeign(state.label()))
 		return
 	}
 	limit, diags := state.Timeouts.Delete(ctx, hostDeleteTimeout)
 	resp.Diagnostics.Append(diags...)
-	gone, ended := false, admission.Deleting(h.Site, state.ID.ValueString())
+	gone, ended := false, hosts.Deleting(h.Site, state.ID.ValueString())
 	defer func() { ended(gone) }()
 	if h.Site.Run.HasTakenOver(marks.MarkCreation, state.ID.ValueString()) {
 		framework.WarnKept(&resp.Diagnostics, "node "+state.label())
@@ -246,11 +243,11 @@ type change struct {
 	before       managed // what was managed until now
 	takesOver    bool    // a new host gets a node that there is
 
-	work *commission.Work
+	work *hosts.Work
 }
 
 // begin makes the work on a node. order has what the models do not say.
-func (c *change) begin(ctx context.Context, h *host, m *machine.Machine, order commission.Order) {
+func (c *change) begin(ctx context.Context, h *host, m *machine.Machine, order hosts.Order) {
 	order.Wish = c.plan.wish(ctx, c.config, c.state)
 	order.Settings, order.Cabling = c.settings(ctx, order.Plan), c.config.cablingOf(ctx, c.before)
 	order.Boot, order.OffMode = c.config.bootSettings(), machine.OffMode(c.config.PowerOffMode.ValueString())
@@ -263,11 +260,11 @@ func (c *change) begin(ctx context.Context, h *host, m *machine.Machine, order c
 		order.Was = c.state.node()
 		order.Intent = c.plan.intent(ctx, c.config, c.state, m.Node().DriverInfo, c.before)
 	}
-	c.work = commission.New(m, order)
+	c.work = hosts.NewWork(m, order)
 }
 
 // settings returns what the apply makes of the settings of the node.
-func (c *change) settings(ctx context.Context, todo enroll.Plan) *enroll.HostSettings {
+func (c *change) settings(ctx context.Context, todo hosts.Plan) *hosts.Settings {
 	want := c.config.hostSettings(ctx, c.before)
 	switch {
 	case c.state != nil:
@@ -278,8 +275,8 @@ func (c *change) settings(ctx context.Context, todo enroll.Plan) *enroll.HostSet
 	want.IsNew = c.state == nil
 	want.KeepsRetired, want.DropsReason = c.plan.Retired.ValueBool() && !c.config.Retired.ValueBool(), c.plan.RetiredReason.IsNull()
 	want.Forgets = c.state != nil && c.before == nil || c.config.InspectTriggers.IsNull() // after an import, those of another configuration
-	if todo.Has(enroll.DoInspectAgain) {
-		want.Inspects = hardware.Fingerprint(framework.StringMap(c.plan.InspectTriggers))
+	if todo.Has(hosts.DoInspectAgain) {
+		want.Inspects = hosts.Fingerprint(framework.StringMap(c.plan.InspectTriggers))
 	}
 	return want
 }

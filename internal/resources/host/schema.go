@@ -17,8 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/cabling"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/enroll"
+	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -87,9 +86,9 @@ func (h *host) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 	m.validateAgent(&resp.Diagnostics)
 	m.validateRAID(ctx, &resp.Diagnostics)
 	m.validateRollout(ctx, &resp.Diagnostics)
-	framework.Show(&resp.Diagnostics, cabling.Check(m.cablingWish(ctx, nil))...)
+	framework.Show(&resp.Diagnostics, hosts.CheckPorts(m.cablingWish(ctx, nil))...)
 	m.validateBoot(&resp.Diagnostics)
-	framework.Show(&resp.Diagnostics, enroll.RefusePowerOff(m.wish(ctx, &m, nil))...)
+	framework.Show(&resp.Diagnostics, hosts.RefusePowerOff(m.wish(ctx, &m, nil))...)
 	m.validateReasons(&resp.Diagnostics)
 	for key := range framework.StringMap(m.DriverInfo) {
 		if ironic.IsSecretKey(key) {

@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/enroll"
+	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -133,19 +133,19 @@ func targetStateAttribute() attribute {
 	a := row[types.String]{
 		name: "target_state", later: true,
 		schema: text("How far Ironic prepares the machine: `enroll`, `manageable` (the default) or `available`. **On the way to `available`, Ironic cleans the machine.** See [Life cycle](#life-cycle).",
-			stringvalidator.OneOf(enroll.Targets()...)),
+			stringvalidator.OneOf(hosts.Targets()...)),
 		of: func(m *model) *types.String { return &m.TargetState },
 	}.attribute()
 	keeps := a.plan
 	a.plan = func(ctx context.Context, m, config, state *model, before managed) {
 		keeps(ctx, m, config, state, before)
 		if state != nil && config.TargetState.IsNull() && !config.BMC.IsNull() {
-			m.TargetState = types.StringValue(enroll.TargetWithBMC(state.TargetState.ValueString(), ironic.State(state.ProvisionState.ValueString())))
+			m.TargetState = types.StringValue(hosts.TargetWithBMC(state.TargetState.ValueString(), ironic.State(state.ProvisionState.ValueString())))
 		}
 	}
 	a.read = func(_ context.Context, m *model, node *ironic.Node, everything bool) {
 		if everything || m.TargetState.IsNull() || m.TargetState.IsUnknown() {
-			m.TargetState = types.StringValue(enroll.TargetOf(node))
+			m.TargetState = types.StringValue(hosts.TargetOf(node))
 		}
 	}
 	return a
@@ -189,7 +189,7 @@ func bootAttribute[T attr.Value](r row[T], null T) attribute {
 		switch actual := r.node(node); {
 		case everything, (*value).IsUnknown():
 			*value = null
-		case !(*value).IsNull() && !actual.IsNull() && enroll.KeepsBootSettings(node):
+		case !(*value).IsNull() && !actual.IsNull() && hosts.KeepsBootSettings(node):
 			*value = actual
 		}
 	}
@@ -201,15 +201,15 @@ func consoleAttribute() attribute {
 	r := row[types.String]{
 		name: "console",
 		schema: schema.StringAttribute{
-			Optional: true, Validators: []validator.String{stringvalidator.OneOf(enroll.ConsoleOn, enroll.ConsoleOff)},
+			Optional: true, Validators: []validator.String{stringvalidator.OneOf(hosts.ConsoleOn, hosts.ConsoleOff)},
 			MarkdownDescription: "[Console](../guides/consoles.md): `enabled`, not for graphical ones, or `disabled`. A change touches nothing on the machine. Default: not managed.",
 		},
 		of: func(m *model) *types.String { return &m.Console },
 		node: func(n *ironic.Node) types.String {
 			if n.ConsoleEnabled {
-				return types.StringValue(enroll.ConsoleOn)
+				return types.StringValue(hosts.ConsoleOn)
 			}
-			return types.StringValue(enroll.ConsoleOff)
+			return types.StringValue(hosts.ConsoleOff)
 		},
 	}
 	a := r.attribute()

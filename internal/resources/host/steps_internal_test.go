@@ -7,8 +7,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/commission"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/enroll"
+	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
@@ -42,9 +41,9 @@ func TestChange_reservedHostReturnsToThePool(t *testing.T) {
 		config.TargetState = types.StringValue("available")
 		plan := *was
 		plan.TargetState = config.TargetState
-		todo := enroll.Decide(plan.wish(ctx, config, was), was.seen(ctx, enroll.Notes{Applied: true}))
+		todo := hosts.Decide(plan.wish(ctx, config, was), was.seen(ctx, hosts.Notes{Applied: true}))
 		c := &change{config: config, plan: &plan, state: was}
-		c.begin(ctx, h, h.Site.Record(node), commission.Order{Plan: todo, Limit: time.Hour})
+		c.begin(ctx, h, h.Site.Record(node), hosts.Order{Plan: todo, Limit: time.Hour})
 		if doing, err := c.work.Do(ctx); err != nil {
 			t.Fatalf("%s: %v", doing, err)
 		}

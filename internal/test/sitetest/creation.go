@@ -6,16 +6,16 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/admission"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
 )
 
 // Begin creates the node of a candidate as the first request of a run does, and returns the machine's record.
-func Begin(t *testing.T, run *Client, who admission.Candidate) *machine.Machine {
+func Begin(t *testing.T, run *Client, who host.Candidate) *machine.Machine {
 	t.Helper()
-	node, err := admission.Enroll(t.Context(), run.Site, who.UUID, ironic.Settings{
+	node, err := host.Enroll(t.Context(), run.Site, who.UUID, ironic.Settings{
 		"name": who.Name, "driver": who.Driver, "driver_info": who.DriverInfo, "resource_class": "baremetal",
 	})
 	if err != nil {
@@ -25,13 +25,13 @@ func Begin(t *testing.T, run *Client, who admission.Candidate) *machine.Machine 
 }
 
 // TheSame is a candidate of another run that wants to create the same machine.
-func TheSame(who admission.Candidate) admission.Candidate {
+func TheSame(who host.Candidate) host.Candidate {
 	who.UUID = ironic.NewUUID()
 	return who
 }
 
 // MachineOf is a candidate with a driver that the fake has.
-func MachineOf(n int) admission.Candidate {
+func MachineOf(n int) host.Candidate {
 	who := Candidate(n)
 	who.Driver = "redfish"
 	return who

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/admission"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -32,7 +32,7 @@ func Setting(path string, value any) ironic.Patch {
 // Enrolled creates a node in state enroll and returns its UUID.
 func Enrolled(t *testing.T, client *Client, name string) string {
 	t.Helper()
-	node, err := admission.Enroll(t.Context(), client.Site, ironic.NewUUID(), ironic.Settings{"name": name, "driver": "fake-hardware", "resource_class": "baremetal"})
+	node, err := host.Enroll(t.Context(), client.Site, ironic.NewUUID(), ironic.Settings{"name": name, "driver": "fake-hardware", "resource_class": "baremetal"})
 	if err != nil {
 		t.Fatalf("enroll %s: %v", name, err)
 	}

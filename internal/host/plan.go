@@ -1,0 +1,279 @@
+package host
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
+)
+
+// Decide returns what a plan of a host shows and its apply does. A plan of a wish with unknown values has all steps that they may
+// require.
+func Decide(w Wish, s Seen) Plan {
+	p := &plan{Wish: w, seen: s}
+	switch {
+	case w.Ends:
+		p.destroy()
+		return p.Plan
+	case s.New:
+		p.warnPassword()
+		p.decideNew()
+	default:
+		p.warnPassword()
+		p.decideExisting()
+	}
+	p.decideRunbook()
+	p.notice(RefusePowerOff(w)...)
+	p.Goal = p.goals()[0]
+	if len(p.Steps) > 0 && !p.Has(DoWrite) || w.Writes && !s.New {
+		p.add(Step{Do: DoWrite})
+	}
+	p.count()
+	slices.SortStableFunc(p.Steps, func(a, b Step) int { return cmp.Compare(order[a.Do], order[b.Do]) })
+	return p.Plan
+}
+
+// decideNew decides about a host that Terraform does not have yet. What its configuration says of its preparation needs no warning, except that
+// of a machine that OneView users have.
+func (p *plan) decideNew() {
+	if !p.AnyDriver {
+		p.refuse(nil, "No BMC and no driver", "A new metal_host needs bmc, or driver with driver_info, or power_control = \"agent\". Set one of them, so that Ironic can reach the machine. "+
+			"If Ironic has a node of the machine already, import that.")
+		return
+	}
+	if p.Target.IsNull() {
+		p.Target = decide.Known(string(states.GoalManageable))
+		p.Forecast.Target = p.Target.V
+	}
+	prepared := p.ByAgent || !isFalse(p.PowerManaged)
+	if p.refuseConsole(prepared) {
+		return
+	}
+	p.newHardware(prepared)
+	p.stepsOfNew(prepared)
+	inspects, cleans, taken := p.mayBeInspected(), p.mayBeCleaned(), false
+	if prepared {
+		taken = (inspects || p.mayBecomeAvailable()) && p.inUse()
+	} else {
+		p.Forecast.State = decide.Known(stateEnroll)
+		p.notice(WithoutBMC(p.Wish, stateEnroll)...)
+	}
+	if !taken {
+		p.takeOver()
+	}
+	if (inspects || cleans) && !taken && !isFalse(p.PowerManaged) {
+		p.warnNoPort(inspects)
+	}
+	p.refuseShared()
+}
+
+// stepsOfNew adds the steps of a new host. Ironic prepares no machine that it cannot reach.
+func (p *plan) stepsOfNew(prepared bool) {
+	p.add(Step{Do: DoEnroll})
+	if retires := p.RetiredSet; retires.V || retires.Unknown {
+		p.add(Step{Do: DoLeavePool})
+	}
+	if !prepared {
+		return
+	}
+	if p.boots() {
+		p.add(Step{Do: DoSetBoot, Goal: states.GoalManageable, Cost: decide.Restart})
+	}
+	if p.setsConsole() {
+		p.add(p.console(p.Target.V != string(GoalEnroll)))
+	}
+	if !p.Power.IsNull() {
+		p.add(Step{Do: DoSwitchPower, Power: p.Power.V, Cost: decide.Restart})
+	}
+	if p.Target.V == string(GoalEnroll) {
+		return
+	}
+	if len(p.Open) > 0 {
+		p.add(p.configuration())
+	}
+	if p.mayInspect() {
+		p.add(Step{Do: DoInspect, Cost: decide.Restart})
+	}
+	p.add(p.walk())
+}
+
+// decideExisting decides about a host that Terraform has.
+func (p *plan) decideExisting() {
+	p.Open = openParts(p.Wish, p.seen)
+	p.decideDriver()
+	if p.refuseTarget() || p.refuseClass() || p.refuseInspection() || p.refuseRetirement() || p.refuseConsole(!p.isOutOfReach()) {
+		return
+	}
+	p.decideRetirement()
+	p.compare()
+	if p.isOutOfReach() {
+		p.decideHardware()
+		if !p.seen.deployed() {
+			p.notice(WithoutBMC(p.Wish, p.seen.State)...)
+		}
+		return
+	}
+	p.keepDeployedPower()
+	held := p.stepsOfExisting()
+	p.decideBoot(held)
+	p.decideConsole()
+	if p.learnsPower() && !held {
+		p.add(Step{Do: DoLearnPower, Power: p.restingPower(), Cost: decide.Restart})
+	}
+	p.warnHeld(held)
+	p.warnStray(held)
+	if walks := p.Has(DoWalk, DoVerify); walks || p.Has(DoService) {
+		p.foreseeWalk(walks)
+	}
+	leaves := p.decideHardware()
+	if p.warnSteps(leaves) {
+		p.warnPower()
+	}
+	p.foreseeConsole()
+	if !p.isMoving() && states.Parked(p.seen.State) {
+		p.decideProfile()
+	}
+}
+
+// isMoving reports whether the plan changes the provision state.
+func (p *plan) isMoving() bool { return p.Has(DoWalk, DoVerify, DoService) }
+
+// isOutOfReach reports whether Ironic cannot prepare the machine, because it knows no BMC and gets none.
+func (p *plan) isOutOfReach() bool {
+	return isFalse(p.seen.PowerManaged) && p.PowerManaged == p.seen.PowerManaged && !p.ByAgent
+}
+
+// stepsOfExisting adds the steps beyond the settings. It reports that the host is held: that it adds none that the host needs, because metal
+// oneview sync has taken it out of service.
+func (p *plan) stepsOfExisting() (held bool) {
+	s := p.seen
+	if s.occupied() {
+		if (p.ServicesActive.V || p.ServicesActive.Unknown) && len(liveParts(p.Open)) > 0 && states.Serviceable(s.State) && !p.Held {
+			p.add(Step{Do: DoService, Parts: liveParts(p.Open), Cost: decide.Restart})
+		}
+		return false
+	}
+	if retires := p.RetiredSet; (retires.V || retires.Unknown) && !s.Retired {
+		p.add(Step{Do: DoLeavePool})
+	}
+	outOfService := s.OutOfService && p.Maintenance.IsNull()
+	switch {
+	case s.deployed():
+		if held = p.returns() && outOfService; p.returns() && !held {
+			p.add(p.walk())
+		}
+	case p.Target.V == string(GoalEnroll):
+		if p.verifies() {
+			p.add(Step{Do: DoVerify, Goal: states.GoalManageable})
+		}
+	case outOfService:
+		p.stepsOfWalk()
+		held = p.Has(DoWalk) || p.switches() || p.boots()
+		p.Steps = nil
+		return held
+	default:
+		p.stepsOfWalk()
+	}
+	p.stepsBeside()
+	return held
+}
+
+// stepsOfWalk adds the steps that prepare a free host.
+func (p *plan) stepsOfWalk() {
+	again := p.inspectsAgain()
+	switch {
+	case again:
+		p.add(p.inspection(DoInspectAgain))
+	case p.mayInspect() && !p.seen.Inspected:
+		p.add(p.inspection(DoInspect))
+	}
+	if len(p.Open) > 0 && !p.Held {
+		p.add(p.configuration())
+	}
+	if p.Has(DoInspect, DoInspectAgain, DoConfigure) || !p.settled() {
+		p.add(p.walk())
+	}
+}
+
+// stepsBeside adds the steps that do not depend on the way to the goal: boot mode and power.
+func (p *plan) stepsBeside() {
+	walks := p.Has(DoWalk, DoVerify)
+	if p.boots() {
+		step := Step{Do: DoSetBoot, Cost: decide.Restart}
+		if walks {
+			step.Goal = states.GoalManageable
+		}
+		p.add(step)
+	}
+	switch {
+	case p.switches():
+		p.add(Step{Do: DoSwitchPower, Power: p.Power.V, Cost: decide.Restart})
+	case walks && p.Power.Set:
+		p.add(Step{Do: DoKeepPower, Power: p.Power.V})
+	}
+}
+
+// inspection returns a step that inspects the machine. It costs nothing if Ironic is inspecting the machine already.
+func (p *plan) inspection(do Action) Step {
+	if states.BeingInspected(p.seen.State) {
+		return Step{Do: do}
+	}
+	return Step{Do: do, Cost: decide.Restart}
+}
+
+// walk returns the walk to the goal; if that is not known, to the one that costs more. It does not clean a machine that Ironic cleans
+// already, unless a step before takes the machine away from that.
+func (p *plan) walk() Step {
+	step := Step{Do: DoWalk, Goal: p.goals()[0]}
+	if p.mayBecomeAvailable() {
+		step.Goal = states.GoalAvailable
+		if waits := p.seen.Coming && !p.Has(DoInspect, DoInspectAgain, DoConfigure); !waits && !isFalse(p.AutomatedClean) {
+			step.Cost = decide.Clean
+		}
+	}
+	return step
+}
+
+// verifies reports whether credentials have arrived for a host that stays in enroll, or could not be verified before.
+func (p *plan) verifies() bool {
+	s := p.seen
+	arrive := isFalse(s.PowerManaged) || s.Unverified || s.Applied && !s.BMC && p.BMC
+	return arrive && !isFalse(p.PowerManaged) && s.State == stateEnroll
+}
+
+// warnSteps warns of the steps that boot the machine or, if OneView users have it, that the apply does not take them. It reports whether the
+// apply does. leaves says that the warning of hardware settings covers the cleaning.
+func (p *plan) warnSteps(leaves bool) (does bool) {
+	inspects, again := p.costs(DoInspect, DoInspectAgain), p.costs(DoInspectAgain)
+	becomes := p.Has(DoWalk) && p.mayBecomeAvailable()
+	if (inspects || becomes) && p.inUse() {
+		return false
+	}
+	cleans := !leaves && p.costs(DoWalk)
+	switch {
+	case cleans:
+		p.warnCleaning(inspects)
+	case inspects:
+		p.warnInspection(again)
+	}
+	if cleans || inspects || p.Has(DoConfigure) {
+		p.warnNoPort(inspects)
+	}
+	return true
+}
+
+// count forecasts cleanings. A value that is not known yet may change what is done to the machine, and Terraform accepts no other number
+// then.
+func (p *plan) count() {
+	switch {
+	case p.seen.New:
+		p.Forecast.Cleanings = decide.Known[int64](0)
+	case !slices.ContainsFunc(p.Steps, Step.counts):
+		p.Forecast.Cleanings = decide.Known(p.seen.Cleanings)
+	case p.isOpen():
+		p.Forecast.Cleanings = decide.Unknown[int64]()
+	default:
+		p.Forecast.Cleanings = decide.Known(p.seen.Cleanings + 1)
+	}
+}
