@@ -13,9 +13,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/readiness"
 )
 
-// KindNotReady is the kind of an error which says that what runs on a machine did not answer its ready check in time.
-const KindNotReady failure.Kind = "not-ready"
-
 // AwaitReady waits until what runs on a machine answers. While it waits, and after it has failed, a note on the node says so. It returns an
 // error of KindNotReady if the time is over; next says what to do then, besides the advice about the cause.
 func AwaitReady(ctx context.Context, m *machine.Machine, check readiness.Check, next string) error {
@@ -32,7 +29,7 @@ func AwaitReady(ctx context.Context, m *machine.Machine, check readiness.Check, 
 		note.Failed = serverNow(m)
 		endNote(ctx, m, ironic.Patch{}.With("/extra/"+marks.KeyReady, note))
 		return &failure.Error{
-			Kind: KindNotReady, Node: m.Node(), About: late, Err: late, Advice: late.Advice() + " " + next,
+			Kind: failure.KindNotReady, Node: m.Node(), About: late, Err: late, Advice: late.Advice() + " " + next,
 			Fact: fmt.Sprintf("node %s runs what was deployed on it, and is not ready: %s", label, late),
 		}
 	}

@@ -116,10 +116,10 @@ func TestAwaitReady_machineThatIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newCheckRun(7 * time.Minute)
 		err := r.check(t.Context())
-		if !failure.Is(err, instance.KindNotReady) || failure.IsInterrupted(err) {
+		if !failure.Is(err, failure.KindNotReady) || failure.IsInterrupted(err) {
 			t.Errorf("the error is %v", err)
 		}
-		if late := failure.AboutOf[*readiness.Error](err, instance.KindNotReady); late == nil || late.Cause != readiness.Refused {
+		if late := failure.AboutOf[*readiness.Error](err, failure.KindNotReady); late == nil || late.Cause != readiness.Refused {
 			t.Errorf("the error is about %+v", late)
 		}
 		if note := r.failed(t); r.note(t) != nil || note == nil || note.Target != "TCP port web-1:22" || note.Failed.Sub(note.Since) != 5*time.Minute {
@@ -140,7 +140,7 @@ func TestAwaitReady_interrupted(t *testing.T) {
 		r := newCheckRun(time.Hour)
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Minute, cancel)
-		if err := r.check(ctx); !api.IsInterrupted(err) || failure.Is(err, instance.KindNotReady) {
+		if err := r.check(ctx); !api.IsInterrupted(err) || failure.Is(err, failure.KindNotReady) {
 			t.Errorf("the error is %v", err)
 		}
 		if r.note(t) != nil || r.failed(t) != nil {

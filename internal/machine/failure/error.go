@@ -49,6 +49,8 @@ const (
 	KindQueued  Kind = "queued"   // as above, while the machine waited for a slot: nothing was started
 	KindDown    Kind = "down"     // a machine that was shut down for a restart was not switched on again
 	KindInvalid Kind = "invalid"  // Ironic refused to deploy a node because something is missing on it
+
+	KindNotReady Kind = "not-ready" // what runs on a machine did not answer its ready check in time
 )
 
 // As returns the first error of one of the given kinds in the tree of err; nil if there is none.

@@ -83,7 +83,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 
 // afterFailure says what the next apply does because Terraform taints the resource of a failed creation; nothing if it cleans nothing.
 func (m *model) afterFailure(node *ironic.Node, failed error) []string {
-	if failed == nil || m.adopted() || failure.Is(failed, instance.KindNotReady) || !deploy.IsDeployed(node) || instance.StaysUncleaned(node) {
+	if failed == nil || m.adopted() || failure.Is(failed, failure.KindNotReady) || !deploy.IsDeployed(node) || instance.StaysUncleaned(node) {
 		return nil
 	}
 	return []string{"Terraform marks this resource as tainted: the next apply first undeploys the machine, which cleans it, and then deploys it again. To skip the cleaning, " +
@@ -166,7 +166,7 @@ type reservation struct {
 // finished, or one that is adopted.
 func (r reservation) isOthers(failed error, plan *model, wanted instance.Deployment, node *ironic.Node) bool {
 	switch {
-	case failed == nil, failure.IsInterrupted(failed), failure.Is(failed, instance.KindNotReady): // it runs what is wanted
+	case failed == nil, failure.IsInterrupted(failed), failure.Is(failed, failure.KindNotReady): // it runs what is wanted
 		return false
 	case plan.adopted():
 		return deploy.IsDeployed(node)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
@@ -78,7 +77,7 @@ func (t *Turn) outcome(err error) rollout.Outcome {
 		return rollout.Ready
 	case failure.IsInterrupted(err):
 		return rollout.Untouched
-	case !t.follows && !t.touched() && !failure.Is(err, failure.KindFailed) && !failure.Is(err, failure.KindTimeout) && !failure.Is(err, instance.KindNotReady):
+	case !t.follows && !t.touched() && !failure.Is(err, failure.KindFailed) && !failure.Is(err, failure.KindTimeout) && !failure.Is(err, failure.KindNotReady):
 		return rollout.Untouched
 	}
 	return rollout.Failed
