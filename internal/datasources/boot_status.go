@@ -17,8 +17,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
@@ -133,7 +133,7 @@ func (b *bootStatus) Read(ctx context.Context, req datasource.ReadRequest, resp 
 			missing = append(missing, key)
 			continue
 		}
-		answer := instance.BootAnswer(node, wanted[key].Want())
+		answer := deploy.BootAnswer(node, wanted[key].Want())
 		if answer.Now.Stale {
 			lists["stale"] = append(lists["stale"], key)
 		}
@@ -184,7 +184,7 @@ func hostBoot(ctx context.Context, node *ironic.Node, answer bootiso.Answer) att
 	}
 	obsolete, _ := types.SetValueFrom(ctx, types.StringType, append([]string{}, status.Obsolete...))
 	at, boots := types.StringNull(), types.Int64Null()
-	if record := instance.BootRecord(node); record != nil {
+	if record := deploy.BootRecord(node); record != nil {
 		at, boots = types.StringValue(record.At.Format(time.RFC3339)), types.Int64Value(int64(record.Boots))
 	}
 	return types.ObjectValueMust(bootHostType.AttrTypes, map[string]attr.Value{

@@ -8,7 +8,6 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
@@ -36,7 +35,7 @@ func ReserveAdopted(ctx context.Context, m *machine.Machine, allocation string, 
 	if allocation != "" {
 		return allocation, nil, machine.CheckReservation(m.Node(), allocation)
 	}
-	if by, err = instance.FinishReservation(ctx, m, "", func() bool { return true }, deadline); err != nil {
+	if by, err = FinishReservation(ctx, m, "", func() bool { return true }, deadline); err != nil {
 		return "", nil, err
 	}
 	if m.Node().InstanceUUID != "" && (by != nil || states.Finished(m.State())) {
@@ -46,18 +45,18 @@ func ReserveAdopted(ctx context.Context, m *machine.Machine, allocation string, 
 		return "", nil, err
 	}
 	mark := m.Site().NewReservation(m.Node().UUID)
-	return mark.Instance, nil, instance.Claim(ctx, m, mark.Instance, mark)
+	return mark.Instance, nil, Claim(ctx, m, mark.Instance, mark)
 }
 
 // Adopt lets Ironic take the machine over as it runs: nothing is written to its disks. It waits for an adoption that an earlier run has
 // started, repeats one that has failed, and does nothing to a machine that Ironic knows as deployed. Some boot interfaces need the
 // deployment's instance_info.
-func Adopt(ctx context.Context, m *machine.Machine, d instance.Deployment, instanceID string, timeout time.Duration) error {
+func Adopt(ctx context.Context, m *machine.Machine, d Deployment, instanceID string, timeout time.Duration) error {
 	if states.Finished(m.State()) {
 		return machine.CheckReservation(m.Node(), instanceID)
 	}
 	if m.State() != nodes.Adopting {
-		if err := Describe(ctx, m, d, instance.MarkerOf(m.Node()).Keys); err != nil {
+		if err := Describe(ctx, m, d, InstanceMarkerOf(m.Node()).Keys); err != nil {
 			return err
 		}
 	}
@@ -66,12 +65,12 @@ func Adopt(ctx context.Context, m *machine.Machine, d instance.Deployment, insta
 
 // Describe gives instance_info of an adopted machine the additional keys of a deployment, and removes former keys that the deployment
 // does not have. It does not touch the machine.
-func Describe(ctx context.Context, m *machine.Machine, d instance.Deployment, former []string) error {
+func Describe(ctx context.Context, m *machine.Machine, d Deployment, former []string) error {
 	patch := editsOf(m.Node().InstanceInfo, d.InstanceInfo, slices.Clone(former))
 	if len(patch) == 0 {
 		return nil
 	}
-	mark := instance.MarkerOf(m.Node())
+	mark := InstanceMarkerOf(m.Node())
 	mark.Keys = slices.DeleteFunc(mark.Keys, func(key string) bool { return slices.Contains(former, key) })
 	mark.Keys = append(mark.Keys, slices.Collect(maps.Keys(d.InstanceInfo))...)
 	slices.Sort(mark.Keys)

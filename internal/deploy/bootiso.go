@@ -9,7 +9,6 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -24,7 +23,7 @@ import (
 // support: a rebuild; attaching virtual media and restarting; or undeploying without cleaning and deploying again. If one of the
 // first two fails, it falls back to the third. It does nothing if the machine already runs the deployment or is being deployed
 // with it. As for Deploy, the caller must have just read the node.
-func BootISO(ctx context.Context, m *machine.Machine, d instance.Deployment, o DeployOptions) (attempts int, err error) {
+func BootISO(ctx context.Context, m *machine.Machine, d Deployment, o DeployOptions) (attempts int, err error) {
 	if err := AwaitRest(ctx, m, o.Timeout); err != nil {
 		return 0, err
 	}
@@ -41,12 +40,12 @@ func BootISO(ctx context.Context, m *machine.Machine, d instance.Deployment, o D
 	if err != nil {
 		return 0, err
 	}
-	runs := instance.BootRecord(m.Node())
+	runs := BootRecord(m.Node())
 	switch {
 	case version <= api.LastISORebuild:
 		attempts, err = deployNow(ctx, m, d, o)
 	case attaches(ctx, m) && isOtherISO(d, m.Node()):
-		if err := instance.Connect(ctx, m, o.Connections); err != nil {
+		if err := ConnectVIFs(ctx, m, o.Connections); err != nil {
 			return 0, err
 		}
 		err = attachISO(ctx, m, d, o.Timeout)
@@ -60,7 +59,7 @@ func BootISO(ctx context.Context, m *machine.Machine, d instance.Deployment, o D
 	if failure.As(err, machine.KindMedia, machine.KindPower) != nil || declined {
 		m.Site().Ironic.Logger().WarnContext(ctx, "booting a live ISO: one way failed, undeploying and deploying instead", append(machine.NodeAttributes(m.Node()), "error", err)...)
 		refused := err
-		if err = m.Refresh(ctx); err == nil && instance.Barred(m.Node()) != "" {
+		if err = m.Refresh(ctx); err == nil && BootBarred(m.Node()) != "" {
 			return attempts, refused
 		}
 		if err == nil && m.State() == nodes.Active {
@@ -83,17 +82,17 @@ func AwaitRest(ctx context.Context, m *machine.Machine, timeout time.Duration) e
 }
 
 // bootable returns the error that prevents booting a running machine with another ISO; nil if there is none.
-func bootable(m *machine.Machine, d instance.Deployment, o DeployOptions) error {
+func bootable(m *machine.Machine, d Deployment, o DeployOptions) error {
 	if err := machine.CheckReservation(m.Node(), o.Instance); err != nil {
 		return err
 	}
-	if d.ConfigDrive != nil && !instance.CarriesConfigDrive(m.Node()) {
-		return instance.NoConfigDrive(m.Node())
+	if d.ConfigDrive != nil && !CarriesConfigDrive(m.Node()) {
+		return NoConfigDrive(m.Node())
 	}
-	if last := instance.BootRecord(m.Node()); last != nil && last.Exhausted(*d.LiveISO, time.Now()) {
-		return instance.BootLoop(ironic.NodeLabel(m.Node()), *last)
+	if last := BootRecord(m.Node()); last != nil && last.Exhausted(*d.LiveISO, time.Now()) {
+		return BootLoop(ironic.NodeLabel(m.Node()), *last)
 	}
-	if reason := instance.Barred(m.Node()); reason != "" {
+	if reason := BootBarred(m.Node()); reason != "" {
 		return machine.RefusedFor(m.Node(), reason+", so it is not restarted. End that first")
 	}
 	return nil
@@ -102,30 +101,30 @@ func bootable(m *machine.Machine, d instance.Deployment, o DeployOptions) error 
 // redeploy undeploys the machine without cleaning it and deploys it again for the same instance. Afterwards automated_clean has
 // its previous value. Everything that this needs, including what the node runs, is recorded on the node first, so that Deploy and
 // Undeploy can finish it if this run is killed.
-func redeploy(ctx context.Context, m *machine.Machine, runs *bootiso.Record, d instance.Deployment, o DeployOptions) (attempts int, err error) {
+func redeploy(ctx context.Context, m *machine.Machine, runs *bootiso.Record, d Deployment, o DeployOptions) (attempts int, err error) {
 	node, allocation := m.Node(), m.Node().AllocationUUID
-	note := instance.BootNoteOf(node)
+	note := BootNoteOf(node)
 	if note == nil {
-		fresh := instance.BootNoteFor(node, *d.LiveISO)
+		fresh := BootNoteFor(node, *d.LiveISO)
 		note = &fresh
 	}
 	if note.Before = runs; runs != nil {
 		note.Record = *runs // the last boot that succeeded, not the failed attempt
 	}
-	mark := instance.MarkerOf(node)
+	mark := InstanceMarkerOf(node)
 	mark.Digest = ""
 	var patch ironic.Patch
 	patch.Set("/instance_info/"+marks.KeyMarker, mark)
 	if note.Again == nil || note.Again.Dirty {
-		note.Again = &instance.Again{Instance: o.Instance}
+		note.Again = &Again{Instance: o.Instance}
 		switch {
 		case node.AutomatedClean == nil:
-			note.Again.Clean = instance.CleanUnset
+			note.Again.Clean = CleanUnset
 		case *node.AutomatedClean:
-			note.Again.Clean = instance.CleanTrue
+			note.Again.Clean = CleanTrue
 		}
 	}
-	if note.Lost, err = instance.ToLose(ctx, m, o.Instance); err != nil {
+	if note.Lost, err = ToLose(ctx, m, o.Instance); err != nil {
 		return 0, err
 	}
 	patch.Set("/automated_clean", false) // another client may have set it to true since an earlier attempt
@@ -133,7 +132,7 @@ func redeploy(ctx context.Context, m *machine.Machine, runs *bootiso.Record, d i
 	if err := m.Patch(ctx, patch); err != nil {
 		return 0, err
 	}
-	instance.RegisterOf(m.Site()).NoteLost(m.Node().UUID, note.Lost)
+	RegisterOf(m.Site()).NoteLost(m.Node().UUID, note.Lost)
 	lost, err := undeploy(ctx, m, o.Instance, allocation, o.Timeout)
 	if err != nil {
 		return 0, err
@@ -151,16 +150,16 @@ func redeploy(ctx context.Context, m *machine.Machine, runs *bootiso.Record, d i
 func attaches(ctx context.Context, m *machine.Machine) bool {
 	version, err := m.Site().Ironic.Microversion(ctx)
 	seen := !m.Node().Hidden.Reservation && !m.Node().Hidden.LastError
-	return err == nil && version >= api.VersionVirtualMedia && instance.CarriesConfigDrive(m.Node()) && seen
+	return err == nil && version >= api.VersionVirtualMedia && CarriesConfigDrive(m.Node()) && seen
 }
 
 // isOtherISO reports whether a deployment differs from the node's current one only in the live ISO.
-func isOtherISO(d instance.Deployment, n *ironic.Node) bool {
-	if d.ConfigDrive != nil || n.InstanceInfo[instance.KeyConfigDrive] != nil || len(d.DeploySteps) > 0 {
+func isOtherISO(d Deployment, n *ironic.Node) bool {
+	if d.ConfigDrive != nil || n.InstanceInfo[KeyConfigDrive] != nil || len(d.DeploySteps) > 0 {
 		return false
 	}
 	want := d.AsInstanceInfo()
-	for _, key := range instance.MarkerOf(n).Keys {
+	for _, key := range InstanceMarkerOf(n).Keys {
 		if _, wanted := want[key]; !wanted {
 			return false
 		}
@@ -176,7 +175,7 @@ func isOtherISO(d instance.Deployment, n *ironic.Node) bool {
 // attachISO attaches another ISO as virtual media to a running machine and restarts it once. It records the new ISO on the node
 // only after the ISO is attached. The marker keeps the time of the node's last power change, which shows whether the restart has
 // happened. It sets the boot device first, too: fewer users may do that than may change the media, and a machine keeps its ISO if it is refused.
-func attachISO(ctx context.Context, m *machine.Machine, d instance.Deployment, timeout time.Duration) error {
+func attachISO(ctx context.Context, m *machine.Machine, d Deployment, timeout time.Duration) error {
 	deadline, id := time.Now().Add(timeout), m.Node().UUID
 	runs, state := m.Node().InstanceUUID, m.State()
 	moved := func() bool { return m.Node().InstanceUUID != runs || m.State() != state }
@@ -209,10 +208,10 @@ func attachISO(ctx context.Context, m *machine.Machine, d instance.Deployment, t
 	if moved() {
 		return m.AsItIs()
 	}
-	mark := instance.MarkerOf(m.Node())
-	mark.Digest, mark.State, mark.Since, mark.Power = d.Digest(), m.State(), instance.Since(m.Node()), machine.LastPowerChange(m.Node())
+	mark := InstanceMarkerOf(m.Node())
+	mark.Digest, mark.State, mark.Since, mark.Power = d.Digest(), m.State(), DeployedSince(m.Node()), machine.LastPowerChange(m.Node())
 	var patch ironic.Patch
-	patch.Set("/extra/"+marks.KeyBoot, instance.BootNoteFor(m.Node(), *d.LiveISO))
+	patch.Set("/extra/"+marks.KeyBoot, BootNoteFor(m.Node(), *d.LiveISO))
 	patch.Set("/instance_info/"+machine.KeyBootISO, d.LiveISO.URL)
 	patch.Set("/instance_info/"+marks.KeyMarker, mark)
 	if err := m.Patch(ctx, patch); err != nil {

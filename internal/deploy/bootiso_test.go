@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -47,7 +47,7 @@ func wantBooted(t *testing.T, fake *fakeironic.Server, id, version string, start
 	if got := fake.PowerCycles(id); got != starts || fake.BootedISO(id) != isoURL(version) {
 		t.Errorf("the machine was started %d times, and runs %q; want %d times, and %q", got, fake.BootedISO(id), starts, isoURL(version))
 	}
-	record := instance.BootRecord(node)
+	record := deploy.BootRecord(node)
 	if record == nil {
 		t.Fatalf("there is no record: state %s, instance_info %v, extra %v", node.ProvisionState, node.InstanceInfo, node.Extra)
 	}
@@ -76,7 +76,7 @@ func TestBootISO_firstTime(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if record := instance.BootRecord(seen); record.Boots != 1 || record.Manual || record.At.Before(start) || record.At.After(start.Add(time.Minute)) {
+				if record := deploy.BootRecord(seen); record.Boots != 1 || record.Manual || record.At.Before(start) || record.At.After(start.Add(time.Minute)) {
 					t.Errorf("the record is %+v", record)
 				}
 				for _, said := range []string{"hunter2", "http://images", "uid/1"} {
@@ -144,7 +144,7 @@ func TestBootISO_ways(t *testing.T) {
 				if way.drive == nil { // which is part of what wantBooted compares
 					wantBooted(t, fake, id, "2", 2)
 				}
-				if record := instance.BootRecord(node); record.Boots != 1 {
+				if record := deploy.BootRecord(node); record.Boots != 1 {
 					t.Errorf("the record is %+v", record)
 				}
 			})
@@ -156,14 +156,14 @@ func TestBootISO_ways(t *testing.T) {
 func TestBootISO_otherContentToo(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		before, after func(*instance.Deployment)
+		before, after func(*deploy.Deployment)
 		want          map[string]any // in instance_info
 	}{
-		"an entry added":           {func(*instance.Deployment) {}, func(d *instance.Deployment) { d.InstanceInfo = map[string]any{"note": "x"} }, map[string]any{"note": "x"}},
-		"an entry changed":         {func(d *instance.Deployment) { d.InstanceInfo = map[string]any{"note": "x"} }, func(d *instance.Deployment) { d.InstanceInfo = map[string]any{"note": "y"} }, map[string]any{"note": "y"}},
-		"an entry removed":         {func(d *instance.Deployment) { d.InstanceInfo = map[string]any{"note": "x"} }, func(*instance.Deployment) {}, map[string]any{"note": nil}},
-		"the config drive removed": {func(d *instance.Deployment) { d.ConfigDrive = map[string]any{"user_data": "x"} }, func(*instance.Deployment) {}, map[string]any{"configdrive": nil}},
-		"deploy steps": {func(*instance.Deployment) {}, func(d *instance.Deployment) {
+		"an entry added":           {func(*deploy.Deployment) {}, func(d *deploy.Deployment) { d.InstanceInfo = map[string]any{"note": "x"} }, map[string]any{"note": "x"}},
+		"an entry changed":         {func(d *deploy.Deployment) { d.InstanceInfo = map[string]any{"note": "x"} }, func(d *deploy.Deployment) { d.InstanceInfo = map[string]any{"note": "y"} }, map[string]any{"note": "y"}},
+		"an entry removed":         {func(d *deploy.Deployment) { d.InstanceInfo = map[string]any{"note": "x"} }, func(*deploy.Deployment) {}, map[string]any{"note": nil}},
+		"the config drive removed": {func(d *deploy.Deployment) { d.ConfigDrive = map[string]any{"user_data": "x"} }, func(*deploy.Deployment) {}, map[string]any{"configdrive": nil}},
+		"deploy steps": {func(*deploy.Deployment) {}, func(d *deploy.Deployment) {
 			d.DeploySteps = []ironic.DeployStep{{Interface: "bios", Step: "factory_reset", Args: map[string]any{}, Priority: 60}}
 		}, nil},
 	} {
@@ -175,7 +175,7 @@ func TestBootISO_otherContentToo(t *testing.T) {
 				if _, err := client.ReserveNode(t.Context(), id, instanceID); err != nil {
 					t.Fatal(err)
 				}
-				for version, change := range []func(*instance.Deployment){tc.before, tc.after} {
+				for version, change := range []func(*deploy.Deployment){tc.before, tc.after} {
 					d := sitetest.Live(fmt.Sprint(version))
 					change(&d)
 					if _, _, err := client.BootISO(t.Context(), id, d, sitetest.Another(instanceID)); err != nil {
@@ -266,7 +266,7 @@ func TestBootISO_fallsBackToLastWay(t *testing.T) {
 					t.Errorf("verbs = %v, want %v", got, tc.verbs)
 				}
 				wantBooted(t, fake, id, "2", 2)
-				if record := instance.BootRecord(node); record.Boots != 1 {
+				if record := deploy.BootRecord(node); record.Boots != 1 {
 					t.Errorf("one boot counts as %d", record.Boots)
 				}
 			})
@@ -677,7 +677,7 @@ func TestBootISO_loopGuard(t *testing.T) {
 					t.Fatalf("%s, boot %d: %v", api, try, err)
 				}
 			}
-			if err := boot(9); !failure.Is(err, instance.KindBootLoop) || !strings.Contains(err.Error(), "restarted with this image 3 times within a day") {
+			if err := boot(9); !failure.Is(err, deploy.KindBootLoop) || !strings.Contains(err.Error(), "restarted with this image 3 times within a day") {
 				t.Errorf("%s: %v", api, err)
 			}
 			if got := fake.PowerCycles(id); got != 2+bootiso.MaxBoots {
@@ -697,7 +697,7 @@ func TestBootISO_unsupportedConfigDrive(t *testing.T) {
 		fake, id, instanceID := sitetest.Booted(t, "1.115", sitetest.OverNetwork)
 		d := sitetest.Live("2")
 		d.ConfigDrive = map[string]any{"meta_data": map[string]any{"name": "web"}}
-		if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, d, sitetest.Another(instanceID)); !failure.Is(err, instance.KindNoConfigDrive) || !strings.Contains(err.Error(), `"ipxe"`) {
+		if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, d, sitetest.Another(instanceID)); !failure.Is(err, deploy.KindNoConfigDrive) || !strings.Contains(err.Error(), `"ipxe"`) {
 			t.Errorf("%v", err)
 		}
 		wantBooted(t, fake, id, "1", 1)

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
@@ -19,7 +19,7 @@ func bootAction(n *ironic.Node, version string, change ...func(*bootiso.Want)) b
 	for _, c := range change {
 		c(&want)
 	}
-	return bootiso.Decide(bootiso.Input{Machine: instance.BootFacts(n), Want: want, Now: time.Now()}).Now
+	return bootiso.Decide(bootiso.Input{Machine: deploy.BootFacts(n), Want: want, Now: time.Now()}).Now
 }
 
 // always makes any new image restart a machine.
@@ -57,7 +57,7 @@ func TestBootRecord_missing(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if record := instance.BootRecord(node); record != nil {
+				if record := deploy.BootRecord(node); record != nil {
 					t.Errorf("the record is %+v", record)
 				}
 				status := bootAction(node, "2")
@@ -110,14 +110,14 @@ func TestBootRecord_writesNothingElse(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				record := instance.BootRecord(node)
+				record := deploy.BootRecord(node)
 				if record == nil || record.Boots != 1 || record.Manual != (byHand != nil) || time.Since(record.At) > time.Minute {
 					t.Fatalf("the record is %+v", record)
 				}
 				if status := bootAction(node, "2"); status.Stale != record.Manual || !slices.Equal(status.Obsolete, byHand) {
 					t.Errorf("decided %+v", status)
 				}
-				if !sitetest.Live("2").DeployedWith(node) || !instance.RunsInstance(node) {
+				if !sitetest.Live("2").DeployedWith(node) || !deploy.RunsInstance(node) {
 					t.Error("the next run would boot it")
 				}
 				after := ironictest.NodeOf(t, fake, id)
@@ -153,7 +153,7 @@ func TestBootRecord_restarted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := instance.Restarted(&ironic.Node{DriverInternalInfo: tc.info}, since); got != tc.want {
+			if got := deploy.RestartedSince(&ironic.Node{DriverInternalInfo: tc.info}, since); got != tc.want {
 				t.Errorf("got %v", got)
 			}
 		})
@@ -169,13 +169,13 @@ func TestBootRecord_seesRestartByHand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := instance.BootRecord(node).At
-		if instance.Restarted(node, at) {
+		at := deploy.BootRecord(node).At
+		if deploy.RestartedSince(node, at) {
 			t.Error("Ironic saw a restart that did not happen")
 		}
 		<-time.After(time.Minute)
 		ironictest.AsOther(t, fake, "PUT", "nodes/"+id+"/states/power", map[string]any{"target": "rebooting"})
-		if node, err = client.Ironic.Node(t.Context(), id); err != nil || !instance.Restarted(node, at) {
+		if node, err = client.Ironic.Node(t.Context(), id); err != nil || !deploy.RestartedSince(node, at) {
 			t.Errorf("not restarted: %v, %v", node.DriverInternalInfo, err)
 		}
 	})
@@ -198,7 +198,7 @@ func TestBootRecord_survivesRescue(t *testing.T) {
 					wait = bootiso.Wait
 				}
 				concerned := func(w *bootiso.Want) { w.HostContent = map[string]string{"nmstate": "uid/1"} }
-				if status := bootAction(node, "1"); instance.BootRecord(node) == nil || status.Stale || status.Action != bootiso.None {
+				if status := bootAction(node, "1"); deploy.BootRecord(node) == nil || status.Stale || status.Action != bootiso.None {
 					t.Errorf("%s: what it runs is %+v", node.ProvisionState, status)
 				}
 				if status := bootAction(node, "2", concerned); status.Action != wait {
@@ -222,7 +222,7 @@ func TestBootRecord_knowsSinceWhenAnImageIsWanted(t *testing.T) {
 			for range 2 { // the second call writes nothing
 				m, err := client.Machine(t.Context(), id)
 				if err == nil {
-					err = instance.NoteWanted(t.Context(), m, *sitetest.Live("2").LiveISO)
+					err = deploy.NoteWanted(t.Context(), m, *sitetest.Live("2").LiveISO)
 				}
 				if err != nil {
 					t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -34,7 +33,7 @@ func connected(driver map[string]any, network string) map[string]any {
 
 // withVIF are options that also connect the node.
 func withVIF(o deploy.DeployOptions) deploy.DeployOptions {
-	o.Connections.Wanted = []instance.VIF{{ID: ourVIF}}
+	o.Connections.Wanted = []deploy.VIF{{ID: ourVIF}}
 	return o
 }
 
@@ -303,7 +302,7 @@ func TestDeploy_tellsTraitsBeforeConnecting(t *testing.T) {
 		for i, version := range []string{"12", "13"} {
 			fake.ResetRequests()
 			d, o := sitetest.Debian(version), sitetest.OnceIn4h(instanceID)
-			d.Traits, o.Connections.Wanted = []string{"CUSTOM_NET_" + version}, []instance.VIF{{ID: fmt.Sprintf("00000000-0000-4000-8000-%012d", i)}}
+			d.Traits, o.Connections.Wanted = []string{"CUSTOM_NET_" + version}, []deploy.VIF{{ID: fmt.Sprintf("00000000-0000-4000-8000-%012d", i)}}
 			o.Other = deploy.RebuildOther
 			if _, _, err := sitetest.NewClient(fake).Deploy(t.Context(), id, d, o); err != nil {
 				t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
@@ -35,11 +34,11 @@ type DeployOptions struct {
 	Timeout  time.Duration // for each attempt, without the time spent waiting for a slot
 
 	// Connections are made before Ironic deploys the node, and on a node that runs the deployment already.
-	Connections instance.Connections
+	Connections VIFConnections
 
 	// Known is the footprint of the node when the state was last known to match it. With RebuildOther, Deploy keeps a node that a
 	// killed run has deployed with the deployment since then.
-	Known instance.Footprint
+	Known Footprint
 
 	// Creates says that the deployment is new in Terraform: the node gets the mark of its creation.
 	Creates bool
@@ -93,7 +92,7 @@ func ProtectNew(ctx context.Context, m *machine.Machine) []decide.Notice {
 
 // Deploy deploys a reserved machine and returns the number of attempts. It waits for a deployment that an earlier run has started,
 // and keeps one that has succeeded. The caller must have just read the node, because Deploy decides by that record what to write.
-func Deploy(ctx context.Context, m *machine.Machine, d instance.Deployment, o DeployOptions) (attempts int, err error) {
+func Deploy(ctx context.Context, m *machine.Machine, d Deployment, o DeployOptions) (attempts int, err error) {
 	if err := m.CheckDeploy(ctx); err != nil {
 		return 0, err
 	}
@@ -101,26 +100,26 @@ func Deploy(ctx context.Context, m *machine.Machine, d instance.Deployment, o De
 }
 
 // deployNow is Deploy for a node that was just read and that may be deployed.
-func deployNow(ctx context.Context, m *machine.Machine, d instance.Deployment, o DeployOptions) (attempts int, err error) {
+func deployNow(ctx context.Context, m *machine.Machine, d Deployment, o DeployOptions) (attempts int, err error) {
 	if err := endUndeploy(ctx, m, o); err != nil {
 		return 0, err
 	}
 	if !states.UndeployUnfinished(m.Node()) && machine.CheckReservation(m.Node(), o.Instance) == nil {
-		if err := instance.CleanAgain(ctx, m); err != nil {
+		if err := CleanAgain(ctx, m); err != nil {
 			return 0, err
 		}
 	}
 	if attempts, err = attempt(ctx, m, d, o); err != nil {
 		return attempts, err
 	}
-	if err := instance.CleanAgain(ctx, m); err != nil { // the node is deployed, so that it was not cleaned does not matter any more
+	if err := CleanAgain(ctx, m); err != nil { // the node is deployed, so that it was not cleaned does not matter any more
 		m.Site().Ironic.Logger().WarnContext(ctx, "could not remove the note that a node needs cleaning; it is ignored while the node is deployed", append(machine.NodeAttributes(m.Node()), "error", err)...)
 	}
 	return attempts, nil
 }
 
 // attempt deploys as often as the options allow.
-func attempt(ctx context.Context, m *machine.Machine, d instance.Deployment, o DeployOptions) (attempts int, err error) {
+func attempt(ctx context.Context, m *machine.Machine, d Deployment, o DeployOptions) (attempts int, err error) {
 	for {
 		before := m.Node()
 		todo, err := decideDeploy(m.Node(), d, o, attempts)
@@ -129,9 +128,9 @@ func attempt(ctx context.Context, m *machine.Machine, d instance.Deployment, o D
 		}
 		switch todo {
 		case deployKept:
-			return attempts, instance.Connect(ctx, m, o.Connections)
+			return attempts, ConnectVIFs(ctx, m, o.Connections)
 		case deployDone:
-			return max(attempts, 1), instance.Connect(ctx, m, o.Connections)
+			return max(attempts, 1), ConnectVIFs(ctx, m, o.Connections)
 		case deployPrepared:
 			if err := prepare(ctx, m, d, o); err != nil {
 				if m.State() == nodes.Active {
@@ -171,21 +170,21 @@ const (
 
 // decideDeploy decides what to do with a node, which was just read, so that it runs a deployment. attempts is how often this run
 // has tried.
-func decideDeploy(n *ironic.Node, d instance.Deployment, o DeployOptions, attempts int) (todo, error) {
+func decideDeploy(n *ironic.Node, d Deployment, o DeployOptions, attempts int) (todo, error) {
 	state := ironic.State(n.ProvisionState)
 	if states.UndeployUnfinished(n) { // an earlier run was killed while it undeployed the node
-		return 0, instance.Refusal(n)
+		return 0, NotDeployable(n)
 	}
 	if err := machine.CheckReservation(n, o.Instance); err != nil {
 		return 0, err
 	}
 	switch move := states.NextMove(states.GoalDeployed, state, false); {
 	case move.Kind == states.Wait && !states.Occupied(state):
-		return 0, instance.Refusal(n) // for example, it is being cleaned: continuing from there would deploy it without an image
+		return 0, NotDeployable(n) // for example, it is being cleaned: continuing from there would deploy it without an image
 	case move.Kind == states.Wait:
 		return deployAwaited, nil
 	case move.Kind == states.Refuse:
-		return 0, instance.Refusal(n)
+		return 0, NotDeployable(n)
 	case state != nodes.Active:
 		return deployPrepared, nil
 	case d.RunsOn(n, o.Known), d.DeployedWith(n) && (attempts > 0 || o.Other != RebuildOther):
@@ -207,7 +206,7 @@ func decideDeploy(n *ironic.Node, d instance.Deployment, o DeployOptions, attemp
 func endUndeploy(ctx context.Context, m *machine.Machine, o DeployOptions) error {
 	spec := marks.SuspendedAllocation(m.Node())
 	suspended := spec != nil && spec.UUID == o.Instance
-	if !states.LosesReservation(m.Node()) || (!suspended && !states.UndeployFailed(m.Node()) && !instance.DeployedAgain(m.Node(), o.Instance)) {
+	if !states.LosesReservation(m.Node()) || (!suspended && !states.UndeployFailed(m.Node()) && !DeployedAgain(m.Node(), o.Instance)) {
 		return nil
 	}
 	allocation := ""
@@ -220,29 +219,29 @@ func endUndeploy(ctx context.Context, m *machine.Machine, o DeployOptions) error
 	if suspended {
 		return m.Refresh(ctx)
 	}
-	return instance.Reserve(ctx, m, o.Instance)
+	return Reserve(ctx, m, o.Instance)
 }
 
-func orderOf(d instance.Deployment) ironic.Order {
+func orderOf(d Deployment) ironic.Order {
 	return ironic.Order{DeploySteps: d.DeploySteps, ConfigDrive: d.ConfigDrive}
 }
 
 // prepare writes instance_info and the marker, and connects the machine. Ironic validates them when it receives the verb.
-func prepare(ctx context.Context, m *machine.Machine, d instance.Deployment, o DeployOptions) error {
+func prepare(ctx context.Context, m *machine.Machine, d Deployment, o DeployOptions) error {
 	node, want := m.Node(), d.AsInstanceInfo()
-	before, lost := instance.MarkerOf(node), instance.Lost(ctx, m, o.Instance)
-	if _, given := want[instance.KeyTraits]; !given && slices.Contains(before.Keys, instance.KeyTraits) && node.AllocationUUID != "" {
+	before, lost := InstanceMarkerOf(node), Lost(ctx, m, o.Instance)
+	if _, given := want[KeyTraits]; !given && slices.Contains(before.Keys, KeyTraits) && node.AllocationUUID != "" {
 		a, err := m.Site().Ironic.Allocation(ctx, node.AllocationUUID)
 		if err != nil {
 			return err
 		}
-		want[instance.KeyTraits] = a.Traits // the traits at the time of the reservation
+		want[KeyTraits] = a.Traits // the traits at the time of the reservation
 	}
-	stale := slices.Concat(instance.DeploymentKeys, instance.ImageKeys, before.Keys)
+	stale := slices.Concat(DeploymentKeys, ImageKeys, before.Keys)
 	if d.ConfigDrive == nil {
-		stale = append(stale, instance.KeyConfigDrive)
+		stale = append(stale, KeyConfigDrive)
 	}
-	want[marks.KeyMarker] = instance.Marker{Digest: d.Digest(), State: m.State(), Since: instance.Since(node), Keys: slices.Sorted(maps.Keys(want))}
+	want[marks.KeyMarker] = InstanceMarker{Digest: d.Digest(), State: m.State(), Since: DeployedSince(node), Keys: slices.Sorted(maps.Keys(want))}
 	for key, value := range lost.Info {
 		if _, given := want[key]; !given {
 			want[key] = value
@@ -250,10 +249,10 @@ func prepare(ctx context.Context, m *machine.Machine, d instance.Deployment, o D
 	}
 	patch := slices.Concat(editsOf(node.InstanceInfo, want, stale), nameEdits(node, d.Name))
 	if d.LiveISO != nil {
-		if d.ConfigDrive != nil && !instance.CarriesConfigDrive(node) {
-			return instance.NoConfigDrive(node)
+		if d.ConfigDrive != nil && !CarriesConfigDrive(node) {
+			return NoConfigDrive(node)
 		}
-		patch.Set("/extra/"+marks.KeyBoot, instance.BootNoteFor(node, *d.LiveISO))
+		patch.Set("/extra/"+marks.KeyBoot, BootNoteFor(node, *d.LiveISO))
 	}
 	marks.EndQuarantine(&patch, node) // an operator has returned the node
 	if mark := marks.CreationOf(node.Extra, marks.MarkReservation); o.Creates && (mark == nil || mark.Run != m.Site().Run.ID) {
@@ -266,7 +265,7 @@ func prepare(ctx context.Context, m *machine.Machine, d instance.Deployment, o D
 	if err := m.Patch(ctx, patch); err != nil {
 		return err
 	}
-	return instance.ConnectAgain(ctx, m, o.Connections, lost.VIFs)
+	return ReconnectVIFs(ctx, m, o.Connections, lost.VIFs)
 }
 
 // restoreInstanceInfo gives instance_info the values that it had before prepare, unless Ironic has begun to rebuild the machine. The

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/images"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -30,10 +28,10 @@ func TestDeploy_runsImage(t *testing.T) {
 		d := sitetest.Debian("12")
 		d.DeploySteps = []ironic.DeployStep{{Interface: "bios", Step: "factory_reset", Args: map[string]any{}, Priority: 90}}
 		node, attempts, err := sitetest.NewClient(fake).Deploy(t.Context(), id, d, sitetest.OnceIn4h(instanceID))
-		if err != nil || node.ProvisionState != "active" || attempts != 1 || !d.DeployedWith(node) || !instance.RunsInstance(node) {
+		if err != nil || node.ProvisionState != "active" || attempts != 1 || !d.DeployedWith(node) || !deploy.RunsInstance(node) {
 			t.Fatalf("%+v after %d attempts, %v", node, attempts, err)
 		}
-		if image := instance.ImageOf(node); image == nil || *image != *d.Image {
+		if image := deploy.ImageOf(node); image == nil || *image != *d.Image {
 			t.Errorf("image %+v, want %+v", image, d.Image)
 		}
 		var sent map[string]any
@@ -116,8 +114,8 @@ func TestDeploy_otherImage(t *testing.T) {
 				if (err == nil) != (tc.says == "") || (err != nil && !strings.Contains(err.Error(), tc.says)) {
 					t.Errorf("%v, want %q", err, tc.says)
 				}
-				if got := ironictest.Verbs(t, fake, id); !slices.Equal(got, tc.verbs) || !strings.Contains(instance.ImageSource(node), tc.runs) {
-					t.Errorf("verbs = %v, want %v; it runs %s, want %s", got, tc.verbs, instance.ImageSource(node), tc.runs)
+				if got := ironictest.Verbs(t, fake, id); !slices.Equal(got, tc.verbs) || !strings.Contains(deploy.ImageSource(node), tc.runs) {
+					t.Errorf("verbs = %v, want %v; it runs %s, want %s", got, tc.verbs, deploy.ImageSource(node), tc.runs)
 				}
 			})
 		})
@@ -129,9 +127,9 @@ func TestDeploy_rebuildReplacesContent(t *testing.T) {
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake, id, instanceID := sitetest.Reserved(t, 0)
 		client := sitetest.NewClient(fake)
-		partition := instance.Deployment{
-			Image: &images.Image{
-				URL: "http://images/p", Checksum: "http://images/SUMS", Type: images.ImagePartition, Kernel: "http://images/k", Ramdisk: "http://images/r",
+		partition := deploy.Deployment{
+			Image: &deploy.Image{
+				URL: "http://images/p", Checksum: "http://images/SUMS", Type: deploy.ImagePartition, Kernel: "http://images/k", Ramdisk: "http://images/r",
 				RootGB: 10, SwapMB: 512, DiskFormat: "raw",
 			},
 			Capabilities: map[string]string{"boot_mode": "uefi"}, RootDevice: map[string]any{"serial": "S1"},
@@ -142,7 +140,7 @@ func TestDeploy_rebuildReplacesContent(t *testing.T) {
 		}
 		options := sitetest.OnceIn4h(instanceID)
 		options.Other = deploy.RebuildOther
-		whole := instance.Deployment{Image: &images.Image{URL: "http://images/w", Checksum: strings.Repeat("ab", 32), Type: images.ImageWholeDisk}}
+		whole := deploy.Deployment{Image: &deploy.Image{URL: "http://images/w", Checksum: strings.Repeat("ab", 32), Type: deploy.ImageWholeDisk}}
 		node, _, err := client.Deploy(t.Context(), id, whole, options)
 		if err != nil {
 			t.Fatal(err)
@@ -248,7 +246,7 @@ func TestDeploy_doesNotAwaitCleaning(t *testing.T) {
 func TestDeploy_validatesFirst(t *testing.T) {
 	t.Parallel()
 	fake, id, instanceID := sitetest.Reserved(t, 0)
-	node, _, err := sitetest.NewClient(fake).Deploy(t.Context(), id, instance.Deployment{Image: &images.Image{URL: "http://images/no-checksum"}}, sitetest.OnceIn4h(instanceID))
+	node, _, err := sitetest.NewClient(fake).Deploy(t.Context(), id, deploy.Deployment{Image: &deploy.Image{URL: "http://images/no-checksum"}}, sitetest.OnceIn4h(instanceID))
 	if err == nil || !strings.Contains(err.Error(), "node-000") || !strings.Contains(err.Error(), "image_checksum") || node == nil {
 		t.Errorf("%+v, %v", node, err)
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
@@ -33,7 +32,7 @@ func TestFailure_namesDeployStep(t *testing.T) {
 				if _, err := client.ReserveNode(t.Context(), id, instanceID); err != nil {
 					t.Fatal(err)
 				}
-				_, _, err := client.Deploy(t.Context(), id, instance.Deployment{}, deploy.DeployOptions{Instance: instanceID, Attempts: 1, Timeout: time.Hour})
+				_, _, err := client.Deploy(t.Context(), id, deploy.Deployment{}, deploy.DeployOptions{Instance: instanceID, Attempts: 1, Timeout: time.Hour})
 				if err == nil || !strings.Contains(err.Error(), `is in state "deploy failed"`+want) {
 					t.Errorf("API %q: got %v, want %s", version, err, want)
 				}

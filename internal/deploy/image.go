@@ -1,269 +1,56 @@
 package deploy
 
 import (
-	"fmt"
+	"encoding/hex"
 	"strings"
-
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/deployinterface"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
-// imageOrAdoption decides about a machine that runs an image, or was adopted.
-func (d *decision) imageOrAdoption() {
-	switch {
-	case d.wish.Adopt:
-		d.adoption()
-		return
-	case d.leavesImported(), d.imports() && d.records:
-		return
-	}
-	d.ignore()
-	writes := d.writes()
-	kind, known := d.deployKind(writes)
-	if known {
-		d.operate(kind)
-	}
-	resumes, first := d.resumes()
-	if resumes && !first {
-		writes = differs
-	}
-	d.plan.Forecast.Rebuilds = raise(d.seen.Rebuilds, writes)
-	if writes != same {
-		d.warnDetected()
-	}
-	if writes == differs && d.staysProtected() {
-		d.refuseProtected("rebuild it")
-	}
-	if !resumes {
-		d.warnPower()
-		d.restart(writes)
-	}
+// ImageType is the kind of an image.
+type ImageType string
+
+// The image types of Ironic (instance_info.image_type).
+const (
+	ImageWholeDisk ImageType = "whole-disk"
+	ImagePartition ImageType = "partition"
+)
+
+// Image is what Ironic writes to a node's disk. Empty values are not sent.
+type Image struct {
+	URL        string
+	Checksum   string // MD5, SHA-256 or SHA-512 in hexadecimal, or the URL of a checksum file
+	DiskFormat string // qcow2 or raw
+	Type       ImageType
+	Kernel     string // for a partition image, like the next three
+	Ramdisk    string
+	RootGB     int64
+	SwapMB     int64
+	// PullSecret is the secret for an oci:// registry. Digest uses PullSecretVersion instead, so that it reveals nothing about the
+	// secret.
+	PullSecret        string
+	PullSecretVersion string
 }
 
-// deployKind returns the step that deploys a machine, if there is any.
-func (d *decision) deployKind(writes change) (Step, bool) {
-	resumes, first := d.resumes()
-	switch {
-	case writes != same:
-		return Step{Do: DoRebuild, Cost: decide.Wipe, Maybe: writes == unclear && (!resumes || first)}, true
-	case !resumes:
-		return Step{}, false
-	case d.waits():
-		return Step{Do: DoContinue}, true
-	case first:
-		return Step{Do: DoDeploy, Cost: decide.Wipe}, true
+// HashAlgorithm returns the algorithm of a checksum by its length; "" for MD5 and for URLs, which are sent as image_checksum.
+func HashAlgorithm(checksum string) string {
+	if _, err := hex.DecodeString(checksum); err != nil {
+		return ""
 	}
-	return Step{Do: DoRepeat, Cost: decide.Wipe}, true
+	return map[int]string{64: "sha256", 128: "sha512"}[len(checksum)]
 }
 
-// adoption decides about a machine that runs what others have deployed on it.
-func (d *decision) adoption() {
-	resumes, _ := d.resumes()
-	state := d.seen.State
-	if states.Adoptable(state) {
-		d.operate(Step{Do: DoAdopt})
-		d.warn(nil, "Unfinished adoption is continued", fmt.Sprintf("Node %s is in state %q%s Ironic adopts the machine as it runs: nothing is written to its disks.",
-			d.seen.Label, state, afterColon(d.seen.LastError.V)))
-		return
-	}
-	if resumes {
-		d.warn(nil, "Adopted machine does not run", fmt.Sprintf("Node %s is in state %q. With adopt = true there is nothing to deploy on it: set image in place of adopt, which deploys it, or destroy the deployment.",
-			d.seen.Label, state))
-	}
-	d.warnPower()
-	d.restart(same)
-	if info := d.wish.Content[attrInstanceInfo]; !info.IsNull() && info != d.was.Content[attrInstanceInfo] {
-		d.add(Step{Do: DoDescribe})
-	}
+// Differs reports whether another client has certainly deployed another image on a node. A value that only one of the two images has does not
+// count. Checksums count only if the disk formats are equal, because Ironic converts images, and then changes format and checksum.
+func (i Image) Differs(runs Image) bool {
+	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
+	numbers := func(a, b int64) bool { return a > 0 && b > 0 && a != b }
+	return differ(i.URL, runs.URL) || differ(string(i.Type), string(runs.Type)) || differ(i.Kernel, runs.Kernel) || differ(i.Ramdisk, runs.Ramdisk) ||
+		numbers(i.RootGB, runs.RootGB) || numbers(i.SwapMB, runs.SwapMB) ||
+		(i.DiskFormat == runs.DiskFormat && otherHash(i.Checksum, runs.Checksum))
 }
 
-// rebuildSummary is the same for all nodes, so that Terraform folds the warnings into one. So are the other summaries.
-const rebuildSummary = "Rebuild wipes the root disk"
-
-// writes says whether the plan rebuilds the node, and warns of that or says why it does not.
-func (d *decision) writes() change {
-	writes, label := d.redeploys(), d.seen.Label
-	begun, ran := d.recorded()
-	resumes, _ := d.resumes()
-	content := contentChange(d.wish, d.was)
-	switch {
-	case d.neverBegun():
-		d.warnResume()
-		return same
-	case writes == unclear:
-		d.warn(nil, rebuildSummary, fmt.Sprintf("The content of node %s may change: something in it is not known yet. If it does, Ironic rebuilds the node in place, and the data on its root disk is lost. "+
-			"The plan says so with an unknown value of rebuilds.", label))
-	case writes == differs && begun:
-		d.warnResume()
-		return same
-	case writes == differs && ran:
-		d.finished = true
-		d.warn(nil, "Deployment of an earlier run is recorded", fmt.Sprintf("Node %s runs the configured content: an earlier run has deployed it, and was killed before it "+
-			"recorded that. The apply does not touch the machine.", label))
-		return same
-	case writes == differs && d.seen.Past.Phase == Unapplied:
-		d.warn(nil, rebuildSummary, fmt.Sprintf("Node %s was imported, and the configuration differs from what it was deployed with: %s. Ironic rebuilds it in place, and the data on its root disk is lost. "+
-			"To keep the machine as it is, correct the configuration, or set on_change = \"ignore\".", label, strings.Join(d.differing(), ", ")))
-	case writes == differs:
-		d.warn(nil, rebuildSummary, fmt.Sprintf("The content of node %s changes: Ironic rebuilds it in place, and the data on its root disk is lost. "+
-			"Its reservation stays. Each machine that this plan rebuilds shows a higher number in rebuilds. Set on_change = \"ignore\" to leave the machine as it is.", label))
-	case resumes:
-		d.warnResume()
-	case content != same && d.was.Adopt:
-		d.warn(nil, "Adopted deployment is recorded only", fmt.Sprintf("The apply records the content of node %s in the state, and does not touch the machine, which was adopted. "+
-			"To deploy that content, %s.", label, d.trigger()))
-	case content != same:
-		d.warn(nil, "Change without effect", fmt.Sprintf("on_change is \"ignore\": the apply records the new content of node %s, and does not touch the machine.", label))
-	}
-	return writes
-}
-
-// differing names the content that differs from that of the state.
-func (d *decision) differing() (names []string) {
-	for _, name := range ContentNames() {
-		switch wish, was := d.wish.Content[name], d.was.Content[name]; {
-		case compare(wish, was) == same:
-		case name == attrImage:
-			names = append(names, fmt.Sprintf("%s (the node has %s)", name, d.was.content()))
-		default:
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// ignore plans that the content stays as it is, with on_change = "ignore" and without a trigger.
-func (d *decision) ignore() {
-	resumes, _ := d.resumes()
-	if d.onChange != ChangeIgnored || d.imports() || d.was.Adopt || (resumes && !d.waits()) {
-		return
-	}
-	switch compare(d.wish.Rebuild, d.was.Rebuild) {
-	case same:
-		d.keepContent()
-	case unclear:
-		if contentChange(d.wish, d.was) != same {
-			d.refuse(decide.At("rebuild_triggers"), "Value must be known during plan", "on_change is \"ignore\" and the content has changed: "+
-				"rebuild_triggers decides whether the plan shows the new content, so the plan must know it. Use values that do not depend on a resource, or apply that resource first (-target).")
-		}
-	case differs:
-	}
-}
-
-const restartSummary = "Machine is restarted"
-
-// restart plans a restart for restart_triggers. A machine that is deployed or booted anew, or is to be off, is not restarted.
-func (d *decision) restart(deploys change) {
-	power := d.asked.Power
-	restarts := compare(d.wish.Restart, d.was.Restart)
-	if restarts == same || deploys == differs || d.imports() || power.V == PowerOff {
-		return
-	}
-	if deploys == unclear || power.Unknown {
-		restarts = unclear
-	}
-	d.plan.Forecast.Restarts = raise(d.seen.Restarts, restarts)
-	d.add(Step{Do: DoRestart, Cost: decide.Restart, Maybe: restarts == unclear})
-	d.mayBeOff()
-	if restarts == unclear {
-		d.warn(nil, restartSummary, fmt.Sprintf("Node %s may be restarted: whether restart_triggers changes is not known yet. The plan says so with an unknown value of restarts.", d.seen.Label))
-		return
-	}
-	d.warn(nil, restartSummary, fmt.Sprintf("Node %s is %s. Each machine that this plan restarts shows a higher number in restarts.", d.seen.Label, d.restarts()))
-}
-
-// restarts says how the apply restarts the machine.
-func (d *decision) restarts() string {
-	if d.seen.Power.V == PowerOff {
-		return "off, and is switched on: restart_triggers changes"
-	}
-	return "switched off and on: restart_triggers changes. " + strings.TrimSuffix(d.asked.stops(), ".")
-}
-
-// mayBeOff forecasts that a restart may leave a machine on that is off.
-func (d *decision) mayBeOff() {
-	if d.asked.Power.IsNull() && d.seen.Power.V != PowerOn {
-		d.plan.Forecast.Power = decide.Unknown[PowerState]()
-	}
-}
-
-// warnPower warns that the apply switches the machine.
-func (d *decision) warnPower() {
-	power := d.asked.Power
-	if power.Set && power != d.seen.Power && !d.imports() {
-		detail := fmt.Sprintf("Node %s is switched %s.", d.seen.Label, power.V)
-		if power.V == PowerOff {
-			detail += " " + d.asked.stops()
-		}
-		d.warn(decide.At("power_state"), "Power is switched", detail)
-	}
-}
-
-// warnResume warns that the apply finishes the deployment of an earlier run.
-func (d *decision) warnResume() {
-	state, label := d.seen.State, d.seen.Label
-	writes := "which writes its root disk"
-	if !d.wish.LiveISO.IsNull() {
-		writes = "which boots its live ISO"
-	}
-	switch {
-	case states.DeployFailed(state):
-		d.warn(nil, "Failed deployment is repeated", fmt.Sprintf("Node %s is in state %q (%s). It is deployed again, %s.", label, state, d.seen.LastError.V, writes))
-	case d.waits():
-		d.warn(nil, "Unfinished deployment is continued", fmt.Sprintf("Node %s is in state %q: the apply waits for the operation that an earlier run has started.", label, state))
-	case d.neverBegun():
-		d.warn(nil, "Unfinished deployment is continued", fmt.Sprintf("Node %s is reserved, and still in state %q: it is deployed, %s.", label, state, writes))
-	default:
-		d.warnUndeployed(writes)
-	}
-}
-
-// warnUndeployed warns that the apply deploys a node that was undeployed. writes says what deploying does.
-func (d *decision) warnUndeployed(writes string) {
-	why, finishes := "another client of Ironic, or an interrupted run, has undeployed it, and its data is lost", ""
-	switch {
-	case Begun(d.seen.State):
-		finishes = "finishes that, then "
-	case d.seen.Attempts == decide.Known[int64](0): // no apply has deployed it since the import
-		why = "it was imported so, or another client of Ironic has undeployed it since"
-	}
-	d.warn(nil, "Undeployed node is deployed again", fmt.Sprintf("Node %s is in state %q: %s. The apply %sdeploys it, %s. To leave it undeployed, destroy the resource.",
-		d.seen.Label, d.seen.State, why, finishes, writes))
-}
-
-const protectedSummary = "Machine is protected"
-
-// staysProtected reports whether the node is protected, as of the last refresh, and the plan does not end that. An update ends it
-// before anything else.
-func (d *decision) staysProtected() bool {
-	ends := d.asked.Protected.Set && !d.asked.Protected.V
-	return d.seen.Protected && !ends
-}
-
-// refuseProtected refuses to wipe a protected machine. doing is what the plan would do, such as "rebuild it".
-func (d *decision) refuseProtected(doing string) {
-	d.refuse(decide.At("protected"), protectedSummary, fmt.Sprintf("Node %s is protected in Ironic, and this plan would %s. "+
-		"If the machine may be wiped, set protected = false. It can be set in the same apply as the change.", d.seen.Label, doing))
-}
-
-// refuseEnd refuses to end the deployment of a protected machine, and reports whether it has.
-func (d *decision) refuseEnd(doing string) bool {
-	if !d.seen.Protected || d.seen.Was.forgets() {
-		return false
-	}
-	d.refuse(decide.At("protected"), protectedSummary, fmt.Sprintf("Node %s is protected in Ironic, and this plan would %s its deployment, which undeploys the machine. "+
-		"If it may be wiped, first apply protected = false, without any other change.", d.seen.Label, doing))
-	return true
-}
-
-// warnDetected warns of a rebuild with an image for which autodetect might choose another deploy interface.
-func (d *decision) warnDetected() {
-	acting := d.seen.Sight.Detected
-	needs, maybe := deployinterface.Outlives(acting, d.wish.deployed())
-	if acting == "" || !maybe || compare(d.wish.Content[attrImage], d.was.Content[attrImage]) != differs {
-		return
-	}
-	d.warn(decide.At("image"), "Deploy interface stays", fmt.Sprintf("Autodetect has chosen the deploy interface %s for node %s, and a rebuild keeps it. If the new image is a bootable container (bootc), "+
-		"name the interface that it needs: instance_info = { deploy_interface = %q }. With terraform apply -replace, Ironic chooses again.", acting, d.seen.Label, needs))
+// otherHash reports whether two hexadecimal checksums have the same length and differ. For the URL of a checksum file it returns false.
+func otherHash(a, b string) bool {
+	_, first := hex.DecodeString(a)
+	_, second := hex.DecodeString(b)
+	return first == nil && second == nil && len(a) == len(b) && !strings.EqualFold(a, b)
 }

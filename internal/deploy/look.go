@@ -10,7 +10,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -183,14 +182,14 @@ func (l *Look) occupied(ctx context.Context) {
 		return // the apply reports what is wrong with the node
 	}
 	label := ironic.NodeLabel(node)
-	again, inState := instance.PlansDeployment(l.Site, node.UUID)
+	again, inState := PlansDeployment(l.Site, node.UUID)
 	if again {
 		l.notices = append(l.notices, Twin(node, "This plan creates two deployments on the node: the apply fails for one of them. Give one of them another node_id."))
 	}
 	if !states.IsOccupied(node) {
 		return
 	}
-	if by := instance.LostDeployment(l.Site, node, l.Wish.Deployment.Digest(), l.Wish.Allocation.V, !l.Wish.Allocation.Unknown); by != nil {
+	if by := LostDeployment(l.Site, node, l.Wish.Deployment.Digest(), l.Wish.Allocation.V, !l.Wish.Allocation.Unknown); by != nil {
 		l.Site.Run.Announce(marks.MarkReservation, node.UUID)
 		l.notices = append(l.notices, machine.TakenOver(by, "this deployment on node "+label,
 			"After -refresh=false, the plan may instead replace a deployment that is tainted: then the node is "+lossOf(node)+"."))
@@ -267,8 +266,8 @@ func (l *Look) replacement(ctx context.Context) {
 		l.adoption(ctx)
 		return
 	}
-	err = instance.Deployable(node, w.Allocation.V)
-	if err == nil || instance.Deployable(expect.AsPlanned(l.Site, node), w.Allocation.V) == nil {
+	err = Deployable(node, w.Allocation.V)
+	if err == nil || Deployable(expect.AsPlanned(l.Site, node), w.Allocation.V) == nil {
 		return
 	}
 	_, detail := failure.Explain("", err)
@@ -313,7 +312,7 @@ const (
 
 // lossOf describes how undeploying a node affects its data.
 func lossOf(node *ironic.Node) string {
-	if instance.StaysUncleaned(node) {
+	if StaysUncleaned(node) {
 		return "undeployed, and not cleaned (automated_clean is false): it stops, and its disks keep their data"
 	}
 	return cleanedLoss
@@ -375,9 +374,9 @@ func (l *Look) loss(ctx context.Context) (label, loss string, ends bool) {
 		return "", "", false
 	case err != nil:
 		return l.Seen.ID, cleanedLoss, true
-	case instance.LossReason(node, l.Seen.Instance, was.Allocation.V) != "":
+	case LossReason(node, l.Seen.Instance, was.Allocation.V) != "":
 		return "", "", false // another user has it now: Delete does not touch it
-	case instance.NeedsCleaning(node, l.Seen.Instance) && !was.forgets():
+	case NeedsCleaning(node, l.Seen.Instance) && !was.forgets():
 		return ironic.NodeLabel(node), "cleaned, because an earlier run has undeployed it without cleaning: the data on its disks is lost", true
 	case was.Adopt && !states.IsOccupied(node) && (was.EndsAdoption() || !states.IsInProgress(node)):
 		return "", "", false // its adoption has not succeeded: it goes back to manageable

@@ -8,7 +8,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -60,7 +59,7 @@ func EndOf(was Wish) Step {
 func (d *decision) begin() {
 	f := &d.plan.Forecast
 	f.Fresh, f.Rebuilds, f.Restarts = true, decide.Known[int64](0), decide.Known[int64](0)
-	ports := instance.Connections{Wanted: d.wish.Ports}
+	ports := VIFConnections{Wanted: d.wish.Ports}
 	switch {
 	case d.wish.Adopt:
 		if len(ports.Wanted) > 0 {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
@@ -69,7 +68,7 @@ func TestIsDeployFailure_notWithoutVIF(t *testing.T) {
 			if _, err := client.ReserveNode(t.Context(), id, instanceID); err != nil {
 				t.Fatal(err)
 			}
-			_, _, err := client.Deploy(t.Context(), id, instance.Deployment{}, deploy.DeployOptions{Instance: instanceID, Attempts: 1, Timeout: time.Hour})
+			_, _, err := client.Deploy(t.Context(), id, deploy.Deployment{}, deploy.DeployOptions{Instance: instanceID, Attempts: 1, Timeout: time.Hour})
 			if is := deploy.IsDeployFailure(err); is != want {
 				t.Errorf("%s: %t, %v", lastError, is, err)
 			}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -125,7 +124,7 @@ func TestUndeploy_staleNotes(t *testing.T) {
 					t.Errorf("the allocation will be created again: %t, %v", suspended, err)
 				}
 				node, err := client.Ironic.Node(t.Context(), id)
-				if err != nil || instance.LossReason(node, ours, ours) == "" {
+				if err != nil || deploy.LossReason(node, ours, ours) == "" {
 					t.Errorf("the deployment counts as ours, %v", err)
 				}
 				if got := ironictest.Verbs(t, fake, id); len(got) > 0 || ironictest.Count(fake, http.MethodPost, "/v1/allocations") > 0 {

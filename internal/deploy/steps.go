@@ -6,7 +6,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
 )
@@ -34,11 +33,11 @@ type Forecast struct {
 
 // Step is one thing that an apply does to a machine. It can be kept as JSON.
 type Step struct {
-	Do    Kind                 `json:"do"`
-	Cost  decide.Cost          `json:"cost"`
-	Maybe bool                 `json:"maybe,omitempty"` // the plan cannot tell yet whether the apply does it
-	Ports instance.Connections `json:"ports,omitzero"`  // what to attach and detach
-	Boot  BootReason           `json:"boot,omitzero"`
+	Do    Kind           `json:"do"`
+	Cost  decide.Cost    `json:"cost"`
+	Maybe bool           `json:"maybe,omitempty"` // the plan cannot tell yet whether the apply does it
+	Ports VIFConnections `json:"ports,omitzero"`  // what to attach and detach
+	Boot  BootReason     `json:"boot,omitzero"`
 }
 
 // BootReason is what a restart with a live ISO was decided for.
@@ -172,6 +171,6 @@ func (p Plan) Refused() bool {
 
 // The provision states that plans forecast.
 const (
-	stateActive  = ironic.State(instance.StateActive)
-	stateRescued = ironic.State(instance.StateRescued)
+	stateActive  = ironic.State(StateActive)
+	stateRescued = ironic.State(StateRescued)
 )

@@ -13,8 +13,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/deployinterface"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/images"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
@@ -91,9 +89,9 @@ func setISO(w *deploy.Wish, name, to string) {
 
 // fill derives the parts of a wish that repeat others.
 func fill(w *deploy.Wish) {
-	w.Ports, w.Deployment = nil, instance.Deployment{}
+	w.Ports, w.Deployment = nil, deploy.Deployment{}
 	for id := range strings.FieldsSeq(w.VIFs.V) {
-		w.Ports = append(w.Ports, instance.VIF{ID: id})
+		w.Ports = append(w.Ports, deploy.VIF{ID: id})
 	}
 	w.Deployment.InstanceInfo = map[string]any{"rebuild_triggers": w.Rebuild}
 	for name, value := range w.Content {
@@ -106,7 +104,7 @@ func fill(w *deploy.Wish) {
 		maps.Copy(w.Deployment.InstanceInfo, map[string]any{"kernel": "k", "ramdisk": "r", "ironic_ramdisk_deploy": true})
 	}
 	if image := w.Content["image"]; !image.IsNull() {
-		w.Deployment.Image = &images.Image{URL: image.V}
+		w.Deployment.Image = &deploy.Image{URL: image.V}
 	}
 	if !w.LiveISO.Set {
 		return
@@ -153,7 +151,7 @@ func runningMachine(runs string) deploy.Seen {
 	s := deploy.Seen{
 		Was: w, ID: "uuid-1", Instance: "reservation", State: "active", Power: decide.Known(deploy.PowerOn), Name: w.Name, Attempts: decide.Known[int64](1), Label: "n1", Now: now,
 		Sight: deploy.Sight{Name: "n1", Content: w.Deployment.Digest(), Boot: bootiso.Machine{Label: "n1", Powered: true}},
-		Runs:  instance.Footprint{Mark: w.Deployment.Digest(), Image: w.Content["image"].V},
+		Runs:  deploy.Footprint{Mark: w.Deployment.Digest(), Image: w.Content["image"].V},
 	}
 	if w.ReadyCheck.Set {
 		s.Ready = decide.Known(true)
@@ -219,7 +217,7 @@ func seeing(s deploy.Seen, facts string) deploy.Seen {
 			// see decideAll
 		default:
 			s.State = ironic.State(fact)
-			s.Sight.Boot.Rescued = instance.RescueOf(s.State) != instance.NotRescued
+			s.Sight.Boot.Rescued = deploy.RescueOf(s.State) != deploy.NotRescued
 		}
 	}
 	forgetReady(&s)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -106,7 +105,7 @@ func (l *tenantLife) step(ctx context.Context, doing string, recipe func(m *mach
 
 func (l *tenantLife) deploy(ctx context.Context, allocation string) error {
 	return l.step(ctx, "deploy", func(m *machine.Machine) error {
-		instance, _, err := instance.ReserveNew(ctx, m, sitetest.Debian("12"), allocation, time.Now().Add(time.Hour))
+		instance, _, err := deploy.ReserveNew(ctx, m, sitetest.Debian("12"), allocation, time.Now().Add(time.Hour))
 		if err != nil {
 			return err
 		}

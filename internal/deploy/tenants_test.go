@@ -14,7 +14,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/found"
@@ -81,7 +80,7 @@ func TestReserveNew_markOfAnotherProject(t *testing.T) { //nolint:paralleltest /
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := instance.ReserveNew(t.Context(), m, sitetest.Debian("12"), "", sitetest.InAnHour()); err != nil {
+			if _, _, err := deploy.ReserveNew(t.Context(), m, sitetest.Debian("12"), "", sitetest.InAnHour()); err != nil {
 				t.Fatal(err)
 			}
 			fake.Set("node-000", "extra", map[string]any{string(marks.MarkReservation): forged(t, fake, m.Node().UUID)})
@@ -90,7 +89,7 @@ func TestReserveNew_markOfAnotherProject(t *testing.T) { //nolint:paralleltest /
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, by, err := instance.ReserveNew(t.Context(), next, sitetest.Debian("12"), "", sitetest.InAnHour()); (by != nil) != taken || (err == nil) != taken {
+			if _, by, err := deploy.ReserveNew(t.Context(), next, sitetest.Debian("12"), "", sitetest.InAnHour()); (by != nil) != taken || (err == nil) != taken {
 				t.Errorf("project %s: taken over from %v, %v", project, by, err)
 			}
 		})
@@ -261,8 +260,8 @@ func liveWith(t *testing.T, key string, value any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = instance.BootAnswer(m.Node(), bootiso.Want{Artifacts: *sitetest.Live("1").LiveISO})
-	instance, by, err := instance.ReserveNew(t.Context(), m, sitetest.Debian("12"), "", sitetest.InAnHour())
+	_ = deploy.BootAnswer(m.Node(), bootiso.Want{Artifacts: *sitetest.Live("1").LiveISO})
+	instance, by, err := deploy.ReserveNew(t.Context(), m, sitetest.Debian("12"), "", sitetest.InAnHour())
 	if err != nil || by != nil {
 		t.Fatalf("reserve: taken over from %v, %v", by, err)
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -44,24 +43,24 @@ func Undeploy(ctx context.Context, m *machine.Machine, instanceID, allocation st
 	if machine.ByAgent(m.Node()) && states.Occupied(m.State()) {
 		return "", machine.RefusedFor(m.Node(), NeedsCredentials)
 	}
-	if !instance.DeployedAgain(m.Node(), instanceID) || !states.LosesReservation(m.Node()) {
-		if err := instance.CleanAgain(ctx, m); err != nil {
+	if !DeployedAgain(m.Node(), instanceID) || !states.LosesReservation(m.Node()) {
+		if err := CleanAgain(ctx, m); err != nil {
 			return "", err
 		}
 	}
-	if instance.NeedsCleaning(m.Node(), instanceID) && m.Node().InstanceUUID == instanceID {
+	if NeedsCleaning(m.Node(), instanceID) && m.Node().InstanceUUID == instanceID {
 		if err := releaseReservation(ctx, m, allocation); err != nil {
 			return "", err
 		}
 	}
-	if instance.DeployedAgain(m.Node(), instanceID) && states.LosesReservation(m.Node()) {
+	if DeployedAgain(m.Node(), instanceID) && states.LosesReservation(m.Node()) {
 		if err := cleanUndeployed(ctx, m, instanceID, timeout); err != nil {
 			return "", err
 		}
 	}
 	lost, err = undeploy(ctx, m, instanceID, allocation, timeout)
 	if err == nil {
-		err = instance.ForgetBoot(ctx, m, allocation)
+		err = ForgetBoot(ctx, m, allocation)
 	}
 	return lost, err
 }
@@ -98,8 +97,8 @@ func unprepare(node *ironic.Node) (patch ironic.Patch) {
 	if _, exists := node.InstanceInfo[marks.KeyMarker]; !exists {
 		return nil
 	}
-	for _, key := range append(instance.MarkerOf(node).Keys, marks.KeyMarker) {
-		if _, exists := node.InstanceInfo[key]; exists && key != instance.KeyTraits { // the allocation may have set the traits
+	for _, key := range append(InstanceMarkerOf(node).Keys, marks.KeyMarker) {
+		if _, exists := node.InstanceInfo[key]; exists && key != KeyTraits { // the allocation may have set the traits
 			patch.Remove("/instance_info/" + key)
 		}
 	}
@@ -110,7 +109,7 @@ func unprepare(node *ironic.Node) (patch ironic.Patch) {
 func cleanUndeployed(ctx context.Context, m *machine.Machine, instanceID string, timeout time.Duration) error {
 	err := m.Walk(ctx, states.GoalUndeployed, instanceID, ironic.Order{}, timeout)
 	if err == nil {
-		err = instance.CleanAgain(ctx, m)
+		err = CleanAgain(ctx, m)
 	}
 	for _, goal := range []states.Goal{states.GoalManageable, states.GoalAvailable} {
 		if err == nil && m.Node().InstanceUUID == "" && !m.Node().Retired {

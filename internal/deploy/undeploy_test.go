@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -127,7 +127,7 @@ func TestUndeploy_continuesInterruptedRun(t *testing.T) {
 						t.Fatalf("%+v, %v, want an interruption with the node", done, err)
 					}
 					node, err := client.Ironic.Node(t.Context(), id)
-					if err != nil || instance.LossReason(node, spec.UUID, spec.UUID) != "" {
+					if err != nil || deploy.LossReason(node, spec.UUID, spec.UUID) != "" {
 						t.Errorf("meanwhile the deployment is lost: %v", err)
 					}
 					if err := again(t.Context(), sitetest.NewClient(fake), id, spec); err != nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/deployinterface"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
@@ -74,7 +73,7 @@ type Wish struct {
 	Rebuild, Restart Text // the triggers; a first value, and none, is only recorded
 	Rescue           Text // the version of the password
 	VIFs             Text
-	Ports            []instance.VIF // the VIFs, if they are known
+	Ports            []VIF // the VIFs, if they are known
 	Protected        decide.Value[bool]
 	Power            decide.Value[PowerState]
 	ReadyCheck       Text
@@ -85,7 +84,7 @@ type Wish struct {
 	Quarantines      bool
 	MaxNodes         int
 
-	Deployment instance.Deployment // what Ironic is asked for, as far as it is known
+	Deployment Deployment // what Ironic is asked for, as far as it is known
 }
 
 // forgets reports whether destroying the deployment leaves its machine running.
@@ -152,7 +151,7 @@ type Seen struct {
 	Unbegun bool     // the creation was interrupted before Ironic was seen at work
 	Names   []string // that the node had since it was deployed, besides the present one
 	Sight   Sight
-	Runs    instance.Footprint // of the node as of the recorded deployment
+	Runs    Footprint // of the node as of the recorded deployment
 	Last    Wanted
 
 	HostEnds    bool   // the plan destroys the host, and with it the node
@@ -175,7 +174,7 @@ type Sight struct {
 
 // SightOf returns the sight of a node.
 func SightOf(node *ironic.Node) Sight {
-	s := Sight{Name: node.Name, Content: instance.Content(node), Boot: instance.BootFacts(node)}
+	s := Sight{Name: node.Name, Content: RunningContent(node), Boot: BootFacts(node)}
 	s.Deploy = cmp.Or(deployinterface.Deployment{Info: node.InstanceInfo}.Override(), deployinterface.Name(node.ActingDeploy))
 	if node.DeployInterface != node.ActingDeploy {
 		s.Detected = deployinterface.Name(node.ActingDeploy)

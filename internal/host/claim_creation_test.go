@@ -12,8 +12,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/images"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -266,7 +264,7 @@ func TestCreation_reservationOfKilledRunIsTakenOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		instanceID, by, err := instance.ReserveNew(t.Context(), killed, instance.Deployment{}, "", sitetest.InAnHour())
+		instanceID, by, err := deploy.ReserveNew(t.Context(), killed, deploy.Deployment{}, "", sitetest.InAnHour())
 		if err != nil || by != nil {
 			t.Fatal(by, err)
 		}
@@ -275,7 +273,7 @@ func TestCreation_reservationOfKilledRunIsTakenOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, by, err := instance.ReserveNew(t.Context(), next, instance.Deployment{}, "", sitetest.InAnHour())
+		again, by, err := deploy.ReserveNew(t.Context(), next, deploy.Deployment{}, "", sitetest.InAnHour())
 		if err != nil || by == nil || again != instanceID {
 			t.Fatalf("%s, %v, %v; want the reservation %s of the killed run", again, by, err, instanceID)
 		}
@@ -301,10 +299,10 @@ func TestCreation_deploymentOfOtherContentIsNotTakenOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		content := func(url string) instance.Deployment {
-			return instance.Deployment{Image: &images.Image{URL: url, Checksum: "http://images.test/SUMS"}}
+		content := func(url string) deploy.Deployment {
+			return deploy.Deployment{Image: &deploy.Image{URL: url, Checksum: "http://images.test/SUMS"}}
 		}
-		instanceID, _, err := instance.ReserveNew(t.Context(), m, content("http://images.test/a"), "", sitetest.InAnHour())
+		instanceID, _, err := deploy.ReserveNew(t.Context(), m, content("http://images.test/a"), "", sitetest.InAnHour())
 		if err == nil {
 			_, err = deploy.Deploy(t.Context(), m, content("http://images.test/a"), deploy.DeployOptions{Instance: instanceID, Creates: true, Attempts: 1, Timeout: time.Hour})
 		}
@@ -317,7 +315,7 @@ func TestCreation_deploymentOfOtherContentIsNotTakenOver(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, by, err := instance.ReserveNew(t.Context(), next, content(url), "", sitetest.InAnHour())
+			_, by, err := deploy.ReserveNew(t.Context(), next, content(url), "", sitetest.InAnHour())
 			if taken != (err == nil && by != nil) || taken == failure.Is(err, machine.KindReserved) {
 				t.Errorf("deploy %s: %v, %v; want it taken over: %t", url, by, err, taken)
 			}
@@ -351,7 +349,7 @@ func TestCreation_finishedBeforeALongDeploymentIsTakenOver(t *testing.T) {
 		if err == nil {
 			err = m.Refresh(t.Context())
 		}
-		d := instance.Deployment{Image: &images.Image{URL: "http://images.test/a", Checksum: "http://images.test/SUMS"}}
+		d := deploy.Deployment{Image: &deploy.Image{URL: "http://images.test/a", Checksum: "http://images.test/SUMS"}}
 		if err == nil {
 			_, err = deploy.Deploy(t.Context(), m, d, deploy.DeployOptions{Instance: a.UUID, Creates: true, Attempts: 1, Timeout: time.Hour})
 		}
@@ -373,7 +371,7 @@ func TestCreation_finishedBeforeALongDeploymentIsTakenOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, by, err := instance.ReserveNew(t.Context(), machine, d, a.UUID, sitetest.InAnHour()); err != nil || by == nil {
+		if _, by, err := deploy.ReserveNew(t.Context(), machine, d, a.UUID, sitetest.InAnHour()); err != nil || by == nil {
 			t.Errorf("the deployment: %v, %v; want it taken over", by, err)
 		}
 	})
@@ -421,7 +419,7 @@ func TestCreation_reservationOfOthersStays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := instance.ReserveNew(t.Context(), m, instance.Deployment{}, "", sitetest.InAnHour()); !failure.Is(err, machine.KindReserved) {
+		if _, _, err := deploy.ReserveNew(t.Context(), m, deploy.Deployment{}, "", sitetest.InAnHour()); !failure.Is(err, machine.KindReserved) {
 			t.Errorf("%v, want an error of KindReserved", err)
 		}
 	})
@@ -524,7 +522,7 @@ func TestCreation_takenOverOnceByARun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := instance.ReserveNew(t.Context(), killed, instance.Deployment{}, "", sitetest.InAnHour()); err != nil {
+		if _, _, err := deploy.ReserveNew(t.Context(), killed, deploy.Deployment{}, "", sitetest.InAnHour()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -539,7 +537,7 @@ func TestCreation_takenOverOnceByARun(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				_, by, err := instance.ReserveNew(t.Context(), m, instance.Deployment{}, "", sitetest.InAnHour())
+				_, by, err := deploy.ReserveNew(t.Context(), m, deploy.Deployment{}, "", sitetest.InAnHour())
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil && by != nil {
@@ -563,7 +561,7 @@ func TestCreation_forgettingRemovesOnlyItsOwnMark(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		instance, _, err := instance.ReserveNew(t.Context(), m, instance.Deployment{}, "", sitetest.InAnHour())
+		instance, _, err := deploy.ReserveNew(t.Context(), m, deploy.Deployment{}, "", sitetest.InAnHour())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -96,10 +96,10 @@ func TestCreation_forgedReservation(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, by, err := instance.ReserveNew(t.Context(), m, instance.Deployment{}, "", sitetest.InAnHour()); !failure.Is(err, machine.KindReserved) || by != nil {
+			if _, by, err := deploy.ReserveNew(t.Context(), m, deploy.Deployment{}, "", sitetest.InAnHour()); !failure.Is(err, machine.KindReserved) || by != nil {
 				t.Errorf("by an allocation: %t; taken over from %v, %v", byAllocation, by, err)
 			}
-			if err := errors.Join(m.Refresh(t.Context())); err != nil || instance.LostDeployment(sitetest.NewClient(fake).Site, m.Node(), "", "", true) != nil {
+			if err := errors.Join(m.Refresh(t.Context())); err != nil || deploy.LostDeployment(sitetest.NewClient(fake).Site, m.Node(), "", "", true) != nil {
 				t.Errorf("the plan announces a take-over, %v", err)
 			}
 		})

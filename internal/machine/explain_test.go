@@ -18,9 +18,8 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/images"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -53,7 +52,7 @@ func TestExplain_advice(t *testing.T) {
 	ipmi.LastError = "Failed to get power state for node 6f2f6c4e-0000-4000-8000-000000000009. Error: IPMI call failed: power status."
 	ipmi.DriverInfo = map[string]any{"ipmi_address": "192.0.2.1", "ipmi_port": 6230, "ipmi_username": "o'neill", "ipmi_password": "******"}
 	run := &machine.Site{}
-	instance.MadeDeployment(run, reserved.InstanceUUID)
+	deploy.MadeDeployment(run, reserved.InstanceUUID)
 	var all strings.Builder
 	for _, tc := range []struct {
 		err  error
@@ -73,7 +72,7 @@ func TestExplain_advice(t *testing.T) {
 		{machine.FailedOn(in("adopt failed"), "", "", nil), []string{"conductor's log"}},
 		{machine.Late(in("deploying"), "", time.Hour, nil), []string{"still in state", `"deploying"`, "1h0m0s", "timeouts", "terraform untaint"}},
 		{machine.CheckReservation(reserved, ""), []string{"reserved by 6f2f6c4e-0000-4000-8000-000000000001", "terraform state list -id=6f2f6c4e-0000-4000-8000-000000000009", "Do not import the node a second time", "terraform import", "6f2f6c4e-0000-4000-8000-000000000009"}},
-		{instance.NameHolder(run, machine.CheckReservation(reserved, "")), []string{"Another metal_deployment of this apply has this node", "terraform state list -id="}},
+		{deploy.NameHolder(run, machine.CheckReservation(reserved, "")), []string{"Another metal_deployment of this apply has this node", "terraform state list -id="}},
 		{machine.CheckReservation(allocated, ""), []string{"reserved by 6f2f6c4e-0000-4000-8000-000000000002", "An allocation has reserved the node", "set allocation_id to its id, 6f2f6c4e-0000-4000-8000-000000000002"}},
 		{machine.CheckReservation(in("available"), "a-1"), []string{"not reserved by a-1 any more", "terraform plan again"}},
 		{&ironic.ParentNodeError{}, []string{"29.0.5", "Upgrade Ironic"}},
@@ -119,10 +118,10 @@ func TestExplain_advice(t *testing.T) {
 		{(&host.Taken{What: host.SharedBMC, Value: "ipmi://192.0.2.1", Node: in("manageable")}).Err(), []string{"has the BMC ipmi://192.0.2.1 already", "are one machine"}},
 		{(&host.Taken{What: host.SharedAddress, Value: "52:54:00:aa:bb:01", Node: in("manageable")}).Err(), []string{"on node rack1-01", "terraform import"}},
 		{machine.InvalidNode(in("available"), "Cannot validate image information: ramdisk_boot"), []string{"cannot boot a live ISO", "redfish-virtual-media"}},
-		{instance.NoConfigDrive(in("available")), []string{"config drive", "virtual media"}},
-		{instance.BootLoop(ironic.NodeLabel(in("active")), bootiso.Record{Boots: 4}), []string{"restarted with this image", "resets the count"}},
-		{instance.BootChanged(in("active"), "it is protected"), []string{"has changed since the plan", "terraform plan again"}},
-		{images.ImageChanged("images.example.com"), []string{"images.example.com", "terraform plan again"}},
+		{deploy.NoConfigDrive(in("available")), []string{"config drive", "virtual media"}},
+		{deploy.BootLoop(ironic.NodeLabel(in("active")), bootiso.Record{Boots: 4}), []string{"restarted with this image", "resets the count"}},
+		{deploy.BootChanged(in("active"), "it is protected"), []string{"has changed since the plan", "terraform plan again"}},
+		{deploy.ImageChanged("images.example.com"), []string{"images.example.com", "terraform plan again"}},
 		{status(409, "Node U can not have 'retired' set to True while in available"), []string{"Make the node manageable first"}},
 		{status(409, "Node U can not have resource_class updated unless it is in one of these states"), []string{"leave resource_class as it is"}},
 		{status(409, "Port P can not have any connectivity attributes updated unless node U is in a enroll state"), []string{"Put the node into maintenance"}},

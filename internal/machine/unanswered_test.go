@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -36,7 +36,7 @@ var moves = map[string]struct {
 	"rescue":       {"active", "power on", rescue, "/states/provision", "rescue"},
 	"boot rescue":  {"rescue", "power on", rescue, "/states/provision", "rescue"},
 	"unrescue": {"rescue", "power on", func(ctx context.Context, m *machine.Machine) error {
-		return instance.LeaveRescue(ctx, m, "", time.Hour)
+		return deploy.LeaveRescue(ctx, m, "", time.Hour)
 	}, "/states/provision", "unrescue"},
 	"service": {"active", "power on", func(ctx context.Context, m *machine.Machine) error { return m.Service(ctx, harmless, time.Hour) }, "/states/provision", "service"},
 	"clean":   {"manageable", "power off", func(ctx context.Context, m *machine.Machine) error { return m.Clean(ctx, harmless, false, time.Hour) }, "/states/provision", "clean"},
@@ -62,7 +62,7 @@ func reach(goal states.Goal) func(context.Context, *machine.Machine) error {
 }
 
 func rescue(ctx context.Context, m *machine.Machine) error {
-	return instance.EnterRescue(ctx, m, "", "secret", 2*time.Hour)
+	return deploy.EnterRescue(ctx, m, "", "secret", 2*time.Hour)
 }
 
 // movable returns a fake with one machine behind a Redfish BMC, and what the fake executes on it.

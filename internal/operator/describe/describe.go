@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
@@ -95,7 +95,7 @@ func Of(n *ironic.Node, macs []string, allocation *ironic.Allocation, history []
 		d.Since = &n.ProvisionUpdatedAt
 	}
 	if states.IsOccupied(n) {
-		d.Image, d.LiveISO = rest.PlainURL(states.TextOf(n.InstanceInfo, "image_source")), rest.PlainURL(instance.BootISOURL(n))
+		d.Image, d.LiveISO = rest.PlainURL(states.TextOf(n.InstanceInfo, "image_source")), rest.PlainURL(deploy.BootISOURL(n))
 	}
 	for _, e := range history {
 		if e.Severity == "ERROR" {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
 )
@@ -81,7 +81,7 @@ func Notes(n *ironic.Node, now time.Time) []Note {
 	if c := marks.NotReadyOf(n); c != nil {
 		all = append(all, Note{At: c.Since, Until: c.Failed, Text: "ready check of " + c.Target + " that failed", Failed: true})
 	}
-	if boot := instance.BootNoteOf(n); boot != nil {
+	if boot := deploy.BootNoteOf(n); boot != nil {
 		all = append(all, ofBoot(boot)...)
 	}
 	for i := range all {
@@ -134,7 +134,7 @@ func ofWork(w *marks.Work, what string) Note {
 }
 
 // ofBoot tells of a live ISO.
-func ofBoot(b *instance.BootNote) (all []Note) {
+func ofBoot(b *deploy.BootNote) (all []Note) {
 	if !b.At.IsZero() {
 		all = append(all, Note{At: b.At, Text: fmt.Sprintf("boot of a live ISO (boot %d of this image)", max(1, b.Boots))})
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing/operation"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -126,7 +125,7 @@ func notReleasable(node *ironic.Node) string {
 			". Without its allocation, the machine would go on running without a reservation"
 	case states.IsInProgress(node):
 		return "an operation on it is in progress. Run the command again when that has ended"
-	case instance.NeedsCleaning(node, node.InstanceUUID):
+	case deploy.NeedsCleaning(node, node.InstanceUUID):
 		return "a run was killed after it had undeployed the machine without cleaning, so that its disks keep data. Run: metal undeploy " + name
 	}
 	return ""
@@ -181,16 +180,16 @@ func Release(ctx context.Context, site *machine.Site, r Reservation) (err error)
 
 // disconnect detaches the VIFs of a machine on which nothing is deployed. Ironic detaches those of a machine that it undeploys.
 func disconnect(ctx context.Context, m *machine.Machine) error {
-	if !instance.KeepsVIFs(m.Node()) {
+	if !deploy.KeepsVIFs(m.Node()) {
 		return nil
 	}
 	attached, err := m.Site().Ironic.VIFs(ctx, m.Node().UUID)
 	if err != nil {
 		return err
 	}
-	var vifs []instance.VIF
+	var vifs []deploy.VIF
 	for _, id := range attached {
-		vifs = append(vifs, instance.VIF{ID: id})
+		vifs = append(vifs, deploy.VIF{ID: id})
 	}
-	return instance.Disconnect(ctx, m, m.Node().InstanceUUID, vifs)
+	return deploy.DisconnectVIFs(ctx, m, m.Node().InstanceUUID, vifs)
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -20,7 +20,7 @@ func Rescue(password string) Operation {
 		Command: "rescue", Doing: "rescue", Timeout: RescueTimeout, Since: api.VersionRescue, Feature: "rescue mode",
 		Decide: decideRescue,
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
-			return instance.EnterRescue(ctx, m, m.Node().InstanceUUID, password, timeout)
+			return deploy.EnterRescue(ctx, m, m.Node().InstanceUUID, password, timeout)
 		},
 		Note: func(*ironic.Node) string {
 			return "log in as the user rescue, with the password: ssh rescue@<address in the network of the rescue system>"
@@ -34,9 +34,9 @@ func decideRescue(node *ironic.Node) Plan {
 		return Plan{Refused: why}
 	}
 	switch {
-	case !instance.CanRescue(node):
+	case !deploy.CanRescue(node):
 		return Plan{Refused: "its rescue interface has no rescue mode. Set hardware_interfaces = { rescue = \"agent\" } on its metal_host, and rescue_kernel and rescue_ramdisk in its driver_info"}
-	case instance.RescueOf(ironic.State(node.ProvisionState)) == instance.Rescued:
+	case deploy.RescueOf(ironic.State(node.ProvisionState)) == deploy.Rescued:
 		return Plan{Harm: Cuts, Does: "cuts its power and boots the rescue system again, with the new password"}
 	}
 	return Plan{Harm: Cuts, Does: "cuts its power and boots the rescue system; its disks keep their data"}
@@ -48,7 +48,7 @@ func Unrescue() Operation {
 		Command: "unrescue", Doing: "unrescue", Timeout: RescueTimeout, Since: api.VersionRescue, Feature: "rescue mode",
 		Decide: decideUnrescue,
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
-			return instance.LeaveRescue(ctx, m, m.Node().InstanceUUID, timeout)
+			return deploy.LeaveRescue(ctx, m, m.Node().InstanceUUID, timeout)
 		},
 	}
 }
@@ -58,7 +58,7 @@ func decideUnrescue(node *ironic.Node) Plan {
 	if why := notRescuable(node, states.GoalUnrescued); why != "" {
 		return Plan{Refused: why}
 	}
-	if instance.RescueOf(ironic.State(node.ProvisionState)) == instance.NotRescued {
+	if deploy.RescueOf(ironic.State(node.ProvisionState)) == deploy.NotRescued {
 		return Plan{Nothing: true, Does: "does nothing, because it is not in rescue mode"}
 	}
 	return Plan{Harm: Cuts, Does: "cuts its power and starts what is deployed"}

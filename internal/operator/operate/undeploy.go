@@ -9,7 +9,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -38,7 +37,7 @@ func Undeploy(pool *sharing.Pool, release bool) Operation {
 
 // holder returns whose deployment an undeployment of a node ends, and the allocation that it creates again; "" if there is none.
 func holder(node *ironic.Node) (instanceID, allocation string) {
-	suspended, boot := marks.SuspendedAllocation(node), instance.BootNoteOf(node)
+	suspended, boot := marks.SuspendedAllocation(node), deploy.BootNoteOf(node)
 	switch {
 	case node.InstanceUUID != "":
 		return node.InstanceUUID, node.AllocationUUID
@@ -69,11 +68,11 @@ func decideUndeploy(node *ironic.Node, release bool) Plan {
 	switch {
 	case deleting, states.UndeployUnfinished(node) && states.InProgress(state):
 		return Plan{Does: "waits for the end of its undeployment" + kept}
-	case states.IsOccupied(node) && instance.StaysUncleaned(node):
+	case states.IsOccupied(node) && deploy.StaysUncleaned(node):
 		return Plan{Harm: Cuts, Does: "undeploys it without cleaning, so that its disks keep their data (automated_clean is false)" + kept}
 	case states.IsOccupied(node):
 		return Plan{Harm: Erases, Does: "undeploys it, which erases its disks" + kept}
-	case states.UndeployUnfinished(node), instance.NeedsCleaning(node, id), unfinished && !states.InPool(node):
+	case states.UndeployUnfinished(node), deploy.NeedsCleaning(node, id), unfinished && !states.InPool(node):
 		return Plan{Harm: Erases, Does: "ends its undeployment, which erases its disks" + kept}
 	case unfinished:
 		return Plan{Does: "ends its undeployment" + kept}

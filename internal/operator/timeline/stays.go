@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
@@ -117,7 +117,7 @@ func atPresent(all []stay, n *ironic.Node, now time.Time) []stay {
 
 // noted adds the state that a run noted before it deployed the machine.
 func noted(all []stay, n *ironic.Node) []stay {
-	marker := instance.MarkerOf(n)
+	marker := deploy.InstanceMarkerOf(n)
 	since, err := time.Parse(time.RFC3339Nano, marker.Since)
 	if err != nil || marker.State == "" {
 		return all

@@ -10,8 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/images"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -35,7 +33,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	}
 	m, reserved, err := d.reserve(ctx, &plan, wanted, limit, &resp.Diagnostics)
 	if err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), instance.NameHolder(d.Site, err))
+		framework.ReportUndone(&resp.Diagnostics, "deploy node "+plan.NodeID.ValueString(), deploy.NameHolder(d.Site, err))
 		return
 	}
 	defer reserved.turn.Abandon(ctx)
@@ -55,7 +53,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 
 	seen := config.firstSeen(ctx, nil, resp.Private, &resp.Diagnostics)
 	options := deploy.DeployOptions{
-		Instance: instanceID, Creates: true, Attempts: plan.tries(), Timeout: limit, Connections: instance.Connections{Wanted: plan.vifs()},
+		Instance: instanceID, Creates: true, Attempts: plan.tries(), Timeout: limit, Connections: deploy.VIFConnections{Wanted: plan.vifs()},
 	}
 	steps := deploy.Decide(d.wish(ctx, &plan, &config, &resp.Diagnostics), deploy.Seen{New: true, Now: time.Now()}).Steps // which depend on nothing that was seen
 	doing, attempts, err := d.install(ctx, &plan, &config, m, wanted, options, steps, seen)
@@ -83,7 +81,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 
 // afterFailure says what the next apply does because Terraform taints the resource of a failed creation; nothing if it cleans nothing.
 func (m *model) afterFailure(node *ironic.Node, failed error) []string {
-	if failed == nil || m.adopted() || failure.Is(failed, failure.KindNotReady) || !deploy.IsDeployed(node) || instance.StaysUncleaned(node) {
+	if failed == nil || m.adopted() || failure.Is(failed, failure.KindNotReady) || !deploy.IsDeployed(node) || deploy.StaysUncleaned(node) {
 		return nil
 	}
 	return []string{"Terraform marks this resource as tainted: the next apply first undeploys the machine, which cleans it, and then deploys it again. To skip the cleaning, " +
@@ -92,7 +90,7 @@ func (m *model) afterFailure(node *ironic.Node, failed error) []string {
 
 // recordEnd writes to the state what has become of a new deployment. err is its failure.
 func (d *deployment) recordEnd(ctx context.Context, plan *model, m *machine.Machine, attempts int, err error, resp *resource.CreateResponse) {
-	runs := instance.FootprintOf(m.Node()) // the answer to EndCreation contains it
+	runs := deploy.FootprintOf(m.Node()) // the answer to EndCreation contains it
 	if err == nil && !m.Ended(marks.MarkReservation) {
 		runs = footprint(ctx, m) // before record, which then has what the next refresh has
 	}
@@ -108,7 +106,7 @@ func (d *deployment) recordEnd(ctx context.Context, plan *model, m *machine.Mach
 }
 
 // install deploys a reserved machine for the first time, and switches it as configured. With an error, it returns what it was doing.
-func (d *deployment) install(ctx context.Context, plan, config *model, m *machine.Machine, wanted instance.Deployment, o deploy.DeployOptions, steps []deploy.Step, seen time.Time) (doing string, attempts int, err error) {
+func (d *deployment) install(ctx context.Context, plan, config *model, m *machine.Machine, wanted deploy.Deployment, o deploy.DeployOptions, steps []deploy.Step, seen time.Time) (doing string, attempts int, err error) {
 	label := ironic.NodeLabel(m.Node())
 	if deploy.Has(steps, deploy.DoCheck) {
 		defer m.KeepSlot()()
@@ -117,7 +115,7 @@ func (d *deployment) install(ctx context.Context, plan, config *model, m *machin
 		before := doing
 		switch doing = step.Do.Phase().Of(label); step.Do { //nolint:exhaustive // the others are those of an update
 		case deploy.DoConnect:
-			err = instance.Connect(ctx, m, step.Ports)
+			err = deploy.ConnectVIFs(ctx, m, step.Ports)
 		case deploy.DoName:
 			err = deploy.Name(ctx, m, wanted.Name)
 		case deploy.DoAdopt:
@@ -140,12 +138,12 @@ func (d *deployment) install(ctx context.Context, plan, config *model, m *machin
 }
 
 // begin deploys the image of a new deployment, or boots its live ISO.
-func (d *deployment) begin(ctx context.Context, plan *model, wanted instance.Deployment, m *machine.Machine, o deploy.DeployOptions, seen time.Time) (attempts int, err error) {
+func (d *deployment) begin(ctx context.Context, plan *model, wanted deploy.Deployment, m *machine.Machine, o deploy.DeployOptions, seen time.Time) (attempts int, err error) {
 	iso := plan.liveISO(ctx)
 	if iso == nil {
 		return deploy.Deploy(ctx, m, wanted, o)
 	}
-	if err := images.Settle(ctx, d.Site, iso.newImage(), seen); err != nil {
+	if err := deploy.Settle(ctx, d.Site, iso.newImage(), seen); err != nil {
 		return 0, err
 	}
 	if err := m.Refresh(ctx); err != nil { // waiting for the image to settle may have taken minutes
@@ -164,7 +162,7 @@ type reservation struct {
 
 // isOthers reports whether a creation has failed on a machine that runs a deployment of another user, or one that another run has
 // finished, or one that is adopted.
-func (r reservation) isOthers(failed error, plan *model, wanted instance.Deployment, node *ironic.Node) bool {
+func (r reservation) isOthers(failed error, plan *model, wanted deploy.Deployment, node *ironic.Node) bool {
 	switch {
 	case failed == nil, failure.IsInterrupted(failed), failure.Is(failed, failure.KindNotReady): // it runs what is wanted
 		return false
@@ -177,7 +175,7 @@ func (r reservation) isOthers(failed error, plan *model, wanted instance.Deploym
 }
 
 // reserve makes sure that the node is reserved by the allocation, or reserves it for this resource.
-func (d *deployment) reserve(ctx context.Context, plan *model, wanted instance.Deployment, limit time.Duration, diags *diag.Diagnostics) (m *machine.Machine, r reservation, err error) {
+func (d *deployment) reserve(ctx context.Context, plan *model, wanted deploy.Deployment, limit time.Duration, diags *diag.Diagnostics) (m *machine.Machine, r reservation, err error) {
 	if m, err = d.Site.Machine(ctx, plan.NodeID.ValueString()); err != nil {
 		return nil, r, err
 	}
@@ -204,13 +202,13 @@ func (d *deployment) reserve(ctx context.Context, plan *model, wanted instance.D
 	if err := m.CheckDeploy(ctx); err != nil {
 		return nil, r, err
 	}
-	r.instance, r.by, err = instance.ReserveNew(ctx, m, wanted, plan.AllocationID.ValueString(), time.Now().Add(limit))
+	r.instance, r.by, err = deploy.ReserveNew(ctx, m, wanted, plan.AllocationID.ValueString(), time.Now().Add(limit))
 	return m, r, err
 }
 
 // announce tells the other deployments of the run of a new one, and the user if it takes over the reservation of a killed run.
 func (d *deployment) announce(m *machine.Machine, r reservation, diags *diag.Diagnostics) {
-	instance.MadeDeployment(d.Site, m.Node().InstanceUUID)
+	deploy.MadeDeployment(d.Site, m.Node().InstanceUUID)
 	if r.by != nil && d.Site.Run.Announce(marks.MarkReservation, m.Node().UUID) {
 		framework.WarnTakenOver(diags, "the reservation of node "+ironic.NodeLabel(m.Node()), r.by)
 	}

@@ -17,8 +17,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/images"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
@@ -98,9 +96,9 @@ func (m *model) liveISO(ctx context.Context) *liveISOModel {
 }
 
 // newImage returns the image that an apply gives time to settle.
-func (m *liveISOModel) newImage() images.NewImage {
+func (m *liveISOModel) newImage() deploy.NewImage {
 	want := m.Want()
-	return images.NewImage{URL: want.URL, BuiltAt: want.BuiltAt, Quiet: want.Quiet}
+	return deploy.NewImage{URL: want.URL, BuiltAt: want.BuiltAt, Quiet: want.Quiet}
 }
 
 // firstSeen returns when an apply first wanted the live ISO of a configuration, and records what it wants. The result is zero without a
@@ -133,10 +131,10 @@ func bootStatus(ctx context.Context, s bootiso.Status) types.Object {
 // readBoot sets live_iso of an imported deployment, and boot_status, from a node that was read. last is what an apply has wanted last;
 // the data source metal_boot_status says the same of that.
 func (m *model) readBoot(ctx context.Context, node *ironic.Node, last deploy.Wanted, imported bool) {
-	if imported && instance.BootISOURL(node) != "" && instance.ImageSource(node) == "" {
+	if imported && deploy.BootISOURL(node) != "" && deploy.ImageSource(node) == "" {
 		object, diags := types.ObjectValueFrom(ctx, m.LiveISO.AttributeTypes(ctx), liveISOModel{
 			LiveISO: framework.LiveISO{
-				URL: types.StringValue(instance.BootISOURL(node)), SharedContent: types.MapNull(types.StringType), HostContent: types.MapNull(types.StringType),
+				URL: types.StringValue(deploy.BootISOURL(node)), SharedContent: types.MapNull(types.StringType), HostContent: types.MapNull(types.StringType),
 				Contains: types.MapNull(types.StringType),
 			},
 		})
@@ -153,7 +151,7 @@ func (m *model) readBoot(ctx context.Context, node *ironic.Node, last deploy.Wan
 	if last.Image != "" {
 		want.Artifacts = last.Artifacts
 	}
-	m.BootStatus = bootStatus(ctx, instance.BootAnswer(node, want).Now)
+	m.BootStatus = bootStatus(ctx, deploy.BootAnswer(node, want).Now)
 }
 
 // validateLiveISO checks what attributes cannot check alone.
@@ -162,7 +160,7 @@ func validateLiveISO(m *model, diags *diag.Diagnostics) {
 		return
 	}
 	for key := range framework.JSONObject(m.InstanceInfo) {
-		if instance.BootKey(key) {
+		if deploy.BootKey(key) {
 			diags.AddAttributeError(path.Root("instance_info"), "Setting configured twice", fmt.Sprintf("live_iso sets %q: remove it here.", key))
 		}
 	}

@@ -15,8 +15,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/images"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -116,11 +114,11 @@ func (m *model) configDrive(ctx context.Context) *configDriveModel {
 
 // deployment converts a configuration to a deployment of Ironic. It needs the configuration rather than the plan, because only
 // the configuration has the write-only values.
-func (m *model) deployment(ctx context.Context) (d instance.Deployment, diags diag.Diagnostics) {
+func (m *model) deployment(ctx context.Context) (d deploy.Deployment, diags diag.Diagnostics) {
 	if image := m.image(ctx); image != nil {
-		d.Image = &images.Image{
+		d.Image = &deploy.Image{
 			URL: image.URL.ValueString(), Checksum: image.Checksum.ValueString(), DiskFormat: image.DiskFormat.ValueString(),
-			Type: images.ImageType(image.Type.ValueString()), Kernel: image.Kernel.ValueString(), Ramdisk: image.Ramdisk.ValueString(),
+			Type: deploy.ImageType(image.Type.ValueString()), Kernel: image.Kernel.ValueString(), Ramdisk: image.Ramdisk.ValueString(),
 			RootGB: image.RootGB.ValueInt64(), SwapMB: image.SwapMB.ValueInt64(), PullSecret: image.PullSecretWO.ValueString(), PullSecretVersion: image.PullSecretWOVersion.ValueString(),
 		}
 	}
@@ -225,7 +223,7 @@ func (m *model) importNode(node *ironic.Node) {
 
 // importImage copies the image that a node runs into the model. It omits the type if that is the default.
 func (m *model) importImage(ctx context.Context, node *ironic.Node) {
-	actual := instance.ImageOf(node)
+	actual := deploy.ImageOf(node)
 	if actual == nil {
 		return
 	}
@@ -233,7 +231,7 @@ func (m *model) importImage(ctx context.Context, node *ironic.Node) {
 		URL: framework.OrNull(actual.URL), Checksum: framework.OrNull(actual.Checksum), DiskFormat: framework.OrNull(actual.DiskFormat), Type: framework.OrNull(string(actual.Type)),
 		Kernel: framework.OrNull(actual.Kernel), Ramdisk: framework.OrNull(actual.Ramdisk), RootGB: framework.Positive(actual.RootGB), SwapMB: framework.Positive(actual.SwapMB),
 	}
-	if actual.Type == images.ImageWholeDisk {
+	if actual.Type == deploy.ImageWholeDisk {
 		image.Type = types.StringNull()
 	}
 	m.Image, _ = types.ObjectValueFrom(ctx, m.Image.AttributeTypes(ctx), image)
@@ -243,10 +241,10 @@ func (m *model) importImage(ctx context.Context, node *ironic.Node) {
 // converts an image.
 func (m *model) showImage(ctx context.Context, node *ironic.Node) {
 	image := m.image(ctx)
-	if image == nil || instance.ImageSource(node) == "" {
+	if image == nil || deploy.ImageSource(node) == "" {
 		return
 	}
-	image.URL = types.StringValue(instance.ImageSource(node))
+	image.URL = types.StringValue(deploy.ImageSource(node))
 	m.Image, _ = types.ObjectValueFrom(ctx, m.Image.AttributeTypes(ctx), image)
 }
 

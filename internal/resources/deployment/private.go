@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -24,7 +23,7 @@ const (
 	namesKey = "former_names"
 	// sightKey has the deploy.Sight.
 	sightKey = "sight"
-	// footprintKey has the node's instance.Footprint, as of the recorded deployment.
+	// footprintKey has the node's deploy.Footprint, as of the recorded deployment.
 	footprintKey = "footprint"
 	// seenKey has the deploy.Wanted. An apply that was interrupted while the image settled goes on with its time.
 	seenKey = "seen"
@@ -62,11 +61,11 @@ func isNoted(ctx context.Context, private framework.GettablePrivate, key string,
 
 // footprint reads the footprint of a machine that was just deployed, because polls do not return its image. It is zero if the node
 // cannot be read; the next refresh writes it then.
-func footprint(ctx context.Context, machine *machine.Machine) instance.Footprint {
+func footprint(ctx context.Context, machine *machine.Machine) deploy.Footprint {
 	if machine.Refresh(ctx) != nil {
-		return instance.Footprint{}
+		return deploy.Footprint{}
 	}
-	return instance.FootprintOf(machine.Node())
+	return deploy.FootprintOf(machine.Node())
 }
 
 // noteNames records the former names of a node. deployed reports whether the machine was just deployed, under its present name.
@@ -83,7 +82,7 @@ func noteNames(ctx context.Context, before framework.GettablePrivate, after fram
 }
 
 // noteCreation records how a creation has ended: with the footprint of the machine, or before Ironic had begun.
-func noteCreation(ctx context.Context, private framework.SettablePrivate, node *ironic.Node, runs instance.Footprint, failed error) diag.Diagnostics {
+func noteCreation(ctx context.Context, private framework.SettablePrivate, node *ironic.Node, runs deploy.Footprint, failed error) diag.Diagnostics {
 	switch {
 	case failed == nil:
 		return remember(ctx, private, footprintKey, runs)

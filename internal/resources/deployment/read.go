@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -25,7 +24,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	twice := instance.DeploymentInState(d.Site, state.ID.ValueString())
+	twice := deploy.DeploymentInState(d.Site, state.ID.ValueString())
 	node, err := d.Site.Ironic.NodeForRefresh(ctx, state.ID.ValueString())
 	if d.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
 		return
@@ -50,7 +49,7 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	if imported {
 		state.importNode(node)
 	}
-	if reason := instance.LossReason(node, state.InstanceID.ValueString(), state.AllocationID.ValueString()); reason != "" {
+	if reason := deploy.LossReason(node, state.InstanceID.ValueString(), state.AllocationID.ValueString()); reason != "" {
 		framework.Show(&resp.Diagnostics, deploy.Gone(ironic.NodeLabel(node), reason))
 		resp.State.RemoveResource(ctx)
 		return
@@ -77,11 +76,11 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 // readContent reads what runs on the machine. before is what was known of it.
 func (d *deployment) readContent(ctx context.Context, state *model, node *ironic.Node, before deploy.Seen, imported bool, resp *resource.ReadResponse) {
 	switch {
-	case !instance.RunsInstance(node), d.ignoresContent(state):
+	case !deploy.RunsInstance(node), d.ignoresContent(state):
 	case imported:
 		state.importImage(ctx, node)
 	case before.Runs.Image == "" && d.runs(ctx, state, node): // the last run has deployed it without storing the footprint
-		resp.Diagnostics.Append(remember(ctx, resp.Private, footprintKey, instance.FootprintOf(node))...)
+		resp.Diagnostics.Append(remember(ctx, resp.Private, footprintKey, deploy.FootprintOf(node))...)
 	case before.Runs.OtherImage(node):
 		state.showImage(ctx, node)
 	}
@@ -144,7 +143,7 @@ func (d *deployment) fill(ctx context.Context, node *ironic.Node, to *tfsdk.Reso
 		return diags
 	}
 	m.importNode(node)
-	if instance.RunsInstance(node) && !d.ignoresContent(&m) {
+	if deploy.RunsInstance(node) && !d.ignoresContent(&m) {
 		m.importImage(ctx, node)
 	}
 	m.readBoot(ctx, node, deploy.Wanted{}, true)

@@ -16,7 +16,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -173,12 +172,12 @@ func (m *model) awaitReady(ctx context.Context, on *machine.Machine, next string
 	if err != nil {
 		return err
 	}
-	return instance.AwaitReady(ctx, on, check, next)
+	return deploy.AwaitReady(ctx, on, check, next)
 }
 
 // readReady forgets that a machine was ready if it was deployed or switched off since. runs is what the node showed of its deployment then.
-func (d *deployment) readReady(ctx context.Context, m *model, node *ironic.Node, runs instance.Footprint) {
-	redeployed := m.image(ctx) != nil && !d.ignoresContent(m) && runs != (instance.Footprint{}) && (runs.RedeployedSince(node) || runs.OtherImage(node))
+func (d *deployment) readReady(ctx context.Context, m *model, node *ironic.Node, runs deploy.Footprint) {
+	redeployed := m.image(ctx) != nil && !d.ignoresContent(m) && runs != (deploy.Footprint{}) && (runs.RedeployedSince(node) || runs.OtherImage(node))
 	if redeployed || !deploy.StaysReady(node, deploy.PowerState(m.PowerState.ValueString())) {
 		m.Ready = types.BoolNull()
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
@@ -58,25 +57,25 @@ func unsureRescue() types.Object {
 
 // readRescue refreshes rescue. It is null for a machine that this resource has not put into rescue mode.
 func (m *model) readRescue(node *ironic.Node, diags *diag.Diagnostics) {
-	mode := instance.RescueOf(ironic.State(node.ProvisionState))
+	mode := deploy.RescueOf(ironic.State(node.ProvisionState))
 	switch {
 	case m.Rescue.IsNull():
 		framework.Show(diags, deploy.WarnRescued(node)...)
-	case mode == instance.NotRescued:
+	case mode == deploy.NotRescued:
 		m.Rescue = types.ObjectNull(rescueTypes)
-	case mode == instance.RescueFailed:
+	case mode == deploy.RescueFailed:
 		m.Rescue = unsureRescue()
 	}
 }
 
 // rescueAfter returns rescue of the state after an update. A rescue that has failed, or whose password is not certain, is planned again.
 func (u *update) rescueAfter(node *ironic.Node, failed deploy.Phase, err error) types.Object {
-	switch mode := instance.RescueOf(ironic.State(node.ProvisionState)); {
+	switch mode := deploy.RescueOf(ironic.State(node.ProvisionState)); {
 	case err == nil:
 		return u.plan.Rescue
-	case failed == deploy.EntersRescue && failure.IsInterrupted(err) && mode == instance.RescueChange:
+	case failed == deploy.EntersRescue && failure.IsInterrupted(err) && mode == deploy.RescueChange:
 		return u.plan.Rescue // Ironic continues
-	case failed == deploy.EntersRescue && mode != instance.NotRescued:
+	case failed == deploy.EntersRescue && mode != deploy.NotRescued:
 		return unsureRescue()
 	case failed > deploy.LeavesRescue && deploy.Has(u.steps, deploy.DoUnrescue):
 		return u.plan.Rescue // it has left it, and something else has failed

@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -106,7 +105,7 @@ func (d *deployment) undeploy(ctx context.Context, state *model, m *machine.Mach
 	}
 	defer turn.Abandon(ctx)
 	defer host.Deleting(d.Site, state.ID.ValueString())(false)
-	if err = instance.Disconnect(ctx, m, state.InstanceID.ValueString(), state.vifs()); err == nil {
+	if err = deploy.DisconnectVIFs(ctx, m, state.InstanceID.ValueString(), state.vifs()); err == nil {
 		lost, err = deploy.Undeploy(ctx, m, state.InstanceID.ValueString(), state.AllocationID.ValueString(), limit)
 		err = errors.Join(err, d.EndTemporary(ctx, m.Node(), limit))
 	}
@@ -161,7 +160,7 @@ func (d *deployment) endAdoption(ctx context.Context, state *model, diags *diag.
 	}
 	runs := false
 	if err == nil {
-		err = instance.Disconnect(ctx, machine, reserved, state.vifs())
+		err = deploy.DisconnectVIFs(ctx, machine, reserved, state.vifs())
 	}
 	if err == nil {
 		runs, err = deploy.EndAdoption(ctx, machine, reserved, limit)
@@ -180,7 +179,7 @@ func (d *deployment) forget(ctx context.Context, state *model) {
 	d.Site.ForgetDeployment(ctx, state.ID.ValueString(), state.InstanceID.ValueString())
 	if framework.IsSet(state.Ready) && !state.Ready.ValueBool() { // no later apply checks the machine
 		if m, err := d.Site.Machine(ctx, state.ID.ValueString()); err == nil {
-			instance.ForgetCheck(ctx, m)
+			deploy.ForgetCheck(ctx, m)
 		}
 	}
 	if d.Turns(ctx, state.Rollout).Group != "" {

@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
@@ -23,7 +22,7 @@ type replacement struct {
 }
 
 // noteReplacement stores it. Only the destruction of the same plan reads it.
-func (d *deployment) noteReplacement(ctx context.Context, plan *model, wanted instance.Deployment, private framework.SettablePrivate) diag.Diagnostics {
+func (d *deployment) noteReplacement(ctx context.Context, plan *model, wanted deploy.Deployment, private framework.SettablePrivate) diag.Diagnostics {
 	return remember(ctx, private, replacementKey, replacement{Settings: d.Turns(ctx, plan.Rollout), Content: wanted.Source(), Node: plan.NodeID.ValueString()})
 }
 
@@ -43,7 +42,7 @@ func (d *deployment) turnToReplace(ctx context.Context, m *machine.Machine, priv
 }
 
 // turn waits for the turn of a machine that is deployed for the first time.
-func (d *deployment) turn(ctx context.Context, plan *model, m *machine.Machine, wanted instance.Deployment, limit time.Duration) (*turns.Turn, error) {
+func (d *deployment) turn(ctx context.Context, plan *model, m *machine.Machine, wanted deploy.Deployment, limit time.Duration) (*turns.Turn, error) {
 	if plan.adopted() {
 		return nil, nil //nolint:nilnil // nothing happens to the machine
 	}

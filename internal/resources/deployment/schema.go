@@ -17,7 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/images"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 )
 
@@ -165,7 +165,7 @@ func imageSchema() schema.Attribute {
 			},
 			"type": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "`whole-disk` (default) or `partition`.",
-				Validators: []validator.String{stringvalidator.OneOf(string(images.ImageWholeDisk), string(images.ImagePartition))},
+				Validators: []validator.String{stringvalidator.OneOf(string(deploy.ImageWholeDisk), string(deploy.ImagePartition))},
 			},
 			"kernel":  partition("Kernel: URL or image UUID."),
 			"ramdisk": partition("Initial ramdisk: URL or image UUID."),

@@ -13,8 +13,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/images"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -28,9 +26,9 @@ type update struct {
 	plan, config *model
 	prior        *model // the state
 	steps        []deploy.Step
-	what         instance.Deployment
+	what         deploy.Deployment
 	limit        time.Duration
-	known        instance.Footprint // of the node as of the recorded deployment
+	known        deploy.Footprint // of the node as of the recorded deployment
 	past         deploy.History
 	iso          bootiso.Want // as planned
 	seen         time.Time    // when the live ISO was first wanted
@@ -104,12 +102,12 @@ func (u *update) take(ctx context.Context, machine *machine.Machine, step deploy
 	case deploy.DoUnprotect:
 		return deploy.Protect(ctx, machine, false)
 	case deploy.DoUnrescue:
-		return instance.LeaveRescue(ctx, machine, instanceID, u.limit)
+		return deploy.LeaveRescue(ctx, machine, instanceID, u.limit)
 	case deploy.DoConnect:
 		if err := u.isOurs(machine); err != nil {
 			return err
 		}
-		return instance.Connect(ctx, machine, step.Ports)
+		return deploy.ConnectVIFs(ctx, machine, step.Ports)
 	case deploy.DoName:
 		if err := u.isOurs(machine); err != nil {
 			return err
@@ -123,7 +121,7 @@ func (u *update) take(ctx context.Context, machine *machine.Machine, step deploy
 		if err := u.check(machine, step); err != nil {
 			return err
 		}
-		return instance.RecordBoot(ctx, machine, u.what, step.Boot.Obsolete)
+		return deploy.RecordBoot(ctx, machine, u.what, step.Boot.Obsolete)
 	case deploy.DoRestart:
 		return machine.Reboot(ctx, u.config.offMode(), u.limit)
 	case deploy.DoPowerOn, deploy.DoPowerOff:
@@ -133,7 +131,7 @@ func (u *update) take(ctx context.Context, machine *machine.Machine, step deploy
 	case deploy.DoProtect:
 		return deploy.Protect(ctx, machine, true)
 	case deploy.DoEnterRescue:
-		return instance.EnterRescue(ctx, machine, instanceID, u.config.rescuePassword(ctx), u.limit)
+		return deploy.EnterRescue(ctx, machine, instanceID, u.config.rescuePassword(ctx), u.limit)
 	case deploy.DoDeploy, deploy.DoContinue, deploy.DoRepeat, deploy.DoRebuild, deploy.DoBoot, deploy.DoUndeploy, deploy.DoForget, deploy.DoRelease:
 	}
 	return nil
@@ -158,10 +156,10 @@ func (u *update) record(ctx context.Context, machine *machine.Machine) error {
 	switch {
 	case err != nil || u.what.LiveISO == nil:
 		return err
-	case instance.RunsInstance(machine.Node()) && instance.BootRecord(machine.Node()) == nil:
-		return instance.RecordBoot(ctx, machine, u.what, nil)
+	case deploy.RunsInstance(machine.Node()) && deploy.BootRecord(machine.Node()) == nil:
+		return deploy.RecordBoot(ctx, machine, u.what, nil)
 	}
-	return instance.NoteWanted(ctx, machine, *u.what.LiveISO)
+	return deploy.NoteWanted(ctx, machine, *u.what.LiveISO)
 }
 
 // describe gives an adopted machine another instance_info.
@@ -195,7 +193,7 @@ func (u *update) deploy(ctx context.Context, site *machine.Site, machine *machin
 	if err := check(); err != nil {
 		return attempts, err
 	}
-	if err := images.Settle(ctx, site, u.plan.liveISO(ctx).newImage(), u.seen); err != nil {
+	if err := deploy.Settle(ctx, site, u.plan.liveISO(ctx).newImage(), u.seen); err != nil {
 		return attempts, err
 	}
 	if err := machine.Refresh(ctx); err != nil { // giving the image time to settle may have taken minutes
@@ -227,14 +225,14 @@ func (d *deployment) endRebuild(ctx context.Context, u *update, on *machine.Mach
 
 // footprint returns the footprint of the node after an update of the content. A machine that was adopted keeps what it runs, and so the
 // next refresh must not show that as a change by others.
-func (u *update) footprint(ctx context.Context, machine *machine.Machine, err error) instance.Footprint {
+func (u *update) footprint(ctx context.Context, machine *machine.Machine, err error) deploy.Footprint {
 	switch {
 	case err == nil && u.what.DeployedWith(machine.Node()):
 		return footprint(ctx, machine)
 	case err == nil && (u.prior.adopted() || u.plan.adopted()):
-		return instance.FootprintOf(machine.Node())
+		return deploy.FootprintOf(machine.Node())
 	}
-	return instance.Footprint{}
+	return deploy.Footprint{}
 }
 
 // wipes reports whether a step writes the disk of the machine.
@@ -270,7 +268,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 		turns.ClearDeployment(ctx, m)
 	}
 	if err == nil {
-		instance.ForgetCheck(ctx, m)
+		deploy.ForgetCheck(ctx, m)
 	}
 	err = d.endRebuild(ctx, u, m, failed, err, &resp.Diagnostics)
 	framework.Show(&resp.Diagnostics, m.PowerCut()...)

@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/images"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 )
 
@@ -139,7 +139,7 @@ func (m *imageModel) validateType(diags *diag.Diagnostics) {
 		return
 	}
 	at := path.Root("image")
-	if images.ImageType(m.Type.ValueString()) == images.ImagePartition {
+	if deploy.ImageType(m.Type.ValueString()) == deploy.ImagePartition {
 		if m.RootGB.IsNull() {
 			diags.AddAttributeError(at.AtName("root_gb"), "Missing setting", "A partition image needs root_gb, the size of the root partition in GiB.")
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
@@ -45,7 +45,7 @@ func vifAttribute(element attr.Value, name string) types.String {
 }
 
 // vifs returns the VIFs of a model.
-func (m *model) vifs() (vifs []instance.VIF) {
+func (m *model) vifs() (vifs []deploy.VIF) {
 	for _, element := range m.VIFs.Elements() {
 		vifs = append(vifs, vifOf(element))
 	}
@@ -53,8 +53,8 @@ func (m *model) vifs() (vifs []instance.VIF) {
 }
 
 // vifOf returns an element of vifs.
-func vifOf(element attr.Value) instance.VIF {
-	return instance.VIF{ID: vifAttribute(element, "id").ValueString(), MAC: vifAttribute(element, "mac").ValueString()}
+func vifOf(element attr.Value) deploy.VIF {
+	return deploy.VIF{ID: vifAttribute(element, "id").ValueString(), MAC: vifAttribute(element, "mac").ValueString()}
 }
 
 // namesPorts reports whether a VIF names its port.
@@ -80,7 +80,7 @@ func (m *model) validateVIFs(diags *diag.Diagnostics) {
 // readVIFs removes from the state the VIFs that are not attached any more, or to another port than they name. It cannot tell for a network interface that
 // keeps none.
 func (d *deployment) readVIFs(ctx context.Context, state *model, node *ironic.Node, diags *diag.Diagnostics) {
-	if len(state.VIFs.Elements()) == 0 || !instance.KeepsVIFs(node) {
+	if len(state.VIFs.Elements()) == 0 || !deploy.KeepsVIFs(node) {
 		return
 	}
 	attached, err := d.Site.Ironic.VIFs(ctx, node.UUID)
@@ -94,7 +94,7 @@ func (d *deployment) readVIFs(ctx context.Context, state *model, node *ironic.No
 	}
 	left := slices.DeleteFunc(state.VIFs.Elements(), func(element attr.Value) bool {
 		vif := vifOf(element)
-		return !slices.Contains(attached, vif.ID) || instance.IsElsewhere(ports, vif)
+		return !slices.Contains(attached, vif.ID) || deploy.IsElsewhere(ports, vif)
 	})
 	list, problems := types.ListValue(state.VIFs.ElementType(ctx), left)
 	diags.Append(problems...)

@@ -9,15 +9,14 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 )
 
 // Live is a deployment with a live ISO of a version, with a token in its URL.
-func Live(version string) instance.Deployment {
-	return instance.Deployment{LiveISO: &bootiso.Artifacts{
+func Live(version string) deploy.Deployment {
+	return deploy.Deployment{LiveISO: &bootiso.Artifacts{
 		URL: "http://images/live-" + version + ".iso?token=hunter2", SharedContent: map[string]string{"infra_env": "uid/" + version},
 	}}
 }

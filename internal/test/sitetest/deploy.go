@@ -5,17 +5,15 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/images"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 )
 
 // Debian is a deployment with an image of a version.
-func Debian(version string) instance.Deployment {
-	return instance.Deployment{
-		Image:       &images.Image{URL: "http://images/debian-" + version + ".qcow2", Checksum: "http://images/SUMS", Type: images.ImageWholeDisk},
+func Debian(version string) deploy.Deployment {
+	return deploy.Deployment{
+		Image:       &deploy.Image{URL: "http://images/debian-" + version + ".qcow2", Checksum: "http://images/SUMS", Type: deploy.ImageWholeDisk},
 		ConfigDrive: map[string]any{"user_data": "#cloud-config", "meta_data": map[string]any{"name": "web"}},
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -38,22 +37,22 @@ func (s *Client) SetPower(ctx context.Context, id string, on bool, limit time.Du
 
 // ReserveNode reserves a machine for an instance.
 func (s *Client) ReserveNode(ctx context.Context, id, instanceID string) (*ironic.Node, error) {
-	return s.Of(ctx, id, func(m *machine.Machine) error { return instance.Reserve(ctx, m, instanceID) })
+	return s.Of(ctx, id, func(m *machine.Machine) error { return deploy.Reserve(ctx, m, instanceID) })
 }
 
 // RecordBoot records the live ISO of a machine.
-func (s *Client) RecordBoot(ctx context.Context, id string, d instance.Deployment, byHand []string) (*ironic.Node, error) {
-	return s.Of(ctx, id, func(m *machine.Machine) error { return instance.RecordBoot(ctx, m, d, byHand) })
+func (s *Client) RecordBoot(ctx context.Context, id string, d deploy.Deployment, byHand []string) (*ironic.Node, error) {
+	return s.Of(ctx, id, func(m *machine.Machine) error { return deploy.RecordBoot(ctx, m, d, byHand) })
 }
 
 // Deploy deploys a machine, and returns how often it has tried.
-func (s *Client) Deploy(ctx context.Context, id string, d instance.Deployment, o deploy.DeployOptions) (node *ironic.Node, attempts int, err error) {
+func (s *Client) Deploy(ctx context.Context, id string, d deploy.Deployment, o deploy.DeployOptions) (node *ironic.Node, attempts int, err error) {
 	node, err = s.Of(ctx, id, func(m *machine.Machine) (err error) { attempts, err = deploy.Deploy(ctx, m, d, o); return err })
 	return node, attempts, err
 }
 
 // BootISO boots a machine from a live ISO.
-func (s *Client) BootISO(ctx context.Context, id string, d instance.Deployment, o deploy.DeployOptions) (node *ironic.Node, attempts int, err error) {
+func (s *Client) BootISO(ctx context.Context, id string, d deploy.Deployment, o deploy.DeployOptions) (node *ironic.Node, attempts int, err error) {
 	node, err = s.Of(ctx, id, func(m *machine.Machine) (err error) { attempts, err = deploy.BootISO(ctx, m, d, o); return err })
 	return node, attempts, err
 }

@@ -253,7 +253,7 @@ func settingsOf(v values) rollout.Settings {
 	return s
 }
 
-// contentOf identifies what a deployment writes or boots, as package instance does; "": not known.
+// contentOf identifies what a deployment writes or boots, as package deploy does; "": not known.
 func contentOf(after values) string {
 	if image := valuesOf(after["image"]); image.text("url") != "" {
 		return image.text("url") + " " + image.text("checksum")

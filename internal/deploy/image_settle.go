@@ -1,4 +1,4 @@
-package images
+package deploy
 
 import (
 	"context"
@@ -40,14 +40,14 @@ func ImageChanged(host string) *failure.Error {
 	}
 }
 
-// images are the new images of a run. Each is awaited once and checked twice, regardless of the number of machines that boot it.
-type images struct {
+// imageRegister are the new images of a run. Each is awaited once and checked twice, regardless of the number of machines that boot it.
+type imageRegister struct {
 	mu    sync.Mutex
 	known map[NewImage]*settling
 }
 
-func imagesOf(site *machine.Site) *images {
-	return machine.Kept(site, func(*machine.Site) *images { return &images{known: map[NewImage]*settling{}} })
+func imagesOf(site *machine.Site) *imageRegister {
+	return machine.Kept(site, func(*machine.Site) *imageRegister { return &imageRegister{known: map[NewImage]*settling{}} })
 }
 
 type settling struct {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
@@ -69,7 +68,7 @@ func (d *decision) operate(s Step) {
 // connections returns the VIFs to attach and detach. A VIF that gets another port is detached first. Without vifs in the
 // configuration, those that are attached stay. The first apply after an import only records them: the next plan shows those that are
 // not attached.
-func (d *decision) connections() (c instance.Connections) {
+func (d *decision) connections() (c VIFConnections) {
 	if d.imports() || d.wish.VIFs.IsNull() {
 		return c
 	}

@@ -1,4 +1,4 @@
-package instance
+package deploy
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func Deployable(node *ironic.Node, instance string) error {
 		return err
 	}
 	if ironic.State(node.ProvisionState) != nodes.Available {
-		return Refusal(node)
+		return NotDeployable(node)
 	}
 	if node.Maintenance {
 		return machine.RefusedFor(node, "it is in maintenance"+inBrackets(node.MaintenanceReason)+". Take it out of maintenance first")
@@ -41,8 +41,8 @@ func inBrackets(text string) string {
 	return " (" + text + ")"
 }
 
-// Refusal returns the error for a node that cannot be deployed because it is not available.
-func Refusal(node *ironic.Node) error {
+// NotDeployable returns the error for a node that cannot be deployed because it is not available.
+func NotDeployable(node *ironic.Node) error {
 	m := states.NextMove(states.GoalDeployed, ironic.State(node.ProvisionState), false)
 	if m.Kind == states.Wait {
 		m.Reason = states.ReasonBusy
@@ -178,7 +178,7 @@ func LostDeployment(site *machine.Site, n *ironic.Node, digest, allocation strin
 		allocation = n.InstanceUUID
 	}
 	mark := site.BegunReservation(n, allocation)
-	if RegisterOf(site).inState.Has(n.UUID) || mark == nil || Content(n) != digest || allocation != "" && allocation != mark.Instance {
+	if RegisterOf(site).inState.Has(n.UUID) || mark == nil || RunningContent(n) != digest || allocation != "" && allocation != mark.Instance {
 		return nil
 	}
 	return mark

@@ -8,8 +8,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/deployinterface"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/images"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/networkdata"
@@ -140,10 +138,10 @@ func (l *Look) configDrive(ctx context.Context) {
 		ref = l.Seen.ID
 	}
 	node, err := l.Site.Ironic.NodeForRefresh(ctx, ref)
-	if err != nil || instance.CarriesConfigDrive(expect.AsPlanned(l.Site, node)) {
+	if err != nil || CarriesConfigDrive(expect.AsPlanned(l.Site, node)) {
 		return // the apply reports what is wrong with the node
 	}
-	_, detail := failure.Explain("", instance.NoConfigDrive(node))
+	_, detail := failure.Explain("", NoConfigDrive(node))
 	l.warn(decide.At("config_drive"), "Node cannot use the config drive", "Unless the node changes first, the apply will fail: "+detail)
 }
 
@@ -157,7 +155,7 @@ func (l *Look) vifs(ctx context.Context) {
 		return // the apply reports what is wrong with the node
 	}
 	planned := expect.AsPlanned(l.Site, node)
-	if !instance.KeepsVIFs(planned) {
+	if !KeepsVIFs(planned) {
 		l.warn(decide.At("vifs"), "VIFs have no effect", fmt.Sprintf("The network interface of node %s is %s, which accepts VIFs and connects nothing. "+
 			"Give its metal_host hardware_interfaces = { network = \"neutron\" }, or remove vifs.", ironic.NodeLabel(node), planned.NetworkInterface))
 		return
@@ -166,7 +164,7 @@ func (l *Look) vifs(ctx context.Context) {
 	if err != nil || expect.PortsChange(l.Site, node) || l.Wish.VIFs.Unknown && !l.Seen.New {
 		return
 	}
-	if why := instance.Unattachable(planned, ports, l.Wish.Ports, l.leavingVIFs(node, ports)); why != "" {
+	if why := Unattachable(planned, ports, l.Wish.Ports, l.leavingVIFs(node, ports)); why != "" {
 		l.warn(decide.At("vifs"), "Ports cannot take the VIFs", "Unless the node changes first, the apply will fail: "+why)
 	}
 }
@@ -174,8 +172,8 @@ func (l *Look) vifs(ctx context.Context) {
 // leavingVIFs returns the VIFs that the plan detaches from the ports of a node: all if it undeploys the machine first.
 func (l *Look) leavingVIFs(node *ironic.Node, ports map[string]ironic.Port) (ids []string) {
 	undeploys := l.fresh() && node.UUID == l.Seen.ID
-	for _, id := range instance.VIFsAt(ports) {
-		ours := slices.ContainsFunc(l.Seen.Was.Ports, func(vif instance.VIF) bool { return vif.ID == id && !slices.Contains(l.Wish.Ports, vif) })
+	for _, id := range VIFsAt(ports) {
+		ours := slices.ContainsFunc(l.Seen.Was.Ports, func(vif VIF) bool { return vif.ID == id && !slices.Contains(l.Wish.Ports, vif) })
 		if undeploys || ours {
 			ids = append(ids, id)
 		}
@@ -220,7 +218,7 @@ func (l *Look) rescue(ctx context.Context) {
 		return
 	}
 	node, err := l.Site.Ironic.NodeForRefresh(ctx, l.Seen.ID)
-	if err != nil || instance.CanRescue(expect.AsPlanned(l.Site, node)) {
+	if err != nil || CanRescue(expect.AsPlanned(l.Site, node)) {
 		return // the apply reports what is wrong with the node
 	}
 	l.warn(decide.At("rescue"), "Node has no rescue mode", fmt.Sprintf("The rescue interface of node %s is %q. Unless the node changes first, the apply will fail. "+
@@ -233,9 +231,9 @@ func (l *Look) format(ctx context.Context) {
 	if image == nil || l.Wish.Content[attrImage].Unknown || !l.writes() {
 		return
 	}
-	if why := images.LookAtFormat(ctx, l.Site, *image); why != "" {
+	if why := LookAtFormat(ctx, l.Site, *image); why != "" {
 		l.warn(decide.At("image", "disk_format"), "Raw image needs disk_format", fmt.Sprintf("The image %s %s. Set disk_format = \"raw\". Without it, Ironic's ramdisk fails to write "+
-			"the image (qemu-img: Unknown driver 'gpt'), unless the conductor downloads it (image_download_source = local).", images.ImageName(image.URL), why))
+			"the image (qemu-img: Unknown driver 'gpt'), unless the conductor downloads it (image_download_source = local).", ImageName(image.URL), why))
 	}
 }
 
@@ -305,7 +303,7 @@ func WarnHealth(node *ironic.Node) []decide.Notice {
 
 // WarnRescued warns of a machine in rescue mode whose deployment has no rescue.
 func WarnRescued(node *ironic.Node) []decide.Notice {
-	if mode := instance.RescueOf(ironic.State(node.ProvisionState)); mode != instance.Rescued && mode != instance.RescueFailed {
+	if mode := RescueOf(ironic.State(node.ProvisionState)); mode != Rescued && mode != RescueFailed {
 		return nil
 	}
 	return []decide.Notice{decide.Warn(nil, "Machine is in rescue mode", fmt.Sprintf("Node %s is in state %q, and this resource has not recorded that it put it there. "+

@@ -1,4 +1,4 @@
-package images_test
+package deploy_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/images"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -69,8 +69,8 @@ func newSettler(s *imageServer) *sitetest.Client {
 }
 
 // newISO is a live ISO with a token in its URL and a quiet period of ten minutes.
-func newISO() images.NewImage {
-	return images.NewImage{URL: "http://images.test/live.iso?token=hunter2", Quiet: 10 * time.Minute}
+func newISO() deploy.NewImage {
+	return deploy.NewImage{URL: "http://images.test/live.iso?token=hunter2", Quiet: 10 * time.Minute}
 }
 
 func TestSettle_quietPeriod(t *testing.T) {
@@ -78,25 +78,25 @@ func TestSettle_quietPeriod(t *testing.T) {
 	for name, tc := range map[string]struct {
 		server *imageServer  // nil: one that answers
 		age    time.Duration // of the image on the server; zero: the server does not tell
-		image  func(*images.NewImage)
+		image  func(*deploy.NewImage)
 		seen   time.Duration // how long ago a run first wanted the image
 		want   time.Duration
 	}{
 		"new":                              {age: time.Second, want: 10*time.Minute - time.Second},
 		"half as old":                      {age: 5 * time.Minute, want: 5 * time.Minute},
 		"old":                              {age: time.Hour, want: 0},
-		"no quiet period":                  {age: time.Second, image: func(i *images.NewImage) { i.Quiet = 0 }, want: 0},
+		"no quiet period":                  {age: time.Second, image: func(i *deploy.NewImage) { i.Quiet = 0 }, want: 0},
 		"by the clock of its server":       {age: 5 * time.Minute, server: &imageServer{ahead: 3 * time.Hour}, want: 5 * time.Minute},
 		"the server tells no time":         {want: 10 * time.Minute},
 		"there is no such image":           {age: time.Second, server: &imageServer{status: http.StatusNotFound}, want: 10 * time.Minute},
 		"no answer":                        {age: time.Second, server: &imageServer{down: true}, want: 10 * time.Minute},
-		"in a file":                        {age: time.Second, image: func(i *images.NewImage) { i.URL = "file:///srv/live.iso" }, want: 10 * time.Minute},
+		"in a file":                        {age: time.Second, image: func(i *deploy.NewImage) { i.URL = "file:///srv/live.iso" }, want: 10 * time.Minute},
 		"no time, and seen before":         {seen: 4 * time.Minute, want: 6 * time.Minute},
 		"no time, and seen long ago":       {seen: time.Hour, want: 0},
 		"the server's time wins":           {age: time.Minute, seen: time.Hour, want: 9 * time.Minute},
-		"built_at wins over the server":    {age: time.Hour, image: func(i *images.NewImage) { i.BuiltAt = time.Now().Add(-time.Minute) }, want: 9 * time.Minute},
-		"built_at, no answer":              {server: &imageServer{down: true}, image: func(i *images.NewImage) { i.BuiltAt = time.Now().Add(-time.Minute) }, want: 9 * time.Minute},
-		"built long ago, and copied today": {age: time.Second, image: func(i *images.NewImage) { i.BuiltAt = time.Now().Add(-time.Hour) }, want: 0},
+		"built_at wins over the server":    {age: time.Hour, image: func(i *deploy.NewImage) { i.BuiltAt = time.Now().Add(-time.Minute) }, want: 9 * time.Minute},
+		"built_at, no answer":              {server: &imageServer{down: true}, image: func(i *deploy.NewImage) { i.BuiltAt = time.Now().Add(-time.Minute) }, want: 9 * time.Minute},
+		"built long ago, and copied today": {age: time.Second, image: func(i *deploy.NewImage) { i.BuiltAt = time.Now().Add(-time.Hour) }, want: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -112,7 +112,7 @@ func TestSettle_quietPeriod(t *testing.T) {
 				if tc.image != nil {
 					tc.image(&image)
 				}
-				if err := images.Settle(t.Context(), newSettler(server).Site, image, start.Add(-tc.seen)); err != nil {
+				if err := deploy.Settle(t.Context(), newSettler(server).Site, image, start.Add(-tc.seen)); err != nil {
 					t.Fatal(err)
 				}
 				if took := time.Since(start); took != tc.want {
@@ -136,8 +136,8 @@ func TestSettle_changedImage(t *testing.T) {
 				} else {
 					time.AfterFunc(time.Millisecond, func() { server.build(etag) })
 				}
-				err := images.Settle(t.Context(), newSettler(server).Site, newISO(), time.Now())
-				if !failure.Is(err, images.KindImageChanged) || !strings.Contains(err.Error(), "images.test") {
+				err := deploy.Settle(t.Context(), newSettler(server).Site, newISO(), time.Now())
+				if !failure.Is(err, deploy.KindImageChanged) || !strings.Contains(err.Error(), "images.test") {
 					t.Fatalf("the error is %v", err)
 				}
 				if strings.Contains(err.Error(), "hunter2") {
@@ -158,7 +158,7 @@ func TestSettle_serverGoneAtEnd(t *testing.T) {
 			defer server.mu.Unlock()
 			server.down = true
 		})
-		if err := images.Settle(t.Context(), newSettler(server).Site, newISO(), time.Now()); err != nil {
+		if err := deploy.Settle(t.Context(), newSettler(server).Site, newISO(), time.Now()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -174,7 +174,7 @@ func TestSettle_sharedWait(t *testing.T) {
 		for i := range 500 {
 			wg.Go(func() {
 				<-time.After(time.Duration(i) * time.Second) // in their turn, as a parallelism lets them
-				if err := images.Settle(t.Context(), client.Site, newISO(), time.Now()); err != nil {
+				if err := deploy.Settle(t.Context(), client.Site, newISO(), time.Now()); err != nil {
 					t.Error(err)
 				}
 			})
@@ -200,7 +200,7 @@ func TestSettle_interrupted(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {
-				if err := images.Settle(ctx, client.Site, newISO(), time.Now()); !api.IsInterrupted(err) {
+				if err := deploy.Settle(ctx, client.Site, newISO(), time.Now()); !api.IsInterrupted(err) {
 					t.Errorf("the error is %v", err)
 				}
 			})
@@ -218,11 +218,11 @@ func TestSettle_imageOfFuture(t *testing.T) {
 		tomorrow := time.Now().Add(24 * time.Hour)
 		declared := newISO()
 		declared.BuiltAt = tomorrow
-		err := images.Settle(t.Context(), newSettler(&imageServer{}).Site, declared, time.Now())
+		err := deploy.Settle(t.Context(), newSettler(&imageServer{}).Site, declared, time.Now())
 		if err == nil || !strings.Contains(err.Error(), "built_at ("+tomorrow.Format(time.RFC3339)+") lies in the future") {
 			t.Errorf("the error is %v", err)
 		}
-		err = images.Settle(t.Context(), newSettler(&imageServer{modified: tomorrow}).Site, newISO(), time.Now())
+		err = deploy.Settle(t.Context(), newSettler(&imageServer{modified: tomorrow}).Site, newISO(), time.Now())
 		if err == nil || strings.Contains(err.Error(), "built_at") || !strings.Contains(err.Error(), "images.test") {
 			t.Errorf("the error is %v", err)
 		}
@@ -237,7 +237,7 @@ func TestSettle_followsNoRedirect(t *testing.T) {
 		server := &imageServer{modified: time.Now().Add(-time.Hour), status: http.StatusFound, location: "https://mirror.test/live.iso?token=hunter2"}
 		client := sitetest.NewClient(&fakeironic.Server{}, log.Record, func(c *machine.Config) { c.Images = server })
 		start := time.Now()
-		if err := images.Settle(t.Context(), client.Site, newISO(), start); err != nil {
+		if err := deploy.Settle(t.Context(), client.Site, newISO(), start); err != nil {
 			t.Fatal(err)
 		}
 		ironictest.WantNear(t, "settling", time.Since(start), 10*time.Minute)

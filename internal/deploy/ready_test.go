@@ -1,4 +1,4 @@
-package instance_test
+package deploy_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -49,7 +49,7 @@ func newCheckRun(after time.Duration) *checkRun {
 func (r *checkRun) check(ctx context.Context) error {
 	_, err := r.client.Of(ctx, "node-000", func(m *machine.Machine) error {
 		r.fake.ResetRequests()
-		return instance.AwaitReady(ctx, m, readiness.Check{TCP: "web-1:22", Timeout: 5 * time.Minute}, "Apply again.")
+		return deploy.AwaitReady(ctx, m, readiness.Check{TCP: "web-1:22", Timeout: 5 * time.Minute}, "Apply again.")
 	})
 	return err
 }

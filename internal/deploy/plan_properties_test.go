@@ -11,7 +11,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
@@ -315,7 +314,7 @@ func applied(w deploy.Wish, s deploy.Seen, p deploy.Plan) deploy.Seen {
 	}
 	forgetReady(&s)
 	s.Past = s.Past.AfterApply(kept, s.Sight.Content == kept.Deployment.Digest()).AfterRead(&ironic.Node{}, false)
-	s.Sight.Boot.Rescued = instance.RescueOf(s.State) != instance.NotRescued
+	s.Sight.Boot.Rescued = deploy.RescueOf(s.State) != deploy.NotRescued
 	if w.LiveISO.Set {
 		bootedAs(w, &s, p)
 	}

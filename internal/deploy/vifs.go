@@ -1,4 +1,4 @@
-package instance
+package deploy
 
 import (
 	"context"
@@ -22,8 +22,8 @@ type VIF struct {
 	MAC string `json:"mac,omitempty"` // of the node's port; empty: Ironic chooses a free port
 }
 
-// Connections are the changes of a machine's connections that come with a deployment.
-type Connections struct {
+// VIFConnections are the changes of a machine's connections that come with a deployment.
+type VIFConnections struct {
 	Wanted   []VIF
 	Unwanted []string // IDs of VIFs to detach
 }
@@ -34,27 +34,27 @@ func KeepsVIFs(n *ironic.Node) bool {
 	return n.NetworkInterface != "noop" && n.NetworkInterface != "ironic-networking"
 }
 
-// Connect detaches VIFs from the machine, and then attaches those that are wanted and not attached yet.
-func Connect(ctx context.Context, m *machine.Machine, c Connections) error {
-	return ConnectAgain(ctx, m, c, nil)
+// ConnectVIFs detaches VIFs from the machine, and then attaches those that are wanted and not attached yet.
+func ConnectVIFs(ctx context.Context, m *machine.Machine, c VIFConnections) error {
+	return ReconnectVIFs(ctx, m, c, nil)
 }
 
-// Disconnect detaches VIFs of a machine on which nothing was deployed, and that an instance has reserved. Ironic detaches those of a machine that it
+// DisconnectVIFs detaches VIFs of a machine on which nothing was deployed, and that an instance has reserved. Ironic detaches those of a machine that it
 // undeploys.
-func Disconnect(ctx context.Context, m *machine.Machine, instance string, vifs []VIF) error {
+func DisconnectVIFs(ctx context.Context, m *machine.Machine, instance string, vifs []VIF) error {
 	if node := m.Node(); states.IsOccupied(node) || states.IsInProgress(node) || node.InstanceUUID != instance {
 		return nil
 	}
-	var c Connections
+	var c VIFConnections
 	for _, vif := range vifs {
 		c.Unwanted = append(c.Unwanted, vif.ID)
 	}
-	return Connect(ctx, m, c)
+	return ConnectVIFs(ctx, m, c)
 }
 
-// ConnectAgain is Connect, which also attaches the VIFs that an undeploy has detached. One of those that Ironic refuses, for example because
+// ReconnectVIFs is Connect, which also attaches the VIFs that an undeploy has detached. One of those that Ironic refuses, for example because
 // Neutron has deleted it, is left out: this provider has not chosen it. So is one that Neutron has deleted, and that failed the last deployment.
-func ConnectAgain(ctx context.Context, m *machine.Machine, c Connections, lost []VIF) error {
+func ReconnectVIFs(ctx context.Context, m *machine.Machine, c VIFConnections, lost []VIF) error {
 	none := len(c.Unwanted) == 0 && machine.DeletedVIF(m.Node()) == ""
 	if len(c.Wanted)+len(lost) == 0 && (none || !KeepsVIFs(m.Node())) {
 		return nil
@@ -99,7 +99,7 @@ func ConnectAgain(ctx context.Context, m *machine.Machine, c Connections, lost [
 
 // leaving returns the attached VIFs that are detached: the unwanted ones, one that Neutron has deleted, and those that are at another port than the one that
 // they name. It refuses a port that Ironic never uses before anything is detached: the machine may be running.
-func (c Connections) leaving(node *ironic.Node, ports map[string]ironic.Port, attached []string) (ids []string, err error) {
+func (c VIFConnections) leaving(node *ironic.Node, ports map[string]ironic.Port, attached []string) (ids []string, err error) {
 	ids = append(slices.Clone(c.Unwanted), machine.DeletedVIF(node))
 	for _, vif := range c.Wanted {
 		leaves := slices.Contains(ids, vif.ID)

@@ -1,4 +1,4 @@
-package images_test
+package deploy_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/images"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
@@ -37,23 +37,23 @@ func TestNeedsFormat(t *testing.T) {
 	t.Parallel()
 	const byName, byTable = "is a raw image, by its name", "is a raw image: it begins with a partition table"
 	for name, tt := range map[string]struct {
-		image images.Image
+		image deploy.Image
 		head  []byte
 		want  string
 	}{
-		"raw with a table":           {images.Image{URL: "https://i/d.img"}, withTable, byTable},
-		"named raw":                  {images.Image{URL: "http://i/d.RAW?token=x"}, nil, byName},
-		"named raw, and is":          {images.Image{URL: "http://i/d.raw"}, withTable, byTable},
-		"named raw, without a table": {images.Image{URL: "http://i/d.raw"}, bare, ""},
-		"qcow2 named img":            {images.Image{URL: "http://i/noble.img"}, qcow2, ""},
-		"img that does not answer":   {images.Image{URL: "http://i/d.img"}, nil, ""},
-		"a file system":              {images.Image{URL: "http://i/d.img"}, fat, ""},
-		"a short file":               {images.Image{URL: "http://i/d.img"}, withTable[:300], ""},
-		"with disk_format":           {images.Image{URL: "http://i/d.raw", DiskFormat: "raw"}, withTable, ""},
-		"partition image":            {images.Image{URL: "http://i/d.raw", Type: images.ImagePartition}, withTable, ""},
-		"Glance knows":               {images.Image{URL: "glance://0f3c1d5e-5f0f-4b43-8a2d-3e1f1d7d8f11"}, nil, ""},
-		"the conductor reads":        {images.Image{URL: "file:///images/d.raw"}, nil, ""},
-		"a registry":                 {images.Image{URL: "oci://r/d.raw"}, nil, ""},
+		"raw with a table":           {deploy.Image{URL: "https://i/d.img"}, withTable, byTable},
+		"named raw":                  {deploy.Image{URL: "http://i/d.RAW?token=x"}, nil, byName},
+		"named raw, and is":          {deploy.Image{URL: "http://i/d.raw"}, withTable, byTable},
+		"named raw, without a table": {deploy.Image{URL: "http://i/d.raw"}, bare, ""},
+		"qcow2 named img":            {deploy.Image{URL: "http://i/noble.img"}, qcow2, ""},
+		"img that does not answer":   {deploy.Image{URL: "http://i/d.img"}, nil, ""},
+		"a file system":              {deploy.Image{URL: "http://i/d.img"}, fat, ""},
+		"a short file":               {deploy.Image{URL: "http://i/d.img"}, withTable[:300], ""},
+		"with disk_format":           {deploy.Image{URL: "http://i/d.raw", DiskFormat: "raw"}, withTable, ""},
+		"partition image":            {deploy.Image{URL: "http://i/d.raw", Type: deploy.ImagePartition}, withTable, ""},
+		"Glance knows":               {deploy.Image{URL: "glance://0f3c1d5e-5f0f-4b43-8a2d-3e1f1d7d8f11"}, nil, ""},
+		"the conductor reads":        {deploy.Image{URL: "file:///images/d.raw"}, nil, ""},
+		"a registry":                 {deploy.Image{URL: "oci://r/d.raw"}, nil, ""},
 	} {
 		if got := tt.image.NeedsFormat(tt.head); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
@@ -102,7 +102,7 @@ func TestLookAtFormat_asksOncePerImage(t *testing.T) {
 	for range 100 {
 		all.Go(func() {
 			for name, want := range map[string]bool{"a.img": true, "b.img": false, "c.img": false, "d.qcow2": false, "e": false, "moved.img": false} {
-				if got := images.LookAtFormat(t.Context(), client.Site, images.Image{URL: "http://images.test/" + name}); (got != "") != want {
+				if got := deploy.LookAtFormat(t.Context(), client.Site, deploy.Image{URL: "http://images.test/" + name}); (got != "") != want {
 					t.Errorf("%s: %q", name, got)
 				}
 			}
@@ -126,7 +126,7 @@ func TestLookAtFormat_serverOutOfReach(t *testing.T) {
 		client := sitetest.NewClient(&fakeironic.Server{}, func(c *machine.Config) { c.Images = server })
 		start := time.Now()
 		for i := range 50 {
-			if got := images.LookAtFormat(t.Context(), client.Site, images.Image{URL: fmt.Sprintf("http://images.test/%d.img", i)}); got != "" {
+			if got := deploy.LookAtFormat(t.Context(), client.Site, deploy.Image{URL: fmt.Sprintf("http://images.test/%d.img", i)}); got != "" {
 				t.Errorf("image %d: %q", i, got)
 			}
 		}

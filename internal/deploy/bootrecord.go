@@ -1,4 +1,4 @@
-package instance
+package deploy
 
 import (
 	"context"
@@ -53,7 +53,7 @@ func ToLose(ctx context.Context, m *machine.Machine, instance string) (*Losses, 
 		return nil, err
 	}
 	l := &Losses{Instance: instance, VIFs: vifs, Info: maps.Clone(m.Node().InstanceInfo)}
-	own := slices.Concat(MarkerOf(m.Node()).Keys, ImageKeys, DeploymentKeys, []string{KeyConfigDrive})
+	own := slices.Concat(InstanceMarkerOf(m.Node()).Keys, ImageKeys, DeploymentKeys, []string{KeyConfigDrive})
 	maps.DeleteFunc(l.Info, func(key string, value any) bool {
 		text, err := json.Marshal(value)
 		restored := key == KeyTraits && m.Node().AllocationUUID != "" // by the allocation
@@ -130,7 +130,7 @@ func BootRecord(n *ironic.Node) *bootiso.Record {
 	if note == nil || !states.KeepsDeployment(ironic.State(n.ProvisionState)) {
 		return nil
 	}
-	if (note.Again != nil && !note.Again.Dirty) || !MarkerOf(n).taken(n) {
+	if (note.Again != nil && !note.Again.Dirty) || !InstanceMarkerOf(n).taken(n) {
 		return note.Before // the boot that the note describes was prepared but never started
 	}
 	if !note.IsAbout(BootISOURL(n)) {
@@ -149,7 +149,7 @@ func BootFacts(n *ironic.Node) bootiso.Machine {
 	return bootiso.Machine{
 		Wanted: wanted,
 		Label:  ironic.NodeLabel(n), Booted: record, Protected: n.Protected, Powered: machine.PowerManaged(n),
-		Asked: record != nil && record.Manual && !Restarted(n, record.At), Rescued: RescueOf(ironic.State(n.ProvisionState)) != NotRescued, Barred: Barred(n),
+		Asked: record != nil && record.Manual && !RestartedSince(n, record.At), Rescued: RescueOf(ironic.State(n.ProvisionState)) != NotRescued, Barred: BootBarred(n),
 	}
 }
 
@@ -158,10 +158,10 @@ func BootAnswer(n *ironic.Node, want bootiso.Want) bootiso.Answer {
 	return bootiso.Decide(bootiso.Input{Machine: BootFacts(n), Want: want, Now: time.Now()})
 }
 
-// Barred returns why a deployed node cannot be booted with another live ISO, besides rescue mode; "" if it can. Undeploying a node and
+// BootBarred returns why a deployed node cannot be booted with another live ISO, besides rescue mode; "" if it can. Undeploying a node and
 // deploying it again, the last of the ways to boot it, would strand it: Ironic deploys none in maintenance
 // (reference/ironic.md#maintenance-and-deployments), and makes a retired one manageable (reference/ironic.md#retired-nodes).
-func Barred(n *ironic.Node) string {
+func BootBarred(n *ironic.Node) string {
 	state := ironic.State(n.ProvisionState)
 	switch {
 	case n.Maintenance:
@@ -193,7 +193,7 @@ func BootISOURL(n *ironic.Node) string {
 func RecordBoot(ctx context.Context, m *machine.Machine, d Deployment, byHand []string) error {
 	record := bootiso.NewRecord(*d.LiveISO, time.Now(), nil)
 	record.Manual, record.Obsolete = byHand != nil, byHand
-	mark := MarkerOf(m.Node())
+	mark := InstanceMarkerOf(m.Node())
 	mark.Digest, mark.State, mark.Since, mark.Power = d.Digest(), "", "", "" // without a state the marker counts as started
 	var patch ironic.Patch
 	patch.Set("/instance_info/"+machine.KeyBootISO, d.LiveISO.URL)
@@ -217,9 +217,9 @@ func NoteWanted(ctx context.Context, m *machine.Machine, what bootiso.Artifacts)
 	return m.Patch(ctx, patch)
 }
 
-// Restarted reports whether, since a record was made, Ironic has seen a power change of the machine or a heartbeat of an agent on
+// RestartedSince reports whether, since a record was made, Ironic has seen a power change of the machine or a heartbeat of an agent on
 // it.
-func Restarted(n *ironic.Node, since time.Time) bool {
+func RestartedSince(n *ironic.Node, since time.Time) bool {
 	for _, key := range []string{machine.KeyPowerChanged, ramdisk.KeyHeartbeat} {
 		if ironic.InternalTime(n, key).After(since) {
 			return true

@@ -7,16 +7,15 @@ import (
 	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
 // History is what private state says of the import of a deployment. The first refresh after the import ends the phase importing. Terraform
 // does not tell a provider that a plan was empty, and stores nothing of it.
 type History struct {
-	Phase ImportPhase       `json:"phase"`
-	Unset []string          `json:"unset,omitempty"` // of untold: what no apply has recorded
-	Told  instance.Settings `json:"told"`            // what the node had when it was imported
+	Phase ImportPhase      `json:"phase"`
+	Unset []string         `json:"unset,omitempty"` // of untold: what no apply has recorded
+	Told  InstanceSettings `json:"told"`            // what the node had when it was imported
 }
 
 // ImportPhase says how far the import of a deployment has come.
@@ -37,7 +36,7 @@ func untold() []string { return []string{attrConfigDrive, attrDeploySteps} }
 func (h History) AfterRead(node *ironic.Node, first bool) History {
 	switch {
 	case first:
-		return History{Phase: Importing, Unset: untold(), Told: instance.SettingsOf(node)}
+		return History{Phase: Importing, Unset: untold(), Told: SettingsOf(node)}
 	case h.Phase == Importing:
 		h.Phase = Unapplied
 	}

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/images"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
@@ -78,15 +76,15 @@ func TestDecision_keepsName(t *testing.T) {
 
 func TestHistory_recordsWhatMayRun(t *testing.T) {
 	t.Parallel()
-	v1, v2 := instance.Deployment{Image: &images.Image{URL: "v1"}}, instance.Deployment{Image: &images.Image{URL: "v2"}}
-	traits := instance.Deployment{Traits: []string{"CUSTOM_A"}}
-	told := instance.SettingsOf(&ironic.Node{InstanceInfo: map[string]any{"traits": []any{"CUSTOM_A"}}})
+	v1, v2 := Deployment{Image: &Image{URL: "v1"}}, Deployment{Image: &Image{URL: "v2"}}
+	traits := Deployment{Traits: []string{"CUSTOM_A"}}
+	told := SettingsOf(&ironic.Node{InstanceInfo: map[string]any{"traits": []any{"CUSTOM_A"}}})
 	fresh := History{Phase: Unapplied, Unset: untold()}
 	for name, tt := range map[string]struct {
 		history     History
 		attribute   string
 		set, known  bool
-		plan, state instance.Deployment
+		plan, state Deployment
 		want        bool
 	}{
 		"no import":                                {History{}, "config_drive", false, true, v1, v1, false},
@@ -95,8 +93,8 @@ func TestHistory_recordsWhatMayRun(t *testing.T) {
 		"the image that runs":                      {fresh, "image", true, true, v1, v1, true},
 		"another image":                            {fresh, "image", true, true, v2, v1, false},
 		"an image that is not known yet":           {fresh, "image", true, false, v1, v1, false},
-		"an image where Ironic tells none":         {fresh, "image", false, true, v1, instance.Deployment{}, true},
-		"no image any more":                        {fresh, "image", true, true, instance.Deployment{}, v1, false},
+		"an image where Ironic tells none":         {fresh, "image", false, true, v1, Deployment{}, true},
+		"no image any more":                        {fresh, "image", true, true, Deployment{}, v1, false},
 		"the image, once applied":                  {History{Phase: Applied, Unset: untold()}, "image", true, true, v1, v1, false},
 		"the first drive":                          {fresh, "config_drive", false, true, v1, v1, true},
 		"the first drive, not known yet":           {fresh, "config_drive", false, false, v1, v1, true},

@@ -1,11 +1,11 @@
-package instance_test
+package deploy_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
@@ -54,13 +54,13 @@ func TestUnattachable(t *testing.T) {
 		"is where it must be":          {"neutron", []ironic.Port{port("s", "", "a")}, "a@0", nil, ""},
 	} {
 		mac := func(n string) string { return "52:54:00:00:00:0" + n }
-		ports, vifs := map[string]ironic.Port{}, []instance.VIF{}
+		ports, vifs := map[string]ironic.Port{}, []deploy.VIF{}
 		for i, p := range tt.ports {
 			ports[mac(fmt.Sprint(i))] = p
 		}
 		for _, text := range strings.Fields(tt.wanted) {
 			id, n, named := strings.Cut(text, "@")
-			vif := instance.VIF{ID: strings.TrimPrefix(id, "?")}
+			vif := deploy.VIF{ID: strings.TrimPrefix(id, "?")}
 			if named {
 				vif.MAC = mac(n)
 			}
@@ -68,7 +68,7 @@ func TestUnattachable(t *testing.T) {
 		}
 		node := &ironic.Node{}
 		node.UUID, node.NetworkInterface = "web", tt.network
-		got := instance.Unattachable(node, ports, vifs, tt.leaving)
+		got := deploy.Unattachable(node, ports, vifs, tt.leaving)
 		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}

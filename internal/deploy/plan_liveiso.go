@@ -9,8 +9,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/images"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 )
@@ -44,7 +42,7 @@ func (l LiveISO) bootedAs(was LiveISO) LiveISO {
 
 // Unborn returns the refusal of an image that was built in the future; nil if it was not.
 func (l LiveISO) unborn(now time.Time) *decide.Notice {
-	image := images.NewImage{URL: l.Want.URL, BuiltAt: l.Want.BuiltAt, Quiet: l.Want.Quiet}
+	image := NewImage{URL: l.Want.URL, BuiltAt: l.Want.BuiltAt, Quiet: l.Want.Quiet}
 	if err := image.CheckBuilt(now); err != nil {
 		n := decide.Refuse(decide.At("live_iso", "built_at"), "Image from the future", failure.Sentence(err)+" Check built_at, and the clock of this computer.")
 		return &n
@@ -364,7 +362,7 @@ func (b *bootDecision) refuseBoot(in bootiso.Input) bool {
 	if names := append(in.Demanded, in.Changed...); len(names) > 0 {
 		at = decide.At(names[0])
 	}
-	_, detail := failure.Explain("", instance.BootLoop(b.seen.Label, *in.Machine.Booted))
+	_, detail := failure.Explain("", BootLoop(b.seen.Label, *in.Machine.Booted))
 	b.refuse(at, "Machine was restarted too often", detail)
 	return true
 }
@@ -384,8 +382,8 @@ func (b *bootDecision) warnWait(status bootiso.Status) {
 
 // CheckISO asks for the decision about a live ISO again, with the node as it is now. It returns an error if that differs from the
 // step, unless the node already has the deployment.
-func (s Step) CheckISO(want bootiso.Want, what instance.Deployment, node *ironic.Node, now time.Time) error {
-	status := bootiso.Decide(bootiso.Input{Machine: instance.BootFacts(node), Want: want, Changed: s.Boot.Changed, Demanded: s.Boot.Demanded, Now: now}).Apply
+func (s Step) CheckISO(want bootiso.Want, what Deployment, node *ironic.Node, now time.Time) error {
+	status := bootiso.Decide(bootiso.Input{Machine: BootFacts(node), Want: want, Changed: s.Boot.Changed, Demanded: s.Boot.Demanded, Now: now}).Apply
 	planned := bootiso.Restart
 	if s.Do == DoAsk {
 		planned = bootiso.Manual
@@ -393,10 +391,10 @@ func (s Step) CheckISO(want bootiso.Want, what instance.Deployment, node *ironic
 	switch {
 	case status.Action == planned || what.DeployedWith(node):
 		return nil
-	case !instance.RunsInstance(node):
+	case !RunsInstance(node):
 		status.Why = fmt.Sprintf("it is in state %q", node.ProvisionState)
 	case node.Protected && !want.Installing:
 		status.Why = "it is protected"
 	}
-	return instance.BootChanged(node, status.Why)
+	return BootChanged(node, status.Why)
 }

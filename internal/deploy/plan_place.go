@@ -6,7 +6,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/deployinterface"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/instance"
 )
 
 // replacedFor returns the attributes whose change replaces the deployment instead of changing it in place.
@@ -41,7 +40,7 @@ func (d *decision) replacedFor() (attributes []string) {
 func (d *decision) needsDetection() (attributes []string) {
 	acting := d.seen.Sight.Detected
 	needs, maybe := deployinterface.Outlives(acting, d.wish.deployed())
-	waits := d.mode() != instance.NotRescued && d.staysInRescue()
+	waits := d.mode() != NotRescued && d.staysInRescue()
 	if acting == "" || needs == "" || maybe || waits || d.redeploys() != differs || d.wish.Content[attrInstanceInfo].Unknown {
 		return nil
 	}
@@ -128,11 +127,11 @@ func (d *decision) refuseReplacement() {
 const waitsSummary = "Change waits for the end of the rescue"
 
 // mode returns what the machine is with regard to rescue mode, as of the last refresh.
-func (d *decision) mode() instance.Rescue { return instance.RescueOf(d.seen.State) }
+func (d *decision) mode() Rescue { return RescueOf(d.seen.State) }
 
 // staysInRescue reports whether the machine is in rescue mode after the plan.
 func (d *decision) staysInRescue() bool {
-	return !d.wish.Rescue.IsNull() || (d.was.Rescue.IsNull() && d.mode() != instance.NotRescued)
+	return !d.wish.Rescue.IsNull() || (d.was.Rescue.IsNull() && d.mode() != NotRescued)
 }
 
 // waitForRescue keeps the content and the triggers of the state while the machine is in rescue mode, and warns of that, so that one machine in
@@ -143,7 +142,7 @@ func (d *decision) waitForRescue() {
 		deploys := !d.wish.Adopt && d.redeploys() != same
 		return deploys || compare(d.wish.Restart, d.was.Restart) != same
 	}
-	if d.imports() || d.mode() == instance.NotRescued || !d.staysInRescue() || !asks() {
+	if d.imports() || d.mode() == NotRescued || !d.staysInRescue() || !asks() {
 		return
 	}
 	undo := d.savepoint()
@@ -172,7 +171,7 @@ const reinstallsSummary = "Rescue ends with an installation"
 
 // refuseRescue refuses to rescue a machine that the end of the rescue would install anew, and reports whether it has.
 func (d *decision) refuseRescue(at decide.Path) bool {
-	if d.wish.Rescue.IsNull() || d.mode() != instance.NotRescued || !deployinterface.Reinstalls(d.seen.Sight.Deploy) {
+	if d.wish.Rescue.IsNull() || d.mode() != NotRescued || !deployinterface.Reinstalls(d.seen.Sight.Deploy) {
 		return false
 	}
 	d.refuse(at, reinstallsSummary, fmt.Sprintf("Node %s was deployed with the deploy interface %s. When its rescue ended, Ironic would boot the installer again, and the data on its root disk would be lost. "+

@@ -1,6 +1,4 @@
-// Package instance has what Ironic calls the instance of a node: its reservation, what the node was deployed with (instance_info and the
-// provider's marker), its VIFs, the live ISO that it was booted with, and whether it is in rescue.
-package instance
+package deploy
 
 import (
 	"crypto/sha256"
@@ -10,7 +8,6 @@ import (
 	"maps"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/images"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
@@ -20,7 +17,7 @@ var DeploymentKeys = []string{"root_device", "capabilities"}
 
 // Deployment is what a node is deployed with.
 type Deployment struct {
-	Image        *images.Image
+	Image        *Image
 	LiveISO      *bootiso.Artifacts // boots an ISO instead of writing an Image; recorded in extra
 	Capabilities map[string]string
 	Traits       []string // nil: the traits of the allocation
@@ -71,7 +68,7 @@ func (d Deployment) AsInstanceInfo() map[string]any {
 		set("kernel", i.Kernel)
 		set("ramdisk", i.Ramdisk)
 		set(keyPullSecret, i.PullSecret)
-		if algo := images.HashAlgorithm(i.Checksum); algo != "" {
+		if algo := HashAlgorithm(i.Checksum); algo != "" {
 			info["image_os_hash_algo"], info["image_os_hash_value"] = algo, i.Checksum
 		} else {
 			set("image_checksum", i.Checksum)
@@ -99,7 +96,7 @@ func (d Deployment) AsInstanceInfo() map[string]any {
 }
 
 // ImageOf returns the Image of a node's instance_info; nil if it has none.
-func ImageOf(n *ironic.Node) *images.Image {
+func ImageOf(n *ironic.Node) *Image {
 	text := func(key string) string { s, _ := n.InstanceInfo[key].(string); return s }
 	number := func(key string) int64 {
 		var i int64
@@ -109,9 +106,9 @@ func ImageOf(n *ironic.Node) *images.Image {
 	if text(keyImageSource) == "" {
 		return nil
 	}
-	i := &images.Image{
+	i := &Image{
 		URL: text(keyImageSource), Checksum: text("image_os_hash_value"), DiskFormat: text("image_disk_format"),
-		Type: images.ImageType(text("image_type")), Kernel: text("kernel"), Ramdisk: text("ramdisk"),
+		Type: ImageType(text("image_type")), Kernel: text("kernel"), Ramdisk: text("ramdisk"),
 		RootGB: number("root_gb"), SwapMB: number("swap_mb"),
 	}
 	if i.Checksum == "" {

@@ -1,4 +1,4 @@
-package instance
+package deploy
 
 import (
 	"reflect"
@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/images"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
 )
@@ -26,28 +25,28 @@ func TestInstance_infoOfDeployment(t *testing.T) {
 	}{
 		"nothing": {Deployment{}, map[string]any{}},
 		"whole disk": {
-			Deployment{Image: &images.Image{URL: "http://i/d.qcow2", Checksum: "http://i/SUMS", DiskFormat: "qcow2", Type: images.ImageWholeDisk}},
+			Deployment{Image: &Image{URL: "http://i/d.qcow2", Checksum: "http://i/SUMS", DiskFormat: "qcow2", Type: ImageWholeDisk}},
 			map[string]any{
 				"image_source": "http://i/d.qcow2", "image_checksum": "http://i/SUMS", "image_disk_format": "qcow2", "image_type": "whole-disk",
 			},
 		},
 		"partition": {
-			Deployment{Image: &images.Image{URL: "http://i/p", Checksum: md5Sum, Type: images.ImagePartition, Kernel: "http://i/k", Ramdisk: "http://i/r", RootGB: 20, SwapMB: 512}},
+			Deployment{Image: &Image{URL: "http://i/p", Checksum: md5Sum, Type: ImagePartition, Kernel: "http://i/k", Ramdisk: "http://i/r", RootGB: 20, SwapMB: 512}},
 			map[string]any{
 				"image_source": "http://i/p", "image_checksum": md5Sum, "image_type": "partition", "kernel": "http://i/k", "ramdisk": "http://i/r",
 				"root_gb": int64(20), "swap_mb": int64(512),
 			},
 		},
 		"SHA-256": {
-			Deployment{Image: &images.Image{URL: "u", Checksum: sha256Sum}},
+			Deployment{Image: &Image{URL: "u", Checksum: sha256Sum}},
 			map[string]any{"image_source": "u", "image_os_hash_algo": "sha256", "image_os_hash_value": sha256Sum},
 		},
 		"SHA-512": {
-			Deployment{Image: &images.Image{URL: "u", Checksum: sha512Sum}},
+			Deployment{Image: &Image{URL: "u", Checksum: sha512Sum}},
 			map[string]any{"image_source": "u", "image_os_hash_algo": "sha512", "image_os_hash_value": sha512Sum},
 		},
 		"64 letters that are no checksum": {
-			Deployment{Image: &images.Image{URL: "u", Checksum: "http://" + strings.Repeat("x", 57)}},
+			Deployment{Image: &Image{URL: "u", Checksum: "http://" + strings.Repeat("x", 57)}},
 			map[string]any{"image_source": "u", "image_checksum": "http://" + strings.Repeat("x", 57)},
 		},
 		"all else": {
@@ -62,7 +61,7 @@ func TestInstance_infoOfDeployment(t *testing.T) {
 		},
 		"no traits at all": {Deployment{Traits: []string{}}, map[string]any{"traits": []string{}}},
 		"what has a place of its own wins": {
-			Deployment{Image: &images.Image{URL: "u"}, InstanceInfo: map[string]any{"image_source": "other"}}, map[string]any{"image_source": "u"},
+			Deployment{Image: &Image{URL: "u"}, InstanceInfo: map[string]any{"image_source": "other"}}, map[string]any{"image_source": "u"},
 		},
 	} {
 		if got := tc.deployment.AsInstanceInfo(); !reflect.DeepEqual(got, tc.want) {
@@ -73,13 +72,13 @@ func TestInstance_infoOfDeployment(t *testing.T) {
 
 func TestInstance_imageIsReadBack(t *testing.T) {
 	t.Parallel()
-	for _, image := range []*images.Image{
+	for _, image := range []*Image{
 		nil,
-		{URL: "http://i/d.qcow2", Checksum: "http://i/SUMS", DiskFormat: "qcow2", Type: images.ImageWholeDisk},
+		{URL: "http://i/d.qcow2", Checksum: "http://i/SUMS", DiskFormat: "qcow2", Type: ImageWholeDisk},
 		{URL: "u", Checksum: md5Sum},
 		{URL: "u", Checksum: sha256Sum},
 		{URL: "u", Checksum: sha512Sum},
-		{URL: "u", Type: images.ImagePartition, Kernel: "k", Ramdisk: "r", RootGB: 20, SwapMB: 512},
+		{URL: "u", Type: ImagePartition, Kernel: "k", Ramdisk: "r", RootGB: 20, SwapMB: 512},
 	} {
 		var info any
 		if !ironic.Normalise(Deployment{Image: image}.AsInstanceInfo(), &info) {
@@ -94,7 +93,7 @@ func TestInstance_imageIsReadBack(t *testing.T) {
 // base is a deployment with all parts.
 func base() Deployment {
 	return Deployment{
-		Image:        &images.Image{URL: "u", Checksum: md5Sum},
+		Image:        &Image{URL: "u", Checksum: md5Sum},
 		Capabilities: map[string]string{"a": "1", "b": "2", "c": "3"},
 		ConfigDrive:  map[string]any{"user_data": "#cloud-config", "meta_data": map[string]any{"name": "web", "id": 1}},
 		DeploySteps:  []ironic.DeployStep{{Interface: "deploy", Step: "erase", Args: map[string]any{"x": 1}, Priority: 50}},
@@ -164,7 +163,7 @@ func TestInstance_markerTellsAcceptedVerb(t *testing.T) {
 	before, after := time.Date(2026, 1, 1, 0, 0, 0, 1000, time.UTC), time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)
 	marked := func(state ironic.State, at time.Time, d Deployment) map[string]any {
 		return map[string]any{marks.KeyMarker: map[string]any{
-			"digest": d.Digest(), "state": string(state), "since": Since(&ironic.Node{ProvisionUpdatedAt: at}),
+			"digest": d.Digest(), "state": string(state), "since": DeployedSince(&ironic.Node{ProvisionUpdatedAt: at}),
 		}}
 	}
 	other := base()

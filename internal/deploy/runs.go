@@ -1,4 +1,4 @@
-package instance
+package deploy
 
 import (
 	"cmp"
@@ -19,12 +19,12 @@ import (
 // settingKeys are the keys of instance_info that Settings contains. metal_deployment has attributes of the same names.
 var settingKeys = []string{"capabilities", KeyTraits, "root_device"}
 
-// Settings is what the instance_info of a deployed node tells besides the image, by key. It can be stored as JSON.
-type Settings map[string]any
+// InstanceSettings is what the instance_info of a deployed node tells besides the image, by key. It can be stored as JSON.
+type InstanceSettings map[string]any
 
 // SettingsOf returns the settings with which a node was deployed.
-func SettingsOf(n *ironic.Node) Settings {
-	s := Settings{}
+func SettingsOf(n *ironic.Node) InstanceSettings {
+	s := InstanceSettings{}
 	for _, key := range settingKeys {
 		value := n.InstanceInfo[key]
 		if text, is := value.(string); is { // some clients write JSON as a text
@@ -45,7 +45,7 @@ func SettingsOf(n *ironic.Node) Settings {
 
 // Contradict reports whether a deployment has another value of a key than the node. Keys that Settings does not have never
 // contradict.
-func (s Settings) Contradict(key string, d Deployment) bool {
+func (s InstanceSettings) Contradict(key string, d Deployment) bool {
 	return slices.Contains(settingKeys, key) && !ironic.SameJSON(s[key], d.AsInstanceInfo()[key])
 }
 
@@ -55,9 +55,9 @@ func ImageSource(n *ironic.Node) string {
 	return url
 }
 
-// Marker records on the node, before the verb is sent, what it is about to be deployed with. If the node has changed its provision
+// InstanceMarker records on the node, before the verb is sent, what it is about to be deployed with. If the node has changed its provision
 // state since then, Ironic has accepted the verb; this is how the next run knows after an interruption.
-type Marker struct {
+type InstanceMarker struct {
 	Digest string       `json:"digest"`
 	State  ironic.State `json:"state"`           // when the marker was written
 	Since  string       `json:"since"`           // when the node entered that state
@@ -65,8 +65,8 @@ type Marker struct {
 	Keys   []string     `json:"keys,omitempty"`  // keys of instance_info that were written for this deployment
 }
 
-// MarkerOf returns the marker of a node; the zero value if it has none.
-func MarkerOf(n *ironic.Node) (m Marker) {
+// InstanceMarkerOf returns the marker of a node; the zero value if it has none.
+func InstanceMarkerOf(n *ironic.Node) (m InstanceMarker) {
 	text, err := json.Marshal(n.InstanceInfo[marks.KeyMarker])
 	if err == nil {
 		_ = json.Unmarshal(text, &m) // another client wrote it if it does not parse
@@ -75,15 +75,15 @@ func MarkerOf(n *ironic.Node) (m Marker) {
 }
 
 // taken reports whether the node has started the operation that the marker was written for.
-func (m Marker) taken(n *ironic.Node) bool {
+func (m InstanceMarker) taken(n *ironic.Node) bool {
 	if m.Power != "" {
 		return m.Power != machine.LastPowerChange(n)
 	}
-	return m.State != ironic.State(n.ProvisionState) || m.Since != Since(n)
+	return m.State != ironic.State(n.ProvisionState) || m.Since != DeployedSince(n)
 }
 
-// Since returns when the node has entered its provision state, as markers have it.
-func Since(n *ironic.Node) string { return n.ProvisionUpdatedAt.UTC().Format(time.RFC3339Nano) }
+// DeployedSince returns when the node has entered its provision state, as markers have it.
+func DeployedSince(n *ironic.Node) string { return n.ProvisionUpdatedAt.UTC().Format(time.RFC3339Nano) }
 
 // Footprint is what a node showed of its deployment when a run knew that the node matched the state. It can be stored as JSON. The
 // zero value contains no knowledge.
@@ -95,7 +95,7 @@ type Footprint struct {
 // FootprintOf returns the footprint of a node that was just read in full.
 func FootprintOf(n *ironic.Node) Footprint { return Footprint{Mark: markOf(n), Image: ImageSource(n)} }
 
-func markOf(n *ironic.Node) string { return cmp.Or(MarkerOf(n).Digest, "none") }
+func markOf(n *ironic.Node) string { return cmp.Or(InstanceMarkerOf(n).Digest, "none") }
 
 // RedeployedSince reports whether a run of this provider has deployed the node since the footprint was taken, and was killed
 // before it could record that.
@@ -112,12 +112,12 @@ func (d Deployment) RunsOn(n *ironic.Node, known Footprint) bool {
 
 // DeployedWith reports whether a node runs this deployment or is being deployed with it.
 func (d Deployment) DeployedWith(n *ironic.Node) bool {
-	return Content(n) == d.Digest()
+	return RunningContent(n) == d.Digest()
 }
 
-// Content returns the digest of the provider's deployment that a node runs or is being deployed with; "" if there is none.
-func Content(n *ironic.Node) string {
-	if m := MarkerOf(n); m.taken(n) {
+// RunningContent returns the digest of the provider's deployment that a node runs or is being deployed with; "" if there is none.
+func RunningContent(n *ironic.Node) string {
+	if m := InstanceMarkerOf(n); m.taken(n) {
 		return m.Digest
 	}
 	return ""
@@ -126,7 +126,7 @@ func Content(n *ironic.Node) string {
 // RunsInstance reports whether a node is active and runs what its instance_info says. instance_info may say something else after a
 // rebuild was prepared and not started.
 func RunsInstance(n *ironic.Node) bool {
-	return ironic.State(n.ProvisionState) == nodes.Active && MarkerOf(n).taken(n)
+	return ironic.State(n.ProvisionState) == nodes.Active && InstanceMarkerOf(n).taken(n)
 }
 
 // LossReason says why a node does not belong to an instance any more; "" if it does. A node that is being undeployed still belongs to it

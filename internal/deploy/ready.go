@@ -1,4 +1,4 @@
-package instance
+package deploy
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 // AwaitReady waits until what runs on a machine answers. While it waits, and after it has failed, a note on the node says so. It returns an
-// error of KindNotReady if the time is over; next says what to do then, besides the advice about the cause.
+// error of failure.KindNotReady if the time is over; next says what to do then, besides the advice about the cause.
 func AwaitReady(ctx context.Context, m *machine.Machine, check readiness.Check, next string) error {
 	check.Dial = m.Site().Config().Dial
 	label := ironic.NodeLabel(m.Node())
