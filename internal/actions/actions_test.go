@@ -11,7 +11,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakebmc"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/bmc"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
@@ -192,7 +192,7 @@ func TestAccService_runsSteps(t *testing.T) {
 	acctest.Works(t, s, on(node, "service", "steps", steps("vendor.log_passthrough")), "active")
 	site.WantVerbs(t, s, node, "service")
 	wantState(t, s, node, "active")
-	if extra, _ := s.Node(node)["extra"].(map[string]any); extra[marks.KeyService] == nil {
+	if extra, _ := s.Node(node)["extra"].(map[string]any); extra[notes.KeyService] == nil {
 		t.Errorf("the node has no note of the service: %v", extra)
 	}
 	s.Verb(node, "deleted", "available")

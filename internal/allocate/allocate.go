@@ -13,13 +13,13 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // Allocate creates an allocation with the mark of its creation; see CreateAllocation. If a killed run has created one of this name
 // for the same class, traits and candidates, Allocate takes it over and also returns the mark of that run. With requirements, it
 // waits for a node that meets them. The caller must record the allocation, wait for it with Reserve, and call EndAllocation.
-func Allocate(ctx context.Context, site *machine.Site, r *Request) (a *ironic.Allocation, by *marks.Creation, err error) {
+func Allocate(ctx context.Context, site *machine.Site, r *Request) (a *ironic.Allocation, by *notes.Creation, err error) {
 	if _, err := site.Ironic.Microversion(ctx); err != nil { // its answer sets the clock
 		return nil, nil, err
 	}

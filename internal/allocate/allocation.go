@@ -14,7 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -23,18 +23,18 @@ import (
 const allocationLost = time.Minute
 
 // marked returns extra with the mark of a creation.
-func marked(extra map[string]any, mark *marks.Creation) map[string]any {
-	all := map[string]any{string(marks.MarkCreation): mark.Value()}
+func marked(extra map[string]any, mark *notes.Creation) map[string]any {
+	all := map[string]any{string(notes.MarkCreation): mark.Value()}
 	maps.Copy(all, extra)
 	return all
 }
 
 // finishAllocation takes over the allocation of a name that a killed run has created; nil if there is none, or if it is another one.
-func finishAllocation(ctx context.Context, site *machine.Site, r *Request) (a *ironic.Allocation, by *marks.Creation, err error) {
+func finishAllocation(ctx context.Context, site *machine.Site, r *Request) (a *ironic.Allocation, by *notes.Creation, err error) {
 	if r.Name == "" {
 		return nil, nil, nil
 	}
-	read := func(ctx context.Context) (*marks.Creation, error) {
+	read := func(ctx context.Context) (*notes.Creation, error) {
 		if a, err = site.Ironic.Allocation(ctx, r.Name); err != nil {
 			return nil, err
 		}
@@ -45,22 +45,22 @@ func finishAllocation(ctx context.Context, site *machine.Site, r *Request) (a *i
 		mark, err := begunBy(ctx, site, r, a, on)
 		switch {
 		case err != nil:
-			return nil, errors.Join(err, marks.ErrTakenOver)
+			return nil, errors.Join(err, notes.ErrTakenOver)
 		case mark == nil:
-			return nil, site.Run.RefuseTakeOver(marks.CreationOf(a.Extra, marks.MarkCreation))
+			return nil, site.Run.RefuseTakeOver(notes.CreationOf(a.Extra, notes.MarkCreation))
 		}
 		return mark, nil
 	}
 	_, err = read(ctx)
 	if err == nil {
-		by, err = site.Run.Finishing(ctx, a.UUID, marks.MarkCreation, read, func(ctx context.Context, patch ironic.Patch) error {
+		by, err = site.Run.Finishing(ctx, a.UUID, notes.MarkCreation, read, func(ctx context.Context, patch ironic.Patch) error {
 			return site.Ironic.PatchAllocation(ctx, a.UUID, patch)
 		})
 	}
 	if err == nil {
 		a, err = site.Ironic.Allocation(ctx, a.UUID) // with the mark of this run
 	}
-	if errors.Is(err, marks.ErrTakenOver) || api.IsNotFound(err) {
+	if errors.Is(err, notes.ErrTakenOver) || api.IsNotFound(err) {
 		return nil, nil, nil
 	}
 	return a, by, err
@@ -68,8 +68,8 @@ func finishAllocation(ctx context.Context, site *machine.Site, r *Request) (a *i
 
 // begunBy returns the mark of the killed run that has created an allocation; nil if the creation of the request may not take the allocation over. on is
 // the extra of its node.
-func begunBy(ctx context.Context, site *machine.Site, r *Request, a *ironic.Allocation, on map[string]any) (*marks.Creation, error) {
-	mark := marks.CreationOf(a.Extra, marks.MarkCreation)
+func begunBy(ctx context.Context, site *machine.Site, r *Request, a *ironic.Allocation, on map[string]any) (*notes.Creation, error) {
+	mark := notes.CreationOf(a.Extra, notes.MarkCreation)
 	isLeft := site.Run.Unfinished(mark, on) || r.isBroken && site.Run.IsDead(mark) && site.Run.IsRecent(mark)
 	if !isLeft || !r.mayTakeOver(mark) {
 		return nil, nil //nolint:nilnil // it is another one
@@ -99,7 +99,7 @@ func LeftAllocations(ctx context.Context, site *machine.Site, spec ironic.Alloca
 		known.all, known.err = site.Ironic.ListAllocations(ctx, nil)
 	})
 	for _, a := range known.all {
-		mark := marks.CreationOf(a.Extra, marks.MarkCreation)
+		mark := notes.CreationOf(a.Extra, notes.MarkCreation)
 		if a.Name == "" && a.ResourceClass == spec.ResourceClass && site.Run.IsLeft(mark, nil) {
 			left = append(left, a)
 		}
@@ -192,10 +192,10 @@ func EndAllocation(ctx context.Context, site *machine.Site, a *ironic.Allocation
 
 // ForgetAllocationMark removes the mark of an earlier run from an allocation that Terraform has in state. It only logs a failure.
 func ForgetAllocationMark(ctx context.Context, site *machine.Site, a *ironic.Allocation) {
-	if !site.Run.IsDead(marks.CreationOf(a.Extra, marks.MarkCreation)) {
+	if !site.Run.IsDead(notes.CreationOf(a.Extra, notes.MarkCreation)) {
 		return
 	}
-	if err := site.Ironic.UpdateAllocation(ctx, a.UUID, nil, nil, []string{string(marks.MarkCreation)}); err != nil {
+	if err := site.Ironic.UpdateAllocation(ctx, a.UUID, nil, nil, []string{string(notes.MarkCreation)}); err != nil {
 		site.Ironic.Logger().WarnContext(ctx, "could not remove the mark of an earlier creation", "allocation", a.UUID, "error", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // findBegun finds the allocation of a name that a killed run has created, and that the creation of the request takes over. It returns nil if there is
@@ -69,12 +69,12 @@ func findBegunMembers(ctx context.Context, site *machine.Site, g *Group) *Begun 
 // AnnounceBegun reports whether it is called for the first time in this run for an allocation, by UUID, or for a group, by name: the creation need not
 // repeat what the plan has announced.
 func AnnounceBegun(site *machine.Site, id string) bool {
-	return site.Run.Announce(marks.MarkCreation, id)
+	return site.Run.Announce(notes.MarkCreation, id)
 }
 
 // leftOf returns the mark of the killed run that has created an allocation, if the creation of the request takes the allocation over, and sentences about
 // the deployment that the run has begun on its node.
-func leftOf(ctx context.Context, site *machine.Site, r *Request, a *ironic.Allocation) (mark *marks.Creation, more []string) {
+func leftOf(ctx context.Context, site *machine.Site, r *Request, a *ironic.Allocation) (mark *notes.Creation, more []string) {
 	var on map[string]any
 	if a.NodeUUID != "" {
 		node, err := site.Ironic.NodeForRefresh(ctx, a.NodeUUID)

@@ -10,7 +10,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // groupWishes are things that the configuration of a group can say. Without them, it is named "k8s", has 3 members and asks for class "small".
@@ -79,7 +79,7 @@ var groupSights = map[string]func(*allocate.GroupSeen){
 	"host of k8s-1 ends": func(s *allocate.GroupSeen) { s.HostEnds = []string{"k8s-1"} },
 	"quarantine begun":   func(s *allocate.GroupSeen) { s.Asked, s.Quarantined = everything(), map[string]string{"k8s-1": "n1"} },
 	"left by a killed run": func(s *allocate.GroupSeen) {
-		s.Asked, s.Begun = everything(), &allocate.Begun{By: &marks.Creation{Run: "r1"}, What: "members of the group k8s (k8s-1)"}
+		s.Asked, s.Begun = everything(), &allocate.Begun{By: &notes.Creation{Run: "r1"}, What: "members of the group k8s (k8s-1)"}
 	},
 }
 

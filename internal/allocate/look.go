@@ -6,7 +6,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // Question is something that a decision depends on, and that only Ironic knows.
@@ -77,7 +77,7 @@ func (s *Seen) ask(ctx context.Context, site *machine.Site, w Wish, q Question) 
 
 // quarantined names the node of an allocation if its release finishes a quarantine.
 func quarantined(ctx context.Context, site *machine.Site, allocation, node string) string {
-	if n, err := site.Ironic.NodeForRefresh(ctx, node); err == nil && marks.InQuarantineFor(n, allocation) {
+	if n, err := site.Ironic.NodeForRefresh(ctx, node); err == nil && notes.InQuarantineFor(n, allocation) {
 		return ironic.NodeLabel(n)
 	}
 	return ""

@@ -15,7 +15,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -199,7 +199,7 @@ func tryRelease(ctx context.Context, site *machine.Site, m GroupMember, deadline
 // undeployed.
 func inUse(node *ironic.Node, allocation string) bool {
 	if node.InstanceUUID == "" {
-		spec := marks.SuspendedAllocation(node)
+		spec := notes.SuspendedAllocation(node)
 		return spec != nil && spec.UUID == allocation
 	}
 	return node.InstanceUUID == allocation && !states.Parked(ironic.State(node.ProvisionState))
@@ -246,7 +246,7 @@ func CheckDepartures(ctx context.Context, site *machine.Site, members []*GroupMe
 			return nil
 		case errors.Is(err, api.ErrNoPoll):
 			return memberInUse(node)
-		case err == nil && states.IsOccupied(node) && !marks.InQuarantineFor(node, m.Leaves.ID):
+		case err == nil && states.IsOccupied(node) && !notes.InQuarantineFor(node, m.Leaves.ID):
 			return stillDeployed(m, node)
 		}
 		return err
@@ -325,13 +325,13 @@ func retire(ctx context.Context, on *machine.Machine, g *Group, m *GroupMember, 
 			return err
 		}
 	}
-	q := &marks.Quarantine{Allocation: m.Name, Group: g.Name, Value: m.Leaves.Value, Since: on.Site().Ironic.ServerNow().UTC().Truncate(time.Second)}
+	q := &notes.Quarantine{Allocation: m.Name, Group: g.Name, Value: m.Leaves.Value, Since: on.Site().Ironic.ServerNow().UTC().Truncate(time.Second)}
 	var patch ironic.Patch
 	patch.Set("/retired", true)
 	patch.Set("/retired_reason", q.Reason())
-	patch.Set("/extra/"+marks.KeyQuarantine, q)
-	if _, exists := on.Node().Extra[marks.KeyAllocation]; exists { // it is not created again
-		patch.Remove("/extra/" + marks.KeyAllocation)
+	patch.Set("/extra/"+notes.KeyQuarantine, q)
+	if _, exists := on.Node().Extra[notes.KeyAllocation]; exists { // it is not created again
+		patch.Remove("/extra/" + notes.KeyAllocation)
 	}
 	return on.Patch(ctx, patch)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // OnUnusable says what a plan does if nothing can be deployed on the reserved node.
@@ -195,7 +195,7 @@ func (d *decision) reserve() {
 
 // Begun is what a killed run has created of a planned reservation, and the apply takes over.
 type Begun struct {
-	By   *marks.Creation
+	By   *notes.Creation
 	What string   // the allocation, or members of a group
 	More []string // sentences about deployments that the run has begun on the reserved nodes
 }

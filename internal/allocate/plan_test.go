@@ -11,7 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // wishes are things that the configuration of an allocation can say. Without them, it is named "web" and asks for class "small".
@@ -68,7 +68,7 @@ var sights = map[string]func(*allocate.Seen){
 	"quarantine begun": func(s *allocate.Seen) { s.Asked, s.Quarantined = everything(), "n1" },
 	"nothing is left":  func(s *allocate.Seen) { s.Asked = []allocate.Question{allocate.AskBegun} },
 	"left by a killed run": func(s *allocate.Seen) {
-		s.Asked, s.Begun = []allocate.Question{allocate.AskBegun}, &allocate.Begun{By: &marks.Creation{Run: "r1"}, What: "allocation web"}
+		s.Asked, s.Begun = []allocate.Question{allocate.AskBegun}, &allocate.Begun{By: &notes.Creation{Run: "r1"}, What: "allocation web"}
 	},
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // Request is what an allocation demands: what Ironic matches, and what the provider does. One request belongs to one creation.
@@ -39,7 +39,7 @@ func (r *Request) Continue(a *ironic.Allocation) {
 }
 
 // mayTakeOver reports whether the mark of an allocation is that of the same group, or of an allocation without one.
-func (r *Request) mayTakeOver(mark *marks.Creation) bool { return mark != nil && mark.Group == r.group }
+func (r *Request) mayTakeOver(mark *notes.Creation) bool { return mark != nil && mark.Group == r.group }
 
 // what names in messages the resource that the request is for.
 func (r *Request) what() string {

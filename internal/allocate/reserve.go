@@ -17,7 +17,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
@@ -41,7 +41,7 @@ type Group struct {
 
 	EndQuarantine QuarantineEnd // ends the quarantine of the node of a released allocation; nil: the quarantine stays
 
-	by *marks.Creation // the killed run whose members this one has taken over; nil if there is none
+	by *notes.Creation // the killed run whose members this one has taken over; nil if there is none
 }
 
 // GroupMember is an allocation of a group. One without a node needs one.
@@ -109,7 +109,7 @@ func (g *Group) take(m *GroupMember, a *ironic.Allocation, node *ironic.Node) {
 // anything fails or if the user interrupts the run, it releases what it has reserved, and returns an error. Members that it could not
 // release keep their ID. Groups of one resource class reserve one after the other, over all runs: two groups that compete for nodes could
 // otherwise each get too few. ReserveGroup sends each allocation with one candidate, because Ironic chooses at random from several.
-func ReserveGroup(ctx context.Context, site *machine.Site, g *Group, timeout time.Duration) (by *marks.Creation, err error) {
+func ReserveGroup(ctx context.Context, site *machine.Site, g *Group, timeout time.Duration) (by *notes.Creation, err error) {
 	if _, err := site.Ironic.Microversion(ctx); err != nil { // its answer sets the clock
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func ReserveGroup(ctx context.Context, site *machine.Site, g *Group, timeout tim
 	if err == nil {
 		err = worst(eachMember(g.Members, func(m *GroupMember) error { return endMember(ctx, site, m) }))
 	}
-	if err != nil && !marks.IsSuperseded(err) {
+	if err != nil && !notes.IsSuperseded(err) {
 		err = withdraw(ctx, site, g, err)
 	}
 	return g.by, err
@@ -316,7 +316,7 @@ func releaseLeftovers(ctx context.Context, site *machine.Site, g *Group, all []i
 // isOfKilledRun reports whether a killed run has created an allocation for a group. An allocation that does not have the name of its mark any
 // more was renamed, so it is in the state of another group.
 func isOfKilledRun(site *machine.Site, g *Group, a *ironic.Allocation) bool {
-	mark := marks.CreationOf(a.Extra, marks.MarkCreation)
+	mark := notes.CreationOf(a.Extra, notes.MarkCreation)
 	isKnown := slices.Contains(g.Leftovers, a.Name)
 	switch {
 	case mark == nil || mark.Group == "" || !site.Run.IsDead(mark) || !site.Run.IsRecent(mark) && !isKnown:
@@ -333,7 +333,7 @@ func isOfKilledRun(site *machine.Site, g *Group, a *ironic.Allocation) bool {
 
 // isUnfinishedMember reports whether an allocation shows that a run was killed while it reserved nodes for a group.
 func isUnfinishedMember(site *machine.Site, g *Group, a *ironic.Allocation) bool {
-	return isOfKilledRun(site, g, a) && marks.CreationOf(a.Extra, marks.MarkCreation).Done.IsZero()
+	return isOfKilledRun(site, g, a) && notes.CreationOf(a.Extra, notes.MarkCreation).Done.IsZero()
 }
 
 // isLeftover reports whether a killed run has created an allocation for a group that does not have it. atAnyAge says that it does not matter
@@ -343,7 +343,7 @@ func isLeftover(site *machine.Site, g *Group, a *ironic.Allocation, atAnyAge boo
 	isMember := func(m *GroupMember) bool {
 		return m.ID == a.UUID || m.Name == a.Name && (m.ID != "" || m.request != nil)
 	}
-	return isOfKilledRun(site, g, a) && (atAnyAge || site.Run.Unfinished(marks.CreationOf(a.Extra, marks.MarkCreation), nil)) && !slices.ContainsFunc(g.Members, isMember)
+	return isOfKilledRun(site, g, a) && (atAnyAge || site.Run.Unfinished(notes.CreationOf(a.Extra, notes.MarkCreation), nil)) && !slices.ContainsFunc(g.Members, isMember)
 }
 
 // continueMember continues the allocation of a member that exists: the one of the state, or one that a killed run has created.
@@ -390,7 +390,7 @@ func withdraw(ctx context.Context, site *machine.Site, g *Group, cause error) er
 		now, err := site.Ironic.Allocation(ctx, id)
 		if err == nil {
 			m.ID = id // until it is released
-			if lost := site.Run.Superseded("allocation "+id, now.Extra, marks.MarkCreation); lost != nil {
+			if lost := site.Run.Superseded("allocation "+id, now.Extra, notes.MarkCreation); lost != nil {
 				return lost
 			}
 			err = Release(ctx, site, id, now.NodeUUID, g.EndQuarantine)
@@ -438,7 +438,7 @@ func worst(errs []error) error {
 			return 0
 		case isLostRace(err):
 			return 1
-		case marks.IsSuperseded(err):
+		case notes.IsSuperseded(err):
 			return 3
 		}
 		return 2

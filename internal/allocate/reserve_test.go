@@ -15,7 +15,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
@@ -185,7 +185,7 @@ func TestGroup_leftovers(t *testing.T) {
 						mark["group"] = group
 					}
 					ironictest.AsOther(t, fake, http.MethodPost, "allocations", map[string]any{
-						"name": name, "resource_class": "baremetal", "extra": map[string]any{string(marks.MarkCreation): map[string]any{run: mark}},
+						"name": name, "resource_class": "baremetal", "extra": map[string]any{string(notes.MarkCreation): map[string]any{run: mark}},
 					})
 				}
 				client := sitetest.NewClient(fake)

@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // moment returns a time for state; null if it is zero.
@@ -49,7 +49,7 @@ func erasureSchema() schema.Attribute {
 // erasureValue returns the record of the last cleaning of a node. inventory is nil if it is not known.
 func erasureValue(node *ironic.Node, inventory *ironic.Inventory) types.Object {
 	kinds := typesOf(erasureAttributes())
-	e := marks.ErasureOf(node)
+	e := notes.ErasureOf(node)
 	if e == nil {
 		return types.ObjectNull(kinds)
 	}

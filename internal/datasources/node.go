@@ -11,7 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // nodeAttributes returns the attributes of a node in the data sources.
@@ -77,7 +77,7 @@ func driverInfo(node *ironic.Node) jsontypes.Normalized {
 func jsonText(m map[string]any) jsontypes.Normalized {
 	shown := map[string]any{}
 	for key, value := range m {
-		if !marks.OwnKey(key) {
+		if !notes.OwnKey(key) {
 			shown[key] = value
 		}
 	}

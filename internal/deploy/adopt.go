@@ -11,7 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -28,7 +28,7 @@ func CheckAdoption(n *ironic.Node) error {
 // ReserveAdopted makes sure that the machine is reserved before it is adopted: otherwise other clients could take it. It returns the
 // reservation of a machine that runs a deployment already, or makes one, with the mark of a creation. allocation is the reservation that the
 // caller expects, or "". As ReserveNew, it takes over what a killed run has begun, and then also returns the mark of that run.
-func ReserveAdopted(ctx context.Context, m *machine.Machine, allocation string, deadline time.Time) (instanceID string, by *marks.Creation, err error) {
+func ReserveAdopted(ctx context.Context, m *machine.Machine, allocation string, deadline time.Time) (instanceID string, by *notes.Creation, err error) {
 	if err := CheckAdoption(m.Node()); err != nil {
 		return "", nil, err
 	}
@@ -75,7 +75,7 @@ func Describe(ctx context.Context, m *machine.Machine, d Deployment, former []st
 	mark.Keys = append(mark.Keys, slices.Collect(maps.Keys(d.InstanceInfo))...)
 	slices.Sort(mark.Keys)
 	mark.Keys = slices.Compact(mark.Keys)
-	patch.Set("/instance_info/"+marks.KeyMarker, mark)
+	patch.Set("/instance_info/"+notes.KeyMarker, mark)
 	return m.Patch(ctx, patch)
 }
 

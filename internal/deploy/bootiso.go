@@ -13,7 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
@@ -114,7 +114,7 @@ func redeploy(ctx context.Context, m *machine.Machine, runs *bootiso.Record, d D
 	mark := InstanceMarkerOf(node)
 	mark.Digest = ""
 	var patch ironic.Patch
-	patch.Set("/instance_info/"+marks.KeyMarker, mark)
+	patch.Set("/instance_info/"+notes.KeyMarker, mark)
 	if note.Again == nil || note.Again.Dirty {
 		note.Again = &Again{Instance: o.Instance}
 		switch {
@@ -128,7 +128,7 @@ func redeploy(ctx context.Context, m *machine.Machine, runs *bootiso.Record, d D
 		return 0, err
 	}
 	patch.Set("/automated_clean", false) // another client may have set it to true since an earlier attempt
-	patch.Set("/extra/"+marks.KeyBoot, note)
+	patch.Set("/extra/"+notes.KeyBoot, note)
 	if err := m.Patch(ctx, patch); err != nil {
 		return 0, err
 	}
@@ -211,9 +211,9 @@ func attachISO(ctx context.Context, m *machine.Machine, d Deployment, timeout ti
 	mark := InstanceMarkerOf(m.Node())
 	mark.Digest, mark.State, mark.Since, mark.Power = d.Digest(), m.State(), DeployedSince(m.Node()), machine.LastPowerChange(m.Node())
 	var patch ironic.Patch
-	patch.Set("/extra/"+marks.KeyBoot, BootNoteFor(m.Node(), *d.LiveISO))
+	patch.Set("/extra/"+notes.KeyBoot, BootNoteFor(m.Node(), *d.LiveISO))
 	patch.Set("/instance_info/"+machine.KeyBootISO, d.LiveISO.URL)
-	patch.Set("/instance_info/"+marks.KeyMarker, mark)
+	patch.Set("/instance_info/"+notes.KeyMarker, mark)
 	if err := m.Patch(ctx, patch); err != nil {
 		return err
 	}

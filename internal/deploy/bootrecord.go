@@ -15,7 +15,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/ramdisk"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
@@ -57,7 +57,7 @@ func ToLose(ctx context.Context, m *machine.Machine, instance string) (*Losses, 
 	maps.DeleteFunc(l.Info, func(key string, value any) bool {
 		text, err := json.Marshal(value)
 		restored := key == KeyTraits && m.Node().AllocationUUID != "" // by the allocation
-		return err != nil || restored || marks.OwnKey(key) || slices.Contains(own, key) || strings.Contains(string(text), ironic.Masked)
+		return err != nil || restored || notes.OwnKey(key) || slices.Contains(own, key) || strings.Contains(string(text), ironic.Masked)
 	})
 	if len(l.VIFs)+len(l.Info) == 0 {
 		return nil, nil //nolint:nilnil // nothing is lost
@@ -81,7 +81,7 @@ func Lost(ctx context.Context, m *machine.Machine, instance string) Losses {
 
 // BootNoteOf reads the boot note of a node; nil if there is none.
 func BootNoteOf(n *ironic.Node) *BootNote {
-	text, err := json.Marshal(n.Extra[marks.KeyBoot])
+	text, err := json.Marshal(n.Extra[notes.KeyBoot])
 	if err != nil {
 		return nil
 	}
@@ -197,8 +197,8 @@ func RecordBoot(ctx context.Context, m *machine.Machine, d Deployment, byHand []
 	mark.Digest, mark.State, mark.Since, mark.Power = d.Digest(), "", "", "" // without a state the marker counts as started
 	var patch ironic.Patch
 	patch.Set("/instance_info/"+machine.KeyBootISO, d.LiveISO.URL)
-	patch.Set("/instance_info/"+marks.KeyMarker, mark)
-	patch.Set("/extra/"+marks.KeyBoot, BootNote{Record: record})
+	patch.Set("/instance_info/"+notes.KeyMarker, mark)
+	patch.Set("/extra/"+notes.KeyBoot, BootNote{Record: record})
 	return m.Patch(ctx, patch)
 }
 
@@ -213,7 +213,7 @@ func NoteWanted(ctx context.Context, m *machine.Machine, what bootiso.Artifacts)
 		return nil
 	}
 	var patch ironic.Patch
-	patch.Set("/extra/"+marks.KeyBoot, note)
+	patch.Set("/extra/"+notes.KeyBoot, note)
 	return m.Patch(ctx, patch)
 }
 
@@ -308,7 +308,7 @@ func CleanAgain(ctx context.Context, m *machine.Machine) error {
 	default:
 		note.Again.Dirty = true
 	}
-	patch.Set("/extra/"+marks.KeyBoot, note)
+	patch.Set("/extra/"+notes.KeyBoot, note)
 	return m.Patch(ctx, patch)
 }
 
@@ -324,6 +324,6 @@ func ForgetBoot(ctx context.Context, m *machine.Machine, allocation string) erro
 		return nil
 	}
 	var patch ironic.Patch
-	patch.Remove("/extra/" + marks.KeyBoot)
+	patch.Remove("/extra/" + notes.KeyBoot)
 	return m.Patch(ctx, patch)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -204,7 +204,7 @@ func decideDeploy(n *ironic.Node, d Deployment, o DeployOptions, attempts int) (
 // endUndeploy finishes an undeploy that an earlier run started in order to deploy the node again for the same instance, or that has
 // failed, and restores the reservation.
 func endUndeploy(ctx context.Context, m *machine.Machine, o DeployOptions) error {
-	spec := marks.SuspendedAllocation(m.Node())
+	spec := notes.SuspendedAllocation(m.Node())
 	suspended := spec != nil && spec.UUID == o.Instance
 	if !states.LosesReservation(m.Node()) || (!suspended && !states.UndeployFailed(m.Node()) && !DeployedAgain(m.Node(), o.Instance)) {
 		return nil
@@ -241,7 +241,7 @@ func prepare(ctx context.Context, m *machine.Machine, d Deployment, o DeployOpti
 	if d.ConfigDrive == nil {
 		stale = append(stale, KeyConfigDrive)
 	}
-	want[marks.KeyMarker] = InstanceMarker{Digest: d.Digest(), State: m.State(), Since: DeployedSince(node), Keys: slices.Sorted(maps.Keys(want))}
+	want[notes.KeyMarker] = InstanceMarker{Digest: d.Digest(), State: m.State(), Since: DeployedSince(node), Keys: slices.Sorted(maps.Keys(want))}
 	for key, value := range lost.Info {
 		if _, given := want[key]; !given {
 			want[key] = value
@@ -252,15 +252,15 @@ func prepare(ctx context.Context, m *machine.Machine, d Deployment, o DeployOpti
 		if d.ConfigDrive != nil && !CarriesConfigDrive(node) {
 			return NoConfigDrive(node)
 		}
-		patch.Set("/extra/"+marks.KeyBoot, BootNoteFor(node, *d.LiveISO))
+		patch.Set("/extra/"+notes.KeyBoot, BootNoteFor(node, *d.LiveISO))
 	}
-	marks.EndQuarantine(&patch, node) // an operator has returned the node
-	if mark := marks.CreationOf(node.Extra, marks.MarkReservation); o.Creates && (mark == nil || mark.Run != m.Site().Run.ID) {
+	notes.EndQuarantine(&patch, node) // an operator has returned the node
+	if mark := notes.CreationOf(node.Extra, notes.MarkReservation); o.Creates && (mark == nil || mark.Run != m.Site().Run.ID) {
 		mine := m.Site().Run.Begun()
 		if mine.Instance = o.Instance; mark != nil && mark.Instance == o.Instance {
 			mine.Origin = mark.Origin
 		}
-		patch.Set("/extra/"+string(marks.MarkReservation), mine.Value())
+		patch.Set("/extra/"+string(notes.MarkReservation), mine.Value())
 	}
 	if err := m.Patch(ctx, patch); err != nil {
 		return err
@@ -291,8 +291,8 @@ func restoreInstanceInfo(ctx context.Context, m *machine.Machine, before *ironic
 		}
 		maps.DeleteFunc(was, func(_ string, value any) bool { return value == ironic.Masked })
 		patch := editsOf(now, was, slices.Collect(maps.Keys(now)))
-		if note, exists := before.Extra[marks.KeyBoot]; exists && !ironic.SameJSON(m.Node().Extra[marks.KeyBoot], note) {
-			patch.Set("/extra/"+marks.KeyBoot, note)
+		if note, exists := before.Extra[notes.KeyBoot]; exists && !ironic.SameJSON(m.Node().Extra[notes.KeyBoot], note) {
+			patch.Set("/extra/"+notes.KeyBoot, note)
 		}
 		err = m.Patch(ctx, patch)
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 const (
@@ -162,7 +162,7 @@ func TestInstance_markerTellsAcceptedVerb(t *testing.T) {
 	t.Parallel()
 	before, after := time.Date(2026, 1, 1, 0, 0, 0, 1000, time.UTC), time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)
 	marked := func(state ironic.State, at time.Time, d Deployment) map[string]any {
-		return map[string]any{marks.KeyMarker: map[string]any{
+		return map[string]any{notes.KeyMarker: map[string]any{
 			"digest": d.Digest(), "state": string(state), "since": DeployedSince(&ironic.Node{ProvisionUpdatedAt: at}),
 		}}
 	}
@@ -182,7 +182,7 @@ func TestInstance_markerTellsAcceptedVerb(t *testing.T) {
 		"rebuilt":                       {marked("active", before, base()), "active", after, true, true},
 		"deployed with something else":  {marked("available", before, other), "active", after, false, true},
 		"deployed by another client":    {nil, "active", after, false, true},
-		"a marker that is none of ours": {map[string]any{marks.KeyMarker: "hello"}, "active", after, false, true},
+		"a marker that is none of ours": {map[string]any{notes.KeyMarker: "hello"}, "active", after, false, true},
 		"retried, and not sent again":   {marked("deploy failed", after, base()), "deploy failed", after, false, false},
 		"retried, and deployed at last": {marked("deploy failed", before, base()), "active", after, true, true},
 	} {
@@ -198,7 +198,7 @@ func TestInstance_markerTellsAcceptedVerb(t *testing.T) {
 
 func TestInstance_whyNodeIsLost(t *testing.T) {
 	t.Parallel()
-	suspended := map[string]any{marks.KeyAllocation: map[string]any{"uuid": "alloc"}}
+	suspended := map[string]any{notes.KeyAllocation: map[string]any{"uuid": "alloc"}}
 	for name, tc := range map[string]struct {
 		node                 ironic.Node
 		instance, allocation string

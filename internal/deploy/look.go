@@ -15,7 +15,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -145,7 +145,7 @@ func (l *Look) tries(ctx context.Context) (quarantined bool) {
 	}
 	if w.Node.Set {
 		node, err := l.Site.Ironic.NodeForRefresh(ctx, w.Node.V)
-		if err == nil && marks.InQuarantineFor(node, w.Allocation.V) {
+		if err == nil && notes.InQuarantineFor(node, w.Allocation.V) {
 			l.warn(decide.At("node_id"), "Quarantine is finished", fmt.Sprintf("A deployment has failed on node %s, and an earlier run was interrupted while it put the node into quarantine. "+
 				"The apply undeploys the node and ends with an error; the apply after it deploys another node.", ironic.NodeLabel(node)))
 			return true
@@ -190,7 +190,7 @@ func (l *Look) occupied(ctx context.Context) {
 		return
 	}
 	if by := LostDeployment(l.Site, node, l.Wish.Deployment.Digest(), l.Wish.Allocation.V, !l.Wish.Allocation.Unknown); by != nil {
-		l.Site.Run.Announce(marks.MarkReservation, node.UUID)
+		l.Site.Run.Announce(notes.MarkReservation, node.UUID)
 		l.notices = append(l.notices, machine.TakenOver(by, "this deployment on node "+label,
 			"After -refresh=false, the plan may instead replace a deployment that is tainted: then the node is "+lossOf(node)+"."))
 		return
@@ -285,7 +285,7 @@ func (l *Look) allocation(ctx context.Context, node *ironic.Node, stays string) 
 		return true
 	}
 	id, at := l.Wish.Allocation.V, decide.At("allocation_id")
-	if suspended := marks.SuspendedAllocation(node); suspended != nil && suspended.UUID == id {
+	if suspended := notes.SuspendedAllocation(node); suspended != nil && suspended.UUID == id {
 		return false // the provider creates it again when the node is free
 	}
 	allocation, err := l.Site.Ironic.Allocation(ctx, id)

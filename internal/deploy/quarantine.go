@@ -17,7 +17,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -40,13 +40,13 @@ func CheckTries(ctx context.Context, site *machine.Site, allocation *ironic.Allo
 		return try, err
 	}
 	for i := range retired {
-		q := marks.QuarantineOf(&retired[i])
+		q := notes.QuarantineOf(&retired[i])
 		if q != nil && !q.IsMove() && q.Allocation == allocation.Name && site.Ironic.ServerNow().Sub(q.Since).Abs() < quarantineAge {
 			try.failed = append(try.failed, &retired[i])
 		}
 	}
 	slices.SortFunc(try.failed, func(a, b *ironic.Node) int {
-		return cmp.Or(marks.QuarantineOf(a).Since.Compare(marks.QuarantineOf(b).Since), cmp.Compare(a.UUID, b.UUID))
+		return cmp.Or(notes.QuarantineOf(a).Since.Compare(notes.QuarantineOf(b).Since), cmp.Compare(a.UUID, b.UUID))
 	})
 	if len(try.failed) >= most {
 		return try, triedError(try)
@@ -64,15 +64,15 @@ func IsDeployFailure(err error) bool {
 // cleans it and leaves it manageable. Ironic deletes the allocation with that. It returns an error of KindQuarantined as soon as the note is
 // written, and another error if it could not be written.
 func Quarantine(ctx context.Context, m *machine.Machine, try Try, failed error, timeout time.Duration) error {
-	q := &marks.Quarantine{Allocation: try.Allocation.Name, Instance: try.Allocation.UUID, Since: m.Site().Ironic.ServerNow().UTC().Truncate(time.Second), Failed: m.Node().ProvisionUpdatedAt.UTC().Truncate(time.Second)}
+	q := &notes.Quarantine{Allocation: try.Allocation.Name, Instance: try.Allocation.UUID, Since: m.Site().Ironic.ServerNow().UTC().Truncate(time.Second), Failed: m.Node().ProvisionUpdatedAt.UTC().Truncate(time.Second)}
 	var patch ironic.Patch
 	if !m.Node().Retired {
 		patch.Set("/retired", true)
 	}
 	patch.Set("/retired_reason", q.Reason())
-	patch.Set("/extra/"+marks.KeyQuarantine, q)
-	if _, exists := m.Node().Extra[marks.KeyAllocation]; exists { // it is not created again
-		patch.Remove("/extra/" + marks.KeyAllocation)
+	patch.Set("/extra/"+notes.KeyQuarantine, q)
+	if _, exists := m.Node().Extra[notes.KeyAllocation]; exists { // it is not created again
+		patch.Remove("/extra/" + notes.KeyAllocation)
 	}
 	if err := m.Patch(ctx, patch); err != nil {
 		return err
@@ -94,7 +94,7 @@ func EndTry(ctx context.Context, m *machine.Machine, try *Try, failed error, tim
 	switch {
 	case failure.Is(err, KindQuarantined):
 		return true, nil, err
-	case marks.IsSuperseded(err):
+	case notes.IsSuperseded(err):
 		return false, nil, err
 	}
 	return false, noQuarantine(label, err), failed
@@ -127,16 +127,16 @@ func EndRebuild(ctx context.Context, m *machine.Machine, allocation string, most
 // FinishQuarantine undeploys a machine that a killed run has put into quarantine for an allocation. It returns an error of KindQuarantined, or nil if the
 // machine is in no such quarantine.
 func FinishQuarantine(ctx context.Context, m *machine.Machine, allocation string, timeout time.Duration) error {
-	q := marks.UnfinishedQuarantine(m.Node(), allocation)
+	q := notes.UnfinishedQuarantine(m.Node(), allocation)
 	if q == nil {
 		return nil
 	}
 	return finishQuarantine(ctx, m, q, nil, nil, timeout)
 }
 
-func finishQuarantine(ctx context.Context, m *machine.Machine, q *marks.Quarantine, try *Try, failed error, timeout time.Duration) error {
+func finishQuarantine(ctx context.Context, m *machine.Machine, q *notes.Quarantine, try *Try, failed error, timeout time.Duration) error {
 	left := undeployQuarantined(ctx, m, q, timeout)
-	if marks.IsSuperseded(left) {
+	if notes.IsSuperseded(left) {
 		return left
 	}
 	return quarantined(m.Node(), q, try, failed, left)
@@ -144,7 +144,7 @@ func finishQuarantine(ctx context.Context, m *machine.Machine, q *marks.Quaranti
 
 // undeployQuarantined undeploys a machine in quarantine. It stops with an error of KindRefused if another client deploys the machine meanwhile: the
 // machine may wait for a slot for hours.
-func undeployQuarantined(ctx context.Context, m *machine.Machine, q *marks.Quarantine, timeout time.Duration) error {
+func undeployQuarantined(ctx context.Context, m *machine.Machine, q *notes.Quarantine, timeout time.Duration) error {
 	defer m.OnlyIn(q)()
 	_, err := Undeploy(ctx, m, q.Instance, "", timeout)
 	return err
@@ -155,7 +155,7 @@ const KindQuarantined failure.Kind = "quarantined"
 
 // quarantined returns such an error. try is nil if an earlier run has tried, and failed if an earlier run has seen why the deployment failed. left says
 // why the node is not undeployed yet; nil if it is.
-func quarantined(node *ironic.Node, q *marks.Quarantine, try *Try, failed, left error) *failure.Error {
+func quarantined(node *ironic.Node, q *notes.Quarantine, try *Try, failed, left error) *failure.Error {
 	e := &failure.Error{Kind: KindQuarantined, Node: node, Fact: fmt.Sprintf("an earlier run has put node %s into quarantine: %s", ironic.NodeLabel(node), q)}
 	if why := failure.As(failed, failure.KindFailed); why != nil {
 		e.Fact, e.Words = why.Fact, why.Words
@@ -188,7 +188,7 @@ const KindTried failure.Kind = "tried"
 func triedError(try Try) *failure.Error {
 	var names []string
 	for _, node := range try.failed {
-		names = append(names, fmt.Sprintf("%s at %s", ironic.NodeLabel(node), marks.QuarantineOf(node).Since.UTC().Format(time.RFC3339)))
+		names = append(names, fmt.Sprintf("%s at %s", ironic.NodeLabel(node), notes.QuarantineOf(node).Since.UTC().Format(time.RFC3339)))
 	}
 	return &failure.Error{
 		Kind: KindTried, Fact: fmt.Sprintf("deployments for allocation %s have failed on %d of at most %d nodes (max_nodes) within 24 hours: %s", try.Allocation.Name, len(try.failed), try.Max, strings.Join(names, ", ")),
@@ -202,8 +202,8 @@ const leftTimeout = time.Hour
 // EndLeftQuarantine undeploys a node that a killed run has put into quarantine for an allocation. It reports whether there was such a
 // quarantine.
 func EndLeftQuarantine(ctx context.Context, site *machine.Site, node *ironic.Node, allocation string) (ended bool, err error) {
-	if !marks.InQuarantineFor(node, allocation) {
+	if !notes.InQuarantineFor(node, allocation) {
 		return false, nil
 	}
-	return true, undeployQuarantined(ctx, site.Record(node), marks.QuarantineOf(node), leftTimeout)
+	return true, undeployQuarantined(ctx, site.Record(node), notes.QuarantineOf(node), leftTimeout)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/readiness"
 )
 
@@ -18,7 +18,7 @@ import (
 func AwaitReady(ctx context.Context, m *machine.Machine, check readiness.Check, next string) error {
 	check.Dial = m.Site().Config().Dial
 	label := ironic.NodeLabel(m.Node())
-	note := marks.Checked{Since: serverNow(m), Target: check.Target()}
+	note := notes.Checked{Since: serverNow(m), Target: check.Target()}
 	if err := noteCheck(ctx, m, note); err != nil {
 		return err
 	}
@@ -27,13 +27,13 @@ func AwaitReady(ctx context.Context, m *machine.Machine, check readiness.Check, 
 	})
 	if late, is := err.(*readiness.Error); is { //nolint:errorlint // Wait does not wrap it
 		note.Failed = serverNow(m)
-		endNote(ctx, m, ironic.Patch{}.With("/extra/"+marks.KeyReady, note))
+		endNote(ctx, m, ironic.Patch{}.With("/extra/"+notes.KeyReady, note))
 		return &failure.Error{
 			Kind: failure.KindNotReady, Node: m.Node(), About: late, Err: late, Advice: late.Advice() + " " + next,
 			Fact: fmt.Sprintf("node %s runs what was deployed on it, and is not ready: %s", label, late),
 		}
 	}
-	if _, noted := m.Node().Extra[marks.KeyReady]; noted {
+	if _, noted := m.Node().Extra[notes.KeyReady]; noted {
 		removeCheck(ctx, m)
 	}
 	return err
@@ -42,7 +42,7 @@ func AwaitReady(ctx context.Context, m *machine.Machine, check readiness.Check, 
 // ForgetCheck removes the note of a ready check that has failed, when what runs on the machine is not checked any more. It sends nothing if its
 // node has none.
 func ForgetCheck(ctx context.Context, m *machine.Machine) {
-	if marks.NotReadyOf(m.Node()) != nil {
+	if notes.NotReadyOf(m.Node()) != nil {
 		removeCheck(ctx, m)
 	}
 }
@@ -54,9 +54,9 @@ func serverNow(m *machine.Machine) time.Time {
 
 // noteCheck notes on the node that a check is in progress, and replaces what a killed run has left. The check does not depend on
 // the note: the user may lack the right to write it.
-func noteCheck(ctx context.Context, m *machine.Machine, note marks.Checked) error {
-	err := m.Patch(ctx, ironic.Patch{}.With("/extra/"+marks.KeyReady, note))
-	if marks.IsSuperseded(err) || ctx.Err() != nil {
+func noteCheck(ctx context.Context, m *machine.Machine, note notes.Checked) error {
+	err := m.Patch(ctx, ironic.Patch{}.With("/extra/"+notes.KeyReady, note))
+	if notes.IsSuperseded(err) || ctx.Err() != nil {
 		return err
 	}
 	return nil
@@ -64,7 +64,7 @@ func noteCheck(ctx context.Context, m *machine.Machine, note marks.Checked) erro
 
 func removeCheck(ctx context.Context, m *machine.Machine) {
 	var patch ironic.Patch
-	patch.Remove("/extra/" + marks.KeyReady)
+	patch.Remove("/extra/" + notes.KeyReady)
 	endNote(ctx, m, patch)
 }
 

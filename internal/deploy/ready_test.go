@@ -16,7 +16,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/readiness"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
@@ -55,23 +55,23 @@ func (r *checkRun) check(ctx context.Context) error {
 }
 
 // note returns the note on the node.
-func (r *checkRun) note(t *testing.T) *marks.Checked {
+func (r *checkRun) note(t *testing.T) *notes.Checked {
 	t.Helper()
 	node, err := r.client.Ironic.Node(t.Context(), "node-000")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return marks.CheckOf(node, time.Now())
+	return notes.CheckOf(node, time.Now())
 }
 
 // failed returns the note on the node that a check has failed.
-func (r *checkRun) failed(t *testing.T) *marks.Checked {
+func (r *checkRun) failed(t *testing.T) *notes.Checked {
 	t.Helper()
 	node, err := r.client.Ironic.Node(t.Context(), "node-000")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return marks.NotReadyOf(node)
+	return notes.NotReadyOf(node)
 }
 
 // writes returns the requests since the beginning of the check.
@@ -170,8 +170,8 @@ func TestAwaitReady_noteOfOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newCheckRun(0)
-		left := marks.Checked{Since: time.Now().Add(-time.Minute), Target: "TCP port web-0:22"}
-		if _, err := r.client.Ironic.PatchNode(t.Context(), "node-000", ironic.Patch{}.With("/extra/"+marks.KeyReady, left)); err != nil {
+		left := notes.Checked{Since: time.Now().Add(-time.Minute), Target: "TCP port web-0:22"}
+		if _, err := r.client.Ironic.PatchNode(t.Context(), "node-000", ironic.Patch{}.With("/extra/"+notes.KeyReady, left)); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.check(t.Context()); err != nil || r.note(t) != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -64,7 +64,7 @@ func Reserve(ctx context.Context, m *machine.Machine, instance string) error {
 // to deploy it, ReserveNew takes that over, after the end of an operation in progress and at most until the deadline. It then also
 // returns the mark of that run. It does not take over a machine that runs something else than the deployment, nor the reservation of an
 // allocation that the caller does not name.
-func ReserveNew(ctx context.Context, m *machine.Machine, d Deployment, instance string, deadline time.Time) (reserved string, by *marks.Creation, err error) {
+func ReserveNew(ctx context.Context, m *machine.Machine, d Deployment, instance string, deadline time.Time) (reserved string, by *notes.Creation, err error) {
 	if instance != "" {
 		if err := machine.CheckReservation(m.Node(), instance); err != nil {
 			return "", nil, err
@@ -86,7 +86,7 @@ func ReserveNew(ctx context.Context, m *machine.Machine, d Deployment, instance 
 }
 
 // reserve is Reserve with the mark of a creation, which may be nil.
-func reserve(ctx context.Context, m *machine.Machine, instance string, mark *marks.Creation) error {
+func reserve(ctx context.Context, m *machine.Machine, instance string, mark *notes.Creation) error {
 	if m.Node().InstanceUUID == instance {
 		return nil
 	}
@@ -97,12 +97,12 @@ func reserve(ctx context.Context, m *machine.Machine, instance string, mark *mar
 }
 
 // Claim sets the instance UUID of a node that has none, and writes the mark of a creation unless it is nil.
-func Claim(ctx context.Context, m *machine.Machine, instance string, mark *marks.Creation) error {
+func Claim(ctx context.Context, m *machine.Machine, instance string, mark *notes.Creation) error {
 	var patch ironic.Patch
 	patch.Set("/instance_uuid", instance)
 	if mark != nil {
-		patch.Set("/extra/"+string(marks.MarkReservation), mark.Value())
-		m.Carries(marks.MarkReservation)
+		patch.Set("/extra/"+string(notes.MarkReservation), mark.Value())
+		m.Carries(notes.MarkReservation)
 	}
 	err := m.Patch(ctx, patch)
 	taken := api.IsStatus(err, http.StatusConflict, "associated with") || api.IsStatus(err, http.StatusConflict, "is already associated")
@@ -118,9 +118,9 @@ func Claim(ctx context.Context, m *machine.Machine, instance string, mark *marks
 
 // Register is what the resources of a run tell each other about deployments.
 type Register struct {
-	inState marks.Set[string] // the nodes whose deployments Terraform has in state, as far as it has refreshed them
-	planned marks.Set[string] // the nodes on which plans of this run create deployments
-	made    marks.Set[string] // the instance UUIDs with which this run reserves nodes for deployments
+	inState notes.Set[string] // the nodes whose deployments Terraform has in state, as far as it has refreshed them
+	planned notes.Set[string] // the nodes on which plans of this run create deployments
+	made    notes.Set[string] // the instance UUIDs with which this run reserves nodes for deployments
 
 	mu   sync.Mutex
 	lost map[string]*Losses // by UUID of the node: what this run has noted that it loses
@@ -173,7 +173,7 @@ func NameHolder(site *machine.Site, err error) error {
 // LostDeployment returns the mark of a killed run that has begun or finished the deployment with a digest on a node, if Terraform does
 // not have it in state; nil otherwise. A creation of that deployment takes it over. allocation is the one that it is for; "" if there
 // is none. If it is not known yet, isKnown is false.
-func LostDeployment(site *machine.Site, n *ironic.Node, digest, allocation string, isKnown bool) *marks.Creation {
+func LostDeployment(site *machine.Site, n *ironic.Node, digest, allocation string, isKnown bool) *notes.Creation {
 	if !isKnown {
 		allocation = n.InstanceUUID
 	}
@@ -186,8 +186,8 @@ func LostDeployment(site *machine.Site, n *ironic.Node, digest, allocation strin
 
 // FinishReservation takes over a reservation or deployment that a killed run has begun; nil if there is none. allocation is that of the
 // caller; "" if it has none. fits reports whether that is what the caller wants.
-func FinishReservation(ctx context.Context, m *machine.Machine, allocation string, fits func() bool, deadline time.Time) (*marks.Creation, error) {
-	begun := func() *marks.Creation {
+func FinishReservation(ctx context.Context, m *machine.Machine, allocation string, fits func() bool, deadline time.Time) (*notes.Creation, error) {
+	begun := func() *notes.Creation {
 		if !fits() {
 			return nil
 		}
@@ -199,21 +199,21 @@ func FinishReservation(ctx context.Context, m *machine.Machine, allocation strin
 	if err := m.AtRest(ctx, deadline); err != nil {
 		return nil, err
 	}
-	read := func(ctx context.Context) (*marks.Creation, error) {
+	read := func(ctx context.Context) (*notes.Creation, error) {
 		if err := m.Refresh(ctx); err != nil {
 			return nil, err
 		}
 		if mark := begun(); mark != nil {
 			return mark, nil
 		}
-		return nil, m.Site().Run.RefuseTakeOver(marks.CreationOf(m.Node().Extra, marks.MarkReservation))
+		return nil, m.Site().Run.RefuseTakeOver(notes.CreationOf(m.Node().Extra, notes.MarkReservation))
 	}
-	mark, err := m.Site().Run.Finishing(ctx, m.Node().UUID, marks.MarkReservation, read, m.Write)
-	if errors.Is(err, marks.ErrTakenOver) {
+	mark, err := m.Site().Run.Finishing(ctx, m.Node().UUID, notes.MarkReservation, read, m.Write)
+	if errors.Is(err, notes.ErrTakenOver) {
 		return nil, m.Refresh(ctx)
 	}
 	if err == nil {
-		m.Carries(marks.MarkReservation)
+		m.Carries(notes.MarkReservation)
 	}
 	return mark, err
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -67,7 +67,7 @@ type InstanceMarker struct {
 
 // InstanceMarkerOf returns the marker of a node; the zero value if it has none.
 func InstanceMarkerOf(n *ironic.Node) (m InstanceMarker) {
-	text, err := json.Marshal(n.InstanceInfo[marks.KeyMarker])
+	text, err := json.Marshal(n.InstanceInfo[notes.KeyMarker])
 	if err == nil {
 		_ = json.Unmarshal(text, &m) // another client wrote it if it does not parse
 	}
@@ -132,13 +132,13 @@ func RunsInstance(n *ironic.Node) bool {
 // LossReason says why a node does not belong to an instance any more; "" if it does. A node that is being undeployed still belongs to it
 // if the allocation will be created again or the node will be deployed again, and so does one whose undeploying has failed.
 func LossReason(n *ironic.Node, instance, allocation string) string {
-	if q := marks.UnfinishedQuarantine(n, instance); q != nil {
+	if q := notes.UnfinishedQuarantine(n, instance); q != nil {
 		return "is in quarantine: " + q.String()
 	}
 	if n.InstanceUUID == instance && instance != "" {
 		return ""
 	}
-	spec := marks.SuspendedAllocation(n)
+	spec := notes.SuspendedAllocation(n)
 	if n.InstanceUUID == "" && (states.UndeployFailed(n) || spec != nil && spec.UUID == allocation || DeployedAgain(n, instance)) {
 		return ""
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
@@ -110,7 +110,7 @@ func (l *tenantLife) deploy(ctx context.Context, allocation string) error {
 			return err
 		}
 		_, err = deploy.Deploy(ctx, m, sitetest.Debian("12"), deploy.DeployOptions{Instance: instance, Creates: true, Attempts: 1, Timeout: time.Hour})
-		return m.EndCreation(ctx, marks.MarkReservation, err)
+		return m.EndCreation(ctx, notes.MarkReservation, err)
 	})
 }
 

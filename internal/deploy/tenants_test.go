@@ -21,7 +21,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
@@ -60,7 +60,7 @@ func ofProject(fake *fakeironic.Server, project string) func(*machine.Config) {
 // forged is a mark of a run that never was, for a node that another run has reserved.
 func forged(t *testing.T, fake *fakeironic.Server, id string) map[string]any {
 	t.Helper()
-	for _, mark := range sitetest.ExtraOf(t, fake, id)[string(marks.MarkReservation)].(map[string]any) { //nolint:forcetypeassert // else it fails
+	for _, mark := range sitetest.ExtraOf(t, fake, id)[string(notes.MarkReservation)].(map[string]any) { //nolint:forcetypeassert // else it fails
 		copied := mark.(map[string]any) //nolint:forcetypeassert // else it fails
 		delete(copied, "done")
 		return map[string]any{ironic.NewUUID(): copied}
@@ -83,7 +83,7 @@ func TestReserveNew_markOfAnotherProject(t *testing.T) { //nolint:paralleltest /
 			if _, _, err := deploy.ReserveNew(t.Context(), m, sitetest.Debian("12"), "", sitetest.InAnHour()); err != nil {
 				t.Fatal(err)
 			}
-			fake.Set("node-000", "extra", map[string]any{string(marks.MarkReservation): forged(t, fake, m.Node().UUID)})
+			fake.Set("node-000", "extra", map[string]any{string(notes.MarkReservation): forged(t, fake, m.Node().UUID)})
 			time.Sleep(time.Minute)
 			next, err := sitetest.NewClient(fake, ofProject(fake, project)).Machine(t.Context(), "node-000")
 			if err != nil {
@@ -253,7 +253,7 @@ func liveWith(t *testing.T, key string, value any) {
 		}
 		return nil
 	}
-	if err := made.EndCreation(t.Context(), marks.MarkCreation, made.Reach(t.Context(), states.GoalAvailable, time.Hour)); err != nil {
+	if err := made.EndCreation(t.Context(), notes.MarkCreation, made.Reach(t.Context(), states.GoalAvailable, time.Hour)); err != nil {
 		t.Fatalf("enroll: %v", err)
 	}
 	m, err := sitetest.NewClient(fake).Machine(t.Context(), who.UUID)

@@ -16,7 +16,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -94,10 +94,10 @@ func releaseReservation(ctx context.Context, m *machine.Machine, allocation stri
 
 // unprepare returns the edits that remove from a node what prepare has written.
 func unprepare(node *ironic.Node) (patch ironic.Patch) {
-	if _, exists := node.InstanceInfo[marks.KeyMarker]; !exists {
+	if _, exists := node.InstanceInfo[notes.KeyMarker]; !exists {
 		return nil
 	}
-	for _, key := range append(InstanceMarkerOf(node).Keys, marks.KeyMarker) {
+	for _, key := range append(InstanceMarkerOf(node).Keys, notes.KeyMarker) {
 		if _, exists := node.InstanceInfo[key]; exists && key != KeyTraits { // the allocation may have set the traits
 			patch.Remove("/instance_info/" + key)
 		}
@@ -122,7 +122,7 @@ func cleanUndeployed(ctx context.Context, m *machine.Machine, instanceID string,
 // undeploy is Undeploy for a node that was just read and that may be deployed again at once.
 func undeploy(ctx context.Context, m *machine.Machine, instance, allocation string, timeout time.Duration) (lost string, err error) {
 	defer m.NoteWork(ctx)
-	suspended := marks.SuspendedAllocation(m.Node())
+	suspended := notes.SuspendedAllocation(m.Node())
 	if suspended != nil && suspended.UUID != allocation {
 		suspended = nil
 	}
@@ -169,13 +169,13 @@ func suspend(ctx context.Context, m *machine.Machine, allocation string) (*ironi
 		UUID: a.UUID, Name: a.Name, ResourceClass: a.ResourceClass, Traits: a.Traits, Owner: a.Owner, Extra: maps.Clone(a.Extra),
 		CandidateNodes: []string{m.Node().UUID},
 	}
-	delete(spec.Extra, string(marks.MarkCreation)) // the allocation is in state
-	marks.KeepCreated(spec, a.CreatedAt)
+	delete(spec.Extra, string(notes.MarkCreation)) // the allocation is in state
+	notes.KeepCreated(spec, a.CreatedAt)
 	if states.NextMove(states.GoalDeployed, m.State(), false).Kind == states.Wait {
 		return spec, nil
 	}
 	var patch ironic.Patch
-	patch.Set("/extra/"+marks.KeyAllocation, spec)
+	patch.Set("/extra/"+notes.KeyAllocation, spec)
 	return spec, m.Patch(ctx, patch)
 }
 
@@ -202,17 +202,17 @@ func release(ctx context.Context, m *machine.Machine, instance string, suspended
 			lost = err.Error()
 		}
 	}
-	if _, exists := node.Extra[marks.KeyAllocation]; exists && suspended != nil {
-		patch.Remove("/extra/" + marks.KeyAllocation)
+	if _, exists := node.Extra[notes.KeyAllocation]; exists && suspended != nil {
+		patch.Remove("/extra/" + notes.KeyAllocation)
 	}
-	if _, exists := node.Extra[marks.KeyReady]; exists {
-		patch.Remove("/extra/" + marks.KeyReady)
+	if _, exists := node.Extra[notes.KeyReady]; exists {
+		patch.Remove("/extra/" + notes.KeyReady)
 	}
-	if mark := marks.CreationOf(node.Extra, marks.MarkReservation); mark != nil && mark.Instance == instance {
-		patch.Remove("/extra/" + string(marks.MarkReservation))
+	if mark := notes.CreationOf(node.Extra, notes.MarkReservation); mark != nil && mark.Instance == instance {
+		patch.Remove("/extra/" + string(notes.MarkReservation))
 	}
 	if !free {
-		patch = slices.DeleteFunc(patch, func(op nodes.UpdateOperation) bool { return op.Path != "/extra/"+marks.KeyAllocation })
+		patch = slices.DeleteFunc(patch, func(op nodes.UpdateOperation) bool { return op.Path != "/extra/"+notes.KeyAllocation })
 		if err := m.Patch(ctx, patch); err != nil {
 			m.Site().Ironic.Logger().DebugContext(ctx, "could not remove the note of a lost allocation from a node that another instance has", append(machine.NodeAttributes(node), "error", err)...)
 		}

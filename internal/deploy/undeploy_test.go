@@ -14,7 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
@@ -338,7 +338,7 @@ func TestUndeploy_retiredNode(t *testing.T) {
 		if _, err := client.Ironic.Allocation(t.Context(), spec.UUID); !api.IsNotFound(err) {
 			t.Errorf("the allocation: %v, want it gone", err)
 		}
-		if node, err := client.Ironic.Node(t.Context(), id); err != nil || marks.SuspendedAllocation(node) != nil {
+		if node, err := client.Ironic.Node(t.Context(), id); err != nil || notes.SuspendedAllocation(node) != nil {
 			t.Errorf("%+v, %v: the note is left on the node", node, err)
 		}
 	})

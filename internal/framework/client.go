@@ -19,7 +19,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
@@ -177,7 +177,7 @@ func ReadFrom[T any](ctx context.Context, site *machine.Site, in ironic.Collecti
 // DeleteFrom deletes an object of a collection for a resource's Delete. It leaves an object that another resource of the same run has
 // taken over.
 func DeleteFrom(ctx context.Context, site *machine.Site, in ironic.Collection, id, label string, diags *diag.Diagnostics) {
-	if site.Run.HasTakenOver(marks.MarkCreation, id) {
+	if site.Run.HasTakenOver(notes.MarkCreation, id) {
 		WarnKept(diags, label)
 		return
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // ReportUndone adds an error for an operation that must not count as done, even if the user has interrupted it: a deletion, an
@@ -118,7 +118,7 @@ func attributePath(of decide.Path) path.Path {
 
 // WarnTakenOver tells the user, in the plan or during the apply, that a resource takes over what a killed run has begun to create. more
 // are further sentences.
-func WarnTakenOver(diags *diag.Diagnostics, what string, by *marks.Creation, more ...string) {
+func WarnTakenOver(diags *diag.Diagnostics, what string, by *notes.Creation, more ...string) {
 	Show(diags, machine.TakenOver(by, what, more...))
 }
 
@@ -133,7 +133,7 @@ func (c *WithClient) WarnRelease(ctx context.Context, diags *diag.Diagnostics, a
 	if !c.Known() || node == "" {
 		return
 	}
-	if n, err := c.Site.Ironic.NodeForRefresh(ctx, node); err == nil && marks.InQuarantineFor(n, allocation) {
+	if n, err := c.Site.Ironic.NodeForRefresh(ctx, node); err == nil && notes.InQuarantineFor(n, allocation) {
 		diags.AddWarning("Quarantine is finished", fmt.Sprintf("A deployment has failed on node %s, and an earlier run was interrupted while it put the node into quarantine. "+
 			"Releasing allocation %s finishes that: the node is undeployed and cleaned, and stays retired. If another client deploys the node first, the provider leaves it alone, and the release fails.",
 			ironic.NodeLabel(n), allocation))

@@ -20,7 +20,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // text is a rule for strings.
@@ -217,7 +217,7 @@ func (v JSONObjectValue) ValidateDynamic(ctx context.Context, req validator.Dyna
 		if !ironic.ValidKey(key) {
 			resp.Diagnostics.AddAttributeError(req.Path, "Key that Ironic cannot change", fmt.Sprintf("%q %s.", key, patchableKey.must))
 		}
-		if marks.OwnKey(key) {
+		if notes.OwnKey(key) {
 			resp.Diagnostics.AddAttributeError(req.Path, "Reserved key", fmt.Sprintf("%q is reserved for the provider. Use another key.", key))
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
@@ -33,7 +33,7 @@ func (w *Work) takeOut(ctx context.Context, failed error) error {
 // Tolerates reports whether Result turns an error of Do into a warning: Ironic has stored the configuration of the node, but could not prepare
 // or switch the machine, and on_failure lets the apply go on without it.
 func (w *Work) Tolerates(err error) bool {
-	return err != nil && w.Complete && w.GoesOn && !failure.IsInterrupted(err) && !marks.IsSuperseded(err)
+	return err != nil && w.Complete && w.GoesOn && !failure.IsInterrupted(err) && !notes.IsSuperseded(err)
 }
 
 // Result returns the notices about a host after Do, and the error that the apply reports. failed is the error of Do: if Tolerates accepts it,

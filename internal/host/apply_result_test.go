@@ -7,7 +7,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 func TestTolerates(t *testing.T) {
@@ -24,7 +24,7 @@ func TestTolerates(t *testing.T) {
 		"before Ironic has it":        {true, false, broken, false},
 		"default":                     {false, true, broken, false},
 		"interrupted":                 {true, true, context.Canceled, false},
-		"taken over by another run":   {true, true, &failure.Error{Kind: marks.KindSuperseded}, false},
+		"taken over by another run":   {true, true, &failure.Error{Kind: notes.KindSuperseded}, false},
 		"failed, and another failure": {true, true, errors.Join(broken, broken), true},
 	} {
 		w := host.Work{Order: host.Order{GoesOn: tt.goesOn}, Complete: tt.complete}

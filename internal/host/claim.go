@@ -17,7 +17,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // deletionGrace is how long a creation waits for the run to start deleting the node that blocks it, counted from the last time
@@ -28,7 +28,7 @@ const deletionGrace = 5 * time.Second
 type Found struct {
 	Node *ironic.Node // freshly read
 	// By is the mark of the killed run that has begun to create the node; nil if the node was discovered.
-	By *marks.Creation
+	By *notes.Creation
 	// Obstacle says why a plan expects that the node is not taken over; "" if it is.
 	Obstacle string
 }
@@ -138,14 +138,14 @@ func WouldTakeOver(ctx context.Context, site *machine.Site, who Candidate) *Foun
 
 // isFinished reports whether the creation of a node was finished.
 func isFinished(node *ironic.Node) bool {
-	mark := marks.CreationOf(node.Extra, marks.MarkCreation)
+	mark := notes.CreationOf(node.Extra, notes.MarkCreation)
 	return mark != nil && !mark.Done.IsZero()
 }
 
 // taken returns the error for a conflict with a node that the candidate cannot take over.
 func taken(site *machine.Site, x *conflict) error {
 	taken := &Taken{What: x.what, Value: x.value, Node: x.node}
-	switch mark := marks.CreationOf(x.node.Extra, marks.MarkCreation); {
+	switch mark := notes.CreationOf(x.node.Extra, notes.MarkCreation); {
 	case mark == nil || !mark.Done.IsZero() || mark.Run == site.Run.ID:
 	case !site.Run.IsPast(mark):
 	case !site.Run.IsDead(mark):
@@ -177,7 +177,7 @@ func blockingNode(ctx context.Context, site *machine.Site, found []conflict, who
 // isFree reports whether discovery has made the node of a conflict for the candidate.
 func isFree(ctx context.Context, site *machine.Site, x conflict) (bool, error) {
 	if x.what == SharedName {
-		return marks.DiscoveryOf(x.node) != nil && machine.Unmanaged(x.node), nil
+		return notes.DiscoveryOf(x.node) != nil && machine.Unmanaged(x.node), nil
 	}
 	return found.Unnamed(ctx, site, x.node)
 }
@@ -212,8 +212,8 @@ func takeOverNow(ctx context.Context, site *machine.Site, x conflict, who Candid
 
 // begunBefore returns the mark of a killed run that has begun to create exactly what the candidate is; nil if the node is anything
 // else. Two nodes without a name are the same if they have the same BMC.
-func begunBefore(site *machine.Site, node *ironic.Node, who Candidate) *marks.Creation {
-	mark, wanted := marks.CreationOf(node.Extra, marks.MarkCreation), entryOf(who)
+func begunBefore(site *machine.Site, node *ironic.Node, who Candidate) *notes.Creation {
+	mark, wanted := notes.CreationOf(node.Extra, notes.MarkCreation), entryOf(who)
 	theirs := driverinfo.IdentifyBMC(node.DriverInfo)
 	same := node.Name == who.Name && node.Driver == who.Driver && (wanted.bmc.Same(theirs) || who.Name != "" && wanted.bmc.String() == theirs.String())
 	if !same || !site.Run.Unfinished(mark, node.Extra) {
@@ -229,22 +229,22 @@ func finish(ctx context.Context, site *machine.Site, node *ironic.Node, who Cand
 	if err := m.AtRest(ctx, deadline); err != nil {
 		return nil, err
 	}
-	read := func(ctx context.Context) (*marks.Creation, error) {
+	read := func(ctx context.Context) (*notes.Creation, error) {
 		if err := m.Refresh(ctx); err != nil {
 			return nil, err
 		}
 		mark := begunBefore(site, m.Node(), who)
 		if mark == nil {
-			return nil, site.Run.RefuseTakeOver(marks.CreationOf(m.Node().Extra, marks.MarkCreation))
+			return nil, site.Run.RefuseTakeOver(notes.CreationOf(m.Node().Extra, notes.MarkCreation))
 		}
 		if why, err := site.Obstacle(ctx, m.Node(), mark, who.Tenant); err != nil || why != "" {
-			return nil, cmp.Or(err, marks.ErrTakenOver)
+			return nil, cmp.Or(err, notes.ErrTakenOver)
 		}
 		return mark, nil
 	}
-	mark, err := site.Run.Finishing(ctx, node.UUID, marks.MarkCreation, read, m.Write)
+	mark, err := site.Run.Finishing(ctx, node.UUID, notes.MarkCreation, read, m.Write)
 	switch {
-	case errors.Is(err, marks.ErrTakenOver), api.IsNotFound(err):
+	case errors.Is(err, notes.ErrTakenOver), api.IsNotFound(err):
 		return nil, nil //nolint:nilnil // the node has changed since it was listed
 	case err != nil:
 		return nil, err
@@ -301,9 +301,9 @@ func Claim(ctx context.Context, site *machine.Site, settings ironic.Settings, ca
 // metal_host manages it.
 func Enroll(ctx context.Context, site *machine.Site, id string, settings ironic.Settings) (*ironic.Node, error) {
 	settings = settings.Clone()
-	settings.SetKey("extra", string(marks.MarkCreation), site.Run.Begun().Value())
+	settings.SetKey("extra", string(notes.MarkCreation), site.Run.Begun().Value())
 	if settings.Text("name") == "" {
-		settings.SetKey("extra", marks.KeyEnrolled, true)
+		settings.SetKey("extra", notes.KeyEnrolled, true)
 	}
 	node, err := failure.CreateNode(ctx, site.Ironic, id, settings)
 	return node, site.ExplainDriver(ctx, settings.Text("driver"), err)
@@ -315,10 +315,10 @@ func isDuplicate(err error) bool { return api.IsStatus(err, http.StatusConflict,
 // nameDiscovered names a discovered node after the host that takes it over, unless it has a name.
 func nameDiscovered(ctx context.Context, site *machine.Site, taken *Found, name string) error {
 	id := taken.Node.UUID
-	if taken.By != nil || name == "" || marks.DiscoveryOf(taken.Node) != nil {
+	if taken.By != nil || name == "" || notes.DiscoveryOf(taken.Node) != nil {
 		return nil
 	}
-	err := found.Claim(ctx, site, id, marks.Discovery{Version: 1, Owner: "metal_host", Name: name, From: "boot-mac", At: time.Now().UTC().Format(time.RFC3339)})
+	err := found.Claim(ctx, site, id, notes.Discovery{Version: 1, Owner: "metal_host", Name: name, From: "boot-mac", At: time.Now().UTC().Format(time.RFC3339)})
 	if err == nil {
 		taken.Node, err = site.Ironic.Node(ctx, id)
 	}

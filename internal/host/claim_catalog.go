@@ -11,7 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // catalogAge is how old the lists of a catalog may be. An error is only returned from lists that were read after the creation
@@ -26,7 +26,7 @@ var catalogFields = []string{"uuid", "name", "driver", "driver_info", "provision
 type catalog struct {
 	client *ironic.Client
 	turn   chan struct{}     // held while reading the lists
-	hosts  marks.Set[string] // the nodes whose hosts Terraform has in state, as far as it has refreshed them
+	hosts  notes.Set[string] // the nodes whose hosts Terraform has in state, as far as it has refreshed them
 
 	mu       sync.Mutex
 	lists    *lists // nil before the first read

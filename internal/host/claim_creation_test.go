@@ -17,14 +17,14 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
 
 // markRun returns the run that the mark of a node names, and whether the creation is finished.
-func markRun(t *testing.T, fake *fakeironic.Server, node string, key marks.Mark) (run string, done bool) {
+func markRun(t *testing.T, fake *fakeironic.Server, node string, key notes.Mark) (run string, done bool) {
 	t.Helper()
 	runs, _ := sitetest.ExtraOf(t, fake, node)[string(key)].(map[string]any)
 	for name, value := range runs {
@@ -42,7 +42,7 @@ func TestCreation_nextRunFinishesWhatKilledRunBegan(t *testing.T) {
 	for name, prepare := range map[string]func(*testing.T, *fakeironic.Server, *machine.Machine){
 		"right after its creation": func(*testing.T, *fakeironic.Server, *machine.Machine) {},
 		"finished, but not saved": func(t *testing.T, _ *fakeironic.Server, m *machine.Machine) {
-			if err := m.EndCreation(t.Context(), marks.MarkCreation, nil); err != nil {
+			if err := m.EndCreation(t.Context(), notes.MarkCreation, nil); err != nil {
 				t.Error(err)
 			}
 			time.Sleep(14 * time.Minute)
@@ -60,7 +60,7 @@ func TestCreation_nextRunFinishesWhatKilledRunBegan(t *testing.T) {
 				if err != nil || found == nil || found.Node.UUID != who.UUID || found.By == nil {
 					t.Fatalf("%+v, %v; want the node of the killed run", found, err)
 				}
-				run, done := markRun(t, fake, who.Name, marks.MarkCreation)
+				run, done := markRun(t, fake, who.Name, notes.MarkCreation)
 				if run == found.By.Run || done {
 					t.Errorf("the mark is of %s, finished: %t; want one of the new run, which has just begun", run, done)
 				}
@@ -68,10 +68,10 @@ func TestCreation_nextRunFinishesWhatKilledRunBegan(t *testing.T) {
 					t.Errorf("%d lock records are left", left)
 				}
 				m := next.Record(found.Node)
-				if err := m.EndCreation(t.Context(), marks.MarkCreation, nil); err != nil {
+				if err := m.EndCreation(t.Context(), notes.MarkCreation, nil); err != nil {
 					t.Error(err)
 				}
-				if _, done := markRun(t, fake, who.Name, marks.MarkCreation); !done {
+				if _, done := markRun(t, fake, who.Name, notes.MarkCreation); !done {
 					t.Error("the mark does not say that the creation is finished")
 				}
 			})
@@ -95,7 +95,7 @@ func TestCreation_otherNodesAreNotTakenOver(t *testing.T) {
 			who.Driver = "idrac"
 		}},
 		"finished long ago": {func(t *testing.T, _ *fakeironic.Server, m *machine.Machine, _ *host.Candidate) {
-			if err := m.EndCreation(t.Context(), marks.MarkCreation, nil); err != nil {
+			if err := m.EndCreation(t.Context(), notes.MarkCreation, nil); err != nil {
 				t.Error(err)
 			}
 			time.Sleep(16 * time.Minute)
@@ -136,7 +136,7 @@ func TestCreation_runsOfTheSameMomentStayApart(t *testing.T) {
 		if !failure.Is(err, host.KindTaken) || host.TakenOf(err).Making == nil {
 			t.Errorf("%v, want an error that names the other run", err)
 		}
-		if err := m.EndCreation(t.Context(), marks.MarkCreation, nil); err != nil {
+		if err := m.EndCreation(t.Context(), notes.MarkCreation, nil); err != nil {
 			t.Errorf("the first run: %v", err)
 		}
 	})
@@ -149,14 +149,14 @@ func TestCreation_liveRunStopsWhenAnotherTakesOver(t *testing.T) {
 			return m.Reach(ctx, states.GoalAvailable, time.Hour)
 		},
 		"at its end": func(ctx context.Context, m *machine.Machine) error {
-			return m.EndCreation(ctx, marks.MarkCreation, nil)
+			return m.EndCreation(ctx, notes.MarkCreation, nil)
 		},
 		"before a deletion": func(ctx context.Context, m *machine.Machine) error { return m.CheckCreation(ctx) },
 		"before an edit": func(ctx context.Context, m *machine.Machine) error {
 			return m.Patch(ctx, sitetest.Setting("/description", "late"))
 		},
 		"after a failure": func(ctx context.Context, m *machine.Machine) error {
-			return m.EndCreation(ctx, marks.MarkCreation, errors.New("some step failed"))
+			return m.EndCreation(ctx, notes.MarkCreation, errors.New("some step failed"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -174,13 +174,13 @@ func TestCreation_liveRunStopsWhenAnotherTakesOver(t *testing.T) {
 				if err != nil || found == nil {
 					t.Fatalf("%+v, %v", found, err)
 				}
-				if err := next(t.Context(), m); !marks.IsSuperseded(err) {
+				if err := next(t.Context(), m); !notes.IsSuperseded(err) {
 					t.Errorf("%v, want an error of KindSuperseded", err)
 				}
 				if sent := ironictest.Verbs(t, fake, who.UUID); len(sent) > 0 {
 					t.Errorf("the verbs %v were sent", sent)
 				}
-				if err := other.Record(found.Node).EndCreation(t.Context(), marks.MarkCreation, nil); err != nil {
+				if err := other.Record(found.Node).EndCreation(t.Context(), notes.MarkCreation, nil); err != nil {
 					t.Errorf("the run that took over: %v", err)
 				}
 			})
@@ -238,7 +238,7 @@ func TestCreation_reservedByItsOwnKilledRun(t *testing.T) {
 		m := sitetest.Begin(t, killed, who)
 		fake.Set(who.Name, "provision_state", "available")
 		fake.Set(who.Name, "power_state", "power off")
-		if err := m.EndCreation(t.Context(), marks.MarkCreation, nil); err != nil {
+		if err := m.EndCreation(t.Context(), notes.MarkCreation, nil); err != nil {
 			t.Fatal(err)
 		}
 		spec := ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "web-0", ResourceClass: "baremetal"}
@@ -277,13 +277,13 @@ func TestCreation_reservationOfKilledRunIsTakenOver(t *testing.T) {
 		if err != nil || by == nil || again != instanceID {
 			t.Fatalf("%s, %v, %v; want the reservation %s of the killed run", again, by, err, instanceID)
 		}
-		if err := killed.EndCreation(t.Context(), marks.MarkReservation, nil); !marks.IsSuperseded(err) {
+		if err := killed.EndCreation(t.Context(), notes.MarkReservation, nil); !notes.IsSuperseded(err) {
 			t.Errorf("the first run: %v, want an error of KindSuperseded", err)
 		}
-		if err := next.EndCreation(t.Context(), marks.MarkReservation, nil); err != nil {
+		if err := next.EndCreation(t.Context(), notes.MarkReservation, nil); err != nil {
 			t.Error(err)
 		}
-		if _, done := markRun(t, fake, "node-000", marks.MarkReservation); !done {
+		if _, done := markRun(t, fake, "node-000", notes.MarkReservation); !done {
 			t.Error("the mark does not say that the reservation is finished")
 		}
 	})
@@ -335,7 +335,7 @@ func TestCreation_finishedBeforeALongDeploymentIsTakenOver(t *testing.T) {
 		}
 		fake.Set(who.Name, "provision_state", "available")
 		fake.Set(who.Name, "power_state", "power off")
-		if err := m.EndCreation(t.Context(), marks.MarkCreation, nil); err != nil {
+		if err := m.EndCreation(t.Context(), notes.MarkCreation, nil); err != nil {
 			t.Fatal(err)
 		}
 		spec := ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "web-0", ResourceClass: "baremetal"}
@@ -385,13 +385,13 @@ func TestCreation_takenOverInTheSameRun(t *testing.T) {
 		sitetest.Begin(t, sitetest.NewClient(fake), who)
 		time.Sleep(time.Second)
 		next := sitetest.NewClient(fake)
-		if next.Run.HasTakenOver(marks.MarkCreation, who.UUID) {
+		if next.Run.HasTakenOver(notes.MarkCreation, who.UUID) {
 			t.Error("the run has taken over the node before it did")
 		}
 		if found, err := host.Admit(t.Context(), next.Site, sitetest.TheSame(who), sitetest.InAnHour()); err != nil || found == nil {
 			t.Fatalf("%+v, %v", found, err)
 		}
-		if !next.Run.HasTakenOver(marks.MarkCreation, who.UUID) {
+		if !next.Run.HasTakenOver(notes.MarkCreation, who.UUID) {
 			t.Error("the run does not know that it has taken over the node")
 		}
 	})
@@ -484,7 +484,7 @@ func TestCreation_allocationOfKilledRunIsTakenOver(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				runs, _ := now.Extra[string(marks.MarkCreation)].(map[string]any)
+				runs, _ := now.Extra[string(notes.MarkCreation)].(map[string]any)
 				for _, value := range slices.Collect(maps.Values(runs)) {
 					if mark, _ := value.(map[string]any); mark["done"] == nil {
 						t.Errorf("the mark of the allocation is %v; want it finished", now.Extra)
@@ -546,7 +546,7 @@ func TestCreation_takenOverOnceByARun(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if owners != 1 || !next.Run.HasTakenOver(marks.MarkReservation, ironictest.NodeOf(t, fake, "node-000").UUID) {
+		if owners != 1 || !next.Run.HasTakenOver(notes.MarkReservation, ironictest.NodeOf(t, fake, "node-000").UUID) {
 			t.Errorf("%d resources have taken the reservation over, want 1, and the run must know it", owners)
 		}
 	})
@@ -566,11 +566,11 @@ func TestCreation_forgettingRemovesOnlyItsOwnMark(t *testing.T) {
 			t.Fatal(err)
 		}
 		run.ForgetDeployment(t.Context(), "node-000", ironic.NewUUID())
-		if by, _ := markRun(t, fake, "node-000", marks.MarkReservation); by == "" {
+		if by, _ := markRun(t, fake, "node-000", notes.MarkReservation); by == "" {
 			t.Error("the mark of another instance was removed")
 		}
 		run.ForgetDeployment(t.Context(), "node-000", instance)
-		if by, _ := markRun(t, fake, "node-000", marks.MarkReservation); by != "" {
+		if by, _ := markRun(t, fake, "node-000", notes.MarkReservation); by != "" {
 			t.Error("the mark stays on the node")
 		}
 	})
@@ -587,7 +587,7 @@ func TestCreation_forgottenHostIsNotTakenOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := maker.Record(node).EndCreation(t.Context(), marks.MarkCreation, nil); err != nil {
+		if err := maker.Record(node).EndCreation(t.Context(), notes.MarkCreation, nil); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)

@@ -14,7 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
@@ -91,7 +91,7 @@ func TestCreation_forgedReservation(t *testing.T) {
 				fake.Set("node-000", "instance_uuid", instanceID)
 			}
 			mark := map[string]any{"since": time.Now().Add(-time.Hour).UTC().Format(time.RFC3339), "instance": instanceID, "origin": "guess"}
-			fake.Set("node-000", "extra", map[string]any{string(marks.MarkReservation): map[string]any{ironic.NewUUID(): mark}})
+			fake.Set("node-000", "extra", map[string]any{string(notes.MarkReservation): map[string]any{ironic.NewUUID(): mark}})
 			m, err := sitetest.NewClient(fake).Machine(t.Context(), "node-000")
 			if err != nil {
 				t.Fatal(err)
@@ -114,7 +114,7 @@ func TestGroup_leftoverOfOtherOwner(t *testing.T) {
 		for name, owner := range map[string]any{"g-1": nil, "g-2": "p3"} {
 			mark := map[string]any{"since": time.Now().Add(-time.Hour).UTC().Format(time.RFC3339), "group": "g"}
 			ironictest.AsOther(t, fake, http.MethodPost, "allocations", map[string]any{
-				"name": name, "resource_class": "baremetal", "owner": owner, "extra": map[string]any{string(marks.MarkCreation): map[string]any{ironic.NewUUID(): mark}},
+				"name": name, "resource_class": "baremetal", "owner": owner, "extra": map[string]any{string(notes.MarkCreation): map[string]any{ironic.NewUUID(): mark}},
 			})
 		}
 		if found, err := allocate.FindLeftovers(t.Context(), sitetest.NewClient(fake).Site, sitetest.GroupOf(1)); err != nil || len(found) != 1 || found[0] != "g-1" {

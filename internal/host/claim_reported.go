@@ -9,7 +9,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // report is what the machine of a discovered node says of itself. Ironic does not know its BMC otherwise.
@@ -86,7 +86,7 @@ func (c *catalog) readReports(ctx context.Context, l *lists) (map[string]*report
 	}
 	reports := map[string]*report{}
 	for _, e := range l.entries {
-		if !found.Likely(e.node) || e.node.Extra[marks.KeyEnrolled] != nil || len(driverinfo.BMCHosts(e.node.DriverInfo)) > 0 {
+		if !found.Likely(e.node) || e.node.Extra[notes.KeyEnrolled] != nil || len(driverinfo.BMCHosts(e.node.DriverInfo)) > 0 {
 			continue
 		}
 		inventory, err := c.client.Inventory(ctx, e.node.UUID)

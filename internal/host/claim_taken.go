@@ -8,7 +8,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // Sharing is a property that two nodes must not share.
@@ -31,7 +31,7 @@ type Taken struct {
 	Value string
 	Node  *ironic.Node // the node that has it
 	// Making is the mark of another run that creates the node at the same time; nil if there is none.
-	Making *marks.Creation
+	Making *notes.Creation
 	// Obstacle says why the node, which a killed run has begun to create or which was discovered, is not taken over; "" if it is another node.
 	Obstacle string
 	// For is the node that was to get it by a change; nil for a new one.
@@ -128,7 +128,7 @@ func AnnounceTakeOver(site *machine.Site, host string, found *Found) (notices []
 	case found.Obstacle != "":
 		notices = append(notices, decide.Warn(nil, "Node is not taken over", fmt.Sprintf("The apply for host %s fails if Ironic still has node %s then: the provider does not take that node over, because %s. "+
 			"If the machine is yours, import it: terraform import <address of the metal_host> %s", host, label, found.Obstacle, found.Node.UUID)))
-	case !site.Run.Announce(marks.MarkCreation, found.Node.UUID):
+	case !site.Run.Announce(notes.MarkCreation, found.Node.UUID):
 	case found.By != nil:
 		notices = append(notices, machine.TakenOver(found.By, "node "+label, site.AlsoBegun(found.Node)...))
 	default:

@@ -13,7 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
@@ -113,8 +113,8 @@ func testTakeOver(t *testing.T) {
 		}
 		return id
 	}
-	marked := func(m marks.Discovery) map[string]any { return map[string]any{"terraform_metal_discovery": m} }
-	mark := marks.Discovery{Version: 1, Owner: "rack12", Name: "web", From: "serial-number", At: "2026-01-01T00:00:00Z"}
+	marked := func(m notes.Discovery) map[string]any { return map[string]any{"terraform_metal_discovery": m} }
+	mark := notes.Discovery{Version: 1, Owner: "rack12", Name: "web", From: "serial-number", At: "2026-01-01T00:00:00Z"}
 	taken := mark
 	taken.Taken = true
 	unnamed := machine(1, nil)

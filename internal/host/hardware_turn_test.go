@@ -16,7 +16,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout/turns"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
@@ -68,7 +68,7 @@ func atOnce(fake *fakeironic.Server) int { return fake.MaxBusy("servicing", "ser
 func note(t *testing.T, fake *fakeironic.Server, id string) any {
 	t.Helper()
 	extra, _ := ironictest.AsOther(t, fake, http.MethodGet, "nodes/"+id, nil)["extra"].(map[string]any)
-	return extra[marks.KeyTurn]
+	return extra[notes.KeyTurn]
 }
 
 // count returns how many errors are of a kind.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // requested is the note of an inspection that triggers have requested, so that a later run finishes it after an interruption, and
@@ -33,7 +33,7 @@ func Fingerprint(triggers map[string]string) string {
 // has it.
 func RequestInspection(p *ironic.Patch, n *ironic.Node, triggers string) {
 	if note := requestedOn(n); note == nil || note.Triggers != triggers {
-		p.Set("/extra/"+marks.KeyInspection, map[string]any{"triggers": triggers, "before": inspectedAtText(n)})
+		p.Set("/extra/"+notes.KeyInspection, map[string]any{"triggers": triggers, "before": inspectedAtText(n)})
 	}
 }
 
@@ -45,14 +45,14 @@ func EndInspection(ctx context.Context, m *machine.Machine) error {
 		return nil
 	}
 	var p ironic.Patch
-	p.Set("/extra/"+marks.KeyInspection, map[string]any{"triggers": triggers, "before": ""})
+	p.Set("/extra/"+notes.KeyInspection, map[string]any{"triggers": triggers, "before": ""})
 	return m.Patch(ctx, p)
 }
 
 // ForgetInspection adds the removal of that note to the patch of a node.
 func ForgetInspection(p *ironic.Patch, n *ironic.Node) {
-	if n.Extra[marks.KeyInspection] != nil {
-		p.Remove("/extra/" + marks.KeyInspection)
+	if n.Extra[notes.KeyInspection] != nil {
+		p.Remove("/extra/" + notes.KeyInspection)
 	}
 }
 
@@ -77,7 +77,7 @@ func PendingInspection(n *ironic.Node) string {
 
 // requestedOn reads the note; nil if there is none.
 func requestedOn(n *ironic.Node) *requested {
-	text, err := json.Marshal(n.Extra[marks.KeyInspection])
+	text, err := json.Marshal(n.Extra[notes.KeyInspection])
 	var note *requested
 	if err != nil || json.Unmarshal(text, &note) != nil {
 		return nil

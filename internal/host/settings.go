@@ -15,7 +15,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/networkdata"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -141,7 +141,7 @@ func (w *Settings) endQuarantine(edits *ironic.Patch, node *ironic.Node) {
 	if !decides || w.KeepsRetired || states.Deployed(node) {
 		return
 	}
-	marks.EndQuarantine(edits, node)
+	notes.EndQuarantine(edits, node)
 	if retired == true && w.DropsReason && node.RetiredReason != "" && !edits.Changes("/retired_reason") { // with false, Ironic removes it
 		edits.Remove("/retired_reason")
 	}
@@ -183,7 +183,7 @@ func (w *Settings) Enrollment() ironic.Settings {
 		s.SetKey("properties", "capabilities", text)
 	}
 	if len(w.Ends) > 0 {
-		s.SetKey("extra", marks.KeyCabling, w.Ends)
+		s.SetKey("extra", notes.KeyCabling, w.Ends)
 	}
 	return s
 }

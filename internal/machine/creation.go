@@ -11,7 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -19,8 +19,8 @@ import (
 // the run has finished, also after an interruption, and updates the record with the whole node. It returns an error of KindSuperseded instead
 // if another run has taken over the creation. It does nothing if the node has no mark, or while Ironic accepts no edits. What is
 // created stays good if Ironic refuses the edit, so EndCreation only logs that.
-func (m *Machine) EndCreation(ctx context.Context, key marks.Mark, failed error) error {
-	if marks.IsSuperseded(failed) {
+func (m *Machine) EndCreation(ctx context.Context, key notes.Mark, failed error) error {
+	if notes.IsSuperseded(failed) {
 		return failed
 	}
 	ctx, stop := rest.Outlast(ctx)
@@ -31,7 +31,7 @@ func (m *Machine) EndCreation(ctx context.Context, key marks.Mark, failed error)
 	if lost := m.superseded(); lost != nil {
 		return lost
 	}
-	mark := marks.CreationOf(m.node.Extra, key)
+	mark := notes.CreationOf(m.node.Extra, key)
 	if mark == nil || mark.Run != m.site.Run.ID || failed != nil && states.InProgress(m.State()) {
 		return failed
 	}
@@ -39,7 +39,7 @@ func (m *Machine) EndCreation(ctx context.Context, key marks.Mark, failed error)
 	if err == nil {
 		return failed
 	}
-	if lost := m.CheckCreation(ctx); marks.IsSuperseded(lost) {
+	if lost := m.CheckCreation(ctx); notes.IsSuperseded(lost) {
 		return lost
 	}
 	m.site.Ironic.Logger().WarnContext(ctx, "could not record that the creation of a node is finished", append(NodeAttributes(m.node), "error", err)...)
@@ -47,15 +47,15 @@ func (m *Machine) EndCreation(ctx context.Context, key marks.Mark, failed error)
 }
 
 // Ended reports whether the record shows that this run has finished a creation. EndCreation has then just read the whole node.
-func (m *Machine) Ended(key marks.Mark) bool {
-	mark := marks.CreationOf(m.node.Extra, key)
+func (m *Machine) Ended(key notes.Mark) bool {
+	mark := notes.CreationOf(m.node.Extra, key)
 	return mark != nil && mark.Run == m.site.Run.ID && !mark.Done.IsZero()
 }
 
 // ForgetCreation removes an unfinished mark of an earlier run from the node of a resource that Terraform has in state: an apply has
 // finished what the interrupted run had begun. It only logs a failure.
-func (m *Machine) ForgetCreation(ctx context.Context, key marks.Mark) {
-	mark := marks.CreationOf(m.node.Extra, key)
+func (m *Machine) ForgetCreation(ctx context.Context, key notes.Mark) {
+	mark := notes.CreationOf(m.node.Extra, key)
 	if !m.site.Run.IsDead(mark) || !mark.Done.IsZero() {
 		return
 	}
@@ -70,23 +70,23 @@ func (m *Machine) ForgetCreation(ctx context.Context, key marks.Mark) {
 // ForgetDeployment removes the mark of the deployment of an instance that leaves the state and runs on, so that no run takes the machine over. It only
 // logs a failure.
 func (s *Site) ForgetDeployment(ctx context.Context, node, instance string) {
-	s.forget(ctx, node, marks.MarkReservation, func(mark *marks.Creation) bool { return mark.Instance == instance })
+	s.forget(ctx, node, notes.MarkReservation, func(mark *notes.Creation) bool { return mark.Instance == instance })
 }
 
 // ForgetHost removes the mark of the creation of a node that leaves the state and stays in Ironic, so that no run takes it for one that a killed run has
 // begun. It only logs a failure.
 func (s *Site) ForgetHost(ctx context.Context, node string) {
-	s.forget(ctx, node, marks.MarkCreation, func(*marks.Creation) bool { return true })
+	s.forget(ctx, node, notes.MarkCreation, func(*notes.Creation) bool { return true })
 }
 
 // forget removes a mark of a node if it is the one that is meant.
-func (s *Site) forget(ctx context.Context, node string, key marks.Mark, meant func(*marks.Creation) bool) {
+func (s *Site) forget(ctx context.Context, node string, key notes.Mark, meant func(*notes.Creation) bool) {
 	m, err := s.Machine(ctx, node)
 	if api.IsNotFound(err) {
 		return
 	}
 	if err == nil {
-		mark := marks.CreationOf(m.node.Extra, key)
+		mark := notes.CreationOf(m.node.Extra, key)
 		if mark == nil || !meant(mark) {
 			return
 		}
@@ -112,14 +112,14 @@ func (s *Site) IsSuspended(ctx context.Context, allocation, node string) (bool, 
 	if err != nil {
 		return false, err
 	}
-	spec := marks.SuspendedAllocation(n)
+	spec := notes.SuspendedAllocation(n)
 	return spec != nil && spec.UUID == allocation && n.InstanceUUID == "", nil
 }
 
 // BegunReservation returns the mark of a killed run that has reserved a node; nil if there is none, or if the reservation is another.
 // allocation is that of the caller; "" if it has none.
-func (s *Site) BegunReservation(n *ironic.Node, allocation string) *marks.Creation {
-	mark := marks.CreationOf(n.Extra, marks.MarkReservation)
+func (s *Site) BegunReservation(n *ironic.Node, allocation string) *notes.Creation {
+	mark := notes.CreationOf(n.Extra, notes.MarkReservation)
 	if mark == nil || !s.describes(mark, n, allocation) || !s.Run.Unfinished(mark, n.Extra) {
 		return nil
 	}
@@ -130,14 +130,14 @@ func (s *Site) BegunReservation(n *ironic.Node, allocation string) *marks.Creati
 // deployed yet, or it is held between two steps.
 func Pending(n *ironic.Node) bool {
 	state := ironic.State(n.ProvisionState)
-	mark := marks.CreationOf(n.Extra, marks.MarkCreation)
+	mark := notes.CreationOf(n.Extra, notes.MarkCreation)
 	return (mark != nil && mark.Done.IsZero()) || (state == nodes.Available && n.InstanceUUID != "") ||
 		states.Held(state)
 }
 
 // Unmanaged reports whether a node in enroll is not reserved, claimed or managed.
 func Unmanaged(n *ironic.Node) bool {
-	d := marks.DiscoveryOf(n)
+	d := notes.DiscoveryOf(n)
 	return n.InstanceUUID == "" && ironic.State(n.ProvisionState) == nodes.Enroll && (d == nil || !d.Taken)
 }
 
@@ -159,7 +159,7 @@ type Remains struct {
 	owner, lessee string
 	instance      string // what reserves the node; "" if nothing
 	reservedToo   bool   // a killed run has made that reservation, too
-	recent        bool   // the creation began less than marks.MarkAge ago
+	recent        bool   // the creation began less than notes.MarkAge ago
 }
 
 // Obstacle returns why a creation must not be taken over, as a clause about the object; "" if it may.
@@ -172,14 +172,14 @@ func (r Remains) Obstacle(t Tenant) string {
 	case r.instance != "" && !r.reservedToo:
 		return fmt.Sprintf("instance %s reserves it, which no killed run has made", r.instance)
 	case !r.recent:
-		return fmt.Sprintf("that was more than %d hours ago", int(marks.MarkAge.Hours()))
+		return fmt.Sprintf("that was more than %d hours ago", int(notes.MarkAge.Hours()))
 	}
 	return ""
 }
 
 // Obstacle returns why a node, which was just read in full, a candidate of a tenant must not take over; "" if it may. mark is nil if the node
 // was discovered.
-func (s *Site) Obstacle(ctx context.Context, node *ironic.Node, mark *marks.Creation, tenant Tenant) (string, error) {
+func (s *Site) Obstacle(ctx context.Context, node *ironic.Node, mark *notes.Creation, tenant Tenant) (string, error) {
 	tenant.Project = s.Ironic.Project()
 	r := Remains{owner: node.Owner, lessee: node.Lessee, instance: node.InstanceUUID, recent: mark == nil || s.Run.IsRecent(mark)}
 	if r.instance != "" {
@@ -203,7 +203,7 @@ func (s *Site) reservedByKilledRun(ctx context.Context, node *ironic.Node, tenan
 	if err != nil {
 		return false, err
 	}
-	return !tenant.IsForeign(a.Owner, tenant.Owner) && s.Run.Unfinished(marks.CreationOf(a.Extra, marks.MarkCreation), node.Extra), nil
+	return !tenant.IsForeign(a.Owner, tenant.Owner) && s.Run.Unfinished(notes.CreationOf(a.Extra, notes.MarkCreation), node.Extra), nil
 }
 
 // instanceNamespace is the namespace of the instance UUIDs of this provider's own reservations.
@@ -211,7 +211,7 @@ const instanceNamespace = "6b0f2d0c-6d65-5461-8c1e-7265736572ae"
 
 // NewReservation returns the mark of a new reservation of a node without an allocation. Its instance UUID follows from the node, the project of
 // this run and the origin in the mark, so that no mark can be written for an instance UUID that another client or project has set.
-func (s *Site) NewReservation(node string) *marks.Creation {
+func (s *Site) NewReservation(node string) *notes.Creation {
 	mark := s.Run.Begun()
 	mark.Origin = ironic.NewUUID()
 	mark.Instance = instanceOf(node, s.Ironic.Project(), mark.Origin)
@@ -224,7 +224,7 @@ func instanceOf(node, project, origin string) string {
 
 // describes reports whether a mark describes the reservation of a node: the allocation of the caller, or a reservation that a run of this
 // provider has made for the project of this run. allocation is "" if the caller has none.
-func (s *Site) describes(mark *marks.Creation, n *ironic.Node, allocation string) bool {
+func (s *Site) describes(mark *notes.Creation, n *ironic.Node, allocation string) bool {
 	if n.InstanceUUID == "" || mark.Instance != n.InstanceUUID {
 		return false
 	}
@@ -240,7 +240,7 @@ func (s *Site) IsOfOthers(n *ironic.Node) bool {
 
 // AlsoBegun says, for the notice of TakenOver, that a killed run has also begun a deployment on a node; nil if it has not.
 func (s *Site) AlsoBegun(n *ironic.Node) []string {
-	if s.BegunReservation(n, n.InstanceUUID) == nil || marks.InQuarantineFor(n, n.InstanceUUID) {
+	if s.BegunReservation(n, n.InstanceUUID) == nil || notes.InQuarantineFor(n, n.InstanceUUID) {
 		return nil
 	}
 	return []string{fmt.Sprintf("That run has also begun a deployment on node %s, which is in state %q. If this configuration has a deployment with the same content there, "+
@@ -249,7 +249,7 @@ func (s *Site) AlsoBegun(n *ironic.Node) []string {
 
 // TakenOver is the notice, in the plan or during the apply, that a resource takes over what a killed run has begun to create. more are further
 // sentences.
-func TakenOver(c *marks.Creation, what string, more ...string) decide.Notice {
+func TakenOver(c *notes.Creation, what string, more ...string) decide.Notice {
 	begun := "has begun to create"
 	if !c.Done.IsZero() {
 		begun = "has just created"

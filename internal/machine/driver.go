@@ -13,7 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // PowerManaged reports whether Ironic can change a node's power: it knows the BMC, or the driver needs none. A discovered machine
@@ -28,7 +28,7 @@ func PowerManaged(n *ironic.Node) bool {
 		return true
 	}
 	byHand := n.Driver == AgentDriver && n.PowerInterface == powerFake
-	return byHand || driverinfo.AddressKey(n.DriverInfo) != "" || n.Driver == FakeDriver && marks.DiscoveryOf(n) == nil && !LooksDiscovered(n)
+	return byHand || driverinfo.AddressKey(n.DriverInfo) != "" || n.Driver == FakeDriver && notes.DiscoveryOf(n) == nil && !LooksDiscovered(n)
 }
 
 // ByAgent reports whether Ironic has no control of a node's power but its agent on the machine, which can restart the machine while
@@ -56,7 +56,7 @@ const FakeDriver = "fake-hardware"
 
 // LooksDiscovered reports whether a node without a record is as Ironic creates it for an unknown machine.
 func LooksDiscovered(n *ironic.Node) bool {
-	return n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll && n.Extra[marks.KeyEnrolled] == nil && len(n.DriverInfo) == 0
+	return n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll && n.Extra[notes.KeyEnrolled] == nil && len(n.DriverInfo) == 0
 }
 
 // InspectionBringsPorts reports whether Ironic may learn the network cards of a machine from its BMC when it inspects the machine, before

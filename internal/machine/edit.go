@@ -12,7 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -29,7 +29,7 @@ func (m *Machine) PatchWithin(ctx context.Context, patch ironic.Patch, timeout t
 	}
 	asked := patch
 	patch = m.site.Run.ForgetCreations(patch, m.node.Extra)
-	tidy := marks.ForgetOperation(m.guarded(patch), m.node, m.site.Ironic.ServerNow())
+	tidy := notes.ForgetOperation(m.guarded(patch), m.node, m.site.Ironic.ServerNow())
 	var node *ironic.Node
 	err := m.UnlockedWithin(ctx, timeout, func() (err error) {
 		node, err = m.site.Ironic.PatchNode(ctx, m.node.UUID, m.withWork(tidy))
@@ -51,7 +51,7 @@ func (m *Machine) PatchWithin(ctx context.Context, patch ironic.Patch, timeout t
 	m.applyAnswer(node)
 	m.logState(ctx)
 	for _, edit := range patch.OfExtra() {
-		if marks.IsMark(edit.Path) {
+		if notes.IsMark(edit.Path) {
 			continue // another run may have replaced it for good
 		}
 		m.unconfirmed = append(slices.DeleteFunc(m.unconfirmed, func(e nodes.UpdateOperation) bool { return e.Path == edit.Path }), edit)
@@ -98,7 +98,7 @@ func (m *Machine) NoteWork(ctx context.Context) {
 	if len(patch) == 0 || ctx.Err() != nil {
 		return
 	}
-	node, err := m.site.Ironic.PatchNode(ctx, m.node.UUID, marks.ForgetOperation(patch, m.node, m.site.Ironic.ServerNow()))
+	node, err := m.site.Ironic.PatchNode(ctx, m.node.UUID, notes.ForgetOperation(patch, m.node, m.site.Ironic.ServerNow()))
 	if err != nil {
 		m.site.Ironic.Logger().DebugContext(ctx, "could not note the work on a node", append(NodeAttributes(m.node), "error", err)...)
 	} else {
@@ -111,7 +111,7 @@ func (m *Machine) NoteWork(ctx context.Context) {
 func (m *Machine) guarded(patch ironic.Patch) ironic.Patch {
 	var guards ironic.Patch
 	for _, key := range m.marks {
-		if mark := marks.CreationOf(m.node.Extra, key); mark != nil && mark.Run == m.site.Run.ID && mark.Done.IsZero() {
+		if mark := notes.CreationOf(m.node.Extra, key); mark != nil && mark.Run == m.site.Run.ID && mark.Done.IsZero() {
 			guards.Replace(mark.Path(key), mark)
 		}
 	}

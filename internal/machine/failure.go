@@ -14,7 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/ramdisk"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
@@ -301,9 +301,9 @@ func (m *Machine) countFailures(ctx context.Context, err error) {
 	switch {
 	case m.site.cfg.Limit.Max == 0:
 	case failure.As(err, failure.KindFailed, failure.KindTimeout) != nil:
-		patch.Set("/extra/"+marks.KeyFailures, marks.Failures(m.node)+1)
-	case err == nil && m.node.Extra[marks.KeyFailures] != nil:
-		patch.Remove("/extra/" + marks.KeyFailures)
+		patch.Set("/extra/"+notes.KeyFailures, notes.Failures(m.node)+1)
+	case err == nil && m.node.Extra[notes.KeyFailures] != nil:
+		patch.Remove("/extra/" + notes.KeyFailures)
 	}
 	if len(patch) == 0 || states.Has(m.State(), states.Busy) {
 		return

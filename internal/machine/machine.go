@@ -11,7 +11,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing/operation"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // Machine is the record of a node that one call carries through: read once, then updated by every answer to the call's own writes
@@ -30,7 +30,7 @@ type Machine struct {
 	unanswered  *unanswered  // the last request that moves the machine, if its answer is lost; nil: none
 	unattended  unattended   // the operation in progress, if no conductor has locked the node at the last polls
 	cut         string       // why SwitchOff has cut the power; empty: it has not
-	marks       []marks.Mark // the marks of this run that the node had when the record began
+	marks       []notes.Mark // the marks of this run that the node had when the record began
 
 	macs []string // of the cards from which the machine may boot; nil: not looked up
 
@@ -39,7 +39,7 @@ type Machine struct {
 	erasure watched // the last automated cleaning
 	service watched // the last service
 
-	quarantine *marks.Quarantine // the only reason for which the machine is being undeployed; nil: it is undeployed in any state
+	quarantine *notes.Quarantine // the only reason for which the machine is being undeployed; nil: it is undeployed in any state
 
 	operation *operation.Trace // of the operation in progress; nil: none, or no trace is wanted
 
@@ -49,17 +49,17 @@ type Machine struct {
 
 // watched is work of Ironic on the machine that this call has watched.
 type watched struct {
-	work  *marks.Work // nil: none
+	work  *notes.Work // nil: none
 	noted bool        // the node has the note of it
 }
 
 // works returns what this call watches, by the key of its note.
 func (m *Machine) works() map[string]*watched {
-	return map[string]*watched{marks.KeyErasure: &m.erasure, marks.KeyService: &m.service}
+	return map[string]*watched{notes.KeyErasure: &m.erasure, notes.KeyService: &m.service}
 }
 
 // now records what is known of the work. Other work than before has no note yet.
-func (w *watched) now(work *marks.Work) {
+func (w *watched) now(work *notes.Work) {
 	if work != w.work {
 		*w = watched{work: work}
 	}
@@ -83,9 +83,9 @@ func (s *Site) Record(node *ironic.Node) *Machine {
 }
 
 // marksOn returns the marks of this run on a node.
-func (s *Site) marksOn(node *ironic.Node) (ours []marks.Mark) {
-	for _, key := range marks.All {
-		if mark := marks.CreationOf(node.Extra, key); mark != nil && mark.Run == s.Run.ID {
+func (s *Site) marksOn(node *ironic.Node) (ours []notes.Mark) {
+	for _, key := range notes.All {
+		if mark := notes.CreationOf(node.Extra, key); mark != nil && mark.Run == s.Run.ID {
 			ours = append(ours, key)
 		}
 	}
@@ -109,7 +109,7 @@ func (m *Machine) KeepSlot() (release func()) { return m.site.limiter.Keep(m.nod
 func (m *Machine) Turned() { m.site.limiter.Turned(m.node.UUID) }
 
 // Carries records that this run has put a mark on the node, or is about to.
-func (m *Machine) Carries(key marks.Mark) { m.marks = append(m.marks, key) }
+func (m *Machine) Carries(key notes.Mark) { m.marks = append(m.marks, key) }
 
 // superseded compares the marks of this run that the record began with to those of the node as last seen.
 func (m *Machine) superseded() error {
@@ -122,7 +122,7 @@ func (m *Machine) superseded() error {
 }
 
 // OnlyIn lets the walks of the machine go on only while the node is in a quarantine, until the caller calls end.
-func (m *Machine) OnlyIn(q *marks.Quarantine) (end func()) {
+func (m *Machine) OnlyIn(q *notes.Quarantine) (end func()) {
 	m.quarantine = q
 	return func() { m.quarantine = nil }
 }
@@ -240,7 +240,7 @@ func (m *Machine) applyAnswer(node *ironic.Node) {
 	node.Reservation = ""
 	m.node, m.asked = node, time.Time{}
 	for key, w := range m.works() {
-		if noted := marks.WorkOf(node, key); noted != nil && w.work != nil {
+		if noted := notes.WorkOf(node, key); noted != nil && w.work != nil {
 			w.noted = noted.Ended.Equal(w.work.Ended)
 		}
 	}

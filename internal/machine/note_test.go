@@ -8,7 +8,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
@@ -17,21 +17,21 @@ import (
 func TestPatch_removesNotesThatAreOver(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		goal    marks.Goal
+		goal    notes.Goal
 		age     time.Duration
 		then    map[string]any // after the note
 		removed bool
 	}{
-		"unfinished":             {marks.GoalAvailable, time.Hour, map[string]any{"provision_state": "manageable"}, false},
-		"unfinished, old":        {marks.GoalAvailable, 25 * time.Hour, map[string]any{"provision_state": "manageable"}, true},
-		"available again":        {marks.GoalAvailable, time.Hour, map[string]any{"provision_state": "manageable", "target": "provide"}, true},
-		"not yet begun":          {marks.GoalAvailable, time.Hour, nil, false},
-		"reserved":               {marks.GoalAvailable, time.Hour, map[string]any{"instance_uuid": ironic.NewUUID()}, true},
-		"to be retired":          {marks.GoalRetired, time.Hour, map[string]any{"provision_state": "manageable"}, false},
-		"retired":                {marks.GoalRetired, time.Hour, map[string]any{"provision_state": "manageable", "retired": true}, true},
-		"off":                    {marks.GoalPowerOn, time.Hour, map[string]any{"power_state": "power off"}, false},
-		"on":                     {marks.GoalPowerOn, time.Hour, map[string]any{"power_state": "power on"}, true},
-		"virtual media attached": {marks.GoalMedia + "cdrom", time.Hour, nil, false},
+		"unfinished":             {notes.GoalAvailable, time.Hour, map[string]any{"provision_state": "manageable"}, false},
+		"unfinished, old":        {notes.GoalAvailable, 25 * time.Hour, map[string]any{"provision_state": "manageable"}, true},
+		"available again":        {notes.GoalAvailable, time.Hour, map[string]any{"provision_state": "manageable", "target": "provide"}, true},
+		"not yet begun":          {notes.GoalAvailable, time.Hour, nil, false},
+		"reserved":               {notes.GoalAvailable, time.Hour, map[string]any{"instance_uuid": ironic.NewUUID()}, true},
+		"to be retired":          {notes.GoalRetired, time.Hour, map[string]any{"provision_state": "manageable"}, false},
+		"retired":                {notes.GoalRetired, time.Hour, map[string]any{"provision_state": "manageable", "retired": true}, true},
+		"off":                    {notes.GoalPowerOn, time.Hour, map[string]any{"power_state": "power off"}, false},
+		"on":                     {notes.GoalPowerOn, time.Hour, map[string]any{"power_state": "power on"}, true},
+		"virtual media attached": {notes.GoalMedia + "cdrom", time.Hour, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -54,7 +54,7 @@ func TestPatch_removesNotesThatAreOver(t *testing.T) {
 				}
 				node := ironictest.NodeOf(t, fake, id)
 				extra, _ := node.Raw["extra"].(map[string]any)
-				if err != nil || node.Raw["description"] != "new" || (extra[marks.KeyOperation] == nil) != tt.removed {
+				if err != nil || node.Raw["description"] != "new" || (extra[notes.KeyOperation] == nil) != tt.removed {
 					t.Errorf("%v; extra: %v", err, extra)
 				}
 			})
@@ -67,7 +67,7 @@ func TestPatch_succeedsWithoutTheNote(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake := ironictest.Fleet(1)
-		id := noted(fake, marks.GoalPowerOn)
+		id := noted(fake, notes.GoalPowerOn)
 		fake.Set(id, "power_state", "power on")
 		m, err := sitetest.NewClient(fake).Machine(t.Context(), id)
 		fake.Set(id, "extra", map[string]any{})
@@ -81,10 +81,10 @@ func TestPatch_succeedsWithoutTheNote(t *testing.T) {
 }
 
 // noted leaves the note of a command with a goal on the only node of a fake, and returns its UUID.
-func noted(fake *fakeironic.Server, goal marks.Goal) string {
-	command := map[marks.Goal]string{marks.GoalAvailable: "inspect", marks.GoalPowerOn: "power reboot --soft", marks.GoalRetired: "retire"}[goal]
+func noted(fake *fakeironic.Server, goal notes.Goal) string {
+	command := map[notes.Goal]string{notes.GoalAvailable: "inspect", notes.GoalPowerOn: "power reboot --soft", notes.GoalRetired: "retire"}[goal]
 	note := map[string]any{"command": cmp.Or(command, "virtual-media attach"), "by": "eve@desk", "since": time.Now().UTC().Format(time.RFC3339), "goal": string(goal)}
-	fake.Set("node-000", "extra", map[string]any{marks.KeyOperation: map[string]any{ironic.NewUUID(): note}})
+	fake.Set("node-000", "extra", map[string]any{notes.KeyOperation: map[string]any{ironic.NewUUID(): note}})
 	node, _ := fake.Node("node-000")
 	return node.UUID
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -232,7 +232,7 @@ func (m *Machine) Unhold(ctx context.Context, timeout time.Duration) (err error)
 	}
 	ctx, traced := m.begin(ctx, "unhold")
 	defer func() { m.end(traced, err) }()
-	w := &walk{Machine: m, timeout: timeout, deadline: time.Now().Add(timeout), failures: marks.Failures(m.node)}
+	w := &walk{Machine: m, timeout: timeout, deadline: time.Now().Add(timeout), failures: notes.Failures(m.node)}
 	m.site.limiter.Begin(m.node.UUID)
 	defer m.site.limiter.End()
 	from := m.State()

@@ -15,7 +15,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
@@ -258,7 +258,7 @@ func (c powerChange) call(again bool) Call {
 			return traceHidden
 		case last == LastPowerChange(before):
 			return traceNone
-		case begun.Before(sent.Add(-marks.ClockSlack)): // perhaps another client's: before may be older than the last full read
+		case begun.Before(sent.Add(-notes.ClockSlack)): // perhaps another client's: before may be older than the last full read
 			return traceHidden
 		}
 		return traceFound
@@ -310,11 +310,11 @@ func (m *Machine) orderOnce(ctx context.Context, change powerChange, timeout tim
 	var err error
 	switch {
 	case change.want == powerOff && change.restarts:
-		err = m.site.limiter.Pass(ctx, m.node, marks.Failures(m.node), put)
+		err = m.site.limiter.Pass(ctx, m.node, notes.Failures(m.node), put)
 	case change.want == powerOff:
 		err = put(ctx, nil)
 	default:
-		err = m.site.limiter.PassStart(ctx, m.node, marks.Failures(m.node), put)
+		err = m.site.limiter.PassStart(ctx, m.node, notes.Failures(m.node), put)
 	}
 	if errors.Is(err, errMoved) {
 		return m.AsItIs()

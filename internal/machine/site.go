@@ -11,7 +11,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/readiness"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/slots"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
@@ -30,7 +30,7 @@ type Config struct {
 // provisioning limit applies per Site.
 type Site struct {
 	Ironic  *ironic.Client // sends the requests
-	Run     *marks.Run
+	Run     *notes.Run
 	cfg     Config
 	limiter *slots.Limiter
 	guard   Guard
@@ -52,7 +52,7 @@ func New(cfg Config) *Site {
 	c.Ironic = ironic.New(cfg.Config, polls)
 	id := ironic.NewUUID()
 	c.limiter = slots.NewLimiter(c.Ironic, cfg.Limit, id)
-	c.Run = marks.NewRun(id, c.Ironic, c.limiter.Locks)
+	c.Run = notes.NewRun(id, c.Ironic, c.limiter.Locks)
 	return c
 }
 

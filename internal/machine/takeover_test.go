@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 func TestTakeOver_obstacles(t *testing.T) {
@@ -34,13 +34,13 @@ func TestTakeOver_obstacles(t *testing.T) {
 // A host and a deployment may both take over something of one node, and each of them says so once.
 func TestTakeOver_eachIsAnnouncedOnce(t *testing.T) {
 	t.Parallel()
-	var s marks.Run
-	for _, what := range marks.All {
+	var s notes.Run
+	for _, what := range notes.All {
 		if first, second := s.Announce(what, "n1"), s.Announce(what, "n1"); !first || second {
 			t.Errorf("%s: announced %t, then %t", what, first, second)
 		}
 	}
-	if !s.Announce(marks.MarkCreation, "n2") {
+	if !s.Announce(notes.MarkCreation, "n2") {
 		t.Error("another node is not announced")
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/slots"
 )
 
@@ -42,7 +42,7 @@ func (c *Site) Provide(ctx context.Context, node *ironic.Node, timeout time.Dura
 	deadline := time.Now().Add(timeout)
 	late := time.AfterFunc(timeout, leave)
 	defer late.Stop()
-	err := c.limiter.Pass(queue, node, marks.Failures(node), func(ctx context.Context, _ *ironic.Node) error {
+	err := c.limiter.Pass(queue, node, notes.Failures(node), func(ctx context.Context, _ *ironic.Node) error {
 		late.Stop() // once started, the verb is sent to the end
 		if err := guard.Check(ctx, step); err != nil {
 			return err

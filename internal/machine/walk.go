@@ -13,7 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/slots"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
@@ -31,7 +31,7 @@ func (m *Machine) Reach(ctx context.Context, goal states.Goal, timeout time.Dura
 func (m *Machine) Walk(ctx context.Context, goal states.Goal, instance string, with ironic.Order, timeout time.Duration) (err error) {
 	ctx, traced := m.begin(ctx, goal.Operation())
 	defer func() { m.end(traced, err) }()
-	w := &walk{Machine: m, goal: goal, instance: instance, order: with, timeout: timeout, deadline: time.Now().Add(timeout), failures: marks.Failures(m.node)}
+	w := &walk{Machine: m, goal: goal, instance: instance, order: with, timeout: timeout, deadline: time.Now().Add(timeout), failures: notes.Failures(m.node)}
 	m.erases = goal == states.GoalAvailable || goal == states.GoalUndeployed
 	m.site.limiter.Begin(m.node.UUID)
 	defer m.site.limiter.End()
@@ -261,7 +261,7 @@ func (w *walk) learn(ctx context.Context) error {
 func (w *walk) accepted(verb ironic.Verb, from ironic.State) {
 	w.sent, w.from = verb, from
 	if verb == nodes.TargetService {
-		w.service.now(&marks.Work{Run: w.site.Run.ID, Steps: stepsOf(w.order), Began: w.site.Ironic.ServerNow().UTC().Truncate(time.Second)})
+		w.service.now(&notes.Work{Run: w.site.Run.ID, Steps: stepsOf(w.order), Began: w.site.Ironic.ServerNow().UTC().Truncate(time.Second)})
 	}
 }
 

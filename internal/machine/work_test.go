@@ -8,14 +8,14 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
 
 // cleaned makes a manageable node available, and returns it with the note of its cleaning.
-func cleaned(t *testing.T, fake *fakeironic.Server, patch ironic.Patch) (*ironic.Node, *marks.Work, error) {
+func cleaned(t *testing.T, fake *fakeironic.Server, patch ironic.Patch) (*ironic.Node, *notes.Work, error) {
 	t.Helper()
 	fake.StepTime = time.Minute
 	client := sitetest.NewClient(fake)
@@ -34,7 +34,7 @@ func cleaned(t *testing.T, fake *fakeironic.Server, patch ironic.Patch) (*ironic
 	if read != nil {
 		t.Fatal(read)
 	}
-	return node, marks.ErasureOf(node), err
+	return node, notes.ErasureOf(node), err
 }
 
 // writes counts the edits of the node.
@@ -101,7 +101,7 @@ func TestErasure_failsAndIsRepeated(t *testing.T) {
 }
 
 // serviced services a deployed machine whose steps take a time, and returns the node with the note of its service.
-func serviced(t *testing.T, fake *fakeironic.Server) (*ironic.Node, *marks.Work, error) {
+func serviced(t *testing.T, fake *fakeironic.Server) (*ironic.Node, *notes.Work, error) {
 	t.Helper()
 	client := sitetest.NewClient(fake)
 	_, err := client.Of(t.Context(), "node-000", func(m *machine.Machine) error { return m.Service(t.Context(), harmless, time.Hour) })
@@ -109,7 +109,7 @@ func serviced(t *testing.T, fake *fakeironic.Server) (*ironic.Node, *marks.Work,
 	if read != nil {
 		t.Fatal(read)
 	}
-	return node, marks.WorkOf(node, marks.KeyService), err
+	return node, notes.WorkOf(node, notes.KeyService), err
 }
 
 // A service is noted with the steps that were requested, also one that ends before the first poll.
@@ -172,7 +172,7 @@ func TestService_ofAKilledRunIsNoted(t *testing.T) {
 		if err != nil || read != nil {
 			t.Fatal(err, read)
 		}
-		if note := marks.WorkOf(node, marks.KeyService); note == nil || note.Failed || note.Ended.Sub(note.Began) != time.Minute {
+		if note := notes.WorkOf(node, notes.KeyService); note == nil || note.Failed || note.Ended.Sub(note.Began) != time.Minute {
 			t.Errorf("the note is %+v", note)
 		}
 	})

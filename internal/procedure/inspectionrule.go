@@ -16,7 +16,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // Inspection rules have neither a name nor extra, so a run marks them by their UUID: it is computed from the content. Thus the next
@@ -44,7 +44,7 @@ func ruleID(content map[string]any, n int) (string, error) {
 var errSameRule = errors.New("another resource of this configuration creates the same inspection rule. Remove one of them, or give them different descriptions")
 
 // createdRules are the UUIDs of the inspection rules that a run has created.
-type createdRules struct{ ids marks.Set[string] }
+type createdRules struct{ ids notes.Set[string] }
 
 func newCreatedRules(*machine.Site) *createdRules { return &createdRules{} }
 
@@ -80,7 +80,7 @@ func CreateRule(ctx context.Context, site *machine.Site, content map[string]any)
 		if !rules.Add(id) {
 			return nil, false, errSameRule
 		}
-		site.Run.TookOver(marks.MarkCreation, id)
+		site.Run.TookOver(notes.MarkCreation, id)
 		return found, true, nil
 	}
 	return nil, false, fmt.Errorf("%d inspection rules were created with this content and changed since. Give this one another description", ruleTries)

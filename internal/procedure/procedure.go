@@ -13,7 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // procedureLabel is how messages name a deploy template or a runbook.
@@ -27,13 +27,13 @@ func procedureLabel(in ironic.Collection, name string) string {
 // CreateProcedure creates a deploy template or a runbook with the mark of its creation. If a killed run has created one of this name
 // that is the same, CreateProcedure takes it over and also returns the mark of that run. The caller must record the object and call
 // EndProcedure.
-func CreateProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, body map[string]any, same func(*ironic.Procedure) bool) (p *ironic.Procedure, by *marks.Creation, err error) {
+func CreateProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, body map[string]any, same func(*ironic.Procedure) bool) (p *ironic.Procedure, by *notes.Creation, err error) {
 	if _, err := site.Ironic.Microversion(ctx); err != nil { // its answer sets the clock
 		return nil, nil, err
 	}
 	id, name := ironic.NewUUID(), fmt.Sprint(body["name"])
 	request := maps.Clone(body)
-	request["uuid"], request["extra"] = id, map[string]any{string(marks.MarkCreation): site.Run.Begun().Value()}
+	request["uuid"], request["extra"] = id, map[string]any{string(notes.MarkCreation): site.Run.Begun().Value()}
 	p, err = ironic.CreateIn[ironic.Procedure](ctx, site.Ironic, in, id, request)
 	if !api.IsStatus(err, http.StatusConflict, "") {
 		return p, nil, err
@@ -49,12 +49,12 @@ func CreateProcedure(ctx context.Context, site *machine.Site, in ironic.Collecti
 }
 
 // finishProcedure takes over the object of a name that a killed run has created; nil if there is none, or if it is another one.
-func finishProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, name string, same func(*ironic.Procedure) bool) (p *ironic.Procedure, by *marks.Creation, err error) {
-	read := func(ctx context.Context) (*marks.Creation, error) {
+func finishProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, name string, same func(*ironic.Procedure) bool) (p *ironic.Procedure, by *notes.Creation, err error) {
+	read := func(ctx context.Context) (*notes.Creation, error) {
 		if p, err = ironic.ReadIn[ironic.Procedure](ctx, site.Ironic, in, name); err != nil {
 			return nil, err
 		}
-		mark := marks.CreationOf(p.Extra, marks.MarkCreation)
+		mark := notes.CreationOf(p.Extra, notes.MarkCreation)
 		if !site.Run.Unfinished(mark, nil) || !same(p) || (machine.Tenant{Project: site.Ironic.Project()}).IsForeign(p.Owner, "") {
 			return nil, site.Run.RefuseTakeOver(mark)
 		}
@@ -62,14 +62,14 @@ func finishProcedure(ctx context.Context, site *machine.Site, in ironic.Collecti
 	}
 	_, err = read(ctx)
 	if err == nil {
-		by, err = site.Run.Finishing(ctx, p.UUID, marks.MarkCreation, read, func(ctx context.Context, patch ironic.Patch) error {
+		by, err = site.Run.Finishing(ctx, p.UUID, notes.MarkCreation, read, func(ctx context.Context, patch ironic.Patch) error {
 			return site.Ironic.PatchIn(ctx, in, p.UUID, patch)
 		})
 	}
 	if err == nil {
 		p, err = ironic.ReadIn[ironic.Procedure](ctx, site.Ironic, in, p.UUID) // with the mark of this run
 	}
-	if errors.Is(err, marks.ErrTakenOver) || api.IsNotFound(err) {
+	if errors.Is(err, notes.ErrTakenOver) || api.IsNotFound(err) {
 		return nil, nil, nil
 	}
 	return p, by, err
@@ -77,7 +77,7 @@ func finishProcedure(ctx context.Context, site *machine.Site, in ironic.Collecti
 
 // EndProcedure completes what CreateProcedure has returned, and ends its creation, like Machine.EndCreation. It sends the steps again if the
 // object was taken over, because Ironic does not show secrets in arguments, and the traits of a runbook, unless they are nil.
-func EndProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, p *ironic.Procedure, by *marks.Creation, body map[string]any, traits []string) (err error) {
+func EndProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, p *ironic.Procedure, by *notes.Creation, body map[string]any, traits []string) (err error) {
 	switch steps, ordered := body["steps"].([]ironic.RunbookStep); {
 	case by != nil && ordered:
 		err = sendSteps(ctx, site, p, steps)
@@ -112,8 +112,8 @@ func UpdateProcedure(ctx context.Context, site *machine.Site, in ironic.Collecti
 		delete(after, "steps")
 	}
 	patch := editsBetween(before, after)
-	if site.Run.IsDead(marks.CreationOf(p.Extra, marks.MarkCreation)) {
-		patch.Remove("/extra/" + string(marks.MarkCreation))
+	if site.Run.IsDead(notes.CreationOf(p.Extra, notes.MarkCreation)) {
+		patch.Remove("/extra/" + string(notes.MarkCreation))
 	}
 	return site.Ironic.PatchIn(ctx, in, id, patch)
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/procedure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
@@ -42,7 +42,7 @@ func TestProcedure_changeRemovesTheMarkOfAnEarlierRun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, marked := now.Extra[string(marks.MarkCreation)]; marked != step.marked || now.Name != step.name {
+			if _, marked := now.Extra[string(notes.MarkCreation)]; marked != step.marked || now.Name != step.name {
 				t.Errorf("%s: marked %t, want %t; %+v", step.name, marked, step.marked, now)
 			}
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/describe"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/selection"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/show"
 )
 
 const aboutShow = `metal show tells on one page what a machine is, who holds it, what runs on it, what is in progress, what has failed last, what
@@ -83,7 +83,7 @@ func nodesOf(cmd *cobra.Command, s *cli.Settings, client *ironic.Client, selecte
 
 // look reads a machine: the node, its ports, the allocation that has reserved it, and its history. Without the right to see one of the last three, it
 // goes on.
-func look(ctx context.Context, client *ironic.Client, ref string) (*describe.Machine, error) {
+func look(ctx context.Context, client *ironic.Client, ref string) (*show.Machine, error) {
 	node, err := client.Node(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func look(ctx context.Context, client *ironic.Client, ref string) (*describe.Mac
 	if !shown {
 		hidden = append(hidden, "history")
 	}
-	found := describe.Of(node, slices.Sorted(maps.Keys(ports)), allocation, history, client.ServerNow())
+	found := show.Describe(node, slices.Sorted(maps.Keys(ports)), allocation, history, client.ServerNow())
 	found.Hidden = append(found.Hidden, hidden...)
 	return found, nil
 }
@@ -177,7 +177,7 @@ func (p *page) line(name, value string) {
 }
 
 // writePage writes the description of a machine.
-func writePage(to io.Writer, d *describe.Machine, now time.Time) {
+func writePage(to io.Writer, d *show.Machine, now time.Time) {
 	p := &page{to: to}
 	p.section(rest.OneLine(cmp.Or(d.Name, d.ID)))
 	p.line("UUID", d.ID)
@@ -234,7 +234,7 @@ func writePage(to io.Writer, d *describe.Machine, now time.Time) {
 }
 
 // writeHolder writes who holds a machine.
-func writeHolder(p *page, h *describe.Holder) {
+func writeHolder(p *page, h *show.Holder) {
 	p.section("Who holds it")
 	if h.Instance == "" {
 		p.line("", "It is not reserved.")

@@ -14,7 +14,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // End is the end of a cable at a switch.
@@ -199,18 +199,18 @@ func Hear(ctx context.Context, site *machine.Site, node *ironic.Node, before *He
 // EditNote adds to the patch of a node the note of what is expected of its cables, which allocations compare; it removes one that is not wanted
 // any more.
 func EditNote(edits *ironic.Patch, node *ironic.Node, ends map[string]End) {
-	has := node.Extra[marks.KeyCabling]
+	has := node.Extra[notes.KeyCabling]
 	switch {
 	case len(ends) > 0 && !ironic.SameJSON(has, ends):
-		edits.Set("/extra/"+marks.KeyCabling, ends)
+		edits.Set("/extra/"+notes.KeyCabling, ends)
 	case len(ends) == 0 && has != nil:
-		edits.Remove("/extra/" + marks.KeyCabling)
+		edits.Remove("/extra/" + notes.KeyCabling)
 	}
 }
 
 // Expected returns the ends of the cables that the note on a node expects, by MAC address.
 func Expected(node *ironic.Node) map[string]End {
-	text, err := json.Marshal(node.Extra[marks.KeyCabling])
+	text, err := json.Marshal(node.Extra[notes.KeyCabling])
 	var ends map[string]End
 	if err != nil || json.Unmarshal(text, &ends) != nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
@@ -26,7 +26,7 @@ const KindClaimLost failure.Kind = "claim lost"
 // succeeds: it reserves the node by instance_uuid, Ironic's only compare-and-set, for the duration of two requests
 // (reference/discovery.md#claiming-a-node). It succeeds if the node already has this record. It returns an error of KindClaimLost if the
 // node cannot be claimed.
-func Claim(ctx context.Context, site *machine.Site, id string, mark marks.Discovery) error {
+func Claim(ctx context.Context, site *machine.Site, id string, mark notes.Discovery) error {
 	node, err := site.Ironic.Node(ctx, id)
 	if api.IsNotFound(err) {
 		return errGone()
@@ -34,7 +34,7 @@ func Claim(ctx context.Context, site *machine.Site, id string, mark marks.Discov
 	if err != nil {
 		return err
 	}
-	if d := marks.DiscoveryOf(node); d != nil && d.Owner == mark.Owner {
+	if d := notes.DiscoveryOf(node); d != nil && d.Owner == mark.Owner {
 		if d.Name != mark.Name {
 			return claimLost("another run of " + d.Owner + " has named it " + d.Name)
 		}
@@ -50,7 +50,7 @@ func Claim(ctx context.Context, site *machine.Site, id string, mark marks.Discov
 	}
 	var patch ironic.Patch
 	patch.Set("/name", mark.Name)
-	patch.Set("/extra/"+marks.KeyDiscovery, mark)
+	patch.Set("/extra/"+notes.KeyDiscovery, mark)
 	patch.Remove("/instance_uuid")
 	_, err = site.PatchNode(ctx, id, patch)
 	if err == nil {
@@ -58,7 +58,7 @@ func Claim(ctx context.Context, site *machine.Site, id string, mark marks.Discov
 	}
 	// The answer may be lost although Ironic applied the patch: release only a node without the record.
 	if now, look := site.Ironic.Node(context.WithoutCancel(ctx), id); look == nil && now.Name == mark.Name && now.InstanceUUID == "" {
-		if d := marks.DiscoveryOf(now); d != nil && *d == mark {
+		if d := notes.DiscoveryOf(now); d != nil && *d == mark {
 			return nil
 		}
 	}
@@ -93,14 +93,14 @@ func isClaim(instance, node string) bool {
 
 // isAbandoned reports whether a node is held by a claim that a dead run has left behind.
 func isAbandoned(site *machine.Site, n *ironic.Node) bool {
-	return isClaim(n.InstanceUUID, n.UUID) && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll && marks.DiscoveryOf(n) == nil &&
+	return isClaim(n.InstanceUUID, n.UUID) && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll && notes.DiscoveryOf(n) == nil &&
 		!n.UpdatedAt.IsZero() && site.Ironic.ServerNow().Sub(n.UpdatedAt) > abandonedAfter
 }
 
 func errGone() error { return claimLost("the node does not exist any more") }
 
 // restoreName restores the name of a node that this discovery has claimed.
-func restoreName(ctx context.Context, site *machine.Site, node *ironic.Node, d *marks.Discovery) error {
+func restoreName(ctx context.Context, site *machine.Site, node *ironic.Node, d *notes.Discovery) error {
 	var patch ironic.Patch
 	if node.Name == "" {
 		patch.Set("/name", d.Name)
@@ -116,19 +116,19 @@ func restoreName(ctx context.Context, site *machine.Site, node *ironic.Node, d *
 }
 
 // writeMark restores the discovery record of a node that another client has removed. It keeps a record that the node has.
-func writeMark(ctx context.Context, site *machine.Site, id string, mark marks.Discovery) error {
+func writeMark(ctx context.Context, site *machine.Site, id string, mark notes.Discovery) error {
 	node, err := site.Ironic.Node(ctx, id)
-	if err != nil || marks.DiscoveryOf(node) != nil {
+	if err != nil || notes.DiscoveryOf(node) != nil {
 		return err
 	}
 	var patch ironic.Patch
-	patch.Set("/extra/"+marks.KeyDiscovery, mark)
+	patch.Set("/extra/"+notes.KeyDiscovery, mark)
 	_, err = site.PatchNode(ctx, id, patch)
 	return err
 }
 
 // RestoreMark restores the discovery record of a node that may have gone. It warns if that is impossible.
-func RestoreMark(ctx context.Context, site *machine.Site, id string, mark marks.Discovery) []decide.Notice {
+func RestoreMark(ctx context.Context, site *machine.Site, id string, mark notes.Discovery) []decide.Notice {
 	err := writeMark(ctx, site, id, mark)
 	if err == nil || api.IsNotFound(err) {
 		return nil
@@ -169,7 +169,7 @@ func errClaimed() error { return claimLost("another run is claiming it") }
 func freeAbandoned(ctx context.Context, site *machine.Site, node *ironic.Node) error {
 	lock := throttle.Lock{
 		Name: "claim:" + node.UUID, Description: "terraform-provider-metal: a run removes the claim of a run that died, which takes seconds",
-		For: "claim node " + node.UUID, Wait: marks.TakeOverWait,
+		For: "claim node " + node.UUID, Wait: notes.TakeOverWait,
 	}
 	err := site.Locks().With(ctx, lock, func(ctx context.Context) error { return releaseClaim(ctx, site, node.UUID, node.InstanceUUID) })
 	var locked *throttle.LockedError
@@ -181,7 +181,7 @@ func freeAbandoned(ctx context.Context, site *machine.Site, node *ironic.Node) e
 
 // claimObstacle returns why a reserved node must not be named; "" if it may be named.
 func claimObstacle(n *ironic.Node) string {
-	switch d := marks.DiscoveryOf(n); {
+	switch d := notes.DiscoveryOf(n); {
 	case d != nil:
 		return "it belongs to " + d.Owner
 	case n.Name != "":

@@ -20,25 +20,25 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
 
 // mark is what the discovery rack12 writes into a node that it calls web.
-func mark() marks.Discovery {
-	return marks.Discovery{Version: 1, Owner: "rack12", Name: "web", From: "serial-number", At: "2026-01-01T00:00:00Z"}
+func mark() notes.Discovery {
+	return notes.Discovery{Version: 1, Owner: "rack12", Name: "web", From: "serial-number", At: "2026-01-01T00:00:00Z"}
 }
 
 // markOf is what the fake's database has of a node's discovery.
-func markOf(t *testing.T, fake *fakeironic.Server, id string) *marks.Discovery {
+func markOf(t *testing.T, fake *fakeironic.Server, id string) *notes.Discovery {
 	t.Helper()
 	extra, _ := ironictest.NodeOf(t, fake, id).Raw["extra"].(map[string]any)
-	return marks.DiscoveryOf(&ironic.Node{Extra: extra})
+	return notes.DiscoveryOf(&ironic.Node{Extra: extra})
 }
 
 // wantClaimed fails the test unless a node has its name and mark, and no claim is left on it.
-func wantClaimed(t *testing.T, fake *fakeironic.Server, id string, want marks.Discovery) {
+func wantClaimed(t *testing.T, fake *fakeironic.Server, id string, want notes.Discovery) {
 	t.Helper()
 	node, got := ironictest.NodeOf(t, fake, id), markOf(t, fake, id)
 	if node.Name != want.Name || node.InstanceUUID != "" || got == nil || *got != want {
@@ -67,7 +67,7 @@ func TestClaim_oneOfTwentyWins(t *testing.T) {
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake := &fakeironic.Server{}
 		id := fake.Discover(fakeironic.SampleInventory(1))
-		var winner atomic.Pointer[marks.Discovery]
+		var winner atomic.Pointer[notes.Discovery]
 		var wg sync.WaitGroup
 		for n := range 20 {
 			client := sitetest.NewClient(fake) // a process of its own

@@ -17,7 +17,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // Survey is the part of a site that matters for one discovery. It can be stored as JSON.
@@ -84,7 +84,7 @@ func TakeSurvey(ctx context.Context, site *machine.Site, owner string, held map[
 		s.Exists[node.UUID] = true
 		switch name := held[node.UUID]; {
 		case name != "":
-			if marks.DiscoveryOf(node) == nil {
+			if notes.DiscoveryOf(node) == nil {
 				s.Unmarked = append(s.Unmarked, node.UUID)
 			}
 			h := hostOf(site, node, facts)
@@ -112,7 +112,7 @@ func follow(held map[string]string, all []ironic.Node) (now, replaced map[string
 	now, replaced = maps.Clone(held), map[string]string{}
 	for id, name := range held {
 		heir := named[name]
-		if exists[id] != nil || heir == nil || held[heir.UUID] != "" || marks.DiscoveryOf(heir) != nil {
+		if exists[id] != nil || heir == nil || held[heir.UUID] != "" || notes.DiscoveryOf(heir) != nil {
 			continue
 		}
 		delete(now, id)

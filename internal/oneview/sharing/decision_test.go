@@ -8,7 +8,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // actions has the expected results of ActionFor, by the user of the hardware. The maintenance * stands for all without a row.
@@ -217,7 +217,7 @@ func TestMaintenanceOf(t *testing.T) {
 func TestNotesOnTheNodeAreReservedKeys(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{keyReturning, keyMigrating} {
-		if !marks.OwnKey(key) {
+		if !notes.OwnKey(key) {
 			t.Errorf("an import takes %s for the user's", key)
 		}
 	}

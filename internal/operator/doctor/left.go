@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/slots"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
@@ -33,13 +33,13 @@ func checkMarks(s *sight) []Check {
 	for i := range s.nodes.value {
 		n := &s.nodes.value[i]
 		all = append(all, leftOn(n, s.now)...)
-		if q := marks.QuarantineOf(n); q != nil {
+		if q := notes.QuarantineOf(n); q != nil {
 			quarantine = append(quarantine, label(n)+": "+q.String())
 		}
 	}
 	for i := range s.allocations.value {
 		a := &s.allocations.value[i]
-		if mark := marked(a.Extra, marks.MarkCreation); mark != nil {
+		if mark := marked(a.Extra, notes.MarkCreation); mark != nil {
 			all = append(all, left{on: "allocation " + cmp.Or(a.Name, a.UUID), text: fmt.Sprintf("its creation by %s is not finished", mark), run: mark.Run, since: mark.Since})
 		}
 	}
@@ -101,33 +101,33 @@ func leftOn(n *ironic.Node, now time.Time) (all []left) {
 	case strings.HasPrefix(n.Name, ironic.ProbeName):
 		add("", time.Time{}, "a run has created this node to test Ironic for a defect, which takes seconds. The next run that tests deletes it")
 		return all
-	case states.IsInProgress(n), marks.CheckOf(n, now) != nil:
+	case states.IsInProgress(n), notes.CheckOf(n, now) != nil:
 		return nil
 	}
-	if mark := marked(n.Extra, marks.MarkCreation); mark != nil {
+	if mark := marked(n.Extra, notes.MarkCreation); mark != nil {
 		add(mark.Run, mark.Since, "the creation of its host by %s is not finished", mark)
 	}
-	if mark := marked(n.Extra, marks.MarkReservation); mark != nil {
+	if mark := marked(n.Extra, notes.MarkReservation); mark != nil {
 		add(mark.Run, mark.Since, "its deployment by %s is not finished", mark)
 	}
-	switch o := marks.UnfinishedOperation(n, now); {
+	switch o := notes.UnfinishedOperation(n, now); {
 	case o == nil:
 	case o.Failed.IsZero():
 		add(o.Run, o.Since, "%s, has not ended: %s", o, o.Left())
 	default:
 		all = append(all, left{on: label(n), text: fmt.Sprintf("%s: %s", o, o.Left()), run: o.Run, since: o.Since, failed: true})
 	}
-	if turn := marks.TurnOf(n); turn != nil && (turn.Until.IsZero() || now.After(turn.Until)) {
+	if turn := notes.TurnOf(n); turn != nil && (turn.Until.IsZero() || now.After(turn.Until)) {
 		add(turn.Run, time.Time{}, "%s", turnText(turn, now))
 	}
-	if spec := marks.SuspendedAllocation(n); spec != nil {
+	if spec := notes.SuspendedAllocation(n); spec != nil {
 		add("", time.Time{}, "allocation %s, which Ironic has deleted with the instance, was not created again", cmp.Or(spec.Name, spec.UUID))
 	}
 	return all
 }
 
 // turnText describes the note of a rollout.
-func turnText(turn *marks.Turn, now time.Time) string {
+func turnText(turn *notes.Turn, now time.Time) string {
 	text := fmt.Sprintf("run %s began its turn in rollout group %s", turn.Run, turn.Group)
 	if !turn.Since.IsZero() {
 		text += " " + ago(turn.Since, now)

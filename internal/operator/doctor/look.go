@@ -11,7 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/slots"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
@@ -167,8 +167,8 @@ func fold(details []string) []string {
 }
 
 // marked reports whether a run has begun the creation of an object and not ended it.
-func marked(extra map[string]any, key marks.Mark) *marks.Creation {
-	if mark := marks.CreationOf(extra, key); mark != nil && mark.Done.IsZero() {
+func marked(extra map[string]any, key notes.Mark) *notes.Creation {
+	if mark := notes.CreationOf(extra, key); mark != nil && mark.Done.IsZero() {
 		return mark
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/advice"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/show"
 )
 
 // checkMachines says which machines have failed, do not get on, or wait for an operator: a check for each.
@@ -41,7 +41,7 @@ func checkMachines(s *sight) []Check {
 // machineCheck says what is wrong with a machine; nil: nothing.
 func machineCheck(n *ironic.Node, now time.Time, stuckAfter time.Duration) *Check {
 	state := ironic.State(n.ProvisionState)
-	c := &Check{Name: "machine " + cmp.Or(n.Name, n.UUID), Result: Problem, Next: strings.Join(advice.Next(n, now), " ")}
+	c := &Check{Name: "machine " + cmp.Or(n.Name, n.UUID), Result: Problem, Next: strings.Join(show.NextSteps(n, now), " ")}
 	since := fmt.Sprintf("since %s", ago(n.ProvisionUpdatedAt, now))
 	switch inState := now.Sub(n.ProvisionUpdatedAt); {
 	case n.Fault != "" && !states.Failed(state):
@@ -74,7 +74,7 @@ func checkMaintenance(s *sight) []Check {
 	others := 0
 	for i := range s.nodes.value {
 		n := &s.nodes.value[i]
-		if ends := advice.EndsMaintenance(n); ends != "" {
+		if ends := show.EndsMaintenance(n); ends != "" {
 			c.Details = append(c.Details, fmt.Sprintf("%s (%q): %s", label(n), n.MaintenanceReason, ends))
 		} else if n.Maintenance {
 			others++

@@ -8,8 +8,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/advice"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/doctor"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/show"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 )
 
@@ -33,6 +33,6 @@ func TestDoctor_advisesAsShow(t *testing.T) {
 		if err != nil || node.AllocationUUID == "" {
 			t.Fatalf("%v: %+v", err, node)
 		}
-		want(t, s.run(t), "machine node-000", doctor.Problem, rest.OneLine(strings.Join(advice.Next(node, client.ServerNow()), " ")))
+		want(t, s.run(t), "machine node-000", doctor.Problem, rest.OneLine(strings.Join(show.NextSteps(node, client.ServerNow()), " ")))
 	}
 }

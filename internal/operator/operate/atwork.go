@@ -8,7 +8,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/slots"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
@@ -40,29 +40,29 @@ func Look(ctx context.Context, site *machine.Site, machines []ironic.Node) Seen 
 // isMarked reports whether a run or a command has left a note on a node that says that it works on the machine. The mark of a creation that has ended
 // says no more.
 func isMarked(n ironic.Node) bool {
-	unfinished := func(key marks.Mark) bool {
-		mark := marks.CreationOf(n.Extra, key)
+	unfinished := func(key notes.Mark) bool {
+		mark := notes.CreationOf(n.Extra, key)
 		return mark != nil && mark.Done.IsZero()
 	}
-	return slices.ContainsFunc(marks.All, unfinished) || marks.TurnOf(&n) != nil || marks.OperationOf(&n) != nil
+	return slices.ContainsFunc(notes.All, unfinished) || notes.TurnOf(&n) != nil || notes.OperationOf(&n) != nil
 }
 
 // atWork names the run of Terraform, or the other command of metal, that may be at work on a machine; "" if there is none. A killed one leaves the same
 // notes, so that they count only while something tells that it may be alive. The same command goes on with what an earlier one has begun, unless a lock
 // record says that that one is alive.
 func atWork(command string, n *ironic.Node, seen Seen) string {
-	for _, key := range marks.All {
-		if mark := marks.CreationOf(n.Extra, key); mark != nil && mark.Done.IsZero() && seen.mayLive(mark.Run, mark.Since, n) {
+	for _, key := range notes.All {
+		if mark := notes.CreationOf(n.Extra, key); mark != nil && mark.Done.IsZero() && seen.mayLive(mark.Run, mark.Since, n) {
 			return mark.String()
 		}
 	}
-	if t := marks.TurnOf(n); t != nil && !t.Failed && (t.Until.IsZero() || t.Until.After(seen.Now)) && seen.mayLive(t.Run, t.Since, n) {
+	if t := notes.TurnOf(n); t != nil && !t.Failed && (t.Until.IsZero() || t.Until.After(seen.Now)) && seen.mayLive(t.Run, t.Since, n) {
 		return fmt.Sprintf("run %s, whose turn in group %s began at %s", t.Run, t.Group, t.Since.UTC().Format(time.RFC3339))
 	}
-	if c := marks.CheckOf(n, seen.Now); c != nil {
+	if c := notes.CheckOf(n, seen.Now); c != nil {
 		return fmt.Sprintf("a run, which began to check at %s whether it is ready", c.Since.UTC().Format(time.RFC3339))
 	}
-	o := marks.OperationOf(n)
+	o := notes.OperationOf(n)
 	if o == nil || !o.Failed.IsZero() || o.IsOver(n, seen.Now) {
 		return ""
 	}
@@ -76,5 +76,5 @@ func atWork(command string, n *ironic.Node, seen Seen) string {
 // them, too.
 func (s Seen) mayLive(run string, since time.Time, n *ironic.Node) bool {
 	deploys := states.BeingDeployed(ironic.State(n.ProvisionState)) && s.Now.Sub(n.ProvisionUpdatedAt) < aliveFor
-	return s.Alive[run] || s.Now.Sub(since) < aliveFor || deploys && s.Now.Sub(since) < marks.MarkAge
+	return s.Alive[run] || s.Now.Sub(since) < aliveFor || deploys && s.Now.Sub(since) < notes.MarkAge
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // BMCTimeout is how long a request to a BMC may take by default.
@@ -36,7 +36,7 @@ func NMI() Operation {
 func Media(device ironic.Device, image string) Operation {
 	op := Operation{
 		Command: "virtual-media attach", Doing: "attach virtual media to", Timeout: BMCTimeout, Since: api.VersionVirtualMedia, Feature: "changing virtual media",
-		Goal: marks.GoalMedia + marks.Goal(device), Several: func(*ironic.Node) bool { return image != "" }, Guarded: true,
+		Goal: notes.GoalMedia + notes.Goal(device), Several: func(*ironic.Node) bool { return image != "" }, Guarded: true,
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
 			return m.ChangeMedia(ctx, device, image, timeout)
 		},

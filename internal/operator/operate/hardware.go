@@ -13,7 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
@@ -30,9 +30,9 @@ const (
 // Inspect returns the operation that inspects free machines again. Those of the pool return to it. pool has the profiles of shared hardware; nil:
 // none is shared.
 func Inspect(pool *sharing.Pool) Operation {
-	returns := func(node *ironic.Node) bool { return states.InPool(node) || keeps(node, marks.GoalAvailable) }
+	returns := func(node *ironic.Node) bool { return states.InPool(node) || keeps(node, notes.GoalAvailable) }
 	return Operation{
-		Command: "inspect", Doing: "inspect", Timeout: InspectTimeout, Goal: marks.GoalAvailable, Several: returns, Guarded: true,
+		Command: "inspect", Doing: "inspect", Timeout: InspectTimeout, Goal: notes.GoalAvailable, Several: returns, Guarded: true,
 		Decide: func(node *ironic.Node) Plan {
 			if !returns(node) {
 				if busy := busyWith(node); busy != "" && !states.BeingInspected(ironic.State(node.ProvisionState)) {

@@ -14,7 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/operate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
@@ -186,7 +186,7 @@ func TestKill_nextCommandDoesTheRest(t *testing.T) {
 							t.Errorf("killed at request %d (after %t): half done without a note", at, after)
 						}
 						time.Sleep(time.Duration(at%7) * 20 * time.Second)
-						unfinished := marks.UnfinishedOperation(nodeOf(t, fake), time.Now()) != nil
+						unfinished := notes.UnfinishedOperation(nodeOf(t, fake), time.Now()) != nil
 						result, text, _ := run(t, fake, life.op(), 0, false)
 						if result.Outcome != operate.Done && result.Outcome != operate.Unchanged {
 							t.Errorf("killed at request %d (after %t): then %s, %v", at, after, result.Outcome, result.Err)
@@ -227,7 +227,7 @@ func checkDone(t *testing.T, fake *fakeironic.Server, done func(*fakeironic.Serv
 	if !done(fake, node) {
 		t.Errorf("the operation is not done: %v", node.Raw)
 	}
-	if extra, _ := node.Raw["extra"].(map[string]any); extra[marks.KeyOperation] != nil {
+	if extra, _ := node.Raw["extra"].(map[string]any); extra[notes.KeyOperation] != nil {
 		t.Errorf("it has left a note: %v", extra)
 	}
 }

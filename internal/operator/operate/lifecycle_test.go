@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/operate"
 )
@@ -25,7 +25,7 @@ func allocated(n *ironic.Node) { n.InstanceUUID, n.AllocationUUID = "a1", "a1" }
 
 // suspended notes on a node that an allocation is to be created again.
 func suspended(n *ironic.Node) {
-	n.Extra = map[string]any{marks.KeyAllocation: map[string]any{"uuid": "a1", "name": "web-3"}}
+	n.Extra = map[string]any{notes.KeyAllocation: map[string]any{"uuid": "a1", "name": "web-3"}}
 }
 
 // planned is what a test wants of a plan.
@@ -130,16 +130,16 @@ func TestRescue_decides(t *testing.T) {
 }
 
 // runMark is the mark of a run that has not finished.
-func runMark(key marks.Mark, instance string) map[string]any {
-	mark := &marks.Creation{Run: "7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11", Since: time.Date(2026, 5, 1, 3, 0, 0, 0, time.UTC), Instance: instance}
+func runMark(key notes.Mark, instance string) map[string]any {
+	mark := &notes.Creation{Run: "7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11", Since: time.Date(2026, 5, 1, 3, 0, 0, 0, time.UTC), Instance: instance}
 	return map[string]any{string(key): mark.Value()}
 }
 
 func TestRelease_decides(t *testing.T) {
 	t.Parallel()
 	allocation := &ironic.Allocation{UUID: "a1", Name: "web-3"}
-	marked := &ironic.Allocation{UUID: "a1", Extra: runMark(marks.MarkCreation, "")}
-	own := func(n *ironic.Node) { n.InstanceUUID, n.Extra = "i1", runMark(marks.MarkReservation, "i1") }
+	marked := &ironic.Allocation{UUID: "a1", Extra: runMark(notes.MarkCreation, "")}
+	own := func(n *ironic.Node) { n.InstanceUUID, n.Extra = "i1", runMark(notes.MarkReservation, "i1") }
 	for name, tt := range map[string]struct {
 		allocation *ironic.Allocation
 		node       *ironic.Node

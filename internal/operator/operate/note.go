@@ -11,7 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -26,7 +26,7 @@ const (
 // as its own: Ironic may accept no other while it goes on with what that command has begun. warning is what a user must know about the note.
 func (r *Runner) noted(ctx context.Context, op Operation, m *machine.Machine, timeout time.Duration) (warning string, err error) {
 	r.forgetOld(ctx, m)
-	earlier := marks.UnfinishedOperation(m.Node(), r.Site.Ironic.ServerNow())
+	earlier := notes.UnfinishedOperation(m.Node(), r.Site.Ironic.ServerNow())
 	if op.Several != nil && op.Several(m.Node()) && !continues(m.Node(), op.Goal) {
 		switch err := r.note(ctx, op, m); {
 		case api.IsForbidden(err): // the right to the operation is another one
@@ -39,7 +39,7 @@ func (r *Runner) noted(ctx context.Context, op Operation, m *machine.Machine, ti
 	if err != nil && m.Acted() && (ctx.Err() != nil || failure.Is(err, failure.KindDown)) { // the record may be older than what Ironic goes on with
 		return warning, err
 	}
-	left, unfinished := marks.OperationOf(m.Node()), marks.UnfinishedOperation(m.Node(), r.Site.Ironic.ServerNow()) != nil
+	left, unfinished := notes.OperationOf(m.Node()), notes.UnfinishedOperation(m.Node(), r.Site.Ironic.ServerNow()) != nil
 	done := err == nil || earlier == nil && !m.Acted()
 	if left == nil || unfinished && (!done || left.Goal != op.Goal) {
 		if left != nil && left.Run == r.Site.Run.ID {
@@ -48,18 +48,18 @@ func (r *Runner) noted(ctx context.Context, op Operation, m *machine.Machine, ti
 		return warning, err
 	}
 	if problem := unnote(ctx, m); problem != nil && unfinished { // a note whose goal is reached no longer matters: the next command removes it
-		warning = fmt.Sprintf("Ironic did not let its note be removed (%v), so that metal show calls it interrupted. Remove the note: baremetal node unset %s --extra %s", problem, m.Node().UUID, marks.KeyOperation)
+		warning = fmt.Sprintf("Ironic did not let its note be removed (%v), so that metal show calls it interrupted. Remove the note: baremetal node unset %s --extra %s", problem, m.Node().UUID, notes.KeyOperation)
 	}
 	return warning, err
 }
 
 // noteFailure adds to the note of an operation of this command that it has failed, so that no other command waits for its end. It adds nothing if the command was
 // stopped or Ironic goes on with the operation. If Ironic refuses that, the note stays as it is.
-func (r *Runner) noteFailure(ctx context.Context, m *machine.Machine, o *marks.Operation) {
+func (r *Runner) noteFailure(ctx context.Context, m *machine.Machine, o *notes.Operation) {
 	if ctx.Err() != nil || states.IsInProgress(m.Node()) {
 		return
 	}
-	write := func() error { return m.Write(ctx, marks.FailOperation(o, r.Site.Ironic.ServerNow())) }
+	write := func() error { return m.Write(ctx, notes.FailOperation(o, r.Site.Ironic.ServerNow())) }
 	if err := m.UnlockedWithin(ctx, unnoteFor, write); err != nil {
 		r.Site.Ironic.Logger().DebugContext(ctx, "could not note that an operation has failed", "error", err)
 	}
@@ -74,7 +74,7 @@ func unnote(ctx context.Context, m *machine.Machine) error {
 		defer cancel()
 		ctx = stopped
 	}
-	err := m.UnlockedWithin(ctx, within, func() error { return m.Write(ctx, marks.EndOperation(m.Node())) })
+	err := m.UnlockedWithin(ctx, within, func() error { return m.Write(ctx, notes.EndOperation(m.Node())) })
 	if api.IsStatus(err, http.StatusBadRequest, "") {
 		return nil
 	}
@@ -84,11 +84,11 @@ func unnote(ctx context.Context, m *machine.Machine) error {
 // forgetOld removes a note that is too old to count. If Ironic refuses that, the operation ignores the note.
 func (r *Runner) forgetOld(ctx context.Context, m *machine.Machine) {
 	now := r.Site.Ironic.ServerNow()
-	if o := marks.OperationOf(m.Node()); o == nil || !o.IsOld(now) {
+	if o := notes.OperationOf(m.Node()); o == nil || !o.IsOld(now) {
 		return
 	}
-	if err := m.Write(ctx, marks.EndOperation(m.Node())); err != nil {
-		m.Changed(func(n *ironic.Node) { *n = *marks.WithoutOldOperation(n, now) })
+	if err := m.Write(ctx, notes.EndOperation(m.Node())); err != nil {
+		m.Changed(func(n *ironic.Node) { *n = *notes.WithoutOldOperation(n, now) })
 	}
 }
 
@@ -100,15 +100,15 @@ func (r *Runner) note(ctx context.Context, op Operation, m *machine.Machine) err
 			return err
 		}
 	}
-	own := &marks.Operation{Run: r.Site.Run.ID, Command: op.Command, By: cmp.Or(r.By, "an unknown user"), Since: r.Site.Ironic.ServerNow().UTC().Truncate(time.Second), Goal: op.Goal}
-	err := m.Unlocked(ctx, func() error { return m.Write(ctx, marks.BeginOperation(m.Node(), own)) })
+	own := &notes.Operation{Run: r.Site.Run.ID, Command: op.Command, By: cmp.Or(r.By, "an unknown user"), Since: r.Site.Ironic.ServerNow().UTC().Truncate(time.Second), Goal: op.Goal}
+	err := m.Unlocked(ctx, func() error { return m.Write(ctx, notes.BeginOperation(m.Node(), own)) })
 	if err != nil && !api.IsStatus(err, http.StatusBadRequest, "") {
 		return err
 	}
 	if err := m.Refresh(ctx); err != nil {
 		return err
 	}
-	if now := marks.OperationOf(m.Node()); now == nil || now.Run != own.Run {
+	if now := notes.OperationOf(m.Node()); now == nil || now.Run != own.Run {
 		if now == nil && err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (r *Runner) note(ctx context.Context, op Operation, m *machine.Machine) err
 }
 
 // nameOf names the operation of a note, as an insertion.
-func nameOf(o *marks.Operation) string {
+func nameOf(o *notes.Operation) string {
 	if o == nil {
 		return ""
 	}
@@ -126,12 +126,12 @@ func nameOf(o *marks.Operation) string {
 }
 
 // continues reports whether a machine has an operation with a goal that it has not reached, and that may be at work or was killed.
-func continues(n *ironic.Node, goal marks.Goal) bool {
-	return keeps(n, goal) && marks.OperationOf(n).Failed.IsZero()
+func continues(n *ironic.Node, goal notes.Goal) bool {
+	return keeps(n, goal) && notes.OperationOf(n).Failed.IsZero()
 }
 
 // keeps reports whether a machine has an operation with a goal that it has not reached.
-func keeps(n *ironic.Node, goal marks.Goal) bool {
-	left := marks.OperationOf(n)
+func keeps(n *ironic.Node, goal notes.Goal) bool {
+	left := notes.OperationOf(n)
 	return left != nil && left.Goal == goal && !left.Reached(n)
 }

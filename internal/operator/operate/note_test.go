@@ -10,7 +10,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/operate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
@@ -45,9 +45,9 @@ func rejectPatches(from, to int, answer *fakeironic.Rejection) func(*http.Reques
 }
 
 // noteOf returns the note of an operation on the only machine of a fake; nil if there is none.
-func noteOf(t *testing.T, fake *fakeironic.Server) *marks.Operation {
+func noteOf(t *testing.T, fake *fakeironic.Server) *notes.Operation {
 	t.Helper()
-	return marks.OperationOf(nodeOf(t, fake))
+	return notes.OperationOf(nodeOf(t, fake))
 }
 
 // A conductor has locked the node when the operation has ended, as is usual after a request to a BMC.
@@ -287,7 +287,7 @@ func TestNote_namesWhatIsStopped(t *testing.T) {
 					more = result.Outcome != operate.Done
 					time.Sleep(5 * time.Minute)
 					left := ironictest.NodeOf(t, fake, "node-000")
-					if life.begun(fake, left) && marks.UnfinishedOperation(nodeOf(t, fake), time.Now()) == nil {
+					if life.begun(fake, left) && notes.UnfinishedOperation(nodeOf(t, fake), time.Now()) == nil {
 						t.Errorf("stopped at request %d: %s: nobody names that the machine is %v, %v. %v", stopAt, result.Outcome, left.Raw["provision_state"], left.Raw["power_state"], result.Err)
 					}
 				})

@@ -10,16 +10,16 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/operate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
 
 // leave puts the note of a command that was killed so long ago on the node of a fake.
-func leave(fake *fakeironic.Server, command string, goal marks.Goal, ago time.Duration) {
+func leave(fake *fakeironic.Server, command string, goal notes.Goal, ago time.Duration) {
 	note := map[string]any{"command": command, "by": "eve@desk", "since": time.Now().Add(-ago).UTC().Format(time.RFC3339), "goal": string(goal)}
-	fake.Set("node-000", "extra", map[string]any{marks.KeyOperation: map[string]any{ironic.NewUUID(): note}})
+	fake.Set("node-000", "extra", map[string]any{notes.KeyOperation: map[string]any{ironic.NewUUID(): note}})
 }
 
 // What a command has left long ago does not come to life again, and the next command removes it.
@@ -28,12 +28,12 @@ func TestNote_doesNotCountWhenOld(t *testing.T) {
 	for name, tt := range map[string]struct {
 		op      operate.Operation
 		command string
-		goal    marks.Goal
+		goal    notes.Goal
 		state   string
 		power   string
 	}{
-		"inspect":   {operate.Inspect(nil), "inspect", marks.GoalAvailable, "manageable", "power on"},
-		"power off": {operate.Power(machine.ActionOff), "power reboot --soft", marks.GoalPowerOn, "active", "power on"},
+		"inspect":   {operate.Inspect(nil), "inspect", notes.GoalAvailable, "manageable", "power on"},
+		"power off": {operate.Power(machine.ActionOff), "power reboot --soft", notes.GoalPowerOn, "active", "power on"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,7 +63,7 @@ func TestUnretire_endsAKilledRetire(t *testing.T) {
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake := ironictest.Fleet(1)
 		fake.Set("node-000", "provision_state", "manageable")
-		leave(fake, "retire", marks.GoalRetired, 2*time.Hour)
+		leave(fake, "retire", notes.GoalRetired, 2*time.Hour)
 		fake.ResetRequests()
 		site := sitetest.NewClient(fake).Site
 		if got := do(t.Context(), t, site, operate.Unretire(), "node-000"); got.Outcome != operate.Done {
@@ -88,7 +88,7 @@ func TestRun_refusesWhereSomebodyHasBegunSince(t *testing.T) {
 		client, off := sitetest.NewClient(fake), operate.Power(machine.ActionOff)
 		machines := []ironic.Node{*nodeOf(t, fake)}
 		tasks := operate.Tasks(off, machines, operate.Look(t.Context(), client.Site, machines))
-		leave(fake, "virtual-media attach", marks.GoalMedia+"cdrom", time.Second)
+		leave(fake, "virtual-media attach", notes.GoalMedia+"cdrom", time.Second)
 		runner := &operate.Runner{Site: client.Site, Parallel: 1}
 		got := runner.Run(t.Context(), off, tasks)[0]
 		if got.Outcome != operate.Refused || ironictest.NodeOf(t, fake, "node-000").PowerState != "power on" {
@@ -107,7 +107,7 @@ func TestLook_asksOnlyAboutUnfinishedWork(t *testing.T) {
 			if done != "" {
 				mark["done"] = done
 			}
-			fake.Set("node-000", "extra", map[string]any{string(marks.MarkCreation): map[string]any{"22222222-2222-4222-8222-222222222222": mark}})
+			fake.Set("node-000", "extra", map[string]any{string(notes.MarkCreation): map[string]any{"22222222-2222-4222-8222-222222222222": mark}})
 			operate.Look(t.Context(), sitetest.NewClient(fake).Site, []ironic.Node{*nodeOf(t, fake)})
 			if got := ironictest.Count(fake, http.MethodGet, "/v1/chassis") > 0; got != asked {
 				t.Errorf("done %q: asked %t, want %t", done, got, asked)
@@ -120,10 +120,10 @@ func TestLook_asksOnlyAboutUnfinishedWork(t *testing.T) {
 func TestNote_ofOthersNeedsNoRight(t *testing.T) {
 	t.Parallel()
 	for name, extra := range map[string]map[string]any{
-		"of a command": {marks.KeyOperation: map[string]any{"22222222-2222-4222-8222-222222222222": map[string]any{
-			"command": "power reboot --soft", "by": "eve@desk", "since": "2000-01-01T00:00:00Z", "goal": string(marks.GoalPowerOn),
+		"of a command": {notes.KeyOperation: map[string]any{"22222222-2222-4222-8222-222222222222": map[string]any{
+			"command": "power reboot --soft", "by": "eve@desk", "since": "2000-01-01T00:00:00Z", "goal": string(notes.GoalPowerOn),
 		}}},
-		"of a creation": {string(marks.MarkCreation): map[string]any{"22222222-2222-4222-8222-222222222222": map[string]any{
+		"of a creation": {string(notes.MarkCreation): map[string]any{"22222222-2222-4222-8222-222222222222": map[string]any{
 			"since": "1999-12-30T00:00:00Z", "done": "1999-12-30T00:00:00Z",
 		}}},
 	} {

@@ -11,7 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -69,7 +69,7 @@ type Operation struct {
 	// DuringRuns: it may be done to a machine on which a run of Terraform works, such as to end what that run waits for.
 	DuringRuns bool
 	// Goal is what the operation leaves a machine with, if it takes several requests, or ends what another operation has left; empty: neither.
-	Goal marks.Goal
+	Goal notes.Goal
 	// Several reports whether the operation takes several requests for a machine, so that it is noted on the node; nil: it never does.
 	Several func(node *ironic.Node) bool
 	// Guarded: the guard is asked before the operation is noted, because the operation touches the hardware.
@@ -78,7 +78,7 @@ type Operation struct {
 
 // Plan says what the operation does to a machine now. Where a run or a command may be at work, it does as much harm as a cut of the power.
 func (op *Operation) Plan(node *ironic.Node, seen Seen) Plan {
-	plan := op.Decide(marks.WithoutOldOperation(node, seen.Now))
+	plan := op.Decide(notes.WithoutOldOperation(node, seen.Now))
 	if op.Needs != nil && op.Has > 0 && plan.Refused == "" {
 		if since := op.Needs(node); since > op.Has {
 			plan.Refused = fmt.Sprintf("to %s a node in this state needs API %s of Ironic, and %s is in use", op.Doing, since, op.Has)

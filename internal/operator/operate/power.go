@@ -7,7 +7,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -29,7 +29,7 @@ func Power(action machine.PowerAction) Operation {
 	case machine.ActionSoftReboot:
 		op.Command, op.Doing = "power reboot --soft", "restart"
 	}
-	op.Goal, op.Guarded = marks.GoalPowerOn, true
+	op.Goal, op.Guarded = notes.GoalPowerOn, true
 	if action == machine.ActionSoftReboot {
 		op.Several = func(node *ironic.Node) bool { return machine.Power(node) != "off" }
 	}

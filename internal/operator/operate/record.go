@@ -8,7 +8,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
@@ -61,7 +61,7 @@ func Maintenance(want machine.Maintenance) Operation {
 // because Ironic retires none there (reference/ironic.md#retired-nodes).
 func Retire(reason string) Operation {
 	return Operation{
-		Command: "retire", Doing: "retire", Timeout: RecordTimeout, Since: api.VersionRetired, Feature: "retiring", Goal: marks.GoalRetired, Several: states.InPool,
+		Command: "retire", Doing: "retire", Timeout: RecordTimeout, Since: api.VersionRetired, Feature: "retiring", Goal: notes.GoalRetired, Several: states.InPool,
 		Decide: func(node *ironic.Node) Plan {
 			if busy := busyWith(node); busy != "" {
 				return Plan{Refused: busy}
@@ -90,16 +90,16 @@ func Retire(reason string) Operation {
 // Unretire returns the operation that ends the retirement of machines, also that of a quarantine. They stay in their state.
 func Unretire() Operation {
 	return Operation{
-		Command: "unretire", Doing: "end the retirement of", Timeout: RecordTimeout, Since: api.VersionRetired, Feature: "retiring", Goal: marks.GoalRetired,
+		Command: "unretire", Doing: "end the retirement of", Timeout: RecordTimeout, Since: api.VersionRetired, Feature: "retiring", Goal: notes.GoalRetired,
 		Decide: func(node *ironic.Node) Plan {
 			if busy := busyWith(node); busy != "" {
 				return Plan{Refused: busy}
 			}
 			does := "ends its retirement; it stays " + node.ProvisionState
-			if q := marks.QuarantineOf(node); q != nil {
+			if q := notes.QuarantineOf(node); q != nil {
 				return Plan{Harm: Restarts, Does: does + ", and ends its quarantine, because " + q.String()}
 			}
-			if left := marks.OperationOf(node); !node.Retired && left != nil && left.Goal == marks.GoalRetired {
+			if left := notes.OperationOf(node); !node.Retired && left != nil && left.Goal == notes.GoalRetired {
 				return Plan{Does: "ends what metal " + left.Command + " has left: it was to be retired, and it stays " + node.ProvisionState}
 			}
 			return Plan{Nothing: !node.Retired, Does: does}
@@ -111,7 +111,7 @@ func Unretire() Operation {
 			var patch ironic.Patch
 			patch.Set("/retired", false)
 			patch.Remove("/retired_reason")
-			marks.EndQuarantine(&patch, m.Node())
+			notes.EndQuarantine(&patch, m.Node())
 			return m.PatchWithin(ctx, patch, timeout)
 		},
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
@@ -98,14 +98,14 @@ func DecideRelease(r Reservation) Plan {
 		return Plan{Nothing: true, Does: "does nothing, because the node is not reserved"}
 	case r.Allocation != nil && node.InstanceUUID != id:
 		return Plan{Harm: Restarts, Does: "deletes the allocation, which has lost its node" + atWorkOn(r)}
-	case marks.InQuarantineFor(node, id):
+	case notes.InQuarantineFor(node, id):
 		return Plan{Harm: Erases, Does: "ends the quarantine of node " + ironic.NodeLabel(node) + ", which undeploys it and erases its disks"}
 	}
 	if why := notReleasable(node); why != "" {
 		return Plan{Refused: why}
 	}
 	plan := Plan{Harm: Restarts, Does: "makes node " + ironic.NodeLabel(node) + " free for others" + atWorkOn(r)}
-	if mark := marks.CreationOf(node.Extra, marks.MarkReservation); r.Allocation == nil && (mark == nil || mark.Instance != node.InstanceUUID) {
+	if mark := notes.CreationOf(node.Extra, notes.MarkReservation); r.Allocation == nil && (mark == nil || mark.Instance != node.InstanceUUID) {
 		plan = Plan{Harm: Cuts, Does: fmt.Sprintf("removes instance UUID %s from the node, which another client, such as Nova, has reserved", node.InstanceUUID)}
 	}
 	if atWorkOn(r) != "" {
@@ -133,12 +133,12 @@ func notReleasable(node *ironic.Node) string {
 
 // atWorkOn names the run that has begun what a reservation is for and has not finished it, as the end of a sentence; "" if there is none.
 func atWorkOn(r Reservation) string {
-	mark := (*marks.Creation)(nil)
+	mark := (*notes.Creation)(nil)
 	if r.Allocation != nil {
-		mark = marks.CreationOf(r.Allocation.Extra, marks.MarkCreation)
+		mark = notes.CreationOf(r.Allocation.Extra, notes.MarkCreation)
 	}
 	if r.Node != nil {
-		if on := marks.CreationOf(r.Node.Extra, marks.MarkReservation); on != nil && on.Instance == r.Node.InstanceUUID && (mark == nil || on.Done.IsZero()) {
+		if on := notes.CreationOf(r.Node.Extra, notes.MarkReservation); on != nil && on.Instance == r.Node.InstanceUUID && (mark == nil || on.Done.IsZero()) {
 			mark = on
 		}
 	}
@@ -169,7 +169,7 @@ func Release(ctx context.Context, site *machine.Site, r Reservation) (err error)
 			_, err := deploy.Undeploy(ctx, m, r.Node.InstanceUUID, "", UndeployTimeout)
 			return err
 		}
-		if id := r.Allocation.UUID; isNoted(r.Node, id) && !marks.InQuarantineFor(r.Node, id) {
+		if id := r.Allocation.UUID; isNoted(r.Node, id) && !notes.InQuarantineFor(r.Node, id) {
 			if _, err := deploy.Undeploy(ctx, m, id, id, UndeployTimeout); err != nil { // it removes the note
 				return err
 			}

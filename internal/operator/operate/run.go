@@ -14,7 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
@@ -57,7 +57,7 @@ func Tasks(op Operation, machines []ironic.Node, seen Seen) []Task {
 	for i := range machines {
 		node := &machines[i]
 		tasks[i] = Task{Node: node, Told: op.Plan(node, seen)}
-		if left := marks.UnfinishedOperation(node, seen.Now); left != nil {
+		if left := notes.UnfinishedOperation(node, seen.Now); left != nil {
 			fate := ", is at work or was killed"
 			if !left.Failed.IsZero() {
 				fate = ""
@@ -186,11 +186,11 @@ func (r *Runner) one(ctx context.Context, op Operation, task Task) (end Result) 
 
 // leftOn says what an operation that has not ended has left to do on a machine, and how that is done, in sentences; "" if there is nothing.
 func leftOn(node *ironic.Node, now time.Time) string {
-	if spec := marks.SuspendedAllocation(node); spec != nil && (node.InstanceUUID != spec.UUID || states.LosesReservation(node)) {
+	if spec := notes.SuspendedAllocation(node); spec != nil && (node.InstanceUUID != spec.UUID || states.LosesReservation(node)) {
 		return fmt.Sprintf("Allocation %s, which Ironic deletes with what is deployed, is not created again yet: without it, others can reserve the machine. The next apply does that. To do it now, run: metal undeploy %s",
 			cmp.Or(spec.Name, spec.UUID), ironic.NodeArgument(node))
 	}
-	if o := marks.UnfinishedOperation(node, now); o != nil {
+	if o := notes.UnfinishedOperation(node, now); o != nil {
 		left := o.Left()
 		return fmt.Sprintf("%s. To do the rest, run: %s", strings.ToUpper(left[:1])+left[1:], o.Again(node))
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout/turns"
@@ -37,7 +37,7 @@ func Undeploy(pool *sharing.Pool, release bool) Operation {
 
 // holder returns whose deployment an undeployment of a node ends, and the allocation that it creates again; "" if there is none.
 func holder(node *ironic.Node) (instanceID, allocation string) {
-	suspended, boot := marks.SuspendedAllocation(node), deploy.BootNoteOf(node)
+	suspended, boot := notes.SuspendedAllocation(node), deploy.BootNoteOf(node)
 	switch {
 	case node.InstanceUUID != "":
 		return node.InstanceUUID, node.AllocationUUID
@@ -86,7 +86,7 @@ func decideUndeploy(node *ironic.Node, release bool) Plan {
 
 // isNoted reports whether a node has the note that an allocation is to be created again.
 func isNoted(node *ironic.Node, allocation string) bool {
-	spec := marks.SuspendedAllocation(node)
+	spec := notes.SuspendedAllocation(node)
 	return spec != nil && spec.UUID == allocation
 }
 
@@ -150,8 +150,8 @@ func undeploy(ctx context.Context, m *machine.Machine, pool *sharing.Pool, relea
 
 // erased says what the cleaning after an undeployment has erased; "" if no look has seen that.
 func erased(node *ironic.Node) string {
-	e := marks.ErasureOf(node)
-	if !e.IsOver() || e.Failed || node.ProvisionUpdatedAt.Sub(e.Ended).Abs() > marks.ClockSlack { // it is of an earlier undeployment
+	e := notes.ErasureOf(node)
+	if !e.IsOver() || e.Failed || node.ProvisionUpdatedAt.Sub(e.Ended).Abs() > notes.ClockSlack { // it is of an earlier undeployment
 		return ""
 	}
 	return fmt.Sprintf("cleaned by %s, %s", strings.Join(e.Steps, ", "), e.Ended.Sub(e.Began).Round(time.Second))

@@ -10,16 +10,16 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/ramdisk"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/describe"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/show"
 )
 
 // ofAllocation returns what an allocation tells.
 func ofAllocation(a *ironic.Allocation) (all []Moment, now []string) {
 	what := "allocation " + cmp.Or(a.Name, a.UUID) + " created"
-	first := marks.FirstCreated(a.Extra)
+	first := notes.FirstCreated(a.Extra)
 	if !first.IsZero() {
 		all = append(all, Moment{At: first, What: what, Sources: []Source{FromNote}})
 		what += " again, because an undeployment had deleted it"
@@ -30,7 +30,7 @@ func ofAllocation(a *ironic.Allocation) (all []Moment, now []string) {
 	if created, err := time.Parse(time.RFC3339, a.CreatedAt); err == nil {
 		all = append(all, Moment{At: created, What: what, Sources: []Source{FromAllocation}})
 	}
-	for _, note := range describe.Creation(a.Extra, marks.MarkCreation, "creation of the allocation") {
+	for _, note := range show.CreationNotes(a.Extra, notes.MarkCreation, "creation of the allocation") {
 		all = append(all, ofNote(note, time.Time{}))
 	}
 	text := "The allocation is " + string(a.State)
@@ -41,7 +41,7 @@ func ofAllocation(a *ironic.Allocation) (all []Moment, now []string) {
 }
 
 // ofNote tells of a note at a time.
-func ofNote(n describe.Note, now time.Time) Moment {
+func ofNote(n show.Note, now time.Time) Moment {
 	m := Moment{At: n.At, Until: n.Until, What: n.Text, Who: n.By, Failed: n.Failed, Sources: []Source{FromNote}}
 	if n.InProgress {
 		m.Until, m.Bound = now, SoFar
@@ -51,7 +51,7 @@ func ofNote(n describe.Note, now time.Time) Moment {
 
 // ofNotes returns what the notes of this provider on a node tell. Those without a time hold now.
 func ofNotes(n *ironic.Node, now time.Time) (all []Moment, present []string) {
-	for _, note := range describe.Notes(n, now) {
+	for _, note := range show.Notes(n, now) {
 		if note.At.IsZero() {
 			present = append(present, upper(note.Text)+".")
 			continue
@@ -120,7 +120,7 @@ func ofPresent(n *ironic.Node) (now []string) {
 	if n.Fault != "" {
 		say("Ironic notes the fault %s.", n.Fault)
 	}
-	if failures := marks.Failures(n); failures > 0 {
+	if failures := notes.Failures(n); failures > 0 {
 		say("Failed operations since the last success: %d.", failures)
 	}
 	return now

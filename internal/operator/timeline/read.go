@@ -9,7 +9,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/watch"
 )
@@ -115,7 +115,7 @@ func (r *reader) suspended(ctx context.Context, ref string) (found bool, err err
 		return false, fmt.Errorf("list the nodes: %w", err)
 	}
 	for i := range nodes {
-		spec := marks.SuspendedAllocation(&nodes[i])
+		spec := notes.SuspendedAllocation(&nodes[i])
 		if spec == nil || spec.UUID != ref && spec.Name != ref {
 			continue
 		}
@@ -226,7 +226,7 @@ func (r *reader) follow(ctx context.Context, id string, allocation *ironic.Alloc
 		}
 	}
 	if allocation != nil && allocation.NodeUUID != "" {
-		from := marks.FirstCreated(allocation.Extra) // an undeployment creates an allocation again on the same node
+		from := notes.FirstCreated(allocation.Extra) // an undeployment creates an allocation again on the same node
 		if from.IsZero() {
 			from, _ = time.Parse(time.RFC3339, allocation.CreatedAt) // zero: always
 		}
@@ -259,7 +259,7 @@ func (r *reader) quarantined(ctx context.Context, allocation string, found func(
 		return fmt.Errorf("list the retired nodes: %w", err)
 	}
 	for i := range nodes {
-		if q := marks.QuarantineOf(&nodes[i]); q != nil && q.Instance == allocation {
+		if q := notes.QuarantineOf(&nodes[i]); q != nil && q.Instance == allocation {
 			found(nodes[i].UUID, Period{From: q.Failed.Add(-slack), To: q.Since})
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/selection"
 )
@@ -55,17 +55,17 @@ func machineOf(n *ironic.Node, now time.Time) Machine {
 		Instance:   n.InstanceUUID,
 		Class:      n.ResourceClass, Group: n.ConductorGroup,
 	}
-	if check := marks.CheckOf(n, now); check != nil && !m.InProgress && !m.Failed {
+	if check := notes.CheckOf(n, now); check != nil && !m.InProgress && !m.Failed {
 		m.Checked, m.InProgress, m.Since = true, true, check.Since.Local()
 	}
-	if check := marks.NotReadyOf(n); check != nil && !m.InProgress && !m.Failed {
+	if check := notes.NotReadyOf(n); check != nil && !m.InProgress && !m.Failed {
 		m.NotReady, m.Failed, m.Step, m.Since = true, true, stateChecked, check.Failed.Local()
 		m.Reason = "the ready check has failed: " + check.Target
 	}
 	if m.Name == "" {
 		m.Name = n.UUID
 	}
-	if note := marks.TurnOf(n); note != nil {
+	if note := notes.TurnOf(n); note != nil {
 		m.takeTurn(note, note.Instance == n.InstanceUUID, now)
 	}
 	m.Operation = m.operation()
@@ -92,7 +92,7 @@ func (m *Machine) operation() string {
 
 // takeTurn adds what the note of a rollout says. same: the machine has the same reservation. A note without an operation in progress may be that of a
 // killed run, which says nothing (reference/rollout.md#other-runs).
-func (m *Machine) takeTurn(note *marks.Turn, same bool, now time.Time) {
+func (m *Machine) takeTurn(note *notes.Turn, same bool, now time.Time) {
 	switch {
 	case note.Failed && same && !m.InProgress:
 		m.Turn, m.Stops = note.Group+" waits for it", note.Group

@@ -11,7 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 type model struct {
@@ -71,7 +71,7 @@ func (m *model) importAll(ctx context.Context, found *ironic.Allocation) {
 	m.Name, m.ResourceClass, m.Owner = framework.OrNull(found.Name), framework.OrNull(found.ResourceClass), framework.OrNull(found.Owner)
 	m.Traits, m.CandidateNodes = framework.SetValue(found.Traits), types.SetNull(types.StringType)
 	extra := maps.Clone(found.Extra)
-	maps.DeleteFunc(extra, func(key string, _ any) bool { return marks.OwnKey(key) })
+	maps.DeleteFunc(extra, func(key string, _ any) bool { return notes.OwnKey(key) })
 	m.Extra = framework.DynamicObject(ctx, extra)
 }
 

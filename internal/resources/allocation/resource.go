@@ -15,7 +15,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 var (
@@ -92,7 +92,7 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 		made = awaited
 	}
 	err = allocate.EndAllocation(ctx, a.Site, made, err)
-	if marks.IsSuperseded(err) {
+	if notes.IsSuperseded(err) {
 		resp.State.RemoveResource(ctx) // another run has taken it over
 	} else if awaited != nil {
 		a.take(ctx, &plan, made, resp.Private, &resp.Diagnostics)
@@ -217,7 +217,7 @@ func (a *allocation) Delete(ctx context.Context, req resource.DeleteRequest, res
 	if a.RefuseHidden(ctx, req.Private, "allocation "+state.ID.ValueString(), a.AskAllocation(state.ID.ValueString()), &resp.Diagnostics) {
 		return
 	}
-	if a.Site.Run.HasTakenOver(marks.MarkCreation, state.ID.ValueString()) {
+	if a.Site.Run.HasTakenOver(notes.MarkCreation, state.ID.ValueString()) {
 		framework.WarnKept(&resp.Diagnostics, "allocation "+state.ID.ValueString())
 		return
 	}

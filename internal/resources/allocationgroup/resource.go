@@ -17,7 +17,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 var (
@@ -64,7 +64,7 @@ func (r *group) Create(ctx context.Context, req resource.CreateRequest, resp *re
 	wanted.EndQuarantine = deploy.EndLeftQuarantine
 	err := r.reserve(ctx, &plan, wanted, limit, &resp.Diagnostics)
 	left := slices.IndexFunc(wanted.Members, func(m *allocate.GroupMember) bool { return m.ID != "" })
-	if err != nil && (left < 0 || marks.IsSuperseded(err)) {
+	if err != nil && (left < 0 || notes.IsSuperseded(err)) {
 		resp.State.RemoveResource(ctx)
 		return
 	}
@@ -271,7 +271,7 @@ func (r *group) Delete(ctx context.Context, req resource.DeleteRequest, resp *re
 		return // without a member the next refresh would forget the group, and its leftovers
 	}
 	keys := slices.Sorted(maps.Keys(byKey))
-	kept := func(key string) bool { return r.Site.Run.HasTakenOver(marks.MarkCreation, byKey[key].ID) }
+	kept := func(key string) bool { return r.Site.Run.HasTakenOver(notes.MarkCreation, byKey[key].ID) }
 	if slices.ContainsFunc(keys, kept) {
 		framework.WarnKept(&resp.Diagnostics, "members of the "+state.label(ctx))
 		keys = slices.DeleteFunc(keys, kept)

@@ -14,7 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout/turns"
 )
 
@@ -67,8 +67,8 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	if err == nil && deploy.Has(steps, deploy.DoProtect) {
 		framework.Show(&resp.Diagnostics, deploy.ProtectNew(ctx, m)...)
 	}
-	err = m.EndCreation(ctx, marks.MarkReservation, err)
-	if marks.IsSuperseded(err) || reserved.isOthers(err, &plan, wanted, m.Node()) { // as a tainted resource, it would be undeployed
+	err = m.EndCreation(ctx, notes.MarkReservation, err)
+	if notes.IsSuperseded(err) || reserved.isOthers(err, &plan, wanted, m.Node()) { // as a tainted resource, it would be undeployed
 		resp.State.RemoveResource(ctx)
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 		return
@@ -91,7 +91,7 @@ func (m *model) afterFailure(node *ironic.Node, failed error) []string {
 // recordEnd writes to the state what has become of a new deployment. err is its failure.
 func (d *deployment) recordEnd(ctx context.Context, plan *model, m *machine.Machine, attempts int, err error, resp *resource.CreateResponse) {
 	runs := deploy.FootprintOf(m.Node()) // the answer to EndCreation contains it
-	if err == nil && !m.Ended(marks.MarkReservation) {
+	if err == nil && !m.Ended(notes.MarkReservation) {
 		runs = footprint(ctx, m) // before record, which then has what the next refresh has
 	}
 	framework.Show(&resp.Diagnostics, m.PowerCut()...)
@@ -155,7 +155,7 @@ func (d *deployment) begin(ctx context.Context, plan *model, wanted deploy.Deplo
 // reservation is the reservation of a node for a new deployment.
 type reservation struct {
 	instance string
-	by       *marks.Creation // the mark of the killed run that has made it; nil if there is none
+	by       *notes.Creation // the mark of the killed run that has made it; nil if there is none
 	try      *deploy.Try     // nil unless a failure leads to a quarantine
 	turn     *turns.Turn     // of the rollout
 }
@@ -209,7 +209,7 @@ func (d *deployment) reserve(ctx context.Context, plan *model, wanted deploy.Dep
 // announce tells the other deployments of the run of a new one, and the user if it takes over the reservation of a killed run.
 func (d *deployment) announce(m *machine.Machine, r reservation, diags *diag.Diagnostics) {
 	deploy.MadeDeployment(d.Site, m.Node().InstanceUUID)
-	if r.by != nil && d.Site.Run.Announce(marks.MarkReservation, m.Node().UUID) {
+	if r.by != nil && d.Site.Run.Announce(notes.MarkReservation, m.Node().UUID) {
 		framework.WarnTakenOver(diags, "the reservation of node "+ironic.NodeLabel(m.Node()), r.by)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
@@ -37,7 +37,7 @@ func wantReady(t *testing.T, w *acctest.Workspace, ready any, tainted bool) {
 // noteOf returns the note of a ready check on a node; nil if there is none.
 func noteOf(s *site.Site, node string) any {
 	extra, _ := s.Node(node)["extra"].(map[string]any)
-	return extra[marks.KeyReady]
+	return extra[notes.KeyReady]
 }
 
 // onlyReady fails the test unless a plan changes nothing but ready, from false to true.

@@ -17,7 +17,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout/turns"
 )
 
@@ -63,7 +63,7 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 		d.endAdoption(ctx, &state, &resp.Diagnostics)
 		return
 	case deploy.DoForget:
-		if !d.Site.Run.HasTakenOver(marks.MarkReservation, state.ID.ValueString()) {
+		if !d.Site.Run.HasTakenOver(notes.MarkReservation, state.ID.ValueString()) {
 			d.forget(ctx, &state)
 		}
 		return
@@ -74,7 +74,7 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 	if api.IsNotFound(err) {
 		return
 	}
-	if d.Site.Run.HasTakenOver(marks.MarkReservation, state.ID.ValueString()) {
+	if d.Site.Run.HasTakenOver(notes.MarkReservation, state.ID.ValueString()) {
 		framework.WarnKept(&resp.Diagnostics, "the deployment of node "+state.ID.ValueString())
 		return
 	}
@@ -155,7 +155,7 @@ func (d *deployment) endAdoption(ctx context.Context, state *model, diags *diag.
 	diags.Append(problems...)
 	id, reserved := state.ID.ValueString(), state.InstanceID.ValueString()
 	machine, err := d.Site.Machine(ctx, id)
-	if api.IsNotFound(err) || d.Site.Run.HasTakenOver(marks.MarkReservation, id) {
+	if api.IsNotFound(err) || d.Site.Run.HasTakenOver(notes.MarkReservation, id) {
 		return
 	}
 	runs := false

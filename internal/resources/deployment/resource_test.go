@@ -16,7 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
@@ -59,8 +59,8 @@ func TestAccDeployment_lifecycle(t *testing.T) {
 					return fmt.Errorf("node is %v and reserved by %v; the allocation is %v", node["provision_state"], node["instance_uuid"], kept)
 				}
 				extra := node["extra"].(map[string]any)   //nolint:forcetypeassert // Ironic's schema
-				delete(extra, string(marks.MarkCreation)) // of the host, which stays
-				delete(extra, marks.KeyErasure)           // of the cleaning, if a poll has seen a step of it
+				delete(extra, string(notes.MarkCreation)) // of the host, which stays
+				delete(extra, notes.KeyErasure)           // of the cleaning, if a poll has seen a step of it
 				if info := site.InstanceInfo(s, s.Name("h1")); len(info) > 1 || len(extra) > 0 {
 					return fmt.Errorf("left on the node: instance_info %v, extra %v", info, node["extra"])
 				}

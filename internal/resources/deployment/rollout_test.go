@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
@@ -289,7 +289,7 @@ func TestFakeRollout_memberThatNeverAnswersIsReplaced(t *testing.T) {
 	w.Configure(config("v2"))
 	w.Must("apply", "-auto-approve", "-refresh=false")
 	site.WantVerbs(t, s, node, "active", "deleted", "active")
-	if extra, _ := s.Node(node)["extra"].(map[string]any); extra[marks.KeyTurn] != nil {
+	if extra, _ := s.Node(node)["extra"].(map[string]any); extra[notes.KeyTurn] != nil {
 		t.Errorf("the note of a turn is left: %v", extra)
 	}
 	w.Must("destroy", "-auto-approve")

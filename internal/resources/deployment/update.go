@@ -17,7 +17,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout/turns"
 )
 
@@ -275,7 +275,7 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	restarts := failed == deploy.Restarts && failure.IsInterrupted(err) && m.Started() // the next apply must not restart it again
 	arrived := err == nil || failed > deploy.Restarts || restarts || (failed == deploy.Deploys && u.what.DeployedWith(node()))
 	if err == nil {
-		m.ForgetCreation(ctx, marks.MarkReservation)
+		m.ForgetCreation(ctx, notes.MarkReservation)
 	}
 	next, unfinished := u.next(node(), attempts, failed, arrived, err)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &next)...)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/naming"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 type discoveryModel struct {
@@ -34,8 +34,8 @@ func (m *discoveryModel) fullyKnown(ctx context.Context) bool {
 }
 
 // mark returns the mark that this discovery writes into its nodes.
-func (m *discoveryModel) mark(name string) marks.Discovery {
-	return marks.Discovery{
+func (m *discoveryModel) mark(name string) notes.Discovery {
+	return notes.Discovery{
 		Version: 1, Owner: m.Name.ValueString(), Name: name, From: framework.KeyOf(m.NameTemplate, "hardware_details").ValueString(), At: time.Now().UTC().Format(time.RFC3339),
 	}
 }

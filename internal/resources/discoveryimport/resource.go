@@ -24,7 +24,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 var (
@@ -285,7 +285,7 @@ func (d *discoveryImport) settle(ctx context.Context, plan, state *discoveryMode
 
 // claim claims one machine. It turns a panic into an error of this machine, because a panic would end the provider's process and
 // all its operations.
-func (d *discoveryImport) claim(ctx context.Context, id string, mark marks.Discovery) (err error) {
+func (d *discoveryImport) claim(ctx context.Context, id string, mark notes.Discovery) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			tflog.Error(ctx, "panic in the provider", map[string]any{"panic": fmt.Sprint(r), "stack": string(debug.Stack())})

@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
@@ -425,7 +425,7 @@ func TestFakeHostHardware_servicesDeployedMachine(t *testing.T) {
 	if state := node["provision_state"]; state != "active" {
 		t.Errorf("the node is %v", state)
 	}
-	if extra, _ := node["extra"].(map[string]any); extra[marks.KeyService] == nil {
+	if extra, _ := node["extra"].(map[string]any); extra[notes.KeyService] == nil {
 		t.Errorf("the node has no note of the service: %v", extra)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/cabling"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // managed lists what the last applied configuration managed on a host, as paths: those of settings, and "/traits/NAME",
@@ -256,7 +256,7 @@ func noteNode(ctx context.Context, node *ironic.Node, p framework.SettablePrivat
 
 // quarantineOf says why a node is in quarantine; "" if it is in none.
 func quarantineOf(node *ironic.Node) string {
-	if quarantine := marks.QuarantineOf(node); quarantine != nil {
+	if quarantine := notes.QuarantineOf(node); quarantine != nil {
 		return quarantine.String()
 	}
 	return ""

@@ -18,7 +18,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout/turns"
 )
 
@@ -96,10 +96,10 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		reportTaken(ctx, &resp.Diagnostics, &config, "enroll node "+config.Name.ValueString(), err)
 		return
 	}
-	err = machine.EndCreation(ctx, marks.MarkCreation, err)
+	err = machine.EndCreation(ctx, notes.MarkCreation, err)
 	machine.NoteWork(ctx)
 	othersMade := found != nil && found.By != nil && !found.By.Done.IsZero() && err != nil && !failure.IsInterrupted(err) && !change.work.Tolerates(err)
-	if othersMade || marks.IsSuperseded(err) { // as a tainted resource, it would be deleted
+	if othersMade || notes.IsSuperseded(err) { // as a tainted resource, it would be deleted
 		resp.State.RemoveResource(ctx)
 		framework.ReportUndone(&resp.Diagnostics, cmp.Or(doing, "enroll node "+config.Name.ValueString()), err)
 		return
@@ -147,7 +147,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	change.begin(ctx, h, h.Site.Record(node), hosts.Order{Plan: todo, OnMachine: readNotes(ctx, req.Private).OnMachine, Limit: limit})
 	doing, err := change.work.Do(ctx)
 	if err == nil {
-		change.work.Machine.ForgetCreation(ctx, marks.MarkCreation)
+		change.work.Machine.ForgetCreation(ctx, notes.MarkCreation)
 	}
 	change.work.Machine.NoteWork(ctx)
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, planKey, nil)...)
@@ -214,7 +214,7 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 	resp.Diagnostics.Append(diags...)
 	gone, ended := false, hosts.Deleting(h.Site, state.ID.ValueString())
 	defer func() { ended(gone) }()
-	if h.Site.Run.HasTakenOver(marks.MarkCreation, state.ID.ValueString()) {
+	if h.Site.Run.HasTakenOver(notes.MarkCreation, state.ID.ValueString()) {
 		framework.WarnKept(&resp.Diagnostics, "node "+state.label())
 		return
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // rootDeviceAttribute makes root_device, which is one setting: Ironic replaces the hints as a whole.
@@ -117,7 +117,7 @@ func extraAttribute() attribute {
 		switch {
 		case everything:
 			extra := maps.Clone(node.Extra)
-			maps.DeleteFunc(extra, func(key string, _ any) bool { return marks.OwnKey(key) })
+			maps.DeleteFunc(extra, func(key string, _ any) bool { return notes.OwnKey(key) })
 			m.Extra = framework.DynamicObject(ctx, extra)
 		case m.Extra.IsUnknown():
 			m.Extra = types.DynamicNull()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/procedure"
 )
 
@@ -57,7 +57,7 @@ func (r *runbook) Create(ctx context.Context, req resource.CreateRequest, resp *
 		framework.WarnTakenOver(&resp.Diagnostics, plan.label(), by)
 	}
 	err = procedure.EndProcedure(ctx, r.Site, ironic.Runbooks, made, by, plan.body(), plan.traits())
-	if marks.IsSuperseded(err) {
+	if notes.IsSuperseded(err) {
 		resp.State.RemoveResource(ctx)
 	}
 	framework.Report(&resp.Diagnostics, "create "+plan.label(), err)

@@ -9,7 +9,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
 )
 
@@ -55,8 +55,8 @@ func (t *Turn) Hand(ctx context.Context, node string) {
 	switch {
 	case before:
 		t.End(ctx, nil)
-	case t.shared && marks.TurnOf(t.m.Node()) == nil: // Ironic did not accept one before
-		if err := t.note(ctx, marks.Turn{}); err != nil {
+	case t.shared && notes.TurnOf(t.m.Node()) == nil: // Ironic did not accept one before
+		if err := t.note(ctx, notes.Turn{}); err != nil {
 			warnLeft(ctx, t.turns.site, t.id, err)
 		}
 	}
@@ -107,9 +107,9 @@ func (t *Turn) endNote(ctx context.Context, how rollout.Outcome, err error) {
 	case how == rollout.Untouched && t.hadFailed():
 		failed = t.write(ctx, *t.was)
 	case how == rollout.Failed && !t.back:
-		failed = t.note(ctx, marks.Turn{Failed: true})
+		failed = t.note(ctx, notes.Turn{Failed: true})
 	case how == rollout.Ready && !until.IsZero():
-		failed = t.note(ctx, marks.Turn{Until: until})
+		failed = t.note(ctx, notes.Turn{Until: until})
 	default:
 		failed = clearNote(ctx, t.m)
 	}
@@ -137,7 +137,7 @@ func (g *group) notStarted(t *Turn, why rollout.Refusal) error {
 		short = "Repair what is away, and apply again."
 		fact = fmt.Sprintf("rollout group %q lacks %s already, and no run works on that", t.Settings.Group, few(why.Names))
 		advice = "At most max_unavailable members may be away at once. Repair what is away, with terraform apply or by hand. If a member runs well and no apply can say so, or is no member any more, " +
-			"remove the note from its node: baremetal node unset NODE --extra " + marks.KeyTurn
+			"remove the note from its node: baremetal node unset NODE --extra " + notes.KeyTurn
 		if t.Change.Change == rollout.Service {
 			short = "Repair what is away. If a metal_deployment of this configuration does that, Terraform begins it only after all its hosts: set hardware_changes = { on_active = \"wait\" } for that apply."
 			advice += ". If a metal_deployment of this configuration repairs it, Terraform begins that only after all its hosts: set hardware_changes = { on_active = \"wait\" } for that apply."

@@ -10,14 +10,14 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
 // note writes the note of a turn on the node.
-func (t *Turn) note(ctx context.Context, note marks.Turn) error {
+func (t *Turn) note(ctx context.Context, note notes.Turn) error {
 	note.Group, note.Run, note.Instance, note.Canary = t.group.name, t.turns.site.Run.ID, t.m.Node().InstanceUUID, t.canary
 	note.Replaces, note.Since = t.follows || t.Change.Change == rollout.Replacement, t.turns.site.Ironic.ServerNow().UTC().Truncate(time.Second)
 	note.Restart = t.Change.Change == rollout.Restart && machine.Power(t.from) == "on"
@@ -25,9 +25,9 @@ func (t *Turn) note(ctx context.Context, note marks.Turn) error {
 	return t.write(ctx, note)
 }
 
-func (t *Turn) write(ctx context.Context, note marks.Turn) error {
+func (t *Turn) write(ctx context.Context, note notes.Turn) error {
 	var patch ironic.Patch
-	patch.Set("/extra/"+marks.KeyTurn, note)
+	patch.Set("/extra/"+notes.KeyTurn, note)
 	return t.m.Patch(ctx, patch)
 }
 
@@ -52,14 +52,14 @@ func forget(ctx context.Context, site *machine.Site, id string, remove func(cont
 
 // Clear is Forget for a machine that was just read. It sends nothing if its node has no note.
 func Clear(ctx context.Context, m *machine.Machine) {
-	if marks.TurnOf(m.Node()) != nil {
+	if notes.TurnOf(m.Node()) != nil {
 		clearNow(ctx, m)
 	}
 }
 
 // ClearDeployment is Clear for a deployment that needs no turn. It leaves the note of a service: that is for the host to repeat.
 func ClearDeployment(ctx context.Context, m *machine.Machine) {
-	if note := marks.TurnOf(m.Node()); note != nil && !note.Service {
+	if note := notes.TurnOf(m.Node()); note != nil && !note.Service {
 		clearNow(ctx, m)
 	}
 }
@@ -67,7 +67,7 @@ func ClearDeployment(ctx context.Context, m *machine.Machine) {
 // ClearService removes the note of a service that has failed, or that a killed run has begun, from the node of a host that needs no service any more.
 // It sends nothing if there is no such note, or if the machine is not back.
 func ClearService(ctx context.Context, m *machine.Machine) {
-	note := marks.TurnOf(m.Node())
+	note := notes.TurnOf(m.Node())
 	if note != nil && note.Service && note.Until.IsZero() && !states.Failed(m.State()) && !states.InProgress(m.State()) {
 		clearNow(ctx, m)
 	}
@@ -85,7 +85,7 @@ func warnLeft(ctx context.Context, site *machine.Site, id string, err error) {
 
 func clearNote(ctx context.Context, m *machine.Machine) error {
 	var patch ironic.Patch
-	patch.Remove("/extra/" + marks.KeyTurn)
+	patch.Remove("/extra/" + notes.KeyTurn)
 	return m.Patch(ctx, patch)
 }
 
@@ -99,7 +99,7 @@ func (t *turns) absences(ctx context.Context, name string) (all []rollout.Absenc
 	alive := map[string]bool{}
 	for i := range nodes {
 		n := &nodes[i]
-		note := marks.TurnOf(n)
+		note := notes.TurnOf(n)
 		if note == nil || note.Group != name || note.Run == t.site.Run.ID {
 			continue
 		}
@@ -118,7 +118,7 @@ const goneFor = time.Hour
 
 // AbsenceOf judges a member by the note on its node. alive: the run that has written it is at work. What a dead run has left is away only as long as
 // Ironic works on it, or if it has failed, a restart has left it off, or it is undeployed. now is the time of Ironic's clock.
-func AbsenceOf(n *ironic.Node, note *marks.Turn, alive bool, now time.Time) rollout.Absence {
+func AbsenceOf(n *ironic.Node, note *notes.Turn, alive bool, now time.Time) rollout.Absence {
 	ended := note.Failed || !note.Until.IsZero()
 	state, same := ironic.State(n.ProvisionState), note.Instance != "" && note.Instance == n.InstanceUUID || note.Instance == "" && !ended
 	a := rollout.Absence{ID: n.UUID, Name: cmp.Or(n.Name, n.UUID)}

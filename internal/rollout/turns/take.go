@@ -11,7 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
@@ -29,7 +29,7 @@ func Take(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
 		}
 	}
 	me := memberOf(m, c)
-	turn := &Turn{turns: t, m: m, id: me.ID, was: marks.TurnOf(m.Node()), from: m.Node(), done: func() {}}
+	turn := &Turn{turns: t, m: m, id: me.ID, was: notes.TurnOf(m.Node()), from: m.Node(), done: func() {}}
 	t.mu.Lock()
 	g, was := t.follows(me, c)
 	if g == nil && !c.Settings.Concerns(c.Change) {
@@ -77,10 +77,10 @@ func abortsWait(m *machine.Machine, c Change) bool {
 // memberOf returns a machine as a member that waits for its turn.
 func memberOf(m *machine.Machine, c Change) rollout.Member {
 	me := rollout.Member{
-		ID: m.Node().UUID, Name: cmp.Or(m.Node().Name, m.Node().UUID), Change: c.Change, Failures: marks.Failures(m.Node()), Queued: time.Now(),
+		ID: m.Node().UUID, Name: cmp.Or(m.Node().Name, m.Node().UUID), Change: c.Change, Failures: notes.Failures(m.Node()), Queued: time.Now(),
 		Away: c.Away || states.Failed(m.State()),
 	}
-	if was := marks.TurnOf(m.Node()); c.Change == rollout.FirstDeployment && was != nil && was.Group == c.Settings.Group && (was.Replaces || was.Failed) {
+	if was := notes.TurnOf(m.Node()); c.Change == rollout.FirstDeployment && was != nil && was.Group == c.Settings.Group && (was.Replaces || was.Failed) {
 		me.Change, me.Away = rollout.Replacement, true // an earlier run has undeployed the member
 	}
 	return me
@@ -114,7 +114,7 @@ func (t *Turn) awaitOwn(ctx context.Context) (err error) {
 		t.turns.mu.Unlock()
 		err = t.m.Refresh(ctx)
 		t.turns.mu.Lock()
-		t.was = marks.TurnOf(t.m.Node())
+		t.was = notes.TurnOf(t.m.Node())
 	}
 	return err
 }
@@ -208,7 +208,7 @@ func (t *Turn) startShared(ctx context.Context) (started bool, err error) {
 		if abortsWait(t.m, t.Change) {
 			return nil // Hand writes the note
 		}
-		return t.note(ctx, marks.Turn{})
+		return t.note(ctx, notes.Turn{})
 	})
 	if err == nil && started {
 		t.done = done
@@ -244,7 +244,7 @@ func (t *Turn) follow(ctx context.Context, was string) error {
 	done, err := t.turns.signal.begin(ctx, t.turns.site)
 	if err == nil {
 		t.done = done
-		err = t.note(ctx, marks.Turn{})
+		err = t.note(ctx, notes.Turn{})
 	}
 	t.turns.signal.end() // what Hand has kept
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
@@ -134,7 +134,7 @@ type Turn struct {
 	group   *group
 	m       *machine.Machine
 	id      string       // of the member
-	was     *marks.Turn  // the note that the node had before
+	was     *notes.Turn  // the note that the node had before
 	from    *ironic.Node // as the turn began
 	shared  bool         // the members of other runs count, and this one counts for them
 	follows bool         // the member was undeployed before

@@ -16,7 +16,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout/turns"
@@ -45,7 +45,7 @@ func active(fake *fakeironic.Server) (ids []string) {
 func hasNote(t *testing.T, fake *fakeironic.Server, id string) bool {
 	t.Helper()
 	extra, _ := ironictest.AsOther(t, fake, http.MethodGet, "nodes/"+id, nil)["extra"].(map[string]any)
-	return extra[marks.KeyTurn] != nil
+	return extra[notes.KeyTurn] != nil
 }
 
 // run is a run of the provider.
@@ -679,7 +679,7 @@ func TestTake_noteOfACanary(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if note := marks.TurnOf(m.Node()); note == nil || note.Canary != (i == 0) {
+				if note := notes.TurnOf(m.Node()); note == nil || note.Canary != (i == 0) {
 					t.Errorf("member %d has the note %+v", i, note)
 				}
 			}, nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // Begin creates the node of a candidate as the first request of a run does, and returns the machine's record.
@@ -40,7 +40,7 @@ func MachineOf(n int) host.Candidate {
 // FirstExtra returns extra of an allocation as it was before an undeployment may have created the allocation again.
 func FirstExtra(a *ironic.Allocation) map[string]any {
 	extra := maps.Clone(a.Extra)
-	delete(extra, marks.KeyCreated)
+	delete(extra, notes.KeyCreated)
 	return extra
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/slots"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/forecast"
@@ -96,7 +96,7 @@ func doing(n *ironic.Node) []forecast.Operation {
 func (f *Found) noteTimes(nodes []ironic.Node) {
 	took := map[string][]time.Duration{}
 	for i := range nodes {
-		if e := marks.ErasureOf(&nodes[i]); e != nil && !e.Failed && e.Ended.After(e.Began) {
+		if e := notes.ErasureOf(&nodes[i]); e != nil && !e.Failed && e.Ended.After(e.Began) {
 			took[nodes[i].ResourceClass] = append(took[nodes[i].ResourceClass], e.Ended.Sub(e.Began))
 		}
 	}
@@ -133,7 +133,7 @@ func (f *Found) readAbsences(ctx context.Context, site *machine.Site, nodes []ir
 	alive := map[string]bool{}
 	for i := range nodes {
 		n := &nodes[i]
-		note := marks.TurnOf(n)
+		note := notes.TurnOf(n)
 		if note == nil {
 			continue
 		}
@@ -170,7 +170,7 @@ func (f *Found) Complete(steps []forecast.Step) error {
 		if !done[m] {
 			done[m] = true
 			was := m.Machine
-			m.Machine, m.Class, m.Failures = slots.MachineOf(n), n.ResourceClass, marks.Failures(n)
+			m.Machine, m.Class, m.Failures = slots.MachineOf(n), n.ResourceClass, notes.Failures(n)
 			if m.Name == "" {
 				m.Name = was.Name
 			}

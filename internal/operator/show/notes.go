@@ -1,4 +1,4 @@
-package describe
+package show
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // Note is a note of this provider on a node or an allocation, in words. All times are in UTC, by the clock of the site.
@@ -39,35 +39,35 @@ func (n Note) String() string {
 // Notes returns the notes of this provider on a node at a time, the oldest first. Those without a time come first.
 func Notes(n *ironic.Node, now time.Time) []Note {
 	all := []Note{}
-	if d := marks.DiscoveryOf(n); d != nil {
+	if d := notes.DiscoveryOf(n); d != nil {
 		at, _ := time.Parse(time.RFC3339, d.At)
 		all = append(all, Note{At: at, Text: "discovered, and named " + d.Name + " after " + d.From, By: "metal_discovery_import " + d.Owner})
 	}
-	all = append(all, Creation(n.Extra, marks.MarkCreation, "creation of the host")...)
-	all = append(all, Creation(n.Extra, marks.MarkReservation, "reservation of the machine")...)
-	if spec := marks.SuspendedAllocation(n); spec != nil {
+	all = append(all, CreationNotes(n.Extra, notes.MarkCreation, "creation of the host")...)
+	all = append(all, CreationNotes(n.Extra, notes.MarkReservation, "reservation of the machine")...)
+	if spec := notes.SuspendedAllocation(n); spec != nil {
 		all = append(all, Note{Text: fmt.Sprintf("an undeployment is to create allocation %s (%s) again", spec.Name, spec.UUID)})
 	}
-	if q := marks.QuarantineOf(n); q != nil {
+	if q := notes.QuarantineOf(n); q != nil {
 		note := Note{At: q.Since, Text: "quarantine: the deployment for allocation " + q.Allocation + " failed", Failed: true}
 		if q.IsMove() {
 			note = Note{At: q.Since, Text: fmt.Sprintf("quarantine: member %s of group %s left the machine", q.Allocation, q.Group)}
 		}
 		all = append(all, note)
 	}
-	if turn := marks.TurnOf(n); turn != nil {
+	if turn := notes.TurnOf(n); turn != nil {
 		all = append(all, ofTurn(turn)...)
 	}
-	if e := marks.ErasureOf(n); e != nil {
+	if e := notes.ErasureOf(n); e != nil {
 		all = append(all, ofWork(e, "automated cleaning"))
 	}
-	if w := marks.WorkOf(n, marks.KeyService); w != nil {
+	if w := notes.WorkOf(n, notes.KeyService); w != nil {
 		all = append(all, ofWork(w, "service"))
 	}
-	if o := marks.OperationOf(n); o != nil {
+	if o := notes.OperationOf(n); o != nil {
 		note := Note{At: o.Since, Text: "metal " + o.Command + " began", By: o.By}
 		switch {
-		case marks.UnfinishedOperation(n, now) == nil:
+		case notes.UnfinishedOperation(n, now) == nil:
 		case !o.Failed.IsZero():
 			note.Text += ", and failed at " + o.Failed.UTC().Format(time.RFC3339) + ": " + o.Left()
 		default:
@@ -75,10 +75,10 @@ func Notes(n *ironic.Node, now time.Time) []Note {
 		}
 		all = append(all, note)
 	}
-	if c := marks.CheckOf(n, now); c != nil {
+	if c := notes.CheckOf(n, now); c != nil {
 		all = append(all, Note{At: c.Since, Text: "ready check of " + c.Target, InProgress: true})
 	}
-	if c := marks.NotReadyOf(n); c != nil {
+	if c := notes.NotReadyOf(n); c != nil {
 		all = append(all, Note{At: c.Since, Until: c.Failed, Text: "ready check of " + c.Target + " that failed", Failed: true})
 	}
 	if boot := deploy.BootNoteOf(n); boot != nil {
@@ -91,9 +91,9 @@ func Notes(n *ironic.Node, now time.Time) []Note {
 	return all
 }
 
-// Creation returns what a mark in extra tells of a creation by a run; nothing if there is none.
-func Creation(extra map[string]any, key marks.Mark, what string) []Note {
-	mark := marks.CreationOf(extra, key)
+// CreationNotes returns what a mark in extra tells of a creation by a run; nothing if there is none.
+func CreationNotes(extra map[string]any, key notes.Mark, what string) []Note {
+	mark := notes.CreationOf(extra, key)
 	if mark == nil {
 		return nil
 	}
@@ -104,7 +104,7 @@ func Creation(extra map[string]any, key marks.Mark, what string) []Note {
 }
 
 // ofTurn tells of a turn in a rollout group.
-func ofTurn(t *marks.Turn) (all []Note) {
+func ofTurn(t *notes.Turn) (all []Note) {
 	turn := Note{At: t.Since, Text: "turn of rollout group " + t.Group, By: "run " + t.Run, Failed: t.Failed}
 	if t.Canary {
 		turn.Text = "canary of rollout group " + t.Group
@@ -122,7 +122,7 @@ func ofTurn(t *marks.Turn) (all []Note) {
 }
 
 // ofWork tells of a cleaning or a service.
-func ofWork(w *marks.Work, what string) Note {
+func ofWork(w *notes.Work, what string) Note {
 	note := Note{At: w.Began, Until: w.Ended, Text: what, By: "watched by run " + w.Run, Failed: w.Failed}
 	if len(w.Steps) > 0 {
 		note.Text += " (" + strings.Join(w.Steps, ", ") + ")"

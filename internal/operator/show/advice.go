@@ -1,5 +1,4 @@
-// Package advice says what an operator can do next about a node. It is pure: it makes no request.
-package advice
+package show
 
 import (
 	"cmp"
@@ -10,7 +9,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
@@ -21,9 +20,9 @@ const longWait = 15 * time.Minute
 // faultPower is the fault of a node whose BMC does not answer. Ironic ends this one when the BMC answers.
 const faultPower = "power failure"
 
-// Next returns what to do about a node at a time by Ironic's clock, each a sentence or several, the most urgent first. It is empty if the node
+// NextSteps returns what to do about a node at a time by Ironic's clock, each a sentence or several, the most urgent first. It is empty if the node
 // needs nothing. The commands in it name the node.
-func Next(n *ironic.Node, now time.Time) (todo []string) {
+func NextSteps(n *ironic.Node, now time.Time) (todo []string) {
 	for _, text := range []string{adviseStuck(n), adviseMaintenance(n), adviseState(n, now), adviseReady(n), adviseTurn(n), adviseLock(n), adviseOperation(n, now), adviseLeft(n), adviseRetired(n)} {
 		if text != "" {
 			todo = append(todo, text)
@@ -79,7 +78,7 @@ func adviseMaintenance(n *ironic.Node) string {
 
 // adviseReady says what to do about a machine whose ready check has failed.
 func adviseReady(n *ironic.Node) string {
-	check := marks.NotReadyOf(n)
+	check := notes.NotReadyOf(n)
 	if check == nil || states.IsInProgress(n) {
 		return ""
 	}
@@ -89,8 +88,8 @@ func adviseReady(n *ironic.Node) string {
 
 // adviseTurn says what to do about a machine whose change in a rollout has failed, although it runs.
 func adviseTurn(n *ironic.Node) string {
-	turn := marks.TurnOf(n)
-	if turn == nil || !turn.Failed || marks.NotReadyOf(n) != nil || states.IsInProgress(n) || states.Failed(ironic.State(n.ProvisionState)) {
+	turn := notes.TurnOf(n)
+	if turn == nil || !turn.Failed || notes.NotReadyOf(n) != nil || states.IsInProgress(n) || states.Failed(ironic.State(n.ProvisionState)) {
 		return ""
 	}
 	return fmt.Sprintf("The last change of the machine has failed (metal history %s), and rollout group %q waits for it. Check that the machine runs, mend the cause, and apply again.", name(n), turn.Group)
@@ -107,7 +106,7 @@ func adviseLock(n *ironic.Node) string {
 // adviseRetired says what to do about a retired node.
 func adviseRetired(n *ironic.Node) string {
 	switch {
-	case marks.QuarantineOf(n) != nil:
+	case notes.QuarantineOf(n) != nil:
 		return fmt.Sprintf("The node is in quarantine, so that no allocation reserves it. When it is repaired, run: metal unretire %s", name(n))
 	case n.Retired:
 		return fmt.Sprintf("The node is retired, so that no allocation reserves it. To use it again, run: metal unretire %s", name(n))
@@ -117,7 +116,7 @@ func adviseRetired(n *ironic.Node) string {
 
 // adviseOperation says what to do about an operation of metal that has failed, was interrupted or is at work.
 func adviseOperation(n *ironic.Node, now time.Time) string {
-	o := marks.UnfinishedOperation(n, now)
+	o := notes.UnfinishedOperation(n, now)
 	if o == nil || states.InProgress(ironic.State(n.ProvisionState)) {
 		return ""
 	}
@@ -130,7 +129,7 @@ func adviseOperation(n *ironic.Node, now time.Time) string {
 // adviseLeft says what to do about what an interrupted run has left.
 func adviseLeft(n *ironic.Node) string {
 	state := ironic.State(n.ProvisionState)
-	suspended := marks.SuspendedAllocation(n)
+	suspended := notes.SuspendedAllocation(n)
 	switch {
 	case states.InProgress(state):
 		return ""

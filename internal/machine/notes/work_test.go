@@ -1,4 +1,4 @@
-package marks_test
+package notes_test
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 // A look is the state of a node; after ":" the step at work, and after ">" the target state, which is available unless it is given.
@@ -14,10 +14,10 @@ func TestWork_saysWhatWasSeen(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []struct {
 		name string
-		see  func(w *marks.Work, n *ironic.Node) *marks.Work
+		see  func(w *notes.Work, n *ironic.Node) *notes.Work
 		want map[string]string // by looks
 	}{
-		{"erasure", func(w *marks.Work, n *ironic.Node) *marks.Work { return w.SeeErasure(n, "r") }, map[string]string{
+		{"erasure", func(w *notes.Work, n *ironic.Node) *notes.Work { return w.SeeErasure(n, "r") }, map[string]string{
 			"cleaning, clean wait:a, cleaning:b, available":                                  "a b succeeded",
 			"cleaning:a, clean wait:a, clean failed":                                         "a failed",
 			"clean wait, clean failed":                                                       " failed",
@@ -30,7 +30,7 @@ func TestWork_saysWhatWasSeen(t *testing.T) {
 			"cleaning:a, available, manageable, cleaning:b, clean failed":                    "b failed",
 			"cleaning:a, available, manageable, cleaning:raid.delete>manageable, manageable": "a succeeded",
 		}},
-		{"service", func(w *marks.Work, n *ironic.Node) *marks.Work { return w.SeeService(n, "r") }, map[string]string{
+		{"service", func(w *notes.Work, n *ironic.Node) *notes.Work { return w.SeeService(n, "r") }, map[string]string{
 			"active": "",
 			"servicing, service wait:a, servicing:b, active": "a b succeeded",
 			"servicing:a, service failed, active":            "a failed",
@@ -48,8 +48,8 @@ func TestWork_saysWhatWasSeen(t *testing.T) {
 }
 
 // told says what is known after looks.
-func told(looks string, see func(w *marks.Work, n *ironic.Node) *marks.Work) (got string) {
-	var w *marks.Work
+func told(looks string, see func(w *notes.Work, n *ironic.Node) *notes.Work) (got string) {
+	var w *notes.Work
 	at := time.Date(2026, 11, 26, 1, 0, 0, 0, time.UTC)
 	for look := range strings.SplitSeq(looks, ", ") {
 		look, target, _ := strings.Cut(look, ">")

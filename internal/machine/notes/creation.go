@@ -1,6 +1,6 @@
-// Package marks has what the provider notes on a node or an allocation: marks of creation, by which a run recognises what a killed run has
+// Package notes has what the provider notes on a node or an allocation: marks of creation, by which a run recognises what a killed run has
 // begun, and the notes in extra of quarantine, discovery and suspended allocations.
-package marks
+package notes
 
 import (
 	"context"

@@ -1,10 +1,10 @@
-package marks_test
+package notes_test
 
 import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 func TestNotes_ownKey(t *testing.T) {
@@ -14,7 +14,7 @@ func TestNotes_ownKey(t *testing.T) {
 		"metal_oneview_returning": true, "metal_oneview_migrating": true,
 		"team": false, "terraform": false, "terraform_metallic": false, "metal_oneview": false, "oneview": false, "": false,
 	} {
-		if got := marks.OwnKey(key); got != want {
+		if got := notes.OwnKey(key); got != want {
 			t.Errorf("OwnKey(%q) = %t, want %t", key, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package describe_test
+package show_test
 
 import (
 	"encoding/json"
@@ -7,25 +7,25 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/describe"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/show"
 )
 
-var now = time.Date(2026, 5, 1, 3, 0, 0, 0, time.UTC)
+var describedAt = time.Date(2026, 5, 1, 3, 0, 0, 0, time.UTC)
 
 // rich returns a node of which everything is known, with secrets where nodes have them.
 func rich() *ironic.Node {
 	return &ironic.Node{
-		UUID: "1be26c0b-03f2-4d2e-ae87-c02d7f33c123", Name: "rack1-07", ProvisionState: "deploying", TargetProvisionState: "active", ProvisionUpdatedAt: now.Add(-time.Minute),
+		UUID: "1be26c0b-03f2-4d2e-ae87-c02d7f33c123", Name: "rack1-07", ProvisionState: "deploying", TargetProvisionState: "active", ProvisionUpdatedAt: describedAt.Add(-time.Minute),
 		Driver: "redfish", DriverInfo: map[string]any{"redfish_address": "https://10.0.0.7", "redfish_username": "root", "redfish_password": "s3cret-bmc"},
 		Properties:   map[string]any{"cpu_arch": "x86_64", "cpus": float64(16), "memory_mb": "65536"},
 		InstanceUUID: "a1", AllocationUUID: "a1", DeployStep: map[string]any{"interface": "deploy", "step": "write_image"},
 		InstanceInfo: map[string]any{"image_source": "https://user:s3cret-url@images.example.com/debian.qcow2?token=s3cret-token", "configdrive": "s3cret-drive"},
 		Extra: map[string]any{
-			marks.KeyFailures: float64(2),
-			marks.KeyErasure:  map[string]any{"run": "r", "steps": []string{"deploy.erase_devices"}, "began": now.Add(-2 * time.Hour), "ended": now.Add(-time.Hour)},
-			string(marks.MarkReservation): map[string]any{"7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11": map[string]any{
-				"since": now.Add(-3 * time.Hour), "instance": "a1",
+			notes.KeyFailures: float64(2),
+			notes.KeyErasure:  map[string]any{"run": "r", "steps": []string{"deploy.erase_devices"}, "began": describedAt.Add(-2 * time.Hour), "ended": describedAt.Add(-time.Hour)},
+			string(notes.MarkReservation): map[string]any{"7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11": map[string]any{
+				"since": describedAt.Add(-3 * time.Hour), "instance": "a1",
 			}},
 		},
 	}
@@ -33,7 +33,7 @@ func rich() *ironic.Node {
 
 func TestOf_hasNoSecret(t *testing.T) {
 	t.Parallel()
-	text, err := json.Marshal(describe.Of(rich(), nil, nil, nil, now))
+	text, err := json.Marshal(show.Describe(rich(), nil, nil, nil, describedAt))
 	if err != nil || strings.Contains(string(text), "s3cret") {
 		t.Errorf("%v: %s", err, text)
 	}
@@ -47,9 +47,9 @@ func TestOf_tellsWhatIsKnown(t *testing.T) {
 	allocation := &ironic.Allocation{UUID: "a1", Name: "web-3", Extra: map[string]any{"team": "web", "terraform_metal_creation": map[string]any{}}}
 	var history []ironic.Event
 	for i := range 7 {
-		history = append(history, ironic.Event{CreatedAt: now.Add(time.Duration(i) * time.Second), Severity: "ERROR", Event: "failed"}, ironic.Event{Severity: "INFO", Event: "deployed"})
+		history = append(history, ironic.Event{CreatedAt: describedAt.Add(time.Duration(i) * time.Second), Severity: "ERROR", Event: "failed"}, ironic.Event{Severity: "INFO", Event: "deployed"})
 	}
-	got := describe.Of(rich(), []string{"52:54:00:01:00:01"}, allocation, history, now)
+	got := show.Describe(rich(), []string{"52:54:00:01:00:01"}, allocation, history, describedAt)
 	for what, pair := range map[string][2]any{
 		"hardware":      {got.Hardware, "x86_64, 16 CPUs, 65536 MiB"},
 		"BMC":           {got.BMC, "10.0.0.7"},
@@ -75,14 +75,14 @@ func TestOf_tellsWhatIsKnown(t *testing.T) {
 func TestNotes_inWords(t *testing.T) {
 	t.Parallel()
 	n := &ironic.Node{ProvisionState: "available", Extra: map[string]any{
-		marks.KeyAllocation: map[string]any{"uuid": "a1", "name": "web-3"},
-		marks.KeyTurn:       map[string]any{"group": "databases", "run": "r1", "since": now, "failed": true},
-		marks.KeyService:    marks.Work{Run: "r2", Steps: []string{"bios.reset"}, Began: now.Add(-time.Minute), Ended: now, Failed: true},
-		marks.KeyReady:      marks.Checked{Since: now.Add(time.Minute), Target: "TCP port web-1:22", Failed: now.Add(2 * time.Minute)},
-		marks.KeyDiscovery:  map[string]any{"v": 1, "owner": "rack12", "name": "slot-01", "from": "serial", "at": now.Add(-time.Hour).Format(time.RFC3339)},
+		notes.KeyAllocation: map[string]any{"uuid": "a1", "name": "web-3"},
+		notes.KeyTurn:       map[string]any{"group": "databases", "run": "r1", "since": describedAt, "failed": true},
+		notes.KeyService:    notes.Work{Run: "r2", Steps: []string{"bios.reset"}, Began: describedAt.Add(-time.Minute), Ended: describedAt, Failed: true},
+		notes.KeyReady:      notes.Checked{Since: describedAt.Add(time.Minute), Target: "TCP port web-1:22", Failed: describedAt.Add(2 * time.Minute)},
+		notes.KeyDiscovery:  map[string]any{"v": 1, "owner": "rack12", "name": "slot-01", "from": "serial", "at": describedAt.Add(-time.Hour).Format(time.RFC3339)},
 	}}
 	var texts []string
-	for _, note := range describe.Notes(n, now) {
+	for _, note := range show.Notes(n, describedAt) {
 		texts = append(texts, note.String())
 	}
 	want := "an undeployment is to create allocation web-3 (a1) again; 2026-05-01T02:00:00Z discovered, and named slot-01 after serial, metal_discovery_import rack12; " +

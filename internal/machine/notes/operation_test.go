@@ -1,11 +1,11 @@
-package marks_test
+package notes_test
 
 import (
 	"testing"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 func TestOperationOf_takesNoTextsOfOthers(t *testing.T) {
@@ -23,7 +23,7 @@ func TestOperationOf_takesNoTextsOfOthers(t *testing.T) {
 	} {
 		got := ""
 		note := map[string]any{tt.run: map[string]any{"command": tt.command, "by": tt.by, "since": time.Date(2026, 5, 1, 3, 0, 0, 0, time.UTC), "goal": tt.goal}}
-		if o := marks.OperationOf(&ironic.Node{Extra: map[string]any{marks.KeyOperation: note}}); o != nil {
+		if o := notes.OperationOf(&ironic.Node{Extra: map[string]any{notes.KeyOperation: note}}); o != nil {
 			got = o.String()
 		}
 		if got != tt.want {

