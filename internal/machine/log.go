@@ -10,9 +10,9 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing/operation"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/operation"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/ramdisk"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )

@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing/operation"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/operation"
 )
 
 // Machine is the record of a node that one call carries through: read once, then updated by every answer to the call's own writes

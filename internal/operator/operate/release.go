@@ -5,12 +5,12 @@ import (
 	"fmt"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing/operation"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/operation"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 

@@ -10,11 +10,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing/operation"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/operation"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )

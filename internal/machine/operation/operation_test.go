@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing/operation"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/operation"
 )
 
 func TestOperation_allocatesNothingWithoutTrace(t *testing.T) { //nolint:paralleltest // it counts the allocations of the process
