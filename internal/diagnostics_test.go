@@ -26,9 +26,9 @@ var update = flag.Bool("update", false, "write the golden files")
 // reviewer reads all of them in one place. {x} stands for a value, and {x | y} for one of several texts. It also checks their style.
 func TestDiagnostics_areReviewed(t *testing.T) {
 	t.Parallel()
-	for path := range rules() {
-		dir := filepath.Join("..", path)
-		if rules()[path].testOnly || strings.HasPrefix(path, "cmd/") || strings.HasPrefix(path, "internal/fake") || path == "internal" {
+	for _, p := range listPackages(t) {
+		path, dir := relative(p.ImportPath), p.Dir
+		if !strings.HasPrefix(path, "internal/") || strings.HasPrefix(path, "internal/fake/") || strings.HasPrefix(path, "internal/test/") {
 			continue
 		}
 		found := messagesOf(t, dir)

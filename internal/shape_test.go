@@ -73,10 +73,10 @@ func shapes(t *testing.T) map[string]shape {
 		t.Fatal(err)
 	}
 	exports := map[string]string{}
-	var own []listed
+	var own []golist
 	for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
 		var p struct {
-			listed
+			golist
 			Export string
 		}
 		if err := decoder.Decode(&p); err != nil {
@@ -84,7 +84,7 @@ func shapes(t *testing.T) map[string]shape {
 		}
 		exports[p.ImportPath] = p.Export
 		if isOwn(p.ImportPath) {
-			own = append(own, p.listed)
+			own = append(own, p.golist)
 		}
 	}
 	fset := token.NewFileSet()
@@ -98,7 +98,7 @@ func shapes(t *testing.T) map[string]shape {
 }
 
 // shapeOf reads a package.
-func shapeOf(t *testing.T, fset *token.FileSet, config types.Config, p listed) shape {
+func shapeOf(t *testing.T, fset *token.FileSet, config types.Config, p golist) shape {
 	t.Helper()
 	var files []*ast.File
 	for _, name := range p.GoFiles {
