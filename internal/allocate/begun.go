@@ -19,7 +19,7 @@ func findBegun(ctx context.Context, site *machine.Site, r *Request) *Begun {
 		return nil
 	}
 	for _, a := range all {
-		if a.Name != r.Name {
+		if a.Name != r.Name || isInState(site, a.UUID) {
 			continue
 		}
 		mark, more := leftOf(ctx, site, r, a)
@@ -46,7 +46,7 @@ func findBegunMembers(ctx context.Context, site *machine.Site, g *Group) *Begun 
 	var names []string
 	for _, a := range all {
 		isLacking := slices.ContainsFunc(g.lacking(), func(m *GroupMember) bool { return m.Name == a.Name && !m.isToLeave() })
-		if !isLacking {
+		if !isLacking || isInState(site, a.UUID) {
 			continue
 		}
 		r := g.Request
@@ -64,6 +64,19 @@ func findBegunMembers(ctx context.Context, site *machine.Site, g *Group) *Begun 
 	slices.Sort(found.More)
 	found.What = fmt.Sprintf("members of the group %s (%s)", g.Name, strings.Join(byNumber(names), ", "))
 	return &found
+}
+
+// inState are the allocations that Terraform has in state, as far as it has refreshed them in this run. None of them is one that a killed run has
+// begun: a tainted one is replaced, which the plan shows as a creation.
+type inState struct{ ids notes.Set[string] }
+
+// InState records that Terraform has an allocation in state, because it has asked this run to refresh it.
+func InState(site *machine.Site, id string) {
+	machine.Kept(site, func(*machine.Site) *inState { return &inState{} }).ids.Add(id)
+}
+
+func isInState(site *machine.Site, id string) bool {
+	return machine.Kept(site, func(*machine.Site) *inState { return &inState{} }).ids.Has(id)
 }
 
 // AnnounceBegun reports whether it is called for the first time in this run for an allocation, by UUID, or for a group, by name: the creation need not

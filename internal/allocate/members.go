@@ -30,6 +30,7 @@ func RefreshGroup(ctx context.Context, site *machine.Site, g *Group) (exists boo
 		if m.ID == "" {
 			return nil
 		}
+		InState(site, m.ID)
 		is, err := refreshMember(ctx, site, g, m)
 		if is {
 			found.Store(true)

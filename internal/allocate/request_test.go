@@ -361,6 +361,11 @@ func TestRequest_allocationOfKilledRunIsTakenOver(t *testing.T) {
 				if said := strings.Contains(says(plan.Notices), "Interrupted creation is continued"); err != nil || said != tc.want {
 					t.Errorf("the plan says %q, %v; want it to announce that: %t", says(plan.Notices), err, tc.want)
 				}
+				tainted := sitetest.NewClient(fake).Site
+				allocate.InState(tainted, a.UUID)
+				if plan, err := allocate.Look(t.Context(), tainted, wish, allocate.Seen{}); err != nil || says(plan.Notices) != "" {
+					t.Errorf("the plan that replaces a tainted allocation says %q, %v", says(plan.Notices), err)
+				}
 				found, by, err := allocate.Allocate(t.Context(), sitetest.NewClient(fake).Site, next)
 				if taken := err == nil && by != nil && found.UUID == a.UUID && next.UUID == a.UUID; taken != tc.want {
 					t.Errorf("%+v, %v, %v; want it taken over: %t", found, by, err, tc.want)

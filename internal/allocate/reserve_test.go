@@ -118,6 +118,12 @@ func TestGroup_takesOverHalfFinishedGroup(t *testing.T) {
 		if err != nil || says(plan.Notices) != "Interrupted creation is continued" || !strings.Contains(plan.Notices[0].Detail, "members of the group "+g.Name) {
 			t.Errorf("the plan says %v, %v", plan.Notices, err)
 		}
+		tainted := sitetest.NewClient(fake).Site
+		_, err = allocate.RefreshGroup(t.Context(), tainted, killed)
+		plan, errPlan := allocate.LookGroup(t.Context(), tainted, wish, allocate.GroupSeen{})
+		if err != nil || errPlan != nil || says(plan.Notices) != "" {
+			t.Errorf("the plan that replaces a tainted group says %v, %v, %v", plan.Notices, err, errPlan)
+		}
 		by, err := allocate.ReserveGroup(t.Context(), sitetest.NewClient(fake).Site, g, time.Hour)
 		if err != nil || by == nil {
 			t.Fatalf("taken over from %v: %v", by, err)

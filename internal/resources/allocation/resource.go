@@ -120,6 +120,7 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
+	allocate.InState(a.Site, state.ID.ValueString())
 	found, err := a.Site.Ironic.AllocationForRefresh(ctx, state.ID.ValueString())
 	if a.RefuseHidden(ctx, req.Private, "allocation "+state.ID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
 		return
