@@ -11,6 +11,10 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
+// KeyQuarantine is the key of the note which says which allocation's deployment failed on the node, or which member left it, so that the
+// provider has retired it.
+const KeyQuarantine = "terraform_metal_quarantine"
+
 // Quarantine is the note on a node which the provider has retired because a deployment failed on it, or because a member of a group moved to
 // another node. Retired rather than in maintenance, because Ironic cleans no node in maintenance.
 type Quarantine struct {

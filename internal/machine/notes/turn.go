@@ -7,6 +7,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
+// KeyTurn is the key of the note on a member of a rollout group that is away: see Turn.
+const KeyTurn = "terraform_metal_turn"
+
 // Turn is the note on a member of a rollout group that is away, or that runs for a while before the next member may be away. Other runs count it.
 type Turn struct {
 	Group    string    `json:"group"`

@@ -11,6 +11,14 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
+// The notes of Work.
+const (
+	// KeyErasure: the last automated cleaning that a run has watched: see Work.
+	KeyErasure = "terraform_metal_erasure"
+	// KeyService: the last service of the deployed machine that a run has watched: see Work.
+	KeyService = "terraform_metal_service"
+)
+
 // Work is the note on a node of the last automated cleaning or the last service that a run has watched. Ironic keeps no such record
 // (reference/ironic.md#history-of-cleanings).
 type Work struct {

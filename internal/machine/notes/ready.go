@@ -1,0 +1,49 @@
+package notes
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+)
+
+// KeyReady is the key of the note of a ready check that is in progress, or has failed: see Checked.
+const KeyReady = "terraform_metal_ready"
+
+// Checked is the note on a node of a ready check that is in progress, or has failed. Ironic itself shows such a machine as active.
+type Checked struct {
+	Since  time.Time `json:"since"`           // by the clock of the site
+	Target string    `json:"target"`          // without secrets
+	Failed time.Time `json:"failed,omitzero"` // when the time-out ended, by the clock of the site
+}
+
+// checkedFor is how long the note of a ready check in progress counts at most. A run that is killed leaves it.
+const checkedFor = time.Hour
+
+// CheckOf returns the ready check in progress on a node at a time; nil if there is none.
+func CheckOf(n *ironic.Node, now time.Time) *Checked {
+	c := checkOf(n)
+	if c == nil || !c.Failed.IsZero() || now.Sub(c.Since) > checkedFor {
+		return nil
+	}
+	return c
+}
+
+// NotReadyOf returns the last ready check of what is deployed on a node if it has failed; else nil.
+func NotReadyOf(n *ironic.Node) *Checked {
+	c := checkOf(n)
+	if c == nil || c.Failed.IsZero() {
+		return nil
+	}
+	return c
+}
+
+// checkOf returns the note of a ready check on a node; nil if it has none. A note counts no longer when the state of the node changes.
+func checkOf(n *ironic.Node) *Checked {
+	text, err := json.Marshal(n.Extra[KeyReady])
+	var c Checked
+	if err != nil || json.Unmarshal(text, &c) != nil || c.Since.IsZero() || n.ProvisionUpdatedAt.Sub(c.Since) > time.Second {
+		return nil
+	}
+	return &c
+}

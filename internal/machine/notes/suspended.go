@@ -1,0 +1,28 @@
+package notes
+
+import (
+	"encoding/json"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
+)
+
+// KeyAllocation is the key of the note of the allocation that Ironic deletes with the instance. It is set before the node is undeployed,
+// until the allocation exists again (reference/ironic.md#undeploying-deletes-the-allocation).
+const KeyAllocation = "terraform_metal_allocation"
+
+// SuspendedAllocation returns the allocation that must be created again after the node is undeployed; nil if there is none. Once the node
+// runs something without a reservation, the note does not count: another client has deployed the node since.
+func SuspendedAllocation(n *ironic.Node) *ironic.AllocationSpec {
+	text, err := json.Marshal(n.Extra[KeyAllocation])
+	if err != nil || states.RunsUnreserved(n) {
+		return nil
+	}
+	var spec ironic.AllocationSpec
+	if json.Unmarshal(text, &spec) != nil || spec.UUID == "" {
+		return nil
+	}
+	spec.CandidateNodes = []string{n.UUID} // another client may have written the note
+	delete(spec.Extra, string(MarkCreation))
+	return &spec
+}
