@@ -1,10 +1,7 @@
-// Package notes has what the provider notes on a node or an allocation: marks of creation, by which a run recognises what a killed run has
-// begun, and the notes in extra of quarantine, discovery and suspended allocations.
 package notes
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -65,12 +62,11 @@ func (c *Creation) String() string {
 
 // CreationOf returns the mark under a key of extra; nil if there is none, or if no run can have written it.
 func CreationOf(extra map[string]any, key Mark) *Creation {
-	text, err := json.Marshal(extra[string(key)])
-	var runs map[string]Creation
-	if err != nil || json.Unmarshal(text, &runs) != nil || len(runs) != 1 {
+	runs := Read[map[string]Creation](extra, string(key))
+	if runs == nil || len(*runs) != 1 {
 		return nil
 	}
-	for run, mark := range runs {
+	for run, mark := range *runs {
 		if mark.Run = run; ironic.IsUUID(run) && !mark.Since.IsZero() {
 			return &mark
 		}
@@ -299,3 +295,28 @@ func (r *Run) RefuseTakeOver(mark *Creation) error {
 
 // IsSuperseded reports whether err is an error of KindSuperseded.
 func IsSuperseded(err error) bool { return failure.Is(err, KindSuperseded) }
+
+func sayCreation(n *ironic.Node, _ time.Time) Words {
+	return sayMark(n.Extra, MarkCreation, "creation of the host")
+}
+
+func sayReservation(n *ironic.Node, _ time.Time) Words {
+	return sayMark(n.Extra, MarkReservation, "reservation of the machine")
+}
+
+// OfAllocation returns what the mark of creation says on an allocation.
+func OfAllocation(a *ironic.Allocation) Words {
+	return sayMark(a.Extra, MarkCreation, "creation of the allocation")
+}
+
+func sayMark(extra map[string]any, key Mark, what string) (w Words) {
+	mark := CreationOf(extra, key)
+	if mark == nil {
+		return w
+	}
+	if mark.Done.IsZero() {
+		what += "; its end is not noted"
+	}
+	w.Told = []Note{{At: mark.Since, Until: mark.Done, Text: what, By: "run " + mark.Run}}
+	return w
+}

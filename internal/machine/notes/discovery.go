@@ -1,7 +1,7 @@
 package notes
 
 import (
-	"encoding/json"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
@@ -24,10 +24,16 @@ type Discovery struct {
 
 // DiscoveryOf returns the discovery record of a node; nil if this provider did not discover it.
 func DiscoveryOf(n *ironic.Node) *Discovery {
-	text, err := json.Marshal(n.Extra[KeyDiscovery])
-	var d Discovery
-	if err != nil || json.Unmarshal(text, &d) != nil || d.Owner == "" {
-		return nil
+	if d := Read[Discovery](n.Extra, KeyDiscovery); d != nil && d.Owner != "" {
+		return d
 	}
-	return &d
+	return nil
+}
+
+func sayDiscovery(n *ironic.Node, _ time.Time) (w Words) {
+	if d := DiscoveryOf(n); d != nil {
+		at, _ := time.Parse(time.RFC3339, d.At)
+		w.Told = []Note{{At: at, Text: "discovered, and named " + d.Name + " after " + d.From, By: "metal_discovery_import " + d.Owner}}
+	}
+	return w
 }

@@ -1,7 +1,6 @@
 package notes
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -104,12 +103,11 @@ func WithoutOldOperation(n *ironic.Node, now time.Time) *ironic.Node {
 
 // OperationOf returns the note on a node, also one that is old or whose goal is reached; nil if there is none that a command has written.
 func OperationOf(n *ironic.Node) *Operation {
-	text, err := json.Marshal(n.Extra[KeyOperation])
-	var runs map[string]Operation
-	if err != nil || json.Unmarshal(text, &runs) != nil || len(runs) != 1 {
+	runs := Read[map[string]Operation](n.Extra, KeyOperation)
+	if runs == nil || len(*runs) != 1 {
 		return nil
 	}
-	for run, o := range runs {
+	for run, o := range *runs {
 		if o.Run = run; slices.Contains(noted[o.Command], o.Goal) && ironic.IsUUID(run) {
 			return &o
 		}
@@ -181,4 +179,20 @@ func EndOperation(n *ironic.Node) (patch ironic.Patch) {
 	patch.Replace("/extra/"+KeyOperation+"/"+old.Run, old)
 	patch.Remove("/extra/" + KeyOperation)
 	return patch
+}
+
+func sayOperation(n *ironic.Node, now time.Time) (w Words) {
+	o := OperationOf(n)
+	if o == nil {
+		return w
+	}
+	note := Note{At: o.Since, Text: "metal " + o.Command + " began", By: o.By}
+	switch {
+	case UnfinishedOperation(n, now) == nil:
+	case !o.Failed.IsZero():
+		note.Text += ", and failed at " + o.Failed.UTC().Format(time.RFC3339) + ": " + o.Left()
+	default:
+		note.Text += ", and its end is not noted: " + o.Left()
+	}
+	return Words{Told: []Note{note}}
 }

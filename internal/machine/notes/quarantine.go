@@ -1,7 +1,6 @@
 package notes
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -42,12 +41,11 @@ func (q *Quarantine) Reason() string { return "quarantine: " + q.String() }
 
 // QuarantineOf returns the quarantine of a node; nil if it is in none. A node that is not retired any more, or for another reason, is in none.
 func QuarantineOf(n *ironic.Node) *Quarantine {
-	text, err := json.Marshal(n.Extra[KeyQuarantine])
-	var q Quarantine
-	if err != nil || !n.Retired || json.Unmarshal(text, &q) != nil || q.Allocation == "" || n.RetiredReason != q.Reason() {
+	q := Read[Quarantine](n.Extra, KeyQuarantine)
+	if q == nil || !n.Retired || q.Allocation == "" || n.RetiredReason != q.Reason() {
 		return nil
 	}
-	return &q
+	return q
 }
 
 // EndQuarantine adds to a patch the removal of the note of a quarantine, if the node has one.
@@ -79,4 +77,16 @@ func (q *Quarantine) Applies(n *ironic.Node) bool {
 // InQuarantineFor reports whether a node is in quarantine because its deployment failed for an allocation (UUID).
 func InQuarantineFor(n *ironic.Node, allocation string) bool {
 	return UnfinishedQuarantine(n, allocation) != nil
+}
+
+func sayQuarantine(n *ironic.Node, _ time.Time) (w Words) {
+	q := QuarantineOf(n)
+	switch {
+	case q == nil:
+	case q.IsMove():
+		w.Told = []Note{{At: q.Since, Text: fmt.Sprintf("quarantine: member %s of group %s left the machine", q.Allocation, q.Group)}}
+	default:
+		w.Told = []Note{{At: q.Since, Text: "quarantine: the deployment for allocation " + q.Allocation + " failed", Failed: true}}
+	}
+	return w
 }

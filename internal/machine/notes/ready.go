@@ -1,7 +1,6 @@
 package notes
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -40,10 +39,19 @@ func NotReadyOf(n *ironic.Node) *Checked {
 
 // checkOf returns the note of a ready check on a node; nil if it has none. A note counts no longer when the state of the node changes.
 func checkOf(n *ironic.Node) *Checked {
-	text, err := json.Marshal(n.Extra[KeyReady])
-	var c Checked
-	if err != nil || json.Unmarshal(text, &c) != nil || c.Since.IsZero() || n.ProvisionUpdatedAt.Sub(c.Since) > time.Second {
+	c := Read[Checked](n.Extra, KeyReady)
+	if c == nil || c.Since.IsZero() || n.ProvisionUpdatedAt.Sub(c.Since) > time.Second {
 		return nil
 	}
-	return &c
+	return c
+}
+
+func sayReady(n *ironic.Node, now time.Time) (w Words) {
+	if c := CheckOf(n, now); c != nil {
+		w.Told = []Note{{At: c.Since, Text: "ready check of " + c.Target, InProgress: true}}
+	}
+	if c := NotReadyOf(n); c != nil {
+		w.Told = []Note{{At: c.Since, Until: c.Failed, Text: "ready check of " + c.Target + " that failed", Failed: true}}
+	}
+	return w
 }

@@ -1,7 +1,8 @@
 package notes
 
 import (
-	"encoding/json"
+	"fmt"
+	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
@@ -14,15 +15,18 @@ const KeyAllocation = "terraform_metal_allocation"
 // SuspendedAllocation returns the allocation that must be created again after the node is undeployed; nil if there is none. Once the node
 // runs something without a reservation, the note does not count: another client has deployed the node since.
 func SuspendedAllocation(n *ironic.Node) *ironic.AllocationSpec {
-	text, err := json.Marshal(n.Extra[KeyAllocation])
-	if err != nil || states.RunsUnreserved(n) {
-		return nil
-	}
-	var spec ironic.AllocationSpec
-	if json.Unmarshal(text, &spec) != nil || spec.UUID == "" {
+	spec := Read[ironic.AllocationSpec](n.Extra, KeyAllocation)
+	if spec == nil || spec.UUID == "" || states.RunsUnreserved(n) {
 		return nil
 	}
 	spec.CandidateNodes = []string{n.UUID} // another client may have written the note
 	delete(spec.Extra, string(MarkCreation))
-	return &spec
+	return spec
+}
+
+func saySuspended(n *ironic.Node, _ time.Time) (w Words) {
+	if spec := SuspendedAllocation(n); spec != nil {
+		w.Told = []Note{{Text: fmt.Sprintf("an undeployment is to create allocation %s (%s) again", spec.Name, spec.UUID)}}
+	}
+	return w
 }

@@ -1,7 +1,6 @@
 package notes
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -26,10 +25,29 @@ type Turn struct {
 
 // TurnOf returns the note on a node; nil if it has none.
 func TurnOf(n *ironic.Node) *Turn {
-	text, err := json.Marshal(n.Extra[KeyTurn])
-	var t Turn
-	if err != nil || json.Unmarshal(text, &t) != nil || t.Group == "" {
-		return nil
+	if t := Read[Turn](n.Extra, KeyTurn); t != nil && t.Group != "" {
+		return t
 	}
-	return &t
+	return nil
+}
+
+func sayTurn(n *ironic.Node, _ time.Time) (w Words) {
+	t := TurnOf(n)
+	if t == nil {
+		return w
+	}
+	turn := Note{At: t.Since, Text: "turn of rollout group " + t.Group, By: "run " + t.Run, Failed: t.Failed}
+	if t.Canary {
+		turn.Text = "canary of rollout group " + t.Group
+	}
+	if t.Failed {
+		turn.Text += ": the change failed, or the machine is not ready"
+	}
+	if !t.Since.IsZero() {
+		w.Told = append(w.Told, turn)
+	}
+	if !t.Until.IsZero() {
+		w.Told = append(w.Told, Note{At: t.Until, Text: "end of the pause of rollout group " + t.Group, By: "run " + t.Run})
+	}
+	return w
 }

@@ -1,8 +1,8 @@
 package notes
 
 import (
-	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -34,12 +34,10 @@ func ErasureOf(n *ironic.Node) *Work { return WorkOf(n, KeyErasure) }
 
 // WorkOf returns the note that a node has below a key; nil if it has none.
 func WorkOf(n *ironic.Node, key string) *Work {
-	text, err := json.Marshal(n.Extra[key])
-	var w Work
-	if err != nil || json.Unmarshal(text, &w) != nil || w.Ended.IsZero() {
-		return nil
+	if w := Read[Work](n.Extra, key); w.IsOver() {
+		return w
 	}
-	return &w
+	return nil
 }
 
 // IsOver reports whether the work has ended.
@@ -81,4 +79,23 @@ func (w *Work) see(n *ironic.Node, run string, works bool, step string, failed b
 		}
 	}
 	return w
+}
+
+func sayErasure(n *ironic.Node, _ time.Time) Words { return ErasureOf(n).say("automated cleaning") }
+
+func sayService(n *ironic.Node, _ time.Time) Words { return WorkOf(n, KeyService).say("service") }
+
+// say tells of a work that has ended; w may be nil.
+func (w *Work) say(what string) (words Words) {
+	if w == nil {
+		return words
+	}
+	note := Note{At: w.Began, Until: w.Ended, Text: what, By: "watched by run " + w.Run, Failed: w.Failed}
+	if len(w.Steps) > 0 {
+		note.Text += " (" + strings.Join(w.Steps, ", ") + ")"
+	}
+	if w.Failed {
+		note.Text += " that failed"
+	}
+	return Words{Told: []Note{note}}
 }

@@ -57,9 +57,9 @@ type Machine struct {
 	Failures  int      `json:"failures"` // since the last success
 	History   []string `json:"history"`  // the last errors of its history, the oldest first
 
-	Notes  []Note   `json:"notes"`
-	Next   []string `json:"next"`
-	Hidden []string `json:"hidden"` // what Ironic does not show to this user, so that it is missing here and in Next
+	Notes  []notes.Note `json:"notes"`
+	Next   []string     `json:"next"`
+	Hidden []string     `json:"hidden"` // what Ironic does not show to this user, so that it is missing here and in Next
 }
 
 // Holder is who holds a machine.
@@ -88,7 +88,7 @@ func Describe(n *ironic.Node, macs []string, allocation *ironic.Allocation, hist
 		State: n.ProvisionState, Power: n.PowerState, BootMode: n.BootMode, SecureBoot: n.SecureBoot, Protected: n.Protected,
 		Retired: n.Retired, RetiredReason: n.RetiredReason, Maintenance: n.Maintenance, MaintenanceReason: n.MaintenanceReason,
 		Operation: operation(n), LockedBy: n.Reservation, Fault: n.Fault, LastError: n.LastError, Failures: notes.Failures(n),
-		History: []string{}, Notes: Notes(n, now), Next: NextSteps(n, now),
+		History: []string{}, Notes: notes.Told(n, now), Next: NextSteps(n, now),
 	}
 	if !n.ProvisionUpdatedAt.IsZero() {
 		d.Since = &n.ProvisionUpdatedAt

@@ -71,25 +71,3 @@ func TestOf_tellsWhatIsKnown(t *testing.T) {
 		}
 	}
 }
-
-func TestNotes_inWords(t *testing.T) {
-	t.Parallel()
-	n := &ironic.Node{ProvisionState: "available", Extra: map[string]any{
-		notes.KeyAllocation: map[string]any{"uuid": "a1", "name": "web-3"},
-		notes.KeyTurn:       map[string]any{"group": "databases", "run": "r1", "since": describedAt, "failed": true},
-		notes.KeyService:    notes.Work{Run: "r2", Steps: []string{"bios.reset"}, Began: describedAt.Add(-time.Minute), Ended: describedAt, Failed: true},
-		notes.KeyReady:      notes.Checked{Since: describedAt.Add(time.Minute), Target: "TCP port web-1:22", Failed: describedAt.Add(2 * time.Minute)},
-		notes.KeyDiscovery:  map[string]any{"v": 1, "owner": "rack12", "name": "slot-01", "from": "serial", "at": describedAt.Add(-time.Hour).Format(time.RFC3339)},
-	}}
-	var texts []string
-	for _, note := range show.Notes(n, describedAt) {
-		texts = append(texts, note.String())
-	}
-	want := "an undeployment is to create allocation web-3 (a1) again; 2026-05-01T02:00:00Z discovered, and named slot-01 after serial, metal_discovery_import rack12; " +
-		"2026-05-01T02:59:00Z service (bios.reset) that failed, watched by run r2, until 2026-05-01T03:00:00Z; " +
-		"2026-05-01T03:00:00Z turn of rollout group databases: the change failed, or the machine is not ready, run r1; " +
-		"2026-05-01T03:01:00Z ready check of TCP port web-1:22 that failed, until 2026-05-01T03:02:00Z"
-	if got := strings.Join(texts, "; "); got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-}

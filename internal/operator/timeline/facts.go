@@ -13,7 +13,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/ramdisk"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/show"
 )
 
 // ofAllocation returns what an allocation tells.
@@ -30,7 +29,7 @@ func ofAllocation(a *ironic.Allocation) (all []Moment, now []string) {
 	if created, err := time.Parse(time.RFC3339, a.CreatedAt); err == nil {
 		all = append(all, Moment{At: created, What: what, Sources: []Source{FromAllocation}})
 	}
-	for _, note := range show.CreationNotes(a.Extra, notes.MarkCreation, "creation of the allocation") {
+	for _, note := range notes.OfAllocation(a).Told {
 		all = append(all, ofNote(note, time.Time{}))
 	}
 	text := "The allocation is " + string(a.State)
@@ -41,7 +40,7 @@ func ofAllocation(a *ironic.Allocation) (all []Moment, now []string) {
 }
 
 // ofNote tells of a note at a time.
-func ofNote(n show.Note, now time.Time) Moment {
+func ofNote(n notes.Note, now time.Time) Moment {
 	m := Moment{At: n.At, Until: n.Until, What: n.Text, Who: n.By, Failed: n.Failed, Sources: []Source{FromNote}}
 	if n.InProgress {
 		m.Until, m.Bound = now, SoFar
@@ -51,7 +50,7 @@ func ofNote(n show.Note, now time.Time) Moment {
 
 // ofNotes returns what the notes of this provider on a node tell. Those without a time hold now.
 func ofNotes(n *ironic.Node, now time.Time) (all []Moment, present []string) {
-	for _, note := range show.Notes(n, now) {
+	for _, note := range notes.Told(n, now) {
 		if note.At.IsZero() {
 			present = append(present, upper(note.Text)+".")
 			continue
