@@ -297,25 +297,27 @@ func (r *Run) RefuseTakeOver(mark *Creation) error {
 func IsSuperseded(err error) bool { return failure.Is(err, KindSuperseded) }
 
 func sayCreation(n *ironic.Node, _ time.Time) Words {
-	return sayMark(n.Extra, MarkCreation, "creation of the host")
+	return sayMark(n.Extra, MarkCreation, "creation of the host", "the creation of its host")
 }
 
 func sayReservation(n *ironic.Node, _ time.Time) Words {
-	return sayMark(n.Extra, MarkReservation, "reservation of the machine")
+	return sayMark(n.Extra, MarkReservation, "reservation of the machine", "its deployment")
 }
 
 // OfAllocation returns what the mark of creation says on an allocation.
 func OfAllocation(a *ironic.Allocation) Words {
-	return sayMark(a.Extra, MarkCreation, "creation of the allocation")
+	return sayMark(a.Extra, MarkCreation, "creation of the allocation", "its creation")
 }
 
-func sayMark(extra map[string]any, key Mark, what string) (w Words) {
+// sayMark tells of a creation by a run: what it created, and what the run has not finished if it has not.
+func sayMark(extra map[string]any, key Mark, what, unfinished string) (w Words) {
 	mark := CreationOf(extra, key)
 	if mark == nil {
 		return w
 	}
 	if mark.Done.IsZero() {
 		what += "; its end is not noted"
+		w.Left = &Left{Text: fmt.Sprintf("%s by %s is not finished", unfinished, mark), Run: mark.Run, Since: mark.Since}
 	}
 	w.Told = []Note{{At: mark.Since, Until: mark.Done, Text: what, By: "run " + mark.Run}}
 	return w

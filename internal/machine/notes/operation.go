@@ -186,13 +186,16 @@ func sayOperation(n *ironic.Node, now time.Time) (w Words) {
 	if o == nil {
 		return w
 	}
-	note := Note{At: o.Since, Text: "metal " + o.Command + " began", By: o.By}
+	note, left := Note{At: o.Since, Text: "metal " + o.Command + " began", By: o.By}, Left{Run: o.Run, Since: o.Since}
 	switch {
 	case UnfinishedOperation(n, now) == nil:
+		return Words{Told: []Note{note}}
 	case !o.Failed.IsZero():
 		note.Text += ", and failed at " + o.Failed.UTC().Format(time.RFC3339) + ": " + o.Left()
+		left.Text, left.Failed = fmt.Sprintf("%s: %s", o, o.Left()), true
 	default:
 		note.Text += ", and its end is not noted: " + o.Left()
+		left.Text = fmt.Sprintf("%s, has not ended: %s", o, o.Left())
 	}
-	return Words{Told: []Note{note}}
+	return Words{Told: []Note{note}, Left: &left}
 }

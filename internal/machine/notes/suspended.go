@@ -1,6 +1,7 @@
 package notes
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -27,6 +28,8 @@ func SuspendedAllocation(n *ironic.Node) *ironic.AllocationSpec {
 func saySuspended(n *ironic.Node, _ time.Time) (w Words) {
 	if spec := SuspendedAllocation(n); spec != nil {
 		w.Told = []Note{{Text: fmt.Sprintf("an undeployment is to create allocation %s (%s) again", spec.Name, spec.UUID)}}
+		name := cmp.Or(spec.Name, spec.UUID)
+		w.Left = &Left{Text: fmt.Sprintf("allocation %s, which Ironic has deleted with the instance, was not created again", name)}
 	}
 	return w
 }

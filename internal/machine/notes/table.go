@@ -21,8 +21,8 @@ const (
 )
 
 // table lists all notes, in the order in which people read them if nothing else orders them. All but KeyMarker are in extra, which Ironic
-// keeps; it clears instance_info when it undeploys a node. says returns what the note on a node says at a time by the clock of the site; nil:
-// nobody is told of it.
+// keeps; it clears instance_info when it undeploys a node. says returns what the note on a node says at a time by the clock of the site. It is
+// nil if nobody is told of the note.
 var table = []struct {
 	key  string
 	says func(n *ironic.Node, now time.Time) Words
@@ -73,5 +73,15 @@ func Told(n *ironic.Node, now time.Time) []Note {
 		all[i].At, all[i].Until = all[i].At.UTC(), all[i].Until.UTC()
 	}
 	slices.SortStableFunc(all, func(a, b Note) int { return a.At.Compare(b.At) })
+	return all
+}
+
+// Unfinished returns what the notes on a node say that runs and commands have begun and not ended.
+func Unfinished(n *ironic.Node, now time.Time) (all []*Left) {
+	for _, w := range words(n, now) {
+		if w.Left != nil {
+			all = append(all, w.Left)
+		}
+	}
 	return all
 }

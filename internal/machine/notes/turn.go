@@ -1,6 +1,7 @@
 package notes
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -31,7 +32,7 @@ func TurnOf(n *ironic.Node) *Turn {
 	return nil
 }
 
-func sayTurn(n *ironic.Node, _ time.Time) (w Words) {
+func sayTurn(n *ironic.Node, now time.Time) (w Words) {
 	t := TurnOf(n)
 	if t == nil {
 		return w
@@ -49,5 +50,27 @@ func sayTurn(n *ironic.Node, _ time.Time) (w Words) {
 	if !t.Until.IsZero() {
 		w.Told = append(w.Told, Note{At: t.Until, Text: "end of the pause of rollout group " + t.Group, By: "run " + t.Run})
 	}
+	if t.Until.IsZero() || now.After(t.Until) {
+		w.Left = &Left{Text: t.left(now), Run: t.Run} // the text has the time
+	}
 	return w
+}
+
+// left says what became of a turn that counts no more, or that has not ended.
+func (t *Turn) left(now time.Time) string {
+	text := fmt.Sprintf("run %s began its turn in rollout group %s", t.Run, t.Group)
+	if !t.Since.IsZero() {
+		text += fmt.Sprintf(" %s ago (%s)", max(0, now.Sub(t.Since)).Round(time.Second), t.Since.UTC().Format(time.RFC3339))
+	}
+	switch {
+	case t.Failed && t.Service:
+		text += "; the service of its host has failed"
+	case t.Failed:
+		text += "; the change has failed"
+	case !t.Until.IsZero():
+		text += "; it has ended, and the note is still there"
+	default:
+		text += "; it has not ended"
+	}
+	return text
 }

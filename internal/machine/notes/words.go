@@ -8,6 +8,15 @@ import (
 // Words are what a note says of itself to people. The zero value says nothing.
 type Words struct {
 	Told []Note // what has happened, or happens
+	Left *Left  // what a run or a command has begun and not ended; nil: nothing
+}
+
+// Left is what a run or a command of metal has noted and not ended: it is at work, has failed or was killed.
+type Left struct {
+	Text   string    // a clause about the machine
+	Run    string    // "" if the note does not tell
+	Since  time.Time // zero if the note does not tell
+	Failed bool      // it has failed, so that no run is at work on it
 }
 
 // Note is a note of this provider on a node or an allocation, in words. All times are in UTC, by the clock of the site.

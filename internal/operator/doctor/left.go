@@ -13,12 +13,10 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
 
-// left is what a run or a command of metal has noted and not ended.
+// left is what a run or a command of metal has noted on something and not ended.
 type left struct {
-	on, text string
-	run      string    // "" if the note does not tell
-	since    time.Time // zero if the note does not tell
-	failed   bool      // it has failed, so that no run is at work on it
+	on string
+	*notes.Left
 }
 
 // checkMarks says which notes of runs are on what has no operation in progress. A run at work leaves the same notes as a killed one, so that they are a
@@ -39,8 +37,8 @@ func checkMarks(s *sight) []Check {
 	}
 	for i := range s.allocations.value {
 		a := &s.allocations.value[i]
-		if mark := marked(a.Extra, notes.MarkCreation); mark != nil {
-			all = append(all, left{on: "allocation " + cmp.Or(a.Name, a.UUID), text: fmt.Sprintf("its creation by %s is not finished", mark), run: mark.Run, since: mark.Since})
+		if l := notes.OfAllocation(a).Left; l != nil {
+			all = append(all, left{"allocation " + cmp.Or(a.Name, a.UUID), l})
 		}
 	}
 	checks := []Check{ofLeft(name, all, slots.Alive(s.records.value, s.now), s.now)}
@@ -58,14 +56,14 @@ func ofLeft(name string, all []left, alive map[string]bool, now time.Time) Check
 	var unsure, working []string
 	doubtful := false
 	for _, l := range all {
-		text := l.on + ": " + l.text
-		if !l.since.IsZero() {
-			text += fmt.Sprintf(", written %s ago", max(0, now.Sub(l.since)).Round(time.Second))
+		text := l.on + ": " + l.Text
+		if !l.Since.IsZero() {
+			text += fmt.Sprintf(", written %s ago", max(0, now.Sub(l.Since)).Round(time.Second))
 		}
 		switch {
-		case l.failed:
+		case l.Failed:
 			unsure = append(unsure, text)
-		case alive[l.run]:
+		case alive[l.Run]:
 			working = append(working, text+"; the run is at work, or its machines wait for a slot")
 		default:
 			unsure, doubtful = append(unsure, text+"; at work or killed"), true
@@ -94,55 +92,17 @@ func ofLeft(name string, all []left, alive map[string]bool, now time.Time) Check
 
 // leftOn returns what runs have noted on a machine at rest and not ended.
 func leftOn(n *ironic.Node, now time.Time) (all []left) {
-	add := func(run string, since time.Time, format string, args ...any) {
-		all = append(all, left{on: label(n), text: fmt.Sprintf(format, args...), run: run, since: since})
-	}
 	switch {
 	case strings.HasPrefix(n.Name, ironic.ProbeName):
-		add("", time.Time{}, "a run has created this node to test Ironic for a defect, which takes seconds. The next run that tests deletes it")
-		return all
+		const text = "a run has created this node to test Ironic for a defect, which takes seconds. The next run that tests deletes it"
+		return []left{{label(n), &notes.Left{Text: text}}}
 	case states.IsInProgress(n), notes.CheckOf(n, now) != nil:
 		return nil
 	}
-	if mark := marked(n.Extra, notes.MarkCreation); mark != nil {
-		add(mark.Run, mark.Since, "the creation of its host by %s is not finished", mark)
-	}
-	if mark := marked(n.Extra, notes.MarkReservation); mark != nil {
-		add(mark.Run, mark.Since, "its deployment by %s is not finished", mark)
-	}
-	switch o := notes.UnfinishedOperation(n, now); {
-	case o == nil:
-	case o.Failed.IsZero():
-		add(o.Run, o.Since, "%s, has not ended: %s", o, o.Left())
-	default:
-		all = append(all, left{on: label(n), text: fmt.Sprintf("%s: %s", o, o.Left()), run: o.Run, since: o.Since, failed: true})
-	}
-	if turn := notes.TurnOf(n); turn != nil && (turn.Until.IsZero() || now.After(turn.Until)) {
-		add(turn.Run, time.Time{}, "%s", turnText(turn, now))
-	}
-	if spec := notes.SuspendedAllocation(n); spec != nil {
-		add("", time.Time{}, "allocation %s, which Ironic has deleted with the instance, was not created again", cmp.Or(spec.Name, spec.UUID))
+	for _, l := range notes.Unfinished(n, now) {
+		all = append(all, left{label(n), l})
 	}
 	return all
-}
-
-// turnText describes the note of a rollout.
-func turnText(turn *notes.Turn, now time.Time) string {
-	text := fmt.Sprintf("run %s began its turn in rollout group %s", turn.Run, turn.Group)
-	if !turn.Since.IsZero() {
-		text += " " + ago(turn.Since, now)
-	}
-	switch {
-	case turn.Failed && turn.Service:
-		text += "; the service of its host has failed"
-	case turn.Failed:
-		text += "; the change has failed"
-	case !turn.Until.IsZero():
-		text += "; it has ended, and the note is still there"
-	default:
-		text += "; it has not ended"
-	}
-	return text
 }
 
 // checkAllocations says which allocations have failed.

@@ -11,7 +11,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/slots"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
@@ -164,12 +163,4 @@ func fold(details []string) []string {
 		return details
 	}
 	return append(details[:most:most], fmt.Sprintf("and %d more", len(details)-most))
-}
-
-// marked reports whether a run has begun the creation of an object and not ended it.
-func marked(extra map[string]any, key notes.Mark) *notes.Creation {
-	if mark := notes.CreationOf(extra, key); mark != nil && mark.Done.IsZero() {
-		return mark
-	}
-	return nil
 }
