@@ -197,5 +197,18 @@ func sayOperation(n *ironic.Node, now time.Time) (w Words) {
 		note.Text += ", and its end is not noted: " + o.Left()
 		left.Text = fmt.Sprintf("%s, has not ended: %s", o, o.Left())
 	}
-	return Words{Told: []Note{note}, Left: &left}
+	w = Words{Told: []Note{note}, Left: &left}
+	if !states.InProgress(ironic.State(n.ProvisionState)) {
+		w.Urgency, w.Advice = Begun, o.advise(n)
+	}
+	return w
+}
+
+// advise says what to do about an operation that has failed, was interrupted or is at work.
+func (o *Operation) advise(n *ironic.Node) string {
+	if !o.Failed.IsZero() {
+		return fmt.Sprintf("An operation has failed: %s, and %s. If you still need it, mend the cause (What has failed, metal history %s) and run it again: %s",
+			o, o.Left(), ironic.NodeArgument(n), o.Again(n))
+	}
+	return fmt.Sprintf("An operation has not ended: %s, and %s. If it is not at work any more, run it again: %s", o, o.Left(), o.Again(n))
 }

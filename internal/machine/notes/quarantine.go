@@ -88,5 +88,9 @@ func sayQuarantine(n *ironic.Node, _ time.Time) (w Words) {
 	default:
 		w.Told = []Note{{At: q.Since, Text: "quarantine: the deployment for allocation " + q.Allocation + " failed", Failed: true}}
 	}
+	if q != nil {
+		w.Urgency = Unused
+		w.Advice = "The node is in quarantine, so that no allocation reserves it. When it is repaired, run: metal unretire " + ironic.NodeArgument(n)
+	}
 	return w
 }

@@ -1,9 +1,11 @@
 package notes
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
 // KeyReady is the key of the note of a ready check that is in progress, or has failed: see Checked.
@@ -52,6 +54,10 @@ func sayReady(n *ironic.Node, now time.Time) (w Words) {
 	}
 	if c := NotReadyOf(n); c != nil {
 		w.Told = []Note{{At: c.Since, Until: c.Failed, Text: "ready check of " + c.Target + " that failed", Failed: true}}
+		if !states.IsInProgress(n) {
+			w.Urgency, w.Advice = Broken, fmt.Sprintf("What is deployed on the machine was not ready at %s: %s. Look at its console (metal console %s) and mend the cause. "+
+				"The next apply checks again.", c.Failed.UTC().Format(time.RFC3339), c.Target, ironic.NodeArgument(n))
+		}
 	}
 	return w
 }

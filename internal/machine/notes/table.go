@@ -85,3 +85,13 @@ func Unfinished(n *ironic.Node, now time.Time) (all []*Left) {
 	}
 	return all
 }
+
+// Advice returns what to do about the notes on a node of which the advice has an urgency.
+func Advice(n *ironic.Node, now time.Time, urgency Urgency) (all []string) {
+	for _, w := range words(n, now) {
+		if w.Advice != "" && w.Urgency == urgency {
+			all = append(all, w.Advice)
+		}
+	}
+	return all
+}

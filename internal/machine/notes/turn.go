@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
 // KeyTurn is the key of the note on a member of a rollout group that is away: see Turn.
@@ -52,6 +53,10 @@ func sayTurn(n *ironic.Node, now time.Time) (w Words) {
 	}
 	if t.Until.IsZero() || now.After(t.Until) {
 		w.Left = &Left{Text: t.left(now), Run: t.Run} // the text has the time
+	}
+	if t.Failed && NotReadyOf(n) == nil && !states.IsInProgress(n) && !states.Failed(ironic.State(n.ProvisionState)) {
+		w.Urgency, w.Advice = Broken, fmt.Sprintf("The last change of the machine has failed (metal history %s), and rollout group %q waits for it. "+
+			"Check that the machine runs, mend the cause, and apply again.", ironic.NodeArgument(n), t.Group)
 	}
 	return w
 }

@@ -7,9 +7,21 @@ import (
 
 // Words are what a note says of itself to people. The zero value says nothing.
 type Words struct {
-	Told []Note // what has happened, or happens
-	Left *Left  // what a run or a command has begun and not ended; nil: nothing
+	Told    []Note  // what has happened, or happens
+	Left    *Left   // what a run or a command has begun and not ended; nil: nothing
+	Advice  string  // what to do about it; "": nothing
+	Urgency Urgency // of the advice
 }
+
+// Urgency is how urgent an advice is.
+type Urgency int
+
+// The urgencies of advice, the most urgent first.
+const (
+	Broken Urgency = iota // what runs on the machine may not work
+	Begun                 // something was begun, and does not go on by itself
+	Unused                // the machine is out of use
+)
 
 // Left is what a run or a command of metal has noted and not ended: it is at work, has failed or was killed.
 type Left struct {

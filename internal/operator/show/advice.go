@@ -1,8 +1,8 @@
 package show
 
 import (
-	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,12 +23,11 @@ const faultPower = "power failure"
 // NextSteps returns what to do about a node at a time by Ironic's clock, each a sentence or several, the most urgent first. It is empty if the node
 // needs nothing. The commands in it name the node.
 func NextSteps(n *ironic.Node, now time.Time) (todo []string) {
-	for _, text := range []string{adviseStuck(n), adviseMaintenance(n), adviseState(n, now), adviseReady(n), adviseTurn(n), adviseLock(n), adviseOperation(n, now), adviseLeft(n), adviseRetired(n)} {
-		if text != "" {
-			todo = append(todo, text)
-		}
-	}
-	return todo
+	todo = append(todo, adviseStuck(n), adviseMaintenance(n), adviseState(n, now))
+	todo = append(append(todo, notes.Advice(n, now, notes.Broken)...), adviseLock(n))
+	todo = append(append(todo, notes.Advice(n, now, notes.Begun)...), adviseReserved(n))
+	todo = append(append(todo, notes.Advice(n, now, notes.Unused)...), adviseRetired(n))
+	return slices.DeleteFunc(todo, func(text string) bool { return text == "" })
 }
 
 // name returns how a command names a node.
@@ -76,25 +75,6 @@ func adviseMaintenance(n *ironic.Node) string {
 	return ""
 }
 
-// adviseReady says what to do about a machine whose ready check has failed.
-func adviseReady(n *ironic.Node) string {
-	check := notes.NotReadyOf(n)
-	if check == nil || states.IsInProgress(n) {
-		return ""
-	}
-	return fmt.Sprintf("What is deployed on the machine was not ready at %s: %s. Look at its console (metal console %s) and mend the cause. The next apply checks again.",
-		check.Failed.UTC().Format(time.RFC3339), check.Target, name(n))
-}
-
-// adviseTurn says what to do about a machine whose change in a rollout has failed, although it runs.
-func adviseTurn(n *ironic.Node) string {
-	turn := notes.TurnOf(n)
-	if turn == nil || !turn.Failed || notes.NotReadyOf(n) != nil || states.IsInProgress(n) || states.Failed(ironic.State(n.ProvisionState)) {
-		return ""
-	}
-	return fmt.Sprintf("The last change of the machine has failed (metal history %s), and rollout group %q waits for it. Check that the machine runs, mend the cause, and apply again.", name(n), turn.Group)
-}
-
 // adviseLock says what to do about a lock outside of operations.
 func adviseLock(n *ironic.Node) string {
 	if n.Reservation == "" || states.IsInProgress(n) {
@@ -103,40 +83,18 @@ func adviseLock(n *ironic.Node) string {
 	return fmt.Sprintf("The conductor %s has locked the node, and Ironic refuses other requests until it has ended its work. If that takes longer than a few minutes, look at the log of the conductor, and restart it.", n.Reservation)
 }
 
-// adviseRetired says what to do about a retired node.
+// adviseRetired says what to do about a node that is retired, but not in quarantine.
 func adviseRetired(n *ironic.Node) string {
-	switch {
-	case notes.QuarantineOf(n) != nil:
-		return fmt.Sprintf("The node is in quarantine, so that no allocation reserves it. When it is repaired, run: metal unretire %s", name(n))
-	case n.Retired:
-		return fmt.Sprintf("The node is retired, so that no allocation reserves it. To use it again, run: metal unretire %s", name(n))
-	}
-	return ""
-}
-
-// adviseOperation says what to do about an operation of metal that has failed, was interrupted or is at work.
-func adviseOperation(n *ironic.Node, now time.Time) string {
-	o := notes.UnfinishedOperation(n, now)
-	if o == nil || states.InProgress(ironic.State(n.ProvisionState)) {
+	if !n.Retired || notes.QuarantineOf(n) != nil {
 		return ""
 	}
-	if !o.Failed.IsZero() {
-		return fmt.Sprintf("An operation has failed: %s, and %s. If you still need it, mend the cause (What has failed, metal history %s) and run it again: %s", o, o.Left(), name(n), o.Again(n))
-	}
-	return fmt.Sprintf("An operation has not ended: %s, and %s. If it is not at work any more, run it again: %s", o, o.Left(), o.Again(n))
+	return fmt.Sprintf("The node is retired, so that no allocation reserves it. To use it again, run: metal unretire %s", name(n))
 }
 
-// adviseLeft says what to do about what an interrupted run has left.
-func adviseLeft(n *ironic.Node) string {
-	state := ironic.State(n.ProvisionState)
-	suspended := notes.SuspendedAllocation(n)
+// adviseReserved says what to do about a reserved node on which nothing is deployed.
+func adviseReserved(n *ironic.Node) string {
 	switch {
-	case states.InProgress(state):
-		return ""
-	case suspended != nil && n.InstanceUUID == "":
-		return fmt.Sprintf("An undeployment has ended, and allocation %s was not created again. The next apply does that, or run: metal undeploy %s. To give the allocation up, add --release.",
-			cmp.Or(suspended.Name, suspended.UUID), name(n))
-	case n.InstanceUUID == "" || states.IsOccupied(n):
+	case states.InProgress(ironic.State(n.ProvisionState)), n.InstanceUUID == "", states.IsOccupied(n):
 		return ""
 	case n.AllocationUUID != "":
 		return fmt.Sprintf("The node is reserved, and nothing is deployed on it. If the reservation is not needed any more, run: metal release %s", n.AllocationUUID)

@@ -103,9 +103,6 @@ func Describe(n *ironic.Node, macs []string, allocation *ironic.Allocation, hist
 	}
 	d.History = d.History[max(0, len(d.History)-lastErrors):]
 	d.Hidden = hidden(n)
-	if d.Next == nil {
-		d.Next = []string{}
-	}
 	return d
 }
 
