@@ -18,9 +18,8 @@ import (
 // takeOut takes a host out of service, as metal oneview sync does, if its preparation has failed because a OneView user has its server. It
 // returns nil if it has done that, otherwise the error.
 func (w *Work) takeOut(ctx context.Context, failed error) error {
-	var taken *sharing.InUseError
-	var left *sharing.LeftoverError
-	if !errors.As(failed, &taken) || errors.As(failed, &left) || !LeavesService(w.Wish) || !sharing.MayLeaveService(w.Node()) {
+	taken := sharing.InUse(failed)
+	if taken == "" || failure.Is(failed, sharing.KindLeftover) || !LeavesService(w.Wish) || !sharing.MayLeaveService(w.Node()) {
 		return failed
 	}
 	if err := w.Machine.SetMaintenance(ctx, machine.Maintenance{On: true, Reason: sharing.ReasonInUse}); err != nil {
@@ -39,9 +38,9 @@ func (w *Work) Tolerates(err error) bool {
 // Result returns the notices about a host after Do, and the error that the apply reports. failed is the error of Do: if Tolerates accepts it,
 // Result returns a warning instead. doing is what Do was doing, for that warning.
 func (w *Work) Result(doing string, failed error) (notices []decide.Notice, err error) {
-	if w.taken != nil {
+	if w.taken != "" {
 		notices = append(notices, decide.Warn(nil, "Host is used by OneView", fmt.Sprintf("The provider has taken host %s out of service (maintenance, with the reason %q): %s. "+
-			"When the server is free, metal oneview sync cleans it and makes it available.", w.Wish.Label, sharing.ReasonInUse, w.taken.Why())))
+			"When the server is free, metal oneview sync cleans it and makes it available.", w.Wish.Label, sharing.ReasonInUse, w.taken)))
 	}
 	if !w.Tolerates(failed) {
 		return notices, failed

@@ -48,7 +48,7 @@ type Work struct {
 	KeepsConsole bool           // the console could not be changed
 	KeepsBoot    bool           // boot mode and secure boot could not be changed; the next plan tries again
 
-	taken *sharing.InUseError // why this run has taken the host out of service; nil: it has not
+	taken string // why this run has taken the host out of service; "": it has not
 }
 
 // NewWork returns the work of an order before its first step. If a killed run has deployed the machine, New drops the steps.

@@ -138,7 +138,7 @@ func (r *preparation) plan(ctx context.Context, hardware *oneview.Hardware) erro
 		return nil
 	}
 	if r.binding.TemplateURI == "" {
-		return &NoTemplateError{Node: ironic.NodeLabel(r.node), ToClean: r.ends}
+		return noTemplate(r.node, r.ends)
 	}
 	template, err := r.p.OneView.Template(ctx, r.binding.TemplateURI)
 	if err != nil {
@@ -150,7 +150,7 @@ func (r *preparation) plan(ctx context.Context, hardware *oneview.Hardware) erro
 	}
 	reasons := slices.Concat(misfits(template, hardware), contradictions(r.binding, hardware, ironic.Addresses(ports)))
 	if len(reasons) > 0 {
-		return &MismatchError{Node: ironic.NodeLabel(r.node), Hardware: hardware, Reasons: reasons}
+		return mismatch(r.node, hardware, reasons)
 	}
 	draft, err := r.p.OneView.NewProfile(ctx, template.URI)
 	if err != nil {

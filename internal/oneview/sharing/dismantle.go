@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
 
@@ -18,13 +19,9 @@ var (
 	errNotOff = errors.New("the server is not off")
 )
 
-// movedError says that another user has moved a profile of ours to other hardware, and so owns it now.
-type movedError struct{ profile *oneview.Profile }
-
-// Error names the hardware that has the profile now.
-func (e *movedError) Error() string {
-	return "another user has moved the server profile to other server hardware: " + e.profile.HardwareURI
-}
+// kindMoved is the kind of an error which says that another user has moved a profile of ours, which is in About, to other hardware, and
+// so owns it now.
+const kindMoved failure.Kind = "moved"
 
 // stop switches a server off, unless its hardware has another profile than the one with the URI holder; an empty holder allows none. It
 // reads the hardware right before each request, and returns errShifted if it has another profile.
@@ -123,7 +120,9 @@ func (p *Pool) remove(ctx context.Context, r removal) error {
 func (p *Pool) readyToRemove(ctx context.Context, profile *oneview.Profile, r removal) (bool, error) {
 	switch {
 	case profile.HardwareURI != "" && !oneview.SameURI(profile.HardwareURI, r.hardwareURI):
-		return false, &movedError{profile}
+		return false, &failure.Error{
+			Kind: kindMoved, About: profile, Fact: "another user has moved the server profile to other server hardware: " + profile.HardwareURI,
+		}
 	case profile.InProgress:
 		return false, nil
 	case profile.HardwareURI == "":

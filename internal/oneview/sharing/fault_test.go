@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeoneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
@@ -252,9 +253,8 @@ func TestFailedRollbackNamesTheProfile(t *testing.T) {
 		s.appliance.Inject(fakeoneview.Fault{Method: "DELETE", Path: profiles, Count: fakeoneview.Always, Effect: fakeoneview.Refuse(http.StatusBadRequest, invalid)})
 		var recorded string
 		_, err := s.pool(t).Prepare(t.Context(), sharing.ProfileSpec{NodeID: s.nodes[0], Record: func(uri string) { recorded = uri }})
-		var leftover *sharing.LeftoverError
-		if !errors.As(err, &leftover) {
-			t.Fatalf("err = %v, want a LeftoverError", err)
+		if !failure.Is(err, sharing.KindLeftover) {
+			t.Fatalf("err = %v, want KindLeftover", err)
 		}
 		left := s.profiles()[0]
 		if recorded != left.URI {

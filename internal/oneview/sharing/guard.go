@@ -9,6 +9,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
@@ -20,11 +21,14 @@ const verbCheckLimit = 5 * time.Second
 // who uses them, and makes no request.
 type NotConfigured struct{}
 
-// Check returns an UnguardedError for a shared machine.
+// Check returns an error of KindUnguarded for a shared machine.
 func (NotConfigured) Check(_ context.Context, step machine.Step) error {
 	b, err := BindingOf(step.Node)
 	if err == nil && b.Shared() {
-		err = &UnguardedError{Node: ironic.NodeLabel(step.Node), HardwareURI: b.HardwareURI}
+		err = &failure.Error{
+			Kind: KindUnguarded, Node: step.Node,
+			Fact: Unguarded(ironic.NodeLabel(step.Node), b.HardwareURI) + ". The server is unchanged",
+		}
 	}
 	return err
 }
@@ -87,7 +91,7 @@ func (p *Pool) checkQueue(ctx context.Context, step machine.Step) error {
 }
 
 // hasPermanent reports whether a node is cleaned with the profile of its deployment, which is still on its hardware. It returns an
-// InUseError if OneView uses the hardware.
+// error of KindInUse if OneView uses the hardware.
 func (p *Pool) hasPermanent(ctx context.Context, node *ironic.Node) (bool, error) {
 	owner, err := p.usedBy(ctx, node)
 	if err != nil || owner != UsedByIronic {
@@ -118,17 +122,21 @@ func (p *Pool) checkUnchanged(ctx context.Context, node *ironic.Node, verb ironi
 	}
 	owner, err := p.usedBy(ctx, node)
 	if purpose := purposeOf(node, verb); err == nil && owner == Free && purpose != "" {
-		return &LostProfileError{Node: ironic.NodeLabel(node), Purpose: purpose}
+		return lostProfile(node, purpose)
 	}
 	return err
 }
 
 // checkProfile is CheckUsable for a node that is about to be deployed. Shared hardware needs a profile of ours first, which connects
-// its networks and keeps other users from taking it. Without one it returns a NoProfileError.
+// its networks and keeps other users from taking it. Without one it returns an error of KindNoProfile.
 func (p *Pool) checkProfile(ctx context.Context, node *ironic.Node) error {
 	owner, err := p.usedBy(ctx, node)
 	if err == nil && owner == Free {
-		return &NoProfileError{Node: ironic.NodeLabel(node)}
+		return &failure.Error{
+			Kind: KindNoProfile, Node: node,
+			Fact: fmt.Sprintf("node %s has no server profile: its server would boot without OneView's networks, and other users could take it at any moment. "+
+				"Add a metal_oneview_profile, and let the node's metal_deployment depend on it", ironic.NodeLabel(node)),
+		}
 	}
 	return err
 }

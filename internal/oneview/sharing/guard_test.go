@@ -1,7 +1,6 @@
 package sharing
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 )
 
 // Without an appliance the guard makes no request: in this test it has no client.
@@ -36,8 +36,7 @@ func TestNotConfiguredRefusesOnlySharedNodes(t *testing.T) {
 			if (err != nil) != tt.refused {
 				t.Errorf("%s, %q: %v", name, verb, err)
 			}
-			var unguarded *UnguardedError
-			if errors.As(err, &unguarded) && !strings.Contains(err.Error(), "blade-1") {
+			if failure.Is(err, KindUnguarded) && !strings.Contains(err.Error(), "blade-1") {
 				t.Errorf("%s, %q: %q does not name the node", name, verb, err)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeoneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
@@ -171,9 +172,8 @@ func TestPrepareSparesBrokenProfileOfRunningNode(t *testing.T) {
 		s.appliance.EditHardware(s.blades.Hardware[0], func(h *fakeoneview.Hardware) { h.State, h.Power = fakeoneview.ProfileError, fakeoneview.On })
 		s.ironic.Set(s.nodes[0], "provision_state", "active")
 		_, err := s.pool(t).Prepare(t.Context(), sharing.ProfileSpec{NodeID: s.nodes[0]})
-		var occupied *sharing.OccupiedError
-		if !errors.As(err, &occupied) {
-			t.Errorf("err = %v, want an OccupiedError", err)
+		if !failure.Is(err, sharing.KindOccupied) {
+			t.Errorf("err = %v, want KindOccupied", err)
 		}
 		s.wantHeld(t)
 		s.wantPower(t, fakeoneview.On)
@@ -235,9 +235,8 @@ func TestHardwareTakenMeanwhileIsSpared(t *testing.T) {
 					if hits() == 0 {
 						return // the operation ended before the other user's
 					}
-					var inUse *sharing.InUseError
-					if name != "of releasing" && err != nil && !errors.As(err, &inUse) {
-						t.Errorf("err = %v, want an InUseError", err)
+					if name != "of releasing" && err != nil && !failure.Is(err, sharing.KindInUse) {
+						t.Errorf("err = %v, want KindInUse", err)
 					}
 					if left := s.profiles(); len(left) > 0 {
 						t.Errorf("profiles are left: %+v", left)

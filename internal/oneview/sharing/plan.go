@@ -2,7 +2,6 @@ package sharing
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -312,9 +311,8 @@ func (s *Seen) ask(ctx context.Context, site *machine.Site, pool *Pool, w Wish, 
 	case AskNode:
 		return "plan the server profile of node " + w.Node.V, s.askNode(ctx, pool, w)
 	case AskUse:
-		var taken *InUseError
-		if pool != nil && errors.As(pool.CheckUsable(ctx, s.Node), &taken) { // the apply reports other errors
-			s.InUse = taken.Why()
+		if pool != nil {
+			s.InUse = InUse(pool.CheckUsable(ctx, s.Node)) // the apply reports other errors
 		}
 	case AskRemoval:
 		s.askRemoval(ctx, pool)

@@ -107,12 +107,7 @@ func (p *Pool) holding(ctx context.Context, node *ironic.Node, b Binding) (Holdi
 	}
 }
 
-// inUse returns the error for hardware that OneView uses.
-func (h Holding) inUse(node *ironic.Node, b Binding) error {
-	return &InUseError{Node: ironic.NodeLabel(node), Hardware: h.Hardware, Profile: h.Profile, Undeclared: b.Mode == Undeclared}
-}
-
-// CheckUsable returns an InUseError if OneView uses the hardware of a node. It returns nil if the hardware is free or used by Ironic,
+// CheckUsable returns an error of KindInUse if OneView uses the hardware of a node. It returns nil if the hardware is free or used by Ironic,
 // or if the node is pre-allocated or not in OneView.
 func (p *Pool) CheckUsable(ctx context.Context, node *ironic.Node) error {
 	_, err := p.usedBy(ctx, node)

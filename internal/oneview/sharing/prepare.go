@@ -46,9 +46,9 @@ type Applied struct {
 // of ours that exists already, including that of an interrupted run.
 //
 // Prepare can be repeated after it was killed at any request, because the profile's description names the node from the start (see
-// mark). Prepare then passes the URI to the caller, then to Ironic, both before the profile is applied. Errors are InUseError, an error of KindUnwatched,
-// MismatchError, NameTakenError, OccupiedError, PreAllocatedError, TaskError, TimeoutError and LeftoverError, besides those of the
-// two APIs. It may leave a profile behind only after a TimeoutError, a LeftoverError, an interruption or an error of the two APIs.
+// mark). Prepare then passes the URI to the caller, then to Ironic, both before the profile is applied. Errors are of
+// KindInUse, KindUnwatched, KindMismatch, KindNameTaken, KindOccupied, KindPreAllocated, KindLeftover, or of the two APIs. It may leave
+// a profile behind only after KindLeftover, a time-out, an interruption or an error of the two APIs.
 func (p *Pool) Prepare(ctx context.Context, o ProfileSpec) (*Applied, error) {
 	r, err := p.newPreparation(ctx, o)
 	if err != nil {
@@ -65,9 +65,8 @@ func (p *Pool) Prepare(ctx context.Context, o ProfileSpec) (*Applied, error) {
 // answer, so that nothing is known of the profile.
 func (r *preparation) unwatched(ctx context.Context, err error) error {
 	var login *oneview.LoginError
-	var left *LeftoverError
 	access := errors.As(err, &login) || oneview.IsForbidden(err) || oneview.IsTransient(err) || failure.IsAccess(err)
-	if r.recorded == "" || !access || errors.As(err, &left) || ctx.Err() != nil {
+	if r.recorded == "" || !access || failure.Is(err, KindLeftover) || ctx.Err() != nil {
 		return err
 	}
 	return failure.NewUnwatched(fmt.Sprintf("server profile %s of node %s", r.name, ironic.NodeLabel(r.node)), "", err)
@@ -108,7 +107,11 @@ func (p *Pool) newPreparation(ctx context.Context, o ProfileSpec) (*preparation,
 		return nil, err
 	}
 	if r.binding.Mode == PreAllocated {
-		return nil, &PreAllocatedError{Node: node}
+		return nil, &failure.Error{
+			Kind: KindPreAllocated, Node: node,
+			Fact: fmt.Sprintf("node %s is pre-allocated (driver_info.%s is false): it always has a server profile, which the provider does not manage. "+
+				"Move the node to dynamic allocation first, with metal oneview migrate", ironic.NodeLabel(node), keyDynamic),
+		}
 	}
 	if r.name == "" {
 		r.name = strings.TrimSpace(node.Name + " [" + node.UUID + "]")
@@ -181,7 +184,7 @@ func (s sight) busy() bool {
 }
 
 // find searches for a profile of ours: on the hardware, by the URI in driver_info or of our task, and by its name. It returns an
-// InUseError if another user has the hardware, and a NameTakenError if another user's profile has the name.
+// error of KindInUse if another user has the hardware, and one of KindNameTaken if another user's profile has the name.
 func (r *preparation) find(ctx context.Context) (sight, error) {
 	h, err := r.p.holding(ctx, r.node, r.binding)
 	if err != nil {
@@ -213,7 +216,7 @@ func (r *preparation) find(ctx context.Context) (sight, error) {
 	}
 	for i := range named {
 		if !seen.consider(&named[i], r.node.UUID) {
-			return seen, &NameTakenError{Node: ironic.NodeLabel(r.node), Profile: &named[i]}
+			return seen, nameTaken(r.node, &named[i])
 		}
 	}
 	return seen, nil
@@ -256,9 +259,7 @@ func (r *preparation) discard(ctx context.Context, seen sight) error {
 		if ctx.Err() != nil || r.failure == nil {
 			return err
 		}
-		return &LeftoverError{
-			ProfileURI: seen.profile.URI, ProfileName: seen.profile.Name, Hardware: seen.Hardware, Cause: r.failure, CleanUp: err,
-		}
+		return leftover(seen.profile, seen.Hardware, r.failure, err)
 	}
 	return r.failure
 }
@@ -280,7 +281,7 @@ func (r *preparation) removeProfile(ctx context.Context, profile *oneview.Profil
 // mayStop refuses to switch off a machine that may run a deployment.
 func (r *preparation) mayStop(reason string) error {
 	if !r.ends && !states.Parked(ironic.State(r.node.ProvisionState)) {
-		return &OccupiedError{Node: r.node, Reason: reason}
+		return occupied(r.node, reason)
 	}
 	return nil
 }
@@ -355,18 +356,14 @@ func (r *preparation) revision(profile *oneview.Profile) revision {
 // clearUp removes a profile that this run has created and cannot use, because another user was faster or the node is gone. After an
 // interruption, a time-out or an error of one of the APIs it removes nothing: the next run continues.
 func (r *preparation) clearUp(ctx context.Context, cause error) error {
-	var taken *InUseError
-	lost := errors.As(cause, &taken) || errors.Is(cause, errShifted) || api.IsNotFound(cause)
+	lost := failure.Is(cause, KindInUse) || errors.Is(cause, errShifted) || api.IsNotFound(cause)
 	if r.made == "" || !lost || ctx.Err() != nil {
 		return cause
 	}
 	made := &oneview.Profile{URI: r.made, Name: r.name}
 	err := r.removeProfile(ctx, made)
-	var moved *movedError
-	if err == nil || errors.As(err, &moved) || ctx.Err() != nil {
+	if err == nil || failure.Is(err, kindMoved) || ctx.Err() != nil {
 		return cause
 	}
-	return &LeftoverError{
-		ProfileURI: made.URI, ProfileName: made.Name, Hardware: &oneview.Hardware{URI: r.binding.HardwareURI}, Cause: cause, CleanUp: err,
-	}
+	return leftover(made, &oneview.Hardware{URI: r.binding.HardwareURI}, cause, err)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeoneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
@@ -94,19 +95,18 @@ func TestPrepareRefusesHardwareOfAnotherUser(t *testing.T) {
 		taken := s.appliance.TakeHardware(s.blades.Hardware[0])
 		pool := s.pool(t)
 		_, err := pool.Prepare(t.Context(), sharing.ProfileSpec{NodeID: s.nodes[0]})
-		var inUse *sharing.InUseError
-		if !errors.As(err, &inUse) {
-			t.Fatalf("err = %v, want an InUseError", err)
+		if !failure.Is(err, sharing.KindInUse) {
+			t.Fatalf("err = %v, want KindInUse", err)
 		}
 		wantWords(t, err, "node-000", s.nodes[0], "Encl1, bay 1", s.blades.Hardware[0], "other-user-", taken)
-		if err := pool.CheckUsable(t.Context(), s.node(t, s.nodes[0])); !errors.As(err, &inUse) {
-			t.Errorf("CheckUsable: %v, want an InUseError", err)
+		if err := pool.CheckUsable(t.Context(), s.node(t, s.nodes[0])); !failure.Is(err, sharing.KindInUse) {
+			t.Errorf("CheckUsable: %v, want KindInUse", err)
 		}
 		if err := pool.Release(t.Context(), sharing.ReleaseOptions{NodeID: s.nodes[0]}); err != nil {
 			t.Errorf("Release: %v", err)
 		}
-		if err := pool.Release(t.Context(), sharing.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: taken}); !errors.As(err, &inUse) {
-			t.Errorf("Release of the other user's profile: %v, want an InUseError", err)
+		if err := pool.Release(t.Context(), sharing.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: taken}); !failure.Is(err, sharing.KindInUse) {
+			t.Errorf("Release of the other user's profile: %v, want KindInUse", err)
 		}
 		s.wantNothing(t)
 	})
@@ -189,9 +189,8 @@ func TestPrepareRefusesTakenName(t *testing.T) {
 		other := s.appliance.AddProfile(fakeoneview.NewProfile{Name: "WEB", HardwareURI: s.blades.Hardware[1]})
 		s.appliance.MarkOthers(other)
 		_, err := s.pool(t).Prepare(t.Context(), sharing.ProfileSpec{NodeID: s.nodes[0], Name: "web"})
-		var taken *sharing.NameTakenError
-		if !errors.As(err, &taken) {
-			t.Fatalf("err = %v, want a NameTakenError", err)
+		if !failure.Is(err, sharing.KindNameTaken) {
+			t.Fatalf("err = %v, want KindNameTaken", err)
 		}
 		wantWords(t, err, "WEB", other, s.blades.Hardware[1])
 		s.wantNothing(t)
@@ -219,9 +218,8 @@ func TestPrepareIgnoresCopyOfProfile(t *testing.T) {
 		theirs := s.appliance.TakeHardware(s.blades.Hardware[0])
 		s.appliance.EditProfile(theirs, func(d map[string]any) { d["description"] = ours.Profile.Description })
 		_, err := s.pool(t).Prepare(t.Context(), sharing.ProfileSpec{NodeID: s.nodes[0]})
-		var inUse *sharing.InUseError
-		if !errors.As(err, &inUse) {
-			t.Errorf("err = %v, want an InUseError", err)
+		if !failure.Is(err, sharing.KindInUse) {
+			t.Errorf("err = %v, want KindInUse", err)
 		}
 		if err := s.pool(t).Release(t.Context(), sharing.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: ours.Profile.URI}); err != nil {
 			t.Errorf("release of ours, which is gone: %v", err)

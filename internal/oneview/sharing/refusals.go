@@ -6,164 +6,116 @@ import (
 	"strings"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
 
+// Kinds of errors by which the guard refuses an operation: server and profile are unchanged.
+const (
+	KindInUse        failure.Kind = "in use"        // OneView uses the hardware: its profile is not Ironic's; see InUse
+	KindUnguarded    failure.Kind = "unguarded"     // a node shares its hardware, and no OneView is configured to ask who uses it
+	KindMismatch     failure.Kind = "mismatch"      // a node, its hardware and a template do not match
+	KindNameTaken    failure.Kind = "name taken"    // there is another profile of the wanted name
+	KindOccupied     failure.Kind = "occupied"      // the server must stay on: its node may run a deployment or has an operation in progress
+	KindNoTemplate   failure.Kind = "no template"   // no template for a node's server profile is configured
+	KindLostProfile  failure.Kind = "lost profile"  // a temporary profile for a cleaning or inspection was removed
+	KindPreAllocated failure.Kind = "pre-allocated" // a node always has a profile, so that Prepare cannot give it one
+	KindNoProfile    failure.Kind = "no profile"    // a node with shared hardware cannot be deployed, because it has no profile
+)
+
+// KindLeftover is the kind of an error which says that a profile could be neither applied nor removed again.
+const KindLeftover failure.Kind = "leftover"
+
 // IsRefusal reports whether the guard has refused an operation, so that server and profile are unchanged.
 func IsRefusal(err error) bool {
-	return !is[*LeftoverError](err) && (is[*InUseError](err) || is[*UnguardedError](err) || is[*MismatchError](err) || is[*NameTakenError](err) || is[*OccupiedError](err) ||
-		is[*NoTemplateError](err) || is[*LostProfileError](err) || is[*PreAllocatedError](err) || is[*NoProfileError](err))
+	return !failure.Is(err, KindLeftover) && failure.As(err, KindInUse, KindUnguarded, KindMismatch, KindNameTaken, KindOccupied,
+		KindNoTemplate, KindLostProfile, KindPreAllocated, KindNoProfile) != nil
 }
 
-// is reports whether err has an error of a type as a cause.
-func is[E error](err error) bool {
-	_, found := errors.AsType[E](err)
-	return found
-}
+// InUse returns what an error of KindInUse says of the hardware and the profile, and what to do; "" for other errors.
+func InUse(err error) string { return failure.AboutOf[string](err, KindInUse) }
 
-// InUseError says that OneView uses the hardware of a node: the profile on it is not Ironic's.
-type InUseError struct {
-	Node     string // name and UUID
-	Hardware *oneview.Hardware
-	Profile  *oneview.Profile // nil: it could not be read
-	// Undeclared: dynamic_allocation is not set. If the node is pre-allocated, the profile may be its own.
-	Undeclared bool
-}
-
-// Error returns Why, and says that nothing has changed.
-func (e *InUseError) Error() string { return e.Why() + ". Server and profile are unchanged" }
-
-// Why names the hardware and the profile, and says what to do.
-func (e *InUseError) Why() string {
-	profile := "server profile " + e.Hardware.ProfileURI
-	if e.Profile != nil {
-		profile = "server profile " + oneview.ProfileLabel(e.Profile)
+// inUse returns the error for hardware that OneView uses. The profile is not known if it could not be read. If the node, whose
+// dynamic_allocation is not set, is pre-allocated, the profile may be its own.
+func (h Holding) inUse(node *ironic.Node, b Binding) error {
+	profile := "server profile " + h.Hardware.ProfileURI
+	if h.Profile != nil {
+		profile = "server profile " + oneview.ProfileLabel(h.Profile)
 	}
-	text := fmt.Sprintf("node %s: its server hardware %s is used by OneView: %s is applied to it. "+
-		"Wait until its user removes the profile, or choose another node: after a pass of metal oneview sync, an allocation with on_unusable = \"replace\" does", e.Node, oneview.HardwareLabel(e.Hardware), profile)
-	if e.Undeclared {
-		text += "; if the profile is the node's own, from pre-allocation, run metal oneview migrate for the node first"
+	why := fmt.Sprintf("node %s: its server hardware %s is used by OneView: %s is applied to it. "+
+		"Wait until its user removes the profile, or choose another node: after a pass of metal oneview sync, an allocation with on_unusable = \"replace\" does",
+		ironic.NodeLabel(node), oneview.HardwareLabel(h.Hardware), profile)
+	if b.Mode == Undeclared {
+		why += "; if the profile is the node's own, from pre-allocation, run metal oneview migrate for the node first"
 	}
-	return text
+	return &failure.Error{Kind: KindInUse, Node: node, Fact: why + ". Server and profile are unchanged", About: why}
 }
 
-// UnguardedError says that a node shares its hardware with OneView, and that no OneView is configured to ask who uses it.
-type UnguardedError struct {
-	Node        string // name and UUID
-	HardwareURI string
-}
-
-// Error returns Why, and says that nothing has changed.
-func (e *UnguardedError) Error() string { return e.Why() + ". The server is unchanged" }
-
-// Why says what to do.
-func (e *UnguardedError) Why() string {
+// Unguarded says that a node shares its hardware with OneView, that no OneView is configured to ask who uses it, and what to do.
+func Unguarded(node, hardwareURI string) string {
 	return fmt.Sprintf("node %s shares its server hardware %s with OneView (driver_info.%s), and no OneView is configured to ask who uses the server. "+
-		"Configure it (the oneview block of the provider, or ONEVIEW_ENDPOINT); or, if only Ironic uses the server, set driver_info.%s of the node to false", e.Node, e.HardwareURI, keyDynamic, keyDynamic)
+		"Configure it (the oneview block of the provider, or ONEVIEW_ENDPOINT); or, if only Ironic uses the server, set driver_info.%s of the node to false",
+		node, hardwareURI, keyDynamic, keyDynamic)
 }
 
-// MismatchError says that a node, its hardware and a template do not match.
-type MismatchError struct {
-	Node     string
-	Hardware *oneview.Hardware
-	Reasons  []string // each names both sides
+// mismatch returns the error for a node, its hardware and a template that do not match. Each reason names both sides.
+func mismatch(node *ironic.Node, hardware *oneview.Hardware, reasons []string) error {
+	return &failure.Error{
+		Kind: KindMismatch, Node: node,
+		Fact: fmt.Sprintf("node %s cannot get a server profile on %s: %s", ironic.NodeLabel(node), oneview.HardwareLabel(hardware), strings.Join(reasons, "; ")),
+	}
 }
 
-// Error lists the reasons.
-func (e *MismatchError) Error() string {
-	return fmt.Sprintf("node %s cannot get a server profile on %s: %s", e.Node, oneview.HardwareLabel(e.Hardware), strings.Join(e.Reasons, "; "))
-}
-
-// NameTakenError says that there is another profile of the wanted name.
-type NameTakenError struct {
-	Node    string
-	Profile *oneview.Profile
-}
-
-// Error names the other profile.
-func (e *NameTakenError) Error() string {
+// nameTaken returns the error for another profile of the wanted name.
+func nameTaken(node *ironic.Node, profile *oneview.Profile) error {
 	where := "which is applied to no hardware"
-	if e.Profile.HardwareURI != "" {
-		where = "which is applied to " + e.Profile.HardwareURI
+	if profile.HardwareURI != "" {
+		where = "which is applied to " + profile.HardwareURI
 	}
-	return fmt.Sprintf("node %s: there is another server profile named %s, %s. Names are unique in OneView. Choose another name, "+
-		"or delete that profile in OneView if it is not needed", e.Node, oneview.ProfileLabel(e.Profile), where)
-}
-
-// OccupiedError says that a server cannot be switched off, because its node may run a deployment or has an operation in progress.
-type OccupiedError struct {
-	Node   *ironic.Node
-	Reason string // what requires switching the server off
-}
-
-// Error gives the node's state.
-func (e *OccupiedError) Error() string {
-	return fmt.Sprintf("node %s is in state %q: %s, which requires switching the server off. If the node is deployed, destroy its "+
-		"metal_deployment first, or run metal undeploy if no configuration has it. To deploy it again, use terraform apply -replace=ADDRESS of its metal_deployment. "+
-		"If Ironic has an operation in progress on it, try again afterwards", ironic.NodeLabel(e.Node), e.Node.ProvisionState, e.Reason)
-}
-
-// NoTemplateError says that no template for a node's server profile is configured.
-type NoTemplateError struct {
-	Node    string
-	ToClean bool // the profile is for an automatic cleaning
-}
-
-// Error says where to configure it.
-func (e *NoTemplateError) Error() string {
-	text := fmt.Sprintf("node %s has no server profile template: properties.capabilities has no %s", e.Node, capabilityTemplate)
-	if e.ToClean {
-		text += ". Add it, or set automated_clean = false on the node to skip cleaning"
+	return &failure.Error{
+		Kind: KindNameTaken, Node: node,
+		Fact: fmt.Sprintf("node %s: there is another server profile named %s, %s. Names are unique in OneView. Choose another name, "+
+			"or delete that profile in OneView if it is not needed", ironic.NodeLabel(node), oneview.ProfileLabel(profile), where),
 	}
-	return text
 }
 
-// LostProfileError says that a node's temporary server profile for a cleaning or inspection was removed.
-type LostProfileError struct {
-	Node    string
-	Purpose Purpose
+// occupied returns the error for a server that cannot be switched off. The reason says what requires that.
+func occupied(node *ironic.Node, reason string) error {
+	return &failure.Error{
+		Kind: KindOccupied, Node: node,
+		Fact: fmt.Sprintf("node %s is in state %q: %s, which requires switching the server off. If the node is deployed, destroy its "+
+			"metal_deployment first, or run metal undeploy if no configuration has it. To deploy it again, use terraform apply -replace=ADDRESS of its metal_deployment. "+
+			"If Ironic has an operation in progress on it, try again afterwards", ironic.NodeLabel(node), node.ProvisionState, reason),
+	}
 }
 
-// Error says what to do.
-func (e *LostProfileError) Error() string {
-	return fmt.Sprintf("node %s: its server profile for %s was removed while it waited for a slot, perhaps by metal oneview sync, which removes temporary "+
-		"profiles that look unused. Without a profile the server would boot without OneView's networks. Nothing was sent to Ironic. Try again, which gets another profile",
-		e.Node, strings.ToLower(string(e.Purpose)))
+// noTemplate returns the error for a node without a template. toClean: the profile is for an automatic cleaning.
+func noTemplate(node *ironic.Node, toClean bool) error {
+	fact := fmt.Sprintf("node %s has no server profile template: properties.capabilities has no %s", ironic.NodeLabel(node), capabilityTemplate)
+	if toClean {
+		fact += ". Add it, or set automated_clean = false on the node to skip cleaning"
+	}
+	return &failure.Error{Kind: KindNoTemplate, Node: node, Fact: fact}
 }
 
-// LeftoverError says that a profile could be neither applied nor removed again.
-type LeftoverError struct {
-	ProfileURI, ProfileName string // the name may be empty
-	Hardware                *oneview.Hardware
-	Cause                   error // why it could not be applied
-	CleanUp                 error // why it could not be removed
+// lostProfile returns the error for a node whose temporary profile was removed.
+func lostProfile(node *ironic.Node, purpose Purpose) error {
+	return &failure.Error{
+		Kind: KindLostProfile, Node: node,
+		Fact: fmt.Sprintf("node %s: its server profile for %s was removed while it waited for a slot, perhaps by metal oneview sync, which removes temporary "+
+			"profiles that look unused. Without a profile the server would boot without OneView's networks. Nothing was sent to Ironic. Try again, which gets another profile",
+			ironic.NodeLabel(node), strings.ToLower(string(purpose))),
+	}
 }
 
-// Error names the profile that is left.
-func (e *LeftoverError) Error() string {
-	return fmt.Sprintf("%v. Server profile %q (%s) is left on server hardware %s, because it could not be removed: %v. "+
-		"The next run tries to remove it. To remove it by hand, delete it in OneView; switch the server off first if OneView requires that, but only "+
-		"if the server still has this profile, not that of another user",
-		e.Cause, e.ProfileName, e.ProfileURI, oneview.HardwareLabel(e.Hardware), e.CleanUp)
-}
-
-// Unwrap returns both causes.
-func (e *LeftoverError) Unwrap() []error { return []error{e.Cause, e.CleanUp} }
-
-// PreAllocatedError says that a node is pre-allocated, so that Prepare cannot give it a profile.
-type PreAllocatedError struct{ Node *ironic.Node }
-
-// Error says what to do.
-func (e *PreAllocatedError) Error() string {
-	return fmt.Sprintf("node %s is pre-allocated (driver_info.%s is false): it always has a server profile, which the provider does not manage. "+
-		"Move the node to dynamic allocation first, with metal oneview migrate", ironic.NodeLabel(e.Node), keyDynamic)
-}
-
-// NoProfileError says that a node with shared hardware cannot be deployed, because it has no server profile.
-type NoProfileError struct{ Node string }
-
-// Error says what to do.
-func (e *NoProfileError) Error() string {
-	return fmt.Sprintf("node %s has no server profile: its server would boot without OneView's networks, and other users could take it at any moment. "+
-		"Add a metal_oneview_profile, and let the node's metal_deployment depend on it", e.Node)
+// leftover returns the error for a profile, whose name may be empty, that could not be applied because of cause, and not be removed
+// because of cleanUp.
+func leftover(profile *oneview.Profile, hardware *oneview.Hardware, cause, cleanUp error) error {
+	return &failure.Error{
+		Kind: KindLeftover, Err: errors.Join(cause, cleanUp),
+		Fact: fmt.Sprintf("%v. Server profile %q (%s) is left on server hardware %s, because it could not be removed: %v. "+
+			"The next run tries to remove it. To remove it by hand, delete it in OneView; switch the server off first if OneView requires that, but only "+
+			"if the server still has this profile, not that of another user",
+			cause, profile.Name, profile.URI, oneview.HardwareLabel(hardware), cleanUp),
+	}
 }

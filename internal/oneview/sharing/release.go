@@ -3,12 +3,12 @@ package sharing
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
@@ -45,7 +45,7 @@ func (o ReleaseOptions) leave(profile *oneview.Profile) {
 //
 // Release does nothing if the profile is gone already, and can be repeated after it was killed. It deletes the profile before it
 // changes driver_info, because driver_info proves that the profile is Ironic's. It does not remove a profile that another user has
-// moved to other hardware or replaced. While the node may run a deployment it returns an OccupiedError.
+// moved to other hardware or replaced. While the node may run a deployment it returns an error of KindOccupied.
 func (p *Pool) Release(ctx context.Context, o ReleaseOptions) error {
 	deadline := time.Now().Add(cmp.Or(o.Limit, DefaultLimit))
 	node, err := p.Site.Ironic.Node(ctx, o.NodeID)
@@ -97,9 +97,8 @@ func (p *Pool) Release(ctx context.Context, o ReleaseOptions) error {
 // removeUnlessMoved is remove, except for a profile that another user has moved.
 func (p *Pool) removeUnlessMoved(ctx context.Context, o ReleaseOptions, r removal) error {
 	err := p.remove(ctx, r)
-	var moved *movedError
-	if errors.As(err, &moved) {
-		o.leave(moved.profile)
+	if moved := failure.AboutOf[*oneview.Profile](err, kindMoved); moved != nil {
+		o.leave(moved)
 		return nil
 	}
 	return err
@@ -108,13 +107,13 @@ func (p *Pool) removeUnlessMoved(ctx context.Context, o ReleaseOptions, r remova
 // maySpare refuses to remove the profile of a node that may run a deployment.
 func maySpare(node *ironic.Node, profile *oneview.Profile) error {
 	if profile.HardwareURI != "" && !states.Parked(ironic.State(node.ProvisionState)) {
-		return &OccupiedError{Node: node, Reason: "server profile " + oneview.ProfileLabel(profile) + " must be removed"}
+		return occupied(node, "server profile "+oneview.ProfileLabel(profile)+" must be removed")
 	}
 	return nil
 }
 
 // releasable returns the profile that Release must remove: on the node's hardware, or made for the node and on no hardware; nil if
-// there is none. It returns an InUseError if the hardware has the profile that the caller wants removed, but neither driver_info nor
+// there is none. It returns an error of KindInUse if the hardware has the profile that the caller wants removed, but neither driver_info nor
 // its mark says that it is the node's.
 func (p *Pool) releasable(ctx context.Context, node *ironic.Node, b Binding, h Holding, o ReleaseOptions) (*oneview.Profile, error) {
 	profileURI := o.ProfileURI

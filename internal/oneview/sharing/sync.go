@@ -294,7 +294,7 @@ func (s *syncPass) returnNode(ctx context.Context, c *candidate) {
 		return
 	}
 	if lacksTemplate(node, holding.Ownership, c.binding) {
-		s.findings.fail(ctx, node, "return it to service", &NoTemplateError{Node: ironic.NodeLabel(node), ToClean: true})
+		s.findings.fail(ctx, node, "return it to service", noTemplate(node, true))
 		return
 	}
 	text := s.describeReturn(node, holding)

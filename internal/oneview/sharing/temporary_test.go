@@ -2,12 +2,12 @@ package sharing_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeoneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
 
@@ -129,9 +129,8 @@ func TestTemporaryRefusesHardwareOfAnotherUser(t *testing.T) {
 		s := newSite(t, 1)
 		s.appliance.TakeHardware(s.blades.Hardware[0])
 		release, err := s.pool(t).Temporary(t.Context(), s.node(t, s.nodes[0]), sharing.Cleaning, 0)
-		var inUse *sharing.InUseError
-		if !errors.As(err, &inUse) {
-			t.Errorf("err = %v, want an InUseError", err)
+		if !failure.Is(err, sharing.KindInUse) {
+			t.Errorf("err = %v, want KindInUse", err)
 		}
 		if err := release(t.Context()); err != nil {
 			t.Errorf("release: %v", err)

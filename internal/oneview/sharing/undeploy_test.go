@@ -11,6 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 )
 
 // guardedSite returns the site of a new process that the pool guards, and calls sent before each verb that reaches Ironic.
@@ -78,8 +79,7 @@ func TestUndeployCleansWithATemporaryProfile(t *testing.T) {
 				if tt.lost {
 					s.oneview.ReleaseHardware(s.hardware[0])
 					s.oneview.TakeHardware(s.hardware[0])
-					var taken *InUseError
-					if err := undeploy(); !errors.As(err, &taken) || len(with) > 0 {
+					if err := undeploy(); !failure.Is(err, KindInUse) || len(with) > 0 {
 						t.Fatalf("taken: %v, after %d verbs", err, len(with))
 					}
 					s.oneview.ReleaseHardware(s.hardware[0])

@@ -25,7 +25,7 @@ type UpdateOptions struct {
 }
 
 // Update changes the profile of a node in place. It switches the server off if the change requires that; while the node may run a
-// deployment it returns an OccupiedError instead. It skips changes that the profile has already.
+// deployment it returns an error of KindOccupied instead. It skips changes that the profile has already.
 func (p *Pool) Update(ctx context.Context, o UpdateOptions) (*Applied, error) {
 	if o.Limit == 0 {
 		o.Limit = DefaultLimit
@@ -120,7 +120,7 @@ func (p *Pool) edit(ctx context.Context, node *ironic.Node, h Holding, change re
 		}
 		for i := range named {
 			if !oneview.SameURI(named[i].URI, h.Profile.URI) {
-				return &NameTakenError{Node: ironic.NodeLabel(node), Profile: &named[i]}
+				return nameTaken(node, &named[i])
 			}
 		}
 		document.Set("name", change.name)
@@ -132,7 +132,7 @@ func (p *Pool) edit(ctx context.Context, node *ironic.Node, h Holding, change re
 			return err
 		}
 		if reasons := misfits(template, h.Hardware); len(reasons) > 0 {
-			return &MismatchError{Node: ironic.NodeLabel(node), Hardware: h.Hardware, Reasons: reasons}
+			return mismatch(node, h.Hardware, reasons)
 		}
 		document.Set("serverProfileTemplateUri", template.URI)
 	}
@@ -147,7 +147,7 @@ func (p *Pool) reapply(ctx context.Context, node *ironic.Node, h Holding, match 
 	}
 	if !needs.IsOnlineUpdate && h.Hardware.PowerState != oneview.PowerOff {
 		if !states.Parked(ironic.State(node.ProvisionState)) {
-			return &OccupiedError{Node: node, Reason: "server profile " + oneview.ProfileLabel(h.Profile) + " must be updated from its template"}
+			return occupied(node, "server profile "+oneview.ProfileLabel(h.Profile)+" must be updated from its template")
 		}
 		if err := p.stop(ctx, h.Hardware.URI, h.Profile.URI, deadline); err != nil {
 			return err

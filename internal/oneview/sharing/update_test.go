@@ -1,12 +1,12 @@
 package sharing_test
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeoneview"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
@@ -56,9 +56,8 @@ func TestReapplyRefusesRunningNode(t *testing.T) {
 		s.ironic.Set(s.nodes[0], "provision_state", "active")
 		reapply := sharing.UpdateOptions{NodeID: s.nodes[0], ProfileURI: uri, Reapply: true}
 		_, err := s.pool(t).Update(t.Context(), reapply)
-		var occupied *sharing.OccupiedError
-		if !errors.As(err, &occupied) {
-			t.Fatalf("err = %v, want an OccupiedError", err)
+		if !failure.Is(err, sharing.KindOccupied) {
+			t.Fatalf("err = %v, want KindOccupied", err)
 		}
 		s.wantPower(t, fakeoneview.On)
 		s.ironic.Set(s.nodes[0], "provision_state", "manageable")
@@ -129,9 +128,8 @@ func TestUpdateRefusesMismatch(t *testing.T) {
 		rack := s.appliance.AddRackServers(1)
 		s.appliance.ResetRequests()
 		_, err := s.pool(t).Update(t.Context(), sharing.UpdateOptions{NodeID: s.nodes[0], ProfileURI: uri, TemplateURI: rack.TemplateURI})
-		var mismatch *sharing.MismatchError
-		if !errors.As(err, &mismatch) {
-			t.Errorf("err = %v, want a MismatchError", err)
+		if !failure.Is(err, sharing.KindMismatch) {
+			t.Errorf("err = %v, want KindMismatch", err)
 		}
 		if n := s.appliance.Count("PUT", ""); n > 0 {
 			t.Errorf("%d PUTs were sent", n)
@@ -148,9 +146,8 @@ func TestUpdateRefusesProfileOfAnotherUser(t *testing.T) {
 		theirs := s.appliance.TakeHardware(s.blades.Hardware[0])
 		for _, uri := range []string{ours, theirs} {
 			_, err := s.pool(t).Update(t.Context(), sharing.UpdateOptions{NodeID: s.nodes[0], ProfileURI: uri, Name: "web", Reapply: true})
-			var inUse *sharing.InUseError
-			if !errors.As(err, &inUse) {
-				t.Errorf("err = %v, want an InUseError", err)
+			if !failure.Is(err, sharing.KindInUse) {
+				t.Errorf("err = %v, want KindInUse", err)
 			}
 		}
 		s.wantNoHarm(t)
@@ -198,9 +195,8 @@ func TestUpdateRefusesTakenName(t *testing.T) {
 		uri := s.mustPrepare(t, s.nodes[0]).Profile.URI
 		s.appliance.MarkOthers(s.appliance.AddProfile(fakeoneview.NewProfile{Name: "web", HardwareURI: s.blades.Hardware[1]}))
 		_, err := s.pool(t).Update(t.Context(), sharing.UpdateOptions{NodeID: s.nodes[0], ProfileURI: uri, Name: "Web"})
-		var taken *sharing.NameTakenError
-		if !errors.As(err, &taken) {
-			t.Errorf("err = %v, want a NameTakenError", err)
+		if !failure.Is(err, sharing.KindNameTaken) {
+			t.Errorf("err = %v, want KindNameTaken", err)
 		}
 		if name := s.profiles()[0].Name; !strings.HasPrefix(name, "node-000") {
 			t.Errorf("the profile is named %q", name)

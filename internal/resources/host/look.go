@@ -3,7 +3,6 @@ package host
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
@@ -159,11 +158,12 @@ func (h *host) lookAtUsers(ctx context.Context, q question) *hosts.InUse {
 		info[key] = value
 	}
 	node.DriverInfo = info
-	var taken *sharing.InUseError
-	if err := h.Pool.CheckUsable(ctx, node); !errors.As(err, &taken) {
+	err := h.Pool.CheckUsable(ctx, node)
+	why := sharing.InUse(err)
+	if why == "" {
 		return nil // the apply reports other errors
 	}
-	return &hosts.InUse{Why: taken.Why(), Error: taken.Error()}
+	return &hosts.InUse{Why: why, Error: err.Error()}
 }
 
 // lookAtProfile returns the temporary server profile of the machine, or why it is not known whether it has one.
@@ -237,8 +237,7 @@ func (h *host) sharedWithout(plan, config *model) string {
 	if err != nil || !b.Shared() {
 		return ""
 	}
-	unguarded := sharing.UnguardedError{Node: plan.describe(), HardwareURI: b.HardwareURI}
-	return unguarded.Why()
+	return sharing.Unguarded(plan.describe(), b.HardwareURI)
 }
 
 // lookAtNetwork returns how the machine will boot, and whether an inspection may bring its ports; nil if it is not known.
