@@ -224,7 +224,7 @@ func TestUnwatched_decides(t *testing.T) {
 	}{
 		{"active", denied, true},
 		{"active", scope, true},
-		{"active", &api.AuthError{Err: denied}, true},
+		{"active", &api.ConnectError{Stage: api.AtKeystone, Err: denied}, true},
 		{"active", io.ErrUnexpectedEOF, true},
 		{"active", refused, false},
 		{"active", context.Canceled, false},

@@ -13,7 +13,7 @@ import (
 )
 
 // Wrap turns gophercloud's error for a refused request into a StatusError without secrets, and its error for a token that could
-// not be renewed into an AuthError. ctx is that of the request: the renewal may be another's.
+// not be renewed into a ConnectError. ctx is that of the request: the renewal may be another's.
 func (c *Conn) Wrap(ctx context.Context, err error) error {
 	var reauth *gophercloud.ErrUnableToReauthenticate
 	if errors.As(err, &reauth) {
@@ -44,11 +44,10 @@ func (c *Conn) Wrap(ctx context.Context, err error) error {
 
 // endpointError says that Ironic could not be asked.
 func (c *Conn) endpointError(service *gophercloud.ServiceClient, err error) error {
-	var auth *AuthError
-	if errors.As(err, &auth) {
+	if StageOf(err) == AtKeystone {
 		return err
 	}
-	e := &EndpointError{Endpoint: c.cfg.Secrets.Redact(service.Endpoint), Err: err}
+	e := &ConnectError{Stage: AtEndpoint, URL: c.cfg.Secrets.Redact(service.Endpoint), Err: err}
 	if c.keystone != nil {
 		e.Found = c.keystone.found
 	}
@@ -67,7 +66,9 @@ func (c *Conn) authError(err error) error {
 		redirect.Root, redirect.Setting = "/auth", setting
 		err = redirect
 	}
-	return &AuthError{Keystone: c.cfg.Secrets.Redact(c.keystone.url), Place: c.keystone.cloud.Place(), Setting: setting, Token: c.keystone.token, Err: err}
+	return &ConnectError{
+		Stage: AtKeystone, URL: c.cfg.Secrets.Redact(c.keystone.url), Place: c.keystone.cloud.Place(), Setting: setting, Token: c.keystone.token, Err: err,
+	}
 }
 
 // statusError keeps only the first line of an answer, because schema errors append whole documents.

@@ -162,9 +162,8 @@ func TestClient_wrongEndpoint(t *testing.T) {
 			inVirtualTime(t, func(t *testing.T) {
 				client := newClient(nil, func(cfg *api.Config) { cfg.Transport = tc.transport })
 				_, err := client.Node(t.Context(), "node-000")
-				var endpoint *api.EndpointError
-				if !errors.As(err, &endpoint) || api.IsNotFound(err) {
-					t.Fatalf("Node = %v, want an EndpointError", err)
+				if api.StageOf(err) != api.AtEndpoint || api.IsNotFound(err) {
+					t.Fatalf("Node = %v, want a ConnectError at the endpoint", err)
 				}
 				if !strings.Contains(err.Error(), "http://ironic.test/v1/") || !strings.Contains(err.Error(), tc.says) {
 					t.Errorf("%v, want the endpoint and %q", err, tc.says)

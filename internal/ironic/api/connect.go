@@ -91,11 +91,9 @@ func (c *Conn) started(ctx context.Context, service *gophercloud.ServiceClient) 
 // mayStart reports whether a failure to connect may pass when servers have started: wrong settings and credentials do not.
 func mayStart(err error) bool {
 	var redirect *rest.RedirectError
-	var catalog *CatalogError
-	var settings *SettingsError
 	var status *StatusError
-	switch {
-	case errors.As(err, &redirect), errors.As(err, &catalog), errors.As(err, &settings), IsUntrusted(err):
+	switch stage := StageOf(err); {
+	case errors.As(err, &redirect), stage == AtCatalog, stage == AtSettings, IsUntrusted(err):
 		return false
 	case errors.As(err, &status):
 		return status.Status != http.StatusUnauthorized && status.Status != http.StatusForbidden && status.Status != http.StatusBadRequest
@@ -150,7 +148,7 @@ func (c *Conn) connect(ctx context.Context) (*gophercloud.ServiceClient, error) 
 	if auth == AuthKeystone {
 		var err error
 		if cloud, err = cloudconfig.Read(c.cfg.Cloud, c.cfg.Region, c.cfg.Environ); err != nil {
-			return nil, &SettingsError{err}
+			return nil, &ConnectError{Stage: AtSettings, Err: err}
 		}
 		endpoint = cmp.Or(endpoint, cloud.Get("baremetal_endpoint_override"))
 		if without := AuthType(cloud.Get("auth_type")); without == AuthNone || without == AuthHTTPBasic {
@@ -160,7 +158,7 @@ func (c *Conn) connect(ctx context.Context) (*gophercloud.ServiceClient, error) 
 	}
 	hc, err := c.httpClient(cloud)
 	if err != nil {
-		return nil, &SettingsError{err}
+		return nil, &ConnectError{Stage: AtSettings, Err: err}
 	}
 	var service *gophercloud.ServiceClient
 	switch auth {
@@ -177,7 +175,7 @@ func (c *Conn) connect(ctx context.Context) (*gophercloud.ServiceClient, error) 
 		err = fmt.Errorf("unknown auth_type %q", auth)
 	}
 	if err != nil {
-		return nil, &SettingsError{err}
+		return nil, &ConnectError{Stage: AtSettings, Err: err}
 	}
 	if auth != AuthKeystone {
 		service.HTTPClient, service.RetryFunc = *hc, c.retry

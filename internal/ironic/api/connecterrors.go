@@ -11,118 +11,116 @@ import (
 	"syscall"
 )
 
-// SettingsError says that the settings of the connection are wrong or incomplete. No request was sent.
-type SettingsError struct{ Err error }
+// Stage is a part of the way to Ironic's API.
+type Stage string
 
-// Error returns the cause, which names the setting.
-func (e *SettingsError) Error() string { return e.Err.Error() }
+// The stages of the way, in their order.
+const (
+	AtSettings Stage = "settings" // they are wrong or incomplete: no request was sent
+	AtKeystone Stage = "keystone" // it gave no token
+	AtCatalog  Stage = "catalog"  // it has no URL of Ironic where it is looked for, or several
+	AtEndpoint Stage = "endpoint" // no server answers there, or one that is not Ironic
+)
 
-// Unwrap returns the cause.
-func (e *SettingsError) Unwrap() error { return e.Err }
-
-// Elsewhere tells IsNotFound that the cause is not the requested object.
-func (e *SettingsError) Elsewhere() {}
-
-// AuthError says that Keystone gave no token.
-type AuthError struct {
-	Keystone string // its URL
-	Place    string // where the credentials are, such as "the OS_* variables"
-	Setting  string // the setting with the URL, such as OS_AUTH_URL
-	Token    bool   // the user has given a token
-	Err      error
+// ConnectError says at which stage the way to Ironic's API ends.
+type ConnectError struct {
+	Stage   Stage
+	URL     string // of Keystone; at AtEndpoint that of Ironic
+	Place   string // where the credentials are, such as "the OS_* variables"
+	Setting string // the setting with the URL of Keystone, such as OS_AUTH_URL
+	Token   bool   // the user has given a token
+	Catalog        // what is looked for in the catalog, and what it has, at AtCatalog
+	Found   string // where in the catalog the URL of Ironic is, such as "region north, interface public"; empty: it is not from there
+	Err     error
 }
 
-// Error names Keystone, once.
-func (e *AuthError) Error() string {
-	cause := bare(e.Err)
-	var status *StatusError
-	switch {
-	case errors.As(e.Err, &status) && status.Status == http.StatusUnauthorized:
-		return fmt.Sprintf("Keystone at %s refuses the credentials of %s: %v", e.Keystone, e.Place, cause)
-	case errors.Is(cause, syscall.ECONNREFUSED):
-		return fmt.Sprintf("Keystone at %s does not answer: connection refused", e.Keystone)
-	case IsConnectionLoss(cause):
-		return fmt.Sprintf("Keystone at %s does not answer: %v", e.Keystone, cause)
-	}
-	return fmt.Sprintf("Keystone at %s: %v", e.Keystone, cause)
-}
-
-// Unwrap returns the cause.
-func (e *AuthError) Unwrap() error { return e.Err }
-
-// Elsewhere tells IsNotFound that the cause is Keystone, not the requested object.
-func (e *AuthError) Elsewhere() {}
-
-// Place is a part of the service catalog.
-type Place struct{ Region, Interface string }
-
-// CatalogError says that Keystone's service catalog has no URL of Ironic where it is looked for, or several.
-type CatalogError struct {
-	Keystone                string   // its URL
+// Catalog is what a service catalog has of what is looked for.
+type Catalog struct {
 	Type, Region, Interface string   // what is looked for; an empty Region: in all
 	Has                     []Place  // where the catalog has such a service
 	Types                   []string // of all services of the catalog
 	Several                 bool     // it has more than one URL there
 }
 
-// Error says what is looked for, and what there is.
-func (e *CatalogError) Error() string {
-	if len(e.Types) == 0 {
-		return fmt.Sprintf("Keystone at %s has given a token without a service catalog: the token is for no project and not for the system", e.Keystone)
+// Place is a part of the service catalog.
+type Place struct{ Region, Interface string }
+
+// StageOf returns the stage at which the way to Ironic's API has ended; "" if err does not say that.
+func StageOf(err error) Stage {
+	var connect *ConnectError
+	if errors.As(err, &connect) {
+		return connect.Stage
 	}
-	wanted := fmt.Sprintf("the service catalog of Keystone at %s has no service of type %s", e.Keystone, e.Type)
-	if len(e.Has) == 0 {
-		return fmt.Sprintf("%s. It has: %s", wanted, list(e.Types))
-	}
-	if e.Region != "" {
-		wanted += " in region " + e.Region
-	}
-	var has []string
-	for _, place := range e.Has {
-		has = append(has, fmt.Sprintf("%s in region %s", place.Interface, place.Region))
-	}
-	if e.Several {
-		return fmt.Sprintf("the service catalog of Keystone at %s has several services of type %s with interface %s. It has: %s", e.Keystone, e.Type, e.Interface, list(has))
-	}
-	return fmt.Sprintf("%s with interface %s. It has: %s", wanted, e.Interface, list(has))
+	return ""
 }
 
-// Elsewhere tells IsNotFound that the cause is the catalog, not the requested object.
-func (e *CatalogError) Elsewhere() {}
+// Error names the server, once, or the setting.
+func (e *ConnectError) Error() string {
+	switch e.Stage {
+	case AtKeystone:
+		var status *StatusError
+		if errors.As(e.Err, &status) && status.Status == http.StatusUnauthorized {
+			return fmt.Sprintf("Keystone at %s refuses the credentials of %s: %v", e.URL, e.Place, bare(e.Err))
+		}
+		return failedAt("Keystone at "+e.URL, e.Err)
+	case AtCatalog:
+		return e.lacks(e.URL)
+	case AtEndpoint:
+		at := "Ironic at " + e.URL
+		if e.Found != "" {
+			at += fmt.Sprintf(" (%s of the service catalog)", e.Found)
+		}
+		return failedAt(at, e.Err)
+	case AtSettings:
+	}
+	return e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *ConnectError) Unwrap() error { return e.Err }
+
+// Elsewhere tells IsNotFound that the cause is not the requested object.
+func (e *ConnectError) Elsewhere() {}
+
+// failedAt says how a server has failed.
+func failedAt(server string, err error) string {
+	cause := bare(err)
+	switch {
+	case errors.Is(cause, syscall.ECONNREFUSED):
+		return server + " does not answer: connection refused"
+	case IsConnectionLoss(cause):
+		return fmt.Sprintf("%s does not answer: %v", server, cause)
+	}
+	return fmt.Sprintf("%s: %v", server, cause)
+}
+
+// lacks says what is looked for in the catalog of a Keystone, and what there is.
+func (c *Catalog) lacks(keystone string) string {
+	if len(c.Types) == 0 {
+		return fmt.Sprintf("Keystone at %s has given a token without a service catalog: the token is for no project and not for the system", keystone)
+	}
+	wanted := fmt.Sprintf("the service catalog of Keystone at %s has no service of type %s", keystone, c.Type)
+	if len(c.Has) == 0 {
+		return fmt.Sprintf("%s. It has: %s", wanted, list(c.Types))
+	}
+	if c.Region != "" {
+		wanted += " in region " + c.Region
+	}
+	var has []string
+	for _, place := range c.Has {
+		has = append(has, fmt.Sprintf("%s in region %s", place.Interface, place.Region))
+	}
+	if c.Several {
+		return fmt.Sprintf("the service catalog of Keystone at %s has several services of type %s with interface %s. It has: %s",
+			keystone, c.Type, c.Interface, list(has))
+	}
+	return fmt.Sprintf("%s with interface %s. It has: %s", wanted, c.Interface, list(has))
+}
 
 // list joins texts in order, each once.
 func list(texts []string) string {
 	return strings.Join(slices.Compact(slices.Sorted(slices.Values(texts))), ", ")
 }
-
-// EndpointError says that no server answers at Ironic's endpoint, or one that is not Ironic.
-type EndpointError struct {
-	Endpoint string
-	Found    string // where in Keystone's catalog the URL is, such as "region north, interface public"; empty: it is not from there
-	Err      error
-}
-
-// Error names the endpoint, once.
-func (e *EndpointError) Error() string {
-	cause := bare(e.Err)
-	at := "Ironic at " + e.Endpoint
-	if e.Found != "" {
-		at += fmt.Sprintf(" (%s of the service catalog)", e.Found)
-	}
-	switch {
-	case errors.Is(cause, syscall.ECONNREFUSED):
-		return at + " does not answer: connection refused"
-	case IsConnectionLoss(cause):
-		return fmt.Sprintf("%s does not answer: %v", at, cause)
-	}
-	return fmt.Sprintf("%s: %v", at, cause)
-}
-
-// Unwrap returns the cause.
-func (e *EndpointError) Unwrap() error { return e.Err }
-
-// Elsewhere tells IsNotFound that the cause is the endpoint, not the requested object.
-func (e *EndpointError) Elsewhere() {}
 
 // bare returns an error without the request that it is about.
 func bare(err error) error {

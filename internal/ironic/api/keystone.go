@@ -22,7 +22,7 @@ import (
 func (c *Conn) connectKeystone(ctx context.Context, cloud *cloudconfig.Cloud, endpoint string, hc *http.Client) (*gophercloud.ServiceClient, error) {
 	options, err := authOptions(cloud)
 	if err != nil {
-		return nil, &SettingsError{err}
+		return nil, &ConnectError{Stage: AtSettings, Err: err}
 	}
 	c.cfg.Secrets.HideURL(options.IdentityEndpoint)
 	c.cfg.Secrets.Hide(options.Password)
@@ -31,7 +31,7 @@ func (c *Conn) connectKeystone(ctx context.Context, cloud *cloudconfig.Cloud, en
 	c.keystone = &keystone{url: options.IdentityEndpoint, cloud: cloud, token: options.TokenID != ""}
 	provider, err := openstack.NewClient(options.IdentityEndpoint)
 	if err != nil {
-		return nil, &SettingsError{fmt.Errorf("%s is not a URL", cloud.Setting("auth_url"))}
+		return nil, &ConnectError{Stage: AtSettings, Err: fmt.Errorf("%s is not a URL", cloud.Setting("auth_url"))}
 	}
 	provider.HTTPClient, provider.RetryFunc = *hc, c.retry
 	provider.UserAgent.Prepend(c.cfg.UserAgent)
@@ -181,11 +181,11 @@ var serviceTypes = []string{"baremetal", "bare-metal"}
 // catalog is arbitrary.
 func (c *Conn) locate(auth gophercloud.AuthResult) (string, error) {
 	cloud := c.keystone.cloud
-	wanted := &CatalogError{
-		Keystone: c.cfg.Secrets.Redact(c.keystone.url), Type: cmp.Or(cloud.Get("baremetal_service_type"), serviceTypes[0]),
+	wanted := &ConnectError{Stage: AtCatalog, URL: c.cfg.Secrets.Redact(c.keystone.url), Catalog: Catalog{
+		Type:      cmp.Or(cloud.Get("baremetal_service_type"), serviceTypes[0]),
 		Region:    cmp.Or(c.cfg.Region, cloud.Get("baremetal_region_name"), cloud.Get("region_name")),
 		Interface: strings.TrimSuffix(cmp.Or(c.cfg.Interface, cloud.Get("baremetal_interface"), cloud.Get("interface"), "public"), "URL"),
-	}
+	}}
 	result, ok := auth.(interface {
 		ExtractServiceCatalog() (*tokens.ServiceCatalog, error)
 	})

@@ -24,8 +24,7 @@ func (p *Patience) Outlasts(err error) bool {
 		p.began = now
 	}
 	p.err = err
-	var auth *AuthError
-	if MayPass(err) || !IsDenied(err) || errors.As(err, &auth) {
+	if MayPass(err) || !IsDenied(err) || StageOf(err) == AtKeystone {
 		p.denied = time.Time{}
 		return MayPass(err)
 	}

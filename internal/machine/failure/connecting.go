@@ -17,33 +17,22 @@ const (
 	trustCA         = "Set cacert_file (or OS_CACERT, or cacert in clouds.yaml) to the certificate of the authority that signed it"
 )
 
-// isAboutConnection reports whether an error says why there is no connection to Ironic.
-func isAboutConnection(err error) bool {
-	var settings *api.SettingsError
-	var auth *api.AuthError
-	var catalog *api.CatalogError
-	var endpoint *api.EndpointError
-	return errors.As(err, &settings) || errors.As(err, &auth) || errors.As(err, &catalog) || errors.As(err, &endpoint)
-}
-
 // adviseConnection returns what to do about an error of the connection: each advice is about the server, or the setting, that is at fault.
-func adviseConnection(err error) string {
-	var auth *api.AuthError
-	var catalog *api.CatalogError
-	var endpoint *api.EndpointError
-	switch {
-	case errors.As(err, &auth):
-		return adviseKeystone(auth)
-	case errors.As(err, &catalog):
-		return adviseCatalog(catalog)
-	case errors.As(err, &endpoint):
-		return adviseEndpoint(endpoint)
+func adviseConnection(err *api.ConnectError) string {
+	switch err.Stage {
+	case api.AtKeystone:
+		return adviseKeystone(err)
+	case api.AtCatalog:
+		return adviseCatalog(err)
+	case api.AtEndpoint:
+		return adviseEndpoint(err)
+	case api.AtSettings:
 	}
 	return "No request was sent. The settings come from the provider block, from the OS_* variables, and from clouds.yaml."
 }
 
 // adviseKeystone returns what to do if there is no token.
-func adviseKeystone(err *api.AuthError) string {
+func adviseKeystone(err *api.ConnectError) string {
 	var status *api.StatusError
 	if !errors.As(err, &status) {
 		return cmp.Or(adviseLoss(err, "Keystone", err.Setting), "Check "+err.Setting+".")
@@ -65,7 +54,7 @@ func adviseKeystone(err *api.AuthError) string {
 }
 
 // adviseCatalog returns what to do if the service catalog has no URL of Ironic where it is looked for.
-func adviseCatalog(err *api.CatalogError) string {
+func adviseCatalog(err *api.ConnectError) string {
 	switch {
 	case len(err.Types) == 0:
 		return "Ask for a scope: OS_PROJECT_NAME and OS_PROJECT_DOMAIN_NAME, or OS_SYSTEM_SCOPE=all (project_name, project_domain_name or system_scope in clouds.yaml)."
@@ -78,7 +67,7 @@ func adviseCatalog(err *api.CatalogError) string {
 }
 
 // adviseEndpoint returns what to do if Ironic's API is not where it is looked for.
-func adviseEndpoint(err *api.EndpointError) string {
+func adviseEndpoint(err *api.ConnectError) string {
 	var status *api.StatusError
 	answered := errors.As(err, &status)
 	switch {
@@ -93,7 +82,7 @@ func adviseEndpoint(err *api.EndpointError) string {
 }
 
 // adviseFound is adviseEndpoint for a URL of the service catalog.
-func adviseFound(err *api.EndpointError) string {
+func adviseFound(err *api.ConnectError) string {
 	const other = "Choose another URL of the catalog by region (OS_REGION_NAME) and interface (OS_INTERFACE), or set " + endpointSetting + " to Ironic's URL."
 	switch {
 	case api.IsUntrusted(err):

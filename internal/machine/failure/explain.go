@@ -124,6 +124,7 @@ func split(err error) (fact, words string) {
 func Advise(err error) string {
 	var redirect *rest.RedirectError
 	var advised interface{ Advice() string }
+	var connect *api.ConnectError
 	var status *api.StatusError
 	switch e := first(err, func(e *Error) bool { return e.Advice != "" }); {
 	case errors.As(err, &redirect): // it says what to do
@@ -132,8 +133,8 @@ func Advise(err error) string {
 		return e.Advice
 	case errors.As(err, &advised):
 		return advised.Advice()
-	case isAboutConnection(err):
-		return adviseConnection(err)
+	case errors.As(err, &connect):
+		return adviseConnection(connect)
 	case errors.As(err, &status):
 		return adviseStatus(status)
 	}

@@ -2,7 +2,6 @@ package failure
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"strings"
@@ -60,11 +59,8 @@ func Unwatched(ctx context.Context, object, state string, err error) error {
 // not trusted or too busy. A 404 for a node counts, because Ironic also sends it for a node that the user may not see.
 func IsAccess(err error) bool {
 	var status *api.StatusError
-	var auth *api.AuthError
-	var endpoint *api.EndpointError
-	var certificate *tls.CertificateVerificationError
-	switch {
-	case errors.As(err, &auth), errors.As(err, &endpoint), errors.As(err, &certificate), api.IsDenied(err):
+	switch stage := api.StageOf(err); {
+	case stage == api.AtKeystone, stage == api.AtEndpoint, api.IsUntrusted(err), api.IsDenied(err):
 		return true
 	case errors.As(err, &status):
 		return api.IsNotFound(err) && strings.HasPrefix(status.Message, "Node ")

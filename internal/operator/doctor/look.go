@@ -105,8 +105,7 @@ func (s *sight) reach(ctx context.Context, client *ironic.Client) {
 		s.used, _ = client.Microversion(ctx)
 		return
 	}
-	var auth *api.AuthError
-	if s.o.Site.Endpoint == "" || !errors.As(err, &auth) {
+	if s.o.Site.Endpoint == "" || api.StageOf(err) != api.AtKeystone {
 		return
 	}
 	plain := s.o.Site.Config

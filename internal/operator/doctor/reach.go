@@ -29,19 +29,17 @@ func checkIronic(s *sight) []Check {
 
 // isKeystones reports whether an error is about Keystone.
 func isKeystones(err error) bool {
-	var auth *api.AuthError
-	var catalog *api.CatalogError
-	return errors.As(err, &auth) || errors.As(err, &catalog)
+	stage := api.StageOf(err)
+	return stage == api.AtKeystone || stage == api.AtCatalog
 }
 
 // stageOf names the stage at which a request has failed.
 func stageOf(err error) string {
-	var settings *api.SettingsError
 	var name *net.DNSError
 	var redirect *rest.RedirectError
 	var status *api.StatusError
 	switch {
-	case errors.As(err, &settings):
+	case api.StageOf(err) == api.AtSettings:
 		return "Settings"
 	case errors.As(err, &name):
 		return "Name resolution"
@@ -107,11 +105,10 @@ func checkUser(s *sight) []Check {
 // checkKeystone says what Keystone has answered.
 func checkKeystone(s *sight) Check {
 	const name = "Keystone"
-	var endpoint *api.EndpointError
 	switch {
 	case isKeystones(s.connect):
 		return Check{Name: name, Result: Problem, Fact: failure.Sentence(s.connect), Next: failure.Advise(s.connect)}
-	case errors.As(s.connect, &endpoint):
+	case api.StageOf(s.connect) == api.AtEndpoint:
 		return Check{Name: name, Result: OK, Fact: "Keystone has given a token. Ironic does not answer: see the check Ironic."}
 	case s.connect != nil:
 		return Check{Name: name, Result: Unknown, Fact: "The settings are not complete: see the check Ironic."}
