@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
@@ -99,8 +100,8 @@ func TestGroup_waitForAnotherRunIsBounded(t *testing.T) {
 		<-time.After(10 * time.Second)
 		began := time.Now()
 		_, err := allocate.ReserveGroup(t.Context(), sitetest.NewClient(fake).Site, named("b", 2), time.Minute)
-		var locked *throttle.LockedError
-		if !errors.As(err, &locked) || locked.Run == "" || time.Since(began) > 62*time.Second {
+		locked := fault.AboutOf[*throttle.Locked](err, throttle.KindLocked)
+		if locked == nil || locked.Run == "" || time.Since(began) > 62*time.Second {
 			t.Errorf("%v after %s", err, time.Since(began))
 		}
 		if _, detail := failure.Explain("reserve", err); !strings.Contains(detail, "timeouts") {

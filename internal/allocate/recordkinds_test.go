@@ -1,7 +1,6 @@
 package allocate_test
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
@@ -85,8 +85,8 @@ func TestRecords_namesTheRecordOfAProject(t *testing.T) {
 		}()
 		<-time.After(time.Minute)
 		_, err := allocate.ReserveGroup(t.Context(), sitetest.NewClient(fake, way).Site, named("b", 2), time.Minute)
-		var locked *throttle.LockedError
-		if !errors.As(err, &locked) || !strings.HasPrefix(locked.Where, "allocation ") {
+		locked := fault.AboutOf[*throttle.Locked](err, throttle.KindLocked)
+		if locked == nil || !strings.HasPrefix(locked.Where, "allocation ") {
 			t.Errorf("%v, want the allocation that is the record: %+v", err, locked)
 		}
 		if err := <-done; err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -54,8 +55,7 @@ func BootISO(ctx context.Context, m *machine.Machine, d Deployment, o DeployOpti
 		return redeploy(ctx, m, runs, d, o)
 	}
 	var status *api.StatusError
-	var queue *throttle.QueueError
-	declined := failure.Is(err, failure.KindInvalid) || (errors.As(err, &status) && !api.IsTransient(err) && !failure.IsAccess(err) && !errors.As(err, &queue))
+	declined := failure.Is(err, failure.KindInvalid) || (errors.As(err, &status) && !api.IsTransient(err) && !failure.IsAccess(err) && !fault.Is(err, throttle.KindQueue))
 	if failure.As(err, machine.KindMedia, machine.KindPower) != nil || declined {
 		m.Site().Ironic.Logger().WarnContext(ctx, "booting a live ISO: one way failed, undeploying and deploying instead", append(machine.NodeAttributes(m.Node()), "error", err)...)
 		refused := err

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
@@ -42,7 +43,7 @@ func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (
 		case held == nil:
 			isHeld = isHeld && rerr != nil
 			if err == nil && rerr == nil && w.isUnseen() {
-				return taken, 0, &NotAllowedError{Err: errUnseen}
+				return taken, 0, NotAllowed(errUnseen)
 			}
 		case held.Holder == mine.Holder: // an answer was lost
 			mine.From, mine.Words = held.From, held.Words
@@ -54,7 +55,7 @@ func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (
 			}
 		default:
 			if isHeld = true; w.isTooLong(held) {
-				return taken, 0, w.locked()
+				return taken, 0, w.locked().err()
 			}
 		}
 		if err == nil {
@@ -113,8 +114,8 @@ func (w *wait) isUnseen() bool {
 	return time.Since(w.unseen) > unseenFor
 }
 
-func (w *wait) locked() *LockedError {
-	return &LockedError{Lock: w.lock, After: time.Since(w.begun), Run: w.holder.Run, Where: w.where}
+func (w *wait) locked() *Locked {
+	return &Locked{Lock: w.lock, After: time.Since(w.begun), Run: w.holder.Run, Where: w.where}
 }
 
 func takeoverOf(holder string) string { return "takeover:" + holder }
@@ -166,21 +167,26 @@ func (l *Locks) takeOver(ctx context.Context, dead, mine *Record) (taken bool, e
 	return false, err
 }
 
-// LockedError says that a lock was not free in time.
-type LockedError struct {
+// KindLocked is the kind of an error which says that a lock was not free in time. Locked is in About.
+const KindLocked fault.Kind = "locked"
+
+// Locked is what is known of the wait for a lock.
+type Locked struct {
 	Lock  Lock
 	After time.Duration // how long the caller has waited
 	Run   string        // that holds it; "" if that is this run
 	Where string        // the record; "" if this run holds it
 }
 
-// Error names the holder.
-func (e *LockedError) Error() string {
-	return fmt.Sprintf("waited %s to %s: %s was doing that all the time", e.After.Round(time.Second), e.Lock.For, holderName(e.Run, e.Where))
+// err returns the error for a lock that was not free in time.
+func (e *Locked) err() error {
+	return &fault.Error{
+		Kind: KindLocked, About: e, Advice: e.advice(),
+		Fact: fmt.Sprintf("waited %s to %s: %s was doing that all the time", e.After.Round(time.Second), e.Lock.For, holderName(e.Run, e.Where)),
+	}
 }
 
-// Advice says what to do.
-func (e *LockedError) Advice() string {
+func (e *Locked) advice() string {
 	if e.Lock.Hold == 0 {
 		return "Apply again when that has ended, or raise timeouts."
 	}
@@ -202,15 +208,15 @@ func holderName(run, where string) string {
 var errUnseen = errors.New("the record exists already, and this user cannot see it")
 
 // notFree returns why a wait for a lock has ended.
-func notFree(ctx context.Context, locked *LockedError) error {
+func notFree(ctx context.Context, locked *Locked) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return locked
+	return locked.err()
 }
 
 // tell logs whom the caller waits for, and how long already.
-func (l *Locks) tell(ctx context.Context, is *LockedError) {
+func (l *Locks) tell(ctx context.Context, is *Locked) {
 	l.records.Log(ctx, slog.LevelInfo, fmt.Sprintf("waits to %s: %s is doing that", is.Lock.For, holderName(is.Run, is.Where)),
 		"lock", is.Lock.Name, "run", is.Run, "record", is.Where, "waited", is.After.Round(time.Second))
 }

@@ -9,6 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing"
 )
@@ -70,23 +71,12 @@ func InPlaceOf(ctx context.Context, since time.Time) context.Context {
 	return context.WithValue(ctx, placeOf{}, since)
 }
 
-// QueueError says why a waiting machine cannot get a slot. Nothing was sent to it.
-type QueueError struct{ Err error }
-
-// Error returns the cause.
-func (e *QueueError) Error() string {
-	return fmt.Sprintf("wait for a slot of provisioning_limit: %v", e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *QueueError) Unwrap() error { return e.Err }
-
-// Elsewhere says that the cause is the lock record or the list, not the machine.
-func (e *QueueError) Elsewhere() {}
+// KindQueue is the kind of an error which says why a waiting machine cannot get a slot. Nothing was sent to it.
+const KindQueue fault.Kind = "queue"
 
 // Admit waits for a slot for a machine, calls send, and returns its error. Machines that are exempt or already busy do not wait.
 // failures is how often operations on the machine have failed recently. If the site's own limit refuses the verb, the machine
-// keeps its place and waits again. Admit returns ctx's error if ctx ends first, and a QueueError if the machines cannot be
+// keeps its place and waits again. Admit returns ctx's error if ctx ends first, and an error of KindQueue if the machines cannot be
 // counted.
 func (l *Limiter) Admit(ctx context.Context, m Machine, failures int, send Send) error {
 	return l.admit(ctx, m, failures, send, func() {})

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
@@ -262,7 +263,7 @@ func TestAVerbSeesItsMachineAsTheListUnderTheLockShowsIt(t *testing.T) {
 		"exempt":          {exempt, func(_ *yard, m *throttle.Machine) { m.BootInterface = "virtual-media" }, false},
 		"busy already":    {slotsOf(1, throttle.CoordinationIronic), func(_ *yard, m *throttle.Machine) { m.Busy = true }, false},
 		"no right to lock": {slotsOf(1, throttle.CoordinationIronic), func(y *yard, _ *throttle.Machine) {
-			y.create = func(int) (bool, error) { return false, &throttle.NotAllowedError{Err: errLasting} }
+			y.create = func(int) (bool, error) { return false, throttle.NotAllowed(errLasting) }
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -560,8 +561,7 @@ func TestWhatKeepsMachinesFromBeingCountedEndsTheWait(t *testing.T) {
 		for _, id := range y.ids() {
 			wg.Go(func() {
 				err := l.Admit(t.Context(), y.machine(id), 0, y.clean(id, time.Second))
-				var queue *throttle.QueueError
-				if !errors.As(err, &queue) || !errors.Is(err, errLasting) {
+				if !fault.Is(err, throttle.KindQueue) || !errors.Is(err, errLasting) {
 					t.Errorf("Admit = %v", err)
 				}
 			})

@@ -3,11 +3,11 @@ package throttle
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
@@ -32,16 +32,8 @@ type Lock struct {
 	Hold        time.Duration // longer than any run has it; zero: there is no such time
 }
 
-// LostError says that another run has taken over a lock, because this one could not renew its record in time.
-type LostError struct{ Lock Lock }
-
-// Error names what was interrupted.
-func (e *LostError) Error() string {
-	return fmt.Sprintf("the site did not answer for so long that another run may %s now, so this one stopped", e.Lock.For)
-}
-
-// Advice says what to do.
-func (e *LostError) Advice() string { return "Check that Ironic answers, and try again." }
+// KindLost is the kind of an error which says that another run has taken over a lock, because this one could not renew its record in time.
+const KindLost fault.Kind = "lost lock"
 
 // Locks takes locks of a site for a process, of which one caller at a time waits for a lock. It is safe for concurrent use.
 type Locks struct {
@@ -63,18 +55,16 @@ func NewLocks(records Records) *Locks {
 }
 
 // With calls do while this process has a lock, which at most one caller on the site has. It renews the record of the lock meanwhile. It takes
-// over a record that a dead run has left. do gets a context that ends when the lock is lost; With then returns a LostError. If the lock is not
-// free in time, With returns a LockedError. If the user may not write records, it calls do with the lock of this process alone.
+// over a record that a dead run has left. do gets a context that ends when the lock is lost; With then returns an error of KindLost. If the lock
+// is not free in time, With returns one of KindLocked. If the user may not write records, it calls do with the lock of this process alone.
 func (l *Locks) With(ctx context.Context, lock Lock, do func(ctx context.Context) error) error {
 	held, _, release, err := l.take(ctx, lock)
-	var forbidden *NotAllowedError
-	if err != nil && !errors.As(err, &forbidden) {
+	if err != nil && !fault.Is(err, kindNotAllowed) {
 		return err
 	}
 	defer release(nil)
 	err = do(held)
-	var lost *LostError
-	if errors.As(context.Cause(held), &lost) {
+	if lost := fault.As(context.Cause(held), KindLost); lost != nil {
 		return lost
 	}
 	return err
@@ -98,7 +88,7 @@ func (l *Locks) IsHeld(ctx context.Context, name string) (bool, error) {
 	return standing == Held, err
 }
 
-// take takes a lock. With a NotAllowedError, the caller has the lock of this process alone. With any other error, it has none. held ends when
+// take takes a lock. If the user may not write records, the caller has the lock of this process alone. With any other error, it has none. held ends when
 // the lock is lost. found is the record, with the words that others have left in it. release leaves words for the next holder.
 func (l *Locks) take(ctx context.Context, lock Lock) (held context.Context, found Found, release func(leave []Word), err error) {
 	waiting := ctx
@@ -113,8 +103,7 @@ func (l *Locks) take(ctx context.Context, lock Lock) (held context.Context, foun
 	}
 	record := Record{Name: lock.Name, Description: lock.Description, Holder: rand.Text()}
 	taken, blocked, err := l.acquire(ctx, waiting, lock, &record)
-	var forbidden *NotAllowedError
-	if errors.As(err, &forbidden) {
+	if fault.Is(err, kindNotAllowed) {
 		return ctx, found, func([]Word) { leave() }, err
 	}
 	if err != nil {
@@ -160,11 +149,11 @@ func (l *Locks) enter(ctx, waiting context.Context, lock Lock) (leave func(), er
 		case in.token <- struct{}{}:
 			return func() { <-in.token; gone() }, nil
 		case <-tell.C:
-			l.tell(ctx, &LockedError{Lock: lock, After: time.Since(begun)})
+			l.tell(ctx, &Locked{Lock: lock, After: time.Since(begun)})
 			tell.Reset(tellEvery)
 		case <-waiting.Done():
 			gone()
-			return nil, notFree(ctx, &LockedError{Lock: lock, After: time.Since(begun)})
+			return nil, notFree(ctx, &Locked{Lock: lock, After: time.Since(begun)})
 		}
 	}
 }
@@ -187,7 +176,10 @@ func (l *Locks) renewed(ctx context.Context, lock Lock, record Record, taken tim
 				taken, pause = asked, renewEvery
 			case err == nil || time.Since(taken) > loseAfter:
 				taken = time.Time{}
-				end(&LostError{Lock: lock})
+				end(&fault.Error{
+					Kind: KindLost, Advice: "Check that Ironic answers, and try again.",
+					Fact: fmt.Sprintf("the site did not answer for so long that another run may %s now, so this one stopped", lock.For),
+				})
 				return
 			default:
 				pause = renewAgain

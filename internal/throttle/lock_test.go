@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
@@ -78,8 +79,8 @@ func TestAWaitForALockIsBounded(t *testing.T) {
 				began, bounded := time.Now(), groupLock
 				bounded.Wait = 10 * time.Minute
 				err := locks.With(t.Context(), bounded, func(context.Context) error { t.Error("it got the lock"); return nil })
-				var locked *throttle.LockedError
-				if !errors.As(err, &locked) || locked.Run != run || time.Since(began).Round(time.Minute) != 10*time.Minute {
+				locked := fault.AboutOf[*throttle.Locked](err, throttle.KindLocked)
+				if locked == nil || locked.Run != run || time.Since(began).Round(time.Minute) != 10*time.Minute {
 					t.Errorf("%v after %s", err, time.Since(began))
 				}
 				stop()
@@ -114,8 +115,7 @@ func TestAHolderThatCannotRenewStopsBeforeOthersBegin(t *testing.T) {
 					stopped = time.Since(began)
 					return ctx.Err()
 				})
-				var lost *throttle.LostError
-				if !errors.As(err, &lost) || stopped > time.Minute {
+				if !fault.Is(err, throttle.KindLost) || stopped > time.Minute {
 					t.Errorf("%v after %s", err, stopped)
 				}
 				if name == "another run's record" && y.left() != 1 {
@@ -258,9 +258,8 @@ func TestLock_heldForEver(t *testing.T) {
 		y.setRun("admission", "r1")
 		began := time.Now()
 		err := y.limiter(throttle.Limit{Max: 1, Coordination: throttle.CoordinationIronic}).Admit(t.Context(), y.machine("m00"), 0, y.clean("m00", time.Minute))
-		var queue *throttle.QueueError
-		var locked *throttle.LockedError
-		if !errors.As(err, &queue) || !errors.As(err, &locked) || locked.Run != "r1" || locked.Where != "record admission" || time.Since(began).Round(time.Minute) != 10*time.Minute {
+		locked := fault.AboutOf[*throttle.Locked](err, throttle.KindLocked)
+		if !fault.Is(err, throttle.KindQueue) || locked == nil || locked.Run != "r1" || locked.Where != "record admission" || time.Since(began).Round(time.Minute) != 10*time.Minute {
 			t.Errorf("%v after %s", err, time.Since(began))
 		}
 		if y.machine("m00").Busy {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 )
 
 // Record is an entry that all runs on a site share. There is at most one record of a name.
@@ -55,7 +57,7 @@ func (r *Record) blocked() time.Duration {
 
 // Records are the records of a site.
 type Records interface {
-	// Create creates a record. It returns false if a record of that name exists, and a NotAllowedError if the user may not write
+	// Create creates a record. It returns false if a record of that name exists, and NotAllowed if the user may not write
 	// records. After any other error the record may have been created.
 	Create(ctx context.Context, record Record) (created bool, err error)
 	// Read returns a record, with its age by the site's clock; nil if there is none.
@@ -72,11 +74,9 @@ type Records interface {
 	Log(ctx context.Context, level slog.Level, text string, args ...any)
 }
 
-// NotAllowedError says that the user may not write records, or that the site has none.
-type NotAllowedError struct{ Err error }
+const kindNotAllowed fault.Kind = "records not allowed"
 
-// Error returns the site's message.
-func (e *NotAllowedError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *NotAllowedError) Unwrap() error { return e.Err }
+// NotAllowed returns the error of a site which says that the user may not write records, or that the site has none.
+func NotAllowed(err error) error {
+	return &fault.Error{Kind: kindNotAllowed, Fact: err.Error(), Err: err}
+}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing"
 )
@@ -126,7 +127,7 @@ func (l *Limiter) fail(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.queue {
-		w.outcome <- &QueueError{Err: err}
+		w.outcome <- &fault.Error{Kind: KindQueue, Fact: fmt.Sprintf("wait for a slot of provisioning_limit: %v", err), Err: err, Elsewhere: true}
 	}
 	l.queue = nil
 }
@@ -280,12 +281,11 @@ func (l *Limiter) lock(ctx context.Context, within time.Duration) (held context.
 	held, found, unlock, err = l.locks.take(ctx, Lock{
 		Name: LockName, Description: lockDescription, For: "start operations within provisioning_limit", Wait: within, Hold: longestHold,
 	})
-	var forbidden *NotAllowedError
-	if errors.As(err, &forbidden) {
+	if fault.Is(err, kindNotAllowed) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.unlocked = true
-		l.stats.notLocked(forbidden)
+		l.stats.notLocked(err)
 		return held, found, false, unlock, nil
 	}
 	return held, found, err == nil, unlock, err

@@ -11,6 +11,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -172,8 +173,7 @@ func freeAbandoned(ctx context.Context, site *machine.Site, node *ironic.Node) e
 		For: "claim node " + node.UUID, Wait: notes.TakeOverWait,
 	}
 	err := site.Locks().With(ctx, lock, func(ctx context.Context) error { return releaseClaim(ctx, site, node.UUID, node.InstanceUUID) })
-	var locked *throttle.LockedError
-	if errors.As(err, &locked) {
+	if fault.Is(err, throttle.KindLocked) {
 		return errClaimed()
 	}
 	return err

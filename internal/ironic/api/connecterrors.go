@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 )
 
 // Stage is a part of the way to Ironic's API.
@@ -79,8 +81,15 @@ func (e *ConnectError) Error() string {
 // Unwrap returns the cause.
 func (e *ConnectError) Unwrap() error { return e.Err }
 
-// Elsewhere tells IsNotFound that the cause is not the requested object.
-func (e *ConnectError) Elsewhere() {}
+// IsNotFound reports whether Ironic answered that the object does not exist. A 404 from another server, such as a proxy or a wrong
+// endpoint, does not count, nor does one on the way to Ironic or one that is about another object.
+func IsNotFound(err error) bool {
+	if StageOf(err) != "" || fault.IsElsewhere(err) {
+		return false
+	}
+	var status *StatusError
+	return errors.As(err, &status) && status.Status == http.StatusNotFound && !status.Foreign
+}
 
 // failedAt says how a server has failed.
 func failedAt(server string, err error) string {

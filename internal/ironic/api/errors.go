@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 )
 
 // StatusError is an answer by which Ironic refuses a request.
@@ -62,17 +64,6 @@ type PathError struct{ Name string }
 // Error names the name.
 func (e *PathError) Error() string {
 	return fmt.Sprintf("%q cannot be the name of an object in a request. Use its UUID", e.Name)
-}
-
-// IsNotFound reports whether Ironic answered that the object does not exist. A 404 from another server, such as a proxy or a wrong
-// endpoint, does not count.
-func IsNotFound(err error) bool {
-	var elsewhere interface{ Elsewhere() }
-	if errors.As(err, &elsewhere) {
-		return false
-	}
-	var status *StatusError
-	return errors.As(err, &status) && status.Status == http.StatusNotFound && !status.Foreign
 }
 
 // IsInterrupted reports whether the user stopped the run (Ctrl-C) before the operation was finished.

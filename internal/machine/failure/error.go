@@ -3,13 +3,14 @@ package failure
 import (
 	"slices"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
 // Kind says what an error is about, for code that goes on differently after it. Each is declared beside the code that makes the error.
-type Kind string
+type Kind = fault.Kind
 
 // Error is the error of an operation. What it says and advises is written where it is made; Explain only puts that together.
 type Error struct {
@@ -55,7 +56,7 @@ const (
 
 // As returns the first error of one of the given kinds in the tree of err; nil if there is none.
 func As(err error, kinds ...Kind) *Error {
-	return first(err, func(e *Error) bool { return slices.Contains(kinds, e.Kind) })
+	return fault.First(err, func(e *Error) bool { return slices.Contains(kinds, e.Kind) })
 }
 
 // Is reports whether err is an error of a kind, or has one as a cause.
@@ -67,24 +68,6 @@ func AboutOf[T any](err error, kind Kind) (about T) {
 		about, _ = e.About.(T)
 	}
 	return about
-}
-
-// first returns the first Error in the tree of err for which a condition holds; nil if there is none.
-func first(err error, holds func(*Error) bool) *Error {
-	if e, is := err.(*Error); is && holds(e) { //nolint:errorlint // it is one node of the tree
-		return e
-	}
-	switch x := err.(type) { //nolint:errorlint // as above
-	case interface{ Unwrap() error }:
-		return first(x.Unwrap(), holds)
-	case interface{ Unwrap() []error }:
-		for _, cause := range x.Unwrap() {
-			if e := first(cause, holds); e != nil {
-				return e
-			}
-		}
-	}
-	return nil
 }
 
 // IsUnwatched reports whether err is of KindUnwatched.

@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -67,7 +68,7 @@ func explainAction(doing string, node *ironic.Node, err error, left string) (sum
 		return summary, fmt.Sprintf("The run was interrupted. Ironic goes on with what was started (%s). %s", states.StatusOf(node), next)
 	}
 	advice := Advise(err)
-	if e := first(err, func(e *Error) bool { return e.Action != "" }); e != nil {
+	if e := fault.First(err, func(e *Error) bool { return e.Action != "" }); e != nil {
 		advice = e.Action
 	}
 	summary, detail = explain(doing, err, advice)
@@ -90,12 +91,12 @@ func explain(doing string, err error, advice string) (summary, detail string) {
 	if IsUnwatched(err) {
 		summary = "Unfinished: " + doing
 	}
-	if e := first(err, func(e *Error) bool { return e.Title != "" }); e != nil {
+	if e := fault.First(err, func(e *Error) bool { return e.Title != "" }); e != nil {
 		summary = e.Title
 	}
 	fact, words := split(err)
 	hint := ""
-	if e := first(err, func(e *Error) bool { return e.Hint != "" }); e != nil {
+	if e := fault.First(err, func(e *Error) bool { return e.Hint != "" }); e != nil {
 		hint = e.Hint
 	}
 	paragraphs := []string{fact, advice, hint, words}
@@ -124,13 +125,16 @@ func split(err error) (fact, words string) {
 func Advise(err error) string {
 	var redirect *rest.RedirectError
 	var advised interface{ Advice() string }
+	below := fault.First(err, func(e *fault.Error) bool { return e.Advice != "" })
 	var connect *api.ConnectError
 	var status *api.StatusError
-	switch e := first(err, func(e *Error) bool { return e.Advice != "" }); {
+	switch e := fault.First(err, func(e *Error) bool { return e.Advice != "" }); {
 	case errors.As(err, &redirect): // it says what to do
 		return ""
 	case e != nil:
 		return e.Advice
+	case below != nil:
+		return below.Advice
 	case errors.As(err, &advised):
 		return advised.Advice()
 	case errors.As(err, &connect):

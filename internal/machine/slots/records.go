@@ -101,7 +101,7 @@ func (s *limited) Create(ctx context.Context, r throttle.Record) (created bool, 
 		err = refused
 	}
 	if isNoRight(err) {
-		return false, &throttle.NotAllowedError{Err: err}
+		return false, throttle.NotAllowed(err)
 	}
 	return created, err
 }
