@@ -3,7 +3,6 @@ package deploy_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -332,9 +332,8 @@ func TestReserve_defectiveIronic(t *testing.T) {
 	fake := ironictest.Fleet(1)
 	fake.MaxMicroversion, fake.ParentNodeDefect = "1.96", true
 	_, err := sitetest.NewClient(fake).ReserveNode(t.Context(), ironictest.NodeOf(t, fake, "node-000").UUID, ironic.NewUUID())
-	var defect *ironic.ParentNodeError
-	if !errors.As(err, &defect) {
-		t.Errorf("ReserveNode = %v, want a ParentNodeError", err)
+	if !fault.Is(err, ironic.KindParentDefect) {
+		t.Errorf("ReserveNode = %v, want KindParentDefect", err)
 	}
 }
 

@@ -19,7 +19,7 @@ var losses = map[string]*fakeironic.Rejection{
 	"answer a bad gateway":  {Status: http.StatusBadGateway, After: true},
 	"request reset":         {Drop: true},
 	"request a bad gateway": {Status: http.StatusBadGateway},
-	"request refused":       fault(http.StatusServiceUnavailable, "Resource temporarily unavailable, please retry."),
+	"request refused":       answerOf(http.StatusServiceUnavailable, "Resource temporarily unavailable, please retry."),
 }
 
 // creations are the POSTs that must not happen twice; each returns a problem, or nil.

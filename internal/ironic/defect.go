@@ -10,27 +10,27 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
-// ParentNodeError says that this Ironic has a defect which makes every patched node its own parent.
-type ParentNodeError struct {
-	Node *Node // the node that was damaged before the defect was known; nil if there is none
-}
+// KindParentDefect is the kind of an error which says that this Ironic has a defect that makes every patched node its own parent.
+const KindParentDefect fault.Kind = "parent_node"
 
-// Error describes the defect.
-func (e *ParentNodeError) Error() string {
-	text := "this Ironic has a defect: a change of any node makes the node its own parent. The node can then be neither allocated, " +
-		"deployed nor powered. Versions 29.0.5 and 35.0.1, as patched in Debian, have this defect. "
-	if e.Node != nil {
-		return text + "It has damaged node " + NodeLabel(e.Node)
+// ParentDefect returns the error of KindParentDefect, with the node in About that was damaged before the defect was known; nil if there is none.
+func ParentDefect(node *Node) error {
+	e := &fault.Error{
+		Kind: KindParentDefect, About: node,
+		Advice: "Upgrade Ironic, or ask your distribution for the corrected package. Until then the provider changes nothing else through this Ironic.",
 	}
-	return text + "The provider found it on a node that it created for this test and has deleted. Nothing else was changed"
-}
-
-// Advice says what to do.
-func (e *ParentNodeError) Advice() string {
-	return "Upgrade Ironic, or ask your distribution for the corrected package. Until then the provider changes nothing else through this Ironic."
+	e.Fact = "this Ironic has a defect: a change of any node makes the node its own parent. The node can then be neither allocated, " +
+		"deployed nor powered. Versions 29.0.5 and 35.0.1, as patched in Debian, have this defect. "
+	if node != nil {
+		e.Fact += "It has damaged node " + NodeLabel(node)
+	} else {
+		e.Fact += "The provider found it on a node that it created for this test and has deleted. Nothing else was changed"
+	}
+	return e
 }
 
 // KeyProbe is the key of extra that the test for the defect changes.
@@ -40,7 +40,7 @@ const KeyProbe = "terraform_metal_probe"
 type parentDefect struct {
 	mu    sync.Mutex
 	known bool
-	err   *ParentNodeError
+	err   error // the defect; nil: it has none
 }
 
 // The versions of servers that may have the defect: from the first with parent_node to the release that fixes it.
@@ -115,7 +115,7 @@ func (d *parentDefect) probe(ctx context.Context, c *Client, driver, group strin
 		return c.Wrap(ctx, err)
 	}
 	if probe.ParentNode == id {
-		return d.decide(&ParentNodeError{})
+		return d.decide(ParentDefect(nil))
 	}
 	return d.decide(nil)
 }
@@ -147,17 +147,14 @@ func (d *parentDefect) examine(node *Node) error {
 	if node.ParentNode != node.UUID || node.UUID == "" {
 		return nil
 	}
-	return d.decide(&ParentNodeError{Node: node})
+	return d.decide(ParentDefect(node))
 }
 
 // decide records whether the server has the defect, and returns it as an error.
-func (d *parentDefect) decide(defect *ParentNodeError) error {
+func (d *parentDefect) decide(defect error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.known, d.err = true, defect
-	if defect == nil {
-		return nil
-	}
 	return defect
 }
 
@@ -165,8 +162,5 @@ func (d *parentDefect) decide(defect *ParentNodeError) error {
 func (d *parentDefect) verdict() (known bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.err != nil {
-		return true, d.err
-	}
-	return d.known, nil
+	return d.known, d.err
 }

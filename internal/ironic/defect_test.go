@@ -1,13 +1,13 @@
 package ironic_test
 
 import (
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -30,9 +30,8 @@ func TestDefect_refusedBeforeHarm(t *testing.T) {
 			before := nodeOf(t, fake, "node-000")
 			for range 2 {
 				_, err := client.PatchNode(t.Context(), before.UUID, setting("/description", "new"))
-				var defect *ironic.ParentNodeError
-				if !errors.As(err, &defect) || defect.Node != nil {
-					t.Fatalf("PatchNode = %v, want a ParentNodeError that names no node", err)
+				if !fault.Is(err, ironic.KindParentDefect) || fault.AboutOf[*ironic.Node](err, ironic.KindParentDefect) != nil {
+					t.Fatalf("PatchNode = %v, want KindParentDefect that names no node", err)
 				}
 			}
 			if after := nodeOf(t, fake, "node-000"); !ironic.SameJSON(after.Raw, before.Raw) {
@@ -88,14 +87,13 @@ func TestDefect_withoutRightToTest(t *testing.T) {
 	t.Parallel()
 	fake := defective()
 	fake.AddFleet(1, "baremetal")
-	fake.Reject = times(100, http.MethodPost, "/v1/nodes", fault(http.StatusForbidden, "Access was denied"))
+	fake.Reject = times(100, http.MethodPost, "/v1/nodes", answerOf(http.StatusForbidden, "Access was denied"))
 	client := newClient(fake)
 	_, err := client.PatchNode(t.Context(), nodeOf(t, fake, "node-000").UUID, setting("/description", "new"))
-	var defect *ironic.ParentNodeError
-	if !errors.As(err, &defect) || defect.Node == nil || !strings.Contains(err.Error(), "node-000") {
-		t.Fatalf("PatchNode = %v, want a ParentNodeError that names the node", err)
+	if fault.AboutOf[*ironic.Node](err, ironic.KindParentDefect) == nil || !strings.Contains(err.Error(), "node-000") {
+		t.Fatalf("PatchNode = %v, want KindParentDefect that names the node", err)
 	}
-	if _, err := client.PatchNode(t.Context(), nodeOf(t, fake, "node-001").UUID, setting("/description", "new")); !errors.As(err, &defect) {
+	if _, err := client.PatchNode(t.Context(), nodeOf(t, fake, "node-001").UUID, setting("/description", "new")); !fault.Is(err, ironic.KindParentDefect) {
 		t.Errorf("the next node: %v", err)
 	}
 	if parent := nodeOf(t, fake, "node-001").Raw["parent_node"]; parent != nil {

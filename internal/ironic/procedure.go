@@ -19,7 +19,7 @@ const (
 	InspectionRules Collection = "inspection_rules"
 )
 
-// exists returns an api.VersionError if the API version in use does not have the collection. Ironic's own answer to that is a 404, as if an
+// exists returns an error of api.KindVersion if the API version in use does not have the collection. Ironic's own answer to that is a 404, as if an
 // object did not exist.
 func (in Collection) exists(ctx context.Context, c *Client) error {
 	since, what := api.VersionDeployTemplates, "a deploy template"

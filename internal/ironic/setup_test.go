@@ -21,7 +21,7 @@ var (
 	once          = ironictest.Once
 	times         = ironictest.Times
 	lost          = ironictest.Lost
-	fault         = ironictest.Fault
+	answerOf      = ironictest.Fault
 )
 
 // newClient returns a client of a fake Ironic in this process.

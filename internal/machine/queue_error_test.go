@@ -2,13 +2,13 @@ package machine_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -132,8 +132,7 @@ func TestQueue_shardNeedsItsAPI(t *testing.T) {
 					t.Errorf("what needs no slot: %v", err)
 				}
 				_, err := client.Reach(t.Context(), host.UUID, states.GoalAvailable, time.Hour)
-				var version *api.VersionError
-				if !errors.As(err, &version) || !strings.Contains(err.Error(), "provisioning_limit.scope=shard needs API 1.82 of Ironic, but 1.81 is in use") {
+				if !fault.Is(err, api.KindVersion) || !strings.Contains(err.Error(), "provisioning_limit.scope=shard needs API 1.82 of Ironic, but 1.81 is in use") {
 					t.Errorf("Reach = %v", err)
 				}
 			})

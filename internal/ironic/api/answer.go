@@ -9,6 +9,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
@@ -26,8 +27,7 @@ func (c *Conn) Wrap(ctx context.Context, err error) error {
 	if errors.As(err, &code) {
 		return c.statusError(code)
 	}
-	var path *PathError
-	if errors.As(err, &path) {
+	if path := fault.As(err, kindPath); path != nil {
 		return path
 	}
 	var redirect *rest.RedirectError

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -79,9 +80,9 @@ func TestClient_missingFeature(t *testing.T) {
 				t.Errorf("an old feature: %v", err)
 			}
 			err := client.Requires(t.Context(), 95, "disable_power_off")
-			var version *api.VersionError
-			if !errors.As(err, &version) || version.Needs != 95 || version.Have != 82 {
-				t.Fatalf("Requires = %v, want a VersionError", err)
+			version := fault.AboutOf[api.TooOld](err, api.KindVersion)
+			if version.Needs != 95 || version.Have != 82 {
+				t.Fatalf("Requires = %v, want KindVersion", err)
 			}
 			if version.Feature != "disable_power_off" || version.Server != tc.knows {
 				t.Errorf("%+v, want a server that knows %s", version, tc.knows)
@@ -146,7 +147,7 @@ func TestClient_wrongEndpoint(t *testing.T) {
 			func(*http.Request) (*http.Response, error) { return nil, syscall.ECONNREFUSED }, "connection refused",
 		},
 		"another service":  {answer(404, ""), "404 Not Found"},
-		"Ironic elsewhere": {answer(404, fault(404, "").Body), "404 Not Found"},
+		"Ironic elsewhere": {answer(404, answerOf(404, "").Body), "404 Not Found"},
 		"a web site": {
 			answer(200, "<!DOCTYPE html><html><title>Welcome</title></html>"), "not JSON",
 		},

@@ -37,34 +37,31 @@ func (e *StatusError) Error() string {
 // ErrorType returns the status, for traces.
 func (e *StatusError) ErrorType() string { return strconv.Itoa(e.Status) }
 
-// VersionError says that a feature needs a newer API version than the one in use.
-type VersionError struct {
+// KindVersion is the kind of an error which says that a feature needs a newer API version than the one in use. TooOld is in About.
+const KindVersion fault.Kind = "version"
+
+// TooOld says which API version a feature needs, and which there are.
+type TooOld struct {
 	Feature      string
 	Needs        Microversion
 	Have, Server Microversion // in use; the highest that the server supports
 }
 
-// Error names the feature and the versions.
-func (e *VersionError) Error() string {
-	return fmt.Sprintf("%s needs API %s of Ironic, but %s is in use (the server supports up to %s)", e.Feature, e.Needs, e.Have, e.Server)
-}
-
-// Advice says what to do.
-func (e *VersionError) Advice() string {
-	if e.Server >= e.Needs {
-		return fmt.Sprintf("Raise microversion in the provider block to at least %q, or remove it.", e.Needs)
+// Err returns the error, which names the feature and the versions.
+func (o TooOld) Err() error {
+	advice := "Upgrade Ironic, or remove the setting."
+	if o.Server >= o.Needs {
+		advice = fmt.Sprintf("Raise microversion in the provider block to at least %q, or remove it.", o.Needs)
 	}
-	return "Upgrade Ironic, or remove the setting."
+	return &fault.Error{
+		Kind: KindVersion, About: o, Advice: advice,
+		Fact: fmt.Sprintf("%s needs API %s of Ironic, but %s is in use (the server supports up to %s)", o.Feature, o.Needs, o.Have, o.Server),
+	}
 }
 
-// PathError says that a name cannot be sent as part of a path: servers and proxies take "." and ".." for a step in the path, however they
-// are escaped, so that the request would be about another object.
-type PathError struct{ Name string }
-
-// Error names the name.
-func (e *PathError) Error() string {
-	return fmt.Sprintf("%q cannot be the name of an object in a request. Use its UUID", e.Name)
-}
+// kindPath is the kind of an error which says that a name cannot be sent as part of a path: servers and proxies take "." and ".." for a
+// step in the path, however they are escaped, so that the request would be about another object.
+const kindPath fault.Kind = "path"
 
 // IsInterrupted reports whether the user stopped the run (Ctrl-C) before the operation was finished.
 func IsInterrupted(err error) bool { return errors.Is(err, context.Canceled) }

@@ -14,6 +14,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/tracing"
 )
@@ -70,11 +71,11 @@ func traceRequest(r *http.Request, start time.Time, resp *http.Response) {
 	span.AddEvent("request", trace.WithAttributes(about...))
 }
 
-// unaddressable returns a PathError for a URL with such a name.
+// unaddressable returns an error of kindPath for a URL with such a name.
 func unaddressable(u *url.URL) error {
 	for name := range strings.SplitSeq(u.EscapedPath(), "/") {
 		if plain, err := url.PathUnescape(name); err == nil && (plain == "." || plain == "..") {
-			return &PathError{Name: plain}
+			return &fault.Error{Kind: kindPath, Fact: fmt.Sprintf("%q cannot be the name of an object in a request. Use its UUID", plain)}
 		}
 	}
 	return nil

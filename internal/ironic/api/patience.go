@@ -3,6 +3,8 @@ package api
 import (
 	"errors"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 )
 
 // deniedFor is how long a caller that waits for an object goes on asking while Ironic denies it the object: a proxy or Ironic's own access to
@@ -48,11 +50,11 @@ var ErrNoPoll = errors.New("no poll in time")
 // ErrPanic says that a poll panicked. Other waiters continue.
 var ErrPanic = errors.New("panic")
 
-// BlindError is ErrNoPoll of a caller whose polls have all failed.
-type BlindError struct{ Err error }
+// KindBlind is the kind of ErrNoPoll of a caller whose polls have all failed. The error of the last poll is in About and not a cause, because it
+// says nothing about the object.
+const KindBlind fault.Kind = "blind"
 
-// Error returns the text of the last error.
-func (e *BlindError) Error() string { return ErrNoPoll.Error() + ": " + e.Err.Error() }
-
-// Is makes it an ErrNoPoll. The error of the poll is not unwrapped, because it says nothing about the object.
-func (e *BlindError) Is(target error) bool { return target == ErrNoPoll }
+// Blind returns the error of KindBlind for the error of the last poll.
+func Blind(err error) error {
+	return &fault.Error{Kind: KindBlind, Fact: ErrNoPoll.Error() + ": " + err.Error(), About: err, Err: ErrNoPoll}
+}

@@ -33,7 +33,7 @@ func (c *Conn) Microversion(ctx context.Context) (Microversion, error) {
 	return ParseMicroversion(service.Microversion)
 }
 
-// Requires returns nil if the version in use has a feature that exists since a version. Otherwise it returns a VersionError, or
+// Requires returns nil if the version in use has a feature that exists since a version. Otherwise it returns an error of KindVersion, or
 // the reason why Ironic could not be asked.
 func (c *Conn) Requires(ctx context.Context, since Microversion, feature string) error {
 	have, err := c.Microversion(ctx)
@@ -44,7 +44,7 @@ func (c *Conn) Requires(ctx context.Context, since Microversion, feature string)
 	if err != nil {
 		return err
 	}
-	return &VersionError{Feature: feature, Needs: since, Have: have, Server: server}
+	return TooOld{Feature: feature, Needs: since, Have: have, Server: server}.Err()
 }
 
 // Highest returns the highest version that the server supports, regardless of the configured upper bound.

@@ -17,7 +17,7 @@ var (
 	count         = ironictest.Count
 	once          = ironictest.Once
 	times         = ironictest.Times
-	fault         = ironictest.Fault
+	answerOf      = ironictest.Fault
 	wantNear      = ironictest.WantNear
 )
 

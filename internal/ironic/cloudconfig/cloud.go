@@ -42,20 +42,6 @@ func (c *Cloud) Place() string {
 	return fmt.Sprintf("cloud %s in %s", c.Name, c.File)
 }
 
-// Error says that the settings of a cloud cannot be read, or make no sense.
-type Error struct {
-	File string // empty: the variables
-	Text string
-}
-
-// Error names the file.
-func (e *Error) Error() string {
-	if e.File == "" {
-		return e.Text
-	}
-	return e.File + ": " + e.Text
-}
-
 // Read returns the settings of the cloud with a name in clouds.yaml, by default that of OS_CLOUD. Without any name they are those of the OS_*
 // variables. region chooses one of the cloud's regions; empty: the variables or the file do. environ is the environment, as from os.Environ.
 //

@@ -29,12 +29,12 @@ func (c *Cloud) load(env variables, name, region string) error {
 		return err
 	}
 	if file == "" {
-		return &Error{Text: fmt.Sprintf("there is no clouds.yaml in %s, nor does OS_CLIENT_CONFIG_FILE name one", strings.Join(env.directories(), ", "))}
+		return fmt.Errorf("there is no clouds.yaml in %s, nor does OS_CLIENT_CONFIG_FILE name one", strings.Join(env.directories(), ", "))
 	}
 	c.Name, c.File = name, file
 	cloud, found := document.Clouds[name]
 	if !found {
-		return &Error{File: file, Text: fmt.Sprintf("there is no cloud %q, but there are: %s", name, names(slices.Collect(maps.Keys(document.Clouds))))}
+		return fmt.Errorf("%s: there is no cloud %q, but there are: %s", file, name, names(slices.Collect(maps.Keys(document.Clouds))))
 	}
 	_, secure, err := open(env, "OS_CLIENT_SECURE_FILE", "secure", append([]string{filepath.Dir(file)}, env.directories()...))
 	if err != nil {
@@ -65,8 +65,8 @@ func (c *Cloud) expand(env variables, cloud entry, region string) error {
 	}
 	base, found := public.Public[profile]
 	if !found {
-		return &Error{File: c.File, Text: fmt.Sprintf("the profile %q of cloud %s is in no clouds-public.yaml in %s. "+
-			"Profiles that come with the openstack command are not known here: write auth_url into the cloud", profile, c.Name, strings.Join(env.directories(), ", "))}
+		return fmt.Errorf("%s: the profile %q of cloud %s is in no clouds-public.yaml in %s. "+
+			"Profiles that come with the openstack command are not known here: write auth_url into the cloud", c.File, profile, c.Name, strings.Join(env.directories(), ", "))
 	}
 	maps.Copy(c.values, base.flat())
 	if _, own := cloud["regions"]; !own && settings["region_name"] == "" {
@@ -92,7 +92,7 @@ func (c *Cloud) choose(region string, cloud entry) error {
 		}
 	}
 	if len(known) > 0 {
-		return &Error{File: c.File, Text: fmt.Sprintf("cloud %s has no region %q, but has: %s", c.Name, region, names(known))}
+		return fmt.Errorf("%s: cloud %s has no region %q, but has: %s", c.File, c.Name, region, names(known))
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func open(env variables, variable, name string, directories []string) (string, d
 	if file := env[variable]; file != "" {
 		err := parse(file, &found)
 		if errors.Is(err, fs.ErrNotExist) {
-			return "", found, &Error{Text: fmt.Sprintf("%s is %q: no such file", variable, file)}
+			return "", found, fmt.Errorf("%s is %q: no such file", variable, file)
 		}
 		return file, found, err
 	}
@@ -160,9 +160,9 @@ func parse(file string, into *document) error {
 	if err := yaml.Unmarshal(text, into); err != nil {
 		var wrong *yaml.TypeError
 		if errors.As(err, &wrong) {
-			return &Error{File: file, Text: "each cloud below clouds must be a mapping, as in the documentation of clouds.yaml"}
+			return fmt.Errorf("%s: each cloud below clouds must be a mapping, as in the documentation of clouds.yaml", file)
 		}
-		return &Error{File: file, Text: err.Error()}
+		return fmt.Errorf("%s: %w", file, err)
 	}
 	return nil
 }

@@ -163,9 +163,8 @@ func Sentence(err error) string {
 func Ended(text string) string { return strings.TrimSuffix(text, ".") + "." }
 
 func beginsWithName(err error) bool {
-	var version *api.VersionError
-	if errors.As(err, &version) && strings.HasPrefix(err.Error(), version.Feature) {
-		return !strings.Contains(version.Feature, " ")
+	if feature := fault.AboutOf[api.TooOld](err, api.KindVersion).Feature; feature != "" && strings.HasPrefix(err.Error(), feature) {
+		return !strings.Contains(feature, " ")
 	}
 	first, _, _ := strings.Cut(err.Error(), " ")
 	return strings.Contains(first, "_")

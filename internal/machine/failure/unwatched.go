@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
@@ -43,12 +44,11 @@ func trimmed(err error) string { return Ended(err.Error())[:len(Ended(err.Error(
 // Unwatched turns the error of a wait for an object into one of KindUnwatched: see NewUnwatched. It does not change the error if the wait was
 // stopped, panicked, or timed out without a failed poll.
 func Unwatched(ctx context.Context, object, state string, err error) error {
-	var blind *api.BlindError
 	switch {
 	case err == nil, ctx.Err() != nil, IsUnwatched(err), errors.Is(err, api.ErrPanic):
 		return err
-	case errors.As(err, &blind):
-		err = blind.Err
+	case fault.Is(err, api.KindBlind):
+		err = fault.AboutOf[error](err, api.KindBlind)
 	case errors.Is(err, api.ErrNoPoll):
 		return err
 	}
