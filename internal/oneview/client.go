@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
@@ -171,7 +172,10 @@ func (c *Client) log(ctx context.Context, r request, start time.Time, status int
 // into decodes the body of an answer.
 func (a *answer) into(out any) error {
 	if err := json.Unmarshal(a.body, out); err != nil {
-		return &bodyError{err}
+		return &fault.Error{
+			Kind: kindBody, Err: err,
+			Fact: fmt.Sprintf("the answer is not from OneView: %v. Check endpoint, and the proxies between this machine and the appliance", err),
+		}
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
@@ -78,83 +79,25 @@ func (e *StatusError) Error() string {
 	return status + ": " + text
 }
 
-// TaskError says that the appliance accepted an operation, and that its task failed.
-type TaskError struct {
-	Name        string // Create, Delete, Update, Power off, ...
-	State       TaskState
-	Status      string // the task's own summary
-	Problems    []Problem
-	TaskURI     string
-	ResourceURI string // resource of the operation; empty if there is none yet
-}
+// Kinds of errors.
+const (
+	KindTask    fault.Kind = "OneView task"     // the appliance accepted an operation, and its task failed
+	KindTimeout fault.Kind = "OneView time-out" // an operation has not ended in time: the appliance may continue it
+	KindLogin   fault.Kind = "OneView login"    // the appliance has refused the login
+	KindVersion fault.Kind = "OneView version"  // the appliance and this program have no version of the API in common
 
-// Error returns the task's name, state, problems and URI.
-func (e *TaskError) Error() string {
-	var said []string
-	for _, problem := range e.Problems {
-		said = append(said, problem.String())
+	kindBody       fault.Kind = "OneView body"       // an answer is not JSON
+	kindConnection fault.Kind = "OneView connection" // the client has received no complete answer
+	kindUnanswered fault.Kind = "OneView unanswered" // the appliance does not answer which versions it supports, though the client has waited
+)
+
+// Late returns the error of KindTimeout for an operation, such as "applying server profile web-0".
+func Late(doing string, after time.Duration) error {
+	return &fault.Error{
+		Kind: KindTimeout,
+		Fact: fmt.Sprintf("%s has not ended after %s. OneView may continue it. Run again to continue from there", doing, after.Round(time.Second)),
 	}
-	if len(said) == 0 {
-		said = append(said, plain(e.Status))
-	}
-	return fmt.Sprintf("OneView's task %q ended in state %s: %s (%s)", e.Name, e.State, strings.Join(said, "; "), e.TaskURI)
 }
-
-// TimeoutError says that an operation has not ended in time. The appliance may continue it.
-type TimeoutError struct {
-	Doing string // such as "applying server profile web-0"
-	After time.Duration
-}
-
-// Error names the operation and how long it has taken.
-func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("%s has not ended after %s. OneView may continue it. Run again to continue from there", e.Doing, e.After.Round(time.Second))
-}
-
-// LoginError says that the appliance has refused the login.
-type LoginError struct {
-	Username, Domain string
-	Err              error
-}
-
-// Error names the user.
-func (e *LoginError) Error() string {
-	user := e.Username
-	if e.Domain != "" {
-		user += " of domain " + e.Domain
-	}
-	return fmt.Sprintf("log in to OneView as %s: %s. Check username, password and domain", user, strings.TrimSuffix(e.Err.Error(), "."))
-}
-
-// Unwrap returns the cause.
-func (e *LoginError) Unwrap() error { return e.Err }
-
-// VersionError says that the appliance and this program have no version of the API in common.
-type VersionError struct {
-	Lowest, Highest int    // versions that the appliance supports
-	Configured      int    // upper bound; zero: none
-	Setting         string // the user's name of that bound
-}
-
-// Error names the versions of both sides.
-func (e *VersionError) Error() string {
-	ours := fmt.Sprintf("this program supports %d to %d", oldestVersion, testedVersion)
-	if e.Configured != 0 {
-		ours = fmt.Sprintf("%s allows none above %d", e.Setting, e.Configured)
-	}
-	return fmt.Sprintf("the OneView appliance supports versions %d to %d of its API, but %s", e.Lowest, e.Highest, ours)
-}
-
-// bodyError says that an answer is not JSON.
-type bodyError struct{ err error }
-
-// Error says what to check.
-func (e *bodyError) Error() string {
-	return fmt.Sprintf("the answer is not from OneView: %v. Check endpoint, and the proxies between this machine and the appliance", e.err)
-}
-
-// Unwrap returns the cause.
-func (e *bodyError) Unwrap() error { return e.err }
 
 // IsNotFound reports whether the appliance answered that the resource does not exist. A 404 of a proxy does not count.
 func IsNotFound(err error) bool {
@@ -172,15 +115,13 @@ func IsStatus(err error, code int) bool {
 // mostly answers 401 then, as after the end of a session (reference/oneview.md#errors-of-the-appliance); the client has logged in
 // again before it returns such an error.
 func IsForbidden(err error) bool {
-	var login *LoginError
-	return isFromAppliance(err) && !errors.As(err, &login) && (IsStatus(err, http.StatusForbidden) || IsStatus(err, http.StatusUnauthorized))
+	return isFromAppliance(err) && !fault.Is(err, KindLogin) && (IsStatus(err, http.StatusForbidden) || IsStatus(err, http.StatusUnauthorized))
 }
 
 // IsTransient reports whether a later repetition may succeed: the appliance was not reachable or busy, or the resource was locked.
 // The request may have had an effect; see IsUncertain.
 func IsTransient(err error) bool {
-	var unanswered *unansweredError
-	if errors.As(err, &unanswered) {
+	if fault.Is(err, kindUnanswered) {
 		return false
 	}
 	var status *StatusError
@@ -197,9 +138,7 @@ func IsTransient(err error) bool {
 	if errors.As(err, &certificate) || (errors.As(err, &dns) && dns.IsNotFound) {
 		return false
 	}
-	var body *bodyError
-	var connection *connectionError
-	return errors.As(err, &body) || errors.As(err, &connection)
+	return fault.As(err, kindBody, kindConnection) != nil
 }
 
 // isFromAppliance reports whether the appliance itself has refused a request.
@@ -227,35 +166,6 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
-// connectionError says that the client has received no complete answer.
-type connectionError struct {
-	host string
-	err  error
-	ca   string // the user's name of cacert_file
-}
-
-// Error says what to check.
-func (e *connectionError) Error() string {
-	var certificate *tls.CertificateVerificationError
-	text := fmt.Sprintf("OneView at %s: %v", e.host, e.err)
-	if errors.As(e.err, &certificate) {
-		return text + ". Set " + e.ca + " to the certificate of the authority that signed the appliance's"
-	}
-	return text
-}
-
-// Unwrap returns the cause.
-func (e *connectionError) Unwrap() error { return e.err }
-
-// unansweredError says that an appliance has not answered which versions of the API it supports. The client has waited for it already.
-type unansweredError struct{ err error }
-
-// Error returns the error of the last try.
-func (e *unansweredError) Error() string { return e.err.Error() }
-
-// Unwrap returns the cause.
-func (e *unansweredError) Unwrap() error { return e.err }
-
 // unreachable wraps the error of a request without an answer. It omits the URL, which the message contains already.
 func (c *Client) unreachable(err error) error {
 	var redirect *rest.RedirectError
@@ -267,7 +177,12 @@ func (c *Client) unreachable(err error) error {
 	if errors.As(err, &outer) {
 		err = outer.Err
 	}
-	return &connectionError{host: c.base.Host, err: err, ca: c.cfg.called("cacert_file")}
+	fact := fmt.Sprintf("OneView at %s: %v", c.base.Host, err)
+	var certificate *tls.CertificateVerificationError
+	if errors.As(err, &certificate) {
+		fact += ". Set " + c.cfg.called("cacert_file") + " to the certificate of the authority that signed the appliance's"
+	}
+	return &fault.Error{Kind: kindConnection, Fact: fact, Err: err}
 }
 
 // refused returns the StatusError of an answer with a status from 300 on.

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 )
 
 // Limits of the login.
@@ -81,8 +84,7 @@ func (c *Client) login(ctx context.Context, ended string) (token string, version
 	}
 	s.token, err = c.newSession(ctx)
 	if err != nil {
-		var login *LoginError
-		if errors.As(err, &login) {
+		if fault.Is(err, KindLogin) {
 			s.refuse(err)
 		}
 		return "", 0, err
@@ -109,7 +111,7 @@ func (c *Client) negotiate(ctx context.Context) error {
 		err = c.persist(ctx, c.Patience()-firstPatience, ask)
 	}
 	if err != nil && ctx.Err() == nil {
-		err = &unansweredError{err}
+		err = &fault.Error{Kind: kindUnanswered, Fact: err.Error(), Err: err}
 		c.session.refuse(err)
 	}
 	if err != nil {
@@ -120,7 +122,14 @@ func (c *Client) negotiate(ctx context.Context) error {
 		version = min(version, c.cfg.APIVersion)
 	}
 	if version < max(spoken.MinimumVersion, oldestVersion) {
-		return &VersionError{Lowest: spoken.MinimumVersion, Highest: spoken.CurrentVersion, Configured: c.cfg.APIVersion, Setting: c.cfg.called("api_version")}
+		ours := fmt.Sprintf("this program supports %d to %d", oldestVersion, testedVersion)
+		if c.cfg.APIVersion != 0 {
+			ours = fmt.Sprintf("%s allows none above %d", c.cfg.called("api_version"), c.cfg.APIVersion)
+		}
+		return &fault.Error{
+			Kind: KindVersion,
+			Fact: fmt.Sprintf("the OneView appliance supports versions %d to %d of its API, but %s", spoken.MinimumVersion, spoken.CurrentVersion, ours),
+		}
 	}
 	c.session.version = version
 	return nil
@@ -144,7 +153,14 @@ func (c *Client) newSession(ctx context.Context) (token string, err error) {
 	})
 	var refused *StatusError
 	if errors.As(err, &refused) && refused.Status < http.StatusInternalServerError && !IsTransient(err) {
-		return "", &LoginError{Username: c.cfg.Username, Domain: c.cfg.Domain, Err: err}
+		user := c.cfg.Username
+		if c.cfg.Domain != "" {
+			user += " of domain " + c.cfg.Domain
+		}
+		return "", &fault.Error{
+			Kind: KindLogin, Err: err,
+			Fact: fmt.Sprintf("log in to OneView as %s: %s. Check username, password and domain", user, strings.TrimSuffix(err.Error(), ".")),
+		}
 	}
 	if err != nil {
 		return "", fmt.Errorf("log in: %w", err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeoneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
 )
@@ -29,8 +30,7 @@ func TestVersionIsTheLowestOfThree(t *testing.T) {
 			inVirtualTime(t, func(t *testing.T) {
 				fake := &fakeoneview.Server{CurrentVersion: tt.highest, MinimumVersion: tt.lowest}
 				got, err := client(t, fake, func(c *oneview.Config) { c.APIVersion = tt.configured }).Version(t.Context())
-				var version *oneview.VersionError
-				if got != tt.want || errors.As(err, &version) != (tt.want == 0) {
+				if got != tt.want || fault.Is(err, oneview.KindVersion) != (tt.want == 0) {
 					t.Errorf("Version = %d, %v, want %d", got, err, tt.want)
 				}
 			})
@@ -149,9 +149,8 @@ func TestWrongPasswordIsTriedOnce(t *testing.T) {
 		for _, uri := range s.blades.Hardware {
 			users.Go(func() {
 				_, err := wrong.Hardware(t.Context(), uri)
-				var login *oneview.LoginError
-				if !errors.As(err, &login) || strings.Contains(err.Error(), "incorrect horse") {
-					t.Errorf("err = %v, want a LoginError without the password", err)
+				if !fault.Is(err, oneview.KindLogin) || strings.Contains(err.Error(), "incorrect horse") {
+					t.Errorf("err = %v, want KindLogin without the password", err)
 				}
 			})
 		}

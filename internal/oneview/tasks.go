@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
@@ -96,8 +97,8 @@ func taskOf(a *answer) (string, error) {
 	return "", errNoTask
 }
 
-// Await waits until a task has ended. It calls seen, if not nil, after every poll. It returns a TaskError if the task has failed.
-// After a TimeoutError and ErrTaskLost the result is unknown, and callers must read the resource itself.
+// Await waits until a task has ended. It calls seen, if not nil, after every poll. It returns an error of KindTask if the task has failed.
+// After KindTimeout and ErrTaskLost the result is unknown, and callers must read the resource itself.
 func (c *Client) Await(ctx context.Context, uri string, deadline time.Time, seen func(Task)) error {
 	start, waiting := time.Now(), c.Backoff()
 	var adriftSince time.Time
@@ -134,7 +135,7 @@ func (c *Client) Await(ctx context.Context, uri string, deadline time.Time, seen
 			}
 		}
 		if time.Now().After(deadline) {
-			return &TimeoutError{Doing: "OneView's task " + uri, After: time.Since(start)}
+			return Late("OneView's task "+uri, time.Since(start))
 		}
 	}
 }
@@ -145,8 +146,16 @@ func (t Task) outcome(uri string) (over bool, failure error) {
 	case finished:
 		return true, nil
 	case gaveUp:
-		return true, &TaskError{
-			Name: t.Name, State: t.State, Status: t.Status, Problems: t.Errors, TaskURI: uri, ResourceURI: t.Resource.URI,
+		var said []string
+		for _, problem := range t.Errors {
+			said = append(said, problem.String())
+		}
+		if len(said) == 0 {
+			said = append(said, plain(t.Status))
+		}
+		return true, &fault.Error{
+			Kind: KindTask,
+			Fact: fmt.Sprintf("OneView's task %q ended in state %s: %s (%s)", t.Name, t.State, strings.Join(said, "; "), uri),
 		}
 	case atWork, adrift:
 	}

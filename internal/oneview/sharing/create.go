@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -82,13 +83,11 @@ func (r *preparation) post(ctx context.Context, hardware *oneview.Hardware) erro
 	}
 	r.task = uri
 	err = r.watch(ctx, uri)
-	var failed *oneview.TaskError
-	var timeout *oneview.TimeoutError
 	switch {
-	case errors.As(err, &failed):
+	case fault.Is(err, oneview.KindTask):
 		r.failure = fmt.Errorf("node %s: apply server profile %s to %s: %w", ironic.NodeLabel(r.node), r.name, oneview.HardwareLabel(hardware), err)
 		return nil
-	case errors.As(err, &timeout), errors.Is(err, oneview.ErrTaskLost):
+	case fault.Is(err, oneview.KindTimeout), errors.Is(err, oneview.ErrTaskLost):
 		return nil
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
@@ -181,12 +182,11 @@ func (s *retries) holds() bool {
 
 // again waits before the next try, after an error or for an operation of the appliance. It returns an error if there is no next try.
 func (s *retries) again(ctx context.Context, err error) error {
-	var failed *oneview.TaskError
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err == nil:
-	case errors.As(err, &failed):
+	case fault.Is(err, oneview.KindTask):
 		if s.failures++; s.failures >= maxFailures {
 			return err
 		}
@@ -204,7 +204,7 @@ func (s *retries) again(ctx context.Context, err error) error {
 		if err != nil {
 			return err
 		}
-		return &oneview.TimeoutError{Doing: s.doing, After: time.Since(s.begun)}
+		return oneview.Late(s.doing, time.Since(s.begun))
 	}
 	return rest.Sleep(ctx, wait)
 }

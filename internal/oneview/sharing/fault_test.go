@@ -1,12 +1,12 @@
 package sharing_test
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeoneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
@@ -273,12 +273,11 @@ func TestStuckTaskEndsWithTheTimeout(t *testing.T) {
 		s := newSite(t, 1)
 		s.appliance.Inject(fakeoneview.Fault{Method: "POST", Path: posting, Effect: fakeoneview.StuckTask()})
 		_, err := s.pool(t).Prepare(t.Context(), sharing.ProfileSpec{NodeID: s.nodes[0], Limit: 5 * time.Minute})
-		var timeout *oneview.TimeoutError
-		if !errors.As(err, &timeout) {
-			t.Fatalf("err = %v, want a TimeoutError", err)
+		if !fault.Is(err, oneview.KindTimeout) {
+			t.Fatalf("err = %v, want KindTimeout", err)
 		}
-		if err := s.pool(t).Release(t.Context(), sharing.ReleaseOptions{NodeID: s.nodes[0], Limit: 5 * time.Minute}); !errors.As(err, &timeout) {
-			t.Fatalf("release during the stuck task: %v, want a TimeoutError", err)
+		if err := s.pool(t).Release(t.Context(), sharing.ReleaseOptions{NodeID: s.nodes[0], Limit: 5 * time.Minute}); !fault.Is(err, oneview.KindTimeout) {
+			t.Fatalf("release during the stuck task: %v, want KindTimeout", err)
 		}
 		s.wantHeldInProgress(t)
 		s.appliance.Restart(time.Minute) // this ends the stuck task

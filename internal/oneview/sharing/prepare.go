@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
@@ -64,8 +65,7 @@ func (p *Pool) Prepare(ctx context.Context, o ProfileSpec) (*Applied, error) {
 // unwatched returns an error of failure.KindUnwatched if the appliance has the profile, and the user lacks the rights or one of the APIs does not
 // answer, so that nothing is known of the profile.
 func (r *preparation) unwatched(ctx context.Context, err error) error {
-	var login *oneview.LoginError
-	access := errors.As(err, &login) || oneview.IsForbidden(err) || oneview.IsTransient(err) || failure.IsAccess(err)
+	access := fault.Is(err, oneview.KindLogin) || oneview.IsForbidden(err) || oneview.IsTransient(err) || failure.IsAccess(err)
 	if r.recorded == "" || !access || failure.Is(err, KindLeftover) || ctx.Err() != nil {
 		return err
 	}

@@ -1,12 +1,12 @@
 package sharing_test
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeoneview"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview"
@@ -235,9 +235,8 @@ func TestPrepareContinuesAfterTimeout(t *testing.T) {
 		s.appliance.Inject(fakeoneview.Fault{Method: "POST", Path: "/server-profiles$", Effect: fakeoneview.SlowTask(400)})
 		begun := time.Now()
 		_, err := s.pool(t).Prepare(t.Context(), sharing.ProfileSpec{NodeID: s.nodes[0], Limit: 10 * time.Minute})
-		var timeout *oneview.TimeoutError
-		if !errors.As(err, &timeout) {
-			t.Fatalf("err = %v, want a TimeoutError", err)
+		if !fault.Is(err, oneview.KindTimeout) {
+			t.Fatalf("err = %v, want KindTimeout", err)
 		}
 		if took := time.Since(begun); took < 9*time.Minute || took > 11*time.Minute {
 			t.Errorf("it took %s, want the limit", took)
