@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/timeline"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/watch"
@@ -69,9 +70,8 @@ func (f *timelineFlags) run(cmd *cobra.Command, s *cli.Settings, ref string) err
 	}
 	s.LogRequests(cmd)
 	facts, err := timeline.Read(cmd.Context(), ironic.New(s.Ironic.Config, ironic.Polls{}), ref, records)
-	var unknown *timeline.NotFoundError
 	switch {
-	case errors.As(err, &unknown):
+	case fault.Is(err, timeline.KindNotFound):
 		return &cli.Failure{Code: cli.ExitNothing, Err: err}
 	case err != nil:
 		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("could not read the life of %s: %s", ref, watch.Problem(err))}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
@@ -169,9 +170,8 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) err
 	if broken := stop(); broken != nil {
 		return &cli.Failure{Code: cli.ExitError, Err: broken}
 	}
-	var unread *watch.ListError
 	switch {
-	case err != nil && !errors.As(err, &unread):
+	case err != nil && !fault.Is(err, watch.KindList):
 		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("metal watch has ended: %w", err)}
 	case err != nil:
 		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("could not watch %s: %s", s.IronicName(), watch.Problem(err))}

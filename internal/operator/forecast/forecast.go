@@ -19,7 +19,7 @@ const (
 	stepsInAll  = 2000
 )
 
-// Make makes a forecast. It returns an UnknownError if the input lacks something.
+// Make makes a forecast. It returns an error of KindUnknown if the input lacks something.
 func Make(in Input) (*Result, error) {
 	if err := in.unknown(); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/forecast"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
@@ -169,8 +170,7 @@ func TestMake_namesWhatItCannotKnow(t *testing.T) {
 	in.Steps[0].Machine.Unknown = "known after apply, from metal_allocation.a"
 	in.Steps[1].Legs = []forecast.Leg{{forecast.Inspect}}
 	_, err := forecast.Make(in)
-	var unknown *forecast.UnknownError
-	if !errors.As(err, &unknown) || len(unknown.Lines) != 2 {
+	if len(fault.AboutOf[[]string](err, forecast.KindUnknown)) != 2 {
 		t.Fatalf("the error is %v", err)
 	}
 	for _, want := range []string{

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 )
 
 // Times say how long operations take.
@@ -36,12 +38,12 @@ func (t Times) Or(others Times) Times {
 	return all
 }
 
-// UnknownError says what a forecast would have to know.
-type UnknownError struct{ Lines []string }
+// KindUnknown is the kind of an error which says what a forecast would have to know.
+const KindUnknown fault.Kind = "forecast unknown"
 
-// Error has a line for each fact.
-func (e *UnknownError) Error() string {
-	return "the forecast would have to know:\n  " + strings.Join(e.Lines, "\n  ")
+// Lacks returns the error of KindUnknown, with a line for each fact in its text and in About.
+func Lacks(lines []string) error {
+	return &fault.Error{Kind: KindUnknown, About: lines, Fact: "the forecast would have to know:\n  " + strings.Join(lines, "\n  ")}
 }
 
 // unknown returns an error if the input lacks something.
@@ -73,7 +75,7 @@ func (in *Input) unknown() error {
 		lines = append(lines, fmt.Sprintf("how long %q of %s takes (%s): give --%s TIME", key[0], of, Few(needs[key]), key[0]))
 	}
 	if len(lines) > 0 {
-		return &UnknownError{Lines: lines}
+		return Lacks(lines)
 	}
 	return nil
 }

@@ -3,13 +3,13 @@ package selection
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
@@ -49,22 +49,18 @@ func (s Selection) String() string {
 	return text
 }
 
-// NotFoundError says that Ironic has no machines or allocations of these names that the user may see.
-type NotFoundError struct {
-	What  string // node or allocation
-	Names []string
-}
+const kindNotFound fault.Kind = "selection not found"
 
-// Error names them.
-func (e *NotFoundError) Error() string {
-	return fmt.Sprintf("Ironic has no %s %s that you may see", e.What, strings.Join(e.Names, ", "))
+// notFound returns the error for what, node or allocation, that Ironic does not have by these names, or that the user may not see.
+func notFound(what string, names []string) error {
+	return &fault.Error{Kind: kindNotFound, Fact: fmt.Sprintf("Ironic has no %s %s that you may see", what, strings.Join(names, ", "))}
 }
 
 // fewNodes is up to how many named machines are read one by one, instead of in a list of all.
 const fewNodes = 8
 
 // List reads the machines of a selection: named ones in the order of their names in Nodes, others in Ironic's order. fields are the fields
-// that the list has at least; nil: all. A name that Ironic does not have is a NotFoundError, which names all of them.
+// that the list has at least; nil: all. The error for names that Ironic does not have names all of them: see IsNotFound.
 func (s Selection) List(ctx context.Context, client *ironic.Client, fields []string) ([]ironic.Node, error) {
 	return s.Follow().List(ctx, client, fields)
 }
@@ -160,7 +156,7 @@ func (s Selection) named(ctx context.Context, client *ironic.Client, fields []st
 		}
 	}
 	if len(missing) > 0 {
-		return nil, &NotFoundError{What: "node", Names: missing}
+		return nil, notFound("node", missing)
 	}
 	return all, nil
 }
@@ -196,7 +192,7 @@ func (s Selection) allocations(ctx context.Context, client *ironic.Client) (map[
 		}
 	}
 	if len(missing) > 0 {
-		return nil, &NotFoundError{What: "allocation", Names: missing}
+		return nil, notFound("allocation", missing)
 	}
 	return ids, nil
 }
@@ -223,7 +219,4 @@ func with(fields []string, more ...string) []string {
 }
 
 // IsNotFound reports whether a selection names what Ironic does not have.
-func IsNotFound(err error) bool {
-	var missing *NotFoundError
-	return errors.As(err, &missing)
-}
+func IsNotFound(err error) bool { return fault.Is(err, kindNotFound) }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
@@ -14,13 +15,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/watch"
 )
 
-// NotFoundError says that neither Ironic nor a record has a node or an allocation.
-type NotFoundError struct{ Ref string }
-
-// Error names it.
-func (e *NotFoundError) Error() string {
-	return "neither Ironic nor a record has a node or an allocation " + e.Ref + " that you may see"
-}
+// KindNotFound is the kind of an error which says that neither Ironic nor a record has a node or an allocation.
+const KindNotFound fault.Kind = "in no record"
 
 // Read asks Ironic for what it knows of a node (name, UUID, MAC address of a port or bmc:ADDRESS) or an allocation (name or UUID). records are
 // those of metal watch; they may know what Ironic has no longer. What Ironic refuses to show is missing in the facts.
@@ -101,7 +97,7 @@ func (r *reader) read(ctx context.Context, ref string) error {
 			return err
 		}
 	}
-	return &NotFoundError{ref}
+	return &fault.Error{Kind: KindNotFound, Fact: "neither Ironic nor a record has a node or an allocation " + ref + " that you may see"}
 }
 
 // suspended tells the life of an allocation that an undeployment has deleted and is to create again, and reports whether there is one.

@@ -1,13 +1,13 @@
 package timeline_test
 
 import (
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -54,8 +54,7 @@ func TestRead_whatIsGone(t *testing.T) {
 			t.Errorf("%s: nothing says that Ironic does not have it: %q", ref, facts.Missing)
 		}
 	}
-	var unknown *timeline.NotFoundError
-	if _, err := timeline.Read(t.Context(), client, "rack9-99", known); !errors.As(err, &unknown) {
+	if _, err := timeline.Read(t.Context(), client, "rack9-99", known); !fault.Is(err, timeline.KindNotFound) {
 		t.Errorf("error: %v", err)
 	}
 }
@@ -72,8 +71,7 @@ func TestRead_withoutTheRightToListNodes(t *testing.T) {
 	}
 	client := sitetest.NewClient(fake).Ironic
 	known := [][]watch.Entry{record("0 began; 10 deploying@web-0; 20 active@web-0; 40 ended")}
-	var unknown *timeline.NotFoundError
-	if _, err := timeline.Read(t.Context(), client, "rack9-99", known); !errors.As(err, &unknown) {
+	if _, err := timeline.Read(t.Context(), client, "rack9-99", known); !fault.Is(err, timeline.KindNotFound) {
 		t.Errorf("error: %v", err)
 	}
 	facts, err := timeline.Read(t.Context(), client, "web-0", known)

@@ -3,6 +3,8 @@ package watch
 import (
 	"context"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 )
 
 // Display shows a view. Its methods are called one after the other.
@@ -34,17 +36,11 @@ const restFor = 20
 // tick is the time between two calls of Tick.
 const tick = time.Second
 
-// ListError is the error of a list that has ended Run.
-type ListError struct{ Err error }
-
-// Error returns the message of the list.
-func (e *ListError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the error of the list.
-func (e *ListError) Unwrap() error { return e.Err }
+// KindList is the kind of the error of a list that has ended Run.
+const KindList fault.Kind = "list"
 
 // Run reads lists and shows them until ctx ends, or nothing has been in progress for Options.UntilIdle. It returns the last view.
-// It fails with a ListError if the first list does, or if a list fails with an error that does not pass, and with another error if a display
+// It fails with an error of KindList if the first list does, or if a list fails with an error that does not pass, and with another error if a display
 // cannot be written.
 func Run(ctx context.Context, m *Model, o Options) (View, error) {
 	r := &runner{m: m, o: o}
@@ -90,7 +86,7 @@ func (r *runner) loop(ctx context.Context) error {
 		case err != nil || ctx.Err() != nil:
 			return err
 		case got.err != nil && (r.m.began.IsZero() && !r.o.Patient || !r.o.MayPass(got.err)):
-			return &ListError{got.err}
+			return &fault.Error{Kind: KindList, Fact: got.err.Error(), Err: got.err}
 		case got.err != nil:
 			for _, d := range r.o.Displays {
 				d.Trouble(r.view(), got.err)

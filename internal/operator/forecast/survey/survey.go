@@ -151,7 +151,7 @@ func (f *Found) readAbsences(ctx context.Context, site *machine.Site, nodes []ir
 	return nil
 }
 
-// Complete adds what the site knows of the machines of a plan. It returns an UnknownError with the nodes that do not exist.
+// Complete adds what the site knows of the machines of a plan. It returns an error of forecast.KindUnknown with the nodes that do not exist.
 func (f *Found) Complete(steps []forecast.Step) error {
 	var missing, deployed []string
 	done := map[*forecast.Machine]bool{}
@@ -187,7 +187,7 @@ func (f *Found) Complete(steps []forecast.Step) error {
 		f.Notes = append(f.Notes, fmt.Sprintf("what hosts do to machines on which something is deployed is not counted: %s", forecast.Few(deployed)))
 	}
 	if len(missing) > 0 {
-		return &forecast.UnknownError{Lines: missing}
+		return forecast.Lacks(missing)
 	}
 	return nil
 }

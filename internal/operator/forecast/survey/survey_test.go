@@ -1,13 +1,13 @@
 package survey_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -170,8 +170,8 @@ func TestComplete(t *testing.T) {
 		t.Errorf("the notes are %q", found.Notes)
 	}
 	err := found.Complete([]forecast.Step{{Address: "e", Machine: named("rack9-01")}})
-	var lacks *forecast.UnknownError
-	if !errors.As(err, &lacks) || !slices.ContainsFunc(lacks.Lines, func(l string) bool { return strings.Contains(l, "node rack9-01 of e: this Ironic has none") }) {
+	lacks := fault.AboutOf[[]string](err, forecast.KindUnknown)
+	if !slices.ContainsFunc(lacks, func(l string) bool { return strings.Contains(l, "node rack9-01 of e: this Ironic has none") }) {
 		t.Errorf("the error is %v", err)
 	}
 }
