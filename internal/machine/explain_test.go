@@ -58,7 +58,7 @@ func TestExplain_advice(t *testing.T) {
 		err  error
 		want []string
 	}{
-		{&rest.UnknownConfigError{Attribute: "endpoint"}, []string{"endpoint depends on something", "-target"}},
+		{rest.UnknownConfig("endpoint"), []string{"endpoint depends on something", "-target"}},
 		{&api.ConnectError{Stage: api.AtKeystone, URL: "https://k/v3", Place: "the OS_* variables", Setting: "OS_AUTH_URL", Err: status(401, "No")}, []string{"Keystone at https://k/v3 refuses the credentials of the OS_* variables: No (401 Unauthorized)", "openstack token issue"}},
 		{api.TooOld{Feature: "shard", Needs: 82, Have: 80, Server: 80}.Err(), []string{"shard needs API 1.82", "Upgrade Ironic"}},
 		{api.TooOld{Feature: "shard", Needs: 82, Have: 80, Server: 115}.Err(), []string{"up to 1.115", "Raise microversion", `"1.82"`}},

@@ -111,9 +111,8 @@ func (c *Client) exchange(ctx context.Context, r request, token string, version 
 	c.log(ctx, r, start, resp.StatusCode)
 	rest.Bound(resp)
 	body, err := io.ReadAll(resp.Body)
-	var large *rest.TooLargeError
-	if errors.As(err, &large) {
-		return nil, fmt.Errorf("%s %s: %w", r.method, r.path, large)
+	if errors.Is(err, rest.ErrTooLarge) {
+		return nil, fmt.Errorf("%s %s: %w", r.method, r.path, err)
 	}
 	if err != nil {
 		return nil, c.unreachable(err)

@@ -52,8 +52,8 @@ type Config struct {
 	// Called returns the name of a setting, such as cacert_file, in messages; nil: the provider's names.
 	Called func(setting string) string
 
-	// Unknown names the settings that are not known yet: Terraform may plan with unknown values. Every use of the Client then returns a
-	// rest.UnknownConfigError.
+	// Unknown names the settings that are not known yet: Terraform may plan with unknown values. Every use of the Client then returns an
+	// error of rest.KindUnknownConfig.
 	Unknown string
 }
 
@@ -126,7 +126,7 @@ func (cfg Config) base() (*url.URL, error) {
 // known returns an error if the configuration is not complete yet.
 func (cfg Config) known() error {
 	if cfg.Unknown != "" {
-		return &rest.UnknownConfigError{Attribute: cfg.Unknown}
+		return rest.UnknownConfig(cfg.Unknown)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package oneview_test
 
 import (
-	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakehttp"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeoneview"
@@ -65,9 +65,8 @@ func TestUnknownConfigurationFailsOnFirstUse(t *testing.T) {
 		t.Fatalf("New: %v, known %t", err, client.Known())
 	}
 	_, err = client.Hardware(t.Context(), "/rest/server-hardware/1")
-	var unknown *rest.UnknownConfigError
-	if !errors.As(err, &unknown) {
-		t.Errorf("err = %v, want an UnknownConfigError", err)
+	if !fault.Is(err, rest.KindUnknownConfig) {
+		t.Errorf("err = %v, want KindUnknownConfig", err)
 	}
 	if err := client.Close(t.Context()); err != nil {
 		t.Errorf("Close: %v", err)

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,13 +15,8 @@ const (
 	maxPages = 2000
 )
 
-// TooLargeError says that a server sends more than any real one has.
-type TooLargeError struct{ What string }
-
-// Error names what is too large.
-func (e *TooLargeError) Error() string {
-	return e.What + ": the server, or a proxy before it, is broken"
-}
+// ErrTooLarge is the cause of an error which says that a server sends more than any real one has.
+var ErrTooLarge = errors.New("the server, or a proxy before it, is broken")
 
 // bounded is the body of an answer, whose reading fails after maxBody bytes.
 type bounded struct {
@@ -28,7 +24,7 @@ type bounded struct {
 	left int64
 }
 
-// Bound makes the reading of an answer fail with a TooLargeError after maxBody bytes.
+// Bound makes the reading of an answer fail with ErrTooLarge after maxBody bytes.
 func Bound(resp *http.Response) {
 	resp.Body = &bounded{ReadCloser: resp.Body, left: maxBody}
 }
@@ -36,12 +32,12 @@ func Bound(resp *http.Response) {
 // Read reads at most as much as is left.
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left < 0 {
-		return 0, &TooLargeError{fmt.Sprintf("the answer has more than %d MiB", maxBody>>20)}
+		return 0, fmt.Errorf("the answer has more than %d MiB: %w", maxBody>>20, ErrTooLarge)
 	}
 	p = p[:min(int64(len(p)), b.left+1)]
 	n, err := b.ReadCloser.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return 0, &TooLargeError{fmt.Sprintf("the answer has more than %d MiB", maxBody>>20)}
+		return 0, fmt.Errorf("the answer has more than %d MiB: %w", maxBody>>20, ErrTooLarge)
 	}
 	return n, err
 }
@@ -54,16 +50,16 @@ type Listing struct {
 	bytes int
 }
 
-// Add counts a page with the length of its objects, and returns a TooLargeError if the list becomes longer than any real one. next
+// Add counts a page with the length of its objects, and returns ErrTooLarge if the list becomes longer than any real one. next
 // identifies the page after it; empty: this is the last one. again reports that next has been read before.
 func (l *Listing) Add(bytes int, next string) (again bool, err error) {
 	l.pages++
 	l.bytes += bytes
 	switch {
 	case l.bytes > maxList:
-		return false, &TooLargeError{fmt.Sprintf("the list has more than %d MiB", maxList>>20)}
+		return false, fmt.Errorf("the list has more than %d MiB: %w", maxList>>20, ErrTooLarge)
 	case next != "" && l.pages >= maxPages:
-		return false, &TooLargeError{fmt.Sprintf("the list has more than %d pages", maxPages)}
+		return false, fmt.Errorf("the list has more than %d pages: %w", maxPages, ErrTooLarge)
 	}
 	if l.seen == nil {
 		l.seen = map[string]bool{}

@@ -31,8 +31,7 @@ func TestBound_largeAnswersAreErrors(t *testing.T) {
 		resp := &http.Response{Body: io.NopCloser(tt.body)}
 		rest.Bound(resp)
 		n, err := io.Copy(io.Discard, resp.Body)
-		var large *rest.TooLargeError
-		if errors.As(err, &large) != tt.large || !tt.large && err != nil || n > most+1 {
+		if errors.Is(err, rest.ErrTooLarge) != tt.large || !tt.large && err != nil || n > most+1 {
 			t.Errorf("%s: %d bytes, %v", name, n, err)
 		}
 	}

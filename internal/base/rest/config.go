@@ -1,16 +1,20 @@
 package rest
 
-import "fmt"
+import (
+	"fmt"
 
-// UnknownConfigError says that the provider's configuration depends on a value that Terraform knows only after apply.
-type UnknownConfigError struct{ Attribute string }
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
+)
 
-// Error names the attribute.
-func (e *UnknownConfigError) Error() string {
-	return fmt.Sprintf("the provider's configuration is not known yet: %s depends on something that does not exist yet", e.Attribute)
-}
+// KindUnknownConfig is the kind of an error which says that the provider's configuration depends on a value that Terraform knows only after
+// apply. The attribute is in About.
+const KindUnknownConfig fault.Kind = "unknown configuration"
 
-// Advice says what to do.
-func (e *UnknownConfigError) Advice() string {
-	return "Apply what it depends on first, with -target, or set the value directly."
+// UnknownConfig returns the error of KindUnknownConfig for an attribute.
+func UnknownConfig(attribute string) error {
+	return &fault.Error{
+		Kind: KindUnknownConfig, About: attribute,
+		Fact:   fmt.Sprintf("the provider's configuration is not known yet: %s depends on something that does not exist yet", attribute),
+		Advice: "Apply what it depends on first, with -target, or set the value directly.",
+	}
 }

@@ -46,8 +46,7 @@ func TestList_isBounded(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v", name, err)
 		}
-		var large *rest.TooLargeError
-		if errors.As(err, &large) && api.MayPass(err) {
+		if errors.Is(err, rest.ErrTooLarge) && api.MayPass(err) {
 			t.Errorf("%s: waiting goes on after %v", name, err)
 		}
 	}

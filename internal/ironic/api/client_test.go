@@ -179,9 +179,8 @@ func TestClient_unknownConfiguration(t *testing.T) {
 	fake := fleet(1)
 	client := newClient(fake, func(cfg *api.Config) { cfg.Endpoint, cfg.Unknown = "", "endpoint" })
 	_, err := client.Node(t.Context(), "node-000")
-	var unknown *rest.UnknownConfigError
-	if !errors.As(err, &unknown) || unknown.Attribute != "endpoint" || client.Known() {
-		t.Fatalf("Node = %v, want an UnknownConfigError", err)
+	if fault.AboutOf[string](err, rest.KindUnknownConfig) != "endpoint" || client.Known() {
+		t.Fatalf("Node = %v, want KindUnknownConfig", err)
 	}
 	if len(fake.Requests()) != 0 {
 		t.Errorf("requests: %v", fake.Requests())

@@ -82,7 +82,7 @@ type Config struct {
 	Silent func(text string)
 
 	// Unknown names the part of the configuration that Terraform does not know yet during a plan. Every use of the Conn then
-	// returns an UnknownConfigError.
+	// returns an error of rest.KindUnknownConfig.
 	Unknown string
 }
 

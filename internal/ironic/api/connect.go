@@ -24,7 +24,7 @@ import (
 // Keystone and the API, and negotiates the microversion. After a failure the next use connects again.
 func (c *Conn) Service(ctx context.Context) (*gophercloud.ServiceClient, error) {
 	if c.cfg.Unknown != "" {
-		return nil, &rest.UnknownConfigError{Attribute: c.cfg.Unknown}
+		return nil, rest.UnknownConfig(c.cfg.Unknown)
 	}
 	if service := c.connected(); service != nil {
 		return service, nil

@@ -124,7 +124,6 @@ func split(err error) (fact, words string) {
 // Advise returns what to do about an error, or "" if the error's own text says enough.
 func Advise(err error) string {
 	var redirect *rest.RedirectError
-	var advised interface{ Advice() string }
 	below := fault.First(err, func(e *fault.Error) bool { return e.Advice != "" })
 	var connect *api.ConnectError
 	var status *api.StatusError
@@ -135,8 +134,6 @@ func Advise(err error) string {
 		return e.Advice
 	case below != nil:
 		return below.Advice
-	case errors.As(err, &advised):
-		return advised.Advice()
 	case errors.As(err, &connect):
 		return adviseConnection(connect)
 	case errors.As(err, &status):
