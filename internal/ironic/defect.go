@@ -17,11 +17,13 @@ import (
 // KindParentDefect is the kind of an error which says that this Ironic has a defect that makes every patched node its own parent.
 const KindParentDefect fault.Kind = "parent_node"
 
-// ParentDefect returns the error of KindParentDefect, with the node in About that was damaged before the defect was known; nil if there is none.
+// ParentDefect returns the error of KindParentDefect, with the node in About that was damaged before the defect was known; nil if there
+// is none.
 func ParentDefect(node *Node) error {
 	e := &fault.Error{
 		Kind: KindParentDefect, About: node,
-		Advice: "Upgrade Ironic, or ask your distribution for the corrected package. Until then the provider changes nothing else through this Ironic.",
+		Advice: "Upgrade Ironic, or ask your distribution for the corrected package. " +
+			"Until then the provider changes nothing else through this Ironic.",
 	}
 	e.Fact = "this Ironic has a defect: a change of any node makes the node its own parent. The node can then be neither allocated, " +
 		"deployed nor powered. Versions 29.0.5 and 35.0.1, as patched in Debian, have this defect. "

@@ -55,8 +55,8 @@ func NewLocks(records Records) *Locks {
 }
 
 // With calls do while this process has a lock, which at most one caller on the site has. It renews the record of the lock meanwhile. It takes
-// over a record that a dead run has left. do gets a context that ends when the lock is lost; With then returns an error of KindLost. If the lock
-// is not free in time, With returns one of KindLocked. If the user may not write records, it calls do with the lock of this process alone.
+// over a record that a dead run has left. do gets a context that ends when the lock is lost; With then returns an error of KindLost. If
+// the lock is not free in time, With returns one of KindLocked. If the user may not write records, it calls do with the lock of this process alone.
 func (l *Locks) With(ctx context.Context, lock Lock, do func(ctx context.Context) error) error {
 	held, _, release, err := l.take(ctx, lock)
 	if err != nil && !fault.Is(err, kindNotAllowed) {

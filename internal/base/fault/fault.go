@@ -1,4 +1,4 @@
-// Package fault has the error of the layers below machine, which has its own: see failure.
+// Package fault has the error of clients, locks, lists and settings. That of an operation on a machine is in machine/failure.
 package fault
 
 import "slices"

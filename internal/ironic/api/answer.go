@@ -67,7 +67,8 @@ func (c *Conn) authError(err error) error {
 		err = redirect
 	}
 	return &ConnectError{
-		Stage: AtKeystone, URL: c.cfg.Secrets.Redact(c.keystone.url), Place: c.keystone.cloud.Place(), Setting: setting, Token: c.keystone.token, Err: err,
+		Stage: AtKeystone, URL: c.cfg.Secrets.Redact(c.keystone.url), Place: c.keystone.cloud.Place(), Setting: setting,
+		Token: c.keystone.token, Err: err,
 	}
 }
 

@@ -52,7 +52,7 @@ func NewWatch[T any](interval time.Duration, one func(context.Context, string) (
 }
 
 // Poll waits for the next poll of an object, and returns the object and when the request for it began. It returns api.ErrNoPoll if no poll comes
-// within the given time, an error of api.KindBlind if polls have failed for the last minute of it, ctx's error if ctx ends, and an error that api.IsNotFound
+// within the given time, one of api.KindBlind if polls have failed for the last minute of it, ctx's error if ctx ends, and an error that api.IsNotFound
 // recognises if the object does not exist any more. It repeats failed polls as api.Patience says.
 func (w *Watch[T]) Poll(ctx context.Context, id string, within time.Duration) (value *T, asked time.Time, err error) {
 	p := w.poll(ctx, id, within)

@@ -124,9 +124,9 @@ func split(err error) (fact, words string) {
 // Advise returns what to do about an error, or "" if the error's own text says enough.
 func Advise(err error) string {
 	var redirect *rest.RedirectError
-	below := fault.First(err, func(e *fault.Error) bool { return e.Advice != "" })
 	var connect *api.ConnectError
 	var status *api.StatusError
+	below := fault.First(err, func(e *fault.Error) bool { return e.Advice != "" })
 	switch e := fault.First(err, func(e *Error) bool { return e.Advice != "" }); {
 	case errors.As(err, &redirect): // it says what to do
 		return ""
