@@ -25,8 +25,8 @@ func NewFlags() *pflag.FlagSet {
 	return flags
 }
 
-// NoSection is the title of flags that have no section.
-const NoSection = "Flags"
+// noSection is the title of flags that have no section.
+const noSection = "Flags"
 
 // section is the annotation of a flag with the title under which the help of its command shows it.
 const section = "section"
@@ -51,12 +51,12 @@ func annotate(f *pflag.Flag, key string, values ...string) {
 	f.Annotations[key] = values
 }
 
-// SectionOf returns the title of a flag.
-func SectionOf(f *pflag.Flag) string {
+// sectionOf returns the title of a flag.
+func sectionOf(f *pflag.Flag) string {
 	if titles := f.Annotations[section]; len(titles) > 0 {
 		return titles[0]
 	}
-	return NoSection
+	return noSection
 }
 
 // FromEnvironment declares the environment variables that replace a missing flag. The first one that is set applies.
