@@ -44,9 +44,6 @@ func (a *Asker) line() (string, error) {
 	return strings.TrimRight(answer, "\r\n"), err
 }
 
-// Terminal reports whether a user can answer.
-func (a *Asker) Terminal() bool { return a.terminal }
-
 // Yes asks a question, and reports whether the answer is yes. Without a terminal it is no.
 func (a *Asker) Yes(format string, args ...any) bool {
 	answer := strings.ToLower(a.Text(format+" [y/N]", args...))

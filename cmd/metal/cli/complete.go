@@ -15,11 +15,8 @@ import (
 // completionTimeout is how long a shell waits for names at most.
 const completionTimeout = 3 * time.Second
 
-// Completion completes words in a shell. It says nothing if Ironic does not answer.
-type Completion = cobra.CompletionFunc
-
 // CompleteNodes completes the names of nodes that the command line does not have yet.
-func (s *Settings) CompleteNodes() Completion {
+func (s *Settings) CompleteNodes() cobra.CompletionFunc {
 	return s.complete(func(ctx context.Context, client *ironic.Client) (words []string, err error) {
 		nodes, err := client.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "name"})
 		for i := range nodes {
@@ -29,8 +26,8 @@ func (s *Settings) CompleteNodes() Completion {
 	})
 }
 
-// CompleteOneNode is CompleteNodes for a command that takes one node.
-func (s *Settings) CompleteOneNode() Completion {
+// completeOneNode is CompleteNodes for a command that takes one node.
+func (s *Settings) completeOneNode() cobra.CompletionFunc {
 	nodes := s.CompleteNodes()
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -40,8 +37,8 @@ func (s *Settings) CompleteOneNode() Completion {
 	}
 }
 
-// CompleteClasses completes the resource classes of the nodes.
-func (s *Settings) CompleteClasses() Completion {
+// completeClasses completes the resource classes of the nodes.
+func (s *Settings) completeClasses() cobra.CompletionFunc {
 	return s.complete(func(ctx context.Context, client *ironic.Client) (words []string, err error) {
 		nodes, err := client.ListNodeFields(ctx, ironic.NodeFilter{}, []string{"uuid", "resource_class"})
 		for i := range nodes {
@@ -51,8 +48,8 @@ func (s *Settings) CompleteClasses() Completion {
 	})
 }
 
-// CompleteAllocations completes the names of allocations.
-func (s *Settings) CompleteAllocations() Completion {
+// completeAllocations completes the names of allocations.
+func (s *Settings) completeAllocations() cobra.CompletionFunc {
 	return s.complete(func(ctx context.Context, client *ironic.Client) (words []string, err error) {
 		allocations, err := client.ListAllocations(ctx, nil)
 		for _, a := range allocations {
@@ -62,8 +59,8 @@ func (s *Settings) CompleteAllocations() Completion {
 	})
 }
 
-// CompleteRunbooks completes the names of runbooks.
-func (s *Settings) CompleteRunbooks() Completion {
+// completeRunbooks completes the names of runbooks.
+func (s *Settings) completeRunbooks() cobra.CompletionFunc {
 	return s.complete(func(ctx context.Context, client *ironic.Client) (words []string, err error) {
 		runbooks, err := client.ListRunbooks(ctx)
 		for _, r := range runbooks {
@@ -73,13 +70,13 @@ func (s *Settings) CompleteRunbooks() Completion {
 	})
 }
 
-// CompleteStates completes provision states.
-func CompleteStates(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+// completeStates completes provision states.
+func completeStates(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	return matching(states.All(), args, begun), cobra.ShellCompDirectiveNoFileComp
 }
 
-// complete returns a completion from words that Ironic knows.
-func (s *Settings) complete(list func(context.Context, *ironic.Client) ([]string, error)) Completion {
+// complete returns a completion from words that Ironic knows. It says nothing if Ironic does not answer.
+func (s *Settings) complete(list func(context.Context, *ironic.Client) ([]string, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if s.CompleteIronic(cmd.Flags()) != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -113,13 +110,6 @@ func matching(words, args []string, begun string) []string {
 	return words
 }
 
-// CompleteFlag completes the values of a flag. The command must have the flag.
-func CompleteFlag(cmd *cobra.Command, flag string, complete Completion) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-		panic(err)
-	}
-}
-
 // CompleteArguments completes the arguments and the selection flags of a command and its subcommands: an argument NODE or ALLOCATION, and the
 // flags that have the same meaning everywhere.
 func (s *Settings) CompleteArguments(cmd *cobra.Command) {
@@ -131,15 +121,15 @@ func (s *Settings) CompleteArguments(cmd *cobra.Command) {
 	case strings.Contains(cmd.Use, "[NODE...]"):
 		cmd.ValidArgsFunction = s.CompleteNodes()
 	case strings.Contains(cmd.Use, " NODE"):
-		cmd.ValidArgsFunction = s.CompleteOneNode()
+		cmd.ValidArgsFunction = s.completeOneNode()
 	case strings.Contains(cmd.Use, "[ALLOCATION...]"):
-		cmd.ValidArgsFunction = s.CompleteAllocations()
+		cmd.ValidArgsFunction = s.completeAllocations()
 	case !cmd.HasSubCommands():
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
-	for flag, complete := range map[string]Completion{
-		"resource-class": s.CompleteClasses(), "provision-state": CompleteStates, "allocation": s.CompleteAllocations(), "node": s.CompleteNodes(), "yes-erase": s.CompleteNodes(),
-		"runbook": s.CompleteRunbooks(), "output": cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp),
+	for flag, complete := range map[string]cobra.CompletionFunc{
+		"resource-class": s.completeClasses(), "provision-state": completeStates, "allocation": s.completeAllocations(), "node": s.CompleteNodes(), "yes-erase": s.CompleteNodes(),
+		"runbook": s.completeRunbooks(), "output": cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp),
 		"auth-type":   cobra.FixedCompletions([]string{"none", "http_basic", "keystone"}, cobra.ShellCompDirectiveNoFileComp),
 		"limit-scope": cobra.FixedCompletions([]string{"all", "conductor_group", "shard"}, cobra.ShellCompDirectiveNoFileComp),
 	} {
@@ -147,7 +137,7 @@ func (s *Settings) CompleteArguments(cmd *cobra.Command) {
 			continue
 		}
 		if _, has := cmd.GetFlagCompletionFunc(flag); !has {
-			CompleteFlag(cmd, flag, complete)
+			_ = cmd.RegisterFlagCompletionFunc(flag, complete) // it fails without the flag, or with another completion
 		}
 	}
 }

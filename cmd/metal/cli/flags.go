@@ -18,8 +18,8 @@ const (
 	Files       = "files"       // of a command: a line for each file that it reads
 )
 
-// NewFlags returns an empty set of flags. The help lists them in the order of their declaration.
-func NewFlags() *pflag.FlagSet {
+// newFlags returns an empty set of flags. The help lists them in the order of their declaration.
+func newFlags() *pflag.FlagSet {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.SortFlags = false
 	return flags
@@ -97,8 +97,8 @@ func reason(err error) error {
 	return err
 }
 
-// SettingName returns the name of a setting of the OneView client in messages: the flag and the environment variable.
-func SettingName(setting string) string {
+// settingName returns the name of a setting of the OneView client in messages: the flag and the environment variable.
+func settingName(setting string) string {
 	return "--oneview-" + strings.ReplaceAll(setting, "_", "-") + " (ONEVIEW_" + strings.ToUpper(setting) + ")"
 }
 

@@ -151,7 +151,7 @@ func writeUsage(cmd *cobra.Command, groups []flagGroup) error {
 
 // sections returns the flags of a command that are in none of the groups, by their sections.
 func sections(cmd *cobra.Command, groups []flagGroup) []flagGroup {
-	found := []flagGroup{{noSection, NewFlags()}}
+	found := []flagGroup{{noSection, newFlags()}}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if slices.ContainsFunc(groups, func(g flagGroup) bool { return g.flags.Lookup(f.Name) != nil }) {
 			return
@@ -159,7 +159,7 @@ func sections(cmd *cobra.Command, groups []flagGroup) []flagGroup {
 		title := sectionOf(f)
 		i := slices.IndexFunc(found, func(g flagGroup) bool { return g.title == title })
 		if i < 0 {
-			i, found = len(found), append(found, flagGroup{title, NewFlags()})
+			i, found = len(found), append(found, flagGroup{title, newFlags()})
 		}
 		found[i].flags.AddFlag(f)
 	})

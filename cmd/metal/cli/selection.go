@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/selection"
 )
@@ -80,6 +82,20 @@ func (f *SelectionFlags) Selection(cmd *cobra.Command, args []string) (selection
 		wrong = append(wrong, fmt.Errorf("%s needs the names or UUIDs of nodes, flags that select them, or --all", cmd.CommandPath()))
 	}
 	return s, errors.Join(wrong...)
+}
+
+// Machines reads the selected machines. None is a failure.
+func (s *Settings) Machines(ctx context.Context, client *ironic.Client, selected selection.Selection) ([]ironic.Node, error) {
+	machines, err := selected.List(ctx, client, nil)
+	switch {
+	case selection.IsNotFound(err):
+		return nil, &Failure{Code: ExitNothing, Err: err}
+	case err != nil:
+		return nil, s.Unread("the machines", err)
+	case len(machines) == 0:
+		return nil, &Failure{Code: ExitNothing, Err: fmt.Errorf("no machine of %s%s", s.IronicName(), selected)}
+	}
+	return machines, nil
 }
 
 // empty returns an error for each flag that is given without a value: an empty variable of a shell must not select more than its value would.

@@ -34,7 +34,7 @@ type Settings struct {
 
 // ironicFlags declares the flags of the Ironic client. All commands have them.
 func (s *Settings) ironicFlags() *pflag.FlagSet {
-	flags, i := NewFlags(), &s.Ironic
+	flags, i := newFlags(), &s.Ironic
 	flags.StringVar(&i.Endpoint, "endpoint", "", "`URL` of Ironic, such as https://ironic.example.com:6385; not needed with Keystone")
 	flags.StringVar(&s.authType, "auth-type", "", "`type` of authentication: none, http_basic or keystone; default: depends on the other settings")
 	flags.StringVar(&i.Username, "username", "", "user `name` for HTTP basic authentication")
@@ -57,7 +57,7 @@ func (s *Settings) ironicFlags() *pflag.FlagSet {
 
 // oneviewFlags declares the flags of the OneView client.
 func (s *Settings) oneviewFlags() *pflag.FlagSet {
-	flags, o := NewFlags(), &s.OneView
+	flags, o := newFlags(), &s.OneView
 	flags.StringVar(&o.Endpoint, "oneview-endpoint", "", "`URL` of the appliance, such as https://oneview.example.com")
 	flags.StringVar(&o.Username, "oneview-username", "", "user `name` in OneView")
 	flags.StringVar(&o.Domain, "oneview-domain", "", "login `domain` of the user; default: the appliance's own users")
@@ -76,7 +76,7 @@ func (s *Settings) oneviewFlags() *pflag.FlagSet {
 
 // logFlags declares the flags of the log.
 func (s *Settings) logFlags() *pflag.FlagSet {
-	flags := NewFlags()
+	flags := newFlags()
 	flags.StringVar(&s.logFormat, "log-format", "text", "`format` of the log on standard error: text or json")
 	flags.Var((*level)(&s.logLevel), "log-level", "lowest `level` of the log: debug (every request), info, warn or error. "+
 		"Default: info for the service; other commands log only if this flag is set")

@@ -39,7 +39,7 @@ func (s *Settings) Open(cmd *cobra.Command, log *slog.Logger) (site *machine.Sit
 	s.Ironic.Logger, s.Ironic.UserAgent = log, agent
 	var appliance *oneview.Client
 	if s.OneView.Endpoint != "" {
-		s.OneView.Logger, s.OneView.UserAgent, s.OneView.Called = log, agent, SettingName
+		s.OneView.Logger, s.OneView.UserAgent, s.OneView.Called = log, agent, settingName
 		if appliance, err = oneview.New(s.OneView); err != nil {
 			return nil, nil, nil, fmt.Errorf("OneView: %w", err)
 		}

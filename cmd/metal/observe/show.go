@@ -18,7 +18,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/selection"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/show"
 )
 
@@ -65,20 +64,6 @@ func open(cmd *cobra.Command, s *cli.Settings, output string) (*ironic.Client, e
 	}
 	s.LogRequests(cmd)
 	return ironic.New(s.Ironic.Config, ironic.Polls{}), nil
-}
-
-// nodesOf reads the machines that the arguments and flags select.
-func nodesOf(cmd *cobra.Command, s *cli.Settings, client *ironic.Client, selected selection.Selection) ([]ironic.Node, error) {
-	nodes, err := selected.List(cmd.Context(), client, nil)
-	switch {
-	case selection.IsNotFound(err):
-		return nil, &cli.Failure{Code: cli.ExitNothing, Err: err}
-	case err != nil:
-		return nil, s.Unread("the machines", err)
-	case len(nodes) == 0:
-		return nil, &cli.Failure{Code: cli.ExitNothing, Err: fmt.Errorf("no machine of %s%s", s.IronicName(), selected)}
-	}
-	return nodes, nil
 }
 
 // look reads a machine: the node, its ports, the allocation that has reserved it, and its history. Without the right to see one of the last three, it
@@ -143,7 +128,7 @@ func newReport(s *cli.Settings, cmd *cobra.Command, report func(client *ironic.C
 		if err := errors.Join(wrong, err); err != nil {
 			return err
 		}
-		nodes, err := nodesOf(cmd, s, client, selected)
+		nodes, err := s.Machines(cmd.Context(), client, selected)
 		if err != nil {
 			return err
 		}
@@ -241,22 +226,13 @@ func writeHolder(p *page, h *show.Holder) {
 	}
 	p.line("Instance", strings.TrimSpace(h.Instance+" "+h.InstanceName))
 	p.line("Allocation", strings.TrimSpace(h.AllocationName+" "+h.AllocationID))
-	for _, key := range sortedKeys(h.AllocationExtra) {
+	for _, key := range slices.Sorted(maps.Keys(h.AllocationExtra)) {
 		text, _ := json.Marshal(h.AllocationExtra[key]) //nolint:errchkjson // it was decoded from JSON
 		p.line("", key+" = "+string(text))
 	}
 	p.line("Run", h.Run)
 	p.line("OneView", h.Hardware)
 	p.line("Server profile", h.Profile)
-}
-
-// sortedKeys returns the keys of a map in their order.
-func sortedKeys(m map[string]any) (keys []string) {
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // inGroup names a conductor group; "" if there is none.

@@ -55,14 +55,13 @@ type shownDevice struct {
 func newShowBootDevice(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "show [NODE...]", Short: "Show the boot device, as the BMC tells it", Args: cobra.ArbitraryArgs}
 	var selected cli.SelectionFlags
-	f := &operationFlags{}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	cli.Section(flags, "Flags that select machines, if no NODE is named", func() { selected.DeclareForOnce(cmd) })
-	flags.StringVar(&f.output, "output", "table", "`format` on standard output: table or json")
+	output := flags.String("output", "table", "`format` on standard output: table or json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		which, err := selected.Selection(cmd, args)
-		if err := errors.Join(err, cli.CheckOutput(f.output)); err != nil {
+		if err := errors.Join(err, cli.CheckOutput(*output)); err != nil {
 			return err
 		}
 		site, _, done, err := s.OpenSite(cmd)
@@ -70,7 +69,7 @@ func newShowBootDevice(s *cli.Settings) *cobra.Command {
 			return err
 		}
 		defer done()
-		machines, err := f.find(cmd.Context(), s, site, operate.Operation{}, which)
+		machines, err := s.Machines(cmd.Context(), site.Ironic, which)
 		if err != nil {
 			return err
 		}
@@ -86,7 +85,7 @@ func newShowBootDevice(s *cli.Settings) *cobra.Command {
 			}
 			shown[i].BootDevice, shown[i].Persistent = string(device.Device), device.Persistent
 		}
-		if err := writeDevices(cmd, f.output, shown); err != nil || failed == 0 {
+		if err := writeDevices(cmd, *output, shown); err != nil || failed == 0 {
 			return err
 		}
 		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("the boot device of %s could not be read; see above", cli.Count(failed, "machine"))}

@@ -18,7 +18,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/operate"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/selection"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
@@ -101,7 +100,12 @@ func (f *operationFlags) run(cmd *cobra.Command, s *cli.Settings, args []string,
 			return &cli.Failure{Code: cli.ExitError, Err: err}
 		}
 	}
-	machines, err := f.find(ctx, s, site, op, selected)
+	if op.Since > 0 {
+		if err := site.Ironic.Requires(ctx, op.Since, op.Feature); err != nil {
+			return &cli.Failure{Code: cli.ExitError, Err: err}
+		}
+	}
+	machines, err := s.Machines(ctx, site.Ironic, selected)
 	if err != nil {
 		return err
 	}
@@ -125,25 +129,6 @@ func (f *operationFlags) run(cmd *cobra.Command, s *cli.Settings, args []string,
 		cli.Line(cmd.ErrOrStderr(), "warning: %s. %s", notice.Summary, notice.Detail)
 	}
 	return errors.Join(write(cmd.OutOrStdout(), f.output, results), failureOf(ctx, "machine", outcomesOf(results)))
-}
-
-// find reads the selected machines.
-func (f *operationFlags) find(ctx context.Context, s *cli.Settings, site *machine.Site, op operate.Operation, selected selection.Selection) ([]ironic.Node, error) {
-	if op.Since > 0 {
-		if err := site.Ironic.Requires(ctx, op.Since, op.Feature); err != nil {
-			return nil, &cli.Failure{Code: cli.ExitError, Err: err}
-		}
-	}
-	machines, err := selected.List(ctx, site.Ironic, nil)
-	switch {
-	case selection.IsNotFound(err):
-		return nil, &cli.Failure{Code: cli.ExitNothing, Err: err}
-	case err != nil:
-		return nil, s.Unread("the machines", err)
-	case len(machines) == 0:
-		return nil, &cli.Failure{Code: cli.ExitNothing, Err: fmt.Errorf("no machine of %s%s", s.IronicName(), selected)}
-	}
-	return machines, nil
 }
 
 // show writes what an operation would do.
@@ -205,7 +190,7 @@ func (f *operationFlags) confirm(cmd *cobra.Command, tasks []operate.Task) error
 	var questions []question
 	for _, task := range tasks {
 		if task.Told.Refused == "" && !task.Told.Nothing {
-			questions = append(questions, question{label(task.Node), task.Told, task.Node})
+			questions = append(questions, question{ironic.NodeLabel(task.Node), task.Told, task.Node})
 		}
 	}
 	return confirmation{f.yes, f.yesErase}.ask(cmd, "machine", questions)
@@ -223,6 +208,3 @@ func operator(getenv func(string) string) string {
 	}
 	return name + "@" + host
 }
-
-// label names a node for people.
-func label(node *ironic.Node) string { return ironic.NodeLabel(node) }

@@ -101,7 +101,7 @@ func (p *progress) tell(_ *ironic.Node, status string) {
 }
 
 // end tells how the operation on a machine has ended.
-func (p *progress) end(r operate.Result) { p.ends("node "+label(r.Node), r.Outcome) }
+func (p *progress) end(r operate.Result) { p.ends("node "+ironic.NodeLabel(r.Node), r.Outcome) }
 
 // ends tells how something has ended. A terminal keeps a line for each that has not succeeded.
 func (p *progress) ends(what string, outcome operate.Outcome) {
@@ -126,7 +126,7 @@ var uuidInBrackets = regexp.MustCompile(` \([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f
 func (p *progress) draw(last string) {
 	last = uuidInBrackets.ReplaceAllString(last, "")
 	text := rest.OneLine(fmt.Sprintf("metal %s: %d of %d ended, %d not done; %s", p.command, p.ended, p.total, p.failed, last))
-	fmt.Fprintf(p.line, "\r%s\x1b[K", fit(text, p.width()-1))
+	fmt.Fprintf(p.line, "\r%.*s\x1b[K", max(0, p.width()-1), text)
 	p.drawn = true
 }
 
@@ -143,12 +143,4 @@ func (p *progress) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.wipe()
-}
-
-// fit cuts a printable text to a number of columns.
-func fit(text string, width int) string {
-	if runes := []rune(text); len(runes) > max(0, width) {
-		return string(runes[:max(0, width)])
-	}
-	return text
 }

@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -96,13 +95,8 @@ func (l *Life) JSON(to io.Writer) error {
 		m := &out.Moments[i]
 		m.At, m.Until = m.At.UTC(), m.Until.UTC()
 	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
+	encoder := json.NewEncoder(to)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(out); err != nil {
-		return err
-	}
-	_, err := to.Write(text.Bytes())
-	return err
+	return encoder.Encode(out)
 }
