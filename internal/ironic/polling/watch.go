@@ -65,7 +65,8 @@ func (w *Watch[T]) Next(ctx context.Context, id string, within time.Duration) (*
 	return p.value, p.err
 }
 
-// poll is Poll with the result as one value.
+// poll is Poll with the result as one value. The waiter waits for a list of others, for its own next poll, and for the end of its time. When its
+// poll is due, it reads its object alone if few wait, and otherwise asks for a list.
 func (w *Watch[T]) poll(ctx context.Context, id string, timeout time.Duration) poll[T] {
 	me, pause := w.join(id)
 	defer w.leave(me)
@@ -75,25 +76,23 @@ func (w *Watch[T]) poll(ctx context.Context, id string, timeout time.Duration) p
 	defer due.Stop()
 	for {
 		select {
-		case p := <-me.got:
-			if !p.missing {
-				return p
+		case <-within.Done():
+			return poll[T]{err: w.noPoll(ctx, me)}
+		case listed := <-me.got:
+			if !listed.missing {
+				return listed
 			}
+			// A list may lack an object that exists. The waiter asks for it.
 		case <-due.C:
 			if !w.alone(ctx, me) {
-				continue // a list will show whether it is gone
+				continue // the list comes by me.got
 			}
-		case <-within.Done():
-			if ctx.Err() != nil {
-				return poll[T]{err: ctx.Err()}
-			}
-			return poll[T]{err: w.noPoll(me)}
 		}
-		asked := time.Now()
-		value, err := w.single(within, id)
-		pause = w.answered(me, value, err)
-		if err == nil || within.Err() == nil && !w.goesOn(me, err) {
-			return poll[T]{value: value, asked: asked, err: err}
+		var own poll[T]
+		own, pause = w.single(within, me)
+		ended := within.Err() != nil // then the next round says what the error is
+		if own.err == nil || !ended && !w.goesOn(me, own.err) {
+			return own
 		}
 		due.Reset(pause)
 	}
@@ -106,10 +105,13 @@ func (w *Watch[T]) goesOn(me *waiter[T], err error) bool {
 	return me.outlasts(err)
 }
 
-// noPoll returns the error of a waiter whose time has ended.
-func (w *Watch[T]) noPoll(me *waiter[T]) error {
+// noPoll returns the error of a waiter whose time, or whose ctx, has ended.
+func (w *Watch[T]) noPoll(ctx context.Context, me *waiter[T]) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err := me.fails.Blind(); err != nil {
 		return api.Blind(err)
 	}
@@ -179,15 +181,6 @@ func (w *Watch[T]) leave(me *waiter[T]) {
 	w.hint()
 }
 
-// answered records a single poll of a waiter, and returns the time to its next poll.
-func (w *Watch[T]) answered(me *waiter[T], value *T, err error) time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	me.listAt = time.Time{}
-	w.note(me.wait, value, err)
-	return time.Until(me.wait.due())
-}
-
 // note records a poll of a wait; mu is held.
 func (w *Watch[T]) note(m *wait, value *T, err error) {
 	switch {
@@ -232,8 +225,19 @@ func (w *Watch[T]) alone(ctx context.Context, me *waiter[T]) bool {
 	return false
 }
 
-// single polls one object. A panic is an error of the poll.
-func (w *Watch[T]) single(ctx context.Context, id string) (value *T, err error) {
+// single polls the object of a waiter, and returns the time to its next poll.
+func (w *Watch[T]) single(ctx context.Context, me *waiter[T]) (p poll[T], pause time.Duration) {
+	p.asked = time.Now()
+	p.value, p.err = w.get(ctx, me.id)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	me.listAt = time.Time{}
+	w.note(me.wait, p.value, p.err)
+	return p, time.Until(me.wait.due())
+}
+
+// get reads one object. A panic is an error of the poll.
+func (w *Watch[T]) get(ctx context.Context, id string) (value *T, err error) {
 	defer recoverPoll(&err)
 	return w.one(ctx, id)
 }
