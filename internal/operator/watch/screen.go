@@ -219,7 +219,4 @@ func (r Row) fitting(width int) string {
 }
 
 // pad brings a text to a width.
-func pad(s string, width int) string {
-	s = fit(s, width)
-	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
-}
+func pad(s string, width int) string { return fmt.Sprintf("%-*s", width, fit(s, width)) }

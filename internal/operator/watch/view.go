@@ -3,6 +3,7 @@ package watch
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -116,8 +117,10 @@ func (m *Model) row(t *track, now time.Time) Row {
 func compareNames(a, b string) int {
 	for a != "" && b != "" {
 		x, y := leading(a), leading(b)
-		if isDigit(a[0]) && isDigit(b[0]) && len(trimZeros(x)) != len(trimZeros(y)) {
-			return cmp.Compare(len(trimZeros(x)), len(trimZeros(y)))
+		if isDigit(x) && isDigit(y) {
+			if longer := cmp.Compare(len(strings.TrimLeft(x, "0")), len(strings.TrimLeft(y, "0"))); longer != 0 {
+				return longer
+			}
 		}
 		if x != y {
 			return cmp.Compare(x, y)
@@ -128,19 +131,8 @@ func compareNames(a, b string) int {
 }
 
 // leading returns the digits, or the one other byte, with which a name begins.
-func leading(s string) string {
-	i := 0
-	for i < len(s) && isDigit(s[i]) {
-		i++
-	}
-	return s[:max(1, i)]
-}
+func leading(s string) string { return s[:max(1, len(s)-len(strings.TrimLeft(s, digits)))] }
 
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+const digits = "0123456789"
 
-func trimZeros(s string) string {
-	for len(s) > 1 && s[0] == '0' {
-		s = s[1:]
-	}
-	return s
-}
+func isDigit(s string) bool { return strings.Contains(digits, s[:1]) }
