@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
 // Annotations that the manual pages show.
@@ -126,14 +128,7 @@ func (d *duration) String() string {
 	if *d == 0 {
 		return ""
 	}
-	text := time.Duration(*d).String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
+	return words.Short(time.Duration(*d))
 }
 
 // Type names the value in the help.

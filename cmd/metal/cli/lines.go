@@ -11,11 +11,3 @@ import (
 func Line(to io.Writer, format string, args ...any) {
 	fmt.Fprintln(to, rest.OneLine(fmt.Sprintf(format, args...)))
 }
-
-// Count returns a number with its noun, such as "1 node" or "2 nodes".
-func Count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/timeline"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/watch"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
 const aboutTimeline = `metal timeline tells what happened to one machine, the oldest first, with who did it and how long it took. It changes nothing.
@@ -103,7 +104,7 @@ func (f *timelineFlags) read() (records [][]watch.Entry, notes []string, err err
 			return nil, nil, fmt.Errorf("--record %s: %w", name, err)
 		}
 		if torn > 0 {
-			notes = append(notes, fmt.Sprintf("%s of record %s could not be read. A watch that is killed leaves such a line.", cli.Count(torn, "line"), name))
+			notes = append(notes, fmt.Sprintf("%s of record %s could not be read. A watch that is killed leaves such a line.", words.Count(torn, "line"), name))
 		}
 		records = append(records, entries)
 	}

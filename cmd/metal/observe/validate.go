@@ -14,6 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
 const aboutValidate = `metal validate asks Ironic whether it could use the hardware interfaces of machines, and says why not. Ironic checks the
@@ -61,7 +62,7 @@ func newValidate(s *cli.Settings) *cobra.Command {
 			err = writeValidated(cmd.OutOrStdout(), all)
 		}
 		if failed > 0 {
-			err = errors.Join(err, &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed validation; see above", cli.Count(failed, "machine"))})
+			err = errors.Join(err, &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed validation; see above", words.Count(failed, "machine"))})
 		}
 		return err
 	})

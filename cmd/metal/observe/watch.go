@@ -19,6 +19,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/watch"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
 const aboutWatch = `metal watch shows what happens to the machines in Ironic while an apply runs. It reads one list of nodes every
@@ -176,11 +177,11 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) err
 	case err != nil:
 		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("could not watch %s: %s", s.IronicName(), watch.Problem(err))}
 	case len(end.Failed) > 0 && f.quiet:
-		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed; without --quiet, metal watch names them", cli.Count(len(end.Failed), "machine"))}
+		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed; without --quiet, metal watch names them", words.Count(len(end.Failed), "machine"))}
 	case len(end.Failed) > 0:
-		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed; see above", cli.Count(len(end.Failed), "machine"))}
+		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed; see above", words.Count(len(end.Failed), "machine"))}
 	case cmd.Context().Err() == nil && f.goal != "" && end.Done < end.Total:
-		return &cli.Failure{Code: cli.ExitGoalMissed, Err: fmt.Errorf("nothing is in progress any more, and %d of %s did not reach %s", end.Total-end.Done, cli.Count(end.Total, "machine"), f.goal)}
+		return &cli.Failure{Code: cli.ExitGoalMissed, Err: fmt.Errorf("nothing is in progress any more, and %d of %s did not reach %s", end.Total-end.Done, words.Count(end.Total, "machine"), f.goal)}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
 const aboutMigrate = `metal oneview migrate moves nodes from pre-allocation to dynamic allocation. With pre-allocation, the hardware always
@@ -81,7 +82,7 @@ func (p *pool) migrate(ctx context.Context, o sharing.MigrateOptions) error {
 		}
 	}
 	fmt.Fprintf(p.stderr, "%s to migrate; %s; took %s\n",
-		cli.Count(summary.Nodes, "node"), tallyText(summary.Tally, o.DryRun), time.Since(start).Round(time.Millisecond))
+		words.Count(summary.Nodes, "node"), tallyText(summary.Tally, o.DryRun), time.Since(start).Round(time.Millisecond))
 	if err := outcome(summary.Tally, o.DryRun); err != nil || summary.Skipped == 0 {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
 // pool has the clients and the reporter of the commands of metal oneview.
@@ -61,7 +62,7 @@ func (p *pool) requireHardware(ctx context.Context) error {
 		}
 	}
 	return &cli.Failure{Code: cli.ExitNothing, Err: fmt.Errorf("no node names server hardware in OneView: of %s in %s, none has server_hardware_uri in its driver_info. Set it in driver_info of metal_host, or by: baremetal node set NODE --driver-info server_hardware_uri=URI",
-		cli.Count(len(nodes), "node"), p.ironicName)}
+		words.Count(len(nodes), "node"), p.ironicName)}
 }
 
 // stopped returns the failure of a whole command.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
 // progressInterval is the shortest time between two reports of progress.
@@ -75,5 +76,5 @@ func tallyText(tally sharing.Tally, dryRun bool) string {
 	if dryRun {
 		changed = "would be changed"
 	}
-	return fmt.Sprintf("%d %s, %s, %d skipped, %d failed", tally.Changed, changed, cli.Count(tally.Warned, "warning"), tally.Skipped, tally.Failed)
+	return fmt.Sprintf("%d %s, %s, %d skipped, %d failed", tally.Changed, changed, words.Count(tally.Warned, "warning"), tally.Skipped, tally.Failed)
 }

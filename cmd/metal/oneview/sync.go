@@ -10,6 +10,7 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/cmd/metal/cli"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
@@ -108,7 +109,7 @@ func (p *pool) syncOnce(ctx context.Context, o sharing.SyncOptions) error {
 		}
 	}
 	fmt.Fprintf(p.stderr, "%s checked, %d in use by OneView, %d not checked because they are pre-allocated; %s; took %s\n",
-		cli.Count(summary.Nodes, "node"), summary.InUse, summary.PreAllocated, tallyText(summary.Tally, o.DryRun), time.Since(start).Round(time.Millisecond))
+		words.Count(summary.Nodes, "node"), summary.InUse, summary.PreAllocated, tallyText(summary.Tally, o.DryRun), time.Since(start).Round(time.Millisecond))
 	return outcome(summary.Tally, o.DryRun)
 }
 

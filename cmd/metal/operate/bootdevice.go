@@ -14,6 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/operate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
 const aboutBootDevice = `metal boot-device shows or sets the device from which a machine boots, through its BMC. set makes it boot from the device at its next
@@ -88,7 +89,7 @@ func newShowBootDevice(s *cli.Settings) *cobra.Command {
 		if err := writeDevices(cmd, *output, shown); err != nil || failed == 0 {
 			return err
 		}
-		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("the boot device of %s could not be read; see above", cli.Count(failed, "machine"))}
+		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("the boot device of %s could not be read; see above", words.Count(failed, "machine"))}
 	}
 	return cmd
 }

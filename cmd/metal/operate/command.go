@@ -18,6 +18,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/operate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
@@ -176,11 +177,11 @@ func failureOf(ctx context.Context, noun string, outcomes []operate.Outcome) err
 	case planned > 0:
 		return &cli.Failure{Code: cli.ExitWouldChange}
 	case ctx.Err() != nil && open > 0:
-		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("stopped before the end: %s not finished; see above", cli.Count(open, noun))}
+		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("stopped before the end: %s not finished; see above", words.Count(open, noun))}
 	case failed+open > 0:
-		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed; see above", cli.Count(failed+refused+open, noun))}
+		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed; see above", words.Count(failed+refused+open, noun))}
 	case refused > 0:
-		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s refused; see above", cli.Count(refused, noun))}
+		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s refused; see above", words.Count(refused, noun))}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/operate"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
 // question is what a command would do, if that needs a confirmation.
@@ -49,7 +50,7 @@ func (c confirmation) ask(cmd *cobra.Command, noun string, questions []question)
 			return unconfirmed(cmd, noun, typed[i:], asked)
 		}
 	}
-	if len(asked) == 0 || ask.Yes("%s\nGo on with %s?", joined(asked), cli.Count(len(asked), noun)) {
+	if len(asked) == 0 || ask.Yes("%s\nGo on with %s?", joined(asked), words.Count(len(asked), noun)) {
 		return nil
 	}
 	return unconfirmed(cmd, noun, nil, asked)
@@ -85,5 +86,5 @@ func unconfirmed(cmd *cobra.Command, noun string, typed, asked []question) error
 	}
 	open := slices.Concat(typed, asked)
 	return &cli.Failure{Code: cli.ExitUnconfirmed, Err: fmt.Errorf("%s needs a confirmation for %s, such as %s. Use %s. Nothing was done",
-		cmd.CommandPath(), cli.Count(len(open), noun), open[0], strings.Join(flags, " "))}
+		cmd.CommandPath(), words.Count(len(open), noun), open[0], strings.Join(flags, " "))}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
 // checkConductors says which conductors work, and whether there are machines without one.
@@ -45,7 +46,7 @@ func checkConductors(s *sight) []Check {
 	case len(alone) > 0:
 		c.Result, c.Next = Problem, "Start a conductor of each group that has machines, or change conductor_group of these machines."
 		for _, group := range slices.Sorted(maps.Keys(alone)) {
-			c.Fact += fmt.Sprintf(" No conductor of group %q is alive, which has %s.", group, count(alone[group], "machine"))
+			c.Fact += fmt.Sprintf(" No conductor of group %q is alive, which has %s.", group, words.Count(alone[group], "machine"))
 		}
 	case living < len(s.conductors.value):
 		c.Result, c.Next = Warning, "If a conductor that is not alive is to work, start it and see its log. Ironic keeps those that were removed in its database."
@@ -81,7 +82,7 @@ func checkDrivers(s *sight) []Check {
 			wrong = append(wrong, label(&s.nodes.value[i])+": "+lacks)
 		}
 	}
-	c.Fact = fmt.Sprintf("Conductors have enabled %s.", count(len(s.drivers.value), "driver"))
+	c.Fact = fmt.Sprintf("Conductors have enabled %s.", words.Count(len(s.drivers.value), "driver"))
 	if len(s.drivers.value) == 0 {
 		c.Result, c.Fact, c.Next = Problem, "Ironic offers no driver.", "Start a conductor with enabled_hardware_types in ironic.conf."
 	} else if len(wrong) > 0 {

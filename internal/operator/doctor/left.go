@@ -11,6 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/slots"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
 // left is what a run or a command of metal has noted on something and not ended.
@@ -150,7 +151,7 @@ func checkTemporaries(s *sight) []Check {
 	c.Fact = "Runs have left no temporary server profile."
 	if len(c.Details) > 0 {
 		c.Result = Warning
-		c.Fact = fmt.Sprintf("Runs have left %s.", count(len(c.Details), "temporary server profile"))
+		c.Fact = fmt.Sprintf("Runs have left %s.", words.Count(len(c.Details), "temporary server profile"))
 		c.Next = "metal oneview sync --once removes what no run uses."
 	}
 	c.Details = fold(c.Details)

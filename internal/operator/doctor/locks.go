@@ -14,6 +14,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/slots"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
@@ -66,7 +67,7 @@ func checkLimit(s *sight) []Check {
 	c.Fact += "." + limit
 	c.Details = full
 	if len(stuck) > 0 {
-		c.Fact += " " + are(len(stuck), "machine") + fmt.Sprintf(" stuck: in one state for over %s. Others may take the slots.", short(s.o.Limit.StuckAfter))
+		c.Fact += " " + are(len(stuck), "machine") + fmt.Sprintf(" stuck: in one state for over %s. Others may take the slots.", words.Short(s.o.Limit.StuckAfter))
 	}
 	if exempt > 0 {
 		c.Fact += " " + needs(exempt, "exempt machine") + " none."
@@ -75,7 +76,7 @@ func checkLimit(s *sight) []Check {
 	for _, r := range s.records.value {
 		for _, w := range r.WaitingAt(s.now) {
 			waiting += w.Machines
-			c.Details = append(c.Details, fmt.Sprintf("run %s waits with %s for a slot, the first one since %s; its limit is %d", w.Run, count(w.Machines, "machine"), ago(w.Since, s.now), w.Max))
+			c.Details = append(c.Details, fmt.Sprintf("run %s waits with %s for a slot, the first one since %s; its limit is %d", w.Run, words.Count(w.Machines, "machine"), ago(w.Since, s.now), w.Max))
 		}
 	}
 	c.Details = fold(c.Details)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
 // marksOf are what the table shows of results.
@@ -28,7 +30,7 @@ func (r *Report) Write(to io.Writer) error {
 			fmt.Fprintf(&text, "%s> %s\n", indent, c.Next)
 		}
 	}
-	fmt.Fprintf(&text, "\n%d ok, %s, %s, %d unknown\n", tally[OK], count(tally[Warning], "warning"), count(tally[Problem], "problem"), tally[Unknown])
+	fmt.Fprintf(&text, "\n%d ok, %s, %s, %d unknown\n", tally[OK], words.Count(tally[Warning], "warning"), words.Count(tally[Problem], "problem"), tally[Unknown])
 	_, err := io.WriteString(to, text.String())
 	return err
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
 // Alternative is a forecast with other settings.
@@ -101,14 +103,5 @@ func (r *Result) writeAlternatives(to io.Writer, alternatives []Alternative) {
 	_ = table.Flush() // as above
 }
 
-// clockTime shows a time without units that are zero.
-func clockTime(d time.Duration) string {
-	text := d.Round(time.Second).String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
+// clockTime shows a time in seconds without units that are zero.
+func clockTime(d time.Duration) string { return words.Short(d.Round(time.Second)) }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/words"
 )
 
 // summaryEvery is the shortest time between two summaries among the lines of changes.
@@ -24,7 +26,7 @@ func (l *Lines) Update(v View, changes []Change) error {
 	var text strings.Builder
 	if !l.begun {
 		l.begun = true
-		fmt.Fprintf(&text, "%s  %s in the selection: %s\n", v.Now.Format(clock), count(v.Selected, "machine"), v.summary())
+		fmt.Fprintf(&text, "%s  %s in the selection: %s\n", v.Now.Format(clock), words.Count(v.Selected, "machine"), v.summary())
 		for _, r := range v.Failed {
 			fmt.Fprintf(&text, "%s  %s  %s for %s%s\n", v.Now.Format(clock), r.Label(), r.Doing, Took(r.For), because(r.Reason))
 		}

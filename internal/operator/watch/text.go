@@ -68,14 +68,6 @@ func labelled(name, allocation string) string {
 	return name + " (" + allocation + ")"
 }
 
-// count writes a number with its noun.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // summary writes the counts of a view in one line.
 func (v View) summary() string {
 	parts := []string{v.done()}
