@@ -19,7 +19,10 @@ func (d *decision) imageOrAdoption() {
 		return
 	}
 	d.ignore()
-	writes := d.writes()
+	why := d.judge()
+	d.warnVerdict(why)
+	d.finished = why == ranUnrecorded
+	writes := why.rebuilds()
 	kind, known := d.deployKind(writes)
 	if known {
 		d.operate(kind)
@@ -78,45 +81,87 @@ func (d *decision) adoption() {
 	}
 }
 
+// verdict says why an apply writes the image of a machine, or why it does not.
+type verdict int
+
+const (
+	unchanged     verdict = iota // nothing is wanted that the machine does not run
+	unfinished                   // the apply finishes or repeats a deployment, which is no rebuild
+	mayDiffer                    // something in the content is not known yet
+	ranUnrecorded                // an earlier run has deployed the content, and did not record that
+	importDiffers                // no apply has followed the import, and the machine was deployed with something else
+	stateDiffers                 // the state has other content, or another trigger
+	adoptionStays                // the content differs, of a machine that was adopted: only a trigger deploys it
+	changeIgnored                // the content differs, and on_change is "ignore"
+)
+
+// judge returns the verdict. It only judges: warnVerdict warns.
+func (d *decision) judge() verdict {
+	writes, content := d.redeploys(), contentChange(d.wish, d.was)
+	begun, ran := d.recorded()
+	resumes, _ := d.resumes()
+	switch {
+	case d.neverBegun(), writes == differs && begun, writes == same && resumes:
+		return unfinished
+	case writes == unclear:
+		return mayDiffer
+	case writes == differs && ran:
+		return ranUnrecorded
+	case writes == differs && d.seen.Past.Phase == Unapplied:
+		return importDiffers
+	case writes == differs:
+		return stateDiffers
+	case content != same && d.was.Adopt:
+		return adoptionStays
+	case content != same:
+		return changeIgnored
+	}
+	return unchanged
+}
+
+// rebuilds says whether the apply rebuilds the machine.
+func (v verdict) rebuilds() change {
+	switch v {
+	case importDiffers, stateDiffers:
+		return differs
+	case mayDiffer:
+		return unclear
+	case unchanged, unfinished, ranUnrecorded, adoptionStays, changeIgnored:
+	}
+	return same
+}
+
 // rebuildSummary is the same for all nodes, so that Terraform folds the warnings into one. So are the other summaries.
 const rebuildSummary = "Rebuild wipes the root disk"
 
-// writes says whether the plan rebuilds the node, and warns of that or says why it does not.
-func (d *decision) writes() change {
-	writes, label := d.redeploys(), d.seen.Label
-	begun, ran := d.recorded()
-	resumes, _ := d.resumes()
-	content := contentChange(d.wish, d.was)
-	switch {
-	case d.neverBegun():
+// warnVerdict says what the apply does with the content, unless there is nothing to say.
+func (d *decision) warnVerdict(v verdict) {
+	label := d.seen.Label
+	switch v {
+	case unfinished:
 		d.warnResume()
-		return same
-	case writes == unclear:
-		d.warn(nil, rebuildSummary, fmt.Sprintf("The content of node %s may change: something in it is not known yet. If it does, Ironic rebuilds the node in place, and the data on its root disk is lost. "+
-			"The plan says so with an unknown value of rebuilds.", label))
-	case writes == differs && begun:
-		d.warnResume()
-		return same
-	case writes == differs && ran:
-		d.finished = true
-		d.warn(nil, "Deployment of an earlier run is recorded", fmt.Sprintf("Node %s runs the configured content: an earlier run has deployed it, and was killed before it "+
-			"recorded that. The apply does not touch the machine.", label))
-		return same
-	case writes == differs && d.seen.Past.Phase == Unapplied:
-		d.warn(nil, rebuildSummary, fmt.Sprintf("Node %s was imported, and the configuration differs from what it was deployed with: %s. Ironic rebuilds it in place, and the data on its root disk is lost. "+
+	case mayDiffer:
+		d.warn(nil, rebuildSummary, fmt.Sprintf("The content of node %s may change: something in it is not known yet. If it does, Ironic rebuilds the node "+
+			"in place, and the data on its root disk is lost. The plan says so with an unknown value of rebuilds.", label))
+	case ranUnrecorded:
+		d.warn(nil, "Deployment of an earlier run is recorded", fmt.Sprintf("Node %s runs the configured content: an earlier run has deployed it, "+
+			"and was killed before it recorded that. The apply does not touch the machine.", label))
+	case importDiffers:
+		d.warn(nil, rebuildSummary, fmt.Sprintf("Node %s was imported, and the configuration differs from what it was deployed with: %s. "+
+			"Ironic rebuilds it in place, and the data on its root disk is lost. "+
 			"To keep the machine as it is, correct the configuration, or set on_change = \"ignore\".", label, strings.Join(d.differing(), ", ")))
-	case writes == differs:
+	case stateDiffers:
 		d.warn(nil, rebuildSummary, fmt.Sprintf("The content of node %s changes: Ironic rebuilds it in place, and the data on its root disk is lost. "+
-			"Its reservation stays. Each machine that this plan rebuilds shows a higher number in rebuilds. Set on_change = \"ignore\" to leave the machine as it is.", label))
-	case resumes:
-		d.warnResume()
-	case content != same && d.was.Adopt:
-		d.warn(nil, "Adopted deployment is recorded only", fmt.Sprintf("The apply records the content of node %s in the state, and does not touch the machine, which was adopted. "+
-			"To deploy that content, %s.", label, d.trigger()))
-	case content != same:
-		d.warn(nil, "Change without effect", fmt.Sprintf("on_change is \"ignore\": the apply records the new content of node %s, and does not touch the machine.", label))
+			"Its reservation stays. Each machine that this plan rebuilds shows a higher number in rebuilds. "+
+			"Set on_change = \"ignore\" to leave the machine as it is.", label))
+	case adoptionStays:
+		d.warn(nil, "Adopted deployment is recorded only", fmt.Sprintf("The apply records the content of node %s in the state, "+
+			"and does not touch the machine, which was adopted. To deploy that content, %s.", label, d.trigger()))
+	case changeIgnored:
+		d.warn(nil, "Change without effect", fmt.Sprintf("on_change is \"ignore\": the apply records the new content of node %s, "+
+			"and does not touch the machine.", label))
+	case unchanged:
 	}
-	return writes
 }
 
 // differing names the content that differs from that of the state.
