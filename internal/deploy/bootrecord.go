@@ -53,7 +53,7 @@ func ToLose(ctx context.Context, m *machine.Machine, instance string) (*Losses, 
 		return nil, err
 	}
 	l := &Losses{Instance: instance, VIFs: vifs, Info: maps.Clone(m.Node().InstanceInfo)}
-	own := slices.Concat(InstanceMarkerOf(m.Node()).Keys, ImageKeys, DeploymentKeys, []string{KeyConfigDrive})
+	own := slices.Concat(InstanceMarkerOf(m.Node()).Keys, ownKeys(), []string{KeyConfigDrive})
 	maps.DeleteFunc(l.Info, func(key string, value any) bool {
 		text, err := json.Marshal(value)
 		restored := key == KeyTraits && m.Node().AllocationUUID != "" // by the allocation

@@ -6,14 +6,65 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
-// DeploymentKeys are keys of instance_info that belong to every deployment, besides those of its image.
-var DeploymentKeys = []string{"root_device", "capabilities"}
+// Names of the attributes of metal_deployment that are content.
+const (
+	attrImage        = "image"
+	attrConfigDrive  = "config_drive"
+	attrDeploySteps  = "deploy_steps"
+	attrCapabilities = "capabilities"
+	attrTraits       = "traits"
+	attrRootDevice   = "root_device"
+	attrInstanceInfo = "instance_info"
+)
+
+// told says what a node tells of an attribute with which it was deployed.
+type told int
+
+const (
+	toldNothing told = iota // Ironic does not return it
+	toldMixed               // instance_info has it, but Ironic changes it, or it stands among what others have written
+	toldByKey               // instance_info has a key of the same name
+)
+
+// contents lists the content of a deployment, sorted: the attributes whose change deploys the machine anew. The model of metal_deployment,
+// what an import reads, and the keys that a deployment replaces follow from this list.
+var contents = []struct {
+	name string
+	told told
+}{
+	{attrCapabilities, toldByKey},
+	{attrConfigDrive, toldNothing},
+	{attrDeploySteps, toldNothing},
+	{attrImage, toldMixed},
+	{attrInstanceInfo, toldMixed},
+	{attrRootDevice, toldByKey},
+	{attrTraits, toldByKey},
+}
+
+// ContentNames returns the names of the attributes that are content, sorted.
+func ContentNames() []string { return contentTold(toldNothing, toldMixed, toldByKey) }
+
+// contentTold returns the names of the content of which a node tells so much.
+func contentTold(much ...told) (names []string) {
+	for _, content := range contents {
+		if slices.Contains(much, content.told) {
+			names = append(names, content.name)
+		}
+	}
+	return names
+}
+
+// ownKeys returns the keys of instance_info that are a deployment's alone, whoever has written them. The allocation sets traits, too.
+func ownKeys() []string {
+	return slices.DeleteFunc(slices.Concat(ImageKeys, contentTold(toldByKey)), func(key string) bool { return key == KeyTraits })
+}
 
 // Deployment is what a node is deployed with.
 type Deployment struct {
@@ -36,7 +87,7 @@ type Deployment struct {
 const (
 	keyImageSource = "image_source"
 	KeyConfigDrive = "configdrive"
-	KeyTraits      = "traits"
+	KeyTraits      = attrTraits
 	keyPullSecret  = "image_pull_secret"
 	keyDeploy      = "deploy_interface" // overrides the node's own interface while the instance exists
 )
@@ -84,13 +135,13 @@ func (d Deployment) AsInstanceInfo() map[string]any {
 		info[keyDeploy], info[machine.KeyBootISO] = deployRamdisk, d.LiveISO.URL
 	}
 	if len(d.Capabilities) > 0 {
-		info["capabilities"] = d.Capabilities
+		info[attrCapabilities] = d.Capabilities
 	}
 	if d.Traits != nil {
 		info[KeyTraits] = d.Traits
 	}
 	if len(d.RootDevice) > 0 {
-		info["root_device"] = d.RootDevice
+		info[attrRootDevice] = d.RootDevice
 	}
 	return info
 }

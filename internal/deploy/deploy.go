@@ -237,7 +237,7 @@ func prepare(ctx context.Context, m *machine.Machine, d Deployment, o DeployOpti
 		}
 		want[KeyTraits] = a.Traits // the traits at the time of the reservation
 	}
-	stale := slices.Concat(DeploymentKeys, ImageKeys, before.Keys)
+	stale := slices.Concat(ownKeys(), before.Keys)
 	if d.ConfigDrive == nil {
 		stale = append(stale, KeyConfigDrive)
 	}

@@ -30,7 +30,7 @@ const (
 )
 
 // untold returns the attributes that Ironic does not return: the provider cannot read with which value the machine was deployed.
-func untold() []string { return []string{attrConfigDrive, attrDeploySteps} }
+func untold() []string { return contentTold(toldNothing) }
 
 // AfterRead returns the history after a refresh. first reports whether it is the one that belongs to the import.
 func (h History) AfterRead(node *ironic.Node, first bool) History {

@@ -16,16 +16,13 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
-// settingKeys are the keys of instance_info that Settings contains. metal_deployment has attributes of the same names.
-var settingKeys = []string{"capabilities", KeyTraits, "root_device"}
-
-// InstanceSettings is what the instance_info of a deployed node tells besides the image, by key. It can be stored as JSON.
+// InstanceSettings is the content that the instance_info of a deployed node tells by a key of the same name. It can be stored as JSON.
 type InstanceSettings map[string]any
 
 // SettingsOf returns the settings with which a node was deployed.
 func SettingsOf(n *ironic.Node) InstanceSettings {
 	s := InstanceSettings{}
-	for _, key := range settingKeys {
+	for _, key := range contentTold(toldByKey) {
 		value := n.InstanceInfo[key]
 		if text, is := value.(string); is { // some clients write JSON as a text
 			var object map[string]any
@@ -46,7 +43,7 @@ func SettingsOf(n *ironic.Node) InstanceSettings {
 // Contradict reports whether a deployment has another value of a key than the node. Keys that Settings does not have never
 // contradict.
 func (s InstanceSettings) Contradict(key string, d Deployment) bool {
-	return slices.Contains(settingKeys, key) && !ironic.SameJSON(s[key], d.AsInstanceInfo()[key])
+	return slices.Contains(contentTold(toldByKey), key) && !ironic.SameJSON(s[key], d.AsInstanceInfo()[key])
 }
 
 // ImageSource returns the URL of the image that a node was deployed with. Ironic changes it if the URL redirects.

@@ -44,22 +44,6 @@ const (
 	PowerOff PowerState = "off"
 )
 
-// Names of attributes that are content: a change of them deploys the machine anew.
-const (
-	attrImage        = "image"
-	attrConfigDrive  = "config_drive"
-	attrDeploySteps  = "deploy_steps"
-	attrCapabilities = "capabilities"
-	attrTraits       = "traits"
-	attrRootDevice   = "root_device"
-	attrInstanceInfo = "instance_info"
-)
-
-// ContentNames returns the names of the attributes that are content, sorted.
-func ContentNames() []string {
-	return []string{attrCapabilities, attrConfigDrive, attrDeploySteps, attrImage, attrInstanceInfo, attrRootDevice, attrTraits}
-}
-
 // Wish is what the configuration asks for. Seen.Was is the wish that the state has recorded.
 type Wish struct {
 	Destroy bool // the resource is to be destroyed

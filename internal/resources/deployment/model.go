@@ -3,6 +3,7 @@ package deployment
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"time"
 
@@ -248,36 +249,29 @@ func (m *model) showImage(ctx context.Context, node *ironic.Node) {
 	m.Image, _ = types.ObjectValueFrom(ctx, m.Image.AttributeTypes(ctx), image)
 }
 
-// content returns the attributes whose change rebuilds the node, with their names.
-func (m *model) content() map[string]attr.Value {
-	return map[string]attr.Value{
-		"image": m.Image, "config_drive": m.ConfigDrive, "deploy_steps": m.DeploySteps, "capabilities": m.Capabilities,
-		"traits": m.Traits, "root_device": m.RootDevice, "instance_info": m.InstanceInfo,
+// field returns the field that has an attribute.
+func (m *model) field(attribute string) reflect.Value {
+	fields := reflect.ValueOf(m).Elem()
+	i := 0
+	for fields.Type().Field(i).Tag.Get("tfsdk") != attribute {
+		i++
 	}
+	return fields.Field(i)
 }
 
-// takeContent copies the named attributes of the content from another model.
-func (m *model) takeContent(other *model, names map[string]bool) {
-	if names["image"] {
-		m.Image = other.Image
+// content returns the attributes whose change deploys the machine anew, by name.
+func (m *model) content() map[string]attr.Value {
+	values := map[string]attr.Value{}
+	for _, name := range deploy.ContentNames() {
+		values[name], _ = m.field(name).Interface().(attr.Value)
 	}
-	if names["config_drive"] {
-		m.ConfigDrive = other.ConfigDrive
-	}
-	if names["deploy_steps"] {
-		m.DeploySteps = other.DeploySteps
-	}
-	if names["capabilities"] {
-		m.Capabilities = other.Capabilities
-	}
-	if names["traits"] {
-		m.Traits = other.Traits
-	}
-	if names["root_device"] {
-		m.RootDevice = other.RootDevice
-	}
-	if names["instance_info"] {
-		m.InstanceInfo = other.InstanceInfo
+	return values
+}
+
+// takeContent copies some attributes of the content from another model.
+func (m *model) takeContent(other *model, names []string) {
+	for _, name := range names {
+		m.field(name).Set(other.field(name))
 	}
 }
 

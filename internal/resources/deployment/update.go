@@ -59,8 +59,7 @@ func (d *deployment) newUpdate(ctx context.Context, req resource.UpdateRequest, 
 // values are in the configuration only.
 func (u *update) wanted(ctx context.Context) *model {
 	m := *u.config
-	m.Image, m.ConfigDrive, m.DeploySteps, m.Capabilities = u.plan.Image, u.plan.ConfigDrive, u.plan.DeploySteps, u.plan.Capabilities
-	m.Traits, m.RootDevice, m.InstanceInfo = u.plan.Traits, u.plan.RootDevice, u.plan.InstanceInfo
+	m.takeContent(u.plan, deploy.ContentNames())
 	if image, configured := m.image(ctx), u.config.image(ctx); image != nil && configured != nil && framework.IsSet(image.PullSecretWOVersion) {
 		image.PullSecretWO = configured.PullSecretWO
 		m.Image, _ = types.ObjectValueFrom(ctx, m.Image.AttributeTypes(ctx), image)

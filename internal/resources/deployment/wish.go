@@ -150,10 +150,7 @@ func (m *model) show(ctx context.Context, config, state *model, asked deploy.Wis
 
 // keepAsked copies the values of the state that the plan keeps though the configuration has others.
 func (m *model) keepAsked(ctx context.Context, state *model, asked, kept deploy.Wish) {
-	names := map[string]bool{}
-	for name, value := range kept.Content {
-		names[name] = value != asked.Content[name]
-	}
+	names := slices.DeleteFunc(deploy.ContentNames(), func(name string) bool { return kept.Content[name] == asked.Content[name] })
 	if m.takeContent(state, names); kept.Node != asked.Node {
 		m.NodeID = state.NodeID
 	}
