@@ -89,7 +89,7 @@ func bootable(m *machine.Machine, d Deployment, o DeployOptions) error {
 	if d.ConfigDrive != nil && !CarriesConfigDrive(m.Node()) {
 		return NoConfigDrive(m.Node())
 	}
-	if last := BootRecord(m.Node()); last != nil && last.Exhausted(*d.LiveISO, time.Now()) {
+	if last := BootRecord(m.Node()); last != nil && last.Exhausted(d.LiveISO.Artifacts, time.Now()) {
 		return BootLoop(ironic.NodeLabel(m.Node()), *last)
 	}
 	if reason := BootBarred(m.Node()); reason != "" {
@@ -105,7 +105,7 @@ func redeploy(ctx context.Context, m *machine.Machine, runs *bootiso.Record, d D
 	node, allocation := m.Node(), m.Node().AllocationUUID
 	note := BootNoteOf(node)
 	if note == nil {
-		fresh := BootNoteFor(node, *d.LiveISO)
+		fresh := BootNoteFor(node, d.LiveISO.Artifacts)
 		note = &fresh
 	}
 	if note.Before = runs; runs != nil {
@@ -211,7 +211,7 @@ func attachISO(ctx context.Context, m *machine.Machine, d Deployment, timeout ti
 	mark := InstanceMarkerOf(m.Node())
 	mark.Digest, mark.State, mark.Since, mark.Power = d.Digest(), m.State(), DeployedSince(m.Node()), machine.LastPowerChange(m.Node())
 	var patch ironic.Patch
-	patch.Set("/extra/"+notes.KeyBoot, BootNoteFor(m.Node(), *d.LiveISO))
+	patch.Set("/extra/"+notes.KeyBoot, BootNoteFor(m.Node(), d.LiveISO.Artifacts))
 	patch.Set("/instance_info/"+machine.KeyBootISO, d.LiveISO.URL)
 	patch.Set("/instance_info/"+notes.KeyMarker, mark)
 	if err := m.Patch(ctx, patch); err != nil {

@@ -191,7 +191,7 @@ func BootISOURL(n *ironic.Node) string {
 // RecordBoot notes on the node that it was booted with a deployment, and changes nothing else. Later images are compared with that.
 // If only a person can restart the machine, byHand says what was obsolete; it is nil otherwise.
 func RecordBoot(ctx context.Context, m *machine.Machine, d Deployment, byHand []string) error {
-	record := bootiso.NewRecord(*d.LiveISO, time.Now(), nil)
+	record := bootiso.NewRecord(d.LiveISO.Artifacts, time.Now(), nil)
 	record.Manual, record.Obsolete = byHand != nil, byHand
 	mark := InstanceMarkerOf(m.Node())
 	mark.Digest, mark.State, mark.Since, mark.Power = d.Digest(), "", "", "" // without a state the marker counts as started

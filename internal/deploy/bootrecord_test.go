@@ -15,7 +15,7 @@ import (
 
 // bootAction says what a live ISO of a version asks of a node.
 func bootAction(n *ironic.Node, version string, change ...func(*bootiso.Want)) bootiso.Status {
-	want := bootiso.NewWant(*sitetest.Live(version).LiveISO)
+	want := *sitetest.Live(version).LiveISO
 	for _, c := range change {
 		c(&want)
 	}
@@ -222,7 +222,7 @@ func TestBootRecord_knowsSinceWhenAnImageIsWanted(t *testing.T) {
 			for range 2 { // the second call writes nothing
 				m, err := client.Machine(t.Context(), id)
 				if err == nil {
-					err = deploy.NoteWanted(t.Context(), m, *sitetest.Live("2").LiveISO)
+					err = deploy.NoteWanted(t.Context(), m, sitetest.Live("2").LiveISO.Artifacts)
 				}
 				if err != nil {
 					t.Fatal(err)

@@ -69,7 +69,7 @@ func ownKeys() []string {
 // Deployment is what a node is deployed with.
 type Deployment struct {
 	Image        *Image
-	LiveISO      *bootiso.Artifacts // boots an ISO instead of writing an Image; recorded in extra
+	LiveISO      *bootiso.Want // boots an ISO instead of writing an Image; recorded in extra
 	Capabilities map[string]string
 	Traits       []string // nil: the traits of the allocation
 	RootDevice   map[string]any

@@ -252,7 +252,7 @@ func prepare(ctx context.Context, m *machine.Machine, d Deployment, o DeployOpti
 		if d.ConfigDrive != nil && !CarriesConfigDrive(node) {
 			return NoConfigDrive(node)
 		}
-		patch.Set("/extra/"+notes.KeyBoot, BootNoteFor(node, *d.LiveISO))
+		patch.Set("/extra/"+notes.KeyBoot, BootNoteFor(node, d.LiveISO.Artifacts))
 	}
 	notes.EndQuarantine(&patch, node) // an operator has returned the node
 	if mark := notes.CreationOf(node.Extra, notes.MarkReservation); o.Creates && (mark == nil || mark.Run != m.Site().Run.ID) {

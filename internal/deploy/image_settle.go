@@ -10,21 +10,15 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 )
 
-// NewImage is a live ISO that machines are about to boot.
-type NewImage struct {
-	URL     string
-	BuiltAt time.Time     // zero: use the server's Last-Modified
-	Quiet   time.Duration // how old the image must be to count as settled
-}
-
-// CheckBuilt returns an error if the image says that it was built in the future.
-func (i NewImage) CheckBuilt(now time.Time) error {
-	if i.BuiltAt.Sub(now) > time.Minute {
-		return fmt.Errorf("built_at (%s) lies in the future", i.BuiltAt.Format(time.RFC3339))
+// checkBuilt returns an error if a live ISO says that it was built in the future.
+func checkBuilt(image bootiso.Want, now time.Time) error {
+	if image.BuiltAt.Sub(now) > time.Minute {
+		return fmt.Errorf("built_at (%s) lies in the future", image.BuiltAt.Format(time.RFC3339))
 	}
 	return nil
 }
@@ -40,14 +34,21 @@ func ImageChanged(host string) *failure.Error {
 	}
 }
 
+// newImage is what tells one live ISO that settles from another.
+type newImage struct {
+	url     string
+	builtAt time.Time
+	quiet   time.Duration
+}
+
 // imageRegister are the new images of a run. Each is awaited once and checked twice, regardless of the number of machines that boot it.
 type imageRegister struct {
 	mu    sync.Mutex
-	known map[NewImage]*settling
+	known map[newImage]*settling
 }
 
 func imagesOf(site *machine.Site) *imageRegister {
-	return machine.Kept(site, func(*machine.Site) *imageRegister { return &imageRegister{known: map[NewImage]*settling{}} })
+	return machine.Kept(site, func(*machine.Site) *imageRegister { return &imageRegister{known: map[newImage]*settling{}} })
 }
 
 type settling struct {
@@ -58,13 +59,13 @@ type settling struct {
 // Settle waits until the quiet period of an image has ended. It sends a HEAD request for the image before and after, and returns
 // an error of KindImageChanged if the image has changed in between. seen is when a run first wanted this image; the period counts from then
 // if neither the image nor its server gives a time. The machines that boot an image share the first caller's seen.
-func Settle(ctx context.Context, site *machine.Site, image NewImage, seen time.Time) error {
-	known := imagesOf(site)
+func Settle(ctx context.Context, site *machine.Site, image bootiso.Want, seen time.Time) error {
+	known, key := imagesOf(site), newImage{image.URL, image.BuiltAt, image.Quiet}
 	known.mu.Lock()
-	s, begun := known.known[image]
+	s, begun := known.known[key]
 	if !begun {
 		s = &settling{done: make(chan struct{})}
-		known.known[image] = s
+		known.known[key] = s
 	}
 	known.mu.Unlock()
 	if !begun {
@@ -79,7 +80,7 @@ func Settle(ctx context.Context, site *machine.Site, image NewImage, seen time.T
 	}
 }
 
-func settle(ctx context.Context, site *machine.Site, image NewImage, seen time.Time) error {
+func settle(ctx context.Context, site *machine.Site, image bootiso.Want, seen time.Time) error {
 	before := headImage(ctx, site, image.URL)
 	left := image.Quiet - before.age
 	switch {
@@ -91,7 +92,7 @@ func settle(ctx context.Context, site *machine.Site, image NewImage, seen time.T
 	if left <= 0 {
 		return nil
 	}
-	if err := image.CheckBuilt(time.Now()); err != nil {
+	if err := checkBuilt(image, time.Now()); err != nil {
 		return err
 	}
 	if left > image.Quiet+time.Minute {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -69,8 +70,8 @@ func newSettler(s *imageServer) *sitetest.Client {
 }
 
 // newISO is a live ISO with a token in its URL and a quiet period of ten minutes.
-func newISO() deploy.NewImage {
-	return deploy.NewImage{URL: "http://images.test/live.iso?token=hunter2", Quiet: 10 * time.Minute}
+func newISO() bootiso.Want {
+	return bootiso.Want{Artifacts: bootiso.Artifacts{URL: "http://images.test/live.iso?token=hunter2"}, Quiet: 10 * time.Minute}
 }
 
 func TestSettle_quietPeriod(t *testing.T) {
@@ -78,25 +79,25 @@ func TestSettle_quietPeriod(t *testing.T) {
 	for name, tc := range map[string]struct {
 		server *imageServer  // nil: one that answers
 		age    time.Duration // of the image on the server; zero: the server does not tell
-		image  func(*deploy.NewImage)
+		image  func(*bootiso.Want)
 		seen   time.Duration // how long ago a run first wanted the image
 		want   time.Duration
 	}{
 		"new":                              {age: time.Second, want: 10*time.Minute - time.Second},
 		"half as old":                      {age: 5 * time.Minute, want: 5 * time.Minute},
 		"old":                              {age: time.Hour, want: 0},
-		"no quiet period":                  {age: time.Second, image: func(i *deploy.NewImage) { i.Quiet = 0 }, want: 0},
+		"no quiet period":                  {age: time.Second, image: func(i *bootiso.Want) { i.Quiet = 0 }, want: 0},
 		"by the clock of its server":       {age: 5 * time.Minute, server: &imageServer{ahead: 3 * time.Hour}, want: 5 * time.Minute},
 		"the server tells no time":         {want: 10 * time.Minute},
 		"there is no such image":           {age: time.Second, server: &imageServer{status: http.StatusNotFound}, want: 10 * time.Minute},
 		"no answer":                        {age: time.Second, server: &imageServer{down: true}, want: 10 * time.Minute},
-		"in a file":                        {age: time.Second, image: func(i *deploy.NewImage) { i.URL = "file:///srv/live.iso" }, want: 10 * time.Minute},
+		"in a file":                        {age: time.Second, image: func(i *bootiso.Want) { i.URL = "file:///srv/live.iso" }, want: 10 * time.Minute},
 		"no time, and seen before":         {seen: 4 * time.Minute, want: 6 * time.Minute},
 		"no time, and seen long ago":       {seen: time.Hour, want: 0},
 		"the server's time wins":           {age: time.Minute, seen: time.Hour, want: 9 * time.Minute},
-		"built_at wins over the server":    {age: time.Hour, image: func(i *deploy.NewImage) { i.BuiltAt = time.Now().Add(-time.Minute) }, want: 9 * time.Minute},
-		"built_at, no answer":              {server: &imageServer{down: true}, image: func(i *deploy.NewImage) { i.BuiltAt = time.Now().Add(-time.Minute) }, want: 9 * time.Minute},
-		"built long ago, and copied today": {age: time.Second, image: func(i *deploy.NewImage) { i.BuiltAt = time.Now().Add(-time.Hour) }, want: 0},
+		"built_at wins over the server":    {age: time.Hour, image: func(i *bootiso.Want) { i.BuiltAt = time.Now().Add(-time.Minute) }, want: 9 * time.Minute},
+		"built_at, no answer":              {server: &imageServer{down: true}, image: func(i *bootiso.Want) { i.BuiltAt = time.Now().Add(-time.Minute) }, want: 9 * time.Minute},
+		"built long ago, and copied today": {age: time.Second, image: func(i *bootiso.Want) { i.BuiltAt = time.Now().Add(-time.Hour) }, want: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

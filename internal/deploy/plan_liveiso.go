@@ -42,8 +42,7 @@ func (l LiveISO) bootedAs(was LiveISO) LiveISO {
 
 // Unborn returns the refusal of an image that was built in the future; nil if it was not.
 func (l LiveISO) unborn(now time.Time) *decide.Notice {
-	image := NewImage{URL: l.Want.URL, BuiltAt: l.Want.BuiltAt, Quiet: l.Want.Quiet}
-	if err := image.CheckBuilt(now); err != nil {
+	if err := checkBuilt(l.Want, now); err != nil {
 		n := decide.Refuse(decide.At("live_iso", "built_at"), "Image from the future", failure.Sentence(err)+" Check built_at, and the clock of this computer.")
 		return &n
 	}
@@ -382,7 +381,8 @@ func (b *bootDecision) warnWait(status bootiso.Status) {
 
 // CheckISO asks for the decision about a live ISO again, with the node as it is now. It returns an error if that differs from the
 // step, unless the node already has the deployment.
-func (s Step) CheckISO(want bootiso.Want, what Deployment, node *ironic.Node, now time.Time) error {
+func (s Step) CheckISO(what Deployment, node *ironic.Node, now time.Time) error {
+	want := *what.LiveISO
 	status := bootiso.Decide(bootiso.Input{Machine: BootFacts(node), Want: want, Changed: s.Boot.Changed, Demanded: s.Boot.Demanded, Now: now}).Apply
 	planned := bootiso.Restart
 	if s.Do == DoAsk {

@@ -126,7 +126,7 @@ func fill(w *deploy.Wish) {
 	if built := iso.Parts["built_at"]; built.Set {
 		iso.Want.BuiltAt, _ = time.Parse(time.RFC3339, built.V)
 	}
-	want := iso.Want.Artifacts
+	want := iso.Want
 	w.Deployment.LiveISO = &want
 }
 

@@ -260,7 +260,7 @@ func liveWith(t *testing.T, key string, value any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = deploy.BootAnswer(m.Node(), bootiso.Want{Artifacts: *sitetest.Live("1").LiveISO})
+	_ = deploy.BootAnswer(m.Node(), bootiso.Want{Artifacts: sitetest.Live("1").LiveISO.Artifacts})
 	instance, by, err := deploy.ReserveNew(t.Context(), m, sitetest.Debian("12"), "", sitetest.InAnHour())
 	if err != nil || by != nil {
 		t.Fatalf("reserve: taken over from %v, %v", by, err)

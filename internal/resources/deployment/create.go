@@ -26,8 +26,8 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	limit, diags := plan.Timeouts.Create(ctx, deploymentTimeout)
 	resp.Diagnostics.Append(diags...)
-	wanted, diags := config.deployment(ctx)
-	resp.Diagnostics.Append(diags...)
+	wish := d.wish(ctx, &plan, &config, &resp.Diagnostics)
+	wanted := wish.Deployment
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -55,7 +55,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	options := deploy.DeployOptions{
 		Instance: instanceID, Creates: true, Attempts: plan.tries(), Timeout: limit, Connections: deploy.VIFConnections{Wanted: plan.vifs()},
 	}
-	steps := deploy.Decide(d.wish(ctx, &plan, &config, &resp.Diagnostics), deploy.Seen{New: true, Now: time.Now()}).Steps // which depend on nothing that was seen
+	steps := deploy.Decide(wish, deploy.Seen{New: true, Now: time.Now()}).Steps // which depend on nothing that was seen
 	doing, attempts, err := d.install(ctx, &plan, &config, m, wanted, options, steps, seen)
 	reserved.turn.End(ctx, err)
 	quarantined, err := d.endTry(ctx, &plan, m, reserved.try, err, &resp.Diagnostics)
@@ -122,7 +122,7 @@ func (d *deployment) install(ctx context.Context, plan, config *model, m *machin
 			doing = "adopt node " + label
 			err = deploy.Adopt(ctx, m, wanted, o.Instance, o.Timeout)
 		case deploy.DoDeploy:
-			attempts, err = d.begin(ctx, plan, wanted, m, o, seen)
+			attempts, err = d.begin(ctx, wanted, m, o, seen)
 		case deploy.DoPowerOn, deploy.DoPowerOff:
 			err = config.switchPower(ctx, m, o.Timeout)
 		case deploy.DoCheck:
@@ -138,12 +138,11 @@ func (d *deployment) install(ctx context.Context, plan, config *model, m *machin
 }
 
 // begin deploys the image of a new deployment, or boots its live ISO.
-func (d *deployment) begin(ctx context.Context, plan *model, wanted deploy.Deployment, m *machine.Machine, o deploy.DeployOptions, seen time.Time) (attempts int, err error) {
-	iso := plan.liveISO(ctx)
-	if iso == nil {
+func (d *deployment) begin(ctx context.Context, wanted deploy.Deployment, m *machine.Machine, o deploy.DeployOptions, seen time.Time) (attempts int, err error) {
+	if wanted.LiveISO == nil {
 		return deploy.Deploy(ctx, m, wanted, o)
 	}
-	if err := deploy.Settle(ctx, d.Site, iso.newImage(), seen); err != nil {
+	if err := deploy.Settle(ctx, d.Site, *wanted.LiveISO, seen); err != nil {
 		return 0, err
 	}
 	if err := m.Refresh(ctx); err != nil { // waiting for the image to settle may have taken minutes

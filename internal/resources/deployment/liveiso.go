@@ -95,12 +95,6 @@ func (m *model) liveISO(ctx context.Context) *liveISOModel {
 	return &iso
 }
 
-// newImage returns the image that an apply gives time to settle.
-func (m *liveISOModel) newImage() deploy.NewImage {
-	want := m.Want()
-	return deploy.NewImage{URL: want.URL, BuiltAt: want.BuiltAt, Quiet: want.Quiet}
-}
-
 // firstSeen returns when an apply first wanted the live ISO of a configuration, and records what it wants. The result is zero without a
 // live ISO. before is nil if there is no private state yet.
 func (m *model) firstSeen(ctx context.Context, before framework.GettablePrivate, private framework.SettablePrivate, diags *diag.Diagnostics) time.Time {

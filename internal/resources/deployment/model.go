@@ -125,7 +125,7 @@ func (m *model) deployment(ctx context.Context) (d deploy.Deployment, diags diag
 	}
 	if iso := m.liveISO(ctx); iso != nil {
 		want := iso.Want()
-		d.LiveISO = &want.Artifacts
+		d.LiveISO = &want
 	}
 	d.Triggers = framework.StringMap(m.RebuildTriggers)
 	d.Capabilities = framework.StringMap(m.Capabilities)

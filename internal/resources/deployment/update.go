@@ -12,7 +12,6 @@ import (
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
@@ -30,8 +29,7 @@ type update struct {
 	limit        time.Duration
 	known        deploy.Footprint // of the node as of the recorded deployment
 	past         deploy.History
-	iso          bootiso.Want // as planned
-	seen         time.Time    // when the live ISO was first wanted
+	seen         time.Time // when the live ISO was first wanted
 }
 
 // newUpdate collects the values of an update.
@@ -44,9 +42,6 @@ func (d *deployment) newUpdate(ctx context.Context, req resource.UpdateRequest, 
 	limit, problems := u.plan.Timeouts.Update(ctx, deploymentTimeout)
 	diags.Append(problems...)
 	u.limit = limit
-	if iso := u.plan.liveISO(ctx); iso != nil {
-		u.iso = iso.Want()
-	}
 	u.what, problems = u.wanted(ctx).deployment(ctx)
 	diags.Append(problems...)
 	u.steps = framework.PlannedSteps[deploy.Step](ctx, req.Private, diags)
@@ -146,7 +141,7 @@ func (u *update) check(machine *machine.Machine, step deploy.Step) error {
 	if err := u.isOurs(machine); err != nil {
 		return err
 	}
-	return step.CheckISO(u.iso, u.what, machine.Node(), time.Now())
+	return step.CheckISO(u.what, machine.Node(), time.Now())
 }
 
 // record notes on the node what is wanted of a machine that keeps running with a live ISO.
@@ -158,7 +153,7 @@ func (u *update) record(ctx context.Context, machine *machine.Machine) error {
 	case deploy.RunsInstance(machine.Node()) && deploy.BootRecord(machine.Node()) == nil:
 		return deploy.RecordBoot(ctx, machine, u.what, nil)
 	}
-	return deploy.NoteWanted(ctx, machine, *u.what.LiveISO)
+	return deploy.NoteWanted(ctx, machine, u.what.LiveISO.Artifacts)
 }
 
 // describe gives an adopted machine another instance_info.
@@ -192,7 +187,7 @@ func (u *update) deploy(ctx context.Context, site *machine.Site, machine *machin
 	if err := check(); err != nil {
 		return attempts, err
 	}
-	if err := deploy.Settle(ctx, site, u.plan.liveISO(ctx).newImage(), u.seen); err != nil {
+	if err := deploy.Settle(ctx, site, *u.what.LiveISO, u.seen); err != nil {
 		return attempts, err
 	}
 	if err := machine.Refresh(ctx); err != nil { // giving the image time to settle may have taken minutes

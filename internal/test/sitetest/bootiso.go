@@ -16,9 +16,10 @@ import (
 
 // Live is a deployment with a live ISO of a version, with a token in its URL.
 func Live(version string) deploy.Deployment {
-	return deploy.Deployment{LiveISO: &bootiso.Artifacts{
+	want := bootiso.NewWant(bootiso.Artifacts{
 		URL: "http://images/live-" + version + ".iso?token=hunter2", SharedContent: map[string]string{"infra_env": "uid/" + version},
-	}}
+	})
+	return deploy.Deployment{LiveISO: &want}
 }
 
 // Drivers of nodes that can boot a live ISO: over the network, and from virtual media.
