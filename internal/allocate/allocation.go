@@ -204,12 +204,22 @@ func ForgetAllocationMark(ctx context.Context, site *machine.Site, a *ironic.All
 // creation. It deletes an allocation that ends in state error, because Ironic keeps its name and never retries it, and returns a
 // an error of KindNoMatch. The allocation stays when the user interrupts the run, when the time-out ends, and with an error of KindUnwatched.
 func AwaitAllocation(ctx context.Context, site *machine.Site, r Request, a *ironic.Allocation, timeout time.Duration) (*ironic.Allocation, error) {
+	a, err := awaitActive(ctx, site, r, a, timeout)
+	if err == nil {
+		site.Ironic.ForgetNode(a.NodeUUID)
+	}
+	return a, err
+}
+
+// awaitActive is AwaitAllocation after which lists may still show the node without the reservation.
+func awaitActive(
+	ctx context.Context, site *machine.Site, r Request, a *ironic.Allocation, timeout time.Duration,
+) (*ironic.Allocation, error) {
 	spec := r.spec()
 	deadline, renewed, patience := time.Now().Add(timeout), time.Now(), allocationLost
 	for {
 		switch a.State {
 		case ironic.AllocationActive:
-			site.Ironic.ForgetNode(a.NodeUUID)
 			site.Ironic.ForgetAllocation(a.UUID)
 			return a, nil
 		case ironic.AllocationError:
@@ -235,6 +245,21 @@ func AwaitAllocation(ctx context.Context, site *machine.Site, r Request, a *iron
 		}
 		a = polled
 	}
+}
+
+// ReservedNodeOf returns the node of an allocation for which Reserve has waited; nil if the allocation has none. A list that many
+// allocations share answers for a node that it shows free: that Ironic has reserved it since is known. From then on, refreshes read
+// the node with its reservation.
+func ReservedNodeOf(ctx context.Context, site *machine.Site, a *ironic.Allocation) (*ironic.Node, error) {
+	if a.NodeUUID == "" {
+		return nil, nil //nolint:nilnil // the time-out has ended, or the user has interrupted the run
+	}
+	defer site.Ironic.ForgetNode(a.NodeUUID)
+	node, err := site.Ironic.NodeForRefresh(ctx, a.NodeUUID)
+	if err != nil || node.InstanceUUID == a.UUID || node.InstanceUUID == "" && states.InPool(node) {
+		return node, err
+	}
+	return site.Ironic.Node(ctx, a.NodeUUID)
 }
 
 // QuarantineEnd finishes the quarantine that a killed run has begun on a node because a deployment failed for an allocation. It reports

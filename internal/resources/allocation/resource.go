@@ -95,7 +95,8 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 	if notes.IsSuperseded(err) {
 		resp.State.RemoveResource(ctx) // another run has taken it over
 	} else if awaited != nil {
-		a.take(ctx, &plan, made, resp.Private, &resp.Diagnostics)
+		node, nerr := allocate.ReservedNodeOf(ctx, a.Site, made)
+		take(ctx, &plan, made, node, nerr, resp.Private, &resp.Diagnostics)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 		defer plan.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
 	}
@@ -145,7 +146,11 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		state.Name = framework.OrNull(found.Name)
 		state.Extra = framework.RefreshObject(ctx, state.Extra, found.Extra)
 	}
-	a.take(ctx, &state, found, resp.Private, &resp.Diagnostics)
+	var node *ironic.Node
+	if found.NodeUUID != "" {
+		node, err = a.Site.Ironic.NodeForRefresh(ctx, found.NodeUUID)
+	}
+	take(ctx, &state, found, node, err, resp.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	state.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
 }
@@ -190,7 +195,8 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 		return
 	}
 	allocate.ForgetAllocationMark(ctx, a.Site, found)
-	if node, err := a.Site.Ironic.NodeForRefresh(ctx, found.NodeUUID); err == nil {
+	node, err := allocate.ReservedNodeOf(ctx, a.Site, found)
+	if err == nil && node != nil {
 		framework.Show(&resp.Diagnostics, wish.Check(state.wish(ctx), found.UUID, node)...)
 	}
 	if resp.Diagnostics.HasError() {
@@ -198,7 +204,7 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	wanted := plan
-	a.take(ctx, &plan, found, resp.Private, &resp.Diagnostics)
+	take(ctx, &plan, found, node, err, resp.Private, &resp.Diagnostics)
 	framework.Keep(&plan.NodeID, wanted.NodeID)
 	framework.Keep(&plan.NodeName, wanted.NodeName)
 	framework.Keep(&plan.State, wanted.State)
@@ -241,14 +247,14 @@ func (a *allocation) ImportState(ctx context.Context, req resource.ImportStateRe
 	framework.RecordImport(ctx, resp, found.UUID)
 }
 
-// take copies an allocation and its node's name into the model, and records what plans must know of the node.
-func (a *allocation) take(ctx context.Context, m *model, found *ironic.Allocation, private framework.SettablePrivate, diags *diag.Diagnostics) {
+// take copies an allocation and its node's name into the model, and records what plans must know of the node. failed is why the node
+// could not be read.
+func take(
+	ctx context.Context, m *model, found *ironic.Allocation, node *ironic.Node, failed error,
+	private framework.SettablePrivate, diags *diag.Diagnostics,
+) {
 	m.fromAllocation(found, "")
-	if found.NodeUUID == "" {
-		return
-	}
-	node, err := a.Site.Ironic.NodeForRefresh(ctx, found.NodeUUID)
-	if err != nil && !api.IsNotFound(err) { // the note of the last refresh stays
+	if found.NodeUUID == "" || failed != nil && !api.IsNotFound(failed) { // the note of the last refresh stays
 		return
 	}
 	reserved := allocate.ReservedBy(found.UUID, found.NodeUUID, node)
