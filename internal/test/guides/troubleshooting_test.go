@@ -109,6 +109,7 @@ var notOurs = map[string]bool{
 	"Unexpected exception": true, "during processing for node": true,
 	"401": true, "403": true, "already exists": true, "0 of 42 nodes": true, "clean failed": true, "inspect failed": true, "deploy failed": true,
 	"Module output value precondition failed": true, "Resource precondition failed": true, "Invalid Attribute Value": true, "Invalid Attribute Combination": true,
+	"Provider produced inconsistent final plan": true,
 	"wait call-back": true, "clean wait": true, "Still creating...": true, `fault "power failure"`: true,
 }
 
