@@ -155,7 +155,7 @@ func TestWhatBecomesOfAnAllocation(t *testing.T) {
 		{"", "none", "reserve, ask what a killed run has created of a reservation", ""},
 		{"", "none, nothing is left", "reserve, ask what speaks against a reservation", ""},
 		{"", "none, left by a killed run", "reserve", "Interrupted creation is continued"},
-		{"no name", "none", "reserve, ask what speaks against a reservation", ""}, // nobody recognises it
+		{"no name", "none", "reserve, ask what speaks against a reservation", ""}, // no run can recognise it
 		{"candidates not known", "none", "reserve, ask what speaks against a reservation", ""},
 		{"", "none, doubts", "reserve", "No node has this trait"},
 		{"no candidates", "none", "reserve", "No candidates"},

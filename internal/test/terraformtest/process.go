@@ -25,7 +25,7 @@ func NewProcess() *Process {
 // Kill ends the process.
 func (p *Process) Kill() { p.once.Do(func() { close(p.dead) }) }
 
-// isDead reports whether the process was killed. Nil is a process that nobody kills.
+// isDead reports whether the process was killed. Nil stands for a process that the test does not kill.
 func (p *Process) isDead() bool {
 	if p == nil {
 		return false
