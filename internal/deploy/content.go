@@ -51,7 +51,7 @@ var contents = []struct {
 // ContentNames returns the names of the attributes that are content, sorted.
 func ContentNames() []string { return contentTold(toldNothing, toldMixed, toldByKey) }
 
-// contentTold returns the names of the content of which a node tells so much.
+// contentTold returns the names of the attributes of which a node tells one of these.
 func contentTold(much ...told) (names []string) {
 	for _, content := range contents {
 		if slices.Contains(much, content.told) {
@@ -61,7 +61,8 @@ func contentTold(much ...told) (names []string) {
 	return names
 }
 
-// ownKeys returns the keys of instance_info that are a deployment's alone, whoever has written them. The allocation sets traits, too.
+// ownKeys returns the keys of instance_info that a deployment replaces, even if another client has written them. Traits are not among them: the
+// allocation sets them, too.
 func ownKeys() []string {
 	return slices.DeleteFunc(slices.Concat(ImageKeys, contentTold(toldByKey)), func(key string) bool { return key == KeyTraits })
 }

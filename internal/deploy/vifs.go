@@ -52,7 +52,7 @@ func DisconnectVIFs(ctx context.Context, m *machine.Machine, instance string, vi
 	return ConnectVIFs(ctx, m, c)
 }
 
-// ReconnectVIFs is Connect, which also attaches the VIFs that an undeploy has detached. One of those that Ironic refuses, for example because
+// ReconnectVIFs is ConnectVIFs, which also attaches the VIFs that an undeploy has detached. One of those that Ironic refuses, for example because
 // Neutron has deleted it, is left out: this provider has not chosen it. So is one that Neutron has deleted, and that failed the last deployment.
 func ReconnectVIFs(ctx context.Context, m *machine.Machine, c VIFConnections, lost []VIF) error {
 	none := len(c.Unwanted) == 0 && machine.DeletedVIF(m.Node()) == ""

@@ -77,7 +77,7 @@ func (w *Work) readAgain(ctx context.Context, groups bool) (err error) {
 func (w *Work) Applied() Hardware { return w.Wish.Hardware.Applied(w.Open, w.OnMachine) }
 
 // Compare compares the hardware settings that are known to be on the machine with what Ironic has read of it. before is the comparison before this
-// run; nil: there was none. If Ironic's answer is an error, Compare returns that comparison with a warning.
+// run; nil: there was none. If Ironic's answer is an error, it returns that comparison with a warning.
 func (w *Work) Compare(ctx context.Context, before *HardwareComparison) (*HardwareComparison, []decide.Notice) {
 	now, notices := CompareHardware(ctx, w.Machine.Site(), w.Node(), w.Wish.Hardware.Both(w.Applied()), before)
 	if now != nil && w.Corrected {
@@ -87,7 +87,7 @@ func (w *Work) Compare(ctx context.Context, before *HardwareComparison) (*Hardwa
 }
 
 // CompareHardware compares hardware settings that were applied to a machine with what Ironic has read of it since, unless the comparison before holds. If
-// Ironic's answer is an error, Compare returns that comparison with a warning.
+// Ironic's answer is an error, it returns that comparison with a warning.
 func CompareHardware(ctx context.Context, site *machine.Site, node *ironic.Node, applied Hardware, before *HardwareComparison) (*HardwareComparison, []decide.Notice) {
 	if len(applied.Parts()) == 0 {
 		return nil, nil
@@ -99,7 +99,7 @@ func CompareHardware(ctx context.Context, site *machine.Site, node *ironic.Node,
 	return now, nil
 }
 
-// HearNeighbours returns what the cards of a node have heard in its last inspection; see cabling.Hear. If Ironic's answer is an error, Hear returns what they
+// HearNeighbours returns what the cards of a node have heard in its last inspection; see cabling.Hear. If Ironic's answer is an error, it returns what they
 // have heard before with a warning.
 func HearNeighbours(ctx context.Context, site *machine.Site, node *ironic.Node, before *cabling.Hearing) (*cabling.Hearing, []decide.Notice) {
 	heard, err := cabling.Hear(ctx, site, node, before)

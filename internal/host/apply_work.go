@@ -51,7 +51,7 @@ type Work struct {
 	taken string // why this run has taken the host out of service; "": it has not
 }
 
-// NewWork returns the work of an order before its first step. If a killed run has deployed the machine, New drops the steps.
+// NewWork returns the work of an order before its first step. If a killed run has deployed the machine, it has no steps.
 func NewWork(m *machine.Machine, order Order) *Work {
 	w := &Work{Order: order, Machine: m, Open: order.Plan.Open}
 	if w.Was == nil && states.Deployed(w.Node()) {

@@ -31,7 +31,8 @@ type HardwareChange struct {
 
 // ConfigureHardware gives the machine the wanted hardware configuration and reads it back. It does not send what the machine already has.
 // Unless Live is set, it leaves the machine manageable. The time-out applies to each walk. open lists the parts that may not be on
-// the machine afterwards. If the machine does not get its turn, Configure returns the error of turns.Take.
+// the machine afterwards. If the machine does not get its turn, ConfigureHardware returns the error of
+// turns.Take.
 func ConfigureHardware(ctx context.Context, m *machine.Machine, c HardwareChange, timeout time.Duration) (open []HardwarePart, err error) {
 	open = c.Want.Work(c.Applied, HardwareSeen{}).Parts()
 	if len(open) == 0 {

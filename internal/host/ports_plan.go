@@ -11,7 +11,7 @@ import (
 )
 
 // DecidePorts refuses ports that Ironic would not accept, and warns of what happens to the switch ports and of cables that are not as expected. What only the
-// configuration says is refused by Check.
+// configuration says is refused by CheckPorts.
 func DecidePorts(w PortsWish, s PortsSeen) []decide.Notice {
 	return slices.Concat(bootAlone(w, s), keptNames(w), otherNetworks(w), keptNetworks(w, s), connectedPorts(w, s), decideSwitchports(w, s), proveCables(w, s))
 }

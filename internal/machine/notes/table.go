@@ -10,7 +10,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
-// The notes of which nobody is told, and which the packages of their nouns write and read.
+// Notes that the provider shows to no user. The packages of their nouns write and read them.
 const (
 	// KeyCabling: what the metal_host of the node expects of its cables, by MAC address. See internal/host/cabling.
 	KeyCabling = "terraform_metal_cabling"
@@ -22,7 +22,7 @@ const (
 
 // table lists all notes, in the order in which people read them if nothing else orders them. All but KeyMarker are in extra, which Ironic
 // keeps; it clears instance_info when it undeploys a node. says returns what the note on a node says at a time by the clock of the site. It is
-// nil if nobody is told of the note.
+// nil if the provider shows the note to no user.
 var table = []struct {
 	key  string
 	says func(n *ironic.Node, now time.Time) Words
@@ -86,7 +86,7 @@ func Unfinished(n *ironic.Node, now time.Time) (all []*Left) {
 	return all
 }
 
-// Advice returns what to do about the notes on a node of which the advice has an urgency.
+// Advice returns what the notes on a node advise with an urgency.
 func Advice(n *ironic.Node, now time.Time, urgency Urgency) (all []string) {
 	for _, w := range words(n, now) {
 		if w.Advice != "" && w.Urgency == urgency {
