@@ -158,7 +158,8 @@ func unexplained(mods []goMod, rows reasons) []string {
 	return faults
 }
 
-// aged returns the modules whose version is old without a reason, and those with a reason that are not old. dates are those of the versions in use.
+// aged returns the modules whose version is old without a reason, and those with a reason that are not old. dates are those of the versions
+// in use.
 func aged(rows reasons, dates map[string]time.Time) []string {
 	var faults []string
 	newest := time.Time{}

@@ -419,7 +419,8 @@ func (r *reader) call(n *ast.CallExpr) (message, bool) {
 	return message{kind, title, detail}, !passedOn.MatchString(title)
 }
 
-// isNotice reports whether these are the arguments of a notice: a path, a title and a text. Other functions of the same names take a format first.
+// isNotice reports whether these are the arguments of a notice: a path, a title and a text. Other functions of the same names take a format
+// first.
 func isNotice(args []ast.Expr) bool {
 	if len(args) < 3 {
 		return false
@@ -478,8 +479,8 @@ func (r *reader) untraced(n ast.Node) string {
 	return r.set.Position(n.Pos()).String()
 }
 
-// isUnreadTitle reports whether an argument is a title that the function gets from a caller whose titles are not read. What explains an error
-// gets its title from what was being done, which the reader reads.
+// isUnreadTitle reports whether an argument is a title that the function gets from a caller whose titles are not read. What explains an
+// error gets its title from what was being done, which the reader reads.
 func (r *reader) isUnreadTitle(e ast.Expr) bool {
 	name, ok := e.(*ast.Ident)
 	if !ok || name.Name != "summary" || r.function == nil || titled[r.function.Name.Name] || r.assigned(name.Name, 0) != "" {

@@ -14,8 +14,8 @@ const (
 	terraform = "github.com/hashicorp/terraform-"
 )
 
-// groups says what a group of packages imports besides itself and the standard library: other groups, and beginnings of the paths of other modules.
-// A group is a folder under internal; cmd/fake is all cmd/fake*.
+// groups says what a group of packages imports besides itself and the standard library: other groups, and beginnings of the paths of other
+// modules. A group is a folder under internal; cmd/fake is all cmd/fake*.
 var groups = map[string]string{
 	"base": otel + " github.com/go-logr/logr", "throttle": "base " + otel,
 	"ironic":  "base github.com/gophercloud/ go.yaml.in/yaml/ " + otel,

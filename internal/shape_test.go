@@ -27,7 +27,8 @@ type shape struct {
 	back, asks []string
 }
 
-// TestPackagesKeepTheirShape fails if too many calls between the files of a package run back up, or if a resource decides what the nouns decide.
+// TestPackagesKeepTheirShape fails if too many calls between the files of a package run back up, or if a resource decides what the nouns
+// decide.
 func TestPackagesKeepTheirShape(t *testing.T) {
 	t.Parallel()
 	for name, s := range shapes(t) {

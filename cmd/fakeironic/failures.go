@@ -16,7 +16,8 @@ type failing struct{ node, state string }
 // failures are how often operations still fail; negative means every time.
 type failures map[failing]int
 
-// states are the states of -fail, each with the last_error that Ironic writes when its operation fails, with NODE in the place of the node's UUID.
+// states are the states of -fail, each with the last_error that Ironic writes when its operation fails, with NODE in the place of the
+// node's UUID.
 var states = []struct{ name, text string }{
 	{"verify", "Failed to get power state for node NODE. Error: Unable to connect to the BMC: Connection timed out"},
 	{"inspect", "Timeout reached while inspecting the node."},

@@ -29,7 +29,8 @@ func (w *timed) Write(p []byte) (int, error) {
 	return w.text.Write(p)
 }
 
-// An Ironic that accepts connections and never answers: each command says so after 30 seconds, and every 30 seconds, and ends with an error.
+// An Ironic that accepts connections and never answers: each command says so after 30 seconds, and every 30 seconds, and ends with an
+// error.
 func TestHangingIronicIsTold(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"show", "rack1-01"}, {"power", "on", "rack1-01"}, {"watch"}, {"timeline", "rack1-01"}} {

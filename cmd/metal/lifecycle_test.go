@@ -12,7 +12,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
-// deployedSite is a site with two nodes that share no hardware. The first is deployed, and reserved without an allocation by a run that was killed.
+// deployedSite is a site with two nodes that share no hardware. The first is deployed, and reserved without an allocation by a run that was
+// killed.
 func deployedSite(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t, 2)

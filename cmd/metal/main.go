@@ -46,8 +46,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
 
-// stopSignals are the signals that stop a command, which then says where its machines are and what is left half done. The end of a terminal is one of
-// them, unless nohup has asked to ignore it.
+// stopSignals are the signals that stop a command, which then says where its machines are and what is left half done. The end of a terminal
+// is one of them, unless nohup has asked to ignore it.
 func stopSignals(ignored func(os.Signal) bool) []os.Signal {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !ignored(syscall.SIGHUP) {

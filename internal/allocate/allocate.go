@@ -1,5 +1,5 @@
-// Package allocate reserves nodes: one for an allocation, or one for each member of a group. It selects nodes by their hardware, counts why none
-// fits, and releases what it has reserved. Its plan.go and group.go decide what a plan does.
+// Package allocate reserves nodes: one for an allocation, or one for each member of a group. It selects nodes by their hardware, counts why
+// none fits, and releases what it has reserved. Its plan.go and group.go decide what a plan does.
 package allocate
 
 import (

@@ -66,8 +66,8 @@ func finishAllocation(ctx context.Context, site *machine.Site, r *Request) (a *i
 	return a, by, err
 }
 
-// begunBy returns the mark of the killed run that has created an allocation; nil if the creation of the request may not take the allocation over. on is
-// the extra of its node.
+// begunBy returns the mark of the killed run that has created an allocation; nil if the creation of the request may not take the allocation
+// over. on is the extra of its node.
 func begunBy(ctx context.Context, site *machine.Site, r *Request, a *ironic.Allocation, on map[string]any) (*notes.Creation, error) {
 	mark := notes.CreationOf(a.Extra, notes.MarkCreation)
 	isLeft := site.Run.Unfinished(mark, on) || r.isBroken && site.Run.IsDead(mark) && site.Run.IsRecent(mark)
@@ -200,9 +200,9 @@ func ForgetAllocationMark(ctx context.Context, site *machine.Site, a *ironic.All
 	}
 }
 
-// AwaitAllocation waits until an allocation is active. a is the allocation as last seen, for example in the answer to its
-// creation. It deletes an allocation that ends in state error, because Ironic keeps its name and never retries it, and returns a
-// an error of KindNoMatch. The allocation stays when the user interrupts the run, when the time-out ends, and with an error of KindUnwatched.
+// AwaitAllocation waits until an allocation is active. a is the allocation as last seen, for example in the answer to its creation. It
+// deletes an allocation that ends in state error, because Ironic keeps its name and never retries it, and returns a an error of
+// KindNoMatch. The allocation stays when the user interrupts the run, when the time-out ends, and with an error of KindUnwatched.
 func AwaitAllocation(ctx context.Context, site *machine.Site, r Request, a *ironic.Allocation, timeout time.Duration) (*ironic.Allocation, error) {
 	a, err := awaitActive(ctx, site, r, a, timeout)
 	if err == nil {
@@ -266,8 +266,9 @@ func ReservedNodeOf(ctx context.Context, site *machine.Site, a *ironic.Allocatio
 // whether there was one. See EndLeftQuarantine.
 type QuarantineEnd func(ctx context.Context, s *machine.Site, node *ironic.Node, allocation string) (ended bool, err error)
 
-// Release deletes an allocation. It lets end finish a quarantine of the node, and returns an error of KindRefused if anything else is deployed on it: in maintenance,
-// Ironic would delete the allocation and leave the machine running without a reservation (reference/ironic.md#deleting-a-node).
+// Release deletes an allocation. It lets end finish a quarantine of the node, and returns an error of KindRefused if anything else is
+// deployed on it: in maintenance, Ironic would delete the allocation and leave the machine running without a reservation
+// (reference/ironic.md#deleting-a-node).
 func Release(ctx context.Context, site *machine.Site, id, nodeID string, end QuarantineEnd) error {
 	if nodeID != "" {
 		node, err := site.Ironic.Node(ctx, nodeID)

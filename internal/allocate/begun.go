@@ -11,8 +11,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
-// findBegun finds the allocation of a name that a killed run has created, and that the creation of the request takes over. It returns nil if there is
-// none, if this run has announced it already, or if Ironic does not answer: the apply tells then.
+// findBegun finds the allocation of a name that a killed run has created, and that the creation of the request takes over. It returns nil
+// if there is none, if this run has announced it already, or if Ironic does not answer: the apply tells then.
 func findBegun(ctx context.Context, site *machine.Site, r *Request) *Begun {
 	all, err := site.Ironic.AllocationsForPlan(ctx)
 	if err != nil {
@@ -66,14 +66,14 @@ func findBegunMembers(ctx context.Context, site *machine.Site, g *Group) *Begun 
 	return &found
 }
 
-// AnnounceBegun reports whether it is called for the first time in this run for an allocation, by UUID, or for a group, by name: the creation need not
-// repeat what the plan has announced.
+// AnnounceBegun reports whether it is called for the first time in this run for an allocation, by UUID, or for a group, by name: the
+// creation need not repeat what the plan has announced.
 func AnnounceBegun(site *machine.Site, id string) bool {
 	return site.Run.Announce(notes.MarkCreation, id)
 }
 
-// leftOf returns the mark of the killed run that has created an allocation, if the creation of the request takes the allocation over, and sentences about
-// the deployment that the run has begun on its node.
+// leftOf returns the mark of the killed run that has created an allocation, if the creation of the request takes the allocation over, and
+// sentences about the deployment that the run has begun on its node.
 func leftOf(ctx context.Context, site *machine.Site, r *Request, a *ironic.Allocation) (mark *notes.Creation, more []string) {
 	var on map[string]any
 	if a.NodeUUID != "" {

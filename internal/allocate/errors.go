@@ -89,7 +89,8 @@ func noMatch(site *machine.Site, r *Request, census Census) *NoMatch {
 	return &NoMatch{Request: *r, Census: census, gaps: expect.GapsOf(r.AllocationSpec, all)}
 }
 
-// KindShortGroup is the kind of an error which says that too few nodes match a group. Nothing is reserved for it. About is the *NoMatch of a member.
+// KindShortGroup is the kind of an error which says that too few nodes match a group. Nothing is reserved for it. About is the *NoMatch of
+// a member.
 const KindShortGroup failure.Kind = "short group"
 
 // shortGroup returns such an error: need members need a node, free nodes match, and the group could use so many of them.

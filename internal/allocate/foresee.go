@@ -108,8 +108,8 @@ func ForeseeGroup(ctx context.Context, site *machine.Site, g *Group, vague bool)
 	return append(g.beforeMoves(short), excluded...), nil
 }
 
-// beforeMoves makes doubts fatal if members are to give up their nodes, and the group may not wait for others: the apply would destroy deployments
-// for members that cannot move.
+// beforeMoves makes doubts fatal if members are to give up their nodes, and the group may not wait for others: the apply would destroy
+// deployments for members that cannot move.
 func (g *Group) beforeMoves(doubts ...expect.Doubt) []expect.Doubt {
 	if g.Wait > 0 || !slices.ContainsFunc(g.Members, (*GroupMember).isToLeave) {
 		return doubts

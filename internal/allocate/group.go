@@ -141,8 +141,8 @@ func (d *groupDecision) asked(q Question) bool {
 	return true
 }
 
-// refuseHostEnd refuses to delete the nodes of members, also of those that leave them: Terraform destroys a host before it changes a group that
-// depends on it, and the node is reserved until then.
+// refuseHostEnd refuses to delete the nodes of members, also of those that leave them: Terraform destroys a host before it changes a group
+// that depends on it, and the node is reserved until then.
 func (d *groupDecision) refuseHostEnd() {
 	var all []string
 	for _, key := range d.seen.HostEnds {
@@ -275,8 +275,8 @@ func (d *groupDecision) checkMoves() {
 	}
 }
 
-// warnKept warns of members that keep nodes which do not satisfy a change. It does not compare candidate_nodes: a list of available nodes lacks
-// the nodes of all members.
+// warnKept warns of members that keep nodes which do not satisfy a change. It does not compare candidate_nodes: a list of available nodes
+// lacks the nodes of all members.
 func (d *groupDecision) warnKept() {
 	names := slices.DeleteFunc(d.changedSelectors(), func(name string) bool { return name == "candidate_nodes" })
 	stays := map[string]int{} // by domain

@@ -13,7 +13,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
-// groupWishes are things that the configuration of a group can say. Without them, it is named "k8s", has 3 members and asks for class "small".
+// groupWishes are things that the configuration of a group can say. Without them, it is named "k8s", has 3 members and asks for class
+// "small".
 var groupWishes = map[string]func(*allocate.GroupWish){
 	"destroyed":            func(w *allocate.GroupWish) { *w = allocate.GroupWish{Destroy: true} },
 	"other name":           func(w *allocate.GroupWish) { w.Name = decide.Known("prod") },
@@ -270,7 +271,8 @@ func groupFaultOf(w allocate.GroupWish, s allocate.GroupSeen, p allocate.GroupPl
 	return ""
 }
 
-// releasesOnly reports whether a plan releases no member that the plan before did not announce. One that did not know the size announces any.
+// releasesOnly reports whether a plan releases no member that the plan before did not announce. One that did not know the size announces
+// any.
 func releasesOnly(now, before allocate.GroupPlan) bool {
 	is, was := allocate.In(now.Steps, allocate.DoRelease), allocate.In(before.Steps, allocate.DoRelease)
 	if is == nil || was == nil {

@@ -39,7 +39,8 @@ func named(name string, size int) *allocate.Group {
 	return g
 }
 
-// The site has nodes for one of two groups. Two runs reserve for them at once, and each takes longer than a lock is valid without a renewal.
+// The site has nodes for one of two groups. Two runs reserve for them at once, and each takes longer than a lock is valid without a
+// renewal.
 func TestGroup_slowerThanTheLease(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {

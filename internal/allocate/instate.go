@@ -5,8 +5,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
-// inState are the allocations that Terraform has in state, as far as it has refreshed them in this run. None of them is one that a killed run has
-// begun: a tainted one is replaced, which the plan shows as a creation.
+// inState are the allocations that Terraform has in state, as far as it has refreshed them in this run. None of them is one that a killed
+// run has begun: a tainted one is replaced, which the plan shows as a creation.
 type inState struct{ ids notes.Set[string] }
 
 // InState records that Terraform has an allocation in state, because it has asked this run to refresh it.

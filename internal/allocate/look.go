@@ -21,8 +21,8 @@ const (
 	AskMembers Question = "which nodes the members have"
 )
 
-// Answers are what Ironic has said. The zero value of an answer means that Ironic was not asked: during an apply, which reports what happens
-// itself, or while the configuration of the provider is not known.
+// Answers are what Ironic has said. The zero value of an answer means that Ironic was not asked: during an apply, which reports what
+// happens itself, or while the configuration of the provider is not known.
 type Answers struct {
 	Asked       []Question
 	Begun       *Begun

@@ -129,8 +129,8 @@ func ReleaseGroup(ctx context.Context, site *machine.Site, members []*GroupMembe
 	})
 }
 
-// ReleaseMembers releases members that leave their group, and returns an error for each of them, or nil. It waits until nothing is deployed on
-// their nodes: the deployments are deleted in the same apply, in any order. After the time-out, the error says what is deployed.
+// ReleaseMembers releases members that leave their group, and returns an error for each of them, or nil. It waits until nothing is deployed
+// on their nodes: the deployments are deleted in the same apply, in any order. After the time-out, the error says what is deployed.
 func ReleaseMembers(ctx context.Context, site *machine.Site, members []*GroupMember, timeout time.Duration) []error {
 	deadline := time.Now().Add(timeout)
 	return eachMember(members, func(m *GroupMember) error {
@@ -145,7 +145,8 @@ func ReleaseMembers(ctx context.Context, site *machine.Site, members []*GroupMem
 	})
 }
 
-// releaseIdle releases a member as soon as nothing is deployed on its node. After the deadline, it returns an error that says what is deployed.
+// releaseIdle releases a member as soon as nothing is deployed on its node. After the deadline, it returns an error that says what is
+// deployed.
 func releaseIdle(ctx context.Context, site *machine.Site, m GroupMember, deadline time.Time) error {
 	for {
 		node, err := tryRelease(ctx, site, m, deadline)
@@ -227,8 +228,9 @@ func (m *GroupMember) Move(value string) {
 // isToLeave reports whether a member still has the node that it gives up.
 func (m *GroupMember) isToLeave() bool { return m.Leaves != nil && !m.Leaves.done }
 
-// CheckDepartures waits until no node that members give up is being undeployed any more. It returns an error if something else is deployed on one
-// of them: this apply has not destroyed its deployment before (reference/terraform.md#a-destruction-before-the-update-of-what-it-depends-on).
+// CheckDepartures waits until no node that members give up is being undeployed any more. It returns an error if something else is deployed
+// on one of them: this apply has not destroyed its deployment before
+// (reference/terraform.md#a-destruction-before-the-update-of-what-it-depends-on).
 func CheckDepartures(ctx context.Context, site *machine.Site, members []*GroupMember, timeout time.Duration) error {
 	deadline := time.Now().Add(timeout)
 	return errors.Join(eachMember(members, func(m *GroupMember) error {
@@ -281,8 +283,8 @@ func leaveNodes(ctx context.Context, site *machine.Site, g *Group, timeout time.
 	}))
 }
 
-// leaveNode retires the node of a member, and then deletes the allocation. A run that is killed between these steps leaves a member that still
-// has the node, so that the next run goes on.
+// leaveNode retires the node of a member, and then deletes the allocation. A run that is killed between these steps leaves a member that
+// still has the node, so that the next run goes on.
 func leaveNode(ctx context.Context, site *machine.Site, g *Group, m *GroupMember, timeout time.Duration) error {
 	done, _, err := site.Hold(ctx, m.Leaves.ID)
 	if err != nil {
@@ -312,8 +314,8 @@ func leaveNode(ctx context.Context, site *machine.Site, g *Group, m *GroupMember
 	return site.Ironic.DeleteAllocation(ctx, m.Leaves.ID)
 }
 
-// retire takes the node that a member leaves out of use, and notes why. Ironic retires no available node (reference/ironic.md#retired-nodes). A node
-// that is retired already keeps its reason.
+// retire takes the node that a member leaves out of use, and notes why. Ironic retires no available node
+// (reference/ironic.md#retired-nodes). A node that is retired already keeps its reason.
 func retire(ctx context.Context, on *machine.Machine, g *Group, m *GroupMember, timeout time.Duration) error {
 	if on.Node().Retired {
 		return nil
@@ -337,8 +339,8 @@ func retire(ctx context.Context, on *machine.Machine, g *Group, m *GroupMember, 
 	return on.Patch(ctx, patch)
 }
 
-// FindGroup returns the members of a group that exists in Ironic, and the allocation of the first one. ref is the name of the group, NAME/SIZE,
-// or the UUID of the first member.
+// FindGroup returns the members of a group that exists in Ironic, and the allocation of the first one. ref is the name of the group,
+// NAME/SIZE, or the UUID of the first member.
 func FindGroup(ctx context.Context, site *machine.Site, ref string) (g *Group, first *ironic.Allocation, err error) {
 	all, err := site.Ironic.ListAllocations(ctx, nil)
 	if err != nil {

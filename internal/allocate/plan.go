@@ -106,8 +106,8 @@ type decision struct {
 }
 
 // Decide plans an allocation. Candidates and requirements limit the search for a node, and nothing else: once a node is reserved, no change
-// of theirs gives it up. A node is given up for a class, a trait, an owner or a backfill_node that it does not have, and, with on_unusable =
-// "replace", if nothing can be deployed on it; never without another node that matches.
+// of theirs gives it up. A node is given up for a class, a trait, an owner or a backfill_node that it does not have, and, with on_unusable
+// = "replace", if nothing can be deployed on it; never without another node that matches.
 func Decide(w Wish, seen Seen) Plan {
 	d := &decision{w: w, seen: seen}
 	if seen.Was != nil {
@@ -167,8 +167,8 @@ func (d *decision) release(cost decide.Cost) {
 	d.Steps = append(d.Steps, Step{Do: DoRelease, Cost: cost})
 }
 
-// finishesQuarantine warns if releasing an allocation also undeploys its node, because a killed run has put the node into quarantine and did
-// not finish that. label names the node; "" if the release only deletes the allocation.
+// finishesQuarantine warns if releasing an allocation also undeploys its node, because a killed run has put the node into quarantine and
+// did not finish that. label names the node; "" if the release only deletes the allocation.
 func finishesQuarantine(label, allocation string) []decide.Notice {
 	if label == "" {
 		return nil
@@ -178,7 +178,8 @@ func finishesQuarantine(label, allocation string) []decide.Notice {
 		label, allocation))}
 }
 
-// reserve plans a new allocation. It says if a killed run has created the allocation, and else warns if Ironic would find no node for it now.
+// reserve plans a new allocation. It says if a killed run has created the allocation, and else warns if Ironic would find no node for it
+// now.
 func (d *decision) reserve() {
 	d.Steps = append(d.Steps, Step{Do: DoReserve})
 	if d.w.hasNoCandidates() {
@@ -269,8 +270,8 @@ func (d *decision) givesUp(node *ReservedNode) []string {
 	return misfits
 }
 
-// keep plans an allocation that stays. It warns of nothing if only the candidates change: a list of available nodes lacks the reserved one in
-// every plan. Terraform allows a plan to keep the prior value of an attribute that was set before and still is.
+// keep plans an allocation that stays. It warns of nothing if only the candidates change: a list of available nodes lacks the reserved one
+// in every plan. Terraform allows a plan to keep the prior value of an attribute that was set before and still is.
 func (d *decision) keep() {
 	w, was := d.w, d.was
 	d.Forecast.KeepsCandidates = !w.Candidates.IsNull() && !was.Candidates.IsNull()

@@ -226,8 +226,8 @@ func pick(ctx context.Context, site *machine.Site, g *Group, oldest time.Time) (
 	return chosen, nil
 }
 
-// reserveMember creates the allocation of a member with a node as its only candidate, and waits until it is active. An error of KindNoMatch says
-// that another client has taken the node.
+// reserveMember creates the allocation of a member with a node as its only candidate, and waits until it is active. An error of KindNoMatch
+// says that another client has taken the node.
 func reserveMember(ctx context.Context, site *machine.Site, g *Group, m *GroupMember, node *ironic.Node, timeout time.Duration) error {
 	if !stockOf(site).claimOne(m.request, node) {
 		return (&NoMatch{Request: *m.request, Census: Census{Total: 1, Reserved: 1}}).Err()
@@ -313,8 +313,8 @@ func releaseLeftovers(ctx context.Context, site *machine.Site, g *Group, all []i
 	return errors.Join(failed...)
 }
 
-// isOfKilledRun reports whether a killed run has created an allocation for a group. An allocation that does not have the name of its mark any
-// more was renamed, so it is in the state of another group.
+// isOfKilledRun reports whether a killed run has created an allocation for a group. An allocation that does not have the name of its mark
+// any more was renamed, so it is in the state of another group.
 func isOfKilledRun(site *machine.Site, g *Group, a *ironic.Allocation) bool {
 	mark := notes.CreationOf(a.Extra, notes.MarkCreation)
 	isKnown := slices.Contains(g.Leftovers, a.Name)
@@ -336,9 +336,9 @@ func isUnfinishedMember(site *machine.Site, g *Group, a *ironic.Allocation) bool
 	return isOfKilledRun(site, g, a) && notes.CreationOf(a.Extra, notes.MarkCreation).Done.IsZero()
 }
 
-// isLeftover reports whether a killed run has created an allocation for a group that does not have it. atAnyAge says that it does not matter
-// how long ago the creation was finished. A member that has lost its allocation does not have the one that a killed run has created in place of it,
-// until a run reserves for the member.
+// isLeftover reports whether a killed run has created an allocation for a group that does not have it. atAnyAge says that it does not
+// matter how long ago the creation was finished. A member that has lost its allocation does not have the one that a killed run has created
+// in place of it, until a run reserves for the member.
 func isLeftover(site *machine.Site, g *Group, a *ironic.Allocation, atAnyAge bool) bool {
 	isMember := func(m *GroupMember) bool {
 		return m.ID == a.UUID || m.Name == a.Name && (m.ID != "" || m.request != nil)

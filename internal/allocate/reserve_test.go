@@ -165,8 +165,8 @@ func TestGroup_oneOfTwoGetsItsNodes(t *testing.T) {
 	}
 }
 
-// Only what a killed run has created for this group is a leftover of it: neither an allocation of its own, nor one that was renamed, and so is
-// in the state of another group.
+// Only what a killed run has created for this group is a leftover of it: neither an allocation of its own, nor one that was renamed, and so
+// is in the state of another group.
 func TestGroup_leftovers(t *testing.T) {
 	t.Parallel()
 	const run, began = "6f1c2a8e-3c53-4c0e-9a53-0d8a3f6a7b10", "1999-12-31T23:00:00Z"

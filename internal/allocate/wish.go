@@ -80,8 +80,8 @@ func (w Wish) changedDemands(was Wish) (names []string) {
 	return names
 }
 
-// misfits returns the changed demands that a node does not satisfy. A null or unknown value demands nothing, and neither does a trait that was
-// demanded before.
+// misfits returns the changed demands that a node does not satisfy. A null or unknown value demands nothing, and neither does a trait that
+// was demanded before.
 func (w Wish) misfits(was Wish, node *ReservedNode) []string {
 	is := func(value decide.Value[string], have ...string) bool {
 		return !value.Set || slices.Contains(have, value.V)
@@ -115,7 +115,8 @@ func (w GroupWish) isVague() bool {
 	return w.Class.Unknown || w.Traits.Unknown || w.Candidates.Unknown || w.Require.Unknown || w.Owner.Unknown || w.SpreadBy.Unknown || w.MaxPerDomain.Unknown
 }
 
-// KeyPrefix returns what the keys of members begin with: the name that the group had when it was created. It is name if there are no members.
+// KeyPrefix returns what the keys of members begin with: the name that the group had when it was created. It is name if there are no
+// members.
 func KeyPrefix(members map[string]Member, name string) string {
 	for key := range members {
 		return key[:strings.LastIndex(key, "-")]
@@ -171,8 +172,8 @@ func WithoutNode(members []*GroupMember) (notices []decide.Notice) {
 	return notices
 }
 
-// AsPlanned returns members as they are now, with the values that the plan knew: Terraform refuses others. The same apply may have renamed a
-// node, for example. The next refresh shows what has changed.
+// AsPlanned returns members as they are now, with the values that the plan knew: Terraform refuses others. The same apply may have renamed
+// a node, for example. The next refresh shows what has changed.
 func AsPlanned(planned, now map[string]Member) map[string]Member {
 	all := map[string]Member{}
 	keep := func(value, planned decide.Value[string]) decide.Value[string] {

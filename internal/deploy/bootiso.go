@@ -172,9 +172,9 @@ func isOtherISO(d Deployment, n *ironic.Node) bool {
 	return true
 }
 
-// attachISO attaches another ISO as virtual media to a running machine and restarts it once. It records the new ISO on the node
-// only after the ISO is attached. The marker keeps the time of the node's last power change, which shows whether the restart has
-// happened. It sets the boot device first, too: fewer users may do that than may change the media, and a machine keeps its ISO if it is refused.
+// attachISO attaches another ISO as virtual media to a running machine and restarts it once. It records the new ISO on the node only after
+// the ISO is attached. The marker keeps the time of the node's last power change, which shows whether the restart has happened. It sets the
+// boot device first, too: fewer users may do that than may change the media, and a machine keeps its ISO if it is refused.
 func attachISO(ctx context.Context, m *machine.Machine, d Deployment, timeout time.Duration) error {
 	deadline, id := time.Now().Add(timeout), m.Node().UUID
 	runs, state := m.Node().InstanceUUID, m.State()

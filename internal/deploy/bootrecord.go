@@ -39,7 +39,8 @@ type Again struct {
 	Dirty bool `json:"dirty,omitempty"`
 }
 
-// Losses are what Ironic drops when it undeploys a node, apart from what every deployment writes. A node that is deployed again gets it back.
+// Losses are what Ironic drops when it undeploys a node, apart from what every deployment writes. A node that is deployed again gets it
+// back.
 type Losses struct {
 	Instance string         `json:"instance"` // the reservation whose deployment it belongs to
 	VIFs     []VIF          `json:"vifs,omitempty"`
@@ -65,8 +66,9 @@ func ToLose(ctx context.Context, m *machine.Machine, instance string) (*Losses, 
 	return l, nil
 }
 
-// Lost returns what the node has lost because it was undeployed to be deployed again for an instance, and was not deployed since. It decides what
-// the machine boots and where it is connected: if another project may write notes on the node, only what this run has noted itself counts.
+// Lost returns what the node has lost because it was undeployed to be deployed again for an instance, and was not deployed since. It
+// decides what the machine boots and where it is connected: if another project may write notes on the node, only what this run has noted
+// itself counts.
 func Lost(ctx context.Context, m *machine.Machine, instance string) Losses {
 	note := BootNoteOf(m.Node())
 	if note == nil || note.Lost == nil || note.Lost.Instance != instance || states.IsOccupied(m.Node()) {
@@ -123,8 +125,8 @@ func NeedsCleaning(n *ironic.Node, instance string) bool {
 	return undeployedUncleaned(n) && DeployedAgain(n, instance)
 }
 
-// BootRecord returns what a node was booted with, and runs again after a rescue. It is nil if the node does not run a live ISO, another client has deployed it,
-// or it was deployed by a version that kept no records.
+// BootRecord returns what a node was booted with, and runs again after a rescue. It is nil if the node does not run a live ISO, another
+// client has deployed it, or it was deployed by a version that kept no records.
 func BootRecord(n *ironic.Node) *bootiso.Record {
 	note := BootNoteOf(n)
 	if note == nil || !states.KeepsDeployment(ironic.State(n.ProvisionState)) {
@@ -279,9 +281,9 @@ func StaysUncleaned(n *ironic.Node) bool {
 	return n.AutomatedClean != nil && !*n.AutomatedClean
 }
 
-// CleanAgain restores the automated_clean that a node had before it was undeployed to be deployed again. If the node was
-// undeployed without cleaning, the note says so from then on; once it is deployed, it has everything back. While a conductor works on the node this is impossible, and is left
-// for the next time.
+// CleanAgain restores the automated_clean that a node had before it was undeployed to be deployed again. If the node was undeployed without
+// cleaning, the note says so from then on; once it is deployed, it has everything back. While a conductor works on the node this is
+// impossible, and is left for the next time.
 func CleanAgain(ctx context.Context, m *machine.Machine) error {
 	note := BootNoteOf(m.Node())
 	if note == nil || states.NextMove(states.GoalDeployed, m.State(), false).Kind == states.Wait {

@@ -178,7 +178,8 @@ func (m *meddler) RoundTrip(r *http.Request) (*http.Response, error) {
 	return m.next.RoundTrip(r)
 }
 
-// TestBootISO_leavesOutVIFOfLostPort boots a machine anew while the port of a VIF of another client is removed: the machine gets the others.
+// TestBootISO_leavesOutVIFOfLostPort boots a machine anew while the port of a VIF of another client is removed: the machine gets the
+// others.
 func TestBootISO_leavesOutVIFOfLostPort(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {

@@ -61,8 +61,8 @@ func contentTold(much ...told) (names []string) {
 	return names
 }
 
-// ownKeys returns the keys of instance_info that a deployment replaces, even if another client has written them. Traits are not among them: the
-// allocation sets them, too.
+// ownKeys returns the keys of instance_info that a deployment replaces, even if another client has written them. Traits are not among them:
+// the allocation sets them, too.
 func ownKeys() []string {
 	return slices.DeleteFunc(slices.Concat(ImageKeys, contentTold(toldByKey)), func(key string) bool { return key == KeyTraits })
 }

@@ -53,8 +53,8 @@ func Name(ctx context.Context, m *machine.Machine, name string) error {
 	return m.Patch(ctx, patch)
 }
 
-// nameEdits returns the edits that give the instance a name; none if it has it, or if there is none to give. An undeployment removes the name
-// (reference/ironic.md#name-of-an-instance).
+// nameEdits returns the edits that give the instance a name; none if it has it, or if there is none to give. An undeployment removes the
+// name (reference/ironic.md#name-of-an-instance).
 func nameEdits(node *ironic.Node, name string) (patch ironic.Patch) {
 	if name != "" && name != node.InstanceName {
 		patch.Set("/instance_name", name)

@@ -38,8 +38,8 @@ func HashAlgorithm(checksum string) string {
 	return map[int]string{64: "sha256", 128: "sha512"}[len(checksum)]
 }
 
-// Differs reports whether another client has certainly deployed another image on a node. A value that only one of the two images has does not
-// count. Checksums count only if the disk formats are equal, because Ironic converts images, and then changes format and checksum.
+// Differs reports whether another client has certainly deployed another image on a node. A value that only one of the two images has does
+// not count. Checksums count only if the disk formats are equal, because Ironic converts images, and then changes format and checksum.
 func (i Image) Differs(runs Image) bool {
 	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
 	numbers := func(a, b int64) bool { return a > 0 && b > 0 && a != b }

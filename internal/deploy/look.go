@@ -334,7 +334,8 @@ func (l *Look) End(ctx context.Context) {
 	}
 }
 
-// runbook warns of a cleaning runbook with which Ironic cannot begin to clean the undeployed machine (reference/ironic.md#cleaning-by-a-runbook).
+// runbook warns of a cleaning runbook with which Ironic cannot begin to clean the undeployed machine
+// (reference/ironic.md#cleaning-by-a-runbook).
 func (l *Look) runbook(ctx context.Context) {
 	if l.Site == nil {
 		return

@@ -310,8 +310,8 @@ func WarnRescued(node *ironic.Node) []decide.Notice {
 		"A plan leaves it there unless the configuration sets rescue. To start what is deployed: metal unrescue %s.", ironic.NodeLabel(node), node.ProvisionState, node.UUID))}
 }
 
-// StaysReady reports whether a machine that was ready still counts as that: it runs what is deployed, and was not switched off. before is its
-// power state at that time. The driver fake-hardware leaves a machine off that it deploys.
+// StaysReady reports whether a machine that was ready still counts as that: it runs what is deployed, and was not switched off. before is
+// its power state at that time. The driver fake-hardware leaves a machine off that it deploys.
 func StaysReady(n *ironic.Node, before PowerState) bool {
 	off := before == PowerOn && machine.Power(n) == string(PowerOff)
 	return ironic.State(n.ProvisionState) == stateActive && !off

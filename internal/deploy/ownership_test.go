@@ -188,8 +188,8 @@ func (e endless) Read([]byte) (int, error) {
 
 func (e endless) Close() error { return nil }
 
-// TestInterruption_knowsCreatedObjects: Ironic may have executed the request when the user stops the run. An object that no run records is an
-// orphan: a machine that stays reserved without a user.
+// TestInterruption_knowsCreatedObjects: Ironic may have executed the request when the user stops the run. An object that no run records is
+// an orphan: a machine that stays reserved without a user.
 func TestInterruption_knowsCreatedObjects(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

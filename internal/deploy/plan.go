@@ -11,8 +11,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
-// Decide says what an apply of a wish does, and what the plan shows of it. Update, Create and Delete do that and decide nothing again; where the
-// plan for the wish applied last is empty, the next plan need not ask.
+// Decide says what an apply of a wish does, and what the plan shows of it. Update, Create and Delete do that and decide nothing again;
+// where the plan for the wish applied last is empty, the next plan need not ask.
 func Decide(w Wish, s Seen) Plan {
 	d := &decision{asked: w, wish: w, was: s.Was, seen: s}
 	d.wish.Content = maps.Clone(w.Content)
@@ -186,8 +186,8 @@ func (d *decision) protection() {
 	}
 }
 
-// readiness checks the machine after everything that starts it, and until a check has passed. The forecast of a plan that starts the machine is
-// open, because an interrupted apply of it succeeds without the check.
+// readiness checks the machine after everything that starts it, and until a check has passed. The forecast of a plan that starts the
+// machine is open, because an interrupted apply of it succeeds without the check.
 func (d *decision) readiness() {
 	want, ready := d.asked.ReadyCheck, &d.plan.Forecast.Ready
 	starts := d.plan.Operates() || Has(d.plan.Steps, DoUnrescue, DoRestart, DoPowerOn)

@@ -110,7 +110,8 @@ func (d *decision) recorded() (begun, ran bool) {
 	return d.waits(), !resumes && d.seen.Runs.Mark != "" && d.seen.Runs.Mark != d.seen.Sight.Content
 }
 
-// leavesImported reports whether the apply imports a machine that does not run its deployment, and leaves it so: an import touches no machine.
+// leavesImported reports whether the apply imports a machine that does not run its deployment, and leaves it so: an import touches no
+// machine.
 func (d *decision) leavesImported() bool {
 	resumes, _ := d.resumes()
 	return d.imports() && resumes && !d.waits()
@@ -161,8 +162,8 @@ func (d *decision) redeploys() change {
 	return max(content, compare(d.wish.Rebuild, d.was.Rebuild))
 }
 
-// unlessNull returns the value of the state, or the configured one if one of them is null: Terraform accepts no plan that keeps an attribute
-// which the configuration adds or removes.
+// unlessNull returns the value of the state, or the configured one if one of them is null: Terraform accepts no plan that keeps an
+// attribute which the configuration adds or removes.
 func unlessNull[T any](wish, was decide.Value[T]) decide.Value[T] {
 	if wish.IsNull() || was.IsNull() {
 		return wish

@@ -91,8 +91,8 @@ func (h History) baseline(wish, state Wish) (base Wish, records bool) {
 	return base, contentChange(base, state) != same || h.keepsMachine() && base.Rebuild != state.Rebuild
 }
 
-// trigger returns a trigger of the baseline. Only a change from one value to another asks for anything: the first value is recorded, so that it
-// can be prepared before it is needed, and so is its removal.
+// trigger returns a trigger of the baseline. Only a change from one value to another asks for anything: the first value is recorded, so
+// that it can be prepared before it is needed, and so is its removal.
 func (h History) trigger(wish, state Text) Text {
 	if h.Phase == Importing || state.IsNull() || wish.IsNull() {
 		return wish

@@ -54,8 +54,8 @@ func (w Wanted) Wants(want bootiso.Want) bool {
 	return w.Image != "" && w.Artifacts.Digest() == want.Digest() && maps.Equal(w.Artifacts.Contains, want.Contains) && (w.Artifacts.Contains == nil) == (want.Contains == nil)
 }
 
-// refuseFirstBoot refuses the first boot of a machine with an image that was built without what the machine shall have, because nothing would
-// restart the machine later, or with one from the future.
+// refuseFirstBoot refuses the first boot of a machine with an image that was built without what the machine shall have, because nothing
+// would restart the machine later, or with one from the future.
 func (d *decision) refuseFirstBoot() {
 	iso := d.asked.LiveISO
 	if !iso.Set || d.refuseUnborn() || !iso.V.built() || !iso.V.known("host_content") {

@@ -35,8 +35,8 @@ func (d *decision) replacedFor() (attributes []string) {
 	return attributes
 }
 
-// needsDetection returns the attributes whose change needs another deploy interface than the one that autodetect has chosen for this machine.
-// Ironic chooses again only after the machine was undeployed (reference/deploy-interfaces.md#autodetect).
+// needsDetection returns the attributes whose change needs another deploy interface than the one that autodetect has chosen for this
+// machine. Ironic chooses again only after the machine was undeployed (reference/deploy-interfaces.md#autodetect).
 func (d *decision) needsDetection() (attributes []string) {
 	acting := d.seen.Sight.Detected
 	needs, maybe := deployinterface.Outlives(acting, d.wish.deployed())
@@ -63,8 +63,8 @@ func (d *decision) otherNode() bool {
 }
 
 // staysOnNode reports whether the deployment keeps its node whatever node_id says. A list from which node_id is taken may change at any
-// time, and must not move a machine. Before the first apply after an import, the plan compares instead: the import may have named the wrong node.
-// A deployment cannot stay on a node whose host the plan replaces: Ironic deletes no deployed node.
+// time, and must not move a machine. Before the first apply after an import, the plan compares instead: the import may have named the wrong
+// node. A deployment cannot stay on a node whose host the plan replaces: Ironic deletes no deployed node.
 func (d *decision) staysOnNode() bool {
 	return !d.seen.Past.keepsMachine() && !d.seen.LosesNode && !d.otherReservation()
 }
@@ -76,8 +76,8 @@ func (d *decision) otherReservation() bool {
 	return !wish.IsNull() && wish != decide.Known(d.seen.Instance) && wish != d.was.Allocation
 }
 
-// keepNode plans that node_id stays as it is, if the deployment keeps its node. Also if it is the name that the plan gives to the node: that
-// name is known only if Terraform has planned the host before, and the next plan shows it.
+// keepNode plans that node_id stays as it is, if the deployment keeps its node. Also if it is the name that the plan gives to the node:
+// that name is known only if Terraform has planned the host before, and the next plan shows it.
 func (d *decision) keepNode() {
 	named := d.wish.Node
 	if !d.otherNode() || !d.staysOnNode() {
@@ -90,8 +90,8 @@ func (d *decision) keepNode() {
 	}
 }
 
-// refuseHostEnd refuses to keep a deployment whose node the plan deletes. Undeploying it is left to the user: a line that is missing in a list
-// must wipe no machine that the list does not deploy.
+// refuseHostEnd refuses to keep a deployment whose node the plan deletes. Undeploying it is left to the user: a line that is missing in a
+// list must wipe no machine that the list does not deploy.
 func (d *decision) refuseHostEnd() {
 	d.refuse(nil, "Deployed host is destroyed", fmt.Sprintf("This plan destroys the metal_host of node %s, and keeps this deployment on it. Ironic deletes no node on which something is deployed, so the apply would fail.\n\n"+
 		"Add the host to the configuration again. If the machine is to go, destroy its deployment, and its metal_allocation if it has one, first or in the same plan. "+
@@ -134,8 +134,8 @@ func (d *decision) staysInRescue() bool {
 	return !d.wish.Rescue.IsNull() || (d.was.Rescue.IsNull() && d.mode() != NotRescued)
 }
 
-// waitForRescue keeps the content and the triggers of the state while the machine is in rescue mode, and warns of that, so that one machine in
-// repair does not stop a change of a whole fleet. It keeps nothing if Terraform does not allow that: a plan cannot keep an attribute
+// waitForRescue keeps the content and the triggers of the state while the machine is in rescue mode, and warns of that, so that one machine
+// in repair does not stop a change of a whole fleet. It keeps nothing if Terraform does not allow that: a plan cannot keep an attribute
 // that the configuration adds or removes.
 func (d *decision) waitForRescue() {
 	asks := func() bool { // for a deployment or a restart

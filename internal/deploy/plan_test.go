@@ -10,8 +10,9 @@ import (
 
 // The tables: what is wished | what is seen | what happens | what the plan says; "!" refuses | rebuilds/restarts
 //
-// A setting that a row does not name is the one of the state, which is above the table. "?" is a value that is known only during the apply, "-" is
-// none; a step with "?" may be taken. The machine is active and on, unless the row says otherwise. (wipe) and (restart) are what a step costs.
+// A setting that a row does not name is the one of the state, which is above the table. "?" is a value that is known only during the apply,
+// "-" is none; a step with "?" may be taken. The machine is active and on, unless the row says otherwise. (wipe) and (restart) are what a
+// step costs.
 
 // A deployment that runs an image.
 func TestDecide_image(t *testing.T) {

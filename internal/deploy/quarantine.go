@@ -61,8 +61,8 @@ func IsDeployFailure(err error) bool {
 }
 
 // Quarantine takes the machine out of use after its deployment has failed: it retires the node, notes why, and undeploys it, so that Ironic
-// cleans it and leaves it manageable. Ironic deletes the allocation with that. It returns an error of KindQuarantined as soon as the note is
-// written, and another error if it could not be written.
+// cleans it and leaves it manageable. Ironic deletes the allocation with that. It returns an error of KindQuarantined as soon as the note
+// is written, and another error if it could not be written.
 func Quarantine(ctx context.Context, m *machine.Machine, try Try, failed error, timeout time.Duration) error {
 	q := &notes.Quarantine{Allocation: try.Allocation.Name, Instance: try.Allocation.UUID, Since: m.Site().Ironic.ServerNow().UTC().Truncate(time.Second), Failed: m.Node().ProvisionUpdatedAt.UTC().Truncate(time.Second)}
 	var patch ironic.Patch
@@ -81,9 +81,9 @@ func Quarantine(ctx context.Context, m *machine.Machine, try Try, failed error, 
 	return finishQuarantine(ctx, m, q, &try, failed, timeout)
 }
 
-// EndTry puts the machine of a failed deployment into quarantine; not with a nil try. It returns the error that the operation ends with, and whether
-// the machine is in quarantine. If it cannot be, EndTry warns, and the failure is treated as without a quarantine. endTemporary removes the
-// temporary server profile that the node may have got.
+// EndTry puts the machine of a failed deployment into quarantine; not with a nil try. It returns the error that the operation ends with,
+// and whether the machine is in quarantine. If it cannot be, EndTry warns, and the failure is treated as without a quarantine. endTemporary
+// removes the temporary server profile that the node may have got.
 func EndTry(ctx context.Context, m *machine.Machine, try *Try, failed error, timeout time.Duration, endTemporary func(context.Context, *ironic.Node, time.Duration) error) (is bool, notices []decide.Notice, err error) {
 	if try == nil || !IsDeployFailure(failed) || machine.ByAgent(m.Node()) { // no BMC, no undeploy
 		return false, nil, failed
@@ -106,8 +106,8 @@ func noQuarantine(label string, err error) []decide.Notice {
 	return []decide.Notice{decide.Warn(nil, summary, detail+"\n\nThe node stays reserved, and the next apply deploys it again.")}
 }
 
-// EndRebuild is EndTry for a machine that ran before. What it ran is lost already. If deployments have failed on most nodes within a day, the machine
-// stays as it is: then the nodes are not at fault.
+// EndRebuild is EndTry for a machine that ran before. What it ran is lost already. If deployments have failed on most nodes within a day,
+// the machine stays as it is: then the nodes are not at fault.
 func EndRebuild(ctx context.Context, m *machine.Machine, allocation string, most int, failed error, timeout time.Duration, endTemporary func(context.Context, *ironic.Node, time.Duration) error) ([]decide.Notice, error) {
 	if !IsDeployFailure(failed) {
 		return nil, failed
@@ -124,8 +124,8 @@ func EndRebuild(ctx context.Context, m *machine.Machine, allocation string, most
 	return notices, err
 }
 
-// FinishQuarantine undeploys a machine that a killed run has put into quarantine for an allocation. It returns an error of KindQuarantined, or nil if the
-// machine is in no such quarantine.
+// FinishQuarantine undeploys a machine that a killed run has put into quarantine for an allocation. It returns an error of KindQuarantined,
+// or nil if the machine is in no such quarantine.
 func FinishQuarantine(ctx context.Context, m *machine.Machine, allocation string, timeout time.Duration) error {
 	q := notes.UnfinishedQuarantine(m.Node(), allocation)
 	if q == nil {
@@ -142,8 +142,8 @@ func finishQuarantine(ctx context.Context, m *machine.Machine, q *notes.Quaranti
 	return quarantined(m.Node(), q, try, failed, left)
 }
 
-// undeployQuarantined undeploys a machine in quarantine. It stops with an error of KindRefused if another client deploys the machine meanwhile: the
-// machine may wait for a slot for hours.
+// undeployQuarantined undeploys a machine in quarantine. It stops with an error of KindRefused if another client deploys the machine
+// meanwhile: the machine may wait for a slot for hours.
 func undeployQuarantined(ctx context.Context, m *machine.Machine, q *notes.Quarantine, timeout time.Duration) error {
 	defer m.OnlyIn(q)()
 	_, err := Undeploy(ctx, m, q.Instance, "", timeout)
@@ -153,8 +153,8 @@ func undeployQuarantined(ctx context.Context, m *machine.Machine, q *notes.Quara
 // KindQuarantined is the kind of an error which says that a deployment has failed on a node, and that the node is in quarantine.
 const KindQuarantined failure.Kind = "quarantined"
 
-// quarantined returns such an error. try is nil if an earlier run has tried, and failed if an earlier run has seen why the deployment failed. left says
-// why the node is not undeployed yet; nil if it is.
+// quarantined returns such an error. try is nil if an earlier run has tried, and failed if an earlier run has seen why the deployment
+// failed. left says why the node is not undeployed yet; nil if it is.
 func quarantined(node *ironic.Node, q *notes.Quarantine, try *Try, failed, left error) *failure.Error {
 	e := &failure.Error{Kind: KindQuarantined, Node: node, Fact: fmt.Sprintf("an earlier run has put node %s into quarantine: %s", ironic.NodeLabel(node), q)}
 	if why := failure.As(failed, failure.KindFailed); why != nil {

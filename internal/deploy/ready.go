@@ -39,8 +39,8 @@ func AwaitReady(ctx context.Context, m *machine.Machine, check readiness.Check, 
 	return err
 }
 
-// ForgetCheck removes the note of a ready check that has failed, when what runs on the machine is not checked any more. It sends nothing if its
-// node has none.
+// ForgetCheck removes the note of a ready check that has failed, when what runs on the machine is not checked any more. It sends nothing if
+// its node has none.
 func ForgetCheck(ctx context.Context, m *machine.Machine) {
 	if notes.NotReadyOf(m.Node()) != nil {
 		removeCheck(ctx, m)

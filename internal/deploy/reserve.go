@@ -18,8 +18,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
-// Deployable returns the error that prevents a new deployment on a node, an error of KindReserved or an error of KindRefused; nil if there is none.
-// instance is the reservation of the caller, or "" if it has none yet.
+// Deployable returns the error that prevents a new deployment on a node, an error of KindReserved or an error of KindRefused; nil if there
+// is none. instance is the reservation of the caller, or "" if it has none yet.
 func Deployable(node *ironic.Node, instance string) error {
 	if err := machine.CheckReservation(node, instance); err != nil {
 		return err

@@ -130,8 +130,8 @@ func (s Step) Operates() bool {
 	return slices.Contains([]Kind{DoDeploy, DoContinue, DoRepeat, DoRebuild, DoBoot, DoAdopt}, s.Do)
 }
 
-// Change returns what the steps do to the machine, for its turn in a rollout. It returns false if the machine stays available, and if the user asks
-// for a machine that is off or in rescue mode.
+// Change returns what the steps do to the machine, for its turn in a rollout. It returns false if the machine stays available, and if the
+// user asks for a machine that is off or in rescue mode.
 func Change(steps []Step) (change rollout.Change, takes bool) {
 	switch {
 	case Has(steps, DoRebuild, DoRepeat, DoBoot, DoContinue):

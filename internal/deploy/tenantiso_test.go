@@ -10,8 +10,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
 
-// Ironic 39 replaces a live ISO by virtual media and the boot device, or by an undeploy without cleaning. Users of projects who may not do all of
-// that are refused with the rule that they lack, and their machine keeps its ISO.
+// Ironic 39 replaces a live ISO by virtual media and the boot device, or by an undeploy without cleaning. Users of projects who may not do
+// all of that are refused with the rule that they lack, and their machine keeps its ISO.
 func TestTenant_replacesLiveISO(t *testing.T) { //nolint:paralleltest // see TestTenant_lives
 	for user, lacks := range map[string]string{ //nolint:paralleltest // see TestTenant_lives
 		"a-admin": "", "a-manager": "", "a-member": "node:set_boot_device", "b-admin": "node:disable_cleaning", "b-manager": "node:disable_cleaning",

@@ -149,7 +149,8 @@ func TestSurvey_recordOfAnotherProject(t *testing.T) { //nolint:paralleltest // 
 	}
 }
 
-// A user who may write notes, and may not retire a node, does not get it undeployed, and does not use up the nodes that a deployment may try.
+// A user who may write notes, and may not retire a node, does not get it undeployed, and does not use up the nodes that a deployment may
+// try.
 func TestQuarantine_noteWithoutItsReason(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {

@@ -70,8 +70,8 @@ func LostAllocation(node, allocation, why string) decide.Notice {
 	return decide.Warn(nil, "Allocation is not kept", fmt.Sprintf("Node %s was undeployed, but allocation %s could not be created again: %s. The next plan shows it as gone.", node, allocation, why))
 }
 
-// releaseReservation releases the reservation of a node without a deployment, so that the node can be cleaned. It records an allocation first,
-// so that it can be created again.
+// releaseReservation releases the reservation of a node without a deployment, so that the node can be cleaned. It records an allocation
+// first, so that it can be created again.
 func releaseReservation(ctx context.Context, m *machine.Machine, allocation string) error {
 	patch := unprepare(m.Node())
 	reserved := m.Node().AllocationUUID
@@ -186,7 +186,8 @@ func release(ctx context.Context, m *machine.Machine, instance string, suspended
 	// Otherwise another instance has the node and what is written on it.
 	free := node.InstanceUUID == instance || (node.InstanceUUID == "" && !states.IsOccupied(node))
 	patch := unprepare(node) // not empty if the node was prepared and never deployed
-	// Without its instance UUID, Ironic deletes the allocation. Another run may have created a suspended one again, which polls do not show.
+	// Without its instance UUID, Ironic deletes the allocation. Another run may have created a suspended one again, which polls do not
+	// show.
 	if node.AllocationUUID == "" && node.InstanceUUID == instance && instance != "" && (suspended == nil || suspended.UUID != instance) {
 		patch.Remove("/instance_uuid")
 	}
@@ -221,8 +222,8 @@ func release(ctx context.Context, m *machine.Machine, instance string, suspended
 	return lost, m.Patch(ctx, patch)
 }
 
-// isFinal reports whether an allocation cannot be created again: its node is taken, another project has taken its name, or Ironic refuses what the
-// note says, which any client may have written. The node is free then, and must not stay blocked for that.
+// isFinal reports whether an allocation cannot be created again: its node is taken, another project has taken its name, or Ironic refuses
+// what the note says, which any client may have written. The node is free then, and must not stay blocked for that.
 func isFinal(err error) bool {
 	return failure.Is(err, allocate.KindNoMatch) || slices.ContainsFunc([]int{http.StatusBadRequest, http.StatusForbidden, http.StatusConflict}, func(status int) bool {
 		return api.IsStatus(err, status, "") && !api.IsTransient(err)

@@ -28,8 +28,8 @@ type VIFConnections struct {
 	Unwanted []string // IDs of VIFs to detach
 }
 
-// KeepsVIFs reports whether the network interface of a node keeps VIFs. noop, the default without Neutron, and ironic-networking, which configures the
-// switch ports that the ports of the node name, accept and forget them (reference/ironic.md#vifs).
+// KeepsVIFs reports whether the network interface of a node keeps VIFs. noop, the default without Neutron, and ironic-networking, which
+// configures the switch ports that the ports of the node name, accept and forget them (reference/ironic.md#vifs).
 func KeepsVIFs(n *ironic.Node) bool {
 	return n.NetworkInterface != "noop" && n.NetworkInterface != "ironic-networking"
 }
@@ -39,8 +39,8 @@ func ConnectVIFs(ctx context.Context, m *machine.Machine, c VIFConnections) erro
 	return ReconnectVIFs(ctx, m, c, nil)
 }
 
-// DisconnectVIFs detaches VIFs of a machine on which nothing was deployed, and that an instance has reserved. Ironic detaches those of a machine that it
-// undeploys.
+// DisconnectVIFs detaches VIFs of a machine on which nothing was deployed, and that an instance has reserved. Ironic detaches those of a
+// machine that it undeploys.
 func DisconnectVIFs(ctx context.Context, m *machine.Machine, instance string, vifs []VIF) error {
 	if node := m.Node(); states.IsOccupied(node) || states.IsInProgress(node) || node.InstanceUUID != instance {
 		return nil
@@ -52,8 +52,9 @@ func DisconnectVIFs(ctx context.Context, m *machine.Machine, instance string, vi
 	return ConnectVIFs(ctx, m, c)
 }
 
-// ReconnectVIFs is ConnectVIFs, which also attaches the VIFs that an undeploy has detached. One of those that Ironic refuses, for example because
-// Neutron has deleted it, is left out: this provider has not chosen it. So is one that Neutron has deleted, and that failed the last deployment.
+// ReconnectVIFs is ConnectVIFs, which also attaches the VIFs that an undeploy has detached. One of those that Ironic refuses, for example
+// because Neutron has deleted it, is left out: this provider has not chosen it. So is one that Neutron has deleted, and that failed the
+// last deployment.
 func ReconnectVIFs(ctx context.Context, m *machine.Machine, c VIFConnections, lost []VIF) error {
 	none := len(c.Unwanted) == 0 && machine.DeletedVIF(m.Node()) == ""
 	if len(c.Wanted)+len(lost) == 0 && (none || !KeepsVIFs(m.Node())) {
@@ -97,8 +98,8 @@ func ReconnectVIFs(ctx context.Context, m *machine.Machine, c VIFConnections, lo
 	return nil
 }
 
-// leaving returns the attached VIFs that are detached: the unwanted ones, one that Neutron has deleted, and those that are at another port than the one that
-// they name. It refuses a port that Ironic never uses before anything is detached: the machine may be running.
+// leaving returns the attached VIFs that are detached: the unwanted ones, one that Neutron has deleted, and those that are at another port
+// than the one that they name. It refuses a port that Ironic never uses before anything is detached: the machine may be running.
 func (c VIFConnections) leaving(node *ironic.Node, ports map[string]ironic.Port, attached []string) (ids []string, err error) {
 	ids = append(slices.Clone(c.Unwanted), machine.DeletedVIF(node))
 	for _, vif := range c.Wanted {
@@ -167,8 +168,8 @@ func attachedVIFs(ctx context.Context, m *machine.Machine) (vifs []VIF, err erro
 // about to be deleted, or if Neutron was too busy.
 const attachTries = 4
 
-// attachVIF attaches a VIF to a port of the machine. A failure leaves it detached: Ironic 39 attaches a VIF before it connects the switch, and
-// keeps it attached when that fails (reference/ironic.md#vifs).
+// attachVIF attaches a VIF to a port of the machine. A failure leaves it detached: Ironic 39 attaches a VIF before it connects the switch,
+// and keeps it attached when that fails (reference/ironic.md#vifs).
 func attachVIF(ctx context.Context, m *machine.Machine, vif VIF, ports map[string]ironic.Port, tries int) error {
 	site, node := m.Site().Ironic, m.Node()
 	err := m.Unlocked(ctx, func() error { return site.AttachVIF(ctx, node.UUID, vif.ID, ports[vif.MAC].UUID) })
@@ -202,7 +203,8 @@ const (
 	notConnected  = "failed to reach status ACTIVE"
 )
 
-// refusesVIF reports whether Ironic refuses to attach a VIF whatever happens to the machine. 21.4 answers 500 for one that Neutron has deleted.
+// refusesVIF reports whether Ironic refuses to attach a VIF whatever happens to the machine. 21.4 answers 500 for one that Neutron has
+// deleted.
 func refusesVIF(err error) bool {
 	var refused *api.StatusError
 	return errors.As(err, &refused) && (slices.Contains([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusConflict}, refused.Status) || strings.Contains(refused.Message, macNotChanged))

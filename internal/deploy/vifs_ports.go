@@ -32,8 +32,8 @@ func IsElsewhere(ports map[string]ironic.Port, vif VIF) bool {
 	return false
 }
 
-// isUnlinked reports whether the network interface of a node never uses a port, because it does not know the switch. It knows that of an InfiniBand port,
-// which has a client ID.
+// isUnlinked reports whether the network interface of a node never uses a port, because it does not know the switch. It knows that of an
+// InfiniBand port, which has a client ID.
 func isUnlinked(node *ironic.Node, port ironic.Port) bool {
 	client := port.Extra["client-id"]
 	return node.NetworkInterface == overNeutron && len(port.LocalLinkConnection) == 0 && (client == nil || client == "")
@@ -55,8 +55,9 @@ func refusesPort(node *ironic.Node, ports map[string]ironic.Port, vif VIF) strin
 	return ""
 }
 
-// Unattachable says why the ports of a node cannot take all VIFs that are wanted; "" if they can, as far as that is known without Neutron. VIFs with the IDs
-// of leaving are detached before. A port group counts as free, because only its own record tells whether it is (reference/ironic.md#vifs).
+// Unattachable says why the ports of a node cannot take all VIFs that are wanted; "" if they can, as far as that is known without Neutron.
+// VIFs with the IDs of leaving are detached before. A port group counts as free, because only its own record tells whether it is
+// (reference/ironic.md#vifs).
 func Unattachable(node *ironic.Node, ports map[string]ironic.Port, wanted []VIF, leaving []string) string {
 	attached, grouped, connected := map[string]bool{}, map[string]int{}, map[string]bool{}
 	free, unlinked := 0, []string(nil)

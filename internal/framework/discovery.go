@@ -78,9 +78,9 @@ func whole(text types.String) int64 {
 	return n
 }
 
-// DisksValue returns the sizes of the disks of a discovered machine in GiB, by the name of the disk, which is all that each disk has. It is a
-// map, because a computed list may not have computed children, and of numbers, because a machine can have dozens of disks and the
-// plan shows all of them. It is null if the inventory has none.
+// DisksValue returns the sizes of the disks of a discovered machine in GiB, by the name of the disk, which is all that each disk has. It is
+// a map, because a computed list may not have computed children, and of numbers, because a machine can have dozens of disks and the plan
+// shows all of them. It is null if the inventory has none.
 func DisksValue(disks []naming.Disk) types.Map {
 	sizes := map[string]attr.Value{}
 	for _, d := range disks {

@@ -62,8 +62,8 @@ func (l Listing[T]) result(ctx context.Context, req list.ListRequest, object *T)
 	return result
 }
 
-// ListedIn reads the filter name_regex, and answers with the chosen objects of a collection of Ironic. thing names one of them in messages; label returns its UUID and
-// name. fill sets the model of an object that was read in full.
+// ListedIn reads the filter name_regex, and answers with the chosen objects of a collection of Ironic. thing names one of them in messages;
+// label returns its UUID and name. fill sets the model of an object that was read in full.
 func ListedIn[T any](ctx context.Context, c *WithClient, in ironic.Collection, thing string, req list.ListRequest, stream *list.ListResultsStream,
 	label func(*T) (id, name string), fill func(context.Context, *T, *tfsdk.Resource) diag.Diagnostics,
 ) {
@@ -187,7 +187,8 @@ func NodeFilterFlags(things string) map[string]string {
 	return described
 }
 
-// OnlyIf returns the description of a boolean filter. things are what it selects, such as "hosts"; are is its condition, such as "in maintenance".
+// OnlyIf returns the description of a boolean filter. things are what it selects, such as "hosts"; are is its condition, such as "in
+// maintenance".
 func OnlyIf(things, are string) string {
 	return "Only " + things + " that are " + are + " (`true`) or are not (`false`)."
 }

@@ -103,7 +103,8 @@ func (p Private) WithoutNotes() Private {
 	})
 }
 
-// WithoutUnchanged returns the private state without the note of NothingToDecide and the steps of a plan, for a Read, and after an apply that fails.
+// WithoutUnchanged returns the private state without the note of NothingToDecide and the steps of a plan, for a Read, and after an apply
+// that fails.
 func (p Private) WithoutUnchanged() Private {
 	return p.edit(func(values map[string][]byte) {
 		delete(values, unchangedKey)
@@ -111,8 +112,8 @@ func (p Private) WithoutUnchanged() Private {
 	})
 }
 
-// WithConditions returns the private state after a Read, Create or Update. It removes the steps of the plan, and adds the conditions to the note of NothingToDecide; with nil it
-// removes the note.
+// WithConditions returns the private state after a Read, Create or Update. It removes the steps of the plan, and adds the conditions to the
+// note of NothingToDecide; with nil it removes the note.
 func (p Private) WithConditions(c *Conditions) Private {
 	return p.edit(func(values map[string][]byte) {
 		delete(values, stepsKey)
@@ -183,8 +184,8 @@ func (p Private) edit(change func(map[string][]byte)) Private {
 
 type plannedKey struct{}
 
-// WithPlanned returns a context for an apply with the private state that its plan has returned. The framework passes it on to an Update, but not
-// to a Create.
+// WithPlanned returns a context for an apply with the private state that its plan has returned. The framework passes it on to an Update,
+// but not to a Create.
 func WithPlanned(ctx context.Context, private Private) context.Context {
 	return context.WithValue(ctx, plannedKey{}, private)
 }

@@ -23,8 +23,8 @@ func ReportUndone(diags *diag.Diagnostics, doing string, err error) {
 	diags.AddError(summary, detail)
 }
 
-// Report adds an error to the diagnostics. An interruption by the user is a warning: the state is complete, nothing is tainted, and the next
-// apply continues.
+// Report adds an error to the diagnostics. An interruption by the user is a warning: the state is complete, nothing is tainted, and the
+// next apply continues.
 func Report(diags *diag.Diagnostics, doing string, err error) {
 	if err == nil {
 		return
@@ -71,8 +71,8 @@ func ReportOnce(diags *diag.Diagnostics, doing string, node *ironic.Node, err er
 	}
 }
 
-// WarnUnseen warns that an object which a refresh has not found may exist all the same: Ironic shows a project only what it owns or leases, and
-// answers as if there were nothing else. Without a project it says nothing.
+// WarnUnseen warns that an object which a refresh has not found may exist all the same: Ironic shows a project only what it owns or leases,
+// and answers as if there were nothing else. Without a project it says nothing.
 func WarnUnseen(diags *diag.Diagnostics, project, label string) {
 	if project != "" {
 		diags.AddWarning("Not visible in Ironic", fmt.Sprintf("%s leaves the state, because Ironic does not have it or does not show it to project %s. "+

@@ -17,8 +17,8 @@ import (
 // rightsKey is the key in private state of the least rights with which the resource was seen. The server writes it.
 const rightsKey = "rights"
 
-// WithRights returns the private state of a resource that was just seen by a user with the given rights; nil: unknown. Rights that cover the
-// recorded ones change nothing.
+// WithRights returns the private state of a resource that was just seen by a user with the given rights; nil: unknown. Rights that cover
+// the recorded ones change nothing.
 func (p Private) WithRights(now *api.Rights) Private {
 	if now == nil {
 		return p
@@ -32,9 +32,9 @@ func (p Private) WithRights(now *api.Rights) Private {
 	})
 }
 
-// RefuseHidden adds an error if Ironic answers that an object does not exist, but the user may only lack the rights to see it: the rights with
-// which the object was seen last were others. ask returns the error of a read of the object. It reports whether it has added the error; the
-// resource must then stay in the state.
+// RefuseHidden adds an error if Ironic answers that an object does not exist, but the user may only lack the rights to see it: the rights
+// with which the object was seen last were others. ask returns the error of a read of the object. It reports whether it has added the
+// error; the resource must then stay in the state.
 func (w *WithClient) RefuseHidden(ctx context.Context, private GettablePrivate, object string, ask func(context.Context) error, diags *diag.Diagnostics) bool {
 	return refuseHidden(ctx, private, object, ask, w.Site.Ironic.Rights, diags)
 }
@@ -78,7 +78,8 @@ type Right struct {
 	At   *path.Path // the attribute that needs it; nil: the resource
 	Rule string
 
-	// OnlyWarns is set where an error would prevent what the user may do: before a destruction, Terraform plans the creation of what is missing.
+	// OnlyWarns is set where an error would prevent what the user may do: before a destruction, Terraform plans the creation of what is
+	// missing.
 	OnlyWarns bool
 }
 
@@ -88,8 +89,8 @@ func RightAt(attribute, rule string) Right {
 	return Right{At: &at, Rule: rule}
 }
 
-// ForeseeRefusals warns of what Ironic will refuse to the user, or refuses the plan if that is certain. find reads the node; nil: the plan does
-// not know it yet, or needs none. It says nothing during an apply, which says itself what Ironic refuses.
+// ForeseeRefusals warns of what Ironic will refuse to the user, or refuses the plan if that is certain. find reads the node; nil: the plan
+// does not know it yet, or needs none. It says nothing during an apply, which says itself what Ironic refuses.
 func (w *WithClient) ForeseeRefusals(ctx context.Context, diags *diag.Diagnostics, find expect.FindNode, needs ...Right) {
 	if !w.Known() || w.Site.Ironic.HasWritten() {
 		return
@@ -117,7 +118,8 @@ func (w *WithClient) ForeseeRefusals(ctx context.Context, diags *diag.Diagnostic
 	}
 }
 
-// ForeseeChange is ForeseeRefusals for the creation, change or deletion of an object that is no part of a node. kind begins the names of its rules.
+// ForeseeChange is ForeseeRefusals for the creation, change or deletion of an object that is no part of a node. kind begins the names of
+// its rules.
 func (w *WithClient) ForeseeChange(ctx context.Context, diags *diag.Diagnostics, kind string, req resource.ModifyPlanRequest) {
 	does := ":update"
 	switch {

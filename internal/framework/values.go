@@ -150,7 +150,8 @@ func RefreshKeys(state jsontypes.Normalized, actual map[string]any) jsontypes.No
 	return JSONText(now)
 }
 
-// heldKeys returns what an object in Ironic has of the keys of another one, and whether the values are the same. Null and a missing key are the same.
+// heldKeys returns what an object in Ironic has of the keys of another one, and whether the values are the same. Null and a missing key are
+// the same.
 func heldKeys(old, actual map[string]any) (now map[string]any, same bool) {
 	now, same = map[string]any{}, true
 	for key, value := range old {
@@ -214,8 +215,8 @@ func MapValue(m map[string]string) types.Map {
 	return types.MapValueMust(types.StringType, values)
 }
 
-// RefreshMap updates the keys of a map of strings with the values in Ironic, and removes keys that Ironic does not have. It does not change a
-// map that is null or unknown.
+// RefreshMap updates the keys of a map of strings with the values in Ironic, and removes keys that Ironic does not have. It does not change
+// a map that is null or unknown.
 func RefreshMap(state types.Map, actual map[string]string) types.Map {
 	old := StringMap(state)
 	if old == nil {

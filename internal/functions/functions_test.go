@@ -31,8 +31,8 @@ func outputs(t *testing.T, w *acctest.Workspace) map[string]any {
 	return values
 }
 
-// Functions need neither a provider block nor a server. The argument may have the types that a configuration makes: objects and maps, tuples and
-// sets, numbers as texts, and null for what is left out.
+// Functions need neither a provider block nor a server. The argument may have the types that a configuration makes: objects and maps,
+// tuples and sets, numbers as texts, and null for what is left out.
 func TestAccFunctions_networkData(t *testing.T) {
 	t.Parallel()
 	w := acctest.NewWorkspace(t, `

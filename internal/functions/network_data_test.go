@@ -112,8 +112,8 @@ type toRead struct {
 	Macs map[string]string `json:"macs"`
 }
 
-// readBy lets cloud-init and Ironic's schema read network data. METAL_ACC_PYTHON is the command of a Python that has Ironic's libraries, and
-// METAL_ACC_CLOUD_INIT has those of cloud-init in a directory, or in several that are separated by colons.
+// readBy lets cloud-init and Ironic's schema read network data. METAL_ACC_PYTHON is the command of a Python that has Ironic's libraries,
+// and METAL_ACC_CLOUD_INIT has those of cloud-init in a directory, or in several that are separated by colons.
 func readBy(t *testing.T, python []string, documents []toRead) (read readBySystem) {
 	t.Helper()
 	script, err := os.ReadFile("testdata/read_network_data.py")

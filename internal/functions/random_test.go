@@ -13,7 +13,8 @@ type randomizer struct {
 	has4, has6 bool // a default route
 }
 
-// randomNetwork returns the description of a random network, as a JSON decoder does. All devices but VLANs and the network cards of bonds have an MTU.
+// randomNetwork returns the description of a random network, as a JSON decoder does. All devices but VLANs and the network cards of bonds
+// have an MTU.
 func randomNetwork(from *rand.Rand) map[string]any {
 	r := randomizer{Rand: from}
 	network := map[string]any{}

@@ -12,8 +12,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout/turns"
 )
 
-// Do executes the order: settings, traits, ports and maintenance, then the walk to the target state, and power last. With an error, it returns
-// what it was doing.
+// Do executes the order: settings, traits, ports and maintenance, then the walk to the target state, and power last. With an error, it
+// returns what it was doing.
 func (w *Work) Do(ctx context.Context) (doing string, err error) {
 	doing, err = w.do(ctx)
 	return doing, w.Machine.Unwatched(ctx, err)

@@ -163,8 +163,8 @@ func (w *Work) isInspected(ctx context.Context) (bool, error) {
 	return inventory != nil, err
 }
 
-// learnPower switches a machine whose power state Ironic does not know, because it allocates none such. After cleaning the machine is off, or on
-// if it is never off.
+// learnPower switches a machine whose power state Ironic does not know, because it allocates none such. After cleaning the machine is off,
+// or on if it is never off.
 func (w *Work) learnPower(ctx context.Context) error {
 	node := w.Node()
 	if node.PowerState != "" || !machine.PowerManaged(node) || states.Deployed(node) {

@@ -29,14 +29,14 @@ func (w *Work) takeOut(ctx context.Context, failed error) error {
 	return nil
 }
 
-// Tolerates reports whether Result turns an error of Do into a warning: Ironic has stored the configuration of the node, but could not prepare
-// or switch the machine, and on_failure lets the apply go on without it.
+// Tolerates reports whether Result turns an error of Do into a warning: Ironic has stored the configuration of the node, but could not
+// prepare or switch the machine, and on_failure lets the apply go on without it.
 func (w *Work) Tolerates(err error) bool {
 	return err != nil && w.Complete && w.GoesOn && !failure.IsInterrupted(err) && !notes.IsSuperseded(err)
 }
 
-// Result returns the notices about a host after Do, and the error that the apply reports. failed is the error of Do: if Tolerates accepts it,
-// Result returns a warning instead. doing is what Do was doing, for that warning.
+// Result returns the notices about a host after Do, and the error that the apply reports. failed is the error of Do: if Tolerates accepts
+// it, Result returns a warning instead. doing is what Do was doing, for that warning.
 func (w *Work) Result(doing string, failed error) (notices []decide.Notice, err error) {
 	if w.taken != "" {
 		notices = append(notices, decide.Warn(nil, "Host is used by OneView", fmt.Sprintf("The provider has taken host %s out of service (maintenance, with the reason %q): %s. "+
@@ -76,8 +76,8 @@ func (w *Work) readAgain(ctx context.Context, groups bool) (err error) {
 // Applied returns the hardware settings that are known to be on the machine.
 func (w *Work) Applied() Hardware { return w.Wish.Hardware.Applied(w.Open, w.OnMachine) }
 
-// Compare compares the hardware settings that are known to be on the machine with what Ironic has read of it. before is the comparison before this
-// run; nil: there was none. If Ironic's answer is an error, it returns that comparison with a warning.
+// Compare compares the hardware settings that are known to be on the machine with what Ironic has read of it. before is the comparison
+// before this run; nil: there was none. If Ironic's answer is an error, it returns that comparison with a warning.
 func (w *Work) Compare(ctx context.Context, before *HardwareComparison) (*HardwareComparison, []decide.Notice) {
 	now, notices := CompareHardware(ctx, w.Machine.Site(), w.Node(), w.Wish.Hardware.Both(w.Applied()), before)
 	if now != nil && w.Corrected {
@@ -86,8 +86,8 @@ func (w *Work) Compare(ctx context.Context, before *HardwareComparison) (*Hardwa
 	return now, notices
 }
 
-// CompareHardware compares hardware settings that were applied to a machine with what Ironic has read of it since, unless the comparison before holds. If
-// Ironic's answer is an error, it returns that comparison with a warning.
+// CompareHardware compares hardware settings that were applied to a machine with what Ironic has read of it since, unless the comparison
+// before holds. If Ironic's answer is an error, it returns that comparison with a warning.
 func CompareHardware(ctx context.Context, site *machine.Site, node *ironic.Node, applied Hardware, before *HardwareComparison) (*HardwareComparison, []decide.Notice) {
 	if len(applied.Parts()) == 0 {
 		return nil, nil
@@ -99,8 +99,8 @@ func CompareHardware(ctx context.Context, site *machine.Site, node *ironic.Node,
 	return now, nil
 }
 
-// HearNeighbours returns what the cards of a node have heard in its last inspection; see cabling.Hear. If Ironic's answer is an error, it returns what they
-// have heard before with a warning.
+// HearNeighbours returns what the cards of a node have heard in its last inspection; see cabling.Hear. If Ironic's answer is an error, it
+// returns what they have heard before with a warning.
 func HearNeighbours(ctx context.Context, site *machine.Site, node *ironic.Node, before *cabling.Hearing) (*cabling.Hearing, []decide.Notice) {
 	heard, err := cabling.Hear(ctx, site, node, before)
 	if err != nil {

@@ -63,8 +63,8 @@ func NewWork(m *machine.Machine, order Order) *Work {
 // Node returns the node as of Ironic's latest answer.
 func (w *Work) Node() *ironic.Node { return w.Machine.Node() }
 
-// mayBePrepared reports whether Ironic can prepare the machine and the provider may let it. A node that is out of service because OneView uses
-// its hardware is left to metal oneview sync, unless the configuration controls its maintenance.
+// mayBePrepared reports whether Ironic can prepare the machine and the provider may let it. A node that is out of service because OneView
+// uses its hardware is left to metal oneview sync, unless the configuration controls its maintenance.
 func (w *Work) mayBePrepared() bool {
 	return machine.Preparable(w.Node()) && (!sharing.OutOfService(w.Node()) || !w.Wish.Maintenance.IsNull())
 }

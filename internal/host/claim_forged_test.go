@@ -19,8 +19,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
 
-// Each user who may edit extra may write a mark. A node of another owner or lessee, one that others have reserved, and one whose mark is old are not
-// taken over: the error names the node and says how to import it, and nothing is written to the node.
+// Each user who may edit extra may write a mark. A node of another owner or lessee, one that others have reserved, and one whose mark is
+// old are not taken over: the error names the node and says how to import it, and nothing is written to the node.
 func TestCreation_markAloneTakesNothingOver(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(fake *fakeironic.Server, node string){

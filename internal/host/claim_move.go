@@ -91,8 +91,8 @@ func Moved(site *machine.Site, id string) {
 	known.signal()
 }
 
-// CheckMove returns an error of KindTaken if another node has what a host is to get, and the run does not take it away from that node. It waits for
-// the plans of other hosts, which may do so. It returns nil if Ironic does not answer.
+// CheckMove returns an error of KindTaken if another node has what a host is to get, and the run does not take it away from that node. It
+// waits for the plans of other hosts, which may do so. It returns nil if Ironic does not answer.
 func CheckMove(ctx context.Context, site *machine.Site, who Intent) error {
 	known := catalogOf(site)
 	grace := time.NewTimer(planGrace)

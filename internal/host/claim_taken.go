@@ -32,7 +32,8 @@ type Taken struct {
 	Node  *ironic.Node // the node that has it
 	// Making is the mark of another run that creates the node at the same time; nil if there is none.
 	Making *notes.Creation
-	// Obstacle says why the node, which a killed run has begun to create or which was discovered, is not taken over; "" if it is another node.
+	// Obstacle says why the node, which a killed run has begun to create or which was discovered, is not taken over; "" if it is another
+	// node.
 	Obstacle string
 	// For is the node that was to get it by a change; nil for a new one.
 	For *ironic.Node
@@ -48,8 +49,8 @@ func (e *Taken) Err() error {
 	return &failure.Error{Kind: KindTaken, About: e, Fact: e.fact(), Advice: e.advice()}
 }
 
-// At returns the attribute of a host whose value belongs to the other node. bonds are the MAC addresses of its port groups by key; with byBMC, the
-// bmc block says which BMC it has.
+// At returns the attribute of a host whose value belongs to the other node. bonds are the MAC addresses of its port groups by key; with
+// byBMC, the bmc block says which BMC it has.
 func (e *Taken) At(byBMC bool, bonds map[string]string) decide.Path {
 	switch e.What {
 	case SharedBMC:
@@ -121,8 +122,8 @@ func (e *Taken) adviceForChange() string {
 	return fmt.Sprintf("%s, or change node %s first. If this configuration changes that node, too, apply that change alone first (-target).", unique, other)
 }
 
-// AnnounceTakeOver warns of a node that a new host takes over, once in a run. It reports whether discovery has created the node, and there is more
-// to say: see TakeOver.
+// AnnounceTakeOver warns of a node that a new host takes over, once in a run. It reports whether discovery has created the node, and there
+// is more to say: see TakeOver.
 func AnnounceTakeOver(site *machine.Site, host string, found *Found) (notices []decide.Notice, discovered bool) {
 	switch label := ironic.NodeLabel(found.Node); {
 	case found.Obstacle != "":

@@ -51,8 +51,8 @@ func TestGiveUp_releasesNamePortsAndBonds(t *testing.T) {
 	}
 }
 
-// Ironic may refuse a port that the list of ports does not show. The node that was made for it goes again, and the error names the node that has
-// the address.
+// Ironic may refuse a port that the list of ports does not show. The node that was made for it goes again, and the error names the node
+// that has the address.
 func TestClaim_refusedPortLeavesNoNode(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{}

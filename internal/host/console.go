@@ -43,8 +43,8 @@ func (p *plan) refuseConsole(prepared bool) bool {
 	return true
 }
 
-// refuseMovingConsole refuses to change the driver or the console interface while a console is enabled that the configuration does not control:
-// Ironic refuses another driver, and leaves the process of the old interface behind.
+// refuseMovingConsole refuses to change the driver or the console interface while a console is enabled that the configuration does not
+// control: Ironic refuses another driver, and leaves the process of the old interface behind.
 func (p *plan) refuseMovingConsole() bool {
 	now := p.seen.Answers.Console
 	if !p.ConsoleMoves || !p.Console.IsNull() || now == nil || !now.Moves || !now.Enabled {
@@ -92,8 +92,8 @@ func (p *plan) console(leavesEnroll bool) Step {
 	return step
 }
 
-// decideConsole adds the steps that enable or disable the console, in every provision state. A server that OneView users have keeps its console as
-// it is.
+// decideConsole adds the steps that enable or disable the console, in every provision state. A server that OneView users have keeps its
+// console as it is.
 func (p *plan) decideConsole() {
 	if p.seen.OutOfService && p.Maintenance.IsNull() {
 		p.Forecast.KeepsConsole = p.setsConsole()

@@ -39,8 +39,8 @@ const (
 	staysSummary   = "Destroying leaves the host in Ironic"
 )
 
-// MayBeForeign reports whether a node to which no configuration was ever applied was discovered. Another discovery may own such a node, because
-// Terraform imports it even if metal_discovery_import has lost the machine to another one.
+// MayBeForeign reports whether a node to which no configuration was ever applied was discovered. Another discovery may own such a node,
+// because Terraform imports it even if metal_discovery_import has lost the machine to another one.
 func MayBeForeign(ctx context.Context, site *machine.Site, id string) (bool, error) {
 	node, err := site.Ironic.Node(ctx, id)
 	if api.IsNotFound(err) {

@@ -77,7 +77,8 @@ func onlyRescue(changes []InterfaceChange) bool {
 	return !slices.ContainsFunc(changes, func(c InterfaceChange) bool { return c.Kind != "rescue" })
 }
 
-// keepsInterfaces says what keeps the driver and the interfaces as they are; "" if the state does not tell. becomes says that the driver changes.
+// keepsInterfaces says what keeps the driver and the interfaces as they are; "" if the state does not tell. becomes says that the driver
+// changes.
 func (p *plan) keepsInterfaces(becomes bool, moved []InterfaceChange) string {
 	if becomes {
 		if p.seen.Address == "" || len(p.AddressAt) < 2 {

@@ -28,7 +28,8 @@ type HardwareDifference struct {
 	Refused  bool         `json:"refused,omitempty"`   // the BIOS does not accept the declared value any more
 }
 
-// Correctable reports whether another apply of the part can end the difference. Volumes are never made again because of one: that erases data.
+// Correctable reports whether another apply of the part can end the difference. Volumes are never made again because of one: that erases
+// data.
 func (d HardwareDifference) Correctable() bool { return d.Part != PartRAID && !d.Blocks() }
 
 // Blocks reports whether the machine cannot have the declared BIOS setting. Ironic then gets none, because all are sent together.
@@ -51,8 +52,8 @@ func (d HardwareDifference) String() string {
 	return fmt.Sprintf("BIOS setting %s is %q, not %q", d.Name, d.Found, d.Declared)
 }
 
-// HardwareComparison is what the last comparison of a machine with its configuration has found. Private state keeps it, because Ironic reads the
-// hardware only when the node moves (reference/ironic.md#hardware-that-ironic-has-cached).
+// HardwareComparison is what the last comparison of a machine with its configuration has found. Private state keeps it, because Ironic
+// reads the hardware only when the node moves (reference/ironic.md#hardware-that-ironic-has-cached).
 type HardwareComparison struct {
 	At          time.Time            `json:"at"` // when the node had moved last
 	Of          string               `json:"of"` // fingerprint of what was compared
@@ -65,14 +66,14 @@ func (c *HardwareComparison) WasRepeated(d HardwareDifference) bool {
 	return slices.Contains(c.Repeated, d)
 }
 
-// Holds reports whether the comparison of a configuration is still right: the node has not moved since, or is moving now, so that what Ironic
-// has read of it may be out of date.
+// Holds reports whether the comparison of a configuration is still right: the node has not moved since, or is moving now, so that what
+// Ironic has read of it may be out of date.
 func (c *HardwareComparison) Holds(node *ironic.Node, h Hardware) bool {
 	return !rests(node) || c != nil && c.At.Equal(movedAt(node)) && c.Of == h.fingerprint()
 }
 
-// Compare compares a configuration that was applied to a machine with what Ironic has read of the machine since. It asks for BIOS settings and
-// versions only if the comparison before does not hold.
+// Compare compares a configuration that was applied to a machine with what Ironic has read of the machine since. It asks for BIOS settings
+// and versions only if the comparison before does not hold.
 func (h Hardware) Compare(ctx context.Context, site *machine.Site, node *ironic.Node, before *HardwareComparison) (*HardwareComparison, error) {
 	if before.Holds(node, h) {
 		return before, nil
@@ -100,8 +101,8 @@ func (c *HardwareComparison) Repeat(applied []HardwareDifference) {
 	}
 }
 
-// rests reports whether what Ironic has read of a node is what the machine has, as far as Ironic can know: no operation is in progress, and none
-// has failed.
+// rests reports whether what Ironic has read of a node is what the machine has, as far as Ironic can know: no operation is in progress, and
+// none has failed.
 func rests(node *ironic.Node) bool {
 	state := ironic.State(node.ProvisionState)
 	return node.Fault == "" && !states.InProgress(state) && !states.Failed(state) && !states.Held(state)

@@ -25,8 +25,8 @@ type Interface struct {
 	Was  bool                 // the state has one of a configuration: without a new one, the default of the driver follows
 }
 
-// LookAtNetwork returns how a machine without a port that may boot it will boot, and whether an inspection may bring its ports; nil if that is
-// not known.
+// LookAtNetwork returns how a machine without a port that may boot it will boot, and whether an inspection may bring its ports; nil if that
+// is not known.
 func LookAtNetwork(ctx context.Context, site *machine.Site, q NetworkQuestion) (boot *ramdisk.NetworkBoot, open bool) {
 	boot = &ramdisk.NetworkBoot{Interface: q.after(ctx, site, "boot", q.Boot)}
 	if !ramdisk.BootsFromPort(boot.Interface) {

@@ -8,8 +8,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
-// LeavesService reports whether the apply takes a host out of service if a OneView user has its server. Otherwise the apply fails for that host,
-// because nothing would return it to service: it is not to be available, or the configuration controls its maintenance.
+// LeavesService reports whether the apply takes a host out of service if a OneView user has its server. Otherwise the apply fails for that
+// host, because nothing would return it to service: it is not to be available, or the configuration controls its maintenance.
 func LeavesService(w Wish) bool {
 	p := &plan{Wish: w}
 	return slices.Equal(p.goals(), []states.Goal{states.GoalAvailable}) && w.Maintenance.IsNull()

@@ -34,8 +34,8 @@ func Decide(w Wish, s Seen) Plan {
 	return p.Plan
 }
 
-// decideNew decides about a host that Terraform does not have yet. What its configuration says of its preparation needs no warning, except that
-// of a machine that OneView users have.
+// decideNew decides about a host that Terraform does not have yet. What its configuration says of its preparation needs no warning, except
+// that of a machine that OneView users have.
 func (p *plan) decideNew() {
 	if !p.AnyDriver {
 		p.refuse(nil, "No BMC and no driver", "A new metal_host needs bmc, or driver with driver_info, or power_control = \"agent\". Set one of them, so that Ironic can reach the machine. "+
@@ -144,8 +144,8 @@ func (p *plan) isOutOfReach() bool {
 	return isFalse(p.seen.PowerManaged) && p.PowerManaged == p.seen.PowerManaged && !p.ByAgent
 }
 
-// stepsOfExisting adds the steps beyond the settings. It reports that the host is held: that it adds none that the host needs, because metal
-// oneview sync has taken it out of service.
+// stepsOfExisting adds the steps beyond the settings. It reports that the host is held: that it adds none that the host needs, because
+// metal oneview sync has taken it out of service.
 func (p *plan) stepsOfExisting() (held bool) {
 	s := p.seen
 	if s.occupied() {
@@ -242,8 +242,8 @@ func (p *plan) verifies() bool {
 	return arrive && !isFalse(p.PowerManaged) && s.State == stateEnroll
 }
 
-// warnSteps warns of the steps that boot the machine or, if OneView users have it, that the apply does not take them. It reports whether the
-// apply does. leaves says that the warning of hardware settings covers the cleaning.
+// warnSteps warns of the steps that boot the machine or, if OneView users have it, that the apply does not take them. It reports whether
+// the apply does. leaves says that the warning of hardware settings covers the cleaning.
 func (p *plan) warnSteps(leaves bool) (does bool) {
 	inspects, again := p.costs(DoInspect, DoInspectAgain), p.costs(DoInspectAgain)
 	becomes := p.Has(DoWalk) && p.mayBecomeAvailable()

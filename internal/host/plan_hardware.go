@@ -66,8 +66,8 @@ func (p *plan) order() string {
 	return "Hosts restart together, unless hardware_changes.rollout lets them take turns."
 }
 
-// decideHardware decides about the hardware settings of an existing host, whose steps are planned. It reports whether its warning covers the
-// cleaning of a host that leaves the pool.
+// decideHardware decides about the hardware settings of an existing host, whose steps are planned. It reports whether its warning covers
+// the cleaning of a host that leaves the pool.
 func (p *plan) decideHardware() (leaves bool) {
 	configures, services := p.Has(DoConfigure), p.Has(DoService)
 	changed := !reflect.DeepEqual(p.Hardware, p.seen.Hardware)

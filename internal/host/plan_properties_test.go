@@ -91,7 +91,8 @@ func anySeen(r *rand.Rand, state ironic.State) host.Seen {
 // moved is the address of a host with the driver and the interfaces of its configuration.
 const moved = "moved"
 
-// settle completes a wish as the resource does: what the configuration omits stays as it is, except that it ends what was configured before.
+// settle completes a wish as the resource does: what the configuration omits stays as it is, except that it ends what was configured
+// before.
 func settle(w host.Wish, s host.Seen) host.Wish {
 	w.Retired = w.RetiredSet
 	if w.RetiredSet.IsNull() {
@@ -212,8 +213,8 @@ func TestDecide_announcesWhatTouchesTheMachine(t *testing.T) {
 	})
 }
 
-// A plan raises cleanings by one if Ironic boots, restarts, configures or cleans a host that exists, and does not otherwise. Only while a value is
-// not known, the number is not known.
+// A plan raises cleanings by one if Ironic boots, restarts, configures or cleans a host that exists, and does not otherwise. Only while a
+// value is not known, the number is not known.
 func TestDecide_countsWhatTouchesTheMachine(t *testing.T) {
 	t.Parallel()
 	every(t, func(r *rand.Rand, w host.Wish, s host.Seen) bool {

@@ -7,8 +7,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 )
 
-// What a plan of a host does and says. One row: what Terraform has of the host | what is configured | the steps, each with its cost | the notices.
-// Without words of its own, a host is manageable, managed, inspected and off, and was applied with target_state = "manageable".
+// What a plan of a host does and says. One row: what Terraform has of the host | what is configured | the steps, each with its cost | the
+// notices. Without words of its own, a host is manageable, managed, inspected and off, and was applied with target_state = "manageable".
 const plans = `
 # A new host says in its own words what becomes of it.
 new                                    |                                          | enroll, write, walk to manageable                                         |

@@ -11,15 +11,16 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/ramdisk"
 )
 
-// story is a host, what Terraform has of it, and a configuration, as words: "state=available power=on" and "target_state=available inspect".
+// story is a host, what Terraform has of it, and a configuration, as words: "state=available power=on" and "target_state=available
+// inspect".
 type story struct {
 	t    *testing.T
 	wish host.Wish
 	seen host.Seen
 }
 
-// tell returns the wish and the sight of a host. Unless the words say otherwise, it is a managed host in the state manageable that was applied
-// with target_state = "manageable", was inspected, is off, and is to stay so.
+// tell returns the wish and the sight of a host. Unless the words say otherwise, it is a managed host in the state manageable that was
+// applied with target_state = "manageable", was inspected, is off, and is to stay so.
 func tell(t *testing.T, wish, seen string) (host.Wish, host.Seen) {
 	t.Helper()
 	s := story{t: t}
@@ -101,7 +102,8 @@ func runbookOf(text string) *host.Runbook {
 	return r
 }
 
-// differs is a comparison that has found differences: "bios", "read-only", "gone", "raid" and "firmware", with commas; "nothing" finds none.
+// differs is a comparison that has found differences: "bios", "read-only", "gone", "raid" and "firmware", with commas; "nothing" finds
+// none.
 func differs(text string) *host.HardwareComparison {
 	c := &host.HardwareComparison{}
 	for part := range strings.SplitSeq(text, ",") {

@@ -97,8 +97,8 @@ func givingUp(has, wants map[string]string) (keys []string) {
 	return keys
 }
 
-// ApplyPorts brings the ports and port groups of the node to a configuration, and returns those that Ironic has then, also on error. A node that this
-// run has just created has none. Where Ironic demands it, the node is in maintenance meanwhile.
+// ApplyPorts brings the ports and port groups of the node to a configuration, and returns those that Ironic has then, also on error. A node
+// that this run has just created has none. Where Ironic demands it, the node is in maintenance meanwhile.
 func ApplyPorts(ctx context.Context, m *machine.Machine, want WantedCables, isNew bool) (Cables, error) {
 	if want.isEmpty() {
 		return Cables{}, nil
@@ -264,7 +264,8 @@ func (c *cabler) bringGroups(ctx context.Context, first bool) error {
 	return nil
 }
 
-// strays reports whether a port of a group that has a physical network of its own has another one. Another client may have changed that of the group alone.
+// strays reports whether a port of a group that has a physical network of its own has another one. Another client may have changed that of
+// the group alone.
 func (c *cabler) strays(key, network string) bool {
 	return c.has.ownNetworks && network != "" && slices.ContainsFunc(c.members(key), func(mac string) bool { return c.has.Ports[mac].PhysicalNetwork != network })
 }

@@ -154,8 +154,8 @@ func TestApply_portsExchangeNamesAndGroupsAddresses(t *testing.T) {
 	}
 }
 
-// All ports of a group are on one physical network, which changes for all of them at once. Before API 1.102, a group has no network of its own: the
-// ports leave it, change, and return.
+// All ports of a group are on one physical network, which changes for all of them at once. Before API 1.102, a group has no network of its
+// own: the ports leave it, change, and return.
 func TestApply_groupMovesToAnotherNetwork(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"", "1.82"} {
@@ -186,8 +186,8 @@ func TestApply_standalonePortsEndAfterThePortsChange(t *testing.T) {
 	}
 }
 
-// Ironic changes the connectivity of ports in maintenance only, once the node is available. Maintenance that others have set stays; that of a
-// killed run ends.
+// Ironic changes the connectivity of ports in maintenance only, once the node is available. Maintenance that others have set stays; that of
+// a killed run ends.
 func TestApply_reconnectsInMaintenance(t *testing.T) {
 	t.Parallel()
 	const killed = machine.ReasonChanging
@@ -232,7 +232,8 @@ func TestApply_failureLeavesNoMaintenance(t *testing.T) {
 	}
 }
 
-// Ironic deletes a port with a VIF while the node is in maintenance. A change that needs maintenance does not disconnect a running machine so.
+// Ironic deletes a port with a VIF while the node is in maintenance. A change that needs maintenance does not disconnect a running machine
+// so.
 func TestApply_keepsPortsWithVIFs(t *testing.T) {
 	t.Parallel()
 	c := newNode(t, &fakeironic.Server{}, "manageable")

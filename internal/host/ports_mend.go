@@ -17,9 +17,10 @@ type lostPort struct {
 	group string
 }
 
-// mend clears the way for changes. The network interface ironic-networking checks all ports and port groups of the node, as Ironic has them, before it takes a
-// change of any (reference/ironic.md#switch-ports). So mend deletes those of the configuration that it would refuse, which are made again later, and takes
-// away each bond whose ports change. It leaves them alone as long as nothing changes: a port may wait for the inspection that finds its switch.
+// mend clears the way for changes. The network interface ironic-networking checks all ports and port groups of the node, as Ironic has
+// them, before it takes a change of any (reference/ironic.md#switch-ports). So mend deletes those of the configuration that it would
+// refuse, which are made again later, and takes away each bond whose ports change. It leaves them alone as long as nothing changes: a port
+// may wait for the inspection that finds its switch.
 func (c *cabler) mend(ctx context.Context) error {
 	if !c.switches || !c.changes() {
 		return nil
@@ -50,8 +51,8 @@ func (c *cabler) mend(ctx context.Context) error {
 	return nil
 }
 
-// changes reports whether the ports or port groups differ from what is wanted. The network interface of the node exists only where groups have networks
-// of their own.
+// changes reports whether the ports or port groups differ from what is wanted. The network interface of the node exists only where groups
+// have networks of their own.
 func (c *cabler) changes() bool {
 	for mac, spec := range c.want.Ports {
 		port, exists := c.has.Ports[mac]
@@ -72,8 +73,8 @@ func (c *cabler) changes() bool {
 	return slices.ContainsFunc(c.want.WithoutPorts, gone) || slices.ContainsFunc(c.want.WithoutGroups, dissolved)
 }
 
-// resetSwitch takes the VLANs of a machine that runs off the switch port of a port that is about to be deleted: Ironic leaves them there. It does nothing
-// while a port of the node makes Ironic refuse that.
+// resetSwitch takes the VLANs of a machine that runs off the switch port of a port that is about to be deleted: Ironic leaves them there.
+// It does nothing while a port of the node makes Ironic refuse that.
 func (c *cabler) resetSwitch(ctx context.Context, mac string) error {
 	port, exists := c.has.Ports[mac]
 	if !exists || !c.running || setting(port.Extra, switchportKey) == nil {
@@ -149,8 +150,8 @@ func (c *cabler) membersAfter(key string) []string {
 	return slices.Compact(macs)
 }
 
-// groupSpec returns what is wanted of a group in one of two passes: before its ports change, and after them. A bond needs its ports, and Ironic refuses
-// standalone_ports = false while one of them may boot alone.
+// groupSpec returns what is wanted of a group in one of two passes: before its ports change, and after them. A bond needs its ports, and
+// Ironic refuses standalone_ports = false while one of them may boot alone.
 func (c *cabler) groupSpec(key string, first, exists bool) ironic.PortGroupSpec {
 	spec := c.want.Groups[key]
 	if lost, again := c.lostGroups[key]; again && !exists {
@@ -182,8 +183,8 @@ func extraWith(extra map[string]any, key string, value any) map[string]any {
 	return other
 }
 
-// makePort creates a port. Ironic configures the switch port of a machine that runs when a port changes, and not when it is created. It refuses such a
-// change of a port whose switch it does not know.
+// makePort creates a port. Ironic configures the switch port of a machine that runs when a port changes, and not when it is created. It
+// refuses such a change of a port whose switch it does not know.
 func (c *cabler) makePort(ctx context.Context, mac string) (*ironic.Port, error) {
 	spec, key := c.want.Ports[mac], c.want.Members[mac]
 	if lost, again := c.lost[mac]; again {

@@ -118,7 +118,8 @@ func TestApply_changesTheVLANsOfARunningMachine(t *testing.T) {
 	}
 }
 
-// A stored port that Ironic refuses holds up every change of the node's ports: it is deleted and made again, with what the configuration leaves to Ironic.
+// A stored port that Ironic refuses holds up every change of the node's ports: it is deleted and made again, with what the configuration
+// leaves to Ironic.
 func TestApply_makesInvalidSwitchPortsAgain(t *testing.T) {
 	t.Parallel()
 	connected := jsonObject{"switch_id": switchID, "port_id": "Ethernet1/1"}

@@ -14,8 +14,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
-// proveCables names all cables of a host that are not as expected in one warning. Its title has the name of the host, so that Terraform does not
-// fold the warnings of several hosts into one.
+// proveCables names all cables of a host that are not as expected in one warning. Its title has the name of the host, so that Terraform
+// does not fold the warnings of several hosts into one.
 func proveCables(w PortsWish, s PortsSeen) []decide.Notice {
 	ends := w.Ends()
 	if s.Heard == nil || len(ends) == 0 {
@@ -118,7 +118,8 @@ type heard struct {
 	cables []Cable
 }
 
-// ShareCables tells the other hosts of this run which cables of a host end elsewhere, and returns those of the other hosts that were planned before.
+// ShareCables tells the other hosts of this run which cables of a host end elsewhere, and returns those of the other hosts that were
+// planned before.
 func ShareCables(site *machine.Site, w PortsWish, hearing *cabling.Hearing) []Cable {
 	run := machine.Kept(site, func(*machine.Site) *heard { return &heard{} })
 	run.mu.Lock()

@@ -10,8 +10,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
-// DecidePorts refuses ports that Ironic would not accept, and warns of what happens to the switch ports and of cables that are not as expected. What only the
-// configuration says is refused by CheckPorts.
+// DecidePorts refuses ports that Ironic would not accept, and warns of what happens to the switch ports and of cables that are not as
+// expected. What only the configuration says is refused by CheckPorts.
 func DecidePorts(w PortsWish, s PortsSeen) []decide.Notice {
 	return slices.Concat(bootAlone(w, s), keptNames(w), otherNetworks(w), keptNetworks(w, s), connectedPorts(w, s), decideSwitchports(w, s), proveCables(w, s))
 }
@@ -131,8 +131,8 @@ func otherNetworks(w PortsWish) (notices []decide.Notice) {
 	return notices
 }
 
-// keptNetworks refuses to change the physical network of ports in a group that keeps it (reference/ironic.md#port-groups). The ports would leave the group,
-// and could not come back.
+// keptNetworks refuses to change the physical network of ports in a group that keeps it (reference/ironic.md#port-groups). The ports would
+// leave the group, and could not come back.
 func keptNetworks(w PortsWish, s PortsSeen) (notices []decide.Notice) {
 	for _, mac := range slices.Sorted(maps.Keys(w.Planned)) {
 		port, was := w.Planned[mac], s.Ports[mac]

@@ -41,8 +41,8 @@ func ReadCables(ctx context.Context, site *machine.Site, node string, groups boo
 	return has, err
 }
 
-// PXEAfter returns pxe_enabled of the ports that a node has after an apply: those of Ironic that the plan does not remove, and the planned ones. had
-// are the MAC addresses of the ports in state. The node is "" if there is none yet.
+// PXEAfter returns pxe_enabled of the ports that a node has after an apply: those of Ironic that the plan does not remove, and the planned
+// ones. had are the MAC addresses of the ports in state. The node is "" if there is none yet.
 func PXEAfter(ctx context.Context, site *machine.Site, node string, had []string, planned map[string]Port) (map[string]*bool, error) {
 	after := map[string]*bool{}
 	if node != "" {
@@ -64,8 +64,8 @@ func PXEAfter(ctx context.Context, site *machine.Site, node string, had []string
 	return after, nil
 }
 
-// GroupsByKey returns the port groups of a node, except those that Ironic has made for VIFs, by their keys: the name without the UUID of the node, or the whole name or UUID of a group that
-// another client has made.
+// GroupsByKey returns the port groups of a node, except those that Ironic has made for VIFs, by their keys: the name without the UUID of
+// the node, or the whole name or UUID of a group that another client has made.
 func GroupsByKey(groups []ironic.PortGroup) map[string]ironic.PortGroup {
 	byKey := map[string]ironic.PortGroup{}
 	for _, group := range groups {

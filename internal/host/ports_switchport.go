@@ -174,7 +174,8 @@ func refusal(kind string, value any) string {
 	return refusedByService(kind, all)
 }
 
-// refusedByService says why the networking service does not configure what Ironic accepts; "" if it does (reference/ironic.md#switch-ports).
+// refusedByService says why the networking service does not configure what Ironic accepts; "" if it does
+// (reference/ironic.md#switch-ports).
 func refusedByService(kind string, all map[string]any) string {
 	allowed, _ := all["allowed_vlans"].([]any)
 	switch {

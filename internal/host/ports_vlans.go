@@ -17,8 +17,8 @@ const (
 	wrongBond       = "Bond cannot be configured"
 )
 
-// decideSwitchports refuses switch ports that Ironic would not configure, and says what it does to those of a machine that runs. Only the network interface
-// ironic-networking reads them: with another one they are the user's own data.
+// decideSwitchports refuses switch ports that Ironic would not configure, and says what it does to those of a machine that runs. Only the
+// network interface ironic-networking reads them: with another one they are the user's own data.
 func decideSwitchports(w PortsWish, s PortsSeen) []decide.Notice {
 	if !w.Switches() {
 		return liveChanges(w, s)

@@ -99,14 +99,14 @@ func (a AppliedPorts) LostGroups(groups []string) []string {
 	return slices.Sorted(slices.Values(without(a.Groups, groups)))
 }
 
-// Leaves reports whether a port leaves the group that it has, because a configuration with the given groups names none for it: the one before did, or
-// the group is removed.
+// Leaves reports whether a port leaves the group that it has, because a configuration with the given groups names none for it: the one
+// before did, or the group is removed.
 func (a AppliedPorts) Leaves(mac, group string, groups []string) bool {
 	return slices.Contains(a.Members, mac) || slices.Contains(a.LostGroups(groups), group)
 }
 
-// Wanted returns what an apply makes of the ports and groups of a node. memberOf has the key of the group that the configuration names for a port.
-// A group without a physical network in the configuration is on that of its ports.
+// Wanted returns what an apply makes of the ports and groups of a node. memberOf has the key of the group that the configuration names for
+// a port. A group without a physical network in the configuration is on that of its ports.
 func (a AppliedPorts) Wanted(ports map[string]ironic.PortSpec, memberOf map[string]string, groups map[string]ironic.PortGroupSpec) WantedCables {
 	want := WantedCables{Ports: map[string]ironic.PortSpec{}, Members: map[string]string{}, Groups: map[string]ironic.PortGroupSpec{}}
 	for key, spec := range groups {

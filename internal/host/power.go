@@ -20,8 +20,8 @@ func (p *plan) switches() bool {
 	return !p.Power.IsNull() && (isFalse(p.seen.PowerManaged) || p.Power != p.seen.Power)
 }
 
-// learnsPower reports whether Ironic does not know the power state of an available host, for example after an interrupted run. Ironic allocates
-// no such node, and the apply switches no reserved one. A host that was only imported stays as it is until an apply changes it.
+// learnsPower reports whether Ironic does not know the power state of an available host, for example after an interrupted run. Ironic
+// allocates no such node, and the apply switches no reserved one. A host that was only imported stays as it is until an apply changes it.
 func (p *plan) learnsPower() bool {
 	s := p.seen
 	applies := s.Applied || p.Writes || len(p.Steps) > 0

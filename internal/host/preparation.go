@@ -64,7 +64,8 @@ func (p *plan) warnNoPort(inspects bool) {
 	}
 }
 
-// foreseeWalk forecasts the values that a walk changes; a service changes the provision state alone. An empty last_error or fault stays empty.
+// foreseeWalk forecasts the values that a walk changes; a service changes the provision state alone. An empty last_error or fault stays
+// empty.
 func (p *plan) foreseeWalk(walks bool) {
 	p.Forecast.State = decide.Unknown[ironic.State]()
 	if !walks {
@@ -123,8 +124,8 @@ func (p *plan) warnStray(held bool) {
 	p.warn(decide.At("target_state"), "Reserved host is not in its target state", fmt.Sprintf("Host %s is %s, and reserved by %s. %s", p.Label, p.seen.State, p.seen.Instance, why))
 }
 
-// WithoutBMC warns that Ironic cannot prepare or switch a machine without a BMC in this state, if the configuration demands that and the machine is
-// not deployed.
+// WithoutBMC warns that Ironic cannot prepare or switch a machine without a BMC in this state, if the configuration demands that and the
+// machine is not deployed.
 func WithoutBMC(w Wish, s ironic.State) []decide.Notice {
 	var missed []string
 	if w.Target.V != string(GoalEnroll) && !states.Settled(states.Goal(w.Target.V), s) {

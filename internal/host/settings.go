@@ -43,8 +43,8 @@ type Settings struct {
 	Forgets      bool   // the note of an inspection that triggers have requested is removed
 }
 
-// ChangeSettings gives the node the settings, traits and maintenance of a configuration. arrived reports whether Ironic has the settings: together
-// with an error, it means that only what follows them has failed.
+// ChangeSettings gives the node the settings, traits and maintenance of a configuration. arrived reports whether Ironic has the settings:
+// together with an error, it means that only what follows them has failed.
 func ChangeSettings(ctx context.Context, m *machine.Machine, want *Settings) (arrived bool, err error) {
 	edits := want.Edits(m.Node())
 	if want.IsNew {

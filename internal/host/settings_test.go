@@ -168,7 +168,8 @@ func TestChangeSettings_settingsArriveThoughTraitsFail(t *testing.T) {
 	}
 }
 
-// Ironic rewrites the deploy interface of a node with autodetect while it is deployed. A change of it would end that for good, so none is sent.
+// Ironic rewrites the deploy interface of a node with autodetect while it is deployed. A change of it would end that for good, so none is
+// sent.
 func TestEdits_autodetectStays(t *testing.T) {
 	t.Parallel()
 	deployed := &ironic.Node{Driver: "redfish", DeployInterface: "autodetect", ActingDeploy: "direct", InstanceUUID: "i"}

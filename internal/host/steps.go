@@ -64,8 +64,8 @@ type Step struct {
 	Cost  decide.Cost    `json:"cost,omitempty"`
 }
 
-// counts reports whether a step counts in cleanings: Ironic boots the machine for it, or restarts, configures or cleans it. A machine that is
-// only switched does not count, because power_state shows that.
+// counts reports whether a step counts in cleanings: Ironic boots the machine for it, or restarts, configures or cleans it. A machine that
+// is only switched does not count, because power_state shows that.
 func (s Step) counts() bool {
 	return s.Cost > decide.Free && s.Do != DoSwitchPower && s.Do != DoLearnPower
 }

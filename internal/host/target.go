@@ -30,15 +30,15 @@ func TargetOf(node *ironic.Node) string {
 	return string(states.GoalManageable)
 }
 
-// IsComing reports whether Ironic is on the way to available with a node, without a further request: it cleans the node, or is about to after an
-// undeploy.
+// IsComing reports whether Ironic is on the way to available with a node, without a further request: it cleans the node, or is about to
+// after an undeploy.
 func IsComing(node *ironic.Node) bool {
 	state := ironic.State(node.ProvisionState)
 	return states.Has(state, states.Coming) && states.Has(state, states.Busy) && node.TargetProvisionState == string(states.GoalAvailable)
 }
 
-// TargetWithBMC returns the target state of a host that has a BMC now and whose configuration has no target_state: one that waits in enroll becomes
-// manageable.
+// TargetWithBMC returns the target state of a host that has a BMC now and whose configuration has no target_state: one that waits in enroll
+// becomes manageable.
 func TargetWithBMC(target string, s ironic.State) string {
 	if target == string(GoalEnroll) && s == stateEnroll {
 		return string(states.GoalManageable)
@@ -82,8 +82,8 @@ func (p *plan) strays() bool {
 	return p.TargetSet && p.Target.V != string(GoalEnroll) && p.seen.Instance != "" && states.Parked(p.seen.State) && !p.settled()
 }
 
-// returns reports whether a reserved host may return to the pool. Only an allocation reserves hosts of the pool alone. Any other reservation may
-// be for what runs on the machine already.
+// returns reports whether a reserved host may return to the pool. Only an allocation reserves hosts of the pool alone. Any other
+// reservation may be for what runs on the machine already.
 func (p *plan) returns() bool {
 	return p.strays() && p.seen.Allocated && p.mayBecomeAvailable() && !states.Settled(states.GoalAvailable, p.seen.State)
 }
@@ -133,8 +133,9 @@ func (p *plan) decideRetirement() {
 	}
 }
 
-// decideQuarantine keeps a node in quarantine retired, and warns. Only retired = false, or a value that is not known yet, that the configuration did not have before returns the node: a
-// host that always says so would return a broken machine to the pool. While the node is being undeployed, there is nothing to say.
+// decideQuarantine keeps a node in quarantine retired, and warns. Only retired = false, or a value that is not known yet, that the
+// configuration did not have before returns the node: a host that always says so would return a broken machine to the pool. While the node
+// is being undeployed, there is nothing to say.
 func (p *plan) decideQuarantine() {
 	s, deployed := p.seen, p.seen.deployed()
 	if (isFalse(p.RetiredSet) || p.RetiredSet.Unknown) && !s.Retires && !deployed {

@@ -1,5 +1,5 @@
-// Package ironic is a client of the Bare Metal API: nodes, ports, allocations and what else Ironic has, with lists and polls that many readers
-// share. It contains no policy about machines.
+// Package ironic is a client of the Bare Metal API: nodes, ports, allocations and what else Ironic has, with lists and polls that many
+// readers share. It contains no policy about machines.
 package ironic
 
 import (

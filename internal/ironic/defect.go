@@ -81,8 +81,8 @@ func (d *parentDefect) check(ctx context.Context, c *Client, like func() (driver
 	return d.probe(ctx, c, driver, group)
 }
 
-// ProbeName begins the name of the test node. It has a name, so that no discovery takes it for a new machine if the run is killed before it has
-// deleted the node. The next run that tests deletes such nodes.
+// ProbeName begins the name of the test node. It has a name, so that no discovery takes it for a new machine if the run is killed before it
+// has deleted the node. The next run that tests deletes such nodes.
 const (
 	ProbeName        = "terraform-metal-probe-"
 	probeDescription = "created by terraform-provider-metal to test this Ironic; may be deleted"
@@ -122,8 +122,8 @@ func (d *parentDefect) probe(ctx context.Context, c *Client, driver, group strin
 	return d.decide(nil)
 }
 
-// sweepProbes deletes the test nodes that killed runs have left. It only logs a failure. A node that the defect has harmed is its own child, and
-// children are in lists only on request.
+// sweepProbes deletes the test nodes that killed runs have left. It only logs a failure. A node that the defect has harmed is its own
+// child, and children are in lists only on request.
 func (c *Client) sweepProbes(ctx context.Context) {
 	query := url.Values{"description_contains": {probeDescription}, "include_children": {"true"}, "detail": {"true"}}
 	var answer struct {

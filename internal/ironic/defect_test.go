@@ -104,8 +104,8 @@ func TestDefect_withoutRightToTest(t *testing.T) {
 	}
 }
 
-// A run is killed between the creation and the deletion of the test node. No discovery takes that node for a new machine, and the next run deletes
-// it.
+// A run is killed between the creation and the deletion of the test node. No discovery takes that node for a new machine, and the next run
+// deletes it.
 func TestDefect_killedTestIsCleanedUp(t *testing.T) {
 	t.Parallel()
 	for _, defective := range []bool{false, true} {

@@ -71,7 +71,8 @@ type Inventory struct {
 		LLDP       json.RawMessage `json:"lldp"`
 	} `json:"interfaces"`
 
-	// Neighbours are by name of the network card: a card that listened and heard nothing has an empty one, a card that did not listen has none.
+	// Neighbours are by name of the network card: a card that listened and heard nothing has an empty one, a card that did not listen has
+	// none.
 	Neighbours map[string]Neighbour `json:"-"`
 	// Unrelated are what the BMC heard on ports that Ironic does not relate to a card, by the BMC's name of the port.
 	Unrelated map[string]Neighbour `json:"-"`

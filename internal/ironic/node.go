@@ -74,7 +74,8 @@ var reserved = []string{".", "..", "detail", "maintenance", "management", "state
 // namePattern is a name or a UUID as Ironic accepts it (reference/ironic.md#names).
 var namePattern = regexp.MustCompile(`^[0-9A-Za-z._~-]{1,255}$`)
 
-// mayExist returns an error that api.IsNotFound recognises if no node or allocation can have this name or UUID. In a URL it could name something else.
+// mayExist returns an error that api.IsNotFound recognises if no node or allocation can have this name or UUID. In a URL it could name
+// something else.
 func mayExist(ref string) error {
 	if !namePattern.MatchString(ref) || slices.Contains(reserved, ref) {
 		return &api.StatusError{Status: http.StatusNotFound, Message: fmt.Sprintf("%q is neither a UUID nor a name that Ironic accepts", ref)}

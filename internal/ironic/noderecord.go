@@ -76,8 +76,8 @@ type Node struct {
 	BootMode   string `json:"boot_mode"`   // "uefi" or "bios"; empty if Ironic does not know it
 	SecureBoot *bool  `json:"secure_boot"` // nil if Ironic does not know it
 
-	// ActingDeploy is the deploy interface that Ironic uses. DeployInterface is the one that a client has set: they differ while Ironic uses
-	// another one in place of autodetect (reference/deploy-interfaces.md#autodetect).
+	// ActingDeploy is the deploy interface that Ironic uses. DeployInterface is the one that a client has set: they differ while Ironic
+	// uses another one in place of autodetect (reference/deploy-interfaces.md#autodetect).
 	ActingDeploy string `json:"-"`
 
 	Hidden Hidden `json:"-"`
@@ -94,8 +94,8 @@ const keyOriginalDeploy = "original_deploy_interface"
 // Autodetect is the deploy interface in whose place Ironic uses one that fits the image.
 const Autodetect = "autodetect"
 
-// HidesAutodetect reports whether the deploy interface of a node may be one that Ironic has chosen in place of autodetect, and the user has no
-// right to see that.
+// HidesAutodetect reports whether the deploy interface of a node may be one that Ironic has chosen in place of autodetect, and the user has
+// no right to see that.
 func HidesAutodetect(n *Node) bool { return n.Hidden.DriverInternalInfo && n.InstanceUUID != "" }
 
 // NodeLabel returns the text by which messages identify a node: its name and UUID.
@@ -194,9 +194,9 @@ func IsSecretKey(key string) bool {
 	return false
 }
 
-// redacted returns a node of an answer without the fields in which Ironic says that it hides them (reference/ironic.md#hidden-fields), without
-// the secrets that Ironic repeats in its messages, and with the key that Ironic does not mask masked. Lists would take longer if Node decoded
-// itself: each node would be read three times.
+// redacted returns a node of an answer without the fields in which Ironic says that it hides them (reference/ironic.md#hidden-fields),
+// without the secrets that Ironic repeats in its messages, and with the key that Ironic does not mask masked. Lists would take longer if
+// Node decoded itself: each node would be read three times.
 func (c *Client) redacted(n *Node) *Node {
 	n.Hidden = Hidden{
 		Reservation: hideText(&n.Reservation), LastError: hideText(&n.LastError),

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Settings are attributes of a node, by name. Of driver_info, properties and extra they have single keys. Attributes and keys that they do not
-// name stay as they are.
+// Settings are attributes of a node, by name. Of driver_info, properties and extra they have single keys. Attributes and keys that they do
+// not name stay as they are.
 type Settings map[string]any
 
 // keyed are the attributes whose keys are settings of their own.
@@ -65,8 +65,8 @@ func (s Settings) ByPath() map[string]any {
 	return values
 }
 
-// ToNodeCreateMap returns the body of the request that creates a node. Empty values are left to Ironic. gophercloud's type lacks half of the
-// attributes.
+// ToNodeCreateMap returns the body of the request that creates a node. Empty values are left to Ironic. gophercloud's type lacks half of
+// the attributes.
 func (s Settings) ToNodeCreateMap() (map[string]any, error) {
 	body := maps.Clone(s)
 	maps.DeleteFunc(body, func(attribute string, value any) bool {

@@ -32,8 +32,8 @@ func (p Patch) With(path string, value any) Patch {
 	return p
 }
 
-// extraEdits returns the edits that set keys of a port's or port group's extra and remove others. If a patch cannot address one of them, it sends the whole
-// object, with what it has besides.
+// extraEdits returns the edits that set keys of a port's or port group's extra and remove others. If a patch cannot address one of them, it
+// sends the whole object, with what it has besides.
 func extraEdits(has, set map[string]any, without []string) (edits Patch) {
 	nameable := true
 	for _, key := range slices.Sorted(maps.Keys(set)) {

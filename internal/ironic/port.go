@@ -44,7 +44,8 @@ type PortSpec struct {
 	Group   string         // UUID of the port group; used only at creation
 }
 
-// Over returns the spec with what a port has and the spec leaves to Ironic, so that a new port can replace that port. The group is the caller's.
+// Over returns the spec with what a port has and the spec leaves to Ironic, so that a new port can replace that port. The group is the
+// caller's.
 func (s PortSpec) Over(port Port) PortSpec {
 	if s.PXEEnabled == nil {
 		s.PXEEnabled = &port.PXEEnabled

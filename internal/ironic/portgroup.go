@@ -135,7 +135,8 @@ func (c *Client) UpdatePortGroup(ctx context.Context, group PortGroup, spec Port
 	return c.patchPortGroup(ctx, group, spec.changes(group))
 }
 
-// GroupsHaveNetworks reports whether port groups have a physical network of their own in this Ironic, which a change of it gives to their ports.
+// GroupsHaveNetworks reports whether port groups have a physical network of their own in this Ironic, which a change of it gives to their
+// ports.
 func (c *Client) GroupsHaveNetworks(ctx context.Context) (bool, error) {
 	version, err := c.Microversion(ctx)
 	return version >= api.VersionGroupNetwork, err

@@ -8,8 +8,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 )
 
-// Ironic 21.4 mistakes the number that a UUID begins with for the number of a group. Groups 1 to 9 have ports, so a fifth of all random UUIDs
-// would be refused.
+// Ironic 21.4 mistakes the number that a UUID begins with for the number of a group. Groups 1 to 9 have ports, so a fifth of all random
+// UUIDs would be refused.
 func TestDeletePortGroup_besideGroupsWithPorts(t *testing.T) {
 	t.Parallel()
 	client := newClient(&fakeironic.Server{MaxMicroversion: "1.82"})

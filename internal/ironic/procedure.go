@@ -19,8 +19,8 @@ const (
 	InspectionRules Collection = "inspection_rules"
 )
 
-// exists returns an error of api.KindVersion if the API version in use does not have the collection. Ironic's own answer to that is a 404, as if an
-// object did not exist.
+// exists returns an error of api.KindVersion if the API version in use does not have the collection. Ironic's own answer to that is a 404,
+// as if an object did not exist.
 func (in Collection) exists(ctx context.Context, c *Client) error {
 	since, what := api.VersionDeployTemplates, "a deploy template"
 	switch in {
@@ -121,8 +121,8 @@ func ListIn[T any](ctx context.Context, c *Client, in Collection) ([]T, error) {
 	return api.List[T](ctx, c.Conn, string(in), string(in), nil)
 }
 
-// StreamIn yields the objects of a collection, while it reads the pages of their list. limit is the most objects that the reader wants; 0: all. id
-// returns the UUID of an object.
+// StreamIn yields the objects of a collection, while it reads the pages of their list. limit is the most objects that the reader wants; 0:
+// all. id returns the UUID of an object.
 func StreamIn[T any](ctx context.Context, c *Client, in Collection, limit int64, id func(*T) string) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		if err := in.exists(ctx, c); err != nil {

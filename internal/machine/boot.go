@@ -78,8 +78,8 @@ func (m *Machine) changeBoot(ctx context.Context, was footing, change BootSettin
 	return err
 }
 
-// callOfBoot returns the request for settings of the firmware. A node that does not have them does not show whether Ironic has tried: to set
-// them again does no harm.
+// callOfBoot returns the request for settings of the firmware. A node that does not have them does not show whether Ironic has tried: to
+// set them again does no harm.
 func callOfBoot(change BootSettings) Call {
 	return Call{doing: "change " + change.name() + " of the machine", trace: func(_, now *ironic.Node, _ time.Time) trace {
 		if HasBoot(now, change) {
@@ -127,8 +127,8 @@ func (m *Machine) ManageMedia(ctx context.Context, what string, deadline time.Ti
 	return nil
 }
 
-// SetConsole enables or disables the console of the machine, and waits until that has ended. It sends nothing if the console is as wanted. Ironic
-// connects to the BMC for it, and touches nothing on the machine, so it needs no slot (reference/ironic.md#consoles).
+// SetConsole enables or disables the console of the machine, and waits until that has ended. It sends nothing if the console is as wanted.
+// Ironic connects to the BMC for it, and touches nothing on the machine, so it needs no slot (reference/ironic.md#consoles).
 func (m *Machine) SetConsole(ctx context.Context, enabled bool, timeout time.Duration) error {
 	deadline := time.Now().Add(timeout)
 	if states.IsLocked(m.node) { // an interrupted run may have begun to change it

@@ -42,7 +42,8 @@ func wantWords(t *testing.T, err error, texts ...string) {
 	}
 }
 
-// Ironic answers the verb provide with a 404 if the cleaning runbook is missing, and with a 500 if it does not fit. Neither means that the node is gone.
+// Ironic answers the verb provide with a 404 if the cleaning runbook is missing, and with a 500 if it does not fit. Neither means that the
+// node is gone.
 func TestCleaningRunbook_isNamedWhenIronicRefusesIt(t *testing.T) {
 	t.Parallel()
 	for runbook, answer := range map[string]string{"none": "Runbook none could not be found.", "wipe": "Runbook has no traits configured."} {

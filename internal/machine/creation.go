@@ -15,10 +15,10 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
-// EndCreation ends a creation of this run that has succeeded, or failed with an error, which it returns. It writes into the mark that
-// the run has finished, also after an interruption, and updates the record with the whole node. It returns an error of KindSuperseded instead
-// if another run has taken over the creation. It does nothing if the node has no mark, or while Ironic accepts no edits. What is
-// created stays good if Ironic refuses the edit, so EndCreation only logs that.
+// EndCreation ends a creation of this run that has succeeded, or failed with an error, which it returns. It writes into the mark that the
+// run has finished, also after an interruption, and updates the record with the whole node. It returns an error of KindSuperseded instead
+// if another run has taken over the creation. It does nothing if the node has no mark, or while Ironic accepts no edits. What is created
+// stays good if Ironic refuses the edit, so EndCreation only logs that.
 func (m *Machine) EndCreation(ctx context.Context, key notes.Mark, failed error) error {
 	if notes.IsSuperseded(failed) {
 		return failed
@@ -67,14 +67,14 @@ func (m *Machine) ForgetCreation(ctx context.Context, key notes.Mark) {
 	}
 }
 
-// ForgetDeployment removes the mark of the deployment of an instance that leaves the state and runs on, so that no run takes the machine over. It only
-// logs a failure.
+// ForgetDeployment removes the mark of the deployment of an instance that leaves the state and runs on, so that no run takes the machine
+// over. It only logs a failure.
 func (s *Site) ForgetDeployment(ctx context.Context, node, instance string) {
 	s.forget(ctx, node, notes.MarkReservation, func(mark *notes.Creation) bool { return mark.Instance == instance })
 }
 
-// ForgetHost removes the mark of the creation of a node that leaves the state and stays in Ironic, so that no run takes it for one that a killed run has
-// begun. It only logs a failure.
+// ForgetHost removes the mark of the creation of a node that leaves the state and stays in Ironic, so that no run takes it for one that a
+// killed run has begun. It only logs a failure.
 func (s *Site) ForgetHost(ctx context.Context, node string) {
 	s.forget(ctx, node, notes.MarkCreation, func(*notes.Creation) bool { return true })
 }
@@ -177,8 +177,8 @@ func (r Remains) Obstacle(t Tenant) string {
 	return ""
 }
 
-// Obstacle returns why a node, which was just read in full, a candidate of a tenant must not take over; "" if it may. mark is nil if the node
-// was discovered.
+// Obstacle returns why a node, which was just read in full, a candidate of a tenant must not take over; "" if it may. mark is nil if the
+// node was discovered.
 func (s *Site) Obstacle(ctx context.Context, node *ironic.Node, mark *notes.Creation, tenant Tenant) (string, error) {
 	tenant.Project = s.Ironic.Project()
 	r := Remains{owner: node.Owner, lessee: node.Lessee, instance: node.InstanceUUID, recent: mark == nil || s.Run.IsRecent(mark)}
@@ -209,8 +209,9 @@ func (s *Site) reservedByKilledRun(ctx context.Context, node *ironic.Node, tenan
 // instanceNamespace is the namespace of the instance UUIDs of this provider's own reservations.
 const instanceNamespace = "6b0f2d0c-6d65-5461-8c1e-7265736572ae"
 
-// NewReservation returns the mark of a new reservation of a node without an allocation. Its instance UUID follows from the node, the project of
-// this run and the origin in the mark, so that no mark can be written for an instance UUID that another client or project has set.
+// NewReservation returns the mark of a new reservation of a node without an allocation. Its instance UUID follows from the node, the
+// project of this run and the origin in the mark, so that no mark can be written for an instance UUID that another client or project has
+// set.
 func (s *Site) NewReservation(node string) *notes.Creation {
 	mark := s.Run.Begun()
 	mark.Origin = ironic.NewUUID()
@@ -247,8 +248,8 @@ func (s *Site) AlsoBegun(n *ironic.Node) []string {
 		"the apply continues that, too.", ironic.NodeLabel(n), n.ProvisionState)}
 }
 
-// TakenOver is the notice, in the plan or during the apply, that a resource takes over what a killed run has begun to create. more are further
-// sentences.
+// TakenOver is the notice, in the plan or during the apply, that a resource takes over what a killed run has begun to create. more are
+// further sentences.
 func TakenOver(c *notes.Creation, what string, more ...string) decide.Notice {
 	begun := "has begun to create"
 	if !c.Done.IsZero() {

@@ -91,8 +91,8 @@ func (m *Machine) notesOfWork() (patch ironic.Patch) {
 	return patch
 }
 
-// NoteWork leaves the notes of a cleaning and a service that this call has watched to their end, unless another write has taken them along. They are of
-// use only to people, so a failure is only logged.
+// NoteWork leaves the notes of a cleaning and a service that this call has watched to their end, unless another write has taken them along.
+// They are of use only to people, so a failure is only logged.
 func (m *Machine) NoteWork(ctx context.Context) {
 	patch := m.notesOfWork()
 	if len(patch) == 0 || ctx.Err() != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
-// FailedOn says that an operation has failed. step describes the deploy step, as the end of a sentence; macs are of the cards from which the machine
-// may boot, if they were looked up.
+// FailedOn says that an operation has failed. step describes the deploy step, as the end of a sentence; macs are of the cards from which
+// the machine may boot, if they were looked up.
 func FailedOn(node *ironic.Node, goal states.Goal, step string, macs []string) *failure.Error {
 	e := &failure.Error{
 		Kind: failure.KindFailed, Node: node, Goal: goal, Fact: fmt.Sprintf("node %s is in state %q%s%s", ironic.NodeLabel(node), node.ProvisionState, step, withheld(node)),
@@ -92,8 +92,8 @@ func LacksVIF(node *ironic.Node) bool {
 	return DeletedVIF(node) != "" || none
 }
 
-// AdviseCause says what to do about a failure whose cause the node tells: it has no BMC, or Ironic could not connect it (reference/ironic.md#vifs). It
-// returns "" if the node tells none.
+// AdviseCause says what to do about a failure whose cause the node tells: it has no BMC, or Ironic could not connect it
+// (reference/ironic.md#vifs). It returns "" if the node tells none.
 func AdviseCause(node *ironic.Node) string {
 	lastError := node.LastError
 	switch vif := DeletedVIF(node); {
@@ -126,10 +126,12 @@ func Late(node *ironic.Node, goal states.Goal, after time.Duration, macs []strin
 	return e
 }
 
-// KindStuck is the kind of an error which says that a node is in the middle of an operation on which no conductor works, so that waiting is in vain.
+// KindStuck is the kind of an error which says that a node is in the middle of an operation on which no conductor works, so that waiting is
+// in vain.
 const KindStuck failure.Kind = "stuck"
 
-// stuckError says that no conductor works on the operation of a node any more. words are the first line of Ironic's error; "" if it has written none.
+// stuckError says that no conductor works on the operation of a node any more. words are the first line of Ironic's error; "" if it has
+// written none.
 func stuckError(node *ironic.Node, words string) *failure.Error {
 	e := &failure.Error{
 		Kind: KindStuck, Node: node, Fact: fmt.Sprintf("node %s is in state %q, but no conductor works on it any more", ironic.NodeLabel(node), node.ProvisionState), Words: words,
@@ -144,7 +146,8 @@ func stuckError(node *ironic.Node, words string) *failure.Error {
 	return e
 }
 
-// KeyRunbook is the key of driver_info that names the runbook by which Ironic cleans the machine (reference/ironic.md#cleaning-by-a-runbook).
+// KeyRunbook is the key of driver_info that names the runbook by which Ironic cleans the machine
+// (reference/ironic.md#cleaning-by-a-runbook).
 const KeyRunbook = "cleaning_runbook"
 
 // runbookOf names the cleaning runbook of a node in an advice.
@@ -155,8 +158,8 @@ func runbookOf(node *ironic.Node) string {
 	return "the runbook that the site has configured ([conductor]automated_cleaning_runbook)"
 }
 
-// withoutRunbook turns the answer that Ironic cannot use the cleaning runbook of a node into an error of KindInvalid, and returns other errors
-// unchanged. One of these answers is a 404, as if the node did not exist (reference/ironic.md#cleaning-by-a-runbook).
+// withoutRunbook turns the answer that Ironic cannot use the cleaning runbook of a node into an error of KindInvalid, and returns other
+// errors unchanged. One of these answers is a 404, as if the node did not exist (reference/ironic.md#cleaning-by-a-runbook).
 func withoutRunbook(node *ironic.Node, err error) error {
 	var status *api.StatusError
 	if !errors.As(err, &status) || !strings.HasPrefix(status.Message, "Runbook ") && !strings.HasPrefix(status.Message, "Automated cleaning runbook ") {
@@ -216,8 +219,8 @@ func Refused(node *ironic.Node, why states.Reason) error {
 	return RefusedFor(node, why.String())
 }
 
-// failed returns the error of a failed walk, with what only the node's history tells: the last error if the node has none, and the deploy step
-// that failed if last_error does not name it. Without a history, the step is the last one that a poll has seen.
+// failed returns the error of a failed walk, with what only the node's history tells: the last error if the node has none, and the deploy
+// step that failed if last_error does not name it. Without a history, the step is the last one that a poll has seen.
 func (w *walk) failed(ctx context.Context) *failure.Error {
 	blind := w.node.Hidden.Reservation
 	err := w.learnError(ctx)
@@ -313,8 +316,8 @@ func (m *Machine) countFailures(ctx context.Context, err error) {
 	}
 }
 
-// KindReserved is the kind of an error which says that another instance reserves the node, or that the expected reservation is gone. About is the
-// reservation that was expected; it may be empty.
+// KindReserved is the kind of an error which says that another instance reserves the node, or that the expected reservation is gone. About
+// is the reservation that was expected; it may be empty.
 const KindReserved failure.Kind = "reserved"
 
 func reservedError(node *ironic.Node, ours string) *failure.Error {

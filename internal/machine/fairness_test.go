@@ -66,7 +66,8 @@ func admissions(fake *fakeironic.Server) []string {
 	return order
 }
 
-// One run has the slots and adds machines again and again. The six machines of another run, which began to wait 11 s before these, go first.
+// One run has the slots and adds machines again and again. The six machines of another run, which began to wait 11 s before these, go
+// first.
 func TestFair_olderMachinesOfAnotherRunGoFirst(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"chassis", "allocations"} {

@@ -198,8 +198,8 @@ func (m *Machine) logStill(ctx context.Context) {
 	}
 }
 
-// warnAbsent logs what to check if Ironic waits for a ramdisk that does not report, and reports whether it did. Ironic itself gives up after
-// 30 minutes by default. It reads the node, and the ports if it boots from the network.
+// warnAbsent logs what to check if Ironic waits for a ramdisk that does not report, and reports whether it did. Ironic itself gives up
+// after 30 minutes by default. It reads the node, and the ports if it boots from the network.
 func (m *Machine) warnAbsent(ctx context.Context, since time.Time) bool {
 	if !states.AwaitsAgent(m.State()) || time.Since(since) < ramdisk.AbsentAfter {
 		return false

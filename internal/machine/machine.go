@@ -1,6 +1,6 @@
 // Package machine has the record of a node that one call carries through, and what is done to every machine: the walk through its provision
-// states, the one loop that waits, verbs, power, steps of cleaning and service, the question to the guard, and the slot of the limit. It does not
-// depend on Terraform.
+// states, the one loop that waits, verbs, power, steps of cleaning and service, the question to the guard, and the slot of the limit. It
+// does not depend on Terraform.
 package machine
 
 import (
@@ -95,8 +95,8 @@ func (s *Site) marksOn(node *ironic.Node) (ours []notes.Mark) {
 // Node returns the node as last seen.
 func (m *Machine) Node() *ironic.Node { return m.node }
 
-// Acted reports whether Ironic has accepted, in this call, a request that moves the machine: a verb, a power change, or another request to its
-// hardware. It also does so if the answer is lost.
+// Acted reports whether Ironic has accepted, in this call, a request that moves the machine: a verb, a power change, or another request to
+// its hardware. It also does so if the answer is lost.
 func (m *Machine) Acted() bool { return m.acted }
 
 // Site returns the site of the machine.
@@ -162,7 +162,8 @@ const freshFor = 500 * time.Millisecond
 // isFresh reports whether the record comes from a poll that was requested just now.
 func (m *Machine) isFresh() bool { return time.Since(m.asked) < freshFor && len(m.unconfirmed) == 0 }
 
-// footing is what must not change between the decision to do something to a machine and the request: who has it, and what Ironic does with it.
+// footing is what must not change between the decision to do something to a machine and the request: who has it, and what Ironic does with
+// it.
 type footing struct {
 	instance, state string
 	entered         int64 // the state, in seconds
@@ -178,8 +179,8 @@ func (m *Machine) confirmUnchanged(ctx context.Context, seen *ironic.Node) error
 	return m.confirmAs(ctx, m.footing(), seen)
 }
 
-// confirmAs returns errMoved unless the node has the same instance as it had, and has been in the same state since, and an error of KindSuperseded if another
-// run has taken over its creation. seen is the node in the list that was just taken for the limit; if it is nil,
+// confirmAs returns errMoved unless the node has the same instance as it had, and has been in the same state since, and an error of
+// KindSuperseded if another run has taken over its creation. seen is the node in the list that was just taken for the limit; if it is nil,
 // confirmAs reads the node, unless a poll has just done that.
 func (m *Machine) confirmAs(ctx context.Context, was footing, seen *ironic.Node) error {
 	switch {

@@ -60,8 +60,8 @@ func (m *Machine) refuseBusy() error {
 	return nil
 }
 
-// UsedReason says why Ironic may not do something that is only for free machines, such as "cleans": something is deployed on the node, or it is
-// reserved. It returns "" if the node is free.
+// UsedReason says why Ironic may not do something that is only for free machines, such as "cleans": something is deployed on the node, or
+// it is reserved. It returns "" if the node is free.
 func UsedReason(node *ironic.Node, doing string) string {
 	switch {
 	case states.IsOccupied(node):
@@ -279,8 +279,8 @@ func (m *Machine) SendNMI(ctx context.Context, timeout time.Duration) (err error
 	return err
 }
 
-// permitted waits until no conductor has locked the machine, asks the guard about an operation that changes neither power nor provision state, and
-// reads the machine.
+// permitted waits until no conductor has locked the machine, asks the guard about an operation that changes neither power nor provision
+// state, and reads the machine.
 func (m *Machine) permitted(ctx context.Context, timeout time.Duration) error {
 	if err := m.AwaitUnlocked(ctx, time.Now().Add(timeout)); err != nil { // a killed run may have begun to change it
 		return err

@@ -137,7 +137,8 @@ func TestErases_knowsStepsByName(t *testing.T) {
 	}
 }
 
-// Another client begins to deploy the machine after this run has decided to reach it. An NMI would crash the ramdisk, and other media would take it away.
+// Another client begins to deploy the machine after this run has decided to reach it. An NMI would crash the ramdisk, and other media would
+// take it away.
 func TestOperate_leavesOthersDeployment(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"NMI", "media", "boot device"} {

@@ -164,8 +164,8 @@ func (m *Machine) PowerCut() []decide.Notice {
 	return []decide.Notice{decide.Warn(decide.At("power_off_mode"), "Power was cut", fmt.Sprintf("Node %s lost its power without a shutdown: %s.", ironic.NodeLabel(m.node), m.cut))}
 }
 
-// Reboot switches the machine off and on, or only on if it is off, and waits for it. OffSoft and OffGraceful switch it off as for SwitchOff: an
-// operating system may ignore Ironic's "soft rebooting", which does not always show that (reference/ironic.md#soft-restarts).
+// Reboot switches the machine off and on, or only on if it is off, and waits for it. OffSoft and OffGraceful switch it off as for
+// SwitchOff: an operating system may ignore Ironic's "soft rebooting", which does not always show that (reference/ironic.md#soft-restarts).
 func (m *Machine) Reboot(ctx context.Context, how OffMode, timeout time.Duration) error {
 	was := m.footing()
 	if err := m.awaitPowerChange(ctx, timeout); err != nil {
@@ -183,8 +183,8 @@ func (m *Machine) Reboot(ctx context.Context, how OffMode, timeout time.Duration
 	return m.changePower(ctx, powerChange{was: was, to: nodes.Rebooting, want: powerOn, restarts: true}, timeout)
 }
 
-// leftDown returns the error of a restart, as one of failure.KindDown if the machine was shut down for it, or still may be, and was not switched
-// on again.
+// leftDown returns the error of a restart, as one of failure.KindDown if the machine was shut down for it, or still may be, and was not
+// switched on again.
 func (m *Machine) leftDown(ctx context.Context, err error) error {
 	if err == nil || !m.down || m.started || m.node.PowerState == powerOn && ctx.Err() == nil {
 		return err
@@ -265,10 +265,10 @@ func (c powerChange) call(again bool) Call {
 	}}
 }
 
-// order sends a request that changes a machine's power, if the guard allows it, and reports whether it was still needed then. A change
-// that starts the machine, or begins to restart it, waits for a slot. order returns an error of KindRefused if the machine's instance or provision state is
-// another than when the change was wanted. It repeats a request without an answer only if Ironic has not executed it, and waits while Ironic refuses it because
-// the node is locked: another client may have begun to change the power.
+// order sends a request that changes a machine's power, if the guard allows it, and reports whether it was still needed then. A change that
+// starts the machine, or begins to restart it, waits for a slot. order returns an error of KindRefused if the machine's instance or
+// provision state is another than when the change was wanted. It repeats a request without an answer only if Ironic has not executed it,
+// and waits while Ironic refuses it because the node is locked: another client may have begun to change the power.
 func (m *Machine) order(ctx context.Context, change powerChange, c Call, timeout time.Duration, needed func() bool, send func(context.Context) error) (sent bool, err error) {
 	deadline := time.Now().Add(timeout)
 	ctx = throttle.InPlaceOf(ctx, time.Now())
@@ -285,7 +285,8 @@ func (m *Machine) order(ctx context.Context, change powerChange, c Call, timeout
 	return sent, err
 }
 
-// orderOnce is order without the search for the result; send may find that the request is not needed. The wait for a slot puts the deadline off.
+// orderOnce is order without the search for the result; send may find that the request is not needed. The wait for a slot puts the deadline
+// off.
 func (m *Machine) orderOnce(ctx context.Context, change powerChange, timeout time.Duration, deadline *time.Time, send func(context.Context) error) error {
 	if m.footing() != change.was { // since an earlier request whose answer was lost, or which an operation in progress delayed
 		return m.AsItIs()
@@ -323,7 +324,8 @@ func (m *Machine) orderOnce(ctx context.Context, change powerChange, timeout tim
 }
 
 // awaitPower waits until a power change has ended, and is the one place that judges how: Ironic tells a failure by last_error only, which
-// it clears when a change begins (reference/ironic.md#requests-without-an-answer). A machine has the same power state before and after a restart, also a failed one.
+// it clears when a change begins (reference/ironic.md#requests-without-an-answer). A machine has the same power state before and after a
+// restart, also a failed one.
 func (m *Machine) awaitPower(ctx context.Context, want string, restart bool, timeout time.Duration) error {
 	deadline := time.Now().Add(timeout)
 	for {

@@ -245,7 +245,8 @@ func TestVerb_lostAnswer(t *testing.T) {
 	}
 }
 
-// A machine of the pool leaves it when it has a slot, by a request of its own. Whatever becomes of one of the two requests, the walk goes on from there.
+// A machine of the pool leaves it when it has a slot, by a request of its own. Whatever becomes of one of the two requests, the walk goes
+// on from there.
 func TestVerb_leavesThePool(t *testing.T) {
 	t.Parallel()
 	for name, rejection := range map[string]*fakeironic.Rejection{

@@ -52,8 +52,8 @@ func powerChanges(fake *fakeironic.Server) (sent []string) {
 	return sent
 }
 
-// A restart asks the operating system as power_off_mode says, and never sends "soft rebooting": an operating system may ignore that, and Ironic
-// does not always see it.
+// A restart asks the operating system as power_off_mode says, and never sends "soft rebooting": an operating system may ignore that, and
+// Ironic does not always see it.
 func TestReboot_asAsked(t *testing.T) {
 	t.Parallel()
 	const hard, off, on = "rebooting", "soft power off", "power on"
@@ -187,8 +187,8 @@ func (m *mortal) RoundTrip(r *http.Request) (*http.Response, error) {
 	return m.RoundTripper.RoundTrip(r)
 }
 
-// A run is killed after each of its requests. The next one restarts the machine, or switches it on if it was shut down: it is on in the end,
-// and has started once, or twice if it was on again when the run was killed.
+// A run is killed after each of its requests. The next one restarts the machine, or switches it on if it was shut down: it is on in the
+// end, and has started once, or twice if it was on again when the run was killed.
 func TestReboot_killedAfterEveryRequest(t *testing.T) {
 	t.Parallel()
 	for _, how := range []machine.OffMode{machine.OffHard, machine.OffSoft, machine.OffGraceful} {

@@ -88,9 +88,9 @@ func (u *unanswered) untouched(now *ironic.Node) bool {
 	return now.UpdatedAt.Equal(u.before.UpdatedAt) && u.before.UpdatedAt.Before(u.sent.Add(-notes.ClockSlack))
 }
 
-// KindUnanswered is the kind of an error which says that Ironic did not answer a request that moves a machine, and that it is not known whether Ironic
-// has executed it. The request was not repeated. What came in place of the answer is not a cause, because the request must not be repeated like one
-// that Ironic has refused.
+// KindUnanswered is the kind of an error which says that Ironic did not answer a request that moves a machine, and that it is not known
+// whether Ironic has executed it. The request was not repeated. What came in place of the answer is not a cause, because the request must
+// not be repeated like one that Ironic has refused.
 const KindUnanswered failure.Kind = "unanswered"
 
 // ask sends a request that moves the machine, once. All such requests go through it. If the answer is lost, the record remembers the
@@ -123,8 +123,8 @@ func (m *Machine) unansweredError() *failure.Error {
 }
 
 // settle finds out what became of the request without an answer: it reads the node until that shows it, and reports whether Ironic has
-// executed the request. It returns an error of KindUnanswered if the node does not tell, or not before the deadline, and an error of KindUnwatched if the
-// node cannot be read.
+// executed the request. It returns an error of KindUnanswered if the node does not tell, or not before the deadline, and an error of
+// KindUnwatched if the node cannot be read.
 func (m *Machine) settle(ctx context.Context, deadline time.Time) (executed bool, err error) {
 	waiting := &rest.Backoff{First: api.FirstBackoff, Max: 10 * time.Second, Factor: 1.5}
 	var fails api.Patience
@@ -161,11 +161,12 @@ func (m *Machine) settle(ctx context.Context, deadline time.Time) (executed bool
 	}
 }
 
-// AwaitsAnswer reports whether the answer to the last request that moves the machine is lost, and the node has not shown yet what became of it.
+// AwaitsAnswer reports whether the answer to the last request that moves the machine is lost, and the node has not shown yet what became of
+// it.
 func (m *Machine) AwaitsAnswer() bool { return m.unanswered != nil }
 
-// untilSettled calls try, which sends at most one request, with ask. If the answer is lost, untilSettled finds out what became of it, within
-// a time-out that begins then, and calls try again if Ironic has not executed it.
+// untilSettled calls try, which sends at most one request, with ask. If the answer is lost, untilSettled finds out what became of it,
+// within a time-out that begins then, and calls try again if Ironic has not executed it.
 func (m *Machine) untilSettled(ctx context.Context, timeout time.Duration, try func() error) error {
 	for deadline := (time.Time{}); ; {
 		err := try()
@@ -182,9 +183,9 @@ func (m *Machine) untilSettled(ctx context.Context, timeout time.Duration, try f
 	}
 }
 
-// asItWas calls try, which sends a request to the machine. While Ironic refuses the request because a conductor has locked the node, asItWas waits for
-// that and calls try again, but returns an error of KindRefused if the machine's instance or provision state is another than it was: what has
-// locked the node may be another client's deployment. try may put the deadline off.
+// asItWas calls try, which sends a request to the machine. While Ironic refuses the request because a conductor has locked the node,
+// asItWas waits for that and calls try again, but returns an error of KindRefused if the machine's instance or provision state is another
+// than it was: what has locked the node may be another client's deployment. try may put the deadline off.
 func (m *Machine) asItWas(ctx context.Context, was footing, deadline *time.Time, try func() error) error {
 	for {
 		err := try()
@@ -208,8 +209,8 @@ func (m *Machine) asItWas(ctx context.Context, was footing, deadline *time.Time,
 	}
 }
 
-// Insist sends a request that reaches the machine in any provision state. It sends the request again while it is lost or the node is locked, at most
-// for the time-out, and only while the machine has the same instance and provision state.
+// Insist sends a request that reaches the machine in any provision state. It sends the request again while it is lost or the node is
+// locked, at most for the time-out, and only while the machine has the same instance and provision state.
 func (m *Machine) Insist(ctx context.Context, c Call, timeout time.Duration, send func(context.Context) error) error {
 	deadline := time.Now().Add(timeout)
 	return m.asItWas(ctx, m.footing(), &deadline, func() error {
@@ -217,8 +218,8 @@ func (m *Machine) Insist(ctx context.Context, c Call, timeout time.Duration, sen
 	})
 }
 
-// settled returns err unless it is an error of KindUnanswered. After one it settles the request within settleFor, and returns nil if Ironic has
-// executed it, and what came in place of the answer if not.
+// settled returns err unless it is an error of KindUnanswered. After one it settles the request within settleFor, and returns nil if Ironic
+// has executed it, and what came in place of the answer if not.
 func (m *Machine) settled(ctx context.Context, err error) error {
 	if !isUnanswered(err) {
 		return err

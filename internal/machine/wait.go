@@ -15,8 +15,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
-// poll waits for the next poll of the node. It returns api.ErrNoPoll if the deadline comes first, an error of KindUnwatched if the node cannot
-// be read, and one of KindStuck if its operation has lost its conductor.
+// poll waits for the next poll of the node. It returns api.ErrNoPoll if the deadline comes first, an error of KindUnwatched if the node
+// cannot be read, and one of KindStuck if its operation has lost its conductor.
 func (m *Machine) poll(ctx context.Context, deadline time.Time) error {
 	polled, asked, err := m.site.Ironic.PollNode(m.operation.Within(ctx), m.node.UUID, time.Until(deadline))
 	if err != nil {
@@ -110,8 +110,8 @@ func (m *Machine) AwaitUnlocked(ctx context.Context, deadline time.Time) error {
 	return nil
 }
 
-// AwaitEnd waits, at most for the limit, until Ironic has no operation in progress that changes the provision state, such as one that a killed run has
-// begun. It sends no request if there is none.
+// AwaitEnd waits, at most for the limit, until Ironic has no operation in progress that changes the provision state, such as one that a
+// killed run has begun. It sends no request if there is none.
 func (m *Machine) AwaitEnd(ctx context.Context, limit time.Duration) error {
 	for deadline := time.Now().Add(limit); states.InProgress(m.State()); {
 		err := m.poll(ctx, deadline)
@@ -183,8 +183,8 @@ func (m *Machine) unwatched(ctx context.Context, err error) error {
 	return failure.Unwatched(ctx, "node "+ironic.NodeLabel(m.node), m.node.ProvisionState, err)
 }
 
-// Unwatched returns an error of KindUnwatched for an error that says nothing about the machine, if something is deployed on the machine or an
-// operation on it is in progress: the rights of the user have ended, or Ironic does not answer. It returns other errors unchanged.
+// Unwatched returns an error of KindUnwatched for an error that says nothing about the machine, if something is deployed on the machine or
+// an operation on it is in progress: the rights of the user have ended, or Ironic does not answer. It returns other errors unchanged.
 func (m *Machine) Unwatched(ctx context.Context, err error) error {
 	begun := states.InProgress(m.State()) || states.Occupied(m.State()) && !states.Failed(m.State())
 	if !begun || !failure.IsAccess(err) {

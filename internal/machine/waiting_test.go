@@ -71,8 +71,8 @@ func usedBy(t *testing.T, client *ironic.Client, reader *slots.Limiter) map[stri
 	return reader.UsedBy(all)
 }
 
-// waitingFor2Minutes counts the machines of a run that wait, and fails the test unless they have waited for nearly two minutes. Ironic may have
-// refused the list of chassis: what the allocations say is returned with the refusal.
+// waitingFor2Minutes counts the machines of a run that wait, and fails the test unless they have waited for nearly two minutes. Ironic may
+// have refused the list of chassis: what the allocations say is returned with the refusal.
 func waitingFor2Minutes(t *testing.T, client *ironic.Client, reader *slots.Limiter, run string) map[string]int {
 	t.Helper()
 	words, err := reader.Waiting(t.Context())

@@ -153,8 +153,8 @@ func (w *walk) step(ctx context.Context) (arrived bool, err error) {
 }
 
 // keptByReservation reports whether the reservation of a node forbids a verb that prepares the machine. A machine that an allocation has
-// reserved was available, so it may return to the pool (reference/ironic.md#reserved-nodes-that-leave-the-pool). Any other reservation may be for what runs on the machine already.
-// A walk on behalf of the reservation may take the node out of the pool.
+// reserved was available, so it may return to the pool (reference/ironic.md#reserved-nodes-that-leave-the-pool). Any other reservation may
+// be for what runs on the machine already. A walk on behalf of the reservation may take the node out of the pool.
 func (w *walk) keptByReservation(verb ironic.Verb) bool {
 	goal, n := w.goal, w.node
 	switch {
@@ -186,8 +186,8 @@ func (w *walk) instanceGone() (bool, error) {
 // errFailed says that the operation of a walk has failed.
 var errFailed = errors.New("the operation has failed")
 
-// fromPool returns the verb that a walk waits for a slot with, where the next one takes the machine out of the pool for it: until there is a slot,
-// allocations may reserve the machine. A machine that the guard prepares for a verb before there is a slot leaves the pool first.
+// fromPool returns the verb that a walk waits for a slot with, where the next one takes the machine out of the pool for it: until there is
+// a slot, allocations may reserve the machine. A machine that the guard prepares for a verb before there is a slot leaves the pool first.
 func (w *walk) fromPool(next ironic.Verb) ironic.Verb {
 	then := states.NextMove(w.goal, nodes.Manageable, false)
 	if !w.site.prepares(w.node) && next == nodes.TargetManage && states.InPool(w.node) && then.Kind == states.Send && states.TouchesHardware(then.Verb) {

@@ -48,8 +48,8 @@ type createdRules struct{ ids notes.Set[string] }
 
 func newCreatedRules(*machine.Site) *createdRules { return &createdRules{} }
 
-// CreateRule creates an inspection rule. If there is a rule with the UUID that belongs to this content, and it was never changed, CreateRule
-// takes it over: a killed run has created it, or another configuration that has the same rule.
+// CreateRule creates an inspection rule. If there is a rule with the UUID that belongs to this content, and it was never changed,
+// CreateRule takes it over: a killed run has created it, or another configuration that has the same rule.
 func CreateRule(ctx context.Context, site *machine.Site, content map[string]any) (rule *ironic.InspectionRule, takenOver bool, err error) {
 	rules := &machine.Kept(site, newCreatedRules).ids
 	for n := range ruleTries {

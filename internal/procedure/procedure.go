@@ -75,8 +75,8 @@ func finishProcedure(ctx context.Context, site *machine.Site, in ironic.Collecti
 	return p, by, err
 }
 
-// EndProcedure completes what CreateProcedure has returned, and ends its creation, like Machine.EndCreation. It sends the steps again if the
-// object was taken over, because Ironic does not show secrets in arguments, and the traits of a runbook, unless they are nil.
+// EndProcedure completes what CreateProcedure has returned, and ends its creation, like Machine.EndCreation. It sends the steps again if
+// the object was taken over, because Ironic does not show secrets in arguments, and the traits of a runbook, unless they are nil.
 func EndProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, p *ironic.Procedure, by *notes.Creation, body map[string]any, traits []string) (err error) {
 	switch steps, ordered := body["steps"].([]ironic.RunbookStep); {
 	case by != nil && ordered:

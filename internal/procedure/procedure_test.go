@@ -75,8 +75,8 @@ func stepNames(t *testing.T, client *sitetest.Client, id string) (names string, 
 	return names, orders
 }
 
-// Ironic stores what a new list of steps changes after the rest, sorted by name. Whatever order a runbook had, it gets that of the list, and no
-// request leaves a step out on the way.
+// Ironic stores what a new list of steps changes after the rest, sorted by name. Whatever order a runbook had, it gets that of the list,
+// and no request leaves a step out on the way.
 func TestRunbook_stepsAreInTheWantedOrder(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {

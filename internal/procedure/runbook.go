@@ -18,10 +18,11 @@ func sendSteps(ctx context.Context, site *machine.Site, runbook *ironic.Procedur
 	return nil
 }
 
-// rearrange returns the lists of steps that a runbook must be given, one after the other, so that it has the wanted steps in their order. Ironic
-// runs the steps in the order in which it has stored them. Of a new list it stores only what differs, after the rest, sorted by interface and name
-// (reference/ironic.md#the-order-of-the-steps-of-a-runbook). So each list gives new numbers to the longest group of steps that Ironic stores in
-// their order, which moves them to the end. Each list has all steps, so that a machine that is cleaned meanwhile misses none.
+// rearrange returns the lists of steps that a runbook must be given, one after the other, so that it has the wanted steps in their order.
+// Ironic runs the steps in the order in which it has stored them. Of a new list it stores only what differs, after the rest, sorted by
+// interface and name (reference/ironic.md#the-order-of-the-steps-of-a-runbook). So each list gives new numbers to the longest group of
+// steps that Ironic stores in their order, which moves them to the end. Each list has all steps, so that a machine that is cleaned
+// meanwhile misses none.
 func rearrange(has []ironic.Step, wanted []ironic.RunbookStep) (lists [][]ironic.RunbookStep) {
 	orders, free := map[[2]string]int64{}, int64(0)
 	for _, step := range has {

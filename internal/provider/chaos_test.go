@@ -87,8 +87,8 @@ func TestAccChaos_nextApplyFinishesKilledRun(t *testing.T) {
 	}
 }
 
-// killedGroup returns a workspace in which a run was killed while it let a group grow between two sizes, and the configuration of a group of
-// another size.
+// killedGroup returns a workspace in which a run was killed while it let a group grow between two sizes, and the configuration of a group
+// of another size.
 func killedGroup(t *testing.T, s *site.Site, from, to int) (w *acctest.Workspace, config func(size int) string) {
 	t.Helper()
 	for i := range 3 {
@@ -132,8 +132,8 @@ func TestAccChaos_nextApplyFinishesKilledGroup(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-// A run is killed while a group grows, and the configuration goes back to the former size. The plan shows what the run has reserved, and the
-// apply releases it.
+// A run is killed while a group grows, and the configuration goes back to the former size. The plan shows what the run has reserved, and
+// the apply releases it.
 func TestAccChaos_nextApplyReleasesWhatKilledGrowthReserved(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)

@@ -106,8 +106,8 @@ func TestHidden_reservations(t *testing.T) {
 	}
 }
 
-// A user who does not see the node of a server profile, because the credentials or the owner of the node are others now, does not remove the profile: that
-// would switch the server off.
+// A user who does not see the node of a server profile, because the credentials or the owner of the node are others now, does not remove
+// the profile: that would switch the server off.
 func TestHidden_nodeOfServerProfile(t *testing.T) {
 	ironic := &fakeironic.Server{}
 	s := startSessionOn(t, ironic, nil)

@@ -632,8 +632,8 @@ func TestFakeInterruption_beforeCreation(t *testing.T) {
 	}
 }
 
-// A role that is revoked hides the nodes. What Ironic deploys meanwhile is not tainted, with an apply that succeeds and, by a postcondition,
-// with one that fails. Once the role is granted again, the next apply waits for the same deployments.
+// A role that is revoked hides the nodes. What Ironic deploys meanwhile is not tainted, with an apply that succeeds and, by a
+// postcondition, with one that fails. Once the role is granted again, the next apply waits for the same deployments.
 func TestFakeInterruption_unwatchedDeploymentIsNotTainted(t *testing.T) {
 	t.Parallel()
 	var hidden atomic.Bool

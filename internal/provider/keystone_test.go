@@ -19,8 +19,8 @@ import (
 // wrongPassword is in nothing but requests.
 const wrongPassword = "wrong-password-8K"
 
-// startKeystone starts a Keystone in front of a fake Ironic that accepts only its tokens, each for a few requests. It repeats the credentials
-// that it refuses.
+// startKeystone starts a Keystone in front of a fake Ironic that accepts only its tokens, each for a few requests. It repeats the
+// credentials that it refuses.
 func startKeystone(t *testing.T) (s *site.Site, url string) {
 	t.Helper()
 	keystone := fakekeystone.NewSite("")

@@ -17,8 +17,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
 
-// TestAccLimit_threeRunsKeepOneLimit lets three provider processes deploy ten hosts each, with a limit of five over all: on a real Ironic two
-// hosts, with a limit of three. There it has to be alone: the limit counts the hosts of other tests, too.
+// TestAccLimit_threeRunsKeepOneLimit lets three provider processes deploy ten hosts each, with a limit of five over all: on a real Ironic
+// two hosts, with a limit of three. There it has to be alone: the limit counts the hosts of other tests, too.
 func TestAccLimit_threeRunsKeepOneLimit(t *testing.T) {
 	runs, each, limit := 3, 10, 5
 	s := site.StartSlowWith(t, &fakeironic.Server{StepTime: time.Second}) // so that operations of several hosts meet

@@ -16,7 +16,8 @@ var notOffered = []string{
 	"GetMetadata", "GetProviderSchema", "GetResourceIdentitySchemas",
 }
 
-// Every diagnostic passes the filter: the inner server has no method, so each call panics, and what is said of it has a word that is secret.
+// Every diagnostic passes the filter: the inner server has no method, so each call panics, and what is said of it has a word that is
+// secret.
 func TestServer_cleansEveryAnswer(t *testing.T) {
 	t.Parallel()
 	for _, calls := range append(optional, reflect.TypeFor[tfprotov6.ProviderServer]()) {

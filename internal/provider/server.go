@@ -39,13 +39,14 @@ type Server struct {
 // NewServer returns the provider's server.
 func NewServer(version string) *Server { return NewServerOver(version, nil) }
 
-// NewServerOver returns the provider's server, which reaches Ironic, OneView and the servers of images through the given transport instead of
-// sockets. Ready checks connect by it if it is a readiness.Dialer. It is for tests in virtual time.
+// NewServerOver returns the provider's server, which reaches Ironic, OneView and the servers of images through the given transport instead
+// of sockets. Ready checks connect by it if it is a readiness.Dialer. It is for tests in virtual time.
 func NewServerOver(version string, transport http.RoundTripper) *Server {
 	return serverOf(&metal{version: version, transport: transport})
 }
 
-// NewServerIn is NewServerOver in an environment, as from os.Environ, that is not that of the process. It is for tests that run beside each other.
+// NewServerIn is NewServerOver in an environment, as from os.Environ, that is not that of the process. It is for tests that run beside each
+// other.
 func NewServerIn(version string, environ []string, transport http.RoundTripper) *Server {
 	return serverOf(&metal{version: version, environ: environ, transport: transport})
 }
@@ -64,8 +65,8 @@ func serverOf(m *metal) *Server {
 // closeLimit is the time-out of Close: Terraform kills a provider that does not end within two seconds.
 const closeLimit = 1500 * time.Millisecond
 
-// Close ends the trace, and the provider's sessions with OneView, because an appliance allows only a limited number. Call it after the last RPC.
-// It ignores errors, because a session expires after a day.
+// Close ends the trace, and the provider's sessions with OneView, because an appliance allows only a limited number. Call it after the last
+// RPC. It ignores errors, because a session expires after a day.
 func (s *Server) Close(ctx context.Context) {
 	var both sync.WaitGroup
 	both.Go(func() { s.run.Close(ctx) })

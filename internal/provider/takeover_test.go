@@ -7,8 +7,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 )
 
-// The first plan of a discovery names a machine, and the host of that name takes it over without an import: the plan of the host says so, although
-// the node has no name yet. So does the plan after the discovery was applied.
+// The first plan of a discovery names a machine, and the host of that name takes it over without an import: the plan of the host says so,
+// although the node has no name yet. So does the plan after the discovery was applied.
 func TestTakeOver_firstPlanOfHostByName(t *testing.T) {
 	t.Parallel()
 	for _, bmc := range []map[string]any{
@@ -46,8 +46,8 @@ func TestTakeOver_firstPlanOfHostByName(t *testing.T) {
 	}
 }
 
-// A run was killed while a machine was being deployed, and its state has nothing: a plan of the host or of the allocation, which knows neither yet,
-// also tells of the deployment that goes on.
+// A run was killed while a machine was being deployed, and its state has nothing: a plan of the host or of the allocation, which knows
+// neither yet, also tells of the deployment that goes on.
 func TestTakeOver_planFindsAllThatAKilledRunHasBegun(t *testing.T) {
 	t.Parallel()
 	s := startSession(t, nil)

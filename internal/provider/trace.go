@@ -68,7 +68,8 @@ func change(req *tfprotov6.ApplyResourceChangeRequest) string {
 	return "update"
 }
 
-// traceErrors gives the span of an RPC the status of its first error. The detail may quote the configuration, so the span has the summary only.
+// traceErrors gives the span of an RPC the status of its first error. The detail may quote the configuration, so the span has the summary
+// only.
 func traceErrors(call tracing.Call, diagnostics []*tfprotov6.Diagnostic) {
 	if i := slices.IndexFunc(diagnostics, isError); i >= 0 {
 		call.Fail(diagnostics[i].Summary)

@@ -90,8 +90,8 @@ func TestTrace_callThatFailsHasTheStatus(t *testing.T) {
 	})
 }
 
-// What is secret is in no span that leaves the process, although Ironic quotes it, and although a machine has the same name. No span has user data,
-// secret or not.
+// What is secret is in no span that leaves the process, although Ironic quotes it, and although a machine has the same name. No span has
+// user data, secret or not.
 func TestTrace_hasNoSecretsAndNoUserData(t *testing.T) {
 	collector := tracingtest.StartCollector(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)

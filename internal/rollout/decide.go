@@ -37,8 +37,8 @@ func (d *Decision) soonest(at time.Time) {
 	}
 }
 
-// Decide says which of the waiting members may start now. It changes nothing: the caller calls Start, Leave and Yield for what it does. others are the
-// members that other runs work on, or have left away.
+// Decide says which of the waiting members may start now. It changes nothing: the caller calls Start, Leave and Yield for what it does.
+// others are the members that other runs work on, or have left away.
 func (g *Group) Decide(now time.Time, others []Absence) Decision {
 	d := Decision{Refuse: map[string]Refusal{}}
 	p := progress{Group: g, now: now, away: g.away(now, others)}
@@ -209,8 +209,8 @@ func (g *Group) decideLeft(d *Decision, left []Member, away map[string]Absence, 
 	}
 }
 
-// yields lets the last member give up its place if a member is undeployed and its new deployment does not begin: Terraform runs only as many
-// operations at once as -parallelism says, and the waiting members may be all of them.
+// yields lets the last member give up its place if a member is undeployed and its new deployment does not begin: Terraform runs only as
+// many operations at once as -parallelism says, and the waiting members may be all of them.
 func (g *Group) yields(d *Decision, left []Member, now time.Time) (refused bool) {
 	for _, w := range slices.Collect(maps.Values(g.working)) {
 		if w.gone.IsZero() {

@@ -130,8 +130,8 @@ func (g *Group) Hand(id, next string, now time.Time) {
 	}
 }
 
-// Take gives a new deployment on a node, as configured, the turn of the member that was undeployed for it, and returns the ID of that member. It
-// returns false if there is none.
+// Take gives a new deployment on a node, as configured, the turn of the member that was undeployed for it, and returns the ID of that
+// member. It returns false if there is none.
 func (g *Group) Take(m Member, node string) (was string, ok bool) {
 	var found *work
 	for _, w := range g.working {

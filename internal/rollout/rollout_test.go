@@ -279,7 +279,8 @@ func TestDecide_checkOfACanaryDecides(t *testing.T) {
 	}
 }
 
-// A machine that bears new firmware tells nothing of a new image: each kind of change has canaries and a first success of its own. A failure stops both.
+// A machine that bears new firmware tells nothing of a new image: each kind of change has canaries and a first success of its own. A
+// failure stops both.
 func TestDecide_servicesAreATrialOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	later := start.Add(3 * time.Second)

@@ -1,5 +1,5 @@
-// Package rollout decides which machines of a group may change now. It is pure: it has no clock, sends nothing, and knows neither Ironic nor Terraform
-// (reference/rollout.md#who-may-start).
+// Package rollout decides which machines of a group may change now. It is pure: it has no clock, sends nothing, and knows neither Ironic
+// nor Terraform (reference/rollout.md#who-may-start).
 package rollout
 
 import (
@@ -80,13 +80,14 @@ const (
 	Check           Change = "check"   // it was not ready, and is checked again, which touches nothing
 )
 
-// Concerns reports whether a change has to wait for its turn. A first deployment has to only if the user asks for it, because nothing is lost with it.
+// Concerns reports whether a change has to wait for its turn. A first deployment has to only if the user asks for it, because nothing is
+// lost with it.
 func (s Settings) Concerns(change Change) bool {
 	return change != FirstDeployment || s.Group != "" || s.Canary != nil || s.MaxFailures != nil
 }
 
-// Key returns the name of the group of a machine (reference/rollout.md#groups): machines of different groups do not wait for each other. content
-// identifies what the machine gets.
+// Key returns the name of the group of a machine (reference/rollout.md#groups): machines of different groups do not wait for each other.
+// content identifies what the machine gets.
 func (s Settings) Key(change Change, content string) string {
 	if s.Group != "" {
 		return "group " + s.Group

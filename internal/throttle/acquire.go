@@ -12,9 +12,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/rest"
 )
 
-// acquire waits until it has created a record or taken it over, and returns the earliest time at which it did, and how long a dead run had it
-// before. After an interruption it waits for the answer to its request, so that it leaves no record behind. waiting ends when the caller does
-// not want the lock any more.
+// acquire waits until it has created a record or taken it over, and returns the earliest time at which it did, and how long a dead run had
+// it before. After an interruption it waits for the answer to its request, so that it leaves no record behind. waiting ends when the caller
+// does not want the lock any more.
 func (l *Locks) acquire(ctx, waiting context.Context, lock Lock, mine *Record) (taken time.Time, blocked time.Duration, err error) {
 	answered, stop := rest.Outlast(waiting)
 	defer stop()
@@ -122,9 +122,10 @@ func takeoverOf(holder string) string { return "takeover:" + holder }
 
 const takeoverDescription = "terraform-provider-metal: takeover from a run that died; may be deleted"
 
-// takeOver takes a lock over from a dead holder, or one that has released it, with its words, and reports whether it has. Among the runs that try, only the one that creates the takeover
-// record of the holder replaces the record of the lock. A takeover record that a dead run has left expires. The record of the lock always
-// leads to it: by its holder before it is replaced, and by From afterwards. So no kill leaves a takeover record that no run finds.
+// takeOver takes a lock over from a dead holder, or one that has released it, with its words, and reports whether it has. Among the runs
+// that try, only the one that creates the takeover record of the holder replaces the record of the lock. A takeover record that a dead run
+// has left expires. The record of the lock always leads to it: by its holder before it is replaced, and by From afterwards. So no kill
+// leaves a takeover record that no run finds.
 func (l *Locks) takeOver(ctx context.Context, dead, mine *Record) (taken bool, err error) {
 	if dead.Holder == "" { // another client has changed it
 		return false, l.records.Delete(ctx, dead.Name)

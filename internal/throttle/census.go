@@ -38,9 +38,9 @@ type keeping struct {
 	begun bool // it has a slot
 }
 
-// Keep lets a machine keep its slot until all callers have called release: from its next operation on, it counts as busy though the site shows
-// it at rest. It counts for this process only, and never as stuck. Other runs may take the slot while the machine is at rest: then the next
-// operation waits for another one.
+// Keep lets a machine keep its slot until all callers have called release: from its next operation on, it counts as busy though the site
+// shows it at rest. It counts for this process only, and never as stuck. Other runs may take the slot while the machine is at rest: then
+// the next operation waits for another one.
 func (l *Limiter) Keep(id string) (release func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,8 +151,8 @@ func (l *Limiter) UsedOf(machines []Machine) map[string]int {
 	return used
 }
 
-// Slots returns the machines that take a slot at a time, those that do not any more because they are stuck, and how many never do because they are
-// exempt. It knows only what the machines show: a process that starts machines knows more of these, as Keep says.
+// Slots returns the machines that take a slot at a time, those that do not any more because they are stuck, and how many never do because
+// they are exempt. It knows only what the machines show: a process that starts machines knows more of these, as Keep says.
 func (l Limit) Slots(machines []Machine, now time.Time) (taking, stuck []Busy, exempt int) {
 	viewer := Limiter{limit: l, starts: map[string]start{}}
 	taking, stuck = l.slots(viewer.census(machines, now))

@@ -38,8 +38,8 @@ type Limiter struct {
 	stats    stats
 }
 
-// New returns a limiter of a run. id is that of the run, which no other run on the site has. poll is the longest time between two polls of the site: a
-// failed round is repeated after it, and a notice is given only about waits that are longer.
+// New returns a limiter of a run. id is that of the run, which no other run on the site has. poll is the longest time between two polls of
+// the site: a failed round is repeated after it, and a notice is given only about waits that are longer.
 func New(id string, limit Limit, site Site, poll time.Duration) *Limiter {
 	return &Limiter{
 		limit: limit, site: site, locks: NewLocks(site), poll: poll, own: map[string]bool{}, starts: map[string]start{}, kept: map[string]keeping{},
@@ -66,7 +66,8 @@ type waiter struct {
 // placeOf is the key of InPlaceOf.
 type placeOf struct{}
 
-// InPlaceOf returns ctx for a machine that waits for slots since a time: after a request that was sent in vain it does not go to the end of the queue.
+// InPlaceOf returns ctx for a machine that waits for slots since a time: after a request that was sent in vain it does not go to the end of
+// the queue.
 func InPlaceOf(ctx context.Context, since time.Time) context.Context {
 	return context.WithValue(ctx, placeOf{}, since)
 }

@@ -54,9 +54,10 @@ func NewLocks(records Records) *Locks {
 	return &Locks{records: records, inside: map[string]*inside{}, left: map[string]Record{}}
 }
 
-// With calls do while this process has a lock, which at most one caller on the site has. It renews the record of the lock meanwhile. It takes
-// over a record that a dead run has left. do gets a context that ends when the lock is lost; With then returns an error of KindLost. If
-// the lock is not free in time, With returns one of KindLocked. If the user may not write records, it calls do with the lock of this process alone.
+// With calls do while this process has a lock, which at most one caller on the site has. It renews the record of the lock meanwhile. It
+// takes over a record that a dead run has left. do gets a context that ends when the lock is lost; With then returns an error of KindLost.
+// If the lock is not free in time, With returns one of KindLocked. If the user may not write records, it calls do with the lock of this
+// process alone.
 func (l *Locks) With(ctx context.Context, lock Lock, do func(ctx context.Context) error) error {
 	held, _, release, err := l.take(ctx, lock)
 	if err != nil && !fault.Is(err, kindNotAllowed) {
@@ -88,8 +89,9 @@ func (l *Locks) IsHeld(ctx context.Context, name string) (bool, error) {
 	return standing == Held, err
 }
 
-// take takes a lock. If the user may not write records, the caller has the lock of this process alone. With any other error, it has none. held ends when
-// the lock is lost. found is the record, with the words that others have left in it. release leaves words for the next holder.
+// take takes a lock. If the user may not write records, the caller has the lock of this process alone. With any other error, it has none.
+// held ends when the lock is lost. found is the record, with the words that others have left in it. release leaves words for the next
+// holder.
 func (l *Locks) take(ctx context.Context, lock Lock) (held context.Context, found Found, release func(leave []Word), err error) {
 	waiting := ctx
 	if lock.Wait > 0 {
@@ -194,9 +196,9 @@ func (l *Locks) renewed(ctx context.Context, lock Lock, record Record, taken tim
 	}
 }
 
-// release deletes the record of a lock that was renewed at a time, or leaves it with words. It repeats failed requests, because a record that
-// stays delays all runs by the lease. After half of the lease it lets the record expire, because the record may belong to another run by the
-// time the request arrives.
+// release deletes the record of a lock that was renewed at a time, or leaves it with words. It repeats failed requests, because a record
+// that stays delays all runs by the lease. After half of the lease it lets the record expire, because the record may belong to another run
+// by the time the request arrives.
 func (l *Locks) release(ctx context.Context, record Record, renewed time.Time, words []Word) {
 	left := record
 	left.From, left.Words, left.Released = "", words, true

@@ -189,8 +189,8 @@ func (d *dying) Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// A run takes the lock of a dead run over, or one that was left with words, and is killed at any request. The next run gets the lock, and leaves
-// no record behind.
+// A run takes the lock of a dead run over, or one that was left with words, and is killed at any request. The next run gets the lock, and
+// leaves no record behind.
 func TestAKillDuringATakeOverLeavesNoRecord(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {

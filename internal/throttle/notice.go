@@ -122,7 +122,8 @@ func (s *stats) notLocked(err error) {
 // operation.
 const soon = 5 * time.Second
 
-// Turned says that a machine begins because another one of its rollout has ended. How many of these work at once says nothing of -parallelism.
+// Turned says that a machine begins because another one of its rollout has ended. How many of these work at once says nothing of
+// -parallelism.
 func (l *Limiter) Turned(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -42,7 +42,8 @@ func (r *Record) Standing() Standing {
 	return Held
 }
 
-// WaitingAt returns the words of the runs whose machines wait at a time by the site's clock: those that a run finds that takes the lock then.
+// WaitingAt returns the words of the runs whose machines wait at a time by the site's clock: those that a run finds that takes the lock
+// then.
 func (r *Record) WaitingAt(now time.Time) []Word {
 	return alive(Found{Words: r.Words, Blocked: r.blocked()}, "", now)
 }

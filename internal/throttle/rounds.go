@@ -269,8 +269,8 @@ const (
 	longestHold     = 10 * time.Minute // of the lock by a run: a round has a list, and sends verbs for workBudget
 )
 
-// lock takes the lock of the limit, if the limit has one, and returns the function that releases it. held ends when the lock is lost. If the
-// user may not write records, there is no lock from then on, and the user gets one notice.
+// lock takes the lock of the limit, if the limit has one, and returns the function that releases it. held ends when the lock is lost. If
+// the user may not write records, there is no lock from then on, and the user gets one notice.
 func (l *Limiter) lock(ctx context.Context, within time.Duration) (held context.Context, found Found, locked bool, unlock func(leave []Word), err error) {
 	l.mu.Lock()
 	without := l.unlocked || l.limit.Coordination != CoordinationIronic

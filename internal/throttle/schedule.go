@@ -103,10 +103,10 @@ type Decision struct {
 	Yields int // waiting machines that leave a free slot to machines of other runs
 }
 
-// Decide returns the waiting machines that may start. A machine that already has an operation in progress starts at once and takes
-// no additional slot; one that holds a slot which others have taken meanwhile waits. Each stuck machine frees a slot, but at most Max of them do, so that
-// at most twice Max machines have an operation in progress. A machine leaves as many slots free as the words of others name machines that go before it.
-// Times of words and tickets are by the same clock.
+// Decide returns the waiting machines that may start. A machine that already has an operation in progress starts at once and takes no
+// additional slot; one that holds a slot which others have taken meanwhile waits. Each stuck machine frees a slot, but at most Max of them
+// do, so that at most twice Max machines have an operation in progress. A machine leaves as many slots free as the words of others name
+// machines that go before it. Times of words and tickets are by the same clock.
 func Decide(limit Limit, census Census, waiting []Ticket, others ...Word) Decision {
 	d := Decision{Room: map[string]int{}}
 	queue := slices.Clone(waiting)

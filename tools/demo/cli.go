@@ -45,7 +45,8 @@ func (w *workspace) plan(ctx context.Context, args ...string) error {
 	return w.run(ctx, showPlan, args...)
 }
 
-// run runs the CLI and shows the chosen lines, each error, and each kind of warning once. If the CLI fails, the error has all that it printed.
+// run runs the CLI and shows the chosen lines, each error, and each kind of warning once. If the CLI fails, the error has all that it
+// printed.
 func (w *workspace) run(ctx context.Context, shown filter, args ...string) error {
 	cmd := exec.CommandContext(ctx, w.cli, slices.Insert(args, 1, "-no-color", "-input=false")...)
 	cmd.Dir, cmd.Env = w.dir, w.env

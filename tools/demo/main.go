@@ -1,6 +1,6 @@
-// Command demo shows the provider on a fake Ironic: a plan, an apply with the limit at work, a rebuild that the plan
-// announces and that fails on one machine, the recovery in the next apply, and the destruction. It applies examples/demo with the CLI that tools/cli finds (METAL_CLI), from the directory of
-// the repository, and needs no service. make demo builds what it needs and runs it.
+// Command demo shows the provider on a fake Ironic: a plan, an apply with the limit at work, a rebuild that the plan announces and that
+// fails on one machine, the recovery in the next apply, and the destruction. It applies examples/demo with the CLI that tools/cli finds
+// (METAL_CLI), from the directory of the repository, and needs no service. make demo builds what it needs and runs it.
 package main
 
 import (

@@ -63,7 +63,8 @@ func deny(t *testing.T, plan string, wipesOnly bool, allow ...string) (lines []s
 	return lines
 }
 
-// Both checks find the same in each plan, in every mode: what the golden file beside the plan has. internal/test/guides makes plans and golden files.
+// Both checks find the same in each plan, in every mode: what the golden file beside the plan has. internal/test/guides makes plans and
+// golden files.
 func TestPolicies_agree(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("jq"); err != nil {

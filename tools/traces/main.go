@@ -1,5 +1,5 @@
-// Command traces records a trace of an apply: it deploys two machines of a fake Ironic, of which one may be in progress at a time, and keeps the
-// spans that the provider sends to a collector, as tools/diagrams draws them. Usage: make trace. It needs a CLI (see tools/cli).
+// Command traces records a trace of an apply: it deploys two machines of a fake Ironic, of which one may be in progress at a time, and
+// keeps the spans that the provider sends to a collector, as tools/diagrams draws them. Usage: make trace. It needs a CLI (see tools/cli).
 package main
 
 import (

@@ -94,8 +94,8 @@ func (s *Settings) complete(list func(context.Context, *ironic.Client) ([]string
 	}
 }
 
-// matching returns the words, sorted and once each, that begin as a word of the command line does and that it does not have yet. The word may be
-// a list with commas, of which the last part is completed. Spaces are escaped by the shell.
+// matching returns the words, sorted and once each, that begin as a word of the command line does and that it does not have yet. The word
+// may be a list with commas, of which the last part is completed. Spaces are escaped by the shell.
 func matching(words, args []string, begun string) []string {
 	done := begun[:strings.LastIndex(begun, ",")+1]
 	taken := append(slices.Clone(args), strings.Split(done, ",")...)
@@ -110,8 +110,8 @@ func matching(words, args []string, begun string) []string {
 	return words
 }
 
-// CompleteArguments completes the arguments and the selection flags of a command and its subcommands: an argument NODE or ALLOCATION, and the
-// flags that have the same meaning everywhere.
+// CompleteArguments completes the arguments and the selection flags of a command and its subcommands: an argument NODE or ALLOCATION, and
+// the flags that have the same meaning everywhere.
 func (s *Settings) CompleteArguments(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		s.CompleteArguments(sub)

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readHidden reads a line that a terminal does not show. Afterwards the terminal is as before, also if the command is stopped: the read, which goes
-// on in the background, does not change the terminal.
+// readHidden reads a line that a terminal does not show. Afterwards the terminal is as before, also if the command is stopped: the read,
+// which goes on in the background, does not change the terminal.
 func (a *Asker) readHidden(terminal int) (line string, err error) {
 	before, err := unix.IoctlGetTermios(terminal, unix.TCGETS)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/term"
 )
 
-// readHidden reads a line that a terminal does not show. If the command is stopped, the terminal is as before, unless the read in the background
-// has not yet begun to hide the input.
+// readHidden reads a line that a terminal does not show. If the command is stopped, the terminal is as before, unless the read in the
+// background has not yet begun to hide the input.
 func (a *Asker) readHidden(terminal int) (string, error) {
 	before, err := term.GetState(terminal)
 	if err != nil {

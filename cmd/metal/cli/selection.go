@@ -98,7 +98,8 @@ func (s *Settings) Machines(ctx context.Context, client *ironic.Client, selected
 	return machines, nil
 }
 
-// empty returns an error for each flag that is given without a value: an empty variable of a shell must not select more than its value would.
+// empty returns an error for each flag that is given without a value: an empty variable of a shell must not select more than its value
+// would.
 func (f *SelectionFlags) empty(cmd *cobra.Command) (wrong []error) {
 	for _, one := range []struct {
 		flag   string

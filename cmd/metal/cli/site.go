@@ -32,8 +32,8 @@ func (s *Settings) OpenSite(cmd *cobra.Command) (site *machine.Site, pool *shari
 	return s.Open(cmd, s.Logger(cmd.ErrOrStderr(), false, cmd.Flags().Changed("log-level")))
 }
 
-// Open creates the clients after the settings are complete. It makes no request. Without an appliance, pool is nil. The caller calls done at the
-// end, which logs out of the appliance.
+// Open creates the clients after the settings are complete. It makes no request. Without an appliance, pool is nil. The caller calls done
+// at the end, which logs out of the appliance.
 func (s *Settings) Open(cmd *cobra.Command, log *slog.Logger) (site *machine.Site, pool *sharing.Pool, done func(), err error) {
 	agent := "metal/" + s.Version
 	s.Ironic.Logger, s.Ironic.UserAgent = log, agent

@@ -55,8 +55,8 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
-// start opens the port if the flags ask for metrics, and makes the watch feed them. ctx ends when they cannot be served any more. The caller
-// calls stop at the end, which returns the reason.
+// start opens the port if the flags ask for metrics, and makes the watch feed them. ctx ends when they cannot be served any more. The
+// caller calls stop at the end, which returns the reason.
 func (f *metricsFlags) start(cmd *cobra.Command, options *watch.Options, list func(context.Context) (watch.Sample, error)) (ctx context.Context, stop func() error, err error) {
 	if f.listen == "" {
 		return cmd.Context(), func() error { return nil }, nil

@@ -35,8 +35,9 @@ func (c *counting) Update(v watch.View, changes []watch.Change) error {
 	return c.Collector.Update(v, changes)
 }
 
-// A watch serves metrics for three days. Each 12 hours a machine is cleaned. Ironic cannot be reached at first, for an hour of the second day, and answers with
-// errors for the next hour; connections break now and then. The watch goes on, counts each cleaning once, and remembers one day.
+// A watch serves metrics for three days. Each 12 hours a machine is cleaned. Ironic cannot be reached at first, for an hour of the second
+// day, and answers with errors for the next hour; connections break now and then. The watch goes on, counts each cleaning once, and
+// remembers one day.
 func TestService_livesForDays(t *testing.T) {
 	t.Parallel()
 	c := &counting{Collector: metrics.New(0)}

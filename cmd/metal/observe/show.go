@@ -66,8 +66,8 @@ func open(cmd *cobra.Command, s *cli.Settings, output string) (*ironic.Client, e
 	return ironic.New(s.Ironic.Config, ironic.Polls{}), nil
 }
 
-// look reads a machine: the node, its ports, the allocation that has reserved it, and its history. Without the right to see one of the last three, it
-// goes on.
+// look reads a machine: the node, its ports, the allocation that has reserved it, and its history. Without the right to see one of the last
+// three, it goes on.
 func look(ctx context.Context, client *ironic.Client, ref string) (*show.Machine, error) {
 	node, err := client.Node(ctx, ref)
 	if err != nil {

@@ -189,7 +189,8 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) err
 // serviceKeeps is how long a watch without a display remembers what machines did: its memory must not grow.
 const serviceKeeps = 24 * time.Hour
 
-// keeps returns how long the watch remembers what machines did; zero: always, for the whole of an apply on a page and in the count of a goal.
+// keeps returns how long the watch remembers what machines did; zero: always, for the whole of an apply on a page and in the count of a
+// goal.
 func (f *watchFlags) keeps() time.Duration {
 	if f.metrics.listen != "" || f.quiet && f.html == "" && f.goal == "" {
 		return serviceKeeps
@@ -197,7 +198,8 @@ func (f *watchFlags) keeps() time.Duration {
 	return 0
 }
 
-// display returns what shows the machines: nothing but problems with --quiet, a page that is redrawn if standard output is a terminal, otherwise lines.
+// display returns what shows the machines: nothing but problems with --quiet, a page that is redrawn if standard output is a terminal,
+// otherwise lines.
 func (f *watchFlags) display(cmd *cobra.Command, title string, getenv func(string) string) watch.Display {
 	if f.quiet {
 		return &watch.Lines{Out: io.Discard, Err: cmd.ErrOrStderr()}

@@ -30,8 +30,8 @@ type confirmation struct {
 	yesErase []string
 }
 
-// ask asks what the flags have not answered. noun says what the questions are about, such as "machine". Without all answers it returns an error that
-// says which flags give them.
+// ask asks what the flags have not answered. noun says what the questions are about, such as "machine". Without all answers it returns an
+// error that says which flags give them.
 func (c confirmation) ask(cmd *cobra.Command, noun string, questions []question) error {
 	var typed, asked []question
 	for _, q := range questions {

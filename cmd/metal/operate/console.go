@@ -110,8 +110,8 @@ func (f *consoleFlags) run(cmd *cobra.Command, s *cli.Settings, node string) err
 	return nil
 }
 
-// start enables the console if it is not enabled, and restarts it if the flags say so. It reports whether it has done that: no other user can
-// be connected then.
+// start enables the console if it is not enabled, and restarts it if the flags say so. It reports whether it has done that: no other user
+// can be connected then.
 func (f *consoleFlags) start(ctx context.Context, m *machine.Machine, ask *cli.Asker) (started bool, err error) {
 	node := ironic.NodeLabel(m.Node())
 	if m.Node().ConsoleEnabled {

@@ -27,8 +27,8 @@ func OutlastFor(ctx context.Context, grace time.Duration) (later context.Context
 	}
 }
 
-// RoundTrip sends a request through next, and bounds its answer. If the request changes something, the request and the reading of its answer outlast an
-// interruption.
+// RoundTrip sends a request through next, and bounds its answer. If the request changes something, the request and the reading of its
+// answer outlast an interruption.
 func RoundTrip(next http.RoundTripper, r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.Context().Err() != nil {
 		resp, err := next.RoundTrip(r)

@@ -16,7 +16,8 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// After Ctrl-C, a request that changes something waits 5 seconds for its answer, and one that reads does not wait, if the server hangs. The guide "CI" names the time.
+// After Ctrl-C, a request that changes something waits 5 seconds for its answer, and one that reads does not wait, if the server hangs. The
+// guide "CI" names the time.
 func TestRoundTrip_hangingServerHoldsAnInterruptedRunForFiveSeconds(t *testing.T) {
 	t.Parallel()
 	for method, waits := range map[string]time.Duration{http.MethodGet: 0, http.MethodPost: 5 * time.Second, http.MethodPatch: 5 * time.Second, http.MethodPut: 5 * time.Second, http.MethodDelete: 5 * time.Second} {

@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// How long a run waits for the collector at most, whatever that does: all calls together, and the end of the run. Terraform kills a provider
-// that does not end within two seconds (reference/terraform.md#end-of-a-providers-process).
+// How long a run waits for the collector at most, whatever that does: all calls together, and the end of the run. Terraform kills a
+// provider that does not end within two seconds (reference/terraform.md#end-of-a-providers-process).
 const (
 	callsWait = time.Second
 	endWaits  = time.Second
@@ -83,8 +83,8 @@ func (c Call) Fail(text string) {
 	}
 }
 
-// End ends the call. If no other call is in progress, and something was changed since the last delivery, End waits for the collector, because
-// the process may be killed as soon as the call has answered.
+// End ends the call. If no other call is in progress, and something was changed since the last delivery, End waits for the collector,
+// because the process may be killed as soon as the call has answered.
 func (c Call) End(ctx context.Context) {
 	if c.run == nil {
 		return

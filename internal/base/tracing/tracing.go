@@ -1,5 +1,5 @@
-// Package tracing makes the spans of a run. It uses the API of OpenTelemetry only: internal/base/tracing/export sends the spans to a collector.
-// Without a trace in the context, nothing is recorded, and nothing is allocated.
+// Package tracing makes the spans of a run. It uses the API of OpenTelemetry only: internal/base/tracing/export sends the spans to a
+// collector. Without a trace in the context, nothing is recorded, and nothing is allocated.
 package tracing
 
 import (

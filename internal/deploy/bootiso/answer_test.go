@@ -367,7 +367,8 @@ func TestDecide_saysThatAnApplyWouldLoop(t *testing.T) {
 	}
 }
 
-// The second case of an image that is built elsewhere: it is published for another reason, and does not have yet what this machine got since.
+// The second case of an image that is built elsewhere: it is published for another reason, and does not have yet what this machine got
+// since.
 func TestDecide_contentIsInAnImageThatChangedAfterIt(t *testing.T) {
 	t.Parallel()
 	a1, a2, a3 := image("1", "env/1"), image("2", "env/2"), image("3", "env/2", "n", "c/1")

@@ -61,8 +61,8 @@ func (d Deployment) Override() Name {
 	return Name(name)
 }
 
-// Chosen returns the deploy interface that autodetect chooses by Ironic's default list (ramdisk, bootc, direct). With certain = false, only the
-// registry of the image tells.
+// Chosen returns the deploy interface that autodetect chooses by Ironic's default list (ramdisk, bootc, direct). With certain = false, only
+// the registry of the image tells.
 func (d Deployment) Chosen() (name Name, certain bool) {
 	switch {
 	case d.has(keyRamdisk) && d.Info[keyRamdisk] != false && (d.has("boot_iso") || d.has("kernel", "ramdisk")):
@@ -85,8 +85,8 @@ func problem(attribute, summary, detail string) []Problem {
 	return []Problem{{Attribute: attribute, Summary: summary, Detail: detail}}
 }
 
-// Problems returns what stands in the way of a deployment with an interface (reference/deploy-interfaces.md#what-each-needs). What Ironic refuses
-// for every interface is not among it.
+// Problems returns what stands in the way of a deployment with an interface (reference/deploy-interfaces.md#what-each-needs). What Ironic
+// refuses for every interface is not among it.
 func Problems(name Name, d Deployment) []Problem {
 	switch name {
 	case Direct:
@@ -188,11 +188,12 @@ func noop(d Deployment) []Problem {
 	return problem("image", "Image has no effect", "The deploy interface noop writes nothing: Ironic only records that the machine is active. Use adopt = true in place of image, or another deploy interface.")
 }
 
-// Reinstalls reports whether the end of a rescue boots the installer again, which writes the disk (reference/deploy-interfaces.md#rescue-with-anaconda).
+// Reinstalls reports whether the end of a rescue boots the installer again, which writes the disk
+// (reference/deploy-interfaces.md#rescue-with-anaconda).
 func Reinstalls(name Name) bool { return name == Anaconda }
 
-// Outlives returns the interface that a rebuild needs, if a node whose interface autodetect has chosen keeps another one. Ironic chooses again
-// only after the node was undeployed. maybe: only the registry of the image tells whether it does.
+// Outlives returns the interface that a rebuild needs, if a node whose interface autodetect has chosen keeps another one. Ironic chooses
+// again only after the node was undeployed. maybe: only the registry of the image tells whether it does.
 func Outlives(acting Name, d Deployment) (needs Name, maybe bool) {
 	chosen, certain := d.Chosen()
 	known := slices.Contains([]Name{Direct, Ramdisk, Bootc}, acting) // another one is the site's own choice

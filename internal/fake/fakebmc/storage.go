@@ -168,8 +168,8 @@ func createVolume(c *call) (reply, *fault) {
 	}, func() { b.volumes = append(b.volumes, made) })
 }
 
-// choose gives the volume the drives that the request names, or the first free ones, least of them. It returns a fault if a named drive is not
-// free, or if there are too few.
+// choose gives the volume the drives that the request names, or the first free ones, least of them. It returns a fault if a named drive is
+// not free, or if there are too few.
 func (v *volume) choose(c *call, least int) *fault {
 	b, used := c.bmc, []string{}
 	b.mu.Lock()

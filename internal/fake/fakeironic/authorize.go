@@ -37,8 +37,8 @@ func (s *Server) identify(r *http.Request) (*api.Caller, *api.Error) {
 	}
 }
 
-// authorize refuses a request that the policy does not grant, before it is looked at otherwise. What depends on more than the path, the node and
-// its owner is refused elsewhere: patches of nodes, and new allocations.
+// authorize refuses a request that the policy does not grant, before it is looked at otherwise. What depends on more than the path, the
+// node and its owner is refused elsewhere: patches of nodes, and new allocations.
 func (s *Server) authorize(c *api.Call) error {
 	if c.Caller == nil || len(c.Path) == 0 {
 		return nil

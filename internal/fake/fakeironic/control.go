@@ -28,7 +28,8 @@ func (s *Server) SetBIOS(ref string, all ...BIOSSetting) {
 	}
 }
 
-// ResetBIOS gives the BIOS of a node the settings that it had at first, as a battery that fails does. It does nothing if the node does not exist.
+// ResetBIOS gives the BIOS of a node the settings that it had at first, as a battery that fails does. It does nothing if the node does not
+// exist.
 func (s *Server) ResetBIOS(ref string) {
 	defer s.lock()()
 	if n := s.conductor.Find(ref); n != nil {
@@ -112,8 +113,8 @@ func (s *Server) Drive(ref string) string {
 	return ""
 }
 
-// SwitchPort returns the VLANs that the network interface ironic-networking has given to a port of a switch, in the form of extra.switchport; nil if it has
-// given it none.
+// SwitchPort returns the VLANs that the network interface ironic-networking has given to a port of a switch, in the form of
+// extra.switchport; nil if it has given it none.
 func (s *Server) SwitchPort(switchID, portID string) map[string]any {
 	defer s.lock()()
 	return api.Object(s.conductor.SwitchPort(switchID, portID))
@@ -227,8 +228,8 @@ func (s *Server) addMachine(name, class string, number int) {
 	s.conductor.Discover(n)
 }
 
-// AddSeed adds the nodes, ports and allocations of a settled seed. It adds a note to the seed for each driver and interface that the server does not have: the
-// node gets fake-hardware, or the default of its driver. The UUIDs, names and MAC addresses must not be in use.
+// AddSeed adds the nodes, ports and allocations of a settled seed. It adds a note to the seed for each driver and interface that the server
+// does not have: the node gets fake-hardware, or the default of its driver. The UUIDs, names and MAC addresses must not be in use.
 func (s *Server) AddSeed(records *seed.Seed) {
 	defer s.lock()()
 	for _, record := range records.Nodes {
@@ -286,8 +287,8 @@ func (s *Server) addSeeded(records *seed.Seed, record map[string]any) {
 	s.conductor.AddNode(fields)
 }
 
-// AddVIF creates a port in a network of Neutron, which belongs to a physical network, and returns its ID. From then on Neutron knows no other ports; before, it
-// has every port that a request names.
+// AddVIF creates a port in a network of Neutron, which belongs to a physical network, and returns its ID. From then on Neutron knows no
+// other ports; before, it has every port that a request names.
 func (s *Server) AddVIF(network, physicalNetwork string) (id string) {
 	defer s.lock()()
 	if s.conductor.Neutron == nil {

@@ -52,8 +52,9 @@ type measuredRequest struct {
 
 func one(path string, value any) any { return patch("add", path, value) }
 
-// measuredRequests are the requests of the tables. The method is the first word of the row, unless the row begins with "verb". NODE belongs to
-// tenant A and is leased to tenant B, FREE to no project; PORT is a port of NODE, ALLOC an allocation of the user's project, MINE that project.
+// measuredRequests are the requests of the tables. The method is the first word of the row, unless the row begins with "verb". NODE belongs
+// to tenant A and is leased to tenant B, FREE to no project; PORT is a port of NODE, ALLOC an allocation of the user's project, MINE that
+// project.
 var measuredRequests = []measuredRequest{
 	{"GET /nodes (visible)", "/v1/nodes", nil, ""},
 	{"GET /nodes/detail", "/v1/nodes/detail", nil, ""},
@@ -170,7 +171,8 @@ func TestPolicy_answersAsMeasured(t *testing.T) {
 	}
 }
 
-// measured sends a request of a table as a user to a new server, and returns the result as the table has it. rule is the rule that a refusal names.
+// measured sends a request of a table as a user to a new server, and returns the result as the table has it. rule is the rule that a
+// refusal names.
 func measured(t *testing.T, fake *fakeironic.Server, user, row, rule string) string {
 	t.Helper()
 	fake.Identify = keystone

@@ -314,8 +314,8 @@ func (s *Server) patchPortgroup(c *api.Call, g *portgroup) (api.Reply, error) {
 	return api.OK(http.StatusOK, api.CoarseTimes(g.show(c, nil))), nil
 }
 
-// deletePortgroup deletes a group without ports. Ironic 21.4 compares the UUID with a column of numbers, so the database finds the ports of the group
-// whose number the UUID begins with.
+// deletePortgroup deletes a group without ports. Ironic 21.4 compares the UUID with a column of numbers, so the database finds the ports of
+// the group whose number the UUID begins with.
 func (s *Server) deletePortgroup(g *portgroup) error {
 	if err := g.node.Locked(); err != nil {
 		return err

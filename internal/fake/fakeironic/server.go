@@ -41,8 +41,8 @@ type Server struct {
 	// Username and Password are the http_basic credentials. With an empty Username the server needs none.
 	Username, Password string
 
-	// Identify, if set, is Keystone: it returns the user of a token, or false for an unknown one. The server then enforces its Policy. It must
-	// not call methods of the Server.
+	// Identify, if set, is Keystone: it returns the user of a token, or false for an unknown one. The server then enforces its Policy. It
+	// must not call methods of the Server.
 	Identify func(token string) (Caller, bool)
 	Policy   Policy
 
@@ -66,7 +66,8 @@ type Server struct {
 	// FastTrack is [deploy]fast_track: an agent that runs on a machine is used without a restart. The power interface agent needs it.
 	FastTrack bool
 
-	// SwitchPorts enables the network interface ironic-networking, which configures switch ports since Ironic 35. Its networking service knows every switch.
+	// SwitchPorts enables the network interface ironic-networking, which configures switch ports since Ironic 35. Its networking service
+	// knows every switch.
 	SwitchPorts bool
 
 	// DefaultResourceClass is the resource class of nodes that are created without one, such as discovered nodes.
@@ -77,9 +78,10 @@ type Server struct {
 	// (node.ProvisionState is deleting) and the cleaning after it (cleaning). Fail must not call methods of the Server.
 	Fail func(node Node, verb string) string
 
-	// Abandons, if set, is called once for every stay of a node in a state in which a conductor works on it, such as deploying. verb is that of
-	// the operation. If it returns true, the thread of the conductor dies, as after a failed write to the database: the node stays in the
-	// state, without a lock and with a last_error, which Ironic 39 empties a minute later. Abandons must not call methods of the Server.
+	// Abandons, if set, is called once for every stay of a node in a state in which a conductor works on it, such as deploying. verb is
+	// that of the operation. If it returns true, the thread of the conductor dies, as after a failed write to the database: the node stays
+	// in the state, without a lock and with a last_error, which Ironic 39 empties a minute later. Abandons must not call methods of the
+	// Server.
 	Abandons func(node Node, verb string) bool
 
 	// Skips, if set, is asked for every step of a manual cleaning or a service, such as "raid.create_configuration". If it returns
@@ -87,13 +89,13 @@ type Server struct {
 	// disallow_service_steps. Skips must not call methods of the Server.
 	Skips func(step string) bool
 
-	// CleansByRunbook is [conductor]automated_cleaning_step_source = hybrid with automated_cleaning_runbook_from_node: a machine whose driver_info has
-	// cleaning_runbook is cleaned by that runbook, if the server has runbooks.
+	// CleansByRunbook is [conductor]automated_cleaning_step_source = hybrid with automated_cleaning_runbook_from_node: a machine whose
+	// driver_info has cleaning_runbook is cleaned by that runbook, if the server has runbooks.
 	CleansByRunbook bool
 
-	// LLDP, if set, returns what a network card hears from its switch during an inspection, by its MAC address: the result of Announcement, an
-	// empty list if it hears nothing, nil if the ramdisk does not listen ([inspector]extra_kernel_params without ipa-collect-lldp=1). Each
-	// inspection then stores a new inventory. LLDP must not call methods of the Server.
+	// LLDP, if set, returns what a network card hears from its switch during an inspection, by its MAC address: the result of Announcement,
+	// an empty list if it hears nothing, nil if the ramdisk does not listen ([inspector]extra_kernel_params without ipa-collect-lldp=1).
+	// Each inspection then stores a new inventory. LLDP must not call methods of the Server.
 	LLDP func(mac string) []any
 
 	// ParsesLLDP is the inspection hook parse-lldp, which stores plugin_data.parsed_lldp.

@@ -1,4 +1,5 @@
-// Package fakekeystone is a Keystone in memory: version 3 of the identity API, as far as clients need it to get, show and revoke tokens. It answers over sockets (ServeHTTP) and without them (RoundTrip).
+// Package fakekeystone is a Keystone in memory: version 3 of the identity API, as far as clients need it to get, show and revoke tokens. It
+// answers over sockets (ServeHTTP) and without them (RoundTrip).
 package fakekeystone
 
 import (
@@ -26,7 +27,8 @@ type Server struct {
 	// RepeatsSecrets lets Keystone repeat the credentials that it refuses, as a proxy before it may do.
 	RepeatsSecrets bool
 
-	// Reject, if set, is called first for every request. If it returns a Rejection, that replaces the answer, and the request has no effect.
+	// Reject, if set, is called first for every request. If it returns a Rejection, that replaces the answer, and the request has no
+	// effect.
 	Reject func(r *http.Request) *Rejection
 
 	mu       sync.Mutex
@@ -58,8 +60,8 @@ func (s *Server) Requests() []Request {
 	return append([]Request(nil), s.requests...)
 }
 
-// Change calls a function that changes the fields, such as the roles of a user, while no request is answered. Keystone computes roles when it
-// shows a token, so tokens that exist lose and gain them, too.
+// Change calls a function that changes the fields, such as the roles of a user, while no request is answered. Keystone computes roles when
+// it shows a token, so tokens that exist lose and gain them, too.
 func (s *Server) Change(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -33,10 +33,10 @@ type Endpoint struct{ Region, Interface, URL string }
 // Password is the password of all users of NewSite, and the secret of its application credential.
 const Password = "fake-keystone-password-7Q"
 
-// NewSite returns a Keystone with the domain Default and the projects tenant-a and tenant-b. Project tenant-a has the users a-admin, a-manager,
-// a-member and a-reader, each with that role and those that it implies; tenant-b likewise. The users sys-admin, sys-member and sys-reader have
-// roles on the system. An ID is the name and "-id". The application credential a-member-app stands for a-member in tenant-a. The catalog has an
-// Ironic with all interfaces in the region north.
+// NewSite returns a Keystone with the domain Default and the projects tenant-a and tenant-b. Project tenant-a has the users a-admin,
+// a-manager, a-member and a-reader, each with that role and those that it implies; tenant-b likewise. The users sys-admin, sys-member and
+// sys-reader have roles on the system. An ID is the name and "-id". The application credential a-member-app stands for a-member in
+// tenant-a. The catalog has an Ironic with all interfaces in the region north.
 func NewSite(ironic string) *Server {
 	s := &Server{Domains: []Domain{{"default", "Default"}}}
 	implied := map[string][]string{

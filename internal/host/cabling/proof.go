@@ -1,5 +1,5 @@
-// Package cabling proves the cables of a host: what its network cards have heard from their switches in an inspection, against the neighbours that
-// its ports expect. A note on the node has these for allocations.
+// Package cabling proves the cables of a host: what its network cards have heard from their switches in an inspection, against the
+// neighbours that its ports expect. A note on the node has these for allocations.
 package cabling
 
 import (
@@ -51,8 +51,8 @@ const (
 	Unproved Verdict = "not known" // the ramdisk was not told to listen, or there was no inspection
 )
 
-// HearingOf returns what an inventory says of the neighbours. An inspection that has left no inventory has heard nothing, and proves nothing. Of devices with
-// one MAC address, such as a card and a VLAN on it, the one that has heard most counts.
+// HearingOf returns what an inventory says of the neighbours. An inspection that has left no inventory has heard nothing, and proves
+// nothing. Of devices with one MAC address, such as a card and a VLAN on it, the one that has heard most counts.
 func HearingOf(inventory *ironic.Inventory, at time.Time) *Hearing {
 	h := &Hearing{At: at, Cards: map[string]Card{}}
 	if inventory == nil {
@@ -166,8 +166,8 @@ var kinds = map[string]string{
 	"po": "port-channel", "port-channel": "port-channel",
 }
 
-// normalPort returns the name of a port in one form, such as ethernet1/17 for Eth1/17. Other names, such as swp1 and ge-0/0/1, stay as they are,
-// in lower case; a MAC address loses its separators.
+// normalPort returns the name of a port in one form, such as ethernet1/17 for Eth1/17. Other names, such as swp1 and ge-0/0/1, stay as they
+// are, in lower case; a MAC address loses its separators.
 func normalPort(name string) string {
 	name = strings.ToLower(strings.Trim(name, " \t\x00"))
 	if mac := bareMAC(name); mac != "" {
@@ -182,8 +182,8 @@ func normalPort(name string) string {
 	return name
 }
 
-// Hear returns what the cards of a node have heard in its last inspection. It asks for the inventory only if the inspection has ended after the
-// one before; nil: there was none.
+// Hear returns what the cards of a node have heard in its last inspection. It asks for the inventory only if the inspection has ended after
+// the one before; nil: there was none.
 func Hear(ctx context.Context, site *machine.Site, node *ironic.Node, before *Hearing) (*Hearing, error) {
 	at := machine.InspectedAt(node)
 	if at.IsZero() || before != nil && !at.After(before.At) {
@@ -196,8 +196,8 @@ func Hear(ctx context.Context, site *machine.Site, node *ironic.Node, before *He
 	return HearingOf(inventory, at), nil
 }
 
-// EditNote adds to the patch of a node the note of what is expected of its cables, which allocations compare; it removes one that is not wanted
-// any more.
+// EditNote adds to the patch of a node the note of what is expected of its cables, which allocations compare; it removes one that is not
+// wanted any more.
 func EditNote(edits *ironic.Patch, node *ironic.Node, ends map[string]End) {
 	has := node.Extra[notes.KeyCabling]
 	switch {

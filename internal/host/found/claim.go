@@ -166,7 +166,8 @@ func take(ctx context.Context, site *machine.Site, node *ironic.Node, claim stri
 
 func errClaimed() error { return claimLost("another run is claiming it") }
 
-// freeAbandoned removes the claim of a run that died. Only one run at a time does that, so that a slow run cannot remove the next run's claim.
+// freeAbandoned removes the claim of a run that died. Only one run at a time does that, so that a slow run cannot remove the next run's
+// claim.
 func freeAbandoned(ctx context.Context, site *machine.Site, node *ironic.Node) error {
 	lock := throttle.Lock{
 		Name: "claim:" + node.UUID, Description: "terraform-provider-metal: a run removes the claim of a run that died, which takes seconds",

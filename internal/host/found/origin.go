@@ -28,8 +28,8 @@ func Unnamed(ctx context.Context, site *machine.Site, n *ironic.Node) (bool, err
 	return err == nil && !enrolledManually(n, inventory), err
 }
 
-// enrolledManually reports whether an operator or a client enrolled the node, judging by its driver_info. Ironic sets none on a node that it
-// discovers, and ironic-inspector sets the IPMI address of the BMC only. Inspection rules may set more, but then the node has an
+// enrolledManually reports whether an operator or a client enrolled the node, judging by its driver_info. Ironic sets none on a node that
+// it discovers, and ironic-inspector sets the IPMI address of the BMC only. Inspection rules may set more, but then the node has an
 // inventory.
 func enrolledManually(n *ironic.Node, inventory *ironic.Inventory) bool {
 	_, byInspector := n.DriverInfo["ipmi_address"]

@@ -26,7 +26,8 @@ const (
 	AuthKeystone  AuthType = "keystone"
 )
 
-// ImpliedAuth returns the way to authenticate that the other settings imply: a cloud and a username that are configured, and the environment.
+// ImpliedAuth returns the way to authenticate that the other settings imply: a cloud and a username that are configured, and the
+// environment.
 func ImpliedAuth(cloud, username string, getenv func(string) string) AuthType {
 	switch {
 	case cloud != "":
@@ -57,8 +58,8 @@ type Config struct {
 	Auth               AuthType
 	Username, Password string // for AuthHTTPBasic
 
-	// For AuthKeystone: a name in clouds.yaml, and the region and the interface (public, internal or admin) of the catalog. What is empty, is read
-	// from the OS_* variables and clouds.yaml.
+	// For AuthKeystone: a name in clouds.yaml, and the region and the interface (public, internal or admin) of the catalog. What is empty,
+	// is read from the OS_* variables and clouds.yaml.
 	Cloud, Region, Interface string
 	Environ                  []string // the environment, as from os.Environ; nil: that of the process
 
@@ -136,8 +137,8 @@ func (c *Conn) Logger() *slog.Logger { return c.cfg.Logger }
 // PollInterval returns the longest time between two polls of a waiting node.
 func (c *Conn) PollInterval() time.Duration { return c.cfg.PollInterval }
 
-// Lock waits for the lock of a node or another name, so that this process does not change it twice at the same time, and returns the function
-// that releases it.
+// Lock waits for the lock of a node or another name, so that this process does not change it twice at the same time, and returns the
+// function that releases it.
 func (c *Conn) Lock(ctx context.Context, name string) (unlock func(), err error) {
 	return c.locks.lock(ctx, name)
 }

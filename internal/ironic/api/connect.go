@@ -52,8 +52,8 @@ func (c *Conn) Service(ctx context.Context) (*gophercloud.ServiceClient, error) 
 	return service, nil
 }
 
-// await connects and reads the server's versions. Within Config.APITimeout it repeats what may succeed later, and waits until Keystone and Ironic
-// answer and a conductor serves at least one driver. It writes to the log what it waits for.
+// await connects and reads the server's versions. Within Config.APITimeout it repeats what may succeed later, and waits until Keystone and
+// Ironic answer and a conductor serves at least one driver. It writes to the log what it waits for.
 func (c *Conn) await(ctx context.Context) (service *gophercloud.ServiceClient, server Microversion, err error) {
 	deadline := time.Now().Add(c.cfg.APITimeout)
 	var told time.Time
@@ -119,8 +119,8 @@ func (c *Conn) serverVersion(ctx context.Context, service *gophercloud.ServiceCl
 	return version, nil
 }
 
-// anyDriver returns an error unless a conductor has registered a driver. Without a driver Ironic accepts no operation. An Ironic that does not let
-// the user see its drivers is up, too.
+// anyDriver returns an error unless a conductor has registered a driver. Without a driver Ironic accepts no operation. An Ironic that does
+// not let the user see its drivers is up, too.
 func (c *Conn) anyDriver(ctx context.Context, service *gophercloud.ServiceClient, version Microversion) error {
 	var answer struct {
 		Drivers []jsonRaw `json:"drivers"`
@@ -185,7 +185,8 @@ func (c *Conn) connect(ctx context.Context) (*gophercloud.ServiceClient, error) 
 	return service, nil
 }
 
-// httpClient returns the client for Keystone and Ironic, with the TLS settings of the configuration, and those of the cloud where it has none.
+// httpClient returns the client for Keystone and Ironic, with the TLS settings of the configuration, and those of the cloud where it has
+// none.
 func (c *Conn) httpClient(cloud *cloudconfig.Cloud) (*http.Client, error) {
 	transport := c.cfg.Transport
 	if transport == nil {

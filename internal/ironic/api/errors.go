@@ -175,8 +175,8 @@ type Refusal struct {
 	Scope string // of the tokens that the rule demands, such as "system"; "" if the scope is not the cause
 }
 
-// RefusalBy returns what the refusal of a request by Ironic's policy tells; nil for any other error. Such a request is refused again, however
-// often it is sent.
+// RefusalBy returns what the refusal of a request by Ironic's policy tells; nil for any other error. Such a request is refused again,
+// however often it is sent.
 func RefusalBy(err error) *Refusal {
 	var status *StatusError
 	if !errors.As(err, &status) {
@@ -196,8 +196,8 @@ func RefusalBy(err error) *Refusal {
 	return &Refusal{}
 }
 
-// IsForbidden reports whether the user lacks the right to a request, whatever the status of the answer is. It does not report nodes that the user
-// may not see: for Ironic they do not exist.
+// IsForbidden reports whether the user lacks the right to a request, whatever the status of the answer is. It does not report nodes that
+// the user may not see: for Ironic they do not exist.
 func IsForbidden(err error) bool { return RefusalBy(err) != nil }
 
 // protectedText tells the refusal of a request about a protected node, which has the status of a refusal by the policy.

@@ -177,8 +177,8 @@ func identityURL(authURL string) string {
 // serviceTypes are the names of the Bare Metal API in catalogs, the official one first.
 var serviceTypes = []string{"baremetal", "bare-metal"}
 
-// locate returns Ironic's URL from the service catalog that came with a token. Where regions have several, the user must choose: the order of the
-// catalog is arbitrary.
+// locate returns Ironic's URL from the service catalog that came with a token. Where regions have several, the user must choose: the order
+// of the catalog is arbitrary.
 func (c *Conn) locate(auth gophercloud.AuthResult) (string, error) {
 	cloud := c.keystone.cloud
 	wanted := &ConnectError{Stage: AtCatalog, URL: c.cfg.Secrets.Redact(c.keystone.url), Catalog: Catalog{

@@ -93,7 +93,8 @@ func (s *site) use(variables map[string]string, configure ...func(*api.Config)) 
 	return ironic.New(cfg, ironic.Polls{})
 }
 
-// clouds writes a clouds.yaml, and returns the variables that choose its cloud "site", in the region north unless the file speaks of regions.
+// clouds writes a clouds.yaml, and returns the variables that choose its cloud "site", in the region north unless the file speaks of
+// regions.
 func clouds(t *testing.T, text string, changes ...string) map[string]string {
 	t.Helper()
 	variables := map[string]string{"OS_CLIENT_CONFIG_FILE": file(t, "clouds.yaml", text), "OS_CLOUD": "site"}

@@ -55,7 +55,8 @@ func (o *observed) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// traceRequest adds a request, and the answer if there is one, to the span in its context. Like the log, the event has no query, header or body.
+// traceRequest adds a request, and the answer if there is one, to the span in its context. Like the log, the event has no query, header or
+// body.
 func traceRequest(r *http.Request, start time.Time, resp *http.Response) {
 	span := trace.SpanFromContext(r.Context())
 	if !span.IsRecording() {

@@ -7,12 +7,12 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/fault"
 )
 
-// deniedFor is how long a caller that waits for an object goes on asking while Ironic denies it the object: a proxy or Ironic's own access to
-// Keystone may fail for a moment.
+// deniedFor is how long a caller that waits for an object goes on asking while Ironic denies it the object: a proxy or Ironic's own access
+// to Keystone may fail for a moment.
 const deniedFor = time.Minute
 
-// Patience decides after each read of an object that has failed whether a caller that waits for the object reads it again. The zero value is
-// ready. It is for reads that have failed one after the other.
+// Patience decides after each read of an object that has failed whether a caller that waits for the object reads it again. The zero value
+// is ready. It is for reads that have failed one after the other.
 type Patience struct {
 	began, denied time.Time // the first failure, and the first of the present series of denials
 	err           error     // of the last read

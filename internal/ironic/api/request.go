@@ -92,8 +92,8 @@ func (c *Conn) Create(ctx context.Context, post, look func(context.Context) erro
 	}
 }
 
-// NewestService returns a service client of the newest version that both the server and the client support, whatever is configured. The Conn
-// must be connected.
+// NewestService returns a service client of the newest version that both the server and the client support, whatever is configured. The
+// Conn must be connected.
 func (c *Conn) NewestService() *gophercloud.ServiceClient {
 	service := *c.service
 	service.Microversion = min(c.server, newest).String()

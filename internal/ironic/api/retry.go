@@ -17,7 +17,8 @@ import (
 )
 
 // Bounds of the retry policy: after at most 15 seconds of waiting between tries the caller gets the error. A request that times out is
-// repeated once, so that an Ironic that hangs is an error after two time-outs and those seconds. Later requests then fail at once: see silence.
+// repeated once, so that an Ironic that hangs is an error after two time-outs and those seconds. Later requests then fail at once: see
+// silence.
 const (
 	Retries      = 6
 	timeouts     = 1
@@ -25,8 +26,8 @@ const (
 	maxBackoff   = 5 * time.Second
 )
 
-// firstRetries is how often a request is repeated if its connection is refused before Ironic's first answer. That takes about two seconds: the
-// endpoint is probably wrong. A later request is repeated as often as after other errors, because Ironic may be restarting.
+// firstRetries is how often a request is repeated if its connection is refused before Ironic's first answer. That takes about two seconds:
+// the endpoint is probably wrong. A later request is repeated as often as after other errors, because Ironic may be restarting.
 const firstRetries = 2
 
 // retry is gophercloud's RetryFunc: nil means that the request is sent again. Before the first answer retryFirst decides, afterwards the
@@ -38,9 +39,9 @@ func (c *Conn) retry(ctx context.Context, method, url string, opts *gophercloud.
 	return retry(ctx, method, url, opts, err, count)
 }
 
-// retry is the retry policy. It repeats requests that Ironic refused before doing anything (locked node, 429, 503, unreachable conductor), and lost requests that are harmless to
-// repeat. After a lock it leaves requests that reach the machine to the caller, who looks at the node first: what has locked it may be a deployment.
-// The caller must check what became of a lost POST or verb.
+// retry is the retry policy. It repeats requests that Ironic refused before doing anything (locked node, 429, 503, unreachable conductor),
+// and lost requests that are harmless to repeat. After a lock it leaves requests that reach the machine to the caller, who looks at the
+// node first: what has locked it may be a deployment. The caller must check what became of a lost POST or verb.
 func retry(ctx context.Context, method, url string, opts *gophercloud.RequestOpts, err error, count uint) error {
 	var silent *SilentError
 	if count >= Retries || count > timeouts && isTimeout(err) || errors.As(err, &silent) || !retryable(method, url, targetOf(opts), err) {
@@ -50,8 +51,8 @@ func retry(ctx context.Context, method, url string, opts *gophercloud.RequestOpt
 	return rest.Sleep(ctx, wait+rand.N(wait/4+1)) //nolint:gosec // jitter
 }
 
-// retryFirst is the retry policy before Ironic's first answer. It repeats a request firstRetries times if its connection is refused. After it has
-// given up one such request, it repeats no other. It leaves all other errors to the function retry.
+// retryFirst is the retry policy before Ironic's first answer. It repeats a request firstRetries times if its connection is refused. After
+// it has given up one such request, it repeats no other. It leaves all other errors to the function retry.
 func (c *Conn) retryFirst(ctx context.Context, method, url string, opts *gophercloud.RequestOpts, err error, count uint) error {
 	if errors.Is(err, syscall.ECONNREFUSED) && (c.refused || count > firstRetries) {
 		c.refused = true
@@ -95,7 +96,8 @@ var moving = map[string][]string{
 	http.MethodDelete: {"/vmedia"},
 }
 
-// moves reports whether a PUT or DELETE request moves a machine. Of POST requests it says nothing: retryable decides about them by the method.
+// moves reports whether a PUT or DELETE request moves a machine. Of POST requests it says nothing: retryable decides about them by the
+// method.
 func moves(method, url string) bool {
 	path, _, _ := strings.Cut(url, "?")
 	return slices.ContainsFunc(moving[method], func(end string) bool { return strings.HasSuffix(path, end) })

@@ -34,9 +34,9 @@ func (e *SilentError) Timeout() bool { return true }
 // Temporary is what net.Error demands.
 func (e *SilentError) Temporary() bool { return true }
 
-// silence is how long a server has not answered. A request that times out is repeated once; if the repetition times out, too, the server hangs. Then one
-// request at a time asks whether it answers again, and the others fail at once: otherwise each of hundreds of resources would wait for its own
-// time-outs, one after the other. It is safe for concurrent use.
+// silence is how long a server has not answered. A request that times out is repeated once; if the repetition times out, too, the server
+// hangs. Then one request at a time asks whether it answers again, and the others fail at once: otherwise each of hundreds of resources
+// would wait for its own time-outs, one after the other. It is safe for concurrent use.
 type silence struct {
 	mu       sync.Mutex
 	since    time.Time // when the first request was sent that got no answer; zero: the last one got one

@@ -1,5 +1,5 @@
-// Package cloudconfig reads clouds.yaml and the OS_* variables, as the openstack command does: which Keystone, who asks for what scope, and where to
-// look for services. It makes no request.
+// Package cloudconfig reads clouds.yaml and the OS_* variables, as the openstack command does: which Keystone, who asks for what scope, and
+// where to look for services. It makes no request.
 package cloudconfig
 
 import (
@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Cloud is what is known of a cloud. Settings have the names of clouds.yaml, such as auth_url; those of the variables are OS_ and the same in
-// capitals.
+// Cloud is what is known of a cloud. Settings have the names of clouds.yaml, such as auth_url; those of the variables are OS_ and the same
+// in capitals.
 type Cloud struct {
 	Name string // in clouds.yaml; empty: the OS_* variables are all there is
 	File string // the clouds.yaml
@@ -22,8 +22,8 @@ type Cloud struct {
 // Get returns a setting; "" if it is missing.
 func (c *Cloud) Get(setting string) string { return c.values[setting] }
 
-// Setting names a setting for a message, where it is set: a variable, or the setting of the cloud. A setting that is missing belongs where the
-// cloud is.
+// Setting names a setting for a message, where it is set: a variable, or the setting of the cloud. A setting that is missing belongs where
+// the cloud is.
 func (c *Cloud) Setting(setting string) string {
 	switch variable := c.variables[setting]; {
 	case variable != "":
@@ -42,12 +42,13 @@ func (c *Cloud) Place() string {
 	return fmt.Sprintf("cloud %s in %s", c.Name, c.File)
 }
 
-// Read returns the settings of the cloud with a name in clouds.yaml, by default that of OS_CLOUD. Without any name they are those of the OS_*
-// variables. region chooses one of the cloud's regions; empty: the variables or the file do. environ is the environment, as from os.Environ.
+// Read returns the settings of the cloud with a name in clouds.yaml, by default that of OS_CLOUD. Without any name they are those of the
+// OS_* variables. region chooses one of the cloud's regions; empty: the variables or the file do. environ is the environment, as from
+// os.Environ.
 //
-// What clouds.yaml says of user and scope is not mixed with variables: another cloud may be in them. They stand in for a user that it does not name,
-// for a missing secret, and, beside OS_CLOUD, for the project of a user without one. If OS_CLOUD names the cloud, the other variables beat clouds.yaml, as with the openstack command; otherwise they stand in
-// for what it lacks.
+// What clouds.yaml says of user and scope is not mixed with variables: another cloud may be in them. They stand in for a user that it does
+// not name, for a missing secret, and, beside OS_CLOUD, for the project of a user without one. If OS_CLOUD names the cloud, the other
+// variables beat clouds.yaml, as with the openstack command; otherwise they stand in for what it lacks.
 func Read(name, region string, environ []string) (*Cloud, error) {
 	env := environment(environ)
 	set := env.settings()
@@ -121,8 +122,8 @@ func (c *Cloud) any(keys []string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { return c.values[key] != "" })
 }
 
-// complete gives names their domains: with a project, domain_id and domain_name are those of user and project; without one, they are a scope of
-// their own. What has no domain is in default_domain.
+// complete gives names their domains: with a project, domain_id and domain_name are those of user and project; without one, they are a
+// scope of their own. What has no domain is in default_domain.
 func (c *Cloud) complete() {
 	fallback := c.values["default_domain"]
 	if fallback == "" {

@@ -31,7 +31,8 @@ func BMCAddress(info map[string]any) string {
 	return text
 }
 
-// DescribeBMC returns the address of the BMC of a node with a driver and a boot interface, in the form that ParseBMC reads if it knows the driver.
+// DescribeBMC returns the address of the BMC of a node with a driver and a boot interface, in the form that ParseBMC reads if it knows the
+// driver.
 func DescribeBMC(driver, boot string, info map[string]any) string {
 	text := func(key string) string { s, _ := info[key].(string); return s }
 	switch {

@@ -73,8 +73,8 @@ var (
 	likeIPv4     = regexp.MustCompile(`^(\d+(?:\.\d+)+)([^.\d][^.]*)?$`) // no host name ends with a label that begins with a digit
 )
 
-// ParseBMC parses a BMC address: ipmi://HOST[:PORT][?privilegelevel=LEVEL], redfish[+http|+https]://HOST[:PORT]/SYSTEM, the same with another scheme of
-// Redfish, or a bare HOST[:PORT], which means ipmi. An IPv6 address must be in brackets unless it stands alone.
+// ParseBMC parses a BMC address: ipmi://HOST[:PORT][?privilegelevel=LEVEL], redfish[+http|+https]://HOST[:PORT]/SYSTEM, the same with
+// another scheme of Redfish, or a bare HOST[:PORT], which means ipmi. An IPv6 address must be in brackets unless it stands alone.
 func ParseBMC(address string) (*BMC, error) {
 	written := address
 	if ip := net.ParseIP(address); ip != nil && ip.To4() == nil {

@@ -212,7 +212,8 @@ func (r *reader) oneOf(at string, value any, words []string) string {
 	return text
 }
 
-// mac reads a MAC address. cloud-init finds a network card only by the form with lower case and colons (reference/network-data.md#cloud-init).
+// mac reads a MAC address. cloud-init finds a network card only by the form with lower case and colons
+// (reference/network-data.md#cloud-init).
 func (r *reader) mac(at string, value any) string {
 	text := r.text(at, value)
 	mac, err := net.ParseMAC(text)

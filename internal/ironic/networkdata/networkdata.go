@@ -27,8 +27,8 @@ func Check(document any) []Fault {
 	return c.faults
 }
 
-// CheckDrive checks the network data of a config drive, which Ironic does not check. Unlike Check, it accepts IPv4 netmasks of one address: the
-// schema does not have them, and operating systems understand them.
+// CheckDrive checks the network data of a config drive, which Ironic does not check. Unlike Check, it accepts IPv4 netmasks of one address:
+// the schema does not have them, and operating systems understand them.
 func CheckDrive(document any) []Fault {
 	c := networkCheck{ofDrive: true}
 	c.document(document)

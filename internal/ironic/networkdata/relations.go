@@ -203,7 +203,8 @@ func (c *relations) reached(d *device, at string, router netip.Addr) {
 	c.fault(at, `"%s" is in no subnet of %s`, router, below(d.at, "addresses"))
 }
 
-// networkOf returns the index of the address whose subnet has a router, or, if its address is link-local, of the first IPv6 address; -1 if none has.
+// networkOf returns the index of the address whose subnet has a router, or, if its address is link-local, of the first IPv6 address; -1 if
+// none has.
 func (d *device) networkOf(router netip.Addr) int {
 	return slices.IndexFunc(d.addresses, func(p netip.Prefix) bool {
 		return p.Masked().Contains(router) && p.Addr() != router || router.IsLinkLocalUnicast() && router.Is6() && p.Addr().Is6()

@@ -34,8 +34,8 @@ type poll[T any] struct {
 	missing bool // the list lacks the object: it was deleted, or moved between two pages
 }
 
-// outlasts reports whether a waiter continues after a poll has failed; mu is held. What waits for all objects has begun nothing, and so does
-// not continue if Ironic denies them.
+// outlasts reports whether a waiter continues after a poll has failed; mu is held. What waits for all objects has begun nothing, and so
+// does not continue if Ironic denies them.
 func (m *waiter[T]) outlasts(err error) bool {
 	if m.wait == nil {
 		return api.MayPass(err)

@@ -42,8 +42,8 @@ type Watch[T any] struct {
 	free    time.Time        // when the next list may be requested
 }
 
-// NewWatch returns a Watch that reads one object by a function, and all of them, by identifier, by another one. interval is the longest time
-// between two polls.
+// NewWatch returns a Watch that reads one object by a function, and all of them, by identifier, by another one. interval is the longest
+// time between two polls.
 func NewWatch[T any](interval time.Duration, one func(context.Context, string) (*T, error), all func(context.Context) (map[string]*T, error)) *Watch[T] {
 	return &Watch[T]{
 		one: one, all: all, interval: interval,
@@ -51,9 +51,9 @@ func NewWatch[T any](interval time.Duration, one func(context.Context, string) (
 	}
 }
 
-// Poll waits for the next poll of an object, and returns the object and when the request for it began. It returns api.ErrNoPoll if no poll comes
-// within the given time, one of api.KindBlind if polls have failed for the last minute of it, ctx's error if ctx ends, and an error that api.IsNotFound
-// recognises if the object does not exist any more. It repeats failed polls as api.Patience says.
+// Poll waits for the next poll of an object, and returns the object and when the request for it began. It returns api.ErrNoPoll if no poll
+// comes within the given time, one of api.KindBlind if polls have failed for the last minute of it, ctx's error if ctx ends, and an error
+// that api.IsNotFound recognises if the object does not exist any more. It repeats failed polls as api.Patience says.
 func (w *Watch[T]) Poll(ctx context.Context, id string, within time.Duration) (value *T, asked time.Time, err error) {
 	p := w.poll(ctx, id, within)
 	return p.value, p.asked, p.err
@@ -65,8 +65,8 @@ func (w *Watch[T]) Next(ctx context.Context, id string, within time.Duration) (*
 	return p.value, p.err
 }
 
-// poll is Poll with the result as one value. The waiter waits for a list of others, for its own next poll, and for the end of its time. When its
-// poll is due, it reads its object alone if few wait, and otherwise asks for a list.
+// poll is Poll with the result as one value. The waiter waits for a list of others, for its own next poll, and for the end of its time.
+// When its poll is due, it reads its object alone if few wait, and otherwise asks for a list.
 func (w *Watch[T]) poll(ctx context.Context, id string, timeout time.Duration) poll[T] {
 	me, pause := w.join(id)
 	defer w.leave(me)

@@ -20,8 +20,8 @@ func CheckDriver(ctx context.Context, site *machine.Site, driver string) error {
 	return machine.UnknownDriver(driver, names, nil)
 }
 
-// CheckInterface returns an error if no conductor has enabled a hardware interface for a driver, and nil if Ironic does not tell. It is called
-// during plan.
+// CheckInterface returns an error if no conductor has enabled a hardware interface for a driver, and nil if Ironic does not tell. It is
+// called during plan.
 func CheckInterface(ctx context.Context, site *machine.Site, driver, kind, name string) error {
 	if name == "" {
 		return nil

@@ -1,5 +1,5 @@
-// Package expect has what the plans of a run expect of the site: the hosts that they create or change, values that no node has, drivers that no
-// conductor serves, and rights that the user lacks. An apply decides nothing by it.
+// Package expect has what the plans of a run expect of the site: the hosts that they create or change, values that no node has, drivers
+// that no conductor serves, and rights that the user lacks. An apply decides nothing by it.
 package expect
 
 import (
@@ -38,8 +38,8 @@ func ExpectedOf(site *machine.Site) *Expected {
 	return machine.Kept(site, func(*machine.Site) *Expected { return &Expected{names: map[string]string{}, ends: map[string]bool{}} })
 }
 
-// ExpectName records that this plan gives a name to a discovered node, so that the host of that name, which is planned afterwards, knows that it
-// takes the node over.
+// ExpectName records that this plan gives a name to a discovered node, so that the host of that name, which is planned afterwards, knows
+// that it takes the node over.
 func ExpectName(site *machine.Site, name, node string) {
 	planned := ExpectedOf(site)
 	planned.mu.Lock()
@@ -63,7 +63,8 @@ func ExpectHost(site *machine.Site, h ExpectedHost) {
 	planned.hosts = append(planned.hosts, h)
 }
 
-// EndHost records that this plan destroys a host and deletes its node, so that a group or a deployment which keeps the node refuses the plan.
+// EndHost records that this plan destroys a host and deletes its node, so that a group or a deployment which keeps the node refuses the
+// plan.
 func EndHost(site *machine.Site, node string) {
 	planned := ExpectedOf(site)
 	planned.mu.Lock()
@@ -101,8 +102,8 @@ func (e *Expected) find(node *ironic.Node) (host ExpectedHost, planned bool) {
 	return host, planned
 }
 
-// ReplacesHost reports whether this plan creates a host under the name of a node whose host it does not change. Names are unique, so Terraform
-// then deletes the node first.
+// ReplacesHost reports whether this plan creates a host under the name of a node whose host it does not change. Names are unique, so
+// Terraform then deletes the node first.
 func ReplacesHost(site *machine.Site, node *ironic.Node) bool {
 	planned := ExpectedOf(site)
 	_, changes := planned.find(node)
@@ -123,8 +124,8 @@ func PortsChange(site *machine.Site, node *ironic.Node) bool {
 	return planned && host.Ports
 }
 
-// AsPlanned returns a node as this plan leaves it: if the plan changes its host, and Terraform has planned that before, with the state,
-// the maintenance and the interfaces that the host gets. A warning about a node asks this, so that it is not about what the same plan mends.
+// AsPlanned returns a node as this plan leaves it: if the plan changes its host, and Terraform has planned that before, with the state, the
+// maintenance and the interfaces that the host gets. A warning about a node asks this, so that it is not about what the same plan mends.
 func AsPlanned(site *machine.Site, node *ironic.Node) *ironic.Node {
 	h, planned := ExpectedOf(site).find(node)
 	if !planned {

@@ -82,8 +82,8 @@ func to(g failure.Granted, who *api.Rights, related []relation) Answer {
 	return Yes
 }
 
-// relationsOf returns how a user may be related to the object of a rule, as far as the token tells; none if the token has another scope than the
-// system or a project.
+// relationsOf returns how a user may be related to the object of a rule, as far as the token tells; none if the token has another scope
+// than the system or a project.
 func relationsOf(who *api.Rights, rule string) []relation {
 	switch kind, _, _ := strings.Cut(rule, ":"); {
 	case who.System:
@@ -110,8 +110,8 @@ func relationsTo(project string, node *ironic.Node) (related []relation) {
 // FindNode reads the node of a plan; nil if the plan does not know yet which one that is.
 type FindNode func(context.Context) (*ironic.Node, error)
 
-// ForeseeRefusal returns what speaks against an apply that needs the right that a rule of Ironic's policy grants; nil if nothing does, or if that
-// is not known. It makes requests only if the default policy does not grant the right to all users with the roles of this one.
+// ForeseeRefusal returns what speaks against an apply that needs the right that a rule of Ironic's policy grants; nil if nothing does, or
+// if that is not known. It makes requests only if the default policy does not grant the right to all users with the roles of this one.
 func ForeseeRefusal(ctx context.Context, site *machine.Site, rule string, find FindNode) *Doubt {
 	who := site.Ironic.Rights()
 	of, known := failure.GrantOf(rule)
@@ -139,8 +139,8 @@ func ForeseeRefusal(ctx context.Context, site *machine.Site, rule string, find F
 	return &Doubt{Summary: "The user may lack the right baremetal:" + rule, Detail: needs + " The apply fails here, unless the policy of this site grants more. " + failure.GetRight}
 }
 
-// relationsNow returns how a project is related to the node of a plan or, if the plan does not know the node yet, to the nodes that it may be. It
-// returns none if Ironic does not tell.
+// relationsNow returns how a project is related to the node of a plan or, if the plan does not know the node yet, to the nodes that it may
+// be. It returns none if Ironic does not tell.
 func relationsNow(ctx context.Context, site *machine.Site, who *api.Rights, find FindNode) (related []relation) {
 	if find != nil {
 		if node, err := find(ctx); err == nil {
@@ -161,8 +161,8 @@ func relationsNow(ctx context.Context, site *machine.Site, who *api.Rights, find
 	return related
 }
 
-// hasDefaultPolicy reports whether nothing speaks for a policy that grants more than the default one: that shows a project neither drivers nor
-// the nodes of others.
+// hasDefaultPolicy reports whether nothing speaks for a policy that grants more than the default one: that shows a project neither drivers
+// nor the nodes of others.
 func hasDefaultPolicy(ctx context.Context, site *machine.Site, who *api.Rights) bool {
 	if who.System {
 		return true
@@ -179,8 +179,8 @@ func hasDefaultPolicy(ctx context.Context, site *machine.Site, who *api.Rights) 
 	return err == nil
 }
 
-// refusesToValidate reports whether Ironic refuses to validate a node. That changes nothing, and the default policy grants it to those who may
-// change the provision state. asked is false if the answer says nothing about rights. It asks once for each relation.
+// refusesToValidate reports whether Ironic refuses to validate a node. That changes nothing, and the default policy grants it to those who
+// may change the provision state. asked is false if the answer says nothing about rights. It asks once for each relation.
 func refusesToValidate(ctx context.Context, site *machine.Site, as relation, find FindNode) (refused, asked bool) {
 	learned := refusalsOf(site)
 	select {

@@ -1,5 +1,5 @@
-// Package failure has the error of an operation, and turns errors into messages: the fact, what to do next, and Ironic's own words. Each error
-// carries its advice from where it is made; this package has the advice for answers of Ironic and Keystone that any request can get.
+// Package failure has the error of an operation, and turns errors into messages: the fact, what to do next, and Ironic's own words. Each
+// error carries its advice from where it is made; this package has the advice for answers of Ironic and Keystone that any request can get.
 package failure
 
 import (
@@ -35,14 +35,14 @@ func Explain(doing string, err error) (summary, detail string) {
 	return explain(doing, err, Advise(err))
 }
 
-// ExplainAction is Explain for an operation that an action has requested: no later apply repeats it. node is as last seen; nil if it could not be
-// read.
+// ExplainAction is Explain for an operation that an action has requested: no later apply repeats it. node is as last seen; nil if it could
+// not be read.
 func ExplainAction(doing string, node *ironic.Node, err error) (summary, detail string) {
 	return explainAction(doing, node, err, "")
 }
 
-// ExplainCommand is the detail of ExplainAction for a command of metal. left says what the command has not done and how it is done, in sentences; "" if
-// nothing is left half done.
+// ExplainCommand is the detail of ExplainAction for a command of metal. left says what the command has not done and how it is done, in
+// sentences; "" if nothing is left half done.
 func ExplainCommand(node *ironic.Node, err error, left string) string {
 	_, detail := explainAction("", node, err, left)
 	return detail

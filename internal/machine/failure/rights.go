@@ -7,8 +7,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
-// Granted is to whom a rule of Ironic's policy grants something by default: the least role, by scope; empty: none. In the order of the roles
-// reader, member, manager and admin, each includes the ones before it.
+// Granted is to whom a rule of Ironic's policy grants something by default: the least role, by scope; empty: none. In the order of the
+// roles reader, member, manager and admin, each includes the ones before it.
 type Granted struct {
 	System        string // with system scope
 	Owner, Lessee string // in the project that owns the object, or that leases the node

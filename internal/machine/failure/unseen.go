@@ -11,8 +11,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
-// KindUnseen is the kind of an error which says that what must be unique in Ironic belongs to an object that this user cannot see. Names, UUIDs and
-// MAC addresses are unique over all projects (reference/ironic.md#projects).
+// KindUnseen is the kind of an error which says that what must be unique in Ironic belongs to an object that this user cannot see. Names,
+// UUIDs and MAC addresses are unique over all projects (reference/ironic.md#projects).
 const KindUnseen Kind = "unseen"
 
 // Unseen returns an error of KindUnseen if Ironic has refused something because an object exists that this user cannot see; else err.

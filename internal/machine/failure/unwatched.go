@@ -10,13 +10,13 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
-// KindUnwatched is the kind of an error which says that an operation has begun, or something runs, and that the provider cannot see any more what
-// becomes of it: the rights of the user have ended, or Ironic or Keystone does not answer. Nothing is known to have failed. The error of the last read
-// is in About and not a cause, because it says nothing about the object, not even if it is a 404.
+// KindUnwatched is the kind of an error which says that an operation has begun, or something runs, and that the provider cannot see any
+// more what becomes of it: the rights of the user have ended, or Ironic or Keystone does not answer. Nothing is known to have failed. The
+// error of the last read is in About and not a cause, because it says nothing about the object, not even if it is a 404.
 const KindUnwatched Kind = "unwatched"
 
-// NewUnwatched returns an error of KindUnwatched for an object, such as "node rack1-01 (885f…)". state is the one in which it was last seen, ""
-// if it has none; err is the error of the last read.
+// NewUnwatched returns an error of KindUnwatched for an object, such as "node rack1-01 (885f…)". state is the one in which it was last
+// seen, "" if it has none; err is the error of the last read.
 func NewUnwatched(object, state string, err error) *Error {
 	seen := ""
 	if state != "" {
@@ -41,8 +41,8 @@ func NewUnwatched(object, state string, err error) *Error {
 // trimmed returns the text of an error without a full stop at its end.
 func trimmed(err error) string { return Ended(err.Error())[:len(Ended(err.Error()))-1] }
 
-// Unwatched turns the error of a wait for an object into one of KindUnwatched: see NewUnwatched. It does not change the error if the wait was
-// stopped, panicked, or timed out without a failed poll.
+// Unwatched turns the error of a wait for an object into one of KindUnwatched: see NewUnwatched. It does not change the error if the wait
+// was stopped, panicked, or timed out without a failed poll.
 func Unwatched(ctx context.Context, object, state string, err error) error {
 	switch {
 	case err == nil, ctx.Err() != nil, IsUnwatched(err), errors.Is(err, api.ErrPanic):
@@ -55,8 +55,8 @@ func Unwatched(ctx context.Context, object, state string, err error) error {
 	return NewUnwatched(object, state, err)
 }
 
-// IsAccess reports whether an error says nothing about the object of a request: the user lacks the rights, or Ironic or Keystone is unreachable,
-// not trusted or too busy. A 404 for a node counts, because Ironic also sends it for a node that the user may not see.
+// IsAccess reports whether an error says nothing about the object of a request: the user lacks the rights, or Ironic or Keystone is
+// unreachable, not trusted or too busy. A 404 for a node counts, because Ironic also sends it for a node that the user may not see.
 func IsAccess(err error) bool {
 	var status *api.StatusError
 	switch stage := api.StageOf(err); {

@@ -20,7 +20,8 @@ import (
 // only every 20 s, so a killed run may have created more than its state says.
 const doneAge = 15 * time.Minute
 
-// MarkAge is how long a creation may be taken over, also if it was not finished. An older mark tells too little about the object as it is now.
+// MarkAge is how long a creation may be taken over, also if it was not finished. An older mark tells too little about the object as it is
+// now.
 const MarkAge = 24 * time.Hour
 
 // ClockSlack is how far the clocks of conductors and API may differ, and times in whole seconds from others.
@@ -121,8 +122,8 @@ func (r *Run) Unfinished(mark *Creation, extra map[string]any) bool {
 	return r.IsLeft(mark, extra) && r.IsRecent(mark)
 }
 
-// IsLeft is Unfinished for a mark of any age. If the killed run has not finished its deployment of the node, the age of what it had finished before
-// does not matter: Terraform may save nothing while a deployment is in progress.
+// IsLeft is Unfinished for a mark of any age. If the killed run has not finished its deployment of the node, the age of what it had
+// finished before does not matter: Terraform may save nothing while a deployment is in progress.
 func (r *Run) IsLeft(mark *Creation, extra map[string]any) bool {
 	if !r.IsDead(mark) {
 		return false
@@ -147,7 +148,8 @@ func (r *Run) IsPast(mark *Creation) bool {
 // startedAt returns when this run began, by the server's clock.
 func (r *Run) startedAt() time.Time { return r.client.ServerNow().Add(-time.Since(r.started)) }
 
-// KindSuperseded is the kind of an error which says that another run has taken over a creation of this run, because it took this run for dead.
+// KindSuperseded is the kind of an error which says that another run has taken over a creation of this run, because it took this run for
+// dead.
 const KindSuperseded failure.Kind = "superseded"
 
 func supersededBy(by *Creation, what string) *failure.Error {
@@ -158,7 +160,8 @@ func supersededBy(by *Creation, what string) *failure.Error {
 	}
 }
 
-// Superseded returns an error of KindSuperseded if extra has the mark of another run that takes over what this one creates, so after this one has begun.
+// Superseded returns an error of KindSuperseded if extra has the mark of another run that takes over what this one creates, so after this
+// one has begun.
 func (r *Run) Superseded(what string, extra map[string]any, key Mark) error {
 	if mark := CreationOf(extra, key); mark != nil && mark.Run != r.ID && !mark.Since.Before(r.startedAt().Add(-ClockSlack)) && r.IsPast(mark) {
 		return supersededBy(mark, what)
@@ -166,8 +169,8 @@ func (r *Run) Superseded(what string, extra map[string]any, key Mark) error {
 	return nil
 }
 
-// EndCreation records in the mark of an object that is not a node that its creation has ended. failed is why it has failed; nil if it has not.
-// extra is that of the object as last seen; read reads it again, and write sends a patch of the object.
+// EndCreation records in the mark of an object that is not a node that its creation has ended. failed is why it has failed; nil if it has
+// not. extra is that of the object as last seen; read reads it again, and write sends a patch of the object.
 func (r *Run) EndCreation(ctx context.Context, label string, extra map[string]any, failed error, read func(context.Context) (map[string]any, error), write func(context.Context, ironic.Patch) error) error {
 	ctx, stop := rest.Outlast(ctx)
 	defer stop()
@@ -234,8 +237,9 @@ func (r *Run) HasTakenOver(key Mark, id string) bool {
 // TookOver records that a creation of this run has taken something over.
 func (r *Run) TookOver(key Mark, id string) { r.takenOver.Add(taken{key, id}) }
 
-// Announce reports whether it is called for the first time in this run for what is taken over: a node by a host, or the reservation of a node by a
-// deployment. Terraform plans again during the apply, and shows the warnings of that plan: what it has announced, the creation need not repeat.
+// Announce reports whether it is called for the first time in this run for what is taken over: a node by a host, or the reservation of a
+// node by a deployment. Terraform plans again during the apply, and shows the warnings of that plan: what it has announced, the creation
+// need not repeat.
 func (r *Run) Announce(what Mark, id string) bool { return r.announced.Add(taken{what, id}) }
 
 // Finishing takes over the creation of an object: it replaces the mark of a killed run by one of this run. read reads the object's

@@ -27,8 +27,8 @@ const (
 	GoalMedia     Goal = "media in " // followed by the device: it has the medium that the command has attached
 )
 
-// noted are the commands that write a note, with its goal. A tenant may write notes, too, so that others are no notes: what a note says is shown as a
-// command to run.
+// noted are the commands that write a note, with its goal. A tenant may write notes, too, so that others are no notes: what a note says is
+// shown as a command to run.
 var noted = map[string][]Goal{
 	"inspect": {GoalAvailable}, "power reboot --soft": {GoalPowerOn}, "retire": {GoalRetired},
 	"virtual-media attach": {GoalMedia + Goal(ironic.DeviceCDROM), GoalMedia + Goal(ironic.DeviceDisk), GoalMedia + Goal(ironic.DeviceFloppy)},
@@ -37,9 +37,9 @@ var noted = map[string][]Goal{
 // plainUser is the name of a user at a computer, without anything that could be taken for other words of a message.
 var plainUser = regexp.MustCompile(`^[\pL\pN._@\\+-]+$`)
 
-// Operation is the note of an operation that a command of metal does by several requests. The command writes it before the first of them, and
-// removes it at the end. If the command is killed, the note tells the next one what is left to do. Like a mark of creation it is stored as an
-// object with the run as its only key, so that a command replaces or removes no note but the one that it has read.
+// Operation is the note of an operation that a command of metal does by several requests. The command writes it before the first of them,
+// and removes it at the end. If the command is killed, the note tells the next one what is left to do. Like a mark of creation it is stored
+// as an object with the run as its only key, so that a command replaces or removes no note but the one that it has read.
 type Operation struct {
 	Run     string    `json:"-"`
 	Command string    `json:"command"` // of metal, without arguments
@@ -62,8 +62,8 @@ func (o *Operation) String() string {
 	return text
 }
 
-// UnfinishedOperation returns the note on a node; nil if there is none, if its goal is reached, so that nothing is left to do, or if it is older than
-// MarkAge by the clock of the site, and no longer matters.
+// UnfinishedOperation returns the note on a node; nil if there is none, if its goal is reached, so that nothing is left to do, or if it is
+// older than MarkAge by the clock of the site, and no longer matters.
 func UnfinishedOperation(n *ironic.Node, now time.Time) *Operation {
 	if o := OperationOf(n); o != nil && !o.IsOld(now) && !o.Reached(n) {
 		return o
@@ -74,8 +74,8 @@ func UnfinishedOperation(n *ironic.Node, now time.Time) *Operation {
 // IsOld reports whether the note is too old to count.
 func (o *Operation) IsOld(now time.Time) bool { return now.Sub(o.Since) > MarkAge }
 
-// IsOver reports whether the note on a node no longer matters: it is old, or its goal was reached after it was written. A machine that has not
-// left the pool since may still wait for its operation.
+// IsOver reports whether the note on a node no longer matters: it is old, or its goal was reached after it was written. A machine that has
+// not left the pool since may still wait for its operation.
 func (o *Operation) IsOver(n *ironic.Node, now time.Time) bool {
 	waits := o.Goal == GoalAvailable && states.InPool(n) && n.InstanceUUID == "" && !n.ProvisionUpdatedAt.After(o.Since)
 	return o.IsOld(now) || o.Reached(n) && !waits
@@ -169,8 +169,8 @@ func FailOperation(o *Operation, now time.Time) (patch ironic.Patch) {
 	return patch
 }
 
-// EndOperation returns the patch that removes the note of an operation; empty if the node has none. Ironic refuses the patch if the note is another
-// one meanwhile.
+// EndOperation returns the patch that removes the note of an operation; empty if the node has none. Ironic refuses the patch if the note is
+// another one meanwhile.
 func EndOperation(n *ironic.Node) (patch ironic.Patch) {
 	old := OperationOf(n)
 	if old == nil {

@@ -14,8 +14,8 @@ import (
 // provider has retired it.
 const KeyQuarantine = "terraform_metal_quarantine"
 
-// Quarantine is the note on a node which the provider has retired because a deployment failed on it, or because a member of a group moved to
-// another node. Retired rather than in maintenance, because Ironic cleans no node in maintenance.
+// Quarantine is the note on a node which the provider has retired because a deployment failed on it, or because a member of a group moved
+// to another node. Retired rather than in maintenance, because Ironic cleans no node in maintenance.
 type Quarantine struct {
 	Allocation string    `json:"allocation"` // name of the allocation that had reserved the node
 	Instance   string    `json:"instance"`   // its UUID; "" after a move
@@ -36,10 +36,12 @@ func (q *Quarantine) String() string {
 	return fmt.Sprintf("the deployment for allocation %s failed on it at %s", q.Allocation, q.Since.UTC().Format(time.RFC3339))
 }
 
-// Reason is retired_reason of a node in quarantine. Users who may write notes may not write it, such as the members of a lessee: it proves the note.
+// Reason is retired_reason of a node in quarantine. Users who may write notes may not write it, such as the members of a lessee: it proves
+// the note.
 func (q *Quarantine) Reason() string { return "quarantine: " + q.String() }
 
-// QuarantineOf returns the quarantine of a node; nil if it is in none. A node that is not retired any more, or for another reason, is in none.
+// QuarantineOf returns the quarantine of a node; nil if it is in none. A node that is not retired any more, or for another reason, is in
+// none.
 func QuarantineOf(n *ironic.Node) *Quarantine {
 	q := Read[Quarantine](n.Extra, KeyQuarantine)
 	if q == nil || !n.Retired || q.Allocation == "" || n.RetiredReason != q.Reason() {
@@ -64,8 +66,8 @@ func UnfinishedQuarantine(n *ironic.Node, allocation string) *Quarantine {
 	return nil
 }
 
-// Applies reports whether a node still has the failure that it is in quarantine for, is being undeployed after it, or runs nothing. Anything
-// else was deployed after the note was written.
+// Applies reports whether a node still has the failure that it is in quarantine for, is being undeployed after it, or runs nothing.
+// Anything else was deployed after the note was written.
 func (q *Quarantine) Applies(n *ironic.Node) bool {
 	state := ironic.State(n.ProvisionState)
 	if state == nodes.DeployFail {

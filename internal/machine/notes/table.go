@@ -21,8 +21,8 @@ const (
 )
 
 // table lists all notes, in the order in which people read them if nothing else orders them. All but KeyMarker are in extra, which Ironic
-// keeps; it clears instance_info when it undeploys a node. says returns what the note on a node says at a time by the clock of the site. It is
-// nil if the provider shows the note to no user.
+// keeps; it clears instance_info when it undeploys a node. says returns what the note on a node says at a time by the clock of the site. It
+// is nil if the provider shows the note to no user.
 var table = []struct {
 	key  string
 	says func(n *ironic.Node, now time.Time) Words

@@ -11,7 +11,8 @@ import (
 // KeyTurn is the key of the note on a member of a rollout group that is away: see Turn.
 const KeyTurn = "terraform_metal_turn"
 
-// Turn is the note on a member of a rollout group that is away, or that runs for a while before the next member may be away. Other runs count it.
+// Turn is the note on a member of a rollout group that is away, or that runs for a while before the next member may be away. Other runs
+// count it.
 type Turn struct {
 	Group    string    `json:"group"`
 	Run      string    `json:"run"`                // the run whose turn it is or was

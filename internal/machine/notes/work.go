@@ -43,8 +43,8 @@ func WorkOf(n *ironic.Node, key string) *Work {
 // IsOver reports whether the work has ended.
 func (w *Work) IsOver() bool { return w != nil && !w.Ended.IsZero() }
 
-// SeeErasure returns what is known of an automated cleaning after a look at its node. w is what was known before; nil: nothing. A cleaning that
-// begins anew is another one. One that waits for an operator (clean hold) goes on.
+// SeeErasure returns what is known of an automated cleaning after a look at its node. w is what was known before; nil: nothing. A cleaning
+// that begins anew is another one. One that waits for an operator (clean hold) goes on.
 func (w *Work) SeeErasure(n *ironic.Node, run string) *Work {
 	state := ironic.State(n.ProvisionState)
 	cleans := state == nodes.Cleaning || state == nodes.CleanWait || state == nodes.CleanHold

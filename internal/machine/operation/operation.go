@@ -40,8 +40,8 @@ func Begin(ctx context.Context, name string, n *ironic.Node, clock Clock) (conte
 	return below, t
 }
 
-// Part begins the span of a part of the operation. The provision states are those of the whole. A part with the name of the whole is the whole, and
-// has no span of its own: Part then returns nil.
+// Part begins the span of a part of the operation. The provision states are those of the whole. A part with the name of the whole is the
+// whole, and has no span of its own: Part then returns nil.
 func (t *Trace) Part(ctx context.Context, name string) (context.Context, *Trace) {
 	if name == t.name {
 		return ctx, nil
@@ -50,8 +50,8 @@ func (t *Trace) Part(ctx context.Context, name string) (context.Context, *Trace)
 	return below, &Trace{span: span}
 }
 
-// See ends the span of a state that the node has left, and begins that of the next one. A span begins when Ironic has changed the state, which a
-// poll shows later.
+// See ends the span of a state that the node has left, and begins that of the next one. A span begins when Ironic has changed the state,
+// which a poll shows later.
 func (t *Trace) See(n *ironic.Node) {
 	if t == nil {
 		return

@@ -1,5 +1,5 @@
-// Package ramdisk knows how a machine boots Ironic's ramdisk, what it lacks for that, and what to check if the ramdisk does not report. It sends
-// no requests.
+// Package ramdisk knows how a machine boots Ironic's ramdisk, what it lacks for that, and what to check if the ramdisk does not report. It
+// sends no requests.
 package ramdisk
 
 import (
@@ -28,7 +28,8 @@ func BootsFromPort(boot string) bool {
 	return false
 }
 
-// BootsNoISO reports whether a boot interface accepts the deployment of a live ISO and does not boot it (reference/live-iso.md#boot-interfaces).
+// BootsNoISO reports whether a boot interface accepts the deployment of a live ISO and does not boot it
+// (reference/live-iso.md#boot-interfaces).
 func BootsNoISO(boot string) bool { return boot == "pxe" || boot == "http" }
 
 // Lacks says what the machine lacks for a network boot, as the end of a sentence; "" if it lacks nothing, or if that is not known.
@@ -96,7 +97,8 @@ func Boots(n *ironic.Node) bool {
 	return true
 }
 
-// CheckBoot says what to check if a machine does not boot Ironic's ramdisk. macs are the addresses of the cards that may boot, as far as known.
+// CheckBoot says what to check if a machine does not boot Ironic's ramdisk. macs are the addresses of the cards that may boot, as far as
+// known.
 func CheckBoot(n *ironic.Node, macs []string) string {
 	text := "Check how it boots"
 	switch boot := n.BootInterface; {

@@ -1,5 +1,5 @@
-// Package readiness finds out whether a machine answers: a TCP port accepts connections, or an HTTP server answers as wanted. It knows neither
-// Ironic nor Terraform. It runs where its caller runs, and uses no proxy.
+// Package readiness finds out whether a machine answers: a TCP port accepts connections, or an HTTP server answers as wanted. It knows
+// neither Ironic nor Terraform. It runs where its caller runs, and uses no proxy.
 package readiness
 
 import (

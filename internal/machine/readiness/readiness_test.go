@@ -301,8 +301,8 @@ func TestWait_anAttemptIsBounded(t *testing.T) {
 	})
 }
 
-// The last attempt, for which little time is left, does not hide what came back before. The error has the time-out, also if a busy machine notices
-// late that it is over.
+// The last attempt, for which little time is left, does not hide what came back before. The error has the time-out, also if a busy machine
+// notices late that it is over.
 func TestWait_theLastAttemptIsCut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

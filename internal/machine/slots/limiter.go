@@ -38,7 +38,8 @@ func (l *Limiter) OthersAtWork(fleet map[string]*ironic.Node) bool {
 	return l.UsageOf(machinesOf(fleet)).Others > 0
 }
 
-// Moved says that a poll has shown a node that this process works on. The slot of a node whose operation has ended goes to a waiting one at once.
+// Moved says that a poll has shown a node that this process works on. The slot of a node whose operation has ended goes to a waiting one at
+// once.
 func (l *Limiter) Moved(before, now *ironic.Node) {
 	if MachineOf(before).Busy && !MachineOf(now).Busy {
 		l.Freed()

@@ -25,8 +25,8 @@ type Found struct {
 // recordKinds are all kinds of records.
 var recordKinds = []recordKind{chassisRecords, allocationRecords}
 
-// Find lists the records of all locks that the user may see. With an error, it returns those that it could list: a user of a project may see
-// no chassis.
+// Find lists the records of all locks that the user may see. With an error, it returns those that it could list: a user of a project may
+// see no chassis.
 func Find(ctx context.Context, client *ironic.Client) (all []Found, err error) {
 	for _, kind := range recordKinds {
 		found, refused := list(ctx, client, kind)
@@ -38,9 +38,9 @@ func Find(ctx context.Context, client *ironic.Client) (all []Found, err error) {
 	return all, err
 }
 
-// Waiting returns what runs say of their machines that wait for a slot, with times by Ironic's clock. If Ironic refuses a list, it returns what the
-// other says together with the refusal (api.IsForbidden): more machines may wait. It asks once an hour for what Ironic refuses, because Ironic logs
-// each refusal, and a watch that runs for weeks must see that its user has got the right.
+// Waiting returns what runs say of their machines that wait for a slot, with times by Ironic's clock. If Ironic refuses a list, it returns
+// what the other says together with the refusal (api.IsForbidden): more machines may wait. It asks once an hour for what Ironic refuses,
+// because Ironic logs each refusal, and a watch that runs for weeks must see that its user has got the right.
 func (l *Limiter) Waiting(ctx context.Context) (words []throttle.Word, err error) {
 	var refused error
 	for _, kind := range recordKinds {
@@ -122,9 +122,9 @@ func foundIn(client *ironic.Client, kind recordKind, body *record) (found Found,
 	return found, true
 }
 
-// RemoveLeft deletes a record that a dead run has left. It reads the record again before, and reports false if a run has renewed it, or has taken
-// it over, since it was found. It takes the record over itself before it deletes it, so that a run that takes it over at this moment keeps it
-// (reference/limit.md#renewing-a-lock).
+// RemoveLeft deletes a record that a dead run has left. It reads the record again before, and reports false if a run has renewed it, or has
+// taken it over, since it was found. It takes the record over itself before it deletes it, so that a run that takes it over at this moment
+// keeps it (reference/limit.md#renewing-a-lock).
 func RemoveLeft(ctx context.Context, client *ironic.Client, found Found) (removed bool, err error) {
 	var body record
 	if err := client.Request(ctx, http.MethodGet, found.path, nil, &body); err != nil {

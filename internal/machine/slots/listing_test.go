@@ -14,8 +14,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
-// An administrator sees what the runs of all users say of their machines that wait; a user of a project, what the runs of the project say, with the
-// refusal of the rest.
+// An administrator sees what the runs of all users say of their machines that wait; a user of a project, what the runs of the project say,
+// with the refusal of the rest.
 func TestWaiting_ofAllRecordsThatTheUserMaySee(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -12,9 +12,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
-// A record of a lock is an object in Ironic that can be created only once under a given UUID, that nothing depends on, and that carries data. That is
-// a chassis. A user who may not create one, such as that of a project, takes an allocation of a class that no node has: it fails at once and stays,
-// and all users of the project see it (reference/limit.md#locks-of-a-project).
+// A record of a lock is an object in Ironic that can be created only once under a given UUID, that nothing depends on, and that carries
+// data. That is a chassis. A user who may not create one, such as that of a project, takes an allocation of a class that no node has: it
+// fails at once and stays, and all users of the project see it (reference/limit.md#locks-of-a-project).
 type recordKind string
 
 const (
@@ -67,7 +67,8 @@ func (s *limited) kind() recordKind {
 	return chassisRecords
 }
 
-// recordID returns the UUID of a record of a kind. UUIDs are unique over all projects, and an allocation of another project cannot even be read.
+// recordID returns the UUID of a record of a kind. UUIDs are unique over all projects, and an allocation of another project cannot even be
+// read.
 func (s *limited) recordID(kind recordKind, name string) string {
 	if kind == allocationRecords {
 		name += " " + s.c.Project()
@@ -130,8 +131,8 @@ func isNoRight(err error) bool {
 	return api.IsForbidden(err) || api.IsNotFound(err) || api.IsStatus(err, http.StatusMethodNotAllowed, "")
 }
 
-// Read returns a record; nil if there is none. Its age is measured by Ironic's clock, and is zero if it is unknown. A record that another client has
-// changed into something else has no holder.
+// Read returns a record; nil if there is none. Its age is measured by Ironic's clock, and is zero if it is unknown. A record that another
+// client has changed into something else has no holder.
 func (s *limited) Read(ctx context.Context, name string) (*throttle.Record, error) {
 	var body record
 	kind := s.kind()

@@ -134,8 +134,8 @@ func TestGrid_waitForRamdiskCanBeEnded(t *testing.T) {
 	}
 }
 
-// A walk sends the verb of its goal if Ironic takes it; a preparation or an undeploy otherwise makes the node manageable first. An available node
-// is deployed, not rebuilt.
+// A walk sends the verb of its goal if Ironic takes it; a preparation or an undeploy otherwise makes the node manageable first. An
+// available node is deployed, not rebuilt.
 func TestGrid_goalsHaveTheirVerb(t *testing.T) {
 	t.Parallel()
 	verbs := map[Goal]ironic.Verb{

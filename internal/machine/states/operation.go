@@ -49,7 +49,8 @@ var operations = map[ironic.State]string{
 // OperationIn names the operation that is in progress in a state, is held in it, or has failed in it; "" if nothing is.
 func OperationIn(state ironic.State) string { return operations[state] }
 
-// Ironic names the step that has failed in one of two ways (reference/ironic.md#failed-deploy-steps, reference/ironic.md#failed-clean-steps).
+// Ironic names the step that has failed in one of two ways (reference/ironic.md#failed-deploy-steps,
+// reference/ironic.md#failed-clean-steps).
 var (
 	stepByName   = regexp.MustCompile(`\b[Ss]tep "?([a-z_]+\.\w+)`)
 	stepAsRecord = regexp.MustCompile(`\b[Ss]tep (\{.*)`)

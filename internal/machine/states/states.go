@@ -1,5 +1,5 @@
-// Package states says what the provision states of Ironic mean for this provider, and has the table of moves: from a goal and a state to the
-// next step. It is pure: it makes no request.
+// Package states says what the provision states of Ironic mean for this provider, and has the table of moves: from a goal and a state to
+// the next step. It is pure: it makes no request.
 package states
 
 import (
@@ -165,15 +165,15 @@ func IsLocked(n *ironic.Node) bool {
 	return n.Reservation != "" || n.Hidden.Reservation && (n.TargetPowerState != "" || InProgress(state) && !AwaitsAgent(state))
 }
 
-// IsUnattended reports whether a node is in the middle of an operation, and no conductor has locked it. Ironic locks a node while it works on
-// it, so this lasts moments only, unless the operation has lost its conductor (reference/ironic.md#operations-without-a-conductor).
+// IsUnattended reports whether a node is in the middle of an operation, and no conductor has locked it. Ironic locks a node while it works
+// on it, so this lasts moments only, unless the operation has lost its conductor (reference/ironic.md#operations-without-a-conductor).
 func IsUnattended(n *ironic.Node) bool {
 	state := ironic.State(n.ProvisionState)
 	return InProgress(state) && !AwaitsAgent(state) && n.Reservation == "" && !n.Hidden.Reservation
 }
 
-// IsStuck reports whether no conductor works any more on the operation of a node: Ironic empties last_error when an operation begins, and ends
-// the operation, or goes on, when it writes one.
+// IsStuck reports whether no conductor works any more on the operation of a node: Ironic empties last_error when an operation begins, and
+// ends the operation, or goes on, when it writes one.
 func IsStuck(n *ironic.Node) bool { return IsUnattended(n) && n.LastError != "" }
 
 // OperationFailed reports whether the last operation on a node has failed. A failed verification leads back to enroll.

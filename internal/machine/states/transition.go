@@ -135,8 +135,9 @@ var columns = []Goal{
 }
 
 // grid says what to do with a node in a state to reach a goal (reference/ironic.md#provision-states): "done"; "wait" for the operation in
-// progress; a verb to send; a verb to send and, once this walk has sent it, "/done"; a verb with "!" that repairs a failure which an earlier
-// run has left; or "-" with the reason to refuse. Preparing a node never waits for a deployment, and only undeploying ends an instance.
+// progress; a verb to send; a verb to send and, once this walk has sent it, "/done"; a verb with "!" that repairs a failure which an
+// earlier run has left; or "-" with the reason to refuse. Preparing a node never waits for a deployment, and only undeploying ends an
+// instance.
 var grid = map[ironic.State]string{
 	//                   manageable  available  inspected     configured  deployed   rebuilt       undeployed  adopted    serviced      rescued      unrescued
 	nodes.Enroll:       "manage      manage     manage        manage      -unready   -unready      done        -noadopt   -none         -none        -none",
@@ -204,8 +205,8 @@ func moveOf(cell string) Move {
 	return Move{Kind: Send, Verb: ironic.Verb(verb), once: once}
 }
 
-// NextMove says what to do with a node in a state to reach a goal. sent says whether this walk has sent the goal's own verb. In a state of a
-// newer Ironic it waits until that changes.
+// NextMove says what to do with a node in a state to reach a goal. sent says whether this walk has sent the goal's own verb. In a state of
+// a newer Ironic it waits until that changes.
 func NextMove(goal Goal, state ironic.State, sent bool) Move {
 	row, known := moves[state]
 	switch m := row[goal]; {

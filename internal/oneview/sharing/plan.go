@@ -290,8 +290,8 @@ func ProfileLeft(profile *oneview.Profile, node, why string) decide.Notice {
 	return decide.Warn(nil, "Server profile is not removed", fmt.Sprintf("Server profile %s of node %s was not removed: %s.", oneview.ProfileLabel(profile), node, why))
 }
 
-// Look decides, asks Ironic and the appliance what that depends on, and decides again. site is nil if Ironic cannot be asked, pool if either
-// cannot. failed says why an answer is missing; doing names the question.
+// Look decides, asks Ironic and the appliance what that depends on, and decides again. site is nil if Ironic cannot be asked, pool if
+// either cannot. failed says why an answer is missing; doing names the question.
 func Look(ctx context.Context, site *machine.Site, pool *Pool, w Wish, seen Seen) (plan Plan, doing string, failed error) {
 	for plan = Decide(w, seen); len(plan.Asks) > 0 && failed == nil; plan = Decide(w, seen) {
 		for _, q := range plan.Asks {

@@ -10,8 +10,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
 
-// profileThings are what a configuration can say of a server profile, and what can be seen of it. Without them, the profile is on node blade1,
-// which is available, and complies with its template; node_id and the rest are as in state.
+// profileThings are what a configuration can say of a server profile, and what can be seen of it. Without them, the profile is on node
+// blade1, which is available, and complies with its template; node_id and the rest are as in state.
 var profileThings = map[string]func(*sharing.Wish, *sharing.Seen){
 	"destroyed":       func(w *sharing.Wish, _ *sharing.Seen) { *w = sharing.Wish{Destroy: true} },
 	"none":            func(_ *sharing.Wish, s *sharing.Seen) { s.Was = nil },

@@ -107,8 +107,8 @@ func (p *Pool) holding(ctx context.Context, node *ironic.Node, b Binding) (Holdi
 	}
 }
 
-// CheckUsable returns an error of KindInUse if OneView uses the hardware of a node. It returns nil if the hardware is free or used by Ironic,
-// or if the node is pre-allocated or not in OneView.
+// CheckUsable returns an error of KindInUse if OneView uses the hardware of a node. It returns nil if the hardware is free or used by
+// Ironic, or if the node is pre-allocated or not in OneView.
 func (p *Pool) CheckUsable(ctx context.Context, node *ironic.Node) error {
 	_, err := p.usedBy(ctx, node)
 	return err

@@ -62,8 +62,8 @@ func (p *Pool) Prepare(ctx context.Context, o ProfileSpec) (*Applied, error) {
 	return applied, nil
 }
 
-// unwatched returns an error of failure.KindUnwatched if the appliance has the profile, and the user lacks the rights or one of the APIs does not
-// answer, so that nothing is known of the profile.
+// unwatched returns an error of failure.KindUnwatched if the appliance has the profile, and the user lacks the rights or one of the APIs
+// does not answer, so that nothing is known of the profile.
 func (r *preparation) unwatched(ctx context.Context, err error) error {
 	access := fault.Is(err, oneview.KindLogin) || oneview.IsForbidden(err) || oneview.IsTransient(err) || failure.IsAccess(err)
 	if r.recorded == "" || !access || failure.Is(err, KindLeftover) || ctx.Err() != nil {

@@ -112,9 +112,9 @@ func maySpare(node *ironic.Node, profile *oneview.Profile) error {
 	return nil
 }
 
-// releasable returns the profile that Release must remove: on the node's hardware, or made for the node and on no hardware; nil if
-// there is none. It returns an error of KindInUse if the hardware has the profile that the caller wants removed, but neither driver_info nor
-// its mark says that it is the node's.
+// releasable returns the profile that Release must remove: on the node's hardware, or made for the node and on no hardware; nil if there is
+// none. It returns an error of KindInUse if the hardware has the profile that the caller wants removed, but neither driver_info nor its
+// mark says that it is the node's.
 func (p *Pool) releasable(ctx context.Context, node *ironic.Node, b Binding, h Holding, o ReleaseOptions) (*oneview.Profile, error) {
 	profileURI := o.ProfileURI
 	if h.Profile != nil && (profileURI == "" || oneview.SameURI(h.Profile.URI, profileURI)) {

@@ -1,6 +1,6 @@
-// Package doctor finds out what is wrong between a user and a site: whether Ironic answers, what the user may do, and what earlier runs have left.
-// One part asks the site and writes down the answers; each check is a pure function of these. A failed request is the result of its check, and
-// the others go on.
+// Package doctor finds out what is wrong between a user and a site: whether Ironic answers, what the user may do, and what earlier runs
+// have left. One part asks the site and writes down the answers; each check is a pure function of these. A failed request is the result of
+// its check, and the others go on.
 package doctor
 
 import (
@@ -60,8 +60,8 @@ type Options struct {
 	OneView     *oneview.Client // of the appliance whose temporary profiles are checked; nil: none
 }
 
-// requestShare is which part of the budget one request may take: with the repetition of a request that has timed out, a server that does not
-// answer leaves time for the other checks.
+// requestShare is which part of the budget one request may take: with the repetition of a request that has timed out, a server that does
+// not answer leaves time for the other checks.
 const requestShare = 6
 
 // Run makes all checks within the budget. It changes nothing, except that it deletes the lock records of dead runs if it is told to.

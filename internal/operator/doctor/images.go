@@ -26,8 +26,8 @@ const (
 	imageTimeout = 5 * time.Second
 )
 
-// lookAtImages asks the server of the given image for its head, or those of the images that machines run for any answer. Neither credentials nor
-// queries, which may be signatures, are sent.
+// lookAtImages asks the server of the given image for its head, or those of the images that machines run for any answer. Neither
+// credentials nor queries, which may be signatures, are sent.
 func lookAtImages(ctx context.Context, o Options, nodes []ironic.Node) (servers []imageServer) {
 	client := &http.Client{Transport: o.Images, Timeout: imageTimeout} // it follows redirects: it sends nothing that is secret
 	if o.Image != "" {

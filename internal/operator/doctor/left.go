@@ -20,8 +20,8 @@ type left struct {
 	*notes.Left
 }
 
-// checkMarks says which notes of runs are on what has no operation in progress. A run at work leaves the same notes as a killed one, so that they are a
-// warning unless a lock record names the run.
+// checkMarks says which notes of runs are on what has no operation in progress. A run at work leaves the same notes as a killed one, so
+// that they are a warning unless a lock record names the run.
 func checkMarks(s *sight) []Check {
 	const name = "marks of runs"
 	if s.nodes.err != nil {

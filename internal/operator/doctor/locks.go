@@ -21,8 +21,8 @@ import (
 // errTakenOver is why a stale record was not deleted.
 var errTakenOver = errors.New("a run has taken it over, or deleted it, meanwhile")
 
-// removeStale deletes the records that dead runs have left. By object, it returns nil for those that it has deleted, and why it has not deleted
-// the others.
+// removeStale deletes the records that dead runs have left. By object, it returns nil for those that it has deleted, and why it has not
+// deleted the others.
 func removeStale(ctx context.Context, client *ironic.Client, records []slots.Found) map[string]error {
 	done := map[string]error{}
 	for _, r := range records {

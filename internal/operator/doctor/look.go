@@ -130,8 +130,8 @@ func (s *sight) listNodes(ctx context.Context, client *ironic.Client) ([]ironic.
 	return client.ListNodeFields(ctx, ironic.NodeFilter{}, fields)
 }
 
-// findAllocations sets allocation_uuid of the nodes, which is their instance UUID if an allocation has reserved them. A user who may not see all
-// allocations is told of one in any case: metal release says if there is none.
+// findAllocations sets allocation_uuid of the nodes, which is their instance UUID if an allocation has reserved them. A user who may not
+// see all allocations is told of one in any case: metal release says if there is none.
 func (s *sight) findAllocations() {
 	all := s.allocations.err == nil && (s.who == nil || s.who.Project == "")
 	known := ironic.ByUUID(s.allocations.value, func(a *ironic.Allocation) string { return a.UUID })

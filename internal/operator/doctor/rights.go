@@ -85,7 +85,8 @@ func text(of func(*ironic.Node) string) func(*ironic.Node) any {
 	}
 }
 
-// changes begin with that of extra, because its key does not exist, so that Ironic refuses each patch (reference/ironic.md#patching-a-node).
+// changes begin with that of extra, because its key does not exist, so that Ironic refuses each patch
+// (reference/ironic.md#patching-a-node).
 var changes = []change{
 	{"marks of runs", "/extra/", nil},
 	{"instance_info of deployments", "/instance_info/", nil},
@@ -101,7 +102,8 @@ var changes = []change{
 
 var errNotAsked = errors.New("it was not asked for, because there is no right to marks")
 
-// lookAtRights asks for the rights of a user of Keystone: those at the site, and those on a machine for each relation of the user to machines.
+// lookAtRights asks for the rights of a user of Keystone: those at the site, and those on a machine for each relation of the user to
+// machines.
 func lookAtRights(ctx context.Context, client *ironic.Client, who *api.Identity, nodes []ironic.Node) []scope {
 	if who == nil {
 		return nil
@@ -165,8 +167,8 @@ func asked(ctx context.Context, client *ironic.Client, questions []question, nod
 	return rights
 }
 
-// changesOf asks which attributes of a machine the user may change. Without the right to extra, whose key makes Ironic refuse each patch, it asks
-// for no other.
+// changesOf asks which attributes of a machine the user may change. Without the right to extra, whose key makes Ironic refuse each patch,
+// it asks for no other.
 func changesOf(ctx context.Context, client *ironic.Client, n *ironic.Node) []right {
 	key := strings.ReplaceAll(noObject+"-"+ironic.NewUUID(), "-", "_")
 	found := make([]right, len(changes))

@@ -38,7 +38,8 @@ func newSite() *site {
 	return s
 }
 
-// behindKeystone makes the site ask its Keystone. The user is one of fakekeystone.NewSite. The first node belongs to tenant-a, which lets it to tenant-b.
+// behindKeystone makes the site ask its Keystone. The user is one of fakekeystone.NewSite. The first node belongs to tenant-a, which lets
+// it to tenant-b.
 func (s *site) behindKeystone(user string) *site {
 	s.ironic.Identify = func(token string) (fakeironic.Caller, bool) {
 		who, known := s.keystone.Identify(token)

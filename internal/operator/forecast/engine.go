@@ -108,8 +108,8 @@ func (e *engine) settle() {
 // advance goes to the next event. It returns false if there is none.
 func (e *engine) advance() bool { return e.step(e.countUnused) }
 
-// ready lets a step wait for a place: in the order that is known, or in one that is tried with those that are ready at the same time. The first two
-// begin with the longest step, and end with it.
+// ready lets a step wait for a place: in the order that is known, or in one that is tried with those that are ready at the same time. The
+// first two begin with the longest step, and end with it.
 func (e *engine) ready(s *step) {
 	s.phase, s.came = ready, e.now
 	if e.in.Order != nil {

@@ -11,8 +11,8 @@ import (
 // ErrEndless says that machines would wait for ever.
 var ErrEndless = errors.New("the apply would not end")
 
-// A forecast tries many orders in which Terraform may begin with steps that are ready at the same time, because it has none: fewer for plans with many
-// steps, which take longer.
+// A forecast tries many orders in which Terraform may begin with steps that are ready at the same time, because it has none: fewer for
+// plans with many steps, which take longer.
 const (
 	mostOrders  = 100
 	leastOrders = 5

@@ -58,7 +58,8 @@ func TestMake_startsTakeSlots(t *testing.T) {
 	}
 }
 
-// Ironic does one thing with a machine at a time: a removed block and a new one with the same node follow each other, also while no slot is free.
+// Ironic does one thing with a machine at a time: a removed block and a new one with the same node follow each other, also while no slot is
+// free.
 func TestMake_oneOperationOnAMachine(t *testing.T) {
 	t.Parallel()
 	for _, busyFor := range []int{0, 15} {

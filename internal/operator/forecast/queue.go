@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// queue lets the steps on one machine follow each other, because Ironic does one thing with a machine at a time: removals first, then in the order of
-// the plan. It returns notes that name the steps for which the plan has no order.
+// queue lets the steps on one machine follow each other, because Ironic does one thing with a machine at a time: removals first, then in
+// the order of the plan. It returns notes that name the steps for which the plan has no order.
 func (in *Input) queue() (notes []string) {
 	in.Steps = slices.Clone(in.Steps)
 	var pairs []string
@@ -53,7 +53,8 @@ func (in *Input) follows(step, other int) bool {
 	return search(step)
 }
 
-// crowd notes that more machines are replaced than have places: those that wait for their turn give their places up, and which do is chance.
+// crowd notes that more machines are replaced than have places: those that wait for their turn give their places up, and which do is
+// chance.
 func (in *Input) crowd() []string {
 	n := 0
 	for i := range in.Steps {

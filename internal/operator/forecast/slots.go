@@ -63,8 +63,8 @@ func newSlots(c *clock, in *Input, lasts bool) *slots {
 	return s
 }
 
-// endOf returns when a machine that is busy now gives its slot back; zero: not known. One that needs longer than usual has another tenth of that
-// time.
+// endOf returns when a machine that is busy now gives its slot back; zero: not known. One that needs longer than usual has another tenth of
+// that time.
 func (s *slots) endOf(o *Occupied) time.Time {
 	var takes time.Duration
 	for _, does := range o.Does {
@@ -113,7 +113,8 @@ func (s *slots) holders() []string {
 	return names
 }
 
-// wait calls begin when a machine has a slot. A machine with an operation in progress that the plan did not begin waits for the end of that first.
+// wait calls begin when a machine has a slot. A machine with an operation in progress that the plan did not begin waits for the end of that
+// first.
 func (s *slots) wait(m *Machine, name string, tries int, begin func()) {
 	l := s.in.Settings.Limit
 	if o := s.busy[m.ID]; o != nil && !o.own {

@@ -1,5 +1,5 @@
-// Package forecast says how long the apply of a saved plan takes, and when each machine is away. It runs the scheduler of the provisioning limit
-// (package throttle) and of rollouts (package rollout) in virtual time. It is pure: planned reads the plan, survey reads the site.
+// Package forecast says how long the apply of a saved plan takes, and when each machine is away. It runs the scheduler of the provisioning
+// limit (package throttle) and of rollouts (package rollout) in virtual time. It is pure: planned reads the plan, survey reads the site.
 package forecast
 
 import (
@@ -100,6 +100,7 @@ type Input struct {
 	WhatIf   WhatIf
 	Poll     time.Duration // the longest time between two polls of a machine
 
-	// Order has the addresses of the steps as Terraform begins with them, those of removals after a "-". nil: not known, so that several are tried.
+	// Order has the addresses of the steps as Terraform begins with them, those of removals after a "-". nil: not known, so that several
+	// are tried.
 	Order []string
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/operator/watch"
 )
 
-// series gathers what a collector exports, as lines such as metal_machines{state="active"} 3, sorted. It leaves out the buckets of histograms.
+// series gathers what a collector exports, as lines such as metal_machines{state="active"} 3, sorted. It leaves out the buckets of
+// histograms.
 func series(t *testing.T, c *metrics.Collector) []string {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

@@ -1,5 +1,5 @@
-// Package metrics exports what a watch sees to Prometheus. A Collector is a display of package watch; a Server answers a scrape. No label grows
-// without bound.
+// Package metrics exports what a watch sees to Prometheus. A Collector is a display of package watch; a Server answers a scrape. No label
+// grows without bound.
 package metrics
 
 // Kind is the type of a metric.

@@ -13,7 +13,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
-// aliveFor is how long a run counts as alive after it has written a note, or has begun to deploy the machine, if nothing else tells that it is.
+// aliveFor is how long a run counts as alive after it has written a note, or has begun to deploy the machine, if nothing else tells that it
+// is.
 const aliveFor = time.Hour
 
 // Seen is what decides what an operation does to a machine, besides its node.
@@ -22,8 +23,8 @@ type Seen struct {
 	Alive map[string]bool // the runs and commands that lock records name: they are at work, or their machines wait for a slot
 }
 
-// Look sees what decides what an operation does to machines. It reads the lock records only if a run has left a note of unfinished work on one of them.
-// Records that the user may not see tell nothing.
+// Look sees what decides what an operation does to machines. It reads the lock records only if a run has left a note of unfinished work on
+// one of them. Records that the user may not see tell nothing.
 func Look(ctx context.Context, site *machine.Site, machines []ironic.Node) Seen {
 	seen := Seen{Now: site.Ironic.ServerNow()}
 	if !slices.ContainsFunc(machines, isMarked) {
@@ -37,8 +38,8 @@ func Look(ctx context.Context, site *machine.Site, machines []ironic.Node) Seen 
 	return seen
 }
 
-// isMarked reports whether a run or a command has left a note on a node that says that it works on the machine. The mark of a creation that has ended
-// says no more.
+// isMarked reports whether a run or a command has left a note on a node that says that it works on the machine. The mark of a creation that
+// has ended says no more.
 func isMarked(n ironic.Node) bool {
 	unfinished := func(key notes.Mark) bool {
 		mark := notes.CreationOf(n.Extra, key)
@@ -47,9 +48,9 @@ func isMarked(n ironic.Node) bool {
 	return slices.ContainsFunc(notes.All, unfinished) || notes.TurnOf(&n) != nil || notes.OperationOf(&n) != nil
 }
 
-// atWork names the run of Terraform, or the other command of metal, that may be at work on a machine; "" if there is none. A killed one leaves the same
-// notes, so that they count only while something tells that it may be alive. The same command goes on with what an earlier one has begun, unless a lock
-// record says that that one is alive.
+// atWork names the run of Terraform, or the other command of metal, that may be at work on a machine; "" if there is none. A killed one
+// leaves the same notes, so that they count only while something tells that it may be alive. The same command goes on with what an earlier
+// one has begun, unless a lock record says that that one is alive.
 func atWork(command string, n *ironic.Node, seen Seen) string {
 	for _, key := range notes.All {
 		if mark := notes.CreationOf(n.Extra, key); mark != nil && mark.Done.IsZero() && seen.mayLive(mark.Run, mark.Since, n) {
@@ -72,8 +73,8 @@ func atWork(command string, n *ironic.Node, seen Seen) string {
 	return ""
 }
 
-// mayLive reports whether the run that has left a note on a node at a time may be alive. Other changes of the state tell nothing: Ironic and operators make
-// them, too.
+// mayLive reports whether the run that has left a note on a node at a time may be alive. Other changes of the state tell nothing: Ironic
+// and operators make them, too.
 func (s Seen) mayLive(run string, since time.Time, n *ironic.Node) bool {
 	deploys := states.BeingDeployed(ironic.State(n.ProvisionState)) && s.Now.Sub(n.ProvisionUpdatedAt) < aliveFor
 	return s.Alive[run] || s.Now.Sub(since) < aliveFor || deploys && s.Now.Sub(since) < notes.MarkAge

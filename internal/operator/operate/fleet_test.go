@@ -144,7 +144,8 @@ func mostStarts(fake *fakeironic.Server, long time.Duration) (most int) {
 	return most
 }
 
-// Two operators and a run of Terraform work at once: the limit holds for all of them together, and no operator touches what the run has reserved.
+// Two operators and a run of Terraform work at once: the limit holds for all of them together, and no operator touches what the run has
+// reserved.
 func TestFleet_operatorsAndAnApply(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
@@ -197,7 +198,8 @@ func TestFleet_operatorsAndAnApply(t *testing.T) {
 	})
 }
 
-// Two operators give the same command. The second one is told of the first, whose machines wait for a slot, and repeats nothing unless he confirms it.
+// Two operators give the same command. The second one is told of the first, whose machines wait for a slot, and repeats nothing unless he
+// confirms it.
 func TestFleet_refusesTheSameCommandOfAnother(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {

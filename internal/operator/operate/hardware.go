@@ -27,8 +27,8 @@ const (
 	AbortTimeout   = 30 * time.Minute
 )
 
-// Inspect returns the operation that inspects free machines again. Those of the pool return to it. pool has the profiles of shared hardware; nil:
-// none is shared.
+// Inspect returns the operation that inspects free machines again. Those of the pool return to it. pool has the profiles of shared
+// hardware; nil: none is shared.
 func Inspect(pool *sharing.Pool) Operation {
 	returns := func(node *ironic.Node) bool { return states.InPool(node) || keeps(node, notes.GoalAvailable) }
 	return Operation{

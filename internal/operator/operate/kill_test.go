@@ -69,8 +69,8 @@ func (t *told) String() string {
 	return strings.Join(t.all, "\n")
 }
 
-// run runs an operation on the only machine of a fake in a process that is killed at a request, or lives. It returns the result, what was told, and
-// the methods of its requests.
+// run runs an operation on the only machine of a fake in a process that is killed at a request, or lives. It returns the result, what was
+// told, and the methods of its requests.
 func run(t *testing.T, fake *fakeironic.Server, op operate.Operation, kill int, after bool) (operate.Result, string, []string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -89,8 +89,8 @@ func run(t *testing.T, fake *fakeironic.Server, op operate.Operation, kill int, 
 	return runner.Run(ctx, op, tasks)[0], said.String(), p.sent
 }
 
-// lives are operations of several requests, with the state of the machine before them, what shows that they have done it, and what is left while
-// they have not.
+// lives are operations of several requests, with the state of the machine before them, what shows that they have done it, and what is left
+// while they have not.
 var lives = map[string]struct {
 	op      func() operate.Operation
 	prepare map[string]any
@@ -139,8 +139,8 @@ var lives = map[string]struct {
 	},
 }
 
-// A command is killed before and after each of its requests. What it has left half done is noted, the next command names it and does the rest, and no
-// note is left.
+// A command is killed before and after each of its requests. What it has left half done is noted, the next command names it and does the
+// rest, and no note is left.
 func TestKill_nextCommandDoesTheRest(t *testing.T) {
 	t.Parallel()
 	for name, life := range lives {

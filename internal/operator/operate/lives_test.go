@@ -49,7 +49,8 @@ func do(ctx context.Context, t *testing.T, site *machine.Site, op operate.Operat
 	return runner.Run(ctx, op, operate.Tasks(op, machines, operate.Look(ctx, site, machines)))[0]
 }
 
-// killed is a client that is killed when it has sent a number of requests that change something: Ironic does the last one, and nothing follows.
+// killed is a client that is killed when it has sent a number of requests that change something: Ironic does the last one, and nothing
+// follows.
 func killed(ctx context.Context, fake *fakeironic.Server, writes int) (client *sitetest.Client, dying context.Context, died func() bool) {
 	dying, kill := context.WithCancel(ctx)
 	dead := false
@@ -128,7 +129,8 @@ func TestUndeploy_tellsWhatIsLeftWhenStopped(t *testing.T) {
 	})
 }
 
-// Two operators undeploy one machine, and both create its allocation again: the one that comes later must not give up what the other has created.
+// Two operators undeploy one machine, and both create its allocation again: the one that comes later must not give up what the other has
+// created.
 func TestUndeploy_byTwoKeepsTheAllocation(t *testing.T) {
 	t.Parallel()
 	for i := range 20 {
@@ -229,7 +231,8 @@ func TestRelease_refusesWhatRunsInMaintenance(t *testing.T) {
 	})
 }
 
-// TestRelease_isEndedAfterAKill kills an undeployment after each of its requests. When the machine is free, releasing its allocation leaves nothing.
+// TestRelease_isEndedAfterAKill kills an undeployment after each of its requests. When the machine is free, releasing its allocation leaves
+// nothing.
 func TestRelease_isEndedAfterAKill(t *testing.T) {
 	t.Parallel()
 	isOver := false

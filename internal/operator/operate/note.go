@@ -21,9 +21,9 @@ const (
 	unnoteStopped = 10 * time.Second
 )
 
-// noted does an operation. One of several requests is noted on the node before the first of them; the note goes when nothing is left half done, and
-// says so if the operation has failed. A note of an earlier command with the same goal, which has not failed, serves
-// as its own: Ironic may accept no other while it goes on with what that command has begun. warning is what a user must know about the note.
+// noted does an operation. One of several requests is noted on the node before the first of them; the note goes when nothing is left half
+// done, and says so if the operation has failed. A note of an earlier command with the same goal, which has not failed, serves as its own:
+// Ironic may accept no other while it goes on with what that command has begun. warning is what a user must know about the note.
 func (r *Runner) noted(ctx context.Context, op Operation, m *machine.Machine, timeout time.Duration) (warning string, err error) {
 	r.forgetOld(ctx, m)
 	earlier := notes.UnfinishedOperation(m.Node(), r.Site.Ironic.ServerNow())
@@ -53,8 +53,8 @@ func (r *Runner) noted(ctx context.Context, op Operation, m *machine.Machine, ti
 	return warning, err
 }
 
-// noteFailure adds to the note of an operation of this command that it has failed, so that no other command waits for its end. It adds nothing if the command was
-// stopped or Ironic goes on with the operation. If Ironic refuses that, the note stays as it is.
+// noteFailure adds to the note of an operation of this command that it has failed, so that no other command waits for its end. It adds
+// nothing if the command was stopped or Ironic goes on with the operation. If Ironic refuses that, the note stays as it is.
 func (r *Runner) noteFailure(ctx context.Context, m *machine.Machine, o *notes.Operation) {
 	if ctx.Err() != nil || states.IsInProgress(m.Node()) {
 		return
@@ -92,8 +92,8 @@ func (r *Runner) forgetOld(ctx context.Context, m *machine.Machine) {
 	}
 }
 
-// note writes the note of an operation to the node of a machine, and checks that Ironic has it: two commands that begin at the same moment write
-// over one another.
+// note writes the note of an operation to the node of a machine, and checks that Ironic has it: two commands that begin at the same moment
+// write over one another.
 func (r *Runner) note(ctx context.Context, op Operation, m *machine.Machine) error {
 	if op.Guarded {
 		if err := m.CheckHardware(ctx); err != nil {

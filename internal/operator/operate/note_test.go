@@ -254,7 +254,8 @@ func TestRecord_keepsTheTimeout(t *testing.T) {
 	}
 }
 
-// A command is stopped by Ctrl-C after each of its requests. The next command names what it has left half done, also if Ironic does that only later.
+// A command is stopped by Ctrl-C after each of its requests. The next command names what it has left half done, also if Ironic does that
+// only later.
 func TestNote_namesWhatIsStopped(t *testing.T) {
 	t.Parallel()
 	for name, life := range lives {

@@ -97,7 +97,8 @@ func TestRun_refusesWhereSomebodyHasBegunSince(t *testing.T) {
 	})
 }
 
-// Every machine that a run has created keeps the mark of that until its next change: no command has to ask for the lock records of the site for each of them.
+// Every machine that a run has created keeps the mark of that until its next change: no command has to ask for the lock records of the site
+// for each of them.
 func TestLook_asksOnlyAboutUnfinishedWork(t *testing.T) {
 	t.Parallel()
 	for done, asked := range map[string]bool{"": true, "2000-01-01T00:00:00Z": false} {

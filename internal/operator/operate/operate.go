@@ -68,7 +68,8 @@ type Operation struct {
 
 	// DuringRuns: it may be done to a machine on which a run of Terraform works, such as to end what that run waits for.
 	DuringRuns bool
-	// Goal is what the operation leaves a machine with, if it takes several requests, or ends what another operation has left; empty: neither.
+	// Goal is what the operation leaves a machine with, if it takes several requests, or ends what another operation has left; empty:
+	// neither.
 	Goal notes.Goal
 	// Several reports whether the operation takes several requests for a machine, so that it is noted on the node; nil: it never does.
 	Several func(node *ironic.Node) bool

@@ -65,7 +65,8 @@ func decidePower(action machine.PowerAction, node *ironic.Node) Plan {
 	return Plan{Refused: "there is no such power action"}
 }
 
-// busyWith says that Ironic has an operation in progress on a machine; "" if it has not. A change of power is none: what changes the power waits for it.
+// busyWith says that Ironic has an operation in progress on a machine; "" if it has not. A change of power is none: what changes the power
+// waits for it.
 func busyWith(node *ironic.Node) string {
 	if states.InProgress(ironic.State(node.ProvisionState)) {
 		return "an operation on it is in progress. Try again when that has ended"

@@ -57,8 +57,8 @@ func Maintenance(want machine.Maintenance) Operation {
 	return op
 }
 
-// Retire returns the operation that retires machines: Ironic reserves and deploys none of them any more. A machine of the pool leaves it first,
-// because Ironic retires none there (reference/ironic.md#retired-nodes).
+// Retire returns the operation that retires machines: Ironic reserves and deploys none of them any more. A machine of the pool leaves it
+// first, because Ironic retires none there (reference/ironic.md#retired-nodes).
 func Retire(reason string) Operation {
 	return Operation{
 		Command: "retire", Doing: "retire", Timeout: RecordTimeout, Since: api.VersionRetired, Feature: "retiring", Goal: notes.GoalRetired, Several: states.InPool,

@@ -148,8 +148,8 @@ func atWorkOn(r Reservation) string {
 	return fmt.Sprintf("; %s, is at work on it or was killed", mark)
 }
 
-// Release gives up a reservation, as destroying a metal_allocation does. A reservation without an allocation ends as with a metal_deployment
-// that was never deployed. VIFs of the machine are detached.
+// Release gives up a reservation, as destroying a metal_allocation does. A reservation without an allocation ends as with a
+// metal_deployment that was never deployed. VIFs of the machine are detached.
 func Release(ctx context.Context, site *machine.Site, r Reservation) (err error) {
 	if plan := DecideRelease(r); plan.Refused != "" {
 		return machine.RefusedFor(r.Node, plan.Refused)

@@ -22,8 +22,8 @@ import (
 // UndeployTimeout is how long undeploying a machine may take by default, with the cleaning after it.
 const UndeployTimeout = 2 * time.Hour
 
-// Undeploy returns the operation that ends what is deployed on machines, as destroying a metal_deployment does. A machine keeps the allocation that
-// has reserved it, unless release is true. pool removes temporary server profiles; nil: there is no appliance.
+// Undeploy returns the operation that ends what is deployed on machines, as destroying a metal_deployment does. A machine keeps the
+// allocation that has reserved it, unless release is true. pool removes temporary server profiles; nil: there is no appliance.
 func Undeploy(pool *sharing.Pool, release bool) Operation {
 	return Operation{
 		Command: "undeploy", Doing: "undeploy", Timeout: UndeployTimeout,

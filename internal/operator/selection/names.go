@@ -15,8 +15,9 @@ type allocationNames struct {
 	refused bool              // the user may not list allocations
 }
 
-// NamesOf returns the names of the allocations that have the nodes, by instance_uuid. A user who may not list allocations gets none. It reads
-// the list of allocations only if a node has a reservation that no list before had, so it does not see when an allocation gets another name.
+// NamesOf returns the names of the allocations that have the nodes, by instance_uuid. A user who may not list allocations gets none. It
+// reads the list of allocations only if a node has a reservation that no list before had, so it does not see when an allocation gets
+// another name.
 func (f *Following) NamesOf(ctx context.Context, client *ironic.Client, listed []ironic.Node) (map[string]string, error) {
 	n := &f.names
 	isNew := func(node ironic.Node) bool {

@@ -23,7 +23,8 @@ func TestNamesOf_listsAllocationsOnlyForNewReservations(t *testing.T) {
 		reserve := func(name, node string) {
 			ironictest.AsOther(t, fake, http.MethodPost, "allocations", map[string]any{"name": name, "resource_class": "baremetal", "candidate_nodes": []string{node}})
 		}
-		// names reads the machines twice, and returns the names of allocations by those of the nodes, and how often allocations were listed.
+		// names reads the machines twice, and returns the names of allocations by those of the nodes, and how often allocations were
+		// listed.
 		names := func() (map[string]string, int) {
 			fake.ResetRequests()
 			got := map[string]string{}

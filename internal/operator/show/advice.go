@@ -20,8 +20,8 @@ const longWait = 15 * time.Minute
 // faultPower is the fault of a node whose BMC does not answer. Ironic ends this one when the BMC answers.
 const faultPower = "power failure"
 
-// NextSteps returns what to do about a node at a time by Ironic's clock, each a sentence or several, the most urgent first. It is empty if the node
-// needs nothing. The commands in it name the node.
+// NextSteps returns what to do about a node at a time by Ironic's clock, each a sentence or several, the most urgent first. It is empty if
+// the node needs nothing. The commands in it name the node.
 func NextSteps(n *ironic.Node, now time.Time) (todo []string) {
 	todo = append(todo, adviseStuck(n), adviseMaintenance(n), adviseState(n, now))
 	todo = append(append(todo, notes.Advice(n, now, notes.Broken)...), adviseLock(n))
@@ -49,7 +49,8 @@ var reasons = map[string]string{
 	sharing.ReasonMigrating: "A migration of the node has begun. If it is not at work any more, run metal oneview migrate again.",
 }
 
-// EndsMaintenance says what ends the maintenance of a node that this provider or metal has begun; "" if another client or an operator has begun it, or if there is none.
+// EndsMaintenance says what ends the maintenance of a node that this provider or metal has begun; "" if another client or an operator has
+// begun it, or if there is none.
 func EndsMaintenance(n *ironic.Node) string {
 	if !n.Maintenance || n.Fault != "" {
 		return ""

@@ -1,5 +1,5 @@
-// Package show tells what is known of one machine: what it is, who holds it, what runs on it, what has failed, and what an operator can do next. It
-// is pure: it makes no request.
+// Package show tells what is known of one machine: what it is, who holds it, what runs on it, what has failed, and what an operator can do
+// next. It is pure: it makes no request.
 package show
 
 import (
@@ -77,8 +77,8 @@ type Holder struct {
 // lastErrors is how many errors of the history a description has.
 const lastErrors = 5
 
-// Describe describes a node at a time by Ironic's clock. macs are the addresses of its ports. allocation is the one that has reserved it; nil: none, or the
-// user may not see it. history is that of the node, the oldest event first.
+// Describe describes a node at a time by Ironic's clock. macs are the addresses of its ports. allocation is the one that has reserved it;
+// nil: none, or the user may not see it. history is that of the node, the oldest event first.
 func Describe(n *ironic.Node, macs []string, allocation *ironic.Allocation, history []ironic.Event, now time.Time) *Machine {
 	d := &Machine{
 		ID: n.UUID, Name: n.Name, Description: n.Description, ResourceClass: n.ResourceClass, Traits: n.Traits, ConductorGroup: n.ConductorGroup, Conductor: n.Conductor,

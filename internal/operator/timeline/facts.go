@@ -148,7 +148,8 @@ func endFlows(moments []Moment, begun map[string]int, failure Moment, kind strin
 	}
 }
 
-// mergeHistory adds the entries of a history. A failure that ends a stay in a failed state is told with it, and the end of a flow with its start.
+// mergeHistory adds the entries of a history. A failure that ends a stay in a failed state is told with it, and the end of a flow with its
+// start.
 func mergeHistory(moments []Moment, history []ironic.Event) []Moment {
 	begun := map[string]int{} // positions of the starts, by flow
 	for i := range history {

@@ -38,8 +38,8 @@ func at(minutes float64) time.Time {
 	return time.Date(2026, 11, 22, 14, 0, 0, 0, time.UTC).Add(time.Duration(minutes * float64(time.Minute)))
 }
 
-// record returns the lines of a record: "MINUTE began", or "MINUTE STATE", with "<SINCE" for a state that is seen first, "+DOING", "!REASON" for a failure
-// and "@INSTANCE".
+// record returns the lines of a record: "MINUTE began", or "MINUTE STATE", with "<SINCE" for a state that is seen first, "+DOING",
+// "!REASON" for a failure and "@INSTANCE".
 func record(lines string) []watch.Entry {
 	var all []watch.Entry
 	last := ""

@@ -18,8 +18,8 @@ import (
 // KindNotFound is the kind of an error which says that neither Ironic nor a record has a node or an allocation.
 const KindNotFound fault.Kind = "in no record"
 
-// Read asks Ironic for what it knows of a node (name, UUID, MAC address of a port or bmc:ADDRESS) or an allocation (name or UUID). records are
-// those of metal watch; they may know what Ironic has no longer. What Ironic refuses to show is missing in the facts.
+// Read asks Ironic for what it knows of a node (name, UUID, MAC address of a port or bmc:ADDRESS) or an allocation (name or UUID). records
+// are those of metal watch; they may know what Ironic has no longer. What Ironic refuses to show is missing in the facts.
 func Read(ctx context.Context, client *ironic.Client, ref string, records [][]watch.Entry) (Facts, error) {
 	r := &reader{client: client, records: records}
 	if len(records) == 0 {

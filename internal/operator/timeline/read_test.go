@@ -128,7 +128,8 @@ func TestRead_followsAnAllocation(t *testing.T) {
 	})
 }
 
-// An undeployment deletes the allocation and creates it again. Its life has what was before, also in between, and the state that the node had before.
+// An undeployment deletes the allocation and creates it again. Its life has what was before, also in between, and the state that the node
+// had before.
 func TestRead_tellsTheLifeBeforeAnUndeployment(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package timeline tells the life of one machine. It joins what Ironic knows of a node, the history of the node, the notes of this provider on it,
-// and the records of metal watch. Read asks Ironic; Join and what shows a Life are pure.
+// Package timeline tells the life of one machine. It joins what Ironic knows of a node, the history of the node, the notes of this provider
+// on it, and the records of metal watch. Read asks Ironic; Join and what shows a Life are pure.
 package timeline
 
 import (

@@ -16,8 +16,8 @@ import (
 //go:embed chart.html.tmpl
 var chartText string
 
-// PageTemplate returns the template of an HTML page that needs nothing else: no network, no script. It may use the templates "head", of a Head, and
-// "chart", of a Chart, and the functions took (a duration), clock and date (a time).
+// PageTemplate returns the template of an HTML page that needs nothing else: no network, no script. It may use the templates "head", of a
+// Head, and "chart", of a Chart, and the functions took (a duration), clock and date (a time).
 func PageTemplate(text string) *template.Template {
 	return template.Must(template.Must(template.New("page").Funcs(template.FuncMap{
 		"took": Took, "clock": func(t time.Time) string { return t.Format(clock) }, "date": func(t time.Time) string { return t.Format(time.DateTime) },

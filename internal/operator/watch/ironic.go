@@ -90,8 +90,8 @@ func (m *Machine) operation() string {
 	return ""
 }
 
-// takeTurn adds what the note of a rollout says. same: the machine has the same reservation. A note without an operation in progress may be that of a
-// killed run, which says nothing (reference/rollout.md#other-runs).
+// takeTurn adds what the note of a rollout says. same: the machine has the same reservation. A note without an operation in progress may be
+// that of a killed run, which says nothing (reference/rollout.md#other-runs).
 func (m *Machine) takeTurn(note *notes.Turn, same bool, now time.Time) {
 	switch {
 	case note.Failed && same && !m.InProgress:

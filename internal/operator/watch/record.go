@@ -13,12 +13,13 @@ import (
 	"time"
 )
 
-// Entry is a line of a record: what a watch saw, as a JSON object. Either it is about the watch itself, and has only At, Watch and Site, or it is
-// about a machine, and Watch is empty. All times are by the clock of the site.
+// Entry is a line of a record: what a watch saw, as a JSON object. Either it is about the watch itself, and has only At, Watch and Site, or
+// it is about a machine, and Watch is empty. All times are by the clock of the site.
 //
-// A watch that begins writes a line with Watch "began", and one for each machine of its selection, with Since and without From. Then it writes one
-// line for each change. If Ironic does not answer, it writes "lost", and "again" with the next list; what happened in between may be missing. It
-// ends with "ended". Without that line it was killed, and knew nothing after its last line. Several watches can append to a file one after the other.
+// A watch that begins writes a line with Watch "began", and one for each machine of its selection, with Since and without From. Then it
+// writes one line for each change. If Ironic does not answer, it writes "lost", and "again" with the next list; what happened in between
+// may be missing. It ends with "ended". Without that line it was killed, and knew nothing after its last line. Several watches can append
+// to a file one after the other.
 type Entry struct {
 	At    time.Time `json:"at"`              // when the machine entered the state, by Ironic; otherwise when the watch saw it
 	Watch Event     `json:"watch,omitempty"` // what happened to the watch

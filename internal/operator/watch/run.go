@@ -39,9 +39,9 @@ const tick = time.Second
 // KindList is the kind of the error of a list that has ended Run.
 const KindList fault.Kind = "list"
 
-// Run reads lists and shows them until ctx ends, or nothing has been in progress for Options.UntilIdle. It returns the last view.
-// It fails with an error of KindList if the first list does, or if a list fails with an error that does not pass, and with another error if a display
-// cannot be written.
+// Run reads lists and shows them until ctx ends, or nothing has been in progress for Options.UntilIdle. It returns the last view. It fails
+// with an error of KindList if the first list does, or if a list fails with an error that does not pass, and with another error if a
+// display cannot be written.
 func Run(ctx context.Context, m *Model, o Options) (View, error) {
 	r := &runner{m: m, o: o}
 	err := r.loop(ctx)

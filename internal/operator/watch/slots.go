@@ -35,7 +35,8 @@ type Site struct {
 // siteFields are the fields that the census of the limit needs, and those that group machines.
 var siteFields = append(slices.Clone(fields), "maintenance", "boot_interface", "conductor_group", "resource_class")
 
-// List reads the machines of a selection with class and conductor group, and how the slots of the site are used. With a selection it reads two lists.
+// List reads the machines of a selection with class and conductor group, and how the slots of the site are used. With a selection it reads
+// two lists.
 func (s *Site) List(ctx context.Context, chosen *selection.Following) (Sample, error) {
 	if s.limiter == nil {
 		s.limiter = slots.NewLimiter(s.Client, s.Limit, "")

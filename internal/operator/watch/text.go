@@ -106,8 +106,8 @@ func (v View) done() string {
 // counted is the number of machines that are done, failed, in progress or waiting.
 func (v View) counted() int { return v.Done + len(v.Waiting) + len(v.InProgress) + len(v.Failed) }
 
-// announced says what the machines are that count only because the caller has announced them: machines of the selection that rest now, lost ones,
-// and those that Ironic does not have yet.
+// announced says what the machines are that count only because the caller has announced them: machines of the selection that rest now, lost
+// ones, and those that Ironic does not have yet.
 func (v View) announced() (resting, lost, missing int) {
 	left := v.Total - v.counted()
 	resting = min(left, v.Resting)

@@ -50,7 +50,8 @@ func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	a.ForeseeChange(ctx, &resp.Diagnostics, "allocation", req)
 }
 
-// decide decides what becomes of the allocation, shows the notices, and stores the steps of an update. plan is nil if Terraform destroys it.
+// decide decides what becomes of the allocation, shows the notices, and stores the steps of an update. plan is nil if Terraform destroys
+// it.
 func (a *allocation) decide(ctx context.Context, plan, state *model, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) allocate.Plan {
 	wish, doing := allocate.Wish{Destroy: true}, "look for a node"
 	if plan != nil {

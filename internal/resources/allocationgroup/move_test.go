@@ -42,8 +42,8 @@ func unretire(s *site.Site, nodes ...string) {
 	}
 }
 
-// A new value for a member destroys its deployment, retires its node and gives it another node; the others stay. Another value does so again,
-// and a removed one does nothing.
+// A new value for a member destroys its deployment, retires its node and gives it another node; the others stay. Another value does so
+// again, and a removed one does nothing.
 func TestAccAllocationGroup_moveMember(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)

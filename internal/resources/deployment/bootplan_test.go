@@ -94,7 +94,8 @@ func TestFakeLiveISO_addedImageDetailsRestartNothing(t *testing.T) {
 	}
 }
 
-// TestFakeLiveISO_bootStatusSaysWhatTheDataSourceSays compares boot_status of a deployment with what the data source says of the same live_iso.
+// TestFakeLiveISO_bootStatusSaysWhatTheDataSourceSays compares boot_status of a deployment with what the data source says of the same
+// live_iso.
 func TestFakeLiveISO_bootStatusSaysWhatTheDataSourceSays(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)

@@ -75,7 +75,8 @@ func TestAccDeployment_importWithOtherImage(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-// TestAccDeployment_changeAfterImport changes a deployment whose import had an empty plan. The first change is not different from any later one.
+// TestAccDeployment_changeAfterImport changes a deployment whose import had an empty plan. The first change is not different from any later
+// one.
 func TestAccDeployment_changeAfterImport(t *testing.T) {
 	t.Parallel()
 	for name, bring := range map[string]func(w *acctest.Workspace, node string){
@@ -163,8 +164,8 @@ func TestAccDeployment_importOfNothing(t *testing.T) {
 	acctest.Mention(t, output, "Node unknown-"+s.Class()+" could not be found")
 }
 
-// TestAccDeployment_importDeploysNothing imports a node that is reserved and was never deployed: the import leaves it alone, and the next apply
-// deploys it, as its plan says.
+// TestAccDeployment_importDeploysNothing imports a node that is reserved and was never deployed: the import leaves it alone, and the next
+// apply deploys it, as its plan says.
 func TestAccDeployment_importDeploysNothing(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)

@@ -108,8 +108,8 @@ func (d *deployment) seen(ctx context.Context, state *model, wish deploy.Wish, p
 	return s
 }
 
-// decide returns the plan for a wish, with what a Look needs to find obstacles. Only if the plan has notices or replaces the deployment, it looks
-// up the name of the node, and decides again with the name in the messages: the look-up costs a request.
+// decide returns the plan for a wish, with what a Look needs to find obstacles. Only if the plan has notices or replaces the deployment, it
+// looks up the name of the node, and decides again with the name in the messages: the look-up costs a request.
 func (d *deployment) decide(ctx context.Context, wish deploy.Wish, seen deploy.Seen) deploy.Look {
 	decided := deploy.Decide(wish, seen)
 	look := deploy.Look{Wish: wish, Seen: seen, Plan: decided}

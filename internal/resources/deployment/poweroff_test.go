@@ -156,7 +156,8 @@ func TestAccDeployment_gracefulRestart(t *testing.T) {
 	}
 }
 
-// An operating system that ignores the request loses its power with graceful. With soft, the apply fails, and the next one restarts the machine.
+// An operating system that ignores the request loses its power with graceful. With soft, the apply fails, and the next one restarts the
+// machine.
 func TestFakeDeployment_restartOfAMachineThatStaysOn(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, &fakeironic.Server{NoSoftPower: true})

@@ -18,8 +18,8 @@ import (
 const (
 	// historyKey has the deploy.History.
 	historyKey = "imported"
-	// namesKey has the names that the node had since it was deployed, besides the present one. The plan that renames a node cannot tell that
-	// its new name is going to reach a config drive: an allocation shows it after the apply.
+	// namesKey has the names that the node had since it was deployed, besides the present one. The plan that renames a node cannot tell
+	// that its new name is going to reach a config drive: an allocation shows it after the apply.
 	namesKey = "former_names"
 	// sightKey has the deploy.Sight.
 	sightKey = "sight"

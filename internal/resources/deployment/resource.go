@@ -97,7 +97,8 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 	}
 }
 
-// undeploy undeploys the machine, when it is its turn if another deployment replaces this one. lost is the error of making the allocation again.
+// undeploy undeploys the machine, when it is its turn if another deployment replaces this one. lost is the error of making the allocation
+// again.
 func (d *deployment) undeploy(ctx context.Context, state *model, m *machine.Machine, private framework.GettablePrivate, limit time.Duration) (lost string, err error) {
 	turn, next, err := d.turnToReplace(ctx, m, private, limit)
 	if err != nil {

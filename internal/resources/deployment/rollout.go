@@ -26,8 +26,8 @@ func (d *deployment) noteReplacement(ctx context.Context, plan *model, wanted de
 	return remember(ctx, private, replacementKey, replacement{Settings: d.Turns(ctx, plan.Rollout), Content: wanted.Source(), Node: plan.NodeID.ValueString()})
 }
 
-// turnToReplace waits for the turn of a machine that is undeployed to be replaced; nil if it is only undeployed. next is the node of the new
-// deployment, as configured.
+// turnToReplace waits for the turn of a machine that is undeployed to be replaced; nil if it is only undeployed. next is the node of the
+// new deployment, as configured.
 func (d *deployment) turnToReplace(ctx context.Context, m *machine.Machine, private framework.GettablePrivate, limit time.Duration) (turn *turns.Turn, next string, err error) {
 	var r replacement
 	text, _ := private.GetKey(ctx, replacementKey)

@@ -274,7 +274,8 @@ func TestAccRollout_refusesWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// A member whose machine does not answer Ironic is undeployed at once when it is replaced, although Ironic accepts no note of its turn then.
+// A member whose machine does not answer Ironic is undeployed at once when it is replaced, although Ironic accepts no note of its turn
+// then.
 func TestFakeRollout_memberThatNeverAnswersIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)

@@ -204,8 +204,8 @@ func (u *update) deploy(ctx context.Context, site *machine.Site, machine *machin
 	return deploy.BootISO(ctx, machine, u.what, o)
 }
 
-// endRebuild puts the machine of a failed rebuild into quarantine if on_failure says so: see deploy.EndRebuild. A machine that boots a live ISO stays:
-// it has lost nothing. The next refresh removes the deployment from the state.
+// endRebuild puts the machine of a failed rebuild into quarantine if on_failure says so: see deploy.EndRebuild. A machine that boots a live
+// ISO stays: it has lost nothing. The next refresh removes the deployment from the state.
 func (d *deployment) endRebuild(ctx context.Context, u *update, on *machine.Machine, at deploy.Phase, failed error, diags *diag.Diagnostics) error {
 	if failed == nil || at != deploy.Deploys || u.what.LiveISO != nil || !u.plan.quarantines() {
 		return failed
@@ -300,8 +300,8 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	d.noteUnchanged(ctx, &next, resp.Private, &resp.Diagnostics)
 }
 
-// next returns the state after an update, and whether it differs from the planned one, because the rescue or the ready check is planned again.
-// failed is the phase that has failed with err; arrived: the machine runs what was planned.
+// next returns the state after an update, and whether it differs from the planned one, because the rescue or the ready check is planned
+// again. failed is the phase that has failed with err; arrived: the machine runs what was planned.
 func (u *update) next(node *ironic.Node, attempts int, failed deploy.Phase, arrived bool, err error) (next model, unfinished bool) {
 	planned := *u.plan
 	switch {

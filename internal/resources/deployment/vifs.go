@@ -77,8 +77,8 @@ func (m *model) validateVIFs(diags *diag.Diagnostics) {
 	}
 }
 
-// readVIFs removes from the state the VIFs that are not attached any more, or to another port than they name. It cannot tell for a network interface that
-// keeps none.
+// readVIFs removes from the state the VIFs that are not attached any more, or to another port than they name. It cannot tell for a network
+// interface that keeps none.
 func (d *deployment) readVIFs(ctx context.Context, state *model, node *ironic.Node, diags *diag.Diagnostics) {
 	if len(state.VIFs.Elements()) == 0 || !deploy.KeepsVIFs(node) {
 		return

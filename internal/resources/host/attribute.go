@@ -37,8 +37,8 @@ type attribute struct {
 	// keep restores the planned value, if that is known.
 	keep func(ctx context.Context, m, planned *model)
 
-	// omit makes a value null that the configuration which was applied last did not have; before is what it manages. Nil if the state has no
-	// other value.
+	// omit makes a value null that the configuration which was applied last did not have; before is what it manages. Nil if the state has
+	// no other value.
 	omit func(m *model, before managed)
 
 	// plan plans a value that the configuration omits. state is nil for a new host; before is what was managed until now.

@@ -273,8 +273,8 @@ func TestFakeHost_wrongBMCSettingsAreRefusedOffline(t *testing.T) {
 	}
 }
 
-// The scheme of a BMC address may change the boot interface of a node that Terraform did not create. The plan names both, and a scheme that sets no
-// boot interface keeps what the node has.
+// The scheme of a BMC address may change the boot interface of a node that Terraform did not create. The plan names both, and a scheme that
+// sets no boot interface keeps what the node has.
 func TestFakeHost_schemeChangesBootInterfaceOfImportedNode(t *testing.T) {
 	t.Parallel()
 	const arrow = " -> "

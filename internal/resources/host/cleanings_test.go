@@ -9,7 +9,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
 
-// wantCleanings saves a plan, and fails the test unless that says how cleanings change, such as "0 -> 1", or "0 -> ?" if the number is not known.
+// wantCleanings saves a plan, and fails the test unless that says how cleanings change, such as "0 -> 1", or "0 -> ?" if the number is not
+// known.
 func wantCleanings(t *testing.T, w *acctest.Workspace, want string) {
 	t.Helper()
 	change := w.Save()[acctest.HostAddress]

@@ -206,8 +206,8 @@ func TestFakeHost_renamedKeyDestroysAndCreates(t *testing.T) {
 	acctest.Destroy(t, s, w)
 }
 
-// Two hosts exchange their names and MAC addresses in one apply. The BMC of another node is refused while planning, at the attribute, and so is
-// an exchange of BMCs.
+// Two hosts exchange their names and MAC addresses in one apply. The BMC of another node is refused while planning, at the attribute, and
+// so is an exchange of BMCs.
 func TestAccHost_hostsExchangeWhatIsUnique(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)

@@ -91,8 +91,8 @@ func driverInfoAttribute() attribute {
 	return a
 }
 
-// remainingInfo returns what is left of the driver_info of a state under a configuration without driver_info: all that an import has found, with
-// the values of bmc, and nothing that the prior configuration has set.
+// remainingInfo returns what is left of the driver_info of a state under a configuration without driver_info: all that an import has found,
+// with the values of bmc, and nothing that the prior configuration has set.
 func (m *model) remainingInfo(ctx context.Context, config *model, before managed) types.Map {
 	wanted := ironic.Settings{}
 	config.encodeBMC(ctx, wanted)
@@ -204,7 +204,8 @@ func interfacesAttribute() attribute {
 	}
 }
 
-// bootInterfaceAttribute makes boot_interface. A scheme of a BMC address may change it, and hardware_interfaces has only what is configured.
+// bootInterfaceAttribute makes boot_interface. A scheme of a BMC address may change it, and hardware_interfaces has only what is
+// configured.
 func bootInterfaceAttribute() attribute {
 	return attribute{
 		name:   "boot_interface",
@@ -238,8 +239,8 @@ func (m *model) hidesAddress(ctx context.Context) bool {
 	return m.BMC.IsUnknown() || block != nil && block.Address.IsUnknown()
 }
 
-// movesInterfaces reports whether the driver or hardware interfaces of a wish differ from those of a state, or may: the scheme or another client
-// has changed them.
+// movesInterfaces reports whether the driver or hardware interfaces of a wish differ from those of a state, or may: the scheme or another
+// client has changed them.
 func (m *model) movesInterfaces(ctx context.Context, wanted map[string]hosts.Interface, state *model) bool {
 	for kind, is := range wanted {
 		if is.Name.Unknown || m.plannedInterface(ctx, kind) != state.plannedInterface(ctx, kind) {

@@ -22,8 +22,8 @@ func bootChange(w *acctest.Workspace) string {
 	return fmt.Sprintf("%v>%v", before, after)
 }
 
-// A saved plan has the boot interface that it changes. The apply does that, also if another client changes the interface meanwhile, and the next plan
-// is empty.
+// A saved plan has the boot interface that it changes. The apply does that, also if another client changes the interface meanwhile, and the
+// next plan is empty.
 func TestFakeHost_planHasBootInterfaceThatChanges(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)

@@ -264,8 +264,8 @@ func (h *host) networkQuestion(ctx context.Context, q question) hosts.NetworkQue
 	return asks
 }
 
-// planCabling refuses ports and port groups that Ironic would not accept, and says what happens to their switch ports and which cables are not as
-// expected. It asks what the cards have heard if expect_neighbor is new.
+// planCabling refuses ports and port groups that Ironic would not accept, and says what happens to their switch ports and which cables are
+// not as expected. It asks what the cards have heard if expect_neighbor is new.
 func (h *host) planCabling(ctx context.Context, q question, private framework.GettablePrivate) {
 	wish, seen := q.config.cablingWish(ctx, q.plan), q.state.cablingSeen(ctx, private)
 	wish.Label = q.plan.describe()

@@ -109,8 +109,8 @@ func (h *host) checkDriver(ctx context.Context, plan, config, state *model, diag
 	}
 }
 
-// checkInterfaces refuses hardware interfaces that the site lacks, those of the configuration and those that the scheme of bmc.address implies.
-// state is nil for a new host.
+// checkInterfaces refuses hardware interfaces that the site lacks, those of the configuration and those that the scheme of bmc.address
+// implies. state is nil for a new host.
 func (h *host) checkInterfaces(ctx context.Context, plan, config, state *model, diags *diag.Diagnostics) {
 	if !h.Known() || !framework.IsSet(plan.Driver) {
 		return
@@ -144,8 +144,8 @@ func (m *model) powerManaged(ctx context.Context) types.Bool {
 	return types.BoolUnknown()
 }
 
-// settle plans the values that the configuration omits, except those of ports: it removes those that the prior configuration had, and keeps all others.
-// state is nil for a new host.
+// settle plans the values that the configuration omits, except those of ports: it removes those that the prior configuration had, and keeps
+// all others. state is nil for a new host.
 func (m *model) settle(ctx context.Context, config, state *model, before managed) {
 	if _, bmc := config.scheme(ctx); bmc != nil {
 		m.Driver = types.StringValue(bmc.Driver)
@@ -197,8 +197,8 @@ func (h *host) warnBondModes(ctx context.Context, config, state *model, diags *d
 	}
 }
 
-// planDestroy says what destroying a host does to its node, and tells the other resources of the run that the node is deleted. Terraform may
-// plan to destroy a host before it refreshes it, so planDestroy says nothing of a node that is gone.
+// planDestroy says what destroying a host does to its node, and tells the other resources of the run that the node is deleted. Terraform
+// may plan to destroy a host before it refreshes it, so planDestroy says nothing of a node that is gone.
 func (h *host) planDestroy(ctx context.Context, state *model, before managed, diags *diag.Diagnostics) {
 	foreign := false
 	if h.Known() {

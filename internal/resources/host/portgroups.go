@@ -110,7 +110,8 @@ func (m *model) planGroups(ctx context.Context, config, state *model, before man
 	m.PortGroups = groupsValue(ctx, wanted)
 }
 
-// bringNetwork reports whether ports of a configuration bring a group another physical network, or one that is not known yet. had are the ports in state.
+// bringNetwork reports whether ports of a configuration bring a group another physical network, or one that is not known yet. had are the
+// ports in state.
 func bringNetwork(ports, had map[string]portModel, key string) bool {
 	for mac, port := range ports {
 		changes := !port.PhysicalNetwork.Equal(had[mac].PhysicalNetwork) || !port.PortGroup.Equal(had[mac].PortGroup)

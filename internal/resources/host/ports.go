@@ -388,7 +388,8 @@ func (m *model) cablingOf(ctx context.Context, before managed) hosts.WantedCable
 	return m.cabledBefore(before).Wanted(ports, members, groups)
 }
 
-// cabledBefore returns what the configuration before has set of ports and port groups. While the groups of this one are not known, none is lost.
+// cabledBefore returns what the configuration before has set of ports and port groups. While the groups of this one are not known, none is
+// lost.
 func (m *model) cabledBefore(before managed) hosts.AppliedPorts {
 	applied := hosts.AppliedPorts{Ports: before.below("/ports"), Members: before.below("/members"), Extra: map[string][]string{}, Groups: before.below("/port_groups"), GroupExtra: map[string][]string{}}
 	for _, mac := range applied.Ports {

@@ -20,8 +20,9 @@ import (
 )
 
 // managed lists what the last applied configuration managed on a host, as paths: those of settings, and "/traits/NAME",
-// "/capabilities/NAME", "/ports/MAC", "/port_extra/MAC/KEY", "/members/MAC" (ports in groups), "/port_groups/KEY", "/group_extra/GROUP/KEY", "/maintenance", "/maintenance_reason", "/power_state/VALUE". Private state keeps it, so that the provider removes from Ironic what is
-// removed from the configuration, and leaves alone what was never in it.
+// "/capabilities/NAME", "/ports/MAC", "/port_extra/MAC/KEY", "/members/MAC" (ports in groups), "/port_groups/KEY",
+// "/group_extra/GROUP/KEY", "/maintenance", "/maintenance_reason", "/power_state/VALUE". Private state keeps it, so that the provider
+// removes from Ironic what is removed from the configuration, and leaves alone what was never in it.
 type managed []string
 
 const managedKey = "managed"
@@ -210,8 +211,8 @@ func readCabling(ctx context.Context, p framework.GettablePrivate) (note cabling
 	return note
 }
 
-// noteCabling records in private state what the last inspection has heard, if a state expects anything of the cables. since is when an apply has
-// begun that has changed that; zero: none has.
+// noteCabling records in private state what the last inspection has heard, if a state expects anything of the cables. since is when an
+// apply has begun that has changed that; zero: none has.
 func (h *host) noteCabling(ctx context.Context, m *model, node *ironic.Node, since time.Time, p noted, diags *diag.Diagnostics) {
 	if len(m.ends(ctx)) == 0 {
 		diags.Append(p.SetKey(ctx, cablingKey, nil)...)
@@ -241,8 +242,8 @@ func isHeard(ctx context.Context, m *model, node *ironic.Node, p framework.Getta
 	return at.IsZero() || note.Heard != nil && !at.After(note.Heard.At)
 }
 
-// noteNode records in private state what the next plan needs of a node: whether the inspection that triggers have requested is still to come,
-// whether Ironic is on the way to available with the node, and why it is in quarantine.
+// noteNode records in private state what the next plan needs of a node: whether the inspection that triggers have requested is still to
+// come, whether Ironic is on the way to available with the node, and why it is in quarantine.
 func noteNode(ctx context.Context, node *ironic.Node, p framework.SettablePrivate) (diags diag.Diagnostics) {
 	coming := ""
 	if hosts.IsComing(node) {

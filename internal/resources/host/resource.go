@@ -298,8 +298,8 @@ func (c *change) record(ctx context.Context, failed error, state *tfsdk.State, d
 	diags.Append(state.Set(ctx, c.plan)...)
 }
 
-// cleanings returns the count after an apply: the planned one, or that of the prior state if the apply fails, since the next plan counts the
-// repeat. One that could not be planned was about to rise.
+// cleanings returns the count after an apply: the planned one, or that of the prior state if the apply fails, since the next plan counts
+// the repeat. One that could not be planned was about to rise.
 func (c *change) cleanings(planned types.Int64, failed error) types.Int64 {
 	switch {
 	case c.state == nil:

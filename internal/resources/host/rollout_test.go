@@ -53,7 +53,8 @@ func serviced(t *testing.T, s *site.Site, n int) (sent int) {
 	return sent - n // the first time, each was cleaned
 }
 
-// One machine of the group after the other is serviced. A change of both resources services and rebuilds each, with any number of operations at once.
+// One machine of the group after the other is serviced. A change of both resources services and rebuilds each, with any number of
+// operations at once.
 func TestAccHostRollout_servicesTakeTurns(t *testing.T) {
 	t.Parallel()
 	for _, parallelism := range []string{"1", "10"} {
@@ -159,8 +160,8 @@ func TestFakeHostRollout_driftIsCorrectedInTurns(t *testing.T) {
 	acctest.NoChanges(t, w)
 }
 
-// A host whose change waits, or that is in maintenance, takes no turn: it holds no member back, and a member that is away does not hold it back. What
-// a service has left on its node goes when the host needs no service any more.
+// A host whose change waits, or that is in maintenance, takes no turn: it holds no member back, and a member that is away does not hold it
+// back. What a service has left on its node goes when the host needs no service any more.
 func TestFakeHostRollout_waitingHostTakesNoTurn(t *testing.T) {
 	t.Parallel()
 	for name, settings := range map[string]string{

@@ -51,7 +51,8 @@ func TestAccHost_portsInheritTheNetworkOfTheirGroup(t *testing.T) {
 	)
 }
 
-// A plan mends ports whose group has another network, also if the configuration omits both, and leaves those of a group alone that it does not manage.
+// A plan mends ports whose group has another network, also if the configuration omits both, and leaves those of a group alone that it does
+// not manage.
 func TestFakeHost_straysFollowTheirGroup(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
@@ -77,7 +78,8 @@ func TestFakeHost_straysFollowTheirGroup(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-// With a microversion that does not know the networks of groups, a group of a newer Ironic keeps that of its first port, and takes no port of another one.
+// With a microversion that does not know the networks of groups, a group of a newer Ironic keeps that of its first port, and takes no port
+// of another one.
 func TestFakeHost_oldMicroversionKeepsTheNetworkOfAGroup(t *testing.T) {
 	t.Parallel()
 	for newest, kept := range map[string]bool{"1.82": false, "1.115": true} {
@@ -139,7 +141,8 @@ func TestAccHost_extraOfGroupsHasObjects(t *testing.T) {
 	)
 }
 
-// switchedHost is a host with the network interface ironic-networking. It has two ports and a bond of both. The machine boots from the first port.
+// switchedHost is a host with the network interface ironic-networking. It has two ports and a bond of both. The machine boots from the
+// first port.
 func switchedHost(s *site.Site, settings, group, first, second string) string {
 	at := func(n int) string {
 		return fmt.Sprintf(`port_group = "bond0", pxe_enabled = %t, local_link_connection = { switch_id = "52:54:00:aa:00:01", port_id = "Ethernet1/%d" }`, n == 1, n)

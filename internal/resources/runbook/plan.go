@@ -46,8 +46,8 @@ func (m *model) expected(ctx context.Context) expect.Runbook {
 	return expect.Runbook{Procedure: p, Open: !framework.FullyKnown(ctx, m.Name, m.Traits, m.Steps) || m.Traits.IsNull()}
 }
 
-// checkTraits warns of a runbook that Ironic would run on no node, because no node has one of its traits. Before API 1.112 the name of a runbook
-// is its only trait, so checkTraits refuses a name that is no trait.
+// checkTraits warns of a runbook that Ironic would run on no node, because no node has one of its traits. Before API 1.112 the name of a
+// runbook is its only trait, so checkTraits refuses a name that is no trait.
 func (r *runbook) checkTraits(ctx context.Context, plan *model, diags *diag.Diagnostics) {
 	version, err := r.Site.Ironic.Microversion(ctx)
 	if err != nil || diags.HasError() {

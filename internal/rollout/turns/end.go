@@ -30,7 +30,8 @@ func (t *Turn) End(ctx context.Context, err error) {
 	t.done()
 }
 
-// EndBack ends a turn whose change has failed although the machine runs as before. The run counts the failure; other runs do not count the machine as away.
+// EndBack ends a turn whose change has failed although the machine runs as before. The run counts the failure; other runs do not count the
+// machine as away.
 func (t *Turn) EndBack(ctx context.Context, err error) {
 	if t != nil {
 		t.back = true
@@ -94,7 +95,8 @@ func (t *Turn) touched() bool {
 	return t.m.Started() || now.PowerState != t.from.PowerState || now.ProvisionState != t.from.ProvisionState || !now.ProvisionUpdatedAt.Equal(t.from.ProvisionUpdatedAt)
 }
 
-// endNote updates the note on the node. It only logs a failure: the note of a run that has ended counts only while Ironic works on the machine.
+// endNote updates the note on the node. It only logs a failure: the note of a run that has ended counts only while Ironic works on the
+// machine.
 func (t *Turn) endNote(ctx context.Context, how rollout.Outcome, err error) {
 	ctx = context.WithoutCancel(ctx)
 	until := time.Time{}
@@ -121,7 +123,8 @@ func (t *Turn) endNote(ctx context.Context, how rollout.Outcome, err error) {
 // KindNotStarted is the kind of an error which says that a machine is not changed in this run.
 const KindNotStarted failure.Kind = "not started"
 
-// notStarted returns the error for a member. Terraform prints every error in full: the first one of each reason says all, the others what to do.
+// notStarted returns the error for a member. Terraform prints every error in full: the first one of each reason says all, the others what
+// to do.
 func (g *group) notStarted(t *Turn, why rollout.Refusal) error {
 	label := ironic.NodeLabel(t.m.Node())
 	fact, advice, short := "", "", "Find out why, and apply again."

@@ -31,8 +31,8 @@ func (t *Turn) write(ctx context.Context, note notes.Turn) error {
 	return t.m.Patch(ctx, patch)
 }
 
-// Forget removes the note of a turn from a node that is no member of its group any more. It only logs a failure: then the note counts for nothing once
-// the reservation is gone.
+// Forget removes the note of a turn from a node that is no member of its group any more. It only logs a failure: then the note counts for
+// nothing once the reservation is gone.
 func Forget(ctx context.Context, site *machine.Site, id string) { forget(ctx, site, id, Clear) }
 
 // ForgetService is Forget for a host: it leaves what the note says of a deployment.
@@ -64,8 +64,8 @@ func ClearDeployment(ctx context.Context, m *machine.Machine) {
 	}
 }
 
-// ClearService removes the note of a service that has failed, or that a killed run has begun, from the node of a host that needs no service any more.
-// It sends nothing if there is no such note, or if the machine is not back.
+// ClearService removes the note of a service that has failed, or that a killed run has begun, from the node of a host that needs no service
+// any more. It sends nothing if there is no such note, or if the machine is not back.
 func ClearService(ctx context.Context, m *machine.Machine) {
 	note := notes.TurnOf(m.Node())
 	if note != nil && note.Service && note.Until.IsZero() && !states.Failed(m.State()) && !states.InProgress(m.State()) {
@@ -113,11 +113,12 @@ func (t *turns) absences(ctx context.Context, name string) (all []rollout.Absenc
 	return all, nil
 }
 
-// goneFor is how long a member counts that a dead run has undeployed and not deployed again. The next apply deploys it, perhaps on another node.
+// goneFor is how long a member counts that a dead run has undeployed and not deployed again. The next apply deploys it, perhaps on another
+// node.
 const goneFor = time.Hour
 
-// AbsenceOf judges a member by the note on its node. alive: the run that has written it is at work. What a dead run has left is away only as long as
-// Ironic works on it, or if it has failed, a restart has left it off, or it is undeployed. now is the time of Ironic's clock.
+// AbsenceOf judges a member by the note on its node. alive: the run that has written it is at work. What a dead run has left is away only
+// as long as Ironic works on it, or if it has failed, a restart has left it off, or it is undeployed. now is the time of Ironic's clock.
 func AbsenceOf(n *ironic.Node, note *notes.Turn, alive bool, now time.Time) rollout.Absence {
 	ended := note.Failed || !note.Until.IsZero()
 	state, same := ironic.State(n.ProvisionState), note.Instance != "" && note.Instance == n.InstanceUUID || note.Instance == "" && !ended
@@ -175,8 +176,8 @@ func (s *signal) begin(ctx context.Context, site *machine.Site) (done func(), er
 // loseFor is how long a run tries to get a lock again that it has lost.
 const loseFor = 10 * time.Minute
 
-// live holds the lock until stop is closed, and then closes ended. held gets one value: nil when it has the lock, or why it has not got it. If the lock
-// is lost later, live takes it again.
+// live holds the lock until stop is closed, and then closes ended. held gets one value: nil when it has the lock, or why it has not got it.
+// If the lock is lost later, live takes it again.
 func live(ctx context.Context, site *machine.Site, held chan<- error, stop <-chan struct{}, ended chan<- struct{}) {
 	defer close(ended)
 	lock := throttle.Lock{Name: SignalOf(site.Run.ID), Description: "terraform-provider-metal: a run changes machines of a rollout group", For: "change machines of a rollout group"}

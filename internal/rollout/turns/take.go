@@ -17,8 +17,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/throttle"
 )
 
-// Take waits for the turn of a machine. It returns nil if the machine needs none, an error of KindNotStarted if the machine is not to be started in this
-// run, and one of failure.KindQueued if the user stops the run. Nothing was sent to the machine then.
+// Take waits for the turn of a machine. It returns nil if the machine needs none, an error of KindNotStarted if the machine is not to be
+// started in this run, and one of failure.KindQueued if the user stops the run. Nothing was sent to the machine then.
 func Take(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
 	t := of(m.Site())
 	if c.Settings.MaxUnavailable > 0 && memberOf(m, c).Change != rollout.FirstDeployment && !abortsWait(m, c) { // Ironic accepts no note before that
@@ -69,7 +69,8 @@ func Take(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
 	return turn, nil
 }
 
-// abortsWait reports whether a machine is undeployed although an operation is in progress: Ironic waits for a machine that may never answer.
+// abortsWait reports whether a machine is undeployed although an operation is in progress: Ironic waits for a machine that may never
+// answer.
 func abortsWait(m *machine.Machine, c Change) bool {
 	return c.Change == rollout.Replacement && states.AwaitsAgent(m.State())
 }
@@ -86,7 +87,8 @@ func memberOf(m *machine.Machine, c Change) rollout.Member {
 	return me
 }
 
-// TakeToReplace is Take for a machine that is undeployed to be replaced. A machine on which nothing runs needs a turn only if a first deployment does.
+// TakeToReplace is Take for a machine that is undeployed to be replaced. A machine on which nothing runs needs a turn only if a first
+// deployment does.
 func TakeToReplace(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
 	if c.Change = rollout.Replacement; !states.IsOccupied(m.Node()) || states.Failed(m.State()) {
 		if c.Away = true; !c.Settings.Concerns(rollout.FirstDeployment) {
@@ -96,7 +98,8 @@ func TakeToReplace(ctx context.Context, m *machine.Machine, c Change) (*Turn, er
 	return Take(ctx, m, c)
 }
 
-// awaitOwn waits until another change of the same machine in this run has ended: a host and a deployment may share it. mu is held before and after.
+// awaitOwn waits until another change of the same machine in this run has ended: a host and a deployment may share it. mu is held before
+// and after.
 func (t *Turn) awaitOwn(ctx context.Context) (err error) {
 	for err == nil && t.group.Has(t.id) {
 		for ctx.Err() == nil && t.group.Has(t.id) {
@@ -178,7 +181,8 @@ func (t *Turn) wait(ctx context.Context) (waited bool, err error) {
 // longestHold is longer than any run has the lock of a group: it lists the nodes and writes one note.
 const longestHold = 10 * time.Minute
 
-// startShared starts a member of a named group if the members of other runs permit it, and leaves word of that on its node, under the lock of the group.
+// startShared starts a member of a named group if the members of other runs permit it, and leaves word of that on its node, under the lock
+// of the group.
 func (t *Turn) startShared(ctx context.Context) (started bool, err error) {
 	name := t.group.name
 	lock := throttle.Lock{

@@ -1,5 +1,5 @@
-// Package turns lets the machines of a run change in turns, as package rollout decides. The members of a named group also wait for those of other
-// runs, which it finds by the notes on their nodes (reference/rollout.md#other-runs, reference/rollout.md#what-turns-do-not-cover).
+// Package turns lets the machines of a run change in turns, as package rollout decides. The members of a named group also wait for those of
+// other runs, which it finds by the notes on their nodes (reference/rollout.md#other-runs, reference/rollout.md#what-turns-do-not-cover).
 package turns
 
 import (
@@ -109,8 +109,8 @@ func (t *turns) follows(me rollout.Member, c Change) (g *group, was string) {
 	return nil, ""
 }
 
-// isSucceeded reports whether the deployment that replaces one was made before, as with create_before_destroy. node is that of the new deployment, as
-// configured; "": not known, so that it may follow; mu is held.
+// isSucceeded reports whether the deployment that replaces one was made before, as with create_before_destroy. node is that of the new
+// deployment, as configured; "": not known, so that it may follow; mu is held.
 func (t *turns) isSucceeded(c Change, node string) bool {
 	key := c.Settings.Key(rollout.Replacement, c.Content)
 	i := slices.IndexFunc(t.created[key], func(made string) bool { return node != "" && made == node })

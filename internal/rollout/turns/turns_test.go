@@ -307,7 +307,8 @@ func TestTake_killedRunLeavesAMachineOff(t *testing.T) {
 	})
 }
 
-// A run that was killed while it changed a machine that is off anyway has left nothing away: the fleet has such machines, and users ask for them.
+// A run that was killed while it changed a machine that is off anyway has left nothing away: the fleet has such machines, and users ask for
+// them.
 func TestTake_killedRunLeavesAMachineThatWasOff(t *testing.T) {
 	t.Parallel()
 	for change, before := range map[rollout.Change]string{rollout.Restart: "power off", rollout.Rebuild: "power on"} {

@@ -29,8 +29,8 @@ type Invoked struct {
 	Text   string // progress and diagnostics
 }
 
-// Invoke plans and invokes an action as Terraform does. A CLI that has actions does it, which is Terraform from 1.14 on; without one, Invoke
-// calls the provider's server.
+// Invoke plans and invokes an action as Terraform does. A CLI that has actions does it, which is Terraform from 1.14 on; without one,
+// Invoke calls the provider's server.
 func Invoke(t *testing.T, s *site.Site, a Action, settings ...string) Invoked {
 	t.Helper()
 	if HasQuery(t) { // Terraform 1.14 has both

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Port is a TCP port of 127.0.0.1 on which something listens or not. It stands for the service of a machine. No other test gets the port while
-// nothing listens on it.
+// Port is a TCP port of 127.0.0.1 on which something listens or not. It stands for the service of a machine. No other test gets the port
+// while nothing listens on it.
 type Port struct {
 	t        testing.TB
 	Address  string // HOST:PORT

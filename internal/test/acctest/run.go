@@ -47,8 +47,8 @@ func Kill(t *testing.T, s *site.Site, running *Running) {
 // enoughLooks are the looks at nodes after which a run waits for held machines.
 const enoughLooks = 5
 
-// WaitOut is Must on a site whose machines are held. It releases them once the run has looked at nodes several times, and fails the test if the
-// run ends before: it has not waited.
+// WaitOut is Must on a site whose machines are held. It releases them once the run has looked at nodes several times, and fails the test if
+// the run ends before: it has not waited.
 func WaitOut(t *testing.T, s *site.Site, w *Workspace, release func(), args ...string) (output string) {
 	t.Helper()
 	if s.Fake == nil {

@@ -24,8 +24,8 @@ type reattach struct {
 	Addr            struct{ Network, String string }
 }
 
-// serve serves a new provider in this process, in an environment. It returns the value of TF_REATTACH_PROVIDERS with which a CLI finds it, also under
-// further addresses, and a function that ends the provider.
+// serve serves a new provider in this process, in an environment. It returns the value of TF_REATTACH_PROVIDERS with which a CLI finds it,
+// also under further addresses, and a function that ends the provider.
 func serve(t *testing.T, environ, further []string) (attach string, end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

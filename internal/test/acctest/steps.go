@@ -22,8 +22,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
 )
 
-// Test is resource.ParallelTest with the provider in this process, and without a CLI, as in a Workspace. It has the fields of steps that the
-// tests use.
+// Test is resource.ParallelTest with the provider in this process, and without a CLI, as in a Workspace. It has the fields of steps that
+// the tests use.
 func Test(t *testing.T, steps ...resource.TestStep) {
 	t.Helper()
 	if os.Getenv(cliVariable) == "all" {

@@ -28,10 +28,10 @@ import (
 )
 
 // Workspace is a directory with a configuration and its state. Run, Must and Plan do in the test process what Terraform does, which takes a
-// twentieth of the time (internal/test/terraformtest). What that cannot do, such as modules, moved blocks and "output", a real CLI does, with
-// the provider in the test process. Start does the same in the background, so that a test can interrupt or kill it. After RealCLI, it runs a CLI and
-// the provider's binary, and so do all calls after OwnProcess, and after Setenv of a variable that a CLI reads: working directory and log belong
-// to a process.
+// twentieth of the time (internal/test/terraformtest). What that cannot do, such as modules, moved blocks and "output", a real CLI does,
+// with the provider in the test process. Start does the same in the background, so that a test can interrupt or kill it. After RealCLI, it
+// runs a CLI and the provider's binary, and so do all calls after OwnProcess, and after Setenv of a variable that a CLI reads: working
+// directory and log belong to a process.
 type Workspace struct {
 	Dir      string
 	Patience time.Duration // after which a CLI is killed; zero means five minutes
@@ -165,8 +165,8 @@ func (w *Workspace) SetState(content string) {
 	w.write(filepath.Join(w.Dir, "terraform.tfstate"), content)
 }
 
-// Setenv adds a variable for the CLI and the provider. Values of input variables (TF_VAR_NAME), and variables that only the provider reads, need
-// no process of its own.
+// Setenv adds a variable for the CLI and the provider. Values of input variables (TF_VAR_NAME), and variables that only the provider reads,
+// need no process of its own.
 func (w *Workspace) Setenv(name, value string) {
 	w.env = append(w.env, name+"="+value)
 	variable, isInput := strings.CutPrefix(name, "TF_VAR_")

@@ -274,8 +274,8 @@ func TestFakeGuide_firstPlanOfImportsIsWhatTheGuideSays(t *testing.T) {
 	}
 }
 
-// TestFakeGuide_forgottenMachinesAreTakenBack: a new deployment of a machine that on_destroy = "forget" has left fails, and with the import block of
-// the guide Discovery the machine is managed again as it runs.
+// TestFakeGuide_forgottenMachinesAreTakenBack: a new deployment of a machine that on_destroy = "forget" has left fails, and with the import
+// block of the guide Discovery the machine is managed again as it runs.
 func TestFakeGuide_forgottenMachinesAreTakenBack(t *testing.T) {
 	t.Parallel()
 	s := rackOfThree(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
 
-// oneViewGuide returns a workspace with the configuration of the guide OneView, its site and its appliance, and a function that runs the script of a
-// OneView user.
+// oneViewGuide returns a workspace with the configuration of the guide OneView, its site and its appliance, and a function that runs the
+// script of a OneView user.
 func oneViewGuide(t *testing.T) (w *acctest.Workspace, s *site.Site, appliance *site.OneView, user func(args ...string) (output string, err error)) {
 	t.Helper()
 	skipWithout(t, "curl", "jq")
@@ -73,8 +73,8 @@ func TestFakeGuide_oneViewSync(t *testing.T) {
 	destroy(t, w)
 }
 
-// TestFakeGuide_oneViewUserTakesTheServer: the apply of the guide's configuration enrolls the host, and fails for profile and deployment as long as a
-// OneView user has the server.
+// TestFakeGuide_oneViewUserTakesTheServer: the apply of the guide's configuration enrolls the host, and fails for profile and deployment as
+// long as a OneView user has the server.
 func TestFakeGuide_oneViewUserTakesTheServer(t *testing.T) {
 	t.Parallel()
 	w, s, _, user := oneViewGuide(t)
@@ -93,8 +93,8 @@ func TestFakeGuide_oneViewUserTakesTheServer(t *testing.T) {
 	}
 }
 
-// TestFakeGuide_oneViewUserDeletesTheProfile: after a OneView user has deleted the profile of a deployed machine, the plan says so, and replacing the
-// deployment works.
+// TestFakeGuide_oneViewUserDeletesTheProfile: after a OneView user has deleted the profile of a deployed machine, the plan says so, and
+// replacing the deployment works.
 func TestFakeGuide_oneViewUserDeletesTheProfile(t *testing.T) {
 	t.Parallel()
 	w, _, _, user := oneViewGuide(t)

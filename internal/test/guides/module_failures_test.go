@@ -86,7 +86,8 @@ func TestFakeModules_poolWithTakenServers(t *testing.T) {
 	wantEmpty(t, m.site)
 }
 
-// A OneView user takes a reserved server: the apply fails until a pass of sync has taken its host out of service. Then another host is reserved.
+// A OneView user takes a reserved server: the apply fails until a pass of sync has taken its host out of service. Then another host is
+// reserved.
 func TestFakeModules_poolReservesAnotherServer(t *testing.T) {
 	t.Parallel()
 	m := startModule(t, "oneview-pool")

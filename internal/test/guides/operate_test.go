@@ -40,8 +40,8 @@ func do(t *testing.T, s *site.Site, op operate.Operation, id string) {
 	}
 }
 
-// TestAccOperate_planTellsOfAnUndeployment: a machine that metal has undeployed is deployed again by the next apply, on the same node if it has kept
-// its allocation.
+// TestAccOperate_planTellsOfAnUndeployment: a machine that metal has undeployed is deployed again by the next apply, on the same node if it
+// has kept its allocation.
 func TestAccOperate_planTellsOfAnUndeployment(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

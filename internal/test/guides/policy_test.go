@@ -21,8 +21,8 @@ const checkPlan = examples + "/policy/check-plan.sh"
 // policyPlans has plans for the test of both policy checks (tools/policy), each with what the checks find.
 const policyPlans = "../../../tools/policy/testdata"
 
-// writePlans makes the tests write the plans anew: METAL_POLICY_PLANS=1 METAL_ACC_CLI=all go test -run Policy ./internal/test/guides. The plan with
-// actions needs Terraform 1.14.
+// writePlans makes the tests write the plans anew: METAL_POLICY_PLANS=1 METAL_ACC_CLI=all go test -run Policy ./internal/test/guides. The
+// plan with actions needs Terraform 1.14.
 var writePlans = os.Getenv("METAL_POLICY_PLANS") != ""
 
 // runCheck runs the policy check, and returns its output and exit status.

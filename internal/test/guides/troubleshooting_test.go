@@ -17,7 +17,8 @@ var (
 	quoted    = regexp.MustCompile("`([^`]+)`")
 )
 
-// TestTroubleshooting_explainsEveryTitle compares the titles in the golden files of messages with those in the guides, which make docs writes.
+// TestTroubleshooting_explainsEveryTitle compares the titles in the golden files of messages with those in the guides, which make docs
+// writes.
 func TestTroubleshooting_explainsEveryTitle(t *testing.T) {
 	t.Parallel()
 	provider, guides := providerTitles(t), map[string]bool{}

@@ -105,7 +105,8 @@ func TestFakeExamples_tryIt(t *testing.T) {
 	}
 }
 
-// TestFakeExamples_seedOfAManagedSite: on a fake that is seeded with a site that Terraform manages, the plan with a copy of the state is empty.
+// TestFakeExamples_seedOfAManagedSite: on a fake that is seeded with a site that Terraform manages, the plan with a copy of the state is
+// empty.
 func TestFakeExamples_seedOfAManagedSite(t *testing.T) {
 	t.Parallel()
 	before, after := site.StartFake(t, nil), site.StartFake(t, nil)
@@ -159,8 +160,9 @@ func runPage(t *testing.T, commands []string) (all []ran) {
 	return all
 }
 
-// scriptOf returns the script of commands. Each writes its output and its exit code into files. The fake takes a free port and is quicker. What the
-// page runs in a second terminal runs in the background, until the script ends: on a busy machine, Terraform may begin too late for it.
+// scriptOf returns the script of commands. Each writes its output and its exit code into files. The fake takes a free port and is quicker.
+// What the page runs in a second terminal runs in the background, until the script ends: on a busy machine, Terraform may begin too late
+// for it.
 func scriptOf(t *testing.T, commands []string) string {
 	t.Helper()
 	const address = "127.0.0.1:6385"
@@ -188,7 +190,8 @@ func scriptOf(t *testing.T, commands []string) string {
 	return script
 }
 
-// newcomer returns the environment of a user who has nothing but a CLI: the programs of this repository, and stand-ins for what needs a network.
+// newcomer returns the environment of a user who has nothing but a CLI: the programs of this repository, and stand-ins for what needs a
+// network.
 func newcomer(t *testing.T, dir string) []string {
 	t.Helper()
 	absolute, err := filepath.Abs(root)

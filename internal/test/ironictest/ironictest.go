@@ -42,7 +42,8 @@ func Fleet(n int) *fakeironic.Server {
 	return fake
 }
 
-// NodeOf returns a node as the fake's database has it, without the records of its last cleaning and service, which outlive what they are about.
+// NodeOf returns a node as the fake's database has it, without the records of its last cleaning and service, which outlive what they are
+// about.
 func NodeOf(t *testing.T, fake *fakeironic.Server, ref string) fakeironic.Node {
 	t.Helper()
 	node, ok := fake.Node(ref)

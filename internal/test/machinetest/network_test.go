@@ -40,7 +40,8 @@ func TestMetalNetwork_aMachineWithIPMIIsDeployedAndRebuilt(t *testing.T) {
 	c.wantFlags(networkOnce, diskForEver, networkOnce, diskForEver, networkOnce)
 }
 
-// TestMetalNetwork_anUnknownMachineIsDiscoveredNamedAndDeployed powers a machine on that Ironic does not know, and that has nothing else to boot.
+// TestMetalNetwork_anUnknownMachineIsDiscoveredNamedAndDeployed powers a machine on that Ironic does not know, and that has nothing else to
+// boot.
 func TestMetalNetwork_anUnknownMachineIsDiscoveredNamedAndDeployed(t *testing.T) {
 	t.Parallel()
 	startRack(t, provisioning).networkMachine(1).arrive()

@@ -109,8 +109,8 @@ func TestNeutron_unknownVIF(t *testing.T) {
 	})
 }
 
-// Ironic does not learn that Neutron has deleted a port. The deployment that fails for it says which one it is, and removing it from vifs mends
-// the machine.
+// Ironic does not learn that Neutron has deleted a port. The deployment that fails for it says which one it is, and removing it from vifs
+// mends the machine.
 func TestNeutron_deletedVIF(t *testing.T) {
 	everywhere(t, func(t *testing.T, o *openstack) {
 		node, kept, deleted := o.node(map[string]any{"deploy_interface": "ramdisk"}), o.vif(), o.vifElsewhere()
@@ -158,8 +158,8 @@ func TestNeutron_deletedBeforeTheNextISO(t *testing.T) {
 	})
 }
 
-// A port that was detached while nothing ran on the machine keeps its MAC address, so that Neutron gives it to no other port of the network.
-// The error says so, and the apply works once that port is gone.
+// A port that was detached while nothing ran on the machine keeps its MAC address, so that Neutron gives it to no other port of the
+// network. The error says so, and the apply works once that port is gone.
 func TestNeutron_anotherVIFOfTheSameNetwork(t *testing.T) {
 	everywhere(t, func(t *testing.T, o *openstack) {
 		node, iso, former, next := o.node(), bmc.ServeISO(t), o.vif(), o.vif()
@@ -177,8 +177,8 @@ func TestNeutron_anotherVIFOfTheSameNetwork(t *testing.T) {
 	})
 }
 
-// A machine without a VIF is deployed without a network by the network interface flat of Ironic 21.4. Every other deployment fails, and says
-// what to do.
+// A machine without a VIF is deployed without a network by the network interface flat of Ironic 21.4. Every other deployment fails, and
+// says what to do.
 func TestNeutron_noVIF(t *testing.T) {
 	everywhere(t, func(t *testing.T, o *openstack) {
 		node, iso := o.node(), bmc.ServeISO(t)
@@ -214,7 +214,8 @@ func TestNeutron_portWithoutSwitch(t *testing.T) {
 	})
 }
 
-// A switch that does not answer fails the deployment since Ironic 39, also that of a machine that runs, and the VIF does not stay half attached.
+// A switch that does not answer fails the deployment since Ironic 39, also that of a machine that runs, and the VIF does not stay half
+// attached.
 func TestNeutron_switchRefuses(t *testing.T) {
 	everywhere(t, func(t *testing.T, o *openstack) {
 		if o.network == "flat" {

@@ -13,10 +13,11 @@ import (
 
 var forecasts = flag.String("forecasts", "1-8", "which applies TestForecast_isRightWithin10Percent forecasts: first-last")
 
-// The promise of the guide "Forecast an apply", for random sites, limits, rollouts and changes: if operations take the given times, the apply ends
-// between the fastest and the slowest time, give or take 10 %. With the order in which Terraform has begun, the forecast is one time, unless an
-// operation takes longer than stuck_after. Few applies miss it by more than 10 %: polls come at random moments, so that of two operations that end at
-// about the same time either can be the first one whose slot others get. It is wrong if two applies miss it, of more than one in eight seeds.
+// The promise of the guide "Forecast an apply", for random sites, limits, rollouts and changes: if operations take the given times, the
+// apply ends between the fastest and the slowest time, give or take 10 %. With the order in which Terraform has begun, the forecast is one
+// time, unless an operation takes longer than stuck_after. Few applies miss it by more than 10 %: polls come at random moments, so that of
+// two operations that end at about the same time either can be the first one whose slot others get. It is wrong if two applies miss it, of
+// more than one in eight seeds.
 func TestForecast_isRightWithin10Percent(t *testing.T) {
 	t.Parallel()
 	var first, last uint64
@@ -47,7 +48,8 @@ func TestForecast_isRightWithin10Percent(t *testing.T) {
 	}
 }
 
-// foretell compares a forecast with an apply. It tells how the forecast for the order in which Terraform has begun has missed it; "" if it has not.
+// foretell compares a forecast with an apply. It tells how the forecast for the order in which Terraform has begun has missed it; "" if it
+// has not.
 func foretell(t *testing.T, seed uint64) (missed string) {
 	t.Helper()
 	f := newForeseen(t, seed, 16)

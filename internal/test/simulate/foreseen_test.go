@@ -236,7 +236,8 @@ func (f *foreseen) apply(t *testing.T) (code int, took time.Duration, order []st
 	return code, took, order
 }
 
-// identify fills in the UUIDs of machines that the apply has made: of two that begin to wait at the same moment, that of the lower one gets a slot first.
+// identify fills in the UUIDs of machines that the apply has made: of two that begin to wait at the same moment, that of the lower one gets
+// a slot first.
 func (f *foreseen) identify(steps []forecast.Step) {
 	for i := range steps {
 		if m := steps[i].Machine; m != nil && m.New {

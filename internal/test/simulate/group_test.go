@@ -165,8 +165,8 @@ func deployedMember() configuration {
 	return config
 }
 
-// The provider is killed in every moment in which a member moves with its deployment. The next apply finishes the move, and nothing is deployed
-// twice, also if the last states are lost.
+// The provider is killed in every moment in which a member moves with its deployment. The next apply finishes the move, and nothing is
+// deployed twice, also if the last states are lost.
 func TestKill_everyMomentOfAMove(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
@@ -242,8 +242,8 @@ func (s *site) cleanLocks(t *testing.T, end outcome) {
 	s.checkClean(t)
 }
 
-// The provider is killed in every moment of a rebuild that fails and leads to a quarantine. The applies after it finish the quarantine, and deploy
-// another node.
+// The provider is killed in every moment of a rebuild that fails and leads to a quarantine. The applies after it finish the quarantine, and
+// deploy another node.
 func TestKill_everyMomentOfAFailedRebuild(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {

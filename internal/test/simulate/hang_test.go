@@ -83,8 +83,8 @@ func (h *hanging) told() string {
 
 var silenceLine = regexp.MustCompile(`"@message":"[^"]*no answer[^"]*"`)
 
-// A plan, and the apply of a destruction, end for all resources when the first request has timed out twice; without a word of Terraform until then, so that
-// the log must say what waits.
+// A plan, and the apply of a destruction, end for all resources when the first request has timed out twice; without a word of Terraform
+// until then, so that the log must say what waits.
 func TestHang_endsForAllResourcesAtOnce(t *testing.T) {
 	t.Parallel()
 	const hosts = 25 // more than Terraform works on at a time
@@ -119,7 +119,8 @@ func TestHang_endsForAllResourcesAtOnce(t *testing.T) {
 	}
 }
 
-// An Ironic that hangs for ten minutes while a machine is cleaned costs nothing but time: the wait goes on, and the log tells it all the while.
+// An Ironic that hangs for ten minutes while a machine is cleaned costs nothing but time: the wait goes on, and the log tells it all the
+// while.
 func TestHang_waitGoesOn(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T) {

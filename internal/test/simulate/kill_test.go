@@ -116,7 +116,8 @@ type phase struct {
 	lost  kills // if the last states are lost, too; 0: the phase saves none before its end
 }
 
-// kills is how often a provider is killed at least: before and after a request is executed. A phase of fewer moments tests less than before.
+// kills is how often a provider is killed at least: before and after a request is executed. A phase of fewer moments tests less than
+// before.
 type kills struct{ before, after int }
 
 // of returns one of the numbers.

@@ -123,8 +123,8 @@ func (l *line) DialContext(ctx context.Context, network, address string) (net.Co
 	return here, nil
 }
 
-// checkReady checks, after an apply that has succeeded, that the machines have answered since they were last started, and that the state says
-// so.
+// checkReady checks, after an apply that has succeeded, that the machines have answered since they were last started, and that the state
+// says so.
 func (s *site) checkReady(config configuration, now states) {
 	for address, settings := range config {
 		i, check := now[address], settings["ready_check"]

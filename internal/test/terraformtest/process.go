@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Process is what a command runs in that a test kills, as kill -9 ends a CLI and its providers: no further request leaves it, and the state file has what
-// calls had returned before.
+// Process is what a command runs in that a test kills, as kill -9 ends a CLI and its providers: no further request leaves it, and the state
+// file has what calls had returned before.
 type Process struct {
 	once    sync.Once
 	dead    chan struct{}

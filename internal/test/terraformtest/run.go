@@ -112,7 +112,8 @@ func (r *run) servingOf(p *schema.Provider, servers map[string]*serving) *servin
 	return s
 }
 
-// functions returns the functions for expressions: Terraform's own, and those of the providers, which a server without a configuration computes.
+// functions returns the functions for expressions: Terraform's own, and those of the providers, which a server without a configuration
+// computes.
 func (r *run) functions() map[string]function.Function {
 	all := language.Functions(r.w.Dir, r.started)
 	for _, p := range r.w.Providers {

@@ -66,8 +66,8 @@ func (w *Workspace) RunIn(ctx context.Context, p *Process, args ...string) (outp
 	return output, code, err
 }
 
-// Run runs a command such as "plan", and returns what a CLI would print, and its exit code. The error is ErrUnsupported if only a CLI can do
-// it. When the context ends, Run ends as a CLI does after Ctrl-C.
+// Run runs a command such as "plan", and returns what a CLI would print, and its exit code. The error is ErrUnsupported if only a CLI can
+// do it. When the context ends, Run ends as a CLI does after Ctrl-C.
 func (w *Workspace) Run(ctx context.Context, args ...string) (output string, code int, err error) {
 	if len(args) == 0 {
 		return "", 0, core.Unsupported("no command")

@@ -18,8 +18,8 @@ type cleaner struct {
 	tried  atomic.Int64 // spans of deliveries that have ended
 }
 
-// ExportSpans cleans the spans and exports them. It tells the run of an error and returns none: the SDK would pass it to the handler of the whole
-// process, which by then may be that of another run.
+// ExportSpans cleans the spans and exports them. It tells the run of an error and returns none: the SDK would pass it to the handler of the
+// whole process, which by then may be that of another run.
 func (c *cleaner) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	cleaned := make([]sdk.ReadOnlySpan, len(spans))
 	for i, span := range spans {
@@ -32,7 +32,8 @@ func (c *cleaner) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) err
 	return nil
 }
 
-// counter is a processor that tells at the end how many spans were never delivered: the SDK drops spans without a word when its queue is full.
+// counter is a processor that tells at the end how many spans were never delivered: the SDK drops spans without a word when its queue is
+// full.
 type counter struct {
 	sdk.SpanProcessor
 	to    *cleaner

@@ -36,8 +36,8 @@ type Program struct {
 // batchDelay is how long an ended span waits for others. A process may be killed at any time, so it is shorter than the SDK's five seconds.
 const batchDelay = time.Second
 
-// Start returns the run of a program; nil if the variables ask for no traces, or for what it does not know. The SDK reads the other variables,
-// such as OTEL_RESOURCE_ATTRIBUTES, from the environment of the process itself. Start makes no request.
+// Start returns the run of a program; nil if the variables ask for no traces, or for what it does not know. The SDK reads the other
+// variables, such as OTEL_RESOURCE_ATTRIBUTES, from the environment of the process itself. Start makes no request.
 func Start(ctx context.Context, getenv func(string) string, p Program) *tracing.Run {
 	once := &reporter{report: p.Report}
 	otel.SetLogger(logr.New(sink{once})) // else the SDK writes the values of variables to stderr
@@ -122,7 +122,8 @@ func otlp(ctx context.Context, getenv func(string) string) (sdk.SpanExporter, er
 	}
 }
 
-// checkEndpoint returns an error unless the endpoint for OTLP over HTTP is a URL. The error does not contain the value, which may have a password.
+// checkEndpoint returns an error unless the endpoint for OTLP over HTTP is a URL. The error does not contain the value, which may have a
+// password.
 func checkEndpoint(getenv func(string) string) error {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"} {
 		value := getenv(name)

@@ -29,8 +29,8 @@ type Call struct {
 // Legacy reports whether Ironic 21.4 answers.
 func (c *Call) Legacy() bool { return c.Newest <= LegacyMinor }
 
-// NewCall returns the call of a request. newest is the minor number of the server's highest API version, and now the time of the answer. Links in
-// the answer use the Host header, as in Ironic.
+// NewCall returns the call of a request. newest is the minor number of the server's highest API version, and now the time of the answer.
+// Links in the answer use the Host header, as in Ironic.
 func NewCall(r *http.Request, body []byte, newest int, now time.Time) *Call {
 	scheme, host := "http", r.Host
 	if r.URL.Scheme != "" {

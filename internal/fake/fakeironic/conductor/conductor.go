@@ -11,8 +11,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/neutron"
 )
 
-// Conductor is the only conductor of a server. Its zero value knows no node. It is not safe for concurrent use, and starts no goroutine: its
-// events run in CatchUp.
+// Conductor is the only conductor of a server. Its zero value knows no node. It is not safe for concurrent use, and starts no goroutine:
+// its events run in CatchUp.
 type Conductor struct {
 	Settings
 

@@ -240,7 +240,8 @@ func detect(n *Node) string {
 	return "direct"
 }
 
-// switchDeploy writes the deploy interface that fits into a node with autodetect. Before a deployment, Ironic does that even if it then refuses it.
+// switchDeploy writes the deploy interface that fits into a node with autodetect. Before a deployment, Ironic does that even if it then
+// refuses it.
 func (c *Conductor) switchDeploy(n *Node) {
 	// Other states use no deploy interface.
 	//exhaustive:ignore
@@ -266,7 +267,8 @@ func (c *Conductor) restoreDeploy(n *Node) {
 	}
 }
 
-// endsDetection reports whether the end of an operation gives a node its own deploy interface back: cleaning, service, and an adoption that fails.
+// endsDetection reports whether the end of an operation gives a node its own deploy interface back: cleaning, service, and an adoption that
+// fails.
 func endsDetection(before, after State) bool {
 	// After others it stays.
 	//exhaustive:ignore

@@ -80,7 +80,8 @@ func (c *Conductor) enterPhase(n *Node, o *operation) {
 	c.After(current.length, end)
 }
 
-// emptiesErrors is the default of [conductor]sync_power_state_interval. Ironic 39 empties last_error when it looks at the power of a machine.
+// emptiesErrors is the default of [conductor]sync_power_state_interval. Ironic 39 empties last_error when it looks at the power of a
+// machine.
 const emptiesErrors = time.Minute
 
 // abandon leaves the node in the middle of its operation. Nothing works on it any more.
@@ -167,8 +168,8 @@ func (c *Conductor) logStart(n *Node, o *operation) {
 	}
 }
 
-// logSuccess enters the end of an operation into the history, as Ironic 39 does. It has no steps of a cleaning, because Ironic has emptied their
-// list by then.
+// logSuccess enters the end of an operation into the history, as Ironic 39 does. It has no steps of a cleaning, because Ironic has emptied
+// their list by then.
 func (c *Conductor) logSuccess(n *Node, o *operation) {
 	if o.flow == "" || c.legacy() {
 		return

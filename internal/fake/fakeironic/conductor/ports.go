@@ -107,8 +107,8 @@ func (c *Conductor) RemovePort(p *Port) {
 	c.Ports = slices.DeleteFunc(c.Ports, func(other *Port) bool { return other == p })
 }
 
-// NetworkFault returns why the network interface ironic-networking refuses the ports and port groups of the node as they are stored, "" if it does not.
-// Ironic asks it before each change of a port or group, and before operations.
+// NetworkFault returns why the network interface ironic-networking refuses the ports and port groups of the node as they are stored, "" if
+// it does not. Ironic asks it before each change of a port or group, and before operations.
 func (c *Conductor) NetworkFault(n *Node) string {
 	if n.Uses("network") != switches.Interface {
 		return ""
@@ -150,8 +150,8 @@ func (c *Conductor) switchDefect(n *Node) string {
 	return ""
 }
 
-// PortChanged is what the network interface does before a change of a port is stored. It configures or resets the switch port, and returns why it refuses, or
-// why the networking service does.
+// PortChanged is what the network interface does before a change of a port is stored. It configures or resets the switch port, and returns
+// why it refuses, or why the networking service does.
 func (c *Conductor) PortChanged(p *Port, after map[string]any) (refused, failed string) {
 	if p.Node.Uses("network") != switches.Interface {
 		return "", ""

@@ -111,7 +111,8 @@ func (n *Node) Components() map[string]*machine.Component {
 	return n.Machine.Firmware
 }
 
-// serviceSteps are the steps of hardware that Ironic 39 has in a service; those of the ramdisk are its own (reference/ironic.md#deploy-templates-and-runbooks).
+// serviceSteps are the steps of hardware that Ironic 39 has in a service; those of the ramdisk are its own
+// (reference/ironic.md#deploy-templates-and-runbooks).
 var serviceSteps = []string{
 	"bios.apply_configuration", "bios.factory_reset", "firmware.update", "raid.delete_configuration", "vendor.log_passthrough",
 	"deploy.erase_devices", "deploy.erase_devices_metadata", "deploy.erase_devices_express",

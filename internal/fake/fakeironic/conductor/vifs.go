@@ -103,8 +103,8 @@ func (c *Conductor) VIFs(n *Node) (ids []string) {
 // Place is what a request names for a VIF: the UUID of a port, of a port group, or nothing.
 type Place struct{ Port, Group string }
 
-// candidates returns what a VIF can be attached to, as Ironic's _get_free_portgroups_and_ports does. physical is the physical network of the
-// VIF; "" if that does not matter.
+// candidates returns what a VIF can be attached to, as Ironic's _get_free_portgroups_and_ports does. physical is the physical network of
+// the VIF; "" if that does not matter.
 func (c *Conductor) candidates(n *Node, vif, physical string, at Place) (free []socket, err error) {
 	ports, groups := c.sockets(n)
 	inGroup, usedGroups := map[string][]socket{}, map[string]bool{}
@@ -231,8 +231,8 @@ func noSuchVIF(n *Node, vif string) string {
 	return "Could not add public network VIF " + vif + " to node " + n.Str("uuid") + ", possible network issue. " + missing
 }
 
-// DetachVIF detaches a VIF from the node. Neutron keeps its MAC address, so that no other VIF of the network can have it, unless Ironic unbinds
-// it too.
+// DetachVIF detaches a VIF from the node. Neutron keeps its MAC address, so that no other VIF of the network can have it, unless Ironic
+// unbinds it too.
 func (c *Conductor) DetachVIF(n *Node, vif string) error {
 	for _, s := range c.connected(n) {
 		if s.vif == vif {

@@ -97,8 +97,8 @@ func PatchRight(op api.PatchOp, legacy bool) string {
 	return ""
 }
 
-// Hidden returns the fields of a node that the policy hides from the user of a request, joined by commas. 21.4 knows owner and lessee only if
-// the request asks for them; fields are those that it asks for, nil means all.
+// Hidden returns the fields of a node that the policy hides from the user of a request, joined by commas. 21.4 knows owner and lessee only
+// if the request asks for them; fields are those that it asks for, nil means all.
 func (p Policy) Hidden(c *api.Call, t Target, fields []string) string {
 	if c.Caller == nil || p.Grants(c, "node:get:filter_threshold", Target{}) {
 		return ""

@@ -37,7 +37,8 @@ func (s *Seed) settlePorts(nodes map[string]map[string]any) error {
 	return nil
 }
 
-// settleAllocations keeps the allocations that reserve a node of the seed, and adds one without a name for each node whose allocation is not there.
+// settleAllocations keeps the allocations that reserve a node of the seed, and adds one without a name for each node whose allocation is
+// not there.
 func (s *Seed) settleAllocations(nodes map[string]map[string]any) error {
 	found, others := map[string]bool{}, 0
 	var kept []map[string]any

@@ -1,5 +1,5 @@
-// Package seed reads the nodes, ports and allocations of a site, as clients of Ironic print them, and makes of them what an Ironic has that was
-// started anew: no operation is in progress, and no node is locked. It is pure: it reads no file, and makes no request.
+// Package seed reads the nodes, ports and allocations of a site, as clients of Ironic print them, and makes of them what an Ironic has that
+// was started anew: no operation is in progress, and no node is locked. It is pure: it reads no file, and makes no request.
 package seed
 
 import (
@@ -21,8 +21,9 @@ type Seed struct {
 	Notes []string
 }
 
-// Read adds the records of a JSON document: one record, a list of them, or an object with lists of them, such as {"nodes": [...]}. It accepts the
-// answers of Ironic's API, and what the baremetal command prints with -f json, also its column titles. Errors begin with the name.
+// Read adds the records of a JSON document: one record, a list of them, or an object with lists of them, such as {"nodes": [...]}. It
+// accepts the answers of Ironic's API, and what the baremetal command prints with -f json, also its column titles. Errors begin with the
+// name.
 func (s *Seed) Read(name string, document []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	for more := true; more; more = decoder.More() {
@@ -82,8 +83,8 @@ var titles = map[string]string{
 	"PXE boot enabled": "pxe_enabled", "Is Smart NIC port": "is_smartnic",
 }
 
-// byAttribute returns a record with attributes in the place of column titles, and without those that are empty: the baremetal command prints an empty text for
-// an attribute of any type that the server does not have.
+// byAttribute returns a record with attributes in the place of column titles, and without those that are empty: the baremetal command
+// prints an empty text for an attribute of any type that the server does not have.
 func byAttribute(record map[string]any) map[string]any {
 	out := map[string]any{}
 	for key, value := range record {

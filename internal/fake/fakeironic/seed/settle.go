@@ -9,8 +9,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic/api"
 )
 
-// Settle checks all records, and makes of them what an Ironic has that was started anew. It returns an error for what no Ironic has, such as two nodes
-// of one name. It must be called once, after the last Read.
+// Settle checks all records, and makes of them what an Ironic has that was started anew. It returns an error for what no Ironic has, such
+// as two nodes of one name. It must be called once, after the last Read.
 func (s *Seed) Settle() error {
 	nodes, err := s.settleNodes()
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 )
 
 // interrupted are the states in which a node is after its conductor was restarted in the middle of an operation
-// (reference/ironic.md#operations-without-a-conductor). Ironic lets those that wait for the ramdisk wait; the fake has no ramdisk for them. Other states have no operation in progress.
+// (reference/ironic.md#operations-without-a-conductor). Ironic lets those that wait for the ramdisk wait; the fake has no ramdisk for them.
+// Other states have no operation in progress.
 //
 //exhaustive:ignore
 var interrupted = map[conductor.State]conductor.State{

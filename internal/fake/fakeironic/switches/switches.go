@@ -1,5 +1,5 @@
-// Package switches has the rules of Ironic's network interface ironic-networking (39.0) for the switch ports and bonds that ports and port groups
-// name in extra. It follows Ironic's source, and what Ironic was seen to answer.
+// Package switches has the rules of Ironic's network interface ironic-networking (39.0) for the switch ports and bonds that ports and port
+// groups name in extra. It follows Ironic's source, and what Ironic was seen to answer.
 package switches
 
 import (
@@ -27,8 +27,8 @@ type Group struct {
 	Extra map[string]any
 }
 
-// kind is a schema of Ironic. It declares itself as of JSON schema's draft 4, in which "if" and "then" mean nothing: Ironic does not check that the VLANs fit the
-// mode.
+// kind is a schema of Ironic. It declares itself as of JSON schema's draft 4, in which "if" and "then" mean nothing: Ironic does not check
+// that the VLANs fit the mode.
 type kind struct {
 	title    string
 	required []string

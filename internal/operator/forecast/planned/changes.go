@@ -23,8 +23,8 @@ var configured = []string{"bios_settings", "raid", "firmware"}
 // bootSettings are the attributes of a host for which Ironic restarts the machine.
 var bootSettings = []string{"boot_mode", "secure_boot"}
 
-// host adds what happens to the machine of a host that is created or changed. A machine that is to be on is switched on at the end, because a cleaning
-// leaves it off.
+// host adds what happens to the machine of a host that is created or changed. A machine that is to be on is switched on at the end, because
+// a cleaning leaves it off.
 func (r *reader) host(s *planned, before, after, unknown values) {
 	s.Machine, s.Prepares = r.hostMachine(s.Address, before, after), true
 	on := after.text("power_state") == switchedOn

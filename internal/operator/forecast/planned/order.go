@@ -6,8 +6,8 @@ import (
 	tfjson "github.com/hashicorp/terraform-json"
 )
 
-// link lets the steps wait for each other, as Terraform's graph does: writes for what they refer to and for removals, removals for the removal
-// of what refers to them (reference/rollout.md#replacements).
+// link lets the steps wait for each other, as Terraform's graph does: writes for what they refer to and for removals, removals for the
+// removal of what refers to them (reference/rollout.md#replacements).
 func (r *reader) link() {
 	prior := r.priorDependencies()
 	removals, writes := map[string][]*planned{}, map[string][]*planned{} // by the address of the block
@@ -88,8 +88,8 @@ func among(all []*planned, instance string) []*planned {
 	return nil
 }
 
-// dependencies returns what an instance refers to: in the configuration, or in the state if it is not configured any more. It follows what has
-// no step of its own.
+// dependencies returns what an instance refers to: in the configuration, or in the state if it is not configured any more. It follows what
+// has no step of its own.
 func (r *reader) dependencies(c *tfjson.ResourceChange, prior map[string][]string) (all []reference) {
 	seen := map[string]bool{}
 	var follow func(b *block)

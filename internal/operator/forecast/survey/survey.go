@@ -1,5 +1,5 @@
-// Package survey reads from an Ironic what a forecast needs: machines with an operation in progress, machines of other runs that wait, members of
-// rollout groups that are away, and how long cleanings took. It changes nothing.
+// Package survey reads from an Ironic what a forecast needs: machines with an operation in progress, machines of other runs that wait,
+// members of rollout groups that are away, and how long cleanings took. It changes nothing.
 package survey
 
 import (
@@ -151,7 +151,8 @@ func (f *Found) readAbsences(ctx context.Context, site *machine.Site, nodes []ir
 	return nil
 }
 
-// Complete adds what the site knows of the machines of a plan. It returns an error of forecast.KindUnknown with the nodes that do not exist.
+// Complete adds what the site knows of the machines of a plan. It returns an error of forecast.KindUnknown with the nodes that do not
+// exist.
 func (f *Found) Complete(steps []forecast.Step) error {
 	var missing, deployed []string
 	done := map[*forecast.Machine]bool{}

@@ -1,5 +1,5 @@
-// Package bmc has the BMCs of acceptance tests, with Redfish and IPMI, machines behind them, and a server for the ISO images that they boot.
-// Only tests import it.
+// Package bmc has the BMCs of acceptance tests, with Redfish and IPMI, machines behind them, and a server for the ISO images that they
+// boot. Only tests import it.
 package bmc
 
 import (

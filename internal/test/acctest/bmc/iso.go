@@ -80,8 +80,8 @@ func (s *ISOServer) Looks(name string) int {
 	return s.looks[name]
 }
 
-// AtLook calls a function when the provider reads the age of an image for the nth time, before it gets the answer. So a test does not depend on how
-// long the quiet period is.
+// AtLook calls a function when the provider reads the age of an image for the nth time, before it gets the answer. So a test does not
+// depend on how long the quiet period is.
 func (s *ISOServer) AtLook(name string, n int, do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

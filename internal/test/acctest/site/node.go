@@ -72,8 +72,8 @@ func RemoveNode(t *testing.T, s *Site, id string) {
 	s.Must(http.MethodDelete, "nodes/"+id, nil)
 }
 
-// stays reports whether an entry of extra is the record of a cleaning or a service, or the mark of a creation that is finished. Only the next write of the
-// provider removes such a mark.
+// stays reports whether an entry of extra is the record of a cleaning or a service, or the mark of a creation that is finished. Only the
+// next write of the provider removes such a mark.
 func stays(key string, value any) bool {
 	if key == "terraform_metal_erasure" || key == "terraform_metal_service" {
 		return true

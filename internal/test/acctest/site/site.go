@@ -132,8 +132,9 @@ func Until(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// InTime polls done until it returns true. It returns false after three minutes: a busy machine is slow, and no test waits that long for what happens.
-// It polls less and less often, so that a real Ironic, which answers one request after the other, does not spend its time on polls.
+// InTime polls done until it returns true. It returns false after three minutes: a busy machine is slow, and no test waits that long for
+// what happens. It polls less and less often, so that a real Ironic, which answers one request after the other, does not spend its time on
+// polls.
 func InTime(done func() bool) bool {
 	pause, end := 50*time.Millisecond, time.Now().Add(3*time.Minute)
 	for !done() {

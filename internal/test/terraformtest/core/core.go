@@ -1,5 +1,5 @@
-// Package core has what Terraform's core decides without a provider: in which order it does the steps of a run, what it proposes as the next state
-// of an object, and which plans and results it rejects.
+// Package core has what Terraform's core decides without a provider: in which order it does the steps of a run, what it proposes as the
+// next state of an object, and which plans and results it rejects.
 package core
 
 import (

@@ -1,5 +1,5 @@
-// Package language reads the configuration language: blocks, what they refer to, variables and functions. It prints diagnostics with the part
-// of the configuration that they are about.
+// Package language reads the configuration language: blocks, what they refer to, variables and functions. It prints diagnostics with the
+// part of the configuration that they are about.
 package language
 
 import (

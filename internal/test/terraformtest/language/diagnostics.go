@@ -57,8 +57,8 @@ func (d *Diagnostics) AddProvider(address string, body hcl.Body, block *hcl.Rang
 	return failed
 }
 
-// attributeRange returns where an attribute is set; the block if it is not. As core does, it looks for the last name of the path in the block,
-// and not in attributes of objects.
+// attributeRange returns where an attribute is set; the block if it is not. As core does, it looks for the last name of the path in the
+// block, and not in attributes of objects.
 func attributeRange(body hcl.Body, path *tftypes.AttributePath, block *hcl.Range) *hcl.Range {
 	attributes, _ := body.JustAttributes() // what is no attribute does not matter
 	steps := path.Steps()
