@@ -79,7 +79,7 @@ func refreshMember(ctx context.Context, site *machine.Site, g *Group, m *GroupMe
 	case api.IsNotFound(err):
 		suspended, err := site.IsSuspended(ctx, m.ID, m.NodeID)
 		if err == nil && !suspended {
-			m.ID, m.NodeID, m.NodeName, m.Domain = "", "", "", ""
+			m.clear()
 		}
 		return suspended, err
 	case err != nil:
@@ -222,7 +222,7 @@ func (d *Departure) Done() bool { return d != nil && d.done }
 // Move makes a member give up its node and get another one.
 func (m *GroupMember) Move(value string) {
 	m.Leaves = &Departure{ID: m.ID, NodeID: m.NodeID, NodeName: m.NodeName, Value: value}
-	m.ID, m.NodeID, m.NodeName, m.Domain = "", "", "", ""
+	m.clear()
 }
 
 // isToLeave reports whether a member still has the node that it gives up.

@@ -59,6 +59,9 @@ type GroupMember struct {
 	asked   bool               // the allocation may exist
 }
 
+// clear says that the member has neither an allocation nor a node.
+func (m *GroupMember) clear() { m.ID, m.NodeID, m.NodeName, m.Domain = "", "", "", "" }
+
 // lacking returns the members without a node.
 func (g *Group) lacking() (all []*GroupMember) {
 	for _, m := range g.Members {
@@ -382,29 +385,34 @@ func endMember(ctx context.Context, site *machine.Site, m *GroupMember) error {
 func withdraw(ctx context.Context, site *machine.Site, g *Group, cause error) error {
 	ctx, stop := rest.OutlastFor(ctx, releaseGrace)
 	defer stop()
-	left := errors.Join(eachMember(g.Members, func(m *GroupMember) error {
-		if m.request == nil || !m.asked {
-			return nil
-		}
-		id := m.request.UUID
-		now, err := site.Ironic.Allocation(ctx, id)
-		if err == nil {
-			m.ID = id // until it is released
-			if lost := site.Run.Superseded("allocation "+id, now.Extra, notes.MarkCreation); lost != nil {
-				return lost
-			}
-			err = Release(ctx, site, id, now.NodeUUID, g.EndQuarantine)
-		}
-		if err != nil && !api.IsNotFound(err) {
-			return fmt.Errorf("release allocation %s: %w", id, err)
-		}
-		m.made, m.asked, m.ID, m.NodeID, m.NodeName, m.Domain = nil, false, "", "", "", ""
-		return nil
-	})...)
+	left := errors.Join(eachMember(g.Members, func(m *GroupMember) error { return withdrawMember(ctx, site, g, m) })...)
 	if left == nil {
 		return cause
 	}
 	return errors.Join(cause, left)
+}
+
+// withdrawMember releases what this run has reserved for a member. If another run has taken the allocation over, or Ironic does not release
+// it, the member keeps it.
+func withdrawMember(ctx context.Context, site *machine.Site, g *Group, m *GroupMember) error {
+	if m.request == nil || !m.asked {
+		return nil
+	}
+	id := m.request.UUID
+	now, err := site.Ironic.Allocation(ctx, id)
+	if err == nil {
+		m.ID = id // until it is released
+		if lost := site.Run.Superseded("allocation "+id, now.Extra, notes.MarkCreation); lost != nil {
+			return lost
+		}
+		err = Release(ctx, site, id, now.NodeUUID, g.EndQuarantine)
+	}
+	if err != nil && !api.IsNotFound(err) {
+		return fmt.Errorf("release allocation %s: %w", id, err)
+	}
+	m.made, m.asked = nil, false
+	m.clear()
+	return nil
 }
 
 // eachMember calls do for members, several at once, and returns their errors. It turns a panic into an error, because a panic outside the

@@ -31,8 +31,7 @@ type HardwareChange struct {
 
 // ConfigureHardware gives the machine the wanted hardware configuration and reads it back. It does not send what the machine already has.
 // Unless Live is set, it leaves the machine manageable. The time-out applies to each walk. open lists the parts that may not be on
-// the machine afterwards. If the machine does not get its turn, ConfigureHardware returns the error of
-// turns.Take.
+// the machine afterwards. If the machine does not get its turn, the error is that of turns.Take.
 func ConfigureHardware(ctx context.Context, m *machine.Machine, c HardwareChange, timeout time.Duration) (open []HardwarePart, err error) {
 	open = c.Want.Work(c.Applied, HardwareSeen{}).Parts()
 	if len(open) == 0 {
@@ -49,23 +48,31 @@ func ConfigureHardware(ctx context.Context, m *machine.Machine, c HardwareChange
 			return open, err
 		}
 	}
-	if !c.Live || !states.IsOccupied(m.Node()) { // Ironic services no machine on which nothing is deployed any more
-		return c.run(ctx, m, open, timeout)
+	if c.Live && states.IsOccupied(m.Node()) {
+		return c.runInTurn(ctx, m, open, timeout)
 	}
+	return c.run(ctx, m, open, timeout) // Ironic services no machine on which nothing is deployed any more
+}
+
+// runInTurn waits for the turn of a deployed machine in its rollout, and then gives it what it lacks.
+func (c HardwareChange) runInTurn(ctx context.Context, m *machine.Machine, open []HardwarePart, timeout time.Duration) ([]HardwarePart, error) {
 	held := m.Node().InstanceUUID
-	turn, err := turns.Take(ctx, m, turns.Change{Settings: c.Rollout, Change: rollout.Service, Content: c.Want.fingerprint(), Limit: timeout})
+	turn, err := turns.Take(ctx, m, turns.Change{
+		Settings: c.Rollout, Change: rollout.Service, Content: c.Want.fingerprint(), Limit: timeout,
+	})
 	if err != nil {
 		return open, err
 	}
-	defer turn.Abandon(ctx)
+	defer turn.Abandon(ctx) // does nothing after the turn has ended
 	if err = machine.CheckReservation(m.Node(), held); err == nil {
 		open, err = c.run(ctx, m, open, timeout)
 	}
 	err = m.Unwatched(ctx, err)
-	if failure.Is(err, KindNotThere) {
+	if failure.Is(err, KindNotThere) { // the steps have ended, and the machine runs as before
 		turn.EndBack(ctx, err)
+	} else {
+		turn.End(ctx, err)
 	}
-	turn.End(ctx, err)
 	return open, err
 }
 

@@ -95,32 +95,56 @@ func (c *cabler) blocks(port ironic.Port) bool {
 	return invalid(port) || lag != nil && (refusedByIronic(lagKey, lag) != "" || setting(port.Extra, switchportKey) == nil || !linked(port.LocalLinkConnection))
 }
 
-// mendGroup deletes a group with a bond that Ironic refuses, which has no ports any more, and takes away the bond of a group that changes.
+// mendGroup clears the way for the changes of a port group that has a bond. It deletes a group without ports, which Ironic would refuse, and
+// takes away a bond that changes, or whose ports change. Both are made again after the ports.
 func (c *cabler) mendGroup(ctx context.Context, key string) error {
-	group, now := c.has.Groups[key], c.members(key)
-	spec, ours := c.want.Groups[key]
-	lag := setting(group.Extra, lagKey)
-	if lag == nil || !ours && !slices.Contains(c.want.WithoutGroups, key) {
-		return nil
+	bond := setting(c.has.Groups[key].Extra, lagKey)
+	var err error
+	switch {
+	case bond == nil || !c.configures(key):
+	case len(c.members(key)) == 0:
+		err = c.deleteGroupForNow(ctx, key)
+	case c.changesBond(key, bond):
+		err = c.takeBondForNow(ctx, key, bond)
 	}
-	if len(now) == 0 {
-		if err := c.site.Ironic.DeletePortGroup(ctx, group); err != nil {
-			return fmt.Errorf("port group %s: %w", key, err)
-		}
-		delete(c.has.Groups, key)
-		c.lostGroups[key] = group
-		return nil
-	}
-	asked, sets := spec.Extra[lagKey]
-	if slices.Equal(now, c.membersAfter(key)) && !slices.Contains(spec.Without, lagKey) && (!sets || ironic.SameJSON(asked, lag)) {
-		return nil
-	}
-	without, err := c.site.Ironic.RemovePortGroupExtra(ctx, group, lagKey)
 	if err != nil {
 		return fmt.Errorf("port group %s: %w", key, err)
 	}
+	return nil
+}
+
+// configures reports whether the configuration says something of a port group: how it is to be, or that it is to go.
+func (c *cabler) configures(key string) bool {
+	_, wanted := c.want.Groups[key]
+	return wanted || slices.Contains(c.want.WithoutGroups, key)
+}
+
+// changesBond reports whether the configuration changes the bond of a port group, or the ports in it.
+func (c *cabler) changesBond(key string, bond any) bool {
+	spec := c.want.Groups[key]
+	asked, sets := spec.Extra[lagKey]
+	return slices.Contains(spec.Without, lagKey) || sets && !ironic.SameJSON(asked, bond) || !slices.Equal(c.members(key), c.membersAfter(key))
+}
+
+// deleteGroupForNow deletes a port group that is made again later.
+func (c *cabler) deleteGroupForNow(ctx context.Context, key string) error {
+	group := c.has.Groups[key]
+	if err := c.site.Ironic.DeletePortGroup(ctx, group); err != nil {
+		return err
+	}
+	delete(c.has.Groups, key)
+	c.lostGroups[key] = group
+	return nil
+}
+
+// takeBondForNow takes away the bond of a port group, which gets it back later.
+func (c *cabler) takeBondForNow(ctx context.Context, key string, bond any) error {
+	without, err := c.site.Ironic.RemovePortGroupExtra(ctx, c.has.Groups[key], lagKey)
+	if err != nil {
+		return err
+	}
 	c.has.Groups[key] = *without
-	c.bonds[key] = lag
+	c.bonds[key] = bond
 	return nil
 }
 
