@@ -1,23 +1,111 @@
 package framework
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
-// Keys of private state. The provider's server reads and writes both. Only NothingToDecide writes a first value of unchangedKey
-// through the framework.
+// The keys of private state: two documents in JSON. A document without a value has no key.
 const (
-	// unchangedKey holds the Conditions under which a plan of the same configuration is empty.
-	unchangedKey = "unchanged"
-	// appliedKey holds the fingerprint of the configuration that was applied last.
-	appliedKey = "applied"
-	// stepsKey holds the steps of a plan, from the plan until its apply.
-	stepsKey = "steps"
+	// documentKey holds what the resource has noted: see KeepPrivate.
+	documentKey = "resource"
+	// serverKey holds the serverNotes.
+	serverKey = "server"
 )
+
+// LoadPrivate returns the document that a resource has stored in private state. A field that is missing or cannot be read has the zero
+// value, as if nothing had been noted: that is no error.
+func LoadPrivate[D any](ctx context.Context, private GettablePrivate) D {
+	return load[D](ctx, private, documentKey)
+}
+
+// KeepPrivate returns the document that a resource has stored in private state, and a function that stores the fields which the caller has
+// changed in it. All other fields stay as they are in private state, also those that only a newer version of the provider knows. The caller
+// defers that function after Finish: then a call that fails or panics leaves what it had noted before.
+func KeepPrivate[D any](ctx context.Context, private PrivateState, diags *diag.Diagnostics) (document *D, store func()) {
+	kept := LoadPrivate[D](ctx, private)
+	was := fieldsOf(encode(kept))
+	return &kept, func() {
+		now := fieldsOf(encode(kept))
+		if maps.EqualFunc(was, now, sameField) {
+			return
+		}
+		text, _ := private.GetKey(ctx, documentKey)
+		stored := fieldsOf(text)
+		for name, value := range now {
+			if !sameField(value, was[name]) {
+				stored[name] = value
+			}
+		}
+		maps.DeleteFunc(stored, func(name string, _ json.RawMessage) bool { return was[name] != nil && now[name] == nil })
+		diags.Append(private.SetKey(ctx, documentKey, encode(stored))...)
+		was = now
+	}
+}
+
+// fieldsOf returns the fields of an encoded document; none if it cannot be read.
+func fieldsOf(text []byte) map[string]json.RawMessage {
+	fields := map[string]json.RawMessage{}
+	if json.Unmarshal(text, &fields) != nil || fields == nil {
+		return map[string]json.RawMessage{}
+	}
+	return fields
+}
+
+func sameField(one, other json.RawMessage) bool { return bytes.Equal(one, other) }
+
+// load returns the document at a key. A field that is missing or cannot be read has the zero value; the others have theirs.
+func load[D any](ctx context.Context, private GettablePrivate, key string) D {
+	text, _ := private.GetKey(ctx, key)
+	return decode[D](text)
+}
+
+func decode[D any](text []byte) (document D) {
+	var whole D
+	if json.Unmarshal(text, &whole) == nil {
+		return whole
+	}
+	for name, value := range fieldsOf(text) {
+		var part D
+		if one := encode(map[string]json.RawMessage{name: value}); json.Unmarshal(one, &part) == nil {
+			_ = json.Unmarshal(one, &document) // it can be read
+		}
+	}
+	return document
+}
+
+// encode returns a document as JSON; nil if it says nothing. The documents leave out values that are zero.
+func encode(document any) []byte {
+	text, err := json.Marshal(document)
+	if err != nil {
+		panic(err) // Finish or the server reports it as a bug
+	}
+	if string(text) == "{}" {
+		return nil
+	}
+	return text
+}
+
+// serverNotes are what the provider's server keeps of a resource. PlanSteps and NothingToDecide write into them, too.
+type serverNotes struct {
+	// Unchanged says that the state needs no change: see NothingToDecide.
+	Unchanged bool `json:"unchanged,omitzero"`
+	// Conditions are those under which Unchanged holds; nil until the server has seen the answer.
+	Conditions *notedConditions `json:"conditions,omitzero"`
+	// Applied is the fingerprint of the configuration that was applied last.
+	Applied string `json:"applied,omitzero"`
+	// Steps are those of a plan, until its apply.
+	Steps json.RawMessage `json:"steps,omitzero"`
+	// Rights are the least ones with which the resource was seen.
+	Rights *api.Rights `json:"rights,omitzero"`
+}
 
 // PlanSteps stores the steps that a plan has decided in planned private state, for Update: it executes them, and decides nothing. Terraform
 // plans again when it applies, with what is known then, so these are the steps of that plan. The server removes them after the apply.
@@ -31,14 +119,15 @@ func PlanSteps[S any](ctx context.Context, req resource.ModifyPlanRequest, resp 
 		resp.Diagnostics.AddError("The provider has a bug", err.Error())
 		return
 	}
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, stepsKey, text)...)
+	noted := load[serverNotes](ctx, resp.Private, serverKey)
+	noted.Steps = text
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, serverKey, encode(noted))...)
 }
 
 // PlannedSteps returns the steps that the plan of an Update has stored. Without them it reports an error: an apply
 // must not record what no plan has decided.
 func PlannedSteps[S any](ctx context.Context, private GettablePrivate, diags *diag.Diagnostics) (steps []S) {
-	text, problems := private.GetKey(ctx, stepsKey)
-	diags.Append(problems...)
+	text := load[serverNotes](ctx, private, serverKey).Steps
 	if err := json.Unmarshal(text, &steps); err != nil || steps == nil {
 		diags.AddError("The provider has a bug", "The plan has no steps, so nothing was done. Plan again, and report it if that does not help.")
 	}
@@ -54,16 +143,13 @@ type Conditions struct {
 	OneView      bool   `json:"oneview"`      // whether an appliance is configured
 }
 
-// unchangedVersion is the version of the note. Increase it when the meaning of NothingToDecide changes.
-const unchangedVersion = 1
+// conditionsVersion is the version of the note. Increase it when the meaning of NothingToDecide changes.
+const conditionsVersion = 1
 
-// note returns the value of unchangedKey. The server compares its bytes.
-func (c Conditions) note() []byte {
-	text, _ := json.Marshal(struct { // strings and booleans can always be encoded
-		Version int `json:"version"`
-		Conditions
-	}{unchangedVersion, c})
-	return text
+// notedConditions are Conditions as they are noted.
+type notedConditions struct {
+	Version int `json:"version"`
+	Conditions
 }
 
 // GettablePrivate is the private state of a request or a response.
@@ -88,69 +174,63 @@ type PrivateState interface {
 // note before each of them, and after one that fails. It also leaves out a Read of a Refresher that has the note and is up to date.
 // Create and Update record what the next Read would, because plan -refresh-only takes any difference in private state for drift
 // (reference/terraform.md#refresh-only-plans).
-func NothingToDecide(ctx context.Context, private SettablePrivate) diag.Diagnostics {
-	return private.SetKey(ctx, unchangedKey, []byte("true"))
+func NothingToDecide(ctx context.Context, private PrivateState) diag.Diagnostics {
+	noted := load[serverNotes](ctx, private, serverKey)
+	noted.Unchanged = true
+	return private.SetKey(ctx, serverKey, encode(noted))
 }
 
 // Private is a resource's private state as the framework encodes it.
 type Private []byte
 
-// WithoutNotes returns the private state without both notes, for an operation that changes the resource.
+// WithoutNotes returns the private state without the notes of NothingToDecide and of the configuration that was applied last, for an
+// operation that changes the resource.
 func (p Private) WithoutNotes() Private {
-	return p.edit(func(values map[string][]byte) {
-		delete(values, unchangedKey)
-		delete(values, appliedKey)
-	})
+	return p.edit(func(s *serverNotes) { s.Unchanged, s.Conditions, s.Applied = false, nil, "" })
 }
 
 // WithoutUnchanged returns the private state without the note of NothingToDecide and the steps of a plan, for a Read, and after an apply
 // that fails.
 func (p Private) WithoutUnchanged() Private {
-	return p.edit(func(values map[string][]byte) {
-		delete(values, unchangedKey)
-		delete(values, stepsKey)
-	})
+	return p.edit(func(s *serverNotes) { s.Unchanged, s.Conditions, s.Steps = false, nil, nil })
 }
 
 // WithConditions returns the private state after a Read, Create or Update. It removes the steps of the plan, and adds the conditions to the
 // note of NothingToDecide; with nil it removes the note.
 func (p Private) WithConditions(c *Conditions) Private {
-	return p.edit(func(values map[string][]byte) {
-		delete(values, stepsKey)
-		switch _, noted := values[unchangedKey]; {
-		case noted && c != nil:
-			values[unchangedKey] = c.note()
-		default:
-			delete(values, unchangedKey)
+	return p.edit(func(s *serverNotes) {
+		s.Steps, s.Conditions = nil, nil
+		if s.Unchanged = s.Unchanged && c != nil; s.Unchanged {
+			s.Conditions = &notedConditions{conditionsVersion, *c}
 		}
 	})
 }
 
 // WithApplied returns the private state after a configuration was applied.
 func (p Private) WithApplied(fingerprint string) Private {
-	return p.edit(func(values map[string][]byte) {
-		values[appliedKey], _ = json.Marshal(fingerprint) // a string can always be encoded
-	})
+	return p.edit(func(s *serverNotes) { s.Applied = fingerprint })
 }
 
 // Noted reports whether the note holds under the conditions.
-func (p Private) Noted(c Conditions) bool {
-	return string(p.values()[unchangedKey]) == string(c.note())
+func (p Private) Noted(c Conditions) bool { return p.notes().holds(c) }
+
+// Unchanged reports whether the note holds under the conditions and the configuration is the one that was applied last.
+func (p Private) Unchanged(c Conditions, fingerprint string) bool {
+	noted := p.notes()
+	return fingerprint != "" && noted.Applied == fingerprint && noted.holds(c)
 }
+
+// holds reports whether the note of NothingToDecide holds under the conditions.
+func (s serverNotes) holds(c Conditions) bool {
+	return s.Conditions != nil && *s.Conditions == notedConditions{conditionsVersion, c}
+}
+
+// notes returns what the server has noted.
+func (p Private) notes() serverNotes { return load[serverNotes](context.Background(), p, serverKey) }
 
 // GetKey returns the value of a key, as the private state of a request does; nil if there is none.
 func (p Private) GetKey(_ context.Context, key string) ([]byte, diag.Diagnostics) {
 	return p.values()[key], nil
-}
-
-// Unchanged reports whether the note holds under the conditions and the configuration is the one that was applied last.
-func (p Private) Unchanged(c Conditions, fingerprint string) bool {
-	values := p.values()
-	var applied string
-	if json.Unmarshal(values[appliedKey], &applied) != nil || fingerprint == "" {
-		return false
-	}
-	return applied == fingerprint && string(values[unchangedKey]) == string(c.note())
 }
 
 // values returns the entries; nil if the private state has another encoding.
@@ -162,16 +242,20 @@ func (p Private) values() map[string][]byte {
 	return values
 }
 
-// edit returns a changed copy. It returns private state of another encoding unchanged.
-func (p Private) edit(change func(map[string][]byte)) Private {
+// edit returns a copy with changed notes of the server. It returns private state of another encoding unchanged.
+func (p Private) edit(change func(*serverNotes)) Private {
 	values := p.values()
 	if values == nil && len(p) > 0 {
 		return p
 	}
+	noted := decode[serverNotes](values[serverKey])
+	change(&noted)
 	if values == nil {
 		values = map[string][]byte{}
 	}
-	change(values)
+	if values[serverKey] = encode(noted); values[serverKey] == nil {
+		delete(values, serverKey)
+	}
 	if len(values) == 0 {
 		return nil
 	}

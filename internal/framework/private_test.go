@@ -1,8 +1,11 @@
 package framework
 
 import (
-	"strings"
+	"context"
+	"encoding/json"
+	"reflect"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -89,10 +92,127 @@ func TestWhatCannotBeReadHasNoFingerprint(t *testing.T) {
 	}
 }
 
+// noted is the document of a resource.
+type noted struct {
+	At      time.Time `json:"at,omitzero"`
+	Managed []string  `json:"managed,omitzero"`
+	Node    string    `json:"node,omitzero"`
+}
+
+// responsePrivate is the private state of a response.
+type responsePrivate map[string][]byte
+
+func (p responsePrivate) GetKey(_ context.Context, key string) ([]byte, diag.Diagnostics) {
+	return p[key], nil
+}
+
+func (p responsePrivate) SetKey(_ context.Context, key string, value []byte) diag.Diagnostics {
+	if p[key] = value; len(value) == 0 {
+		delete(p, key)
+	}
+	return nil
+}
+
+func (p responsePrivate) private(t *testing.T) Private {
+	t.Helper()
+	text, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// keep returns private state with a document.
+func keep(t *testing.T, document noted) responsePrivate {
+	t.Helper()
+	private, diags := responsePrivate{}, diag.Diagnostics{}
+	kept, store := KeepPrivate[noted](t.Context(), private, &diags)
+	*kept = document
+	if store(); diags.HasError() {
+		t.Fatal(diags)
+	}
+	return private
+}
+
+// A call stores what it has noted, also if it panics, and nothing else: neither what it has not changed, nor what it does not know. A
+// document that says nothing, or nothing new, changes nothing.
+func TestKeepPrivate_storesWhatACallHasNoted(t *testing.T) {
+	t.Parallel()
+	const before = `{"node":"n1"}`
+	for name, tt := range map[string]struct {
+		was, want string
+		change    func(*noted)
+	}{
+		"nothing":                  {"", "", func(*noted) {}},
+		"nothing new":              {` { "node" : "n1" } `, ` { "node" : "n1" } `, func(*noted) {}},
+		"a first value":            {"", before, func(n *noted) { n.Node = "n1" }},
+		"a value more":             {before, `{"managed":["a"],"node":"n1"}`, func(n *noted) { n.Managed = []string{"a"} }},
+		"an empty list":            {before, `{"managed":[],"node":"n1"}`, func(n *noted) { n.Managed = []string{} }},
+		"the last value is gone":   {before, "", func(n *noted) { n.Node = "" }},
+		"a newer version":          {`{"more":1,"node":"n1"}`, `{"more":1,"node":"n2"}`, func(n *noted) { n.Node = "n2" }},
+		"the same, last value":     {`{"more":1,"node":"n1"}`, `{"more":1}`, func(n *noted) { n.Node = "" }},
+		"a field of another type":  {`{"managed":"a","node":"n1"}`, `{"managed":"a","node":"n1+"}`, func(n *noted) { n.Node += "+" }},
+		"nothing that can be read": {`["a"]`, before, func(n *noted) { n.Node = "n1" }},
+		"null":                     {"null", before, func(n *noted) { n.Node = "n1" }},
+		"before a panic":           {"", before, func(n *noted) { n.Node = "n1"; panic("a bug") }},
+	} {
+		private, diags := responsePrivate{"another": []byte("1")}, diag.Diagnostics{}
+		private.SetKey(t.Context(), documentKey, []byte(tt.was))
+		func() {
+			defer func() { _ = recover() }()
+			kept, store := KeepPrivate[noted](t.Context(), private, &diags)
+			defer store()
+			tt.change(kept)
+		}()
+		document, has := private[documentKey]
+		if string(document) != tt.want || has != (tt.want != "") || len(diags) > 0 || private["another"] == nil {
+			t.Errorf("%s: private state is %s, %v; want the document %s", name, private.private(t), diags, tt.want)
+		}
+	}
+}
+
+// A field that cannot be read is like one that is missing. It takes no other with it.
+func TestLoadPrivate_leavesOutWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]noted{
+		"":                                   {},
+		"null":                               {},
+		`{"node":"n1`:                        {},
+		`["n1"]`:                             {},
+		`{"managed":["a",1],"node":"n1"}`:    {Node: "n1"},
+		`{"at":"yesterday","node":"n1"}`:     {Node: "n1"},
+		`{"more":{"node":"n2"},"node":"n1"}`: {Node: "n1"},
+	} {
+		if got := LoadPrivate[noted](t.Context(), responsePrivate{documentKey: []byte(text)}); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", text, got, want)
+		}
+	}
+}
+
+// Two functions of one call may each keep the document: neither takes back what the other has noted.
+func TestKeepPrivate_twoAtOnceLoseNothing(t *testing.T) {
+	t.Parallel()
+	private, diags := keep(t, noted{Node: "n1"}), diag.Diagnostics{}
+	one, storeOne := KeepPrivate[noted](t.Context(), private, &diags)
+	other, storeOther := KeepPrivate[noted](t.Context(), private, &diags)
+	one.Managed, other.Node = []string{"a"}, ""
+	storeOne()
+	storeOther()
+	one.Managed = nil
+	storeOne()
+	if len(private) > 0 || len(diags) > 0 {
+		t.Errorf("private state is %s, %v", private.private(t), diags)
+	}
+}
+
 func TestTheNoteHoldsUnderItsConditionsOnly(t *testing.T) {
 	t.Parallel()
 	now := Conditions{Provider: "1.0.0", OnChange: "rebuild", Microversion: "1.82"}
-	read := Private(`{"managed":"W10=","unchanged":"dHJ1ZQ=="}`).WithApplied("f").WithConditions(&now)
+	unseen := keep(t, noted{Managed: []string{}})
+	if diags := NothingToDecide(t.Context(), unseen); diags.HasError() {
+		t.Fatal(diags)
+	}
+	read := unseen.private(t).WithApplied("f").WithConditions(&now)
 	for name, tt := range map[string]struct {
 		private     Private
 		conditions  Conditions
@@ -109,7 +229,7 @@ func TestTheNoteHoldsUnderItsConditionsOnly(t *testing.T) {
 		"before a read":              {read.WithoutUnchanged(), now, "f", false},
 		"before an apply":            {read.WithoutNotes(), now, "f", false},
 		"conditions are not known":   {read.WithConditions(nil), now, "f", false},
-		"the server has not seen it": {Private(`{"unchanged":"dHJ1ZQ=="}`).WithApplied("f"), now, "f", false},
+		"the server has not seen it": {unseen.private(t).WithApplied("f"), now, "f", false},
 		"nothing":                    {nil, now, "f", false},
 		"another encoding":           {Private(`[]`), now, "f", false},
 	} {
@@ -118,8 +238,8 @@ func TestTheNoteHoldsUnderItsConditionsOnly(t *testing.T) {
 		}
 	}
 	for _, left := range []Private{read.WithoutNotes(), read.WithoutUnchanged()} {
-		if !strings.Contains(string(left), `"managed":"W10="`) {
-			t.Errorf("%s has lost another entry", left)
+		if LoadPrivate[noted](t.Context(), left).Managed == nil {
+			t.Errorf("%s has lost what the resource has noted", left)
 		}
 	}
 }
@@ -128,7 +248,7 @@ func TestTheNoteHoldsUnderItsConditionsOnly(t *testing.T) {
 func TestPlannedStepsLastUntilTheApply(t *testing.T) {
 	t.Parallel()
 	var before Private
-	planned := before.edit(func(values map[string][]byte) { values[stepsKey] = []byte(`["rename","release"]`) })
+	planned := before.edit(func(s *serverNotes) { s.Steps = []byte(`["rename","release"]`) })
 	var diags diag.Diagnostics
 	if got := PlannedSteps[string](t.Context(), planned.WithoutNotes(), &diags); len(got) != 2 || diags.HasError() {
 		t.Errorf("Update is given %v, %v", got, diags)
@@ -145,8 +265,7 @@ func TestPlannedStepsLastUntilTheApply(t *testing.T) {
 func TestPlannedSteps_missingOrDamagedIsAnError(t *testing.T) {
 	t.Parallel()
 	for text, fails := range map[string]bool{"": true, "null": true, "{": true, "[]": false, `["rename"]`: false} {
-		var private Private
-		private = private.edit(func(values map[string][]byte) { values[stepsKey] = []byte(text) })
+		private := responsePrivate{serverKey: []byte(`{"steps":` + text + `}`)}
 		var diags diag.Diagnostics
 		if PlannedSteps[string](t.Context(), private, &diags); diags.HasError() != fails {
 			t.Errorf("%q: %v", text, diags)

@@ -2,7 +2,6 @@ package framework
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -14,22 +13,16 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 )
 
-// rightsKey is the key in private state of the least rights with which the resource was seen. The server writes it.
-const rightsKey = "rights"
-
 // WithRights returns the private state of a resource that was just seen by a user with the given rights; nil: unknown. Rights that cover
 // the recorded ones change nothing.
 func (p Private) WithRights(now *api.Rights) Private {
 	if now == nil {
 		return p
 	}
-	var before api.Rights
-	if json.Unmarshal(p.values()[rightsKey], &before) == nil && now.Covers(before) {
+	if before := p.notes().Rights; before != nil && now.Covers(*before) {
 		return p
 	}
-	return p.edit(func(values map[string][]byte) {
-		values[rightsKey], _ = json.Marshal(now) // strings can always be encoded
-	})
+	return p.edit(func(s *serverNotes) { s.Rights = now })
 }
 
 // RefuseHidden adds an error if Ironic answers that an object does not exist, but the user may only lack the rights to see it: the rights
@@ -40,16 +33,15 @@ func (w *WithClient) RefuseHidden(ctx context.Context, private GettablePrivate, 
 }
 
 func refuseHidden(ctx context.Context, private GettablePrivate, object string, ask func(context.Context) error, rights func() *api.Rights, diags *diag.Diagnostics) bool {
-	var before api.Rights
-	recorded, _ := private.GetKey(ctx, rightsKey)
-	if json.Unmarshal(recorded, &before) != nil {
+	before := load[serverNotes](ctx, private, serverKey).Rights
+	if before == nil {
 		return false
 	}
-	if now := rights(); now != nil && now.Covers(before) || !api.IsNotFound(ask(ctx)) {
+	if now := rights(); now != nil && now.Covers(*before) || !api.IsNotFound(ask(ctx)) {
 		return false
 	}
 	now := rights() // before the first request, they were not known
-	if now == nil || now.Covers(before) {
+	if now == nil || now.Covers(*before) {
 		return false
 	}
 	diags.AddError("Not visible to this user: "+object, fmt.Sprintf("Ironic answers that there is no %s. It answers the same if the user may not see the object. The object was last seen with %s; this user has %s. "+

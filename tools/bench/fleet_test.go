@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -27,14 +26,14 @@ func TestCopyOfAHostInStateHasNamesOfItsOwn(t *testing.T) {
 	if sampled == copied {
 		t.Error("two configurations have the same fingerprint")
 	}
-	private, err := json.Marshal(map[string][]byte{"managed": []byte(`["/ports/52:54:00:00:00:00"]`), "applied": []byte(strconv.Quote(sampled))})
+	private, err := json.Marshal(map[string][]byte{"resource": []byte(`{"managed":["/ports/52:54:00:00:00:00"]}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	fields, err := s.copyInstance(map[string]any{
 		"index_key":  0,
 		"attributes": map[string]any{"id": s.node, "name": "bench-00000", "ports": map[string]any{"52:54:00:00:00:00": map[string]any{"id": s.port}}},
-		"private":    private,
+		"private":    framework.Private(private).WithApplied(sampled),
 	}, 258)
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +42,7 @@ func TestCopyOfAHostInStateHasNamesOfItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	private, err = json.Marshal(map[string][]byte{"managed": []byte(`["/ports/52:54:00:00:01:02"]`), "applied": []byte(strconv.Quote(copied))})
+	privateOfCopy, err := json.Marshal(map[string][]byte{"resource": []byte(`{"managed":["/ports/52:54:00:00:01:02"]}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +52,7 @@ func TestCopyOfAHostInStateHasNamesOfItsOwn(t *testing.T) {
 			"id": "7d2ee2a9-22a8-4f3a-8a3a-000000000102", "name": "bench-00258",
 			"ports": map[string]any{"52:54:00:00:01:02": map[string]any{"id": "0c5b1f7e-9d0c-4c55-9a55-000000000102"}},
 		},
-		"private": private,
+		"private": framework.Private(privateOfCopy).WithApplied(copied),
 	})
 	if err != nil {
 		t.Fatal(err)
