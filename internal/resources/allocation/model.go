@@ -52,14 +52,14 @@ func (m *model) wish(ctx context.Context) allocate.Wish {
 }
 
 // seen returns what Terraform has of the allocation of a state; m may be nil.
-func (m *model) seen(ctx context.Context, private framework.GettablePrivate) allocate.Seen {
+func (m *model) seen(ctx context.Context, kept private) allocate.Seen {
 	if m == nil {
 		return allocate.Seen{}
 	}
 	was := m.wish(ctx)
 	return allocate.Seen{
 		Was: &was, ID: m.ID.ValueString(), State: ironic.AllocationState(m.State.ValueString()), LastError: m.LastError.ValueString(),
-		NodeID: m.NodeID.ValueString(), Node: notedNode(ctx, private),
+		NodeID: m.NodeID.ValueString(), Node: kept.Node,
 	}
 }
 

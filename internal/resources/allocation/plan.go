@@ -57,7 +57,7 @@ func (a *allocation) decide(ctx context.Context, plan, state *model, req resourc
 	if plan != nil {
 		wish, doing = plan.wish(ctx), doing+plan.purpose()
 	}
-	decided, err := allocate.Look(ctx, a.SiteInPlan(), wish, state.seen(ctx, req.Private))
+	decided, err := allocate.Look(ctx, a.SiteInPlan(), wish, state.seen(ctx, framework.LoadPrivate[private](ctx, req.Private)))
 	framework.Report(&resp.Diagnostics, doing, err)
 	framework.Show(&resp.Diagnostics, decided.Notices...)
 	return decided
@@ -84,8 +84,8 @@ func (m *model) forecast(state *model, decided allocate.Plan) {
 }
 
 // noteUnchanged records in private state that the state needs no change, if the plan of what was applied last is empty.
-func (m *model) noteUnchanged(ctx context.Context, private framework.PrivateState, diags *diag.Diagnostics) {
-	if !diags.HasError() && allocate.Decide(m.wish(ctx), m.seen(ctx, private)).IsEmpty() {
-		diags.Append(framework.NothingToDecide(ctx, private)...)
+func (m *model) noteUnchanged(ctx context.Context, noted framework.PrivateState, diags *diag.Diagnostics) {
+	if !diags.HasError() && allocate.Decide(m.wish(ctx), m.seen(ctx, framework.LoadPrivate[private](ctx, noted))).IsEmpty() {
+		diags.Append(framework.NothingToDecide(ctx, noted)...)
 	}
 }

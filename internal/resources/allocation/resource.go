@@ -56,6 +56,8 @@ func (a *allocation) ValidateConfig(ctx context.Context, req resource.ValidateCo
 // Create reserves a node.
 func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	defer a.Finish(ctx, &resp.Diagnostics)
+	kept, store := framework.KeepPrivate[private](ctx, resp.Private, &resp.Diagnostics)
+	defer store()
 	var plan model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	limit, diags := plan.Timeouts.Create(ctx, allocationTimeout)
@@ -96,8 +98,9 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 		resp.State.RemoveResource(ctx) // another run has taken it over
 	} else if awaited != nil {
 		node, nerr := allocate.ReservedNodeOf(ctx, a.Site, made)
-		take(ctx, &plan, made, node, nerr, resp.Private, &resp.Diagnostics)
+		take(ctx, &plan, made, node, nerr, kept)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+		store()
 		defer plan.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
 	}
 	framework.ReportCreation(&resp.Diagnostics, doing, err)
@@ -115,6 +118,8 @@ func (a *allocation) warnLeft(ctx context.Context, spec ironic.AllocationSpec, d
 // Read refreshes the state. It keeps an allocation whose node is being undeployed and then allocated again. For that it reads the node
 // now, because the nodes that the refresh has listed may be older.
 func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	kept, store := framework.KeepPrivate[private](ctx, resp.Private, &resp.Diagnostics)
+	defer store()
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() {
@@ -150,14 +155,17 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	if found.NodeUUID != "" {
 		node, err = a.Site.Ironic.NodeForRefresh(ctx, found.NodeUUID)
 	}
-	take(ctx, &state, found, node, err, resp.Private, &resp.Diagnostics)
+	take(ctx, &state, found, node, err, kept)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+	store()
 	state.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
 }
 
 // Update changes name and extra, and waits for an allocation that an interrupted run has created.
 func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	defer a.Finish(ctx, &resp.Diagnostics)
+	kept, store := framework.KeepPrivate[private](ctx, resp.Private, &resp.Diagnostics)
+	defer store()
 	var plan, state model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
@@ -204,12 +212,13 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	wanted := plan
-	take(ctx, &plan, found, node, err, resp.Private, &resp.Diagnostics)
+	take(ctx, &plan, found, node, err, kept)
 	framework.Keep(&plan.NodeID, wanted.NodeID)
 	framework.Keep(&plan.NodeName, wanted.NodeName)
 	framework.Keep(&plan.State, wanted.State)
 	framework.Keep(&plan.LastError, wanted.LastError)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	store()
 	plan.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
 }
 
@@ -247,12 +256,9 @@ func (a *allocation) ImportState(ctx context.Context, req resource.ImportStateRe
 	framework.RecordImport(ctx, resp, found.UUID)
 }
 
-// take copies an allocation and its node's name into the model, and records what plans must know of the node. failed is why the node
-// could not be read.
-func take(
-	ctx context.Context, m *model, found *ironic.Allocation, node *ironic.Node, failed error,
-	private framework.SettablePrivate, diags *diag.Diagnostics,
-) {
+// take copies an allocation and its node's name into the model, and notes what plans must know of the node. failed is why the node could
+// not be read.
+func take(ctx context.Context, m *model, found *ironic.Allocation, node *ironic.Node, failed error, kept *private) {
 	m.fromAllocation(found, "")
 	if found.NodeUUID == "" || failed != nil && !api.IsNotFound(failed) { // the note of the last refresh stays
 		return
@@ -262,5 +268,5 @@ func take(
 		reserved.Group, reserved.Properties = "", nil // no plan needs them
 	}
 	m.NodeName = framework.OrNull(reserved.Name)
-	diags.Append(noteNode(ctx, private, reserved)...)
+	kept.see(reserved)
 }
