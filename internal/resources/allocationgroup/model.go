@@ -6,7 +6,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/allocate"
@@ -56,14 +55,12 @@ func (m *model) wish(ctx context.Context) allocate.GroupWish {
 }
 
 // seen returns what Terraform has of the group of a state; m may be nil.
-func (m *model) seen(ctx context.Context, private framework.GettablePrivate, diags *diag.Diagnostics) allocate.GroupSeen {
+func (m *model) seen(ctx context.Context, kept private) allocate.GroupSeen {
 	if m == nil {
 		return allocate.GroupSeen{}
 	}
 	was := m.wish(ctx)
-	imported, found := private.GetKey(ctx, importedKey)
-	diags.Append(found...)
-	return allocate.GroupSeen{Was: &was, Members: m.entries(ctx), Leftovers: framework.StringSet(m.Leftovers), Imported: imported != nil}
+	return allocate.GroupSeen{Was: &was, Members: m.entries(ctx), Leftovers: framework.StringSet(m.Leftovers), Imported: kept.Imported}
 }
 
 // label names the group in messages.

@@ -24,7 +24,7 @@ func (r *group) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, 
 	if resp.Diagnostics.HasError() || plan == nil && state == nil {
 		return
 	}
-	decided := r.decide(ctx, plan, state, req.Private, &resp.Diagnostics)
+	decided := r.decide(ctx, plan, state, framework.LoadPrivate[private](ctx, req.Private), &resp.Diagnostics)
 	if plan == nil {
 		r.ForeseeChange(ctx, &resp.Diagnostics, "allocation", req)
 		return
@@ -54,12 +54,12 @@ func (r *group) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, 
 }
 
 // decide decides what becomes of the group, and shows the notices. plan is nil if Terraform destroys it.
-func (r *group) decide(ctx context.Context, plan, state *model, private framework.GettablePrivate, diags *diag.Diagnostics) allocate.GroupPlan {
+func (r *group) decide(ctx context.Context, plan, state *model, kept private, diags *diag.Diagnostics) allocate.GroupPlan {
 	wish, doing := allocate.GroupWish{Destroy: true}, ""
 	if plan != nil {
 		wish, doing = plan.wish(ctx), "look for nodes for the "+plan.label(ctx)
 	}
-	site, seen := r.SiteInPlan(), state.seen(ctx, private, diags)
+	site, seen := r.SiteInPlan(), state.seen(ctx, kept)
 	for _, key := range slices.Sorted(maps.Keys(seen.Members)) {
 		if site != nil && expect.EndsHost(site, seen.Members[key].NodeID.V) {
 			seen.HostEnds = append(seen.HostEnds, key)
@@ -72,8 +72,8 @@ func (r *group) decide(ctx context.Context, plan, state *model, private framewor
 }
 
 // noteUnchanged records in private state that the state needs no change, if the plan of what was applied last is empty.
-func (m *model) noteUnchanged(ctx context.Context, private framework.PrivateState, diags *diag.Diagnostics) {
-	if !diags.HasError() && allocate.DecideGroup(m.wish(ctx), m.seen(ctx, private, diags)).IsEmpty() {
-		diags.Append(framework.NothingToDecide(ctx, private)...)
+func (m *model) noteUnchanged(ctx context.Context, noted framework.PrivateState, diags *diag.Diagnostics) {
+	if !diags.HasError() && allocate.DecideGroup(m.wish(ctx), m.seen(ctx, framework.LoadPrivate[private](ctx, noted))).IsEmpty() {
+		diags.Append(framework.NothingToDecide(ctx, noted)...)
 	}
 }

@@ -30,9 +30,6 @@ var (
 const (
 	reserveTimeout = 10 * time.Minute
 	releaseTimeout = 2 * time.Hour
-
-	// importedKey: nothing was applied since the import.
-	importedKey = "imported"
 )
 
 // New returns metal_allocation_group.
@@ -149,6 +146,8 @@ func nameOf(members []*allocate.GroupMember) types.String {
 // Update executes the steps of the plan: it renames, shrinks and grows the group, and reserves nodes for members that have lost theirs.
 func (r *group) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	defer r.Finish(ctx, &resp.Diagnostics)
+	kept, store := framework.KeepPrivate[private](ctx, resp.Private, &resp.Diagnostics)
+	defer store()
 	var plan, now model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &now)...)
@@ -172,7 +171,8 @@ func (r *group) Update(ctx context.Context, req resource.UpdateRequest, resp *re
 	plan.take(byKey)
 	plan.setEntries(allocate.AsPlanned(planned, plan.entries(ctx)))
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, nil)...)
+	kept.Imported = false
+	store()
 	plan.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
 }
 
@@ -310,6 +310,8 @@ func (r *group) ImportState(ctx context.Context, req resource.ImportStateRequest
 	} {
 		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), value)...)
 	}
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, []byte("true"))...)
+	kept, store := framework.KeepPrivate[private](ctx, resp.Private, &resp.Diagnostics)
+	kept.Imported = true
+	store()
 	framework.RecordImport(ctx, resp, first.UUID)
 }
