@@ -3,7 +3,6 @@ package discoveryimport
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"runtime/debug"
@@ -35,13 +34,8 @@ var (
 	_ resource.ResourceWithValidateConfig = (*discoveryImport)(nil)
 )
 
-const (
-	// surveyKey is the key in private state of the new machines that the last refresh or apply has found. Plan and apply use the same
-	// list, though more machines may appear in between.
-	surveyKey = "survey"
-	// claimers is the number of machines that are named at the same time.
-	claimers = 8
-)
+// claimers is the number of machines that are named at the same time.
+const claimers = 8
 
 // New returns metal_discovery_import.
 func New() resource.Resource { return &discoveryImport{} }
@@ -88,8 +82,7 @@ func (d *discoveryImport) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 		return
 	}
-	text, _ := req.Private.GetKey(ctx, surveyKey)
-	seen := parseSurvey(text)
+	seen := framework.LoadPrivate[private](ctx, req.Private).Survey
 	if seen == nil && state != nil { // the last refresh or apply has found no news
 		seen = &found.Survey{}
 	}
@@ -210,13 +203,15 @@ func withID(value attr.Value, id string) attr.Value {
 // Create names the planned machines.
 func (d *discoveryImport) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	defer d.Finish(ctx, &resp.Diagnostics)
+	kept, store := framework.KeepPrivate[private](ctx, resp.Private, &resp.Diagnostics)
+	defer store()
 	var plan discoveryModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	d.settle(ctx, &plan, nil, &resp.Diagnostics)
-	d.lookAgain(ctx, &plan, resp.Private, &resp.Diagnostics)
+	d.lookAgain(ctx, &plan, kept, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 }
@@ -224,6 +219,8 @@ func (d *discoveryImport) Create(ctx context.Context, req resource.CreateRequest
 // Update names the new machines of the plan.
 func (d *discoveryImport) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	defer d.Finish(ctx, &resp.Diagnostics)
+	kept, store := framework.KeepPrivate[private](ctx, resp.Private, &resp.Diagnostics)
+	defer store()
 	var plan, state discoveryModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
@@ -231,11 +228,10 @@ func (d *discoveryImport) Update(ctx context.Context, req resource.UpdateRequest
 		return
 	}
 	d.settle(ctx, &plan, &state, &resp.Diagnostics)
-	text, _ := req.Private.GetKey(ctx, surveyKey)
-	if seen := parseSurvey(text); seen != nil {
-		d.restoreMarks(ctx, &state, seen.Unmarked, &resp.Diagnostics)
+	if kept.Survey != nil {
+		d.restoreMarks(ctx, &state, kept.Survey.Unmarked, &resp.Diagnostics)
 	}
-	d.lookAgain(ctx, &plan, resp.Private, &resp.Diagnostics)
+	d.lookAgain(ctx, &plan, kept, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 }
@@ -297,16 +293,16 @@ func (d *discoveryImport) claim(ctx context.Context, id string, mark notes.Disco
 
 // lookAgain lists the machines that are new after the planned ones were named, as the next refresh will. It sets pending, if that
 // could not be planned.
-func (d *discoveryImport) lookAgain(ctx context.Context, plan *discoveryModel, private framework.SettablePrivate, diags *diag.Diagnostics) {
+func (d *discoveryImport) lookAgain(ctx context.Context, plan *discoveryModel, kept *private, diags *diag.Diagnostics) {
 	now := *plan
 	now.Pending = types.MapValueMust(types.StringType, nil)
 	seen, err := d.survey(ctx, plan, plan)
 	if err == nil {
 		var quiet diag.Diagnostics // the plan has reported it
 		now.decide(seen, plan, &quiet)
-		diags.Append(remember(ctx, seen, private)...)
+		kept.Survey = seen.News()
 	} else {
-		diags.Append(private.SetKey(ctx, surveyKey, nil)...) // the machines in it have been named
+		kept.Survey = nil // the machines in it have been named
 		if _, detail := failure.Explain("", err); plan.Pending.IsUnknown() && !api.IsInterrupted(err) {
 			framework.Show(diags, found.PendingUnread(detail))
 		}
@@ -329,6 +325,8 @@ func (d *discoveryImport) restoreMarks(ctx context.Context, state *discoveryMode
 
 // Read removes machines whose nodes are gone, updates those whose host was replaced by a new node, and lists new machines.
 func (d *discoveryImport) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	kept, store := framework.KeepPrivate[private](ctx, resp.Private, &resp.Diagnostics)
+	defer store()
 	var state discoveryModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() {
@@ -365,7 +363,7 @@ func (d *discoveryImport) Read(ctx context.Context, req resource.ReadRequest, re
 		state.decide(seen, &state, &quiet)
 		state.Hosts = before
 	}
-	resp.Diagnostics.Append(remember(ctx, seen, resp.Private)...)
+	kept.Survey = seen.News()
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
@@ -389,25 +387,4 @@ func (d *discoveryImport) survey(ctx context.Context, m, state *discoveryModel) 
 		held[hostID(value)] = name
 	}
 	return found.TakeSurvey(ctx, d.Site, m.Name.ValueString(), held)
-}
-
-// remember stores in private state what the next plan needs of a survey.
-func remember(ctx context.Context, seen *found.Survey, private framework.SettablePrivate) diag.Diagnostics {
-	news := seen.News()
-	if news == nil {
-		return private.SetKey(ctx, surveyKey, nil)
-	}
-	text, err := json.Marshal(news)
-	if err != nil {
-		return diag.Diagnostics{diag.NewErrorDiagnostic("The provider has a bug", err.Error())}
-	}
-	return private.SetKey(ctx, surveyKey, text)
-}
-
-func parseSurvey(text []byte) *found.Survey {
-	var s found.Survey
-	if len(text) == 0 || json.Unmarshal(text, &s) != nil {
-		return nil
-	}
-	return &s
 }
