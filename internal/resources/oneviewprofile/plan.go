@@ -30,7 +30,8 @@ func (o *oneviewProfile) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if !o.Known() || !o.HasOneView() {
 		pool = nil
 	}
-	decided, doing, err := sharing.Look(ctx, o.SiteInPlan(), pool, wish, state.seen(notedDifferences(ctx, req.Private)))
+	kept := framework.LoadPrivate[private](ctx, req.Private)
+	decided, doing, err := sharing.Look(ctx, o.SiteInPlan(), pool, wish, state.seen(kept.said()))
 	framework.Show(&resp.Diagnostics, decided.Notices...)
 	framework.Report(&resp.Diagnostics, doing, err)
 	if plan == nil {

@@ -3,9 +3,7 @@ package oneviewprofile
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -184,6 +182,8 @@ func (m *oneviewProfileModel) applied(a *sharing.Applied) {
 
 // Read refreshes the state, and removes the profile from it only if the appliance says that it does not exist.
 func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	kept, store := framework.KeepPrivate[private](ctx, resp.Private, &resp.Diagnostics)
+	defer store()
 	var state oneviewProfileModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() || !o.configured(&resp.Diagnostics) {
@@ -233,7 +233,7 @@ func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, res
 		return
 	}
 	state.show(node, profile, holding, &resp.Diagnostics)
-	resp.Diagnostics.Append(noteDifferences(ctx, resp.Private, profile, holding)...)
+	kept.compare(profile, holding)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
@@ -279,27 +279,6 @@ func (m *oneviewProfileModel) show(node *ironic.Node, profile *oneview.Profile, 
 	case !applied || h.Unfinished || profile.InProgress:
 		m.Status = types.StringValue(statusUnfinished)
 	}
-}
-
-// differencesKey is the key in private state of the differences between the profile and its template, for the warnings of the next plan.
-const differencesKey = "differences"
-
-// noteDifferences records the differences between the profile and its template.
-func noteDifferences(ctx context.Context, private framework.SettablePrivate, profile *oneview.Profile, h sharing.Holding) diag.Diagnostics {
-	if h.Profile == nil || !oneview.SameURI(h.Profile.URI, profile.URI) || len(h.Differences) == 0 {
-		return private.SetKey(ctx, differencesKey, nil)
-	}
-	text, _ := json.Marshal(strings.Join(h.Differences, "; ")) // a string always marshals
-	return private.SetKey(ctx, differencesKey, text)
-}
-
-// notedDifferences returns a sentence with the differences that were recorded; "" if none.
-func notedDifferences(ctx context.Context, private framework.GettablePrivate) string {
-	var differences string
-	if text, _ := private.GetKey(ctx, differencesKey); json.Unmarshal(text, &differences) != nil {
-		return ""
-	}
-	return " It differs from the template: " + strings.TrimSuffix(differences, ".") + "."
 }
 
 // sameOr returns the present value if it means the same URI, else the other.
