@@ -21,6 +21,8 @@ import (
 // Create reserves the node, records that, and deploys it.
 func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	defer d.Finish(ctx, &resp.Diagnostics)
+	kept, store := framework.KeepPrivate[private](ctx, resp.Private, &resp.Diagnostics)
+	defer store()
 	var plan, config model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
@@ -46,12 +48,11 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 		plan.Ready = types.BoolValue(false)
 	}
 	plan.record(m.Node(), instanceID, 0)
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, replacementKey, nil)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	plan.PowerState, plan.InstanceName = power, name // what Ironic has now is from before the deployment
 
-	seen := config.firstSeen(ctx, nil, resp.Private, &resp.Diagnostics)
+	seen := config.firstSeen(ctx, kept)
 	options := deploy.DeployOptions{
 		Instance: instanceID, Creates: true, Attempts: plan.tries(), Timeout: limit, Connections: deploy.VIFConnections{Wanted: plan.vifs()},
 	}
@@ -74,7 +75,8 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 		return
 	}
 	plan.OnDestroy, plan.Ready = onDestroy, readyAfter(plan.Ready, steps, deploy.Checks, err)
-	d.recordEnd(ctx, &plan, m, attempts, err, resp)
+	kept.created(m.Node(), d.recordEnd(ctx, &plan, m, attempts, err, resp), err)
+	store()
 	framework.ReportCreation(&resp.Diagnostics, doing, err, plan.afterFailure(m.Node(), err)...)
 	d.noteUnchanged(ctx, &plan, resp.Private, &resp.Diagnostics)
 }
@@ -88,8 +90,10 @@ func (m *model) afterFailure(node *ironic.Node, failed error) []string {
 		"run terraform untaint with the address of this resource before that."}
 }
 
-// recordEnd writes to the state what has become of a new deployment. err is its failure.
-func (d *deployment) recordEnd(ctx context.Context, plan *model, m *machine.Machine, attempts int, err error, resp *resource.CreateResponse) {
+// recordEnd writes to the state what has become of a new deployment, and returns its footprint. err is its failure.
+func (d *deployment) recordEnd(
+	ctx context.Context, plan *model, m *machine.Machine, attempts int, err error, resp *resource.CreateResponse,
+) deploy.Footprint {
 	runs := deploy.FootprintOf(m.Node()) // the answer to EndCreation contains it
 	if err == nil && !m.Ended(notes.MarkReservation) {
 		runs = footprint(ctx, m) // before record, which then has what the next refresh has
@@ -101,8 +105,7 @@ func (d *deployment) recordEnd(ctx context.Context, plan *model, m *machine.Mach
 		plan.Protected = types.BoolValue(m.Node().Protected)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
-	resp.Diagnostics.Append(remember(ctx, resp.Private, sightKey, deploy.SightOf(m.Node()))...)
-	resp.Diagnostics.Append(noteCreation(ctx, resp.Private, m.Node(), runs, err)...)
+	return runs
 }
 
 // install deploys a reserved machine for the first time, and switches it as configured. With an error, it returns what it was doing.

@@ -96,21 +96,18 @@ func (m *model) liveISO(ctx context.Context) *liveISOModel {
 }
 
 // firstSeen returns when an apply first wanted the live ISO of a configuration, and records what it wants. The result is zero without a
-// live ISO. before is nil if there is no private state yet.
-func (m *model) firstSeen(ctx context.Context, before framework.GettablePrivate, private framework.SettablePrivate, diags *diag.Diagnostics) time.Time {
+// live ISO.
+func (m *model) firstSeen(ctx context.Context, kept *private) time.Time {
 	iso := m.liveISO(ctx)
 	if iso == nil {
 		return time.Time{}
 	}
 	want := iso.Want()
 	now := deploy.Wanted{Image: bootiso.Artifacts{URL: want.URL, Version: want.Version}.Digest(), At: time.Now().UTC(), Artifacts: want.WithoutURL()}
-	if before != nil {
-		var last deploy.Wanted
-		if recall(ctx, before, seenKey, &last, diags); last.Image == now.Image {
-			now.At = last.At
-		}
+	if kept.Last.Image == now.Image {
+		now.At = kept.Last.At
 	}
-	diags.Append(remember(ctx, private, seenKey, now)...)
+	kept.Last = now
 	return now.At
 }
 

@@ -26,9 +26,11 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		framework.RefuseUnread(diags, "the deployment of node "+state.ID.ValueString())
 		return
 	}
+	kept, store := framework.KeepPrivate[private](ctx, resp.Private, diags)
+	defer store()
 	if req.Plan.Raw.IsNull() {
-		diags.Append(resp.Private.SetKey(ctx, replacementKey, nil)...)
-		d.planEnd(ctx, state, req.Private, diags)
+		kept.Replaces = replacement{}
+		d.planEnd(ctx, state, kept, diags)
 		return
 	}
 	diags.Append(req.Plan.Get(ctx, &plan)...)
@@ -38,7 +40,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	}
 	d.AgreeOnRollout(ctx, path.Root("rollout"), plan.Rollout, diags)
 	wish := d.wish(ctx, &plan, &config, diags)
-	seen := d.seen(ctx, state, wish, req.Private, diags)
+	seen := d.seen(ctx, state, wish, kept, diags)
 	if diags.HasError() {
 		return
 	}
@@ -65,7 +67,7 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	diags.Append(resp.Plan.Set(ctx, &plan)...)
 	framework.PlanSteps(ctx, req, resp, decided.Steps)
 	if state == nil {
-		diags.Append(d.noteReplacement(ctx, &plan, wish.Deployment, resp.Private)...)
+		kept.Replaces = d.replacement(ctx, &plan, wish.Deployment)
 	}
 	if changes := state == nil || !req.Plan.Raw.Equal(req.State.Raw); changes && d.Known() {
 		d.checkVersions(ctx, &config, diags)
@@ -77,11 +79,11 @@ func (d *deployment) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 }
 
 // planEnd plans that the deployment is destroyed.
-func (d *deployment) planEnd(ctx context.Context, state *model, private framework.GettablePrivate, diags *diag.Diagnostics) {
+func (d *deployment) planEnd(ctx context.Context, state *model, kept *private, diags *diag.Diagnostics) {
 	if state == nil {
 		return
 	}
-	look := d.decide(ctx, deploy.Wish{Destroy: true}, d.seen(ctx, state, deploy.Wish{}, private, diags))
+	look := d.decide(ctx, deploy.Wish{Destroy: true}, d.seen(ctx, state, deploy.Wish{}, kept, diags))
 	framework.Show(diags, look.Plan.Notices...)
 	if look.Plan.Refused() {
 		return
@@ -95,11 +97,11 @@ func (d *deployment) planEnd(ctx context.Context, state *model, private framewor
 }
 
 // seen returns what is seen of a deployment: what the state says, and what the plan does with its host.
-func (d *deployment) seen(ctx context.Context, state *model, wish deploy.Wish, private framework.GettablePrivate, diags *diag.Diagnostics) deploy.Seen {
+func (d *deployment) seen(ctx context.Context, state *model, wish deploy.Wish, kept *private, diags *diag.Diagnostics) deploy.Seen {
 	if state == nil {
 		return deploy.Seen{New: true, Now: time.Now()}
 	}
-	s := seen(ctx, state, d.wishOf(ctx, state, diags), private, diags)
+	s := seen(ctx, state, d.wishOf(ctx, state, diags), kept)
 	if node := (&ironic.Node{UUID: s.ID, Name: s.Sight.Name}); d.Known() {
 		s.HostEnds = expect.EndsHost(d.Site, s.ID)
 		s.LosesNode = wish.Node.Unknown && expect.ReplacesHost(d.Site, node)

@@ -18,6 +18,8 @@ import (
 
 // Read refreshes the state, and removes the resource if the node does not run its deployment any more.
 func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	kept, store := framework.KeepPrivate[private](ctx, resp.Private, &resp.Diagnostics)
+	defer store()
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() {
@@ -54,34 +56,32 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	before := seen(ctx, &state, deploy.Wish{}, req.Private, &resp.Diagnostics)
-	d.readContent(ctx, &state, node, before, imported, resp)
+	before := *kept
+	d.readContent(ctx, &state, node, kept, imported)
 	d.readVIFs(ctx, &state, node, &resp.Diagnostics)
 	state.readBoot(ctx, node, before.Last, imported)
-	resp.Diagnostics.Append(noteNames(ctx, req.Private, resp.Private, node, false)...)
-	resp.Diagnostics.Append(remember(ctx, resp.Private, sightKey, deploy.SightOf(node))...)
-	resp.Diagnostics.Append(remember(ctx, resp.Private, historyKey, before.Past.AfterRead(node, imported))...)
+	kept.see(node, false)
+	kept.Past = before.Past.AfterRead(node, imported)
 	d.readReady(ctx, &state, node, before.Runs)
 	state.volatile(node)
-	if deploy.Begun(ironic.State(node.ProvisionState)) {
-		resp.Diagnostics.Append(resp.Private.SetKey(ctx, unbegunKey, nil)...)
-	}
+	kept.begun(node)
 	state.readRescue(node, &resp.Diagnostics)
 	state.Protected = types.BoolValue(node.Protected)
 	framework.Show(&resp.Diagnostics, deploy.WarnHealth(node)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+	store()
 	d.noteUnchanged(ctx, &state, resp.Private, &resp.Diagnostics)
 }
 
-// readContent reads what runs on the machine. before is what was known of it.
-func (d *deployment) readContent(ctx context.Context, state *model, node *ironic.Node, before deploy.Seen, imported bool, resp *resource.ReadResponse) {
+// readContent reads what runs on the machine, and notes its footprint if there is none.
+func (d *deployment) readContent(ctx context.Context, state *model, node *ironic.Node, kept *private, imported bool) {
 	switch {
 	case !deploy.RunsInstance(node), d.ignoresContent(state):
 	case imported:
 		state.importImage(ctx, node)
-	case before.Runs.Image == "" && d.runs(ctx, state, node): // the last run has deployed it without storing the footprint
-		resp.Diagnostics.Append(remember(ctx, resp.Private, footprintKey, deploy.FootprintOf(node))...)
-	case before.Runs.OtherImage(node):
+	case kept.Runs.Image == "" && d.runs(ctx, state, node): // the last run has deployed it without storing the footprint
+		kept.Runs = deploy.FootprintOf(node)
+	case kept.Runs.OtherImage(node):
 		state.showImage(ctx, node)
 	}
 }

@@ -81,7 +81,7 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 	label, lost := state.ID.ValueString(), ""
 	if err == nil {
 		label = ironic.NodeLabel(m.Node())
-		lost, err = d.undeploy(ctx, &state, m, req.Private, limit)
+		lost, err = d.undeploy(ctx, &state, m, framework.LoadPrivate[private](ctx, req.Private).Replaces, limit)
 	}
 	if api.IsInterrupted(err) && !failure.Is(err, failure.KindQueued) {
 		resp.Diagnostics.AddError("Interrupted: undeploy node "+label, "The run was interrupted. Ironic continues the operation. "+
@@ -99,8 +99,10 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 
 // undeploy undeploys the machine, when it is its turn if another deployment replaces this one. lost is the error of making the allocation
 // again.
-func (d *deployment) undeploy(ctx context.Context, state *model, m *machine.Machine, private framework.GettablePrivate, limit time.Duration) (lost string, err error) {
-	turn, next, err := d.turnToReplace(ctx, m, private, limit)
+func (d *deployment) undeploy(
+	ctx context.Context, state *model, m *machine.Machine, by replacement, limit time.Duration,
+) (lost string, err error) {
+	turn, next, err := d.turnToReplace(ctx, m, by, limit)
 	if err != nil {
 		return "", err
 	}

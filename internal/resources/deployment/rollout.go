@@ -2,13 +2,9 @@ package deployment
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
-
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout/turns"
@@ -21,24 +17,21 @@ type replacement struct {
 	Node     string           `json:"node"`    // as configured; "": not known yet
 }
 
-// noteReplacement stores it. Only the destruction of the same plan reads it.
-func (d *deployment) noteReplacement(ctx context.Context, plan *model, wanted deploy.Deployment, private framework.SettablePrivate) diag.Diagnostics {
-	return remember(ctx, private, replacementKey, replacement{Settings: d.Turns(ctx, plan.Rollout), Content: wanted.Source(), Node: plan.NodeID.ValueString()})
+// replacement returns what the destruction of the same plan reads.
+func (d *deployment) replacement(ctx context.Context, plan *model, wanted deploy.Deployment) replacement {
+	return replacement{Settings: d.Turns(ctx, plan.Rollout), Content: wanted.Source(), Node: plan.NodeID.ValueString()}
 }
 
 // turnToReplace waits for the turn of a machine that is undeployed to be replaced; nil if it is only undeployed. next is the node of the
 // new deployment, as configured.
-func (d *deployment) turnToReplace(ctx context.Context, m *machine.Machine, private framework.GettablePrivate, limit time.Duration) (turn *turns.Turn, next string, err error) {
-	var r replacement
-	text, _ := private.GetKey(ctx, replacementKey)
-	if len(text) == 0 {
+func (d *deployment) turnToReplace(
+	ctx context.Context, m *machine.Machine, by replacement, limit time.Duration,
+) (turn *turns.Turn, next string, err error) {
+	if by == (replacement{}) {
 		return nil, "", nil
 	}
-	if err := json.Unmarshal(text, &r); err != nil {
-		return nil, "", err
-	}
-	turn, err = turns.TakeToReplace(ctx, m, turns.Change{Settings: r.Settings, Content: r.Content, Limit: limit})
-	return turn, r.Node, err
+	turn, err = turns.TakeToReplace(ctx, m, turns.Change{Settings: by.Settings, Content: by.Content, Limit: limit})
+	return turn, by.Node, err
 }
 
 // turn waits for the turn of a machine that is deployed for the first time.

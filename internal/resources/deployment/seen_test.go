@@ -1,27 +1,15 @@
 package deployment
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 )
-
-// private is private state.
-type private map[string][]byte
-
-func (p private) GetKey(_ context.Context, key string) ([]byte, diag.Diagnostics) { return p[key], nil }
-
-func (p private) SetKey(_ context.Context, key string, value []byte) diag.Diagnostics {
-	p[key] = value
-	return nil
-}
 
 // liveISOTypes are the types of the attributes of live_iso.
 func liveISOTypes(t *testing.T) map[string]attr.Type {
@@ -44,7 +32,7 @@ func TestFirstSeen_countsFromTheFirstApplyThatWantsTheImage(t *testing.T) {
 				URL: types.StringValue(url), SharedContent: types.MapNull(types.StringType), HostContent: types.MapNull(types.StringType), Contains: types.MapNull(types.StringType),
 			}})
 			m := model{LiveISO: iso}
-			at := m.firstSeen(t.Context(), kept, kept, &diags)
+			at := m.firstSeen(t.Context(), &kept)
 			if diags.HasError() {
 				t.Fatal(diags)
 			}

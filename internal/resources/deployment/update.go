@@ -27,8 +27,7 @@ type update struct {
 	steps        []deploy.Step
 	what         deploy.Deployment
 	limit        time.Duration
-	known        deploy.Footprint // of the node as of the recorded deployment
-	past         deploy.History
+	kept         *private
 	seen         time.Time // when the live ISO was first wanted
 }
 
@@ -45,8 +44,6 @@ func (d *deployment) newUpdate(ctx context.Context, req resource.UpdateRequest, 
 	u.what, problems = u.wanted(ctx).deployment(ctx)
 	diags.Append(problems...)
 	u.steps = framework.PlannedSteps[deploy.Step](ctx, req.Private, diags)
-	recall(ctx, req.Private, historyKey, &u.past, diags)
-	recall(ctx, req.Private, footprintKey, &u.known, diags)
 	return u
 }
 
@@ -171,7 +168,8 @@ func (u *update) describe(ctx context.Context, machine *machine.Machine) error {
 // deploy continues an interrupted deployment, rebuilds the node, or boots it with another live ISO.
 func (u *update) deploy(ctx context.Context, site *machine.Site, machine *machine.Machine, step deploy.Step) (attempts int, err error) {
 	o := deploy.DeployOptions{
-		Instance: u.prior.InstanceID.ValueString(), Other: deploy.KeepOther, Attempts: u.plan.tries(), Timeout: u.limit, Known: u.known, Connections: step.Ports,
+		Instance: u.prior.InstanceID.ValueString(), Other: deploy.KeepOther, Attempts: u.plan.tries(), Timeout: u.limit,
+		Known: u.kept.Runs, Connections: step.Ports,
 	}
 	if step.Do == deploy.DoRebuild || step.Do == deploy.DoBoot {
 		o.Other = deploy.RebuildOther
@@ -239,12 +237,14 @@ func (u *update) wipes() bool {
 func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	defer d.Finish(ctx, &resp.Diagnostics)
 	u := d.newUpdate(ctx, req, resp)
-	if resp.Diagnostics.HasError() {
+	kept, store := framework.KeepPrivate[private](ctx, resp.Private, &resp.Diagnostics)
+	defer store()
+	if u.kept = kept; resp.Diagnostics.HasError() {
 		return
 	}
 	plan, state := u.plan, u.prior
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	u.seen = u.config.firstSeen(ctx, req.Private, resp.Private, &resp.Diagnostics)
+	u.seen = u.config.firstSeen(ctx, kept)
 	m, err := d.Site.Machine(ctx, state.ID.ValueString())
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "deploy node "+state.ID.ValueString(), err)
@@ -277,26 +277,24 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	if failed == deploy.Checks {
 		deployed = nil
 	}
-	resp.Diagnostics.Append(noteNames(ctx, req.Private, resp.Private, node(), deployed == nil && u.wipes())...)
-	resp.Diagnostics.Append(remember(ctx, resp.Private, sightKey, deploy.SightOf(node()))...)
-	if deploy.Begun(ironic.State(node().ProvisionState)) {
-		resp.Diagnostics.Append(resp.Private.SetKey(ctx, unbegunKey, nil)...)
-	}
+	kept.see(node(), deployed == nil && u.wipes())
+	kept.begun(node())
 	doing := failed.Of(ironic.NodeLabel(node()))
 	if err != nil && !arrived {
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 		return
 	}
-	resp.Diagnostics.Append(remember(ctx, resp.Private, historyKey, u.past.AfterApply(d.wishOf(ctx, &next, &resp.Diagnostics), u.what.DeployedWith(node())))...)
+	kept.Past = kept.Past.AfterApply(d.wishOf(ctx, &next, &resp.Diagnostics), u.what.DeployedWith(node()))
 	checked := deploy.Has(u.steps, deploy.DoCheck) && u.what.DeployedWith(node()) // a killed run may have deployed it without storing the footprint
 	if plan.recordsContent(state) || checked {
-		resp.Diagnostics.Append(remember(ctx, resp.Private, footprintKey, u.footprint(ctx, m, deployed))...)
+		kept.Runs = u.footprint(ctx, m, deployed)
 	}
 	if unfinished { // after Ctrl-C, too: the state is not the planned one
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 	} else {
 		framework.Report(&resp.Diagnostics, doing, err)
 	}
+	store()
 	d.noteUnchanged(ctx, &next, resp.Private, &resp.Diagnostics)
 }
 

@@ -93,21 +93,15 @@ func (d *deployment) ignoresContent(m *model) bool {
 }
 
 // seen returns what a state and its private state say. was is the wish that the state has recorded.
-func seen(ctx context.Context, state *model, was deploy.Wish, private framework.GettablePrivate, diags *diag.Diagnostics) deploy.Seen {
-	s := deploy.Seen{
+func seen(ctx context.Context, state *model, was deploy.Wish, kept *private) deploy.Seen {
+	return deploy.Seen{
 		Was: was, ID: state.ID.ValueString(), Instance: state.InstanceID.ValueString(), Label: state.ID.ValueString(), Now: time.Now(),
 		State: ironic.State(state.ProvisionState.ValueString()), LastError: plain[string](state.LastError), Attempts: number(state.Attempts),
 		Rebuilds: state.Rebuilds.ValueInt64(), Restarts: state.Restarts.ValueInt64(),
 		Power: plain[deploy.PowerState](state.PowerState), Protected: state.Protected.ValueBool(), Name: plain[string](state.InstanceName), Boot: state.bootStatus(ctx),
-		Ready:   flag(state.Ready),
-		Unbegun: isNoted(ctx, private, unbegunKey, diags),
+		Ready: flag(state.Ready), Unbegun: kept.Unbegun,
+		Past: kept.Past, Names: kept.Names, Sight: kept.Sight, Runs: kept.Runs, Last: kept.Last,
 	}
-	recall(ctx, private, historyKey, &s.Past, diags)
-	recall(ctx, private, namesKey, &s.Names, diags)
-	recall(ctx, private, sightKey, &s.Sight, diags)
-	recall(ctx, private, footprintKey, &s.Runs, diags)
-	recall(ctx, private, seenKey, &s.Last, diags)
-	return s
 }
 
 func number(value types.Int64) decide.Value[int64] {
@@ -207,12 +201,12 @@ func showBoot(ctx context.Context, v decide.Value[bootiso.Status]) types.Object 
 
 // noteUnchanged records in private state that the returned state needs no change, if so: as long as the configuration is the one that was
 // applied last, the plan is empty.
-func (d *deployment) noteUnchanged(ctx context.Context, state *model, private privateState, diags *diag.Diagnostics) {
+func (d *deployment) noteUnchanged(ctx context.Context, state *model, noted framework.PrivateState, diags *diag.Diagnostics) {
 	if diags.HasError() || d.Turns(ctx, state.Rollout).Group != "" { // each plan compares the members of a group
 		return
 	}
-	was := d.wishOf(ctx, state, diags)
-	if now := seen(ctx, state, was, private, diags); deploy.Decide(was, now).Empty(now) {
-		diags.Append(framework.NothingToDecide(ctx, private)...)
+	was, kept := d.wishOf(ctx, state, diags), framework.LoadPrivate[private](ctx, noted)
+	if now := seen(ctx, state, was, &kept); deploy.Decide(was, now).Empty(now) {
+		diags.Append(framework.NothingToDecide(ctx, noted)...)
 	}
 }
