@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/provider"
 )
 
@@ -208,7 +209,11 @@ func TestUnchanged_refreshNotesInspection(t *testing.T) {
 	for now.State != "manageable" {
 		s.ask(node, &now)
 	}
-	if after, atOnce := s.refresh(host); atOnce || !bytes.Contains(after.private, []byte(`"inspected"`)) {
+	after, atOnce := s.refresh(host)
+	type noted struct {
+		Inspected bool `json:"inspected"`
+	}
+	if atOnce || !framework.LoadPrivate[noted](t.Context(), framework.Private(after.private)).Inspected {
 		t.Errorf("the refresh does not note the inspection: %s", after.private)
 	}
 }

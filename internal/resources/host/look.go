@@ -266,11 +266,11 @@ func (h *host) networkQuestion(ctx context.Context, q question) hosts.NetworkQue
 
 // planCabling refuses ports and port groups that Ironic would not accept, and says what happens to their switch ports and which cables are
 // not as expected. It asks what the cards have heard if expect_neighbor is new.
-func (h *host) planCabling(ctx context.Context, q question, private framework.GettablePrivate) {
-	wish, seen := q.config.cablingWish(ctx, q.plan), q.state.cablingSeen(ctx, private)
+func (h *host) planCabling(ctx context.Context, q question, kept private) {
+	wish, seen := q.config.cablingWish(ctx, q.plan), q.state.cablingSeen(ctx, kept)
 	wish.Label = q.plan.describe()
 	if !q.config.Ports.IsUnknown() {
-		wish.Removed = q.config.cablingOf(ctx, readManaged(ctx, private)).WithoutPorts
+		wish.Removed = q.config.cablingOf(ctx, kept.Managed).WithoutPorts
 	}
 	if h.Known() && q.state != nil && len(wish.Removed) > 0 {
 		seen.VIFs, seen.Held = map[string]string{}, q.plan.Maintenance.ValueBool()

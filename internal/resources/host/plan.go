@@ -29,7 +29,9 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	before := readManaged(ctx, req.Private)
+	kept, store := framework.KeepPrivate[private](ctx, resp.Private, &resp.Diagnostics)
+	defer store()
+	before := kept.Managed
 	if req.Plan.Raw.IsNull() {
 		h.planDestroy(ctx, state, before, &resp.Diagnostics)
 		return
@@ -45,11 +47,11 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	plan.planPorts(ctx, &config, state, before)
 	h.checkDriver(ctx, &plan, &config, state, &resp.Diagnostics)
 	h.checkInterfaces(ctx, &plan, &config, state, &resp.Diagnostics)
-	decided := h.planSteps(ctx, &plan, &config, state, readNotes(ctx, req.Private), &resp.Diagnostics)
+	decided := h.planSteps(ctx, &plan, &config, state, kept.notes(), &resp.Diagnostics)
 	if state != nil {
 		h.planIdentity(ctx, &plan, &config, state, before, &resp.Diagnostics)
 	}
-	h.planCabling(ctx, question{plan: &plan, config: &config, state: state, diags: &resp.Diagnostics}, req.Private)
+	h.planCabling(ctx, question{plan: &plan, config: &config, state: state, diags: &resp.Diagnostics}, *kept)
 	if h.Known() && (state == nil || !req.Plan.Raw.Equal(req.State.Raw)) {
 		h.checkVersions(ctx, &config, &resp.Diagnostics)
 		h.warnBondModes(ctx, &config, state, &resp.Diagnostics)
@@ -59,9 +61,9 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 		config.refuseUnsent(ctx, before, &resp.Diagnostics)
 		return
 	}
-	resp.Diagnostics.Append(writePlan(ctx, resp.Private, decided)...)
+	kept.Plan = &decided
 	if h.Known() {
-		h.foreseeRefusals(ctx, &config, state, req, resp)
+		h.foreseeRefusals(ctx, &config, state, before, req, resp)
 		expected := plan.expected(ctx)
 		expected.Ports = state == nil || !plan.Ports.Equal(state.Ports) || !plan.PortGroups.Equal(state.PortGroups) || decided.Has(hosts.DoInspect, hosts.DoInspectAgain)
 		expect.ExpectHost(h.Site, expected)

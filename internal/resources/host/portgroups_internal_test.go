@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 )
 
@@ -27,7 +26,7 @@ func TestPorts_ofAGroupKeepTheirNetwork(t *testing.T) {
 	config, state := &model{Ports: ports(types.StringNull())}, &model{Ports: ports(types.StringValue("prov"))}
 	plan := *config
 	plan.planPorts(t.Context(), config, state, nil)
-	if refused := hosts.DecidePorts(config.cablingWish(t.Context(), &plan), state.cablingSeen(t.Context(), framework.Private(nil))); len(refused) > 0 {
+	if refused := hosts.DecidePorts(config.cablingWish(t.Context(), &plan), state.cablingSeen(t.Context(), private{})); len(refused) > 0 {
 		t.Error(refused)
 	}
 }

@@ -357,13 +357,12 @@ func (m *model) cablingWish(ctx context.Context, plan *model) hosts.PortsWish {
 }
 
 // cablingSeen returns what a state and private state have of ports and port groups. The state is nil for a new host.
-func (m *model) cablingSeen(ctx context.Context, p framework.GettablePrivate) hosts.PortsSeen {
+func (m *model) cablingSeen(ctx context.Context, kept private) hosts.PortsSeen {
 	seen := hosts.PortsSeen{Ports: map[string]hosts.Port{}, Groups: map[string]hosts.PortGroup{}}
 	if m == nil {
 		return seen
 	}
-	noted := readCabling(ctx, p)
-	seen.Heard, seen.Since, seen.Ends = noted.Heard, noted.Since, m.ends(ctx)
+	seen.Heard, seen.Since, seen.Ends = kept.Cabling.Heard, kept.Cabling.Since, m.ends(ctx)
 	seen.State, seen.Ports = ironic.State(m.ProvisionState.ValueString()), m.portWishes(ctx)
 	for key, group := range m.portGroups(ctx) {
 		seen.Groups[key] = group.wish()

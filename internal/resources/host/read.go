@@ -15,7 +15,6 @@ import (
 	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 )
 
 var (
@@ -25,6 +24,8 @@ var (
 
 // Read refreshes the state, and removes it if the node is gone.
 func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	kept, store := framework.KeepPrivate[private](ctx, resp.Private, &resp.Diagnostics)
+	defer store()
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() {
@@ -46,18 +47,17 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 	}
 	node, imported := found.node, state.isImported()
 	state.refresh(ctx, found)
-	if state.lostSecret(node, readManaged(ctx, req.Private)) {
+	if state.lostSecret(node, kept.Managed) {
 		state.DriverInfoWOVersion = types.StringNull()
 	}
 	if imported {
-		h.noteInspection(ctx, node, req.Private, resp.Private, &resp.Diagnostics)
-	} else if !wasInspected(ctx, req.Private) {
-		noteInspected(ctx, node, resp.Private, &resp.Diagnostics)
+		h.seeNew(ctx, node, kept, &resp.Diagnostics)
 	}
-	resp.Diagnostics.Append(noteNode(ctx, node, resp.Private)...)
-	h.noteComparison(ctx, &state, node, resp.Private, &resp.Diagnostics)
-	h.noteCabling(ctx, &state, node, time.Time{}, resp.Private, &resp.Diagnostics)
+	kept.see(node)
+	h.compareHardware(ctx, &state, node, kept, &resp.Diagnostics)
+	h.hear(ctx, &state, node, time.Time{}, kept, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+	store()
 	h.noteUnchanged(ctx, &state, resp.Private, &resp.Diagnostics)
 }
 
@@ -105,35 +105,37 @@ func hasGrouped(ports map[string]ironic.Port) bool {
 }
 
 // UpToDate reports whether Read would change nothing; see framework.Refresher.
-func (h *host) UpToDate(ctx context.Context, state tfsdk.State, private framework.Private) bool {
+func (h *host) UpToDate(ctx context.Context, state tfsdk.State, noted framework.Private) bool {
 	var m model
 	if state.Get(ctx, &m).HasError() {
 		return false
 	}
 	found, err := h.look(ctx, &m)
-	known := readNotes(ctx, private)
-	before := readManaged(ctx, private)
-	if err != nil || m.lostSecret(found.node, before) || known.Pending != hosts.PendingInspection(found.node) || known.Coming != hosts.IsComing(found.node) || known.Quarantine != quarantineOf(found.node) || !known.Inspected && !machine.InspectedAt(found.node).IsZero() {
+	kept := framework.LoadPrivate[private](ctx, noted)
+	if err != nil || m.lostSecret(found.node, kept.Managed) || !kept.hasSeen(found.node) {
 		return false
 	}
 	was := m
 	m.fromNode(ctx, found, false)
-	return framework.EqualModels(&was, &m) && h.isCompared(ctx, &m, found.node, known) && isHeard(ctx, &m, found.node, private) && h.isSettled(ctx, &m, before, known)
+	return framework.EqualModels(&was, &m) && h.isCompared(ctx, &m, found.node, kept.notes()) && kept.hasHeard(ctx, &m, found.node) &&
+		h.isSettled(ctx, &m, kept)
 }
 
 // noteUnchanged records in private state that the returned state needs no change, if so.
-func (h *host) noteUnchanged(ctx context.Context, m *model, p noted, diags *diag.Diagnostics) {
+func (h *host) noteUnchanged(ctx context.Context, m *model, noted framework.PrivateState, diags *diag.Diagnostics) {
+	kept := framework.LoadPrivate[private](ctx, noted)
 	grouped := h.Turns(ctx, m.rollout()).Group != "" // each plan compares the members of a group
-	if !diags.HasError() && h.Pool == nil && !grouped && h.isSettled(ctx, m, readManaged(ctx, p), readNotes(ctx, p)) && len(hosts.DecidePorts(m.cablingWish(ctx, m), m.cablingSeen(ctx, p))) == 0 {
-		diags.Append(framework.NothingToDecide(ctx, p)...)
+	settled := !diags.HasError() && h.Pool == nil && !grouped && h.isSettled(ctx, m, kept)
+	if settled && len(hosts.DecidePorts(m.cablingWish(ctx, m), m.cablingSeen(ctx, kept))) == 0 {
+		diags.Append(framework.NothingToDecide(ctx, noted)...)
 	}
 }
 
-// isSettled reports whether a plan of the configuration that was applied last is empty. before is what that configuration manages.
-func (h *host) isSettled(ctx context.Context, m *model, before managed, notes hosts.Notes) bool {
-	config, plan := m.applied(before), *m
-	plan.settle(ctx, config, m, before)
-	decided := hosts.Decide(h.wishOf(ctx, &plan, config, m), h.seenOf(ctx, m, notes))
+// isSettled reports whether a plan of the configuration that was applied last is empty.
+func (h *host) isSettled(ctx context.Context, m *model, kept private) bool {
+	config, plan := m.applied(kept.Managed), *m
+	plan.settle(ctx, config, m, kept.Managed)
+	decided := hosts.Decide(h.wishOf(ctx, &plan, config, m), h.seenOf(ctx, m, kept.notes()))
 	plan.foresee(decided.Forecast, m)
 	return decided.IsEmpty() && framework.EqualModels(&plan, m) && !m.hasStrays(ctx)
 }

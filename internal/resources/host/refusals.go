@@ -130,9 +130,11 @@ var attributeRules = map[string]string{
 }
 
 // foreseeRefusals says what Ironic will refuse to the user. A new host may take a node over, which needs other rights.
-func (h *host) foreseeRefusals(ctx context.Context, config, state *model, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+func (h *host) foreseeRefusals(
+	ctx context.Context, config, state *model, before managed, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse,
+) {
 	if state != nil {
-		needs := rightsFor(partsOf(resp.Plan.Raw), partsOf(req.State.Raw), partsOf(req.Config.Raw), readManaged(ctx, req.Private))
+		needs := rightsFor(partsOf(resp.Plan.Raw), partsOf(req.State.Raw), partsOf(req.Config.Raw), before)
 		h.ForeseeRefusals(ctx, &resp.Diagnostics, h.FindNode(state.ID.ValueString()), needs...)
 	} else if h.takesOver(ctx, config) == nil {
 		h.ForeseeRefusals(ctx, &resp.Diagnostics, nil, framework.Right{Rule: "node:create"})

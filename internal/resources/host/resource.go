@@ -55,6 +55,8 @@ func (h *host) IdentitySchema(_ context.Context, _ resource.IdentitySchemaReques
 // Create enrolls the node and prepares it up to target_state.
 func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	defer h.Finish(ctx, &resp.Diagnostics)
+	kept, store := framework.KeepPrivate[private](ctx, resp.Private, &resp.Diagnostics)
+	defer store()
 	var plan, config model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
@@ -64,7 +66,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	limit, diags := plan.Timeouts.Create(ctx, hostTimeout)
 	resp.Diagnostics.Append(diags...)
 	began := h.Site.Ironic.ServerNow()
-	todo, err := readPlan(ctx, framework.Planned(ctx))
+	todo, err := framework.LoadPrivate[private](ctx, framework.Planned(ctx)).planned()
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "enroll node "+config.Name.ValueString(), err)
 		return
@@ -82,7 +84,7 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	plan.ID = recorded.ID // other unknown values stay unknown until the node is prepared
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: plan.ID})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &recorded)...)
-	resp.Diagnostics.Append(config.managedBy(ctx).write(ctx, resp.Private)...)
+	kept.Managed = config.managedBy(ctx)
 
 	change := &change{config: &config, plan: &plan, takesOver: found != nil}
 	change.begin(ctx, h, machine, hosts.Order{Plan: todo, Limit: limit})
@@ -105,23 +107,25 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		return
 	}
 	plan.PendingChanges = partsValue(change.work.Open)
-	resp.Diagnostics.Append(change.writeHardware(ctx, resp.Private)...)
+	kept.applied(change.work.Applied())
 	change.record(ctx, err, &resp.State, &resp.Diagnostics)
-	if found != nil && !change.work.Inspected { // it may have an inventory though Ironic's own inspection has not run
-		h.noteInspection(ctx, change.work.Node(), resp.Private, resp.Private, &resp.Diagnostics)
-	} else {
-		change.noteInspected(ctx, resp.Private, &resp.Diagnostics)
+	kept.Inspected = change.work.Inspected
+	if found != nil { // it may have an inventory though Ironic's own inspection has not run
+		h.seeNew(ctx, change.work.Node(), kept, &resp.Diagnostics)
 	}
-	resp.Diagnostics.Append(noteNode(ctx, change.work.Node(), resp.Private)...)
-	change.noteComparison(ctx, h, resp.Private, &resp.Diagnostics)
-	h.noteCabling(context.WithoutCancel(ctx), change.plan, change.work.Node(), began, resp.Private, &resp.Diagnostics)
+	kept.see(change.work.Node())
+	change.compareHardware(context.WithoutCancel(ctx), h, kept, &resp.Diagnostics)
+	h.hear(context.WithoutCancel(ctx), change.plan, change.work.Node(), began, kept, &resp.Diagnostics)
 	change.report(&resp.Diagnostics, doing, err)
+	store()
 	h.noteUnchanged(ctx, change.plan, resp.Private, &resp.Diagnostics)
 }
 
 // Update changes the node in place as planned.
 func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	defer h.Finish(ctx, &resp.Diagnostics)
+	kept, store := framework.KeepPrivate[private](ctx, resp.Private, &resp.Diagnostics)
+	defer store()
 	var plan, config, state model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
@@ -134,7 +138,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	resp.Diagnostics.Append(diags...)
 	began := h.Site.Ironic.ServerNow()
 	defer hosts.Moved(h.Site, state.ID.ValueString())
-	todo, err := readPlan(ctx, req.Private)
+	todo, err := kept.planned()
 	var node *ironic.Node
 	if err == nil {
 		node, err = h.Site.Ironic.Node(ctx, state.ID.ValueString())
@@ -143,42 +147,43 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 		framework.ReportUndone(&resp.Diagnostics, "change host "+state.label(), err)
 		return
 	}
-	change := &change{config: &config, plan: &plan, state: &state, before: readManaged(ctx, req.Private)}
-	change.begin(ctx, h, h.Site.Record(node), hosts.Order{Plan: todo, OnMachine: readNotes(ctx, req.Private).OnMachine, Limit: limit})
+	change := &change{config: &config, plan: &plan, state: &state, before: kept.Managed}
+	change.begin(ctx, h, h.Site.Record(node), hosts.Order{Plan: todo, OnMachine: kept.OnMachine, Limit: limit})
 	doing, err := change.work.Do(ctx)
 	if err == nil {
 		change.work.Machine.ForgetCreation(ctx, notes.MarkCreation)
 	}
 	change.work.Machine.NoteWork(ctx)
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, planKey, nil)...)
+	kept.Plan = nil
 	if change.work.Complete || change.work.Patched {
 		plan.PendingChanges = partsValue(change.work.Open)
-		resp.Diagnostics.Append(change.writeHardware(ctx, resp.Private)...)
+		kept.applied(change.work.Applied())
 	}
 	switch {
 	case change.work.Complete:
-		resp.Diagnostics.Append(config.managedBy(ctx).write(ctx, resp.Private)...)
+		kept.Managed = config.managedBy(ctx)
 	case change.work.Patched: // Ironic may still have what was to be removed: it stays managed, and in state
-		resp.Diagnostics.Append(config.managedBy(ctx).and(change.before).write(ctx, resp.Private)...)
+		kept.Managed = config.managedBy(ctx).and(change.before)
 		plan.addParts(ctx, &state)
 	default: // Ironic has nothing of the new configuration
 		plan = state
 		plan.ProvisionState = types.StringUnknown()
 	}
 	change.record(ctx, err, &resp.State, &resp.Diagnostics)
-	change.noteInspected(ctx, resp.Private, &resp.Diagnostics)
-	resp.Diagnostics.Append(change.noteUnverified(ctx, resp.Private)...)
-	resp.Diagnostics.Append(noteNode(ctx, change.work.Node(), resp.Private)...)
-	change.noteComparison(ctx, h, resp.Private, &resp.Diagnostics)
+	kept.Inspected = kept.Inspected || change.work.Inspected
+	kept.Unverified = change.work.IsUnverified()
+	kept.see(change.work.Node())
+	change.compareHardware(context.WithoutCancel(ctx), h, kept, &resp.Diagnostics)
 	if maps.Equal(plan.ends(ctx), state.ends(ctx)) {
 		began = time.Time{}
 	}
-	h.noteCabling(context.WithoutCancel(ctx), change.plan, change.work.Node(), began, resp.Private, &resp.Diagnostics)
+	h.hear(context.WithoutCancel(ctx), change.plan, change.work.Node(), began, kept, &resp.Diagnostics)
 	if err != nil && !change.work.Complete {
 		reportTaken(ctx, &resp.Diagnostics, &config, doing, err)
 		return
 	}
 	change.report(&resp.Diagnostics, doing, err)
+	store()
 	h.noteUnchanged(ctx, change.plan, resp.Private, &resp.Diagnostics)
 }
 
@@ -201,7 +206,7 @@ func (h *host) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 		}
 		return
 	}
-	foreign, err := h.mayBeForeign(ctx, state.ID.ValueString(), readManaged(ctx, req.Private))
+	foreign, err := h.mayBeForeign(ctx, state.ID.ValueString(), framework.LoadPrivate[private](ctx, req.Private).Managed)
 	if err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "delete host "+state.label(), err)
 		return
