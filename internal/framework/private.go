@@ -157,15 +157,10 @@ type GettablePrivate interface {
 	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
 }
 
-// SettablePrivate is the private state that a response returns.
-type SettablePrivate interface {
-	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
-}
-
 // PrivateState is the private state of a response.
 type PrivateState interface {
 	GettablePrivate
-	SettablePrivate
+	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
 }
 
 // NothingToDecide records that the state which a Read, Create or Update returns needs no change. As long as neither the state nor
