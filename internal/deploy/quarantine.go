@@ -106,21 +106,38 @@ func noQuarantine(label string, err error) []decide.Notice {
 	return []decide.Notice{decide.Warn(nil, summary, detail+"\n\nThe node stays reserved, and the next apply deploys it again.")}
 }
 
-// EndRebuild is EndTry for a machine that ran before. What it ran is lost already. If deployments have failed on most nodes within a day,
-// the machine stays as it is: then the nodes are not at fault.
-func EndRebuild(ctx context.Context, m *machine.Machine, allocation string, most int, failed error, timeout time.Duration, endTemporary func(context.Context, *ironic.Node, time.Duration) error) ([]decide.Notice, error) {
-	if !IsDeployFailure(failed) {
+// Rebuild is what EndRebuild must know of an update.
+type Rebuild struct {
+	Phase        Phase // that has failed
+	Wanted       Deployment
+	Quarantines  bool   // on_failure says so
+	Allocation   string // its UUID
+	MaxNodes     int
+	Timeout      time.Duration // of the undeployment
+	EndTemporary func(context.Context, *ironic.Node, time.Duration) error
+}
+
+// NeedsQuarantine reports whether the machine of an update that has failed must leave the deployment: Ironic could not deploy it, and it
+// has lost what it ran. A machine that boots a live ISO stays, because it has lost nothing.
+func (r Rebuild) NeedsQuarantine(failed error) bool {
+	return r.Quarantines && r.Phase == Deploys && r.Wanted.LiveISO == nil && IsDeployFailure(failed)
+}
+
+// EndRebuild is EndTry for a machine that ran before. The next refresh removes the deployment from the state. If deployments have failed on
+// most nodes within a day, the machine stays as it is: then the nodes are not at fault.
+func EndRebuild(ctx context.Context, m *machine.Machine, r Rebuild, failed error) ([]decide.Notice, error) {
+	if !r.NeedsQuarantine(failed) {
 		return nil, failed
 	}
 	var try Try
-	named, err := NamedAllocation(ctx, m.Site(), allocation)
+	allocation, err := NamedAllocation(ctx, m.Site(), r.Allocation)
 	if err == nil {
-		try, err = CheckTries(ctx, m.Site(), named, most)
+		try, err = CheckTries(ctx, m.Site(), allocation, r.MaxNodes)
 	}
 	if err != nil {
 		return noQuarantine(ironic.NodeLabel(m.Node()), err), failed
 	}
-	_, notices, err := EndTry(ctx, m, &try, failed, timeout, endTemporary)
+	_, notices, err := EndTry(ctx, m, &try, failed, r.Timeout, r.EndTemporary)
 	return notices, err
 }
 

@@ -1,14 +1,17 @@
 package deploy_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy/bootiso"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
@@ -48,6 +51,29 @@ func TestQuarantine_countsForADay(t *testing.T) {
 			t.Errorf("two runs sent %d lists", lists)
 		}
 	})
+}
+
+// An update takes a machine out of use only if on_failure says so, and the machine has lost what it ran.
+func TestRebuild_needsQuarantine(t *testing.T) {
+	t.Parallel()
+	broken := &failure.Error{Kind: failure.KindFailed, Goal: states.GoalRebuilt, Node: &ironic.Node{ProvisionState: "deploy failed"}}
+	image, iso := deploy.Deployment{}, deploy.Deployment{LiveISO: &bootiso.Want{}}
+	for name, tt := range map[string]struct {
+		rebuild deploy.Rebuild
+		failed  error
+		want    bool
+	}{
+		"it has failed":         {deploy.Rebuild{Phase: deploy.Deploys, Wanted: image, Quarantines: true}, broken, true},
+		"it has not":            {deploy.Rebuild{Phase: deploy.Deploys, Wanted: image, Quarantines: true}, nil, false},
+		"Ctrl-C":                {deploy.Rebuild{Phase: deploy.Deploys, Wanted: image, Quarantines: true}, context.Canceled, false},
+		"on_failure is another": {deploy.Rebuild{Phase: deploy.Deploys, Wanted: image}, broken, false},
+		"a live ISO":            {deploy.Rebuild{Phase: deploy.Deploys, Wanted: iso, Quarantines: true}, broken, false},
+		"a later step":          {deploy.Rebuild{Phase: deploy.Restarts, Wanted: image, Quarantines: true}, broken, false},
+	} {
+		if got := tt.rebuild.NeedsQuarantine(tt.failed); got != tt.want {
+			t.Errorf("%s: %t, want %t", name, got, tt.want)
+		}
+	}
 }
 
 // A deployment that fails for want of a port of Neutron would fail on each node, so it takes none out of use.

@@ -74,7 +74,7 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 		framework.ReportUndone(&resp.Diagnostics, doing, err)
 		return
 	}
-	plan.OnDestroy, plan.Ready = onDestroy, readyAfter(plan.Ready, steps, deploy.Checks, err)
+	plan.OnDestroy, plan.Ready = onDestroy, readyAfter(plan.Ready, deploy.ReadyAfter(steps, deploy.Checks, err != nil))
 	kept.created(m.Node(), d.recordEnd(ctx, &plan, m, attempts, err, resp), err)
 	store()
 	framework.ReportCreation(&resp.Diagnostics, doing, err, plan.afterFailure(m.Node(), err)...)

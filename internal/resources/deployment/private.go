@@ -49,6 +49,19 @@ func (p *private) created(node *ironic.Node, runs deploy.Footprint, failed error
 	}
 }
 
+// noteFootprint notes the footprint of a machine after an update.
+func (p *private) noteFootprint(ctx context.Context, m *machine.Machine, change deploy.FootprintChange) {
+	switch change {
+	case deploy.FootprintStays:
+	case deploy.FootprintAsked:
+		p.Runs = footprint(ctx, m)
+	case deploy.FootprintKnown:
+		p.Runs = deploy.FootprintOf(m.Node())
+	case deploy.FootprintAbsent:
+		p.Runs = deploy.Footprint{}
+	}
+}
+
 // footprint reads the footprint of a machine that was just deployed, because polls do not return its image. It is zero if the node
 // cannot be read; the next refresh writes it then.
 func footprint(ctx context.Context, machine *machine.Machine) deploy.Footprint {

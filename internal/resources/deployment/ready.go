@@ -183,12 +183,12 @@ func (d *deployment) readReady(ctx context.Context, m *model, node *ironic.Node,
 	}
 }
 
-// readyAfter returns ready of the state after the steps of a plan. failed is the phase that has failed with err.
-func readyAfter(planned types.Bool, steps []deploy.Step, failed deploy.Phase, err error) types.Bool {
-	if !deploy.Has(steps, deploy.DoCheck) {
+// readyAfter returns ready of the state after an apply. checked is null if that has no check.
+func readyAfter(planned types.Bool, checked decide.Value[bool]) types.Bool {
+	if checked.IsNull() {
 		return planned
 	}
-	return types.BoolValue(err == nil || failed > deploy.Checks)
+	return toBool(checked)
 }
 
 // flag returns a setting that is true or false.

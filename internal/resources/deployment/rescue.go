@@ -13,7 +13,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 )
 
 type rescueModel struct {
@@ -66,19 +65,4 @@ func (m *model) readRescue(node *ironic.Node, diags *diag.Diagnostics) {
 	case mode == deploy.RescueFailed:
 		m.Rescue = unsureRescue()
 	}
-}
-
-// rescueAfter returns rescue of the state after an update. A rescue that has failed, or whose password is not certain, is planned again.
-func (u *update) rescueAfter(node *ironic.Node, failed deploy.Phase, err error) types.Object {
-	switch mode := deploy.RescueOf(ironic.State(node.ProvisionState)); {
-	case err == nil:
-		return u.plan.Rescue
-	case failed == deploy.EntersRescue && failure.IsInterrupted(err) && mode == deploy.RescueChange:
-		return u.plan.Rescue // Ironic continues
-	case failed == deploy.EntersRescue && mode != deploy.NotRescued:
-		return unsureRescue()
-	case failed > deploy.LeavesRescue && deploy.Has(u.steps, deploy.DoUnrescue):
-		return u.plan.Rescue // it has left it, and something else has failed
-	}
-	return u.prior.Rescue
 }

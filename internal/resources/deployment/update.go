@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -202,34 +201,27 @@ func (u *update) deploy(ctx context.Context, site *machine.Site, machine *machin
 	return deploy.BootISO(ctx, machine, u.what, o)
 }
 
-// endRebuild puts the machine of a failed rebuild into quarantine if on_failure says so: see deploy.EndRebuild. A machine that boots a live
-// ISO stays: it has lost nothing. The next refresh removes the deployment from the state.
-func (d *deployment) endRebuild(ctx context.Context, u *update, on *machine.Machine, at deploy.Phase, failed error, diags *diag.Diagnostics) error {
-	if failed == nil || at != deploy.Deploys || u.what.LiveISO != nil || !u.plan.quarantines() {
-		return failed
-	}
+// endRebuild does what on_failure says of a machine whose rebuild has failed: see deploy.EndRebuild.
+func (d *deployment) endRebuild(
+	ctx context.Context, u *update, on *machine.Machine, at deploy.Phase, failed error, diags *diag.Diagnostics,
+) error {
 	limit, problems := u.plan.Timeouts.Delete(ctx, deploymentTimeout)
 	diags.Append(problems...)
-	notices, err := deploy.EndRebuild(ctx, on, u.plan.AllocationID.ValueString(), u.plan.mostNodes(), failed, limit, d.EndTemporary)
+	notices, err := deploy.EndRebuild(ctx, on, deploy.Rebuild{
+		Phase: at, Wanted: u.what, Quarantines: u.plan.quarantines(), Allocation: u.plan.AllocationID.ValueString(),
+		MaxNodes: u.plan.mostNodes(), Timeout: limit, EndTemporary: d.EndTemporary,
+	}, failed)
 	framework.Show(diags, notices...)
 	return err
 }
 
-// footprint returns the footprint of the node after an update of the content. A machine that was adopted keeps what it runs, and so the
-// next refresh must not show that as a change by others.
-func (u *update) footprint(ctx context.Context, machine *machine.Machine, err error) deploy.Footprint {
-	switch {
-	case err == nil && u.what.DeployedWith(machine.Node()):
-		return footprint(ctx, machine)
-	case err == nil && (u.prior.adopted() || u.plan.adopted()):
-		return deploy.FootprintOf(machine.Node())
+// ending says how the steps have ended. at is the phase that has failed with err.
+func (u *update) ending(m *machine.Machine, at deploy.Phase, err error) deploy.Ending {
+	return deploy.Ending{
+		Steps: u.steps, Phase: at, Failed: err != nil, Interrupted: failure.IsInterrupted(err), Restarting: m.Started(),
+		Runs: u.what.DeployedWith(m.Node()), State: m.State(), Rescues: !u.plan.Rescue.Equal(u.prior.Rescue),
+		NewContent: u.plan.recordsContent(u.prior), Adopts: u.prior.adopted() || u.plan.adopted(), Ready: flag(u.plan.Ready),
 	}
-	return deploy.Footprint{}
-}
-
-// wipes reports whether a step writes the disk of the machine.
-func (u *update) wipes() bool {
-	return slices.ContainsFunc(u.steps, func(s deploy.Step) bool { return s.Cost == decide.Wipe })
 }
 
 // Update continues an interrupted deployment, rebuilds the node if its content changes, restarts it, switches the power, and sets or
@@ -242,18 +234,17 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	if u.kept = kept; resp.Diagnostics.HasError() {
 		return
 	}
-	plan, state := u.plan, u.prior
-	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
+	id := u.prior.ID
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: id})...)
 	u.seen = u.config.firstSeen(ctx, kept)
-	m, err := d.Site.Machine(ctx, state.ID.ValueString())
+	m, err := d.Site.Machine(ctx, id.ValueString())
 	if err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "deploy node "+state.ID.ValueString(), err)
+		framework.ReportUndone(&resp.Diagnostics, "deploy node "+id.ValueString(), err)
 		return
 	}
-	node := m.Node
 	turn, err := u.turn(ctx, m, d.Turns(ctx, u.plan.Rollout))
 	if err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "deploy node "+ironic.NodeLabel(node()), err)
+		framework.ReportUndone(&resp.Diagnostics, "deploy node "+ironic.NodeLabel(m.Node()), err)
 		return
 	}
 	defer turn.Abandon(ctx)
@@ -266,65 +257,54 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 	err = d.endRebuild(ctx, u, m, failed, err, &resp.Diagnostics)
 	framework.Show(&resp.Diagnostics, m.PowerCut()...)
-	restarts := failed == deploy.Restarts && failure.IsInterrupted(err) && m.Started() // the next apply must not restart it again
-	arrived := err == nil || failed > deploy.Restarts || restarts || (failed == deploy.Deploys && u.what.DeployedWith(node()))
 	if err == nil {
 		m.ForgetCreation(ctx, notes.MarkReservation)
 	}
-	next, unfinished := u.next(node(), attempts, failed, arrived, err)
+	end := u.ending(m, failed, err)
+	outcome, report := deploy.After(end), framework.Report
+	if outcome.Undone {
+		report = framework.ReportUndone
+	}
+	next, doing := u.next(m.Node(), attempts, outcome), failed.Of(ironic.NodeLabel(m.Node()))
 	resp.Diagnostics.Append(resp.State.Set(ctx, &next)...)
-	deployed := err
-	if failed == deploy.Checks {
-		deployed = nil
+	kept.see(m.Node(), outcome.ForgetNames)
+	kept.begun(m.Node())
+	if outcome.Arrived {
+		kept.Past = kept.Past.AfterApply(d.wishOf(ctx, &next, &resp.Diagnostics), end.Runs)
+		kept.noteFootprint(ctx, m, outcome.Footprint)
 	}
-	kept.see(node(), deployed == nil && u.wipes())
-	kept.begun(node())
-	doing := failed.Of(ironic.NodeLabel(node()))
-	if err != nil && !arrived {
-		framework.ReportUndone(&resp.Diagnostics, doing, err)
-		return
-	}
-	kept.Past = kept.Past.AfterApply(d.wishOf(ctx, &next, &resp.Diagnostics), u.what.DeployedWith(node()))
-	checked := deploy.Has(u.steps, deploy.DoCheck) && u.what.DeployedWith(node()) // a killed run may have deployed it without storing the footprint
-	if plan.recordsContent(state) || checked {
-		kept.Runs = u.footprint(ctx, m, deployed)
-	}
-	if unfinished { // after Ctrl-C, too: the state is not the planned one
-		framework.ReportUndone(&resp.Diagnostics, doing, err)
-	} else {
-		framework.Report(&resp.Diagnostics, doing, err)
-	}
+	report(&resp.Diagnostics, doing, err)
 	store()
 	d.noteUnchanged(ctx, &next, resp.Private, &resp.Diagnostics)
 }
 
-// next returns the state after an update, and whether it differs from the planned one, because the rescue or the ready check is planned
-// again. failed is the phase that has failed with err; arrived: the machine runs what was planned.
-func (u *update) next(node *ironic.Node, attempts int, failed deploy.Phase, arrived bool, err error) (next model, unfinished bool) {
+// next returns the state after an update.
+func (u *update) next(node *ironic.Node, attempts int, outcome deploy.Outcome) model {
 	planned := *u.plan
-	switch {
-	case err == nil:
-	case !arrived: // the node still runs the former content: the state must say so
+	if !outcome.Arrived {
 		planned = *u.prior
 		planned.ProvisionState = types.StringUnknown()
-	case failed == deploy.Deploys && !failure.IsInterrupted(err): // it has to be repeated, and counts then
-		planned.Rebuilds, planned.Restarts = u.prior.Rebuilds, u.prior.Restarts
 	}
-	planned.Rescue = u.rescueAfter(node, failed, err)
-	rescueIsDue := err != nil && !planned.Rescue.Equal(u.plan.Rescue)
-	if rescueIsDue {
-		planned.ProvisionState, planned.LastError, planned.Restarts = types.StringUnknown(), types.StringUnknown(), u.prior.Restarts
+	if outcome.KeepsRebuilds {
+		planned.Rebuilds = u.prior.Rebuilds
 	}
-	if arrived {
-		planned.Ready = readyAfter(planned.Ready, u.steps, failed, err)
+	if outcome.KeepsRestarts {
+		planned.Restarts = u.prior.Restarts
 	}
-	next = planned
+	planned.Rescue = map[deploy.RescueValue]types.Object{
+		deploy.RescuePlanned: u.plan.Rescue, deploy.RescueFormer: u.prior.Rescue, deploy.RescueUnsure: unsureRescue(),
+	}[outcome.Rescue]
+	if outcome.RescueAgain {
+		planned.ProvisionState, planned.LastError = types.StringUnknown(), types.StringUnknown()
+	}
+	planned.Ready = readyAfter(planned.Ready, outcome.Ready)
+	next := planned
 	next.record(node, u.prior.InstanceID.ValueString(), attempts)
 	framework.Keep(&next.ProvisionState, planned.ProvisionState)
 	framework.Keep(&next.LastError, planned.LastError)
 	framework.Keep(&next.Attempts, planned.Attempts)
-	if err != nil && !failure.IsInterrupted(err) {
+	if outcome.ReadProtected {
 		next.Protected = types.BoolValue(node.Protected)
 	}
-	return next, rescueIsDue || err != nil && !u.plan.Ready.IsUnknown() && !next.Ready.Equal(u.plan.Ready)
+	return next
 }
