@@ -10,7 +10,6 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
@@ -29,20 +28,14 @@ func (w *Work) takeOut(ctx context.Context, failed error) error {
 	return nil
 }
 
-// Tolerates reports whether Result turns an error of Do into a warning: Ironic has stored the configuration of the node, but could not
-// prepare or switch the machine, and on_failure lets the apply go on without it.
-func (w *Work) Tolerates(err error) bool {
-	return err != nil && w.Complete && w.GoesOn && !failure.IsInterrupted(err) && !notes.IsSuperseded(err)
-}
-
-// Result returns the notices about a host after Do, and the error that the apply reports. failed is the error of Do: if Tolerates accepts
-// it, Result returns a warning instead. doing is what Do was doing, for that warning.
-func (w *Work) Result(doing string, failed error) (notices []decide.Notice, err error) {
+// Result returns the notices about a host after Do, and the error that the apply reports. failed is the error of Do: if the apply goes on
+// without the host, Result returns a warning instead. doing is what Do was doing, for that warning.
+func (w *Work) Result(says Said, doing string, failed error) (notices []decide.Notice, err error) {
 	if w.taken != "" {
 		notices = append(notices, decide.Warn(nil, "Host is used by OneView", fmt.Sprintf("The provider has taken host %s out of service (maintenance, with the reason %q): %s. "+
 			"When the server is free, metal oneview sync cleans it and makes it available.", w.Wish.Label, sharing.ReasonInUse, w.taken)))
 	}
-	if !w.Tolerates(failed) {
+	if says != SaysTolerated {
 		return notices, failed
 	}
 	summary, detail := failure.Explain(doing, failed)

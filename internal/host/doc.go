@@ -5,6 +5,7 @@
 //   - claim*.go: which node a host gets, a new one or one that there is already. Two hosts never get one name, BMC or MAC address, also while a run
 //     moves these from one host to another.
 //   - apply*.go: write the settings, ports and maintenance of the node, and boot, configure, inspect, clean and switch the machine.
+//     apply_outcome.go has After, which decides what Terraform stores then, also after a failure.
 //   - ports_*.go: which ports and port groups are refused, and how those of the node become what the configuration says.
 //   - hardware*.go and inspection.go: BIOS settings, RAID volumes and firmware, compared with what Ironic has read; when a machine is inspected.
 //

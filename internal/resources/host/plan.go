@@ -300,10 +300,7 @@ func (m *model) foresee(f hosts.Forecast, state *model) {
 	if f.BootInterface != nil {
 		forecast(&m.BootInterface, *f.BootInterface)
 	}
-	m.Cleanings = types.Int64Unknown()
-	if !f.Cleanings.Unknown {
-		m.Cleanings = types.Int64Value(f.Cleanings.V)
-	}
+	m.setCleanings(f.Cleanings)
 	if f.LastError {
 		m.LastError = types.StringUnknown()
 	}
@@ -330,6 +327,13 @@ func (m *model) foresee(f hosts.Forecast, state *model) {
 		m.PendingChanges = types.SetUnknown(types.StringType)
 	case f.Pending.Set:
 		m.PendingChanges = partsValue(f.Pending.V)
+	}
+}
+
+func (m *model) setCleanings(count decide.Value[int64]) {
+	m.Cleanings = types.Int64Unknown()
+	if !count.Unknown {
+		m.Cleanings = types.Int64Value(count.V)
 	}
 }
 

@@ -125,29 +125,21 @@ func (h *host) seeNew(ctx context.Context, node *ironic.Node, p *private, diags 
 	}
 }
 
-// compareHardware notes how the machine differs from the hardware configuration of a state.
-func (h *host) compareHardware(ctx context.Context, m *model, node *ironic.Node, p *private, diags *diag.Diagnostics) {
-	var notices []decide.Notice
-	if before := p.Compared; !m.drift(h.HardwareDrift).V.Compares() {
+// compare notes how the machine differs from the hardware configuration of a state, as with says. It gets what was noted before.
+func (p *private) compare(
+	drift hosts.HardwareDrift, with func(before *hosts.HardwareComparison) (*hosts.HardwareComparison, []decide.Notice),
+	diags *diag.Diagnostics,
+) {
+	if !drift.Compares() {
 		p.Compared = nil
-	} else {
-		p.Compared, notices = hosts.CompareHardware(ctx, h.Site, node, m.onMachine(ctx, p.notes()), before)
+		return
 	}
+	now, notices := with(p.Compared)
+	p.Compared = now
 	framework.Show(diags, notices...)
 }
 
-// compareHardware is the same after an apply.
-func (c *change) compareHardware(ctx context.Context, h *host, p *private, diags *diag.Diagnostics) {
-	var notices []decide.Notice
-	if before := p.Compared; !c.plan.drift(h.HardwareDrift).V.Compares() {
-		p.Compared = nil
-	} else {
-		p.Compared, notices = c.work.Compare(ctx, before)
-	}
-	framework.Show(diags, notices...)
-}
-
-// isCompared reports whether compareHardware would change nothing.
+// isCompared reports whether private.compare would change nothing.
 func (h *host) isCompared(ctx context.Context, m *model, node *ironic.Node, notes hosts.Notes) bool {
 	applied := m.onMachine(ctx, notes)
 	if !m.drift(h.HardwareDrift).V.Compares() || len(applied.Parts()) == 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
@@ -54,7 +55,9 @@ func (h *host) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 		h.seeNew(ctx, node, kept, &resp.Diagnostics)
 	}
 	kept.see(node)
-	h.compareHardware(ctx, &state, node, kept, &resp.Diagnostics)
+	kept.compare(state.drift(h.HardwareDrift).V, func(before *hosts.HardwareComparison) (*hosts.HardwareComparison, []decide.Notice) {
+		return hosts.CompareHardware(ctx, h.Site, node, state.onMachine(ctx, kept.notes()), before)
+	}, &resp.Diagnostics)
 	h.hear(ctx, &state, node, time.Time{}, kept, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	store()

@@ -12,12 +12,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/framework"
 	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/rollout/turns"
 )
@@ -86,37 +86,28 @@ func (h *host) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	resp.Diagnostics.Append(resp.State.Set(ctx, &recorded)...)
 	kept.Managed = config.managedBy(ctx)
 
-	change := &change{config: &config, plan: &plan, takesOver: found != nil}
+	change := &change{config: &config, plan: &plan, takesOver: found != nil, began: began}
 	change.begin(ctx, h, machine, hosts.Order{Plan: todo, Limit: limit})
 	doing, err := change.work.Do(ctx)
-	gone := false
+	unmade := false
 	if change.work.IsMade {
-		gone, err = hosts.Unmake(ctx, machine, err)
+		unmade, err = hosts.Unmake(ctx, machine, err)
 	}
-	if gone {
+	if unmade {
+		doing = ""
+	} else {
+		err = machine.EndCreation(ctx, notes.MarkCreation, err)
+		machine.NoteWork(ctx)
+	}
+	end := change.ending(err)
+	end.Unmade, end.OthersMade = unmade, found != nil && found.By != nil && !found.By.Done.IsZero()
+	outcome := hosts.After(end)
+	if outcome.Stores == hosts.StoresNone {
 		resp.State.RemoveResource(ctx)
-		reportTaken(ctx, &resp.Diagnostics, &config, "enroll node "+config.Name.ValueString(), err)
+		reportTaken(ctx, &resp.Diagnostics, &config, cmp.Or(doing, "enroll node "+config.Name.ValueString()), err)
 		return
 	}
-	err = machine.EndCreation(ctx, notes.MarkCreation, err)
-	machine.NoteWork(ctx)
-	othersMade := found != nil && found.By != nil && !found.By.Done.IsZero() && err != nil && !failure.IsInterrupted(err) && !change.work.Tolerates(err)
-	if othersMade || notes.IsSuperseded(err) { // as a tainted resource, it would be deleted
-		resp.State.RemoveResource(ctx)
-		framework.ReportUndone(&resp.Diagnostics, cmp.Or(doing, "enroll node "+config.Name.ValueString()), err)
-		return
-	}
-	plan.PendingChanges = partsValue(change.work.Open)
-	kept.applied(change.work.Applied())
-	change.record(ctx, err, &resp.State, &resp.Diagnostics)
-	kept.Inspected = change.work.Inspected
-	if found != nil { // it may have an inventory though Ironic's own inspection has not run
-		h.seeNew(ctx, change.work.Node(), kept, &resp.Diagnostics)
-	}
-	kept.see(change.work.Node())
-	change.compareHardware(context.WithoutCancel(ctx), h, kept, &resp.Diagnostics)
-	h.hear(context.WithoutCancel(ctx), change.plan, change.work.Node(), began, kept, &resp.Diagnostics)
-	change.report(&resp.Diagnostics, doing, err)
+	change.finish(ctx, h, outcome, kept, &resp.State, &resp.Diagnostics, doing, err)
 	store()
 	h.noteUnchanged(ctx, change.plan, resp.Private, &resp.Diagnostics)
 }
@@ -147,7 +138,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 		framework.ReportUndone(&resp.Diagnostics, "change host "+state.label(), err)
 		return
 	}
-	change := &change{config: &config, plan: &plan, state: &state, before: kept.Managed}
+	change := &change{config: &config, plan: &plan, state: &state, before: kept.Managed, began: began}
 	change.begin(ctx, h, h.Site.Record(node), hosts.Order{Plan: todo, OnMachine: kept.OnMachine, Limit: limit})
 	doing, err := change.work.Do(ctx)
 	if err == nil {
@@ -155,34 +146,7 @@ func (h *host) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	}
 	change.work.Machine.NoteWork(ctx)
 	kept.Plan = nil
-	if change.work.Complete || change.work.Patched {
-		plan.PendingChanges = partsValue(change.work.Open)
-		kept.applied(change.work.Applied())
-	}
-	switch {
-	case change.work.Complete:
-		kept.Managed = config.managedBy(ctx)
-	case change.work.Patched: // Ironic may still have what was to be removed: it stays managed, and in state
-		kept.Managed = config.managedBy(ctx).and(change.before)
-		plan.addParts(ctx, &state)
-	default: // Ironic has nothing of the new configuration
-		plan = state
-		plan.ProvisionState = types.StringUnknown()
-	}
-	change.record(ctx, err, &resp.State, &resp.Diagnostics)
-	kept.Inspected = kept.Inspected || change.work.Inspected
-	kept.Unverified = change.work.IsUnverified()
-	kept.see(change.work.Node())
-	change.compareHardware(context.WithoutCancel(ctx), h, kept, &resp.Diagnostics)
-	if maps.Equal(plan.ends(ctx), state.ends(ctx)) {
-		began = time.Time{}
-	}
-	h.hear(context.WithoutCancel(ctx), change.plan, change.work.Node(), began, kept, &resp.Diagnostics)
-	if err != nil && !change.work.Complete {
-		reportTaken(ctx, &resp.Diagnostics, &config, doing, err)
-		return
-	}
-	change.report(&resp.Diagnostics, doing, err)
+	change.finish(ctx, h, hosts.After(change.ending(err)), kept, &resp.State, &resp.Diagnostics, doing, err)
 	store()
 	h.noteUnchanged(ctx, change.plan, resp.Private, &resp.Diagnostics)
 }
@@ -244,9 +208,10 @@ const (
 // change is an apply of a host: its models, and the work in Ironic.
 type change struct {
 	config, plan *model
-	state        *model  // the prior state; nil for a new host
-	before       managed // what was managed until now
-	takesOver    bool    // a new host gets a node that there is
+	state        *model    // the prior state; nil for a new host
+	before       managed   // what was managed until now
+	takesOver    bool      // a new host gets a node that there is
+	began        time.Time // of the apply
 
 	work *hosts.Work
 }
@@ -286,46 +251,88 @@ func (c *change) settings(ctx context.Context, todo hosts.Plan) *hosts.Settings 
 	return want
 }
 
-// record writes the host into state, with the known planned values unchanged.
-func (c *change) record(ctx context.Context, failed error, state *tfsdk.State, diags *diag.Diagnostics) {
-	ctx = context.WithoutCancel(ctx) // the state must be complete after an interruption too
-	framework.Show(diags, c.work.Look(ctx, failed, !c.plan.PortGroups.IsNull())...)
-	if c.work.KeepsBoot {
-		c.plan.BootMode, c.plan.SecureBoot = c.state.BootMode, c.state.SecureBoot
+// ending says how the work has ended; failed is its error.
+func (c *change) ending(failed error) hosts.Ending {
+	end := c.work.Ending(failed)
+	planned := c.plan.Cleanings
+	end.Cleanings = decide.Value[int64]{V: planned.ValueInt64(), Set: framework.IsSet(planned), Unknown: planned.IsUnknown()}
+	if c.state != nil {
+		end.CleaningsBefore = c.state.Cleanings.ValueInt64()
 	}
-	if c.work.KeepsConsole && c.state != nil && !c.work.Tolerates(failed) {
-		c.plan.Console = c.state.Console
-	}
-	planned := *c.plan
-	c.plan.fromNode(ctx, sight{node: c.work.Node(), Cables: c.work.Cables}, false)
-	c.plan.keepPlanned(ctx, &planned)
-	c.plan.Cleanings = c.cleanings(planned.Cleanings, failed)
-	diags.Append(state.Set(ctx, c.plan)...)
+	return end
 }
 
-// cleanings returns the count after an apply: the planned one, or that of the prior state if the apply fails, since the next plan counts
-// the repeat. One that could not be planned was about to rise.
-func (c *change) cleanings(planned types.Int64, failed error) types.Int64 {
-	switch {
-	case c.state == nil:
-		return planned
-	case failed != nil && !api.IsInterrupted(failed) && !c.work.Tolerates(failed):
-		return c.state.Cleanings
-	case planned.IsUnknown():
-		return types.Int64Value(c.state.Cleanings.ValueInt64() + 1)
+// finish stores what the work has left, in the state and in private state, and reports it. failed is the error of what it was doing.
+func (c *change) finish(
+	ctx context.Context, h *host, outcome hosts.Outcome, kept *private, state *tfsdk.State, diags *diag.Diagnostics,
+	doing string, failed error,
+) {
+	c.keep(ctx, outcome.Stores, kept)
+	whole := context.WithoutCancel(ctx) // the state must be complete after an interruption too
+	framework.Show(diags, c.work.Look(whole, failed, !c.plan.PortGroups.IsNull())...)
+	c.record(whole, outcome)
+	diags.Append(state.Set(whole, c.plan)...)
+	c.note(ctx, h, kept, diags)
+	if outcome.Says == hosts.SaysUndone {
+		reportTaken(ctx, diags, c.config, doing, failed)
+		return
 	}
-	return planned
-}
-
-// report adds the result of the work to the diagnostics.
-func (c *change) report(diags *diag.Diagnostics, doing string, failed error) {
-	notices, err := c.work.Result(doing, failed)
+	notices, err := c.work.Result(outcome.Says, doing, failed)
 	framework.Show(diags, notices...)
 	if c.state == nil {
 		framework.ReportCreation(diags, doing, err)
 	} else {
 		framework.Report(diags, doing, err)
 	}
+}
+
+// keep keeps what Ironic has of the configuration: it makes the planned state the one to store, and notes what that manages.
+func (c *change) keep(ctx context.Context, stores hosts.Stored, kept *private) {
+	if stores == hosts.StoresPrior {
+		*c.plan = *c.state
+		c.plan.ProvisionState = types.StringUnknown()
+		return
+	}
+	c.plan.PendingChanges = partsValue(c.work.Open)
+	kept.applied(c.work.Applied())
+	kept.Managed = c.config.managedBy(ctx)
+	if stores == hosts.StoresBoth {
+		kept.Managed = kept.Managed.and(c.before)
+		c.plan.addParts(ctx, c.state)
+	}
+}
+
+// record makes the host as Ironic has it the state to store, with the known planned values unchanged.
+func (c *change) record(ctx context.Context, outcome hosts.Outcome) {
+	if outcome.KeepsBoot {
+		c.plan.BootMode, c.plan.SecureBoot = c.state.BootMode, c.state.SecureBoot
+	}
+	if outcome.KeepsConsole {
+		c.plan.Console = c.state.Console
+	}
+	planned := *c.plan
+	c.plan.fromNode(ctx, sight{node: c.work.Node(), Cables: c.work.Cables}, false)
+	c.plan.keepPlanned(ctx, &planned)
+	c.plan.setCleanings(outcome.Cleanings)
+}
+
+// note notes in private state what the next plan must know of the machine.
+func (c *change) note(ctx context.Context, h *host, kept *private, diags *diag.Diagnostics) {
+	node, since := c.work.Node(), c.began
+	kept.Inspected = kept.Inspected || c.work.Inspected
+	if c.takesOver { // it may have an inventory though Ironic's own inspection has not run
+		h.seeNew(ctx, node, kept, diags)
+	}
+	ctx = context.WithoutCancel(ctx)
+	kept.Unverified = c.work.IsUnverified()
+	kept.see(node)
+	kept.compare(c.plan.drift(h.HardwareDrift).V, func(before *hosts.HardwareComparison) (*hosts.HardwareComparison, []decide.Notice) {
+		return c.work.Compare(ctx, before)
+	}, diags)
+	if c.state != nil && maps.Equal(c.plan.ends(ctx), c.state.ends(ctx)) {
+		since = time.Time{} // the cables are expected to be as before
+	}
+	h.hear(ctx, c.plan, node, since, kept, diags)
 }
 
 // recordNode completes a planned state with the values of the created node, so that all values are known.
