@@ -151,5 +151,6 @@ func (p *plan) serviceHint(parts []HardwarePart) string {
 	if p.ServicesActive.V || !p.seen.deployed() || len(liveParts(parts)) == 0 {
 		return ""
 	}
-	return ` Since API 1.87 of Ironic, hardware_changes = { on_active = "service" } changes BIOS settings and firmware of a deployed machine.`
+	return ` Since API 1.87 of Ironic, hardware_changes = { on_active = "service" } changes BIOS settings and firmware ` +
+		"of a deployed machine."
 }

@@ -180,9 +180,11 @@ func refusedByService(kind string, all map[string]any) string {
 	allowed, _ := all["allowed_vlans"].([]any)
 	switch {
 	case all["mode"] == modeHybrid:
-		return `Ironic accepts mode "hybrid", but its networking service configures "access" and "trunk" only, so the next deployment would fail. Set mode = "trunk", with native_vlan for untagged frames.`
+		return `Ironic accepts mode "hybrid", but its networking service configures "access" and "trunk" only, so the next deployment ` +
+			`would fail. Set mode = "trunk", with native_vlan for untagged frames.`
 	case all["mode"] == modeAccess && all["allowed_vlans"] != nil:
-		return `allowed_vlans is for mode "trunk": a port with mode "access" has native_vlan alone. Remove allowed_vlans, or set mode = "trunk".`
+		return `allowed_vlans is for mode "trunk": a port with mode "access" has native_vlan alone. Remove allowed_vlans, ` +
+			`or set mode = "trunk".`
 	case all["mode"] == modeTrunk && len(allowed) == 0:
 		return `mode "trunk" needs allowed_vlans with at least one VLAN. Without them Ironic does not configure the ` + map[string]string{switchportKey: "switch port", lagKey: "bond"}[kind] + "."
 	}

@@ -127,7 +127,8 @@ var (
 	special = regexp.MustCompile("[\\\\`*_<>\\[\\]~|&#]")
 )
 
-// markdown returns a text of help in Markdown. An indented line becomes a term with a definition. Lines that are indented further belong to it.
+// markdown returns a text of help in Markdown. An indented line becomes a term with a definition. Lines that are indented further belong
+// to it.
 func markdown(text string) string {
 	var to strings.Builder
 	for line := range strings.SplitSeq(strings.Trim(text, "\n"), "\n") {
