@@ -1,7 +1,8 @@
 // Package host is a bare-metal host, whole: what a plan of it decides, and what an apply does.
 //
 //   - plan.go, wish.go, steps.go and plan_*.go: Decide, its values, and its rules; look.go asks the server what Decide needs. target.go,
-//     driver.go, console.go, power.go, runbook.go, preparation.go, oneview.go and destroy.go have the rules for the settings of these names.
+//     driver.go, console.go, power.go, runbook.go, preparation.go, oneview.go and destroy.go have the rules for the settings of these
+//     names.
 //   - claim*.go: which node a host gets, a new one or one that there is already. Two hosts never get one name, BMC or MAC address, also
 //     while a run moves these from one host to another.
 //   - apply*.go: write the settings, ports and maintenance of the node, and boot, configure, inspect, clean and switch the machine.

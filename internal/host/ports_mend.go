@@ -95,8 +95,8 @@ func (c *cabler) blocks(port ironic.Port) bool {
 	return invalid(port) || lag != nil && (refusedByIronic(lagKey, lag) != "" || setting(port.Extra, switchportKey) == nil || !linked(port.LocalLinkConnection))
 }
 
-// mendGroup clears the way for the changes of a port group that has a bond. It deletes a group without ports, which Ironic would refuse, and
-// takes away a bond that changes, or whose ports change. Both are made again after the ports.
+// mendGroup clears the way for the changes of a port group that has a bond. It deletes a group without ports, which Ironic would refuse,
+// and takes away a bond that changes, or whose ports change. Both are made again after the ports.
 func (c *cabler) mendGroup(ctx context.Context, key string) error {
 	bond := setting(c.has.Groups[key].Extra, lagKey)
 	var err error

@@ -140,7 +140,10 @@ const (
 
 // Versions by which the client knows how a server behaves that has them as its highest.
 const (
-	LastISORebuild       Microversion = 91  // of Ironic 26.0. Later ones, up to at least 39, answer a rebuild without image_source with 500 (reference/live-iso.md#rebuilding-without-an-image)
+	// LastISORebuild is of Ironic 26.0. Later ones, up to at least 39, answer a rebuild without image_source with 500
+	// (reference/live-iso.md#rebuilding-without-an-image).
+	LastISORebuild Microversion = 91
+
 	FirstWithSwitchPorts Microversion = 111 // of Ironic 35, the first with the network interface ironic-networking
 	StepsAfterRAID       Microversion = 115 // of the first server that is known to run other steps after RAID
 	LastWithBondMode1ad  Microversion = 82  // names the bond mode of LACP so in its schema (reference/ironic.md#network-data)
