@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -246,6 +247,56 @@ func TestBootRecord_knowsSinceWhenAnImageIsWanted(t *testing.T) {
 			if status := bootAction(node, "3", late); status.Action != bootiso.Restart {
 				t.Errorf("%s: the next image asks for %+v", api, status)
 			}
+		})
+	}
+}
+
+// An apply asks again, with the node as it is then: it neither restarts a machine that nothing may restart any more, nor one that another
+// run has restarted.
+func TestCheckISO_asTheNodeIsNow(t *testing.T) {
+	t.Parallel()
+	const protected, unreserved = "has changed since the plan: it is protected", `has changed since the plan: it is in state "available"`
+	boot := func(t *testing.T, fake *fakeironic.Server, id, instance, version string) {
+		t.Helper()
+		if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, sitetest.Live(version), sitetest.Another(instance)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	undeploy := func(t *testing.T, fake *fakeironic.Server, id string) {
+		t.Helper()
+		ironictest.AsOther(t, fake, "PUT", "nodes/"+id+"/states/provision", map[string]any{"target": "deleted"})
+		<-time.After(time.Hour)
+	}
+	type happening func(t *testing.T, fake *fakeironic.Server, id, instance string)
+	nothing := func(*testing.T, *fakeironic.Server, string, string) {}
+	for name, tt := range map[string]struct {
+		happened happening
+		do       deploy.Kind
+		want     string
+	}{
+		"nothing":                   {nothing, deploy.DoBoot, ""},
+		"it is protected":           {func(_ *testing.T, f *fakeironic.Server, id, _ string) { f.Set(id, "protected", true) }, deploy.DoBoot, protected},
+		"it runs what is new":       {func(t *testing.T, f *fakeironic.Server, id, instance string) { boot(t, f, id, instance, "2") }, deploy.DoBoot, ""},
+		"it runs another one":       {func(t *testing.T, f *fakeironic.Server, id, instance string) { boot(t, f, id, instance, "3") }, deploy.DoBoot, ""},
+		"it is undeployed":          {func(t *testing.T, f *fakeironic.Server, id, _ string) { undeploy(t, f, id) }, deploy.DoBoot, unreserved},
+		"its power can be switched": {nothing, deploy.DoAsk, "has changed since the plan"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				fake, id, instance := sitetest.Booted(t, "1.115", sitetest.OverNetwork)
+				tt.happened(t, fake, id, instance)
+				node, err := sitetest.NewClient(fake).Ironic.Node(t.Context(), id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				what := sitetest.Live("2")
+				always(what.LiveISO)
+				err = deploy.Step{Do: tt.do}.CheckISO(what, node, time.Now())
+				if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+					t.Errorf("the error is %v, want %q", err, tt.want)
+				}
+			})
 		})
 	}
 }

@@ -205,6 +205,19 @@ image=a, rebuild_triggers=1 | active | - | Adopted deployment is recorded only |
 image=a | deploy failed | repeat (wipe) | Failed deployment is repeated | 1/0
 image=a, rebuild_triggers=1 | deploy failed | repeat (wipe) | Failed deployment is repeated | 1/0
 instance_info=i | importing | - | Imported deployment is recorded only | 0/0
+live_iso=a1 | active | - | Live ISO is taken as booted | 0/0
+live_iso=a1, rebuild_triggers=1 | active | - | Live ISO is taken as booted | 0/0
+`)
+	decideAll(t, "adopt, on_destroy=undeploy, rebuild_triggers=1", `
+image=a, rebuild_triggers=2 | active | rebuild (wipe) | Rebuild wipes the root disk | 1/0
+live_iso=a1, rebuild_triggers=2 | active | boot (restart) | Machine is restarted with a new live ISO | 0/1
+`)
+	decideAll(t, "image=a, config_drive=d", `
+adopt, config_drive=- | active | - | - | 0/0
+adopt, config_drive=-, on_change=replace | active | - | - | 0/0
+`)
+	decideAll(t, "live_iso=a1, shared_content=s1", `
+adopt | active | - | - | 0/0
 `)
 }
 
@@ -255,6 +268,8 @@ node=uuid-2 | import applied | - | Deployment stays on its node | 0/0
 node=uuid-2 | importing | replaced for node_id | !Imported deployment is not replaced | 0/0
 allocation=other | imported | replaced for allocation_id | !Imported deployment is not replaced | 0/0
 live_iso=x | imported | replaced for live_iso | !Imported deployment is not replaced | 0/0
+live_iso=x | importing | replaced for live_iso | !Imported deployment is not replaced | 0/0
+live_iso=x | import applied | undeploy (wipe), deploy (restart), replaced for live_iso | - | 0/0
 node=uuid-2 | imported, available | undeploy (wipe), deploy (wipe), replaced for node_id | - | 0/0
 `)
 }
@@ -277,6 +292,54 @@ func TestDecide_namesCauseOfDeployment(t *testing.T) {
 	}
 }
 
+// A plan that would replace an imported deployment says what it runs and what the configuration says.
+func TestDecide_saysWhyAnImportIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ runs, wish, says string }{
+		{"image=a", "live_iso=x", "Node n1 was imported: it runs the image a, and the configuration says a live ISO. That change"},
+		{"live_iso=x", "image=a", "it runs a live ISO, and the configuration says the image a. That change"},
+		{"image=-", "live_iso=x", "it runs neither an image nor a live ISO, and the configuration says a live ISO. That change"},
+		{"image=a", "node=n2", "the configuration names node n2. That change"},
+		{"image=a", "allocation=?", "it is reserved by reservation, and the configuration names allocation (known after apply). That change"},
+	} {
+		s := seeing(runningMachine(tt.runs), "importing")
+		p := deploy.Decide(changed(s.Was, tt.wish), s)
+		advises := len(p.Notices) == 1 && strings.Contains(p.Notices[0].Detail, `first apply those values with on_destroy = "undeploy"`)
+		if !advises || !strings.Contains(p.Notices[0].Detail, tt.says) {
+			t.Errorf("%s | %s: %+v, want %q", tt.runs, tt.wish, p.Notices, tt.says)
+		}
+	}
+}
+
+// The plan that restarts a machine with an image says until when the apply waits for the image to settle.
+func TestDecide_saysWhenTheImageHasSettled(t *testing.T) {
+	t.Parallel()
+	const waits = " The apply first waits until 2026-05-01T12:00:30Z, when the image has settled."
+	for built, says := range map[string]bool{"2026-05-01T11:59:30Z": true, "2026-05-01T11:00:00Z": false} {
+		s := runningMachine("live_iso=a1, host_content=h1")
+		p := deploy.Decide(changed(s.Was, "live_iso=a2, host_content=h2, built_at="+built), s)
+		if len(p.Notices) != 1 || strings.HasSuffix(p.Notices[0].Detail, waits) != says {
+			t.Errorf("built at %s: the plan says %+v", built, p.Notices)
+		}
+	}
+}
+
+// The error of each protected machine has the advice: Terraform prints errors in no fixed order.
+func TestDecide_advisesOnEachProtectedMachine(t *testing.T) {
+	t.Parallel()
+	for wish, says := range map[string]string{
+		"image=b":          "set protected = false",
+		"destroy":          "If it may be wiped, first apply protected = false, without any other change",
+		"allocation=other": "If it may be wiped, first apply protected = false, without any other change",
+	} {
+		s := seeing(runningMachine("image=a"), "protected")
+		p := deploy.Decide(changed(s.Was, wish), s)
+		if last := len(p.Notices) - 1; last < 0 || !strings.Contains(p.Notices[last].Detail, says) {
+			t.Errorf("%s: the plan says %+v, want %q", wish, p.Notices, says)
+		}
+	}
+}
+
 // Another node or reservation, and the end.
 func TestDecide_placeAndEnd(t *testing.T) {
 	t.Parallel()
@@ -293,6 +356,7 @@ node=? | host replaced | undeploy (wipe), deploy (wipe), replaced for node_id | 
 node=uuid-2, allocation=reservation | active | - | Deployment stays on its node | 0/0
 node=uuid-2, allocation=other | active | undeploy (wipe), deploy (wipe), replaced for node_id+allocation_id | - | 0/0
 allocation=? | active | undeploy (wipe), deploy (wipe), replaced for allocation_id | - | 0/0
+allocation=reservation | active | - | - | 0/0
 allocation=other | protected | replaced for allocation_id | !Machine is protected | 0/0
 allocation=other, on_destroy=forget | active | undeploy (wipe), deploy (wipe), replaced for allocation_id | - | 0/0
 live_iso=x | active | undeploy (wipe), deploy (restart), replaced for live_iso | - | 0/0
@@ -304,6 +368,13 @@ image=b, on_change=replace, rebuild_triggers=1, restart_triggers=1 | active | un
 allocation=other, rescue=1 | active | undeploy (wipe), deploy (wipe), replaced for allocation_id | !Nothing to rescue | 0/0
 destroy | active | undeploy (wipe) | - | 0/0
 destroy | protected | - | !Machine is protected | 0/0
+`)
+	decideAll(t, "image=a, allocation=reservation", `
+allocation=- | active | - | - | 0/0
+`)
+	decideAll(t, "image=a, on_destroy=forget", `
+destroy | active | forget | - | 0/0
+destroy | protected | forget | - | 0/0
 `)
 }
 

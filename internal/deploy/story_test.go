@@ -49,7 +49,7 @@ func set(w *deploy.Wish, name, to string) {
 	case name == "destroy":
 		w.Destroy = true
 	case name == "adopt":
-		w.Adopt = true
+		w.Adopt, w.LiveISO = true, decide.Value[deploy.LiveISO]{}
 		w.Content["image"] = deploy.Text{}
 	case name == "power_state":
 		w.Power = value[deploy.PowerState](to)
@@ -65,11 +65,13 @@ func set(w *deploy.Wish, name, to string) {
 		*attribute = value[string](to)
 	case slices.Contains(deploy.ContentNames(), name):
 		w.Content[name] = value[string](to)
-		w.Adopt = w.Adopt && name != "image"
+		if name == "image" && to != "-" {
+			w.Adopt, w.LiveISO = false, decide.Value[deploy.LiveISO]{}
+		}
 	case name == "live_iso" && to == "?":
 		w.LiveISO, w.Content["image"] = decide.Unknown[deploy.LiveISO](), deploy.Text{}
 	case name == "live_iso":
-		w.Content["image"] = deploy.Text{}
+		w.Adopt, w.Content["image"] = false, deploy.Text{}
 		setISO(w, "url", to)
 	default:
 		setISO(w, name, to)
