@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
 const groupNodes = 6
@@ -242,37 +243,46 @@ func (s *site) cleanLocks(t *testing.T, end outcome) {
 	s.checkClean(t)
 }
 
-// The provider is killed in every moment of a rebuild that fails and leads to a quarantine. The applies after it finish the quarantine, and
-// deploy another node.
+// The provider is killed in every moment of a rebuild, or a first deployment, that fails and leads to a quarantine. The applies after it
+// finish the quarantine, and deploy another node.
 func TestKill_everyMomentOfAFailedRebuild(t *testing.T) {
 	t.Parallel()
-	for _, after := range []bool{false, true} {
-		t.Run(fmt.Sprintf("after %t", after), func(t *testing.T) {
-			t.Parallel()
-			everyMoment(t, kills{5, 10}.of(after), func(t *testing.T, moment int) bool {
-				t.Helper()
-				return killFailedRebuild(t, death{moment: moment, after: after})
+	for first, floor := range map[bool]kills{false: {5, 10}, true: {5, 14}} {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("first deployment %t, after %t", first, after), func(t *testing.T) {
+				t.Parallel()
+				everyMoment(t, floor.of(after), func(t *testing.T, moment int) bool {
+					t.Helper()
+					return killFailedRebuild(t, first, death{moment: moment, after: after})
+				})
 			})
-		})
+		}
 	}
 }
 
-// killFailedRebuild lets a rebuild fail while the provider is killed, and checks what is left. It returns false if there is no such moment.
-func killFailedRebuild(t *testing.T, when death) bool {
+// killFailedRebuild lets a rebuild, or the first deployment, fail while the provider is killed, and checks what is left. It returns false
+// if there is no such moment.
+func killFailedRebuild(t *testing.T, first bool, when death) bool {
 	t.Helper()
 	s := newSite(uint64(when.moment))
 	s.fake.AddFleet(groupNodes, fleetClass)
 	w := s.workspace("w", nil)
-	defer s.check(t, fmt.Sprintf("moment %d, after %t", when.moment, when.after))
-	from := with(deployedMember(), "metal_deployment.a", "on_failure", "quarantine")
-	if w.apply(t, from, death{}).failed {
-		s.broken("the first apply has failed")
-		return false
+	defer s.check(t, fmt.Sprintf("first deployment %t, moment %d, after %t", first, when.moment, when.after))
+	broken := "" // the node that is deployed first
+	if !first {
+		from := with(deployedMember(), "metal_deployment.a", "on_failure", "quarantine")
+		if w.apply(t, from, death{}).failed {
+			s.broken("the first apply has failed")
+			return false
+		}
+		<-time.After(time.Hour)
+		s.forget()
+		broken = w.text("metal_deployment.a", "id")
 	}
-	<-time.After(time.Hour)
-	s.forget()
-	broken := w.text("metal_deployment.a", "id")
 	s.fake.Fail = func(node fakeironic.Node, verb string) string {
+		if broken == "" && verb == "active" {
+			broken = node.UUID
+		}
 		if node.UUID == broken && (verb == "rebuild" || verb == "active") {
 			return "no space left on device"
 		}
@@ -295,6 +305,17 @@ func killFailedRebuild(t *testing.T, when death) bool {
 	}
 	<-time.After(time.Hour) // Ironic cleans the machine
 	s.wantNodes("active, retired false, reserved true", "manageable, retired true, reserved false")
+	s.forgetReservations()
 	s.cleanLocks(t, end)
 	return end.killed
+}
+
+// forgetReservations removes the marks of reservations from retired nodes, as the next deployment there would.
+func (s *site) forgetReservations() {
+	for _, n := range s.fake.Nodes() {
+		if extra, _ := n.Raw["extra"].(object); n.Raw["retired"] == true {
+			delete(extra, string(notes.MarkReservation))
+			s.fake.Set(n.UUID, "extra", extra)
+		}
+	}
 }

@@ -83,6 +83,12 @@ func rescued(version int) configuration {
 	return with(oneOfEach("v1"), "metal_deployment.a", "rescue", object{"password_wo": secret, "password_wo_version": strconv.Itoa(version)})
 }
 
+// inspected is a configuration of a host that is inspected again for another trigger.
+func inspected(trigger string) configuration {
+	host := with(oneOfEach("v1"), "metal_host.a", "inspect_triggers", object{"n": trigger})["metal_host.a"]
+	return configuration{"metal_host.a": host}
+}
+
 // restarted is a configuration whose machine is on, and is shut down and switched on for another trigger.
 func restarted(trigger string) configuration {
 	config := without(oneOfEach("v1"), "metal_host.a", "power_state")
@@ -162,6 +168,7 @@ func TestKill_everyMoment(t *testing.T) {
 		{"rescue", oneOfEach("v1"), rescued(1), []string{"rescue+"}, kills{2, 3}, kills{}},
 		{"rescue with a new password", rescued(1), rescued(2), []string{"rescue+"}, kills{2, 3}, kills{}},
 		{"end a rescue", rescued(1), oneOfEach("v1"), []string{"unrescue"}, kills{2, 3}, kills{}},
+		{"inspect again", inspected("1"), inspected("2"), []string{"manage", "inspect", "provide"}, kills{1, 1}, kills{}},
 		{"destroy in rescue", rescued(1), configuration{}, []string{"deleted"}, kills{7, 8}, kills{1, 2}},
 	} {
 		for _, after := range []bool{false, true} {
@@ -191,6 +198,7 @@ func (p phase) kill(t *testing.T, when death, lost time.Duration) bool {
 		s.fake.StepTime = 2 * time.Second // so that all states of the phase are lost
 	}
 	w := s.workspace("w", nil)
+	w.logs = p.to["metal_deployment.a"]["rescue"] != nil // in which the password must not be
 	defer s.check(t, fmt.Sprintf("%s, moment %d, after %t, lost %s", p.name, when.moment, when.after, lost))
 	if p.from["metal_deployment.a"]["rescue"] != nil && w.apply(t, oneOfEach("v1"), death{}).failed { // no new deployment is in rescue mode
 		s.broken("the deployment before the first apply has failed")
