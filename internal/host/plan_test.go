@@ -142,6 +142,8 @@ state=inspecting target=available not-inspected | target_state=available inspect
 state=inspecting triggers=a pending=a  | inspect_triggers=a                       | write, inspect again, walk to manageable                                  |
 state=available target=available not-inspected | target_state=available inspect   | write, inspect: restart, walk to available: clean                         | Cleaning erases data
 state=manageable triggers=a            | inspect_triggers=b                       | write, inspect again: restart, walk to manageable                         | Inspection boots the machine
+state=available target=available triggers=a | inspect_triggers=b                  | write, inspect again: restart, walk to available: clean                   | Cleaning erases data
+state=available target=available triggers=a | inspect_triggers=b automated_clean=false | write, inspect again: restart, walk to available                     | Inspection boots the machine
 state=manageable triggers=a            | inspect_triggers=?                       | write, inspect again: restart, walk to manageable                         | Inspection boots the machine
 state=manageable triggers=a pending=a  | inspect_triggers=a                       | write, inspect again: restart, walk to manageable                         | Inspection boots the machine
 state=manageable imported              | inspect_triggers=a description           | write                                                                     |
@@ -246,6 +248,24 @@ func TestDecide_table(t *testing.T) {
 		plan := host.Decide(w, s)
 		if does := words(plan); does != cells[2] || said(plan) != cells[3] {
 			t.Errorf("%s | %s\n  does %s\n  want %s\n  says %s\n  want %s", cells[0], cells[1], does, cells[2], said(plan), cells[3])
+		}
+	}
+}
+
+// A plan that refuses an inspection says why, and what would help.
+func TestDecide_saysWhyAHostCannotBeInspected(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ seen, wish, says string }{
+		{"state=enroll target=enroll triggers=a", "inspect_triggers=b target_state=enroll", `has target_state = "enroll"`},
+		{"state=enroll no-bmc triggers=a", "inspect_triggers=b", "has no BMC"},
+		{"state=available target=available reserved=allocation triggers=a", "inspect_triggers=b", "Destroy its metal_allocation first"},
+		{"state=active target=available reserved=allocation triggers=a", "inspect_triggers=b", "Destroy its metal_deployment first"},
+	} {
+		w, s := tell(t, tt.wish, tt.seen)
+		p := host.Decide(w, s)
+		last := len(p.Notices) - 1
+		if last < 0 || p.Notices[last].Summary != "Host cannot be inspected now" || !strings.Contains(p.Notices[last].Detail, tt.says) {
+			t.Errorf("%s | %s: the plan says %+v, want %q", tt.seen, tt.wish, p.Notices, tt.says)
 		}
 	}
 }
