@@ -12,28 +12,6 @@ import (
 // adopt is the HCL of a deployment that adopts, and undeploys when it is destroyed.
 const adopt = "adopt = true\n  on_destroy = \"undeploy\""
 
-func TestAccDeployment_exactlyOneKind(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	w := acctest.NewWorkspace(t, "")
-	live := `live_iso = { url = "http://x/y.iso" }`
-	for _, c := range []struct{ settings, want string }{
-		{``, "A deployment needs one of image"},
-		{acctest.Image("v1") + "\n" + live, "Exactly one of image, live_iso and adopt must be set. Remove image or live_iso"},
-		{acctest.Image("v1") + "\nadopt = true", "Remove image or adopt"},
-		{live + "\nadopt = true", "Remove live_iso or adopt"},
-		{`adopt = false`, `adopt Value must be "true"`},
-		{`adopt = true`, "An adopted machine needs on_destroy"},
-		{"adopt = true\nconfig_drive = { user_data = \"a\" }", "config_drive has no effect with adopt = true"},
-		{"adopt = true\nrebuild_triggers = { a = \"1\" }", "rebuild_triggers has no effect with adopt = true"},
-	} {
-		w.Configure(s.Provider() + acctest.Deployment(`"n1"`, c.settings))
-		acctest.Fails(t, w, []string{"validate"}, c.want)
-	}
-	w.Configure(s.Provider() + "variable \"image\" { default = null }\nvariable \"iso\" { default = null }\n" + acctest.Deployment(`"n1"`, "image = var.image", "live_iso = var.iso"))
-	w.Must("validate") // the values may come later
-}
-
 func TestAccDeployment_adoptTouchesNothing(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
@@ -112,71 +90,6 @@ func TestFakeDeployment_failedAdoptionIsNotInState(t *testing.T) {
 		t.Error("the machine is in state, and the next apply would undeploy it")
 	}
 	s.Verb(node, "deleted", "available")
-}
-
-// From image to adopt nothing is deployed, and back neither, except for a trigger in the same plan.
-func TestAccDeployment_fromImageToAdoptAndBack(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	node := site.AddNode(t, s, "n1", nil)
-	config := func(settings ...string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), settings...)
-	}
-	w := acctest.NewWorkspace(t, config(acctest.Image("v1"), `config_drive = { user_data = "a" }`))
-	w.Must("apply", "-auto-approve")
-	for _, settings := range [][]string{{adopt}, {acctest.Image("v2")}, {adopt}} {
-		w.Configure(config(settings...))
-		wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 0)
-		w.Must("apply", "saved")
-		acctest.NoChanges(t, w)
-	}
-	site.WantVerbs(t, s, node, "active")
-
-	w.Configure(config(acctest.Image("v3"), `rebuild_triggers = { deployed = "0" }`))
-	w.Must(acctest.Apply()...)
-	w.Configure(config(acctest.Image("v3"), `rebuild_triggers = { deployed = "1" }`))
-	wantRaised(t, w.Save()[acctest.DeploymentAddress], 1, 0)
-	w.Must("apply", "saved")
-	site.WantVerbs(t, s, node, "active", "rebuild")
-	acctest.NoChanges(t, w)
-	w.Must("destroy", "-auto-approve")
-}
-
-func TestFakeLiveISO_fromLiveISOToAdoptAndBack(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, nil)
-	node := site.AddNode(t, s, "n", bootsISOs())
-	config := func(settings ...string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), settings...)
-	}
-	live := func(image string) string {
-		return liveISO("http://images.invalid/"+image+".iso", `quiet_period = "0s"`)
-	}
-	w := acctest.NewWorkspace(t, config(live("a")))
-	w.Must("apply", "-auto-approve")
-	cycles := s.Fake.PowerCycles(node)
-	for _, settings := range [][]string{{adopt}, {live("a")}, {adopt}} {
-		w.Configure(config(settings...))
-		wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 0)
-		w.Must("apply", "saved")
-		acctest.NoChanges(t, w)
-	}
-	if got := s.Fake.PowerCycles(node) - cycles; got != 0 {
-		t.Errorf("the machine was started %d times", got)
-	}
-	w.Configure(config(live("a"), `rebuild_triggers = { booted = "0" }`))
-	w.Must(acctest.Apply()...)
-	w.Configure(config(live("a"), `rebuild_triggers = { booted = "1" }`))
-	wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 1)
-	w.Must("apply", "saved")
-	if got := s.Fake.PowerCycles(node) - cycles; got != 1 {
-		t.Errorf("the machine was started %d times", got)
-	}
-	acctest.NoChanges(t, w)
-
-	w.Configure(config(live("a"), `rebuild_triggers = { booted = "1" }`, `capabilities = { boot_mode = "uefi" }`, `on_change = "replace"`))
-	acctest.Mention(t, w.Must("plan"), "must be replaced")
-	w.Must("destroy", "-auto-approve")
 }
 
 // running adds a node that is manageable, as that of a machine that runs without Ironic's knowledge.
@@ -268,28 +181,6 @@ func TestAccDeployment_adoptReservesActiveNode(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-func TestAccDeployment_hostAndAdoptionInOneApply(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	config := func(end string) string {
-		return s.Provider() + acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, `on_destroy = "delete"`) +
-			acctest.Deployment("metal_host.h.id", `adopt = true`, "on_destroy = "+acctest.Quoted(end))
-	}
-	w := acctest.NewWorkspace(t, config("undeploy"))
-	acctest.Mention(t, w.Must("plan"), "Machine is adopted", "2 to add")
-	w.Must("apply", "-auto-approve")
-	acctest.NoChanges(t, w)
-	node := site.Text(acctest.Deployed(t, w).Values["id"])
-	site.WantVerbs(t, s, node, "manage", "adopt")
-	w.Configure(config("forget"))
-	w.Must("apply", "-auto-approve")
-	acctest.NoChanges(t, w)
-	w.Configure(config("undeploy"))
-	w.Must("apply", "-auto-approve")
-	w.Must("destroy", "-auto-approve")
-	site.WantVerbs(t, s, node, "manage", "adopt", "deleted")
-}
-
 // failsAdoption is a fake whose adoptions fail while broken is set.
 func failsAdoption(t *testing.T, broken *atomic.Bool) *site.Site {
 	t.Helper()
@@ -321,20 +212,6 @@ func TestFakeDeployment_failedAdoptionEndsManageable(t *testing.T) {
 		}
 		s.Verb(node, "provide", "available")
 	}
-}
-
-func TestFakeDeployment_nextApplyAdoptsAgain(t *testing.T) {
-	t.Parallel()
-	var broken atomic.Bool
-	s := failsAdoption(t, &broken)
-	node := running(t, s, "n1")
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), adopt))
-	acctest.Fails(t, w, acctest.Apply(), "Could not adopt node")
-	broken.Store(false)
-	acctest.NeverMention(t, w.Must("apply", "-auto-approve"), "data on its disks is lost")
-	site.WantVerbs(t, s, node, "adopt", "manage", "adopt")
-	acctest.NoChanges(t, w)
-	w.Must("destroy", "-auto-approve")
 }
 
 // A creation that has failed is tainted. If the machine runs after all, the next apply must not undeploy it.

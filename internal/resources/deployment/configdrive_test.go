@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
@@ -38,55 +37,6 @@ func TestAccDeployment_readyConfigDrive(t *testing.T) {
 	}
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
-}
-
-func TestAccDeployment_importWithReadyConfigDrive(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	node := site.AddNode(t, s, "n1", nil)
-	deployByHand(s, node, site.ForeignInstance(s))
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), `image = { url = "`+acctest.Images+`v1.qcow2", checksum = "d41d8cd98f00b204e9800998ecf8427e" }`,
-		`config_drive = { content_base64 = base64gzip("an ISO") }`))
-	w.Must("import", acctest.DeploymentAddress, node)
-	w.Must("apply", "-auto-approve")
-	site.WantVerbs(t, s, node, "active")
-	acctest.NoChanges(t, w)
-	w.Must("destroy", "-auto-approve")
-}
-
-func TestAccDeployment_readyConfigDriveIsWhole(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	w := acctest.NewWorkspace(t, "")
-	for settings, want := range map[string]string{
-		`url = "file:///drive"`:                                               "must begin with http:// or https://",
-		`content_base64 = "s3cret"`:                                           "must be an image that is compressed with gzip",
-		`content_base64 = base64encode("s3cret")`:                             "run gzip first",
-		`url = "http://x/drive", user_data = "a"`:                             "config_drive.url is a ready-made config drive",
-		`content_base64 = base64gzip("a"), hostname = "a"`:                    "Remove it or config_drive.hostname",
-		`url = "http://x/drive", content_base64 = base64gzip("s3cret")`:       "config_drive.content_base64",
-		`content_base64 = base64gzip("a"), meta_data = jsonencode({ a = 1 })`: "to which nothing can be added",
-	} {
-		w.Configure(s.Provider() + acctest.Deployment(`"n1"`, acctest.Image("v1"), "config_drive = { "+settings+" }"))
-		acctest.Fails(t, w, []string{"validate"}, want)
-	}
-}
-
-// A ready-made config drive needs no Ironic that builds one.
-func TestFakeDeployment_readyConfigDriveOnOldServer(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.82"})
-	node := site.AddNode(t, s, "n1", nil)
-	for version, refused := range map[string]bool{"1.34": true, "1.55": false} {
-		w := acctest.NewWorkspace(t, s.Provider("microversion = "+acctest.Quoted(version), "provisioning_limit = { max_concurrent = 0 }")+
-			acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `config_drive = { url = "http://x/drive" }`))
-		if refused {
-			acctest.Fails(t, w, []string{"plan"}, "config_drive")
-			continue
-		}
-		w.Must("apply", "-auto-approve")
-		w.Must("destroy", "-auto-approve")
-	}
 }
 
 // The plan that renames a host cannot show that its new name reaches a config drive through an allocation. So no later plan wipes the

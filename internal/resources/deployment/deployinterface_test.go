@@ -88,66 +88,6 @@ func TestAccDeployInterface_autodetectIsNoDrift(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-// The plan says what a deployment lacks for the deploy interface of its node.
-func TestAccDeployInterface_planSaysWhatIsLacking(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	node := addLiveNode(t, s, 1, nil)
-	disk := `image = { url = "http://images.example.com/disk.qcow2", checksum = "` + strings.Repeat("a1", 32) + `" }`
-	for _, tt := range []struct {
-		how, settings, want string
-		minor               int
-	}{
-		{"ramdisk", disk, "Image is not written", 0},
-		{"anaconda", disk, "Installer is not complete", 0},
-		{"anaconda", `image = { url = "http://images.example.com/tree/", checksum = "http://images.example.com/SHA256SUMS" }` + "\n  instance_info = { kernel = \"http://k\", ramdisk = \"http://r\" }", "", 0},
-		{"custom-agent", disk, "No step writes the disk", 0},
-		{"custom-agent", disk + "\n  " + `deploy_steps = [{ interface = "deploy", step = "write_my_disk", priority = 70 }]`, "", 0},
-		{"direct", disk, "", 0},
-		{"bootc", disk, "Image is not in a registry", autodetectMinor},
-		{"bootc", `image = { url = "oci://registry.example.com/os:1" }`, "", autodetectMinor},
-		{"noop", disk, "Image has no effect", autodetectMinor},
-		{"autodetect", disk, "", autodetectMinor},
-	} {
-		if s.Newest() < tt.minor {
-			continue
-		}
-		s.Patch(node, "add", "/deploy_interface", tt.how)
-		w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), tt.settings))
-		output, _ := w.Plan()
-		var want []string
-		if tt.want != "" {
-			want = append(want, tt.want)
-		}
-		wantWarned(t, output, want...)
-	}
-}
-
-// The end of a rescue boots the installer of a machine that was deployed with anaconda.
-func TestAccDeployInterface_anacondaIsNotRescued(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	node := site.AddNode(t, s, "n1", nil)
-	w := newRescue(t, s, node)
-	w.Must("apply", "-auto-approve")
-	deployBy := func(how string) {
-		s.Must(http.MethodPut, "nodes/"+node+"/maintenance", map[string]any{})
-		s.Patch(node, "add", "/deploy_interface", how)
-		s.Must(http.MethodDelete, "nodes/"+node+"/maintenance", nil)
-	}
-	deployBy("anaconda")
-	w.Configure(rescueConfig(s, node, rescue(1)))
-	acctest.Fails(t, w, acctest.Apply(), "Rescue ends with an installation", "the data on its root disk would be lost")
-	deployBy("fake")
-	w.Must("apply", "-auto-approve")
-	deployBy("anaconda")
-	w.Configure(rescueConfig(s, node))
-	output, _ := w.Plan()
-	acctest.Mention(t, output, "Rescue ends with an installation", "Machine leaves rescue mode")
-	deployBy("fake")
-	w.Must("destroy", "-auto-approve")
-}
-
 // A machine of manual-management with noop is recorded as active; Ironic writes nothing.
 func TestAccDeployInterface_noop(t *testing.T) {
 	t.Parallel()

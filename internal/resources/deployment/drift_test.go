@@ -26,44 +26,6 @@ func TestAccDeployment_undeployedOutsideIsRecreated(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-func TestAccDeployment_nodeOfOtherUserIsLeft(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	node := site.AddNode(t, s, "n1", nil)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
-	w.Must("apply", "-auto-approve")
-	s.Verb(node, "deleted", "available")
-	deployByHand(s, node, site.ForeignInstance(s))
-	before := s.Node(node)["updated_at"]
-	output, _ := w.Plan()
-	acctest.Mention(t, output, "Deployment is gone", "is reserved by "+site.ForeignInstance(s)+" now: another user has deployed it", "1 to add, 0 to change, 0 to destroy")
-	output, code := w.Run("apply", "-auto-approve")
-	if code == 0 {
-		t.Errorf("it was deployed over:\n%s", output)
-	}
-	acctest.Mention(t, output, "is reserved by "+site.ForeignInstance(s), "terraform import <address of the metal_deployment> "+node)
-	w.Must("destroy", "-auto-approve")
-	if s.Node(node)["updated_at"] != before {
-		t.Error("the node of another user was changed")
-	}
-	s.Verb(node, "deleted", "available")
-}
-
-func TestAccDeployment_destroyLeavesDeploymentOfOtherUser(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	node := site.AddNode(t, s, "n1", nil)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
-	w.Must("apply", "-auto-approve")
-	s.Verb(node, "deleted", "available")
-	deployByHand(s, node, site.ForeignInstance(s))
-	w.Must("destroy", "-auto-approve", "-refresh=false") // the state does not know of it
-	if now := s.Node(node); now["provision_state"] != "active" || now["instance_uuid"] != site.ForeignInstance(s) {
-		t.Errorf("the node is %v, reserved by %v", now["provision_state"], now["instance_uuid"])
-	}
-	s.Verb(node, "deleted", "available")
-}
-
 func TestAccDeployment_savedPlanKeepsToItsMachine(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(s *site.Site, node string){
@@ -106,21 +68,6 @@ func TestAccDeployment_savedPlanKeepsToItsMachine(t *testing.T) {
 			w.Must("destroy", "-auto-approve")
 		})
 	}
-}
-
-func TestAccDeployment_imageDriftIsShown(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	node := site.AddNode(t, s, "n1", nil)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
-	w.Must("apply", "-auto-approve")
-	s.Patch(node, "add", "/instance_info/image_source", acctest.Images+"other.qcow2")
-	output, _ := w.Plan()
-	acctest.Mention(t, output, "Rebuild wipes the root disk", acctest.Images+"other.qcow2", "0 to add, 1 to change, 0 to destroy")
-	w.Must("apply", "-auto-approve")
-	acctest.NoChanges(t, w)
-	site.WantVerbs(t, s, node, "active", "rebuild")
-	w.Must("destroy", "-auto-approve")
 }
 
 func TestFakeDeployment_resolvedImageIsNoDrift(t *testing.T) {

@@ -70,12 +70,3 @@ func TestAccDeployment_instanceNameFromDisplayName(t *testing.T) {
 	}
 	w.Must("destroy", "-auto-approve")
 }
-
-// An Ironic before API 1.104 has no names of instances, and the plan says so.
-func TestAccDeployment_instanceNameNeedsANewerAPI(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	node := site.AddNode(t, s, "n1", nil)
-	config := s.Provider(`microversion = "1.82"`) + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `instance_name = "web-0"`)
-	acctest.Fails(t, acctest.NewWorkspace(t, config), []string{"plan"}, "instance_name needs API 1.104")
-}

@@ -33,23 +33,6 @@ func wantNotRestarted(t *testing.T, s *site.Site, w *acctest.Workspace, iso *bmc
 	acctest.Mention(t, output, "Machine is restarted with a new live ISO", "0 to add, 1 to change, 0 to destroy")
 }
 
-func TestAccLiveISO_protectedAfterPlan(t *testing.T) {
-	t.Parallel()
-	s, iso := site.Start(t, nil), bmc.ServeISO(t)
-	node := addLiveNode(t, s, 1, nil)
-	config := twoImages(s, iso, node)
-	w := acctest.NewWorkspace(t, config("v1"))
-	w.Must("apply", "-auto-approve")
-	w.Configure(config("v2"))
-	w.Must("plan", "-out=plan")
-	s.Patch(node, "replace", "/protected", true)
-	watch := watchPower(t, s)
-	output, code := w.Run("apply", "plan")
-	wantNotRestarted(t, s, w, iso, node, output, code)
-	watch.wantStarts(t, s, map[string]int{node: 0})
-	w.Must("destroy", "-auto-approve")
-}
-
 func TestAccLiveISO_protectedWhileSettling(t *testing.T) {
 	t.Parallel()
 	s, iso := site.Start(t, nil), bmc.ServeISO(t)
@@ -84,49 +67,5 @@ func TestAccLiveISO_unprotectedAfterPlan(t *testing.T) {
 	watch.wantStarts(t, s, map[string]int{node: 0})
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Machine is restarted with a new live ISO")
 	acctest.NoChanges(t, w)
-	w.Must("destroy", "-auto-approve")
-}
-
-func TestAccLiveISO_restartedByOtherRun(t *testing.T) {
-	t.Parallel()
-	s, iso := site.Start(t, nil), bmc.ServeISO(t)
-	node := addLiveNode(t, s, 1, nil)
-	config := twoImages(s, iso, node)
-	w := acctest.NewWorkspace(t, config("v1"))
-	w.Must("apply", "-auto-approve")
-	other := acctest.NewWorkspace(t, config("v1"))
-	other.Must("import", acctest.DeploymentAddress, node)
-	other.Must("apply", "-auto-approve")
-	w.Configure(config("v2"))
-	w.Must("plan", "-out=plan")
-	watch := watchPower(t, s)
-	other.Configure(config("v2"))
-	acctest.Mention(t, other.Must("apply", "-auto-approve"), "Machine is restarted with a new live ISO")
-	acctest.Mention(t, w.Must("apply", "plan"), "0 added, 1 changed, 0 destroyed")
-	watch.wantStarts(t, s, map[string]int{node: 1})
-	acctest.NoChanges(t, w)
-
-	w.Configure(config("v3"))
-	w.Must("plan", "-out=plan")
-	other.Configure(config("v4"))
-	other.Must("apply", "-auto-approve")
-	acctest.Mention(t, w.Must("apply", "plan"), "0 added, 1 changed, 0 destroyed") // v4 is not v3: it is restarted as planned
-	acctest.NoChanges(t, w)
-	w.Must("destroy", "-auto-approve")
-}
-
-// Without a refresh a plan decides by the last one, and after an apply by what the node is.
-func TestFakeLiveISO_planWithoutRefreshAfterRestart(t *testing.T) {
-	t.Parallel()
-	s, iso := site.StartFake(t, nil), bmc.ServeISO(t)
-	node := addLiveNode(t, s, 1, nil)
-	config := twoImages(s, iso, node)
-	w := acctest.NewWorkspace(t, config("v1"))
-	w.Must("apply", "-auto-approve")
-	w.Configure(config("v2"))
-	w.Must("apply", "-auto-approve")
-	if output, code := w.Run("plan", "-refresh=false", "-detailed-exitcode"); code != 0 {
-		t.Errorf("the plan is not empty:\n%s", output)
-	}
 	w.Must("destroy", "-auto-approve")
 }

@@ -63,10 +63,7 @@ func bmcDeployments(url string, own int) string {
 func TestAccBMC_liveISORestartsOneOfMany(t *testing.T) {
 	t.Parallel()
 	s, iso := site.StartWithBMCs(t, &fakeironic.Server{MaxMicroversion: "1.82"}), bmc.ServeISO(t)
-	machines, changed := 50, 7
-	if s.Fake == nil {
-		machines, changed = 5, 3 // 50 take minutes
-	}
+	const machines, changed = 5, 3
 	bmcs, hosts := bmcFleet(t, s, machines, acctest.Target("available"), func(int) fakebmc.Config { return fakebmc.Config{} })
 	provider := s.Provider(`provisioning_limit = { max_concurrent = 0 }`)
 	w := acctest.NewWorkspace(t, provider+hosts+bmcDeployments(iso.URL("first"), -1))

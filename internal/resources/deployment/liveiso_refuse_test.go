@@ -1,7 +1,6 @@
 package deployment_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -23,66 +22,6 @@ func TestAccLiveISO_unsuitableBootInterface(t *testing.T) {
 		`The node's boot interface, "fake", cannot boot a live ISO. Set hardware_interfaces = { boot = "redfish-virtual-media" } or "ipxe" on its metal_host.`)
 	w.Must("destroy", "-auto-approve") // leaves nothing on the node, as if it had never been tried
 	site.WantVerbs(t, s, node)
-}
-
-func TestAccLiveISO_bootInterfaceWithoutConfigDrive(t *testing.T) {
-	t.Parallel()
-	s, iso := site.Start(t, nil), bmc.ServeISO(t)
-	node := addLiveNode(t, s, 1, nil)
-	refused := func(w *acctest.Workspace) {
-		t.Helper()
-		output, code := w.Run("apply", "-auto-approve")
-		if code == 0 {
-			t.Fatalf("it booted:\n%s", output)
-		}
-		acctest.Mention(t, output, `has boot interface "ipxe", which cannot carry a config drive with a live ISO`,
-			"Use a boot interface with virtual media, such as redfish-virtual-media, or remove config_drive and put its contents into the ISO")
-	}
-	plain := s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL("v1")))
-	carrying := s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL("v1")), `config_drive = { hostname = "web" }`)
-	w := acctest.NewWorkspace(t, carrying)
-	refused(w)
-	w.Configure(plain)
-	w.Must("apply", "-auto-approve")
-	w.Configure(carrying) // a change of a running machine
-	watch := watchPower(t, s)
-	refused(w)
-	watch.wantStarts(t, s, map[string]int{node: 0})
-	w.Configure(plain)
-	acctest.NoChanges(t, w)
-	w.Must("destroy", "-auto-approve")
-}
-
-func TestAccLiveISO_loopGuard(t *testing.T) {
-	t.Parallel()
-	s, iso := site.Start(t, nil), bmc.ServeISO(t)
-	node := addLiveNode(t, s, 1, nil)
-	config := func(version string, note int) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(version)), fmt.Sprintf("instance_info = { note = %d }", note))
-	}
-	w := acctest.NewWorkspace(t, config("v1", 0))
-	w.Must("apply", "-auto-approve")
-	watch := watchPower(t, s)
-	for note := 1; note <= 3; note++ {
-		w.Configure(config("v1", note))
-		acctest.Mention(t, w.Must("apply", "-auto-approve"), "is restarted: instance_info changed (obsolete: instance_info)")
-	}
-	w.Configure(config("v1", 4))
-	output, code := w.Run("plan")
-	if code == 0 {
-		t.Errorf("a fourth restart is planned:\n%s", output)
-	}
-	acctest.Mention(t, output, "Machine was restarted too often", "was restarted with this image 3 times within a day", "The machine was not restarted", "A new version of the image, or terraform apply -replace, resets the count")
-	watch.wantStarts(t, s, map[string]int{node: 3})
-	if note := site.InstanceInfo(s, node)["note"]; note != 3.0 {
-		t.Errorf("the node was prepared for the boot that was refused: %v", note)
-	}
-	w.Configure(config("v1", 3))
-	acctest.NoChanges(t, w)
-	w.Configure(config("v2", 4))
-	w.Must("apply", "-auto-approve")
-	acctest.NoChanges(t, w)
-	w.Must("destroy", "-auto-approve")
 }
 
 // byHand makes a node of a discovered machine without a BMC, which only a person can switch.

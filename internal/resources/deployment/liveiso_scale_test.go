@@ -81,38 +81,6 @@ func newImageForOne(t *testing.T, s *site.Site, w *acctest.Workspace, hosts []st
 	return plan, apply
 }
 
-// TestAccLiveISO_oneOfTwentyIsRestarted is what live_iso is for.
-func TestAccLiveISO_oneOfTwentyIsRestarted(t *testing.T) {
-	t.Parallel()
-	s, iso := site.Start(t, nil), bmc.ServeISO(t)
-	var hosts []string
-	for i := range 20 {
-		hosts = append(hosts, addLiveNode(t, s, i, nil))
-	}
-	w := acctest.NewWorkspace(t, s.Provider()+manyLive(hosts, iso.URL("v1")+"?token=first", "uid/1", nil))
-	start := time.Now()
-	w.Must("apply", "-auto-approve", "-parallelism=30")
-	first := time.Since(start)
-	plan, apply := newImageForOne(t, s, w, hosts, 7, s.Provider()+manyLive(hosts, iso.URL("v2")+"?token=second", "uid/1", map[int]string{7: "uid/8"}))
-	t.Logf("20 hosts: first boot %.1f s; another image for all, and an entry for one: plan %.1f s, apply %.1f s",
-		first.Seconds(), plan.Seconds(), apply.Seconds())
-
-	// And with something new that all share: the one that has its own is current, and runs on like the others. All are stale now.
-	w.Configure(s.Provider() + manyLive(hosts, iso.URL("v3")+"?token=third", "uid/2", map[int]string{7: "uid/8"}))
-	watch := watchPower(t, s)
-	output := w.Must("apply", "-auto-approve", "-parallelism=30")
-	acctest.Mention(t, output, "0 added, 20 changed, 0 destroyed", "(and 39 more similar warnings elsewhere)")
-	wantWarned(t, output, "Host runs an older live ISO")
-	for host, n := range watch.starts(s) {
-		for _, own := range hosts {
-			if host == own && n != 0 {
-				t.Errorf("host %s was started %d times", host, n)
-			}
-		}
-	}
-	w.Must("destroy", "-auto-approve", "-parallelism=30")
-}
-
 // TestFakeLiveISO_oneOfAHundredIsRestarted also measures the time that a plan takes.
 func TestFakeLiveISO_oneOfAHundredIsRestarted(t *testing.T) {
 	t.Parallel()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/bmc"
@@ -24,39 +23,6 @@ func threeSettling(t *testing.T, s *site.Site, iso *bmc.ISOServer, settings ...s
 		}
 		return s.Provider() + fleetOf(s, isos)
 	}
-}
-
-func TestAccLiveISO_applyWaitsForSettledImage(t *testing.T) {
-	t.Parallel()
-	s, iso := site.Start(t, nil), bmc.ServeISO(t)
-	nodes, config := threeSettling(t, s, iso, `quiet_period = "3s"`)
-	w := acctest.NewWorkspace(t, config("v1"))
-	w.Must("apply", "-auto-approve")
-	if got := iso.Looks("v1"); got != 1 {
-		t.Errorf("an image that has settled long ago was looked at %d times", got)
-	}
-	iso.BuildLate("v2")
-	w.Configure(config("v2"))
-	if output, changes := w.Plan(); !changes || iso.Looks("v2") != 0 {
-		t.Errorf("the plan looked at the image %d times:\n%s", iso.Looks("v2"), output)
-	}
-	watch := watchPower(t, s)
-	w.Must("apply", "-auto-approve")
-	want := map[string]int{}
-	for _, node := range nodes {
-		want[node] = 1
-		info, _ := s.Node(node)["driver_internal_info"].(map[string]any)
-		started, err := time.Parse("2006-01-02T15:04:05.999999", site.Text(info["last_power_state_change"]))
-		if err != nil || started.Before(iso.Built("v2").Add(2*time.Second)) { // servers tell whole seconds
-			t.Errorf("it was started %s after the image was built: %v", started.Sub(iso.Built("v2")), err)
-		}
-	}
-	watch.wantStarts(t, s, want)
-	if got := iso.Looks("v2"); got != 2 {
-		t.Errorf("the image was looked at %d times for three hosts, want once before and once after", got)
-	}
-	acctest.NoChanges(t, w)
-	w.Must("destroy", "-auto-approve")
 }
 
 func TestAccLiveISO_imageChangesWhileSettling(t *testing.T) {
@@ -91,31 +57,6 @@ func TestAccLiveISO_imageChangesWhileSettling(t *testing.T) {
 	}
 	output, _ = w.Plan()
 	acctest.Mention(t, output, "0 to add, 3 to change, 0 to destroy")
-	w.Must("destroy", "-auto-approve")
-}
-
-func TestAccLiveISO_planTellsSettlingTime(t *testing.T) {
-	t.Parallel()
-	s, iso := site.Start(t, nil), bmc.ServeISO(t)
-	node := addLiveNode(t, s, 1, nil)
-	config := func(version string, settings ...string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(version), append(settings, `host_content = { nmstate = `+acctest.Quoted(version)+` }`)...))
-	}
-	w := acctest.NewWorkspace(t, config("v1"))
-	w.Must("apply", "-auto-approve")
-	built := time.Now().Truncate(time.Second)
-	w.Configure(config("v2", fmt.Sprintf("built_at = %q", built.Format(time.RFC3339)), `quiet_period = "1h"`))
-	output, _ := w.Plan()
-	acctest.Mention(t, output, "The apply first waits until "+built.Add(time.Hour).UTC().Format(time.RFC3339)+", when the image has settled.")
-	running := w.Start("apply", "-auto-approve") // which can be stopped while it waits
-	site.Until(t, "a look at the image", func() bool { return iso.Looks("v2") > 0 })
-	watch := watchPower(t, s)
-	output = acctest.Interrupt(t, running)
-	acctest.Mention(t, output, "The run was interrupted")
-	watch.wantStarts(t, s, map[string]int{node: 0})
-	w.Configure(config("v2", `quiet_period = "0s"`))
-	w.Must("apply", "-auto-approve")
-	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
 

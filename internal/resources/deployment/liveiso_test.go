@@ -168,8 +168,14 @@ func TestAccLiveISO_firstBoot(t *testing.T) {
 	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
 	url := iso.URL("v1") + "?token=hunter2-and-more"
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), liveISO(url, `shared_content = { infra_env = "uid/7" }`, `host_content = { nmstate = "uid/3" }`)))
+	config := func(settings ...string) string {
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(url, append(settings, `shared_content = { infra_env = "uid/7" }`, `host_content = { nmstate = "uid/3" }`)...))
+	}
+	w := acctest.NewWorkspace(t, config(`contains = { infra_env = "uid/7", nmstate = "uid/2" }`))
+	acctest.Fails(t, w, []string{"plan"}, "Live ISO lacks wanted content", "the image was built without host.nmstate")
+	w.Configure(config())
 	wantWarned(t, w.Must("apply", "-auto-approve"))
+	acctest.NoDrift(t, w)
 	now := s.Node(node)
 	info := site.InstanceInfo(s, node)
 	if now["provision_state"] != "active" || now["power_state"] != "power on" || now["deploy_interface"] == "ramdisk" || info["deploy_interface"] != "ramdisk" ||
@@ -193,6 +199,7 @@ func TestAccLiveISO_firstBoot(t *testing.T) {
 	w.Must("destroy", "-auto-approve") // leaves nothing on the node, which removeNode checks
 }
 
+// Neither another token in the URL nor a setting that decides about later images touches the machine.
 func TestAccLiveISO_tokenInURLIsNoChange(t *testing.T) {
 	t.Parallel()
 	s, iso := site.Start(t, nil), bmc.ServeISO(t)
@@ -211,6 +218,13 @@ func TestAccLiveISO_tokenInURLIsNoChange(t *testing.T) {
 		}
 		wantWarned(t, output)
 		w.Must("apply", "-auto-approve")
+	}
+	for _, settings := range []string{`reboot_policy = "never"`, `quiet_period = "5m"`, `installing = true`, `registered = false`, ``} {
+		w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL("v1"), settings)))
+		output := w.Must("apply", "-auto-approve")
+		acctest.Mention(t, output, "0 added, 1 changed, 0 destroyed")
+		wantWarned(t, output)
+		acctest.NoChanges(t, w)
 	}
 	if s.Node(node)["updated_at"] != before {
 		t.Error("the node was touched")
@@ -283,99 +297,6 @@ func TestAccLiveISO_newImageRestartsStaleMachines(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-// TestAccLiveISO_ownConfigurationDecides follows one host of two through the life of its configuration.
-func TestAccLiveISO_ownConfigurationDecides(t *testing.T) {
-	t.Parallel()
-	s, iso := site.Start(t, nil), bmc.ServeISO(t)
-	mine, other := addLiveNode(t, s, 1, nil), addLiveNode(t, s, 2, nil)
-	config := func(version, shared, own string) string {
-		setting := fmt.Sprintf("shared_content = { infra_env = %q }", shared)
-		return s.Provider() + fleetOf(s, map[string]string{
-			"n1": liveISO(iso.URL(version), setting, "host_content = "+own), "n2": liveISO(iso.URL(version), setting, `host_content = { nmstate = "uid/9" }`),
-		})
-	}
-	w := acctest.NewWorkspace(t, config("v1", "1", "null"))
-	w.Must("apply", "-auto-approve")
-	for _, step := range []struct {
-		name, version, shared, own string
-		starts                     int
-		says                       string
-	}{
-		{"another's entry", "v2", "1", "null", 0, "is not restarted: nothing that it uses has changed"},
-		{"the first entry", "v3", "1", `{ nmstate = "uid/1" }`, 1, "it got a configuration of its own (obsolete: host.nmstate)"},
-		{"a change of it", "v4", "1", `{ nmstate = "uid/2" }`, 1, "its own configuration changed (obsolete: host.nmstate)"},
-		{"a second entry", "v5", "1", `{ nmstate = "uid/2", ssh = "uid/7" }`, 1, "its own configuration changed (obsolete: host.ssh)"},
-		{"something shared", "v6", "2", `{ nmstate = "uid/2", ssh = "uid/7" }`, 0, "is not restarted: only what all machines share has changed"},
-		{"something shared, and an entry removed", "v7", "3", `{ nmstate = "uid/2" }`, 1, "its own configuration changed (obsolete: host.ssh, shared.infra_env)"},
-		{"the last entry removed", "v8", "3", "{}", 1, "its own configuration changed (obsolete: host.nmstate)"},
-		{"a new image, and nothing else", "v9", "3", "null", 0, "is not restarted: nothing that it uses has changed"},
-	} {
-		w.Configure(config(step.version, step.shared, step.own))
-		output := w.Must("plan", "-target=metal_deployment.n1")
-		acctest.Mention(t, output, step.says)
-		watch := watchPower(t, s)
-		w.Must("apply", "-auto-approve")
-		if got := watch.starts(s); got[mine] != step.starts || got[other] != 0 {
-			t.Errorf("%s: it was started %d times, the other %d times", step.name, got[mine], got[other])
-		}
-		acctest.NoChanges(t, w)
-	}
-	w.Must("destroy", "-auto-approve")
-}
-
-func TestAccLiveISO_affectedHostWaitsForNewerImage(t *testing.T) {
-	t.Parallel()
-	s, iso := site.Start(t, nil), bmc.ServeISO(t)
-	node := addLiveNode(t, s, 1, nil)
-	config := func(version, own string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(version), `host_content = { nmstate = `+acctest.Quoted(own)+` }`))
-	}
-	w := acctest.NewWorkspace(t, config("v1", "uid/1"))
-	w.Must("apply", "-auto-approve")
-	before := s.Node(node)["updated_at"]
-	w.Configure(config("v1", "uid/2"))
-	output, _ := w.Plan()
-	acctest.Mention(t, output, "0 to add, 1 to change, 0 to destroy", `~ action = "none" -> "wait"`, "Host waits for a newer live ISO", "keeps running with what it was booted with: its own configuration changed, and there is no newer image yet (obsolete: host.nmstate)")
-	w.Must("apply", "-auto-approve")
-	if s.Node(node)["updated_at"] != before {
-		t.Error("the node was touched")
-	}
-	wantInState(t, w, 0, 0)
-	acctest.NoChanges(t, w)
-	w.Configure(config("v2", "uid/2"))
-	watch := watchPower(t, s)
-	w.Must("apply", "-auto-approve")
-	watch.wantStarts(t, s, map[string]int{node: 1})
-	bootStatusIs(t, w, "restart", true, "host.nmstate")
-	acctest.NoChanges(t, w)
-	w.Must("destroy", "-auto-approve")
-}
-
-func TestAccLiveISO_settingsChangeInPlace(t *testing.T) {
-	t.Parallel()
-	s, iso := site.Start(t, nil), bmc.ServeISO(t)
-	node := addLiveNode(t, s, 1, nil)
-	config := func(settings ...string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL("v1"), settings...))
-	}
-	w := acctest.NewWorkspace(t, config())
-	w.Must("apply", "-auto-approve")
-	before := s.Node(node)["updated_at"]
-	for _, settings := range []string{
-		`reboot_policy = "always"`, `reboot_policy = "never"`, `quiet_period = "5m"`, `installing = true`, `registered = false`, ``,
-	} {
-		w.Configure(config(settings))
-		output := w.Must("apply", "-auto-approve")
-		acctest.Mention(t, output, "0 added, 1 changed, 0 destroyed")
-		wantWarned(t, output)
-		acctest.NoChanges(t, w)
-	}
-	if s.Node(node)["updated_at"] != before {
-		t.Error("the node was touched")
-	}
-	w.Must("destroy", "-auto-approve")
-}
-
 func TestAccLiveISO_replacesImage(t *testing.T) {
 	t.Parallel()
 	s, iso := site.Start(t, nil), bmc.ServeISO(t)
@@ -398,25 +319,5 @@ func TestAccLiveISO_replacesImage(t *testing.T) {
 		t.Errorf("instance_info is %v, the record %v", info, bootRecord(s, node))
 	}
 	site.WantVerbs(t, s, node, "active", "deleted", "active", "deleted", "active")
-	w.Must("destroy", "-auto-approve")
-}
-
-// TestAccLiveISO_ofAManagedHost restarts a host that is managed too: the notes on its node do not show as a change of the host.
-func TestAccLiveISO_ofAManagedHost(t *testing.T) {
-	t.Parallel()
-	s, iso := site.Start(t, nil), bmc.ServeISO(t)
-	config := func(version string) string {
-		return s.Provider() + acctest.Host(s, 1, `hardware_interfaces = { boot = "ipxe" }`, `automated_clean = false`, `extra = { rack = "7" }`,
-			fmt.Sprintf("ports = { %q = {} }", s.MAC(1)), fmt.Sprintf("driver_info = { deploy_kernel = %q, deploy_ramdisk = %q }", acctest.Images+"kernel", acctest.Images+"ramdisk")) +
-			acctest.Deployment("metal_host.h1.id", liveISO(iso.URL(version), `shared_content = { infra_env = `+acctest.Quoted(version)+` }`, `host_content = { nmstate = `+acctest.Quoted(version)+` }`))
-	}
-	w := acctest.NewWorkspace(t, config("v1"))
-	w.Must("apply", "-auto-approve")
-	acctest.NoChanges(t, w)
-	watch := watchPower(t, s)
-	w.Configure(config("v2"))
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed", "is restarted: its own configuration changed (obsolete: host.nmstate, shared.infra_env)")
-	watch.wantStarts(t, s, map[string]int{site.Text(s.Node(s.Name("h1"))["uuid"]): 1})
-	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }

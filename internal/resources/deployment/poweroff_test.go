@@ -50,28 +50,6 @@ func powerTargets(s *site.Site) string {
 	return strings.Join(sent, " ")
 }
 
-func TestFakeDeployment_powerIsCutWithoutSoftPower(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, &fakeironic.Server{NoSoftPower: true})
-	node := site.AddNode(t, s, "n1", nil)
-	config := func(mode string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `power_state = "off"`, "power_off_mode = "+acctest.Quoted(mode))
-	}
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `power_state = "on"`))
-	defer w.Must("destroy", "-auto-approve")
-	w.Must(acctest.Apply()...)
-	w.Configure(config("graceful"))
-	acctest.Mention(t, w.Must(acctest.Apply()...), "Power was cut", "the driver fake-hardware cannot ask an operating system to shut down")
-	acctest.NoChanges(t, w)
-	s.Must(http.MethodPut, "nodes/"+node+"/states/power", map[string]any{"target": "power on"})
-	s.Await(node, "power_state", "power on")
-	w.Configure(config("soft"))
-	acctest.Fails(t, w, acctest.Apply(), "cannot ask an operating system to shut down", "Set power_off_mode to graceful or hard")
-	w.Configure(config("hard"))
-	acctest.NeverMention(t, w.Must(acctest.Apply()...), "Power was cut")
-	s.Await(node, "power_state", "power off")
-}
-
 // A machine that Ironic never switches off is neither deployed to be switched off, because the failed deployment would be tainted, nor
 // switched off later. The plan says so.
 func TestAccDeployment_neverOffIsRefusedByThePlan(t *testing.T) {

@@ -1,8 +1,6 @@
 package deployment_test
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
@@ -64,40 +62,6 @@ func TestAccDeployment_protectedIsSetAndCleared(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-func TestAccDeployment_protectedIsNotRebuilt(t *testing.T) {
-	t.Parallel()
-	s, node, w, config := protectedSite(t)
-	const triggers = `rebuild_triggers = { a = "0" }`
-	w.Configure(config(acctest.Image("v1"), `protected = true`, triggers))
-	w.Must(acctest.Apply()...)
-	advice := []string{"this plan would rebuild it", "set protected = false", "in the same apply"}
-	for name, settings := range map[string][]string{
-		"another image":            {acctest.Image("v2"), `protected = true`},
-		"a trigger":                {acctest.Image("v1"), `protected = true`, `rebuild_triggers = { a = "1" }`, `on_change = "ignore"`},
-		"protected is not managed": {acctest.Image("v2")},
-	} {
-		w.Configure(config(settings...))
-		wantPlanRefused(t, w, nil, advice...)
-		if t.Failed() {
-			t.Fatal(name)
-		}
-	}
-	w.Configure(config(acctest.Image("v2"), `protected = true`, `on_change = "ignore"`))
-	w.Must("apply", "-auto-approve")
-	acctest.NoChanges(t, w)
-	w.Configure(config(acctest.Image("v1"), `protected = true`, `restart_triggers = { a = "1" }`)) // wipes nothing
-	w.Must("apply", "-auto-approve")
-	site.WantVerbs(t, s, node, "active")
-
-	w.Configure(config(acctest.Image("v2"), `protected = false`)) // one apply clears the flag, then rebuilds
-	wantRaised(t, w.Save()[acctest.DeploymentAddress], 1, 0)
-	w.Must("apply", "saved")
-	wantProtected(t, s, node, false)
-	site.WantVerbs(t, s, node, "active", "rebuild")
-	acctest.NoChanges(t, w)
-	w.Must("destroy", "-auto-approve")
-}
-
 func TestAccDeployment_protectedIsNotReplacedOrDestroyed(t *testing.T) {
 	t.Parallel()
 	s, node, w, config := protectedSite(t)
@@ -130,30 +94,6 @@ func TestAccDeployment_protectedIsNotReplacedOrDestroyed(t *testing.T) {
 	wantProtected(t, s, node, false)
 	w.Must("destroy", "-auto-approve")
 	site.WantVerbs(t, s, node, "active", "deleted")
-}
-
-// Terraform prints errors in no fixed order.
-func TestAccDeployment_eachProtectedMachineHasTheAdvice(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	nodes := []string{site.AddNode(t, s, "n1", nil), site.AddNode(t, s, "n2", nil), site.AddNode(t, s, "n3", nil)}
-	config := func(protected string) string {
-		text := s.Provider()
-		for i, node := range nodes {
-			text += strings.Replace(acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), "protected = "+protected), `"d"`, fmt.Sprintf(`"d%d"`, i), 1)
-		}
-		return text
-	}
-	w := acctest.NewWorkspace(t, config("true"))
-	w.Must("apply", "-auto-approve")
-	output := acctest.Fails(t, w, []string{"plan", "-destroy"}, "Machine is protected", s.Name("n1"), s.Name("n2"), s.Name("n3"))
-	output = strings.Join(strings.Fields(output), " ")
-	if errors, advice := strings.Count(output, "Error: Machine is protected"), strings.Count(output, "without any other change"); errors != len(nodes) || advice != len(nodes) {
-		t.Errorf("%d errors, of which %d have advice:\n%s", errors, advice, output)
-	}
-	w.Configure(config("false"))
-	w.Must("apply", "-auto-approve")
-	w.Must("destroy", "-auto-approve")
 }
 
 // Ironic refuses what no plan could see.
@@ -191,62 +131,5 @@ func TestAccDeployment_protectedByOthersAfterPlan(t *testing.T) {
 	wantPlanRefused(t, w, nil, "this plan would rebuild it") // as last refreshed
 	w.Configure(s.Provider() + acctest.Allocation(s) + acctest.Allocated(acctest.Image("v1"), `protected = false`))
 	w.Must("apply", "-auto-approve")
-	w.Must("destroy", "-auto-approve")
-}
-
-func TestAccDeployment_forgettingLeavesProtection(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	node := site.AddNode(t, s, "n1", nil)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `protected = true`, `on_destroy = "forget"`)+
-		"data \"metal_host\" \"n\" {\n  id = "+acctest.DeploymentAddress+".id\n}\noutput \"protected\" {\n  value = data.metal_host.n.protected\n}\n")
-	w.Must("apply", "-auto-approve")
-	if shown := w.Must("output", "protected"); strings.TrimSpace(shown) != "true" {
-		t.Errorf("data.metal_host says %s", shown)
-	}
-	w.Must("destroy", "-auto-approve")
-	wantProtected(t, s, node, true)
-	site.WantVerbs(t, s, node, "active")
-
-	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
-	wantPlanRefused(t, w, nil, "If the node belongs to another user, choose another node")
-	s.Patch(node, "replace", "/protected", false)
-	s.Verb(node, "deleted", "available")
-}
-
-// A new live ISO restarts no protected machine; what else would restart it is an error.
-func TestFakeLiveISO_protected(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, nil)
-	node := site.AddNode(t, s, "n", bootsISOs())
-	config := func(image string, settings ...string) string {
-		live := liveISO("http://images.invalid/"+image+".iso", `host_content = { a = "`+image+`" }`, `quiet_period = "0s"`)
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, live)...)
-	}
-	w := acctest.NewWorkspace(t, config("a", `protected = true`))
-	w.Must("apply", "-auto-approve")
-	cycles := s.Fake.PowerCycles(node)
-	w.Configure(config("b", `protected = true`))
-	wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 0)
-	w.Must("apply", "saved")
-	bootStatusIs(t, w, "none", true, "host.a")
-	acctest.NoChanges(t, w)
-	w.Configure(config("b", `rebuild_triggers = { a = "0" }`, `protected = true`)) // is only recorded
-	w.Must(acctest.Apply()...)
-	for _, also := range []string{`rebuild_triggers = { a = "1" }`, `config_drive = { hostname = "x" }`} {
-		w.Configure(config("b", also, `protected = true`))
-		wantPlanRefused(t, w, nil, "this plan would restart it with its live ISO", "set protected = false")
-	}
-	if got := s.Fake.PowerCycles(node) - cycles; got != 0 {
-		t.Errorf("the machine was started %d times", got)
-	}
-	w.Configure(config("b", `config_drive = { hostname = "x" }`, `protected = false`))
-	wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 1)
-	w.Must("apply", "saved")
-	if got := s.Fake.PowerCycles(node) - cycles; got != 1 {
-		t.Errorf("the machine was started %d times", got)
-	}
-	wantProtected(t, s, node, false)
-	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }

@@ -116,19 +116,6 @@ func TestAccDeployment_readyCheck(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-// A machine that was never ready leaves no note when it is destroyed.
-func TestAccDeployment_readyCheckOfADestroyedMachine(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	node, p := site.AddNode(t, s, "n1", nil), acctest.NewPort(t)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), checkOf(p, soon)))
-	acctest.Fails(t, w, acctest.Apply(), "connection refused")
-	w.Must("destroy", "-auto-approve")
-	if noteOf(s, node) != nil {
-		t.Errorf("left on the node: %v", noteOf(s, node))
-	}
-}
-
 // No later apply checks a machine that leaves the state.
 func TestAccDeployment_readyCheckOfAForgottenMachine(t *testing.T) {
 	t.Parallel()
@@ -152,130 +139,6 @@ func TestAccDeployment_readyCheckOfAForgottenMachine(t *testing.T) {
 	}
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v2")))
 	w.Must("import", acctest.DeploymentAddress, node)
-	w.Must("destroy", "-auto-approve")
-}
-
-// A machine that is off is not ready, and is checked when it is switched on.
-func TestAccDeployment_readyCheckFollowsThePower(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	node, p := site.AddNode(t, s, "n1", nil), acctest.NewPort(t)
-	config := func(power, kernel string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), "power_state = "+acctest.Quoted(power), `restart_triggers = { kernel = "`+kernel+`" }`, checkOf(p, soon))
-	}
-	w := acctest.NewWorkspace(t, config("off", "1"))
-	w.Must("apply", "-auto-approve")
-	wantReady(t, w, nil, false)
-	acctest.NoChanges(t, w)
-	w.Configure(config("on", "1"))
-	acctest.Fails(t, w, acctest.Apply(), "connection refused")
-	wantReady(t, w, false, false)
-	p.Open()
-	w.Must("apply", "-auto-approve")
-	wantReady(t, w, true, false)
-	p.Close()
-	w.Configure(config("on", "2"))
-	acctest.Fails(t, w, acctest.Apply(), "connection refused")
-	if d := acctest.Deployed(t, w); fmt.Sprint(d.Values["restarts"]) != "1" {
-		t.Errorf("the state has not what was applied: %v", d.Values)
-	}
-	onlyReady(t, w.Save()[acctest.DeploymentAddress])
-	p.Open()
-	w.Must("apply", "-auto-approve")
-	acctest.NoChanges(t, w)
-	w.Configure(config("off", "2"))
-	w.Must("apply", "-auto-approve")
-	wantReady(t, w, nil, false)
-	acctest.NoChanges(t, w)
-	w.Must("destroy", "-auto-approve")
-}
-
-// The first apply after an import checks the machine, and does not touch it.
-func TestAccDeployment_readyCheckOfAnImport(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	node, p := site.AddNode(t, s, "n1", nil), acctest.NewPort(t)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
-	w.Must("apply", "-auto-approve")
-	imported := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), checkOf(p, soon)))
-	imported.Must("import", acctest.DeploymentAddress, node)
-	acctest.Fails(t, imported, acctest.Apply(), "connection refused")
-	wantReady(t, imported, false, false)
-	p.Open()
-	imported.Must("apply", "-auto-approve")
-	wantReady(t, imported, true, false)
-	acctest.NoChanges(t, imported)
-	site.WantVerbs(t, s, node, "active")
-	imported.Must("destroy", "-auto-approve")
-}
-
-// Ctrl-C during a check ends a creation and an update with a warning, and taints nothing; the next apply only checks.
-func TestAccDeployment_readyCheckIsInterrupted(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	node, p := site.AddNode(t, s, "n1", nil), acctest.NewPort(t)
-	config := func(image string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image(image), checkOf(p, "1h"))
-	}
-	w := acctest.NewWorkspace(t, config("v1"))
-	interrupt := func(said string) {
-		running := w.Start("apply", "-auto-approve")
-		site.Until(t, "the check", func() bool { return noteOf(s, node) != nil })
-		acctest.Mention(t, acctest.Interrupt(t, running), said)
-		wantReady(t, w, false, false)
-		if noteOf(s, node) != nil {
-			t.Errorf("left on the node: %v", noteOf(s, node))
-		}
-	}
-	interrupt("Warning: Interrupted: make sure that node")
-	interrupt("Error: Could not make sure that node") // nothing was sent to the machine
-	p.Open()
-	w.Must("apply", "-auto-approve")
-	wantReady(t, w, true, false)
-	p.Close()
-	w.Configure(config("v2"))
-	interrupt("Warning: Interrupted: make sure that node")
-	onlyReady(t, w.Save()[acctest.DeploymentAddress])
-	p.Open()
-	w.Must("apply", "-auto-approve")
-	wantReady(t, w, true, false)
-	acctest.NoChanges(t, w)
-	site.WantVerbs(t, s, node, "active", "rebuild")
-	w.Must("destroy", "-auto-approve")
-}
-
-// A run that is killed during a check has done the rest: the next one only checks.
-func TestAccDeployment_readyCheckIsKilled(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	node, p := site.AddNode(t, s, "n1", nil), acctest.NewPort(t)
-	config := func(image string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image(image), checkOf(p, "1h"))
-	}
-	w := acctest.NewWorkspace(t, config("v1"))
-	kill := func() {
-		running := w.Start("apply", "-auto-approve")
-		site.Until(t, "the check", func() bool { return noteOf(s, node) != nil })
-		acctest.Kill(t, s, running)
-	}
-	kill()
-	p.Open()
-	w.Must("apply", "-auto-approve")
-	wantReady(t, w, true, false)
-	p.Close()
-	w.Configure(config("v2"))
-	kill()
-	if change := w.Save()[acctest.DeploymentAddress]; change.Before["ready"] != nil || change.After["ready"] != true {
-		t.Errorf("after the kill, the plan shows ready %v -> %v", change.Before["ready"], change.After["ready"])
-	}
-	p.Open()
-	w.Must("apply", "saved")
-	wantReady(t, w, true, false)
-	acctest.NoChanges(t, w)
-	site.WantVerbs(t, s, node, "active", "rebuild")
-	if noteOf(s, node) != nil {
-		t.Errorf("left on the node: %v", noteOf(s, node))
-	}
 	w.Must("destroy", "-auto-approve")
 }
 
@@ -368,31 +231,4 @@ func TestFakeDeployment_readyCheckOverHTTP(t *testing.T) {
 	wantReady(t, w, true, false)
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
-}
-
-func TestAccDeployment_readyCheckThatCannotBe(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	w := acctest.NewWorkspace(t, "")
-	for settings, want := range map[string]string{
-		``: "A ready check needs tcp",
-		`tcp = "192.0.2.1:22", http = { url = "http://192.0.2.1" }`: "Exactly one of ready_check.tcp and ready_check.http must be set",
-		`tcp = "192.0.2.1"`:                                                    `"192.0.2.1" is not HOST:PORT`,
-		`tcp = "192.0.2.1:ssh"`:                                                "is not HOST:PORT",
-		`tcp = "192.0.2.1:70000"`:                                              "is not HOST:PORT",
-		`http = { url = "ftp://u:s3cret@192.0.2.1" }`:                          "Not a URL to request",
-		`http = { url = "http://u:s3cret@192.0.2.1:port" }`:                    "Not a URL to request",
-		`http = { url = "http://192.0.2.1", status_codes = [600] }`:            "between 100 and 599",
-		`tcp = "192.0.2.1:22", timeout = "soon"`:                               "must be a duration",
-		`tcp = "192.0.2.1:22", timeout = "1m", stable_for = "60s"`:             "ready_check.timeout includes stable_for",
-		`tcp = "192.0.2.1:22", timeout = "0s"`:                                 "ready_check.timeout includes stable_for",
-		`http = { url = "http://192.0.2.1", contains = "" }`:                   "string length must be at least 1",
-		`tcp = "192.0.2.1:22", http = { status_codes = [200], contains = "" }`: "url",
-	} {
-		w.Configure(s.Provider() + acctest.Deployment(`"n1"`, acctest.Image("v1"), "ready_check = { "+settings+" }"))
-		output := acctest.Fails(t, w, []string{"validate"}, want)
-		acctest.NeverMention(t, output, "s3cret")
-	}
-	w.Configure(s.Provider() + `resource "terraform_data" "d" { input = "192.0.2.1:22" }` + "\n" + acctest.Deployment(`"n1"`, acctest.Image("v1"), "ready_check = { tcp = terraform_data.d.output }"))
-	w.Must("validate")
 }

@@ -83,13 +83,18 @@ func TestAccDeployment_otherSettingsTouchNothing(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
 	node := site.AddNode(t, s, "n1", nil)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
+	config := func(settings ...string) string {
+		return s.Provider() + named(s) + acctest.Allocated(append(settings, acctest.Image("v1"))...)
+	}
+	w := acctest.NewWorkspace(t, config())
 	w.Must("apply", "-auto-approve")
 	before := s.Node(node)["updated_at"]
-	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `max_attempts = 3`, `on_destroy = "undeploy"`, `timeouts = { create = "5m" }`))
-	output := w.Must("apply", "-auto-approve")
-	if strings.Contains(output, "Warning: ") && !strings.Contains(output, "Provider development overrides") {
-		t.Errorf("unexpected warning:\n%s", output)
+	for _, settings := range [][]string{
+		{`max_attempts = 3`, `on_destroy = "undeploy"`, `timeouts = { create = "5m" }`}, {quarantine}, {quarantine, `max_nodes = 5`}, {`on_failure = "keep"`}, {},
+	} {
+		w.Configure(config(settings...))
+		wantWarned(t, w.Must("apply", "-auto-approve"))
+		acctest.NoChanges(t, w)
 	}
 	if s.Node(node)["updated_at"] != before {
 		t.Error("the node was changed")
@@ -114,6 +119,8 @@ func TestAccDeployment_failedRebuildIsRepeated(t *testing.T) {
 	if d := acctest.Deployed(t, w); d.Tainted || d.Values["provision_state"] != "deploy failed" || d.Values["last_error"] != acctest.LastErrorOfFailingStep {
 		t.Errorf("in state is %+v", d)
 	}
+	wantInState(t, w, 0, 0)
+	wantRaised(t, w.Save()[acctest.DeploymentAddress], 1, 0) // the repeat writes the disk again
 	output, changes := w.Plan()
 	if !changes {
 		t.Error("the plan is empty while the deployment is failed")
@@ -124,6 +131,7 @@ func TestAccDeployment_failedRebuildIsRepeated(t *testing.T) {
 	if now := s.Node(node); now["provision_state"] != "active" || now["instance_uuid"] != instance || site.InstanceInfo(s, node)["image_source"] != acctest.Images+"v2.qcow2" {
 		t.Errorf("the node is %v", now)
 	}
+	wantInState(t, w, 1, 0)
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
@@ -165,25 +173,4 @@ func TestAccDeployment_refusedRebuild(t *testing.T) {
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 	site.WantVerbs(t, s, node, "active", "rebuild", "deleted")
-}
-
-func TestAccDeployment_refusedDeploymentHoldsNothing(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	node := site.AddNode(t, s, "n1", nil)
-	s.Patch(node, "add", "/deploy_interface", "direct") // which demands a checksum
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), `image = { url = "`+acctest.Images+`v1.qcow2" }`, `instance_info = { deploy_interface = "direct" }`))
-	output, code := w.Run("apply", "-auto-approve")
-	if code == 0 {
-		t.Fatalf("the deployment worked:\n%s", output)
-	}
-	acctest.Mention(t, output, "Failed to validate", "checksum")
-	if now := s.Node(node)["provision_state"]; now != "available" {
-		t.Errorf("the node is %v", now)
-	}
-	s.Patch(node, "add", "/deploy_interface", "fake")
-	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
-	w.Must("apply", "-auto-approve")
-	acctest.NoChanges(t, w)
-	w.Must("destroy", "-auto-approve")
 }

@@ -1,11 +1,9 @@
 package deployment_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/bmc"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
 
@@ -63,22 +61,4 @@ func TestAccRefresh_nodeName(t *testing.T) {
 	w.Must("apply", "-refresh-only", "-auto-approve")
 	wantName("h3")
 	acctest.NoChanges(t, w)
-}
-
-// Of a live ISO, the state has more notes, which the apply must leave as a refresh would.
-func TestAccRefresh_liveISOFindsNoDrift(t *testing.T) {
-	t.Parallel()
-	s, images := site.Start(t, nil), bmc.ServeISO(t)
-	node := addLiveNode(t, s, 1, nil)
-	config := func(settings ...string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(images.URL("a")), strings.Join(settings, "\n"))
-	}
-	w := acctest.NewWorkspace(t, config())
-	defer w.Must("destroy", "-auto-approve")
-	w.Must(acctest.Apply()...)
-	acctest.NoDrift(t, w)
-
-	w.Configure(config("max_attempts = 2"))
-	w.Must(acctest.Apply()...)
-	acctest.NoDrift(t, w)
 }

@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
 )
@@ -20,28 +18,6 @@ func wantRefused(t *testing.T, w *acctest.Workspace, texts ...string) {
 		t.Errorf("this was planned:\n%s", output)
 	}
 	acctest.Mention(t, output, texts...)
-}
-
-// The plan asks Ironic nothing to find out whether node_id still names the same node: a read has noted its name.
-func TestFakeDeployment_nameOfTheSameNode(t *testing.T) {
-	t.Parallel()
-	var failing atomic.Bool
-	s := site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
-		if failing.Load() && r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/nodes/") {
-			return &fakeironic.Rejection{Status: http.StatusInternalServerError}
-		}
-		return nil
-	}})
-	node := site.AddNode(t, s, "n1", nil)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
-	w.Must("apply", "-auto-approve")
-	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(s.Name("n1")), acctest.Image("v1"))) // the same node
-	failing.Store(true)
-	acctest.Mention(t, w.Must("plan", "-refresh=false"), "0 to add, 1 to change, 0 to destroy")
-	failing.Store(false)
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
-	w.Must("destroy", "-auto-approve")
-	site.WantVerbs(t, s, node, "active", "deleted")
 }
 
 func TestAccDeployment_keepsNodeIfNewOneIsUnfit(t *testing.T) {
@@ -70,32 +46,6 @@ func TestAccDeployment_keepsNodeIfNewOneIsUnfit(t *testing.T) {
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("destroy", "-auto-approve")
 	site.WantVerbs(t, s, node, "active", "deleted")
-}
-
-// TestAccDeployment_staysOnItsNode takes node_id from a list of free nodes, which the node leaves as soon as it is reserved.
-func TestAccDeployment_staysOnItsNode(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	node := site.AddNode(t, s, "n1", nil)
-	config := s.Provider() + "data \"metal_hosts\" \"free\" {\n  resource_class = " + acctest.Quoted(s.Class()) + "\n  provision_state = \"available\"\n}\n"
-	w := acctest.NewWorkspace(t, config+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
-	w.Must("apply", "-auto-approve")
-	other := site.AddNode(t, s, "n2", nil)
-	w.Configure(config + acctest.Deployment("data.metal_hosts.free.ids[0]", acctest.Image("v1")))
-	output, changes := w.Plan()
-	if changes {
-		t.Errorf("the plan changes a deployment because a list has changed:\n%s", output)
-	}
-	acctest.Mention(t, output, "Deployment stays on its node", "This deployment is on node "+s.Name("n1")+" ("+node+")", acctest.Quoted(other), "-replace")
-	w.Configure(config + "resource \"terraform_data\" \"later\" {}\n" + acctest.Deployment("(terraform_data.later.id == \"\" ? \"\" : data.metal_hosts.free.ids[0])", acctest.Image("v1")))
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 added, 0 changed, 0 destroyed") // not even while it is not known
-	site.WantVerbs(t, s, node, "active")
-
-	acctest.Mention(t, w.Must("apply", "-auto-approve", "-replace="+acctest.DeploymentAddress), "1 added, 0 changed, 1 destroyed")
-	if now := s.Node(other)["provision_state"]; now != "active" {
-		t.Errorf("the other node is %v", now)
-	}
-	w.Must("destroy", "-auto-approve")
 }
 
 // A plan destroys no host whose machine keeps its deployment. It destroys both in the right order.

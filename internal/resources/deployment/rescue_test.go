@@ -3,8 +3,6 @@ package deployment_test
 import (
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -55,42 +53,38 @@ func TestAccDeployment_rescueAndBack(t *testing.T) {
 	s := site.Start(t, nil)
 	node := site.AddNode(t, s, "n1", nil)
 	w := newRescue(t, s, node)
-	log := filepath.Join(w.Dir, "trace.log")
-	w.Setenv("TF_LOG", "TRACE")
-	w.Setenv("TF_LOG_PATH", log)
 	w.Must("apply", "-auto-approve")
 	var said strings.Builder
-	restarts := 0
-	for _, step := range []struct {
-		settings          []string
-		warning, state    string
-		restarts, rebuild int
+	for i, step := range []struct {
+		settings       []string
+		warning, state string
 	}{
-		{[]string{rescue(1)}, "Machine enters rescue mode", "rescue", 1, 0},
-		{[]string{rescue(1), `max_attempts = 2`}, "", "rescue", 0, 0},
-		{[]string{rescue(2), `max_attempts = 2`}, "Machine enters rescue mode", "rescue", 1, 0},
-		{[]string{`max_attempts = 2`}, "Machine leaves rescue mode", "active", 1, 0},
-		{[]string{rescue(2), `power_state = "on"`, `rebuild_triggers = { month = "10" }`}, "Machine enters rescue mode", "rescue", 1, 0},
-		{[]string{`rebuild_triggers = { month = "11" }`}, "Rebuild wipes the root disk", "active", 1, 1},
+		{[]string{rescue(1)}, "Machine enters rescue mode", "rescue"},
+		{[]string{rescue(2), `power_state = "on"`}, "Machine enters rescue mode", "rescue"},
+		{[]string{`rebuild_triggers = { month = "10" }`}, "Machine leaves rescue mode", "active"},
+		{[]string{rescue(2), `rebuild_triggers = { month = "10" }`}, "Machine enters rescue mode", "rescue"},
 	} {
 		w.Configure(rescueConfig(s, node, step.settings...))
-		wantRaised(t, w.Save()[acctest.DeploymentAddress], float64(step.rebuild), float64(step.restarts))
+		wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 1)
 		said.WriteString(w.Must("show", "-json", "saved"))
 		output, _ := w.Plan()
 		acctest.Mention(t, output, step.warning)
 		said.WriteString(output + w.Must("apply", "saved"))
 		wantState(t, s, w, node, step.state)
-		restarts += step.restarts
+		wantInState(t, w, 0, i+1)
 		acctest.NoChanges(t, w)
 	}
-	wantInState(t, w, 1, restarts)
-	site.WantVerbs(t, s, node, "active", "rescue", "rescue", "unrescue", "rescue", "unrescue", "rebuild")
+	s.Verb(node, "unrescue", "active") // by another client
+	output, _ := w.Plan()
+	acctest.Mention(t, output, "Machine enters rescue mode", "0 to add, 1 to change, 0 to destroy")
+	w.Must("apply", "-auto-approve")
+	wantState(t, s, w, node, "rescue")
 	said.WriteString(w.Must("show", "-json") + w.Must("destroy", "-auto-approve"))
-	trace, err := os.ReadFile(log)
-	if err != nil || !strings.Contains(string(trace), "request to Ironic") {
-		t.Fatalf("the log has nothing of the provider: %v", err)
+	site.WantVerbs(t, s, node, "active", "rescue", "rescue", "unrescue", "rescue", "unrescue", "rescue", "deleted")
+	if password := site.InstanceInfo(s, node)["rescue_password"]; password != nil {
+		t.Errorf("the password is left on the node: %v", password)
 	}
-	for where, content := range map[string]string{"output": said.String(), "state": w.State(), "log": string(trace)} {
+	for where, content := range map[string]string{"output": said.String(), "state": w.State()} {
 		if at := strings.Index(content, rescuePassword); at >= 0 {
 			t.Errorf("the password is in the %s: %q", where, content[max(0, at-200):at])
 		}
@@ -101,148 +95,36 @@ func TestAccDeployment_rescueAndBack(t *testing.T) {
 // fail because of one machine in repair. Other settings change meanwhile.
 func TestAccDeployment_changeWaitsForEndOfRescue(t *testing.T) {
 	t.Parallel()
-	for _, byOthers := range []bool{true, false} {
-		t.Run(fmt.Sprintf("by others %t", byOthers), func(t *testing.T) {
-			t.Parallel()
-			s := site.Start(t, nil)
-			node := site.AddNode(t, s, "n1", nil)
-			config := func(rescued bool, image string, month int, settings ...string) string {
-				if rescued && !byOthers {
-					settings = append(settings, rescue(1))
-				}
-				triggers := fmt.Sprintf("rebuild_triggers = { month = %d }\n  restart_triggers = { kernel = %d }", month, month)
-				return rescueVariable + s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, acctest.Image(image), triggers)...)
-			}
-			w := acctest.NewWorkspace(t, config(false, "v1", 1))
-			w.Setenv("TF_VAR_password", rescuePassword)
-			w.Must("apply", "-auto-approve")
-			ends := "metal unrescue " + node
-			if byOthers {
-				s.Must(http.MethodPut, "nodes/"+node+"/states/provision", map[string]any{"target": "rescue", "rescue_password": "others"})
-				s.Await(node, "provision_state", "rescue")
-			} else {
-				w.Configure(config(true, "v1", 1))
-				w.Must("apply", "-auto-approve")
-				ends = "remove rescue"
-			}
-			w.Configure(config(true, "v2", 2))
-			output, changes := w.Plan()
-			if acctest.Mention(t, output, "Change waits for the end of the rescue", ends); changes {
-				t.Errorf("the plan changes the machine:\n%s", output)
-			}
-			w.Configure(config(true, "v1", 1)) // put back
-			acctest.NoChanges(t, w)
-			w.Configure(config(true, "v2", 2, "max_attempts = 2"))
-			acctest.Mention(t, w.Must("apply", "-auto-approve"), "Change waits for the end of the rescue", "0 added, 1 changed")
-			output, _ = w.Plan()
-			acctest.Mention(t, output, "Change waits for the end of the rescue")
-			wantState(t, s, w, node, "rescue")
-
-			if byOthers {
-				s.Verb(node, "unrescue", "active")
-			}
-			w.Configure(config(false, "v2", 2, "max_attempts = 2"))
-			acctest.Mention(t, w.Must("apply", "-auto-approve"), "Rebuild wipes the root disk")
-			if got := acctest.ImageInState(t, w); !strings.HasSuffix(got, "v2.qcow2") {
-				t.Errorf("in state is image %s", got)
-			}
-			acctest.NoChanges(t, w)
-			w.Must("destroy", "-auto-approve")
-			site.WantVerbs(t, s, node, "active", "rescue", "unrescue", "rebuild", "deleted")
-		})
-	}
-}
-
-// The plan refuses to deploy or restart a machine in rescue mode, even if another client put it there, when the configuration adds what
-// does that.
-func TestAccDeployment_rescuedIsNotRebuilt(t *testing.T) {
-	t.Parallel()
 	s := site.Start(t, nil)
 	node := site.AddNode(t, s, "n1", nil)
-	w := newRescue(t, s, node)
-	w.Must("apply", "-auto-approve")
-	others := []string{`config_drive = { hostname = "h" }`, `capabilities = { boot_mode = "uefi" }`}
-	for _, setting := range others {
-		w.Configure(rescueConfig(s, node, setting, rescue(1)))
-		acctest.Fails(t, w, acctest.Apply(), "Not possible in rescue mode", "To end the rescue, remove rescue")
+	config := func(image string, month int, settings ...string) string {
+		triggers := fmt.Sprintf("rebuild_triggers = { month = %d }\n  restart_triggers = { kernel = %d }", month, month)
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, acctest.Image(image), triggers)...)
 	}
-	site.WantVerbs(t, s, node, "active")
-	s.Must(http.MethodPut, "nodes/"+node+"/states/provision", map[string]any{"target": "rescue", "rescue_password": "others"})
-	s.Await(node, "provision_state", "rescue")
-	for _, setting := range others {
-		w.Configure(rescueConfig(s, node, setting))
-		acctest.Fails(t, w, acctest.Apply(), "Not possible in rescue mode", "metal unrescue "+node)
-	}
-	site.WantVerbs(t, s, node, "active", "rescue")
-	w.Configure(rescueConfig(s, node))
-	w.Must("destroy", "-auto-approve")
-}
-
-func TestAccDeployment_rescueByOthers(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	node := site.AddNode(t, s, "n1", nil)
-	w := newRescue(t, s, node)
+	w := acctest.NewWorkspace(t, config("v1", 1))
 	w.Must("apply", "-auto-approve")
 	s.Must(http.MethodPut, "nodes/"+node+"/states/provision", map[string]any{"target": "rescue", "rescue_password": "others"})
 	s.Await(node, "provision_state", "rescue")
+	w.Configure(config("v2", 2))
 	output, changes := w.Plan()
-	if acctest.Mention(t, output, "Machine is in rescue mode", "A plan leaves it there unless the configuration sets rescue"); changes {
-		t.Errorf("the plan changes it:\n%s", output)
+	if acctest.Mention(t, output, "Machine is in rescue mode", "Change waits for the end of the rescue", "metal unrescue "+node); changes {
+		t.Errorf("the plan changes the machine:\n%s", output)
 	}
-	w.Configure(rescueConfig(s, node, rescue(1)))
-	acctest.NeverMention(t, w.Must("apply", "-auto-approve"), rescuePassword)
-	wantState(t, s, w, node, "rescue")
+	w.Configure(config("v1", 1)) // put back
 	acctest.NoChanges(t, w)
-
-	s.Verb(node, "unrescue", "active")
+	w.Configure(config("v2", 2, "max_attempts = 2"))
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Change waits for the end of the rescue", "0 added, 1 changed")
 	output, _ = w.Plan()
-	acctest.Mention(t, output, "Machine enters rescue mode", "0 to add, 1 to change, 0 to destroy")
-	w.Must("apply", "-auto-approve")
+	acctest.Mention(t, output, "Change waits for the end of the rescue")
 	wantState(t, s, w, node, "rescue")
-	acctest.NoChanges(t, w)
-
 	s.Verb(node, "unrescue", "active")
-	w.Configure(rescueConfig(s, node))
-	acctest.NeverMention(t, w.Must("apply", "-auto-approve"), "Machine leaves rescue mode")
-	acctest.NoChanges(t, w)
-	site.WantVerbs(t, s, node, "active", "rescue", "rescue", "unrescue", "rescue", "unrescue")
-	w.Must("destroy", "-auto-approve")
-}
-
-func TestAccDeployment_destroyInRescue(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	node := site.AddNode(t, s, "n1", nil)
-	w := acctest.NewWorkspace(t, rescueVariable+s.Provider()+acctest.Allocation(s)+acctest.Allocated(acctest.Image("v1")))
-	w.Setenv("TF_VAR_password", rescuePassword)
-	w.Must("apply", "-auto-approve")
-	w.Configure(rescueVariable + s.Provider() + acctest.Allocation(s) + acctest.Allocated(acctest.Image("v1"), rescue(1)))
-	w.Must("apply", "-auto-approve")
-	w.Must("destroy", "-auto-approve")
-	site.WantVerbs(t, s, node, "active", "rescue", "deleted")
-	if password := site.InstanceInfo(s, node)["rescue_password"]; password != nil {
-		t.Errorf("the password is left on the node: %v", password)
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Rebuild wipes the root disk")
+	if got := acctest.ImageInState(t, w); !strings.HasSuffix(got, "v2.qcow2") {
+		t.Errorf("in state is image %s", got)
 	}
-}
-
-func TestAccDeployment_importInRescue(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	node := site.AddNode(t, s, "n1", nil)
-	deployByHand(s, node, site.ForeignInstance(s))
-	s.Must(http.MethodPut, "nodes/"+node+"/states/provision", map[string]any{"target": "rescue", "rescue_password": "others"})
-	s.Await(node, "provision_state", "rescue")
-	w := newRescue(t, s, node, rescue(1))
-	importing(t, w, node)
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Rescue is recorded only")
-	site.WantVerbs(t, s, node, "active", "rescue")
-	acctest.NoChanges(t, w)
-	w.Configure(rescueConfig(s, node))
-	w.Must("apply", "-auto-approve")
-	wantState(t, s, w, node, "active")
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
+	site.WantVerbs(t, s, node, "active", "rescue", "unrescue", "rebuild", "deleted")
 }
 
 func TestFakeDeployment_failedRescue(t *testing.T) {
@@ -282,32 +164,6 @@ func TestFakeDeployment_failedRescue(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-// Ctrl-C while Ironic works: the next apply neither repeats it nor deploys the machine again.
-func TestFakeDeployment_interruptedRescue(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, nil)
-	node := site.AddNode(t, s, "n1", nil)
-	w := newRescue(t, s, node)
-	w.Must("apply", "-auto-approve")
-	for _, step := range []struct{ settings, during, after string }{{rescue(1), "rescuing", "rescue"}, {"", "unrescuing", "active"}} {
-		w.Configure(rescueConfig(s, node, step.settings))
-		release := s.Hold(step.during)
-		running := w.Start("apply", "-auto-approve")
-		site.AwaitState(t, s, node, step.during)
-		acctest.Interrupt(t, running)
-		if step.after == "rescue" {
-			w.Must("apply", "-auto-approve") // leaves a machine that Ironic takes there alone
-			release()
-		} else {
-			acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
-		}
-		s.Await(node, "provision_state", step.after)
-		acctest.NoChanges(t, w)
-	}
-	site.WantVerbs(t, s, node, "active", "rescue", "unrescue")
-	w.Must("destroy", "-auto-approve")
-}
-
 func TestFakeDeployment_rescueIsRefused(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
@@ -340,59 +196,6 @@ func TestFakeDeployment_rescueIsRefused(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-// The rescue of a machine with a live ISO by another client is no reason for an error: the plan leaves the machine there.
-func TestFakeDeployment_rescueOfLiveISOByOthers(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, nil)
-	node := addLiveNode(t, s, 1, nil)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), liveISO("http://images.test/v1.iso", `quiet_period = "0s"`, `host_content = { network = "v1" }`)))
-	w.Must("apply", "-auto-approve")
-	s.Must(http.MethodPut, "nodes/"+node+"/states/provision", map[string]any{"target": "rescue", "rescue_password": "others"})
-	s.Await(node, "provision_state", "rescue")
-	output, changes := w.Plan()
-	if acctest.Mention(t, output, "Machine is in rescue mode"); changes {
-		t.Errorf("the plan changes it:\n%s", output)
-	}
-	s.Verb(node, "unrescue", "active")
-	w.Must("apply", "-auto-approve")
-	acctest.NoChanges(t, w)
-	site.WantVerbs(t, s, node, "active", "rescue", "unrescue")
-	w.Must("destroy", "-auto-approve")
-}
-
-// A machine that runs from a live ISO enters and leaves rescue mode as any other. A new ISO waits meanwhile.
-func TestFakeDeployment_rescueOfLiveISO(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, nil)
-	node := addLiveNode(t, s, 1, nil)
-	config := func(iso string, settings ...string) string {
-		return rescueVariable + s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, liveISO("http://images.test/"+iso+".iso", `quiet_period = "0s"`, `host_content = { network = "`+iso+`" }`))...)
-	}
-	w := acctest.NewWorkspace(t, config("v1"))
-	w.Setenv("TF_VAR_password", rescuePassword)
-	w.Must("apply", "-auto-approve")
-	w.Configure(config("v1", rescue(1)))
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Machine enters rescue mode")
-	wantState(t, s, w, node, "rescue")
-	acctest.NoChanges(t, w)
-	w.Configure(config("v2", rescue(1), `instance_info = { a = 1 }`)) // cannot wait: the plan cannot keep what the configuration adds
-	acctest.Fails(t, w, acctest.Apply(), "Machine cannot be restarted now", "it is in rescue mode", "To end the rescue, remove rescue")
-	w.Configure(config("v2", rescue(1)))
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Change waits for the end of the rescue", `~ action = "none" -> "wait"`)
-	wantState(t, s, w, node, "rescue")
-	acctest.NoChanges(t, w)
-	site.WantVerbs(t, s, node, "active", "rescue")
-	w.Configure(config("v2"))
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Machine leaves rescue mode", "Machine is restarted with a new live ISO")
-	wantState(t, s, w, node, "active")
-	wantInState(t, w, 0, 2)
-	acctest.NoChanges(t, w)
-	if url := s.Fake.BootedISO(node); url != "http://images.test/v2.iso" {
-		t.Errorf("it runs %s", url)
-	}
-	w.Must("destroy", "-auto-approve")
-}
-
 // The plan that gives the host a rescue mode does not warn that the node has none.
 func TestFakeDeployment_rescueModeOfTheSamePlan(t *testing.T) {
 	t.Parallel()
@@ -412,5 +215,31 @@ func TestFakeDeployment_rescueModeOfTheSamePlan(t *testing.T) {
 	acctest.NeverMention(t, output, "Node has no rescue mode")
 	w.Must("apply", "-auto-approve")
 	wantState(t, s, w, s.Name("n1"), "rescue")
+	w.Must("destroy", "-auto-approve")
+}
+
+// Ctrl-C while Ironic works: the next apply neither repeats it nor deploys the machine again.
+func TestFakeDeployment_interruptedRescue(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	node := site.AddNode(t, s, "n1", nil)
+	w := newRescue(t, s, node)
+	w.Must("apply", "-auto-approve")
+	for _, step := range []struct{ settings, during, after string }{{rescue(1), "rescuing", "rescue"}, {"", "unrescuing", "active"}} {
+		w.Configure(rescueConfig(s, node, step.settings))
+		release := s.Hold(step.during)
+		running := w.Start("apply", "-auto-approve")
+		site.AwaitState(t, s, node, step.during)
+		acctest.Interrupt(t, running)
+		if step.after == "rescue" {
+			w.Must("apply", "-auto-approve") // leaves a machine that Ironic takes there alone
+			release()
+		} else {
+			acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
+		}
+		s.Await(node, "provision_state", step.after)
+		acctest.NoChanges(t, w)
+	}
+	site.WantVerbs(t, s, node, "active", "rescue", "unrescue")
 	w.Must("destroy", "-auto-approve")
 }

@@ -235,49 +235,6 @@ func TestAccDeployment_forgottenMachineKeepsItsAllocation(t *testing.T) {
 	s.Verb(node, "deleted", "available")
 }
 
-func TestAccDeployment_contradictions(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	w := acctest.NewWorkspace(t, "")
-	for _, c := range []struct{ name, settings, want string }{
-		{"partition without size", `image = { url = "http://x/y", type = "partition" }`, "A partition image needs root_gb"},
-		{"kernel of a whole disk", `image = { url = "http://x/y", kernel = "http://x/k" }`, "kernel belongs to partition images"},
-		{"checksum", `image = { url = "http://x/y", checksum = "12345" }`, "must be an MD5, SHA-256 or SHA-512 checksum"},
-		{"scheme", `image = { url = "debian-12.qcow2" }`, "must begin with http://, https://, file://, oci:// or glance://"},
-		{"no checksum", `image = { url = "http://x/y" }`, "Ironic demands a checksum for http images: set checksum"},
-		{"no checksum of a file", `image = { url = "file:///y" }`, "Ironic demands a checksum for file images"},
-		{"host name", `config_drive = { hostname = "web 0" }`, "config_drive.hostname: \"web 0\" must be a host name"},
-		{"host name twice", `config_drive = { hostname = "web-0", meta_data = jsonencode({ name = "web-1" }) }`, `config_drive.hostname and "name" in config_drive.meta_data are the same setting`},
-		{"pull secret", `image = { url = "http://x/y", checksum = "http://x/y.md5", pull_secret_wo = "x", pull_secret_wo_version = 1 }`, "image.pull_secret_wo belongs to oci:// images"},
-		{"pull secret without version", `image = { url = "oci://x/y", pull_secret_wo = "x" }`, "must be specified when"},
-		{"format", `image = { url = "http://x/y", disk_format = "vmdk" }`, `must be one of: ["qcow2" "raw"]`},
-		{"two user data", `config_drive = { user_data = "a", user_data_wo = "b", user_data_wo_version = 1 }`, `cannot be specified when`},
-		{"secret without version", `config_drive = { user_data_wo = "b" }`, `must be specified when`},
-		{"blank version", `config_drive = { user_data_wo = "b", user_data_wo_version = "" }`, `config_drive.user_data_wo_version: "" must not be blank.`},
-		{"no JSON", `config_drive = { meta_data = "{" }`, "JSON"},
-		{"no JSON, where", `config_drive = { network_data = "{" }`, "config_drive.network_data: "},
-		{"URL of a live ISO", `live_iso = { url = "live.iso" }`, `live_iso.url: "live.iso" must begin with`},
-		{"image, where", `image = { url = "debian-12.qcow2" }`, `image.url: "debian-12.qcow2" must begin`},
-		{"duration", `timeouts = { create = "45" }`, `timeouts.create: "45" must be a duration such as "90s" or "5m"`},
-		{"negative duration", `timeouts = { delete = "-5m" }`, `timeouts.delete: "-5m" must be a duration`},
-		{"JSON list", `config_drive = { meta_data = "[]" }`, "meta_data must be a JSON object"},
-		{"arguments", `deploy_steps = [{ interface = "bios", step = "x", priority = 1, args = "[]" }]`, "The arguments of a step must be a JSON object"},
-		{"interface", `deploy_steps = [{ interface = "dvd", step = "x", priority = 1 }]`, "must be one of"},
-		{"allocation", `allocation_id = "web-0"`, "must be the UUID of an allocation"},
-		{"trait", `traits = ["nvme"]`, `Write "CUSTOM_NVME"`},
-		{"marker", `instance_info = { terraform_metal = "x" }`, `"terraform_metal" is reserved for the provider`},
-		{"attempts", `max_attempts = 0`, "must be between 1 and 10"},
-	} {
-		w.Configure(s.Provider() + acctest.Deployment(`"n1"`, c.settings))
-		output, code := w.Run("validate")
-		if code == 0 {
-			t.Errorf("%s: accepted", c.name)
-			continue
-		}
-		acctest.Mention(t, output, c.want)
-	}
-}
-
 // Ironic writes any object into the config drive, so unusual network data is only a warning.
 func TestAccDeployment_unusualNetworkDataIsAWarning(t *testing.T) {
 	t.Parallel()
@@ -294,22 +251,6 @@ func TestAccDeployment_unusualNetworkDataIsAWarning(t *testing.T) {
 	w.Configure(s.Provider() + acctest.Deployment(`"n1"`, acctest.Image("v1"),
 		`config_drive = { network_data = provider::metal::network_data({ interfaces = { nic0 = { mac = "52:54:00:00:00:01", addresses = ["192.0.2.5/32"] } } }) }`))
 	acctest.NeverMention(t, w.Must("validate"), "Network data may be ignored")
-}
-
-func TestAccDeployment_checksumOnlyWhereNeeded(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	w := acctest.NewWorkspace(t, "")
-	for _, settings := range []string{
-		`image = { url = "glance://0b2a8047-0d5c-4a41-8a0f-0d5c0d5c0d5c" }`,
-		`image = { url = "oci://registry.example.com/debian:12" }`,
-		`image = { url = "http://x/y", checksum = "http://x/SHA256SUMS" }`,
-		`image = { url = "http://x/tree" }` + "\n" + `instance_info = { deploy_interface = "anaconda" }`,
-		`image = { url = "http://x/y" }` + "\n" + `instance_info = { image_checksum = "d41d8cd98f00b204e9800998ecf8427e" }`,
-	} {
-		w.Configure(s.Provider() + acctest.Deployment(`"n1"`, settings))
-		w.Must("validate")
-	}
 }
 
 func TestAccDeployment_unfitNode(t *testing.T) {

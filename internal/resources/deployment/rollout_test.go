@@ -77,29 +77,6 @@ func TestAccRollout_badImageTouchesThreeMachines(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-// A bad image stops after three machines, also where it replaces the deployments.
-func TestAccRollout_badImageReplacesThreeMachines(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	nodes := addNodes(t, s, 4)
-	w := acctest.NewWorkspace(t, s.Provider()+fleet(nodes, acctest.Image("v1"), `on_change = "replace"`))
-	w.Must("apply", "-auto-approve")
-	w.Configure(s.Provider() + fleet(nodes, acctest.Image("v2"), `on_change = "replace"`, acctest.FailingStep))
-	output := acctest.Fails(t, w, acctest.Apply(), "Machine was not started")
-	if n := strings.Count(output, "Error: Machine was not started"); n != 1 {
-		t.Errorf("%d machines were not started:\n%s", n, output)
-	}
-	if n := images(s, nodes, "v1"); n != 1 {
-		t.Errorf("%d machines run what they ran before", n)
-	}
-	w.Configure(s.Provider() + fleet(nodes, acctest.Image("v3"), `on_change = "replace"`))
-	w.Must("apply", "-auto-approve")
-	if n := images(s, nodes, "v3"); n != 4 {
-		t.Errorf("%d of 4 machines run the mended image", n)
-	}
-	w.Must("destroy", "-auto-approve")
-}
-
 // away watches how many machines of a fake are away at once.
 type away struct {
 	mu      sync.Mutex
@@ -155,49 +132,6 @@ func (a *away) reset() {
 	a.begun, a.ended, a.most, a.nodes = 0, 0, 0, map[string]bool{}
 }
 
-func TestFakeRollout_canariesGoFirst(t *testing.T) {
-	t.Parallel()
-	watch := &away{}
-	s := site.StartFake(t, watch.fake())
-	nodes := addNodes(t, s, 8)
-	provider := s.Provider(`rollout = { canary = 2 }`)
-	w := acctest.NewWorkspace(t, provider+fleet(nodes, acctest.Image("v1"), `rollout = { canary = 0 }`))
-	w.Must("apply", "-auto-approve")
-	watch.reset()
-	watch.checked = func(a *away) {
-		if a.begun > 2 && a.ended < 2 {
-			t.Errorf("%d machines have begun when %d canaries were ready", a.begun, a.ended)
-		}
-	}
-	w.Configure(provider + fleet(nodes, acctest.Image("v2")))
-	w.Must("apply", "-auto-approve")
-	if n := images(s, nodes, "v2"); n != 8 || watch.begun != 8 {
-		t.Errorf("%d of 8 machines run the new image, of %d that were begun", n, watch.begun)
-	}
-	acctest.NoChanges(t, w)
-	watch.checked = nil
-	w.Must("destroy", "-auto-approve")
-}
-
-func TestFakeRollout_canaryThatFailsStopsTheRun(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
-		if verb == "rebuild" {
-			return "no space left"
-		}
-		return ""
-	}})
-	nodes := addNodes(t, s, 4)
-	w := acctest.NewWorkspace(t, s.Provider()+fleet(nodes, acctest.Image("v1")))
-	w.Must("apply", "-auto-approve")
-	w.Configure(s.Provider() + fleet(nodes, acctest.Image("v2"), `rollout = { canary = 1 }`))
-	output := acctest.Fails(t, w, acctest.Apply(), "was not started: the canary n", "after any other failure, another machine goes first")
-	if n := strings.Count(output, "Error: Machine was not started"); n != 3 || images(s, nodes, "v1") != 3 {
-		t.Errorf("%d machines were not started, %d run what they ran:\n%s", n, images(s, nodes, "v1"), output)
-	}
-	w.Must("destroy", "-auto-approve")
-}
-
 // Restarts, rebuilds and replacements of a group happen one after the other.
 func TestFakeRollout_groupChangesOneAfterTheOther(t *testing.T) {
 	t.Parallel()
@@ -220,34 +154,6 @@ func TestFakeRollout_groupChangesOneAfterTheOther(t *testing.T) {
 		}
 		acctest.NoChanges(t, w)
 	}
-	w.Must("destroy", "-auto-approve")
-}
-
-// With fewer operations at once than members, a run replaces what it can, and the next one goes on.
-func TestFakeRollout_replacementsWithFewOperationsAtOnce(t *testing.T) {
-	t.Parallel()
-	watch := &away{}
-	s := site.StartFake(t, watch.fake())
-	nodes := addNodes(t, s, 5)
-	config := func(image string) string {
-		return s.Provider() + fleet(nodes, acctest.Image(image), `on_change = "replace"`, `rollout = { group = "databases", max_unavailable = 1 }`)
-	}
-	w := acctest.NewWorkspace(t, config("v1"))
-	w.Must("apply", "-auto-approve")
-	watch.reset()
-	w.Configure(config("v2"))
-	runs := 1
-	for ; runs < 6; runs++ {
-		if output, code := w.Run("apply", "-auto-approve", "-parallelism=2"); code == 0 {
-			break
-		} else if !strings.Contains(output, "Machine was not started") {
-			t.Fatal(output)
-		}
-	}
-	if n := images(s, nodes, "v2"); n != 5 || watch.most != 1 {
-		t.Errorf("after %d runs %d of 5 machines run the new image, at most %d were away at once", runs, n, watch.most)
-	}
-	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
 

@@ -153,23 +153,6 @@ func TestFakeDeployment_vifNamesPort(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-func TestFakeDeployment_vifsAfterImport(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, nil)
-	node := onNeutron(t, s, "n1")
-	s.Must(http.MethodPost, "nodes/"+node+"/vifs", map[string]any{"id": vif(1)})
-	deployByHand(s, node, site.ForeignInstance(s))
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), vifs(1, 2)))
-	importing(t, w, node)
-	w.Must("apply", "-auto-approve")
-	wantAttached(t, s, node, 1) // that apply records only
-	w.Must("apply", "-auto-approve")
-	wantAttached(t, s, node, 1, 2)
-	acctest.NoChanges(t, w)
-	site.WantVerbs(t, s, node, "active")
-	w.Must("destroy", "-auto-approve")
-}
-
 // Newer Ironics replace network data without an MTU by Neutron's. A plan warns of that; the function's result stays.
 func TestFakeDeployment_networkDataAndVIFs(t *testing.T) {
 	t.Parallel()
@@ -210,19 +193,6 @@ func TestFakeDeployment_networkDataAndVIFs(t *testing.T) {
 			w.Must("destroy", "-auto-approve")
 		})
 	}
-}
-
-// A deployment that never began leaves no VIF behind, and one that failed keeps it until it is destroyed.
-func TestFakeDeployment_failureLeavesNoVIF(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, nil)
-	node := onNeutron(t, s, "n1")
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), vifs(1, 2, 3)))
-	acctest.Mention(t, w.Must("plan"), "Ports cannot take the VIFs", " has 2 of the 3 free ports or port groups that the VIFs need.")
-	acctest.Fails(t, w, acctest.Apply(), "Could not deploy node", "attach VIF", "not enough free physical ports")
-	wantAttached(t, s, node, 1, 2)
-	w.Must("destroy", "-auto-approve")
-	wantAttached(t, s, node)
 }
 
 // A plan that first gives the host its ports does not say that they cannot take the VIFs.
@@ -273,33 +243,6 @@ func TestAccDeployment_vifsOnNoop(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
-}
-
-func TestAccDeployment_vifsAreValidated(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	w := acctest.NewWorkspace(t, "")
-	for settings, want := range map[string]string{
-		vifs(1, 1):              vif(1) + " occurs twice in vifs",
-		`vifs = [null]`:         "contains a null value",
-		`vifs = [{ id = "a" }]`: "must be the UUID of a Neutron port",
-		fmt.Sprintf("vifs = [{ id = %q, mac = \"x\" }]", vif(1)):                                                                   "must be a MAC address",
-		fmt.Sprintf("vifs = [{ id = %q, mac = \"52:54:00:00:00:01\" }, { id = %q, mac = \"52:54:00:00:00:01\" }]", vif(1), vif(2)): "mac 52:54:00:00:00:01 occurs twice",
-	} {
-		w.Configure(s.Provider() + acctest.Deployment(`"n1"`, acctest.Image("v1"), settings))
-		acctest.Fails(t, w, []string{"validate"}, want)
-	}
-}
-
-func TestFakeDeployment_vifsNeedVersion(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.82"})
-	node := site.AddNode(t, s, "n1", nil)
-	for version, settings := range map[string]string{"1.27": vifs(1), "1.66": fmt.Sprintf("vifs = [{ id = %q, mac = %q }]", vif(1), s.MAC(1))} {
-		w := acctest.NewWorkspace(t, s.Provider(fmt.Sprintf("microversion = %q", version), "provisioning_limit = { max_concurrent = 0 }")+
-			acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), settings))
-		acctest.Fails(t, w, []string{"plan"}, "vifs")
-	}
 }
 
 // The network interface ironic-networking takes the VLANs of the node's ports, and keeps no VIFs.
