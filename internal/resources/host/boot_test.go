@@ -2,7 +2,6 @@ package host_test
 
 import (
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/bmc"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest/site"
@@ -56,26 +54,6 @@ func TestFakeHost_bootModeChangesInPlace(t *testing.T) {
 		},
 		resource.TestStep{ResourceName: acctest.HostAddress, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"bmc", "driver_info", "cleanings"}},
 	)
-}
-
-// A new host gets its boot mode before it boots for the inspection and for cleaning.
-func TestFakeHost_bootModeIsSetBeforeTheMachineBoots(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, nil)
-	w := acctest.NewWorkspace(t, redfishHost(s, `boot_mode = "bios"`, acctest.Target("available"), `inspect = true`))
-	w.Must(acctest.Apply()...)
-	defer acctest.Destroy(t, s, w)
-	var order []string
-	for _, r := range s.Fake.Requests() {
-		if r.Method == http.MethodPut {
-			order = append(order, strings.Join([]string{r.Path[strings.LastIndex(r.Path, "/")+1:], r.Body}, " "))
-		}
-	}
-	want := []string{`provision {"target":"manage"}`, `boot_mode {"target":"bios"}`, `provision {"target":"inspect"}`, `provision {"target":"provide"}`}
-	if !slices.Equal(order[:min(len(order), len(want))], want) {
-		t.Errorf("sent %v, want first %v", order, want)
-	}
-	acctest.NoChanges(t, w)
 }
 
 // A plan warns of the restart. A deployed machine keeps its boot mode until it is free.
@@ -132,25 +110,4 @@ func TestAccHost_unsupportedBootModeFails(t *testing.T) {
 	w.Configure(hostConfig(s))
 	w.Must(acctest.Apply()...)
 	acctest.NoChanges(t, w)
-}
-
-// A change that the BMC refuses is tried again by the next apply.
-func TestFakeHost_failedBootModeIsTriedAgain(t *testing.T) {
-	fails := true
-	fake := &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
-		if fails && verb == "boot_mode" {
-			return "the BMC is asleep"
-		}
-		return ""
-	}}
-	s := site.StartFake(t, fake)
-	acctest.Test(t,
-		resource.TestStep{Config: redfishHost(s, `boot_mode = "uefi"`)},
-		resource.TestStep{Config: redfishHost(s, `boot_mode = "bios"`), ExpectError: regexp.MustCompile(acctest.Wrapped("boot_mode of node "+s.Name("h")) + `[\s\S]*` + acctest.Wrapped("the BMC is asleep"))},
-		resource.TestStep{
-			PreConfig: func() { fails = false },
-			Config:    redfishHost(s, `boot_mode = "bios"`), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate),
-			ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, map[string]any{"boot_mode": "bios"})},
-		},
-	)
 }

@@ -87,23 +87,3 @@ func TestAccHost_destroyPlanSaysWhatStaysInIronic(t *testing.T) {
 	w.Must(acctest.Apply()...)
 	w.Must("destroy", "-auto-approve")
 }
-
-// An interrupted run has begun to clean the machine. The next apply only waits for that, and so the plan neither warns nor counts.
-func TestAccHost_waitingForACleaningIsNotCounted(t *testing.T) {
-	t.Parallel()
-	s := site.StartSlow(t)
-	w := acctest.NewWorkspace(t, hostConfig(s))
-	w.Must(acctest.Apply()...)
-	defer acctest.Destroy(t, s, w)
-	w.Configure(hostConfig(s, acctest.Target("available")))
-	release := s.Hold(site.BusyCleaning()...)
-	running := w.Start("apply", "-auto-approve")
-	site.AwaitState(t, s, s.Name("h"), site.BusyCleaning()...)
-	acctest.Mention(t, acctest.Interrupt(t, running), "Interrupted: prepare node "+s.Name("h"))
-	wantCleanings(t, w, "1 -> 1")
-	output, _ := w.Plan()
-	acctest.NeverMention(t, output, "Cleaning erases data")
-	acctest.WaitOut(t, s, w, release, acctest.Apply()...)
-	site.WantVerbs(t, s, site.Text(s.Node(s.Name("h"))["uuid"]), "manage", "provide")
-	acctest.NoChanges(t, w)
-}

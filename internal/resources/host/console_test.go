@@ -64,37 +64,6 @@ func TestAccHost_console(t *testing.T) {
 	)
 }
 
-// Ironic has no console that stays enabled for these hosts, so the plan says so.
-func TestFakeHost_consoleIsRefusedAtPlan(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, nil)
-	w := acctest.NewWorkspace(t, hostConfig(s))
-	w.Must(acctest.Apply()...)
-	defer acctest.Destroy(t, s, w)
-	for settings, says := range map[string]string{
-		`hardware_interfaces = { console = "no-console" }`:     "and Ironic enables no console with it",
-		`hardware_interfaces = { console = "fake-graphical" }`: "To open the console when you need it, run metal console",
-	} {
-		w.Configure(hostConfig(s, settings, consoleEnabled))
-		acctest.Fails(t, w, []string{"plan"}, says)
-		w.Configure(hostConfig(s, settings, `console = "disabled"`))
-		w.Must(acctest.Apply()...)
-		acctest.NoChanges(t, w)
-		w.Configure(hostConfig(s, consoleEnabled)) // the default of the driver follows
-		w.Must("plan")
-		w.Configure(hostConfig(s))
-		w.Must(acctest.Apply()...)
-	}
-	for settings, says := range map[string]string{
-		bmc.Block("ipmi://192.0.2.60", withPassword("secret", 1)): "The console interface of host new is no-console",
-		`power_control = "agent"`:                                 "Ironic reaches the console of a machine through its BMC",
-	} {
-		w.Configure(hostConfig(s) + "resource \"metal_host\" \"new\" {\n  name = \"new\"\n  console = \"enabled\"\n  " + settings + "\n}\n")
-		acctest.Fails(t, w, []string{"plan"}, says)
-	}
-	w.Configure(hostConfig(s))
-}
-
 // Ironic would leave the process of the old interface behind.
 func TestFakeHost_consoleIsClosedBeforeItsInterfaceChanges(t *testing.T) {
 	t.Parallel()
@@ -133,30 +102,6 @@ func TestFakeHost_consoleIsClosedBeforeItsInterfaceChanges(t *testing.T) {
 	acctest.NoChanges(t, w)
 }
 
-// The console of a deployed machine, also one in maintenance, can be enabled: the plan says that this does nothing to the machine.
-func TestFakeHost_consoleOfADeployedMachine(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, nil)
-	config := func(settings ...string) string {
-		return hostConfig(s, append(settings, acctest.Target("available"), `ports = { `+acctest.Quoted(s.MAC(1))+` = {} }`)...) + acctest.Deployment("metal_host.h.id", acctest.Image("v1"))
-	}
-	w := acctest.NewWorkspace(t, config())
-	w.Must(acctest.Apply()...)
-	defer acctest.Destroy(t, s, w)
-	w.Configure(config(consoleEnabled, `maintenance = true`))
-	s.Fake.ResetRequests()
-	acctest.Mention(t, w.Must(acctest.Apply()...), "Console is enabled", "touches nothing on the machine")
-	for _, r := range s.Fake.Requests() {
-		if r.Method == http.MethodPut && !strings.HasSuffix(r.Path, "/states/console") && !strings.HasSuffix(r.Path, "/maintenance") {
-			t.Errorf("sent %s %s", r.Path, r.Body)
-		}
-	}
-	acctest.NoChanges(t, w)
-	w.Configure(config(`console = "disabled"`))
-	acctest.Mention(t, w.Must(acctest.Apply()...), "Console is disabled", "ends all its sessions")
-	acctest.NoChanges(t, w)
-}
-
 // A console that the BMC refuses is tried again by the next apply.
 func TestFakeHost_failedConsoleIsTriedAgain(t *testing.T) {
 	fails := true
@@ -177,19 +122,6 @@ func TestFakeHost_failedConsoleIsTriedAgain(t *testing.T) {
 			ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, map[string]any{"console_enabled": true, "last_error": nil})},
 		},
 	)
-}
-
-// The console needs no verified BMC: a new host that is to stay in state enroll stays there.
-func TestFakeHost_consoleInEnroll(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, nil)
-	w := acctest.NewWorkspace(t, hostConfig(s, fakeConsole, consoleEnabled, acctest.Target("enroll")))
-	w.Must(acctest.Apply()...)
-	defer acctest.Destroy(t, s, w)
-	if node := s.Node(s.Name("h")); node["provision_state"] != "enroll" || node["console_enabled"] != true {
-		t.Errorf("the node is in state %v, with the console enabled: %v", node["provision_state"], node["console_enabled"])
-	}
-	acctest.NoChanges(t, w)
 }
 
 // An address that is not known yet may leave the driver as it is, so the plan does not refuse it.

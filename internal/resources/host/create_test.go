@@ -53,55 +53,6 @@ func TestFakeHost_creationSendsNothingTwice(t *testing.T) {
 	acctest.NoChanges(t, w)
 }
 
-// twoHosts are two hosts with BMCs, which are only enrolled.
-func twoHosts(s *site.Site, first, second string) string {
-	config := s.Provider()
-	for i, address := range []string{first, second} {
-		config += fmt.Sprintf("resource \"metal_host\" \"h%d\" {\n  name = %q\n  target_state = \"enroll\"\n  %s\n}\n", i+1, s.Name(fmt.Sprint("h", i+1)), bmc.Block(address))
-	}
-	return config
-}
-
-func TestAccHost_twoHostsOnOneBMC(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	b := s.Name("bmc") + ".example.com"
-	first, same := "redfish://"+b+"/redfish/v1/Systems/1", "redfish-virtualmedia+https://"+strings.ToUpper(b)+":443/redfish/v1/Systems/1/"
-	w := acctest.NewWorkspace(t, twoHosts(s, first, same))
-	acctest.Fails(t, w, acctest.Apply(), "has the BMC "+b+" already", "Two nodes on one BMC are one machine")
-	if s.Node(s.Name("h1")) != nil && s.Node(s.Name("h2")) != nil {
-		t.Error("both were enrolled")
-	}
-	acctest.Fails(t, w, acctest.Apply(), "has the BMC "+b+" already") // now the other node is that of another run
-	one, two := first, "redfish://"+b+"/redfish/v1/Systems/2"
-	if s.Node(s.Name("h1")) == nil { // the host that was enrolled keeps its BMC
-		one, two = two, one
-	}
-	w.Configure(twoHosts(s, one, two))
-	w.Must("apply", "-auto-approve")
-	acctest.Destroy(t, s, w)
-}
-
-// A host that moves to another resource address is deleted and enrolled in one apply. Terraform may start with either.
-func TestFakeHost_enrollWaitsForDeletionInSameRun(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, nil)
-	host := func(name string) string {
-		return s.Provider() + strings.Replace(acctest.HostBlock(s.Name("h"), acctest.Target("enroll"), bmc.Block("redfish://192.0.2.1/redfish/v1/Systems/1"),
-			`ports = { `+acctest.Quoted(s.MAC(1))+` = {} }`), `"h"`, acctest.Quoted(name), 1)
-	}
-	w := acctest.NewWorkspace(t, host("before"))
-	w.Must("apply", "-auto-approve")
-	before := s.Node(s.Name("h"))["uuid"]
-	w.Configure(host("after"))
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 added, 0 changed, 1 destroyed")
-	defer acctest.Destroy(t, s, w)
-	if after := s.Node(s.Name("h"))["uuid"]; after == nil || after == before {
-		t.Errorf("the node is %v, before %v", after, before)
-	}
-	acctest.NoChanges(t, w)
-}
-
 // Ironic may refuse a port that the list of ports does not show. The provider then deletes the new node.
 func TestFakeHost_refusedPortLeavesNoNode(t *testing.T) {
 	t.Parallel()

@@ -57,31 +57,6 @@ func TestFakeHost_everyPlanSaysThatTargetIsOutOfReach(t *testing.T) {
 	acctest.NoChanges(t, w)
 }
 
-// Credentials that come later are verified, whatever the target state, and the machine is not inspected again.
-func TestFakeHost_credentialsThatComeLaterAreVerified(t *testing.T) {
-	t.Parallel()
-	for name, target := range map[string]string{"no target state": "", "enroll": acctest.Target("enroll"), "manageable": acctest.Target("manageable")} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := site.StartFake(t, nil)
-			id := s.Fake.Discover(s.Machine(1))
-			config := func(settings ...string) string {
-				return s.Provider() + imported(id) + acctest.HostBlock(s.Name("h"), append([]string{target, "inspect = true"}, settings...)...)
-			}
-			w := acctest.NewWorkspace(t, config())
-			w.Must(acctest.Apply()...)
-			w.Configure(config(bmc.Block("ipmi://192.0.2.62", `username = "root"`, `password = "calvin"`)))
-			w.Must(acctest.Apply()...)
-			site.WantVerbs(t, s, id, "manage")
-			acctest.NoChanges(t, w)
-			acctest.NoDrift(t, w)
-			if state := s.Node(id)["provision_state"]; state != "manageable" {
-				t.Errorf("the node is %v", state)
-			}
-		})
-	}
-}
-
 // A wrong password is an error, and every apply tries again until it is right, also if target_state is enroll.
 func TestFakeHost_wrongPasswordIsAnError(t *testing.T) {
 	t.Parallel()

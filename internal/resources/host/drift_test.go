@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 
@@ -145,20 +144,6 @@ func TestAccHost_traitDrift(t *testing.T) {
 			Config:            config,
 			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
 			ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, map[string]any{"traits": []any{"CUSTOM_A", "CUSTOM_B"}})},
-		},
-	)
-}
-
-func TestAccHost_targetStateDrift(t *testing.T) {
-	s := site.Start(t, nil)
-	config := hostConfig(s, acctest.Target("available"))
-	acctest.Test(t,
-		resource.TestStep{Config: config},
-		resource.TestStep{
-			PreConfig:         func() { s.Verb(s.Name("h"), "manage", "manageable") },
-			Config:            config,
-			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
-			ConfigStateChecks: []statecheck.StateCheck{hostIs("provision_state", knownvalue.StringExact("available"))},
 		},
 	)
 }

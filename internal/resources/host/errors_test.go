@@ -3,12 +3,10 @@ package host_test
 import (
 	"net/http"
 	"regexp"
-	"sync/atomic"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
-	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
@@ -135,26 +133,6 @@ func TestFakeHost_parentDefectLeavesNothing(t *testing.T) {
 	}
 	if host := acctest.InState(t, w, acctest.HostAddress); host != nil {
 		t.Errorf("the state has %v", host)
-	}
-}
-
-// If the answer to a creation is lost, the provider does not create a second node or port.
-func TestFakeHost_lostAnswerCreatesNoSecondNode(t *testing.T) {
-	var nodes, ports atomic.Int32
-	s := site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
-		lost := r.Method == http.MethodPost &&
-			(r.URL.Path == "/v1/nodes" && nodes.Add(1) == 1 || r.URL.Path == "/v1/ports" && ports.Add(1) == 1)
-		if lost {
-			return &fakeironic.Rejection{After: true, Drop: true}
-		}
-		return nil
-	}})
-	acctest.Test(t, resource.TestStep{
-		Config:            hostConfig(s, `ports = { `+acctest.Quoted(s.MAC(1))+` = {} }`),
-		ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, map[string]any{"name": s.Name("h")}), onPort{s, s.MAC(1), map[string]any{"pxe_enabled": true}}},
-	})
-	if nodes.Load() != 1 || ports.Load() != 1 {
-		t.Errorf("%d node and %d port creations were sent, want 1 each", nodes.Load(), ports.Load())
 	}
 }
 

@@ -444,37 +444,6 @@ func deployedWithBMC(t *testing.T, s *site.Site) string {
 	return id
 }
 
-// After a failed service, the machine is active again, and the error names the step.
-func TestFakeHostHardware_failedServiceEndsActive(t *testing.T) {
-	t.Parallel()
-	for version, state := range map[string]string{"1.115": "active", "1.96": "service failed"} {
-		t.Run(version, func(t *testing.T) {
-			t.Parallel()
-			s := site.StartFake(t, &fakeironic.Server{MaxMicroversion: version})
-			id := deployedWithBMC(t, s)
-			s.Fake.SetFirmware(id, "nic:none", "1") // the machine has no component bios
-			w := acctest.NewWorkspace(t, withBMC(s, acctest.Target("available")))
-			w.Must("import", acctest.HostAddress, id)
-			w.Must("apply", "-auto-approve")
-			w.Configure(withBMC(s, acctest.Target("available"), newFirmwareOf("nic:gone"), `hardware_changes = { on_active = "service" }`))
-			output, code := w.Run("apply", "-auto-approve")
-			if code == 0 {
-				t.Fatalf("the apply succeeded:\n%s", output)
-			}
-			acctest.Mention(t, output, "with firmware.update failed", `The node is in state "`+state+`" now`, "Check that the machine runs")
-			wantPending(t, w, "firmware")
-			node := s.Node(id)
-			if node["provision_state"] != state || state == "active" && node["maintenance"] != false {
-				t.Errorf("the node is %v, maintenance %v", node["provision_state"], node["maintenance"])
-			}
-			s.Fake.SetFirmware(id, "nic:gone", "1")
-			w.Must("apply", "-auto-approve")
-			wantPending(t, w)
-			acctest.NoChanges(t, w)
-		})
-	}
-}
-
 func newFirmwareOf(component string) string {
 	return fmt.Sprintf(`firmware = { %q = { url = "https://firmware.example.com/nic-3.1.bin", version = "3.1" } }`, component)
 }
@@ -552,27 +521,6 @@ func TestFakeHostBIOS_unknownValue(t *testing.T) {
 	output := w.Must("apply", "-auto-approve")
 	acctest.Mention(t, output, "Hardware change restarts the machine")
 	wantBIOS(t, s, map[string]string{"AssetTag": "rack-2"})
-	wantPending(t, w)
-	acctest.NoChanges(t, w)
-}
-
-// An interrupted apply says what is not on the machine yet. The next one waits for the cleaning that runs, and does not repeat it.
-func TestFakeHostBIOS_nextApplyContinuesInterrupted(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, nil)
-	w := acctest.NewWorkspace(t, withBMC(s))
-	w.Must("apply", "-auto-approve")
-	defer acctest.Destroy(t, s, w)
-	w.Configure(withBMC(s, virtualization))
-	release := s.Hold("cleaning", "clean wait")
-	running := w.Start("apply", "-auto-approve")
-	site.AwaitState(t, s, s.Name("h"), "cleaning", "clean wait")
-	running.Interrupt()
-	running.Wait()
-	wantPending(t, w, "bios_settings")
-	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
-	wantSteps(t, s, w, "bios.apply_configuration")
-	wantBIOS(t, s, map[string]string{"ProcVirtualization": "Enabled"})
 	wantPending(t, w)
 	acctest.NoChanges(t, w)
 }

@@ -117,29 +117,6 @@ func TestFakeHostDrift_isCorrected(t *testing.T) {
 	acctest.NoChanges(t, w)
 }
 
-// Nothing is planned on a deployed machine, and the warning says what would.
-func TestFakeHostDrift_waitsForDeployment(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, nil)
-	// With autodetect, the service would change the deploy interface in use.
-	host := withBMC(s, acctest.Target("available"), `hardware_interfaces = { deploy = "direct" }`, `resource_class = `+acctest.Quoted(s.Class()), virtualization, `hardware_drift = "plan"`)
-	w := acctest.NewWorkspace(t, host+acctest.Deployment("metal_host.h.id", acctest.Image("a")))
-	w.Must("apply", "-auto-approve")
-	defer acctest.Destroy(t, s, w)
-	reset(s, time.Minute)
-	output, changes := w.Plan()
-	acctest.Mention(t, output, lost, "is in state active and reserved, so bios_settings does not change now", `on_active = "service"`)
-	if changes {
-		t.Errorf("the plan of a deployed machine has changes:\n%s", output)
-	}
-	w.Configure(strings.Replace(host, "hardware_drift", "hardware_changes = { on_active = \"service\" }\n  hardware_drift", 1) + acctest.Deployment("metal_host.h.id", acctest.Image("a")))
-	output = w.Must("apply", "-auto-approve")
-	acctest.Mention(t, output, lost, "Deployed machine restarts")
-	wantBIOS(t, s, map[string]string{"ProcVirtualization": "Enabled"})
-	acctest.NoChanges(t, w)
-	acctest.NoDrift(t, w)
-}
-
 // A setting that the machine does not keep is set once, and then only named.
 func TestFakeHostDrift_isCorrectedOnce(t *testing.T) {
 	t.Parallel()
@@ -186,80 +163,4 @@ func TestFakeHostDrift_hasADefault(t *testing.T) {
 	output = w.Must("apply", "-auto-approve")
 	acctest.Mention(t, output, lost)
 	acctest.NeverMention(t, output, "Hardware change restarts the machine")
-}
-
-// While no node moves, a plan asks for no hardware. When all have moved, it asks twice for each that has BIOS settings and firmware.
-func TestFakeHostDrift_requestsOfMany(t *testing.T) {
-	t.Parallel()
-	const hosts = 50
-	s := site.StartFake(t, nil)
-	w := acctest.NewWorkspace(t, s.Provider(`hardware_drift = "warn"`)+fmt.Sprintf(`
-resource "metal_host" "h" {
-  count = %d
-  name  = "host-${count.index}"
-  bmc   = { address = "redfish-virtualmedia://192.0.${floor(count.index / 250)}.${count.index %% 250}/redfish/v1/Systems/1", username = "root", password = "calvin" }
-  %s
-  %s
-}
-`, hosts, virtualization, newFirmware))
-	w.Must("apply", "-auto-approve", "-parallelism=50")
-	refresh(t, s, w)
-	for i := range hosts {
-		move(s, fmt.Sprintf("host-%d", i), time.Minute)
-	}
-	s.Fake.ResetRequests()
-	w.Must("apply", "-auto-approve")
-	if all, hardware := len(s.Fake.Requests()), asked(s); hardware != 2*hosts || all > hardware+mostRequests {
-		t.Errorf("%d requests, and %d of them for hardware, want %d", all, hardware, 2*hosts)
-	}
-	refresh(t, s, w)
-}
-
-// One setting that nothing can set now keeps the provider from setting the others, because they are sent together. The plan says so.
-func TestFakeHostDrift_isBlocked(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, nil)
-	const two = `bios_settings = { ProcVirtualization = "Enabled", BootMode = "Uefi" }`
-	for name, bios := range map[string][]fakeironic.BIOSSetting{
-		"gone":      {{Name: "BootMode", Value: "Bios", Type: "Enumeration", Allowed: []string{"Bios", "Uefi"}}},
-		"read-only": {{Name: "BootMode", Value: "Bios", Type: "Enumeration", Allowed: []string{"Bios", "Uefi"}}, {Name: "ProcVirtualization", Value: "Disabled", Type: "Enumeration", Allowed: []string{"Enabled", "Disabled"}, ReadOnly: true}},
-		"refused":   {{Name: "BootMode", Value: "Bios", Type: "Enumeration", Allowed: []string{"Bios", "Uefi"}}, {Name: "ProcVirtualization", Value: "Off", Type: "Enumeration", Allowed: []string{"On", "Off"}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := acctest.NewWorkspace(t, withBMC(s, acctest.Target("available"), two, `hardware_drift = "plan"`))
-			w.Must("apply", "-auto-approve")
-			defer acctest.Destroy(t, s, w)
-			s.Fake.SetBIOS(s.Name("h"), bios...)
-			move(s, s.Name("h"), time.Minute)
-			output := w.Must("apply", "-auto-approve")
-			acctest.Mention(t, output, lost, "Nothing can set ProcVirtualization now, and Ironic gets all of bios_settings together")
-			acctest.NeverMention(t, output, "Host leaves the pool")
-			acctest.NoChanges(t, w)
-		})
-	}
-}
-
-// A run is killed while Ironic sets the settings again. The next run lets that end, and compares then: nothing is set twice.
-func TestFakeHostDrift_killedCorrectionIsNotRepeated(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, nil)
-	w := acctest.NewWorkspace(t, withBMC(s, virtualization, acctest.Target("available"), `hardware_drift = "plan"`))
-	w.Must("apply", "-auto-approve")
-	defer acctest.Destroy(t, s, w)
-	s.Fake.ResetBIOS(s.Name("h"))
-	move(s, s.Name("h"), -time.Minute)
-	s.Fake.ResetRequests()
-	release := s.Hold("cleaning")
-	running := w.Start("apply", "-auto-approve")
-	site.AwaitState(t, s, s.Name("h"), "cleaning")
-	running.Kill()
-	running.Wait()
-	release()
-	s.Await(s.Name("h"), "provision_state", "manageable")
-	output := w.Must("apply", "-auto-approve")
-	acctest.NeverMention(t, output, "The apply sets bios_settings again")
-	wantBIOS(t, s, map[string]string{"ProcVirtualization": "Enabled"})
-	wantSteps(t, s, w, "bios.apply_configuration")
-	acctest.NoChanges(t, w)
-	acctest.NoDrift(t, w)
 }

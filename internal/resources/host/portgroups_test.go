@@ -131,23 +131,6 @@ func TestAccHost_portGroupsAreMadeChangedAndRemoved(t *testing.T) {
 	)
 }
 
-// All ports of a group are on one physical network. It changes for all of them in one apply.
-func TestAccHost_portGroupMovesToAnotherNetwork(t *testing.T) {
-	s := site.Start(t, nil)
-	config := func(network string) string {
-		port := fmt.Sprintf(`port_group = "bond0", physical_network = %q`, network)
-		return hostConfig(s, acctest.Target("available"), cabled(s, "bond0 = {}", map[int]string{1: port, 2: port}))
-	}
-	on := func(network string) []statecheck.StateCheck {
-		has := map[string]any{"physical_network": network}
-		return append(bondsAre(s, map[string]bond{"bond0": {nil, []int{1, 2}}}), onPort{s, s.MAC(1), has}, onPort{s, s.MAC(2), has})
-	}
-	acctest.Test(t,
-		resource.TestStep{Config: config("a"), ConfigStateChecks: on("a")},
-		resource.TestStep{Config: config("b"), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate), ConfigStateChecks: on("b")},
-	)
-}
-
 // Ironic changes the connectivity of ports in maintenance only, once the node is available. One apply sets maintenance, changes the
 // ports, and restores maintenance.
 func TestAccHost_isRecabledInMaintenance(t *testing.T) {
@@ -249,39 +232,6 @@ func TestAccHost_portsHaveNamesAndNotes(t *testing.T) {
 		},
 		resource.TestStep{Config: config(``), ConfigStateChecks: port(in(map[string]any{"slot": nil, "others": "mine"}))},
 		resource.TestStep{Config: config(`extra_json = jsonencode({}), is_smartnic = false`), ConfigStateChecks: port(map[string]any{"is_smartnic": false})},
-	)
-}
-
-// Names of ports are unique in Ironic. Ports of a host may exchange them, or hand them on, in one apply.
-func TestAccHost_portsExchangeTheirNames(t *testing.T) {
-	s := site.Start(t, nil)
-	s.SkipBefore(t, 88)
-	first, second, third := s.Name("eno1"), s.Name("eno2"), s.Name("eno3")
-	config := func(names ...string) string {
-		ports := map[int]string{}
-		for i, name := range names {
-			if ports[i+1] = ""; name != "" {
-				ports[i+1] = "name = " + acctest.Quoted(name)
-			}
-		}
-		return hostConfig(s, cabled(s, "", ports))
-	}
-	has := func(names ...string) []statecheck.StateCheck {
-		ports := map[string]knownvalue.Check{}
-		for i, name := range names {
-			ports[s.MAC(i+1)] = knownvalue.ObjectPartial(map[string]knownvalue.Check{"name": knownvalue.StringExact(name)})
-		}
-		return []statecheck.StateCheck{hostIs("ports", knownvalue.MapExact(ports))}
-	}
-	acctest.Test(t,
-		resource.TestStep{Config: config(first, second), ConfigStateChecks: has(first, second)},
-		resource.TestStep{Config: config(second, first), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate), ConfigStateChecks: has(second, first)},
-		resource.TestStep{Config: config(first, third, second), ConfigStateChecks: has(first, third, second)}, // a new port gets a name of another one
-		resource.TestStep{Config: config(second, third, first), ConfigStateChecks: has(second, third, first)},
-		resource.TestStep{ // a port without a name in the configuration keeps the one that it has
-			Config: config(third, "", first), PlanOnly: true,
-			ExpectError: regexp.MustCompile(`(?s)Name of another port.*` + acctest.Wrapped("Port "+s.MAC(2)+" has the name "+acctest.Quoted(third)+" in Ironic, and keeps it")),
-		},
 	)
 }
 

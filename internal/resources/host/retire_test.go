@@ -49,24 +49,6 @@ func TestAccHost_availableHostIsRetired(t *testing.T) {
 	acctest.NoChanges(t, w)
 }
 
-// A removal of retired from the configuration resets it, so that the host becomes available, as for false.
-func TestAccHost_newHostIsRetired(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("available"), "retired = true"))
-	acctest.NeverMention(t, w.Must(acctest.Apply()...), "Warning:")
-	defer acctest.Destroy(t, s, w)
-	id := site.Text(s.Node(s.Name("h"))["uuid"])
-	site.WantVerbs(t, s, id, "manage")
-	acctest.NoChanges(t, w)
-	w.Configure(hostConfig(s, acctest.Target("available")))
-	acctest.Mention(t, w.Must(acctest.Apply()...), "Cleaning erases data")
-	if found := lacks("", s.Node(id), map[string]any{"provision_state": "available", "retired": false}); len(found) > 0 {
-		t.Errorf("the node in Ironic: %v", found)
-	}
-	acctest.NoChanges(t, w)
-}
-
 // A deployed host is retired at once, and leaves the pool when it is undeployed. A reserved one is refused during plan.
 func TestAccHost_reservedAndDeployedHostIsRetired(t *testing.T) {
 	t.Parallel()
@@ -91,25 +73,5 @@ func TestAccHost_reservedAndDeployedHostIsRetired(t *testing.T) {
 	w.Must(acctest.Apply()...)
 	s.Await(s.Name("h"), "provision_state", "manageable")
 	w.Must(acctest.Apply()...)
-	acctest.NoChanges(t, w)
-}
-
-// The configuration does not say whether the host is retired, and another client retires it.
-func TestAccHost_retiredByAnotherClient(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("available")))
-	w.Must(acctest.Apply()...)
-	defer acctest.Destroy(t, s, w)
-	s.Verb(s.Name("h"), "manage", "manageable")
-	s.Patch(s.Name("h"), "add", "/retired", true)
-	site.ForgetVerbs(s)
-	for range 2 { // also a plan in which nothing has changed
-		acctest.Mention(t, w.Must(acctest.Apply()...), "Host is retired", "so it stays manageable", "Set retired = false")
-	}
-	site.WantVerbs(t, s, site.Text(s.Node(s.Name("h"))["uuid"]))
-	acctest.NoChanges(t, w)
-	w.Configure(hostConfig(s, acctest.Target("available"), "retired = false"))
-	acctest.Mention(t, w.Must(acctest.Apply()...), "Cleaning erases data")
 	acctest.NoChanges(t, w)
 }

@@ -2,7 +2,6 @@ package host_test
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -139,65 +138,6 @@ func TestFakeHostRollout_failedServiceStopsTheOthers(t *testing.T) {
 	}
 }
 
-// Settings that the machine has lost come back in turns.
-func TestFakeHostRollout_driftIsCorrectedInTurns(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, nil)
-	w := acctest.NewWorkspace(t, members(s, 3, bios("Enabled")+"\n"+databases+"\n"+`hardware_drift = "plan"`, acctest.Image("v1")))
-	w.Must("apply", "-auto-approve")
-	defer w.Must("destroy", "-auto-approve")
-	for i := range 3 {
-		node := fmt.Sprintf("%s-%d", s.Name("m"), i)
-		s.Fake.SetBIOS(node, fakeironic.BIOSSetting{Name: "ProcVirtualization", Value: "Disabled"})
-		s.Fake.Set(node, "provision_updated_at", "2026-11-20T10:00:00+00:00")
-	}
-	output, _ := w.Plan()
-	acctest.Mention(t, output, "0 to add, 3 to change, 0 to destroy")
-	w.Must("apply", "-auto-approve")
-	if n, most := serviced(t, s, 3), s.Fake.MaxBusy("servicing", "service wait"); n != 3 || most != 1 {
-		t.Errorf("%d services were sent, %d at once", n, most)
-	}
-	acctest.NoChanges(t, w)
-}
-
-// A host whose change waits, or that is in maintenance, takes no turn: it holds no member back, and a member that is away does not hold it
-// back. What a service has left on its node goes when the host needs no service any more.
-func TestFakeHostRollout_waitingHostTakesNoTurn(t *testing.T) {
-	t.Parallel()
-	for name, settings := range map[string]string{
-		"wait":        `hardware_changes = { on_active = "wait" }`,
-		"maintenance": databases + "\n" + `maintenance = true`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := site.StartFake(t, &fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
-				return map[string]string{"service": "it broke"}[verb]
-			}})
-			w := acctest.NewWorkspace(t, members(s, 1, bios("Enabled")+"\n"+databases, acctest.Image("v1")))
-			w.Must("apply", "-auto-approve")
-			w.Configure(members(s, 1, bios("Disabled")+"\n"+databases, acctest.Image("v1")))
-			acctest.Fails(t, w, acctest.Apply(), "it broke")
-			if turn(s) == nil {
-				t.Error("the failed service has left no note")
-			}
-			w.Configure(members(s, 1, bios("Disabled")+"\n"+settings, acctest.Image("v1")))
-			w.Must("apply", "-auto-approve")
-			if n := serviced(t, s, 1); n != 1 || turn(s) != nil {
-				t.Errorf("%d services were sent, and the note is %v", n, turn(s))
-			}
-			w.Configure(members(s, 1, bios("Disabled")+"\n"+`maintenance = false`, acctest.Image("v1")))
-			w.Must("apply", "-auto-approve")
-			w.Must("destroy", "-auto-approve")
-		})
-	}
-}
-
-// turn returns the note of the first member.
-func turn(s *site.Site) any {
-	extra, _ := s.Node(s.Name("m") + "-0")["extra"].(map[string]any)
-	return extra["terraform_metal_turn"]
-}
-
 // A host that Terraform forgets is no member any more.
 func TestFakeHostRollout_forgottenHostLeavesNoNote(t *testing.T) {
 	t.Parallel()
@@ -220,44 +160,6 @@ func TestFakeHostRollout_forgottenHostLeavesNoNote(t *testing.T) {
 	if extra, _ := s.Node(id)["extra"].(map[string]any); extra["terraform_metal_turn"] != nil {
 		t.Errorf("the node has still %v", extra)
 	}
-}
-
-// Ctrl-C while a host waits for its turn.
-func TestFakeHostRollout_interruptedInTheQueue(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, nil)
-	config := func(value string) string { return members(s, 2, bios(value)+"\n"+databases, acctest.Image("v1")) }
-	w := acctest.NewWorkspace(t, config("Enabled"))
-	w.Must("apply", "-auto-approve")
-	defer w.Must("destroy", "-auto-approve")
-	w.Configure(config("Disabled"))
-	release := s.Hold("servicing")
-	s.Fake.ResetRequests()
-	running := w.Start("apply", "-auto-approve")
-	site.Until(t, "a service to begin, and the other host to wait", func() bool {
-		return begun(s, http.MethodPut, "/states/provision") == 1 && begun(s, http.MethodGet, "/bios") >= 5 // the plan has read each once, the service twice
-	})
-	output := acctest.Interrupt(t, running)
-	acctest.Mention(t, output, "waited for its turn in the rollout. Nothing was started on it. Apply again.", "Ironic continues the operations that were started")
-	release()
-	for i := range 2 {
-		s.Await(fmt.Sprintf("%s-%d", s.Name("m"), i), "provision_state", "active")
-	}
-	w.Must("apply", "-auto-approve")
-	if n := begun(s, http.MethodPut, "/states/provision"); n != 2 {
-		t.Errorf("%d services were sent", n)
-	}
-	acctest.NoChanges(t, w)
-}
-
-// begun returns how many requests the fake got whose path ends with the given one.
-func begun(s *site.Site, method, end string) (n int) {
-	for _, r := range s.Fake.Requests() {
-		if r.Method == method && strings.HasSuffix(r.Path, end) {
-			n++
-		}
-	}
-	return n
 }
 
 func TestFakeHostRollout_refusesWhatDoesNotFit(t *testing.T) {

@@ -191,32 +191,6 @@ func TestAccHost_switchPorts(t *testing.T) {
 	)
 }
 
-// A change of VLANs on a machine that runs is announced, reaches the switch at once, and restarts nothing.
-func TestFakeHost_vlansOfARunningMachineChange(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, &fakeironic.Server{SwitchPorts: true})
-	config := func(first, second string) string {
-		return switchedHost(s, acctest.Target("available"), "", first, second) + acctest.Deployment("metal_host.h.id", acctest.Image("v1"))
-	}
-	w := acctest.NewWorkspace(t, config(access110, ``))
-	acctest.NeverMention(t, w.Must("plan"), "VLANs of a running machine change")
-	w.Must(acctest.Apply()...)
-	acctest.NoChanges(t, w)
-	w.Configure(config(strings.Replace(access110, "110", "140", 1), trunk120))
-	plan := w.Must("plan")
-	acctest.Mention(t, plan, "VLANs of a running machine change", "from access VLAN 110 to access VLAN 140", "from no VLANs of Ironic to trunk VLAN 1 with 120,130", "0 to add, 1 to change, 0 to destroy")
-	starts := s.Fake.PowerCycles(s.Name("h"))
-	w.Must(acctest.Apply()...)
-	if got := s.Fake.SwitchPort("52:54:00:aa:00:01", "Ethernet1/1"); got["native_vlan"] != 140.0 || s.Fake.PowerCycles(s.Name("h")) != starts {
-		t.Errorf("the switch has %v", got)
-	}
-	acctest.NoChanges(t, w)
-	lines := strings.Split(config(strings.Replace(access110, "110", "140", 1), ``), "\n")
-	w.Configure(strings.Join(slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, s.MAC(2)) }), "\n"))
-	acctest.Mention(t, w.Must("plan"), "VLANs of a running machine change", s.MAC(2)+", which is removed, from trunk VLAN 1 with 120,130 to no VLANs of Ironic")
-	w.Must("destroy", "-auto-approve")
-}
-
 // The plan refuses switch ports that Ironic would refuse later, and says what a site without them does.
 func TestFakeHost_planChecksSwitchPorts(t *testing.T) {
 	t.Parallel()
@@ -242,15 +216,4 @@ func TestFakeHost_planChecksSwitchPorts(t *testing.T) {
 		acctest.NoChanges(t, w)
 		w.Must("destroy", "-auto-approve")
 	}
-}
-
-// A port group that Ironic has made for VIFs is neither drift nor a part of an import.
-func TestFakeHost_groupsOfVIFsAreNotDrift(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, nil)
-	w := acctest.NewWorkspace(t, hostConfig(s, cabled(s, `bond0 = {}`, map[int]string{1: "", 2: "", 3: `port_group = "bond0"`})))
-	w.Must(acctest.Apply()...)
-	s.Fake.GroupForVIFs(s.MAC(1), s.MAC(2))
-	acctest.NoDrift(t, w)
-	w.Must("destroy", "-auto-approve")
 }

@@ -7,13 +7,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-testing/compare"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
-	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
@@ -35,43 +33,6 @@ func TestAccHost_targetStateChanges(t *testing.T) {
 		resource.TestStep{Config: hostConfig(s, acctest.Target("enroll")), ExpectError: regexp.MustCompile(acctest.Wrapped("A node cannot return to state enroll. Leave target_state as it is"))},
 		resource.TestStep{Config: hostConfig(s, acctest.Target("manageable")), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate), ConfigStateChecks: at("manageable")},
 	)
-}
-
-func TestAccHost_availableHostCanBeAllocated(t *testing.T) {
-	s := site.Start(t, nil)
-	acctest.Test(t, resource.TestStep{
-		Config: hostConfig(s, acctest.Target("available"), `resource_class = `+acctest.Quoted(s.Class())) +
-			"resource \"metal_allocation\" \"a\" {\n  resource_class = metal_host.h.resource_class\n  depends_on = [metal_host.h]\n}\n",
-		ConfigStateChecks: []statecheck.StateCheck{
-			hostIs("power_state", knownvalue.StringExact("off")), // Ironic allocates no node whose power state it does not know
-			statecheck.CompareValuePairs("metal_allocation.a", tfjsonpath.New("node_id"), acctest.HostAddress, tfjsonpath.New("id"), compare.ValuesSame()),
-		},
-	})
-}
-
-// A new host says itself what the apply does with the machine. Only an existing one is warned of.
-func TestAccHost_planWarnsOfMachineOperations(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	const warning = "Cleaning erases data"
-	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("available"), `inspect = true`, `power_state = "on"`))
-	output, _ := w.Plan()
-	acctest.NeverMention(t, output, "Warning:")
-
-	w.Configure(hostConfig(s, acctest.Target("available"), `automated_clean = false`))
-	acctest.NeverMention(t, w.Must("apply", "-auto-approve"), "Warning:")
-	defer acctest.Destroy(t, s, w)
-
-	w.Configure(hostConfig(s, acctest.Target("available")))
-	if output := w.Must("apply", "-auto-approve"); regexp.MustCompile(warning).MatchString(output) {
-		t.Errorf("a host that is available already is said to be cleaned:\n%s", output)
-	}
-	s.Verb(s.Name("h"), "manage", "manageable") // another client takes it out of service
-	output, changes := w.Plan()
-	if !changes {
-		t.Errorf("the plan is empty, though the node is only manageable:\n%s", output)
-	}
-	acctest.Mention(t, output, warning)
 }
 
 func TestFakeHost_failedCreationIsTaintedAndReplaced(t *testing.T) {
@@ -178,21 +139,6 @@ func TestAccHost_isInspectedOnce(t *testing.T) {
 	)
 }
 
-func TestFakeHost_inspectionWarnsFirst(t *testing.T) {
-	t.Parallel()
-	s := site.StartFake(t, nil)
-	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("available"), `automated_clean = true`))
-	w.Must("apply", "-auto-approve")
-	w.Configure(hostConfig(s, acctest.Target("available"), `automated_clean = true`, `inspect = true`))
-	output, _ := w.Plan()
-	acctest.Mention(t, output, "Cleaning erases data", "Ironic inspects and cleans it on the way")
-	acctest.NeverMention(t, output, "Inspection boots the machine") // one cause, one warning
-	site.ForgetVerbs(s)
-	w.Must("apply", "-auto-approve")
-	site.WantVerbs(t, s, site.Text(acctest.InState(t, w, acctest.HostAddress).Values["id"]), "manage", "inspect", "provide")
-	acctest.NoChanges(t, w)
-}
-
 func TestAccHost_powerStateChanges(t *testing.T) {
 	s := site.Start(t, nil)
 	name := s.Name("h")
@@ -221,27 +167,6 @@ func TestAccHost_powerStateChanges(t *testing.T) {
 			ConfigStateChecks: is("on"),
 		},
 	)
-}
-
-func TestAccHost_availableWithPowerOn(t *testing.T) {
-	s := site.Start(t, nil)
-	acctest.Test(t, resource.TestStep{
-		Config: hostConfig(s, acctest.Target("available"), `power_state = "on"`),
-		ConfigStateChecks: []statecheck.StateCheck{
-			hostIs("provision_state", knownvalue.StringExact("available")), nodeHas(s, map[string]any{"power_state": "power on"}),
-		},
-	})
-}
-
-func TestAccHost_planWarnsBeforeItSwitchesPower(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	w := acctest.NewWorkspace(t, hostConfig(s, `power_state = "off"`))
-	w.Must("apply", "-auto-approve")
-	defer acctest.Destroy(t, s, w)
-	w.Configure(hostConfig(s, `power_state = "on"`))
-	output, _ := w.Plan()
-	acctest.Mention(t, output, "Power is switched", "Host "+s.Name("h")+" is switched on")
 }
 
 func TestAccHost_withoutBMCIsNotPrepared(t *testing.T) {
