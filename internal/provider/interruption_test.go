@@ -513,25 +513,6 @@ func TestFakeInterruption_repeatedUserDataIsMasked(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-func TestAccInterruption_ignoredChangeAfterContinuing(t *testing.T) {
-	t.Parallel()
-	s := site.StartSlow(t)
-	node := site.AddNode(t, s, "n1", nil)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `on_change = "ignore"`))
-	release := s.Hold(site.BusyDeploying()...)
-	running := w.Start("apply", "-auto-approve")
-	site.AwaitState(t, s, node, site.BusyDeploying()...)
-	acctest.Interrupt(t, running)
-	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v2"), `on_change = "ignore"`))
-	acctest.WaitOut(t, s, w, release, "apply", "-auto-approve")
-	site.WantVerbs(t, s, node, "active")
-	if got := site.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"v1.qcow2" {
-		t.Errorf("the node runs %v", got)
-	}
-	acctest.NoChanges(t, w)
-	w.Must("destroy", "-auto-approve")
-}
-
 // After Ctrl-C the state contains the objects that Ironic was creating.
 func TestFakeInterruption_unfinishedObjectIsInState(t *testing.T) {
 	t.Parallel()

@@ -333,18 +333,6 @@ func TestAccOneView_otherTemplateIsAppliedInPlace(t *testing.T) {
 	release(t, s, o, w, node)
 }
 
-// If another user edits the profile during its deletion, the provider reads it again, and deletes it.
-func TestAccOneView_editDuringDeletion(t *testing.T) {
-	t.Parallel()
-	s, o, w, node := held(t)
-	uri := o.Profiles()[0].URI
-	o.Fake.Inject(fakeoneview.Fault{Method: http.MethodDelete, Path: oneProfile, Effect: fakeoneview.Meanwhile(func() { o.Fake.EditProfile(uri, differently) })})
-	release(t, s, o, w, node)
-	if tried := o.Fake.Count(http.MethodDelete, oneProfile); tried != 2 {
-		t.Errorf("the provider sent the deletion %d times, want one refused request and one more", tried)
-	}
-}
-
 // If another client removes applied_server_profile_uri, the mark in the profile still says that the profile was made for the node.
 func TestAccOneView_forgottenProfileIsTakenBack(t *testing.T) {
 	t.Parallel()

@@ -14,36 +14,6 @@ var trouble = fakeoneview.Problem{
 	Code: "ApplyConnectionFailure", Message: "The connection could not be applied.", Actions: []string{"Check the interconnect."},
 }
 
-// The appliance refuses a profile at once, or its task fails. The error quotes the appliance, and no profile is left.
-func TestAccOneView_failedProfileLeavesNothing(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	o := site.StartOneView(t, nil, 1)
-	node := addBlade(t, s, o, 1)
-	for name, effect := range map[string]fakeoneview.Effect{
-		"at validation":                 fakeoneview.FailValidation(trouble),
-		"at apply":                      fakeoneview.FailApply(trouble, false),
-		"at apply, profile not told of": fakeoneview.FailApply(trouble, true),
-		"refused":                       fakeoneview.Refuse(http.StatusBadRequest, trouble),
-	} {
-		w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node))+deployedProfile())
-		o.Fake.Inject(fakeoneview.Fault{Method: http.MethodPost, Path: allProfiles, Count: fakeoneview.Always, Effect: effect})
-		unmoved := unmoved(t, s, node)
-		acctest.Fails(t, w, acctest.Apply(), "Could not give node "+s.Name("blade1")+" ("+node+") a server profile", "The connection could not be applied. [ApplyConnectionFailure]",
-			"OneView recommends: Check the interconnect.")
-		if p := acctest.InState(t, w, profileAddress); p != nil {
-			t.Errorf("%s: the state has %+v", name, p)
-		}
-		wantFree(t, s, o, node)
-		unmoved() // the deployment that depends on the profile has not started
-		o.Fake.ClearFaults()
-	}
-	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
-	w.Must("apply", "-auto-approve")
-	wantHeld(t, s, o, w, node)
-	w.Must("destroy", "-auto-approve")
-}
-
 func TestAccOneView_profileWithAWarningIsApplied(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
@@ -55,26 +25,6 @@ func TestAccOneView_profileWithAWarningIsApplied(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
 	w.Must("apply", "-auto-approve")
 	wantHeld(t, s, o, w, node)
-	w.Must("destroy", "-auto-approve")
-	wantFree(t, s, o, node)
-}
-
-// If the answer to a creation is lost, the provider does not create a second profile.
-func TestAccOneView_lostAnswerCreatesOneProfile(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	o := site.StartOneView(t, nil, 1)
-	node := addBlade(t, s, o, 1)
-	for _, method := range []string{http.MethodPost, http.MethodDelete} {
-		o.Fake.Inject(fakeoneview.Fault{Method: method, Path: "^/rest/server-profiles", Effect: fakeoneview.LoseAnswer()})
-	}
-	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
-	w.Must("apply", "-auto-approve")
-	wantHeld(t, s, o, w, node)
-	if posted := o.Fake.Count(http.MethodPost, allProfiles); posted != 1 {
-		t.Errorf("%d profiles were requested", posted)
-	}
-	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 	wantFree(t, s, o, node)
 }

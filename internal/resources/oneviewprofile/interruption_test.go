@@ -60,12 +60,6 @@ func isApplied(o *site.OneView) bool {
 	return len(made) == 1 && !made[0].InProgress
 }
 
-// isDeleting reports whether the run has requested the deletion of a profile.
-func isDeleting(o *site.OneView) bool { return o.Fake.Count(http.MethodDelete, oneProfile) > 0 }
-
-// isDeleted reports whether the appliance has no profile.
-func isDeleted(o *site.OneView) bool { return len(o.Profiles()) == 0 }
-
 // switchedOn starts an appliance whose only blade is on, and whose tasks take some time.
 func switchedOn(t *testing.T) *site.OneView {
 	t.Helper()
@@ -91,60 +85,6 @@ func TestAccOneView_killedCreateIsFinishedByTheNextApply(t *testing.T) {
 			node := addBlade(t, s, o, 1)
 			w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
 			moment.at(t, o, w, (*acctest.Running).Kill, acctest.Apply()...)
-			w.Must("apply", "-auto-approve")
-			wantHeld(t, s, o, w, node)
-			acctest.NoChanges(t, w)
-			w.Must("destroy", "-auto-approve")
-			wantFree(t, s, o, node)
-		})
-	}
-}
-
-// deletions are the steps of a deletion at which a run is killed.
-func deletions() map[string]moment {
-	return map[string]moment{
-		"when the server is off":       {http.MethodPut, "/powerState$", true, nil},
-		"before the deletion is asked": {http.MethodDelete, oneProfile, false, nil},
-		"right after it is asked for":  {http.MethodDelete, oneProfile, true, nil},
-		"while the profile is deleted": {http.MethodGet, taskOf, true, isDeleting},
-		"when the profile is gone":     {http.MethodGet, oneProfile, true, isDeleted},
-	}
-}
-
-func TestAccOneView_nextDestroyFinishesKilledDestroy(t *testing.T) {
-	t.Parallel()
-	for name, moment := range deletions() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := site.Start(t, nil)
-			o := switchedOn(t)
-			node := addBlade(t, s, o, 1)
-			w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
-			w.Must("apply", "-auto-approve")
-			o.Fake.PowerOn(o.Blades.Hardware[0])
-			moment.at(t, o, w, (*acctest.Running).Kill, destroyAll()...)
-			w.Must("destroy", "-auto-approve")
-			wantNoProfile(t, o)
-			w.Must("apply", "-auto-approve")
-			wantHeld(t, s, o, w, node)
-			w.Must("destroy", "-auto-approve")
-			wantFree(t, s, o, node)
-		})
-	}
-}
-
-func TestAccOneView_nextApplyUndoesKilledDestroy(t *testing.T) {
-	t.Parallel()
-	for name, moment := range deletions() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := site.Start(t, nil)
-			o := switchedOn(t)
-			node := addBlade(t, s, o, 1)
-			w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
-			w.Must("apply", "-auto-approve")
-			o.Fake.PowerOn(o.Blades.Hardware[0])
-			moment.at(t, o, w, (*acctest.Running).Kill, destroyAll()...)
 			w.Must("apply", "-auto-approve")
 			wantHeld(t, s, o, w, node)
 			acctest.NoChanges(t, w)
@@ -289,35 +229,6 @@ func TestAccOneView_killedHostLosesTemporaryProfile(t *testing.T) {
 	wantFree(t, s, o, s.Name("h"))
 	acctest.NoChanges(t, w)
 	acctest.Destroy(t, s, w)
-}
-
-// Deleting such a host removes its temporary profile.
-func TestAccOneView_deletedHostLosesTemporaryProfile(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	o := site.StartOneView(t, nil, 1)
-	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o, acctest.Target("available")))
-	moment{http.MethodDelete, oneProfile, false, nil}.at(t, o, w, (*acctest.Running).InterruptProvider, acctest.Apply()...)
-	acctest.Destroy(t, s, w)
-	wantNoProfile(t, o)
-}
-
-// That includes a profile that is not recorded in Ironic, because the run was killed right after it had requested the profile.
-func TestAccOneView_deletedHostLosesUnrecordedTemporaryProfile(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	o := site.StartOneView(t, nil, 1)
-	config := func(state string) string { return s.Provider(o.Setting()) + blade(s, o, acctest.Target(state)) }
-	w := acctest.NewWorkspace(t, config("manageable"))
-	w.Must("apply", "-auto-approve")
-	w.Configure(config("available"))
-	moment{http.MethodPost, allProfiles, true, nil}.at(t, o, w, (*acctest.Running).Kill, acctest.Apply()...)
-	site.Until(t, "the profile is on the hardware", func() bool { return o.Hardware(1).ProfileURI != "" })
-	if got := applied(s, s.Name("h")); got != "" {
-		t.Fatalf("driver_info names %s", got)
-	}
-	acctest.Destroy(t, s, w)
-	wantNoProfile(t, o)
 }
 
 // A change that does not concern the machine works while the appliance does not answer.

@@ -3,7 +3,6 @@ package oneviewprofile_test
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeoneview"
@@ -42,32 +41,6 @@ func unmoved(t *testing.T, s *site.Site, node string) func() {
 	}
 }
 
-func TestAccOneView_takenHardwareGetsNoProfile(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	o := site.StartOneView(t, nil, 1)
-	node := addBlade(t, s, o, 1)
-	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
-	theirs := o.Take(1)
-	unmoved := unmoved(t, s, node)
-	output, _ := w.Plan()
-	acctest.Mention(t, output, append(inUse(o, theirs), "Server hardware is in use", "As things are now, the apply will fail")...)
-	if strings.Contains(output, "are unchanged") {
-		t.Errorf("a plan says what an apply has left unchanged:\n%s", output)
-	}
-	acctest.Fails(t, w, acctest.Apply(), refusal(o, theirs)...)
-	if p := acctest.InState(t, w, profileAddress); p != nil {
-		t.Errorf("the state has %+v", p)
-	}
-	unmoved()
-
-	o.GiveBack(1)
-	w.Must("apply", "-auto-approve")
-	wantHeld(t, s, o, w, node)
-	w.Must("destroy", "-auto-approve")
-	wantFree(t, s, o, node)
-}
-
 func TestAccOneView_takenHardwareIsNotDeployed(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
@@ -92,26 +65,6 @@ func TestAccOneView_takenHardwareIsNotDeployed(t *testing.T) {
 		o.GiveBack(1)
 		w.Must("destroy", "-auto-approve")
 	}
-}
-
-func TestAccOneView_hardwareWithoutAProfileIsNotDeployed(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	o := site.StartOneView(t, nil, 1)
-	node := addBlade(t, s, o, 1)
-	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
-	unmoved := unmoved(t, s, node)
-	acctest.Fails(t, w, acctest.Apply(), "has no server profile", "Add a metal_oneview_profile, and let the node's metal_deployment depend on it")
-	if d := acctest.InState(t, w, acctest.DeploymentAddress); d != nil {
-		t.Errorf("the state has %+v", d)
-	}
-	unmoved()
-
-	w.Configure(s.Provider(o.Setting()) + profile(acctest.Quoted(node)) + deployedProfile())
-	w.Must("apply", "-auto-approve")
-	wantHeld(t, s, o, w, node)
-	w.Must("destroy", "-auto-approve")
-	wantFree(t, s, o, node)
 }
 
 func TestAccOneView_takenHardwareOfDeploymentIsNotTouched(t *testing.T) {
@@ -223,54 +176,6 @@ func TestAccOneView_takenHardwareLeavesService(t *testing.T) {
 	}
 	o.GiveBack(1)
 	acctest.Destroy(t, s, w)
-}
-
-func TestAccOneView_takenBetweenPlanAndApply(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	o := site.StartOneView(t, nil, 1)
-	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o, acctest.Target("available"), `resource_class = `+acctest.Quoted(s.Class())))
-	w.Must("apply", "-auto-approve")
-	w.Configure(s.Provider(o.Setting()) + blade(s, o, acctest.Target("available"), `resource_class = `+acctest.Quoted(s.Class())) + profile("metal_host.h.id") + deployedProfile())
-	w.Must("plan", "-out=plan")
-	unmoved := unmoved(t, s, s.Name("h"))
-	theirs := o.Take(1)
-	acctest.Fails(t, w, []string{"apply", "plan"}, refusal(o, theirs)...)
-	if acctest.InState(t, w, profileAddress) != nil || acctest.InState(t, w, acctest.DeploymentAddress) != nil {
-		t.Errorf("in state is\n%s", w.State())
-	}
-	unmoved()
-	acctest.Destroy(t, s, w)
-}
-
-// The appliance decides which of two users gets the hardware. The other one gets an error, and leaves nothing.
-func TestAccOneView_lostRaces(t *testing.T) {
-	t.Parallel()
-	for name, effect := range map[string]func(take func()) fakeoneview.Effect{
-		"before the post":          fakeoneview.Meanwhile,
-		"between post and running": fakeoneview.BeforeRunning,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := site.Start(t, nil)
-			o := site.StartOneView(t, nil, 1)
-			theirs := ""
-			o.Fake.Inject(fakeoneview.Fault{Method: http.MethodPost, Path: allProfiles, Effect: effect(func() { theirs = o.Take(1) })})
-			w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o, `resource_class = `+acctest.Quoted(s.Class()))+profile("metal_host.h.id"))
-			output := acctest.Fails(t, w, acctest.Apply())
-			acctest.Mention(t, output, refusal(o, theirs)...)
-			if p := acctest.InState(t, w, profileAddress); p != nil {
-				t.Errorf("the state has %+v", p)
-			}
-			if left := o.Profiles(); len(left) > 0 || applied(s, s.Name("h")) != "" {
-				t.Errorf("profiles are left: %+v and %q", left, applied(s, s.Name("h")))
-			}
-			o.GiveBack(1)
-			w.Must("apply", "-auto-approve")
-			wantHeld(t, s, o, w, s.Name("h"))
-			acctest.Destroy(t, s, w)
-		})
-	}
 }
 
 // Another user takes the hardware while its host waits for a slot or for its temporary profile. The provider does not touch it then.

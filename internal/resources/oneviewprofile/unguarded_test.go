@@ -1,7 +1,6 @@
 package oneviewprofile_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
@@ -41,38 +40,6 @@ func TestAccOneView_withoutApplianceSharedNodeIsNotDeployed(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 }
 
-func TestAccOneView_withoutApplianceSharedDeploymentIsNotTouched(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	o := site.StartOneView(t, nil, 1)
-	node := addBlade(t, s, o, 1)
-	whole := s.Provider(o.Setting()) + profile(acctest.Quoted(node)) + deployedProfile(`power_state = "on"`)
-	w := acctest.NewWorkspace(t, whole)
-	w.Must("apply", "-auto-approve")
-	uri := o.Profiles()[0].URI
-	w.Must("state", "rm", profileAddress)
-	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `power_state = "on"`))
-	w.Must("apply", "-auto-approve") // an empty plan is not refused
-	unmoved := unmoved(t, s, node)
-	for _, tt := range []struct{ name, config string }{
-		{"rebuild", acctest.Deployment(acctest.Quoted(node), acctest.Image("v2"), `power_state = "on"`)},
-		{"power", acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `power_state = "off"`)},
-		{"undeploy", ""},
-	} {
-		w.Configure(s.Provider() + tt.config)
-		acctest.Fails(t, w, acctest.Apply(), unguarded(o)...)
-		unmoved()
-		if d := acctest.InState(t, w, acctest.DeploymentAddress); d == nil || d.Tainted || d.Values["provision_state"] != "active" || acctest.ImageInState(t, w) != acctest.Images+"v1.qcow2" {
-			t.Errorf("%s: the state has %+v", tt.name, d)
-		}
-	}
-	w.Configure(whole)
-	w.Must("import", profileAddress, uri)
-	acctest.NoChanges(t, w)
-	w.Must("destroy", "-auto-approve")
-	wantFree(t, s, o, node)
-}
-
 func TestAccOneView_withoutApplianceSharedHostIsNotPrepared(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
@@ -98,22 +65,4 @@ func TestAccOneView_withoutApplianceSharedHostIsNotPrepared(t *testing.T) {
 	if left := s.Left(); len(left) > 0 {
 		t.Errorf("resources are left in Ironic: %v", left)
 	}
-}
-
-// A host whose server_hardware_uri is not a URI of server hardware can be corrected or destroyed.
-func TestAccOneView_hostWithInvalidHardwareURICanBeDestroyed(t *testing.T) {
-	t.Parallel()
-	s := site.Start(t, nil)
-	o := site.StartOneView(t, nil, 1)
-	good := s.Provider(o.Setting()) + blade(s, o, acctest.Target("available"))
-	w := acctest.NewWorkspace(t, "")
-	for _, uri := range []string{"Encl1, bay 1", "/rest/server-hardware/"} {
-		w.Configure(strings.ReplaceAll(good, o.Blades.Hardware[0], uri))
-		acctest.Fails(t, w, acctest.Apply(), "is not the URI of a resource")
-		acctest.Destroy(t, s, w)
-		acctest.Fails(t, w, acctest.Apply(), "is not the URI of a resource")
-	}
-	w.Configure(good)
-	w.Must("apply", "-auto-approve")
-	acctest.Destroy(t, s, w)
 }
