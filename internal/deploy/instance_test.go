@@ -212,6 +212,7 @@ func TestInstance_whyNodeIsLost(t *testing.T) {
 		"taken though suspended":   {ironic.Node{InstanceUUID: "j", ProvisionState: "active", Extra: suspended}, "alloc", "alloc", "is reserved by j now"},
 		"released in maintenance":  {ironic.Node{ProvisionState: "active"}, "i", "", "still runs, but its reservation was removed"},
 		"undeployed":               {ironic.Node{ProvisionState: "available"}, "i", "", `undeployed by another client and is in state "available"`},
+		"undeploying has failed":   {ironic.Node{ProvisionState: "error"}, "i", "", ""},
 		"never recorded: not ours": {ironic.Node{ProvisionState: "available"}, "", "", "undeployed by another client"},
 	} {
 		got := LossReason(&tc.node, tc.instance, tc.allocation)
