@@ -82,6 +82,7 @@ func TestUndeploy_keepsAllocation(t *testing.T) {
 	})
 }
 
+// Also what says that the machine was not ready: no later run checks it.
 func TestUndeploy_deletesReservation(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
@@ -90,9 +91,13 @@ func TestUndeploy_deletesReservation(t *testing.T) {
 		if _, _, err := client.Deploy(t.Context(), id, sitetest.Debian("12"), sitetest.OnceIn4h(instance)); err != nil {
 			t.Fatal(err)
 		}
+		fake.Set(id, "extra", map[string]any{notes.KeyReady: map[string]any{"failed": true}})
 		done, err := client.Undeploy(t.Context(), id, instance, "", 5*time.Hour)
 		if err != nil || done.Lost != "" || done.Node.InstanceUUID != "" || done.Node.ProvisionState != "available" {
 			t.Errorf("%+v, %v", done, err)
+		}
+		if note := done.Node.Extra[notes.KeyReady]; note != nil {
+			t.Errorf("left on the node: %v", note)
 		}
 	})
 }
