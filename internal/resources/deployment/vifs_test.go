@@ -256,3 +256,16 @@ func TestFakeDeployment_vifsOnSwitchPorts(t *testing.T) {
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
+
+// A deployment that never began leaves no VIF behind, and one that failed keeps it until it is destroyed.
+func TestFakeDeployment_failureLeavesNoVIF(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, nil)
+	node := onNeutron(t, s, "n1")
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), vifs(1, 2, 3)))
+	acctest.Mention(t, w.Must("plan"), "Ports cannot take the VIFs", " has 2 of the 3 free ports or port groups that the VIFs need.")
+	acctest.Fails(t, w, acctest.Apply(), "Could not deploy node", "attach VIF", "not enough free physical ports")
+	wantAttached(t, s, node, 1, 2)
+	w.Must("destroy", "-auto-approve")
+	wantAttached(t, s, node)
+}
