@@ -286,6 +286,25 @@ func TestReserve_oneOfTwoWins(t *testing.T) {
 	}
 }
 
+// A deployment that names an allocation begins only on the node that the allocation reserves.
+func TestReserveNew_nodeWithoutItsAllocation(t *testing.T) {
+	t.Parallel()
+	ironictest.InVirtualTime(t, func(t *testing.T) {
+		fake, gone := ironictest.Fleet(1), ironic.NewUUID()
+		m, err := sitetest.NewClient(fake).Machine(t.Context(), "node-000")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = deploy.ReserveNew(t.Context(), m, sitetest.Debian("12"), gone, time.Now().Add(time.Hour))
+		if !failure.Is(err, machine.KindReserved) || !strings.Contains(err.Error(), "is not reserved by "+gone) {
+			t.Errorf("the error is %v", err)
+		}
+		if node := ironictest.NodeOf(t, fake, "node-000"); node.InstanceUUID != "" || node.ProvisionState != "available" {
+			t.Errorf("the node is %s, reserved by %q", node.ProvisionState, node.InstanceUUID)
+		}
+	})
+}
+
 func TestReserve_node(t *testing.T) {
 	t.Parallel()
 	ours := ironic.NewUUID()

@@ -1,10 +1,12 @@
 package deploy_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/base/decide"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/deploy"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
@@ -44,5 +46,31 @@ func TestObstacles_maintenance(t *testing.T) {
 				t.Errorf("the notices are %v", look.Notices())
 			}
 		})
+	}
+}
+
+// A plan warns of a config drive that the node's boot interface cannot pass with a live ISO.
+func TestObstacles_configDriveOfALiveISO(t *testing.T) {
+	t.Parallel()
+	fake := &fakeironic.Server{}
+	network, media := sitetest.AddBootable(t, fake, "network", sitetest.OverNetwork), sitetest.AddBootable(t, fake, "media", sitetest.FromMedia)
+	site := sitetest.NewClient(fake).Site
+	for _, tt := range []struct {
+		node, wish string
+		warns      bool
+	}{
+		{network, "live_iso=a, config_drive=d", true},
+		{network, "live_iso=a", false},
+		{network, "image=a, config_drive=d", false},
+		{media, "live_iso=a, config_drive=d", false},
+	} {
+		wish := changed(deploy.Wish{Content: map[string]deploy.Text{}}, "node="+tt.node+", "+tt.wish)
+		look := deploy.Look{Site: site, Wish: wish, Seen: deploy.Seen{New: true}}
+		look.Plan.Forecast.Fresh = true
+		look.Obstacles(t.Context())
+		warns := slices.ContainsFunc(look.Notices(), func(n decide.Notice) bool { return n.Summary == "Node cannot use the config drive" })
+		if warns != tt.warns {
+			t.Errorf("%s: the notices are %v", tt.wish, look.Notices())
+		}
 	}
 }
