@@ -74,3 +74,19 @@ func TestObstacles_configDriveOfALiveISO(t *testing.T) {
 		}
 	}
 }
+
+// The plan that destroys a deployment says what becomes of the machine, and nothing of one that another user has now.
+func TestLook_endOfADeployment(t *testing.T) {
+	t.Parallel()
+	fake := ironictest.Fleet(1)
+	fake.Set("node-000", "provision_state", "active")
+	node := ironictest.NodeOf(t, fake, "node-000")
+	for instance, says := range map[string]string{"ours": "Destroying undeploys the machine", "theirs": "-"} {
+		fake.Set("node-000", "instance_uuid", instance)
+		look := deploy.Look{Site: sitetest.NewClient(fake).Site, Wish: deploy.Wish{Destroy: true}, Seen: deploy.Seen{ID: node.UUID, Instance: "ours"}}
+		look.End(t.Context())
+		if got := notices(deploy.Plan{Notices: look.Notices()}); got != says {
+			t.Errorf("reserved by %s: the plan says %q, want %q", instance, got, says)
+		}
+	}
+}
