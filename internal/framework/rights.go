@@ -33,15 +33,16 @@ func (w *WithClient) RefuseHidden(ctx context.Context, private GettablePrivate, 
 }
 
 func refuseHidden(ctx context.Context, private GettablePrivate, object string, ask func(context.Context) error, rights func() *api.Rights, diags *diag.Diagnostics) bool {
-	before := load[serverNotes](ctx, private, serverKey).Rights
-	if before == nil {
+	noted := load[serverNotes](ctx, private, serverKey)
+	if noted.Rights == nil {
 		return false
 	}
-	if now := rights(); now != nil && now.Covers(*before) || !api.IsNotFound(ask(ctx)) {
+	before := *noted.Rights
+	if now := rights(); now != nil && now.Covers(before) || !api.IsNotFound(ask(ctx)) {
 		return false
 	}
 	now := rights() // before the first request, they were not known
-	if now == nil || now.Covers(*before) {
+	if now == nil || now.Covers(before) {
 		return false
 	}
 	diags.AddError("Not visible to this user: "+object, fmt.Sprintf("Ironic answers that there is no %s. It answers the same if the user may not see the object. The object was last seen with %s; this user has %s. "+

@@ -234,12 +234,12 @@ func (d *deployment) Update(ctx context.Context, req resource.UpdateRequest, res
 	if u.kept = kept; resp.Diagnostics.HasError() {
 		return
 	}
-	id := u.prior.ID
-	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: id})...)
+	state := u.prior
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	u.seen = u.config.firstSeen(ctx, kept)
-	m, err := d.Site.Machine(ctx, id.ValueString())
+	m, err := d.Site.Machine(ctx, state.ID.ValueString())
 	if err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "deploy node "+id.ValueString(), err)
+		framework.ReportUndone(&resp.Diagnostics, "deploy node "+state.ID.ValueString(), err)
 		return
 	}
 	turn, err := u.turn(ctx, m, d.Turns(ctx, u.plan.Rollout))
