@@ -91,8 +91,14 @@ func (c HardwareChange) work(ctx context.Context, m *machine.Machine, parts []Ha
 
 // run gives the machine what it lacks of some parts.
 func (c HardwareChange) run(ctx context.Context, m *machine.Machine, open []HardwarePart, timeout time.Duration) ([]HardwarePart, error) {
+	waits := states.InProgress(m.State())
 	if err := m.ReachRest(ctx, c.Live, timeout); err != nil {
 		return open, err
+	}
+	if waits && slices.Contains(open, PartRAID) { // a run that has ended early may have made the volumes, and polls have no raid_config
+		if err := m.Refresh(ctx); err != nil {
+			return open, err
+		}
 	}
 	work, seen, err := c.work(ctx, m, open)
 	if open = work.Parts(); err != nil || len(open) == 0 {
