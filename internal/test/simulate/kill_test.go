@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -98,7 +99,7 @@ func restarted(trigger string) configuration {
 
 // TestMain collects garbage less often: lives leave much of it, and end soon.
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
+	debug.SetGCPercent(800)
 	os.Exit(m.Run())
 }
 
@@ -169,6 +170,13 @@ func TestKill_everyMoment(t *testing.T) {
 		{"rescue with a new password", rescued(1), rescued(2), []string{"rescue+"}, kills{2, 3}, kills{}},
 		{"end a rescue", rescued(1), oneOfEach("v1"), []string{"unrescue"}, kills{2, 3}, kills{}},
 		{"inspect again", inspected("1"), inspected("2"), []string{"manage", "inspect", "provide"}, kills{1, 1}, kills{}},
+		{"RAID", cards(object{}), cards(object{"raid": volumes("v1")}), []string{"clean"}, kills{2, 4}, kills{}},
+		{"firmware", cards(object{}), cards(object{"firmware": firmware()}), []string{"clean"}, kills{2, 3}, kills{}},
+		{"secure boot", secured(nil), secured(true), nil, kills{1, 1}, kills{}},
+		{"inspect a new host", configuration{}, free(object{"inspect": true}), []string{"manage", "inspect"}, kills{3, 6}, kills{}},
+		{"end a retirement", retired(true), retired(false), []string{"provide"}, kills{1, 2}, kills{}},
+		{"replace", replaced("v1"), replaced("v2"), []string{"deleted", "active"}, kills{3, 6}, kills{}},
+		{"another live ISO", booted("v1", "n1"), booted("v2", "n2"), nil, kills{2, 5}, kills{}},
 		{"destroy in rescue", rescued(1), configuration{}, []string{"deleted"}, kills{7, 8}, kills{1, 2}},
 	} {
 		for _, after := range []bool{false, true} {
@@ -331,14 +339,18 @@ func (s *site) checkClean(t *testing.T) {
 	}
 }
 
+// lasting are the notes that may stay on a node.
+var lasting = []string{"boot", "cabling", "discovery", "enrolled", "erasure", "failures", "inspection", "service"}
+
 // checkNotes checks the notes on a node or an allocation.
 func (s *site) checkNotes(what string, of object) {
 	extra, _ := of["extra"].(object)
 	for key, value := range extra {
 		switch {
-		case !strings.HasPrefix(key, "terraform_metal_"), key == "terraform_metal_boot", key == "terraform_metal_enrolled", key == "terraform_metal_erasure", key == "terraform_metal_failures", key == "terraform_metal_inspection", key == "terraform_metal_service":
+		case !strings.HasPrefix(key, "terraform_metal_"), slices.Contains(lasting, strings.TrimPrefix(key, "terraform_metal_")):
 		case key == "terraform_metal_created" && what == "allocation":
 		case key == "terraform_metal_quarantine" && of["retired"] == true:
+		case key == "terraform_metal_turn" && of["instance_uuid"] != nil: // a member that has taken its turn
 		case (key == "terraform_metal_creation" || key == "terraform_metal_reservation") && isDone(value):
 		case key == "terraform_metal_reservation" && s.meddled && of["instance_uuid"] == nil: // another client undeployed the node during a creation
 		default:

@@ -64,7 +64,9 @@ func (s *site) start(t *testing.T, run string, block object, killAt int, after, 
 	for name, value := range block {
 		settings[name] = value
 	}
-	config := encode(of.kind, valueOf(of.kind, settings, nil))
+	value := valueOf(of.kind, settings, nil)
+	s.played.addValue(blockPrefix, value, true)
+	config := encode(of.kind, value)
 	resp, err := p.server.ConfigureProvider(p.ctx, &tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.12.0", Config: config})
 	if err != nil || len(resp.Diagnostics) > 0 {
 		t.Fatalf("configure: %v %s", err, describe(resp.Diagnostics))

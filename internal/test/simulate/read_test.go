@@ -37,6 +37,7 @@ func (w *workspace) readData(p *process, c *change, config cty.Value) error {
 	if c.planned = p.decode(c.address, c.kind, resp.State, nil); p.said(c.address, resp.Diagnostics) {
 		return errFailed
 	}
+	w.site.played.addValue(kindName(c.address), c.planned, false)
 	return nil
 }
 

@@ -1,9 +1,12 @@
 package simulate_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"strings"
 	"syscall"
 	"time"
@@ -11,6 +14,9 @@ import (
 
 // machinesHost is the end of the names of the machines that ready checks ask.
 const machinesHost = ".machines.test:22"
+
+// webHost is machinesHost for ready checks over HTTP.
+const webHost = ".machines.test"
 
 // temper says how the system of a machine answers after it was started. It is the first label of the machine's name.
 type temper string
@@ -107,7 +113,7 @@ func (l *line) DialContext(ctx context.Context, network, address string) (net.Co
 	switch {
 	case l.isDead():
 		return nil, errKilled
-	case network != "tcp" || !strings.HasSuffix(address, machinesHost):
+	case network != "tcp" || !strings.HasSuffix(address, machinesHost) && !strings.HasSuffix(address, webHost+":80"):
 		l.site.broken("%s: a connection to %s", l.run, address)
 	}
 	err := l.site.ask(address)
@@ -119,8 +125,20 @@ func (l *line) DialContext(ctx context.Context, network, address string) (net.Co
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
 	here, there := net.Pipe()
+	if strings.HasSuffix(address, webHost+":80") {
+		go answerHTTP(there)
+		return here, nil
+	}
 	_ = there.Close()
 	return here, nil
+}
+
+// answerHTTP answers one request with a text.
+func answerHTTP(on net.Conn) {
+	defer on.Close()
+	if _, err := http.ReadRequest(bufio.NewReader(on)); err == nil {
+		_, _ = io.WriteString(on, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nready")
+	}
 }
 
 // checkReady checks, after an apply that has succeeded, that the machines have answered since they were last started, and that the state

@@ -2,6 +2,7 @@ package simulate_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -11,6 +12,13 @@ type scene struct {
 	from   []configuration // are applied before, one after the other
 	to     configuration   // is applied while a fault occurs
 	newest string          // the newest API version of Ironic; "": the newest
+
+	detail  bool          // it is about details, and meets only some of the mishaps that others meet, too
+	notLate bool          // no request is executed late: see the scenes that have this
+	block   object        // the provider block
+	prepare func(s *site) // prepares Ironic and the machines; nil: nothing
+	before  func(s *site) // lets another client do something just before; nil: nothing
+	act     act           // happens in place of the apply while a fault occurs; nil: the apply
 }
 
 // bmcHost is a host with a BMC of its own, which boots what it is told.
@@ -80,7 +88,14 @@ func scenes() []scene {
 	}
 	serviced := with(installed("v1"), "metal_host.a", "bios_settings", object{"BootMode": "Bios"})
 	serviced = with(serviced, "metal_host.a", "hardware_changes", object{"on_active": "service"})
-	return []scene{
+	details := slices.Concat(
+		hostScenes(), deploymentScenes(), allocationScenes(), procedureScenes(), actionScenes(), commandScenes(), readScenes(),
+		siteScenes(), oneviewScenes(),
+	)
+	for i := range details {
+		details[i].detail = true
+	}
+	return slices.Concat([]scene{
 		{name: "create", to: oneOfEach("v1")},
 		{name: "create with a BMC", to: installed("v1")},
 		{name: "destroy", from: []configuration{installed("v1")}, to: configuration{}},
@@ -110,7 +125,7 @@ func scenes() []scene {
 		{name: "group", to: groupOf("a", 3)},
 		{name: "group grows under another name", from: []configuration{groupOf("a", 1)}, to: groupOf("b", 3)},
 		{name: "group shrinks", from: []configuration{groupOf("a", 3)}, to: groupOf("a", 1)},
-	}
+	}, details)
 }
 
 // renamed is a configuration with another name and another password of the host.

@@ -2,6 +2,7 @@ package simulate_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,11 +15,15 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/fake/fakeoneview"
 )
 
 // site is a fake Ironic with everything that happens there. It is in the virtual time of one test.
 type site struct {
-	fake    *fakeironic.Server
+	fake *fakeironic.Server
+
+	appliance *fakeoneview.Server // nil: there is none
+
 	secrets []string // must not appear in anything that a provider says
 	latency time.Duration
 	fault   func(r *http.Request) *fault // decides about a request; nil: all are answered
@@ -35,6 +40,7 @@ type site struct {
 	verbs   []sent
 	history []sent // of all runs, which forget keeps
 	systems systems
+	played  plays
 	limit   int // the highest number of machines that may have an operation of the runs in progress; 0: any
 }
 
@@ -48,6 +54,8 @@ type sent struct {
 const (
 	siteHost  = "ironic.test"
 	imageHost = "images.test"
+
+	oneviewHost = "oneview.test"
 )
 
 func newSite(seed uint64) *site {
@@ -103,6 +111,7 @@ func (s *site) watch(run string, r *http.Request, body []byte, status int, verb 
 	s.history = append(s.history, *verb)
 	s.systems.start(*verb)
 	s.mu.Unlock()
+	s.played.add(verbPrefix + verb.target)
 	s.checkLimit()
 	s.checkBMC(*verb)
 	s.checkTurn(*verb)
@@ -194,24 +203,32 @@ func (s *site) forget() {
 // call makes a request of another client, and returns the answer.
 func (s *site) call(t *testing.T, method, path string, body any) (int, object) {
 	t.Helper()
+	status, answer, err := s.send(method, path, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status, answer
+}
+
+// send is call outside of a test.
+func (s *site) send(method, path string, body any) (status int, answer object, err error) {
 	text, err := json.Marshal(body)
 	if err != nil {
-		t.Fatal(err)
+		return 0, nil, err
 	}
-	req, err := http.NewRequestWithContext(t.Context(), method, "http://ironic.test/v1/"+path, bytes.NewReader(text))
+	req, err := http.NewRequestWithContext(context.Background(), method, "http://ironic.test/v1/"+path, bytes.NewReader(text))
 	if err != nil {
-		t.Fatal(err)
+		return 0, nil, err
 	}
 	req.Header.Set("X-Openstack-Ironic-Api-Version", "1.82")
+	req.SetBasicAuth(s.fake.Username, s.fake.Password)
 	resp, err := s.fake.RoundTrip(req)
 	if err != nil {
-		t.Fatal(err)
+		return 0, nil, err
 	}
-	text, err = io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
+	if text, err = io.ReadAll(resp.Body); err != nil {
+		return 0, nil, err
 	}
-	var answer object
 	_ = json.Unmarshal(text, &answer) // some answers are empty
-	return resp.StatusCode, answer
+	return resp.StatusCode, answer, nil
 }

@@ -234,6 +234,7 @@ func (w *workspace) planOne(p *process, c *change, prior *instance, settings obj
 		return err
 	}
 	configured := valueOf(c.kind.kind, settings, made.planned)
+	w.site.played.addValue(kindName(c.address), configured, true)
 	if err = w.validate(p, c, configured); err != nil {
 		return err
 	}
@@ -290,13 +291,25 @@ func (w *workspace) refresh(p *process, c *change, i *instance) (*instance, erro
 	return read, nil
 }
 
+// validated are the configurations that were valid once. Validation needs no Ironic, so it says the same each time.
+var validated sync.Map
+
 // validate checks a configuration.
 func (w *workspace) validate(p *process, c *change, config cty.Value) error {
+	encoded := encode(c.kind.kind, config)
+	key := kindName(c.address) + string(encoded.MsgPack)
+	if _, known := validated.Load(key); known {
+		return nil
+	}
 	resp, err := rpc(p, p.server.ValidateResourceConfig, &tfprotov6.ValidateResourceConfigRequest{
-		TypeName: kindName(c.address), Config: encode(c.kind.kind, config), ClientCapabilities: &tfprotov6.ValidateResourceConfigClientCapabilities{WriteOnlyAttributesAllowed: true},
+		TypeName: kindName(c.address), Config: encoded,
+		ClientCapabilities: &tfprotov6.ValidateResourceConfigClientCapabilities{WriteOnlyAttributesAllowed: true},
 	})
 	if err == nil && p.said(c.address, resp.Diagnostics) {
 		err = errFailed
+	}
+	if err == nil && len(resp.Diagnostics) == 0 {
+		validated.Store(key, true)
 	}
 	return err
 }

@@ -41,6 +41,12 @@ var schemas = sync.OnceValue(func() map[string]kind {
 	for name, schema := range resp.DataSourceSchemas {
 		all[dataPrefix+name] = kindOf(schema)
 	}
+	for name, schema := range resp.ListResourceSchemas {
+		all[listPrefix+name] = kindOf(schema)
+	}
+	for name, schema := range resp.ActionSchemas {
+		all[actionPrefix+name] = kindOf(schema.Schema)
+	}
 	all[blockName] = kindOf(resp.Provider)
 	return all
 })
