@@ -28,7 +28,7 @@ import (
 )
 
 // Workspace is a directory with a configuration and its state. Run, Must and Plan do in the test process what Terraform does, which takes a
-// twentieth of the time (internal/test/terraformtest). What that cannot do, such as modules, moved blocks and "output", a real CLI does,
+// twentieth of the time (internal/test/terraformtest). What that cannot do, such as moved blocks, "test" and "state mv", a real CLI does,
 // with the provider in the test process. Start does the same in the background, so that a test can interrupt or kill it. After RealCLI, it
 // runs a CLI and the provider's binary, and so do all calls after OwnProcess, and after Setenv of a variable that a CLI reads: working
 // directory and log belong to a process.
@@ -42,6 +42,7 @@ type Workspace struct {
 	realCLI    bool     // Run, Must and Plan run a CLI, too
 	ownProcess bool
 	standsFor  []string
+	getsFirst  bool // a CLI has not got the modules yet
 }
 
 // cliVariable with the value "all" makes all workspaces run a CLI, so that the tests prove that internal/test/terraformtest agrees with it.
@@ -199,6 +200,10 @@ func (w *Workspace) trace() string {
 // Run runs the CLI and returns its output without colours and its exit code. The CLI is killed after Patience.
 func (w *Workspace) Run(args ...string) (output string, code int) {
 	w.t.Helper()
+	if args[0] == "get" && len(args) == 1 {
+		w.getsFirst = true // internal/test/terraformtest reads modules where they are
+		return "", 0
+	}
 	if w.ownProcess {
 		return w.Start(args...).Wait()
 	}
@@ -327,6 +332,12 @@ func (w *Workspace) begin(args []string) *Running {
 // start starts the CLI with further variables.
 func (w *Workspace) start(args []string, env ...string) *Running {
 	w.t.Helper()
+	if w.getsFirst {
+		w.getsFirst = false
+		if output, code := w.start([]string{"get"}, env...).Wait(); code != 0 {
+			w.t.Fatalf("get: exit code %d\n%s", code, output)
+		}
+	}
 	ctx, cancel := context.WithTimeout(w.t.Context(), cmp.Or(w.Patience, 5*time.Minute))
 	w.t.Cleanup(cancel)
 	r := &Running{w: w, cmd: exec.CommandContext(ctx, cliPath(w.t), args...)}

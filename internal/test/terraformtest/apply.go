@@ -44,6 +44,9 @@ func (w *Workspace) apply(ctx context.Context, p *plan, variables map[string]cty
 		d.Fail("execution halted", "The run was interrupted.")
 	}
 	a.applyOutputs()
+	if !a.HasErrors() {
+		a.checkModules()
+	}
 	return r.now, a.data, a.tally
 }
 
@@ -146,7 +149,7 @@ func (a *applying) count(n *int) {
 // read reads a data source that the plan could not read.
 func (a *applying) read(c *change) bool {
 	block := a.c.Resources[c.at.Resource]
-	value, ok := a.evaluate(block.Kind, block.Body, c.at, a.each(block, c.at), c.at.String())
+	value, ok := a.evaluate(block.Module, block.Kind, block.Body, c.at, a.each(block, c.at), c.at.String())
 	if !ok {
 		return false
 	}
@@ -155,6 +158,7 @@ func (a *applying) read(c *change) bool {
 		return false
 	}
 	made, ok := a.readData(c.at, block, value)
+	ok = ok && a.holds(block, c.at, a.each(block, c.at), block.Kind.Marked(made))
 	if ok {
 		a.setValue(c.at, made)
 		a.mu.Lock()
@@ -170,7 +174,7 @@ func (a *applying) each(block *language.Resource, at state.Address) cty.Value {
 		return cty.NilVal
 	}
 	made := map[state.Address]cty.Value{}
-	if problem := a.forEach(block.ForEach, block.Address, made); problem != nil || made[at] == cty.NilVal {
+	if problem := a.forEach(block.Module, block.ForEach, block.Address, made); problem != nil || made[at] == cty.NilVal {
 		return a.expanded[block.Address][at]
 	}
 	return made[at]
@@ -256,7 +260,10 @@ func (a *applying) write(c *change) bool {
 	if resp == nil {
 		return false
 	}
-	return a.record(c, prior, again.planned, resp, secrets, ok)
+	if !a.record(c, prior, again.planned, resp, secrets, ok) {
+		return false
+	}
+	return a.holds(block, c.at, a.each(block, c.at), block.Kind.Marked(a.now.Get(c.at).Value))
 }
 
 // record keeps what a creation or update has returned, as Terraform does.
@@ -308,7 +315,7 @@ func (a *applying) applyOutputs() {
 		}
 	}
 	for name, o := range a.c.Outputs {
-		value, problems := a.expression(o.Value)
+		value, problems := a.expression(a.c.Module, o.Value)
 		value, _ = value.UnmarkDeep()
 		if problems.HasErrors() || !value.IsWhollyKnown() {
 			if !a.HasErrors() {

@@ -22,7 +22,7 @@ func (r *run) expand(block *language.Resource) (map[state.Address]cty.Value, boo
 	case block.Count != nil:
 		problem = r.count(block, made)
 	case block.ForEach != nil:
-		problem = r.forEach(block.ForEach, block.Address, made)
+		problem = r.forEach(block.Module, block.ForEach, block.Address, made)
 	default:
 		made[state.Address{Resource: block.Address}] = cty.NilVal
 	}
@@ -37,7 +37,7 @@ func (r *run) expand(block *language.Resource) (map[state.Address]cty.Value, boo
 }
 
 func (r *run) count(block *language.Resource, made map[state.Address]cty.Value) *hcl.Diagnostic {
-	value, problems := r.expression(block.Count)
+	value, problems := r.expression(block.Module, block.Count)
 	at := block.Count.Range()
 	wrong := func(detail string) *hcl.Diagnostic {
 		return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Invalid count argument", Detail: detail, Subject: &at}
@@ -60,8 +60,8 @@ func (r *run) count(block *language.Resource, made map[state.Address]cty.Value) 
 }
 
 // forEach adds the instances of a resource that for_each asks for.
-func (r *run) forEach(e hcl.Expression, resource string, made map[state.Address]cty.Value) *hcl.Diagnostic {
-	value, problems := r.expression(e)
+func (r *run) forEach(m *language.Module, e hcl.Expression, resource string, made map[state.Address]cty.Value) *hcl.Diagnostic {
+	value, problems := r.expression(m, e)
 	at := e.Range()
 	wrong := func(detail string) *hcl.Diagnostic {
 		return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Invalid for_each argument", Detail: detail, Subject: &at}

@@ -61,6 +61,7 @@ func (r *run) planRead(p *plan, at state.Address, block *language.Resource, each
 		return true
 	}
 	made, ok := r.readData(at, block, value)
+	ok = ok && r.holds(block, at, each, block.Kind.Marked(made))
 	if ok {
 		p.mu.Lock()
 		p.data[at] = made
@@ -115,7 +116,7 @@ func (r *run) planInstance(p *plan, at state.Address, block *language.Resource, 
 	}
 	p.add(c)
 	r.setValue(at, c.planned)
-	return true
+	return r.holds(block, at, each, block.Kind.Marked(c.planned))
 }
 
 // decide finds what a change does.

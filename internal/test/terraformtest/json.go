@@ -28,6 +28,7 @@ type shownChange struct {
 // shownResource is a resource in the JSON of a plan or a state.
 type shownResource struct {
 	Address  string          `json:"address"`
+	Module   string          `json:"module_address,omitempty"` // in changes
 	Mode     string          `json:"mode"`
 	Type     string          `json:"type"`
 	Name     string          `json:"name"`
@@ -51,8 +52,9 @@ type shownOutput struct {
 
 // shown describes an instance.
 func shown(from schema.Providers, at state.Address) (shownResource, *schema.Kind) {
-	p, kind := from.Kind(state.KindName(at.Resource))
-	one := shownResource{Address: at.String(), Mode: "managed", Type: kind.Name, Name: at.Resource[strings.LastIndex(at.Resource, ".")+1:], Provider: p.Source}
+	module, of, name := state.Split(at.Resource)
+	p, kind := from.Kind(of)
+	one := shownResource{Address: at.String(), Module: module, Mode: "managed", Type: kind.Name, Name: name, Provider: p.Source}
 	if key := at.KeyValue(); key != cty.NilVal {
 		one.Index = known(key)
 	}
@@ -97,7 +99,7 @@ func (p *plan) json() ([]byte, error) {
 	}
 	return json.Marshal(map[string]any{
 		"format_version": "1.2", "terraform_version": core.Version, "resource_changes": changes, "output_changes": outputs,
-		"planned_values": map[string]any{"outputs": values, "root_module": map[string]any{"resources": planned}},
+		"planned_values": map[string]any{"outputs": values, "root_module": moduleJSON("", planned)},
 		"errored":        p.failed, "applyable": !p.failed && !p.isEmpty(), "complete": !p.failed && len(p.options.targets) == 0, "timestamp": p.started.UTC().Format(time.RFC3339),
 	})
 }
@@ -243,5 +245,35 @@ func stateJSON(s *state.State, data map[state.Address]cty.Value, from schema.Pro
 		}
 		all = append(all, one)
 	}
-	return json.Marshal(map[string]any{"format_version": "1.0", "terraform_version": core.Version, "values": map[string]any{"outputs": s.Outputs, "root_module": map[string]any{"resources": all}}})
+	return json.Marshal(map[string]any{
+		"format_version": "1.0", "terraform_version": core.Version,
+		"values": map[string]any{"outputs": s.Outputs, "root_module": moduleJSON("", all)},
+	})
+}
+
+// moduleJSON describes the resources of a module and of those below it.
+func moduleJSON(module string, all []shownResource) map[string]any {
+	own, below := []shownResource{}, map[string][]shownResource{} // by module
+	for _, one := range all {
+		if one.Module == module {
+			one.Module = ""
+			own = append(own, one)
+			continue
+		}
+		name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(one.Module, module), ".")[len("module."):], ".")
+		child := strings.TrimPrefix(module+".module."+name, ".")
+		below[child] = append(below[child], one)
+	}
+	made := map[string]any{"resources": own}
+	if module != "" {
+		made["address"] = module
+	}
+	var children []any
+	for _, child := range slices.Sorted(maps.Keys(below)) {
+		children = append(children, moduleJSON(child, below[child]))
+	}
+	if children != nil {
+		made["child_modules"] = children
+	}
+	return made
 }

@@ -98,10 +98,7 @@ func (r *run) targeted(names map[string]*language.Resource, prior *state.State) 
 		resource := state.ParseAddress(target).Resource
 		chosen[resource] = true
 		if block := r.c.Resources[resource]; block != nil && !r.options.destroy {
-			for _, on := range block.Refers {
-				chosen[on] = true
-			}
-			for _, on := range r.c.Dependencies(block) {
+			for _, on := range r.c.Behind(block) {
 				chosen[on] = true
 			}
 		}
@@ -137,7 +134,7 @@ func (r *run) imports(block *language.Resource) (made map[state.Address]string, 
 		each := map[state.Address]cty.Value{{}: cty.NilVal}
 		if i.ForEach != nil {
 			each = map[state.Address]cty.Value{}
-			if problem := r.forEach(i.ForEach, "", each); problem != nil {
+			if problem := r.forEach(r.c.Module, i.ForEach, "", each); problem != nil {
 				ok = !r.AddHCL("", hcl.Diagnostics{problem}) && ok
 				continue
 			}
@@ -153,13 +150,13 @@ func (r *run) imports(block *language.Resource) (made map[state.Address]string, 
 func (r *run) addImport(i *language.Import, one state.Address, each cty.Value, made map[state.Address]string) bool {
 	at := state.Address{Resource: i.Resource}
 	if i.Key != nil {
-		key, problems := r.repeated(i.Key, one, each)
+		key, problems := r.repeated(r.c.Module, i.Key, one, each)
 		if r.AddHCL("", problems) {
 			return false
 		}
 		at.Key = state.KeyOf(key)
 	}
-	id, problems := r.repeated(i.ID, one, each)
+	id, problems := r.repeated(r.c.Module, i.ID, one, each)
 	if r.AddHCL("", problems) {
 		return false
 	}
@@ -230,8 +227,9 @@ func (r *run) planOutputs(p *plan) {
 	if r.options.destroy {
 		return
 	}
+	r.checkModules()
 	for name, o := range r.c.Outputs {
-		after, problems := r.expression(o.Value)
+		after, problems := r.expression(r.c.Module, o.Value)
 		if r.AddHCL("", problems) {
 			continue
 		}

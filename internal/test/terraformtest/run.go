@@ -171,7 +171,7 @@ func (r *run) providerConfig(p *schema.Provider) (value cty.Value, body hcl.Body
 	if block != nil {
 		body, at = block.Body, &block.At
 	}
-	value, ok = r.evaluate(of, body, state.Address{}, cty.NilVal, "")
+	value, ok = r.evaluate(r.c.Module, of, body, state.Address{}, cty.NilVal, "")
 	if !ok {
 		return cty.NilVal, nil, nil, false
 	}

@@ -8,15 +8,21 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/terraformtest/language"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/terraformtest/schema"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/terraformtest/state"
 )
 
-// evaluate evaluates a block for an instance.
-func (r *run) evaluate(of *schema.Kind, body hcl.Body, at state.Address, each cty.Value, label string) (cty.Value, bool) {
-	ctx, problems := r.scope(of.References(body), at, each)
+// memory keeps what locals, variables and modules mean during one evaluation, by module and name.
+type memory map[string]cty.Value
+
+// evaluate evaluates a block of a module for an instance.
+func (r *run) evaluate(m *language.Module, of *schema.Kind, body hcl.Body, at state.Address, each cty.Value, label string) (
+	cty.Value, bool,
+) {
+	ctx, problems := r.scope(m, of.References(body), at, each, memory{})
 	if r.AddHCL(label, problems) {
 		return cty.NilVal, false
 	}
@@ -28,45 +34,53 @@ func (r *run) evaluate(of *schema.Kind, body hcl.Body, at state.Address, each ct
 }
 
 // expression evaluates an expression outside of a block with instances.
-func (r *run) expression(e hcl.Expression) (cty.Value, hcl.Diagnostics) {
-	return r.repeated(e, state.Address{}, cty.NilVal)
+func (r *run) expression(m *language.Module, e hcl.Expression) (cty.Value, hcl.Diagnostics) {
+	return r.repeated(m, e, state.Address{}, cty.NilVal)
 }
 
 // repeated evaluates an expression in which each.key, each.value and count.index may stand.
-func (r *run) repeated(e hcl.Expression, at state.Address, each cty.Value) (cty.Value, hcl.Diagnostics) {
-	ctx, problems := r.scope(e.Variables(), at, each)
+func (r *run) repeated(m *language.Module, e hcl.Expression, at state.Address, each cty.Value) (cty.Value, hcl.Diagnostics) {
+	return r.within(m, e, at, each, memory{})
+}
+
+// within evaluates an expression as a part of an evaluation.
+func (r *run) within(m *language.Module, e hcl.Expression, at state.Address, each cty.Value, known memory) (cty.Value, hcl.Diagnostics) {
+	ctx, problems := r.scope(m, e.Variables(), at, each, known)
 	if problems.HasErrors() {
 		return cty.DynamicVal, problems
 	}
 	return e.Value(ctx)
 }
 
-// scope returns what references mean.
-func (r *run) scope(refs []hcl.Traversal, at state.Address, each cty.Value) (*hcl.EvalContext, hcl.Diagnostics) {
+// scope returns what references in a module mean.
+func (r *run) scope(m *language.Module, refs []hcl.Traversal, at state.Address, each cty.Value, known memory) (
+	*hcl.EvalContext, hcl.Diagnostics,
+) {
 	roots := map[string]cty.Value{}
+	named := map[string]map[string]cty.Value{"local": {}, "var": {}, "module": {}}
 	types := map[string]map[string]cty.Value{} // the resources by type and name; the type begins with "data." for data sources
-	locals := map[string]cty.Value{}
 	var problems hcl.Diagnostics
 	for _, ref := range refs {
 		switch root := ref.RootName(); root {
-		case "var":
-			roots["var"] = cty.ObjectVal(r.variables)
+		case "var", "local", "module":
+			name := language.AttributeAt(ref, 1)
+			value, wrong := r.named(m, root, name, known)
+			if problems = append(problems, wrong...); value != cty.NilVal {
+				named[root][name] = value
+			}
+			roots[root] = cty.ObjectVal(named[root])
 		case "path":
-			roots["path"] = cty.ObjectVal(map[string]cty.Value{"module": cty.StringVal("."), "root": cty.StringVal("."), "cwd": cty.StringVal(r.w.Dir)})
+			roots["path"] = cty.ObjectVal(map[string]cty.Value{
+				"module": cty.StringVal(m.Dir), "root": cty.StringVal("."), "cwd": cty.StringVal(r.w.Dir),
+			})
 		case "terraform":
 			roots["terraform"] = cty.ObjectVal(map[string]cty.Value{"workspace": cty.StringVal("default")})
-		case "local":
-			name := attributeAt(ref, 1)
-			if e := r.c.Locals[name]; e != nil && locals[name] == cty.NilVal {
-				value, wrong := r.expression(e)
-				locals[name], problems = value, append(problems, wrong...)
-			}
-			roots["local"] = cty.ObjectVal(locals)
 		case "each", "count":
 			r.addRepetition(roots, at, each)
+		case "self": // the caller adds it
 		default:
 			address := language.ResourceOf(ref)
-			block := r.c.Resources[address]
+			block := r.c.Resources[m.Path+address]
 			if block == nil {
 				problems = append(problems, undeclared(ref, address))
 				continue
@@ -90,13 +104,111 @@ func (r *run) scope(refs []hcl.Traversal, at state.Address, each cty.Value) (*hc
 	return &hcl.EvalContext{Variables: roots, Functions: r.callable()}, problems
 }
 
-func attributeAt(ref hcl.Traversal, n int) string {
-	if n < len(ref) {
-		if step, is := ref[n].(hcl.TraverseAttr); is {
-			return step.Name
+// named returns the value of a local, a variable or a called module; cty.NilVal if there is none.
+func (r *run) named(m *language.Module, root, name string, known memory) (value cty.Value, problems hcl.Diagnostics) {
+	key := m.Path + root + "." + name
+	value, is := known[key]
+	if is {
+		return value, nil
+	}
+	switch root {
+	case "local":
+		if m.Locals[name] != nil {
+			value, problems = r.within(m, m.Locals[name], state.Address{}, cty.NilVal, known)
+		}
+	case "module":
+		if child := m.Called[name]; child != nil {
+			value, problems = r.outputs(child, known)
+		}
+	default:
+		return r.variable(m, name, key, known)
+	}
+	if !problems.HasErrors() {
+		known[key] = value
+	}
+	return value, problems
+}
+
+// variable returns the value of a variable, and what its validations say of it; cty.NilVal if there is none.
+func (r *run) variable(m *language.Module, name, key string, known memory) (value cty.Value, problems hcl.Diagnostics) {
+	v := m.Variables[name]
+	switch {
+	case v == nil:
+		return cty.NilVal, nil
+	case m.Parent == nil:
+		value = r.variables[name]
+	default:
+		var err error
+		if e := m.Arguments[name]; e != nil {
+			if value, problems = r.within(m.Parent, e, state.Address{}, cty.NilVal, known); problems.HasErrors() {
+				return cty.NilVal, problems
+			}
+		}
+		if value, err = v.Of(value); err != nil {
+			return cty.NilVal, hcl.Diagnostics{{
+				Severity: hcl.DiagError, Summary: "Invalid value for input variable", Subject: &m.At,
+				Detail: fmt.Sprintf("The given value is not suitable for %svar.%s: %v.", m.Path, name, err),
+			}}
 		}
 	}
-	return ""
+	known[key] = value // also for the validations
+	problems = r.keeps(m, "Invalid value for variable", v.Rules, state.Address{}, cty.NilVal, cty.NilVal, known)
+	if problems.HasErrors() {
+		delete(known, key)
+	}
+	return value, problems
+}
+
+// outputs returns the outputs of a called module.
+func (r *run) outputs(m *language.Module, known memory) (cty.Value, hcl.Diagnostics) {
+	values := map[string]cty.Value{}
+	var all hcl.Diagnostics
+	for name, o := range m.Outputs {
+		problems := r.keeps(m, "Module output value precondition failed", o.Rules, state.Address{}, cty.NilVal, cty.NilVal, known)
+		if !problems.HasErrors() {
+			var wrong hcl.Diagnostics
+			values[name], wrong = r.within(m, o.Value, state.Address{}, cty.NilVal, known)
+			problems = append(problems, wrong...)
+		}
+		if all = append(all, problems...); o.Sensitive && !problems.HasErrors() {
+			values[name] = values[name].Mark(schema.Sensitive)
+		}
+	}
+	return cty.ObjectVal(values), all
+}
+
+// keeps returns an error for each rule that does not hold. What is not known yet may hold. self is what a postcondition is about.
+func (r *run) keeps(m *language.Module, summary string, rules []*language.Rule, at state.Address, each, self cty.Value, known memory) (
+	problems hcl.Diagnostics,
+) {
+	if r.validating || r.options.preDestroy || r.options.destroy {
+		return nil
+	}
+	for _, rule := range rules {
+		value := func(e hcl.Expression) cty.Value {
+			ctx, wrong := r.scope(m, e.Variables(), at, each, known)
+			if problems = append(problems, wrong...); wrong.HasErrors() {
+				return cty.DynamicVal
+			}
+			if self != cty.NilVal {
+				ctx.Variables["self"] = self
+			}
+			value, wrong := e.Value(ctx)
+			problems = append(problems, wrong...)
+			value, _ = value.UnmarkDeep()
+			return value
+		}
+		holds, err := convert.Convert(value(rule.Condition), cty.Bool)
+		if err == nil && (!holds.IsKnown() || !holds.IsNull() && holds.True()) {
+			continue
+		}
+		text := "(a condition that is no truth value)"
+		if message := value(rule.Message); message.IsKnown() && message.Type() == cty.String && !message.IsNull() {
+			text = strings.TrimSpace(message.AsString())
+		}
+		problems = append(problems, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: text, Subject: &rule.At})
+	}
+	return problems
 }
 
 func undeclared(ref hcl.Traversal, address string) *hcl.Diagnostic {

@@ -38,7 +38,7 @@ func (w *Workspace) validate(ctx context.Context, c *language.Config, o options,
 		block := c.Resources[name]
 		for _, e := range []hcl.Expression{block.Count, block.ForEach} {
 			if e != nil {
-				_, problems := r.expression(e)
+				_, problems := r.expression(block.Module, e)
 				r.AddHCL(block.Address, problems)
 			}
 		}
@@ -49,15 +49,20 @@ func (w *Workspace) validate(ctx context.Context, c *language.Config, o options,
 		}
 		r.validateInstance(block, state.Address{Resource: block.Address}, cty.NilVal)
 	}
-	for _, o := range c.Outputs {
-		_, problems := r.expression(o.Value)
-		r.AddHCL("", problems)
+	for _, m := range c.All() {
+		for _, o := range m.Outputs {
+			_, problems := r.expression(m, o.Value)
+			r.AddHCL("", problems)
+		}
 	}
 }
 
 // validateInstance evaluates and checks a configuration. The value has no marks any more; secrets are its sensitive parts.
 func (r *run) validateInstance(block *language.Resource, at state.Address, each cty.Value) (value cty.Value, secrets []cty.Path, ok bool) {
-	marked, ok := r.evaluate(block.Kind, block.Body, at, each, at.String())
+	if !r.holds(block, at, each, cty.NilVal) {
+		return cty.NilVal, nil, false
+	}
+	marked, ok := r.evaluate(block.Module, block.Kind, block.Body, at, each, at.String())
 	if !ok {
 		return cty.NilVal, nil, false
 	}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -144,6 +145,11 @@ func (c *command) makePlan() (p *plan, err error) {
 	if len(c.o.args) > 0 {
 		return nil, core.Unsupported("arguments %q", c.o.args)
 	}
+	for _, target := range c.o.targets {
+		if strings.HasPrefix(target, "module.") && c.config.Resources[state.ParseAddress(target).Resource] == nil {
+			return nil, core.Unsupported("target %s", target)
+		}
+	}
 	variables := c.config.SetVariables(c.d, c.o.variables, c.w.Variables)
 	if c.d.HasErrors() {
 		return nil, nil
@@ -242,7 +248,7 @@ func (c *command) printOutputs(now *state.State) error {
 		}
 		shown := "<sensitive>"
 		if !now.Outputs[name].Sensitive {
-			shown = text(value, 0)
+			shown = outputText(value, "")
 		}
 		c.out.say("%s = %s", name, shown)
 	}
@@ -352,10 +358,10 @@ func (c *command) show() error {
 	return err
 }
 
-// output prints the outputs of the state, or one of them, as JSON.
+// output prints the outputs of the state as JSON, or one of them as JSON or HCL.
 func (c *command) output() error {
-	if !c.o.json || len(c.o.args) > 1 {
-		return core.Unsupported("output without -json")
+	if len(c.o.args) > 1 || !c.o.json && len(c.o.args) == 0 {
+		return core.Unsupported("output %q", c.o.args)
 	}
 	now, err := state.Load(c.w.stateFile(), c.w.Providers)
 	if err != nil {
@@ -371,9 +377,14 @@ func (c *command) output() error {
 		c.d.Fail(fmt.Sprintf("Output %q not found", c.o.args[0]), "The output variable requested could not be found in the state file.")
 		return nil
 	}
-	var text bytes.Buffer
-	err = json.Compact(&text, one.Value)
-	c.out.say("%s", &text)
+	if !c.o.json {
+		value, err := one.Decode()
+		c.out.say("%s", outputText(value, ""))
+		return err
+	}
+	var compact bytes.Buffer
+	err = json.Compact(&compact, one.Value)
+	c.out.say("%s", &compact)
 	return err
 }
 

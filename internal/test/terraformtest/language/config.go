@@ -4,14 +4,10 @@ package language
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/hashicorp/hcl/v2/gohcl"
-	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
@@ -19,14 +15,13 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/terraformtest/schema"
 )
 
-// Config is the configuration of a workspace.
+// Config is the configuration of a workspace: its root module, and what all modules have.
 type Config struct {
+	*Module
+
 	files     map[string]*hcl.File
 	Providers map[string]*ProviderBlock // by name
-	variables map[string]*variable
-	Locals    map[string]hcl.Expression
-	Outputs   map[string]*Output
-	Resources map[string]*Resource // by address
+	Resources map[string]*Resource      // by address
 	Imports   []*Import
 }
 
@@ -37,24 +32,30 @@ type ProviderBlock struct {
 	refer []string // addresses of the resources that it refers to
 }
 
-type variable struct {
+// Variable is a variable block.
+type Variable struct {
+	Rules                []*Rule
 	fallback             hcl.Expression // nil: it must be set
 	kind                 cty.Type
 	defaults             *typeexpr.Defaults // of optional attributes in kind; nil: none
 	isExpression         bool               // a text for it is an expression, and not the value
 	sensitive, ephemeral bool
+	isRequired           bool // null means the default
 }
 
 // Output is an output block.
 type Output struct {
 	Value     hcl.Expression
+	Rules     []*Rule // preconditions
 	Sensitive bool
 	At        hcl.Range
 }
 
 // Resource is a resource or data block.
 type Resource struct {
+	Module         *Module
 	Address        string
+	Before, After  []*Rule // preconditions and postconditions
 	Kind           *schema.Kind
 	Provider       *schema.Provider
 	Body           hcl.Body
@@ -84,6 +85,8 @@ var blockTypes = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "resource", LabelNames: []string{"type", "name"}},
 	{Type: "data", LabelNames: []string{"type", "name"}},
 	{Type: "import"},
+	{Type: "module", LabelNames: []string{"name"}},
+	{Type: "check", LabelNames: []string{"name"}},
 }}
 
 // metaArguments are what Terraform itself reads of a resource block.
@@ -95,46 +98,11 @@ var metaArguments = &hcl.BodySchema{
 // Load reads the configuration in a directory, for these providers. Errors of the user are in the diagnostics.
 func Load(dir string, from schema.Providers, d *Diagnostics) (*Config, error) {
 	c := &Config{
-		files: map[string]*hcl.File{}, Providers: map[string]*ProviderBlock{}, variables: map[string]*variable{}, Locals: map[string]hcl.Expression{},
-		Outputs: map[string]*Output{}, Resources: map[string]*Resource{},
+		Module: newModule("", ".", nil), files: map[string]*hcl.File{},
+		Providers: map[string]*ProviderBlock{}, Resources: map[string]*Resource{},
 	}
-	names, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil {
+	if err := c.read(c.Module, from, dir, d); err != nil {
 		return nil, err
-	}
-	parser := hclparse.NewParser()
-	var content []*hcl.BodyContent
-	for _, name := range names {
-		base := filepath.Base(name)
-		switch {
-		case strings.HasSuffix(base, ".tfvars"), strings.HasSuffix(base, ".tf.json"), strings.HasSuffix(base, ".tofu"), strings.HasSuffix(base, "override.tf"), strings.HasSuffix(base, ".tfquery.hcl"):
-			return nil, core.Unsupported("file %s", base)
-		case !strings.HasSuffix(base, ".tf"):
-			continue
-		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		file, problems := parser.ParseHCL(text, base)
-		if c.files[base] = file; d.AddHCL("", problems) {
-			continue
-		}
-		if function := missingFunction(file); function != "" {
-			return nil, core.Unsupported("function %s", function)
-		}
-		blocks, problems := file.Body.Content(blockTypes)
-		if problems.HasErrors() {
-			return nil, core.Unsupported("%v", problems)
-		}
-		content = append(content, blocks)
-	}
-	for _, blocks := range content {
-		for _, block := range blocks.Blocks {
-			if err := c.addBlock(from, d, block); err != nil {
-				return nil, err
-			}
-		}
 	}
 	if err := c.refer(); err != nil {
 		return nil, err
@@ -142,29 +110,36 @@ func Load(dir string, from schema.Providers, d *Diagnostics) (*Config, error) {
 	return c, nil
 }
 
-func (c *Config) addBlock(from schema.Providers, d *Diagnostics, block *hcl.Block) error {
+func (c *Config) addBlock(m *Module, from schema.Providers, root string, d *Diagnostics, block *hcl.Block) error {
 	switch block.Type {
 	case "terraform":
 		return checkTerraformBlock(from, block)
 	case "provider":
-		if c.Providers[block.Labels[0]] != nil || from.Named(block.Labels[0]) == nil {
+		if m.Parent != nil || c.Providers[block.Labels[0]] != nil || from.Named(block.Labels[0]) == nil {
 			return core.Unsupported("provider %s, or several blocks for it", block.Labels[0])
 		}
 		c.Providers[block.Labels[0]] = &ProviderBlock{Body: block.Body, At: block.DefRange}
 	case "variable":
-		return c.addVariable(d, block)
+		return m.addVariable(d, block)
 	case "locals":
 		attributes, problems := block.Body.JustAttributes()
 		d.AddHCL("", problems)
 		for name, attribute := range attributes {
-			c.Locals[name] = attribute.Expr
+			m.Locals[name] = attribute.Expr
 		}
 	case "output":
-		return c.addOutput(d, block)
+		return m.addOutput(d, block)
+	case "module":
+		return c.addCall(m, from, root, d, block)
+	case "check":
+		return m.addCheck(block)
 	case "import":
+		if m.Parent != nil {
+			return core.Unsupported("import block of a module")
+		}
 		return c.addImport(block)
 	default:
-		return c.addResource(from, d, block)
+		return c.addResource(m, from, d, block)
 	}
 	return nil
 }
@@ -195,7 +170,7 @@ func (c *Config) addImport(block *hcl.Block) error {
 	if index, is := target[len(target)-1].(hcl.TraverseIndex); is {
 		made.Key = hcl.StaticExpr(index.Key, to.Range())
 	}
-	made.Resource = ResourceOf(target)
+	made.Resource = InModules(target)
 	c.Imports = append(c.Imports, made)
 	return nil
 }
@@ -235,30 +210,47 @@ func satisfies(constraint string) bool {
 	return hasMajor > major || hasMajor == major && hasMinor >= minor
 }
 
-func (c *Config) addOutput(d *Diagnostics, block *hcl.Block) error {
-	attributes, problems := block.Body.JustAttributes()
-	if problems.HasErrors() || attributes["value"] == nil {
+func (m *Module) addOutput(d *Diagnostics, block *hcl.Block) error {
+	content, problems := block.Body.Content(&hcl.BodySchema{
+		Attributes: []hcl.AttributeSchema{{Name: "value", Required: true}, {Name: "description"}, {Name: "sensitive"}},
+		Blocks:     []hcl.BlockHeaderSchema{{Type: "precondition"}},
+	})
+	if problems.HasErrors() {
 		return core.Unsupported("this output")
 	}
-	o := &Output{Value: attributes["value"].Expr, At: block.DefRange}
-	for name, attribute := range attributes {
-		switch name {
-		case "value", "description":
-		case "sensitive":
-			d.AddHCL("", gohcl.DecodeExpression(attribute.Expr, nil, &o.Sensitive))
-		default:
-			return core.Unsupported("%s of an output", name)
+	o := &Output{Value: content.Attributes["value"].Expr, At: block.DefRange}
+	for _, inner := range content.Blocks {
+		if err := addRule(&o.Rules, inner); err != nil {
+			return err
 		}
 	}
-	c.Outputs[block.Labels[0]] = o
+	if sensitive := content.Attributes["sensitive"]; sensitive != nil {
+		d.AddHCL("", gohcl.DecodeExpression(sensitive.Expr, nil, &o.Sensitive))
+	}
+	m.Outputs[block.Labels[0]] = o
 	return nil
 }
 
-func (c *Config) addResource(from schema.Providers, d *Diagnostics, block *hcl.Block) error {
+// addCheck reads a check block without a data source.
+func (m *Module) addCheck(block *hcl.Block) error {
+	content, problems := block.Body.Content(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "assert"}}})
+	if problems.HasErrors() {
+		return core.Unsupported("this check")
+	}
+	for _, inner := range content.Blocks {
+		if err := addRule(&m.Checks, inner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Config) addResource(m *Module, from schema.Providers, d *Diagnostics, block *hcl.Block) error {
 	name, address := block.Labels[0], block.Labels[0]+"."+block.Labels[1]
 	if block.Type == "data" {
 		name, address = schema.DataPrefix+name, schema.DataPrefix+address
 	}
+	address = m.Path + address
 	p, kind := from.Kind(name)
 	if kind == nil {
 		return core.Unsupported("type %s", name)
@@ -267,7 +259,7 @@ func (c *Config) addResource(from schema.Providers, d *Diagnostics, block *hcl.B
 	if c.Resources[address] != nil || problems.HasErrors() {
 		return core.Unsupported("%s: %v", address, problems)
 	}
-	r := &Resource{Address: address, Kind: kind, Provider: p, Body: remain, At: block.DefRange}
+	r := &Resource{Module: m, Address: address, Kind: kind, Provider: p, Body: remain, At: block.DefRange}
 	for name, attribute := range content.Attributes {
 		switch name {
 		case "count":
@@ -280,7 +272,10 @@ func (c *Config) addResource(from schema.Providers, d *Diagnostics, block *hcl.B
 			for _, one := range on {
 				to, problems := hcl.AbsTraversalForExpr(one)
 				d.AddHCL("", problems)
-				r.DependsOn = append(r.DependsOn, ResourceOf(to))
+				if ResourceOf(to) == "" {
+					return core.Unsupported("this depends_on of %s", address)
+				}
+				r.DependsOn = append(r.DependsOn, m.Path+ResourceOf(to))
 			}
 		default:
 			return core.Unsupported("%s of %s", name, address)
@@ -296,15 +291,27 @@ func (c *Config) addResource(from schema.Providers, d *Diagnostics, block *hcl.B
 }
 
 func (r *Resource) addLifecycle(d *Diagnostics, block *hcl.Block) error {
-	attributes, problems := block.Body.JustAttributes()
-	if problems.HasErrors() || block.Type != "lifecycle" {
+	if block.Type != "lifecycle" {
 		return core.Unsupported("%s block of %s", block.Type, r.Address)
 	}
-	for name, attribute := range attributes {
-		if name != "prevent_destroy" {
-			return core.Unsupported("%s of %s", name, r.Address)
+	content, problems := block.Body.Content(&hcl.BodySchema{
+		Attributes: []hcl.AttributeSchema{{Name: "prevent_destroy"}},
+		Blocks:     []hcl.BlockHeaderSchema{{Type: "precondition"}, {Type: "postcondition"}},
+	})
+	if problems.HasErrors() {
+		return core.Unsupported("lifecycle of %s: %v", r.Address, problems)
+	}
+	if prevent := content.Attributes["prevent_destroy"]; prevent != nil {
+		d.AddHCL("", gohcl.DecodeExpression(prevent.Expr, nil, &r.PreventDestroy))
+	}
+	for _, inner := range content.Blocks {
+		to := &r.Before
+		if inner.Type == "postcondition" {
+			to = &r.After
 		}
-		d.AddHCL("", gohcl.DecodeExpression(attribute.Expr, nil, &r.PreventDestroy))
+		if err := addRule(to, inner); err != nil {
+			return err
+		}
 	}
 	return nil
 }

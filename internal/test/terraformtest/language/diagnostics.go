@@ -31,15 +31,34 @@ func (d *Diagnostics) Add(more ...Diagnostic) {
 	d.All = append(d.All, more...)
 }
 
+// Forget drops diagnostics, which the next step finds again if they still hold.
+func (d *Diagnostics) Forget(summary string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.All = slices.DeleteFunc(d.All, func(one Diagnostic) bool { return one.Summary == summary })
+}
+
 // Fail adds an error.
 func (d *Diagnostics) Fail(summary, detail string, args ...any) {
 	d.Add(Diagnostic{IsError: true, Summary: summary, Detail: fmt.Sprintf(detail, args...)})
 }
 
-// AddHCL adds what the evaluation of a configuration reports, and says whether there is an error.
+// AddHCL adds what the evaluation of a configuration reports, and says whether there is an error. Several blocks may report the same of a
+// variable or an output.
 func (d *Diagnostics) AddHCL(address string, from hcl.Diagnostics) (failed bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for _, one := range from {
-		d.Add(Diagnostic{IsError: one.Severity == hcl.DiagError, Summary: one.Summary, Detail: one.Detail, Address: address, Subject: one.Subject})
+		made := Diagnostic{
+			IsError: one.Severity == hcl.DiagError, Summary: one.Summary, Detail: one.Detail, Address: address, Subject: one.Subject,
+		}
+		known := slices.ContainsFunc(d.All, func(other Diagnostic) bool {
+			same := made.Subject != nil && other.Subject != nil && *made.Subject == *other.Subject
+			return same && made.Summary == other.Summary && made.Detail == other.Detail
+		})
+		if !known {
+			d.All = append(d.All, made)
+		}
 	}
 	return from.HasErrors()
 }

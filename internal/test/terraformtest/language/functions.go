@@ -7,9 +7,11 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -19,6 +21,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
+	"go.yaml.in/yaml/v2"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/terraformtest/schema"
 )
@@ -26,8 +29,9 @@ import (
 // typeConstructors look like functions in the type of a variable.
 var typeConstructors = []string{"list", "set", "map", "object", "tuple", "optional"}
 
-// missingFunction returns the name of a function that a file calls and that is not one of Functions; "" if there is none.
-func missingFunction(file *hcl.File) (name string) {
+// missingFunction returns the name of a function that a file calls and that is neither one of Functions nor of a provider; "" if there is
+// none.
+func missingFunction(file *hcl.File, from schema.Providers) (name string) {
 	known := Functions("", time.Time{})
 	body, is := file.Body.(*hclsyntax.Body)
 	if !is {
@@ -35,7 +39,7 @@ func missingFunction(file *hcl.File) (name string) {
 	}
 	_ = hclsyntax.VisitAll(body, func(node hclsyntax.Node) hcl.Diagnostics { // it has only the diagnostics of this function
 		if call, is := node.(*hclsyntax.FunctionCallExpr); is {
-			if _, found := known[call.Name]; !found && !slices.Contains(typeConstructors, call.Name) {
+			if _, found := known[call.Name]; !found && !from.HasFunction(call.Name) && !slices.Contains(typeConstructors, call.Name) {
 				name = call.Name
 			}
 		}
@@ -59,6 +63,7 @@ func Functions(dir string, started time.Time) map[string]function.Function {
 		"lookup": lookupFunction, "jsonencode": stdlib.JSONEncodeFunc, "jsondecode": stdlib.JSONDecodeFunc, "csvdecode": stdlib.CSVDecodeFunc,
 		"tobool": stdlib.MakeToFunc(cty.Bool), "tonumber": stdlib.MakeToFunc(cty.Number), "tostring": stdlib.MakeToFunc(cty.String),
 		"tolist": stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)), "toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)), "tomap": stdlib.MakeToFunc(cty.Map(cty.DynamicPseudoType)),
+		"alltrue": quantified(true), "anytrue": quantified(false), "trim": stdlib.TrimFunc, "yamldecode": yamlFunction,
 		"try": tryfunc.TryFunc, "can": tryfunc.CanFunc, "length": lengthFunction, "one": oneFunction,
 		"endswith": onStrings(cty.Bool, func(s []string) (cty.Value, error) {
 			return cty.BoolVal(bytes.HasSuffix([]byte(s[0]), []byte(s[1]))), nil
@@ -66,6 +71,16 @@ func Functions(dir string, started time.Time) map[string]function.Function {
 		"startswith": onStrings(cty.Bool, func(s []string) (cty.Value, error) {
 			return cty.BoolVal(bytes.HasPrefix([]byte(s[0]), []byte(s[1]))), nil
 		}, "text", "prefix"),
+		"strcontains": onStrings(cty.Bool, func(s []string) (cty.Value, error) {
+			return cty.BoolVal(strings.Contains(s[0], s[1])), nil
+		}, "text", "part"),
+		"fileset": onStrings(cty.Set(cty.String), func(s []string) (cty.Value, error) {
+			return fileSet(Within(dir, s[0]), s[1])
+		}, "path", "pattern"),
+		"filesha256": onText(func(s string) (string, error) {
+			text, err := os.ReadFile(Within(dir, s))
+			return fmt.Sprintf("%x", sha256.Sum256(text)), err
+		}),
 		"base64encode": onText(func(s string) (string, error) { return base64.StdEncoding.EncodeToString([]byte(s)), nil }),
 		"base64decode": onText(func(s string) (string, error) {
 			text, err := base64.StdEncoding.DecodeString(s)
@@ -116,6 +131,19 @@ func onText(do func(string) (string, error)) function.Function {
 		text, err := do(s[0])
 		return cty.StringVal(text), err
 	}, "text")
+}
+
+// fileSet returns the names of the files in a directory that a pattern fits, which has no "**".
+func fileSet(dir, pattern string) (cty.Value, error) {
+	names, err := fs.Glob(os.DirFS(dir), pattern)
+	if err != nil || len(names) == 0 {
+		return cty.SetValEmpty(cty.String), err
+	}
+	files := make([]cty.Value, len(names))
+	for i, name := range names {
+		files[i] = cty.StringVal(name)
+	}
+	return cty.SetVal(files), nil
 }
 
 func gzipped(text string) (string, error) {
@@ -250,3 +278,81 @@ var lookupFunction = function.New(&function.Spec{
 		return cty.DynamicVal, fmt.Errorf("lookup failed to find key %q", key.AsString())
 	},
 })
+
+// quantified makes alltrue and anytrue. As in Terraform, what follows the first unknown element does not count.
+func quantified(all bool) function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: "list", Type: cty.List(cty.Bool)}},
+		Type:   function.StaticReturnType(cty.Bool),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			for it := args[0].ElementIterator(); it.Next(); {
+				switch _, one := it.Element(); {
+				case !one.IsKnown():
+					return cty.UnknownVal(cty.Bool), nil
+				case one.IsNull() && all:
+					return cty.False, nil
+				case !one.IsNull() && one.True() != all:
+					return one, nil
+				}
+			}
+			return cty.BoolVal(all), nil
+		},
+	})
+}
+
+// yamlFunction is yamldecode.
+var yamlFunction = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "src", Type: cty.String}},
+	Type: func(args []cty.Value) (cty.Type, error) {
+		if !args[0].IsKnown() {
+			return cty.DynamicPseudoType, nil
+		}
+		value, err := decodeYAML(args[0].AsString())
+		return value.Type(), err
+	},
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return decodeYAML(args[0].AsString()) },
+})
+
+func decodeYAML(text string) (cty.Value, error) {
+	var content any
+	if err := yaml.Unmarshal([]byte(text), &content); err != nil {
+		return cty.DynamicVal, err
+	}
+	return ofYAML(content)
+}
+
+// ofYAML converts what a YAML document has: objects, tuples, texts, numbers and booleans.
+func ofYAML(content any) (cty.Value, error) {
+	switch content := content.(type) {
+	case nil:
+		return cty.NullVal(cty.DynamicPseudoType), nil
+	case map[any]any:
+		object := map[string]cty.Value{}
+		for key, inner := range content {
+			value, err := ofYAML(inner)
+			if err != nil {
+				return cty.DynamicVal, err
+			}
+			object[fmt.Sprint(key)] = value
+		}
+		return cty.ObjectVal(object), nil
+	case []any:
+		list := make([]cty.Value, len(content))
+		for i, inner := range content {
+			var err error
+			if list[i], err = ofYAML(inner); err != nil {
+				return cty.DynamicVal, err
+			}
+		}
+		return cty.TupleVal(list), nil
+	case string:
+		return cty.StringVal(content), nil
+	case bool:
+		return cty.BoolVal(content), nil
+	case int:
+		return cty.NumberIntVal(int64(content)), nil
+	case float64:
+		return cty.NumberFloatVal(content), nil
+	}
+	return cty.DynamicVal, fmt.Errorf("a value of type %T in YAML", content)
+}

@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/terraformtest/schema"
 )
 
 // Text prints diagnostics as a CLI does: warnings first, and those of one summary together.
@@ -92,13 +90,11 @@ func (c *Config) snippet(of *hcl.Range) []string {
 func (c *Config) holder(of *hcl.Range) string {
 	for address, r := range c.Resources {
 		if at := r.At; at.Filename == of.Filename && blockRange(c, at).ContainsPos(of.Start) {
-			address, isData := strings.CutPrefix(address, schema.DataPrefix)
 			kind := "resource"
-			if isData {
+			if r.Kind.IsData {
 				kind = "data"
 			}
-			parts := strings.SplitN(address, ".", 2)
-			return fmt.Sprintf("%s %q %q", kind, parts[0], parts[1])
+			return fmt.Sprintf("%s %q %q", kind, r.Kind.Name, address[strings.LastIndex(address, ".")+1:])
 		}
 	}
 	for name, p := range c.Providers {

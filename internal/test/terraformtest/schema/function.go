@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/zclconf/go-cty/cty"
@@ -36,6 +37,17 @@ func (p *Provider) Functions(ctx context.Context, call Call) map[string]function
 		all["provider::"+p.Name+"::"+name] = function.New(spec)
 	}
 	return all
+}
+
+// HasFunction reports whether one of the providers has a function, such as provider::metal::bmc.
+func (all Providers) HasFunction(name string) bool {
+	for _, p := range all {
+		p.load()
+		if function, is := strings.CutPrefix(name, "provider::"+p.Name+"::"); is && p.functions[function] != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // callFunction calls a function of a provider.

@@ -56,4 +56,17 @@ func Compare(a, b Address) int {
 }
 
 // KindName returns the kind of a resource.
-func KindName(resource string) string { return resource[:strings.LastIndex(resource, ".")] }
+func KindName(resource string) string {
+	_, kind, _ := Split(resource)
+	return kind
+}
+
+// Split returns the module of a resource, such as module.fleet, which is empty for the root module, its kind, and its name.
+func Split(resource string) (module, kind, name string) {
+	parts := strings.Split(resource, ".")
+	n := 0
+	for parts[n] == "module" && len(parts) > n+3 {
+		n += 2
+	}
+	return strings.Join(parts[:n], "."), strings.Join(parts[n:len(parts)-1], "."), parts[len(parts)-1]
+}

@@ -47,8 +47,11 @@ func Load(file string, from schema.Providers) (*State, error) {
 		if r.Mode == "data" {
 			continue // each plan reads it again
 		}
-		if _, kind := from.Kind(name); r.Module != "" || kind == nil {
+		if _, kind := from.Kind(name); strings.Contains(r.Module, "[") || kind == nil {
 			return nil, core.Unsupported("%s.%s in state", r.Type, r.Name)
+		}
+		if r.Module != "" {
+			name = r.Module + "." + name
 		}
 		for _, i := range r.Instances {
 			if i.Deposed != "" || i.CreateFirst {
@@ -134,13 +137,16 @@ func same(file []byte, now storedState) bool {
 }
 
 func addStored(from schema.Providers, to map[string]*storedResource, at Address, i stored) {
-	p, kind := from.Kind(KindName(at.Resource))
+	module, of, name := Split(at.Resource)
+	p, kind := from.Kind(of)
 	if to[at.Resource] == nil {
 		mode := "managed"
 		if kind.IsData {
 			mode = "data"
 		}
-		to[at.Resource] = &storedResource{Mode: mode, Type: kind.Name, Name: at.Resource[strings.LastIndex(at.Resource, ".")+1:], Provider: fmt.Sprintf("provider[%q]", p.Source)}
+		to[at.Resource] = &storedResource{
+			Module: module, Mode: mode, Type: kind.Name, Name: name, Provider: fmt.Sprintf("provider[%q]", p.Source),
+		}
 	}
 	to[at.Resource].Instances = append(to[at.Resource].Instances, i)
 }
