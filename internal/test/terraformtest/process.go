@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net/http"
+	"runtime/debug"
 	"sync"
 )
 
@@ -74,7 +76,7 @@ func (p *Process) lives(ctx context.Context) (context.Context, context.CancelFun
 // await makes a call. It returns false if the process is killed before the call returns.
 func await[Req, Resp any](ctx context.Context, p *Process, method func(context.Context, Req) (Resp, error), req Req) (resp Resp, err error, lives bool) {
 	if p == nil {
-		resp, err = method(ctx, req)
+		resp, err = guarded(ctx, method, req)
 		return resp, err, true
 	}
 	type answer struct {
@@ -83,7 +85,7 @@ func await[Req, Resp any](ctx context.Context, p *Process, method func(context.C
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		resp, err := method(ctx, req)
+		resp, err := guarded(ctx, method, req)
 		answered <- answer{resp, err}
 	}()
 	select {
@@ -95,4 +97,14 @@ func await[Req, Resp any](ctx context.Context, p *Process, method func(context.C
 		}
 		return a.resp, a.err, true
 	}
+}
+
+// guarded makes a call. A panic is an error, as the end of a provider's process is one for Terraform.
+func guarded[Req, Resp any](ctx context.Context, method func(context.Context, Req) (Resp, error), req Req) (resp Resp, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the provider panicked: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return method(ctx, req)
 }
