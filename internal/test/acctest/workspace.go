@@ -28,7 +28,7 @@ import (
 )
 
 // Workspace is a directory with a configuration and its state. Run, Must and Plan do in the test process what Terraform does, which takes a
-// twentieth of the time (internal/test/terraformtest). What that cannot do, such as moved blocks, "test" and "state mv", a real CLI does,
+// twentieth of the time (internal/test/terraformtest). What that cannot do, such as provisioners, "test" and "state mv", a real CLI does,
 // with the provider in the test process. Start does the same in the background, so that a test can interrupt or kill it. After RealCLI, it
 // runs a CLI and the provider's binary, and so do all calls after OwnProcess, and after Setenv of a variable that a CLI reads: working
 // directory and log belong to a process.

@@ -28,7 +28,8 @@ type shownChange struct {
 // shownResource is a resource in the JSON of a plan or a state.
 type shownResource struct {
 	Address  string          `json:"address"`
-	Module   string          `json:"module_address,omitempty"` // in changes
+	Before   string          `json:"previous_address,omitempty"` // in changes
+	Module   string          `json:"module_address,omitempty"`   // in changes
 	Mode     string          `json:"mode"`
 	Type     string          `json:"type"`
 	Name     string          `json:"name"`
@@ -78,7 +79,7 @@ func (p *plan) json() ([]byte, error) {
 		if c.action != remove {
 			planned = append(planned, one.withValues(kind, c.planned))
 		}
-		one.Change = c.shown()
+		one.Change, one.Before = c.shown(), c.movedFrom
 		changes = append(changes, one)
 	}
 	outputs, values := map[string]*shownChange{}, map[string]shownOutput{}

@@ -36,6 +36,17 @@ func open(t *testing.T, config string, files map[string]string) *acctest.Workspa
 func TestAccLanguage_functions(t *testing.T) {
 	t.Parallel()
 	expressions := map[string]string{ // by their values as JSON
+		`cidrhost("192.0.2.0/24", 5)`:                    `"192.0.2.5"`,
+		`cidrhost("192.0.2.9/24", -2)`:                   `"192.0.2.254"`,
+		`cidrhost("2001:db8::/64", 256)`:                 `"2001:db8::100"`,
+		`can(cidrhost("192.0.2.0/30", 4))`:               `false`,
+		`can(cidrhost("192.0.2.0/30", -5))`:              `false`,
+		`can(cidrhost("192.0.2.0", 1))`:                  `false`,
+		`cidrsubnet("192.0.2.9/24", 4, 3)`:               `"192.0.2.48/28"`,
+		`cidrsubnet("192.0.2.9/24", 0, 0)`:               `"192.0.2.0/24"`,
+		`cidrsubnet("2001:db8::/32", 16, 255)`:           `"2001:db8:ff::/48"`,
+		`can(cidrsubnet("192.0.2.0/24", 9, 0))`:          `false`,
+		`can(cidrsubnet("192.0.2.0/24", 1, 2))`:          `false`,
 		`alltrue([])`:                                    `true`,
 		`alltrue([true, "true"])`:                        `true`,
 		`alltrue([true, false])`:                         `false`,
@@ -191,6 +202,38 @@ output "ports" {
 	acctest.Mention(t, w.Must("state", "rm", "module.rack.module.switch.terraform_data.ports"), "Removed module.rack.module.switch.terraform_data.ports")
 	acctest.Mention(t, w.Must("destroy", "-auto-approve", `-target=module.rack.terraform_data.machine["a"]`), "2 destroyed")
 	acctest.Mention(t, w.Must("destroy", "-auto-approve"), "1 destroyed")
+}
+
+func TestAccMoved_instancesAndResources(t *testing.T) {
+	t.Parallel()
+	before := "resource \"terraform_data\" \"one\" {\n  input = 1\n}\n" +
+		"resource \"terraform_data\" \"many\" {\n  for_each = toset([\"a\", \"b\"])\n  input = each.key\n}\n"
+	w := open(t, before, nil)
+	w.Must(acctest.Apply()...)
+	after := strings.NewReplacer(`"one"`, `"single"`, `"many"`, `"all"`, `"b"`, `"c"`).Replace(before)
+	moved := func(from, to string) string { return "moved {\n  from = " + from + "\n  to   = " + to + "\n}\n" }
+	moves := moved("terraform_data.one", "terraform_data.single") + moved("terraform_data.many", "terraform_data.all") +
+		moved(`terraform_data.all["b"]`, `terraform_data.all["c"]`)
+	w.Configure(before + moves)
+	acctest.Fails(t, w, []string{"plan"}, "Moved object still exists")
+	w.Configure(after + moves)
+	acctest.Mention(t, w.Must("plan", "-out=saved"), "terraform_data.one has moved to terraform_data.single",
+		`terraform_data.many["a"] has moved to terraform_data.all["a"]`, `terraform_data.all["c"] will be updated in-place`,
+		`(moved from terraform_data.many["b"])`, "0 to add, 1 to change, 0 to destroy")
+	acctest.Mention(t, w.Must("apply", "saved"), "0 added, 1 changed, 0 destroyed")
+	acctest.NoChanges(t, w)
+	w.Configure(after)
+	acctest.NoChanges(t, w)
+}
+
+func TestAccTaint_replacesUntilUntaint(t *testing.T) {
+	t.Parallel()
+	w := open(t, "resource \"terraform_data\" \"one\" {\n  input = 1\n}\n", nil)
+	w.Must(acctest.Apply()...)
+	acctest.Mention(t, w.Must("taint", "terraform_data.one"), "Resource instance terraform_data.one has been marked as tainted.")
+	acctest.Mention(t, w.Must("plan"), "terraform_data.one is tainted, so ")
+	acctest.Mention(t, w.Must("untaint", "terraform_data.one"), "Resource instance terraform_data.one has been successfully untainted.")
+	acctest.NoChanges(t, w)
 }
 
 // module is a module in the JSON of a state.

@@ -38,6 +38,7 @@ type change struct {
 	secrets       []cty.Path // sensitive values of the configuration
 	mustReplace   []cty.Path
 	importing     string // the ID
+	movedFrom     string // the address before
 	tainted, told bool   // told to be replaced by -replace
 	isConfigured  bool
 }
@@ -84,7 +85,7 @@ func (p *plan) isEmpty() bool {
 		return p.refreshed.SameAs(p.previous, p.workspace.Providers) && !p.changesOutputs()
 	}
 	for _, c := range p.sorted() {
-		if c.action != noOp || c.importing != "" {
+		if c.action != noOp || c.importing != "" || c.movedFrom != "" {
 			return false
 		}
 	}

@@ -76,6 +76,7 @@ func (w *Workspace) planOnce(ctx context.Context, c *language.Config, variables 
 		}
 	}
 	core.Walk(all)
+	r.checkMoves()
 	if p.failed = r.HasErrors() || ctx.Err() != nil; !p.failed {
 		r.planOutputs(p)
 		p.failed = r.HasErrors()

@@ -123,7 +123,7 @@ func (p *plan) printOutputs(out *strings.Builder) {
 
 // print prints a change.
 func (c *change) print(out *strings.Builder) {
-	if c.action == noOp && c.importing == "" {
+	if c.action == noOp && c.importing == "" && c.movedFrom == "" {
 		return
 	}
 	titles := map[action]string{
@@ -137,7 +137,14 @@ func (c *change) print(out *strings.Builder) {
 	case c.action == replace && c.told && len(c.mustReplace) == 0:
 		title = "will be replaced, as requested"
 	}
-	fmt.Fprintf(out, "  # %s %s\n", c.at, title)
+	switch isMove := c.action == noOp && c.importing == ""; {
+	case isMove:
+		fmt.Fprintf(out, "  # %s has moved to %s\n", c.movedFrom, c.at)
+	case c.movedFrom != "":
+		fmt.Fprintf(out, "  # %s %s\n  # (moved from %s)\n", c.at, title, c.movedFrom)
+	default:
+		fmt.Fprintf(out, "  # %s %s\n", c.at, title)
+	}
 	if c.action == remove && !c.isConfigured {
 		fmt.Fprintf(out, "  # (because %s is not in configuration)\n", c.at)
 	}

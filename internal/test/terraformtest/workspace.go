@@ -97,6 +97,8 @@ func (w *Workspace) Run(ctx context.Context, args ...string) (output string, cod
 		err = c.show()
 	case "state":
 		err = c.state()
+	case "taint", "untaint":
+		err = c.taint(args[0] == "taint")
 	case "output":
 		err = c.output()
 	default:
@@ -157,7 +159,14 @@ func (c *command) makePlan() (p *plan, err error) {
 	if c.w.validate(c.ctx, c.config, c.o, c.d); c.d.HasErrors() {
 		return nil, nil
 	}
+	prior, movedFrom := move(prior, c.config.Moves)
+	if len(movedFrom) > 0 && (len(c.o.targets) > 0 || c.o.refreshOnly) {
+		return nil, core.Unsupported("moves with -target or -refresh-only")
+	}
 	p = c.w.plan(c.ctx, c.config, variables, c.o, c.d, c.out, prior)
+	for at, one := range p.changes {
+		one.movedFrom = movedFrom[at].String()
+	}
 	if p.failed {
 		c.out.say("\nPlanning failed. Terraform encountered an error while generating this plan.")
 	} else {
@@ -388,7 +397,26 @@ func (c *command) output() error {
 	return err
 }
 
-// state removes resources from the state, or marks and unmarks them.
+// taint marks an instance as tainted, or not.
+func (c *command) taint(is bool) error {
+	now, err := state.Load(c.w.stateFile(), c.w.Providers)
+	if err != nil {
+		return err
+	}
+	if len(c.o.args) != 1 || now.Get(state.ParseAddress(c.o.args[0])) == nil {
+		return core.Unsupported("taint or untaint of %q", c.o.args)
+	}
+	at := state.ParseAddress(c.o.args[0])
+	now.Set(at, now.Get(at).Taint(is))
+	done := "successfully untainted"
+	if is {
+		done = "marked as tainted"
+	}
+	c.out.say("Resource instance %s has been %s.", at, done)
+	return now.Save(c.w.stateFile(), c.w.Providers, nil)
+}
+
+// state removes resources from the state.
 func (c *command) state() error {
 	if len(c.o.args) < 2 || c.o.args[0] != "rm" {
 		return core.Unsupported("state %q", c.o.args)

@@ -4,6 +4,7 @@ package language
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
@@ -23,7 +24,11 @@ type Config struct {
 	Providers map[string]*ProviderBlock // by name
 	Resources map[string]*Resource      // by address
 	Imports   []*Import
+	Moves     []Move
 }
+
+// Move is a moved block.
+type Move struct{ From, To string }
 
 // ProviderBlock is a provider block.
 type ProviderBlock struct {
@@ -85,6 +90,7 @@ var blockTypes = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "resource", LabelNames: []string{"type", "name"}},
 	{Type: "data", LabelNames: []string{"type", "name"}},
 	{Type: "import"},
+	{Type: "moved"},
 	{Type: "module", LabelNames: []string{"name"}},
 	{Type: "check", LabelNames: []string{"name"}},
 }}
@@ -138,6 +144,8 @@ func (c *Config) addBlock(m *Module, from schema.Providers, root string, d *Diag
 			return core.Unsupported("import block of a module")
 		}
 		return c.addImport(block)
+	case "moved":
+		return c.addMove(m, block)
 	default:
 		return c.addResource(m, from, d, block)
 	}
@@ -172,6 +180,35 @@ func (c *Config) addImport(block *hcl.Block) error {
 	}
 	made.Resource = InModules(target)
 	c.Imports = append(c.Imports, made)
+	return nil
+}
+
+// addMove reads a block of the root module that moves a resource or an instance to another address of its type.
+func (c *Config) addMove(m *Module, block *hcl.Block) error {
+	attributes, problems := block.Body.JustAttributes()
+	if problems.HasErrors() || m.Parent != nil || len(attributes) != 2 {
+		return core.Unsupported("this moved block")
+	}
+	var ends [2]string
+	var kinds [2]string
+	for n, name := range []string{"from", "to"} {
+		if attributes[name] == nil {
+			return core.Unsupported("this moved block")
+		}
+		at := attributes[name].Expr
+		target, problems := hcl.AbsTraversalForExpr(at)
+		resource := InModules(target)
+		if problems.HasErrors() || resource == "" {
+			return core.Unsupported("this %s of a moved block", name)
+		}
+		ends[n] = string(at.Range().SliceBytes(c.files[block.DefRange.Filename].Bytes))
+		parts := strings.Split(resource, ".")
+		kinds[n] = parts[len(parts)-2]
+	}
+	if kinds[0] != kinds[1] {
+		return core.Unsupported("a move from %s to %s", kinds[0], kinds[1])
+	}
+	c.Moves = append(c.Moves, Move{ends[0], ends[1]})
 	return nil
 }
 

@@ -64,6 +64,7 @@ func Functions(dir string, started time.Time) map[string]function.Function {
 		"tobool": stdlib.MakeToFunc(cty.Bool), "tonumber": stdlib.MakeToFunc(cty.Number), "tostring": stdlib.MakeToFunc(cty.String),
 		"tolist": stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)), "toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)), "tomap": stdlib.MakeToFunc(cty.Map(cty.DynamicPseudoType)),
 		"alltrue": quantified(true), "anytrue": quantified(false), "trim": stdlib.TrimFunc, "yamldecode": yamlFunction,
+		"cidrhost": cidrHostFunction, "cidrsubnet": cidrSubnetFunction,
 		"try": tryfunc.TryFunc, "can": tryfunc.CanFunc, "length": lengthFunction, "one": oneFunction,
 		"endswith": onStrings(cty.Bool, func(s []string) (cty.Value, error) {
 			return cty.BoolVal(bytes.HasSuffix([]byte(s[0]), []byte(s[1]))), nil

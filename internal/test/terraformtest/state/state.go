@@ -116,6 +116,19 @@ func (i *Instance) Stored() (version int64, attributes json.RawMessage, is bool)
 	return i.raw.SchemaVersion, i.raw.Attributes, true
 }
 
+// Taint returns an instance that is tainted, or not.
+func (i *Instance) Taint(is bool) *Instance {
+	made := *i
+	if made.Tainted = is; made.raw != nil {
+		raw := *made.raw
+		if raw.Status = ""; is {
+			raw.Status = "tainted"
+		}
+		made.raw = &raw
+	}
+	return &made
+}
+
 // Upgraded returns an instance with the value that the provider has made of what a state file has.
 func (i *Instance) Upgraded(value cty.Value) *Instance {
 	made := *i
