@@ -43,6 +43,9 @@ func (w *workspace) readData(p *process, c *change, config cty.Value) error {
 
 // upgrade lets the provider upgrade a state that was read from a file.
 func (w *workspace) upgrade(p *process, c *change, i *instance) (*tfprotov6.DynamicValue, error) {
+	if i.upgraded != nil {
+		return i.upgraded, nil
+	}
 	text, err := ctyjson.Marshal(i.value, c.kind.kind)
 	if err != nil {
 		return nil, err
@@ -56,5 +59,6 @@ func (w *workspace) upgrade(p *process, c *change, i *instance) (*tfprotov6.Dyna
 	if err != nil {
 		return nil, err
 	}
-	return encode(c.kind.kind, p.decode(c.address, c.kind, resp.UpgradedState, nil)), nil
+	i.upgraded = encode(c.kind.kind, p.decode(c.address, c.kind, resp.UpgradedState, nil))
+	return i.upgraded, nil
 }

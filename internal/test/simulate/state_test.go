@@ -19,6 +19,8 @@ type instance struct {
 	identity *tfprotov6.ResourceIdentityData
 	tainted  bool
 	after    []string // the addresses of the resources that it depends on
+
+	upgraded *tfprotov6.DynamicValue // the value, as the provider upgrades it when it is read from a file; nil: it was not read yet
 }
 
 // states are the instances by address. They are not changed.
