@@ -145,7 +145,8 @@ func (sc scene) mishaps(number int, calm, creation course) (all []mishap) {
 			}
 		}
 		for i, revoked := range revocations() {
-			if moves && (*everything || chance%len(revocations()) == i) {
+			tried := chance%len(revocations()) == i && (!sc.detail || chance%2 == 0)
+			if moves && (*everything || tried) {
 				all = append(all, mishap{kind: kind, revoked: revoked})
 			}
 		}
