@@ -54,7 +54,7 @@ func Functions(dir string, started time.Time) map[string]function.Function {
 	return map[string]function.Function{
 		"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "floor": stdlib.FloorFunc, "max": stdlib.MaxFunc, "min": stdlib.MinFunc, "parseint": stdlib.ParseIntFunc,
 		"chomp": stdlib.ChompFunc, "format": stdlib.FormatFunc, "formatlist": stdlib.FormatListFunc, "join": stdlib.JoinFunc, "lower": stdlib.LowerFunc, "upper": stdlib.UpperFunc,
-		"replace": stdlib.ReplaceFunc, "split": stdlib.SplitFunc, "substr": stdlib.SubstrFunc, "trimspace": stdlib.TrimSpaceFunc, "trimprefix": stdlib.TrimPrefixFunc,
+		"replace": replaceFunction, "split": stdlib.SplitFunc, "substr": stdlib.SubstrFunc, "trimspace": stdlib.TrimSpaceFunc, "trimprefix": stdlib.TrimPrefixFunc,
 		"trimsuffix": stdlib.TrimSuffixFunc, "regex": stdlib.RegexFunc, "regexall": stdlib.RegexAllFunc, "title": stdlib.TitleFunc,
 		"chunklist": stdlib.ChunklistFunc, "coalescelist": stdlib.CoalesceListFunc, "compact": stdlib.CompactFunc, "concat": stdlib.ConcatFunc, "contains": stdlib.ContainsFunc,
 		"distinct": stdlib.DistinctFunc, "element": stdlib.ElementFunc, "flatten": stdlib.FlattenFunc, "keys": stdlib.KeysFunc, "merge": stdlib.MergeFunc, "range": stdlib.RangeFunc,
@@ -167,6 +167,15 @@ func marking(do func(cty.Value) cty.Value) function.Function {
 		Impl:   func(args []cty.Value, _ cty.Type) (cty.Value, error) { return do(args[0]), nil },
 	})
 }
+
+// replaceFunction replaces a text, or what a regular expression between slashes fits.
+var replaceFunction = onStrings(cty.String, func(s []string) (cty.Value, error) {
+	text, old, by := cty.StringVal(s[0]), s[1], cty.StringVal(s[2])
+	if len(old) > 1 && strings.HasPrefix(old, "/") && strings.HasSuffix(old, "/") {
+		return stdlib.RegexReplace(text, cty.StringVal(old[1:len(old)-1]), by)
+	}
+	return stdlib.Replace(text, cty.StringVal(old), by)
+}, "text", "old", "by")
 
 // lengthFunction is length of a string, or of a collection.
 var lengthFunction = function.New(&function.Spec{
