@@ -142,13 +142,13 @@ func BootRecord(n *ironic.Node) *bootiso.Record {
 }
 
 // BootFacts returns the facts of a node that the decision about its live ISO depends on.
-func BootFacts(n *ironic.Node) bootiso.Machine {
+func BootFacts(n *ironic.Node) bootiso.Candidate {
 	record := BootRecord(n)
 	var wanted *bootiso.Wanted
 	if note := BootNoteOf(n); record != nil {
 		wanted = note.Wanted
 	}
-	return bootiso.Machine{
+	return bootiso.Candidate{
 		Wanted: wanted,
 		Label:  ironic.NodeLabel(n), Booted: record, Protected: n.Protected, Powered: machine.PowerManaged(n),
 		Asked: record != nil && record.Manual && !RestartedSince(n, record.At), Rescued: RescueOf(ironic.State(n.ProvisionState)) != NotRescued, Barred: BootBarred(n),

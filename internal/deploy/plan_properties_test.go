@@ -281,7 +281,7 @@ func applied(w deploy.Wish, s deploy.Seen, p deploy.Plan) deploy.Seen {
 	kept := p.Forecast.Wish
 	fill(&kept)
 	if s.New {
-		s = deploy.Seen{ID: w.Node.V, Label: "n1", Now: now, Sight: deploy.Sight{Name: "n1", Boot: bootiso.Machine{Label: "n1", Powered: true}}}
+		s = deploy.Seen{ID: w.Node.V, Label: "n1", Now: now, Sight: deploy.Sight{Name: "n1", Boot: bootiso.Candidate{Label: "n1", Powered: true}}}
 	}
 	s.Was, s.Rebuilds, s.Restarts = kept, p.Forecast.Rebuilds.V, p.Forecast.Restarts.V
 	for _, step := range p.Steps {

@@ -152,7 +152,7 @@ func runningMachine(runs string) deploy.Seen {
 	w := changed(deploy.Wish{Content: map[string]deploy.Text{}, OnDestroy: decide.Known(deploy.DestroyUndeploys)}, "node=uuid-1, "+runs)
 	s := deploy.Seen{
 		Was: w, ID: "uuid-1", Instance: "reservation", State: "active", Power: decide.Known(deploy.PowerOn), Name: w.Name, Attempts: decide.Known[int64](1), Label: "n1", Now: now,
-		Sight: deploy.Sight{Name: "n1", Content: w.Deployment.Digest(), Boot: bootiso.Machine{Label: "n1", Powered: true}},
+		Sight: deploy.Sight{Name: "n1", Content: w.Deployment.Digest(), Boot: bootiso.Candidate{Label: "n1", Powered: true}},
 		Runs:  deploy.Footprint{Mark: w.Deployment.Digest(), Image: w.Content["image"].V},
 	}
 	if w.ReadyCheck.Set {

@@ -150,7 +150,7 @@ type Seen struct {
 type Sight struct {
 	Name    string          `json:"name"`    // of the node
 	Content string          `json:"content"` // digest of the provider's deployment that the node runs or is being deployed with; "" if there is none
-	Boot    bootiso.Machine `json:"boot"`    // what the decision about a live ISO depends on
+	Boot    bootiso.Candidate `json:"boot"`    // what the decision about a live ISO depends on
 
 	Deploy   deployinterface.Name `json:"deploy"`   // the deploy interface in use
 	Detected deployinterface.Name `json:"detected"` // the one that autodetect has chosen and that stays until the node is undeployed; "" if there is none

@@ -68,7 +68,7 @@ func open(cmd *cobra.Command, s *cli.Settings, output string) (*ironic.Client, e
 
 // look reads a machine: the node, its ports, the allocation that has reserved it, and its history. Without the right to see one of the last
 // three, it goes on.
-func look(ctx context.Context, client *ironic.Client, ref string) (*show.Machine, error) {
+func look(ctx context.Context, client *ironic.Client, ref string) (*show.Description, error) {
 	node, err := client.Node(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func (p *page) line(name, value string) {
 }
 
 // writePage writes the description of a machine.
-func writePage(to io.Writer, d *show.Machine, now time.Time) {
+func writePage(to io.Writer, d *show.Description, now time.Time) {
 	p := &page{to: to}
 	p.section(rest.OneLine(cmp.Or(d.Name, d.ID)))
 	p.line("UUID", d.ID)

@@ -23,7 +23,7 @@ func image(n, shared string, own ...string) Artifacts {
 // input describes a registered machine that booted with other artifacts than the wanted ones.
 func input(booted, want Artifacts, change ...func(*Input)) Input {
 	record := NewRecord(booted, noon(), nil)
-	in := Input{Machine: Machine{Booted: &record, Powered: true}, Want: NewWant(want), Now: noon()}
+	in := Input{Machine: Candidate{Booted: &record, Powered: true}, Want: NewWant(want), Now: noon()}
 	for _, c := range change {
 		c(&in)
 	}
@@ -119,7 +119,7 @@ func TestDecide_neverRestartsWithoutARecord(t *testing.T) {
 	everyFact(func(f Facts) {
 		for _, policy := range []Policy{"", PolicyAffected, PolicyAlways, PolicyNever} {
 			got := Decide(Input{
-				Machine: Machine{Powered: true, Protected: f.HostAtBoot, Asked: f.HostUnused},
+				Machine: Candidate{Powered: true, Protected: f.HostAtBoot, Asked: f.HostUnused},
 				Want:    Want{Artifacts: image("1", "env/1"), Policy: policy, Installing: f.Installing, Registered: f.Registered},
 				Unbuilt: f.Newer, Changed: []string{"traits"}, Imported: f.Settled, Now: noon(),
 			})

@@ -55,8 +55,8 @@ func (w Want) SettlesAt() time.Time {
 	return w.BuiltAt.Add(w.Quiet)
 }
 
-// Machine has the facts of a node that the decision depends on. It can be kept as JSON between two runs.
-type Machine struct {
+// Candidate has the facts of a node that the decision depends on. It can be kept as JSON between two runs.
+type Candidate struct {
 	Label     string  `json:"label"`            // name of the node in messages
 	Booted    *Record `json:"record,omitempty"` // nil: unknown
 	Protected bool    `json:"protected,omitempty"`
@@ -68,7 +68,7 @@ type Machine struct {
 }
 
 // barred returns why the machine cannot be restarted at present; "" if it can.
-func (m Machine) barred() string {
+func (m Candidate) barred() string {
 	if m.Rescued {
 		return "it is in rescue mode"
 	}
@@ -77,7 +77,7 @@ func (m Machine) barred() string {
 
 // Input is all that the decision about a machine depends on.
 type Input struct {
-	Machine  Machine
+	Machine  Candidate
 	Want     Want
 	Unbuilt  bool      // the wanted image does not exist yet: it counts as newer than the booted one
 	Demanded []string  // names of triggers that changed: they boot the machine anew, whatever it does

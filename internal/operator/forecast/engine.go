@@ -258,7 +258,7 @@ const (
 )
 
 // fails returns why an operation fails; "" if it does not.
-func (w WhatIf) fails(o Operation, m *Machine) string {
+func (w WhatIf) fails(o Operation, m *Target) string {
 	switch {
 	case slices.Contains(w.Dead, m.Name) && m.Name != "", slices.Contains(w.Dead, m.ID):
 		return failsAtOnce

@@ -39,8 +39,8 @@ func input(n, limit, places int, settings rollout.Settings) forecast.Input {
 	return in
 }
 
-func node(i int) *forecast.Machine {
-	m := &forecast.Machine{Class: "baremetal"}
+func node(i int) *forecast.Target {
+	m := &forecast.Target{Class: "baremetal"}
 	m.ID, m.Name = fmt.Sprintf("uuid-%d", i), fmt.Sprintf("node-%d", i)
 	return m
 }

@@ -115,7 +115,7 @@ func (s *slots) holders() []string {
 
 // wait calls begin when a machine has a slot. A machine with an operation in progress that the plan did not begin waits for the end of that
 // first.
-func (s *slots) wait(m *Machine, name string, tries int, begin func()) {
+func (s *slots) wait(m *Target, name string, tries int, begin func()) {
 	l := s.in.Settings.Limit
 	if o := s.busy[m.ID]; o != nil && !o.own {
 		if !o.until.IsZero() {

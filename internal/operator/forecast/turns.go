@@ -97,7 +97,7 @@ func (g *groups) awaitOthers(one *group) {
 
 // take lets a machine wait for its turn. It returns the group; nil if the machine needs no turn. follows: it has the turn of the deployment
 // that it replaces.
-func (g *groups) take(m *Machine, name string, t *Turn, c candidate) (one *group, follows bool) {
+func (g *groups) take(m *Target, name string, t *Turn, c candidate) (one *group, follows bool) {
 	settings := g.settings(t)
 	me := rollout.Member{ID: m.ID, Name: name, Change: t.Change, Failures: m.Failures, Queued: g.now, Away: t.Away}
 	if t.Change == rollout.FirstDeployment {

@@ -28,8 +28,8 @@ const (
 // Leg is a row of operations that follow each other in one slot.
 type Leg []Operation
 
-// Machine is a machine that a plan changes.
-type Machine struct {
+// Target is a machine that a plan changes.
+type Target struct {
 	throttle.Machine        // ID is the UUID of its node, or the address of the resource that decides which node it is
 	Class            string // "": not known
 	New              bool   // the plan makes the node
@@ -38,7 +38,7 @@ type Machine struct {
 }
 
 // label names the machine.
-func (m *Machine) label() string { return cmp.Or(m.Name, m.ID) }
+func (m *Target) label() string { return cmp.Or(m.Name, m.ID) }
 
 // Turn is what a step asks of the rollout.
 type Turn struct {
@@ -53,7 +53,7 @@ type Turn struct {
 type Step struct {
 	Address  string
 	Does     string   // for people, such as "rebuild"
-	Machine  *Machine // nil: it needs none
+	Machine  *Target // nil: it needs none
 	Legs     []Leg
 	Turn     *Turn // nil: it needs none
 	Removes  bool  // the instance is destroyed

@@ -17,8 +17,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/oneview/sharing"
 )
 
-// Machine is the description of a machine. It contains no secret.
-type Machine struct {
+// Description tells what a machine is, who holds it and what it does. It contains no secret.
+type Description struct {
 	ID             string   `json:"node_id"`
 	Name           string   `json:"node_name"`
 	Description    string   `json:"description,omitempty"`
@@ -79,8 +79,8 @@ const lastErrors = 5
 
 // Describe describes a node at a time by Ironic's clock. macs are the addresses of its ports. allocation is the one that has reserved it;
 // nil: none, or the user may not see it. history is that of the node, the oldest event first.
-func Describe(n *ironic.Node, macs []string, allocation *ironic.Allocation, history []ironic.Event, now time.Time) *Machine {
-	d := &Machine{
+func Describe(n *ironic.Node, macs []string, allocation *ironic.Allocation, history []ironic.Event, now time.Time) *Description {
+	d := &Description{
 		ID: n.UUID, Name: n.Name, Description: n.Description, ResourceClass: n.ResourceClass, Traits: n.Traits, ConductorGroup: n.ConductorGroup, Conductor: n.Conductor,
 		Hardware: hardware(n.Properties), Driver: n.Driver, BMC: driverinfo.BMCAddress(n.DriverInfo), BootInterface: n.BootInterface, MACs: append([]string{}, macs...),
 		Owner: n.Owner, Lessee: n.Lessee,

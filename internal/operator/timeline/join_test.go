@@ -223,11 +223,11 @@ func TestJoin_states(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := timeline.Machine{ID: "n1", Name: "rack1-01", Node: tc.node, History: tc.history}
+			m := timeline.Evidence{ID: "n1", Name: "rack1-01", Node: tc.node, History: tc.history}
 			for _, lines := range tc.records {
 				m.Records = append(m.Records, record(lines))
 			}
-			if got := brief(timeline.Join(timeline.Facts{Now: at(60), Machines: []timeline.Machine{m}})); got != tc.want {
+			if got := brief(timeline.Join(timeline.Facts{Now: at(60), Machines: []timeline.Evidence{m}})); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})
@@ -244,7 +244,7 @@ func TestJoin_endsWithTheReservation(t *testing.T) {
 		"-500 available for 100 at least; -400 nothing is known for 400": {{From: at(-500), To: at(-400)}},
 		"-500 available for 500 so far":                                  {{From: at(-450), To: at(-440)}, {From: at(-500)}}, // a record, and the allocation
 	} {
-		life := timeline.Join(timeline.Facts{Subject: "allocation web-1", Now: at(0), Machines: []timeline.Machine{{ID: n.UUID, Name: n.Name, Node: n, Periods: periods}}})
+		life := timeline.Join(timeline.Facts{Subject: "allocation web-1", Now: at(0), Machines: []timeline.Evidence{{ID: n.UUID, Name: n.Name, Node: n, Periods: periods}}})
 		if got := brief(life); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
@@ -261,7 +261,7 @@ func TestHistory_ofSeveralNodes(t *testing.T) {
 		"terraform_metal_erasure":    map[string]any{"run": run, "began": at(5).Format(time.RFC3339), "ended": at(9).Format(time.RFC3339)},
 		"terraform_metal_allocation": map[string]any{"uuid": "a1", "name": "web-1"},
 	}}
-	life := timeline.History(timeline.Facts{Subject: "2 nodes", Now: at(60), Machines: []timeline.Machine{
+	life := timeline.History(timeline.Facts{Subject: "2 nodes", Now: at(60), Machines: []timeline.Evidence{
 		{ID: "n1", Name: "rack1-01", Node: &ironic.Node{UUID: "n1", Name: "rack1-01"}, History: []ironic.Event{
 			event(1, "INFO", "deployment_start", "begins"), event(7, "INFO", "deployment_end", "ends"), event(20, "ERROR", "cleaning", "no disk\nTraceback"),
 		}},
@@ -318,7 +318,7 @@ func TestLife_tellsEachNote(t *testing.T) {
 	elsewhere := time.FixedZone("CET", 3600) // which changes nothing
 	life := timeline.Join(timeline.Facts{
 		Subject: "node rack1-01 <b>", Now: at(60).In(elsewhere), Missing: []string{"No record of metal watch was given."},
-		Machines: []timeline.Machine{{
+		Machines: []timeline.Evidence{{
 			ID: n.UUID, Name: n.Name, Node: n, History: []ironic.Event{{CreatedAt: at(-30).In(elsewhere), Severity: "ERROR", Type: "verifying", Event: "no \x1b[31mBMC", User: "u1", Conductor: "conductor-1"}},
 			Reserved: &ironic.Allocation{UUID: "a1", Name: "web-0", State: "active", CreatedAt: at(-25).Format(time.RFC3339), Owner: "team-a", Extra: map[string]any{"terraform_metal_creation": map[string]any{run: map[string]any{"since": at(-26).Format(time.RFC3339), "done": at(-24).Format(time.RFC3339)}}}},
 		}},

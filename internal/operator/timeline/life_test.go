@@ -95,7 +95,7 @@ func TestLife_hasTheColoursOfTheWatch(t *testing.T) {
 	if err := r.End(m.View(at(60))); err != nil {
 		t.Fatal(err)
 	}
-	life := timeline.Join(timeline.Facts{Subject: "node rack1-01", Now: at(60), Machines: []timeline.Machine{{ID: "n1", Name: "rack1-01", Records: records(t, file)}}})
+	life := timeline.Join(timeline.Facts{Subject: "node rack1-01", Now: at(60), Machines: []timeline.Evidence{{ID: "n1", Name: "rack1-01", Records: records(t, file)}}})
 	if err := life.WritePage(page); err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func ReadHistory(ctx context.Context, client *ironic.Client, nodes []ironic.Node
 		of = r.facts.Subject
 	}
 	for i := range nodes {
-		m := Machine{ID: nodes[i].UUID, Name: cmp.Or(nodes[i].Name, nodes[i].UUID), Node: &nodes[i]}
+		m := Evidence{ID: nodes[i].UUID, Name: cmp.Or(nodes[i].Name, nodes[i].UUID), Node: &nodes[i]}
 		if err := r.history(ctx, &m, of); err != nil {
 			return r.facts, err
 		}
@@ -131,7 +131,7 @@ func label(name, id string) string {
 
 // add adds a machine. Without a node, Ironic has none.
 func (r *reader) add(ctx context.Context, id string, node *ironic.Node, periods []Period) error {
-	m := Machine{ID: id, Name: r.nameOf(id), Node: node, Periods: periods}
+	m := Evidence{ID: id, Name: r.nameOf(id), Node: node, Periods: periods}
 	if len(r.records) > 0 && m.Name == "" {
 		r.lacks("No record has node %s.", id)
 	}
@@ -164,7 +164,7 @@ func (r *reader) nameOf(id string) string {
 }
 
 // history reads the history of a node. of names the nodes of which it is missing.
-func (r *reader) history(ctx context.Context, m *Machine, of string) error {
+func (r *reader) history(ctx context.Context, m *Evidence, of string) error {
 	version, err := r.client.Microversion(ctx)
 	if err != nil {
 		return err
@@ -185,7 +185,7 @@ func (r *reader) history(ctx context.Context, m *Machine, of string) error {
 }
 
 // reservation reads the allocation that has reserved a node, unless it is the subject.
-func (r *reader) reservation(ctx context.Context, m *Machine) error {
+func (r *reader) reservation(ctx context.Context, m *Evidence) error {
 	if m.Node.AllocationUUID == "" || r.facts.Allocation != nil {
 		return nil
 	}

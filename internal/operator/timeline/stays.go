@@ -28,7 +28,7 @@ type stay struct {
 }
 
 // staysOf joins the states that all sources know, in order. Records come first: they know what a machine did in a state.
-func staysOf(m *Machine, now time.Time) []stay {
+func staysOf(m *Evidence, now time.Time) []stay {
 	var all []stay
 	for _, record := range m.Records {
 		for _, s := range recorded(record, m.ID) {
@@ -203,7 +203,7 @@ func (s stay) and(other stay) stay {
 }
 
 // within returns the stays that belong to the life of a machine. Of one that has begun before, the time in the periods belongs to it.
-func within(stays []stay, m *Machine) (all []stay) {
+func within(stays []stay, m *Evidence) (all []stay) {
 	for _, s := range stays {
 		if !m.has(s.from) {
 			reached := slices.DeleteFunc(slices.Clone(m.Periods), func(p Period) bool { return !s.from.Before(p.From) || s.until.Sub(p.From) <= grain })

@@ -69,12 +69,12 @@ type Facts struct {
 	Subject    string
 	Now        time.Time
 	Allocation *ironic.Allocation // the subject; nil: a node is
-	Machines   []Machine
+	Machines   []Evidence
 	Missing    []string
 }
 
-// Machine is what is known of one machine.
-type Machine struct {
+// Evidence is what is known of one machine.
+type Evidence struct {
 	ID, Name string
 	Node     *ironic.Node       // nil: Ironic has no such node any more
 	Reserved *ironic.Allocation // that has reserved it, if that is not the subject
@@ -87,7 +87,7 @@ type Machine struct {
 type Period struct{ From, To time.Time }
 
 // has reports whether a time is in one of the periods.
-func (m *Machine) has(at time.Time) bool {
+func (m *Evidence) has(at time.Time) bool {
 	return m.Periods == nil || slices.ContainsFunc(m.Periods, func(p Period) bool {
 		return !at.Before(p.From) && (p.To.IsZero() || !at.After(p.To))
 	})

@@ -118,7 +118,7 @@ func clean(s *planned, host values) {
 }
 
 // hostMachine returns the machine of a host.
-func (r *reader) hostMachine(address string, before, after values) *forecast.Machine {
+func (r *reader) hostMachine(address string, before, after values) *forecast.Target {
 	id := cmp.Or(after.text("id"), before.text("id"))
 	m := r.machines[address]
 	if m == nil {
@@ -184,7 +184,7 @@ func (r *reader) deploy(s *planned, before, after, unknown values) {
 }
 
 // deployed returns the machine of a new deployment. If its node is not known yet, the host or the allocation that it refers to says more.
-func (r *reader) deployed(s *planned, after values) *forecast.Machine {
+func (r *reader) deployed(s *planned, after values) *forecast.Target {
 	if ref := after.text("node_id"); ref != "" {
 		return r.nodeOf(ref)
 	}
@@ -210,8 +210,8 @@ func (r *reader) deployed(s *planned, after values) *forecast.Machine {
 }
 
 // unknown is the machine of a deployment whose node is not known before the apply.
-func (r *reader) unknown(address, of, class string) *forecast.Machine {
-	m := &forecast.Machine{Class: class, Unknown: "known after apply, from " + of}
+func (r *reader) unknown(address, of, class string) *forecast.Target {
+	m := &forecast.Target{Class: class, Unknown: "known after apply, from " + of}
 	m.ID, m.Name = address, "(known after apply)"
 	return m
 }

@@ -35,7 +35,7 @@ func Read(text []byte) (*Work, error) {
 	if err := json.Unmarshal(text, &end); err != nil || end.Errored {
 		return nil, errors.New("this plan has failed, so that it lacks changes. Mend its errors, and plan again")
 	}
-	r := &reader{plan: &plan, blocks: blocksOf(plan.Config), machines: map[string]*forecast.Machine{}, notes: map[string]int{}}
+	r := &reader{plan: &plan, blocks: blocksOf(plan.Config), machines: map[string]*forecast.Target{}, notes: map[string]int{}}
 	provider, err := r.provider()
 	if err != nil {
 		return nil, err

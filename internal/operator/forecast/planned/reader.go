@@ -20,7 +20,7 @@ type reader struct {
 	blocks   blocks
 	settings Provider
 	steps    []*planned
-	machines map[string]*forecast.Machine // by the UUID or name of the node, or the address of the host
+	machines map[string]*forecast.Target // by the UUID or name of the node, or the address of the host
 	notes    map[string]int
 	order    []string
 }
@@ -100,10 +100,10 @@ func raises(before, after, unknown values, counter string) (rises, mayBe bool) {
 }
 
 // nodeOf returns the machine with a UUID or a name.
-func (r *reader) nodeOf(ref string) *forecast.Machine {
+func (r *reader) nodeOf(ref string) *forecast.Target {
 	m := r.machines[ref]
 	if m == nil {
-		m = &forecast.Machine{}
+		m = &forecast.Target{}
 		m.ID, m.Name = ref, ref
 		r.machines[ref] = m
 	}
@@ -111,7 +111,7 @@ func (r *reader) nodeOf(ref string) *forecast.Machine {
 }
 
 // describe fills in what the values of a host say of its machine.
-func describe(m *forecast.Machine, host values) {
+func describe(m *forecast.Target, host values) {
 	m.Name = cmp.Or(host.text("name"), m.Name)
 	m.Class = cmp.Or(host.text("resource_class"), m.Class)
 	m.ConductorGroup, m.Shard = host.text("conductor_group"), host.text("shard")

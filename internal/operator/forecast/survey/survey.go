@@ -155,7 +155,7 @@ func (f *Found) readAbsences(ctx context.Context, site *machine.Site, nodes []ir
 // exist.
 func (f *Found) Complete(steps []forecast.Step) error {
 	var missing, deployed []string
-	done := map[*forecast.Machine]bool{}
+	done := map[*forecast.Target]bool{}
 	for i := range steps {
 		m := steps[i].Machine
 		if m == nil {

@@ -134,8 +134,8 @@ func TestComplete(t *testing.T) {
 	fake := ironictest.Fleet(2)
 	fake.Set("node-000", "provision_state", "deploy failed")
 	fake.Set("node-000", "extra", map[string]any{"terraform_metal_failures": 2.0})
-	named := func(id string) *forecast.Machine {
-		m := &forecast.Machine{}
+	named := func(id string) *forecast.Target {
+		m := &forecast.Target{}
 		m.ID, m.Name = id, id
 		return m
 	}
