@@ -71,8 +71,8 @@ func gapDoubts(site *machine.Site, r Request, all map[string]*ironic.Node, expec
 	return doubts
 }
 
-// ForeseeGroup is Foresee for a group that is planned. A doubt that no host can remove which others may add is fatal.
-func ForeseeGroup(ctx context.Context, site *machine.Site, g *Group, vague bool) ([]expect.Doubt, error) {
+// foreseeGroup is Foresee for a group that is planned. A doubt that no host can remove which others may add is fatal.
+func foreseeGroup(ctx context.Context, site *machine.Site, g *Group, vague bool) ([]expect.Doubt, error) {
 	g.group = g.Name
 	if vague || expect.ExpectedOf(site).Class(g.ResourceClass) || len(g.lacking()) == 0 {
 		return nil, nil

@@ -118,7 +118,7 @@ func (s *GroupSeen) ask(ctx context.Context, site *machine.Site, wanted *Group, 
 		s.Begun = findBegunMembers(ctx, site, wanted)
 		return nil
 	}
-	s.Doubts, err = ForeseeGroup(ctx, site, wanted, vague)
+	s.Doubts, err = foreseeGroup(ctx, site, wanted, vague)
 	return err
 }
 

@@ -15,9 +15,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
-// CheckAdoption returns an error of KindRefused unless something runs on the node that can be adopted, or Ironic can adopt the machine
+// checkAdoption returns an error of KindRefused unless something runs on the node that can be adopted, or Ironic can adopt the machine
 // (reference/ironic.md#adopting-a-node).
-func CheckAdoption(n *ironic.Node) error {
+func checkAdoption(n *ironic.Node) error {
 	state := ironic.State(n.ProvisionState)
 	if state == nodes.Active || n.InstanceUUID != "" && states.Finished(state) || states.Adoptable(state) {
 		return nil
@@ -29,13 +29,13 @@ func CheckAdoption(n *ironic.Node) error {
 // reservation of a machine that runs a deployment already, or makes one, with the mark of a creation. allocation is the reservation that
 // the caller expects, or "". As ReserveNew, it takes over what a killed run has begun, and then also returns the mark of that run.
 func ReserveAdopted(ctx context.Context, m *machine.Machine, allocation string, deadline time.Time) (instanceID string, by *notes.Creation, err error) {
-	if err := CheckAdoption(m.Node()); err != nil {
+	if err := checkAdoption(m.Node()); err != nil {
 		return "", nil, err
 	}
 	if allocation != "" {
 		return allocation, nil, machine.CheckReservation(m.Node(), allocation)
 	}
-	if by, err = FinishReservation(ctx, m, "", func() bool { return true }, deadline); err != nil {
+	if by, err = finishReservation(ctx, m, "", func() bool { return true }, deadline); err != nil {
 		return "", nil, err
 	}
 	if m.Node().InstanceUUID != "" && (by != nil || states.Finished(m.State())) {

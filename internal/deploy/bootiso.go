@@ -59,7 +59,7 @@ func BootISO(ctx context.Context, m *machine.Machine, d Deployment, o DeployOpti
 	if failure.As(err, machine.KindMedia, machine.KindPower) != nil || declined {
 		m.Site().Ironic.Logger().WarnContext(ctx, "booting a live ISO: one way failed, undeploying and deploying instead", append(machine.NodeAttributes(m.Node()), "error", err)...)
 		refused := err
-		if err = m.Refresh(ctx); err == nil && BootBarred(m.Node()) != "" {
+		if err = m.Refresh(ctx); err == nil && bootBarred(m.Node()) != "" {
 			return attempts, refused
 		}
 		if err == nil && m.State() == nodes.Active {
@@ -86,13 +86,13 @@ func bootable(m *machine.Machine, d Deployment, o DeployOptions) error {
 	if err := machine.CheckReservation(m.Node(), o.Instance); err != nil {
 		return err
 	}
-	if d.ConfigDrive != nil && !CarriesConfigDrive(m.Node()) {
+	if d.ConfigDrive != nil && !carriesConfigDrive(m.Node()) {
 		return NoConfigDrive(m.Node())
 	}
 	if last := BootRecord(m.Node()); last != nil && last.Exhausted(d.LiveISO.Artifacts, time.Now()) {
 		return BootLoop(ironic.NodeLabel(m.Node()), *last)
 	}
-	if reason := BootBarred(m.Node()); reason != "" {
+	if reason := bootBarred(m.Node()); reason != "" {
 		return machine.RefusedFor(m.Node(), reason+", so it is not restarted. End that first")
 	}
 	return nil
@@ -105,7 +105,7 @@ func redeploy(ctx context.Context, m *machine.Machine, runs *bootiso.Record, d D
 	node, allocation := m.Node(), m.Node().AllocationUUID
 	note := BootNoteOf(node)
 	if note == nil {
-		fresh := BootNoteFor(node, d.LiveISO.Artifacts)
+		fresh := bootNoteFor(node, d.LiveISO.Artifacts)
 		note = &fresh
 	}
 	if note.Before = runs; runs != nil {
@@ -132,7 +132,7 @@ func redeploy(ctx context.Context, m *machine.Machine, runs *bootiso.Record, d D
 	if err := m.Patch(ctx, patch); err != nil {
 		return 0, err
 	}
-	RegisterOf(m.Site()).NoteLost(m.Node().UUID, note.Lost)
+	registerOf(m.Site()).NoteLost(m.Node().UUID, note.Lost)
 	lost, err := undeploy(ctx, m, o.Instance, allocation, o.Timeout)
 	if err != nil {
 		return 0, err
@@ -150,7 +150,7 @@ func redeploy(ctx context.Context, m *machine.Machine, runs *bootiso.Record, d D
 func attaches(ctx context.Context, m *machine.Machine) bool {
 	version, err := m.Site().Ironic.Microversion(ctx)
 	seen := !m.Node().Hidden.Reservation && !m.Node().Hidden.LastError
-	return err == nil && version >= api.VersionVirtualMedia && CarriesConfigDrive(m.Node()) && seen
+	return err == nil && version >= api.VersionVirtualMedia && carriesConfigDrive(m.Node()) && seen
 }
 
 // isOtherISO reports whether a deployment differs from the node's current one only in the live ISO.
@@ -209,9 +209,9 @@ func attachISO(ctx context.Context, m *machine.Machine, d Deployment, timeout ti
 		return m.AsItIs()
 	}
 	mark := InstanceMarkerOf(m.Node())
-	mark.Digest, mark.State, mark.Since, mark.Power = d.Digest(), m.State(), DeployedSince(m.Node()), machine.LastPowerChange(m.Node())
+	mark.Digest, mark.State, mark.Since, mark.Power = d.Digest(), m.State(), deployedSince(m.Node()), machine.LastPowerChange(m.Node())
 	var patch ironic.Patch
-	patch.Set("/extra/"+notes.KeyBoot, BootNoteFor(m.Node(), d.LiveISO.Artifacts))
+	patch.Set("/extra/"+notes.KeyBoot, bootNoteFor(m.Node(), d.LiveISO.Artifacts))
 	patch.Set("/instance_info/"+machine.KeyBootISO, d.LiveISO.URL)
 	patch.Set("/instance_info/"+notes.KeyMarker, mark)
 	if err := m.Patch(ctx, patch); err != nil {

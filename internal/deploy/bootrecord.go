@@ -74,7 +74,7 @@ func Lost(ctx context.Context, m *machine.Machine, instance string) Losses {
 	if note == nil || note.Lost == nil || note.Lost.Instance != instance || states.IsOccupied(m.Node()) {
 		return Losses{}
 	}
-	if m.Site().IsOfOthers(m.Node()) && !ironic.SameJSON(RegisterOf(m.Site()).lostBy(m.Node().UUID), note.Lost) {
+	if m.Site().IsOfOthers(m.Node()) && !ironic.SameJSON(registerOf(m.Site()).lostBy(m.Node().UUID), note.Lost) {
 		m.Site().Ironic.Logger().WarnContext(ctx, "VIFs and instance_info that other clients had set are not restored: another project may have written the note of them", machine.NodeAttributes(m.Node())...)
 		return Losses{}
 	}
@@ -94,8 +94,8 @@ func BootNoteOf(n *ironic.Node) *BootNote {
 	return &note
 }
 
-// BootNoteFor returns the note for a node that is about to boot an ISO.
-func BootNoteFor(n *ironic.Node, what bootiso.Artifacts) BootNote {
+// bootNoteFor returns the note for a node that is about to boot an ISO.
+func bootNoteFor(n *ironic.Node, what bootiso.Artifacts) BootNote {
 	before := BootRecord(n)
 	if note := BootNoteOf(n); before == nil && note != nil {
 		before = &note.Record // no longer running, but the boot loop guard still counts it
@@ -122,7 +122,7 @@ func undeployedUncleaned(n *ironic.Node) bool {
 // NeedsCleaning reports whether a node was undeployed without cleaning, to be deployed again for an instance, and was not deployed again.
 // Undeploying it for good then cleans it.
 func NeedsCleaning(n *ironic.Node, instance string) bool {
-	return undeployedUncleaned(n) && DeployedAgain(n, instance)
+	return undeployedUncleaned(n) && deployedAgain(n, instance)
 }
 
 // BootRecord returns what a node was booted with, and runs again after a rescue. It is nil if the node does not run a live ISO, another
@@ -151,7 +151,7 @@ func BootFacts(n *ironic.Node) bootiso.Candidate {
 	return bootiso.Candidate{
 		Wanted: wanted,
 		Label:  ironic.NodeLabel(n), Booted: record, Protected: n.Protected, Powered: machine.PowerManaged(n),
-		Asked: record != nil && record.Manual && !RestartedSince(n, record.At), Rescued: RescueOf(ironic.State(n.ProvisionState)) != NotRescued, Barred: BootBarred(n),
+		Asked: record != nil && record.Manual && !RestartedSince(n, record.At), Rescued: RescueOf(ironic.State(n.ProvisionState)) != NotRescued, Barred: bootBarred(n),
 	}
 }
 
@@ -160,10 +160,10 @@ func BootAnswer(n *ironic.Node, want bootiso.Want) bootiso.Answer {
 	return bootiso.Decide(bootiso.Input{Machine: BootFacts(n), Want: want, Now: time.Now()})
 }
 
-// BootBarred returns why a deployed node cannot be booted with another live ISO, besides rescue mode; "" if it can. Undeploying a node and
+// bootBarred returns why a deployed node cannot be booted with another live ISO, besides rescue mode; "" if it can. Undeploying a node and
 // deploying it again, the last of the ways to boot it, would strand it: Ironic deploys none in maintenance
 // (reference/ironic.md#maintenance-and-deployments), and makes a retired one manageable (reference/ironic.md#retired-nodes).
-func BootBarred(n *ironic.Node) string {
+func bootBarred(n *ironic.Node) string {
 	state := ironic.State(n.ProvisionState)
 	switch {
 	case n.Maintenance:
@@ -230,10 +230,10 @@ func RestartedSince(n *ironic.Node, since time.Time) bool {
 	return false
 }
 
-// CarriesConfigDrive reports whether a node's boot interface can pass a config drive together with a live ISO. Interfaces that
+// carriesConfigDrive reports whether a node's boot interface can pass a config drive together with a live ISO. Interfaces that
 // attach virtual media can (capability ramdisk_boot_configdrive). With all others Ironic ignores the config drive and logs a
 // warning.
-func CarriesConfigDrive(n *ironic.Node) bool {
+func carriesConfigDrive(n *ironic.Node) bool {
 	return strings.HasSuffix(n.BootInterface, "virtual-media")
 }
 
@@ -265,9 +265,9 @@ const (
 	CleanUnset = "unset"
 )
 
-// DeployedAgain reports whether a node is being undeployed to be deployed again for an instance, or was when a run was
+// deployedAgain reports whether a node is being undeployed to be deployed again for an instance, or was when a run was
 // interrupted.
-func DeployedAgain(n *ironic.Node, instance string) bool {
+func deployedAgain(n *ironic.Node, instance string) bool {
 	note := BootNoteOf(n)
 	return note != nil && note.Again != nil && note.Again.Instance == instance && (!note.Again.Dirty || !states.IsOccupied(n)) && !states.RunsUnreserved(n)
 }
@@ -314,8 +314,8 @@ func CleanAgain(ctx context.Context, m *machine.Machine) error {
 	return m.Patch(ctx, patch)
 }
 
-// ForgetBoot removes the boot note from an undeployed node that is not reserved, or that is reserved by its own allocation again.
-func ForgetBoot(ctx context.Context, m *machine.Machine, allocation string) error {
+// forgetBoot removes the boot note from an undeployed node that is not reserved, or that is reserved by its own allocation again.
+func forgetBoot(ctx context.Context, m *machine.Machine, allocation string) error {
 	if BootNoteOf(m.Node()) == nil || m.State() != nodes.Available {
 		return nil
 	}

@@ -64,7 +64,7 @@ func contentTold(much ...told) (names []string) {
 // ownKeys returns the keys of instance_info that a deployment replaces, even if another client has written them. Traits are not among them:
 // the allocation sets them, too.
 func ownKeys() []string {
-	return slices.DeleteFunc(slices.Concat(ImageKeys, contentTold(toldByKey)), func(key string) bool { return key == KeyTraits })
+	return slices.DeleteFunc(slices.Concat(imageKeys, contentTold(toldByKey)), func(key string) bool { return key == KeyTraits })
 }
 
 // Deployment is what a node is deployed with.
@@ -96,8 +96,8 @@ const (
 // deployRamdisk is the deploy interface that boots a ramdisk or ISO and writes no disk.
 const deployRamdisk = "ramdisk"
 
-// ImageKeys are the keys of instance_info that belong to an Image.
-var ImageKeys = []string{
+// imageKeys are the keys of instance_info that belong to an Image.
+var imageKeys = []string{
 	keyImageSource, "image_checksum", "image_os_hash_algo", "image_os_hash_value", "image_disk_format", "image_type",
 	"kernel", "ramdisk", "root_gb", "swap_mb", keyPullSecret,
 }
@@ -120,7 +120,7 @@ func (d Deployment) AsInstanceInfo() map[string]any {
 		set("kernel", i.Kernel)
 		set("ramdisk", i.Ramdisk)
 		set(keyPullSecret, i.PullSecret)
-		if algo := HashAlgorithm(i.Checksum); algo != "" {
+		if algo := hashAlgorithm(i.Checksum); algo != "" {
 			info["image_os_hash_algo"], info["image_os_hash_value"] = algo, i.Checksum
 		} else {
 			set("image_checksum", i.Checksum)

@@ -173,18 +173,18 @@ const (
 func decideDeploy(n *ironic.Node, d Deployment, o DeployOptions, attempts int) (todo, error) {
 	state := ironic.State(n.ProvisionState)
 	if states.UndeployUnfinished(n) { // an earlier run was killed while it undeployed the node
-		return 0, NotDeployable(n)
+		return 0, notDeployable(n)
 	}
 	if err := machine.CheckReservation(n, o.Instance); err != nil {
 		return 0, err
 	}
 	switch move := states.NextMove(states.GoalDeployed, state, false); {
 	case move.Kind == states.Wait && !states.Occupied(state):
-		return 0, NotDeployable(n) // for example, it is being cleaned: continuing from there would deploy it without an image
+		return 0, notDeployable(n) // for example, it is being cleaned: continuing from there would deploy it without an image
 	case move.Kind == states.Wait:
 		return deployAwaited, nil
 	case move.Kind == states.Refuse:
-		return 0, NotDeployable(n)
+		return 0, notDeployable(n)
 	case state != nodes.Active:
 		return deployPrepared, nil
 	case d.RunsOn(n, o.Known), d.DeployedWith(n) && (attempts > 0 || o.Other != RebuildOther):
@@ -206,7 +206,7 @@ func decideDeploy(n *ironic.Node, d Deployment, o DeployOptions, attempts int) (
 func endUndeploy(ctx context.Context, m *machine.Machine, o DeployOptions) error {
 	spec := notes.SuspendedAllocation(m.Node())
 	suspended := spec != nil && spec.UUID == o.Instance
-	if !states.LosesReservation(m.Node()) || (!suspended && !states.UndeployFailed(m.Node()) && !DeployedAgain(m.Node(), o.Instance)) {
+	if !states.LosesReservation(m.Node()) || (!suspended && !states.UndeployFailed(m.Node()) && !deployedAgain(m.Node(), o.Instance)) {
 		return nil
 	}
 	allocation := ""
@@ -241,7 +241,7 @@ func prepare(ctx context.Context, m *machine.Machine, d Deployment, o DeployOpti
 	if d.ConfigDrive == nil {
 		stale = append(stale, KeyConfigDrive)
 	}
-	want[notes.KeyMarker] = InstanceMarker{Digest: d.Digest(), State: m.State(), Since: DeployedSince(node), Keys: slices.Sorted(maps.Keys(want))}
+	want[notes.KeyMarker] = InstanceMarker{Digest: d.Digest(), State: m.State(), Since: deployedSince(node), Keys: slices.Sorted(maps.Keys(want))}
 	for key, value := range lost.Info {
 		if _, given := want[key]; !given {
 			want[key] = value
@@ -249,10 +249,10 @@ func prepare(ctx context.Context, m *machine.Machine, d Deployment, o DeployOpti
 	}
 	patch := slices.Concat(editsOf(node.InstanceInfo, want, stale), nameEdits(node, d.Name))
 	if d.LiveISO != nil {
-		if d.ConfigDrive != nil && !CarriesConfigDrive(node) {
+		if d.ConfigDrive != nil && !carriesConfigDrive(node) {
 			return NoConfigDrive(node)
 		}
-		patch.Set("/extra/"+notes.KeyBoot, BootNoteFor(node, d.LiveISO.Artifacts))
+		patch.Set("/extra/"+notes.KeyBoot, bootNoteFor(node, d.LiveISO.Artifacts))
 	}
 	notes.EndQuarantine(&patch, node) // an operator has returned the node
 	if mark := notes.CreationOf(node.Extra, notes.MarkReservation); o.Creates && (mark == nil || mark.Run != m.Site().Run.ID) {
@@ -265,7 +265,7 @@ func prepare(ctx context.Context, m *machine.Machine, d Deployment, o DeployOpti
 	if err := m.Patch(ctx, patch); err != nil {
 		return err
 	}
-	return ReconnectVIFs(ctx, m, o.Connections, lost.VIFs)
+	return reconnectVIFs(ctx, m, o.Connections, lost.VIFs)
 }
 
 // restoreInstanceInfo gives instance_info the values that it had before prepare, unless Ironic has begun to rebuild the machine. The

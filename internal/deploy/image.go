@@ -30,8 +30,8 @@ type Image struct {
 	PullSecretVersion string
 }
 
-// HashAlgorithm returns the algorithm of a checksum by its length; "" for MD5 and for URLs, which are sent as image_checksum.
-func HashAlgorithm(checksum string) string {
+// hashAlgorithm returns the algorithm of a checksum by its length; "" for MD5 and for URLs, which are sent as image_checksum.
+func hashAlgorithm(checksum string) string {
 	if _, err := hex.DecodeString(checksum); err != nil {
 		return ""
 	}

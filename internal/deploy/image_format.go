@@ -24,7 +24,7 @@ func (i Image) NeedsFormat(head []byte) string {
 	case i.DiskFormat != "" || i.Type == ImagePartition || !fetchedByURL(i.URL):
 	case partitioned(head):
 		return "is a raw image: it begins with a partition table"
-	case head == nil && strings.HasSuffix(strings.ToLower(ImageName(i.URL)), ".raw"):
+	case head == nil && strings.HasSuffix(strings.ToLower(imageName(i.URL)), ".raw"):
 		return "is a raw image, by its name"
 	}
 	return ""
@@ -32,7 +32,7 @@ func (i Image) NeedsFormat(head []byte) string {
 
 // mayNeedFormat reports whether the name of the image leaves open if it needs a format: qcow2 images are also called .img.
 func (i Image) mayNeedFormat() bool {
-	suffix := strings.ToLower(path.Ext(ImageName(i.URL)))
+	suffix := strings.ToLower(path.Ext(imageName(i.URL)))
 	return i.DiskFormat == "" && i.Type != ImagePartition && fetchedByURL(i.URL) && (suffix == ".img" || suffix == ".raw")
 }
 
@@ -41,8 +41,8 @@ func fetchedByURL(image string) bool {
 	return strings.HasPrefix(image, "http://") || strings.HasPrefix(image, "https://")
 }
 
-// ImageName returns the last part of the path of a URL, which has no secrets.
-func ImageName(address string) string {
+// imageName returns the last part of the path of a URL, which has no secrets.
+func imageName(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return ""

@@ -163,7 +163,7 @@ func TestInstance_markerTellsAcceptedVerb(t *testing.T) {
 	before, after := time.Date(2026, 1, 1, 0, 0, 0, 1000, time.UTC), time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)
 	marked := func(state ironic.State, at time.Time, d Deployment) map[string]any {
 		return map[string]any{notes.KeyMarker: map[string]any{
-			"digest": d.Digest(), "state": string(state), "since": DeployedSince(&ironic.Node{ProvisionUpdatedAt: at}),
+			"digest": d.Digest(), "state": string(state), "since": deployedSince(&ironic.Node{ProvisionUpdatedAt: at}),
 		}}
 	}
 	other := base()

@@ -98,7 +98,7 @@ func (l *Look) adoption(ctx context.Context) {
 				}
 				l.warn(decide.At("power_state"), "Power is switched", switched)
 			}
-			if err := CheckAdoption(node); err != nil && CheckAdoption(expect.AsPlanned(l.Site, node)) != nil {
+			if err := checkAdoption(node); err != nil && checkAdoption(expect.AsPlanned(l.Site, node)) != nil {
 				_, detail := failure.Explain("", err)
 				l.warn(decide.At("adopt"), "Node cannot be adopted", "Unless the node changes first, the apply will fail: "+detail)
 				return
@@ -123,15 +123,15 @@ func (l *Look) unknown(ctx context.Context, ref string) {
 		"For a host of the same configuration, write the id of the metal_host, so that Terraform creates the host first.")
 }
 
-// ErrUnnamed says that a quarantine needs an allocation with a name.
-var ErrUnnamed = errors.New("on_failure = \"quarantine\" needs an allocation with a name: the note on a failed node names it, so that later runs can count those nodes. Set name on the metal_allocation")
+// errUnnamed says that a quarantine needs an allocation with a name.
+var errUnnamed = errors.New("on_failure = \"quarantine\" needs an allocation with a name: the note on a failed node names it, so that later runs can count those nodes. Set name on the metal_allocation")
 
 // NamedAllocation reads the allocation of a deployment, whose name tells on which nodes the deployment has failed. An allocation without a
 // name is an error.
 func NamedAllocation(ctx context.Context, site *machine.Site, id string) (*ironic.Allocation, error) {
 	allocation, err := site.Ironic.AllocationForRefresh(ctx, id)
 	if err == nil && allocation.Name == "" {
-		err = ErrUnnamed
+		err = errUnnamed
 	}
 	return allocation, err
 }
@@ -155,7 +155,7 @@ func (l *Look) tries(ctx context.Context) (quarantined bool) {
 		return false
 	}
 	allocation, err := NamedAllocation(ctx, l.Site, w.Allocation.V)
-	if errors.Is(err, ErrUnnamed) {
+	if errors.Is(err, errUnnamed) {
 		l.warn(decide.At("allocation_id"), "Allocation without a name", "Unless the same apply names the allocation first, it will fail for this deployment: "+failure.Sentence(err))
 	}
 	if err != nil {
@@ -182,7 +182,7 @@ func (l *Look) occupied(ctx context.Context) {
 		return // the apply reports what is wrong with the node
 	}
 	label := ironic.NodeLabel(node)
-	again, inState := PlansDeployment(l.Site, node.UUID)
+	again, inState := plansDeployment(l.Site, node.UUID)
 	if again {
 		l.notices = append(l.notices, Twin(node, "This plan creates two deployments on the node: the apply fails for one of them. Give one of them another node_id."))
 	}
@@ -266,8 +266,8 @@ func (l *Look) replacement(ctx context.Context) {
 		l.adoption(ctx)
 		return
 	}
-	err = Deployable(node, w.Allocation.V)
-	if err == nil || Deployable(expect.AsPlanned(l.Site, node), w.Allocation.V) == nil {
+	err = deployable(node, w.Allocation.V)
+	if err == nil || deployable(expect.AsPlanned(l.Site, node), w.Allocation.V) == nil {
 		return
 	}
 	_, detail := failure.Explain("", err)

@@ -138,7 +138,7 @@ func (l *Look) configDrive(ctx context.Context) {
 		ref = l.Seen.ID
 	}
 	node, err := l.Site.Ironic.NodeForRefresh(ctx, ref)
-	if err != nil || CarriesConfigDrive(expect.AsPlanned(l.Site, node)) {
+	if err != nil || carriesConfigDrive(expect.AsPlanned(l.Site, node)) {
 		return // the apply reports what is wrong with the node
 	}
 	_, detail := failure.Explain("", NoConfigDrive(node))
@@ -233,7 +233,7 @@ func (l *Look) format(ctx context.Context) {
 	}
 	if why := LookAtFormat(ctx, l.Site, *image); why != "" {
 		l.warn(decide.At("image", "disk_format"), "Raw image needs disk_format", fmt.Sprintf("The image %s %s. Set disk_format = \"raw\". Without it, Ironic's ramdisk fails to write "+
-			"the image (qemu-img: Unknown driver 'gpt'), unless the conductor downloads it (image_download_source = local).", ImageName(image.URL), why))
+			"the image (qemu-img: Unknown driver 'gpt'), unless the conductor downloads it (image_download_source = local).", imageName(image.URL), why))
 	}
 }
 

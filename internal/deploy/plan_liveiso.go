@@ -26,15 +26,15 @@ func (l LiveISO) decidable() bool {
 // built reports whether the image and its shared content are known too.
 func (l LiveISO) built() bool { return l.known("url", "version", "shared_content", "contains") }
 
-// BootedParts are the attributes of a live ISO that say what a machine has booted.
-func BootedParts() []string {
+// bootedParts are the attributes of a live ISO that say what a machine has booted.
+func bootedParts() []string {
 	return []string{"url", "version", "built_at", "shared_content", "host_content", "contains"}
 }
 
 // bootedAs returns the live ISO with the image and content of was, which the machine keeps running with.
 func (l LiveISO) bootedAs(was LiveISO) LiveISO {
 	l.Parts = maps.Clone(l.Parts)
-	for _, name := range BootedParts() {
+	for _, name := range bootedParts() {
 		l.Parts[name] = unlessNull(l.Parts[name], was.Parts[name])
 	}
 	return l

@@ -92,7 +92,7 @@ func EndTry(ctx context.Context, m *machine.Machine, try *Try, failed error, tim
 	err = Quarantine(ctx, m, *try, failed, timeout)
 	err = errors.Join(err, endTemporary(ctx, m.Node(), timeout))
 	switch {
-	case failure.Is(err, KindQuarantined):
+	case failure.Is(err, kindQuarantined):
 		return true, nil, err
 	case notes.IsSuperseded(err):
 		return false, nil, err
@@ -167,13 +167,13 @@ func undeployQuarantined(ctx context.Context, m *machine.Machine, q *notes.Quara
 	return err
 }
 
-// KindQuarantined is the kind of an error which says that a deployment has failed on a node, and that the node is in quarantine.
-const KindQuarantined failure.Kind = "quarantined"
+// kindQuarantined is the kind of an error which says that a deployment has failed on a node, and that the node is in quarantine.
+const kindQuarantined failure.Kind = "quarantined"
 
 // quarantined returns such an error. try is nil if an earlier run has tried, and failed if an earlier run has seen why the deployment
 // failed. left says why the node is not undeployed yet; nil if it is.
 func quarantined(node *ironic.Node, q *notes.Quarantine, try *Try, failed, left error) *failure.Error {
-	e := &failure.Error{Kind: KindQuarantined, Node: node, Fact: fmt.Sprintf("an earlier run has put node %s into quarantine: %s", ironic.NodeLabel(node), q)}
+	e := &failure.Error{Kind: kindQuarantined, Node: node, Fact: fmt.Sprintf("an earlier run has put node %s into quarantine: %s", ironic.NodeLabel(node), q)}
 	if why := failure.As(failed, failure.KindFailed); why != nil {
 		e.Fact, e.Words = why.Fact, why.Words
 	}

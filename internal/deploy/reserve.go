@@ -18,14 +18,14 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
-// Deployable returns the error that prevents a new deployment on a node, an error of KindReserved or an error of KindRefused; nil if there
+// deployable returns the error that prevents a new deployment on a node, an error of KindReserved or an error of KindRefused; nil if there
 // is none. instance is the reservation of the caller, or "" if it has none yet.
-func Deployable(node *ironic.Node, instance string) error {
+func deployable(node *ironic.Node, instance string) error {
 	if err := machine.CheckReservation(node, instance); err != nil {
 		return err
 	}
 	if ironic.State(node.ProvisionState) != nodes.Available {
-		return NotDeployable(node)
+		return notDeployable(node)
 	}
 	if node.Maintenance {
 		return machine.RefusedFor(node, "it is in maintenance"+inBrackets(node.MaintenanceReason)+". Take it out of maintenance first")
@@ -41,8 +41,8 @@ func inBrackets(text string) string {
 	return " (" + text + ")"
 }
 
-// NotDeployable returns the error for a node that cannot be deployed because it is not available.
-func NotDeployable(node *ironic.Node) error {
+// notDeployable returns the error for a node that cannot be deployed because it is not available.
+func notDeployable(node *ironic.Node) error {
 	m := states.NextMove(states.GoalDeployed, ironic.State(node.ProvisionState), false)
 	if m.Kind == states.Wait {
 		m.Reason = states.ReasonBusy
@@ -71,7 +71,7 @@ func ReserveNew(ctx context.Context, m *machine.Machine, d Deployment, instance 
 		}
 	}
 	fits := func() bool { return m.State() != nodes.Active || d.DeployedWith(m.Node()) }
-	if by, err = FinishReservation(ctx, m, instance, fits, deadline); by != nil || err != nil {
+	if by, err = finishReservation(ctx, m, instance, fits, deadline); by != nil || err != nil {
 		if by != nil {
 			instance = by.Instance
 		}
@@ -90,7 +90,7 @@ func reserve(ctx context.Context, m *machine.Machine, instance string, mark *not
 	if m.Node().InstanceUUID == instance {
 		return nil
 	}
-	if err := Deployable(m.Node(), ""); err != nil {
+	if err := deployable(m.Node(), ""); err != nil {
 		return err
 	}
 	return Claim(ctx, m, instance, mark)
@@ -126,8 +126,8 @@ type Register struct {
 	lost map[string]*Losses // by UUID of the node: what this run has noted that it loses
 }
 
-// RegisterOf returns what the resources of a run tell each other about the deployments of a site.
-func RegisterOf(site *machine.Site) *Register {
+// registerOf returns what the resources of a run tell each other about the deployments of a site.
+func registerOf(site *machine.Site) *Register {
 	return machine.Kept(site, func(*machine.Site) *Register { return &Register{lost: map[string]*Losses{}} })
 }
 
@@ -148,23 +148,23 @@ func (r *Register) lostBy(node string) *Losses {
 // DeploymentInState records that Terraform has the deployment of a node in state, because it has asked this run to refresh it. It reports
 // whether Terraform has two of them.
 func DeploymentInState(site *machine.Site, node string) (twice bool) {
-	return !RegisterOf(site).inState.Add(node)
+	return !registerOf(site).inState.Add(node)
 }
 
-// PlansDeployment records that a plan of this run creates a deployment on a node, by UUID. It reports whether another plan of this run
+// plansDeployment records that a plan of this run creates a deployment on a node, by UUID. It reports whether another plan of this run
 // does so, too, and whether Terraform has a deployment of the node in state: that may be the one which the plan replaces.
-func PlansDeployment(site *machine.Site, node string) (again, inState bool) {
-	known := RegisterOf(site)
+func plansDeployment(site *machine.Site, node string) (again, inState bool) {
+	known := registerOf(site)
 	return !known.planned.Add(node), known.inState.Has(node)
 }
 
 // MadeDeployment records that this run has reserved a node for a deployment, or is about to, by the instance UUID.
-func MadeDeployment(site *machine.Site, instance string) { RegisterOf(site).made.Add(instance) }
+func MadeDeployment(site *machine.Site, instance string) { registerOf(site).made.Add(instance) }
 
 // NameHolder returns an error of Deploy or ReserveNew. An error of KindReserved says whether another deployment of this run has the node.
 func NameHolder(site *machine.Site, err error) error {
 	if e := failure.As(err, machine.KindReserved); e != nil {
-		sibling := RegisterOf(site).made.Has(e.Node.InstanceUUID)
+		sibling := registerOf(site).made.Has(e.Node.InstanceUUID)
 		e.Advice = machine.AdviseReserved(e.Node, failure.AboutOf[string](e, machine.KindReserved), sibling)
 	}
 	return err
@@ -178,15 +178,15 @@ func LostDeployment(site *machine.Site, n *ironic.Node, digest, allocation strin
 		allocation = n.InstanceUUID
 	}
 	mark := site.BegunReservation(n, allocation)
-	if RegisterOf(site).inState.Has(n.UUID) || mark == nil || RunningContent(n) != digest || allocation != "" && allocation != mark.Instance {
+	if registerOf(site).inState.Has(n.UUID) || mark == nil || runningContent(n) != digest || allocation != "" && allocation != mark.Instance {
 		return nil
 	}
 	return mark
 }
 
-// FinishReservation takes over a reservation or deployment that a killed run has begun; nil if there is none. allocation is that of the
+// finishReservation takes over a reservation or deployment that a killed run has begun; nil if there is none. allocation is that of the
 // caller; "" if it has none. fits reports whether that is what the caller wants.
-func FinishReservation(ctx context.Context, m *machine.Machine, allocation string, fits func() bool, deadline time.Time) (*notes.Creation, error) {
+func finishReservation(ctx context.Context, m *machine.Machine, allocation string, fits func() bool, deadline time.Time) (*notes.Creation, error) {
 	begun := func() *notes.Creation {
 		if !fits() {
 			return nil

@@ -76,11 +76,11 @@ func (m InstanceMarker) taken(n *ironic.Node) bool {
 	if m.Power != "" {
 		return m.Power != machine.LastPowerChange(n)
 	}
-	return m.State != ironic.State(n.ProvisionState) || m.Since != DeployedSince(n)
+	return m.State != ironic.State(n.ProvisionState) || m.Since != deployedSince(n)
 }
 
-// DeployedSince returns when the node has entered its provision state, as markers have it.
-func DeployedSince(n *ironic.Node) string { return n.ProvisionUpdatedAt.UTC().Format(time.RFC3339Nano) }
+// deployedSince returns when the node has entered its provision state, as markers have it.
+func deployedSince(n *ironic.Node) string { return n.ProvisionUpdatedAt.UTC().Format(time.RFC3339Nano) }
 
 // Footprint is what a node showed of its deployment when a run knew that the node matched the state. It can be stored as JSON. The
 // zero value contains no knowledge.
@@ -109,11 +109,11 @@ func (d Deployment) RunsOn(n *ironic.Node, known Footprint) bool {
 
 // DeployedWith reports whether a node runs this deployment or is being deployed with it.
 func (d Deployment) DeployedWith(n *ironic.Node) bool {
-	return RunningContent(n) == d.Digest()
+	return runningContent(n) == d.Digest()
 }
 
-// RunningContent returns the digest of the provider's deployment that a node runs or is being deployed with; "" if there is none.
-func RunningContent(n *ironic.Node) string {
+// runningContent returns the digest of the provider's deployment that a node runs or is being deployed with; "" if there is none.
+func runningContent(n *ironic.Node) string {
 	if m := InstanceMarkerOf(n); m.taken(n) {
 		return m.Digest
 	}
@@ -136,7 +136,7 @@ func LossReason(n *ironic.Node, instance, allocation string) string {
 		return ""
 	}
 	spec := notes.SuspendedAllocation(n)
-	if n.InstanceUUID == "" && (states.UndeployFailed(n) || spec != nil && spec.UUID == allocation || DeployedAgain(n, instance)) {
+	if n.InstanceUUID == "" && (states.UndeployFailed(n) || spec != nil && spec.UUID == allocation || deployedAgain(n, instance)) {
 		return ""
 	}
 	switch {

@@ -84,7 +84,7 @@ type Phase int
 const (
 	Unprotects Phase = iota
 	LeavesRescue
-	Connects
+	connects
 	Names
 	Deploys
 	Restarts
@@ -102,7 +102,7 @@ func (k Kind) Phase() Phase {
 	case DoUnrescue:
 		return LeavesRescue
 	case DoConnect:
-		return Connects
+		return connects
 	case DoName:
 		return Names
 	case DoRestart:

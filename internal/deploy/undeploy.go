@@ -43,7 +43,7 @@ func Undeploy(ctx context.Context, m *machine.Machine, instanceID, allocation st
 	if machine.ByAgent(m.Node()) && states.Occupied(m.State()) {
 		return "", machine.RefusedFor(m.Node(), NeedsCredentials)
 	}
-	if !DeployedAgain(m.Node(), instanceID) || !states.LosesReservation(m.Node()) {
+	if !deployedAgain(m.Node(), instanceID) || !states.LosesReservation(m.Node()) {
 		if err := CleanAgain(ctx, m); err != nil {
 			return "", err
 		}
@@ -53,14 +53,14 @@ func Undeploy(ctx context.Context, m *machine.Machine, instanceID, allocation st
 			return "", err
 		}
 	}
-	if DeployedAgain(m.Node(), instanceID) && states.LosesReservation(m.Node()) {
+	if deployedAgain(m.Node(), instanceID) && states.LosesReservation(m.Node()) {
 		if err := cleanUndeployed(ctx, m, instanceID, timeout); err != nil {
 			return "", err
 		}
 	}
 	lost, err = undeploy(ctx, m, instanceID, allocation, timeout)
 	if err == nil {
-		err = ForgetBoot(ctx, m, allocation)
+		err = forgetBoot(ctx, m, allocation)
 	}
 	return lost, err
 }

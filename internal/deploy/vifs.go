@@ -36,7 +36,7 @@ func KeepsVIFs(n *ironic.Node) bool {
 
 // ConnectVIFs detaches VIFs from the machine, and then attaches those that are wanted and not attached yet.
 func ConnectVIFs(ctx context.Context, m *machine.Machine, c VIFConnections) error {
-	return ReconnectVIFs(ctx, m, c, nil)
+	return reconnectVIFs(ctx, m, c, nil)
 }
 
 // DisconnectVIFs detaches VIFs of a machine on which nothing was deployed, and that an instance has reserved. Ironic detaches those of a
@@ -52,10 +52,10 @@ func DisconnectVIFs(ctx context.Context, m *machine.Machine, instance string, vi
 	return ConnectVIFs(ctx, m, c)
 }
 
-// ReconnectVIFs is ConnectVIFs, which also attaches the VIFs that an undeploy has detached. One of those that Ironic refuses, for example
+// reconnectVIFs is ConnectVIFs, which also attaches the VIFs that an undeploy has detached. One of those that Ironic refuses, for example
 // because Neutron has deleted it, is left out: this provider has not chosen it. So is one that Neutron has deleted, and that failed the
 // last deployment.
-func ReconnectVIFs(ctx context.Context, m *machine.Machine, c VIFConnections, lost []VIF) error {
+func reconnectVIFs(ctx context.Context, m *machine.Machine, c VIFConnections, lost []VIF) error {
 	none := len(c.Unwanted) == 0 && machine.DeletedVIF(m.Node()) == ""
 	if len(c.Wanted)+len(lost) == 0 && (none || !KeepsVIFs(m.Node())) {
 		return nil

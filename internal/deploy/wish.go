@@ -148,8 +148,8 @@ type Seen struct {
 // Sight is what a plan needs to know of the node, as of the last read. It is kept in private state: a saved plan is planned again when
 // it is applied, and the node may have changed since.
 type Sight struct {
-	Name    string          `json:"name"`    // of the node
-	Content string          `json:"content"` // digest of the provider's deployment that the node runs or is being deployed with; "" if there is none
+	Name    string            `json:"name"`    // of the node
+	Content string            `json:"content"` // digest of the provider's deployment that the node runs or is being deployed with; "" if there is none
 	Boot    bootiso.Candidate `json:"boot"`    // what the decision about a live ISO depends on
 
 	Deploy   deployinterface.Name `json:"deploy"`   // the deploy interface in use
@@ -158,7 +158,7 @@ type Sight struct {
 
 // SightOf returns the sight of a node.
 func SightOf(node *ironic.Node) Sight {
-	s := Sight{Name: node.Name, Content: RunningContent(node), Boot: BootFacts(node)}
+	s := Sight{Name: node.Name, Content: runningContent(node), Boot: BootFacts(node)}
 	s.Deploy = cmp.Or(deployinterface.Deployment{Info: node.InstanceInfo}.Override(), deployinterface.Name(node.ActingDeploy))
 	if node.DeployInterface != node.ActingDeploy {
 		s.Detected = deployinterface.Name(node.ActingDeploy)

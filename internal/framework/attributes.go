@@ -36,8 +36,8 @@ type require struct {
 	Cabling        types.Bool   `tfsdk:"cabling"`
 }
 
-// Requirements returns what the attribute require demands; nil if it is null or unknown.
-func Requirements(ctx context.Context, value types.Object) *allocate.Requirements {
+// requirements returns what the attribute require demands; nil if it is null or unknown.
+func requirements(ctx context.Context, value types.Object) *allocate.Requirements {
 	if !IsSet(value) {
 		return nil
 	}

@@ -23,7 +23,7 @@ var FilterKeys = Keys{
 	"manufacturer":  {Description: "regular expression (RE2) for the manufacturer, such as `^Dell`", Validators: []validator.String{RegularExpression}},
 	"product":       {Description: "regular expression (RE2) for the product", Validators: []validator.String{RegularExpression}},
 	"driver":        {Description: "regular expression (RE2) for the driver of the node", Validators: []validator.String{RegularExpression}},
-	"bmc_cidr":      {Description: "network of the BMC address, such as `10.12.0.0/24`", Validators: []validator.String{CIDR}},
+	"bmc_cidr":      {Description: "network of the BMC address, such as `10.12.0.0/24`", Validators: []validator.String{cidr}},
 	"min_cpus":      {Description: "smallest number of CPUs in the inventory", Validators: []validator.String{WholeNumber}},
 	"min_memory_mb": {Description: "smallest memory in the inventory, in MiB", Validators: []validator.String{WholeNumber}},
 	"min_disk_gb":   {Description: "smallest size of the largest disk in the inventory, in GiB", Validators: []validator.String{WholeNumber}},

@@ -182,7 +182,7 @@ var (
 		summary: "Not a number", must: "must be a whole number of at least 1",
 		ok: func(s string) bool { n, err := strconv.ParseInt(s, 10, 64); return err == nil && n >= 1 },
 	}
-	CIDR = text{
+	cidr = text{
 		summary: "Not a network", must: "must be a network such as 10.12.0.0/24",
 		ok: func(s string) bool { _, err := netip.ParsePrefix(s); return err == nil },
 	}

@@ -42,7 +42,7 @@ func TextsOf(ctx context.Context, v types.Set) decide.Value[[]string] {
 // RequirementsOf returns the attribute require as a value of a wish.
 func RequirementsOf(ctx context.Context, v types.Object) decide.Value[*allocate.Requirements] {
 	known := FullyKnown(ctx, v)
-	return decide.Value[*allocate.Requirements]{V: Requirements(ctx, v), Set: known && !v.IsNull(), Unknown: !known}
+	return decide.Value[*allocate.Requirements]{V: requirements(ctx, v), Set: known && !v.IsNull(), Unknown: !known}
 }
 
 // ObjectOf returns a dynamic attribute as a value of a wish.

@@ -52,7 +52,7 @@ func (w *Work) Look(ctx context.Context, failed error, groups bool) (notices []d
 	}
 	notices = append(notices, w.Machine.PowerCut()...)
 	if node := w.Node(); failed == nil && w.Wish.PowerManaged.Unknown && !machine.Preparable(node) && !states.Deployed(node) {
-		notices = append(notices, WithoutBMC(w.Wish, ironic.State(node.ProvisionState))...)
+		notices = append(notices, withoutBMC(w.Wish, ironic.State(node.ProvisionState))...)
 	}
 	return notices
 }

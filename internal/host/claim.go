@@ -331,7 +331,7 @@ func nameDiscovered(ctx context.Context, site *machine.Site, taken *Found, name 
 // Unmake deletes the node that this run has created, if the host failed because another node has the MAC address of one of its ports. It
 // returns the reason of the failure, and whether the node is gone.
 func Unmake(ctx context.Context, m *machine.Machine, failed error) (gone bool, why error) {
-	var refused *PortError
+	var refused *portError
 	if !isDuplicate(failed) || !errors.As(failed, &refused) {
 		return false, failed
 	}

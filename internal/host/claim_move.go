@@ -325,14 +325,14 @@ func GiveUp(ctx context.Context, m *machine.Machine, r Release) error {
 		}
 	}
 	if len(r.Addresses) > 0 {
-		if err := RemovePorts(ctx, m, r.Addresses); err != nil {
+		if err := removePorts(ctx, m, r.Addresses); err != nil {
 			return err
 		}
 	}
 	if len(r.Bonds) == 0 {
 		return nil
 	}
-	return RemoveGroupAddresses(ctx, m, r.Bonds)
+	return removeGroupAddresses(ctx, m, r.Bonds)
 }
 
 // TemporaryName is the name of a node while another host of the run gets its former one.

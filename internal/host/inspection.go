@@ -49,8 +49,8 @@ func EndInspection(ctx context.Context, m *machine.Machine) error {
 	return m.Patch(ctx, p)
 }
 
-// ForgetInspection adds the removal of that note to the patch of a node.
-func ForgetInspection(p *ironic.Patch, n *ironic.Node) {
+// forgetInspection adds the removal of that note to the patch of a node.
+func forgetInspection(p *ironic.Patch, n *ironic.Node) {
 	if n.Extra[notes.KeyInspection] != nil {
 		p.Remove("/extra/" + notes.KeyInspection)
 	}

@@ -34,7 +34,7 @@ func LookAtNetwork(ctx context.Context, site *machine.Site, q NetworkQuestion) (
 	}
 	open = machine.InspectionBringsPorts(q.Driver, q.after(ctx, site, "inspect", q.Inspect))
 	var err error
-	if boot.Ports, err = PXEAfter(ctx, site, q.Node, q.Had, q.Ports); err != nil {
+	if boot.Ports, err = pxeAfter(ctx, site, q.Node, q.Had, q.Ports); err != nil {
 		return nil, false // the apply reports it
 	}
 	return boot, open

@@ -57,7 +57,7 @@ func (p *plan) decideNew() {
 		taken = (inspects || p.mayBecomeAvailable()) && p.inUse()
 	} else {
 		p.Forecast.State = decide.Known(stateEnroll)
-		p.notice(WithoutBMC(p.Wish, stateEnroll)...)
+		p.notice(withoutBMC(p.Wish, stateEnroll)...)
 	}
 	if !taken {
 		p.takeOver()
@@ -110,7 +110,7 @@ func (p *plan) decideExisting() {
 	if p.isOutOfReach() {
 		p.decideHardware()
 		if !p.seen.deployed() {
-			p.notice(WithoutBMC(p.Wish, p.seen.State)...)
+			p.notice(withoutBMC(p.Wish, p.seen.State)...)
 		}
 		return
 	}

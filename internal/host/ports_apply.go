@@ -187,7 +187,7 @@ func (c *cabler) removePorts(ctx context.Context, macs []string) error {
 	for _, mac := range macs {
 		if port, exists := c.has.Ports[mac]; exists {
 			if err := c.site.Ironic.DeletePort(ctx, port); err != nil {
-				return &PortError{mac, err}
+				return &portError{mac, err}
 			}
 			delete(c.has.Ports, mac)
 		}
@@ -300,14 +300,14 @@ func (c *cabler) movePort(ctx context.Context, mac, key string) error {
 // record keeps Ironic's answer to a change of a port.
 func (c *cabler) record(mac string, port *ironic.Port, err error) error {
 	if err != nil {
-		return &PortError{mac, err}
+		return &portError{mac, err}
 	}
 	c.has.Ports[mac] = *port
 	return nil
 }
 
-// RemovePorts deletes those ports of a node that have one of some MAC addresses.
-func RemovePorts(ctx context.Context, m *machine.Machine, macs []string) (err error) {
+// removePorts deletes those ports of a node that have one of some MAC addresses.
+func removePorts(ctx context.Context, m *machine.Machine, macs []string) (err error) {
 	c := &cabler{site: m.Site(), node: m.Node().UUID}
 	if c.has.Ports, err = m.Site().Ironic.Ports(ctx, c.node); err != nil {
 		return err
@@ -315,8 +315,8 @@ func RemovePorts(ctx context.Context, m *machine.Machine, macs []string) (err er
 	return c.removePorts(ctx, macs)
 }
 
-// RemoveGroupAddresses takes the MAC addresses away from those port groups of a node that have one of them.
-func RemoveGroupAddresses(ctx context.Context, m *machine.Machine, macs []string) error {
+// removeGroupAddresses takes the MAC addresses away from those port groups of a node that have one of them.
+func removeGroupAddresses(ctx context.Context, m *machine.Machine, macs []string) error {
 	groups, err := m.Site().Ironic.PortGroups(ctx, m.Node().UUID)
 	for i := 0; err == nil && i < len(groups); i++ {
 		if slices.Contains(macs, strings.ToLower(groups[i].Address)) {

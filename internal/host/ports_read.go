@@ -41,9 +41,9 @@ func ReadCables(ctx context.Context, site *machine.Site, node string, groups boo
 	return has, err
 }
 
-// PXEAfter returns pxe_enabled of the ports that a node has after an apply: those of Ironic that the plan does not remove, and the planned
+// pxeAfter returns pxe_enabled of the ports that a node has after an apply: those of Ironic that the plan does not remove, and the planned
 // ones. had are the MAC addresses of the ports in state. The node is "" if there is none yet.
-func PXEAfter(ctx context.Context, site *machine.Site, node string, had []string, planned map[string]Port) (map[string]*bool, error) {
+func pxeAfter(ctx context.Context, site *machine.Site, node string, had []string, planned map[string]Port) (map[string]*bool, error) {
 	after := map[string]*bool{}
 	if node != "" {
 		ports, err := site.Ironic.PortsForRefresh(ctx, node)
@@ -86,14 +86,14 @@ func GroupsByKey(groups []ironic.PortGroup) map[string]ironic.PortGroup {
 // groupName returns the name in Ironic of a node's port group. Names of port groups are unique over all nodes.
 func groupName(key, nodeID string) string { return key + "-" + nodeID }
 
-// PortError says that the port with a MAC address could not be set.
-type PortError struct {
+// portError says that the port with a MAC address could not be set.
+type portError struct {
 	Address string
 	err     error
 }
 
 // Error names the port.
-func (e *PortError) Error() string { return fmt.Sprintf("port %s: %v", e.Address, e.err) }
+func (e *portError) Error() string { return fmt.Sprintf("port %s: %v", e.Address, e.err) }
 
 // Unwrap returns the cause.
-func (e *PortError) Unwrap() error { return e.err }
+func (e *portError) Unwrap() error { return e.err }

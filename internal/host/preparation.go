@@ -10,8 +10,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 )
 
-// CleaningSummary is the same for all hosts, so that Terraform folds their warnings into one; and so are the other summaries.
-const CleaningSummary = "Cleaning erases data"
+// cleaningSummary is the same for all hosts, so that Terraform folds their warnings into one; and so are the other summaries.
+const cleaningSummary = "Cleaning erases data"
 
 // warnCleaning warns of cleaning, and of the inspection before it.
 func (p *plan) warnCleaning(inspects bool) {
@@ -19,7 +19,7 @@ func (p *plan) warnCleaning(inspects bool) {
 	if p.Target.Unknown {
 		becomes = fmt.Sprintf("The target_state of host %s is not known yet. It may become available.", p.Label)
 	}
-	p.warn(decide.At("target_state"), CleaningSummary, fmt.Sprintf("%s Ironic %s it on the way: the machine boots, and loses the data that the site's clean steps erase.", becomes, preparation(inspects, true)))
+	p.warn(decide.At("target_state"), cleaningSummary, fmt.Sprintf("%s Ironic %s it on the way: the machine boots, and loses the data that the site's clean steps erase.", becomes, preparation(inspects, true)))
 }
 
 func (p *plan) warnInspection(again bool) {
@@ -124,9 +124,9 @@ func (p *plan) warnStray(held bool) {
 	p.warn(decide.At("target_state"), "Reserved host is not in its target state", fmt.Sprintf("Host %s is %s, and reserved by %s. %s", p.Label, p.seen.State, p.seen.Instance, why))
 }
 
-// WithoutBMC warns that Ironic cannot prepare or switch a machine without a BMC in this state, if the configuration demands that and the
+// withoutBMC warns that Ironic cannot prepare or switch a machine without a BMC in this state, if the configuration demands that and the
 // machine is not deployed.
-func WithoutBMC(w Wish, s ironic.State) []decide.Notice {
+func withoutBMC(w Wish, s ironic.State) []decide.Notice {
 	var missed []string
 	if w.Target.V != string(GoalEnroll) && !states.Settled(states.Goal(w.Target.V), s) {
 		missed = append(missed, fmt.Sprintf("it stays in state %s and does not become %s", s, cmp.Or(w.Target.V, "what target_state says")))

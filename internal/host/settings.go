@@ -93,7 +93,7 @@ func (w *Settings) Edits(node *ironic.Node) ironic.Patch {
 	case w.Inspects != "":
 		RequestInspection(&edits, node, w.Inspects)
 	case w.Forgets:
-		ForgetInspection(&edits, node)
+		forgetInspection(&edits, node)
 	}
 	cabling.EditNote(&edits, node, w.Ends)
 	w.endQuarantine(&edits, node)

@@ -21,8 +21,8 @@ type BootSettings struct {
 	Secure *bool           // secure boot; nil: stays as it is
 }
 
-// HasBoot reports whether a node has the settings, as far as Ironic knows.
-func HasBoot(n *ironic.Node, want BootSettings) bool {
+// hasBoot reports whether a node has the settings, as far as Ironic knows.
+func hasBoot(n *ironic.Node, want BootSettings) bool {
 	return (want.Mode == "" || n.BootMode == string(want.Mode)) && (want.Secure == nil || n.SecureBoot != nil && *n.SecureBoot == *want.Secure)
 }
 
@@ -37,7 +37,7 @@ func (m *Machine) SetBoot(ctx context.Context, want BootSettings, timeout time.D
 	}
 	was := m.footing()
 	for _, change := range changes {
-		if HasBoot(m.node, change) {
+		if hasBoot(m.node, change) {
 			continue
 		}
 		if err := m.changeBoot(ctx, was, change, timeout); err != nil {
@@ -49,7 +49,7 @@ func (m *Machine) SetBoot(ctx context.Context, want BootSettings, timeout time.D
 
 // changeBoot changes one setting of a machine that still is as it was.
 func (m *Machine) changeBoot(ctx context.Context, was footing, change BootSettings, timeout time.Duration) error {
-	needed := func() bool { return !HasBoot(m.node, change) }
+	needed := func() bool { return !hasBoot(m.node, change) }
 	_, err := m.order(ctx, powerChange{was: was, to: nodes.Rebooting, want: powerOn}, callOfBoot(change), timeout, needed, func(ctx context.Context) error {
 		if change.Secure != nil {
 			return m.site.Ironic.ChangeSecureBoot(ctx, m.node.UUID, *change.Secure)
@@ -71,7 +71,7 @@ func (m *Machine) changeBoot(ctx context.Context, was footing, change BootSettin
 	if err == nil {
 		err = m.Refresh(ctx) // polls have neither setting
 	}
-	if err == nil && !HasBoot(m.node, change) && m.node.LastError != "" {
+	if err == nil && !hasBoot(m.node, change) && m.node.LastError != "" {
 		return &failure.Error{Node: m.node, Words: api.FirstLine(m.node.LastError), Fact: fmt.Sprintf("%s of node %s was not changed. Its driver, %s, or its BMC may not support the change: then remove %s",
 			change.name(), ironic.NodeLabel(m.node), m.node.Driver, change.name())}
 	}
@@ -82,7 +82,7 @@ func (m *Machine) changeBoot(ctx context.Context, was footing, change BootSettin
 // set them again does no harm.
 func callOfBoot(change BootSettings) Call {
 	return Call{doing: "change " + change.name() + " of the machine", trace: func(_, now *ironic.Node, _ time.Time) trace {
-		if HasBoot(now, change) {
+		if hasBoot(now, change) {
 			return traceFound
 		}
 		return traceNone

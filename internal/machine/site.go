@@ -126,15 +126,15 @@ type Guard interface {
 	Check(ctx context.Context, step Step) error
 }
 
-// Preparer is a Guard whose check at BeforeQueue may prepare machines. Guards that are none only look.
-type Preparer interface {
+// preparer is a Guard whose check at BeforeQueue may prepare machines. Guards that are none only look.
+type preparer interface {
 	// Prepares reports whether the guard may prepare the machine of a node, which has driver_info.
 	Prepares(node *ironic.Node) bool
 }
 
 // prepares reports whether the guard may prepare the machine of a node before it has a slot.
 func (s *Site) prepares(node *ironic.Node) bool {
-	preparer, may := s.guard.(Preparer)
+	preparer, may := s.guard.(preparer)
 	return may && preparer.Prepares(node)
 }
 

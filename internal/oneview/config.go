@@ -14,7 +14,7 @@ import (
 
 // Defaults of Config.
 const (
-	DefaultRequestTimeout = 60 * time.Second
+	defaultRequestTimeout = 60 * time.Second
 	DefaultPollInterval   = time.Second
 	DefaultPatience       = 2 * time.Minute
 )
@@ -60,7 +60,7 @@ type Config struct {
 // New returns a Client, or an error if the configuration is invalid. It makes no request.
 func New(cfg Config) (*Client, error) {
 	if cfg.RequestTimeout == 0 {
-		cfg.RequestTimeout = DefaultRequestTimeout
+		cfg.RequestTimeout = defaultRequestTimeout
 	}
 	if cfg.PollInterval == 0 {
 		cfg.PollInterval = DefaultPollInterval

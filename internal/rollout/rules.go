@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// DefaultMaxFailures is the failure budget of machines that run already and get the same content, unless the user sets another.
-const DefaultMaxFailures = 3
+// defaultMaxFailures is the failure budget of machines that run already and get the same content, unless the user sets another.
+const defaultMaxFailures = 3
 
 // Settings are what the user asks for: of a deployment or a host, or as the default of the provider.
 type Settings struct {
@@ -57,7 +57,7 @@ type Rules struct {
 
 // Rules returns the rules that follow from the settings.
 func (s Settings) Rules() Rules {
-	r := Rules{MaxUnavailable: s.MaxUnavailable, Pause: s.Pause, MaxFailures: DefaultMaxFailures, First: s.MaxFailures != nil}
+	r := Rules{MaxUnavailable: s.MaxUnavailable, Pause: s.Pause, MaxFailures: defaultMaxFailures, First: s.MaxFailures != nil}
 	if s.Canary != nil {
 		r.Canary = *s.Canary
 	}

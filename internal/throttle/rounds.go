@@ -260,8 +260,8 @@ func (l *Limiter) guarded(ctx context.Context, w *waiter, until time.Time, seen 
 	return w.send(until, seen)
 }
 
-// LockName is the name of the lock of the limit, the same in all versions of this provider.
-const LockName = "admission"
+// lockName is the name of the lock of the limit, the same in all versions of this provider.
+const lockName = "admission"
 
 // The lock of the limit.
 const (
@@ -279,7 +279,7 @@ func (l *Limiter) lock(ctx context.Context, within time.Duration) (held context.
 		return ctx, found, false, func([]Word) {}, nil
 	}
 	held, found, unlock, err = l.locks.take(ctx, Lock{
-		Name: LockName, Description: lockDescription, For: "start operations within provisioning_limit", Wait: within, Hold: longestHold,
+		Name: lockName, Description: lockDescription, For: "start operations within provisioning_limit", Wait: within, Hold: longestHold,
 	})
 	if fault.Is(err, kindNotAllowed) {
 		l.mu.Lock()

@@ -46,11 +46,11 @@ func (t TLS) Transport() (*http.Transport, error) {
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
-	return NewTransport(config), nil
+	return newTransport(config), nil
 }
 
-// NewTransport returns a transport with TLS settings. It sets no time-out for answers; http.Client.Timeout does.
-func NewTransport(config *tls.Config) *http.Transport {
+// newTransport returns a transport with TLS settings. It sets no time-out for answers; http.Client.Timeout does.
+func newTransport(config *tls.Config) *http.Transport {
 	return &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		TLSClientConfig:     config,

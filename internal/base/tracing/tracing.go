@@ -18,7 +18,7 @@ const Scope = "github.com/terraform-provider-metal/terraform-provider-metal"
 // Attributes of spans and of their events that no semantic convention names.
 const (
 	NodeName   = attribute.Key("metal.node.name")
-	NodeUUID   = attribute.Key("metal.node.uuid")
+	nodeUUID   = attribute.Key("metal.node.uuid")
 	State      = attribute.Key("ironic.provision_state")
 	Step       = attribute.Key("ironic.step")
 	RequestID  = attribute.Key("openstack.request_id")
@@ -37,7 +37,7 @@ func AboutNode(ctx context.Context, name, uuid string) context.Context {
 	if !trace.SpanFromContext(ctx).IsRecording() {
 		return ctx
 	}
-	return context.WithValue(ctx, subject{}, []attribute.KeyValue{NodeName.String(name), NodeUUID.String(uuid)})
+	return context.WithValue(ctx, subject{}, []attribute.KeyValue{NodeName.String(name), nodeUUID.String(uuid)})
 }
 
 // AboutSeveral returns a context for spans about more than the node that ctx is about.
@@ -66,7 +66,7 @@ func End(span trace.Span, err error) {
 		return
 	}
 	if err != nil {
-		Fail(span, KindOf(err), err.Error())
+		Fail(span, kindOf(err), err.Error())
 	}
 	span.End()
 }
@@ -77,8 +77,8 @@ func Fail(span trace.Span, kind, text string) {
 	span.SetStatus(codes.Error, text)
 }
 
-// KindOf returns the error.type of an error: what the error itself says, or "_OTHER" as the conventions have it.
-func KindOf(err error) string {
+// kindOf returns the error.type of an error: what the error itself says, or "_OTHER" as the conventions have it.
+func kindOf(err error) string {
 	var typed interface{ ErrorType() string }
 	switch {
 	case errors.As(err, &typed) && typed.ErrorType() != "":

@@ -11,9 +11,9 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 )
 
-// KindUnseen is the kind of an error which says that what must be unique in Ironic belongs to an object that this user cannot see. Names,
+// kindUnseen is the kind of an error which says that what must be unique in Ironic belongs to an object that this user cannot see. Names,
 // UUIDs and MAC addresses are unique over all projects (reference/ironic.md#projects).
-const KindUnseen Kind = "unseen"
+const kindUnseen Kind = "unseen"
 
 // Unseen returns an error of KindUnseen if Ironic has refused something because an object exists that this user cannot see; else err.
 func Unseen(ctx context.Context, s *ironic.Client, err error) error {
@@ -32,7 +32,7 @@ func Unseen(ctx context.Context, s *ironic.Client, err error) error {
 		if _, rest, is := strings.Cut(err.Error(), kind.text); is {
 			value, _, _ := strings.Cut(rest, " already exists")
 			if api.IsNotFound(kind.find(value)) {
-				return &Error{Kind: KindUnseen, Fact: err.Error(), Err: err, Advice: fmt.Sprintf("This user cannot see that %s: it belongs to another project, or to none. Names and MAC addresses are unique "+
+				return &Error{Kind: kindUnseen, Fact: err.Error(), Err: err, Advice: fmt.Sprintf("This user cannot see that %s: it belongs to another project, or to none. Names and MAC addresses are unique "+
 					"in Ironic over all projects. Choose another one, or ask an administrator, who sees all. It cannot be imported.", kind.what)}
 			}
 		}

@@ -19,21 +19,21 @@ const (
 	ReasonMigrating = "Migrating to dynamic allocation"
 )
 
-// Maintenance says who has put a node into maintenance.
-type Maintenance string
+// maintenance says who has put a node into maintenance.
+type maintenance string
 
 // The kinds of maintenance.
 const (
 	// MaintenanceNone: the node is not in maintenance.
-	MaintenanceNone Maintenance = "none"
+	maintenanceNone maintenance = "none"
 	// MaintenanceLifted: a pass has ended the maintenance to send provide, and was interrupted.
-	MaintenanceLifted Maintenance = "lifted"
+	maintenanceLifted maintenance = "lifted"
 	// MaintenanceOurs: the reason is ReasonInUse.
-	MaintenanceOurs Maintenance = "ours"
+	maintenanceOurs maintenance = "ours"
 	// MaintenanceFault: Ironic itself has set it because a clean step failed.
-	MaintenanceFault Maintenance = "fault"
+	maintenanceFault maintenance = "fault"
 	// MaintenanceForeign: another user has set it, with or without a reason.
-	MaintenanceForeign Maintenance = "foreign"
+	maintenanceForeign maintenance = "foreign"
 )
 
 // OwnershipUnknown says that the hardware could not be read. A pass does not change such a node.
@@ -57,7 +57,7 @@ const (
 // rule is one row of the decision table: an action for each user of the hardware.
 type rule struct {
 	state       ironic.State
-	maintenance []Maintenance
+	maintenance []maintenance
 
 	free, ironic, oneview Action
 }
@@ -83,24 +83,24 @@ func (r rule) action(owner Ownership) Action {
 // switches off nor removes hardware in use.
 var decisions = []rule{
 	// A OneView user has taken an available node.
-	{nodes.Available, of(MaintenanceNone), Leave, Leave, TakeOut},
+	{nodes.Available, of(maintenanceNone), Leave, Leave, TakeOut},
 	// A pass was interrupted between maintenance and manage. A OneView user had the server, so the node must be cleaned in any case.
-	{nodes.Available, of(MaintenanceOurs), TakeOut, TakeOut, TakeOut},
+	{nodes.Available, of(maintenanceOurs), TakeOut, TakeOut, TakeOut},
 	// The OneView user has freed the server.
-	{nodes.Manageable, of(MaintenanceOurs), Return, Return, Leave},
+	{nodes.Manageable, of(maintenanceOurs), Return, Return, Leave},
 	// A pass was interrupted between maintenance off and provide. A OneView user may have taken the server since.
-	{nodes.Manageable, of(MaintenanceLifted), Return, Return, TakeOut},
+	{nodes.Manageable, of(maintenanceLifted), Return, Return, TakeOut},
 	// A OneView user has taken the server while Ironic cleaned it. If not, the operator must handle the failure.
-	{nodes.CleanFail, of(MaintenanceNone, MaintenanceFault), Leave, Leave, TakeOut},
-	{nodes.CleanFail, of(MaintenanceOurs), TakeOut, TakeOut, TakeOut},
+	{nodes.CleanFail, of(maintenanceNone, maintenanceFault), Leave, Leave, TakeOut},
+	{nodes.CleanFail, of(maintenanceOurs), TakeOut, TakeOut, TakeOut},
 	// No verb of Ironic takes the node out of service without switching off and erasing the server, because Ironic does not know OneView.
-	{nodes.DeployFail, of(MaintenanceNone, MaintenanceFault), Leave, Leave, Report},
+	{nodes.DeployFail, of(maintenanceNone, maintenanceFault), Leave, Leave, Report},
 }
 
-func of(kinds ...Maintenance) []Maintenance { return kinds }
+func of(kinds ...maintenance) []maintenance { return kinds }
 
-// ActionFor returns the action for a node by its provision state, its maintenance and the user of its hardware.
-func ActionFor(owner Ownership, state ironic.State, maintenance Maintenance) Action {
+// actionFor returns the action for a node by its provision state, its maintenance and the user of its hardware.
+func actionFor(owner Ownership, state ironic.State, maintenance maintenance) Action {
 	for _, r := range decisions {
 		if r.state == state && slices.Contains(r.maintenance, maintenance) {
 			return r.action(owner)
@@ -110,9 +110,9 @@ func ActionFor(owner Ownership, state ironic.State, maintenance Maintenance) Act
 }
 
 // concerns reports whether a pass must read the hardware of a node, because the action depends on its user.
-func concerns(state ironic.State, maintenance Maintenance) bool {
+func concerns(state ironic.State, maintenance maintenance) bool {
 	for _, owner := range []Ownership{Free, UsedByIronic, UsedByOneView} {
-		if ActionFor(owner, state, maintenance) != Leave {
+		if actionFor(owner, state, maintenance) != Leave {
 			return true
 		}
 	}
@@ -140,30 +140,30 @@ func returningMark(node *ironic.Node) string {
 }
 
 // maintenanceOf returns the kind of maintenance that a node is in.
-func maintenanceOf(node *ironic.Node) Maintenance {
+func maintenanceOf(node *ironic.Node) maintenance {
 	switch {
 	case !node.Maintenance && node.Extra[keyReturning] == returningMark(node):
-		return MaintenanceLifted
+		return maintenanceLifted
 	case !node.Maintenance:
-		return MaintenanceNone
+		return maintenanceNone
 	case node.MaintenanceReason == ReasonInUse:
-		return MaintenanceOurs
+		return maintenanceOurs
 	case node.Fault == machine.FaultClean:
-		return MaintenanceFault
+		return maintenanceFault
 	}
-	return MaintenanceForeign
+	return maintenanceForeign
 }
 
 // MayLeaveService reports whether a node whose hardware OneView uses can be taken out of service by a maintenance with ReasonInUse, so that
 // a later pass makes it available again. It cannot while it is in another user's maintenance.
 func MayLeaveService(node *ironic.Node) bool {
 	kind := maintenanceOf(node)
-	return ActionFor(Free, ironic.State(node.ProvisionState), MaintenanceOurs) != Leave && kind != MaintenanceForeign && kind != MaintenanceOurs
+	return actionFor(Free, ironic.State(node.ProvisionState), maintenanceOurs) != Leave && kind != maintenanceForeign && kind != maintenanceOurs
 }
 
 // OutOfService reports whether a pass has taken a node out of service because OneView uses its hardware. Only a later pass may make
 // it available again.
-func OutOfService(node *ironic.Node) bool { return maintenanceOf(node) == MaintenanceOurs }
+func OutOfService(node *ironic.Node) bool { return maintenanceOf(node) == maintenanceOurs }
 
 // Ownership says who may use server hardware.
 type Ownership string

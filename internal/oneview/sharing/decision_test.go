@@ -67,11 +67,11 @@ service hold    | *           | leave    | leave    | leave
 
 var (
 	owners       = []Ownership{Free, UsedByIronic, UsedByOneView}
-	maintenances = []Maintenance{MaintenanceNone, MaintenanceLifted, MaintenanceOurs, MaintenanceFault, MaintenanceForeign}
+	maintenances = []maintenance{maintenanceNone, maintenanceLifted, maintenanceOurs, maintenanceFault, maintenanceForeign}
 )
 
 // expectedActions calls f for every cell of the table.
-func expectedActions(f func(owner Ownership, state ironic.State, maintenance Maintenance, want Action)) {
+func expectedActions(f func(owner Ownership, state ironic.State, maintenance maintenance, want Action)) {
 	for line := range strings.Lines(strings.TrimSpace(actions)) {
 		cells := strings.Split(line, "|")
 		for i := range cells {
@@ -80,7 +80,7 @@ func expectedActions(f func(owner Ownership, state ironic.State, maintenance Mai
 		if cells[0] == "state" {
 			continue
 		}
-		kinds := []Maintenance{Maintenance(cells[1])}
+		kinds := []maintenance{maintenance(cells[1])}
 		if cells[1] == "*" {
 			kinds = maintenances
 		}
@@ -95,9 +95,9 @@ func expectedActions(f func(owner Ownership, state ironic.State, maintenance Mai
 func TestActionForFollowsTable(t *testing.T) {
 	t.Parallel()
 	rows := 0
-	expectedActions(func(owner Ownership, state ironic.State, maintenance Maintenance, want Action) {
+	expectedActions(func(owner Ownership, state ironic.State, maintenance maintenance, want Action) {
 		rows++
-		if got := ActionFor(owner, state, maintenance); got != want {
+		if got := actionFor(owner, state, maintenance); got != want {
 			t.Errorf("ActionFor(%s, %q, %s) = %s, want %s", owner, state, maintenance, got, want)
 		}
 	})
@@ -108,8 +108,8 @@ func TestActionForFollowsTable(t *testing.T) {
 
 func TestUnreadHardwareIsLeft(t *testing.T) {
 	t.Parallel()
-	expectedActions(func(_ Ownership, state ironic.State, maintenance Maintenance, _ Action) {
-		if got := ActionFor(OwnershipUnknown, state, maintenance); got != Leave {
+	expectedActions(func(_ Ownership, state ironic.State, maintenance maintenance, _ Action) {
+		if got := actionFor(OwnershipUnknown, state, maintenance); got != Leave {
 			t.Errorf("ActionFor(unknown, %q, %s) = %s, want leave", state, maintenance, got)
 		}
 	})
@@ -117,7 +117,7 @@ func TestUnreadHardwareIsLeft(t *testing.T) {
 
 func TestUnknownStateIsLeft(t *testing.T) {
 	t.Parallel()
-	if got := ActionFor(UsedByOneView, "levitating", MaintenanceNone); got != Leave {
+	if got := actionFor(UsedByOneView, "levitating", maintenanceNone); got != Leave {
 		t.Errorf("ActionFor = %s, want leave", got)
 	}
 }
@@ -125,8 +125,8 @@ func TestUnknownStateIsLeft(t *testing.T) {
 // Rule 2 of the reference: a pass never changes another user's maintenance, or a node in it.
 func TestForeignMaintenanceIsLeft(t *testing.T) {
 	t.Parallel()
-	expectedActions(func(owner Ownership, state ironic.State, _ Maintenance, _ Action) {
-		if got := ActionFor(owner, state, MaintenanceForeign); got != Leave {
+	expectedActions(func(owner Ownership, state ironic.State, _ maintenance, _ Action) {
+		if got := actionFor(owner, state, maintenanceForeign); got != Leave {
 			t.Errorf("ActionFor(%s, %q, foreign) = %s, want leave", owner, state, got)
 		}
 	})
@@ -136,8 +136,8 @@ func TestForeignMaintenanceIsLeft(t *testing.T) {
 func TestOperationInProgressIsLeft(t *testing.T) {
 	t.Parallel()
 	rest := map[ironic.State]bool{nodes.Available: true, nodes.Manageable: true, nodes.CleanFail: true, nodes.DeployFail: true}
-	expectedActions(func(owner Ownership, state ironic.State, maintenance Maintenance, _ Action) {
-		if got := ActionFor(owner, state, maintenance); got != Leave && !rest[state] {
+	expectedActions(func(owner Ownership, state ironic.State, maintenance maintenance, _ Action) {
+		if got := actionFor(owner, state, maintenance); got != Leave && !rest[state] {
 			t.Errorf("ActionFor(%s, %q, %s) = %s, want leave", owner, state, maintenance, got)
 		}
 	})
@@ -155,11 +155,11 @@ func TestOperationInProgressIsLeft(t *testing.T) {
 // Rule 5: no pass repeats a cleaning that has failed on free hardware.
 func TestFailedCleaningOfFreeHardwareIsLeft(t *testing.T) {
 	t.Parallel()
-	for _, maintenance := range []Maintenance{MaintenanceNone, MaintenanceFault} {
+	for _, maintenance := range []maintenance{maintenanceNone, maintenanceFault} {
 		if concern := concerns(nodes.CleanFail, maintenance); !concern {
 			t.Errorf("a pass does not read the hardware of a clean failed node with maintenance %s", maintenance)
 		}
-		if got := ActionFor(Free, nodes.CleanFail, maintenance); got != Leave {
+		if got := actionFor(Free, nodes.CleanFail, maintenance); got != Leave {
 			t.Errorf("ActionFor(free, clean failed, %s) = %s, want leave", maintenance, got)
 		}
 	}
@@ -167,10 +167,10 @@ func TestFailedCleaningOfFreeHardwareIsLeft(t *testing.T) {
 
 func TestConcernedStates(t *testing.T) {
 	t.Parallel()
-	expectedActions(func(_ Ownership, state ironic.State, maintenance Maintenance, _ Action) {
+	expectedActions(func(_ Ownership, state ironic.State, maintenance maintenance, _ Action) {
 		matters := false
 		for _, owner := range owners {
-			matters = matters || ActionFor(owner, state, maintenance) != Leave
+			matters = matters || actionFor(owner, state, maintenance) != Leave
 		}
 		if got := concerns(state, maintenance); got != matters {
 			t.Errorf("concerns(%q, %s) = %t, want %t", state, maintenance, got, matters)
@@ -189,21 +189,21 @@ func TestMaintenanceOf(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		node ironic.Node
-		want Maintenance
+		want maintenance
 	}{
-		{"no maintenance", ironic.Node{}, MaintenanceNone},
-		{"our reason", ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse}, MaintenanceOurs},
-		{"our reason over a fault", ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse, Fault: machine.FaultClean}, MaintenanceOurs},
-		{"our reason without maintenance", ironic.Node{MaintenanceReason: ReasonInUse}, MaintenanceNone},
-		{"our reason with more to it", ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse + ", says Bob"}, MaintenanceForeign},
-		{"another user's reason", ironic.Node{Maintenance: true, MaintenanceReason: "disk swap"}, MaintenanceForeign},
-		{"no reason", ironic.Node{Maintenance: true}, MaintenanceForeign},
-		{"being migrated", ironic.Node{Maintenance: true, MaintenanceReason: ReasonMigrating}, MaintenanceForeign},
-		{"a failed clean step", ironic.Node{Maintenance: true, MaintenanceReason: "step failed", Fault: machine.FaultClean}, MaintenanceFault},
-		{"a power failure", ironic.Node{Maintenance: true, MaintenanceReason: "no power", Fault: "power failure"}, MaintenanceForeign},
-		{"lifted by a pass", marked(ironic.Node{}), MaintenanceLifted},
-		{"lifted by a pass, and set again by another user", marked(ironic.Node{Maintenance: true, MaintenanceReason: "disk swap"}), MaintenanceForeign},
-		{"lifted by a pass, and moved on since", moved, MaintenanceNone},
+		{"no maintenance", ironic.Node{}, maintenanceNone},
+		{"our reason", ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse}, maintenanceOurs},
+		{"our reason over a fault", ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse, Fault: machine.FaultClean}, maintenanceOurs},
+		{"our reason without maintenance", ironic.Node{MaintenanceReason: ReasonInUse}, maintenanceNone},
+		{"our reason with more to it", ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse + ", says Bob"}, maintenanceForeign},
+		{"another user's reason", ironic.Node{Maintenance: true, MaintenanceReason: "disk swap"}, maintenanceForeign},
+		{"no reason", ironic.Node{Maintenance: true}, maintenanceForeign},
+		{"being migrated", ironic.Node{Maintenance: true, MaintenanceReason: ReasonMigrating}, maintenanceForeign},
+		{"a failed clean step", ironic.Node{Maintenance: true, MaintenanceReason: "step failed", Fault: machine.FaultClean}, maintenanceFault},
+		{"a power failure", ironic.Node{Maintenance: true, MaintenanceReason: "no power", Fault: "power failure"}, maintenanceForeign},
+		{"lifted by a pass", marked(ironic.Node{}), maintenanceLifted},
+		{"lifted by a pass, and set again by another user", marked(ironic.Node{Maintenance: true, MaintenanceReason: "disk swap"}), maintenanceForeign},
+		{"lifted by a pass, and moved on since", moved, maintenanceNone},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -242,7 +242,7 @@ func (s *Standing) addHardware(node *ironic.Node, binding Binding, h *oneview.Ha
 		}
 	}
 	if binding.Shared() {
-		s.Next = ActionFor(s.Owner, ironic.State(node.ProvisionState), maintenanceOf(node))
+		s.Next = actionFor(s.Owner, ironic.State(node.ProvisionState), maintenanceOf(node))
 	}
 	stays := s.Next == Return && (node.Retired || lacksTemplate(node, s.Owner, binding))
 	if stays || node.Reservation != "" {

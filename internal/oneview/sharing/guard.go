@@ -26,7 +26,7 @@ func (NotConfigured) Check(_ context.Context, step machine.Step) error {
 	b, err := BindingOf(step.Node)
 	if err == nil && b.Shared() {
 		err = &failure.Error{
-			Kind: KindUnguarded, Node: step.Node,
+			Kind: kindUnguarded, Node: step.Node,
 			Fact: Unguarded(ironic.NodeLabel(step.Node), b.HardwareURI) + ". The server is unchanged",
 		}
 	}
@@ -133,7 +133,7 @@ func (p *Pool) checkProfile(ctx context.Context, node *ironic.Node) error {
 	owner, err := p.usedBy(ctx, node)
 	if err == nil && owner == Free {
 		return &failure.Error{
-			Kind: KindNoProfile, Node: node,
+			Kind: kindNoProfile, Node: node,
 			Fact: fmt.Sprintf("node %s has no server profile: its server would boot without OneView's networks, and other users could take it at any moment. "+
 				"Add a metal_oneview_profile, and let the node's metal_deployment depend on it", ironic.NodeLabel(node)),
 		}

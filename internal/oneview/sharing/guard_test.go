@@ -36,7 +36,7 @@ func TestNotConfiguredRefusesOnlySharedNodes(t *testing.T) {
 			if (err != nil) != tt.refused {
 				t.Errorf("%s, %q: %v", name, verb, err)
 			}
-			if failure.Is(err, KindUnguarded) && !strings.Contains(err.Error(), "blade-1") {
+			if failure.Is(err, kindUnguarded) && !strings.Contains(err.Error(), "blade-1") {
 				t.Errorf("%s, %q: %q does not name the node", name, verb, err)
 			}
 		}

@@ -50,7 +50,7 @@ func TestMigrateDeployedNode(t *testing.T) {
 		reserved := s.preAllocated(t, 1, "available")
 		s.ironic.Set(nodeName(1), "instance_uuid", "11111111-1111-1111-1111-111111111111")
 		maintained := s.preAllocated(t, 2, "active")
-		s.maintain(t, nodeName(2), MaintenanceForeign)
+		s.maintain(t, nodeName(2), maintenanceForeign)
 		s.forget()
 		_, summary := s.migrate(t, MigrateOptions{All: true})
 		if summary.Nodes != 3 || summary.Changed != 3 {
@@ -153,7 +153,7 @@ func TestReleaseUnknownKeepsProfilesInUse(t *testing.T) {
 		}
 		s.oneview.PowerOn(s.hardware[1])
 		s.ironic.Set(nodeName(2), "provision_state", "manageable")
-		s.maintain(t, nodeName(2), MaintenanceOurs)
+		s.maintain(t, nodeName(2), maintenanceOurs)
 		heard, summary := s.migrate(t, MigrateOptions{All: true, ReleaseUnknown: true})
 		if summary.Failed != 2 || summary.Changed != 1 {
 			t.Errorf("summary %+v, told %q", summary, heard.lines(""))
@@ -172,7 +172,7 @@ func TestMigrateKeepsForeignMaintenance(t *testing.T) {
 		s := newPoolSite(t, 2)
 		for i := range 2 {
 			s.preAllocated(t, i, "available")
-			s.maintain(t, nodeName(i), MaintenanceForeign)
+			s.maintain(t, nodeName(i), maintenanceForeign)
 		}
 		s.oneview.ReleaseHardware(s.hardware[1]) // free
 		_, summary := s.migrate(t, MigrateOptions{All: true, ReleaseUnknown: true})
@@ -321,7 +321,7 @@ func TestKilledMigrationIsFinishedByTheNext(t *testing.T) {
 			s := newPoolSite(t, 3)
 			s.preAllocated(t, 0, "available")
 			s.preAllocated(t, 1, "available")
-			s.maintain(t, nodeName(1), MaintenanceForeign)
+			s.maintain(t, nodeName(1), maintenanceForeign)
 			active := s.preAllocated(t, 2, "active")
 			s.run(t, m, func(ctx context.Context, p *Pool) { _, _ = p.Migrate(ctx, o) })
 			<-time.After(10 * time.Minute)
@@ -419,7 +419,7 @@ func TestMigrateKeepsMaintenanceSetMeanwhile(t *testing.T) {
 		s := newPoolSite(t, 1)
 		s.preAllocated(t, 0, "available")
 		s.oneview.Inject(fakeoneview.Fault{Method: http.MethodDelete, Path: "/rest/server-profiles/", Effect: fakeoneview.RightAfter(func() {
-			s.maintain(t, nodeName(0), MaintenanceForeign)
+			s.maintain(t, nodeName(0), maintenanceForeign)
 		})})
 		s.migrate(t, MigrateOptions{All: true, ReleaseUnknown: true})
 		s.wantMigrated(t, 0, "")

@@ -108,7 +108,7 @@ func (p *Pool) newPreparation(ctx context.Context, o ProfileSpec) (*preparation,
 	}
 	if r.binding.Mode == PreAllocated {
 		return nil, &failure.Error{
-			Kind: KindPreAllocated, Node: node,
+			Kind: kindPreAllocated, Node: node,
 			Fact: fmt.Sprintf("node %s is pre-allocated (driver_info.%s is false): it always has a server profile, which the provider does not manage. "+
 				"Move the node to dynamic allocation first, with metal oneview migrate", ironic.NodeLabel(node), keyDynamic),
 		}

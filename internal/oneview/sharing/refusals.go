@@ -13,14 +13,14 @@ import (
 // Kinds of errors by which the guard refuses an operation: server and profile are unchanged.
 const (
 	KindInUse        failure.Kind = "in use"        // OneView uses the hardware: its profile is not Ironic's; see InUse
-	KindUnguarded    failure.Kind = "unguarded"     // a node shares its hardware, and no OneView is configured to ask who uses it
+	kindUnguarded    failure.Kind = "unguarded"     // a node shares its hardware, and no OneView is configured to ask who uses it
 	KindMismatch     failure.Kind = "mismatch"      // a node, its hardware and a template do not match
 	KindNameTaken    failure.Kind = "name taken"    // there is another profile of the wanted name
 	KindOccupied     failure.Kind = "occupied"      // the server must stay on: its node may run a deployment or has an operation in progress
-	KindNoTemplate   failure.Kind = "no template"   // no template for a node's server profile is configured
-	KindLostProfile  failure.Kind = "lost profile"  // a temporary profile for a cleaning or inspection was removed
-	KindPreAllocated failure.Kind = "pre-allocated" // a node always has a profile, so that Prepare cannot give it one
-	KindNoProfile    failure.Kind = "no profile"    // a node with shared hardware cannot be deployed, because it has no profile
+	kindNoTemplate   failure.Kind = "no template"   // no template for a node's server profile is configured
+	kindLostProfile  failure.Kind = "lost profile"  // a temporary profile for a cleaning or inspection was removed
+	kindPreAllocated failure.Kind = "pre-allocated" // a node always has a profile, so that Prepare cannot give it one
+	kindNoProfile    failure.Kind = "no profile"    // a node with shared hardware cannot be deployed, because it has no profile
 )
 
 // KindLeftover is the kind of an error which says that a profile could be neither applied nor removed again.
@@ -28,8 +28,8 @@ const KindLeftover failure.Kind = "leftover"
 
 // IsRefusal reports whether the guard has refused an operation, so that server and profile are unchanged.
 func IsRefusal(err error) bool {
-	return !failure.Is(err, KindLeftover) && failure.As(err, KindInUse, KindUnguarded, KindMismatch, KindNameTaken, KindOccupied,
-		KindNoTemplate, KindLostProfile, KindPreAllocated, KindNoProfile) != nil
+	return !failure.Is(err, KindLeftover) && failure.As(err, KindInUse, kindUnguarded, KindMismatch, KindNameTaken, KindOccupied,
+		kindNoTemplate, kindLostProfile, kindPreAllocated, kindNoProfile) != nil
 }
 
 // InUse returns what an error of KindInUse says of the hardware and the profile, and what to do; "" for other errors.
@@ -95,13 +95,13 @@ func noTemplate(node *ironic.Node, toClean bool) error {
 	if toClean {
 		fact += ". Add it, or set automated_clean = false on the node to skip cleaning"
 	}
-	return &failure.Error{Kind: KindNoTemplate, Node: node, Fact: fact}
+	return &failure.Error{Kind: kindNoTemplate, Node: node, Fact: fact}
 }
 
 // lostProfile returns the error for a node whose temporary profile was removed.
 func lostProfile(node *ironic.Node, purpose Purpose) error {
 	return &failure.Error{
-		Kind: KindLostProfile, Node: node,
+		Kind: kindLostProfile, Node: node,
 		Fact: fmt.Sprintf("node %s: its server profile for %s was removed while it waited for a slot, perhaps by metal oneview sync, which removes temporary "+
 			"profiles that look unused. Without a profile the server would boot without OneView's networks. Nothing was sent to Ironic. Try again, which gets another profile",
 			ironic.NodeLabel(node), strings.ToLower(string(purpose))),

@@ -19,7 +19,7 @@ func TestStatus(t *testing.T) {
 		s.driverInfo(t, 4, keyHardware, "/rest/server-hardware/NONE")
 		s.preAllocated(t, 5, "available")
 		s.ironic.Set(nodeName(7), "driver_info", map[string]any{})
-		s.maintain(t, nodeName(0), MaintenanceForeign)
+		s.maintain(t, nodeName(0), maintenanceForeign)
 		s.give(t, 6, "web-6")
 		s.beginDeletion(t, 6)
 		s.forget()
@@ -98,7 +98,7 @@ func TestStatusShowsNoImpossibleReturn(t *testing.T) {
 		s := newPoolSite(t, 5)
 		for i := range s.hardware {
 			s.ironic.Set(nodeName(i), "provision_state", "manageable")
-			s.maintain(t, nodeName(i), MaintenanceOurs)
+			s.maintain(t, nodeName(i), maintenanceOurs)
 		}
 		s.ironic.Set(nodeName(1), "properties", map[string]any{}) // no template
 		s.ironic.Set(nodeName(2), "properties", map[string]any{})

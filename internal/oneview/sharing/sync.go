@@ -171,7 +171,7 @@ func (s *syncPass) assess(ctx context.Context, c *candidate, listed map[string]*
 		}
 		c.hardware = hardware
 	}
-	c.action = ActionFor(s.owner(c), ironic.State(c.node.ProvisionState), maintenanceOf(c.node))
+	c.action = actionFor(s.owner(c), ironic.State(c.node.ProvisionState), maintenanceOf(c.node))
 	if c.action != Leave && c.node.Reservation != "" {
 		s.findings.tell(c.node, Skipped, "Ironic has an operation in progress on it")
 		c.action = Leave
@@ -220,7 +220,7 @@ func (s *syncPass) confirm(ctx context.Context, c *candidate) (*ironic.Node, Hol
 	if holding.ours() { // also if driver_info does not name the profile yet
 		owner = UsedByIronic
 	}
-	if node.Reservation != "" || ActionFor(owner, ironic.State(node.ProvisionState), maintenanceOf(node)) != c.action {
+	if node.Reservation != "" || actionFor(owner, ironic.State(node.ProvisionState), maintenanceOf(node)) != c.action {
 		return nil, Holding{}, errOutdated
 	}
 	return node, holding, nil
@@ -233,7 +233,7 @@ func (s *syncPass) takeOut(ctx context.Context, c *candidate) {
 		s.findings.fail(ctx, c.node, "take it out of service", err)
 		return
 	}
-	mark, manage := maintenanceOf(node) != MaintenanceOurs, ironic.State(node.ProvisionState) != nodes.Manageable
+	mark, manage := maintenanceOf(node) != maintenanceOurs, ironic.State(node.ProvisionState) != nodes.Manageable
 	if !s.o.DryRun && mark {
 		err = s.pool.Site.Ironic.SetMaintenance(ctx, node.UUID, true, ReasonInUse)
 	}
@@ -310,7 +310,7 @@ func (s *syncPass) returnNode(ctx context.Context, c *candidate) {
 }
 
 func (s *syncPass) describeReturn(node *ironic.Node, holding Holding) string {
-	if maintenanceOf(node) == MaintenanceLifted {
+	if maintenanceOf(node) == maintenanceLifted {
 		return "finished the work of an interrupted pass: provide"
 	}
 	text := holding.Hardware.Name + " is free again: "
@@ -346,7 +346,7 @@ func (g returnGuard) Check(ctx context.Context, step machine.Step) error {
 	if err == nil && cleansAutomatically(now) && holding.Ownership == Free {
 		err = errOutdated // its profile is gone
 	}
-	if err != nil || maintenanceOf(now) == MaintenanceLifted {
+	if err != nil || maintenanceOf(now) == maintenanceLifted {
 		return err
 	}
 	var patch ironic.Patch
@@ -359,7 +359,7 @@ func (g returnGuard) Check(ctx context.Context, step machine.Step) error {
 // tidy removes marks of earlier passes that do not apply any more. It ignores errors, because such marks are harmless.
 func (s *syncPass) tidy(ctx context.Context) {
 	for _, c := range s.listed {
-		marked := c.node.Extra[keyReturning] != nil && maintenanceOf(c.node) != MaintenanceLifted
+		marked := c.node.Extra[keyReturning] != nil && maintenanceOf(c.node) != maintenanceLifted
 		if !marked || s.o.DryRun || c.node.Reservation != "" || c.action != Leave || ctx.Err() != nil {
 			continue
 		}

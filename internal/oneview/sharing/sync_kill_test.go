@@ -20,11 +20,11 @@ func killSite(t *testing.T) *poolSite {
 	s := newPoolSite(t, 4)
 	s.oneview.TakeHardware(s.hardware[0])
 	s.ironic.Set(nodeName(1), "provision_state", "manageable")
-	s.maintain(t, nodeName(1), MaintenanceOurs)
+	s.maintain(t, nodeName(1), maintenanceOurs)
 	s.temporaryOn(t, 2, Cleaning)
 	<-time.After(24 * hour)
 	s.ironic.Set(nodeName(3), "provision_state", "manageable")
-	s.maintain(t, nodeName(3), MaintenanceForeign)
+	s.maintain(t, nodeName(3), maintenanceForeign)
 	s.forget()
 	return s
 }
@@ -160,7 +160,7 @@ func passOverMany(t *testing.T, freed int) {
 		}
 		for i := taken; i < taken+freed; i++ {
 			s.ironic.Set(nodeName(i), "provision_state", "manageable")
-			s.maintain(t, nodeName(i), MaintenanceOurs)
+			s.maintain(t, nodeName(i), maintenanceOurs)
 		}
 		for i := nodes; i < nodes+active; i++ {
 			s.ironic.Set(nodeName(i), "provision_state", "active")

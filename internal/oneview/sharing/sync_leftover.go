@@ -77,7 +77,7 @@ func (s *syncPass) isLeftover(profile *oneview.Profile, node *ironic.Node) bool 
 	if states.Deployed(node) || node.Reservation != "" || profile.InProgress {
 		return false
 	}
-	if state == nodes.Manageable && !node.Retired && ActionFor(UsedByIronic, state, maintenanceOf(node)) == Return {
+	if state == nodes.Manageable && !node.Retired && actionFor(UsedByIronic, state, maintenanceOf(node)) == Return {
 		return false
 	}
 	over := state == nodes.Available || state == nodes.CleanFail || state == nodes.InspectFail

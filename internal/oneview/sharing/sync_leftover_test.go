@@ -47,11 +47,11 @@ func TestSyncRemovesLeftovers(t *testing.T) {
 		{name: "enroll, and old", purpose: Inspecting, age: old, state: "enroll", removed: true},
 		{name: "out of service, and old: the return needs it", purpose: Cleaning, age: old, state: "manageable", before: func(t *testing.T, s *poolSite, _ string) {
 			t.Helper()
-			s.maintain(t, nodeName(0), MaintenanceOurs)
+			s.maintain(t, nodeName(0), maintenanceOurs)
 		}},
 		{name: "out of service and retired, and old: it does not return", purpose: Cleaning, age: old, state: "manageable", removed: true, before: func(t *testing.T, s *poolSite, _ string) {
 			t.Helper()
-			s.maintain(t, nodeName(0), MaintenanceOurs)
+			s.maintain(t, nodeName(0), maintenanceOurs)
 			s.ironic.Set(nodeName(0), "retired", true)
 		}},
 		{name: "it is being cleaned", purpose: Cleaning, age: old, state: "cleaning"},
@@ -147,7 +147,7 @@ func TestSyncFinishesKilledReturn(t *testing.T) {
 	inPoolTime(t, func(t *testing.T) {
 		s := newPoolSite(t, 1)
 		s.ironic.Set(nodeName(0), "provision_state", "manageable")
-		s.maintain(t, nodeName(0), MaintenanceOurs)
+		s.maintain(t, nodeName(0), maintenanceOurs)
 		s.temporaryOn(t, 0, Cleaning)
 		s.sync(t)
 		s.wantNode(t, 0, "cleaning", "")

@@ -128,20 +128,20 @@ func hosts(most int) throttle.Limit {
 }
 
 // maintain puts a node into maintenance of a kind, without a change of its state.
-func (s *poolSite) maintain(t *testing.T, ref string, kind Maintenance) {
+func (s *poolSite) maintain(t *testing.T, ref string, kind maintenance) {
 	t.Helper()
 	switch kind {
-	case MaintenanceNone:
-	case MaintenanceLifted:
+	case maintenanceNone:
+	case maintenanceLifted:
 		s.ironic.Set(ref, "extra", map[string]any{keyReturning: returningMark(s.read(t, ref))})
-	case MaintenanceOurs:
+	case maintenanceOurs:
 		s.ironic.Set(ref, "maintenance", true)
 		s.ironic.Set(ref, "maintenance_reason", ReasonInUse)
-	case MaintenanceFault:
+	case maintenanceFault:
 		s.ironic.Set(ref, "maintenance", true)
 		s.ironic.Set(ref, "maintenance_reason", "the step erase_devices failed")
 		s.ironic.Set(ref, "fault", machine.FaultClean)
-	case MaintenanceForeign:
+	case maintenanceForeign:
 		s.ironic.Set(ref, "maintenance", true)
 		s.ironic.Set(ref, "maintenance_reason", "disk swap")
 	}

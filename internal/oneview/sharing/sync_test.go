@@ -18,7 +18,7 @@ import (
 type cell struct {
 	owner       Ownership
 	state       ironic.State
-	maintenance Maintenance
+	maintenance maintenance
 	action      Action
 }
 
@@ -26,7 +26,7 @@ type cell struct {
 func tableSite(t *testing.T) (*poolSite, []cell) {
 	t.Helper()
 	var cells []cell
-	expectedActions(func(owner Ownership, state ironic.State, maintenance Maintenance, want Action) {
+	expectedActions(func(owner Ownership, state ironic.State, maintenance maintenance, want Action) {
 		cells = append(cells, cell{owner, state, maintenance, want})
 	})
 	s := newPoolSite(t, len(cells))
@@ -82,7 +82,7 @@ func (s *poolSite) wantAction(t *testing.T, i int, c cell, writes []string) {
 	switch c.action {
 	case Leave, Report:
 	case TakeOut:
-		if c.maintenance != MaintenanceOurs {
+		if c.maintenance != maintenanceOurs {
 			want = append(want, mark)
 		}
 		if c.state != "manageable" {
@@ -93,7 +93,7 @@ func (s *poolSite) wantAction(t *testing.T, i int, c cell, writes []string) {
 		if c.owner == Free {
 			want = append(want, "PATCH  …applied_server_profile_uri")
 		}
-		if c.maintenance != MaintenanceLifted {
+		if c.maintenance != maintenanceLifted {
 			want = append(want, "PATCH  …/maintenance")
 		}
 		want = append(want, provide)
@@ -106,7 +106,7 @@ func (s *poolSite) wantAction(t *testing.T, i int, c cell, writes []string) {
 			}
 		}
 	}
-	if c.state == "available" && c.maintenance == MaintenanceLifted && len(writes) == 1 && strings.Contains(writes[0], "remove") {
+	if c.state == "available" && c.maintenance == maintenanceLifted && len(writes) == 1 && strings.Contains(writes[0], "remove") {
 		writes = nil // the pass removes a mark that does not apply in this state
 	}
 	if !slices.Equal(writes, want) {
@@ -349,7 +349,7 @@ func TestSyncDoesNotReturnNodeWithoutTemplate(t *testing.T) {
 		for i := range 3 {
 			s.ironic.Set(nodeName(i), "provision_state", "manageable")
 			s.ironic.Set(nodeName(i), "properties", map[string]any{}) // no template
-			s.maintain(t, nodeName(i), MaintenanceOurs)
+			s.maintain(t, nodeName(i), maintenanceOurs)
 		}
 		s.ironic.Set(nodeName(1), "automated_clean", false)
 		s.give(t, 2, "web-2") // this node has a profile already
@@ -371,7 +371,7 @@ func TestSyncDoesNotReturnNodeThatLosesProfile(t *testing.T) {
 	inPoolTime(t, func(t *testing.T) {
 		s := newPoolSite(t, 1)
 		s.ironic.Set(nodeName(0), "provision_state", "manageable")
-		s.maintain(t, nodeName(0), MaintenanceOurs)
+		s.maintain(t, nodeName(0), maintenanceOurs)
 		id := s.node(t, nodeName(0)).UUID
 		s.ironic.Reject = func(r *http.Request) *fakeironic.Rejection { // another user removes the profile as soon as driver_info names it
 			info, _ := s.node(t, id).Raw["driver_info"].(map[string]any)
@@ -394,7 +394,7 @@ func TestSyncDoesNotReturnRetiredNode(t *testing.T) {
 		s := newPoolSite(t, 1)
 		s.ironic.Set(nodeName(0), "provision_state", "manageable")
 		s.ironic.Set(nodeName(0), "retired", true)
-		s.maintain(t, nodeName(0), MaintenanceOurs)
+		s.maintain(t, nodeName(0), maintenanceOurs)
 		s.forget()
 		_, summary := s.sync(t)
 		if summary.Skipped != 1 || len(s.writes("")) > 0 || len(s.appliance()) > 0 {
@@ -410,7 +410,7 @@ func TestSyncReturnsWithinLimit(t *testing.T) {
 		s.limit = hosts(2)
 		for i := range 6 {
 			s.ironic.Set(nodeName(i), "provision_state", "manageable")
-			s.maintain(t, nodeName(i), MaintenanceOurs)
+			s.maintain(t, nodeName(i), maintenanceOurs)
 		}
 		start := time.Now()
 		heard, summary := s.sync(t)
@@ -453,7 +453,7 @@ func TestSyncDoesNotReturnNodeTakenAgain(t *testing.T) {
 		s := newPoolSite(t, 1)
 		s.ironic.Set(nodeName(0), "provision_state", "manageable")
 		s.ironic.Set(nodeName(0), "automated_clean", false) // no temporary profile, so that the other user can take the server
-		s.maintain(t, nodeName(0), MaintenanceOurs)
+		s.maintain(t, nodeName(0), maintenanceOurs)
 		s.forget()
 		looks := 0
 		s.oneview.Inject(fakeoneview.Fault{
@@ -480,10 +480,10 @@ func TestSyncKeepsMaintenanceSetMeanwhile(t *testing.T) {
 		s := newPoolSite(t, 2)
 		s.oneview.TakeHardware(s.hardware[0])
 		s.ironic.Set(nodeName(1), "provision_state", "manageable")
-		s.maintain(t, nodeName(1), MaintenanceOurs)
+		s.maintain(t, nodeName(1), maintenanceOurs)
 		s.oneview.Inject(fakeoneview.Fault{Method: http.MethodGet, Path: "/rest/server-hardware$", Effect: fakeoneview.RightAfter(func() {
 			for i := range 2 {
-				s.maintain(t, nodeName(i), MaintenanceForeign)
+				s.maintain(t, nodeName(i), maintenanceForeign)
 			}
 		})})
 		s.forget()

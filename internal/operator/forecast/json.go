@@ -18,9 +18,9 @@ type Document struct {
 	MostStuck     int                `json:"most_stuck"`
 	UnusedSlots   map[string]float64 `json:"unused_slots"`
 	Machines      []MachineDocument  `json:"machines"`
-	Groups        []GroupDocument    `json:"rollout_groups"`
+	Groups        []groupDocument    `json:"rollout_groups"`
 	Notes         []string           `json:"notes"`
-	Alternatives  []Comparison       `json:"alternatives,omitempty"`
+	Alternatives  []comparison       `json:"alternatives,omitempty"`
 }
 
 // MachineDocument is a line of it.
@@ -38,16 +38,16 @@ type MachineDocument struct {
 	Why     string   `json:"why,omitempty"`
 }
 
-// GroupDocument is a rollout group of it.
-type GroupDocument struct {
+// groupDocument is a rollout group of it.
+type groupDocument struct {
 	Name           string `json:"name"`
 	Members        int    `json:"members"`
 	MostAway       int    `json:"most_away"`
 	MaxUnavailable int    `json:"max_unavailable"`
 }
 
-// Comparison is an alternative of it.
-type Comparison struct {
+// comparison is an alternative of it.
+type comparison struct {
 	With       string  `json:"with"`
 	Seconds    float64 `json:"seconds"`
 	MostSlots  int     `json:"most_slots"`
@@ -62,7 +62,7 @@ func (r *Result) WriteJSON(to io.Writer, alternatives []Alternative) error {
 		UnusedSlots: map[string]float64{
 			"parallelism": tenth(r.Unused.Parallelism), "rollout": tenth(r.Unused.Rollout), "dependencies": tenth(r.Unused.Dependencies), "no_machines": tenth(r.Unused.NoMachines),
 		},
-		Machines: []MachineDocument{}, Groups: []GroupDocument{}, Notes: append([]string{}, r.Notes...),
+		Machines: []MachineDocument{}, Groups: []groupDocument{}, Notes: append([]string{}, r.Notes...),
 	}
 	for i := range r.Lines {
 		l := &r.Lines[i]
@@ -75,10 +75,10 @@ func (r *Result) WriteJSON(to io.Writer, alternatives []Alternative) error {
 		d.Machines = append(d.Machines, m)
 	}
 	for _, g := range r.Groups {
-		d.Groups = append(d.Groups, GroupDocument{g.Name, g.Members, g.Most, g.May})
+		d.Groups = append(d.Groups, groupDocument{g.Name, g.Members, g.Most, g.May})
 	}
 	for _, a := range alternatives {
-		d.Alternatives = append(d.Alternatives, Comparison{a.Label, seconds(a.Result.Total), a.Result.Most, a.Result.Count(Failed), a.Result.Count(NotStarted)})
+		d.Alternatives = append(d.Alternatives, comparison{a.Label, seconds(a.Result.Total), a.Result.Most, a.Result.Count(Failed), a.Result.Count(NotStarted)})
 	}
 	encoder := json.NewEncoder(to)
 	encoder.SetIndent("", "  ")

@@ -52,7 +52,7 @@ type Turn struct {
 // Step is what Terraform does with one instance of a resource.
 type Step struct {
 	Address  string
-	Does     string   // for people, such as "rebuild"
+	Does     string  // for people, such as "rebuild"
 	Machine  *Target // nil: it needs none
 	Legs     []Leg
 	Turn     *Turn // nil: it needs none

@@ -51,7 +51,7 @@ func Media(device ironic.Device, image string) Operation {
 
 // unsettles returns the harm of an operation that a running system may notice.
 func unsettles(node *ironic.Node) Harm {
-	if IsUsed(node) {
+	if isUsed(node) {
 		return Restarts
 	}
 	return Harmless

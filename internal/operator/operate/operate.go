@@ -95,5 +95,5 @@ func (op *Operation) Plan(node *ironic.Node, seen Seen) Plan {
 	return plan
 }
 
-// IsUsed reports whether a machine may be in use: something is deployed on it, or it is reserved.
-func IsUsed(node *ironic.Node) bool { return states.IsOccupied(node) || node.InstanceUUID != "" }
+// isUsed reports whether a machine may be in use: something is deployed on it, or it is reserved.
+func isUsed(node *ironic.Node) bool { return states.IsOccupied(node) || node.InstanceUUID != "" }

@@ -76,7 +76,7 @@ func busyWith(node *ironic.Node) string {
 
 // harmOf returns the harm of an operation that ends what runs on a machine.
 func harmOf(node *ironic.Node) Harm {
-	if IsUsed(node) {
+	if isUsed(node) {
 		return Cuts
 	}
 	return Restarts

@@ -43,7 +43,7 @@ func ofAllocation(a *ironic.Allocation) (all []Moment, now []string) {
 func ofNote(n notes.Note, now time.Time) Moment {
 	m := Moment{At: n.At, Until: n.Until, What: n.Text, Who: n.By, Failed: n.Failed, Sources: []Source{FromNote}}
 	if n.InProgress {
-		m.Until, m.Bound = now, SoFar
+		m.Until, m.Bound = now, soFar
 	}
 	return m
 }

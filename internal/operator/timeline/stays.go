@@ -235,9 +235,9 @@ func fromStays(stays []stay, now time.Time) []Moment {
 		switch {
 		case m.Until.IsZero():
 		case !s.ended && !s.until.Before(now):
-			m.Bound = SoFar
+			m.Bound = soFar
 		case !s.ended || s.earlier:
-			m.Bound = AtLeast
+			m.Bound = atLeast
 		}
 		all = append(all, m)
 	}

@@ -79,10 +79,10 @@ func (m *Moment) took() string {
 	switch {
 	case m.Until.IsZero():
 		return ""
-	case m.Bound == AtLeast:
-		return string(AtLeast) + " " + watch.Took(m.length())
-	case m.Bound == SoFar:
-		return watch.Took(m.length()) + " " + string(SoFar)
+	case m.Bound == atLeast:
+		return string(atLeast) + " " + watch.Took(m.length())
+	case m.Bound == soFar:
+		return watch.Took(m.length()) + " " + string(soFar)
 	}
 	return watch.Took(m.length())
 }

@@ -45,8 +45,8 @@ type Bound string
 
 // The bounds.
 const (
-	AtLeast Bound = "at least" // the beginning or the end is not known
-	SoFar   Bound = "so far"   // it goes on
+	atLeast Bound = "at least" // the beginning or the end is not known
+	soFar   Bound = "so far"   // it goes on
 )
 
 // length is how long the moment lasted.
