@@ -28,7 +28,9 @@ func main() {
 	}
 	server := provider.NewServer(version)
 	server.Trace(export.Start(context.Background(), os.Getenv, export.Program{
-		Name: "terraform-provider-metal", Version: version, Clean: server.CleanLine, Console: os.Stderr, Report: func(err error) { log.Print(err) },
+		Name: "terraform-provider-metal", Version: version, Clean: server.CleanLine, Console: os.Stderr, Report: func(err error) {
+			log.Print(err)
+		},
 	}))
 	err := tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer { return server }, options...)
 	server.Close(context.Background())

@@ -75,24 +75,48 @@ func TestDependencies_faultsAreFound(t *testing.T) {
 		got  []string
 		want string
 	}{
-		"imported":                       {unused(one(false, "example.com/a/b")), ""},
-		"not imported":                   {unused(one(false, "example.com/ab")), "./go.mod requires example.com/a, which no package imports"},
-		"imported, but called indirect":  {unused(one(true, "example.com/a")), "./go.mod calls example.com/a indirect, but a package imports example.com/a"},
-		"indirect":                       {unused(one(true)), ""},
-		"a row":                          {unexplained(one(false), row("example.com/a", ".", "")), ""},
-		"a row for several":              {unexplained(one(false), row("example.com/...", ".", "")), ""},
-		"no row":                         {unexplained(one(false), nil), "./go.mod requires example.com/a, which has no row"},
-		"no row for this go.mod":         {unexplained(one(false), row("example.com/a", "tools", "")), "./go.mod requires example.com/a, which has no row; there is no tools/go.mod that requires example.com/a"},
-		"a row too many":                 {unexplained(one(true), row("example.com/a", ".", "")), "there is no ./go.mod that requires example.com/a"},
-		"young":                          {aged(nil, map[string]time.Time{"example.com/a": day(2024), "example.com/b": day(2026)}), ""},
-		"old":                            {aged(nil, map[string]time.Time{"example.com/a": day(2022), "example.com/b": day(2026)}), "example.com/a is from 2022-05-01"},
-		"old for a reason":               {aged(row("example.com/a", ".", "it is complete"), map[string]time.Time{"example.com/a": day(2022), "example.com/b": day(2026)}), ""},
-		"a reason for what is not old":   {aged(row("example.com/a", ".", "it is complete"), map[string]time.Time{"example.com/a": day(2024), "example.com/b": day(2026)}), "example.com/a is not old"},
-		"a reason without a known date":  {aged(row("example.com/a", ".", "it is complete"), map[string]time.Time{"example.com/b": day(2026)}), ""},
-		"a tool needs a row":             {unexplained([]goMod{{dir: "x", Require: one(true)[0].Require, Tool: []struct{ Path string }{{"example.com/a/cmd/a"}}}}, nil), "x/go.mod requires example.com/a"},
-		"the repository needs no row":    {unexplained([]goMod{{dir: "x", Require: []required{{Path: module}}}}, nil), ""},
-		"a tool needs no import":         {unused([]goMod{{dir: "x", imports: map[string]bool{}, Require: one(false)[0].Require, Tool: []struct{ Path string }{{"example.com/a"}}}}), ""},
-		"a module below another is used": {unused([]goMod{{dir: "x", imports: map[string]bool{"example.com/a/b/c": true}, Require: []required{{Path: "example.com/a", Indirect: true}, {Path: "example.com/a/b"}}}}), ""},
+		"imported": {unused(one(false, "example.com/a/b")), ""},
+		"not imported": {
+			unused(one(false, "example.com/ab")),
+			"./go.mod requires example.com/a, which no package imports",
+		},
+		"imported, but called indirect": {unused(one(true, "example.com/a")), "./go.mod calls example.com/a indirect, but a package " +
+			"imports example.com/a"},
+		"indirect":          {unused(one(true)), ""},
+		"a row":             {unexplained(one(false), row("example.com/a", ".", "")), ""},
+		"a row for several": {unexplained(one(false), row("example.com/...", ".", "")), ""},
+		"no row":            {unexplained(one(false), nil), "./go.mod requires example.com/a, which has no row"},
+		"no row for this go.mod": {
+			unexplained(one(false), row("example.com/a", "tools", "")),
+			"./go.mod requires example.com/a, which has no row; there is no tools/go.mod that requires example.com/a",
+		},
+		"a row too many": {
+			unexplained(one(true), row("example.com/a", ".", "")),
+			"there is no ./go.mod that requires example.com/a",
+		},
+		"young": {aged(nil, map[string]time.Time{"example.com/a": day(2024), "example.com/b": day(2026)}), ""},
+		"old": {
+			aged(nil, map[string]time.Time{"example.com/a": day(2022), "example.com/b": day(2026)}),
+			"example.com/a is from 2022-05-01",
+		},
+		"old for a reason": {aged(row("example.com/a", ".", "it is complete"),
+			map[string]time.Time{"example.com/a": day(2022), "example.com/b": day(2026)}), ""},
+		"a reason for what is not old": {aged(row("example.com/a", ".", "it is complete"),
+			map[string]time.Time{"example.com/a": day(2024), "example.com/b": day(2026)}), "example.com/a is not old"},
+		"a reason without a known date": {aged(row("example.com/a", ".", "it is complete"),
+			map[string]time.Time{"example.com/b": day(2026)}), ""},
+		"a tool needs a row": {unexplained([]goMod{{dir: "x", Require: one(true)[0].Require, Tool: []struct {
+			Path string
+		}{{"example.com/a/cmd/a"}}}}, nil), "x/go.mod requires example.com/a"},
+		"the repository needs no row": {unexplained([]goMod{{dir: "x", Require: []required{{Path: module}}}}, nil), ""},
+		"a tool needs no import": {unused([]goMod{{
+			dir: "x", imports: map[string]bool{}, Require: one(false)[0].Require,
+			Tool: []struct{ Path string }{{"example.com/a"}},
+		}}), ""},
+		"a module below another is used": {unused([]goMod{{
+			dir: "x", imports: map[string]bool{"example.com/a/b/c": true},
+			Require: []required{{Path: "example.com/a", Indirect: true}, {Path: "example.com/a/b"}},
+		}}), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -122,7 +146,8 @@ func unused(mods []goMod) []string {
 		for _, r := range m.Require {
 			switch path := imported[r.Path]; {
 			case r.Indirect && path != "":
-				faults = append(faults, fmt.Sprintf("%s/go.mod calls %s indirect, but a package imports %s: run go mod tidy", m.dir, r.Path, path))
+				faults = append(faults, fmt.Sprintf("%s/go.mod calls %s indirect, but a package imports %s: run go mod tidy",
+					m.dir, r.Path, path))
 			case !r.Indirect && path == "" && !m.isTool(r):
 				faults = append(faults, fmt.Sprintf("%s/go.mod requires %s, which no package imports: run go mod tidy", m.dir, r.Path))
 			}
@@ -139,7 +164,8 @@ func unexplained(mods []goMod, rows reasons) []string {
 		for _, r := range m.direct() {
 			i := rows.of(r.Path)
 			if i < 0 || !slices.Contains(rows[i].dirs, m.dir) {
-				faults = append(faults, fmt.Sprintf("%s/go.mod requires %s, which has no row for it in %s: say why we need it", m.dir, r.Path, dependenciesFile))
+				faults = append(faults, fmt.Sprintf("%s/go.mod requires %s, which has no row for it in %s: say why we need it", m.dir,
+					r.Path, dependenciesFile))
 				continue
 			}
 			explained[m.dir+" "+rows[i].module] = true
@@ -151,7 +177,8 @@ func unexplained(mods []goMod, rows reasons) []string {
 		}
 		for _, dir := range row.dirs {
 			if !explained[dir+" "+row.module] {
-				faults = append(faults, fmt.Sprintf("there is no %s/go.mod that requires %s: remove that from %s", dir, row.module, dependenciesFile))
+				faults = append(faults, fmt.Sprintf("there is no %s/go.mod that requires %s: remove that from %s", dir, row.module,
+					dependenciesFile))
 			}
 		}
 	}
@@ -173,9 +200,11 @@ func aged(rows reasons, dates map[string]time.Time) []string {
 		reason := i >= 0 && rows[i].old != ""
 		switch old := newest.Sub(dates[path]) > oldest; {
 		case old && !reason:
-			faults = append(faults, fmt.Sprintf("the version of %s is from %s: raise or replace it, or give a reason in the last column of %s", path, dates[path].Format(time.DateOnly), dependenciesFile))
+			faults = append(faults, fmt.Sprintf("the version of %s is from %s: raise or replace it, or give a reason in the last "+
+				"column of %s", path, dates[path].Format(time.DateOnly), dependenciesFile))
 		case !old && reason:
-			faults = append(faults, fmt.Sprintf("the version of %s is not old: remove the reason from the last column of %s", path, dependenciesFile))
+			faults = append(faults, fmt.Sprintf("the version of %s is not old: remove the reason from the last column of %s", path,
+				dependenciesFile))
 		}
 	}
 	return faults
@@ -330,7 +359,8 @@ func dates(t *testing.T, mods []goMod) map[string]time.Time {
 	dates := map[string]time.Time{}
 	for _, m := range mods {
 		for _, r := range m.direct() {
-			text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(cache)), "cache/download", escaped(r.Path), "@v", escaped(r.Version)+".info"))
+			text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(cache)), "cache/download", escaped(r.Path), "@v",
+				escaped(r.Version)+".info"))
 			if err != nil {
 				if m.dir == "." {
 					t.Errorf("the date of %s %s is not known: %v", r.Path, r.Version, err)

@@ -71,7 +71,8 @@ func wrap(text string, width int) string {
 }
 
 // unwanted are words that do not say who does what.
-var unwanted = regexp.MustCompile(`(?i)\b(somebody|someone|nobody|whoever|anybody|is no error|in work|looks at|counts for nothing|by itself|apart from that|failed to)\b`)
+var unwanted = regexp.MustCompile(
+	`(?i)\b(somebody|someone|nobody|whoever|anybody|is no error|in work|looks at|counts for nothing|by itself|apart from that|failed to)\b`)
 
 const longestSentence = 40
 
@@ -86,7 +87,8 @@ func (m message) faults() (faults []string) {
 		case unicode.IsLower(first):
 			faults = append(faults, "the title begins with a small letter")
 		}
-		if last := m.detail; last != "" && !strings.HasSuffix(last, ".") && !strings.HasSuffix(last, "}") && !strings.Contains(last, "\n  terraform ") && !strings.Contains(last, ": baremetal ") {
+		if last := m.detail; last != "" && !strings.HasSuffix(last, ".") && !strings.HasSuffix(last, "}") &&
+			!strings.Contains(last, "\n  terraform ") && !strings.Contains(last, ": baremetal ") {
 			faults = append(faults, "the detail does not end with a full stop")
 		}
 	}
@@ -159,13 +161,16 @@ func messagesOf(t *testing.T, dir string) []message {
 					all[m] = true
 				}
 				if where := r.untraced(n); where != "" {
-					t.Errorf("%s: no test reads the title of this message: pass it to a method warn or refuse, or write Summary and Detail in one literal", where)
+					t.Errorf("%s: no test reads the title of this message: pass it to a method warn or refuse, or write Summary and "+
+						"Detail in one literal", where)
 				}
 				return true
 			})
 		}
 	}
-	return slices.SortedFunc(maps.Keys(all), func(a, b message) int { return strings.Compare(a.kind+a.title+a.detail, b.kind+b.title+b.detail) })
+	return slices.SortedFunc(maps.Keys(all), func(a, b message) int {
+		return strings.Compare(a.kind+a.title+a.detail, b.kind+b.title+b.detail)
+	})
 }
 
 // reader reads the messages of a package.
@@ -249,7 +254,8 @@ func couldNot(kind string, doings []string) (all []message) {
 
 // reports are the functions that report an error, with the number of the argument that says what was done, as an infinitive.
 var reports = map[string]int{
-	"Report": 1, "ReportImport": 1, "ReportUndone": 1, "ReportCreation": 1, "ReportOnce": 1, "report": 1, "reportTurn": 1, "reportTaken": 3, "Explain": 0, "operate": 2,
+	"Report": 1, "ReportImport": 1, "ReportUndone": 1, "ReportCreation": 1, "ReportOnce": 1, "report": 1, "reportTurn": 1, "reportTaken": 3,
+	"Explain": 0, "operate": 2,
 	"ReadFrom": 4, "DeleteFrom": 4, "ListedIn": 3,
 }
 
@@ -498,7 +504,8 @@ func (r *reader) isUnreadTitle(e ast.Expr) bool {
 }
 
 var (
-	titled        = map[string]bool{"Warn": true, "Refuse": true, "warn": true, "refuse": true, "problem": true} // whose callers' titles the reader reads
+	// whose callers' titles the reader reads
+	titled        = map[string]bool{"Warn": true, "Refuse": true, "warn": true, "refuse": true, "problem": true}
 	isMessage     = regexp.MustCompile(`(^|\.)(Notice|Doubt|Problem|Diagnostic)$`)
 	isExplanation = regexp.MustCompile(`(^|\.)[eE]xplain(Action)?$`)
 )

@@ -28,15 +28,21 @@ var groups = map[string]string{
 	"resources": "framework deploy allocate host procedure oneview rollout machine ironic base " + terraform,
 	"actions":   "framework machine ironic " + terraform, "functions": "ironic " + terraform,
 	"datasources": "framework deploy host oneview machine ironic " + terraform,
-	"provider":    "resources datasources actions functions framework oneview rollout machine throttle ironic base " + otel + " " + terraform,
-	"main":        "provider base " + terraform,
-	"operator":    "deploy allocate oneview rollout machine throttle ironic base github.com/prometheus/ github.com/hashicorp/terraform-json " + nodes,
-	"cmd/metal":   "operator oneview machine throttle ironic base github.com/spf13/ golang.org/x/term golang.org/x/sys/", "cmd/fake": "fake", "fake": "",
+	"provider": "resources datasources actions functions framework oneview rollout machine throttle ironic base " + otel +
+		" " + terraform,
+	"main": "provider base " + terraform,
+	"operator": "deploy allocate oneview rollout machine throttle ironic base github.com/prometheus/ " +
+		"github.com/hashicorp/terraform-json " + nodes,
+	"cmd/metal": "operator oneview machine throttle ironic base github.com/spf13/ golang.org/x/term golang.org/x/sys/",
+	"cmd/fake":  "fake", "fake": "",
 	"test": "provider allocate deploy host machine throttle ironic base fake " + terraform,
 }
 
 // pure are packages that only decide: neither they nor their tests import another one of ours.
-var pure = []string{"internal/host/naming", "internal/deploy/bootiso", "internal/deploy/deployinterface", "internal/rollout", "internal/base/decide"}
+var pure = []string{
+	"internal/host/naming", "internal/deploy/bootiso", "internal/deploy/deployinterface", "internal/rollout",
+	"internal/base/decide",
+}
 
 // vague are names of packages that say nothing.
 var vague = regexp.MustCompile(`(^|/)(utils?|common|helpers?|misc|shared)(/|$)`)
@@ -61,7 +67,9 @@ func mayImport(name, path string, inTest bool) bool {
 	case !strings.Contains(strings.Split(path, "/")[0], "."):
 		return true // the standard library
 	}
-	return inTest && (knows || !strings.HasPrefix(path, terraform)) || slices.ContainsFunc(allowed, func(word string) bool { return strings.HasPrefix(path, word) })
+	return inTest && (knows || !strings.HasPrefix(path, terraform)) || slices.ContainsFunc(allowed, func(word string) bool {
+		return strings.HasPrefix(path, word)
+	})
 }
 
 func TestPackagesKeepToTheImportRules(t *testing.T) {

@@ -44,7 +44,8 @@ func relative(path string) string {
 // listPackages returns the packages of the module.
 func listPackages(t *testing.T) (packages []golist) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports", "./...")
+	cmd := exec.CommandContext(t.Context(), "go", "list",
+		"-json=ImportPath,Dir,GoFiles,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports", "./...")
 	cmd.Dir, cmd.Stderr = "..", os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -100,7 +101,8 @@ func TestMayImport_findsWhatIsForbidden(t *testing.T) {
 		{"cmd/metal/cli", module + "/internal/framework", false, false},
 		{"cmd/metal/cli", module + "/internal/operator/watch", true, true},
 	} {
-		if product, test := mayImport(tt.name, tt.path, false), mayImport(tt.name, tt.path, true); product != tt.product || test != tt.test {
+		if product, test := mayImport(tt.name, tt.path, false), mayImport(tt.name, tt.path, true); product != tt.product ||
+			test != tt.test {
 			t.Errorf("%s imports %s: %v, its tests: %v; want %v and %v", tt.name, tt.path, product, test, tt.product, tt.test)
 		}
 	}

@@ -41,10 +41,22 @@ func TestCitationFaultsAreFound(t *testing.T) {
 		{"a script cites", "tools/run", first + " " + second, nil},
 		{"a heading that nothing cites", "a.go", first, []string{second + ": nothing cites"}},
 		{"facts do not count as citations", "reference/b.md", first + " " + second, []string{second + ": nothing", first + ": nothing"}},
-		{"no such heading", "a.go", first + " " + second + " reference/ironic.md#not-a-heading", []string{"a.go: there is no reference/ironic.md#not-a-heading"}},
-		{"no such file", "a.go", first + " " + second + " reference/nova.md#servers", []string{"a.go: there is no reference/nova.md#servers"}},
-		{"code without an anchor", "a.go", first + " " + second + " reference/ironic.md", []string{"a.go: there is no reference/ironic.md"}},
-		{"the space in the place of the slash", "a.md", first + " " + second + " reference ironic.md 2.4", []string{"a.md: there is no reference ironic.md"}},
+		{
+			"no such heading", "a.go", first + " " + second + " reference/ironic.md#not-a-heading",
+			[]string{"a.go: there is no reference/ironic.md#not-a-heading"},
+		},
+		{
+			"no such file", "a.go", first + " " + second + " reference/nova.md#servers",
+			[]string{"a.go: there is no reference/nova.md#servers"},
+		},
+		{
+			"code without an anchor", "a.go", first + " " + second + " reference/ironic.md",
+			[]string{"a.go: there is no reference/ironic.md"},
+		},
+		{
+			"the space in the place of the slash", "a.md", first + " " + second + " reference ironic.md 2.4",
+			[]string{"a.md: there is no reference ironic.md"},
+		},
 		{"a page links to a file", "a.md", first + " " + second + " (reference/ironic.md)", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -33,10 +33,12 @@ func TestPackagesKeepTheirShape(t *testing.T) {
 	t.Parallel()
 	for name, s := range shapes(t) {
 		if most := max(1, int(mostBack*float64(s.arrows))); len(s.back) > most {
-			t.Errorf("%s: %d of %d arrows between its files run back up, more than %d: %s", name, len(s.back), s.arrows, most, strings.Join(s.back, ", "))
+			t.Errorf("%s: %d of %d arrows between its files run back up, more than %d: %s", name, len(s.back), s.arrows, most,
+				strings.Join(s.back, ", "))
 		}
 		if len(s.asks) > 0 {
-			t.Errorf("%s asks for a state or writes a warning: what a plan does is decided in the package of the noun: %s", name, strings.Join(s.asks, ", "))
+			t.Errorf("%s asks for a state or writes a warning: what a plan does is decided in the package of the noun: %s", name,
+				strings.Join(s.asks, ", "))
 		}
 	}
 }

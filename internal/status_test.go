@@ -13,7 +13,8 @@ import (
 const statusFile = "../tools/parts/status.md"
 
 // family matches the name of a test of a part of the product, up to the first underscore.
-var family = regexp.MustCompile(`(?m)^func (Test(?:Acc|Fake|Metal|Keystone|Neutron|Prometheus|Forecast|Screen|Trace|Kill|Stop|Simulate)[A-Za-z]*)_`)
+var family = regexp.MustCompile(
+	`(?m)^func (Test(?:Acc|Fake|Metal|Keystone|Neutron|Prometheus|Forecast|Screen|Trace|Kill|Stop|Simulate)[A-Za-z]*)_`)
 
 // The status names only tests that exist, and all families of tests: what is tested cannot be called missing.
 func TestStatus_agreesWithTheTests(t *testing.T) {
@@ -40,7 +41,10 @@ func TestStatus_claimsOnlyWhatATestRunsOn(t *testing.T) {
 	t.Parallel()
 	for _, row := range statusRows(t) {
 		has := func(prefix string) bool { return strings.Contains(" "+strings.Join(row.tests, " "), " "+prefix) }
-		for claim, prefix := range map[string]string{"Ironic 21.4": "TestAcc", "Ironic 39.0": "TestAcc", "simulated BMC": "TestAccBMC", "machines that boot": "TestMetal", "Keystone": "TestKeystone", "Neutron": "TestNeutron", "Prometheus": "TestPrometheus"} {
+		for claim, prefix := range map[string]string{
+			"Ironic 21.4": "TestAcc", "Ironic 39.0": "TestAcc", "simulated BMC": "TestAccBMC",
+			"machines that boot": "TestMetal", "Keystone": "TestKeystone", "Neutron": "TestNeutron", "Prometheus": "TestPrometheus",
+		} {
 			// BIOS settings and the like are tests of hosts with a simulated BMC.
 			if strings.Contains(row.on, claim) && !has(prefix) && (claim != "simulated BMC" || !has("TestAccHostBIOS")) {
 				t.Errorf("%s: tested on %q, and no test is named %s...", row.part, claim, prefix)
@@ -86,7 +90,8 @@ func statusRows(t *testing.T) []statusRow {
 			t.Fatalf("%q has %d cells, want 3", line, len(cells))
 		}
 		rows = append(rows, statusRow{
-			part: strings.TrimSpace(cells[0]), on: strings.TrimSpace(cells[1]), tests: strings.Fields(strings.ReplaceAll(cells[2], "`", " ")),
+			part: strings.TrimSpace(cells[0]), on: strings.TrimSpace(cells[1]),
+			tests: strings.Fields(strings.ReplaceAll(cells[2], "`", " ")),
 		})
 	}
 	return rows

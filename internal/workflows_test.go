@@ -14,7 +14,8 @@ func TestWorkflows_pinActionsByDigest(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no workflows: %v", err)
 	}
-	uses, pinned := regexp.MustCompile(`(?m)^\s*(?:- )?uses: ([^.\s].*)$`), regexp.MustCompile(`^[\w.-]+/[\w./-]+@[0-9a-f]{40} # v[0-9]+\.[0-9]+\.[0-9]+$`)
+	uses, pinned := regexp.MustCompile(`(?m)^\s*(?:- )?uses: ([^.\s].*)$`),
+		regexp.MustCompile(`^[\w.-]+/[\w./-]+@[0-9a-f]{40} # v[0-9]+\.[0-9]+\.[0-9]+$`)
 	found := 0
 	for _, file := range files {
 		text, err := os.ReadFile(file)

@@ -138,7 +138,8 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "address for http; port 0 takes a free one")
 	flags.StringVar(&o.listenTLS, "listen-tls", "127.0.0.1:0", "address for https; port 0 takes a free one")
 	flags.StringVar(&o.caFile, "ca-file", "", "file for the certificate of the CA; empty uses a temporary file")
-	addresses := flags.String("ipmi", "", "UDP addresses for IPMI, separated by commas, one for each machine; port 0 takes a free one, empty serves no IPMI. Ironic waits between commands to the same IP address")
+	addresses := flags.String("ipmi", "", "UDP addresses for IPMI, separated by commas, one for each machine; port 0 takes a free one, "+
+		"empty serves no IPMI. Ironic waits between commands to the same IP address")
 	flags.IntVar(&o.machines, "machines", 1, "number of machines, named m1, m2, ...")
 	flags.StringVar(&o.username, "username", "admin", "user name")
 	flags.StringVar(&o.password, "password", "", "password of all machines; empty gives each its own")
@@ -150,7 +151,8 @@ func parse(args []string) (options, error) {
 	flags.DurationVar(&o.restartTime, "restart-time", 0, "duration of a BMC's restart")
 	flags.BoolVar(&o.vm, "vm", false, "machines that boot, which QEMU runs (Debian's qemu-system-x86 and ovmf)")
 	flags.StringVar(&o.vmFolder, "vm-folder", "", "existing directory for the disks and consoles of -vm; empty uses a temporary one")
-	flags.StringVar(&o.vmTaps, "vm-taps", "", "TAP interfaces of -vm, separated by commas, one for each machine; empty uses QEMU's user network, in which Ironic does not reach the ramdisk")
+	flags.StringVar(&o.vmTaps, "vm-taps", "", "TAP interfaces of -vm, separated by commas, one for each machine; empty uses QEMU's user "+
+		"network, in which Ironic does not reach the ramdisk")
 	flags.BoolVar(&o.emulate, "vm-emulate", false, "emulate the processor of -vm even if KVM is there")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -183,12 +185,16 @@ func (o options) boots(index int, config *fakebmc.Config) (*qemu.Machine, error)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	config.MACs, config.CPUs, config.MemoryGiB, config.Drives = []string{fmt.Sprintf("52:54:00:00:00:%02x", index+1)}, 2, 2, []int64{4 << 30}
+	config.MACs, config.CPUs, config.MemoryGiB, config.Drives = []string{fmt.Sprintf("52:54:00:00:00:%02x", index+1)}, 2, 2,
+		[]int64{4 << 30}
 	tap := ""
 	if o.vmTaps != "" {
 		tap = strings.Split(o.vmTaps, ",")[index]
 	}
-	machine, err := qemu.New(qemu.Config{Dir: dir, MAC: config.MACs[0], Serial: config.Name, Tap: tap, DiskBytes: config.Drives[0], Emulate: o.emulate})
+	machine, err := qemu.New(qemu.Config{
+		Dir: dir, MAC: config.MACs[0], Serial: config.Name, Tap: tap, DiskBytes: config.Drives[0],
+		Emulate: o.emulate,
+	})
 	config.Serial, config.Machine = config.Name, machine
 	return machine, err
 }

@@ -28,7 +28,8 @@ var states = []struct{ name, text string }{
 	{"adopt", "Error while attempting to adopt node NODE: Unable to connect to the BMC: Connection timed out"},
 	{"rescue", "Timeout reached while waiting for rescue ramdisk callback for node"},
 	{"unrescue", "Failed to unrescue: Failed to set node power state to power off."},
-	{"service", "Timeout reached while servicing the node. Please check if the ramdisk responsible for the servicing is running on the node."},
+	{"service", "Timeout reached while servicing the node. Please check if the ramdisk responsible for the servicing is " +
+		"running on the node."},
 	{"power", "Failed to change power state: Unable to connect to the BMC: Connection timed out"},
 }
 

@@ -65,7 +65,8 @@ func TestFailures_failOnTheFake(t *testing.T) {
 		fake.Set("node-000", "instance_info", map[string]any{"image_source": "http://x/a"})
 		put(t, serve(t, fake)+"/v1/nodes/node-000/states/provision", bodyOf(tt.verb))
 		if node, _ := fake.Node("node-000"); node.ProvisionState != tt.want || node.LastError == "" {
-			t.Errorf("-fail node-000=%s: %s of a node in %s ends in %q with last_error %q, want %q", tt.state, tt.verb, tt.from, node.ProvisionState, node.LastError, tt.want)
+			t.Errorf("-fail node-000=%s: %s of a node in %s ends in %q with last_error %q, want %q", tt.state, tt.verb, tt.from,
+				node.ProvisionState, node.LastError, tt.want)
 		}
 	}
 	fake, _ := serverOf(t, "-nodes", "1", "-fail", "node-000=power")

@@ -41,15 +41,20 @@ func readOptions(args []string, stderr io.Writer) (*options, error) {
 		o.seeds = append(o.seeds, file)
 		return nil
 	})
-	flags.IntVar(&o.discover, "discover", 0, "start with `N` machines that Ironic has discovered, and discover those that are posted, see below")
-	flags.BoolVar(&o.agents, "agents", false, "let Ironic's agent run on discovered machines, and on nodes of -seed whose power interface is agent,\n"+
+	flags.IntVar(&o.discover, "discover", 0, "start with `N` machines that Ironic has discovered, and discover those that are "+
+		"posted, see below")
+	flags.BoolVar(&o.agents, "agents", false, "let Ironic's agent run on discovered machines, and on nodes of -seed whose power "+
+		"interface is agent,\n"+
 		"as power_control = \"agent\" needs it: fast_track, and no power off after the discovery")
-	flags.Func("fail", "let an operation of a node fail: `NODE=STATE` every time, NODE=STATE:N the first N times; may be repeated, see below", o.failures.add)
-	flags.DurationVar(&o.stepTime, "step-time", 0, "stay in each transient state, such as cleaning, for a `TIME` such as 2s; 0: until the next request")
+	flags.Func("fail", "let an operation of a node fail: `NODE=STATE` every time, NODE=STATE:N the first N times; may be repeated, "+
+		"see below", o.failures.add)
+	flags.DurationVar(&o.stepTime, "step-time", 0, "stay in each transient state, such as cleaning, for a `TIME` such as 2s; 0: until "+
+		"the next request")
 	flags.DurationVar(&o.serveFor, "serve-for", 0, "end after a `TIME` such as 30m; 0: serve until Ctrl-C")
 	flags.StringVar(&o.username, "username", "", "ask for HTTP basic authentication as this user: `NAME`; empty: ask for none")
 	flags.StringVar(&o.password, "password", "", "password of -username: `TEXT`")
-	flags.StringVar(&o.maxMicroversion, "max-microversion", "1."+strconv.Itoa(newestMinor), "highest API `VERSION`; up to 1.82 the fake behaves as Ironic 21.4, else as Ironic 39")
+	flags.StringVar(&o.maxMicroversion, "max-microversion", "1."+strconv.Itoa(newestMinor),
+		"highest API `VERSION`; up to 1.82 the fake behaves as Ironic 21.4, else as Ironic 39")
 	flags.Usage = func() {
 		flags.SetOutput(stderr)
 		_, _ = fmt.Fprint(stderr, introduction)

@@ -95,13 +95,17 @@ func TestServer_hasTheSeedAndTheFleet(t *testing.T) {
 	}
 	seeded, _ := fake.Node("node-000")
 	info, _ := seeded.Raw["instance_info"].(map[string]any)
-	if seeded.ProvisionState != "active" || seeded.Raw["boot_interface"] == "ilo-uefi-https" || seeded.Raw["conductor_group"] != "rack1" || info["deploy_interface"] != nil || info["image_source"] != "http://x/a" {
+	if seeded.ProvisionState != "active" || seeded.Raw["boot_interface"] == "ilo-uefi-https" || seeded.Raw["conductor_group"] != "rack1" ||
+		info["deploy_interface"] != nil || info["image_source"] != "http://x/a" {
 		t.Errorf("node-000 is %v", seeded.Raw)
 	}
 	if old, _ := fake.Node("old"); old.Raw["driver"] != "fake-hardware" || old.ProvisionState != "available" {
 		t.Errorf("old is %v", old.Raw)
 	}
-	for _, want := range []string{"node node-000 has the boot_interface ilo-uefi-https, which the fake lacks for redfish", "node old has the driver ilo5, which the fake lacks"} {
+	for _, want := range []string{
+		"node node-000 has the boot_interface ilo-uefi-https, which the fake lacks for redfish",
+		"node old has the driver ilo5, which the fake lacks",
+	} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("the notes do not say %q: %s", want, notes)
 		}

@@ -77,7 +77,8 @@ func TestRun_servesAnApplianceUntilStopped(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			lines, stop := start(t, append(tt.args, "-hardware", "3", "-rack", "1", "-taken", "2", "-username", "ironic", "-password", "secret", "-api-version", "2000")...)
+			lines, stop := start(t, append(tt.args, "-hardware", "3", "-rack", "1", "-taken", "2", "-username", "ironic", "-password",
+				"secret", "-api-version", "2000")...)
 			url, client, caFile := line(t, lines), http.DefaultClient, ""
 			if strings.HasPrefix(url, "https://") != tt.tls {
 				t.Errorf("URL = %s", url)
@@ -89,7 +90,8 @@ func TestRun_servesAnApplianceUntilStopped(t *testing.T) {
 			if _, version := ask(t, client, http.MethodGet, url+"/rest/version", "", ""); version["currentVersion"] != 2000.0 {
 				t.Errorf("version = %v", version)
 			}
-			if status, _ := ask(t, client, http.MethodPost, url+"/rest/login-sessions", "", `{"userName": "ironic", "password": "wrong"}`); status != http.StatusBadRequest {
+			if status, _ := ask(t, client, http.MethodPost, url+"/rest/login-sessions", "",
+				`{"userName": "ironic", "password": "wrong"}`); status != http.StatusBadRequest {
 				t.Errorf("wrong login = %d, want 400", status)
 			}
 			_, login := ask(t, client, http.MethodPost, url+"/rest/login-sessions", "", `{"userName": "ironic", "password": "secret"}`)

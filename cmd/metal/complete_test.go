@@ -64,7 +64,8 @@ func TestCompletionScripts(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		code, stdout, _ := s.run(t, "completion", shell)
 		_, help, _ := s.run(t, "completion", shell, "--help")
-		if code != cli.ExitDone || !strings.Contains(stdout, "metal") || !strings.Contains(help, fmt.Sprintf("metal completion %s", shell)) {
+		if code != cli.ExitDone || !strings.Contains(stdout, "metal") ||
+			!strings.Contains(help, fmt.Sprintf("metal completion %s", shell)) {
 			t.Errorf("%s: exit code %d, %d characters, help %q", shell, code, len(stdout), help)
 		}
 	}

@@ -32,11 +32,13 @@ func TestAMissingConfirmationNamesAllFlags(t *testing.T) {
 	s.ironic.Set(name(2), "name", "--all")
 	third, _ := s.ironic.Node("--all")
 	s.wants(t, cli.ExitUnconfirmed, []string{
-		"metal undeploy needs a confirmation for 2 machines, such as node-000 (", "): undeploys it, which erases its disks", "Use --yes-erase node-000," + third.UUID + ". Nothing was done",
+		"metal undeploy needs a confirmation for 2 machines, such as node-000 (", "): undeploys it, which erases its disks",
+		"Use --yes-erase node-000," + third.UUID + ". Nothing was done",
 	}, "undeploy", "--all", "--yes", "--yes-erase", name(1))
 	s.ironic.Set(name(0), "power_state", "power on")
 	s.ironic.Set(name(3), "power_state", "power on")
-	s.wants(t, cli.ExitUnconfirmed, []string{"for 2 machines", "Use --yes --yes-erase node-000. Nothing was done"}, "power", "reboot", name(0), name(3))
+	s.wants(t, cli.ExitUnconfirmed, []string{"for 2 machines", "Use --yes --yes-erase node-000. Nothing was done"}, "power", "reboot",
+		name(0), name(3))
 	if node, _ := s.ironic.Node(name(0)); node.ProvisionState != "active" {
 		t.Errorf("it was touched: %+v", node)
 	}
@@ -69,8 +71,11 @@ func TestStoppedBeforeAnythingWasSent(t *testing.T) {
 	t.Parallel()
 	s := deployedSite(t)
 	node, _ := s.ironic.Node(name(1))
-	code, stdout, stderr := s.stopAt(t, func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/nodes/"+node.UUID) }, "inspect", name(1), "--yes")
-	if code != cli.ExitError || !strings.Contains(stdout, "interrupted  The command was stopped before it sent anything.") || !strings.Contains(stderr, "stopped before the end: 1 machine not finished") {
+	code, stdout, stderr := s.stopAt(t, func(r *http.Request) bool {
+		return strings.HasSuffix(r.URL.Path, "/nodes/"+node.UUID)
+	}, "inspect", name(1), "--yes")
+	if code != cli.ExitError || !strings.Contains(stdout, "interrupted  The command was stopped before it sent anything.") ||
+		!strings.Contains(stderr, "stopped before the end: 1 machine not finished") {
 		t.Errorf("exit code %d: %q, %q", code, stdout, stderr)
 	}
 }
@@ -93,7 +98,10 @@ func reserved(t *testing.T, machines int) *site {
 	s := newSite(t, machines)
 	s.ironic.Username, s.ironic.StepTime = "", 0
 	for i := range machines {
-		ironictest.AsOther(t, s.ironic, http.MethodPost, "allocations", map[string]any{"name": fmt.Sprintf("web-%d", i), "resource_class": "baremetal"})
+		ironictest.AsOther(t, s.ironic, http.MethodPost, "allocations", map[string]any{
+			"name":           fmt.Sprintf("web-%d", i),
+			"resource_class": "baremetal",
+		})
 	}
 	s.ironic.ResetRequests()
 	return s
@@ -102,8 +110,11 @@ func reserved(t *testing.T, machines int) *site {
 func TestReleaseThatIsStoppedIsAFailureOfTheCommand(t *testing.T) {
 	t.Parallel()
 	s := reserved(t, 2)
-	code, stdout, stderr := s.stopAt(t, func(r *http.Request) bool { return r.Method == http.MethodDelete }, "release", "web-0", "web-1", "--yes")
-	if code != cli.ExitError || !strings.Contains(stdout, "interrupted") || !strings.Contains(stdout, "not begun") || strings.Contains(stdout, "failed") ||
+	code, stdout, stderr := s.stopAt(t, func(r *http.Request) bool {
+		return r.Method == http.MethodDelete
+	}, "release", "web-0", "web-1", "--yes")
+	if code != cli.ExitError || !strings.Contains(stdout, "interrupted") || !strings.Contains(stdout, "not begun") ||
+		strings.Contains(stdout, "failed") ||
 		!strings.Contains(stderr, "stopped before the end: 2 reservations not finished") {
 		t.Errorf("exit code %d: %q, %q", code, stdout, stderr)
 	}

@@ -64,8 +64,15 @@ func TestConsoleTellsWhatToRun(t *testing.T) {
 		hint  string
 	}{
 		{0, cli.ExitNoConsole, nil, "Ironic tells no address of it"},
-		{1, cli.ExitDone, []string{"type: vnc\n", "url:  http://127.0.0.1:6090/vnc_auto.html?path=websockify%3Fnode%3D", "token%3D"}, "It contains a secret"},
-		{2, cli.ExitDone, []string{"type: socat\n", "run:  socat -,raw,echo=0,escape=0x1d TCP:127.0.0.1:8023\n", "run:  telnet 127.0.0.1 8023\n"}, ""},
+		{
+			1, cli.ExitDone,
+			[]string{"type: vnc\n", "url:  http://127.0.0.1:6090/vnc_auto.html?path=websockify%3Fnode%3D", "token%3D"},
+			"It contains a secret",
+		},
+		{2, cli.ExitDone, []string{
+			"type: socat\n", "run:  socat -,raw,echo=0,escape=0x1d TCP:127.0.0.1:8023\n",
+			"run:  telnet 127.0.0.1 8023\n",
+		}, ""},
 		{3, cli.ExitDone, []string{"type: shellinabox\n", "url:  http://127.0.0.1:8023\n"}, "Open the URL in a browser."},
 		{4, cli.ExitNoConsole, nil, "the console interface of node node-004 is no-console"},
 	} {
@@ -88,7 +95,8 @@ func TestConsoleChangesNothingUnasked(t *testing.T) {
 	t.Parallel()
 	s := consoleSite(t)
 	code, stdout, stderr := s.run(t, "console", name(2))
-	if code != cli.ExitNoConsole || stdout != "" || !strings.Contains(stderr, "is not enabled. Use --enable") || len(consoleRequests(s)) > 0 {
+	if code != cli.ExitNoConsole || stdout != "" || !strings.Contains(stderr, "is not enabled. Use --enable") ||
+		len(consoleRequests(s)) > 0 {
 		t.Errorf("exit code %d, wrote %q, said %q, sent %v", code, stdout, stderr, consoleRequests(s))
 	}
 }
@@ -144,7 +152,8 @@ func TestConsoleFails(t *testing.T) {
 		{[]string{"a", "b"}, cli.ExitUsage, "takes the name or the UUID of one node"},
 		{[]string{"a", "--timeout", "0s"}, cli.ExitUsage, "--timeout"},
 	} {
-		if code, stdout, stderr := s.run(t, append([]string{"console"}, tt.args...)...); code != tt.code || stdout != "" || !strings.Contains(stderr, tt.want) {
+		if code, stdout, stderr := s.run(t, append([]string{"console"}, tt.args...)...); code != tt.code || stdout != "" ||
+			!strings.Contains(stderr, tt.want) {
 			t.Errorf("%v: exit code %d, wrote %q, said %q", tt.args, code, stdout, stderr)
 		}
 	}
@@ -154,7 +163,8 @@ func TestConsoleFails(t *testing.T) {
 		}
 		return nil
 	}
-	if code, _, stderr := s.run(t, "console", name(3), "--enable"); code != cli.ExitError || !strings.Contains(stderr, "was not enabled") || !strings.Contains(stderr, "403") {
+	if code, _, stderr := s.run(t, "console", name(3), "--enable"); code != cli.ExitError || !strings.Contains(stderr, "was not enabled") ||
+		!strings.Contains(stderr, "403") {
 		t.Errorf("without the right: exit code %d, said %q", code, stderr)
 	}
 }
@@ -165,11 +175,13 @@ func TestConsoleOpensABrowser(t *testing.T) {
 	s := consoleSite(t)
 	opened := filepath.Join(t.TempDir(), "opened")
 	browser := filepath.Join(t.TempDir(), "browser")
-	if err := os.WriteFile(browser, []byte("#!/bin/sh\nprintf %s \"$1\" > "+opened+".new && mv "+opened+".new "+opened+"\n"), 0o700); err != nil {
+	if err := os.WriteFile(browser, []byte("#!/bin/sh\nprintf %s \"$1\" > "+opened+".new && mv "+opened+".new "+opened+"\n"),
+		0o700); err != nil {
 		t.Fatal(err)
 	}
 	s.env["BROWSER"] = browser
-	if code, _, stderr := s.run(t, "console", name(2), "--enable", "--open"); code != cli.ExitError || !strings.Contains(stderr, "it is no web page") {
+	if code, _, stderr := s.run(t, "console", name(2), "--enable", "--open"); code != cli.ExitError ||
+		!strings.Contains(stderr, "it is no web page") {
 		t.Errorf("exit code %d, said %q", code, stderr)
 	}
 	code, stdout, stderr := s.run(t, "console", name(1), "--enable", "--open")

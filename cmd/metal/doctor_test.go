@@ -14,7 +14,8 @@ func TestDoctor(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 2)
 	code, stdout, stderr := s.run(t, "doctor")
-	if code != cli.ExitDone || !strings.Contains(stdout, "ok       user ") || !strings.HasSuffix(stdout, " 0 warnings, 0 problems, 0 unknown\n") || stderr != "" {
+	if code != cli.ExitDone || !strings.Contains(stdout, "ok       user ") ||
+		!strings.HasSuffix(stdout, " 0 warnings, 0 problems, 0 unknown\n") || stderr != "" {
 		t.Errorf("exit code %d, wrote %q and %q", code, stdout, stderr)
 	}
 	s.ironic.Set(name(1), "provision_state", "deploy failed")
@@ -37,7 +38,8 @@ func TestDoctor_withoutIronic(t *testing.T) {
 func TestDoctor_json(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
-	s.ironic.Set(name(0), "instance_info", map[string]any{"image_source": "http://metal:" + strings.ReplaceAll(password, " ", "%20") + "@127.0.0.1:1/a.raw?sig=hidden"})
+	s.ironic.Set(name(0), "instance_info", map[string]any{"image_source": "http://metal:" + strings.ReplaceAll(password, " ", "%20") +
+		"@127.0.0.1:1/a.raw?sig=hidden"})
 	code, stdout, _ := s.run(t, "doctor", "--output", "json")
 	var report doctor.Report
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil || code != cli.ExitDone {
@@ -70,7 +72,8 @@ func TestDoctor_wrongFlags(t *testing.T) {
 	}
 	s.env[throttle.MaxVariable] = "-1"
 	for _, command := range []string{"doctor", "watch"} {
-		if code, _, stderr := s.run(t, command); code != cli.ExitUsage || !strings.Contains(stderr, "--max-concurrent must not be less than 0") {
+		if code, _, stderr := s.run(t, command); code != cli.ExitUsage ||
+			!strings.Contains(stderr, "--max-concurrent must not be less than 0") {
 			t.Errorf("%s with a negative variable: exit code %d, wrote %q", command, code, stderr)
 		}
 	}

@@ -37,7 +37,10 @@ func newPlannedSite(t *testing.T) *site {
 	}
 	for _, c := range plan.Changes {
 		if id, _ := c.Change.Before["id"].(string); c.Type == "metal_deployment" && id != "" {
-			ironictest.AsOther(t, s.ironic, http.MethodPost, "nodes", map[string]any{"uuid": id, "name": c.Change.Before["node_name"], "driver": "fake-hardware", "resource_class": "baremetal"})
+			ironictest.AsOther(t, s.ironic, http.MethodPost, "nodes", map[string]any{
+				"uuid": id, "name": c.Change.Before["node_name"],
+				"driver": "fake-hardware", "resource_class": "baremetal",
+			})
 			s.ironic.Set(id, "provision_state", "active")
 			s.ironic.Set(id, "instance_uuid", c.Change.Before["instance_id"])
 		}
@@ -49,7 +52,10 @@ func newPlannedSite(t *testing.T) *site {
 // forecasting runs metal forecast with times for all operations.
 func (s *site) forecasting(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	return s.run(t, append([]string{"forecast", aPlan, "--deploy", "12m", "--clean", "20m", "--undeploy", "1m", "--inspect", "5m"}, args...)...)
+	return s.run(t, append([]string{
+		"forecast", aPlan, "--deploy", "12m", "--clean", "20m", "--undeploy", "1m", "--inspect",
+		"5m",
+	}, args...)...)
 }
 
 // want fails the test unless an output has some texts.
@@ -70,7 +76,8 @@ func TestForecast(t *testing.T) {
 		t.Fatalf("exit code %d, said %q", code, stderr)
 	}
 	want(t, stdout, "The apply takes about 1h", "with -parallelism=10 and max_concurrent = 3.", "Slots: at most 3 of 3 in use.",
-		`Rollout "databases": 3 members, at most 1 away at once of 1.`, "new-0 ", "enroll, inspect, clean", `module.db.metal_deployment.this["db-0"]`,
+		`Rollout "databases": 3 members, at most 1 away at once of 1.`, "new-0 ", "enroll, inspect, clean",
+		`module.db.metal_deployment.this["db-0"]`,
 		"WITH ", "this plan ", "max-concurrent=10,parallelism=20 ", "canary=0 ")
 	for _, r := range s.ironic.Requests() {
 		if r.Method != http.MethodGet {
@@ -124,7 +131,8 @@ func TestForecast_learnsFromNotes(t *testing.T) {
 		t.Fatalf("exit code %d, said %q", code, stderr)
 	}
 	want(t, stdout, "Note: clean of class baremetal: 33m0s, the median of the notes on 1 nodes.")
-	if _, stdout, _ = s.run(t, "forecast", aPlan, "--deploy", "12m", "--undeploy", "1m", "--inspect", "5m", "--clean", "20m"); strings.Contains(stdout, "the median") {
+	if _, stdout, _ = s.run(t, "forecast", aPlan, "--deploy", "12m", "--undeploy", "1m", "--inspect", "5m", "--clean",
+		"20m"); strings.Contains(stdout, "the median") {
 		t.Errorf("it tells a time that it does not take:\n%s", stdout)
 	}
 }
@@ -140,8 +148,10 @@ func planWithoutLimit(t *testing.T) string {
 	if err := json.Unmarshal(text, &plan); err != nil {
 		t.Fatal(err)
 	}
-	block := plan["configuration"].(map[string]any)["provider_config"].(map[string]any)["metal"].(map[string]any)    //nolint:forcetypeassert // the plan of the test has it
-	block["expressions"].(map[string]any)["provisioning_limit"] = map[string]any{"references": []any{"local.limit"}} //nolint:forcetypeassert // the plan of the test has it
+	block := plan["configuration"].(map[string]any)["provider_config"].(map[string]any)["metal"].(map[string]any) //nolint:forcetypeassert // the plan of the test has it
+	block["expressions"].(map[string]any)["provisioning_limit"] = map[string]any{
+		"references": []any{"local.limit"},
+	} //nolint:forcetypeassert // the plan of the test has it
 	if text, err = json.Marshal(plan); err != nil {
 		t.Fatal(err)
 	}
@@ -156,14 +166,20 @@ func TestForecast_namesWhatItAssumesOfTheLimit(t *testing.T) {
 	t.Parallel()
 	s := newPlannedSite(t)
 	forecast := func(flags ...string) (code int, stdout, stderr string) {
-		return s.run(t, append([]string{"forecast", planWithoutLimit(t), "--deploy", "12m", "--clean", "20m", "--undeploy", "1m", "--inspect", "5m"}, flags...)...)
+		return s.run(t, append([]string{
+			"forecast", planWithoutLimit(t), "--deploy", "12m", "--clean", "20m", "--undeploy", "1m",
+			"--inspect", "5m",
+		}, flags...)...)
 	}
-	if code, _, stderr := forecast("--stuck-after", "3h"); code != cli.ExitError || !strings.Contains(stderr, "it refers to local.limit") || !strings.Contains(stderr, "Give --max-concurrent") {
+	if code, _, stderr := forecast("--stuck-after", "3h"); code != cli.ExitError || !strings.Contains(stderr, "it refers to local.limit") ||
+		!strings.Contains(stderr, "Give --max-concurrent") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	_, stdout, _ := forecast("--max-concurrent", "2", "--stuck-after", "3h")
-	want(t, stdout, "of 2 in use", "takes the defaults of scope, exempt_boot_interfaces; if they are others, give --limit-scope, --exempt-boot-interfaces")
-	if _, stdout, _ = forecast("--max-concurrent", "2", "--stuck-after", "3h", "--limit-scope", "all", "--exempt-boot-interfaces", "*-media"); strings.Contains(stdout, "takes the defaults") {
+	want(t, stdout, "of 2 in use", "takes the defaults of scope, exempt_boot_interfaces; if they are others, give --limit-scope, "+
+		"--exempt-boot-interfaces")
+	if _, stdout, _ = forecast("--max-concurrent", "2", "--stuck-after", "3h", "--limit-scope", "all", "--exempt-boot-interfaces",
+		"*-media"); strings.Contains(stdout, "takes the defaults") {
 		t.Errorf("it knows everything:\n%s", stdout)
 	}
 }
@@ -196,15 +212,26 @@ func TestForecast_refusesByName(t *testing.T) {
 		code int
 		want []string
 	}{
-		{"no times", s, []string{"forecast", aPlan}, cli.ExitError, []string{`how long "deploy" of machines of class baremetal takes (`, "give --deploy TIME", "give --clean TIME"}},
-		{"a node of another site", other, []string{"forecast", aPlan, "--deploy", "1m"}, cli.ExitError, []string{"this Ironic has none of that UUID or name"}},
+		{"no times", s, []string{"forecast", aPlan}, cli.ExitError, []string{
+			`how long "deploy" of machines of class baremetal takes (`,
+			"give --deploy TIME", "give --clean TIME",
+		}},
+		{
+			"a node of another site", other,
+			[]string{"forecast", aPlan, "--deploy", "1m"},
+			cli.ExitError,
+			[]string{"this Ironic has none of that UUID or name"},
+		},
 		{"a state", s, []string{"forecast", noPlan}, cli.ExitError, []string{"not of a plan", "terraform show -json"}},
 		{"no file", s, []string{"forecast", "nothing.json"}, cli.ExitError, []string{"read the plan"}},
 		{"no plan", s, []string{"forecast"}, cli.ExitUsage, []string{"name one plan"}},
 		{"a wrong time", s, []string{"forecast", aPlan, "--deploy", "gpu=soon"}, cli.ExitUsage, []string{`--deploy is "gpu=soon"`}},
 		{"a time of no class", s, []string{"forecast", aPlan, "--deploy", "=3m"}, cli.ExitUsage, []string{`--deploy is "=3m"`}},
 		{"a wrong scope", s, []string{"forecast", aPlan, "--limit-scope", "rack"}, cli.ExitUsage, []string{`--limit-scope is "rack"`}},
-		{"a wrong comparison", s, []string{"forecast", aPlan, "--deploy", "1m", "--clean", "1m", "--inspect", "1m", "--undeploy", "1m", "--compare", "colour=3"}, cli.ExitUsage, []string{"it compares max-concurrent, parallelism and canary"}},
+		{"a wrong comparison", s, []string{
+			"forecast", aPlan, "--deploy", "1m", "--clean", "1m", "--inspect", "1m", "--undeploy", "1m",
+			"--compare", "colour=3",
+		}, cli.ExitUsage, []string{"it compares max-concurrent, parallelism and canary"}},
 		{"a wrong failure", s, []string{"forecast", aPlan, "--what-if", "rain"}, cli.ExitUsage, []string{"image-fails"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

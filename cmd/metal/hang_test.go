@@ -52,7 +52,10 @@ func TestHangingIronicIsTold(t *testing.T) {
 			if took := time.Since(told.began); err == nil || took < 2*time.Minute || took > 2*time.Minute+15*time.Second {
 				t.Errorf("%v: after %s: %v", args, took, err)
 			}
-			for _, line := range []string{"30s GET http://ironic.test/v1/: no answer for 30s; still waiting for it\n", "1m0s GET http://ironic.test/v1/: ", "1m31s GET http://ironic.test/v1/: no answer for 30s"} {
+			for _, line := range []string{
+				"30s GET http://ironic.test/v1/: no answer for 30s; still waiting for it\n",
+				"1m0s GET http://ironic.test/v1/: ", "1m31s GET http://ironic.test/v1/: no answer for 30s",
+			} {
 				if !strings.Contains(told.text.String(), line) {
 					t.Errorf("%v: standard error lacks %q:\n%s", args, line, told.text.String())
 				}

@@ -23,7 +23,9 @@ func deployedSite(t *testing.T) *site {
 	}
 	s.ironic.Set(name(0), "provision_state", "active")
 	s.ironic.Set(name(0), "instance_uuid", "1be26c0b-03f2-4d2e-ae87-c02d7f33c999")
-	s.ironic.Set(name(0), "instance_info", map[string]any{"image_source": "https://user:correct%20horse%20battery@images.example.com/debian.qcow2"})
+	s.ironic.Set(name(0), "instance_info", map[string]any{
+		"image_source": "https://user:correct%20horse%20battery@images.example.com/debian.qcow2",
+	})
 	for _, key := range []string{"ONEVIEW_ENDPOINT", "ONEVIEW_USERNAME", "ONEVIEW_PASSWORD"} {
 		delete(s.env, key)
 	}
@@ -48,7 +50,11 @@ func (s *site) wants(t *testing.T, code int, texts []string, args ...string) (st
 func TestShowTellsOfOneMachine(t *testing.T) {
 	t.Parallel()
 	s := deployedSite(t)
-	s.wants(t, cli.ExitDone, []string{"node-000\n", "Who holds it\n", "Instance:       1be26c0b-03f2-4d2e-ae87-c02d7f33c999", "State:          active, since ", "Image:          https://images.example.com/debian.qcow2", "Boot interface: ", "MAC addresses:  52:54:00:00:00:00, 52:54:00:00:00:01\n", "Nothing: the machine needs no attention."}, "show", name(0))
+	s.wants(t, cli.ExitDone, []string{
+		"node-000\n", "Who holds it\n", "Instance:       1be26c0b-03f2-4d2e-ae87-c02d7f33c999",
+		"State:          active, since ", "Image:          https://images.example.com/debian.qcow2", "Boot interface: ",
+		"MAC addresses:  52:54:00:00:00:00, 52:54:00:00:00:01\n", "Nothing: the machine needs no attention.",
+	}, "show", name(0))
 	s.ironic.Set(name(0), "provision_state", "deploy failed")
 	s.ironic.Set(name(0), "last_error", "image is broken\nroot:forged")
 	text := s.wants(t, cli.ExitDone, []string{"Last error:     image is broken", "metal undeploy node-000 frees it"}, "show", name(0))
@@ -59,10 +65,12 @@ func TestShowTellsOfOneMachine(t *testing.T) {
 		State string   `json:"provision_state"`
 		Next  []string `json:"next"`
 	}
-	if err := json.Unmarshal([]byte(s.wants(t, cli.ExitDone, nil, "show", name(0), "--output", "json")), &page); err != nil || page.State != "deploy failed" || len(page.Next) != 1 {
+	if err := json.Unmarshal([]byte(s.wants(t, cli.ExitDone, nil, "show", name(0), "--output", "json")), &page); err != nil ||
+		page.State != "deploy failed" || len(page.Next) != 1 {
 		t.Errorf("%v: %+v", err, page)
 	}
-	s.ironic.Set(name(0), "instance_info", map[string]any{"image_source": "https://user:" + password + "@images.example.com/debian.qcow2"}) // it is no URL
+	// it is no URL
+	s.ironic.Set(name(0), "instance_info", map[string]any{"image_source": "https://user:" + password + "@images.example.com/debian.qcow2"})
 	s.wants(t, cli.ExitDone, []string{"Image:          an address that cannot be read"}, "show", name(0))
 	for _, unknown := range []string{"nobody", "a/b", "../chassis"} {
 		s.wants(t, cli.ExitNothing, []string{"has no node " + unknown + " that you may see"}, "show", unknown)
@@ -83,7 +91,10 @@ func TestShowTellsWhatIronicHides(t *testing.T) {
 		}
 		return nil
 	}
-	text := s.wants(t, cli.ExitDone, []string{"Nothing that is visible to you", "What Ironic hides from you\n  last_error, ports, history\n"}, "show", name(0))
+	text := s.wants(t, cli.ExitDone, []string{
+		"Nothing that is visible to you",
+		"What Ironic hides from you\n  last_error, ports, history\n",
+	}, "show", name(0))
 	if strings.Contains(text, "needs no attention") {
 		t.Errorf("%q", text)
 	}
@@ -102,8 +113,14 @@ func TestShowNeedsFewRequests(t *testing.T) {
 func TestHistoryShowsNotesOfSeveralMachines(t *testing.T) {
 	t.Parallel()
 	s := deployedSite(t)
-	s.ironic.Set(name(1), "extra", map[string]any{"terraform_metal_turn": map[string]any{"group": "databases", "run": "r1", "since": "2026-05-01T03:00:00Z"}})
-	s.wants(t, cli.ExitDone, []string{"2 nodes\n", "2026-05-01 03:00:00        node-001  turn of rollout group databases  run r1  note\n", "The history of some of these nodes is empty."}, "history", "--all")
+	s.ironic.Set(name(1), "extra", map[string]any{"terraform_metal_turn": map[string]any{
+		"group": "databases", "run": "r1",
+		"since": "2026-05-01T03:00:00Z",
+	}})
+	s.wants(t, cli.ExitDone, []string{
+		"2 nodes\n", "2026-05-01 03:00:00        node-001  turn of rollout group databases  run r1  note\n",
+		"The history of some of these nodes is empty.",
+	}, "history", "--all")
 	var life struct {
 		Moments []struct {
 			At, What, Who string
@@ -111,7 +128,8 @@ func TestHistoryShowsNotesOfSeveralMachines(t *testing.T) {
 		}
 	}
 	text := s.wants(t, cli.ExitDone, nil, "history", name(1), "--output", "json")
-	if err := json.Unmarshal([]byte(text), &life); err != nil || len(life.Moments) != 1 || life.Moments[0].At != "2026-05-01T03:00:00Z" || life.Moments[0].Node != name(1) || life.Moments[0].Who != "run r1" {
+	if err := json.Unmarshal([]byte(text), &life); err != nil || len(life.Moments) != 1 || life.Moments[0].At != "2026-05-01T03:00:00Z" ||
+		life.Moments[0].Node != name(1) || life.Moments[0].Who != "run r1" {
 		t.Errorf("%v: %s", err, text)
 	}
 	s.wants(t, cli.ExitUsage, []string{"needs the names or UUIDs of nodes"}, "history")
@@ -120,7 +138,8 @@ func TestHistoryShowsNotesOfSeveralMachines(t *testing.T) {
 func TestValidateWritesALineForEachInterface(t *testing.T) {
 	t.Parallel()
 	s := deployedSite(t)
-	if text := s.wants(t, cli.ExitDone, []string{"NODE", "REASON"}, "validate", name(0), name(1)); !strings.Contains(text, "node-001") || !strings.Contains(text, "power") {
+	if text := s.wants(t, cli.ExitDone, []string{"NODE", "REASON"}, "validate", name(0), name(1)); !strings.Contains(text, "node-001") ||
+		!strings.Contains(text, "power") {
 		t.Errorf("%q", text)
 	}
 	s.wants(t, cli.ExitUsage, []string{"--output is \"yaml\""}, "validate", name(0), "--output", "yaml")
@@ -131,11 +150,13 @@ func TestUndeployNeedsTheName(t *testing.T) {
 	s := deployedSite(t)
 	s.wants(t, cli.ExitWouldChange, []string{"planned", "undeploys it, which erases its disks"}, "undeploy", name(0), "--dry-run")
 	s.wants(t, cli.ExitUnconfirmed, []string{"Use --yes-erase node-000. Nothing was done"}, "undeploy", name(0), "--yes")
-	s.wants(t, cli.ExitNodesFailed, []string{"something is deployed on it", "metal undeploy --release node-000"}, "release", "--node", name(0), "--yes")
+	s.wants(t, cli.ExitNodesFailed, []string{"something is deployed on it", "metal undeploy --release node-000"}, "release", "--node",
+		name(0), "--yes")
 	if node, _ := s.ironic.Node(name(0)); node.ProvisionState != "active" || node.InstanceUUID == "" {
 		t.Fatalf("it was touched: %+v", node)
 	}
-	s.wants(t, cli.ExitDone, []string{"node-000", "available", "done"}, "undeploy", name(0), "--yes-erase", name(0), "--poll-interval", "10ms")
+	s.wants(t, cli.ExitDone, []string{"node-000", "available", "done"}, "undeploy", name(0), "--yes-erase", name(0),
+		"--poll-interval", "10ms")
 	if node, _ := s.ironic.Node(name(0)); node.ProvisionState != "available" || node.InstanceUUID != "" {
 		t.Errorf("it was not undeployed: %+v", node)
 	}
@@ -147,14 +168,18 @@ func TestReleaseAsksAndGivesUp(t *testing.T) {
 	s := deployedSite(t)
 	s.ironic.Set(name(1), "instance_uuid", "1be26c0b-03f2-4d2e-ae87-c02d7f33c998")
 	mark := map[string]any{"since": "2026-05-01T03:00:00Z", "instance": "1be26c0b-03f2-4d2e-ae87-c02d7f33c998"}
-	s.ironic.Set(name(1), "extra", map[string]any{"terraform_metal_reservation": map[string]any{"7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11": mark}})
-	s.wants(t, cli.ExitUnconfirmed, []string{"run 7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11", "Use --yes-erase node-001. Nothing was done"}, "release", "--node", name(1), "--yes")
+	s.ironic.Set(name(1), "extra", map[string]any{"terraform_metal_reservation": map[string]any{
+		"7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11": mark,
+	}})
+	s.wants(t, cli.ExitUnconfirmed, []string{"run 7d9ab9ef-7a4b-4d5d-9d6a-2f7f0b3f3f11", "Use --yes-erase node-001. Nothing was done"},
+		"release", "--node", name(1), "--yes")
 	s.wants(t, cli.ExitWouldChange, []string{"planned"}, "release", "--node", name(1), "--dry-run")
 	s.wants(t, cli.ExitDone, []string{"done"}, "release", "--node", name(1), "--yes-erase", name(1))
 	if node, _ := s.ironic.Node(name(1)); node.InstanceUUID != "" {
 		t.Errorf("it is still reserved by %s", node.InstanceUUID)
 	}
-	s.wants(t, cli.ExitNothing, []string{"has no allocation web-3, node rack1-07 that you may see"}, "release", "web-3", "--node", "rack1-07", "--yes")
+	s.wants(t, cli.ExitNothing, []string{"has no allocation web-3, node rack1-07 that you may see"}, "release", "web-3", "--node",
+		"rack1-07", "--yes")
 	s.wants(t, cli.ExitUsage, []string{"needs names or UUIDs of allocations, or --node"}, "release")
 }
 
@@ -162,7 +187,8 @@ func TestReleaseAsksAndGivesUp(t *testing.T) {
 func TestServiceLeavesANote(t *testing.T) {
 	t.Parallel()
 	s := deployedSite(t)
-	s.wants(t, cli.ExitDone, []string{"done"}, "service", name(0), "--steps", "vendor.log_passthrough", "--yes-erase", name(0), "--poll-interval", "10ms")
+	s.wants(t, cli.ExitDone, []string{"done"}, "service", name(0), "--steps", "vendor.log_passthrough", "--yes-erase", name(0),
+		"--poll-interval", "10ms")
 	for _, command := range []string{"history", "timeline"} {
 		s.wants(t, cli.ExitDone, []string{"  service (vendor.log_passthrough)  watched by run "}, command, name(0))
 	}
@@ -178,7 +204,8 @@ func TestRescueReadsThePasswordFromAFile(t *testing.T) {
 	}
 	s.wants(t, cli.ExitUsage, []string{`but one is "reset"`}, "service", name(0), "--steps", "reset")
 	s.wants(t, cli.ExitUsage, []string{"rescue needs a password. Use --password-file"}, "rescue", name(0), "--yes-erase", name(0))
-	s.wants(t, cli.ExitDone, []string{"done", "ssh rescue@"}, "rescue", name(0), "--password-file", file, "--yes-erase", name(0), "--poll-interval", "10ms", "--log-level", "debug")
+	s.wants(t, cli.ExitDone, []string{"done", "ssh rescue@"}, "rescue", name(0), "--password-file", file, "--yes-erase", name(0),
+		"--poll-interval", "10ms", "--log-level", "debug")
 	if node, _ := s.ironic.Node(name(0)); node.ProvisionState != "rescue" {
 		t.Errorf("it is %s", node.ProvisionState)
 	}

@@ -205,28 +205,68 @@ func TestWrongFlags(t *testing.T) {
 		{name: "all nodes and some", args: []string{"oneview", "migrate", "--all", "a"}, want: "name nodes, or set --all"},
 		{name: "an unknown format", args: []string{"oneview", "status", "--output", "yaml"}, want: "must be table or json"},
 		{name: "no Ironic", args: []string{"oneview", "status"}, env: map[string]string{"METAL_ENDPOINT": ""}, want: "METAL_ENDPOINT"},
-		{name: "no password for Ironic", args: []string{"oneview", "status"}, env: map[string]string{"METAL_PASSWORD": ""}, want: "METAL_PASSWORD"},
-		{name: "no appliance", args: []string{"oneview", "status"}, env: map[string]string{"ONEVIEW_ENDPOINT": ""}, want: "ONEVIEW_ENDPOINT"},
+		{
+			name: "no password for Ironic", args: []string{"oneview", "status"}, env: map[string]string{"METAL_PASSWORD": ""},
+			want: "METAL_PASSWORD",
+		},
+		{
+			name: "no appliance", args: []string{"oneview", "status"}, env: map[string]string{"ONEVIEW_ENDPOINT": ""},
+			want: "ONEVIEW_ENDPOINT",
+		},
 		{name: "no user", args: []string{"oneview", "status"}, env: map[string]string{"ONEVIEW_USERNAME": ""}, want: "ONEVIEW_USERNAME"},
-		{name: "a wrong version", args: []string{"oneview", "status"}, env: map[string]string{"ONEVIEW_API_VERSION": "new"}, want: "ONEVIEW_API_VERSION"},
-		{name: "neither true nor false", args: []string{"oneview", "status"}, env: map[string]string{"ONEVIEW_INSECURE": "perhaps"}, want: "ONEVIEW_INSECURE"},
-		{name: "a wrong number of hosts", args: []string{"oneview", "sync"}, env: map[string]string{"MAX_CONCURRENT_PROVISIONING_HOSTS": "many"}, want: "MAX_CONCURRENT_PROVISIONING_HOSTS"},
+		{
+			name: "a wrong version", args: []string{"oneview", "status"}, env: map[string]string{"ONEVIEW_API_VERSION": "new"},
+			want: "ONEVIEW_API_VERSION",
+		},
+		{
+			name: "neither true nor false", args: []string{"oneview", "status"}, env: map[string]string{"ONEVIEW_INSECURE": "perhaps"},
+			want: "ONEVIEW_INSECURE",
+		},
+		{
+			name: "a wrong number of hosts", args: []string{"oneview", "sync"},
+			env: map[string]string{"MAX_CONCURRENT_PROVISIONING_HOSTS": "many"}, want: "MAX_CONCURRENT_PROVISIONING_HOSTS",
+		},
 		{name: "an interval without a unit", args: []string{"oneview", "sync", "--interval", "5"}, want: "such as 5m or 300s"},
-		{name: "an interval without a unit in the environment", args: []string{"oneview", "sync"}, env: map[string]string{"ONEVIEW_SYNC_INTERVAL": "5"}, want: `ONEVIEW_SYNC_INTERVAL is "5", which is not a valid value of --interval: it must be a number with its unit`},
-		{name: "an interval of zero in the environment", args: []string{"oneview", "sync"}, env: map[string]string{"ONEVIEW_SYNC_INTERVAL": "0s"}, want: "--interval"},
+		{
+			name: "an interval without a unit in the environment", args: []string{"oneview", "sync"},
+			env:  map[string]string{"ONEVIEW_SYNC_INTERVAL": "5"},
+			want: `ONEVIEW_SYNC_INTERVAL is "5", which is not a valid value of --interval: it must be a number with its unit`,
+		},
+		{
+			name: "an interval of zero in the environment", args: []string{"oneview", "sync"},
+			env: map[string]string{"ONEVIEW_SYNC_INTERVAL": "0s"}, want: "--interval",
+		},
 		{name: "no time for a profile", args: []string{"oneview", "migrate", "--all", "--timeout", "0s"}, want: "--timeout"},
 		{name: "one dash", args: []string{"oneview", "sync", "-once"}, want: "two dashes"},
-		{name: "a wrong type of authentication", args: []string{"oneview", "status", "--auth-type", "basic"}, want: "none, http_basic or keystone"},
+		{
+			name: "a wrong type of authentication", args: []string{"oneview", "status", "--auth-type", "basic"},
+			want: "none, http_basic or keystone",
+		},
 		{name: "Keystone without a cloud", args: []string{"oneview", "status", "--auth-type", "keystone"}, want: "OS_CLOUD"},
 		{name: "a wrong microversion", args: []string{"oneview", "status", "--microversion", "2"}, want: "--microversion"},
 		{name: "an endpoint without a scheme", args: []string{"oneview", "status", "--endpoint", "ironic:6385"}, want: "METAL_ENDPOINT"},
 		{name: "a wrong level", args: []string{"oneview", "status", "--log-level", "loud"}, want: "it must be debug, info, warn or error"},
-		{name: "an old version of the API", args: []string{"oneview", "status", "--oneview-api-version", "100"}, want: "--oneview-api-version (ONEVIEW_API_VERSION): 100 is too old"},
-		{name: "a certificate file without a certificate", args: []string{"oneview", "status", "--oneview-cacert-file", "/dev/null"}, want: "--oneview-cacert-file (ONEVIEW_CACERT_FILE): /dev/null contains no PEM certificate"},
-		{name: "a CA without verification", args: []string{"oneview", "status", "--oneview-cacert-file", "ca.pem", "--oneview-insecure"}, want: "--oneview-insecure (ONEVIEW_INSECURE) and --oneview-cacert-file"},
+		{
+			name: "an old version of the API", args: []string{"oneview", "status", "--oneview-api-version", "100"},
+			want: "--oneview-api-version (ONEVIEW_API_VERSION): 100 is too old",
+		},
+		{
+			name: "a certificate file without a certificate", args: []string{"oneview", "status", "--oneview-cacert-file", "/dev/null"},
+			want: "--oneview-cacert-file (ONEVIEW_CACERT_FILE): /dev/null contains no PEM certificate",
+		},
+		{
+			name: "a CA without verification", args: []string{"oneview", "status", "--oneview-cacert-file", "ca.pem", "--oneview-insecure"},
+			want: "--oneview-insecure (ONEVIEW_INSECURE) and --oneview-cacert-file",
+		},
 		{name: "a wrong log", args: []string{"oneview", "status", "--log-format", "xml"}, want: "--log-format"},
-		{name: "a certificate that does not exist", args: []string{"oneview", "status", "--oneview-cacert-file", "/no/such/file"}, want: "/no/such/file"},
-		{name: "a certificate without a key", args: []string{"oneview", "status", "--client-cert-file", "a.pem"}, want: "--client-key-file"},
+		{
+			name: "a certificate that does not exist", args: []string{"oneview", "status", "--oneview-cacert-file", "/no/such/file"},
+			want: "/no/such/file",
+		},
+		{
+			name: "a certificate without a key", args: []string{"oneview", "status", "--client-cert-file", "a.pem"},
+			want: "--client-key-file",
+		},
 		{name: "an endpoint that is not a URL", args: []string{"oneview", "status", "--oneview-endpoint", "oneview"}, want: "URL"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -29,7 +29,10 @@ func TestMan_aPageForEachCommand(t *testing.T) {
 			t.Errorf("%s has no page", cmd.CommandPath())
 			return
 		}
-		for _, want := range []string{`"2025-11-26"`, "\n" + name + " - " + cmd.Short, `\fB` + cmd.CommandPath() + " ", ".SH EXIT STATUS\n"} {
+		for _, want := range []string{
+			`"2025-11-26"`, "\n" + name + " - " + cmd.Short, `\fB` + cmd.CommandPath() + " ",
+			".SH EXIT STATUS\n",
+		} {
 			if !strings.Contains(page, want) {
 				t.Errorf("%s.1 lacks %q", name, want)
 			}
@@ -125,7 +128,10 @@ func TestMan_failures(t *testing.T) {
 		code       int
 	}{
 		{name: "no directory", args: []string{"man"}, code: cli.ExitUsage, want: "the directory"},
-		{name: "a date that is not a number", args: []string{"man", file}, date: "today", code: cli.ExitUsage, want: `SOURCE_DATE_EPOCH is "today"`},
+		{
+			name: "a date that is not a number", args: []string{"man", file}, date: "today", code: cli.ExitUsage,
+			want: `SOURCE_DATE_EPOCH is "today"`,
+		},
 		{name: "a file in the place of the directory", args: []string{"man", file}, code: cli.ExitError, want: file},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -92,18 +92,21 @@ func TestWatchServesMetrics(t *testing.T) {
 	within(t, "metrics without Ironic", func() bool { return e.has(t, "metal_up 0\n") })
 	e.broken.Store(false)
 	within(t, "the first list", func() bool {
-		return e.has(t, "metal_up 1\n", `metal_machines{conductor_group="",resource_class="baremetal",state="available"} 2`, `metal_slots_used{scope=""} 1`, "metal_slots_limit 7\n", `metal_machines_waiting{scope=""} 0`)
+		return e.has(t, "metal_up 1\n", `metal_machines{conductor_group="",resource_class="baremetal",state="available"} 2`,
+			`metal_slots_used{scope=""} 1`, "metal_slots_limit 7\n", `metal_machines_waiting{scope=""} 0`)
 	})
 	s.ironic.Set(name(1), "last_error", "Deploy step deploy.write_image failed: no space left")
 	s.ironic.Set(name(1), "provision_state", "deploy failed")
 	within(t, "the failure", func() bool {
-		return e.has(t, `metal_operations_failed_total{step="deploy.write_image"} 1`, `metal_machines_failed{conductor_group="",resource_class="baremetal"} 1`)
+		return e.has(t, `metal_operations_failed_total{step="deploy.write_image"} 1`,
+			`metal_machines_failed{conductor_group="",resource_class="baremetal"} 1`)
 	})
 	e.broken.Store(true)
 	within(t, "an Ironic that does not answer", func() bool {
 		return e.has(t, "metal_up 0\n", `metal_operations_failed_total{step="deploy.write_image"} 1`) && !e.has(t, "metal_machines{")
 	})
-	if code := e.stop(); code != cli.ExitNodesFailed || e.out.String() != "" || !strings.Contains(e.log.String(), "1 machine failed; without --quiet, metal watch names them") {
+	if code := e.stop(); code != cli.ExitNodesFailed || e.out.String() != "" ||
+		!strings.Contains(e.log.String(), "1 machine failed; without --quiet, metal watch names them") {
 		t.Errorf("exit code %d, wrote %q, said %q", code, e.out.String(), e.log.String())
 	}
 	if page := get(t, e.url); page != "" {
@@ -145,10 +148,15 @@ func TestWatchRefusesToListen(t *testing.T) {
 		{[]string{"--metrics-listen", "ironic.example.com:9464"}, cli.ExitUsage, "not a loopback address"},
 		{[]string{"--metrics-any-address"}, cli.ExitUsage, "no effect without --metrics-listen"},
 		{[]string{"--limit-scope", "rack"}, cli.ExitUsage, "--limit-scope"},
-		{[]string{"--exempt-boot-interfaces", "[a"}, cli.ExitUsage, `--exempt-boot-interfaces has "[a"; it must be a pattern such as *virtual-media`},
+		{
+			[]string{"--exempt-boot-interfaces", "[a"},
+			cli.ExitUsage,
+			`--exempt-boot-interfaces has "[a"; it must be a pattern such as *virtual-media`,
+		},
 		{[]string{"--metrics-listen", taken.Addr().String()}, cli.ExitError, "address already in use. Set --metrics-listen to a free port"},
 	} {
-		if code, stdout, stderr := s.run(t, append([]string{"watch"}, tc.args...)...); code != tc.code || stdout != "" || !strings.Contains(stderr, tc.want) {
+		if code, stdout, stderr := s.run(t, append([]string{"watch"}, tc.args...)...); code != tc.code || stdout != "" ||
+			!strings.Contains(stderr, tc.want) {
 			t.Errorf("%v: exit code %d, wrote %q, said %q", tc.args, code, stdout, stderr)
 		}
 	}
@@ -233,7 +241,8 @@ func TestPrometheus_scrapes(t *testing.T) {
 	p.until(t, `metal_operations_failed_total{step="deploy.write_image"}`, "1")
 	p.until(t, `ALERTS{alertname="MetalMachineFailed", alertstate="pending", resource_class="baremetal"}`, "1")
 	for _, query := range queriesOfTheDashboard(t) {
-		query = strings.NewReplacer("$instance", strings.TrimSuffix(strings.TrimPrefix(e.url, "http://"), "/metrics"), "$__rate_interval", "1m").Replace(query)
+		query = strings.NewReplacer("$instance", strings.TrimSuffix(strings.TrimPrefix(e.url, "http://"), "/metrics"), "$__rate_interval",
+			"1m").Replace(query)
 		if _, err := p.query(t, query); err != nil {
 			t.Errorf("%s: %v", query, err)
 		}
@@ -281,11 +290,13 @@ func startPrometheus(t *testing.T, programs, page string) prometheus {
 		t.Fatal(err)
 	}
 	target := strings.TrimSuffix(strings.TrimPrefix(page, "http://"), "/metrics")
-	text := "global:\n  evaluation_interval: 1s\n" + strings.NewReplacer("127.0.0.1:9464", target, "alerts.yml", alerts, "scrape_interval: 15s", "scrape_interval: 1s").Replace(string(config))
+	text := "global:\n  evaluation_interval: 1s\n" + strings.NewReplacer("127.0.0.1:9464", target, "alerts.yml", alerts,
+		"scrape_interval: 15s", "scrape_interval: 1s").Replace(string(config))
 	if err := os.WriteFile(filepath.Join(directory, "prometheus.yml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(programs, "prometheus"), "--config.file", "prometheus.yml", "--storage.tsdb.path", "data", "--web.listen-address", "127.0.0.1:0")
+	cmd := exec.CommandContext(t.Context(), filepath.Join(programs, "prometheus"), "--config.file", "prometheus.yml", "--storage.tsdb.path",
+		"data", "--web.listen-address", "127.0.0.1:0")
 	cmd.Dir = directory
 	var log written
 	cmd.Stdout, cmd.Stderr = &log, &log

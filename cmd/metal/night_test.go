@@ -52,7 +52,8 @@ func inMaintenance(reason any) func(*testing.T, map[string]any) bool {
 
 // nights has a case for each section, and for each row of its tables that says what commands show.
 func nights() []night {
-	const stuck, hangs, failed, lock, dead = "A machine is stuck", "An apply hangs", "A deployment failed", "The lock is held", "A BMC is dead"
+	const stuck, hangs, failed, lock, dead = "A machine is stuck", "An apply hangs", "A deployment failed", "The lock is held",
+		"A BMC is dead"
 	later := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
 	noted := func(key string, note map[string]any) func(*testing.T, *acc.Site) *acc.Site {
 		note["since"], note["run"] = time.Now().Add(-time.Minute).UTC().Format(time.RFC3339), "b8c0e1de-7a43-4d5c-9a8b-0a4d9f1f7c11"
@@ -60,21 +61,54 @@ func nights() []night {
 	}
 	unable := map[string]int{"metal console": cli.ExitNoConsole, "metal abort": cli.ExitNodesFailed}
 	return []night{
-		{stuck, "Ironic waits for its ramdisk", onNode(map[string]any{"provision_state": "clean wait"}), "Ironic has waited for its ramdisk", map[string]int{"metal console": cli.ExitNoConsole}, stateIs("clean failed")},
-		{stuck, "no conductor works on this operation any more", onNode(map[string]any{"provision_state": "cleaning", "last_error": "the conductor was restarted"}), "No conductor works on this operation any more. Restart the conductor", unable, stateIs("cleaning")},
-		{stuck, "a conductor has locked the node", onNode(map[string]any{"provision_state": "manageable", "reservation": "ironic-1"}), "The conductor ironic-1 has locked the node", unable, stateIs("manageable")},
-		{hangs, "machines change state", onNode(map[string]any{"provision_state": "cleaning", "reservation": "ironic-1"}), "cleaning", nil, nil},
-		{hangs, "operations in progress, and none of your machines", onNode(map[string]any{"provision_state": "cleaning", "reservation": "ironic-1"}), "0 of 1 done, 1 in progress", nil, nil},
+		{
+			stuck, "Ironic waits for its ramdisk", onNode(map[string]any{"provision_state": "clean wait"}),
+			"Ironic has waited for its ramdisk",
+			map[string]int{"metal console": cli.ExitNoConsole},
+			stateIs("clean failed"),
+		},
+		{
+			stuck, "no conductor works on this operation any more",
+			onNode(map[string]any{"provision_state": "cleaning", "last_error": "the conductor was restarted"}),
+			"No conductor works on this operation any more. Restart the conductor", unable, stateIs("cleaning"),
+		},
+		{
+			stuck, "a conductor has locked the node", onNode(map[string]any{"provision_state": "manageable", "reservation": "ironic-1"}),
+			"The conductor ironic-1 has locked the node", unable, stateIs("manageable"),
+		},
+		{
+			hangs, "machines change state", onNode(map[string]any{"provision_state": "cleaning", "reservation": "ironic-1"}),
+			"cleaning", nil, nil,
+		},
+		{
+			hangs, "operations in progress, and none of your machines",
+			onNode(map[string]any{"provision_state": "cleaning", "reservation": "ironic-1"}), "0 of 1 done, 1 in progress", nil, nil,
+		},
 		{hangs, "one machine, for long in one state", onNode(map[string]any{"provision_state": "clean wait"}), "2h", nil, nil},
-		{hangs, "`ready check`", noted("terraform_metal_ready", map[string]any{"target": "TCP port 192.0.2.1:22", "until": later}), "ready check", nil, nil},
-		{hangs, "`rollout group`, `turn of`", noted("terraform_metal_turn", map[string]any{"group": "databases", "until": later}), "rollout group databases pauses until ", nil, nil},
-		{hangs, "`rollout group`, `turn of`", noted("terraform_metal_turn", map[string]any{"group": "databases", "failed": true}), "rollout group databases waits for a member that has failed", map[string]int{"metal watch": cli.ExitNodesFailed}, nil},
+		{
+			hangs, "`ready check`", noted("terraform_metal_ready", map[string]any{"target": "TCP port 192.0.2.1:22", "until": later}),
+			"ready check", nil, nil,
+		},
+		{
+			hangs, "`rollout group`, `turn of`", noted("terraform_metal_turn", map[string]any{"group": "databases", "until": later}),
+			"rollout group databases pauses until ", nil, nil,
+		},
+		{
+			hangs, "`rollout group`, `turn of`", noted("terraform_metal_turn", map[string]any{"group": "databases", "failed": true}),
+			"rollout group databases waits for a member that has failed",
+			map[string]int{"metal watch": cli.ExitNodesFailed},
+			nil,
+		},
 		{hangs, "nothing in progress, `lock records` are held or stale", withStaleLock, "lock records", nil, nil},
 		{hangs, "nothing in progress, and no lock record", onNode(nil), "no run holds the lock, and no machine waits for a slot", nil, nil},
-		{failed, "", onNode(map[string]any{"provision_state": "deploy failed", "last_error": "Deploy step deploy.write_image failed: the checksum does not match"}), "the checksum does not match", nil, inMaintenance("deploy failed, see ticket 4711")},
+		{failed, "", onNode(map[string]any{"provision_state": "deploy failed", "last_error": "Deploy step deploy.write_image failed: the " +
+			"checksum does not match"}), "the checksum does not match", nil, inMaintenance("deploy failed, see ticket 4711")},
 		{lock, "there is none", onNode(nil), "There is none", nil, nil},
 		{lock, "stale", withStaleLock, "; deleted now", nil, nil},
-		{dead, "", onNode(map[string]any{"maintenance": true, "fault": "power failure"}), "Ironic does not reach the BMC", nil, inMaintenance(nil)},
+		{
+			dead, "", onNode(map[string]any{"maintenance": true, "fault": "power failure"}), "Ironic does not reach the BMC", nil,
+			inMaintenance(nil),
+		},
 	}
 }
 
@@ -84,7 +118,8 @@ const staleLock = "4d4d2f6a-2c9e-5c55-9a83-b1b3b7a6a001"
 // withStaleLock puts such a record in front of a site: the fake has no records that are older than the test.
 func withStaleLock(t *testing.T, s *acc.Site) *acc.Site {
 	t.Helper()
-	record := fmt.Sprintf(`{"uuid": %q, "description": "terraform-provider-metal: provisioning limit", "extra": {"holders": {"a": 1}, "run": "b8c0e1de-7a43-4d5c-9a8b-0a4d9f1f7c11"}, "created_at": %q, "updated_at": null}`,
+	record := fmt.Sprintf(
+		`{"uuid": %q, "description": "terraform-provider-metal: provisioning limit", "extra": {"holders": {"a": 1}, "run": "b8c0e1de-7a43-4d5c-9a8b-0a4d9f1f7c11"}, "created_at": %q, "updated_at": null}`,
 		staleLock, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
 	var deleted atomic.Bool
 	return s.Behind(t, func(r *http.Request, _ []byte) *acc.Disturbance {
@@ -130,7 +165,8 @@ func TestNight_recipesWork(t *testing.T) {
 				t.Errorf("the section has no row %q", n.row)
 			}
 			if node := s.Node("rack1-07"); n.then != nil && !n.then(t, node) {
-				t.Errorf("afterwards the machine is in state %v, maintenance %v, reason %v, fault %v", node["provision_state"], node["maintenance"], node["maintenance_reason"], node["fault"])
+				t.Errorf("afterwards the machine is in state %v, maintenance %v, reason %v, fault %v", node["provision_state"],
+					node["maintenance"], node["maintenance_reason"], node["fault"])
 			}
 		})
 	}
@@ -223,7 +259,9 @@ func runNight(t *testing.T, s *acc.Site, command string, exits map[string]int) (
 		}
 	}
 	var log written
-	code := run(ctx, append(args, "--poll-interval", "10ms"), func(key string) string { return map[string]string{"METAL_ENDPOINT": s.Endpoint}[key] }, out, &log)
+	code := run(ctx, append(args, "--poll-interval", "10ms"), func(key string) string {
+		return map[string]string{"METAL_ENDPOINT": s.Endpoint}[key]
+	}, out, &log)
 	if args[0] != "doctor" && code != want || code == cli.ExitUsage { // doctor ends with the code of what it has found
 		t.Errorf("%s: exit code %d, want %d\n%s%s", command, code, want, out.String(), log.String())
 	}

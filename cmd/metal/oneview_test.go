@@ -57,7 +57,8 @@ func TestStatusWritesJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &all); err != nil || len(all) != 2 {
 		t.Fatalf("%v in %s", err, stdout)
 	}
-	if code != cli.ExitNodesFailed || all[0]["owner"] != "unknown" || all[0]["error"] == "" || all[1]["owner"] != "oneview" || all[1]["next"] != "take-out" {
+	if code != cli.ExitNodesFailed || all[0]["owner"] != "unknown" || all[0]["error"] == "" || all[1]["owner"] != "oneview" ||
+		all[1]["next"] != "take-out" {
 		t.Errorf("exit code %d, wrote %s", code, stdout)
 	}
 	if !strings.HasPrefix(stderr, "error: could not read the hardware of node-000: ") || strings.Count(stderr, "\n") != 1 {
@@ -81,16 +82,24 @@ func TestTextsOfOthersArePrintable(t *testing.T) {
 	s.ironic.Set(name(3), "driver_info", map[string]any{"server_hardware_uri": s.hardware[3]})
 	s.ironic.Set(name(2), "name", "node-\u202e002\nnode-009")
 	s.ironic.Set(name(3), "name", "node-\u202e003\nnode-009")
-	s.ironic.Set(name(0), "driver_info", map[string]any{"server_hardware_uri": "/rest/server-hardware/\u202eNONE", "dynamic_allocation": true})
-	for _, args := range []string{"oneview status", "oneview sync --dry-run", "oneview migrate --all --dry-run", "watch --until-idle 1ms --poll-interval 1ms --total 0"} {
+	s.ironic.Set(name(0), "driver_info", map[string]any{
+		"server_hardware_uri": "/rest/server-hardware/\u202eNONE",
+		"dynamic_allocation":  true,
+	})
+	for _, args := range []string{
+		"oneview status", "oneview sync --dry-run", "oneview migrate --all --dry-run",
+		"watch --until-idle 1ms --poll-interval 1ms --total 0",
+	} {
 		_, stdout, stderr := s.run(t, strings.Fields(args)...)
-		if text := stdout + stderr; strings.ContainsAny(text, "\x1b\u202e\u200b") || strings.Contains(text, "\nnode-009") || !strings.Contains(text, "node-") {
+		if text := stdout + stderr; strings.ContainsAny(text, "\x1b\u202e\u200b") || strings.Contains(text, "\nnode-009") ||
+			!strings.Contains(text, "node-") {
 			t.Errorf("%s wrote %q", args, text)
 		}
 	}
 	_, stdout, _ := s.run(t, "oneview", "status", "--output", "json")
 	var all []sharing.Standing
-	if err := json.Unmarshal([]byte(stdout), &all); err != nil || len(all) != 4 || all[1].MaintenanceReason != reason || strings.ContainsAny(stdout, "\x1b\u202e\u200b") {
+	if err := json.Unmarshal([]byte(stdout), &all); err != nil || len(all) != 4 || all[1].MaintenanceReason != reason ||
+		strings.ContainsAny(stdout, "\x1b\u202e\u200b") {
 		t.Errorf("%v in %q", err, stdout)
 	}
 }
@@ -100,7 +109,8 @@ func TestSyncOnceDoesWhatItsDryRunSays(t *testing.T) {
 	s := newSite(t, 2)
 	s.oneview.TakeHardware(s.hardware[0])
 	code, would, log := s.run(t, "oneview", "sync", "--dry-run")
-	if node, _ := s.ironic.Node(name(0)); code != cli.ExitWouldChange || node.Maintenance || !strings.Contains(log, "2 nodes checked, 1 in use by OneView, 0 not checked because they are pre-allocated; 1 would be changed, 0 warnings") {
+	if node, _ := s.ironic.Node(name(0)); code != cli.ExitWouldChange || node.Maintenance || !strings.Contains(log,
+		"2 nodes checked, 1 in use by OneView, 0 not checked because they are pre-allocated; 1 would be changed, 0 warnings") {
 		t.Errorf("the dry run: exit code %d, maintenance %t, log %q", code, node.Maintenance, log)
 	}
 	code, did, stderr := s.run(t, "oneview", "sync", "--once")
@@ -149,7 +159,8 @@ func TestStoppedCommandSaysHowToContinue(t *testing.T) {
 	for _, command := range []string{"sync --once", "migrate --all", "status"} {
 		var out, log written
 		code := run(ctx, append([]string{"oneview"}, strings.Fields(command)...), func(key string) string { return s.env[key] }, &out, &log)
-		if want := "metal: stopped before the end; run it again to continue\n"; code != cli.ExitError || out.String() != "" || log.String() != want {
+		if want := "metal: stopped before the end; run it again to continue\n"; code != cli.ExitError || out.String() != "" ||
+			log.String() != want {
 			t.Errorf("%s: exit code %d, wrote %q, said %q", command, code, out.String(), log.String())
 		}
 	}
@@ -163,7 +174,9 @@ func TestPoolWithoutNodes(t *testing.T) {
 		{"sync --once", ""}, {"sync --dry-run", ""}, {"migrate --all", ""}, {"status", ""}, {"status --output json", "[]\n"},
 	} {
 		code, stdout, stderr := s.run(t, append([]string{"oneview"}, strings.Fields(tt.command)...)...)
-		want := "metal: no node names server hardware in OneView: of 3 nodes in Ironic at " + s.env["METAL_ENDPOINT"] + ", none has server_hardware_uri in its driver_info. Set it in driver_info of metal_host, or by: baremetal node set NODE --driver-info server_hardware_uri=URI\n"
+		want := "metal: no node names server hardware in OneView: of 3 nodes in Ironic at " + s.env["METAL_ENDPOINT"] +
+			", none has server_hardware_uri in its driver_info. Set it in driver_info of metal_host, or by: baremetal node set NODE " +
+			"--driver-info server_hardware_uri=URI\n"
 		if code != cli.ExitNothing || stdout != tt.stdout || stderr != want {
 			t.Errorf("%s: exit code %d, wrote %q, said %q", tt.command, code, stdout, stderr)
 		}
@@ -201,7 +214,9 @@ func TestSyncWorksUntilItIsStopped(t *testing.T) {
 	var out, log written
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, []string{"oneview", "sync", "--interval", "20ms", "--log-format", "json"}, func(key string) string { return s.env[key] }, &out, &log)
+		ended <- run(ctx, []string{"oneview", "sync", "--interval", "20ms", "--log-format", "json"}, func(key string) string {
+			return s.env[key]
+		}, &out, &log)
 	}()
 	within(t, "the first pass", func() bool { return strings.Contains(log.String(), "pass done") })
 	s.oneview.TakeHardware(s.hardware[0])
@@ -307,7 +322,8 @@ func TestMigrateDoesWhatItsDryRunSays(t *testing.T) {
 	if code != cli.ExitDone || did != would {
 		t.Errorf("exit code %d, wrote %q, want %q; log %q", code, did, would, stderr)
 	}
-	if code, did, stderr := s.run(t, "oneview", "migrate", "--all"); code != cli.ExitNodesFailed || did != "" || !strings.Contains(stderr, "deploying") {
+	if code, did, stderr := s.run(t, "oneview", "migrate", "--all"); code != cli.ExitNodesFailed || did != "" ||
+		!strings.Contains(stderr, "deploying") {
 		t.Errorf("with a node that is being deployed: exit code %d, wrote %q, log %q", code, did, stderr)
 	}
 	if left := s.oneview.Profiles(); len(left) != 2 {
@@ -324,7 +340,8 @@ func TestAnUntrustedCertificateNamesTheFlag(t *testing.T) {
 	t.Cleanup(appliance.Close)
 	s.env["ONEVIEW_ENDPOINT"] = appliance.URL
 	code, _, stderr := s.run(t, "oneview", "status")
-	if code != cli.ExitError || !strings.Contains(stderr, "Set --oneview-cacert-file (ONEVIEW_CACERT_FILE) to the certificate of the authority") {
+	if code != cli.ExitError || !strings.Contains(stderr, "Set --oneview-cacert-file (ONEVIEW_CACERT_FILE) to the certificate of "+
+		"the authority") {
 		t.Errorf("exit code %d, log %q", code, stderr)
 	}
 	if strings.Count(stderr, "list server") > 1 {
@@ -336,7 +353,8 @@ func TestMigrateUnknownNode(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
 	code, stdout, stderr := s.run(t, "oneview", "migrate", "nope")
-	if code != cli.ExitNodesFailed || stdout != "" || !strings.Contains(stderr, "error: nope: could not migrate it: there is no node of this name or UUID in Ironic\n") {
+	if code != cli.ExitNodesFailed || stdout != "" ||
+		!strings.Contains(stderr, "error: nope: could not migrate it: there is no node of this name or UUID in Ironic\n") {
 		t.Errorf("exit code %d, wrote %q, log %q", code, stdout, stderr)
 	}
 }

@@ -82,7 +82,8 @@ func TestAccMetal_operatesAMachine(t *testing.T) {
 		t.Errorf("a note is left: %v", extra)
 	}
 	var shown []map[string]any
-	if _, out, _ := metal(t, s, "power", "off", node, "--output", "json"); json.Unmarshal([]byte(out), &shown) != nil || len(shown) != 1 || shown[0]["outcome"] != "unchanged" || shown[0]["node_id"] != node {
+	if _, out, _ := metal(t, s, "power", "off", node, "--output", "json"); json.Unmarshal([]byte(out), &shown) != nil || len(shown) != 1 ||
+		shown[0]["outcome"] != "unchanged" || shown[0]["node_id"] != node {
 		t.Errorf("metal power off writes %s", out)
 	}
 	s.Verb(node, "provide", "available") // as the site expects it
@@ -107,7 +108,10 @@ func TestHeld_isContinuedOrEnded(t *testing.T) {
 	t.Parallel()
 	s := acc.StartFake(t, nil)
 	node := acc.AddNode(t, s, "n", nil)
-	for command, ends := range map[string]string{"unhold NODE --yes-erase NODE": "manageable", "abort NODE --yes-erase NODE": "clean failed"} {
+	for command, ends := range map[string]string{
+		"unhold NODE --yes-erase NODE": "manageable",
+		"abort NODE --yes-erase NODE":  "clean failed",
+	} {
 		s.Fake.Set(node, "provision_state", "clean hold")
 		s.Fake.Set(node, "target_provision_state", "manageable")
 		wantExit(t, s, node, map[int][]string{cli.ExitDone: {command}})
@@ -127,7 +131,8 @@ func TestAccBMC_metalAbortsWhatWaitsForTheMachine(t *testing.T) {
 		s.Fake.Set(node, "provision_state", "clean wait")
 		s.Fake.Set(node, "target_provision_state", "manageable")
 	} else { // no ramdisk ever boots
-		s.Must(http.MethodPut, "nodes/"+node+"/states/provision", map[string]any{"target": "clean", "clean_steps": []any{map[string]any{"interface": "bios", "step": "factory_reset"}}})
+		s.Must(http.MethodPut, "nodes/"+node+"/states/provision",
+			map[string]any{"target": "clean", "clean_steps": []any{map[string]any{"interface": "bios", "step": "factory_reset"}}})
 		s.Await(node, "provision_state", "clean wait")
 	}
 	wantExit(t, s, node, map[int][]string{cli.ExitDone: {"abort NODE --yes"}})

@@ -30,7 +30,10 @@ func TestTimelineTellsALife(t *testing.T) {
 	if code != cli.ExitDone || stderr != "" {
 		t.Fatalf("exit code %d, said %q", code, stderr)
 	}
-	for _, want := range []string{"node node-001 (", "Node node-001 (", "node created", "available", "watch", "deploy failed", "deploy.write_image failed: ", "1 line of record " + record, "history of node node-001"} {
+	for _, want := range []string{
+		"node node-001 (", "Node node-001 (", "node created", "available", "watch", "deploy failed",
+		"deploy.write_image failed: ", "1 line of record " + record, "history of node node-001",
+	} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the life does not say %q:\n%s", want, stdout)
 		}
@@ -55,7 +58,8 @@ func TestTimelineTellsALife(t *testing.T) {
 			Sources  []string
 		} `json:"moments"`
 	}
-	if err := json.Unmarshal([]byte(stdout), &life); err != nil || code != cli.ExitDone || stderr != "" || len(life.Moments) < 2 || life.Moments[0].What != "node created" || len(life.Moments[0].Sources) != 1 {
+	if err := json.Unmarshal([]byte(stdout), &life); err != nil || code != cli.ExitDone || stderr != "" || len(life.Moments) < 2 ||
+		life.Moments[0].What != "node created" || len(life.Moments[0].Sources) != 1 {
 		t.Errorf("exit code %d, %v, said %q, wrote %s", code, err, stderr, stdout)
 	}
 }
@@ -88,7 +92,8 @@ func TestTimelineRefusesWhatItDoesNotKnow(t *testing.T) {
 		}
 	}
 	s.env["METAL_PASSWORD"] = "wrong password"
-	if code, _, stderr := s.run(t, "timeline", name(0)); code != cli.ExitError || !strings.Contains(stderr, "could not read the life of node-000: ") {
+	if code, _, stderr := s.run(t, "timeline", name(0)); code != cli.ExitError ||
+		!strings.Contains(stderr, "could not read the life of node-000: ") {
 		t.Errorf("exit code %d, said %q", code, stderr)
 	}
 }

@@ -66,13 +66,15 @@ func TestWatchExitCodes(t *testing.T) {
 	if code, _, stderr := s.watching(t, "--goal", "available"); code != cli.ExitDone {
 		t.Errorf("all are available: exit code %d, said %q", code, stderr)
 	}
-	if code, _, stderr := s.watching(t, "--goal", "active"); code != cli.ExitGoalMissed || !strings.Contains(stderr, "3 of 3 machines did not reach active") {
+	if code, _, stderr := s.watching(t, "--goal", "active"); code != cli.ExitGoalMissed ||
+		!strings.Contains(stderr, "3 of 3 machines did not reach active") {
 		t.Errorf("none is active: exit code %d, said %q", code, stderr)
 	}
 	s.ironic.Set(name(1), "provision_state", "deploy failed")
 	s.ironic.Set(name(1), "last_error", "the image is missing\nTraceback")
 	code, stdout, stderr := s.watching(t, "--goal", "available")
-	if code != cli.ExitNodesFailed || stderr != "metal: 1 machine failed; see above\n" || !strings.Contains(stdout, "node-001  deploy failed for ") || !strings.Contains(stdout, ": the image is missing\n") {
+	if code != cli.ExitNodesFailed || stderr != "metal: 1 machine failed; see above\n" ||
+		!strings.Contains(stdout, "node-001  deploy failed for ") || !strings.Contains(stdout, ": the image is missing\n") {
 		t.Errorf("one has failed: exit code %d, wrote %q, said %q", code, stdout, stderr)
 	}
 }
@@ -90,7 +92,8 @@ func TestWatchRefusesWrongFlags(t *testing.T) {
 		{[]string{"--until-idle", "60"}, "such as 5m or 300s"},
 		{[]string{"rack1"}, "takes only flags"},
 	} {
-		if code, stdout, stderr := s.run(t, append([]string{"watch"}, tt.args...)...); code != cli.ExitUsage || stdout != "" || !strings.Contains(stderr, tt.want) {
+		if code, stdout, stderr := s.run(t, append([]string{"watch"}, tt.args...)...); code != cli.ExitUsage || stdout != "" ||
+			!strings.Contains(stderr, tt.want) {
 			t.Errorf("%v: exit code %d, wrote %q, said %q", tt.args, code, stdout, stderr)
 		}
 	}
@@ -104,11 +107,13 @@ func TestWatchFailsWithASentence(t *testing.T) {
 	s := newSite(t, 1)
 	s.env["METAL_PASSWORD"] = "wrong password"
 	code, stdout, stderr := s.watching(t)
-	if code != cli.ExitError || stdout != "" || !strings.HasPrefix(stderr, "metal: could not watch Ironic at "+s.env["METAL_ENDPOINT"]+": ") || strings.Contains(stderr, "level=") {
+	if code != cli.ExitError || stdout != "" || !strings.HasPrefix(stderr, "metal: could not watch Ironic at "+s.env["METAL_ENDPOINT"]+
+		": ") || strings.Contains(stderr, "level=") {
 		t.Errorf("exit code %d, wrote %q, said %q", code, stdout, stderr)
 	}
 	s.env["METAL_PASSWORD"] = password
-	if code, _, stderr := s.watching(t, "--html", filepath.Join(t.TempDir(), "no", "page.html")); code != cli.ExitError || !strings.HasPrefix(stderr, "metal: metal watch has ended: ") || !strings.Contains(stderr, "no such file") {
+	if code, _, stderr := s.watching(t, "--html", filepath.Join(t.TempDir(), "no", "page.html")); code != cli.ExitError ||
+		!strings.HasPrefix(stderr, "metal: metal watch has ended: ") || !strings.Contains(stderr, "no such file") {
 		t.Errorf("exit code %d, said %q", code, stderr)
 	}
 }
@@ -159,20 +164,23 @@ func TestWatchRecords(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile(file)
-	if err != nil || strings.Count(string(text), `"watch":"began"`) != 2 || strings.Count(string(text), `"watch":"ended"`) != 2 || strings.Count(string(text), `"name":"node-001","state":"available"`) != 2 {
+	if err != nil || strings.Count(string(text), `"watch":"began"`) != 2 || strings.Count(string(text), `"watch":"ended"`) != 2 ||
+		strings.Count(string(text), `"name":"node-001","state":"available"`) != 2 {
 		t.Errorf("%v: the record is\n%s", err, text)
 	}
 	other := &watch.Recorder{File: file, Model: watch.NewModel("", 0)}
 	if err := other.Update(watch.View{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := s.watching(t, "--record", file); code != cli.ExitError || !strings.HasPrefix(stderr, "metal: metal watch has ended: another metal watch records to "+file) {
+	if code, _, stderr := s.watching(t, "--record", file); code != cli.ExitError ||
+		!strings.HasPrefix(stderr, "metal: metal watch has ended: another metal watch records to "+file) {
 		t.Errorf("another watch has the record: exit code %d, said %q", code, stderr)
 	}
 	if err := other.End(watch.View{}); err != nil {
 		t.Error(err)
 	}
-	if code, _, stderr := s.watching(t, "--record", filepath.Join(t.TempDir(), "no", "record.jsonl")); code != cli.ExitError || !strings.Contains(stderr, "no such file") {
+	if code, _, stderr := s.watching(t, "--record", filepath.Join(t.TempDir(), "no", "record.jsonl")); code != cli.ExitError ||
+		!strings.Contains(stderr, "no such file") {
 		t.Errorf("exit code %d, said %q", code, stderr)
 	}
 }

@@ -25,8 +25,8 @@ func (a *abort) Metadata(_ context.Context, _ action.MetadataRequest, resp *acti
 
 // Schema describes the action.
 func (a *abort) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
-	resp.Schema = schemaOf(ctx, "Ends an operation of Ironic that waits for the machine or that a step holds. The operation has then failed, as the node's provision state says. "+
-		"To continue a held operation, use [`metal_unhold`](unhold.md).", abortLimit, nil)
+	resp.Schema = schemaOf(ctx, "Ends an operation of Ironic that waits for the machine or that a step holds. The operation has then "+
+		"failed, as the node's provision state says. To continue a held operation, use [`metal_unhold`](unhold.md).", abortLimit, nil)
 }
 
 // Invoke ends the operation.

@@ -37,14 +37,16 @@ type target struct {
 // schemaOf returns the schema of an action with further attributes. limit is its default time-out.
 func schemaOf(ctx context.Context, description string, limit time.Duration, further map[string]schema.Attribute) schema.Schema {
 	within, _ := timeouts.AttributesWithOpts(ctx, timeouts.Opts{
-		InvokeDescription: fmt.Sprintf("Time for the operation, without the time that the machine waits for a slot of the provisioning limit. Default: `%s`.", short(limit)),
+		InvokeDescription: fmt.Sprintf("Time for the operation, without the time that the machine waits for a slot of the provisioning "+
+			"limit. Default: `%s`.", short(limit)),
 	}).(schema.SingleNestedAttribute)
 	invoke, _ := within.Attributes["invoke"].(schema.StringAttribute)
 	invoke.Validators = []validator.String{framework.NotNegativeDuration}
 	within.Attributes["invoke"] = invoke
 	attributes := map[string]schema.Attribute{
 		"node_id": schema.StringAttribute{
-			Required: true, MarkdownDescription: "UUID or name of the node.", Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+			Required: true, MarkdownDescription: "UUID or name of the node.",
+			Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 		},
 		"timeouts": within,
 	}
@@ -57,7 +59,9 @@ func short(d time.Duration) string { return fmt.Sprintf("%dm", int(d.Minutes()))
 
 // operate reads the machine of an action and calls do, while no other action of this run operates it. Terraform shows each state that the
 // machine enters. doing is an infinitive whose object is the node.
-func (o *operator) operate(ctx context.Context, on target, doing string, limit time.Duration, resp *action.InvokeResponse, do func(m *machine.Machine, limit time.Duration) error) {
+func (o *operator) operate(ctx context.Context, on target, doing string, limit time.Duration, resp *action.InvokeResponse,
+	do func(m *machine.Machine, limit time.Duration) error,
+) {
 	defer o.Finish(ctx, &resp.Diagnostics)
 	limit, diags := on.Timeouts.Invoke(ctx, limit)
 	if resp.Diagnostics.Append(diags...); resp.Diagnostics.HasError() {

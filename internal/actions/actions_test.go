@@ -71,11 +71,31 @@ func TestFakePower_explainsFailures(t *testing.T) {
 		action string
 		says   []string
 	}{
-		"no soft power": {&fakeironic.Server{NoSoftPower: true}, map[string]any{"power_state": "power on"}, "soft_off", []string{"Could not shut down node", `cannot ask an operating system to shut down. Cut its power instead: "off" or "reboot", without soft`}},
-		"never off":     {&fakeironic.Server{}, map[string]any{"power_state": "power on", "disable_power_off": true}, "off", []string{"disable_power_off is set", `Use "reboot" without soft`}},
-		"in progress":   {&fakeironic.Server{}, map[string]any{"provision_state": "clean wait"}, "on", []string{"an operation on it is in progress"}},
-		"BMC":           {&fakeironic.Server{Fail: func(fakeironic.Node, string) string { return "BMC is sulking" }}, map[string]any{"power_state": "power on"}, "reboot", []string{"Could not restart node", "BMC is sulking"}},
-		"no such node":  {&fakeironic.Server{}, nil, "", []string{"Could not switch on node nowhere", "Ironic has no such node"}},
+		"no soft power": {
+			&fakeironic.Server{NoSoftPower: true},
+			map[string]any{"power_state": "power on"},
+			"soft_off",
+			[]string{
+				"Could not shut down node",
+				`cannot ask an operating system to shut down. Cut its power instead: "off" or "reboot", without soft`,
+			},
+		},
+		"never off": {
+			&fakeironic.Server{},
+			map[string]any{"power_state": "power on", "disable_power_off": true},
+			"off",
+			[]string{"disable_power_off is set", `Use "reboot" without soft`},
+		},
+		"in progress": {
+			&fakeironic.Server{},
+			map[string]any{"provision_state": "clean wait"},
+			"on",
+			[]string{"an operation on it is in progress"},
+		},
+		"BMC": {&fakeironic.Server{Fail: func(fakeironic.Node, string) string {
+			return "BMC is sulking"
+		}}, map[string]any{"power_state": "power on"}, "reboot", []string{"Could not restart node", "BMC is sulking"}},
+		"no such node": {&fakeironic.Server{}, nil, "", []string{"Could not switch on node nowhere", "Ironic has no such node"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -125,7 +145,8 @@ func TestAccActions_refuseWhatOthersUse(t *testing.T) {
 	}
 	acctest.Refuses(t, s, on(node, "abort"), "there is none")
 	if s.Newest() >= 87 {
-		acctest.Refuses(t, s, on(node, "service", "steps", steps("deploy.erase_devices")), "Service would erase a deployed machine", "deploy.erase_devices")
+		acctest.Refuses(t, s, on(node, "service", "steps", steps("deploy.erase_devices")), "Service would erase a deployed machine",
+			"deploy.erase_devices")
 	}
 	site.WantVerbs(t, s, node)
 	s.Verb(node, "deleted", "available")
@@ -139,7 +160,8 @@ func TestAccClean_runsStepsAndErasesOnlyIfAllowed(t *testing.T) {
 	acctest.Refuses(t, s, reset, `is in state "available"`, `set target_state = "manageable" on its metal_host`)
 	s.Verb(node, "manage", "manageable")
 	site.ForgetVerbs(s)
-	acctest.Refuses(t, s, on(node, "clean", "steps", steps("bios.factory_reset", "deploy.erase_devices_metadata", "raid.delete_configuration")),
+	acctest.Refuses(t, s, on(node, "clean", "steps", steps("bios.factory_reset", "deploy.erase_devices_metadata",
+		"raid.delete_configuration")),
 		"Cleaning would erase disks", "deploy.erase_devices_metadata, raid.delete_configuration", "erase = true")
 	acctest.Refuses(t, s, on(node, "clean"), "runbook")
 	site.WantVerbs(t, s, node)
@@ -152,7 +174,10 @@ func TestAccClean_runsStepsAndErasesOnlyIfAllowed(t *testing.T) {
 func TestFakeClean_erasesIfAllowed(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
-	node := site.AddNode(t, s, "n", map[string]any{"driver": "redfish", "raid_interface": "redfish", "driver_info": map[string]any{"redfish_address": "https://192.0.2.1"}})
+	node := site.AddNode(t, s, "n", map[string]any{
+		"driver": "redfish", "raid_interface": "redfish",
+		"driver_info": map[string]any{"redfish_address": "https://192.0.2.1"},
+	})
 	s.Fake.Set(node, "provision_state", "manageable")
 	s.Fake.Set(node, "raid_config", map[string]any{"logical_disks": []any{map[string]any{"raid_level": "1"}}})
 	acctest.Works(t, s, on(node, "clean", "steps", steps("raid.delete_configuration"), "erase", true))
@@ -204,7 +229,8 @@ func TestAccService_explainsFailure(t *testing.T) {
 	s := site.Start(t, nil)
 	s.SkipBefore(t, 97)
 	node := deployed(t, s, nil)
-	acctest.Refuses(t, s, on(node, "service", "steps", steps("vendor.nostep")), "Could not service node", "vendor.nostep", `in state "active" now`, "try again")
+	acctest.Refuses(t, s, on(node, "service", "steps", steps("vendor.nostep")), "Could not service node", "vendor.nostep",
+		`in state "active" now`, "try again")
 	wantState(t, s, node, "active")
 	acctest.Works(t, s, on(node, "service", "steps", steps("vendor.log_passthrough")))
 	s.Verb(node, "deleted", "available")
@@ -219,7 +245,10 @@ func TestAccService_runsRunbook(t *testing.T) {
 	site.AddTrait(s, node, trait)
 	for name, step := range map[string]string{"harmless": "log_passthrough", "wiping": "erase_devices"} {
 		kind := map[string]string{"harmless": "vendor", "wiping": "deploy"}[name]
-		s.CallAt("1.112", http.MethodPost, "runbooks", map[string]any{"name": s.Name(name), "steps": []any{map[string]any{"interface": kind, "step": step, "args": map[string]any{}, "order": 1}}})
+		s.CallAt("1.112", http.MethodPost, "runbooks", map[string]any{
+			"name":  s.Name(name),
+			"steps": []any{map[string]any{"interface": kind, "step": step, "args": map[string]any{}, "order": 1}},
+		})
 		s.CallAt("1.112", http.MethodPut, "runbooks/"+s.Name(name)+"/traits", map[string]any{"traits": []any{trait}})
 		defer s.CallAt("1.112", http.MethodDelete, "runbooks/"+s.Name(name), nil)
 	}
@@ -245,7 +274,8 @@ func TestAccBMC_abortEndsWhatWaitsForTheMachine(t *testing.T) {
 		s.Fake.Set(node, "provision_state", "clean wait")
 		s.Fake.Set(node, "target_provision_state", "manageable")
 	} else { // no ramdisk ever boots
-		s.Must(http.MethodPut, "nodes/"+node+"/states/provision", map[string]any{"target": "clean", "clean_steps": steps("bios.factory_reset")})
+		s.Must(http.MethodPut, "nodes/"+node+"/states/provision",
+			map[string]any{"target": "clean", "clean_steps": steps("bios.factory_reset")})
 		s.Await(node, "provision_state", "clean wait")
 	}
 	acctest.Works(t, s, on(node, "abort"), "clean wait", "clean failed")
@@ -329,7 +359,8 @@ func TestAccActions_sayWhatTheDriverLacks(t *testing.T) {
 	acctest.Refuses(t, s, on(node, "nmi"), "Could not send an NMI to node", "its management interface, fake, cannot send an NMI")
 	acctest.Works(t, s, on(node, "power", "action", "off"))
 	if s.Newest() >= 89 {
-		acctest.Refuses(t, s, on(node, "virtual_media"), "Could not detach virtual media from node", "does not support detach_virtual_media")
+		acctest.Refuses(t, s, on(node, "virtual_media"), "Could not detach virtual media from node",
+			"does not support detach_virtual_media")
 	} else {
 		acctest.Refuses(t, s, on(node, "virtual_media"), "metal_virtual_media", "1.89")
 		acctest.Refuses(t, s, on(node, "service", "steps", steps("bios.factory_reset")), "metal_service", "1.87")
@@ -341,7 +372,10 @@ func TestAccActions_sayWhatTheDriverLacks(t *testing.T) {
 func TestFakeVirtualMedia_leavesALiveISOAlone(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
-	node := site.AddNode(t, s, "n", map[string]any{"driver": "redfish", "driver_info": map[string]any{"redfish_address": "https://192.0.2.1"}})
+	node := site.AddNode(t, s, "n", map[string]any{
+		"driver":      "redfish",
+		"driver_info": map[string]any{"redfish_address": "https://192.0.2.1"},
+	})
 	s.Fake.Set(node, "provision_state", "active")
 	s.Fake.Set(node, "instance_info", map[string]any{"boot_iso": "http://images.example.com/a.iso"})
 	acctest.Refuses(t, s, on(node, "virtual_media"), "it runs a live ISO")
@@ -365,7 +399,8 @@ func TestFakeActions_streamProgressUntilInterrupted(t *testing.T) {
 	if !got.Failed {
 		t.Error("an interrupted action has succeeded")
 	}
-	acctest.Mention(t, got.Text, "Could not service node", "The run was interrupted. Ironic goes on with what was started", "servicing", "No apply repeats the operation")
+	acctest.Mention(t, got.Text, "Could not service node", "The run was interrupted. Ironic goes on with what was started", "servicing",
+		"No apply repeats the operation")
 	wantState(t, s, node, "servicing")
 	s.Fake.Set(node, "provision_state", "available")
 }

@@ -43,10 +43,12 @@ func (a *clean) Metadata(_ context.Context, _ action.MetadataRequest, resp *acti
 func (a *clean) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
 	attributes := orderAttributes(api.VersionNoRamdisk)
 	attributes["erase"] = schema.BoolAttribute{
-		Optional: true, MarkdownDescription: "`true`: the steps may erase disks and replace volumes. Without it, steps of `raid`, and steps whose names have `erase`, `wipe` or the like, are refused. Default: `false`.",
+		Optional: true, MarkdownDescription: "`true`: the steps may erase disks and replace volumes. Without it, steps of `raid`, and " +
+			"steps whose names have `erase`, `wipe` or the like, are refused. Default: `false`.",
 	}
-	resp.Schema = schemaOf(ctx, "Cleans a free, `manageable` machine with steps of your own (a manual cleaning). **The machine restarts**, unless Ironic's ramdisk is disabled. "+
-		"It stays `manageable`. Deployed and reserved machines are refused.", cleanLimit, attributes)
+	resp.Schema = schemaOf(ctx, "Cleans a free, `manageable` machine with steps of your own (a manual cleaning). **The machine "+
+		"restarts**, unless Ironic's ramdisk is disabled. It stays `manageable`. Deployed and reserved machines are refused.",
+		cleanLimit, attributes)
 }
 
 // erasingSteps returns the names of the configured steps that erase disks.

@@ -24,8 +24,9 @@ func (a *inspect) Metadata(_ context.Context, _ action.MetadataRequest, resp *ac
 
 // Schema describes the action.
 func (a *inspect) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
-	resp.Schema = schemaOf(ctx, "Inspects a free machine again, which **may boot it**. The machine ends `manageable`; if it was `available`, it becomes so again, **and Ironic cleans it on the way** "+
-		"unless the site or the node has automated cleaning switched off. Deployed and reserved machines are refused.", inspectLimit, nil)
+	resp.Schema = schemaOf(ctx, "Inspects a free machine again, which **may boot it**. The machine ends `manageable`; if it was "+
+		"`available`, it becomes so again, **and Ironic cleans it on the way** unless the site or the node has automated cleaning "+
+		"switched off. Deployed and reserved machines are refused.", inspectLimit, nil)
 }
 
 // Invoke inspects the machine.

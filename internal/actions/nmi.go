@@ -26,8 +26,8 @@ func (a *nmi) Metadata(_ context.Context, _ action.MetadataRequest, resp *action
 
 // Schema describes the action.
 func (a *nmi) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
-	resp.Schema = schemaOf(ctx, "Sends a machine a non-maskable interrupt, through its BMC. **Most operating systems then crash**: they write a crash dump and restart, as they are configured. "+
-		"Needs API 1.29, and a machine that is switched on.", nmiLimit, nil)
+	resp.Schema = schemaOf(ctx, "Sends a machine a non-maskable interrupt, through its BMC. **Most operating systems then crash**: they "+
+		"write a crash dump and restart, as they are configured. Needs API 1.29, and a machine that is switched on.", nmiLimit, nil)
 }
 
 // ModifyPlan refuses the action if the API version does not support it.

@@ -37,15 +37,18 @@ func (a *power) Metadata(_ context.Context, _ action.MetadataRequest, resp *acti
 
 // Schema describes the action.
 func (a *power) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
-	resp.Schema = schemaOf(ctx, "Switches a machine on or off, or restarts it, and waits for that.", powerLimit, map[string]schema.Attribute{
-		"action": schema.StringAttribute{
-			Required: true,
-			MarkdownDescription: "`on`. `off`: cuts the power. `reboot`: **cuts the power and switches the machine on again**. `soft_off` and `soft_reboot`: ask the operating system, need a driver that can, and fail if the machine stays on. " +
-				"A machine that is off is only switched on by `reboot` and `soft_reboot`.",
-			Validators: []validator.String{stringvalidator.OneOf(string(machine.ActionOn), string(machine.ActionOff), string(machine.ActionReboot),
-				string(machine.ActionSoftOff), string(machine.ActionSoftReboot))},
-		},
-	})
+	resp.Schema = schemaOf(ctx, "Switches a machine on or off, or restarts it, and waits for that.", powerLimit,
+		map[string]schema.Attribute{
+			"action": schema.StringAttribute{
+				Required: true,
+				MarkdownDescription: "`on`. `off`: cuts the power. `reboot`: **cuts the power and switches the machine on again**. " +
+					"`soft_off` and `soft_reboot`: ask the operating system, need a driver that can, and fail if the machine stays on. " +
+					"A machine that is off is only switched on by `reboot` and `soft_reboot`.",
+				Validators: []validator.String{stringvalidator.OneOf(string(machine.ActionOn), string(machine.ActionOff),
+					string(machine.ActionReboot),
+					string(machine.ActionSoftOff), string(machine.ActionSoftReboot))},
+			},
+		})
 }
 
 func (m powerModel) action() machine.PowerAction {
@@ -70,7 +73,8 @@ func (a *power) Invoke(ctx context.Context, req action.InvokeRequest, resp *acti
 		return
 	}
 	doing := map[machine.PowerAction]string{
-		machine.ActionOn: "switch on", machine.ActionOff: "switch off", machine.ActionSoftOff: "shut down", machine.ActionReboot: "restart", machine.ActionSoftReboot: "restart",
+		machine.ActionOn: "switch on", machine.ActionOff: "switch off", machine.ActionSoftOff: "shut down", machine.ActionReboot: "restart",
+		machine.ActionSoftReboot: "restart",
 	}[m.action()]
 	a.operate(ctx, m.target, doing, powerLimit, resp, func(machine *machine.Machine, limit time.Duration) error {
 		return machine.ChangePower(ctx, m.action(), limit)

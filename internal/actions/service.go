@@ -36,8 +36,9 @@ func (a *service) Metadata(_ context.Context, _ action.MetadataRequest, resp *ac
 
 // Schema describes the action.
 func (a *service) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
-	resp.Schema = schemaOf(ctx, "Services a deployed machine: Ironic runs steps on it and brings it back to `active`. **The machine restarts**, unless Ironic's ramdisk is disabled. "+
-		"Steps that erase disks are refused. Needs API 1.87.", serviceLimit, orderAttributes(api.VersionServiceRamdisk))
+	resp.Schema = schemaOf(ctx, "Services a deployed machine: Ironic runs steps on it and brings it back to `active`. **The machine "+
+		"restarts**, unless Ironic's ramdisk is disabled. Steps that erase disks are refused. Needs API 1.87.", serviceLimit,
+		orderAttributes(api.VersionServiceRamdisk))
 }
 
 // ValidateConfig refuses steps that erase disks.
@@ -47,7 +48,8 @@ func (a *service) ValidateConfig(ctx context.Context, req action.ValidateConfigR
 		return
 	}
 	if erasing := erasingSteps(m.order); len(erasing) > 0 {
-		resp.Diagnostics.AddAttributeError(path.Root("steps"), "Service would erase a deployed machine", "These steps erase disks, or replace volumes: "+strings.Join(erasing, ", ")+".")
+		resp.Diagnostics.AddAttributeError(path.Root("steps"), "Service would erase a deployed machine",
+			"These steps erase disks, or replace volumes: "+strings.Join(erasing, ", ")+".")
 	}
 }
 

@@ -31,13 +31,15 @@ func orderAttributes(ramdisk api.Microversion) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"steps": steps,
 		"runbook": schema.StringAttribute{
-			Optional: true, MarkdownDescription: "Name or UUID of a runbook that has the steps. The node needs a trait of the runbook. Needs API 1.92.",
+			Optional: true, MarkdownDescription: "Name or UUID of a runbook that has the steps. The node needs a trait of the runbook. " +
+				"Needs API 1.92.",
 			Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 		},
 		"disable_ramdisk": schema.BoolAttribute{
-			Optional:            true,
-			MarkdownDescription: "`true`: Ironic does not boot its ramdisk for the steps. Default: `false`. Not allowed with `runbook`, which has a setting of its own. Needs API " + ramdisk.String() + ".",
-			Validators:          []validator.Bool{boolvalidator.ConflictsWith(path.MatchRoot("runbook"))},
+			Optional: true,
+			MarkdownDescription: "`true`: Ironic does not boot its ramdisk for the steps. Default: `false`. Not allowed with `runbook`, " +
+				"which has a setting of its own. Needs API " + ramdisk.String() + ".",
+			Validators: []validator.Bool{boolvalidator.ConflictsWith(path.MatchRoot("runbook"))},
 		},
 	}
 }
@@ -48,7 +50,9 @@ func (o order) order() ironic.Order {
 }
 
 // requireOrder refuses what the API version does not support. further are features of the action itself.
-func (o *operator) requireOrder(ctx context.Context, diags *diag.Diagnostics, with order, ramdisk api.Microversion, further ...framework.Feature) {
+func (o *operator) requireOrder(ctx context.Context, diags *diag.Diagnostics, with order, ramdisk api.Microversion,
+	further ...framework.Feature,
+) {
 	o.Requires(ctx, diags, append(further,
 		framework.Feature{Used: !with.Runbook.IsNull(), Since: api.VersionRunbooks, Name: path.Root("runbook")},
 		framework.Feature{Used: with.DisableRamdisk.ValueBool(), Since: ramdisk, Name: path.Root("disable_ramdisk")})...)

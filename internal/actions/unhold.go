@@ -26,7 +26,8 @@ func (a *unhold) Metadata(_ context.Context, _ action.MetadataRequest, resp *act
 
 // Schema describes the action.
 func (a *unhold) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
-	resp.Schema = schemaOf(ctx, "Continues an operation of Ironic that a step holds, and waits for its end. Needs API 1.85. To end the operation, use [`metal_abort`](abort.md).", unholdLimit, nil)
+	resp.Schema = schemaOf(ctx, "Continues an operation of Ironic that a step holds, and waits for its end. Needs API 1.85. To end the "+
+		"operation, use [`metal_abort`](abort.md).", unholdLimit, nil)
 }
 
 // ModifyPlan refuses the action if the API version does not support it.

@@ -39,15 +39,19 @@ func (a *virtualMedia) Metadata(_ context.Context, _ action.MetadataRequest, res
 
 // Schema describes the action.
 func (a *virtualMedia) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
-	resp.Schema = schemaOf(ctx, "Inserts an image into a virtual drive of a machine, through its BMC, or empties the drive. The machine is not restarted, and its boot device stays. "+
-		"Needs API 1.89 and a Redfish BMC.", virtualMediaLimit, map[string]schema.Attribute{
+	resp.Schema = schemaOf(ctx, "Inserts an image into a virtual drive of a machine, through its BMC, or empties the drive. The machine "+
+		"is not restarted, and its boot device stays. Needs API 1.89 and a Redfish BMC.", virtualMediaLimit, map[string]schema.Attribute{
 		"image_url": schema.StringAttribute{
-			Optional: true, MarkdownDescription: "URL of the image (`http`, `https`, `nfs` or `cifs`), which replaces what is in the drive. Null: empties the drive.",
-			Validators: []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^(https?|nfs|cifs)://.`), "must begin with http://, https://, nfs:// or cifs://")},
+			Optional: true, MarkdownDescription: "URL of the image (`http`, `https`, `nfs` or `cifs`), which replaces what is in the " +
+				"drive. Null: empties the drive.",
+			Validators: []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^(https?|nfs|cifs)://.`),
+				"must begin with http://, https://, nfs:// or cifs://")},
 		},
 		"device": schema.StringAttribute{
-			Optional: true, MarkdownDescription: "`cdrom`, `disk` or `floppy`. Default: `cdrom`, which is refused while a live ISO runs on the machine.",
-			Validators: []validator.String{stringvalidator.OneOf(string(ironic.DeviceCDROM), string(ironic.DeviceDisk), string(ironic.DeviceFloppy))},
+			Optional: true, MarkdownDescription: "`cdrom`, `disk` or `floppy`. Default: `cdrom`, which is refused while a live ISO runs " +
+				"on the machine.",
+			Validators: []validator.String{stringvalidator.OneOf(string(ironic.DeviceCDROM), string(ironic.DeviceDisk),
+				string(ironic.DeviceFloppy))},
 		},
 	})
 }

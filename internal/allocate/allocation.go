@@ -126,7 +126,8 @@ func sameRequest(ctx context.Context, site *machine.Site, r *Request, a *ironic.
 	same := func(wanted, have []string) bool {
 		return slices.Equal(slices.Sorted(slices.Values(wanted)), slices.Sorted(slices.Values(have)))
 	}
-	if (machine.Tenant{Project: site.Ironic.Project()}).IsForeign(a.Owner, spec.Owner) || spec.Owner != "" && a.Owner == "" || !same(spec.Traits, a.Traits) {
+	if (machine.Tenant{Project: site.Ironic.Project()}).IsForeign(a.Owner, spec.Owner) || spec.Owner != "" && a.Owner == "" ||
+		!same(spec.Traits, a.Traits) {
 		return false, nil
 	}
 	var candidates []string
@@ -203,7 +204,9 @@ func ForgetAllocationMark(ctx context.Context, site *machine.Site, a *ironic.All
 // AwaitAllocation waits until an allocation is active. a is the allocation as last seen, for example in the answer to its creation. It
 // deletes an allocation that ends in state error, because Ironic keeps its name and never retries it, and returns a an error of
 // KindNoMatch. The allocation stays when the user interrupts the run, when the time-out ends, and with an error of KindUnwatched.
-func AwaitAllocation(ctx context.Context, site *machine.Site, r Request, a *ironic.Allocation, timeout time.Duration) (*ironic.Allocation, error) {
+func AwaitAllocation(ctx context.Context, site *machine.Site, r Request, a *ironic.Allocation,
+	timeout time.Duration,
+) (*ironic.Allocation, error) {
 	a, err := awaitActive(ctx, site, r, a, timeout)
 	if err == nil {
 		site.Ironic.ForgetNode(a.NodeUUID)
@@ -227,14 +230,16 @@ func awaitActive(
 		case ironic.AllocationAllocating:
 		}
 		if time.Since(renewed) > patience {
-			site.Ironic.Logger().InfoContext(ctx, "allocation is still allocating, so it is created again", "allocation", spec.UUID, "name", spec.Name, "after", patience)
+			site.Ironic.Logger().InfoContext(ctx, "allocation is still allocating, so it is created again", "allocation", spec.UUID, "name",
+				spec.Name, "after", patience)
 			renewed, patience = time.Now(), 2*patience // Ironic may only be slow, and begins anew
 			if err := renew(ctx, site, spec); err != nil {
 				return a, err
 			}
 		}
 		polled, err := site.Ironic.PollAllocation(ctx, spec.UUID, time.Until(deadline))
-		if unseen := failure.Unwatched(ctx, "allocation "+spec.UUID, string(a.State), err); failure.IsUnwatched(unseen) && !api.IsNotFound(err) {
+		if unseen := failure.Unwatched(ctx, "allocation "+spec.UUID, string(a.State), err); failure.IsUnwatched(unseen) &&
+			!api.IsNotFound(err) {
 			return a, unseen
 		}
 		if errors.Is(err, api.ErrNoPoll) {
@@ -282,8 +287,9 @@ func Release(ctx context.Context, site *machine.Site, id, nodeID string, end Qua
 			return err
 		case node.InstanceUUID != id, ended:
 		case states.IsOccupied(node):
-			return machine.RefusedFor(node, "something is deployed on it. Destroy its metal_deployment first, or undeploy it with `metal undeploy`. "+
-				"To leave the machine running with its reservation, remove the resource that reserves it from the state: terraform state rm <its address>")
+			return machine.RefusedFor(node, "something is deployed on it. Destroy its metal_deployment first, or undeploy it with `metal "+
+				"undeploy`. To leave the machine running with its reservation, remove the resource that reserves it from the state: "+
+				"terraform state rm <its address>")
 		}
 	}
 	return site.Ironic.DeleteAllocation(ctx, id)
@@ -338,7 +344,8 @@ func ReservedBy(allocation, id string, node *ironic.Node) ReservedNode {
 	}
 	return ReservedNode{
 		UUID: node.UUID, Name: node.Name, Class: node.ResourceClass, Traits: node.Traits, Owner: node.Owner, Lessee: node.Lessee,
-		Group: node.ConductorGroup, Properties: compared(node.Properties), Deployed: !states.Parked(ironic.State(node.ProvisionState)), Unusable: unusable(allocation, node),
+		Group: node.ConductorGroup, Properties: compared(node.Properties), Deployed: !states.Parked(ironic.State(node.ProvisionState)),
+		Unusable: unusable(allocation, node),
 	}
 }
 

@@ -52,8 +52,10 @@ func TestAllocation_failureIsExplained(t *testing.T) {
 		if !failure.Is(err, allocate.KindNoMatch) {
 			t.Fatalf("%v, want an error of KindNoMatch", err)
 		}
-		want := "0 of 5 nodes: 1 other class, 1 not available (1 active), 1 in maintenance, 1 with unknown power state, 1 without CUSTOM_GPU"
-		if summary, detail := failure.Explain("allocate a node", err); summary != "Could not allocate a node" || !strings.Contains(detail, want) ||
+		want := "0 of 5 nodes: 1 other class, 1 not available (1 active), 1 in maintenance, 1 with unknown power state, 1 " +
+			"without CUSTOM_GPU"
+		if summary, detail := failure.Explain("allocate a node", err); summary != "Could not allocate a node" ||
+			!strings.Contains(detail, want) ||
 			!strings.Contains(detail, "no available nodes match") && !strings.Contains(detail, "no suitable nodes") {
 			t.Errorf("%s: %s\nwant %s and Ironic's words", summary, detail, want)
 		}
@@ -71,7 +73,8 @@ func TestAllocation_plansShareCensus(t *testing.T) {
 		want := func(matching, lists int) {
 			t.Helper()
 			for range 50 {
-				census, err := allocate.TakeCensus(t.Context(), client.Site, allocate.Request{AllocationSpec: ironic.AllocationSpec{ResourceClass: "baremetal"}})
+				census, err := allocate.TakeCensus(t.Context(), client.Site,
+					allocate.Request{AllocationSpec: ironic.AllocationSpec{ResourceClass: "baremetal"}})
 				if err != nil || census.Matching != matching {
 					t.Fatalf("%s, %v, want %d that match", census, err, matching)
 				}
@@ -163,7 +166,8 @@ func TestAllocation_lostByConductor(t *testing.T) {
 		fake.Reject = func(r *http.Request) *fakeironic.Rejection {
 			if r.Method == http.MethodPost && r.URL.Path == "/v1/allocations" {
 				if posts++; posts == 1 { // the record is made all the same
-					rejection := ironictest.Fault(http.StatusServiceUnavailable, "Requested action cannot be performed due to lack of free conductor workers.")
+					rejection := ironictest.Fault(http.StatusServiceUnavailable, "Requested action cannot be performed due to lack of "+
+						"free conductor workers.")
 					rejection.After = true
 					return rejection
 				}
@@ -185,7 +189,8 @@ func TestAllocation_timeOutKeepsIt(t *testing.T) {
 	t.Parallel()
 	for name, await := range map[string]func(ctx context.Context, client *sitetest.Client, spec ironic.AllocationSpec) string{
 		"by time": func(ctx context.Context, client *sitetest.Client, spec ironic.AllocationSpec) string {
-			if _, err := client.AwaitAllocation(ctx, spec, 30*time.Second); err == nil || !strings.Contains(err.Error(), "still allocating after 30s") {
+			if _, err := client.AwaitAllocation(ctx, spec, 30*time.Second); err == nil ||
+				!strings.Contains(err.Error(), "still allocating after 30s") {
 				return fmt.Sprint(err)
 			}
 			return ""
@@ -232,7 +237,8 @@ func TestAllocation_manyAreAwaitedTogether(t *testing.T) {
 		client := sitetest.NewClient(fake)
 		start := time.Now()
 		fake.Reject = func(r *http.Request) *fakeironic.Rejection {
-			if id, single := strings.CutPrefix(r.URL.Path, "/v1/allocations/"); single && r.Method == http.MethodGet && time.Since(start) < 10*time.Second {
+			if id, single := strings.CutPrefix(r.URL.Path, "/v1/allocations/"); single && r.Method == http.MethodGet &&
+				time.Since(start) < 10*time.Second {
 				return &fakeironic.Rejection{Status: http.StatusOK, Body: fmt.Sprintf(`{"uuid": %q, "state": "allocating"}`, id)}
 			}
 			return nil
@@ -272,7 +278,10 @@ func TestAllocation_refusedBackfill(t *testing.T) {
 	t.Parallel()
 	fake := ironictest.Fleet(1) // not active
 	client := sitetest.NewClient(fake)
-	if _, err := client.Ironic.CreateAllocation(t.Context(), ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "web-0", Node: "node-000"}); err == nil {
+	if _, err := client.Ironic.CreateAllocation(t.Context(), ironic.AllocationSpec{
+		UUID: ironic.NewUUID(), Name: "web-0",
+		Node: "node-000",
+	}); err == nil {
 		t.Fatal("it was accepted")
 	}
 	if _, err := client.Ironic.Allocation(t.Context(), "web-0"); !api.IsNotFound(err) {
@@ -321,7 +330,8 @@ func TestAllocation_delete(t *testing.T) {
 	}
 	fake.Set("node-000", "provision_state", "active")
 	err := client.Ironic.DeleteAllocation(t.Context(), spec.UUID)
-	if _, detail := failure.Explain("release the node", err); err == nil || !strings.Contains(detail, "Destroy its metal_deployment first") {
+	if _, detail := failure.Explain("release the node", err); err == nil ||
+		!strings.Contains(detail, "Destroy its metal_deployment first") {
 		t.Errorf("under a running machine: %q", detail)
 	}
 	fake.Set("node-000", "provision_state", "available")

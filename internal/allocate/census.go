@@ -47,7 +47,9 @@ func TakeCensus(ctx context.Context, site *machine.Site, r Request) (Census, err
 
 // examine counts the nodes of a list that match a request, and returns those that no other creation of this run counts on. It reads the
 // inventories of nodes that pass everything else, each once a run, until enough nodes match, or until the run has read the given number.
-func examine(ctx context.Context, site *machine.Site, r Request, all map[string]*ironic.Node, most int) (census Census, free []*ironic.Node, err error) {
+func examine(ctx context.Context, site *machine.Site, r Request, all map[string]*ironic.Node,
+	most int,
+) (census Census, free []*ironic.Node, err error) {
 	stock := stockOf(site)
 	census, fit, open := sift(r, all)
 	census.Partial = site.Ironic.Project() != ""
@@ -84,7 +86,10 @@ func sift(r Request, all map[string]*ironic.Node) (census Census, fit, open []*i
 	if r.Node != "" {
 		state = nodes.Active
 	}
-	census = Census{States: map[string]int{}, Traits: map[string]int{}, Lacks: map[string]int{}, Candidates: len(candidates) > 0, Backfill: r.Node != ""}
+	census = Census{
+		States: map[string]int{}, Traits: map[string]int{}, Lacks: map[string]int{}, Candidates: len(candidates) > 0,
+		Backfill: r.Node != "",
+	}
 	census.Missing = slices.Clone(candidates)
 	for _, node := range all {
 		is := func(candidate string) bool { return candidate == node.UUID || candidate == node.Name }

@@ -13,7 +13,8 @@ import (
 func site() map[string]*ironic.Node {
 	node := func(change func(*ironic.Node)) ironic.Node {
 		n := ironic.Node{
-			UUID: ironic.NewUUID(), Name: "n", ResourceClass: "baremetal", ProvisionState: "available", PowerState: "power off", Owner: "team-a",
+			UUID: ironic.NewUUID(), Name: "n", ResourceClass: "baremetal", ProvisionState: "available", PowerState: "power off",
+			Owner:  "team-a",
 			Traits: []string{"CUSTOM_NVME", "CUSTOM_GPU"},
 		}
 		change(&n)
@@ -72,7 +73,10 @@ func TestCensus_countsFirstLack(t *testing.T) {
 		},
 		"of any class": {ironic.AllocationSpec{CandidateNodes: []string{"fits"}}, "1 of 1 candidate matches"},
 		"its own node": {
-			ironic.AllocationSpec{UUID: "other-instance", ResourceClass: "baremetal", Traits: []string{"CUSTOM_SSD"}, CandidateNodes: []string{"taken"}},
+			ironic.AllocationSpec{
+				UUID: "other-instance", ResourceClass: "baremetal", Traits: []string{"CUSTOM_SSD"},
+				CandidateNodes: []string{"taken"},
+			},
 			"0 of 1 candidate: 1 without CUSTOM_SSD",
 		},
 		"a node that runs already": {
@@ -120,7 +124,8 @@ func TestCensus_advice(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("%+v: %q, want %q", census, got, want)
 		}
-		if left := census.Maintenance + census.Reserved + census.Own; (left > 0 || census.Backfill) && strings.Contains(got, "target_state") {
+		if left := census.Maintenance + census.Reserved + census.Own; (left > 0 || census.Backfill) &&
+			strings.Contains(got, "target_state") {
 			t.Errorf("%+v: %q, although its nodes are available", census, got)
 		}
 	}
@@ -137,10 +142,14 @@ func TestGaps_nameWhatNoNodeHas(t *testing.T) {
 		"2": {UUID: "2", Name: "rack1-02", ResourceClass: "baremetal"},
 		"3": {UUID: "3", Name: "rack1-03", ResourceClass: "gpu"},
 	}
-	spec := ironic.AllocationSpec{ResourceClass: "storage", Traits: []string{"custom_nvme", "CUSTOM_NVME"}, CandidateNodes: []string{"rack1-01", "2", "rak1-03", "elsewhere"}}
+	spec := ironic.AllocationSpec{
+		ResourceClass: "storage", Traits: []string{"custom_nvme", "CUSTOM_NVME"},
+		CandidateNodes: []string{"rack1-01", "2", "rak1-03", "elsewhere"},
+	}
 	got := (&NoMatch{Request: Request{AllocationSpec: spec}, gaps: expect.GapsOf(spec, all)}).advice()
 	for _, want := range []string{
-		"Ironic knows no node rak1-03; similar: rack1-03, rack1-01, rack1-02.", "Ironic knows no node elsewhere. ", `No node has the class "storage". The classes of the nodes: baremetal (2), gpu (1).`,
+		"Ironic knows no node rak1-03; similar: rack1-03, rack1-01, rack1-02.", "Ironic knows no node elsewhere. ",
+		`No node has the class "storage". The classes of the nodes: baremetal (2), gpu (1).`,
 		"No node has the trait custom_nvme; similar: CUSTOM_NVME.",
 	} {
 		if !strings.Contains(got, want) {

@@ -29,13 +29,17 @@ type NoMatch struct {
 
 // Err returns the error, which counts the nodes by the first requirement that each one misses.
 func (e *NoMatch) Err() error {
-	return &failure.Error{Kind: KindNoMatch, About: e, Fact: fmt.Sprintf("no node matches%s: %s", e.Request.waited(), e.Census), Words: e.LastError, Advice: e.advice()}
+	return &failure.Error{
+		Kind: KindNoMatch, About: e, Fact: fmt.Sprintf("no node matches%s: %s", e.Request.waited(), e.Census),
+		Words: e.LastError, Advice: e.advice(),
+	}
 }
 
 // advice says what the user can do.
 func (e *NoMatch) advice() string {
 	what := e.Request.what()
-	dependsOn := "If the same configuration makes the hosts, add depends_on with those metal_host resources to the " + what + ", so that it waits for them. "
+	dependsOn := "If the same configuration makes the hosts, add depends_on with those metal_host resources to the " + what +
+		", so that it waits for them. "
 	coming, states := e.Census.coming()
 	switch {
 	case len(e.gaps) > 0:
@@ -47,9 +51,11 @@ func (e *NoMatch) advice() string {
 	case e.Census.Matching > 0:
 		return "Other allocations took the matching nodes in the meantime. Apply again."
 	case e.Census.Unread > 0:
-		return fmt.Sprintf("The provider reads at most %d inventories a run. Demand more that Ironic matches (resource_class, traits), or set properties of the nodes.", inventoriesOfRun)
+		return fmt.Sprintf("The provider reads at most %d inventories a run. Demand more that Ironic matches (resource_class, traits), "+
+			"or set properties of the nodes.", inventoriesOfRun)
 	case coming > 0:
-		return fmt.Sprintf("Nodes of this class may become available soon (%s). ", counts(states)) + dependsOn + "If others make them, set wait_for_capacity to the time that the " + what + " may wait."
+		return fmt.Sprintf("Nodes of this class may become available soon (%s). ", counts(states)) + dependsOn +
+			"If others make them, set wait_for_capacity to the time that the " + what + " may wait."
 	case e.Census.NoPower > 0:
 		return "Ironic allocates only nodes whose power state it knows: set power_state on their metal_host, or check their BMC."
 	}
@@ -99,7 +105,8 @@ func shortGroup(none *NoMatch, spread Spread, need, free, usable int) *failure.E
 	fact := fmt.Sprintf("%s%s, and %d can have one: %s", needs(need), none.Request.waited(), usable, none.Census)
 	if usable < free {
 		return &failure.Error{
-			Kind: KindShortGroup, About: none, Fact: fact + fmt.Sprintf(". max_per_domain = %d excludes %d of the nodes that match", spread.Max, free-usable),
+			Kind: KindShortGroup, About: none, Fact: fact + fmt.Sprintf(". max_per_domain = %d excludes %d of the nodes that match",
+				spread.Max, free-usable),
 			Advice: nothing + fmt.Sprintf("Raise max_per_domain, or make nodes with other values of %s available.", spread.By),
 		}
 	}
@@ -120,25 +127,29 @@ func needs(n int) string {
 func nameTaken(name, id string) error {
 	return &failure.Error{
 		Fact: fmt.Sprintf("an allocation with the name %s exists already (%s)", name, id),
-		Advice: "Names of allocations are unique in Ironic. Choose another name for the group, or import the group that has these allocations. " +
-			"If the allocation is not needed: metal release " + id,
+		Advice: "Names of allocations are unique in Ironic. Choose another name for the group, or import the group that has these " +
+			"allocations. If the allocation is not needed: metal release " + id,
 	}
 }
 
 // memberInUse says that something is still deployed on the node of a member that leaves its group.
 func memberInUse(node *ironic.Node) error {
 	return &failure.Error{
-		Node: node, Fact: fmt.Sprintf("something is still deployed on node %s (state %q), so the member stays in the group", ironic.NodeLabel(node), node.ProvisionState),
-		Advice: "Destroy the metal_deployment of the member: with for_each over members, the same apply does that. If undeploying needs longer, raise timeouts.update.",
+		Node: node, Fact: fmt.Sprintf("something is still deployed on node %s (state %q), so the member stays in the group",
+			ironic.NodeLabel(node), node.ProvisionState),
+		Advice: "Destroy the metal_deployment of the member: with for_each over members, the same apply does that. If undeploying needs " +
+			"longer, raise timeouts.update.",
 	}
 }
 
 // stillDeployed says that something is deployed on the node that a member is to give up.
 func stillDeployed(m *GroupMember, node *ironic.Node) error {
 	return &failure.Error{
-		Node: node, Fact: fmt.Sprintf("member %s cannot move: something is deployed on its node %s (state %q). Nothing of the group was changed", m.Name, ironic.NodeLabel(node), node.ProvisionState),
-		Advice: "The apply destroys the deployment of a member before the member moves only if the metal_deployment is in this state, refers to the member, and has neither create_before_destroy nor on_destroy = \"forget\". " +
-			"Destroy what runs on the node, or remove the member from replace_members.",
+		Node: node, Fact: fmt.Sprintf("member %s cannot move: something is deployed on its node %s (state %q). Nothing of the group "+
+			"was changed", m.Name, ironic.NodeLabel(node), node.ProvisionState),
+		Advice: "The apply destroys the deployment of a member before the member moves only if the metal_deployment is in this state, " +
+			"refers to the member, and has neither create_before_destroy nor on_destroy = \"forget\". Destroy what runs on the node, or " +
+			"remove the member from replace_members.",
 	}
 }
 
@@ -166,6 +177,7 @@ func (g *Group) cannotHold(all map[string]*ironic.Node) string {
 		}
 		parts = append(parts, fmt.Sprintf("%s (%d)", name, domains[domain]))
 	}
-	return fmt.Sprintf("With max_per_domain = %d, the nodes of the class %q can hold %d members, and the group has %d. Values of %s, with the number of nodes: %s.",
+	return fmt.Sprintf("With max_per_domain = %d, the nodes of the class %q can hold %d members, and the group has %d. Values of %s, "+
+		"with the number of nodes: %s.",
 		g.Spread.Max, g.ResourceClass, most, g.Size, g.Spread.By, strings.Join(parts, ", "))
 }

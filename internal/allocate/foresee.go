@@ -38,7 +38,10 @@ func Foresee(ctx context.Context, site *machine.Site, r Request, vague bool) ([]
 		if len(census.Lacks) > 0 {
 			attribute = "require"
 		}
-		doubts = append(doubts, expect.Doubt{Attribute: attribute, Summary: "No node matches now", Detail: fmt.Sprintf("%s. %s", census, r.unlessPlanned())})
+		doubts = append(doubts, expect.Doubt{
+			Attribute: attribute, Summary: "No node matches now",
+			Detail: fmt.Sprintf("%s. %s", census, r.unlessPlanned()),
+		})
 	}
 	return append(doubts, excluded...), err
 }
@@ -52,7 +55,8 @@ func unknownExcluded(site *machine.Site, r Request, all map[string]*ironic.Node)
 	for _, ref := range r.Require.Exclude {
 		for _, g := range expect.GapsOf(ironic.AllocationSpec{Node: ref}, all) {
 			if !expect.ExpectedOf(site).Host(ref) {
-				doubts = append(doubts, expect.Doubt{Attribute: "require", Summary: g.Summary(), Detail: g.String() + " So require.exclude does not keep the " + r.what() + " from any node by that name."})
+				doubts = append(doubts, expect.Doubt{Attribute: "require", Summary: g.Summary(), Detail: g.String() +
+					" So require.exclude does not keep the " + r.what() + " from any node by that name."})
 			}
 		}
 	}
@@ -65,7 +69,8 @@ func gapDoubts(site *machine.Site, r Request, all map[string]*ironic.Node, expec
 		switch {
 		case g.IsNode() && expect.ExpectedOf(site).Host(g.Value), !g.IsNode() && expectsClass:
 		default:
-			doubts = append(doubts, expect.Doubt{Attribute: g.Attribute, Summary: g.Summary(), Detail: g.String() + " " + r.unlessPlanned()})
+			doubts = append(doubts, expect.Doubt{Attribute: g.Attribute, Summary: g.Summary(), Detail: g.String() + " " +
+				r.unlessPlanned()})
 		}
 	}
 	return doubts
@@ -86,7 +91,8 @@ func foreseeGroup(ctx context.Context, site *machine.Site, g *Group, vague bool)
 		return append(g.beforeMoves(doubts...), excluded...), nil
 	}
 	if reason := g.cannotHold(all); reason != "" {
-		return []expect.Doubt{{Attribute: "max_per_domain", Summary: "Group cannot be spread", Detail: reason + " Raise max_per_domain, or make the group smaller.", Fatal: true}}, nil
+		return []expect.Doubt{{Attribute: "max_per_domain", Summary: "Group cannot be spread", Detail: reason +
+			" Raise max_per_domain, or make the group smaller.", Fatal: true}}, nil
 	}
 	need := 0
 	for _, m := range g.lacking() {
@@ -104,7 +110,8 @@ func foreseeGroup(ctx context.Context, site *machine.Site, g *Group, vague bool)
 	if usable < len(free) {
 		attribute = "max_per_domain"
 	}
-	short := expect.Doubt{Attribute: attribute, Summary: "Too few nodes match now", Detail: fmt.Sprintf("%s, and %d can have one: %s. %s", needs(need), usable, census, g.unlessPlanned())}
+	short := expect.Doubt{Attribute: attribute, Summary: "Too few nodes match now", Detail: fmt.Sprintf("%s, and %d can have one: %s. %s",
+		needs(need), usable, census, g.unlessPlanned())}
 	return append(g.beforeMoves(short), excluded...), nil
 }
 
@@ -116,7 +123,8 @@ func (g *Group) beforeMoves(doubts ...expect.Doubt) []expect.Doubt {
 	}
 	for i := range doubts {
 		doubts[i].Fatal = true
-		doubts[i].Detail += " No member moves, and no deployment is destroyed, before nodes match: make some available first, or remove members from replace_members."
+		doubts[i].Detail += " No member moves, and no deployment is destroyed, before nodes match: make some available first, or remove " +
+			"members from replace_members."
 	}
 	return doubts
 }
@@ -161,7 +169,8 @@ func (r *Request) unlessPlanned() string {
 	dependsOn := "If this configuration creates or changes the host that is meant, " +
 		"the " + what + " needs depends_on with that metal_host: without it, Terraform may make the " + what + " before the host."
 	if r.Wait > 0 {
-		return fmt.Sprintf("The apply waits up to %s for such a node (wait_for_capacity), and then fails for this %s. ", r.Wait, what) + dependsOn
+		return fmt.Sprintf("The apply waits up to %s for such a node (wait_for_capacity), and then fails for this %s. ", r.Wait,
+			what) + dependsOn
 	}
 	return "The apply fails for this " + what + ", unless that changes before. " + dependsOn
 }

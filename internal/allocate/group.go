@@ -98,7 +98,8 @@ func DecideGroup(w GroupWish, seen GroupSeen) GroupPlan {
 	d.moving = d.moves()
 	d.members()
 	searches := d.searches()
-	d.Forecast.KeepsCandidates = seen.Was != nil && !w.Candidates.IsNull() && !d.was.Candidates.IsNull() && d.Forecast.Members != nil && !searches
+	d.Forecast.KeepsCandidates = seen.Was != nil && !w.Candidates.IsNull() && !d.was.Candidates.IsNull() &&
+		d.Forecast.Members != nil && !searches
 	if searches && w.Candidates.Set && len(w.Candidates.V) == 0 { // Ironic would take an empty list for no limit
 		d.Notices = append(d.Notices, decide.Refuse(decide.At("candidate_nodes"), "No candidates",
 			"candidate_nodes is empty, so no node may be reserved. Name the nodes, or remove candidate_nodes to choose from all nodes."))
@@ -149,10 +150,13 @@ func (d *groupDecision) refuseHostEnd() {
 		m := d.seen.Members[key]
 		all = append(all, fmt.Sprintf("%s (node %s)", key, cmp.Or(m.NodeName.V, m.NodeID.V)))
 	}
-	d.Notices = append(d.Notices, decide.Refuse(nil, "Host of a member is destroyed", fmt.Sprintf("In the %s, this plan destroys the metal_host of these members: %s. "+
-		"As a rule, Terraform destroys a host before it changes the group, and Ironic deletes no node that is reserved, so the apply would fail.\n\n"+
-		"Add the host to the configuration again. If the machine is to go, first move the member to another node, in an apply of its own: replace_members = { %q = \"any new text\" }. "+
-		"Or make the group smaller, if the member has the highest number. Both wipe the machine. To replace the whole group, do that first, too. Then remove the host.", d.label, strings.Join(all, ", "), d.seen.HostEnds[0])))
+	d.Notices = append(d.Notices, decide.Refuse(nil, "Host of a member is destroyed",
+		fmt.Sprintf("In the %s, this plan destroys the metal_host of these members: %s. As a rule, Terraform destroys a host before it "+
+			"changes the group, and Ironic deletes no node that is reserved, so the apply would fail.\n\n"+
+			"Add the host to the configuration again. If the machine is to go, first move the member to another node, in an apply of its "+
+			"own: replace_members = { %q = \"any new text\" }. Or make the group smaller, if the member has the highest number. Both "+
+			"wipe the machine. To replace the whole group, do that first, too. Then remove the host.", d.label, strings.Join(all, ", "),
+			d.seen.HostEnds[0])))
 }
 
 // destroy plans to release all members.
@@ -247,30 +251,37 @@ func (d *groupDecision) move() {
 	d.asked(AskMembers)
 	for _, key := range d.moving {
 		if d.seen.Nodes[key].Protected {
-			d.Notices = append(d.Notices, decide.Refuse(decide.At("replace_members", decide.Key(key)), "Member is protected", fmt.Sprintf("The node %s of member %s is protected, so its deployment cannot be destroyed, and the member cannot move. "+
-				"Set protected = false on its metal_deployment and apply that first, or remove the member from replace_members.", d.seen.Nodes[key].Label(), key)))
+			d.Notices = append(d.Notices, decide.Refuse(decide.At("replace_members", decide.Key(key)), "Member is protected",
+				fmt.Sprintf("The node %s of member %s is protected, so its deployment cannot be destroyed, and the member cannot move. "+
+					"Set protected = false on its metal_deployment and apply that first, or remove the member from replace_members.",
+					d.seen.Nodes[key].Label(), key)))
 		}
 	}
 	summary := "Member moves to another node"
 	if len(d.moving) > 1 {
 		summary = "Members move to other nodes"
 	}
-	d.warn("replace_members", summary, fmt.Sprintf("In the %s, replace_members moves %s. The apply first destroys the deployment, which wipes the machine. Then it retires the node, deletes the allocation and reserves another node. "+
-		"If the deployment is not in this state, the apply fails for the group before it changes anything of it.", d.label, nodesOf(d.seen.Members, d.moving)))
+	d.warn("replace_members", summary, fmt.Sprintf("In the %s, replace_members moves %s. The apply first destroys the deployment, which "+
+		"wipes the machine. Then it retires the node, deletes the allocation and reserves another node. If the deployment is not in this "+
+		"state, the apply fails for the group before it changes anything of it.", d.label, nodesOf(d.seen.Members, d.moving)))
 }
 
 // checkMoves refuses a replace_members that cannot be obeyed.
 func (d *groupDecision) checkMoves() {
 	if d.w.Replace.Unknown && d.seen.Was != nil {
-		d.Notices = append(d.Notices, decide.Refuse(decide.At("replace_members"), "Value must be known during plan", "replace_members decides which machines are wiped, so the plan must know it. Set it to values that do not depend on a resource."))
+		d.Notices = append(d.Notices, decide.Refuse(decide.At("replace_members"), "Value must be known during plan", "replace_members "+
+			"decides which machines are wiped, so the plan must know it. Set it to values that do not depend on a resource."))
 	}
 	if d.seen.Imported && len(d.w.Replace.V) > 0 && !decide.Same(d.w.Replace, d.was.Replace) {
-		d.warn("replace_members", "Members stay after an import", fmt.Sprintf("The %s was imported, so this apply only records replace_members. A later change of a value moves its member.", d.label))
+		d.warn("replace_members", "Members stay after an import", fmt.Sprintf("The %s was imported, so this apply only records "+
+			"replace_members. A later change of a value moves its member.", d.label))
 	}
 	for _, key := range byNumber(slices.Collect(maps.Keys(d.w.Replace.V))) {
 		if _, is := d.Forecast.Members[key]; d.Forecast.Members != nil && !is {
-			d.Notices = append(d.Notices, decide.Refuse(decide.At("replace_members", decide.Key(key)), "No such member", fmt.Sprintf("replace_members names %s, and the group has no such member with this size. "+
-				"Its members are %s to %s. Correct the name, or remove it: removing a name moves nothing.", key, MemberName(d.prefix, 0), MemberName(d.prefix, d.w.Size.V-1))))
+			d.Notices = append(d.Notices, decide.Refuse(decide.At("replace_members", decide.Key(key)), "No such member",
+				fmt.Sprintf("replace_members names %s, and the group has no such member with this size. Its members are %s to %s. "+
+					"Correct the name, or remove it: removing a name moves nothing.", key, MemberName(d.prefix, 0),
+					MemberName(d.prefix, d.w.Size.V-1))))
 		}
 	}
 }
@@ -298,8 +309,10 @@ func (d *groupDecision) warnKept() {
 		}
 	}
 	if len(unfit) > 0 {
-		d.warn(names[0], "Members keep their nodes", fmt.Sprintf("The change of %s in %s concerns only members that get a node later. These members have nodes that do not satisfy it, and keep them: %s. "+
-			"To move one of them, name it in replace_members: that destroys its deployment, which wipes the machine, and retires the node.", strings.Join(names, ", "), d.label, strings.Join(unfit, "; ")))
+		d.warn(names[0], "Members keep their nodes",
+			fmt.Sprintf("The change of %s in %s concerns only members that get a node later. These members have nodes that do not "+
+				"satisfy it, and keep them: %s. To move one of them, name it in replace_members: that destroys its deployment, which "+
+				"wipes the machine, and retires the node.", strings.Join(names, ", "), d.label, strings.Join(unfit, "; ")))
 	}
 }
 
@@ -318,7 +331,8 @@ func (w GroupWish) lacks(attributes []string, node MemberNode, inDomain int) (wh
 		lacks := node.Lacks(w.Require.V)
 		add("require", lacks != "", lacks)
 	}
-	if w.MaxPerDomain.Set && inDomain > w.MaxPerDomain.V && !w.SpreadBy.Unknown && (slices.Contains(attributes, "max_per_domain") || slices.Contains(attributes, "spread_by")) {
+	if w.MaxPerDomain.Set && inDomain > w.MaxPerDomain.V && !w.SpreadBy.Unknown && (slices.Contains(attributes, "max_per_domain") ||
+		slices.Contains(attributes, "spread_by")) {
 		why = append(why, fmt.Sprintf("one of %d members in domain %q", inDomain, node.Domain))
 	}
 	return why
@@ -328,8 +342,9 @@ func (w GroupWish) lacks(attributes []string, node MemberNode, inDomain int) (wh
 func (d *groupDecision) release() {
 	if d.Forecast.Members == nil {
 		d.Steps = append(d.Steps, Step{Do: DoRelease, Cost: decide.Wipe})
-		d.warn("size", "Members may be released", fmt.Sprintf("The size of the %s is not known yet. If it becomes less than %d, the apply releases the members with the highest numbers. "+
-			"It waits until nothing is deployed on their nodes, up to timeouts.update.", d.label, len(d.seen.Members)))
+		d.warn("size", "Members may be released",
+			fmt.Sprintf("The size of the %s is not known yet. If it becomes less than %d, the apply releases the members with the "+
+				"highest numbers. It waits until nothing is deployed on their nodes, up to timeouts.update.", d.label, len(d.seen.Members)))
 		return
 	}
 	gone := map[string]Member{}
@@ -343,8 +358,9 @@ func (d *groupDecision) release() {
 	}
 	keys := byNumber(slices.Collect(maps.Keys(gone)))
 	d.Steps = append(d.Steps, Step{Do: DoRelease, Cost: decide.Wipe, Members: keys})
-	d.warn("size", "Members are released", fmt.Sprintf("The %s releases %s. If the configuration makes its metal_deployment resources with for_each over members, "+
-		"this apply also destroys their deployments, which wipes the machines. The update waits for that up to timeouts.update, and then fails for members whose nodes are still in use.",
+	d.warn("size", "Members are released", fmt.Sprintf("The %s releases %s. If the configuration makes its metal_deployment resources "+
+		"with for_each over members, this apply also destroys their deployments, which wipes the machines. The update waits for that up "+
+		"to timeouts.update, and then fails for members whose nodes are still in use.",
 		d.label, nodesOf(gone, keys)))
 }
 
@@ -363,8 +379,9 @@ func nodesOf(members map[string]Member, keys []string) string {
 // warnLeftovers warns that the apply releases leftovers.
 func (d *groupDecision) warnLeftovers(names []string) {
 	if len(names) > 0 {
-		d.warn("size", "Reservations of a killed run are released", fmt.Sprintf("A run was killed while it reserved nodes for the %s, and no state has these reservations. "+
-			"The apply releases those that the group does not have: %s.", d.label, strings.Join(names, ", ")))
+		d.warn("size", "Reservations of a killed run are released",
+			fmt.Sprintf("A run was killed while it reserved nodes for the %s, and no state has these reservations. The apply releases "+
+				"those that the group does not have: %s.", d.label, strings.Join(names, ", ")))
 	}
 }
 

@@ -89,7 +89,10 @@ func nodesOfGroup() map[string]allocate.MemberNode {
 	all := map[string]allocate.MemberNode{}
 	for i, rack := range []string{"a", "a", "b"} {
 		n := fmt.Sprint(i)
-		all["k8s-"+n] = allocate.MemberNode{ReservedNode: allocate.ReservedNode{UUID: "u" + n, Name: "n" + n, Class: "small", Owner: "ours", Properties: map[string]any{"cpus": 32.0}}, Domain: rack}
+		all["k8s-"+n] = allocate.MemberNode{ReservedNode: allocate.ReservedNode{
+			UUID: "u" + n, Name: "n" + n, Class: "small", Owner: "ours",
+			Properties: map[string]any{"cpus": 32.0},
+		}, Domain: rack}
 	}
 	return all
 }
@@ -114,7 +117,8 @@ func groupStory(t *testing.T, wished, seen string) (w allocate.GroupWish, s allo
 
 func TestWhatBecomesOfAGroup(t *testing.T) {
 	t.Parallel()
-	const keep, begun, doubts = "Members keep their nodes", "ask what a killed run has created of a reservation", "ask what speaks against a reservation"
+	const keep, begun, doubts = "Members keep their nodes", "ask what a killed run has created of a reservation",
+		"ask what speaks against a reservation"
 	const asks = "reserve, " + begun + ", " + doubts
 	const moves, nodes = "Member moves to another node", "ask which nodes the members have"
 	for _, row := range []struct{ wished, seen, happens, says string }{
@@ -197,7 +201,10 @@ func TestWhatBecomesOfAGroup(t *testing.T) {
 		{"1 member", "all are gone, nothing to be asked", "reserve", ""},
 		{"", "leftover k8s-3", "reserve", "Reservations of a killed run are released"},
 		{"5 members", "leftover k8s-3", asks, ""},
-		{"5 members, other name", "leftover k8s-3, left by a killed run", "edit, reserve", "Reservations of a killed run are released; Interrupted creation is continued"},
+		{
+			"5 members, other name", "leftover k8s-3, left by a killed run", "edit, reserve",
+			"Reservations of a killed run are released; Interrupted creation is continued",
+		},
 		{"5 members, other name", "leftover k8s-3", "edit, reserve, " + begun, "Reservations of a killed run are released"},
 
 		{"destroyed", "", "release, ask what the release of a node finishes", ""},
@@ -236,7 +243,10 @@ func TestRandomGroups(t *testing.T) {
 func groupFaultOf(w allocate.GroupWish, s allocate.GroupSeen, p allocate.GroupPlan) string {
 	wipes := slices.ContainsFunc(p.Steps, func(step allocate.Step) bool { return step.Cost >= decide.Clean })
 	announced := slices.ContainsFunc(p.Notices, func(n decide.Notice) bool {
-		return slices.Contains([]string{"Members are released", "Members may be released", "Quarantine is finished", "Member moves to another node", "Members move to other nodes"}, n.Summary)
+		return slices.Contains([]string{
+			"Members are released", "Members may be released", "Quarantine is finished",
+			"Member moves to another node", "Members move to other nodes",
+		}, n.Summary)
 	})
 	if wipes != announced {
 		return "a step that costs has its notice, and the reverse"
@@ -279,7 +289,9 @@ func releasesOnly(now, before allocate.GroupPlan) bool {
 		return is == nil
 	}
 	announced := func(key string) bool { return slices.Contains(was.Members, key) }
-	return is.Cost <= was.Cost && (before.Forecast.Members == nil || !slices.ContainsFunc(is.Members, func(key string) bool { return !announced(key) }))
+	return is.Cost <= was.Cost && (before.Forecast.Members == nil || !slices.ContainsFunc(is.Members, func(key string) bool {
+		return !announced(key)
+	}))
 }
 
 // knownGroup returns a wish in which what was unknown is known.

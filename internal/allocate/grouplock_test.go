@@ -82,7 +82,8 @@ func TestGroup_groupsOfOneRunShareOneTurn(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if n := ironictest.Count(fake, http.MethodPost, "/v1/chassis") + ironictest.Count(fake, http.MethodGet, "/v1/chassis"); n > 2*groups {
+		if n := ironictest.Count(fake, http.MethodPost, "/v1/chassis") + ironictest.Count(fake, http.MethodGet,
+			"/v1/chassis"); n > 2*groups {
 			t.Errorf("%d requests for the lock of %d groups", n, groups)
 		}
 	})
@@ -95,7 +96,8 @@ func TestGroup_waitForAnotherRunIsBounded(t *testing.T) {
 		fake := ironictest.Fleet(30)
 		done := make(chan error)
 		go func() {
-			_, err := allocate.ReserveGroup(t.Context(), sitetest.NewClient(fake, slowly(fake, 50*time.Second)).Site, named("a", 20), time.Hour)
+			_, err := allocate.ReserveGroup(t.Context(), sitetest.NewClient(fake, slowly(fake, 50*time.Second)).Site,
+				named("a", 20), time.Hour)
 			done <- err
 		}()
 		<-time.After(10 * time.Second)

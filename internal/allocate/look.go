@@ -130,7 +130,10 @@ func nodesOfMembers(ctx context.Context, site *machine.Site, w GroupWish, member
 			continue
 		}
 		if node, err := site.Ironic.NodeForRefresh(ctx, m.NodeID.V); err == nil {
-			all[key] = MemberNode{ReservedNode: ReservedBy(m.ID.V, m.NodeID.V, node), Protected: node.Protected, Domain: Spread{By: w.SpreadBy.V}.Domain(node)}
+			all[key] = MemberNode{
+				ReservedNode: ReservedBy(m.ID.V, m.NodeID.V, node), Protected: node.Protected,
+				Domain: Spread{By: w.SpreadBy.V}.Domain(node),
+			}
 		}
 	}
 	return all

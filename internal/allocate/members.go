@@ -328,7 +328,10 @@ func retire(ctx context.Context, on *machine.Machine, g *Group, m *GroupMember, 
 			return err
 		}
 	}
-	q := &notes.Quarantine{Allocation: m.Name, Group: g.Name, Value: m.Leaves.Value, Since: on.Site().Ironic.ServerNow().UTC().Truncate(time.Second)}
+	q := &notes.Quarantine{
+		Allocation: m.Name, Group: g.Name, Value: m.Leaves.Value,
+		Since: on.Site().Ironic.ServerNow().UTC().Truncate(time.Second),
+	}
 	var patch ironic.Patch
 	patch.Set("/retired", true)
 	patch.Set("/retired_reason", q.Reason())

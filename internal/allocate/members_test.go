@@ -21,11 +21,29 @@ func TestMembersAreAsPlanned(t *testing.T) {
 	t.Parallel()
 	is, unknown, null := decide.Known[string], decide.Unknown[string](), decide.Value[string]{}
 	for name, tt := range map[string]struct{ planned, now, want allocate.Member }{
-		"new":                        {allocate.Member{unknown, unknown, unknown, unknown}, allocate.Member{is("a"), is("n"), is("web"), null}, allocate.Member{is("a"), is("n"), is("web"), null}},
-		"its node was renamed":       {allocate.Member{is("a"), is("n"), is("web"), unknown}, allocate.Member{is("a"), is("n"), is("db"), is("r1")}, allocate.Member{is("a"), is("n"), is("web"), is("r1")}},
-		"its node got a name":        {allocate.Member{is("a"), is("n"), null, null}, allocate.Member{is("a"), is("n"), is("db"), null}, allocate.Member{is("a"), is("n"), null, null}},
-		"its allocation was deleted": {allocate.Member{is("a"), is("n"), is("web"), unknown}, allocate.Member{}, allocate.Member{is("a"), is("n"), is("web"), null}},
-		"it has lost its node":       {allocate.Member{is("a"), unknown, unknown, unknown}, allocate.Member{is("a"), is("m"), null, is("r2")}, allocate.Member{is("a"), is("m"), null, is("r2")}},
+		"new": {allocate.Member{unknown, unknown, unknown, unknown}, allocate.Member{
+			is("a"), is("n"), is("web"),
+			null,
+		}, allocate.Member{is("a"), is("n"), is("web"), null}},
+		"its node was renamed": {allocate.Member{is("a"), is("n"), is("web"), unknown}, allocate.Member{
+			is("a"), is("n"), is("db"),
+			is("r1"),
+		}, allocate.Member{is("a"), is("n"), is("web"), is("r1")}},
+		"its node got a name": {
+			allocate.Member{is("a"), is("n"), null, null},
+			allocate.Member{is("a"), is("n"), is("db"), null},
+			allocate.Member{is("a"), is("n"), null, null},
+		},
+		"its allocation was deleted": {
+			allocate.Member{is("a"), is("n"), is("web"), unknown},
+			allocate.Member{},
+			allocate.Member{is("a"), is("n"), is("web"), null},
+		},
+		"it has lost its node": {
+			allocate.Member{is("a"), unknown, unknown, unknown},
+			allocate.Member{is("a"), is("m"), null, is("r2")},
+			allocate.Member{is("a"), is("m"), null, is("r2")},
+		},
 	} {
 		got := allocate.AsPlanned(map[string]allocate.Member{"g-0": tt.planned}, map[string]allocate.Member{"g-0": tt.now, "g-1": tt.now})
 		if got["g-0"] != tt.want || got["g-1"] != tt.now {
@@ -35,7 +53,9 @@ func TestMembersAreAsPlanned(t *testing.T) {
 }
 
 // moved reserves a node for a group of one on a fleet, and lets the member move.
-func moved(t *testing.T, fleet int, before func(fake *fakeironic.Server, node string)) (fake *fakeironic.Server, g *allocate.Group, left string, err error) {
+func moved(t *testing.T, fleet int, before func(fake *fakeironic.Server, node string)) (fake *fakeironic.Server, g *allocate.Group,
+	left string, err error,
+) {
 	t.Helper()
 	fake = ironictest.Fleet(fleet)
 	client := sitetest.NewClient(fake)
@@ -75,7 +95,8 @@ func TestMove_endsAQuarantine(t *testing.T) {
 			fake.Set(node, "retired_reason", "quarantine: it failed")
 		})
 		m, node := g.Members[0], rawOf(fake, left)
-		if err != nil || m.NodeID == left || !m.Leaves.Done() || node["retired_reason"] != "quarantine: it failed" || node["provision_state"] != "manageable" || node["instance_uuid"] != nil {
+		if err != nil || m.NodeID == left || !m.Leaves.Done() || node["retired_reason"] != "quarantine: it failed" ||
+			node["provision_state"] != "manageable" || node["instance_uuid"] != nil {
 			t.Errorf("the member is %+v, the node is %v: %v", m, node, err)
 		}
 		wantReserved(t, fake, 1)
@@ -87,10 +108,12 @@ func TestMove_withoutAnotherNode(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake, g, left, err := moved(t, 1, func(*fakeironic.Server, string) {})
-		if _, detail := failure.Explain("", err); !strings.Contains(detail, "Members that were to move keep their nodes, which are not retired: g-0 (node ") {
+		if _, detail := failure.Explain("", err); !strings.Contains(detail, "Members that were to move keep their nodes, which are not "+
+			"retired: g-0 (node ") {
 			t.Errorf("the error is %s", detail)
 		}
-		if node := rawOf(fake, left); g.Members[0].Leaves.Done() || node["retired"] == true || node["provision_state"] != "available" || len(allocate.WithoutNode(g.Members)) > 0 {
+		if node := rawOf(fake, left); g.Members[0].Leaves.Done() || node["retired"] == true || node["provision_state"] != "available" ||
+			len(allocate.WithoutNode(g.Members)) > 0 {
 			t.Errorf("the node is %v", node)
 		}
 		wantReserved(t, fake, 1)
@@ -122,7 +145,8 @@ func TestMove_losesTheRaceForTheLastNode(t *testing.T) {
 		g.Members[0].Move("now")
 		_, err := allocate.ReserveGroup(t.Context(), client.Site, g, time.Hour)
 		notices := allocate.WithoutNode(g.Members)
-		if !failure.Is(err, allocate.KindShortGroup) || rawOf(fake, left)["retired"] != true || len(notices) != 1 || !strings.Contains(notices[0].Detail, "g-0 (node ") {
+		if !failure.Is(err, allocate.KindShortGroup) || rawOf(fake, left)["retired"] != true || len(notices) != 1 ||
+			!strings.Contains(notices[0].Detail, "g-0 (node ") {
 			t.Errorf("the warnings are %v: %v", notices, err)
 		}
 	})

@@ -119,11 +119,12 @@ func Decide(w Wish, seen Seen) Plan {
 	case seen.Was == nil:
 		d.reserve()
 	case seen.State == ironic.AllocationError:
-		d.warn(nil, "Failed allocation is replaced", fmt.Sprintf("Ironic has found no node for allocation %s, and does not try again. The provider deletes it, and creates another. "+
-			"Ironic's last_error: %s.", seen.ID, strings.TrimSuffix(seen.LastError, ".")))
+		d.warn(nil, "Failed allocation is replaced", fmt.Sprintf("Ironic has found no node for allocation %s, and does not try again. "+
+			"The provider deletes it, and creates another. Ironic's last_error: %s.", seen.ID, strings.TrimSuffix(seen.LastError, ".")))
 		d.replace(decide.Free, "state")
 	case w.OnUnusable.Unknown:
-		d.Notices = append(d.Notices, decide.Refuse(decide.At("on_unusable"), "Value must be known during plan", "on_unusable decides whether the reserved node is replaced, so the plan must know it. Set it to a value that does not depend on a resource."))
+		d.Notices = append(d.Notices, decide.Refuse(decide.At("on_unusable"), "Value must be known during plan", "on_unusable decides "+
+			"whether the reserved node is replaced, so the plan must know it. Set it to a value that does not depend on a resource."))
 	case seen.NodeID == "":
 		d.unless(d.w.changedDemands(d.was), decide.Free)
 	case seen.Node == nil:
@@ -173,9 +174,11 @@ func finishesQuarantine(label, allocation string) []decide.Notice {
 	if label == "" {
 		return nil
 	}
-	return []decide.Notice{decide.Warn(nil, "Quarantine is finished", fmt.Sprintf("A deployment has failed on node %s, and an earlier run was interrupted while it put the node into quarantine. "+
-		"Releasing allocation %s finishes that: the node is undeployed and cleaned, and stays retired. If another client deploys the node first, the provider leaves it alone, and the release fails.",
-		label, allocation))}
+	return []decide.Notice{decide.Warn(nil, "Quarantine is finished",
+		fmt.Sprintf("A deployment has failed on node %s, and an earlier run was interrupted while it put the node into quarantine. "+
+			"Releasing allocation %s finishes that: the node is undeployed and cleaned, and stays retired. If another client deploys the "+
+			"node first, the provider leaves it alone, and the release fails.",
+			label, allocation))}
 }
 
 // reserve plans a new allocation. It says if a killed run has created the allocation, and else warns if Ironic would find no node for it
@@ -227,8 +230,8 @@ func (d *decision) giveUpUnusable(node *ReservedNode) {
 	if d.asked(AskMatches) && d.seen.Matches != nil {
 		matching = fmt.Sprintf(" Nodes that match now: %s.", d.seen.Matches)
 	}
-	d.warn(nil, "Unusable node is released", fmt.Sprintf("%sNothing is deployed on node %s, and nothing can be, because %s. It is released, and another node is reserved "+
-		"(on_unusable = \"replace\").%s", d.subject(), node.Label(), node.Unusable, matching))
+	d.warn(nil, "Unusable node is released", fmt.Sprintf("%sNothing is deployed on node %s, and nothing can be, because %s. It is "+
+		"released, and another node is reserved (on_unusable = \"replace\").%s", d.subject(), node.Label(), node.Unusable, matching))
 	d.replace(decide.Free, "node_id")
 }
 
@@ -237,9 +240,11 @@ func (d *decision) warnUnusable(node *ReservedNode) {
 	if node.Unusable == "" {
 		return
 	}
-	d.warn(nil, "Reserved node is unusable", fmt.Sprintf("%sNothing is deployed on node %s, and nothing can be, because %s. The node stays reserved, and deployments on it fail meanwhile. "+
-		"Make the node usable again. To reserve another one instead, set on_unusable = \"replace\", or use terraform apply -replace for this resource. That ends only the reservation of this node.",
-		d.subject(), node.Label(), node.Unusable))
+	d.warn(nil, "Reserved node is unusable",
+		fmt.Sprintf("%sNothing is deployed on node %s, and nothing can be, because %s. The node stays reserved, and deployments on it "+
+			"fail meanwhile. Make the node usable again. To reserve another one instead, set on_unusable = \"replace\", or use terraform "+
+			"apply -replace for this resource. That ends only the reservation of this node.",
+			d.subject(), node.Label(), node.Unusable))
 }
 
 // givesUp returns the unsatisfied demands for which the reserved node is released, and warns of that. If backfill_node is a name that no
@@ -253,20 +258,23 @@ func (d *decision) givesUp(node *ReservedNode) []string {
 	matches, lacking := *d.seen.Matches, strings.Join(misfits, ", ")
 	switch {
 	case len(matches.Missing) > 0 && slices.Equal(misfits, []string{"backfill_node"}):
-		d.warn(decide.At("backfill_node"), "No node has this name yet", fmt.Sprintf("Ironic knows no node %s. If this apply gives node %s that name, the node stays reserved, and its deployment stays. Otherwise the apply fails for this resource, "+
-			"and changes nothing. Use the id of a metal_host instead of its name: then renaming the host does not affect the allocation.", strings.Join(matches.Missing, ", "), node.Label()))
+		d.warn(decide.At("backfill_node"), "No node has this name yet",
+			fmt.Sprintf("Ironic knows no node %s. If this apply gives node %s that name, the node stays reserved, and its deployment "+
+				"stays. Otherwise the apply fails for this resource, and changes nothing. Use the id of a metal_host instead of its "+
+				"name: then renaming the host does not affect the allocation.", strings.Join(matches.Missing, ", "), node.Label()))
 		return nil
 	case matches.IsEmpty() && !d.w.Candidates.Unknown && !d.w.Require.Unknown:
 		d.Notices = append(d.Notices, decide.Refuse(decide.At(misfits[0]), "No other node matches", fmt.Sprintf(
-			"The reserved node %s does not satisfy %s, and no other node matches: %s. The provider does not release the node without a replacement.\n\n"+
-				"If another change of this configuration makes a metal_host match, apply that first (-target), then this. "+
-				"Otherwise make a matching node available, or demand less. To release the node anyway, destroy this allocation first.",
+			"The reserved node %s does not satisfy %s, and no other node matches: %s. The provider does not release the node without a "+
+				"replacement.\n\n"+
+				"If another change of this configuration makes a metal_host match, apply that first (-target), then this. Otherwise make "+
+				"a matching node available, or demand less. To release the node anyway, destroy this allocation first.",
 			node.Label(), lacking, matches)))
 		return nil
 	}
 	matching, _, _ := strings.Cut(matches.String(), ":")
-	d.warn(nil, "Reserved node is released", fmt.Sprintf("Node %s does not satisfy %s: it is released, after its deployment is undeployed if it has one, and another node is reserved. "+
-		"Nodes that match now: %s.", node.Label(), lacking, matching))
+	d.warn(nil, "Reserved node is released", fmt.Sprintf("Node %s does not satisfy %s: it is released, after its deployment is "+
+		"undeployed if it has one, and another node is reserved. Nodes that match now: %s.", node.Label(), lacking, matching))
 	return misfits
 }
 
@@ -295,8 +303,10 @@ func (d *decision) warnUnmet() {
 		return
 	}
 	if lacks := d.seen.Node.Lacks(d.w.Require.V); lacks != "" {
-		d.warn(decide.At("require"), "Reserved node does not meet require", fmt.Sprintf("%sNode %s does not meet require any more (%s). It stays reserved, because require limits only the search for a node. "+
-			"To reserve another node, use terraform apply -replace for this resource: that also replaces its deployment, and wipes the machine.", d.subject(), d.seen.Node.Label(), lacks))
+		d.warn(decide.At("require"), "Reserved node does not meet require",
+			fmt.Sprintf("%sNode %s does not meet require any more (%s). It stays reserved, because require limits only the search for "+
+				"a node. To reserve another node, use terraform apply -replace for this resource: that also replaces its deployment, and "+
+				"wipes the machine.", d.subject(), d.seen.Node.Label(), lacks))
 	}
 }
 

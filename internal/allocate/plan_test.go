@@ -91,7 +91,8 @@ func story(t *testing.T, wished, seen string) (w allocate.Wish, s allocate.Seen)
 	w = allocate.Wish{Name: decide.Known("web"), Class: decide.Known("small")}
 	was := w
 	s = allocate.Seen{Was: &was, ID: "a1", State: ironic.AllocationActive, NodeID: "u1", Node: &allocate.ReservedNode{
-		UUID: "u1", Name: "n1", Class: "small", Traits: []string{"HAS"}, Owner: "ours", Lessee: "lessee", Properties: map[string]any{"cpus": float64(32)},
+		UUID: "u1", Name: "n1", Class: "small", Traits: []string{"HAS"}, Owner: "ours", Lessee: "lessee",
+		Properties: map[string]any{"cpus": float64(32)},
 	}}
 	each(t, seen, sights, &s)
 	if s.Was != nil { // what is not named stays as it was
@@ -185,11 +186,20 @@ func TestWhatBecomesOfAnAllocation(t *testing.T) {
 		// The node does not fit any more.
 		{"other class", "", "ask which nodes match", ""},
 		{"other class", "2 nodes match", "release and wipe, reserve, for resource_class", "Reserved node is released"},
-		{"other class, trait that it lacks", "2 nodes match", "release and wipe, reserve, for resource_class and traits", "Reserved node is released"},
+		{
+			"other class, trait that it lacks", "2 nodes match", "release and wipe, reserve, for resource_class and traits",
+			"Reserved node is released",
+		},
 		{"other owner", "2 nodes match", "release and wipe, reserve, for owner", "Reserved node is released"},
-		{"trait that it lacks", "2 nodes match, quarantine begun", "release and wipe, reserve, for traits", "Reserved node is released; Quarantine is finished"},
+		{
+			"trait that it lacks", "2 nodes match, quarantine begun", "release and wipe, reserve, for traits",
+			"Reserved node is released; Quarantine is finished",
+		},
 		{"trait that it lacks", "no node matches", "", "refused: No other node matches"},
-		{"trait that it lacks, candidates not known", "no node matches", "release and wipe, reserve, for traits", "Reserved node is released"},
+		{
+			"trait that it lacks, candidates not known", "no node matches", "release and wipe, reserve, for traits",
+			"Reserved node is released",
+		},
 		{"trait that it lacks", "nothing to be asked", "", ""},
 		{"trait that it lacks", "demanded the missing trait", "", ""},
 		{"also a trait that it has", "2 nodes match, demanded the missing trait", "", ""}, // a trait that goes gives up nothing
@@ -205,7 +215,8 @@ func TestWhatBecomesOfAnAllocation(t *testing.T) {
 		{"", "in maintenance", "", "Reserved node is unusable"},
 		{"other name", "in maintenance", "edit", "Reserved node is unusable"},
 		{"replace unusable", "", "", ""},
-		{"replace unusable", "in maintenance", "release, reserve, for node_id, ask which nodes match, ask what the release of a node finishes", "Unusable node is released"},
+		{"replace unusable", "in maintenance", "release, reserve, for node_id, ask which nodes match, ask what the release of a " +
+			"node finishes", "Unusable node is released"},
 		{"replace unusable", "in maintenance, nothing to be asked", "release, reserve, for node_id", "Unusable node is released"},
 		{"on_unusable not known", "", "", "refused: Value must be known during plan"},
 
@@ -236,7 +247,10 @@ func some[T any](r *rand.Rand, things map[string]func(*T)) string {
 func compatible(seen string) bool {
 	with := func(a, b string) bool { return strings.Contains(seen, a) && strings.Contains(seen, b) }
 	for _, state := range []string{"none", "allocating", "failed", "node not read"} {
-		for _, other := range []string{"had", "required", "demanded", "allocating", "failed", "node not read", "in maintenance", "quarantine"} {
+		for _, other := range []string{
+			"had", "required", "demanded", "allocating", "failed", "node not read", "in maintenance",
+			"quarantine",
+		} {
 			if state != other && with(state, other) {
 				return false
 			}
@@ -280,7 +294,8 @@ func faultOf(w allocate.Wish, s allocate.Seen, p allocate.Plan) string {
 	if s.Was == nil || w.Destroy {
 		return ""
 	}
-	if same := allocate.Decide(*s.Was, s); s.State == ironic.AllocationActive && s.Was.OnUnusable.V != allocate.UnusableIsReplaced && len(same.Steps) > 0 {
+	if same := allocate.Decide(*s.Was, s); s.State == ironic.AllocationActive && s.Was.OnUnusable.V != allocate.UnusableIsReplaced &&
+		len(same.Steps) > 0 {
 		return "an unchanged wish has no step"
 	}
 	if releases {

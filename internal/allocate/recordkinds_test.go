@@ -58,8 +58,10 @@ func TestRecords_locksOfAProjectThatBeginTogether(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if chassis, allocations := ironictest.Count(fake, http.MethodPost, "/v1/chassis"), ironictest.Count(fake, http.MethodPost, "/v1/allocations"); chassis != 2 || allocations != 2+4 {
-			t.Errorf("%d chassis were asked for, want 2; %d allocations were created, want one for each of 2 locks and 4 nodes", chassis, allocations)
+		if chassis, allocations := ironictest.Count(fake, http.MethodPost, "/v1/chassis"),
+			ironictest.Count(fake, http.MethodPost, "/v1/allocations"); chassis != 2 || allocations != 2+4 {
+			t.Errorf("%d chassis were asked for, want 2; %d allocations were created, want one for each of 2 locks and 4 nodes",
+				chassis, allocations)
 		}
 	})
 }

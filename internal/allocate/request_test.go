@@ -21,7 +21,10 @@ import (
 
 // wants returns a request for a node of the fleet that meets requirements.
 func wants(require *allocate.Requirements, wait time.Duration) *allocate.Request {
-	return &allocate.Request{AllocationSpec: ironic.AllocationSpec{UUID: ironic.NewUUID(), ResourceClass: "baremetal"}, Require: require, Wait: wait}
+	return &allocate.Request{
+		AllocationSpec: ironic.AllocationSpec{UUID: ironic.NewUUID(), ResourceClass: "baremetal"},
+		Require:        require, Wait: wait,
+	}
 }
 
 // reserve makes an allocation as the resource does. exists is false if Ironic has none afterwards.
@@ -76,7 +79,8 @@ func TestRequest_allNodesAreReservedInParallel(t *testing.T) {
 				if node := ironictest.NodeOf(t, fake, "node-050"); node.InstanceUUID != "" {
 					t.Error("the node that does not fit is reserved")
 				}
-				t.Logf("%d requests: %d lists of nodes, %d inventories, %d POSTs", len(fake.Requests()), ironictest.Count(fake, http.MethodGet, "/v1/nodes")-inventories(fake),
+				t.Logf("%d requests: %d lists of nodes, %d inventories, %d POSTs", len(fake.Requests()),
+					ironictest.Count(fake, http.MethodGet, "/v1/nodes")-inventories(fake),
 					inventories(fake), ironictest.Count(fake, http.MethodPost, "/v1/allocations"))
 			})
 		})
@@ -102,7 +106,10 @@ func TestRequest_readsFewInventories(t *testing.T) {
 		inventories, allowed int // of all kinds
 		fails                bool
 	}{
-		"one":                   {&allocate.Requirements{MinMemoryMB: 65536, DiskType: allocate.DiskSSD, MinNICMbps: 10000}, 1, 10, 25, false},
+		"one": {
+			&allocate.Requirements{MinMemoryMB: 65536, DiskType: allocate.DiskSSD, MinNICMbps: 10000}, 1,
+			10, 25, false,
+		},
 		"fifty":                 {&allocate.Requirements{MinNICMbps: 10000}, 50, 60, 280, false},
 		"by properties":         {&allocate.Requirements{MinCPUs: 16}, 1, 0, 15, false},
 		"properties exclude":    {&allocate.Requirements{MinCPUs: 64, MinNICMbps: 10000}, 1, 0, 25, true},
@@ -167,8 +174,10 @@ func TestRequest_noMatchIsExplained(t *testing.T) {
 		_, exists, err := reserve(t.Context(), client, wants(&allocate.Requirements{MinMemoryMB: 2048, MinNICMbps: 40000}, 0))
 		summary, detail := failure.Explain("allocate a node", err)
 		for _, want := range []string{
-			"0 of 6 nodes: 2 not available (1 clean wait, 1 enroll), 1 below min_memory_mb, 2 below min_nic_mbps, 1 without data for min_nic_mbps",
-			"Nodes of this class may become available soon (1 clean wait, 1 enroll)", "add depends_on with those metal_host resources", "set wait_for_capacity",
+			"0 of 6 nodes: 2 not available (1 clean wait, 1 enroll), 1 below min_memory_mb, 2 below min_nic_mbps, 1 without data " +
+				"for min_nic_mbps",
+			"Nodes of this class may become available soon (1 clean wait, 1 enroll)", "add depends_on with those metal_host resources",
+			"set wait_for_capacity",
 		} {
 			if !strings.Contains(detail, want) {
 				t.Errorf("%s: %s\nwant %s", summary, detail, want)
@@ -192,7 +201,9 @@ func TestRequest_waitsForCapacity(t *testing.T) {
 					fake.Set(node.UUID, "provision_state", "cleaning")
 				}
 				for i, node := range fake.Nodes() {
-					time.AfterFunc(10*time.Minute+time.Duration(i)*30*time.Second, func() { fake.Set(node.UUID, "provision_state", "available") })
+					time.AfterFunc(10*time.Minute+time.Duration(i)*30*time.Second, func() {
+						fake.Set(node.UUID, "provision_state", "available")
+					})
 				}
 				client := sitetest.NewClient(fake)
 				start := time.Now()
@@ -209,7 +220,8 @@ func TestRequest_waitsForCapacity(t *testing.T) {
 				if took > 25*time.Minute {
 					t.Errorf("it took %s", took)
 				}
-				lists, posts := ironictest.Count(fake, http.MethodGet, "/v1/nodes"), ironictest.Count(fake, http.MethodPost, "/v1/allocations")
+				lists, posts := ironictest.Count(fake, http.MethodGet, "/v1/nodes"),
+					ironictest.Count(fake, http.MethodPost, "/v1/allocations")
 				if lists > 60 || posts > 3*waiting {
 					t.Errorf("%d lists and %d tries in %s for %d allocations", lists, posts, took, waiting)
 				}
@@ -234,7 +246,8 @@ func TestRequest_waitEnds(t *testing.T) {
 					t.Helper()
 					start := time.Now()
 					_, exists, err := reserve(ctx, client, wants(require, wait))
-					if took := time.Since(start); exists || err == nil || !strings.Contains(err.Error(), says) || took < want || took > want+2*ironictest.Poll {
+					if took := time.Since(start); exists || err == nil || !strings.Contains(err.Error(), says) || took < want ||
+						took > want+2*ironictest.Poll {
 						t.Errorf("exists: %t, %v, after %s; want %q after %s", exists, err, took, says, want)
 					}
 					if left := allocationsLeft(t, fake); left > 0 {
@@ -273,7 +286,8 @@ func TestRequest_failedAllocationThatStaysIsReported(t *testing.T) {
 func TestRequest_oneCandidateBesideAnotherCreation(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
-		client, first, second := sitetest.NewClient(ironictest.Fleet(5)), wants(&allocate.Requirements{MinCPUs: 16}, 0), wants(&allocate.Requirements{MinCPUs: 16}, 0)
+		client, first, second := sitetest.NewClient(ironictest.Fleet(5)), wants(&allocate.Requirements{MinCPUs: 16}, 0),
+			wants(&allocate.Requirements{MinCPUs: 16}, 0)
 		a, _, err := allocate.Allocate(t.Context(), client.Site, first)
 		if err != nil {
 			t.Fatal(err)
@@ -297,7 +311,8 @@ func TestRequest_reservedNodeIsNoCandidate(t *testing.T) {
 		}
 		lists := ironictest.Count(fake, http.MethodGet, "/v1/nodes")
 		b, _, err := allocate.Allocate(t.Context(), client.Site, wants(&allocate.Requirements{MinCPUs: 16}, 0))
-		if err != nil || len(b.CandidateNodes) != 2 || slices.Contains(b.CandidateNodes, a.NodeUUID) || ironictest.Count(fake, http.MethodGet, "/v1/nodes") != lists {
+		if err != nil || len(b.CandidateNodes) != 2 || slices.Contains(b.CandidateNodes, a.NodeUUID) ||
+			ironictest.Count(fake, http.MethodGet, "/v1/nodes") != lists {
 			t.Errorf("%v; the candidates are %v, %s is reserved", err, b.CandidateNodes, a.NodeUUID)
 		}
 	})
@@ -356,7 +371,10 @@ func TestRequest_allocationOfKilledRunIsTakenOver(t *testing.T) {
 				time.Sleep(time.Minute)
 				next := wants(tc.after, 0)
 				next.Name = "web-0"
-				wish := allocate.Wish{Name: decide.Known(next.Name), Class: decide.Known(next.ResourceClass), Require: decide.Value[*allocate.Requirements]{V: tc.after, Set: tc.after != nil}}
+				wish := allocate.Wish{
+					Name: decide.Known(next.Name), Class: decide.Known(next.ResourceClass),
+					Require: decide.Value[*allocate.Requirements]{V: tc.after, Set: tc.after != nil},
+				}
 				plan, err := allocate.Look(t.Context(), sitetest.NewClient(fake).Site, wish, allocate.Seen{})
 				if said := strings.Contains(says(plan.Notices), "Interrupted creation is continued"); err != nil || said != tc.want {
 					t.Errorf("the plan says %q, %v; want it to announce that: %t", says(plan.Notices), err, tc.want)

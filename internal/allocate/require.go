@@ -85,7 +85,10 @@ func (r *Requirements) ofNode(node *ironic.Node) []demand {
 	excluded := slices.ContainsFunc(r.Exclude, func(ref string) bool { return ref == node.UUID || ref == node.Name })
 	demands := []demand{
 		{"exclude", "in exclude", yesIf(!excluded)},
-		{"conductor_group", "other conductor_group", yesIf(r.ConductorGroup == nil || strings.EqualFold(*r.ConductorGroup, node.ConductorGroup))},
+		{
+			"conductor_group", "other conductor_group",
+			yesIf(r.ConductorGroup == nil || strings.EqualFold(*r.ConductorGroup, node.ConductorGroup)),
+		},
 	}
 	have := ironic.Capabilities(node.Properties)
 	for _, name := range slices.Sorted(maps.Keys(r.Capabilities)) {

@@ -29,7 +29,10 @@ func inspected() *ironic.Inventory {
 func TestRequirements_compareNodes(t *testing.T) {
 	t.Parallel()
 	group, none := "Rack1", ""
-	poor := map[string]any{"cpus": 8.0, "memory_mb": "16384", "local_gb": 100.0, "cpu_arch": "aarch64", "vendor": "hpe", "capabilities": "boot_mode:uefi,cpu_vt:true"}
+	poor := map[string]any{
+		"cpus": 8.0, "memory_mb": "16384", "local_gb": 100.0, "cpu_arch": "aarch64", "vendor": "hpe",
+		"capabilities": "boot_mode:uefi,cpu_vt:true",
+	}
 	for name, tc := range map[string]struct {
 		require    Requirements
 		properties map[string]any
@@ -44,28 +47,53 @@ func TestRequirements_compareNodes(t *testing.T) {
 		"memory unknown":                  {Requirements{MinMemoryMB: 1}, nil, nil, verdict{asks: "min_memory_mb"}},
 		"the lack decides":                {Requirements{MinNICMbps: 1, MinCPUs: 9}, poor, nil, verdict{lacks: "below min_cpus"}},
 		"disk by properties":              {Requirements{MinDiskGB: 100}, poor, nil, verdict{}},
-		"disk too small by properties":    {Requirements{MinDiskGB: 101, DiskType: DiskSSD}, poor, nil, verdict{lacks: "below min_disk_gb"}},
+		"disk too small by properties": {
+			Requirements{MinDiskGB: 101, DiskType: DiskSSD},
+			poor, nil,
+			verdict{lacks: "below min_disk_gb"},
+		},
 		"largest disk":                    {Requirements{MinDiskGB: 3726}, nil, inspected(), verdict{}},
 		"disk unknown":                    {Requirements{MinDiskGB: 1}, nil, &ironic.Inventory{}, verdict{asks: "min_disk_gb"}},
 		"disk type by the inventory only": {Requirements{DiskType: DiskSSD}, poor, nil, verdict{asks: "disk_type"}},
 		"SSD":                             {Requirements{DiskType: DiskSSD, MinDiskGB: 894}, nil, inspected(), verdict{}},
-		"SSD too small":                   {Requirements{DiskType: DiskSSD, MinDiskGB: 895}, nil, inspected(), verdict{lacks: "below min_disk_gb"}},
-		"HDD":                             {Requirements{DiskType: DiskHDD}, nil, inspected(), verdict{}},
-		"no NVMe":                         {Requirements{DiskType: DiskNVMe}, nil, inspected(), verdict{lacks: "other disk_type"}},
-		"NVMe is an SSD":                  {Requirements{DiskType: DiskSSD}, nil, inspection(`{"disks": [{"name": "/dev/nvme0n1"}]}`), verdict{}},
-		"network card":                    {Requirements{MinNICMbps: 25000}, nil, inspected(), verdict{}},
-		"slow network card":               {Requirements{MinNICMbps: 25001}, nil, inspected(), verdict{lacks: "below min_nic_mbps"}},
-		"architecture":                    {Requirements{CPUArch: "x86_64"}, poor, inspected(), verdict{lacks: "other cpu_arch"}},
-		"manufacturer":                    {Requirements{Manufacturer: regexp.MustCompile("^Dell")}, nil, inspected(), verdict{}},
-		"vendor in properties":            {Requirements{Manufacturer: regexp.MustCompile("(?i)^HPE")}, poor, nil, verdict{}},
-		"a vendor proves no other":        {Requirements{Manufacturer: regexp.MustCompile("^Hewlett")}, poor, nil, verdict{asks: "manufacturer"}},
-		"other product":                   {Requirements{Product: regexp.MustCompile("R7")}, nil, inspected(), verdict{lacks: "other product"}},
-		"capability":                      {Requirements{Capabilities: map[string]string{"boot_mode": "uefi"}}, poor, nil, verdict{}},
-		"other capability":                {Requirements{Capabilities: map[string]string{"boot_mode": "bios"}}, poor, nil, verdict{lacks: "without capability boot_mode:bios"}},
-		"conductor group":                 {Requirements{ConductorGroup: &group}, nil, nil, verdict{}},
-		"no conductor group":              {Requirements{ConductorGroup: &none}, nil, nil, verdict{lacks: "other conductor_group"}},
-		"excluded by name":                {Requirements{Exclude: []string{"n1"}}, nil, nil, verdict{lacks: "in exclude"}},
-		"excluded by UUID":                {Requirements{Exclude: []string{"id"}}, nil, nil, verdict{lacks: "in exclude"}},
+		"SSD too small": {
+			Requirements{DiskType: DiskSSD, MinDiskGB: 895},
+			nil, inspected(),
+			verdict{lacks: "below min_disk_gb"},
+		},
+		"HDD":     {Requirements{DiskType: DiskHDD}, nil, inspected(), verdict{}},
+		"no NVMe": {Requirements{DiskType: DiskNVMe}, nil, inspected(), verdict{lacks: "other disk_type"}},
+		"NVMe is an SSD": {
+			Requirements{DiskType: DiskSSD},
+			nil,
+			inspection(`{"disks": [{"name": "/dev/nvme0n1"}]}`),
+			verdict{},
+		},
+		"network card":         {Requirements{MinNICMbps: 25000}, nil, inspected(), verdict{}},
+		"slow network card":    {Requirements{MinNICMbps: 25001}, nil, inspected(), verdict{lacks: "below min_nic_mbps"}},
+		"architecture":         {Requirements{CPUArch: "x86_64"}, poor, inspected(), verdict{lacks: "other cpu_arch"}},
+		"manufacturer":         {Requirements{Manufacturer: regexp.MustCompile("^Dell")}, nil, inspected(), verdict{}},
+		"vendor in properties": {Requirements{Manufacturer: regexp.MustCompile("(?i)^HPE")}, poor, nil, verdict{}},
+		"a vendor proves no other": {
+			Requirements{Manufacturer: regexp.MustCompile("^Hewlett")},
+			poor, nil,
+			verdict{asks: "manufacturer"},
+		},
+		"other product": {
+			Requirements{Product: regexp.MustCompile("R7")},
+			nil, inspected(),
+			verdict{lacks: "other product"},
+		},
+		"capability": {Requirements{Capabilities: map[string]string{"boot_mode": "uefi"}}, poor, nil, verdict{}},
+		"other capability": {
+			Requirements{Capabilities: map[string]string{"boot_mode": "bios"}},
+			poor, nil,
+			verdict{lacks: "without capability boot_mode:bios"},
+		},
+		"conductor group":    {Requirements{ConductorGroup: &group}, nil, nil, verdict{}},
+		"no conductor group": {Requirements{ConductorGroup: &none}, nil, nil, verdict{lacks: "other conductor_group"}},
+		"excluded by name":   {Requirements{Exclude: []string{"n1"}}, nil, nil, verdict{lacks: "in exclude"}},
+		"excluded by UUID":   {Requirements{Exclude: []string{"id"}}, nil, nil, verdict{lacks: "in exclude"}},
 	} {
 		node := &ironic.Node{UUID: "id", Name: "n1", ConductorGroup: "rack1", Properties: tc.properties}
 		if got := tc.require.judge(node, tc.inventory); got != tc.want {

@@ -310,7 +310,8 @@ func releaseLeftovers(ctx context.Context, site *machine.Site, g *Group, all []i
 			continue
 		}
 		if err := Release(ctx, site, a.UUID, a.NodeUUID, g.EndQuarantine); err != nil {
-			failed = append(failed, fmt.Errorf("release allocation %s, which a killed run has created for the group and no state has: %w", a.Name, err))
+			failed = append(failed, fmt.Errorf("release allocation %s, which a killed run has created for the group and no state has: %w",
+				a.Name, err))
 		}
 	}
 	return errors.Join(failed...)
@@ -346,7 +347,8 @@ func isLeftover(site *machine.Site, g *Group, a *ironic.Allocation, atAnyAge boo
 	isMember := func(m *GroupMember) bool {
 		return m.ID == a.UUID || m.Name == a.Name && (m.ID != "" || m.request != nil)
 	}
-	return isOfKilledRun(site, g, a) && (atAnyAge || site.Run.Unfinished(notes.CreationOf(a.Extra, notes.MarkCreation), nil)) && !slices.ContainsFunc(g.Members, isMember)
+	return isOfKilledRun(site, g, a) && (atAnyAge || site.Run.Unfinished(notes.CreationOf(a.Extra, notes.MarkCreation), nil)) &&
+		!slices.ContainsFunc(g.Members, isMember)
 }
 
 // continueMember continues the allocation of a member that exists: the one of the state, or one that a killed run has created.

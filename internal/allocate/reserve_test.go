@@ -106,7 +106,8 @@ func TestGroup_takesOverHalfFinishedGroup(t *testing.T) {
 		first, _ := list[0].(map[string]any)
 		runs, _ := first["extra"].(map[string]any)["terraform_metal_creation"].(map[string]any)
 		for id, mark := range runs {
-			delete(mark.(map[string]any), "done")                                              //nolint:forcetypeassert // a mark is an object
+			delete(mark.(map[string]any),
+				"done") //nolint:forcetypeassert // a mark is an object
 			ironictest.AsOther(t, fake, "PATCH", "allocations/"+first["uuid"].(string), []any{ //nolint:forcetypeassert // a UUID is text
 				map[string]any{"op": "replace", "path": "/extra/terraform_metal_creation/" + id, "value": mark},
 			})
@@ -115,7 +116,8 @@ func TestGroup_takesOverHalfFinishedGroup(t *testing.T) {
 		g := sitetest.GroupOf(3) // the configuration has changed meanwhile
 		wish := allocate.GroupWish{Name: decide.Known(g.Name), Size: decide.Known(3), Class: decide.Known(g.ResourceClass)}
 		plan, err := allocate.LookGroup(t.Context(), sitetest.NewClient(fake).Site, wish, allocate.GroupSeen{})
-		if err != nil || says(plan.Notices) != "Interrupted creation is continued" || !strings.Contains(plan.Notices[0].Detail, "members of the group "+g.Name) {
+		if err != nil || says(plan.Notices) != "Interrupted creation is continued" ||
+			!strings.Contains(plan.Notices[0].Detail, "members of the group "+g.Name) {
 			t.Errorf("the plan says %v, %v", plan.Notices, err)
 		}
 		tainted := sitetest.NewClient(fake).Site
@@ -174,8 +176,14 @@ func TestGroup_leftovers(t *testing.T) {
 		group allocate.Group
 		want  []string
 	}{
-		"grew":                {allocate.Group{Name: "a", Members: []*allocate.GroupMember{{Name: "a-0", ID: run}}}, []string{"a-1", "a-2"}},
-		"was renamed":         {allocate.Group{Name: "c", FormerName: "a", Members: []*allocate.GroupMember{{Name: "c-0"}}}, []string{"a-0", "a-1", "a-2"}},
+		"grew": {
+			allocate.Group{Name: "a", Members: []*allocate.GroupMember{{Name: "a-0", ID: run}}},
+			[]string{"a-1", "a-2"},
+		},
+		"was renamed": {
+			allocate.Group{Name: "c", FormerName: "a", Members: []*allocate.GroupMember{{Name: "c-0"}}},
+			[]string{"a-0", "a-1", "a-2"},
+		},
 		"is named in state":   {allocate.Group{Name: "c", Leftovers: []string{"a-2", "single"}}, []string{"a-2"}},
 		"has no common name":  {allocate.Group{Name: "", Leftovers: []string{"single"}}, nil},
 		"has a like name":     {allocate.Group{Name: "a-1"}, nil},
@@ -191,7 +199,8 @@ func TestGroup_leftovers(t *testing.T) {
 						mark["group"] = group
 					}
 					ironictest.AsOther(t, fake, http.MethodPost, "allocations", map[string]any{
-						"name": name, "resource_class": "baremetal", "extra": map[string]any{string(notes.MarkCreation): map[string]any{run: mark}},
+						"name": name, "resource_class": "baremetal",
+						"extra": map[string]any{string(notes.MarkCreation): map[string]any{run: mark}},
 					})
 				}
 				client := sitetest.NewClient(fake)

@@ -13,8 +13,9 @@ import (
 
 // Spread says how a group distributes its members over the domains of a site, such as racks. The zero value distributes nothing.
 type Spread struct {
-	By  string // what names the domain of a node: extra.KEY, properties.KEY, conductor_group or chassis; KEY may have dots for nested objects
-	Max int    // the largest number of members in a domain; zero: no limit
+	// what names the domain of a node: extra.KEY, properties.KEY, conductor_group or chassis; KEY may have dots for nested objects
+	By  string
+	Max int // the largest number of members in a domain; zero: no limit
 }
 
 // Domain returns the domain of a node; "" for a node without one, and if By is empty.

@@ -55,7 +55,8 @@ func TestSpread_domains(t *testing.T) {
 		Extra: map[string]any{"rack": true, "list": []any{"x"}, "a.b": "dotted"},
 	}
 	for by, want := range map[string]string{
-		"conductor_group": "g", "chassis": "c", "properties.rack": "r1", "properties.a.b.c": "7", "properties.a.b": "", "extra.rack": "true",
+		"conductor_group": "g", "chassis": "c", "properties.rack": "r1", "properties.a.b.c": "7", "properties.a.b": "",
+		"extra.rack": "true",
 		"extra.list": "", "extra.none": "", "extra.a.b": "dotted", "": "",
 	} {
 		if got := (Spread{By: by}).Domain(node); got != want {

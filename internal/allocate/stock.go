@@ -29,7 +29,8 @@ const (
 
 // stockFields are the fields that decide whether an allocation can have a node.
 var stockFields = []string{
-	"uuid", "name", "resource_class", "traits", "owner", "provision_state", "power_state", "maintenance", "instance_uuid", "conductor_group", "properties",
+	"uuid", "name", "resource_class", "traits", "owner", "provision_state", "power_state", "maintenance", "instance_uuid",
+	"conductor_group", "properties",
 }
 
 // stock is what all allocations of a run know of the nodes that they could have.
@@ -54,7 +55,8 @@ func stockOf(site *machine.Site) *stock { return machine.Kept(site, newStock) }
 
 func newStock(*machine.Site) *stock {
 	return &stock{
-		turn: make(chan struct{}, 1), inventories: map[string]*ironic.Inventory{}, claimed: map[string]bool{}, taken: map[string]time.Time{},
+		turn: make(chan struct{}, 1), inventories: map[string]*ironic.Inventory{}, claimed: map[string]bool{},
+		taken: map[string]time.Time{},
 	}
 }
 
@@ -153,7 +155,9 @@ func inRunOrder(site *machine.Site, all []*ironic.Node) []*ironic.Node {
 
 // inventoryOf returns the inventory of a node, which this run reads once; nil if it has none. isRead is false if the run may not read any
 // more. An inventory that Ironic does not return counts as none.
-func inventoryOf(ctx context.Context, site *machine.Site, node *ironic.Node, most int) (inventory *ironic.Inventory, isRead bool, err error) {
+func inventoryOf(ctx context.Context, site *machine.Site, node *ironic.Node, most int) (inventory *ironic.Inventory,
+	isRead bool, err error,
+) {
 	stock := stockOf(site)
 	if err := stock.begin(ctx); err != nil {
 		return nil, false, err
@@ -167,7 +171,8 @@ func inventoryOf(ctx context.Context, site *machine.Site, node *ironic.Node, mos
 		return nil, false, ctx.Err()
 	}
 	if err != nil {
-		site.Ironic.Logger().WarnContext(ctx, "could not read the inventory of a node", append(machine.NodeAttributes(node), "error", err)...)
+		site.Ironic.Logger().WarnContext(ctx, "could not read the inventory of a node",
+			append(machine.NodeAttributes(node), "error", err)...)
 	}
 	stock.inventories[node.UUID] = inventory
 	return inventory, true, nil
@@ -263,7 +268,8 @@ func RetiredNodes(ctx context.Context, site *machine.Site) ([]ironic.Node, error
 		return stock.retired, nil
 	}
 	asked, yes := time.Now(), true
-	all, err := site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{Retired: &yes}, []string{"uuid", "name", "retired", "retired_reason", "extra"})
+	all, err := site.Ironic.ListNodeFields(ctx, ironic.NodeFilter{Retired: &yes},
+		[]string{"uuid", "name", "retired", "retired_reason", "extra"})
 	if err != nil {
 		return nil, err
 	}

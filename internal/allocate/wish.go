@@ -11,7 +11,8 @@ import (
 )
 
 // noCandidates explains why an allocation without candidates fails. Ironic would take an empty list for no limit.
-const noCandidates = "candidate_nodes is empty, so no node may be reserved. Name at least one node, or remove candidate_nodes to choose from all nodes."
+const noCandidates = "candidate_nodes is empty, so no node may be reserved. Name at least one node, or remove candidate_nodes to choose " +
+	"from all nodes."
 
 // hasNoCandidates reports whether candidate_nodes is set and empty.
 func (w Wish) hasNoCandidates() bool { return w.Candidates.Set && len(w.Candidates.V) == 0 }
@@ -32,16 +33,17 @@ func (w Wish) Check(was Wish, allocation string, node *ironic.Node) []decide.Not
 		return nil
 	}
 	return []decide.Notice{decide.Refuse(decide.At(misfits[0]), "Reserved node does not match any more",
-		fmt.Sprintf("Node %s, which allocation %s has reserved, does not satisfy %s, which became known only during the apply. It stays reserved. "+
-			"To reserve another node, destroy the deployment of this one, and run terraform apply -replace for this resource.",
+		fmt.Sprintf("Node %s, which allocation %s has reserved, does not satisfy %s, which became known only during the apply. It stays "+
+			"reserved. To reserve another node, destroy the deployment of this one, and run terraform apply -replace for this resource.",
 			ironic.NodeLabel(node), allocation, strings.Join(misfits, ", ")))}
 }
 
 // Left warns of allocations that killed runs have left, and that a new one without a name cannot take over.
 func Left(left []ironic.Allocation) (notices []decide.Notice) {
 	for _, old := range left {
-		notices = append(notices, decide.Warn(nil, "Allocation of a killed run is left", fmt.Sprintf("A run that was killed has created allocation %s, which has no name and keeps node %s. "+
-			"This apply creates another one. Delete the old one if you do not need it: metal release %s", old.UUID, old.NodeUUID, old.UUID)))
+		notices = append(notices, decide.Warn(nil, "Allocation of a killed run is left",
+			fmt.Sprintf("A run that was killed has created allocation %s, which has no name and keeps node %s. This apply creates "+
+				"another one. Delete the old one if you do not need it: metal release %s", old.UUID, old.NodeUUID, old.UUID)))
 	}
 	return notices
 }
@@ -49,7 +51,8 @@ func Left(left []ironic.Allocation) (notices []decide.Notice) {
 // Request returns what the allocation demands of Ironic and of this provider.
 func (w Wish) Request(id string) Request {
 	spec := ironic.AllocationSpec{
-		UUID: id, Name: w.Name.V, ResourceClass: w.Class.V, Traits: w.Traits.V, CandidateNodes: w.Candidates.V, Owner: w.Owner.V, Node: w.Backfill.V,
+		UUID: id, Name: w.Name.V, ResourceClass: w.Class.V, Traits: w.Traits.V, CandidateNodes: w.Candidates.V, Owner: w.Owner.V,
+		Node: w.Backfill.V,
 	}
 	if len(w.Extra.V) > 0 {
 		spec.Extra = w.Extra.V
@@ -112,7 +115,8 @@ func (s Step) Values(w Wish) (name *string, set map[string]any) {
 
 // isVague reports whether what chooses nodes is not known yet.
 func (w GroupWish) isVague() bool {
-	return w.Class.Unknown || w.Traits.Unknown || w.Candidates.Unknown || w.Require.Unknown || w.Owner.Unknown || w.SpreadBy.Unknown || w.MaxPerDomain.Unknown
+	return w.Class.Unknown || w.Traits.Unknown || w.Candidates.Unknown || w.Require.Unknown || w.Owner.Unknown || w.SpreadBy.Unknown ||
+		w.MaxPerDomain.Unknown
 }
 
 // KeyPrefix returns what the keys of members begin with: the name that the group had when it was created. It is name if there are no
@@ -129,8 +133,11 @@ func KeyPrefix(members map[string]Member, name string) string {
 func (w GroupWish) Group(prefix string, prior map[string]Member, size int) (g *Group, byKey map[string]*GroupMember) {
 	g = &Group{
 		Request: Request{
-			AllocationSpec: ironic.AllocationSpec{ResourceClass: w.Class.V, Traits: w.Traits.V, CandidateNodes: w.Candidates.V, Owner: w.Owner.V},
-			Require:        w.Require.V, Wait: w.Wait,
+			AllocationSpec: ironic.AllocationSpec{
+				ResourceClass: w.Class.V, Traits: w.Traits.V, CandidateNodes: w.Candidates.V,
+				Owner: w.Owner.V,
+			},
+			Require: w.Require.V, Wait: w.Wait,
 		},
 		Name: w.Name.V, Size: size, Spread: Spread{By: w.SpreadBy.V, Max: w.MaxPerDomain.V},
 	}
@@ -166,8 +173,9 @@ func WithoutNode(members []*GroupMember) (notices []decide.Notice) {
 		}
 	}
 	if len(all) > 0 {
-		notices = append(notices, decide.Warn(decide.At("replace_members"), "Members have no nodes", fmt.Sprintf("These members have given up their nodes, which are retired, and have got no others: %s. "+
-			"The next apply reserves nodes for them.", strings.Join(all, ", "))))
+		notices = append(notices, decide.Warn(decide.At("replace_members"), "Members have no nodes",
+			fmt.Sprintf("These members have given up their nodes, which are retired, and have got no others: %s. The next apply reserves "+
+				"nodes for them.", strings.Join(all, ", "))))
 	}
 	return notices
 }

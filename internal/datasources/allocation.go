@@ -52,28 +52,41 @@ func (a *allocation) Metadata(_ context.Context, _ datasource.MetadataRequest, r
 // Schema describes the data source.
 func (a *allocation) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	attributes := allocationAttributes()
-	attributes["id"] = schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Required unless `name` or `node` is set. UUID of the allocation."}
-	attributes["name"] = schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Required unless `id` or `node` is set. Name of the allocation."}
+	attributes["id"] = schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Required unless `name` or `node` is " +
+		"set. UUID of the allocation."}
+	attributes["name"] = schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Required unless `id` or `node` is " +
+		"set. Name of the allocation."}
 	attributes["node"] = schema.StringAttribute{
-		Optional: true, MarkdownDescription: "Required unless `id` or `name` is set. Name or UUID of the reserved node.", Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+		Optional: true, MarkdownDescription: "Required unless `id` or `name` is set. Name or UUID of the reserved node.",
+		Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Reads one allocation, whichever client of Ironic created it. Fails if the allocation does not exist. Needs API 1.52.",
-		Attributes:          attributes,
+		MarkdownDescription: "Reads one allocation, whichever client of Ironic created it. Fails if the allocation does not exist. " +
+			"Needs API 1.52.",
+		Attributes: attributes,
 	}
 }
 
 // allocationAttributes returns the attributes of an allocation in the data sources.
 func allocationAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"id":              text("UUID of the allocation."),
-		"name":            text("Name of the allocation."),
-		"resource_class":  text("Class that the node must have."),
-		"traits":          schema.SetAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Traits that the node must have."},
-		"candidate_nodes": schema.SetAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "UUIDs of the nodes from which Ironic could select; empty for all nodes."},
-		"owner":           text("Project that must be the owner or lessee of the node."),
-		"extra_json":      schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Data that clients stored with the allocation, as JSON. Notes of this provider are left out."},
-		"node_id":         text("UUID of the reserved node; null without one."), "node_name": text("Name of the reserved node."),
+		"id":             text("UUID of the allocation."),
+		"name":           text("Name of the allocation."),
+		"resource_class": text("Class that the node must have."),
+		"traits": schema.SetAttribute{
+			ElementType: types.StringType, Computed: true,
+			MarkdownDescription: "Traits that the node must have.",
+		},
+		"candidate_nodes": schema.SetAttribute{
+			ElementType: types.StringType, Computed: true,
+			MarkdownDescription: "UUIDs of the nodes from which Ironic could select; empty for all nodes.",
+		},
+		"owner": text("Project that must be the owner or lessee of the node."),
+		"extra_json": schema.StringAttribute{
+			Computed: true, CustomType: jsontypes.NormalizedType{},
+			MarkdownDescription: "Data that clients stored with the allocation, as JSON. Notes of this provider are left out.",
+		},
+		"node_id": text("UUID of the reserved node; null without one."), "node_name": text("Name of the reserved node."),
 		"state":      text("`allocating`, `active` or `error`."),
 		"last_error": text("Why Ironic found no node; null without an error."), "created_at": text("Time of creation (RFC 3339)."),
 	}
@@ -91,15 +104,19 @@ func allocationTypes() map[string]attr.Type {
 // allocationValues returns an allocation's values for allocationAttributes.
 func allocationValues(found *ironic.Allocation, nodeName string) map[string]attr.Value {
 	return map[string]attr.Value{
-		"id": types.StringValue(found.UUID), "name": orNull(found.Name), "resource_class": orNull(found.ResourceClass), "traits": setValue(found.Traits),
-		"candidate_nodes": setValue(found.CandidateNodes), "owner": orNull(found.Owner), "extra_json": jsonText(found.Extra), "node_id": orNull(found.NodeUUID),
-		"node_name": orNull(nodeName), "state": types.StringValue(string(found.State)), "last_error": orNull(found.LastError), "created_at": orNull(found.CreatedAt),
+		"id": types.StringValue(found.UUID), "name": orNull(found.Name), "resource_class": orNull(found.ResourceClass),
+		"traits":          setValue(found.Traits),
+		"candidate_nodes": setValue(found.CandidateNodes), "owner": orNull(found.Owner), "extra_json": jsonText(found.Extra),
+		"node_id":   orNull(found.NodeUUID),
+		"node_name": orNull(nodeName), "state": types.StringValue(string(found.State)), "last_error": orNull(found.LastError),
+		"created_at": orNull(found.CreatedAt),
 	}
 }
 
 // ConfigValidators require id, name or node.
 func (a *allocation) ConfigValidators(context.Context) []datasource.ConfigValidator {
-	return []datasource.ConfigValidator{datasourcevalidator.ExactlyOneOf(path.MatchRoot("id"), path.MatchRoot("name"), path.MatchRoot("node"))}
+	return []datasource.ConfigValidator{datasourcevalidator.ExactlyOneOf(path.MatchRoot("id"), path.MatchRoot("name"),
+		path.MatchRoot("node"))}
 }
 
 // Read finds the allocation.
@@ -138,8 +155,9 @@ func (a *allocation) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	}
 	m = allocationModel{
 		Node: m.Node, ID: types.StringValue(found.UUID), Name: orNull(found.Name), ResourceClass: orNull(found.ResourceClass),
-		Traits: setValue(found.Traits), CandidateNodes: setValue(found.CandidateNodes), Owner: orNull(found.Owner), ExtraJSON: jsonText(found.Extra),
-		NodeID: orNull(found.NodeUUID), NodeName: orNull(nodeName), State: types.StringValue(string(found.State)),
+		Traits: setValue(found.Traits), CandidateNodes: setValue(found.CandidateNodes), Owner: orNull(found.Owner),
+		ExtraJSON: jsonText(found.Extra),
+		NodeID:    orNull(found.NodeUUID), NodeName: orNull(nodeName), State: types.StringValue(string(found.State)),
 		LastError: orNull(found.LastError), CreatedAt: orNull(found.CreatedAt),
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)

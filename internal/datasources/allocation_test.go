@@ -15,7 +15,8 @@ func TestAccAllocationDataSource_byUUIDAndName(t *testing.T) {
 	s := site.Start(t, nil)
 	node := addNode(t, s, "h", nil)
 	s.Must(http.MethodPut, "nodes/"+node+"/traits", map[string]any{"traits": []string{"CUSTOM_NVME"}})
-	s.Must(http.MethodPut, "nodes/"+node+"/states/power", map[string]any{"target": "power off"}) // Ironic allocates no node of unknown power
+	// Ironic allocates no node of unknown power
+	s.Must(http.MethodPut, "nodes/"+node+"/states/power", map[string]any{"target": "power off"})
 	s.Await(node, "power_state", "power off")
 	s.Verb(node, "manage", "manageable")
 	s.Verb(node, "provide", "available")
@@ -34,7 +35,8 @@ func TestAccAllocationDataSource_byUUIDAndName(t *testing.T) {
 				is(address, "state", text("active")), is(address, "node_id", text(node)), is(address, "node_name", text(s.Name("h"))),
 				is(address, "traits", knownvalue.SetExact([]knownvalue.Check{text("CUSTOM_NVME")})),
 				is(address, "candidate_nodes", knownvalue.SetExact([]knownvalue.Check{text(node)})),
-				is(address, "extra_json", text(`{"team":"web"}`)), is(address, "owner", knownvalue.Null()), is(address, "last_error", knownvalue.Null()),
+				is(address, "extra_json", text(`{"team":"web"}`)), is(address, "owner", knownvalue.Null()),
+				is(address, "last_error", knownvalue.Null()),
 				is(address, "created_at", knownvalue.NotNull()),
 			)
 		})
@@ -54,7 +56,8 @@ func TestAccAllocationDataSource_notFound(t *testing.T) {
 
 func TestAccAllocationDataSource_oldAPI(t *testing.T) {
 	s := site.Start(t, nil)
-	test(t, s.Provider(`microversion = "1.51"`)+data("metal_allocation", "a", `name = "a"`), "An allocation needs API 1.52 of Ironic, but 1.51 is in use")
+	test(t, s.Provider(`microversion = "1.51"`)+data("metal_allocation", "a", `name = "a"`),
+		"An allocation needs API 1.52 of Ironic, but 1.51 is in use")
 }
 
 // reserved makes an allocation of a free node, and returns both UUIDs.
@@ -76,7 +79,8 @@ func TestAccAllocationDataSource_byNode(t *testing.T) {
 	for _, ref := range []string{node, s.Name("h1")} {
 		t.Run(ref, func(t *testing.T) {
 			test(t, s.Provider()+data("metal_allocation", "a", `node = `+acctest.Quoted(ref)), "",
-				is("data.metal_allocation.a", "id", knownvalue.StringExact(id)), is("data.metal_allocation.a", "node_id", knownvalue.StringExact(node)))
+				is("data.metal_allocation.a", "id", knownvalue.StringExact(id)),
+				is("data.metal_allocation.a", "node_id", knownvalue.StringExact(node)))
 		})
 	}
 	for name, ref := range map[string]string{"free": s.Name("h2"), "unknown": s.Name("h3")} {
@@ -112,13 +116,18 @@ func TestAccAllocationsDataSource_filters(t *testing.T) {
 		})
 	}
 	t.Run("attributes", func(t *testing.T) {
-		test(t, s.Provider()+data("metal_allocations", "a", class), "", is(address, "allocations", knownvalue.ListPartial(map[int]knownvalue.Check{
-			0: knownvalue.ObjectPartial(map[string]knownvalue.Check{
-				"id": knownvalue.StringExact(first), "name": knownvalue.StringExact(s.Name("for-h1")), "state": knownvalue.StringExact("active"),
-				"node_id": knownvalue.StringExact(node), "node_name": knownvalue.StringExact(s.Name("h1")),
-			}),
-			2: knownvalue.ObjectPartial(map[string]knownvalue.Check{"state": knownvalue.StringExact("error"), "node_name": knownvalue.Null(), "last_error": knownvalue.NotNull()}),
-		})))
+		test(t, s.Provider()+data("metal_allocations", "a", class), "",
+			is(address, "allocations", knownvalue.ListPartial(map[int]knownvalue.Check{
+				0: knownvalue.ObjectPartial(map[string]knownvalue.Check{
+					"id": knownvalue.StringExact(first), "name": knownvalue.StringExact(s.Name("for-h1")),
+					"state":   knownvalue.StringExact("active"),
+					"node_id": knownvalue.StringExact(node), "node_name": knownvalue.StringExact(s.Name("h1")),
+				}),
+				2: knownvalue.ObjectPartial(map[string]knownvalue.Check{
+					"state":     knownvalue.StringExact("error"),
+					"node_name": knownvalue.Null(), "last_error": knownvalue.NotNull(),
+				}),
+			})))
 	})
 }
 

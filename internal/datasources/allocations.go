@@ -41,19 +41,28 @@ func (a *allocations) Metadata(_ context.Context, _ datasource.MetadataRequest, 
 // Schema describes the data source.
 func (a *allocations) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	choose := func(description string, validators ...validator.String) schema.Attribute {
-		return schema.StringAttribute{Optional: true, MarkdownDescription: "Only allocations " + description, Validators: append(validators, stringvalidator.LengthAtLeast(1))}
+		return schema.StringAttribute{
+			Optional: true, MarkdownDescription: "Only allocations " + description,
+			Validators: append(validators, stringvalidator.LengthAtLeast(1)),
+		}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Lists the allocations of Ironic that match all given filters, or all allocations, whichever client created them. An empty result is allowed. Needs API 1.52.",
+		MarkdownDescription: "Lists the allocations of Ironic that match all given filters, or all allocations, whichever client created " +
+			"them. An empty result is allowed. Needs API 1.52.",
 		Attributes: map[string]schema.Attribute{
 			"state": choose("in this state: `allocating`, `active` or `error`.",
-				stringvalidator.OneOf(string(ironic.AllocationAllocating), string(ironic.AllocationActive), string(ironic.AllocationError))),
+				stringvalidator.OneOf(string(ironic.AllocationAllocating), string(ironic.AllocationActive),
+					string(ironic.AllocationError))),
 			"resource_class": choose("of this resource class."),
 			"node":           choose("of the node with this name or UUID: one, or none."),
 			"owner":          choose("of this owner. Needs API 1.60."),
-			"ids":            schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "UUIDs of the allocations, in the order of `allocations`."},
+			"ids": schema.ListAttribute{
+				ElementType: types.StringType, Computed: true,
+				MarkdownDescription: "UUIDs of the allocations, in the order of `allocations`.",
+			},
 			"allocations": schema.ListNestedAttribute{
-				Computed: true, MarkdownDescription: "The allocations, sorted by name, then UUID.", NestedObject: schema.NestedAttributeObject{Attributes: allocationAttributes()},
+				Computed: true, MarkdownDescription: "The allocations, sorted by name, then UUID.",
+				NestedObject: schema.NestedAttributeObject{Attributes: allocationAttributes()},
 			},
 		},
 	}

@@ -40,8 +40,10 @@ type bootStatusModel struct {
 }
 
 var bootHostType = types.ObjectType{AttrTypes: map[string]attr.Type{
-	"node_id": types.StringType, "name": types.StringType, "provision_state": types.StringType, "stale": types.BoolType, "older": types.BoolType,
-	"obsolete": types.SetType{ElemType: types.StringType}, "action": types.StringType, "reason": types.StringType, "booted_at": types.StringType, "boots": types.Int64Type,
+	"node_id": types.StringType, "name": types.StringType, "provision_state": types.StringType, "stale": types.BoolType,
+	"older":    types.BoolType,
+	"obsolete": types.SetType{ElemType: types.StringType}, "action": types.StringType, "reason": types.StringType,
+	"booted_at": types.StringType, "boots": types.Int64Type,
 }}
 
 // Metadata names the data source.
@@ -61,42 +63,63 @@ func (b *bootStatus) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 		return schema.SetAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Reports which machines run an older live ISO than the wanted one, which of its content is obsolete, and what an apply would do. It restarts no machine and does not download the image.\n\n" +
+		MarkdownDescription: "Reports which machines run an older live ISO than the wanted one, which of its content is obsolete, and " +
+			"what an apply would do. It restarts no machine and does not download the image.\n\n" +
 			"The guide [Live ISO](../guides/live-iso.md) explains the terms.",
 		Attributes: map[string]schema.Attribute{
 			"live_iso": schema.MapNestedAttribute{
-				Required: true, MarkdownDescription: "Wanted live ISO of each machine. The key is the UUID or name of the node, the value the `live_iso` of its `metal_deployment`. Use one local value for both. Do not refer to `metal_deployment.NAME.live_iso`, which is the ISO that the machine runs now. A key that matches no node is a warning.",
+				Required: true, MarkdownDescription: "Wanted live ISO of each machine. The key is the UUID or name of the node, the " +
+					"value the `live_iso` of its `metal_deployment`. Use one local value for both. Do not refer to " +
+					"`metal_deployment.NAME.live_iso`, which is the ISO that the machine runs now. A key that matches no " +
+					"node is a warning.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"url":            schema.StringAttribute{Required: true, MarkdownDescription: "URL from which Ironic's conductors download the ISO."},
+					"url": schema.StringAttribute{Required: true, MarkdownDescription: "URL from which Ironic's conductors " +
+						"download the ISO."},
 					"version":        optional("Identity of the content. Default: `url` without user, query and fragment."),
 					"shared_content": values("Content that all machines with this image use: identity by name."),
 					"host_content":   values("Content that only this machine uses: identity by name."),
-					"contains":       values("Content that the image was built with: identity by name. If wanted content is missing, `action` is `wait`."),
-					"installing":     schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether an installation has begun, so that the machine must not restart. Default: `false`."},
-					"registered":     schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether the software in the image has registered with its service. Default: `true`."},
-					"quiet_period":   optional("How long a new image must be unchanged before an apply restarts machines. Default: `60s`.", framework.NotNegativeDuration),
-					"built_at":       optional("When the image was built (RFC 3339).", framework.Timestamp),
+					"contains": values("Content that the image was built with: identity by name. If wanted content is missing, " +
+						"`action` is `wait`."),
+					"installing": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether an installation has begun, so " +
+						"that the machine must not restart. Default: `false`."},
+					"registered": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether the software in the image has " +
+						"registered with its service. Default: `true`."},
+					"quiet_period": optional("How long a new image must be unchanged before an apply restarts machines. Default: `60s`.",
+						framework.NotNegativeDuration),
+					"built_at": optional("When the image was built (RFC 3339).", framework.Timestamp),
 					"reboot_policy": optional("Which machines a new image restarts: `affected` (the default), `always` or `never`.",
 						stringvalidator.OneOf(string(bootiso.PolicyAffected), string(bootiso.PolicyAlways), string(bootiso.PolicyNever))),
 				}},
 			},
 			"hosts": schema.MapNestedAttribute{
-				Computed: true, MarkdownDescription: "Status of each machine. The keys are those of `live_iso`, without keys that match no node.",
+				Computed: true, MarkdownDescription: "Status of each machine. The keys are those of `live_iso`, without keys that " +
+					"match no node.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"node_id":         schema.StringAttribute{Computed: true, MarkdownDescription: "UUID of the node."},
 					"name":            schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the node."},
 					"provision_state": schema.StringAttribute{Computed: true, MarkdownDescription: "Ironic's provision state of the node."},
-					"older":           schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine runs another image than the wanted one. All content that the machine uses may be current nevertheless."},
-					"stale":           schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine was booted with something that is obsolete now."},
-					"obsolete":        keys("What the machine was booted with and is no longer wanted: `shared.NAME` or `host.NAME` for content, `image` if the machine needs the new image itself. `unknown` if the node has no record of the image that it runs, for example because it is not `active`."),
-					"action":          schema.StringAttribute{Computed: true, MarkdownDescription: "What an apply would do. `none`: nothing. `restart`: **restart the machine**. `wait`: nothing yet, because there is no newer image or the quiet period after `built_at` has not ended. `manual`: ask you to restart the machine. It stays `manual` until Ironic notices the restart."},
-					"reason":          schema.StringAttribute{Computed: true, MarkdownDescription: "Reason for `action`, and whether the machine runs an older image meanwhile."},
-					"booted_at":       schema.StringAttribute{Computed: true, MarkdownDescription: "Time (RFC 3339) at which the provider booted the machine or recorded what it runs; null if unknown."},
-					"boots":           schema.Int64Attribute{Computed: true, MarkdownDescription: "Number of consecutive boots with this image, each within a day of the previous one; null if unknown. After four, an apply refuses another restart."},
+					"older": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine runs another image " +
+						"than the wanted one. All content that the machine uses may be current nevertheless."},
+					"stale": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine was booted with " +
+						"something that is obsolete now."},
+					"obsolete": keys("What the machine was booted with and is no longer wanted: `shared.NAME` or `host.NAME` for " +
+						"content, `image` if the machine needs the new image itself. `unknown` if the node has no record of the image " +
+						"that it runs, for example because it is not `active`."),
+					"action": schema.StringAttribute{Computed: true, MarkdownDescription: "What an apply would do. `none`: " +
+						"nothing. `restart`: **restart the machine**. `wait`: nothing yet, because there is no newer image or the quiet " +
+						"period after `built_at` has not ended. `manual`: ask you to restart the machine. It stays `manual` until Ironic " +
+						"notices the restart."},
+					"reason": schema.StringAttribute{Computed: true, MarkdownDescription: "Reason for `action`, and whether the " +
+						"machine runs an older image meanwhile."},
+					"booted_at": schema.StringAttribute{Computed: true, MarkdownDescription: "Time (RFC 3339) at which the " +
+						"provider booted the machine or recorded what it runs; null if unknown."},
+					"boots": schema.Int64Attribute{Computed: true, MarkdownDescription: "Number of consecutive boots with this " +
+						"image, each within a day of the previous one; null if unknown. After four, an apply refuses another restart."},
 				}},
 			},
-			"older":   keys("Keys of the machines that run another image than the wanted one."),
-			"stale":   keys("Keys of the machines that run something obsolete. They may run the wanted image, if only the wanted content has changed."),
+			"older": keys("Keys of the machines that run another image than the wanted one."),
+			"stale": keys("Keys of the machines that run something obsolete. They may run the wanted image, if only the wanted " +
+				"content has changed."),
 			"restart": keys("Keys of the machines that an apply would restart, at once or after the quiet period."),
 			"manual":  keys("Keys of the machines that you must restart."),
 		},
@@ -168,8 +191,9 @@ func warnMissing(keys []string, diags *diag.Diagnostics) {
 	if len(keys) > few {
 		named += fmt.Sprintf(" and %d more", len(keys)-few)
 	}
-	diags.AddAttributeWarning(path.Root("live_iso"), "No such node", "The data source omits these keys, because Ironic has no node with such a UUID or name: "+named+". If this run creates the node, "+
-		"set depends_on = [metal_deployment.NAME] on the data source, so that Terraform reads it afterwards.")
+	diags.AddAttributeWarning(path.Root("live_iso"), "No such node", "The data source omits these keys, because Ironic has no node with "+
+		"such a UUID or name: "+named+". If this run creates the node, set depends_on = [metal_deployment.NAME] on the data source, so "+
+		"that Terraform reads it afterwards.")
 }
 
 // older reports whether a machine runs another image than the wanted one. The record of a machine that waits for a restart by hand
@@ -188,8 +212,9 @@ func hostBoot(ctx context.Context, node *ironic.Node, answer bootiso.Answer) att
 		at, boots = types.StringValue(record.At.Format(time.RFC3339)), types.Int64Value(int64(record.Boots))
 	}
 	return types.ObjectValueMust(bootHostType.AttrTypes, map[string]attr.Value{
-		"node_id": types.StringValue(node.UUID), "name": types.StringValue(node.Name), "provision_state": types.StringValue(node.ProvisionState),
-		"older": types.BoolValue(older(answer)), "stale": types.BoolValue(status.Stale), "obsolete": obsolete,
+		"node_id": types.StringValue(node.UUID), "name": types.StringValue(node.Name),
+		"provision_state": types.StringValue(node.ProvisionState),
+		"older":           types.BoolValue(older(answer)), "stale": types.BoolValue(status.Stale), "obsolete": obsolete,
 		"action": types.StringValue(string(status.Action)), "reason": types.StringValue(reason),
 		"booted_at": at, "boots": boots,
 	})

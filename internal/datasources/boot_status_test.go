@@ -78,20 +78,45 @@ func TestAccBootStatus_listsOlderAndStaleMachines(t *testing.T) {
 		list           string // the list that has it, besides "stale"
 	}{
 		{want: v1, current: true, action: "none", reason: "nothing that it uses has changed"},
-		{want: strings.Replace(v1, `proxy = "1"`, `proxy = "2"`, 1), current: true, stale: true, action: "none", reason: "only what all machines share has changed", obsolete: []any{"shared.proxy"}},
+		{
+			want: strings.Replace(v1, `proxy = "1"`, `proxy = "2"`, 1), current: true, stale: true, action: "none",
+			reason: "only what all machines share has changed", obsolete: []any{"shared.proxy"},
+		},
 		{want: v2("1", "1"), action: "none", reason: older + "nothing that it uses has changed", byUUID: true},
-		{want: v2("2", "1"), stale: true, action: "none", reason: older + "only what all machines share has changed", obsolete: []any{"shared.proxy"}},
-		{want: v2("1", "2"), stale: true, action: "restart", reason: "its own configuration changed", obsolete: []any{"host.net"}, list: "restart", byUUID: true},
-		{want: v2("1", "2"), stale: true, action: "manual", reason: "its own configuration changed, and Ironic cannot switch its power", obsolete: []any{"host.net"}, unpowered: true, list: "manual"},
-		{want: v2("1", "2"), stale: true, action: "none", reason: older + "it is protected in Ironic; with protected = false, a new image can restart it", obsolete: []any{"host.net"}, protected: true},
-		{want: v2("1", "2") + ", installing = true", stale: true, action: "none", reason: older + "it is being installed", obsolete: []any{"host.net"}},
-		{want: v2("1", "2") + ", reboot_policy = \"never\"", stale: true, action: "none", reason: older + `reboot_policy is "never"`, obsolete: []any{"host.net"}},
-		{want: v2("1", "1") + ", reboot_policy = \"always\"", stale: true, action: "restart", reason: `reboot_policy is "always"`, obsolete: []any{"image"}, list: "restart"},
+		{
+			want: v2("2", "1"), stale: true, action: "none", reason: older + "only what all machines share has changed",
+			obsolete: []any{"shared.proxy"},
+		},
+		{
+			want: v2("1", "2"), stale: true, action: "restart", reason: "its own configuration changed", obsolete: []any{"host.net"},
+			list: "restart", byUUID: true,
+		},
+		{
+			want: v2("1", "2"), stale: true, action: "manual", reason: "its own configuration changed, and Ironic cannot switch its power",
+			obsolete: []any{"host.net"}, unpowered: true, list: "manual",
+		},
+		{want: v2("1", "2"), stale: true, action: "none", reason: older + "it is protected in Ironic; with protected = false, a new " +
+			"image can restart it", obsolete: []any{"host.net"}, protected: true},
+		{
+			want: v2("1", "2") + ", installing = true", stale: true, action: "none", reason: older + "it is being installed",
+			obsolete: []any{"host.net"},
+		},
+		{
+			want: v2("1", "2") + ", reboot_policy = \"never\"", stale: true, action: "none", reason: older + `reboot_policy is "never"`,
+			obsolete: []any{"host.net"},
+		},
+		{
+			want: v2("1", "1") + ", reboot_policy = \"always\"", stale: true, action: "restart", reason: `reboot_policy is "always"`,
+			obsolete: []any{"image"}, list: "restart",
+		},
 		{
 			want: v2("1", "2") + ", built_at = " + fmt.Sprintf("%q", now) + ", quiet_period = \"1h\"", stale: true, action: "wait",
 			reason: "its own configuration changed, and the newer image has not settled", obsolete: []any{"host.net"}, list: "restart",
 		},
-		{want: v2("1", "1") + ", registered = false", stale: true, action: "restart", reason: "it has not registered, and there is a newer image", obsolete: []any{"image"}, list: "restart"},
+		{
+			want: v2("1", "1") + ", registered = false", stale: true, action: "restart",
+			reason: "it has not registered, and there is a newer image", obsolete: []any{"image"}, list: "restart",
+		},
 	}
 	var deployments, ids []string
 	live, lists := map[string]string{}, map[string][]string{"older": {}, "stale": {}, "restart": {}, "manual": {}}
@@ -99,7 +124,8 @@ func TestAccBootStatus_listsOlderAndStaleMachines(t *testing.T) {
 	for i, host := range hosts {
 		id := addLiveNode(t, s, i, nil)
 		ids = append(ids, id)
-		deployments = append(deployments, fmt.Sprintf("resource \"metal_deployment\" \"n%d\" {\n  node_id = %q\n  live_iso = { %s }\n}\n", i, id, v1))
+		deployments = append(deployments, fmt.Sprintf("resource \"metal_deployment\" \"n%d\" {\n  node_id = %q\n  live_iso = { %s }\n}\n",
+			i, id, v1))
 		key := s.Name(fmt.Sprintf("n%d", i))
 		if host.byUUID {
 			key = id
@@ -138,7 +164,8 @@ func TestAccBootStatus_listsOlderAndStaleMachines(t *testing.T) {
 	w.Configure(booted + bootStatusOutput(live))
 	output := w.Must("apply", "-auto-approve")
 	flat := strings.Join(strings.Fields(strings.ReplaceAll(output, "│", "")), " ")
-	if !strings.Contains(output, "0 added, 0 changed, 0 destroyed") || !strings.Contains(flat, "such a UUID or name: missing-"+s.Class()+".") {
+	if !strings.Contains(output, "0 added, 0 changed, 0 destroyed") || !strings.Contains(flat, "such a UUID or name: missing-"+
+		s.Class()+".") {
 		t.Errorf("the data source changed something, or does not warn of a missing node:\n%s", output)
 	}
 	got, gotLists := bootStatuses(t, w)
@@ -154,8 +181,10 @@ func TestAccBootStatus_listsOlderAndStaleMachines(t *testing.T) {
 		if err != nil || at.Before(before) || at.After(time.Now()) {
 			t.Errorf("host %d was booted at %v", i, h["booted_at"])
 		}
-		if h["older"] == host.current || h["stale"] != host.stale || h["action"] != host.action || h["reason"] != host.reason || !reflect.DeepEqual(h["obsolete"], host.obsolete) {
-			t.Errorf("host %d: older %v, stale %v, action %v, reason %v, obsolete %v; want %v, %v, %s, %s, %v", i, h["older"], h["stale"], h["action"], h["reason"], h["obsolete"],
+		if h["older"] == host.current || h["stale"] != host.stale || h["action"] != host.action || h["reason"] != host.reason ||
+			!reflect.DeepEqual(h["obsolete"], host.obsolete) {
+			t.Errorf("host %d: older %v, stale %v, action %v, reason %v, obsolete %v; want %v, %v, %s, %s, %v", i, h["older"], h["stale"],
+				h["action"], h["reason"], h["obsolete"],
 				!host.current, host.stale, host.action, host.reason, host.obsolete)
 		}
 	}
@@ -165,7 +194,8 @@ func TestAccBootStatus_listsOlderAndStaleMachines(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, gotLists[name], want)
 		}
 	}
-	if h := got[empty]; h["older"] != false || h["stale"] != false || h["action"] != "none" || h["booted_at"] != nil || h["boots"] != nil || !reflect.DeepEqual(h["obsolete"], []any{"unknown"}) {
+	if h := got[empty]; h["older"] != false || h["stale"] != false || h["action"] != "none" || h["booted_at"] != nil || h["boots"] != nil ||
+		!reflect.DeepEqual(h["obsolete"], []any{"unknown"}) {
 		t.Errorf("a node without a deployment is %v", h)
 	}
 	if len(got) != len(hosts)+1 {
@@ -218,8 +248,10 @@ func TestAccBootStatus_restartByHand(t *testing.T) {
 	wantManual := func(when string, want ...string) {
 		t.Helper()
 		w.Must("apply", "-auto-approve")
-		if _, lists := bootStatuses(t, w); !slices.Equal(lists["manual"], want) || !slices.Equal(lists["stale"], want) || !slices.Equal(lists["older"], want) {
-			t.Errorf("%s: to restart by hand are %v, stale %v, older %v; want %v", when, lists["manual"], lists["stale"], lists["older"], want)
+		if _, lists := bootStatuses(t, w); !slices.Equal(lists["manual"], want) || !slices.Equal(lists["stale"], want) ||
+			!slices.Equal(lists["older"], want) {
+			t.Errorf("%s: to restart by hand are %v, stale %v, older %v; want %v", when, lists["manual"], lists["stale"],
+				lists["older"], want)
 		}
 	}
 	wantManual("after the first boot")
@@ -242,7 +274,8 @@ func TestFakeBootStatus_unknownNodesAreOneWarning(t *testing.T) {
 	}
 	output := acctest.NewWorkspace(t, s.Provider()+bootStatusOutput(live)).Must("apply", "-auto-approve")
 	flat := strings.Join(strings.Fields(strings.ReplaceAll(output, "│", "")), " ")
-	if n := strings.Count(output, "No such node"); n != 1 || !strings.Contains(flat, "missing-00, missing-01, missing-02") || !strings.Contains(flat, "missing-09 and 2 more.") {
+	if n := strings.Count(output, "No such node"); n != 1 || !strings.Contains(flat, "missing-00, missing-01, missing-02") ||
+		!strings.Contains(flat, "missing-09 and 2 more.") {
 		t.Errorf("%d warnings, want one with the keys:\n%s", n, output)
 	}
 }
@@ -303,7 +336,8 @@ func TestFakeBootStatus_isReadAfterTheDeployments(t *testing.T) {
 	}
 	apply(config("v1", "1", ""), "{}")
 	apply(config("v2", "2", `n2 = { nmstate = "uid/1" }`), `{"n1":["shared.infra_env"],"n3":["shared.infra_env"]}`)
-	apply(config("v3", "3", `n2 = { nmstate = "uid/1" }`), `{"n1":["shared.infra_env"],"n2":["shared.infra_env"],"n3":["shared.infra_env"]}`)
+	apply(config("v3", "3", `n2 = { nmstate = "uid/1" }`),
+		`{"n1":["shared.infra_env"],"n2":["shared.infra_env"],"n3":["shared.infra_env"]}`)
 	w.Must("destroy", "-auto-approve")
 }
 

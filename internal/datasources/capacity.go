@@ -29,7 +29,8 @@ type capacityModel struct {
 }
 
 var classType = types.ObjectType{AttrTypes: map[string]attr.Type{
-	"total": types.Int64Type, "available": types.Int64Type, "allocated": types.Int64Type, "in_maintenance": types.Int64Type, "failed": types.Int64Type,
+	"total": types.Int64Type, "available": types.Int64Type, "allocated": types.Int64Type, "in_maintenance": types.Int64Type,
+	"failed": types.Int64Type,
 }}
 
 // Metadata names the data source.
@@ -43,19 +44,23 @@ func (c *capacity) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Counts the free hosts of each resource class, and the machines with an operation in progress, by the rules of `provisioning_limit`, as far as the user can see them.",
+		MarkdownDescription: "Counts the free hosts of each resource class, and the machines with an operation in progress, by the rules " +
+			"of `provisioning_limit`, as far as the user can see them.",
 		Attributes: map[string]schema.Attribute{
 			"max_concurrent": number("Number of slots: `provisioning_limit.max_concurrent`. 0 means no limit."),
 			"busy":           number("Number of machines that take a slot now."),
 			"own":            number("Those of `busy` on which this run started the operation."),
 			"others":         number("Those of `busy` on which another client or an earlier run started the operation."),
 			"stuck":          number("Number of machines that are in one state for longer than `stuck_after`, and take no slot any more."),
-			"exempt":         number("Number of machines with an operation in progress that need no slot, because `exempt_boot_interfaces` contains their boot interface."),
+			"exempt": number("Number of machines with an operation in progress that need no slot, because " +
+				"`exempt_boot_interfaces` contains their boot interface."),
 			"classes": schema.MapNestedAttribute{
-				Computed: true, MarkdownDescription: "Numbers of hosts by resource class. The key is `\"\"` for hosts without a class. Besides `total`, a host counts in the first number that fits: `in_maintenance`, `failed`, `allocated`, `available`. " +
+				Computed: true, MarkdownDescription: "Numbers of hosts by resource class. The key is `\"\"` for hosts without a class. " +
+					"Besides `total`, a host counts in the first number that fits: `in_maintenance`, `failed`, `allocated`, `available`. " +
 					"Hosts that Ironic is preparing count only in `total`.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"total": number("All hosts of the class."), "available": number("Hosts that an allocation can reserve."), "allocated": number("Hosts that are reserved or deployed."),
+					"total": number("All hosts of the class."), "available": number("Hosts that an allocation can reserve."),
+					"allocated":      number("Hosts that are reserved or deployed."),
 					"in_maintenance": number("Hosts in maintenance."), "failed": number("Hosts in a failed state."),
 				}},
 			},
@@ -84,7 +89,8 @@ func (c *capacity) Read(ctx context.Context, _ datasource.ReadRequest, resp *dat
 		})
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &capacityModel{
-		MaxConcurrent: count(now.Max), Busy: count(now.Busy), Own: count(now.Own), Others: count(now.Others), Stuck: count(now.Stuck), Exempt: count(now.Exempt),
+		MaxConcurrent: count(now.Max), Busy: count(now.Busy), Own: count(now.Own), Others: count(now.Others), Stuck: count(now.Stuck),
+		Exempt:  count(now.Exempt),
 		Classes: types.MapValueMust(classType, classes),
 	})...)
 }

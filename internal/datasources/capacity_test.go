@@ -41,9 +41,13 @@ func TestFakeCapacityDataSource_countsHosts(t *testing.T) {
 	} {
 		t.Run(limit, func(t *testing.T) {
 			test(t, s.Provider("provisioning_limit = { "+limit+" }")+data("metal_capacity", "c"), "",
-				is(address, "max_concurrent", n(7)), is(address, "busy", n(counted.busy)), is(address, "own", n(0)), is(address, "others", n(counted.busy)),
+				is(address, "max_concurrent", n(7)), is(address, "busy", n(counted.busy)), is(address, "own", n(0)),
+				is(address, "others", n(counted.busy)),
 				is(address, "stuck", n(1)), is(address, "exempt", n(counted.exempt)),
-				is(address, "classes", knownvalue.MapExact(map[string]knownvalue.Check{"gold": class(6, 1, 1, 1, 1), "silver": class(1, 1, 0, 0, 0)})),
+				is(address, "classes", knownvalue.MapExact(map[string]knownvalue.Check{
+					"gold":   class(6, 1, 1, 1, 1),
+					"silver": class(1, 1, 0, 0, 0),
+				})),
 			)
 		})
 	}

@@ -30,7 +30,8 @@ func (w *withClient) Configure(_ context.Context, req datasource.ConfigureReques
 	}
 	clients, ok := req.ProviderData.(framework.Clients)
 	if !ok {
-		resp.Diagnostics.AddError("The provider has a bug", fmt.Sprintf("The provider's data has type %T. Please report this.", req.ProviderData))
+		resp.Diagnostics.AddError("The provider has a bug", fmt.Sprintf("The provider's data has type %T. Please report this.",
+			req.ProviderData))
 		return
 	}
 	w.client, w.pool = clients.Site, clients.Pool

@@ -51,30 +51,40 @@ func (d *discoveredHosts) Schema(_ context.Context, _ datasource.SchemaRequest, 
 		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Lists the machines that Ironic has discovered and that are not managed yet, with the names that a rule would give them. Reading it changes nothing.\n\n" +
+		MarkdownDescription: "Lists the machines that Ironic has discovered and that are not managed yet, with the names that a rule " +
+			"would give them. Reading it changes nothing.\n\n" +
 			"Do not create resources from this list: a machine leaves it as soon as it has a name. Use `metal_discovery_import` instead.",
 		Attributes: map[string]schema.Attribute{
 			"name_template": schema.MapAttribute{
 				ElementType: types.StringType, Required: true, Validators: []validator.Map{framework.TemplateKeys},
-				MarkdownDescription: framework.TemplateKeys.Markdown("Rule for the proposed names, as in [`metal_discovery_import`](../resources/discovery_import.md)."),
+				MarkdownDescription: framework.TemplateKeys.Markdown("Rule for the proposed names, as in " +
+					"[`metal_discovery_import`](../resources/discovery_import.md)."),
 			},
-			"name_style": choose("Form of the names. `ironic` (the default): every name that Ironic accepts. `dns`: lower case, digits and hyphens, at most 63 characters.", stringvalidator.OneOf(string(naming.StyleIronic), string(naming.StyleDNS))),
+			"name_style": choose("Form of the names. `ironic` (the default): every name that Ironic accepts. `dns`: lower case, digits "+
+				"and hyphens, at most 63 characters.", stringvalidator.OneOf(string(naming.StyleIronic), string(naming.StyleDNS))),
 			"filter": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, Validators: []validator.Map{framework.FilterKeys},
-				MarkdownDescription: framework.FilterKeys.Markdown("Only machines that match all of these conditions. Default: all machines."),
+				MarkdownDescription: framework.FilterKeys.Markdown("Only machines that match all of these conditions. Default: " +
+					"all machines."),
 			},
 			"hosts": schema.MapNestedAttribute{
-				Computed: true, MarkdownDescription: "Machines that a `metal_discovery_import` would take over. The key is the UUID of the node. Facts that the inspection has not found are null.",
+				Computed: true, MarkdownDescription: "Machines that a `metal_discovery_import` would take over. The key is the UUID of " +
+					"the node. Facts that the inspection has not found are null.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"proposed_name": text("Name that `name_template` gives."), "boot_mac": text("MAC address from which the machine boots."), "bmc_address": text("Address of the BMC."),
-					"serial_number": text("Serial number."), "manufacturer": text("Manufacturer."), "product": text("Product name."), "hostname": text("Host name that the machine had during the inspection."),
-					"ip": text("Address of the first network card."), "cpus": number("Number of CPUs."), "memory_mb": number("Memory in MiB."),
+					"proposed_name": text("Name that `name_template` gives."),
+					"boot_mac":      text("MAC address from which the machine boots."), "bmc_address": text("Address of the BMC."),
+					"serial_number": text("Serial number."), "manufacturer": text("Manufacturer."), "product": text("Product name."),
+					"hostname": text("Host name that the machine had during the inspection."),
+					"ip":       text("Address of the first network card."), "cpus": number("Number of CPUs."),
+					"memory_mb": number("Memory in MiB."),
 					"disks_gb": schema.MapAttribute{
-						ElementType: types.Int64Type, Computed: true, MarkdownDescription: "Sizes of its disks in GiB, rounded down, by name, such as `/dev/sda`. Other facts about them are in `data.metal_host`.",
+						ElementType: types.Int64Type, Computed: true, MarkdownDescription: "Sizes of its disks in GiB, rounded down, by " +
+							"name, such as `/dev/sda`. Other facts about them are in `data.metal_host`.",
 					},
 				}},
 			},
-			"pending": schema.MapAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Machines that a `metal_discovery_import` would not take over. The key is the UUID of the node, the value the reason."},
+			"pending": schema.MapAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Machines that a " +
+				"`metal_discovery_import` would not take over. The key is the UUID of the node, the value the reason."},
 		},
 	}
 }
@@ -111,8 +121,9 @@ func (d *discoveredHosts) Read(ctx context.Context, req datasource.ReadRequest, 
 func discoveredValues(named naming.Named) map[string]attr.Value {
 	h := named.Host
 	return map[string]attr.Value{
-		"proposed_name": types.StringValue(named.Name), "boot_mac": orNull(h.BootMAC()), "bmc_address": orNull(h.BMCAddress), "serial_number": orNull(h.Serial),
-		"manufacturer": orNull(h.Manufacturer), "product": orNull(h.Product), "hostname": orNull(h.Hostname), "ip": orNull(h.IP()),
+		"proposed_name": types.StringValue(named.Name), "boot_mac": orNull(h.BootMAC()), "bmc_address": orNull(h.BMCAddress),
+		"serial_number": orNull(h.Serial),
+		"manufacturer":  orNull(h.Manufacturer), "product": orNull(h.Product), "hostname": orNull(h.Hostname), "ip": orNull(h.IP()),
 		"cpus": positive(h.CPUs), "memory_mb": positive(h.MemoryMB), "disks_gb": framework.DisksValue(h.Disks),
 	}
 }

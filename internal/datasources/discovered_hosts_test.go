@@ -53,8 +53,9 @@ func TestAccDiscoveredHosts_reportsMachines(t *testing.T) {
 	}
 	serial := s.Name("SN") + "-1"
 	for key, want := range map[string]any{
-		"proposed_name": "r12-" + serial, "boot_mac": s.MAC(1), "bmc_address": "198.18.0.1", "serial_number": serial, "manufacturer": "Example Systems",
-		"product": s.Product(), "hostname": "host-" + s.Name("")[1:] + "-1", "ip": "198.19.0.1", "cpus": 32.0, "memory_mb": 131072.0,
+		"proposed_name": "r12-" + serial, "boot_mac": s.MAC(1), "bmc_address": "198.18.0.1", "serial_number": serial,
+		"manufacturer": "Example Systems",
+		"product":      s.Product(), "hostname": "host-" + s.Name("")[1:] + "-1", "ip": "198.19.0.1", "cpus": 32.0, "memory_mb": 131072.0,
 	} {
 		if got := all.Hosts[ids[0]][key]; got != want {
 			t.Errorf("%s is %v, want %v", key, got, want)
@@ -88,7 +89,10 @@ func TestFakeDiscoveredHosts_wrongTemplate(t *testing.T) {
 		{`name_template = { prefix = "a/", hardware_details = "hostname" }`, `prefix "a/" has characters other than`},
 		{`name_template = { hardware_details = "provisioning-id" }`, "needs a prefix or a suffix"},
 		{`name_template = { hardware_details = "colour" }`, "value must be one of"},
-		{"name_template = { hardware_details = \"hostname\" }\n filter = { bmc_cidr = \"10.12\" }", "must be a network such as 10.12.0.0/24"},
+		{
+			"name_template = { hardware_details = \"hostname\" }\n filter = { bmc_cidr = \"10.12\" }",
+			"must be a network such as 10.12.0.0/24",
+		},
 		{"name_template = { hardware_details = \"hostname\" }\n filter = { product = \"(\" }", "regular expression"},
 	} {
 		w := acctest.NewWorkspace(t, s.Provider()+"data \"metal_discovered_hosts\" \"all\" {\n  "+tt.settings+"\n}\n")

@@ -26,14 +26,17 @@ func erasureAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"steps": schema.ListAttribute{
 			ElementType: types.StringType, Computed: true,
-			MarkdownDescription: "Clean steps that were seen at work, such as `deploy.erase_devices`, in their order. A step that ends within seconds may be missing.",
+			MarkdownDescription: "Clean steps that were seen at work, such as `deploy.erase_devices`, in their order. A step that ends " +
+				"within seconds may be missing.",
 		},
 		"began_at": text("When the cleaning had begun at the latest, in RFC 3339."), "ended_at": text("When it ended, in RFC 3339."),
-		"result": text("`succeeded` or `failed`."), "run": text("The run of this provider that has watched it: a UUID, as messages and logs name it."),
+		"result": text("`succeeded` or `failed`."),
+		"run":    text("The run of this provider that has watched it: a UUID, as messages and logs name it."),
 		"disks": schema.ListAttribute{
 			ElementType: types.StringType, Computed: true,
-			MarkdownDescription: "Serial numbers of the disks that Ironic's agent is told to erase: those of the last inspection, without those of the node's `skip_block_devices`. That they were erased, only the steps say. Null if `inventory` is null, " +
-				"if a disk has no serial number, or if a hint is more than a value.",
+			MarkdownDescription: "Serial numbers of the disks that Ironic's agent is told to erase: those of the last inspection, " +
+				"without those of the node's `skip_block_devices`. That they were erased, only the steps say. Null if `inventory` is " +
+				"null, if a disk has no serial number, or if a hint is more than a value.",
 		},
 	}
 }
@@ -42,7 +45,9 @@ func erasureAttributes() map[string]schema.Attribute {
 func erasureSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Computed: true, Attributes: erasureAttributes(),
-		MarkdownDescription: "The last automated cleaning that a run of this provider has watched to its end. Ironic keeps no such record, so a cleaning that no run watched is missing here. Null if there was none. See [Erase disks](../guides/erasure.md#what-is-known-afterwards).",
+		MarkdownDescription: "The last automated cleaning that a run of this provider has watched to its end. Ironic keeps no such " +
+			"record, so a cleaning that no run watched is missing here. Null if there was none. See [Erase " +
+			"disks](../guides/erasure.md#what-is-known-afterwards).",
 	}
 }
 
@@ -66,7 +71,8 @@ func erasureValue(node *ironic.Node, inventory *ironic.Inventory) types.Object {
 		steps = append(steps, types.StringValue(step))
 	}
 	return types.ObjectValueMust(kinds, map[string]attr.Value{
-		"steps": types.ListValueMust(types.StringType, steps), "began_at": moment(e.Began), "ended_at": moment(e.Ended), "result": types.StringValue(result), "run": orNull(e.Run), "disks": disks,
+		"steps": types.ListValueMust(types.StringType, steps), "began_at": moment(e.Began), "ended_at": moment(e.Ended),
+		"result": types.StringValue(result), "run": orNull(e.Run), "disks": disks,
 	})
 }
 
@@ -98,7 +104,10 @@ func erasedDisks(node *ironic.Node, inventory *ironic.Inventory) (serials []stri
 
 // isSkipped reports whether a disk matches a hint of skip_block_devices, and whether the hint only compares texts.
 func isSkipped(disk ironic.Disk, hint any) (matches, understood bool) {
-	has := map[string]string{"name": disk.Name, "serial": disk.Serial, "wwn": disk.WWN, "model": disk.Model, "vendor": disk.Vendor, "by_path": disk.ByPath}
+	has := map[string]string{
+		"name": disk.Name, "serial": disk.Serial, "wwn": disk.WWN, "model": disk.Model, "vendor": disk.Vendor,
+		"by_path": disk.ByPath,
+	}
 	wanted, _ := hint.(map[string]any)
 	matches = true
 	for key, value := range wanted {
@@ -114,8 +123,9 @@ func isSkipped(disk ironic.Disk, hint any) (matches, understood bool) {
 
 func cleaningAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"created_at": text("When the entry was made, in RFC 3339."), "kind": text("`automated` or `manual`; null for a failure, which does not say it."),
-		"failed": flag("Whether the cleaning has failed."), "event": text("Ironic's words."),
+		"created_at": text("When the entry was made, in RFC 3339."),
+		"kind":       text("`automated` or `manual`; null for a failure, which does not say it."),
+		"failed":     flag("Whether the cleaning has failed."), "event": text("Ironic's words."),
 	}
 }
 
@@ -123,7 +133,8 @@ func cleaningAttributes() map[string]schema.Attribute {
 func cleaningsSchema() schema.Attribute {
 	return schema.ListNestedAttribute{
 		Computed: true, NestedObject: schema.NestedAttributeObject{Attributes: cleaningAttributes()},
-		MarkdownDescription: "Cleanings that have ended, by Ironic's history (`include = [\"cleaning_history\"]`, API 1.78), the oldest first. Ironic 21.4 records failures only. No entry says which steps have run.",
+		MarkdownDescription: "Cleanings that have ended, by Ironic's history (`include = [\"cleaning_history\"]`, API 1.78), the oldest " +
+			"first. Ironic 21.4 records failures only. No entry says which steps have run.",
 	}
 }
 
@@ -141,7 +152,8 @@ func readCleanings(ctx context.Context, r *reader) (attr.Value, error) {
 			flow = ""
 		}
 		elements = append(elements, types.ObjectValueMust(kind.AttrTypes, map[string]attr.Value{
-			"created_at": moment(e.CreatedAt), "kind": orNull(flow), "failed": types.BoolValue(e.Severity == "ERROR"), "event": orNull(e.Event),
+			"created_at": moment(e.CreatedAt), "kind": orNull(flow), "failed": types.BoolValue(e.Severity == "ERROR"),
+			"event": orNull(e.Event),
 		}))
 	}
 	return types.ListValueMust(kind, elements), err

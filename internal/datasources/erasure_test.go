@@ -18,7 +18,10 @@ func TestFakeHostDataSource_lastErasure(t *testing.T) {
 	note := map[string]any{"terraform_metal_erasure": map[string]any{
 		"run": "r", "steps": []any{"deploy.erase_devices"}, "began": "2026-11-26T01:00:00.5Z", "ended": "2026-11-26T03:00:00Z",
 	}}
-	inventory := map[string]any{"disks": []any{map[string]any{"name": "/dev/sda", "serial": "A"}, map[string]any{"name": "/dev/sdb", "serial": "B"}}}
+	inventory := map[string]any{"disks": []any{
+		map[string]any{"name": "/dev/sda", "serial": "A"},
+		map[string]any{"name": "/dev/sdb", "serial": "B"},
+	}}
 	for name, hint := range map[string]map[string]any{"skips": {"serial": "a"}, "compares": {"size": "> 100"}} {
 		id := addNode(t, s, name, nil)
 		s.Fake.Set(id, "properties", skip(hint))
@@ -31,14 +34,16 @@ func TestFakeHostDataSource_lastErasure(t *testing.T) {
 
 	erasure := func(disks knownvalue.Check) knownvalue.Check {
 		return object(map[string]knownvalue.Check{
-			"steps": texts("deploy.erase_devices"), "began_at": text("2026-11-26T01:00:00Z"), "ended_at": text("2026-11-26T03:00:00Z"), "result": text("succeeded"), "run": text("r"), "disks": disks,
+			"steps": texts("deploy.erase_devices"), "began_at": text("2026-11-26T01:00:00Z"), "ended_at": text("2026-11-26T03:00:00Z"),
+			"result": text("succeeded"), "run": text("r"), "disks": disks,
 		})
 	}
 	named := func(name string) string { return data("metal_host", name, "name = "+acctest.Quoted(s.Name(name))) }
 	test(t, s.Provider()+named("skips")+named("compares")+including(s, "never", "never", `"cleaning_history"`), "",
 		is("data.metal_host.skips", "last_erasure", erasure(texts("B"))), is("data.metal_host.compares", "last_erasure", erasure(null)),
 		is("data.metal_host.skips", "cleaning_history", null), is("data.metal_host.never", "last_erasure", null),
-		is("data.metal_host.never", "cleaning_history", knownvalue.ListPartial(map[int]knownvalue.Check{0: knownvalue.ObjectPartial(map[string]knownvalue.Check{
-			"kind": text("automated"), "failed": no, "event": text("Automated Cleaning completed successfully with steps=[]"),
-		})})))
+		is("data.metal_host.never", "cleaning_history",
+			knownvalue.ListPartial(map[int]knownvalue.Check{0: knownvalue.ObjectPartial(map[string]knownvalue.Check{
+				"kind": text("automated"), "failed": no, "event": text("Automated Cleaning completed successfully with steps=[]"),
+			})})))
 }

@@ -19,7 +19,10 @@ func number(description string) schema.Int64Attribute {
 
 // byName describes a map of objects.
 func byName(description string, attributes map[string]schema.Attribute) schema.MapNestedAttribute {
-	return schema.MapNestedAttribute{Computed: true, MarkdownDescription: description, NestedObject: schema.NestedAttributeObject{Attributes: attributes}}
+	return schema.MapNestedAttribute{
+		Computed: true, MarkdownDescription: description,
+		NestedObject: schema.NestedAttributeObject{Attributes: attributes},
+	}
 }
 
 // objects returns a map of objects with given attributes.
@@ -34,10 +37,15 @@ func objects(attributes map[string]schema.Attribute, values map[string]map[strin
 
 func biosAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"value":            text("Current value as text, as `bios_settings` of `metal_host` takes it. Null if the BMC does not tell it, as with passwords."),
-		"type":             text("`Enumeration`, `String`, `Integer`, `Boolean` or `Password`. Null, like all that follows, if Ironic has not read it from the BMC, and below API 1.74."),
-		"allowable_values": schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Values of an `Enumeration`."},
-		"lower_bound":      number("Least value of an `Integer`."), "upper_bound": number("Greatest value of an `Integer`."),
+		"value": text("Current value as text, as `bios_settings` of `metal_host` takes it. Null if the BMC does not tell it, " +
+			"as with passwords."),
+		"type": text("`Enumeration`, `String`, `Integer`, `Boolean` or `Password`. Null, like all that follows, if Ironic " +
+			"has not read it from the BMC, and below API 1.74."),
+		"allowable_values": schema.ListAttribute{
+			ElementType: types.StringType, Computed: true,
+			MarkdownDescription: "Values of an `Enumeration`.",
+		},
+		"lower_bound": number("Least value of an `Integer`."), "upper_bound": number("Greatest value of an `Integer`."),
 		"min_length": number("Least length of a `String`."), "max_length": number("Greatest length of a `String`."),
 		"read_only": flag("Whether the setting cannot be changed."), "reset_required": flag("Whether a change needs a restart."),
 		"unique": flag("Whether the value is unique to the machine."),
@@ -45,7 +53,8 @@ func biosAttributes() map[string]schema.Attribute {
 }
 
 func biosSchema() schema.Attribute {
-	return byName("BIOS settings by name (`include = [\"bios_settings\"]`), as Ironic has read them when it last verified, cleaned or serviced the machine. Empty if Ironic has read none.", biosAttributes())
+	return byName("BIOS settings by name (`include = [\"bios_settings\"]`), as Ironic has read them when it last verified, cleaned or "+
+		"serviced the machine. Empty if Ironic has read none.", biosAttributes())
 }
 
 func readBIOS(ctx context.Context, r *reader) (attr.Value, error) {
@@ -84,15 +93,18 @@ func biosValue(s ironic.BIOSSetting) types.String {
 func firmwareAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"current_version": text("Version, as the BMC writes it."), "initial_version": text("Version that Ironic read first."),
-		"last_version_flashed": text("Version since the last change that Ironic noticed, also of one that Ironic did not make. Null if there was none."),
-		"vendor":               text("Vendor; null below API 1.114."), "model": text("Model; null below API 1.114."), "serial_number": text("Serial number; null below API 1.114."),
-		"updated_at": text("When Ironic noticed the last change; null if there was none."),
+		"last_version_flashed": text("Version since the last change that Ironic noticed, also of one that Ironic did not make. Null if " +
+			"there was none."),
+		"vendor": text("Vendor; null below API 1.114."), "model": text("Model; null below API 1.114."),
+		"serial_number": text("Serial number; null below API 1.114."),
+		"updated_at":    text("When Ironic noticed the last change; null if there was none."),
 	}
 }
 
 func firmwareSchema() schema.Attribute {
-	return byName("Firmware by component, such as `bios`, `bmc` or `nic:NAME` (`include = [\"firmware\"]`, API 1.86), as Ironic has read it when it last verified, cleaned, serviced or inspected the machine. "+
-		"Components that were removed stay listed.", firmwareAttributes())
+	return byName("Firmware by component, such as `bios`, `bmc` or `nic:NAME` (`include = [\"firmware\"]`, API 1.86), as Ironic has read "+
+		"it when it last verified, cleaned, serviced or inspected the machine. Components that were removed stay listed.",
+		firmwareAttributes())
 }
 
 func readFirmware(ctx context.Context, r *reader) (attr.Value, error) {
@@ -109,7 +121,8 @@ func readFirmware(ctx context.Context, r *reader) (attr.Value, error) {
 
 func volumeAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"id": text("Identifier."), "name": text("Name."), "level": text("RAID level, such as `1` or `1+0`."), "size_gb": text("Size in GiB, or `MAX`."),
+		"id": text("Identifier."), "name": text("Name."), "level": text("RAID level, such as `1` or `1+0`."),
+		"size_gb":    text("Size in GiB, or `MAX`."),
 		"controller": text("Controller."), "root": flag("Whether images are deployed on the volume."),
 		"physical_disks": schema.SetAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Names of its disks."},
 	}
@@ -118,7 +131,8 @@ func volumeAttributes() map[string]schema.Attribute {
 func raidAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"volumes": schema.ListNestedAttribute{
-			Computed: true, MarkdownDescription: "Volumes. Which of their attributes are known depends on the RAID interface: over Redfish `name`, `level`, `size_gb` and `controller`.",
+			Computed: true, MarkdownDescription: "Volumes. Which of their attributes are known depends on the RAID interface: over " +
+				"Redfish `name`, `level`, `size_gb` and `controller`.",
 			NestedObject: schema.NestedAttributeObject{Attributes: volumeAttributes()},
 		},
 		"updated_at": text("When Ironic read them."),
@@ -129,8 +143,8 @@ func raidSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Computed:   true,
 		Attributes: raidAttributes(),
-		MarkdownDescription: "RAID volumes as Ironic saw them when it last changed them itself. Ironic reads them at no other time, so a change at the console of the machine is not here. " +
-			"Null if Ironic has never changed them.",
+		MarkdownDescription: "RAID volumes as Ironic saw them when it last changed them itself. Ironic reads them at no other time, so " +
+			"a change at the console of the machine is not here. Null if Ironic has never changed them.",
 	}
 }
 
@@ -171,7 +185,10 @@ func raidValue(node *ironic.Node) types.Object {
 			"controller": orNull(d.Controller), "root": types.BoolPointerValue(d.Root), "physical_disks": disks,
 		}))
 	}
-	return types.ObjectValueMust(kinds, map[string]attr.Value{"volumes": types.ListValueMust(volume, volumes), "updated_at": orNull(config.Updated)})
+	return types.ObjectValueMust(kinds, map[string]attr.Value{
+		"volumes":    types.ListValueMust(volume, volumes),
+		"updated_at": orNull(config.Updated),
+	})
 }
 
 // textsOf returns the texts in a list.
@@ -188,14 +205,16 @@ func neighbourAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"interface":   text("Device name of the card, such as `eno1`; null if Ironic does not relate the announcement to a card."),
 		"switch_id":   text("Switch: usually its MAC address. Null, like all that follows, if the card has heard nothing."),
-		"switch_name": text("Name of the switch."), "port_id": text("Port of the switch, such as `Ethernet1/18`."), "port_description": text("Description of that port."),
+		"switch_name": text("Name of the switch."), "port_id": text("Port of the switch, such as `Ethernet1/18`."),
+		"port_description": text("Description of that port."),
 	}
 }
 
 func neighboursSchema() schema.Attribute {
-	return byName("Switch port that each network card is connected to, by MAC address of the card (`include = [\"neighbors\"]`, API 1.81), as the last inspection heard it by LLDP. "+
-		"A card without an entry did not listen: the ramdisk listens only with the kernel parameter `ipa-collect-lldp=1`. "+
-		"What a BMC heard is by the BMC's name of the port, if Ironic does not know the card. Null if the machine was never inspected.", neighbourAttributes())
+	return byName("Switch port that each network card is connected to, by MAC address of the card (`include = [\"neighbors\"]`, API "+
+		"1.81), as the last inspection heard it by LLDP. A card without an entry did not listen: the ramdisk listens only with the "+
+		"kernel parameter `ipa-collect-lldp=1`. What a BMC heard is by the BMC's name of the port, if Ironic does not know the card. "+
+		"Null if the machine was never inspected.", neighbourAttributes())
 }
 
 func readNeighbours(_ context.Context, r *reader) (attr.Value, error) {
@@ -231,8 +250,10 @@ func validationAttributes() map[string]schema.Attribute {
 }
 
 func validationSchema() schema.Attribute {
-	return byName("Whether Ironic could use the hardware interfaces of the node, such as `power` or `deploy` (`include = [\"validation\"]`). Interfaces without a function, such as `no-raid`, are left out: they are not a problem. "+
-		"Without an image to deploy, `boot` and `deploy` are often not OK. Ironic checks settings and asks no BMC, but it may ask the image server.", validationAttributes())
+	return byName("Whether Ironic could use the hardware interfaces of the node, such as `power` or `deploy` (`include "+
+		"= [\"validation\"]`). Interfaces without a function, such as `no-raid`, are left out: they are not a problem. Without an image "+
+		"to deploy, `boot` and `deploy` are often not OK. Ironic checks settings and asks no BMC, but it may ask the image server.",
+		validationAttributes())
 }
 
 func readValidation(ctx context.Context, r *reader) (attr.Value, error) {
@@ -250,8 +271,9 @@ func readValidation(ctx context.Context, r *reader) (attr.Value, error) {
 func consoleSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Computed: true,
-		MarkdownDescription: "How to reach the console of the machine (`include = [\"console\"]`). **Reading it is not always harmless:** with the console interface `ipmitool-socat`, Ironic 39.0 ends the session of the user who is connected. " +
-			"The URL of a graphical console contains a secret, and ends with the console, 10 minutes after its start.",
+		MarkdownDescription: "How to reach the console of the machine (`include = [\"console\"]`). **Reading it is not always " +
+			"harmless:** with the console interface `ipmitool-socat`, Ironic 39.0 ends the session of the user who is connected. The URL " +
+			"of a graphical console contains a secret, and ends with the console, 10 minutes after its start.",
 		Attributes: consoleAttributes(),
 	}
 }
@@ -259,7 +281,8 @@ func consoleSchema() schema.Attribute {
 func consoleAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"enabled": flag("Whether the console is enabled."), "type": text("`socat`, `shellinabox` or `vnc`; null if Ironic does not tell."),
-		"url": schema.StringAttribute{Computed: true, Sensitive: true, MarkdownDescription: "Address of the console; null if it is not enabled."},
+		"url": schema.StringAttribute{Computed: true, Sensitive: true, MarkdownDescription: "Address of the console; null if it " +
+			"is not enabled."},
 	}
 }
 

@@ -46,9 +46,13 @@ func (h *host) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datas
 		attributes[name] = attribute
 	}
 	attributes["mac"] = schema.StringAttribute{Optional: true, MarkdownDescription: requiredUnless + "MAC address of a port of the node."}
-	attributes["macs"] = schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "MAC addresses of all ports of the node, sorted."}
+	attributes["macs"] = schema.ListAttribute{
+		ElementType: types.StringType, Computed: true,
+		MarkdownDescription: "MAC addresses of all ports of the node, sorted.",
+	}
 	attributes["hardware_interfaces"] = schema.MapAttribute{
-		ElementType: types.StringType, Computed: true, MarkdownDescription: "Hardware interfaces by kind, such as `deploy` or `boot`, including the defaults of the driver.",
+		ElementType: types.StringType, Computed: true, MarkdownDescription: "Hardware interfaces by kind, such as `deploy` or `boot`, " +
+			"including the defaults of the driver.",
 	}
 	attributes["include"] = includeSchema()
 	attributes["last_erasure"] = erasureSchema()
@@ -56,7 +60,8 @@ func (h *host) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datas
 		attributes[p.attribute] = p.schema()
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Reads one node of Ironic, whichever client enrolled it, and what Ironic knows about the machine. Fails if the node does not exist.\n\n" +
+		MarkdownDescription: "Reads one node of Ironic, whichever client enrolled it, and what Ironic knows about the machine. Fails if " +
+			"the node does not exist.\n\n" +
 			"Look up the node by exactly one of `id`, `name`, `mac`, `bmc_address` and `instance_id`.",
 		Attributes: attributes,
 	}

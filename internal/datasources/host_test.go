@@ -58,8 +58,10 @@ func TestAccHostDataSource_byAnyKey(t *testing.T) {
 	reserved := instance[:28] + s.Name("")[1:]
 	bmc := s.Name("bmc") + ".example.com"
 	id := addNode(t, s, "h", map[string]any{
-		"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": bmc, "ipmi_password": "hunter22"}, "description": "the one", "lessee": "carol",
-		"properties": map[string]any{"cpus": 4, "capabilities": "boot_mode:uefi,tier:1"}, "extra": map[string]any{"rack": map[string]any{"row": 3}, "terraform_metal_enrolled": "our own note"},
+		"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": bmc, "ipmi_password": "hunter22"}, "description": "the one",
+		"lessee":        "carol",
+		"properties":    map[string]any{"cpus": 4, "capabilities": "boot_mode:uefi,tier:1"},
+		"extra":         map[string]any{"rack": map[string]any{"row": 3}, "terraform_metal_enrolled": "our own note"},
 		"instance_uuid": reserved,
 	})
 	addNode(t, s, "other", map[string]any{"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "other-" + bmc}})
@@ -75,14 +77,17 @@ func TestAccHostDataSource_byAnyKey(t *testing.T) {
 		"id": id, "name": s.Name("h"), "mac": strings.ToUpper(s.MAC(1)), "bmc_address": bmc, "instance_id": reserved,
 	} {
 		config += data("metal_host", by, fmt.Sprintf("%s = %q", by, value))
-		checks = append(checks, is("data.metal_host."+by, "id", knownvalue.StringExact(id)), is("data.metal_host."+by, by, knownvalue.StringExact(value)))
+		checks = append(checks, is("data.metal_host."+by, "id", knownvalue.StringExact(id)),
+			is("data.metal_host."+by, by, knownvalue.StringExact(value)))
 	}
 	const address = "data.metal_host.name"
 	test(t, config, "", append(checks,
 		is(address, "driver", text("ipmi")), is(address, "bmc_address", text(bmc)), is(address, "provision_state", text("enroll")),
-		is(address, "power_state", knownvalue.Null()), is(address, "resource_class", text(s.Class())), is(address, "description", text("the one")),
+		is(address, "power_state", knownvalue.Null()), is(address, "resource_class", text(s.Class())),
+		is(address, "description", text("the one")),
 		is(address, "owner", knownvalue.Null()), is(address, "lessee", text("carol")), is(address, "instance_id", text(reserved)),
-		is(address, "allocation_id", knownvalue.Null()), is(address, "maintenance", knownvalue.Bool(true)), is(address, "maintenance_reason", text("fan")),
+		is(address, "allocation_id", knownvalue.Null()), is(address, "maintenance", knownvalue.Bool(true)),
+		is(address, "maintenance_reason", text("fan")),
 		is(address, "retired", knownvalue.Bool(false)), is(address, "mac", knownvalue.Null()),
 		is(address, "macs", knownvalue.ListExact([]knownvalue.Check{text(s.MAC(1)), text(s.MAC(2))})),
 		is(address, "traits", knownvalue.SetExact([]knownvalue.Check{text("CUSTOM_GPU"), text("CUSTOM_NVME")})),
@@ -100,7 +105,10 @@ func TestAccHostDataSource_notFound(t *testing.T) {
 		{"name", `name = "no-such-host"`, `Could not find the host with name "no-such-host"`},
 		{"mac", `mac = "52:00:00:00:00:01"`, `no port has the MAC address 52:00:00:00:00:01`},
 		{"bmc_address", `bmc_address = "nowhere.example.com"`, `no node has the BMC address nowhere.example.com`},
-		{"instance_id", `instance_id = "6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21"`, `no node is reserved by 6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21`},
+		{
+			"instance_id", `instance_id = "6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21"`,
+			`no node is reserved by 6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21`,
+		},
 		{"nothing to look for", ``, `Exactly one of these attributes must be configured`},
 		{"two ways", "name = \"a\"\n  mac = \"52:00:00:00:00:01\"", `Exactly one of these attributes must be configured`},
 	} {
@@ -114,7 +122,10 @@ func TestFakeHostDataSource_showsTheInventoryAndAllInterfaces(t *testing.T) {
 		if r.URL.Path != leased.Load() {
 			return nil
 		}
-		return &fakeironic.Rejection{Status: http.StatusForbidden, Body: `{"error_message": "{\"faultstring\": \"Access was denied to the following resource: baremetal:node:inventory:get\"}"}`}
+		return &fakeironic.Rejection{
+			Status: http.StatusForbidden,
+			Body:   `{"error_message": "{\"faultstring\": \"Access was denied to the following resource: baremetal:node:inventory:get\"}"}`,
+		}
 	}})
 	for _, name := range []string{"h", "new", "leased"} {
 		id := addNode(t, s, name, map[string]any{"driver": "fake-hardware", "deploy_interface": "direct"})
@@ -134,23 +145,34 @@ func TestFakeHostDataSource_showsTheInventoryAndAllInterfaces(t *testing.T) {
 		},
 		"boot":  map[string]any{"pxe_interface": "01-52-54-00-AA-BB-01"},
 		"disks": []any{map[string]any{"name": "/dev/sda", "size": 960197124096, "by_path": "/dev/disk/by-path/pci-0000:3b:00.0"}},
-	}, map[string]any{"parsed_lldp": map[string]any{"eno2": map[string]any{"switch_chassis_id": "52:54:00:ee:00:02", "switch_port_id": "Ethernet1/18", "switch_system_name": "leaf-2"}}})
-	test(t, s.Provider()+data("metal_host", "h", "name = "+acctest.Quoted(s.Name("h")))+data("metal_host", "new", "name = "+acctest.Quoted(s.Name("new")))+
+	}, map[string]any{"parsed_lldp": map[string]any{"eno2": map[string]any{
+		"switch_chassis_id": "52:54:00:ee:00:02",
+		"switch_port_id":    "Ethernet1/18", "switch_system_name": "leaf-2",
+	}}})
+	test(t, s.Provider()+data("metal_host", "h", "name = "+acctest.Quoted(s.Name("h")))+
+		data("metal_host", "new", "name = "+acctest.Quoted(s.Name("new")))+
 		data("metal_host", "leased", "name = "+acctest.Quoted(s.Name("leased"))), "",
-		is("data.metal_host.leased", "inventory", null), is("data.metal_host.leased", "driver_info_json", null), is("data.metal_host.leased", "last_error", null),
+		is("data.metal_host.leased", "inventory", null), is("data.metal_host.leased", "driver_info_json", null),
+		is("data.metal_host.leased", "last_error", null),
 		is("data.metal_host.new", "inventory", null),
-		is("data.metal_host.h", "hardware_interfaces", knownvalue.MapPartial(map[string]knownvalue.Check{"deploy": text("direct"), "boot": text("fake")})),
+		is("data.metal_host.h", "hardware_interfaces",
+			knownvalue.MapPartial(map[string]knownvalue.Check{"deploy": text("direct"), "boot": text("fake")})),
 		is("data.metal_host.h", "inventory", knownvalue.ObjectExact(map[string]knownvalue.Check{
-			"serial_number": text("SN1"), "cpus": knownvalue.Int64Exact(8), "bmc_address": text("2001:db8::5"), "boot_mac": text("52:54:00:aa:bb:01"),
-			"bios_version": text("2.10.2"), "cpu_model": text("Example CPU"), "bmc_mac": text("52:54:00:bc:00:01"), "hostname": null, "product": null, "manufacturer": null, "cpu_arch": null, "memory_mb": null,
+			"serial_number": text("SN1"), "cpus": knownvalue.Int64Exact(8), "bmc_address": text("2001:db8::5"),
+			"boot_mac":     text("52:54:00:aa:bb:01"),
+			"bios_version": text("2.10.2"), "cpu_model": text("Example CPU"), "bmc_mac": text("52:54:00:bc:00:01"), "hostname": null,
+			"product": null, "manufacturer": null, "cpu_arch": null, "memory_mb": null,
 			"disks": knownvalue.ListExact([]knownvalue.Check{knownvalue.ObjectExact(map[string]knownvalue.Check{
-				"name": text("/dev/sda"), "size_bytes": knownvalue.Int64Exact(960197124096), "model": null, "vendor": null, "serial": null, "wwn": null, "rotational": null,
+				"name": text("/dev/sda"), "size_bytes": knownvalue.Int64Exact(960197124096), "model": null, "vendor": null, "serial": null,
+				"wwn": null, "rotational": null,
 				"by_path": text("/dev/disk/by-path/pci-0000:3b:00.0"),
 			})}),
 			"interfaces": knownvalue.ListExact([]knownvalue.Check{
 				knownvalue.ObjectExact(map[string]knownvalue.Check{
-					"name": text("eno1"), "mac": text(s.MAC(1)), "ipv4_address": null, "ipv6_address": null, "has_carrier": null, "product": null, "vendor": null,
-					"speed_mbps": null, "pci_address": null, "switch_id": text("52:54:00:ee:00:01"), "switch_port_id": text("Eth1"), "switch_name": null,
+					"name": text("eno1"), "mac": text(s.MAC(1)), "ipv4_address": null, "ipv6_address": null, "has_carrier": null,
+					"product": null, "vendor": null,
+					"speed_mbps": null, "pci_address": null, "switch_id": text("52:54:00:ee:00:01"), "switch_port_id": text("Eth1"),
+					"switch_name": null,
 				}),
 				knownvalue.ObjectPartial(map[string]knownvalue.Check{
 					"name": text("eno2"), "speed_mbps": knownvalue.Int64Exact(25000), "pci_address": text("0000:18:00.1"),
@@ -167,10 +189,12 @@ func TestFakeHostDataSource_showsTheHealth(t *testing.T) {
 	addNode(t, s, "other", nil)
 	s.Verb(s.Name("h"), "manage", "manageable")
 	config := func(version string) string {
-		return s.Provider(`microversion = `+acctest.Quoted(version)) + data("metal_host", "h", "name = "+acctest.Quoted(s.Name("h"))) + data("metal_host", "other", "name = "+acctest.Quoted(s.Name("other")))
+		return s.Provider(`microversion = `+acctest.Quoted(version)) + data("metal_host", "h", "name = "+acctest.Quoted(s.Name("h"))) +
+			data("metal_host", "other", "name = "+acctest.Quoted(s.Name("other")))
 	}
 	t.Run("API 1.109", func(t *testing.T) {
-		test(t, config("1.109"), "", is("data.metal_host.h", "health", knownvalue.StringExact("OK")), is("data.metal_host.other", "health", knownvalue.Null()))
+		test(t, config("1.109"), "", is("data.metal_host.h", "health", knownvalue.StringExact("OK")),
+			is("data.metal_host.other", "health", knownvalue.Null()))
 	})
 	t.Run("API 1.108", func(t *testing.T) { test(t, config("1.108"), "", is("data.metal_host.h", "health", knownvalue.Null())) })
 }

@@ -38,12 +38,17 @@ func (h *hosts) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *
 func (h *hosts) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	attributes := map[string]schema.Attribute{
 		"name_regex": schema.StringAttribute{
-			Optional: true, MarkdownDescription: framework.NameRegexDescription("hosts"), Validators: []validator.String{framework.RegularExpression},
+			Optional: true, MarkdownDescription: framework.NameRegexDescription("hosts"),
+			Validators: []validator.String{framework.RegularExpression},
 		},
 		"associated": schema.BoolAttribute{Optional: true, MarkdownDescription: framework.OnlyIf("hosts", framework.IfReserved)},
-		"ids":        schema.ListAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "UUIDs of the nodes, in the order of `hosts`."},
+		"ids": schema.ListAttribute{
+			ElementType: types.StringType, Computed: true,
+			MarkdownDescription: "UUIDs of the nodes, in the order of `hosts`.",
+		},
 		"hosts": schema.ListNestedAttribute{
-			Computed: true, MarkdownDescription: "The hosts, sorted by name, then UUID.", NestedObject: schema.NestedAttributeObject{Attributes: nodeAttributes()},
+			Computed: true, MarkdownDescription: "The hosts, sorted by name, then UUID.",
+			NestedObject: schema.NestedAttributeObject{Attributes: nodeAttributes()},
 		},
 	}
 	for name, description := range framework.NodeFilterTexts("hosts") {
@@ -53,7 +58,8 @@ func (h *hosts) Schema(_ context.Context, _ datasource.SchemaRequest, resp *data
 		attributes[name] = schema.BoolAttribute{Optional: true, MarkdownDescription: description}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Lists the nodes of Ironic that match all given filters, or all nodes. An empty result is allowed.", Attributes: attributes,
+		MarkdownDescription: "Lists the nodes of Ironic that match all given filters, or all nodes. An empty result is allowed.",
+		Attributes:          attributes,
 	}
 }
 

@@ -64,8 +64,9 @@ func TestAccHostsDataSource_filters(t *testing.T) {
 	}
 	test(t, config, "", append(checks,
 		is("data.metal_hosts.f1", "hosts", knownvalue.ListExact([]knownvalue.Check{knownvalue.ObjectPartial(map[string]knownvalue.Check{
-			"id": knownvalue.StringExact(a), "name": knownvalue.StringExact(s.Name("a")), "provision_state": knownvalue.StringExact("manageable"),
-			"description": knownvalue.StringExact("a red fox"), "driver": knownvalue.StringExact("fake-hardware"),
+			"id": knownvalue.StringExact(a), "name": knownvalue.StringExact(s.Name("a")),
+			"provision_state": knownvalue.StringExact("manageable"),
+			"description":     knownvalue.StringExact("a red fox"), "driver": knownvalue.StringExact("fake-hardware"),
 		})})),
 	)...)
 }

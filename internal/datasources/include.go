@@ -51,7 +51,8 @@ func partNames() (names []string) {
 // includeSchema describes include.
 func includeSchema() schema.Attribute {
 	return schema.SetAttribute{
-		Optional: true, ElementType: types.StringType, Validators: []validator.Set{setvalidator.ValueStringsAre(stringvalidator.OneOf(partNames()...))},
+		Optional: true, ElementType: types.StringType,
+		Validators: []validator.Set{setvalidator.ValueStringsAre(stringvalidator.OneOf(partNames()...))},
 		MarkdownDescription: "Attributes that cost one more request each: `" + strings.Join(partNames(), "`, `") + "`. " +
 			"An attribute that it does not name is null. Default: `inventory`. `inventory` and `neighbors` share a request.",
 	}
@@ -67,7 +68,9 @@ type reader struct {
 // readParts returns the values of the attributes of all parts: null for those that are not included, and for those that the user may not
 // read, with a warning. It reports a part that the configuration names and the API does not have.
 func (h *host) readParts(ctx context.Context, node *ironic.Node, include attr.Value, diags *diag.Diagnostics) map[string]attr.Value {
-	r := &reader{h.client.Ironic, node, sync.OnceValues(func() (*ironic.Inventory, error) { return h.client.Ironic.Inventory(ctx, node.UUID) })}
+	r := &reader{h.client.Ironic, node, sync.OnceValues(func() (*ironic.Inventory, error) {
+		return h.client.Ironic.Inventory(ctx, node.UUID)
+	})}
 	named, given := includes(include)
 	values := map[string]attr.Value{"last_erasure": erasureValue(node, nil)}
 	for _, p := range parts {

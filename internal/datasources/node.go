@@ -23,18 +23,37 @@ func nodeAttributes() map[string]schema.Attribute {
 		"secure_boot":     flag("Whether secure boot is on; null if the BMC does not tell."),
 		"console_enabled": flag("Whether the console of the node is enabled."),
 		"raid":            raidSchema(),
-		"provision_state": text("Ironic's provision state of the node, such as `available` or `active`."), "power_state": text("`on` or `off`; null if Ironic does not know."),
-		"resource_class": text("Class by which allocations select the node."), "description": text("Description."), "owner": text("Project that owns the node."), "lessee": text("Project that leases the node."),
+		"provision_state": text("Ironic's provision state of the node, such as `available` or `active`."),
+		"power_state":     text("`on` or `off`; null if Ironic does not know."),
+		"resource_class":  text("Class by which allocations select the node."), "description": text("Description."),
+		"owner": text("Project that owns the node."), "lessee": text("Project that leases the node."),
 		"conductor_group": text("Group of conductors that manage the node."), "shard": text("Shard of the node."),
-		"instance_id": text("UUID of the allocation or instance that has reserved the node; null if it is free."), "instance_name": text("Name of the instance on the node; null without one, and below API 1.104."), "allocation_id": text("UUID of the allocation that has reserved the node; null without one."),
-		"maintenance": flag("Whether the node is in maintenance."), "maintenance_reason": text("Reason of the maintenance."), "fault": text("Fault that Ironic has detected, such as `power failure`; null without one."),
-		"health":  text("Health of the hardware that the BMC reports: `OK`, `Warning` or `Critical`; null if it reports none, and below API 1.109."),
-		"retired": flag("Whether the node is retired."), "protected": flag("Whether the node is protected: Ironic then refuses to rebuild or undeploy it."), "last_error": text("Last error that Ironic reports for the node; null without one."),
-		"traits":           schema.SetAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Traits of the node."},
-		"properties_json":  schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Properties of the node, as JSON. Decode it with `jsondecode`."},
-		"extra_json":       schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Data that clients stored with the node, as JSON. Notes of this provider are left out."},
-		"driver_info_json": schema.StringAttribute{Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Settings of the driver, as JSON. Ironic masks the secrets."},
-		"capabilities":     schema.MapAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Entries of `properties.capabilities`, such as `boot_mode`."},
+		"instance_id":   text("UUID of the allocation or instance that has reserved the node; null if it is free."),
+		"instance_name": text("Name of the instance on the node; null without one, and below API 1.104."),
+		"allocation_id": text("UUID of the allocation that has reserved the node; null without one."),
+		"maintenance":   flag("Whether the node is in maintenance."), "maintenance_reason": text("Reason of the maintenance."),
+		"fault": text("Fault that Ironic has detected, such as `power failure`; null without one."),
+		"health": text("Health of the hardware that the BMC reports: `OK`, `Warning` or `Critical`; null if it reports none, and " +
+			"below API 1.109."),
+		"retired": flag("Whether the node is retired."), "protected": flag("Whether the node is protected: Ironic then refuses to " +
+			"rebuild or undeploy it."), "last_error": text("Last error that Ironic reports for the node; null without one."),
+		"traits": schema.SetAttribute{ElementType: types.StringType, Computed: true, MarkdownDescription: "Traits of the node."},
+		"properties_json": schema.StringAttribute{
+			Computed: true, CustomType: jsontypes.NormalizedType{},
+			MarkdownDescription: "Properties of the node, as JSON. Decode it with `jsondecode`.",
+		},
+		"extra_json": schema.StringAttribute{
+			Computed: true, CustomType: jsontypes.NormalizedType{},
+			MarkdownDescription: "Data that clients stored with the node, as JSON. Notes of this provider are left out.",
+		},
+		"driver_info_json": schema.StringAttribute{
+			Computed: true, CustomType: jsontypes.NormalizedType{},
+			MarkdownDescription: "Settings of the driver, as JSON. Ironic masks the secrets.",
+		},
+		"capabilities": schema.MapAttribute{
+			ElementType: types.StringType, Computed: true,
+			MarkdownDescription: "Entries of `properties.capabilities`, such as `boot_mode`.",
+		},
 	}
 }
 
@@ -53,16 +72,22 @@ func typesOf(attributes map[string]schema.Attribute) map[string]attr.Type {
 // nodeValues returns a node's values for nodeAttributes.
 func nodeValues(node *ironic.Node) map[string]attr.Value {
 	return map[string]attr.Value{
-		"id": types.StringValue(node.UUID), "name": orNull(node.Name), "driver": orNull(node.Driver), "bmc_address": orNull(driverinfo.BMCAddress(node.DriverInfo)),
-		"boot_mode": orNull(node.BootMode), "secure_boot": types.BoolPointerValue(node.SecureBoot), "console_enabled": types.BoolValue(node.ConsoleEnabled),
-		"raid": raidValue(node), "instance_name": orNull(node.InstanceName),
+		"id": types.StringValue(node.UUID), "name": orNull(node.Name), "driver": orNull(node.Driver),
+		"bmc_address": orNull(driverinfo.BMCAddress(node.DriverInfo)),
+		"boot_mode":   orNull(node.BootMode), "secure_boot": types.BoolPointerValue(node.SecureBoot),
+		"console_enabled": types.BoolValue(node.ConsoleEnabled),
+		"raid":            raidValue(node), "instance_name": orNull(node.InstanceName),
 		"provision_state": types.StringValue(node.ProvisionState), "power_state": orNull(machine.Power(node)),
-		"resource_class": orNull(node.ResourceClass), "description": orNull(node.Description), "owner": orNull(node.Owner), "lessee": orNull(node.Lessee),
+		"resource_class": orNull(node.ResourceClass), "description": orNull(node.Description), "owner": orNull(node.Owner),
+		"lessee":          orNull(node.Lessee),
 		"conductor_group": orNull(node.ConductorGroup), "shard": orNull(node.Shard), "instance_id": orNull(node.InstanceUUID),
-		"allocation_id": orNull(node.AllocationUUID), "maintenance": types.BoolValue(node.Maintenance), "maintenance_reason": orNull(node.MaintenanceReason),
-		"fault": orNull(node.Fault), "health": orNull(node.Health), "retired": types.BoolValue(node.Retired), "protected": types.BoolValue(node.Protected), "last_error": orNull(node.LastError),
-		"traits": setValue(node.Traits), "properties_json": jsonText(node.Properties), "extra_json": jsonText(node.Extra), "driver_info_json": driverInfo(node),
-		"capabilities": capabilities(node),
+		"allocation_id": orNull(node.AllocationUUID), "maintenance": types.BoolValue(node.Maintenance),
+		"maintenance_reason": orNull(node.MaintenanceReason),
+		"fault":              orNull(node.Fault), "health": orNull(node.Health), "retired": types.BoolValue(node.Retired),
+		"protected": types.BoolValue(node.Protected), "last_error": orNull(node.LastError),
+		"traits": setValue(node.Traits), "properties_json": jsonText(node.Properties), "extra_json": jsonText(node.Extra),
+		"driver_info_json": driverInfo(node),
+		"capabilities":     capabilities(node),
 	}
 }
 

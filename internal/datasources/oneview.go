@@ -27,7 +27,8 @@ var (
 // appliance returns the client of OneView. If none is configured, it adds an error and returns nil.
 func (w *withClient) appliance(diags *diag.Diagnostics) *oneview.Client {
 	if w.pool == nil {
-		diags.AddError("OneView is not configured", "Set oneview in the provider block, or ONEVIEW_ENDPOINT, ONEVIEW_USERNAME and ONEVIEW_PASSWORD in the environment.")
+		diags.AddError("OneView is not configured", "Set oneview in the provider block, or ONEVIEW_ENDPOINT, ONEVIEW_USERNAME and "+
+			"ONEVIEW_PASSWORD in the environment.")
 		return nil
 	}
 	return w.pool.OneView
@@ -58,9 +59,11 @@ type serverHardwareModel struct {
 }
 
 var serverType = types.ObjectType{AttrTypes: map[string]attr.Type{
-	"name": types.StringType, "serial_number": types.StringType, "model": types.StringType, "state": types.StringType, "status": types.StringType,
-	"power_state": types.StringType, "server_profile_uri": types.StringType, "server_hardware_type_uri": types.StringType, "enclosure_group_uri": types.StringType,
-	"macs": types.ListType{ElemType: types.StringType}, "management_addresses": types.ListType{ElemType: types.StringType},
+	"name": types.StringType, "serial_number": types.StringType, "model": types.StringType, "state": types.StringType,
+	"status":      types.StringType,
+	"power_state": types.StringType, "server_profile_uri": types.StringType, "server_hardware_type_uri": types.StringType,
+	"enclosure_group_uri": types.StringType,
+	"macs":                types.ListType{ElemType: types.StringType}, "management_addresses": types.ListType{ElemType: types.StringType},
 }}
 
 // Metadata names the data source.
@@ -74,24 +77,32 @@ func (s *serverHardware) Schema(_ context.Context, _ datasource.SchemaRequest, r
 		return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Server hardware of the HPE OneView appliance: all of it, or the hardware that matches all configured arguments. See the guide [OneView](../guides/oneview.md).",
+		MarkdownDescription: "Server hardware of the HPE OneView appliance: all of it, or the hardware that matches all configured " +
+			"arguments. See the guide [OneView](../guides/oneview.md).",
 		Attributes: map[string]schema.Attribute{
-			"name":                     criterion("Name of the server hardware, such as `Encl1, bay 3`. Fails if none matches."),
-			"serial_number":            criterion("Serial number. Fails if none matches."),
-			"mac":                      criterion("MAC address of an Ethernet port. OneView knows those of blades, but not those of rack servers. Fails if none matches."),
+			"name":          criterion("Name of the server hardware, such as `Encl1, bay 3`. Fails if none matches."),
+			"serial_number": criterion("Serial number. Fails if none matches."),
+			"mac": criterion("MAC address of an Ethernet port. OneView knows those of blades, but not those of rack " +
+				"servers. Fails if none matches."),
 			"server_hardware_type_uri": criterion("URI of the server hardware type. An empty result is allowed."),
 			"enclosure_group_uri":      criterion("URI of the enclosure group. An empty result is allowed."),
-			"free":                     schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: hardware without a server profile. `false`: hardware with one, of Ironic or of another user. An empty result is allowed. Default: both."},
-			"uri":                      text("URI of the hardware if exactly one matches, otherwise null."),
-			"uris":                     list("URIs of the matching hardware, sorted by name."),
+			"free": schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: hardware without a server " +
+				"profile. `false`: hardware with one, of Ironic or of another user. An empty result is allowed. Default: both."},
+			"uri":  text("URI of the hardware if exactly one matches, otherwise null."),
+			"uris": list("URIs of the matching hardware, sorted by name."),
 			"servers": schema.MapNestedAttribute{
 				Computed: true, MarkdownDescription: "Matching hardware, by URI.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"name": text("Name in OneView."), "serial_number": text("Serial number."), "model": text("Model, such as `ProLiant BL460c Gen10`."),
-					"state": text("State in OneView, such as `NoProfileApplied`."), "status": text("Health: `OK`, `Warning`, `Critical`, `Disabled` or `Unknown`."),
-					"power_state": text("`On`, `Off`, `PoweringOn`, `PoweringOff`, `Resetting` or `Unknown`."), "server_profile_uri": text("URI of its server profile; null if it has none."),
-					"server_hardware_type_uri": text("URI of its server hardware type."), "enclosure_group_uri": text("URI of its enclosure group; null for rack servers."),
-					"macs": list("MAC addresses of its Ethernet ports that OneView knows."), "management_addresses": list("IP addresses of its iLO."),
+					"name": text("Name in OneView."), "serial_number": text("Serial number."),
+					"model":                    text("Model, such as `ProLiant BL460c Gen10`."),
+					"state":                    text("State in OneView, such as `NoProfileApplied`."),
+					"status":                   text("Health: `OK`, `Warning`, `Critical`, `Disabled` or `Unknown`."),
+					"power_state":              text("`On`, `Off`, `PoweringOn`, `PoweringOff`, `Resetting` or `Unknown`."),
+					"server_profile_uri":       text("URI of its server profile; null if it has none."),
+					"server_hardware_type_uri": text("URI of its server hardware type."),
+					"enclosure_group_uri":      text("URI of its enclosure group; null for rack servers."),
+					"macs":                     list("MAC addresses of its Ethernet ports that OneView knows."),
+					"management_addresses":     list("IP addresses of its iLO."),
 				}},
 			},
 		},
@@ -114,9 +125,12 @@ func (s *serverHardware) Read(ctx context.Context, req datasource.ReadRequest, r
 		report(&resp.Diagnostics, "list server hardware", err)
 		return
 	}
-	found = slices.DeleteFunc(found, func(h oneview.Hardware) bool { return !m.Free.IsNull() && (h.ProfileURI == "") != m.Free.ValueBool() })
+	found = slices.DeleteFunc(found, func(h oneview.Hardware) bool {
+		return !m.Free.IsNull() && (h.ProfileURI == "") != m.Free.ValueBool()
+	})
 	if named := !m.Name.IsNull() || !m.SerialNumber.IsNull() || !m.MAC.IsNull(); named && len(found) == 0 {
-		resp.Diagnostics.AddError("No such server hardware", fmt.Sprintf("OneView has no server hardware with %s.%s", m.criteria(), otherHardware(ctx, client)))
+		resp.Diagnostics.AddError("No such server hardware", fmt.Sprintf("OneView has no server hardware with %s.%s", m.criteria(),
+			otherHardware(ctx, client)))
 		return
 	}
 	slices.SortFunc(found, func(a, b oneview.Hardware) int { return strings.Compare(a.Name+a.URI, b.Name+b.URI) })
@@ -124,9 +138,12 @@ func (s *serverHardware) Read(ctx context.Context, req datasource.ReadRequest, r
 	for _, h := range found {
 		uris = append(uris, h.URI)
 		servers[h.URI] = types.ObjectValueMust(serverType.AttrTypes, map[string]attr.Value{
-			"name": orNull(h.Name), "serial_number": orNull(h.SerialNumber), "model": orNull(h.Model), "state": orNull(string(h.State)), "status": orNull(h.Status),
-			"power_state": orNull(string(h.PowerState)), "server_profile_uri": orNull(h.ProfileURI), "server_hardware_type_uri": orNull(h.HardwareTypeURI),
-			"enclosure_group_uri": orNull(h.GroupURI), "macs": stringsValue(h.MACs), "management_addresses": stringsValue(h.ManagementAddresses),
+			"name": orNull(h.Name), "serial_number": orNull(h.SerialNumber), "model": orNull(h.Model), "state": orNull(string(h.State)),
+			"status":      orNull(h.Status),
+			"power_state": orNull(string(h.PowerState)), "server_profile_uri": orNull(h.ProfileURI),
+			"server_hardware_type_uri": orNull(h.HardwareTypeURI),
+			"enclosure_group_uri":      orNull(h.GroupURI), "macs": stringsValue(h.MACs),
+			"management_addresses": stringsValue(h.ManagementAddresses),
 		})
 	}
 	m.URI, m.URIs, m.Servers = types.StringNull(), stringsValue(uris), types.MapValueMust(serverType, servers)
@@ -139,10 +156,15 @@ func (s *serverHardware) Read(ctx context.Context, req datasource.ReadRequest, r
 // criteria lists the configured criteria for a message.
 func (m serverHardwareModel) criteria() string {
 	text := criteria([]named{
-		{"name", m.Name}, {"serial_number", m.SerialNumber}, {"mac", m.MAC}, {"server_hardware_type_uri", m.HardwareTypeURI}, {"enclosure_group_uri", m.GroupURI},
+		{"name", m.Name},
+		{"serial_number", m.SerialNumber},
+		{"mac", m.MAC},
+		{"server_hardware_type_uri", m.HardwareTypeURI},
+		{"enclosure_group_uri", m.GroupURI},
 	})
 	if !m.Free.IsNull() {
-		text += fmt.Sprintf(" and free = %v", m.Free.ValueBool()) // an empty result is an error only with a name, so this is never the first
+		// an empty result is an error only with a name, so this is never the first
+		text += fmt.Sprintf(" and free = %v", m.Free.ValueBool())
 	}
 	return text
 }
@@ -193,7 +215,8 @@ func (p *profileTemplate) Schema(_ context.Context, _ datasource.SchemaRequest, 
 		return a
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Server profile template of the HPE OneView appliance. Fails unless exactly one matches. The guide [OneView](../guides/oneview.md) lists the settings that Ironic needs.",
+		MarkdownDescription: "Server profile template of the HPE OneView appliance. Fails unless exactly one matches. The guide " +
+			"[OneView](../guides/oneview.md) lists the settings that Ironic needs.",
 		Attributes: map[string]schema.Attribute{
 			"name":                     both("Name of the template."),
 			"server_hardware_type_uri": both("URI of the server hardware type that the template is for."),
@@ -215,7 +238,10 @@ func (p *profileTemplate) Read(ctx context.Context, req datasource.ReadRequest, 
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	filter := oneview.TemplateFilter{Name: m.Name.ValueString(), HardwareTypeURI: m.HardwareTypeURI.ValueString(), GroupURI: m.GroupURI.ValueString()}
+	filter := oneview.TemplateFilter{
+		Name: m.Name.ValueString(), HardwareTypeURI: m.HardwareTypeURI.ValueString(),
+		GroupURI: m.GroupURI.ValueString(),
+	}
 	found, err := client.ListTemplates(ctx, filter)
 	if err != nil {
 		report(&resp.Diagnostics, "list server profile templates", err)
@@ -223,7 +249,11 @@ func (p *profileTemplate) Read(ctx context.Context, req datasource.ReadRequest, 
 	}
 	if len(found) != 1 {
 		detail := "OneView has no server profile template."
-		if wanted := criteria([]named{{"name", m.Name}, {"server_hardware_type_uri", m.HardwareTypeURI}, {"enclosure_group_uri", m.GroupURI}}); wanted != "" {
+		if wanted := criteria([]named{
+			{"name", m.Name},
+			{"server_hardware_type_uri", m.HardwareTypeURI},
+			{"enclosure_group_uri", m.GroupURI},
+		}); wanted != "" {
 			detail = fmt.Sprintf("OneView has no server profile template with %s.%s", wanted, otherTemplates(ctx, client))
 		}
 		if len(found) > 1 {
@@ -238,8 +268,10 @@ func (p *profileTemplate) Read(ctx context.Context, req datasource.ReadRequest, 
 	}
 	t := found[0]
 	resp.Diagnostics.Append(resp.State.Set(ctx, &profileTemplateModel{
-		Name: types.StringValue(t.Name), HardwareTypeURI: orNull(t.HardwareTypeURI), GroupURI: orNull(t.GroupURI), URI: types.StringValue(t.URI),
-		Description: orNull(t.Description), MACType: orNull(t.MACType), ManagesBoot: types.BoolValue(t.ManageBoot), Status: orNull(t.Status),
+		Name: types.StringValue(t.Name), HardwareTypeURI: orNull(t.HardwareTypeURI), GroupURI: orNull(t.GroupURI),
+		URI:         types.StringValue(t.URI),
+		Description: orNull(t.Description), MACType: orNull(t.MACType), ManagesBoot: types.BoolValue(t.ManageBoot),
+		Status: orNull(t.Status),
 	})...)
 }
 

@@ -19,7 +19,10 @@ func TestAccBMC_hardwareIsReadBack(t *testing.T) {
 	}
 	b := bmc.Start(t, s, "m", fakebmc.Config{
 		MACs: []string{s.MAC(1), s.MAC(2)}, Drives: []int64{480e9}, Model: "R1", Serial: "SN1",
-		Heard: map[string]fakebmc.Announcement{"1": {Chassis: "52:54:00:ee:00:01", Port: "45:74:68:31", System: "leaf-1"}, "NIC.9": {Chassis: "52:54:00:ee:00:02", Port: "Ethernet1/9"}},
+		Heard: map[string]fakebmc.Announcement{
+			"1":     {Chassis: "52:54:00:ee:00:01", Port: "45:74:68:31", System: "leaf-1"},
+			"NIC.9": {Chassis: "52:54:00:ee:00:02", Port: "Ethernet1/9"},
+		},
 	})
 	id := addNode(t, s, "n", b.Node("ipxe"))
 	s.Verb(id, "manage", "manageable")
@@ -39,23 +42,37 @@ func TestAccBMC_hardwareIsReadBack(t *testing.T) {
 	well := object(map[string]knownvalue.Check{"ok": yes, "reason": null})
 	checks := []statecheck.StateCheck{
 		is("data.metal_host.n", "bios_settings", knownvalue.MapPartial(map[string]knownvalue.Check{
-			"QuietBootDelay": setting("5", "Integer", no, map[string]knownvalue.Check{"lower_bound": knownvalue.Int64Exact(0), "upper_bound": knownvalue.Int64Exact(60)}),
-			"NumLock":        setting("true", "Boolean", no, nil),
-			"BoardRevision":  setting("A2", "String", yes, nil),
+			"QuietBootDelay": setting("5", "Integer", no, map[string]knownvalue.Check{
+				"lower_bound": knownvalue.Int64Exact(0),
+				"upper_bound": knownvalue.Int64Exact(60),
+			}),
+			"NumLock":       setting("true", "Boolean", no, nil),
+			"BoardRevision": setting("A2", "String", yes, nil),
 		})),
-		is("data.metal_host.n", "validation", knownvalue.MapPartial(map[string]knownvalue.Check{"power": well, "management": well, "bios": well, "raid": well})),
-		is("data.metal_host.n", "boot_mode", text("uefi")), is("data.metal_host.n", "secure_boot", no), is("data.metal_host.n", "raid", null),
+		is("data.metal_host.n", "validation", knownvalue.MapPartial(map[string]knownvalue.Check{
+			"power": well, "management": well,
+			"bios": well, "raid": well,
+		})),
+		is("data.metal_host.n", "boot_mode", text("uefi")), is("data.metal_host.n", "secure_boot", no),
+		is("data.metal_host.n", "raid", null),
 	}
 	if recent {
 		component := func(version, model knownvalue.Check) knownvalue.Check {
-			return knownvalue.ObjectPartial(map[string]knownvalue.Check{"current_version": version, "initial_version": version, "model": model})
+			return knownvalue.ObjectPartial(map[string]knownvalue.Check{
+				"current_version": version, "initial_version": version,
+				"model": model,
+			})
 		}
 		neighbour := func(card, id, name, port knownvalue.Check) knownvalue.Check {
-			return object(map[string]knownvalue.Check{"interface": card, "switch_id": id, "switch_name": name, "port_id": port, "port_description": null})
+			return object(map[string]knownvalue.Check{
+				"interface": card, "switch_id": id, "switch_name": name, "port_id": port,
+				"port_description": null,
+			})
 		}
 		checks = append(checks,
 			is("data.metal_host.n", "firmware", knownvalue.MapPartial(map[string]knownvalue.Check{
-				"bios": component(text("1.00"), null), "bmc": component(knownvalue.NotNull(), text("R1")), "nic:SN1-NIC": component(knownvalue.NotNull(), text("Contoso NIC")),
+				"bios": component(text("1.00"), null), "bmc": component(knownvalue.NotNull(), text("R1")),
+				"nic:SN1-NIC": component(knownvalue.NotNull(), text("Contoso NIC")),
 			})),
 			is("data.metal_host.n", "neighbors", mapOf(map[string]knownvalue.Check{
 				s.MAC(1): neighbour(text("1"), text("52:54:00:ee:00:01"), text("leaf-1"), text("Eth1")),

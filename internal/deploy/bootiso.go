@@ -55,9 +55,11 @@ func BootISO(ctx context.Context, m *machine.Machine, d Deployment, o DeployOpti
 		return redeploy(ctx, m, runs, d, o)
 	}
 	var status *api.StatusError
-	declined := failure.Is(err, failure.KindInvalid) || (errors.As(err, &status) && !api.IsTransient(err) && !failure.IsAccess(err) && !fault.Is(err, throttle.KindQueue))
+	declined := failure.Is(err, failure.KindInvalid) || (errors.As(err, &status) && !api.IsTransient(err) && !failure.IsAccess(err) &&
+		!fault.Is(err, throttle.KindQueue))
 	if failure.As(err, machine.KindMedia, machine.KindPower) != nil || declined {
-		m.Site().Ironic.Logger().WarnContext(ctx, "booting a live ISO: one way failed, undeploying and deploying instead", append(machine.NodeAttributes(m.Node()), "error", err)...)
+		m.Site().Ironic.Logger().WarnContext(ctx, "booting a live ISO: one way failed, undeploying and deploying instead",
+			append(machine.NodeAttributes(m.Node()), "error", err)...)
 		refused := err
 		if err = m.Refresh(ctx); err == nil && bootBarred(m.Node()) != "" {
 			return attempts, refused

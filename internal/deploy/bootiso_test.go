@@ -31,7 +31,10 @@ func isoURL(version string) string { return sitetest.Live(version).LiveISO.URL }
 func bootedAllocated(t *testing.T, api string, driver map[string]any) (fake *fakeironic.Server, id, instance string) {
 	t.Helper()
 	return sitetest.BootedFor(t, api, driver, func(client *sitetest.Client, _ string) (string, error) {
-		spec := ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "web-0", ResourceClass: "baremetal", Extra: map[string]any{"team": "web"}}
+		spec := ironic.AllocationSpec{
+			UUID: ironic.NewUUID(), Name: "web-0", ResourceClass: "baremetal",
+			Extra: map[string]any{"team": "web"},
+		}
 		_, err := sitetest.Allocate(t.Context(), client, spec)
 		return spec.UUID, err
 	})
@@ -61,7 +64,10 @@ func wantBooted(t *testing.T, fake *fakeironic.Server, id, version string, start
 
 func TestBootISO_firstTime(t *testing.T) {
 	t.Parallel()
-	for name, driver := range map[string]map[string]any{"over the network": sitetest.OverNetwork, "from virtual media": sitetest.FromMedia} {
+	for name, driver := range map[string]map[string]any{
+		"over the network":   sitetest.OverNetwork,
+		"from virtual media": sitetest.FromMedia,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ironictest.InVirtualTime(t, func(t *testing.T) {
@@ -76,7 +82,8 @@ func TestBootISO_firstTime(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if record := deploy.BootRecord(seen); record.Boots != 1 || record.Manual || record.At.Before(start) || record.At.After(start.Add(time.Minute)) {
+				if record := deploy.BootRecord(seen); record.Boots != 1 || record.Manual || record.At.Before(start) ||
+					record.At.After(start.Add(time.Minute)) {
 					t.Errorf("the record is %+v", record)
 				}
 				for _, said := range []string{"hunter2", "http://images", "uid/1"} {
@@ -105,12 +112,15 @@ func ways() map[string]struct {
 		verbs  []string
 		media  int
 	}{
-		"rebuild, Ironic 21.4":                {api: "1.82", driver: sitetest.OverNetwork, verbs: []string{"rebuild"}},
-		"rebuild, Ironic 26.0":                {api: "1.91", driver: sitetest.OverNetwork, verbs: []string{"rebuild"}},
-		"rebuild with virtual media":          {api: "1.91", driver: sitetest.FromMedia, verbs: []string{"rebuild"}},
-		"undeploy and deploy, Ironic 26.1":    {api: "1.93", driver: sitetest.OverNetwork, verbs: []string{"deleted", "active"}},
-		"undeploy and deploy, Ironic 39":      {api: "1.115", driver: sitetest.OverNetwork, verbs: []string{"deleted", "active"}},
-		"undeploy and deploy, config drive":   {api: "1.115", driver: sitetest.FromMedia, drive: drive, verbs: []string{"deleted", "active"}},
+		"rebuild, Ironic 21.4":             {api: "1.82", driver: sitetest.OverNetwork, verbs: []string{"rebuild"}},
+		"rebuild, Ironic 26.0":             {api: "1.91", driver: sitetest.OverNetwork, verbs: []string{"rebuild"}},
+		"rebuild with virtual media":       {api: "1.91", driver: sitetest.FromMedia, verbs: []string{"rebuild"}},
+		"undeploy and deploy, Ironic 26.1": {api: "1.93", driver: sitetest.OverNetwork, verbs: []string{"deleted", "active"}},
+		"undeploy and deploy, Ironic 39":   {api: "1.115", driver: sitetest.OverNetwork, verbs: []string{"deleted", "active"}},
+		"undeploy and deploy, config drive": {
+			api: "1.115", driver: sitetest.FromMedia, drive: drive,
+			verbs: []string{"deleted", "active"},
+		},
 		"virtual media":                       {api: "1.115", driver: sitetest.FromMedia, media: 1},
 		"virtual media, rebuild being broken": {api: "1.93", driver: sitetest.FromMedia, media: 1},
 	}
@@ -159,10 +169,18 @@ func TestBootISO_otherContentToo(t *testing.T) {
 		before, after func(*deploy.Deployment)
 		want          map[string]any // in instance_info
 	}{
-		"an entry added":           {func(*deploy.Deployment) {}, func(d *deploy.Deployment) { d.InstanceInfo = map[string]any{"note": "x"} }, map[string]any{"note": "x"}},
-		"an entry changed":         {func(d *deploy.Deployment) { d.InstanceInfo = map[string]any{"note": "x"} }, func(d *deploy.Deployment) { d.InstanceInfo = map[string]any{"note": "y"} }, map[string]any{"note": "y"}},
-		"an entry removed":         {func(d *deploy.Deployment) { d.InstanceInfo = map[string]any{"note": "x"} }, func(*deploy.Deployment) {}, map[string]any{"note": nil}},
-		"the config drive removed": {func(d *deploy.Deployment) { d.ConfigDrive = map[string]any{"user_data": "x"} }, func(*deploy.Deployment) {}, map[string]any{"configdrive": nil}},
+		"an entry added": {func(*deploy.Deployment) {}, func(d *deploy.Deployment) {
+			d.InstanceInfo = map[string]any{"note": "x"}
+		}, map[string]any{"note": "x"}},
+		"an entry changed": {func(d *deploy.Deployment) {
+			d.InstanceInfo = map[string]any{"note": "x"}
+		}, func(d *deploy.Deployment) { d.InstanceInfo = map[string]any{"note": "y"} }, map[string]any{"note": "y"}},
+		"an entry removed": {func(d *deploy.Deployment) {
+			d.InstanceInfo = map[string]any{"note": "x"}
+		}, func(*deploy.Deployment) {}, map[string]any{"note": nil}},
+		"the config drive removed": {func(d *deploy.Deployment) {
+			d.ConfigDrive = map[string]any{"user_data": "x"}
+		}, func(*deploy.Deployment) {}, map[string]any{"configdrive": nil}},
 		"deploy steps": {func(*deploy.Deployment) {}, func(d *deploy.Deployment) {
 			d.DeploySteps = []ironic.DeployStep{{Interface: "bios", Step: "factory_reset", Args: map[string]any{}, Priority: 60}}
 		}, nil},
@@ -171,7 +189,8 @@ func TestBootISO_otherContentToo(t *testing.T) {
 			t.Parallel()
 			ironictest.InVirtualTime(t, func(t *testing.T) {
 				fake := &fakeironic.Server{}
-				id, instanceID, client := sitetest.AddBootable(t, fake, "node-0", sitetest.FromMedia), ironic.NewUUID(), sitetest.NewClient(fake)
+				id, instanceID, client := sitetest.AddBootable(t, fake, "node-0", sitetest.FromMedia), ironic.NewUUID(),
+					sitetest.NewClient(fake)
 				if _, err := client.ReserveNode(t.Context(), id, instanceID); err != nil {
 					t.Fatal(err)
 				}
@@ -182,7 +201,8 @@ func TestBootISO_otherContentToo(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				if got := ironictest.Verbs(t, fake, id); !slices.Equal(got, []string{"active", "deleted", "active"}) || fake.PowerCycles(id) != 2 || fake.BootedISO(id) != isoURL("1") {
+				if got := ironictest.Verbs(t, fake, id); !slices.Equal(got, []string{"active", "deleted", "active"}) ||
+					fake.PowerCycles(id) != 2 || fake.BootedISO(id) != isoURL("1") {
 					t.Errorf("verbs = %v; %d starts, the last with %s", got, fake.PowerCycles(id), fake.BootedISO(id))
 				}
 				info, _ := ironictest.NodeOf(t, fake, id).Raw["instance_info"].(map[string]any)
@@ -230,7 +250,8 @@ func TestBootISO_fallsBackToLastWay(t *testing.T) {
 		verbs  []string
 	}{
 		"rebuild, as newer Ironics do": {"1.82", sitetest.OverNetwork, func(fake *fakeironic.Server) {
-			fake.Reject = ironictest.Once(http.MethodPut, "/v1/nodes/", ironictest.Fault(http.StatusInternalServerError, "Unexpected error raised by RPC"))
+			fake.Reject = ironictest.Once(http.MethodPut, "/v1/nodes/", ironictest.Fault(http.StatusInternalServerError,
+				"Unexpected error raised by RPC"))
 		}, []string{"rebuild", "deleted", "active"}},
 		"detach is refused":      {"1.115", sitetest.FromMedia, refuse(http.MethodDelete, "/vmedia"), []string{"deleted", "active"}},
 		"attach is refused":      {"1.115", sitetest.FromMedia, refuse(http.MethodPost, "/vmedia"), []string{"deleted", "active"}},
@@ -250,7 +271,8 @@ func TestBootISO_fallsBackToLastWay(t *testing.T) {
 		"attach fails like the last time": {"1.115", sitetest.FromMedia, func(fake *fakeironic.Server) {
 			fake.ImageFault = firstFetchFails()
 			id := fake.Nodes()[0].UUID
-			fake.Set(id, "last_error", "Could not attach device cdrom to node "+id+": Validation of image href "+isoURL("2")+" failed, reason: timed out")
+			fake.Set(id, "last_error", "Could not attach device cdrom to node "+id+": Validation of image href "+isoURL("2")+
+				" failed, reason: timed out")
 		}, []string{"deleted", "active"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -322,7 +344,8 @@ func TestBootISO_failureKeepsRecord(t *testing.T) {
 func wantAllocation(t *testing.T, fake *fakeironic.Server, id, instance string) {
 	t.Helper()
 	a, err := sitetest.NewClient(fake).Ironic.Allocation(t.Context(), instance)
-	if err != nil || a.NodeUUID != id || a.Name != "web-0" || a.ResourceClass != "baremetal" || !ironic.SameJSON(sitetest.FirstExtra(a), map[string]any{"team": "web"}) {
+	if err != nil || a.NodeUUID != id || a.Name != "web-0" || a.ResourceClass != "baremetal" ||
+		!ironic.SameJSON(sitetest.FirstExtra(a), map[string]any{"team": "web"}) {
 		t.Errorf("the allocation is %+v, %v", a, err)
 	}
 }
@@ -370,7 +393,8 @@ func TestBootISO_secondCallDoesNothing(t *testing.T) {
 			ironictest.InVirtualTime(t, func(t *testing.T) {
 				fake, id, instance := sitetest.Booted(t, way.api, way.driver)
 				for range 2 {
-					if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, sitetest.Live("2"), sitetest.Another(instance)); err != nil {
+					if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, sitetest.Live("2"),
+						sitetest.Another(instance)); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -395,7 +419,8 @@ func (m *mortal) RoundTrip(r *http.Request) (*http.Response, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	request := r.Method + " " + r.URL.String()
-	repeated := r.Method == http.MethodGet && request == m.last // polls change nothing: a run dies after the first of a series, or before what follows
+	// polls change nothing: a run dies after the first of a series, or before what follows
+	repeated := r.Method == http.MethodGet && request == m.last
 	m.last = request
 	if repeated {
 		return m.next.RoundTrip(r)
@@ -436,7 +461,8 @@ func TestBootISO_killedAnywhere(t *testing.T) {
 						if killed, last = bootAndKill(t, fake, id, instance, requests); killed {
 							<-time.After(pause)
 						}
-						if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, sitetest.Live("2"), sitetest.Another(instance)); err != nil {
+						if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, sitetest.Live("2"),
+							sitetest.Another(instance)); err != nil {
 							t.Fatalf("killed after %d requests (%s): %v", requests, last, err)
 						}
 						wantBooted(t, fake, id, "2", 2)
@@ -547,8 +573,10 @@ func TestUndeploy_afterKilledBoot(t *testing.T) {
 						extra, _ := node.Raw["extra"].(map[string]any)
 						info, _ := node.Raw["instance_info"].(map[string]any)
 						delete(info, "traits") // Ironic leaves those of an allocation
-						if node.ProvisionState != "available" || node.InstanceUUID != reserved || node.Raw["automated_clean"] != nil || len(extra) > 0 || len(info) > 0 {
-							t.Errorf("the node is %s, reserved by %q, automated_clean %v, extra %v, instance_info %v", node.ProvisionState, node.InstanceUUID,
+						if node.ProvisionState != "available" || node.InstanceUUID != reserved || node.Raw["automated_clean"] != nil ||
+							len(extra) > 0 || len(info) > 0 {
+							t.Errorf("the node is %s, reserved by %q, automated_clean %v, extra %v, instance_info %v", node.ProvisionState,
+								node.InstanceUUID,
 								node.Raw["automated_clean"], extra, info)
 						}
 						if walk := fake.Walk(id); !wasCleaned(walk) {
@@ -583,7 +611,8 @@ func TestUndeploy_killedAfterKilledBoot(t *testing.T) {
 					fake, id, instance := site(t)
 					allocation := map[string]string{"allocated": instance}[name]
 					fake.Reject = refusing(t, "active")
-					if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, sitetest.Live("2"), sitetest.Another(instance)); err == nil {
+					if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, sitetest.Live("2"),
+						sitetest.Another(instance)); err == nil {
 						t.Fatal("the node was booted")
 					}
 					fake.Reject = nil
@@ -591,7 +620,9 @@ func TestUndeploy_killedAfterKilledBoot(t *testing.T) {
 						t.Fatalf("the node is %s, reserved by %q", node.ProvisionState, node.InstanceUUID)
 					}
 					ctx, cancel := context.WithCancel(t.Context())
-					run := sitetest.NewClient(fake, func(c *machine.Config) { c.Transport = &mortal{next: fake, kill: cancel, left: requests} })
+					run := sitetest.NewClient(fake, func(c *machine.Config) {
+						c.Transport = &mortal{next: fake, kill: cancel, left: requests}
+					})
 					_, err := run.Undeploy(ctx, id, instance, allocation, 4*time.Hour)
 					killed = err != nil
 					cancel()
@@ -601,8 +632,10 @@ func TestUndeploy_killedAfterKilledBoot(t *testing.T) {
 						t.Fatalf("killed after %d requests (%s): %v", requests, last, err)
 					}
 					node := ironictest.NodeOf(t, fake, id)
-					if extra, _ := node.Raw["extra"].(map[string]any); node.ProvisionState != "available" || node.InstanceUUID != allocation || len(extra) > 0 {
-						t.Errorf("killed after %d requests (%s): the node is %s, reserved by %q, extra %v", requests, last, node.ProvisionState, node.InstanceUUID, extra)
+					if extra, _ := node.Raw["extra"].(map[string]any); node.ProvisionState != "available" ||
+						node.InstanceUUID != allocation || len(extra) > 0 {
+						t.Errorf("killed after %d requests (%s): the node is %s, reserved by %q, extra %v", requests, last,
+							node.ProvisionState, node.InstanceUUID, extra)
 					}
 					if allocation != "" {
 						wantAllocation(t, fake, id, allocation)
@@ -677,7 +710,8 @@ func TestBootISO_loopGuard(t *testing.T) {
 					t.Fatalf("%s, boot %d: %v", api, try, err)
 				}
 			}
-			if err := boot(9); !failure.Is(err, deploy.KindBootLoop) || !strings.Contains(err.Error(), "restarted with this image 3 times within a day") {
+			if err := boot(9); !failure.Is(err, deploy.KindBootLoop) ||
+				!strings.Contains(err.Error(), "restarted with this image 3 times within a day") {
 				t.Errorf("%s: %v", api, err)
 			}
 			if got := fake.PowerCycles(id); got != 2+bootiso.MaxBoots {
@@ -697,7 +731,8 @@ func TestBootISO_unsupportedConfigDrive(t *testing.T) {
 		fake, id, instanceID := sitetest.Booted(t, "1.115", sitetest.OverNetwork)
 		d := sitetest.Live("2")
 		d.ConfigDrive = map[string]any{"meta_data": map[string]any{"name": "web"}}
-		if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, d, sitetest.Another(instanceID)); !failure.Is(err, deploy.KindNoConfigDrive) || !strings.Contains(err.Error(), `"ipxe"`) {
+		if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, d, sitetest.Another(instanceID)); !failure.Is(err,
+			deploy.KindNoConfigDrive) || !strings.Contains(err.Error(), `"ipxe"`) {
 			t.Errorf("%v", err)
 		}
 		wantBooted(t, fake, id, "1", 1)
@@ -708,7 +743,8 @@ func TestBootISO_nodeOfOtherUser(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake, id, _ := sitetest.Booted(t, "1.115", sitetest.OverNetwork)
-		if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, sitetest.Live("2"), sitetest.Another(ironic.NewUUID())); !failure.Is(err, machine.KindReserved) {
+		if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, sitetest.Live("2"),
+			sitetest.Another(ironic.NewUUID())); !failure.Is(err, machine.KindReserved) {
 			t.Errorf("%v", err)
 		}
 		wantBooted(t, fake, id, "1", 1)
@@ -734,7 +770,8 @@ func TestBootISO_leavesMachineToOthers(t *testing.T) {
 					}
 					return nil
 				}
-				if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, sitetest.Live("2"), sitetest.Another(instanceID)); !failure.Is(err, machine.KindRefused) {
+				if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, sitetest.Live("2"),
+					sitetest.Another(instanceID)); !failure.Is(err, machine.KindRefused) {
 					t.Errorf("error %v, want a refusal", err)
 				}
 				if writes != at {
@@ -777,7 +814,8 @@ func TestBootISO_strandsNoMachine(t *testing.T) {
 				ironictest.InVirtualTime(t, func(t *testing.T) {
 					fake, id, instance := sitetest.Booted(t, way.api, way.driver)
 					change(fake, id)
-					if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, sitetest.Live("2"), sitetest.Another(instance)); !failure.Is(err, machine.KindRefused) || !strings.Contains(err.Error(), reason) {
+					if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, sitetest.Live("2"),
+						sitetest.Another(instance)); !failure.Is(err, machine.KindRefused) || !strings.Contains(err.Error(), reason) {
 						t.Errorf("%v", err)
 					}
 					if got := ironictest.Verbs(t, fake, id); len(got) > 0 {

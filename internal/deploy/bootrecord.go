@@ -75,7 +75,8 @@ func Lost(ctx context.Context, m *machine.Machine, instance string) Losses {
 		return Losses{}
 	}
 	if m.Site().IsOfOthers(m.Node()) && !ironic.SameJSON(registerOf(m.Site()).lostBy(m.Node().UUID), note.Lost) {
-		m.Site().Ironic.Logger().WarnContext(ctx, "VIFs and instance_info that other clients had set are not restored: another project may have written the note of them", machine.NodeAttributes(m.Node())...)
+		m.Site().Ironic.Logger().WarnContext(ctx, "VIFs and instance_info that other clients had set are not restored: another project "+
+			"may have written the note of them", machine.NodeAttributes(m.Node())...)
 		return Losses{}
 	}
 	return *note.Lost
@@ -151,7 +152,8 @@ func BootFacts(n *ironic.Node) bootiso.Candidate {
 	return bootiso.Candidate{
 		Wanted: wanted,
 		Label:  ironic.NodeLabel(n), Booted: record, Protected: n.Protected, Powered: machine.PowerManaged(n),
-		Asked: record != nil && record.Manual && !RestartedSince(n, record.At), Rescued: RescueOf(ironic.State(n.ProvisionState)) != NotRescued, Barred: bootBarred(n),
+		Asked:   record != nil && record.Manual && !RestartedSince(n, record.At),
+		Rescued: RescueOf(ironic.State(n.ProvisionState)) != NotRescued, Barred: bootBarred(n),
 	}
 }
 
@@ -178,7 +180,10 @@ func bootBarred(n *ironic.Node) string {
 
 // BootChanged says that a node has changed since the plan decided what to do with it, and how the decision differs now.
 func BootChanged(node *ironic.Node, why string) *failure.Error {
-	return &failure.Error{Node: node, Fact: fmt.Sprintf("node %s has changed since the plan: %s", ironic.NodeLabel(node), why), Advice: "The node was not changed. Run terraform plan again."}
+	return &failure.Error{
+		Node: node, Fact: fmt.Sprintf("node %s has changed since the plan: %s", ironic.NodeLabel(node), why),
+		Advice: "The node was not changed. Run terraform plan again.",
+	}
 }
 
 // BootKey reports whether a live ISO sets this key of instance_info.
@@ -243,8 +248,10 @@ const KindNoConfigDrive failure.Kind = "no config drive"
 // NoConfigDrive returns such an error.
 func NoConfigDrive(node *ironic.Node) *failure.Error {
 	return &failure.Error{
-		Kind: KindNoConfigDrive, Node: node, Fact: fmt.Sprintf("node %s has boot interface %q, which cannot carry a config drive with a live ISO", ironic.NodeLabel(node), node.BootInterface),
-		Advice: "Use a boot interface with virtual media, such as redfish-virtual-media, or remove config_drive and put its contents into the ISO.",
+		Kind: KindNoConfigDrive, Node: node, Fact: fmt.Sprintf("node %s has boot interface %q, which cannot carry a config drive with "+
+			"a live ISO", ironic.NodeLabel(node), node.BootInterface),
+		Advice: "Use a boot interface with virtual media, such as redfish-virtual-media, or remove config_drive and put its " +
+			"contents into the ISO.",
 	}
 }
 
@@ -255,7 +262,8 @@ const KindBootLoop failure.Kind = "boot loop"
 func BootLoop(label string, last bootiso.Record) *failure.Error {
 	return &failure.Error{
 		Kind: KindBootLoop, Fact: fmt.Sprintf("node %s was restarted with this image %d times within a day", label, last.Boots-1),
-		Advice: "The machine was not restarted. Check the machine and the image. A new version of the image, or terraform apply -replace, resets the count.",
+		Advice: "The machine was not restarted. Check the machine and the image. A new version of the image, or terraform apply " +
+			"-replace, resets the count.",
 	}
 }
 
@@ -269,7 +277,8 @@ const (
 // interrupted.
 func deployedAgain(n *ironic.Node, instance string) bool {
 	note := BootNoteOf(n)
-	return note != nil && note.Again != nil && note.Again.Instance == instance && (!note.Again.Dirty || !states.IsOccupied(n)) && !states.RunsUnreserved(n)
+	return note != nil && note.Again != nil && note.Again.Instance == instance && (!note.Again.Dirty || !states.IsOccupied(n)) &&
+		!states.RunsUnreserved(n)
 }
 
 // StaysUncleaned reports whether Ironic does not clean a node when it is undeployed for good. Ironic does not show whether

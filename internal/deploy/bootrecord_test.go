@@ -122,7 +122,8 @@ func TestBootRecord_writesNothingElse(t *testing.T) {
 					t.Error("the next run would boot it")
 				}
 				after := ironictest.NodeOf(t, fake, id)
-				if after.ProvisionState != "active" || after.InstanceUUID != instanceID || fake.PowerCycles(id) != 1 || len(ironictest.Verbs(t, fake, id)) > 0 ||
+				if after.ProvisionState != "active" || after.InstanceUUID != instanceID || fake.PowerCycles(id) != 1 ||
+					len(ironictest.Verbs(t, fake, id)) > 0 ||
 					before.Raw["provision_updated_at"] != after.Raw["provision_updated_at"] {
 					t.Errorf("the node is %s after %d starts", after.ProvisionState, fake.PowerCycles(id))
 				}
@@ -141,16 +142,19 @@ func TestBootRecord_restarted(t *testing.T) {
 		info map[string]any
 		want bool
 	}{
-		"nothing yet":                   {map[string]any{}, false},
-		"nothing readable":              {map[string]any{"last_power_state_change": "yesterday", "agent_last_heartbeat": 7.0}, false},
-		"power changed before":          {map[string]any{"last_power_state_change": "2026-11-20T11:59:59.999999"}, false},
-		"power changed after":           {map[string]any{"last_power_state_change": "2026-11-20T12:00:01.000001"}, true},
-		"power changed, whole second":   {map[string]any{"last_power_state_change": "2026-11-20T12:00:01"}, true},
-		"in UTC, said so":               {map[string]any{"last_power_state_change": "2026-11-20T12:00:01Z"}, true},
-		"an agent reported before":      {map[string]any{"agent_last_heartbeat": "2026-11-20T11:00:00.1"}, false},
-		"an agent reported after":       {map[string]any{"agent_last_heartbeat": "2026-11-20T12:05:00.1"}, true},
-		"power before, and agent after": {map[string]any{"last_power_state_change": "2026-11-20T11:00:00.0", "agent_last_heartbeat": "2026-11-20T12:05:00.0"}, true},
-		"while the record was written":  {map[string]any{"last_power_state_change": "2026-11-20T12:00:00.999999"}, false},
+		"nothing yet":                 {map[string]any{}, false},
+		"nothing readable":            {map[string]any{"last_power_state_change": "yesterday", "agent_last_heartbeat": 7.0}, false},
+		"power changed before":        {map[string]any{"last_power_state_change": "2026-11-20T11:59:59.999999"}, false},
+		"power changed after":         {map[string]any{"last_power_state_change": "2026-11-20T12:00:01.000001"}, true},
+		"power changed, whole second": {map[string]any{"last_power_state_change": "2026-11-20T12:00:01"}, true},
+		"in UTC, said so":             {map[string]any{"last_power_state_change": "2026-11-20T12:00:01Z"}, true},
+		"an agent reported before":    {map[string]any{"agent_last_heartbeat": "2026-11-20T11:00:00.1"}, false},
+		"an agent reported after":     {map[string]any{"agent_last_heartbeat": "2026-11-20T12:05:00.1"}, true},
+		"power before, and agent after": {map[string]any{
+			"last_power_state_change": "2026-11-20T11:00:00.0",
+			"agent_last_heartbeat":    "2026-11-20T12:05:00.0",
+		}, true},
+		"while the record was written": {map[string]any{"last_power_state_change": "2026-11-20T12:00:00.999999"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -273,11 +277,19 @@ func TestCheckISO_asTheNodeIsNow(t *testing.T) {
 		do       deploy.Kind
 		want     string
 	}{
-		"nothing":                   {nothing, deploy.DoBoot, ""},
-		"it is protected":           {func(_ *testing.T, f *fakeironic.Server, id, _ string) { f.Set(id, "protected", true) }, deploy.DoBoot, protected},
-		"it runs what is new":       {func(t *testing.T, f *fakeironic.Server, id, instance string) { boot(t, f, id, instance, "2") }, deploy.DoBoot, ""},
-		"it runs another one":       {func(t *testing.T, f *fakeironic.Server, id, instance string) { boot(t, f, id, instance, "3") }, deploy.DoBoot, ""},
-		"it is undeployed":          {func(t *testing.T, f *fakeironic.Server, id, _ string) { undeploy(t, f, id) }, deploy.DoBoot, unreserved},
+		"nothing": {nothing, deploy.DoBoot, ""},
+		"it is protected": {func(_ *testing.T, f *fakeironic.Server, id, _ string) {
+			f.Set(id, "protected", true)
+		}, deploy.DoBoot, protected},
+		"it runs what is new": {func(t *testing.T, f *fakeironic.Server, id, instance string) {
+			boot(t, f, id, instance, "2")
+		}, deploy.DoBoot, ""},
+		"it runs another one": {func(t *testing.T, f *fakeironic.Server, id, instance string) {
+			boot(t, f, id, instance, "3")
+		}, deploy.DoBoot, ""},
+		"it is undeployed": {func(t *testing.T, f *fakeironic.Server, id, _ string) {
+			undeploy(t, f, id)
+		}, deploy.DoBoot, unreserved},
 		"its power can be switched": {nothing, deploy.DoAsk, `has changed since the plan: reboot_policy is "always"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -41,7 +41,10 @@ func withVIF(o deploy.DeployOptions) deploy.DeployOptions {
 func addPort(t *testing.T, fake *fakeironic.Server, id string, n int) string {
 	t.Helper()
 	mac := fmt.Sprintf("52:54:00:00:01:%02x", n)
-	ironictest.AsOther(t, fake, http.MethodPost, "ports", map[string]any{"node_uuid": id, "address": mac, "pxe_enabled": false, "local_link_connection": map[string]any{"switch_id": "00:00:00:00:00:01", "port_id": mac}})
+	ironictest.AsOther(t, fake, http.MethodPost, "ports", map[string]any{
+		"node_uuid": id, "address": mac, "pxe_enabled": false,
+		"local_link_connection": map[string]any{"switch_id": "00:00:00:00:00:01", "port_id": mac},
+	})
 	return mac
 }
 
@@ -71,7 +74,10 @@ func wired(t *testing.T, fake *fakeironic.Server, network string, allocated bool
 	instance = ironic.NewUUID()
 	var err error
 	if allocated {
-		_, err = sitetest.Allocate(t.Context(), client, ironic.AllocationSpec{UUID: instance, Name: "web-0", ResourceClass: "baremetal", Extra: map[string]any{"team": "web"}})
+		_, err = sitetest.Allocate(t.Context(), client, ironic.AllocationSpec{
+			UUID: instance, Name: "web-0", ResourceClass: "baremetal",
+			Extra: map[string]any{"team": "web"},
+		})
 	} else {
 		_, err = client.ReserveNode(t.Context(), id, instance)
 	}
@@ -87,7 +93,8 @@ func wired(t *testing.T, fake *fakeironic.Server, network string, allocated bool
 		t.Fatal(err)
 	}
 	ironictest.AsOther(t, fake, http.MethodPost, "nodes/"+id+"/vifs", map[string]any{"id": othersVIF, "port_uuid": ports[macs[1]].UUID})
-	ironictest.AsOther(t, fake, http.MethodPatch, "nodes/"+id, []map[string]any{{"op": "add", "path": "/instance_info/display_name", "value": "web"}})
+	ironictest.AsOther(t, fake, http.MethodPatch, "nodes/"+id,
+		[]map[string]any{{"op": "add", "path": "/instance_info/display_name", "value": "web"}})
 	<-time.After(time.Hour)
 	fake.StepTime = 3 * time.Minute
 	fake.ResetRequests()
@@ -126,14 +133,17 @@ func TestBootISO_connectsAgain(t *testing.T) {
 								t.Fatalf("attached are %v", at)
 							}
 							ctx, cancel := context.WithCancel(t.Context())
-							run := sitetest.NewClient(fake, func(c *machine.Config) { c.Transport = &mortal{next: fake, kill: cancel, left: requests} })
+							run := sitetest.NewClient(fake, func(c *machine.Config) {
+								c.Transport = &mortal{next: fake, kill: cancel, left: requests}
+							})
 							_, _, err := run.BootISO(ctx, id, sitetest.Live("2"), withVIF(sitetest.Another(instance)))
 							last := lastOf(fake.Requests())
 							cancel()
 							if killed = err != nil; killed {
 								<-time.After(pause)
 							}
-							if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, sitetest.Live("2"), withVIF(sitetest.Another(instance))); err != nil {
+							if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, sitetest.Live("2"),
+								withVIF(sitetest.Another(instance))); err != nil {
 								t.Fatalf("killed after %d requests (%s): %v", requests, last, err)
 							}
 							wantBooted(t, fake, id, "2", 2)
@@ -155,8 +165,10 @@ func TestBootISO_leavesOutLostVIF(t *testing.T) {
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake := &fakeironic.Server{MaxMicroversion: "1.115"}
 		id, instance, at := wired(t, fake, "neutron", false)
-		fake.Reject = ironictest.Once(http.MethodPost, "/v1/nodes/"+id+"/vifs", ironictest.Fault(http.StatusBadRequest, "Port "+ourVIF+" could not be found."))
-		if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, sitetest.Live("2"), sitetest.Another(instance)); err != nil { // without vifs in the configuration
+		fake.Reject = ironictest.Once(http.MethodPost, "/v1/nodes/"+id+"/vifs", ironictest.Fault(http.StatusBadRequest, "Port "+ourVIF+
+			" could not be found."))
+		// without vifs in the configuration
+		if _, _, err := sitetest.NewClient(fake).BootISO(t.Context(), id, sitetest.Live("2"), sitetest.Another(instance)); err != nil {
 			t.Fatal(err)
 		}
 		wantBooted(t, fake, id, "2", 2)
@@ -246,7 +258,10 @@ func TestDeploy_connectsAgain(t *testing.T) {
 				fake := &fakeironic.Server{}
 				id := sitetest.AddBootable(t, fake, "node-0", connected(sitetest.OverNetwork, "neutron"))
 				client, instance := sitetest.NewClient(fake), ironic.NewUUID()
-				if _, err := sitetest.Allocate(t.Context(), client, ironic.AllocationSpec{UUID: instance, Name: "web-0", ResourceClass: "baremetal"}); err != nil {
+				if _, err := sitetest.Allocate(t.Context(), client, ironic.AllocationSpec{
+					UUID: instance, Name: "web-0",
+					ResourceClass: "baremetal",
+				}); err != nil {
 					t.Fatal(err)
 				}
 				options := withVIF(sitetest.Another(instance))
@@ -278,7 +293,8 @@ func TestDeploy_writesTraitsBeforeItConnects(t *testing.T) {
 			t.Fatal(err)
 		}
 		fake.ResetRequests()
-		if _, _, err := client.Deploy(t.Context(), id, sitetest.Debian("v1"), withVIF(deploy.DeployOptions{Instance: instance, Attempts: 1, Timeout: time.Hour})); err != nil {
+		if _, _, err := client.Deploy(t.Context(), id, sitetest.Debian("v1"),
+			withVIF(deploy.DeployOptions{Instance: instance, Attempts: 1, Timeout: time.Hour})); err != nil {
 			t.Fatal(err)
 		}
 		var order []string
@@ -303,7 +319,8 @@ func TestDeploy_tellsTraitsBeforeConnecting(t *testing.T) {
 		for i, version := range []string{"12", "13"} {
 			fake.ResetRequests()
 			d, o := sitetest.Debian(version), sitetest.OnceIn4h(instanceID)
-			d.Traits, o.Connections.Wanted = []string{"CUSTOM_NET_" + version}, []deploy.VIF{{ID: fmt.Sprintf("00000000-0000-4000-8000-%012d", i)}}
+			d.Traits, o.Connections.Wanted = []string{"CUSTOM_NET_" + version},
+				[]deploy.VIF{{ID: fmt.Sprintf("00000000-0000-4000-8000-%012d", i)}}
 			o.Other = deploy.RebuildOther
 			if _, _, err := sitetest.NewClient(fake).Deploy(t.Context(), id, d, o); err != nil {
 				t.Fatal(err)
@@ -365,8 +382,10 @@ func TestDeploy_attachesAgainWhenNeutronDidNotChangeThePort(t *testing.T) {
 			t.Fatal(err)
 		}
 		fake.Reject = ironictest.Once(http.MethodPost, "/v1/nodes/"+id+"/vifs", ironictest.Fault(http.StatusInternalServerError,
-			"Unable to attach VIF "+ourVIF+" because Ironic can not update Neutron port "+ourVIF+" MAC address to match physical MAC address 52:54:00:00:00:01"))
-		if _, _, err := client.Deploy(t.Context(), id, sitetest.Debian("v1"), withVIF(deploy.DeployOptions{Instance: instance, Attempts: 1, Timeout: time.Hour})); err != nil {
+			"Unable to attach VIF "+ourVIF+" because Ironic can not update Neutron port "+ourVIF+
+				" MAC address to match physical MAC address 52:54:00:00:00:01"))
+		if _, _, err := client.Deploy(t.Context(), id, sitetest.Debian("v1"),
+			withVIF(deploy.DeployOptions{Instance: instance, Attempts: 1, Timeout: time.Hour})); err != nil {
 			t.Fatal(err)
 		}
 		if got := slices.Collect(maps.Values(vifsAt(t, fake, id))); !slices.Equal(got, []string{ourVIF}) {

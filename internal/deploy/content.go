@@ -75,9 +75,10 @@ type Deployment struct {
 	Traits       []string // nil: the traits of the allocation
 	RootDevice   map[string]any
 	InstanceInfo map[string]any // additional keys
-	ConfigDrive  any            // a map of user_data, meta_data, network_data and vendor_data; a string: a URL, or a drive in base64; nil: none
-	DeploySteps  []ironic.DeployStep
-	Name         string // of the instance, in Ironic only; "": it stays as it is. Not a part of Digest
+	// a map of user_data, meta_data, network_data and vendor_data; a string: a URL, or a drive in base64; nil: none
+	ConfigDrive any
+	DeploySteps []ironic.DeployStep
+	Name        string // of the instance, in Ironic only; "": it stays as it is. Not a part of Digest
 	// Triggers are part of Digest only: with other triggers the same content is deployed again.
 	Triggers map[string]string
 	// SecretVersion stands in Digest for the secret parts of ConfigDrive, so that the digest reveals nothing about them.

@@ -87,7 +87,8 @@ func ProtectNew(ctx context.Context, m *machine.Machine) []decide.Notice {
 		return nil
 	}
 	summary, detail := failure.Explain("protect node "+ironic.NodeLabel(m.Node()), err)
-	return []decide.Notice{decide.Warn(nil, summary, detail+"\n\nThe machine is deployed, and not protected. The next plan shows that, and its apply protects the machine.")}
+	return []decide.Notice{decide.Warn(nil, summary, detail+"\n\nThe machine is deployed, and not protected. The next plan shows that, "+
+		"and its apply protects the machine.")}
 }
 
 // Deploy deploys a reserved machine and returns the number of attempts. It waits for a deployment that an earlier run has started,
@@ -113,7 +114,8 @@ func deployNow(ctx context.Context, m *machine.Machine, d Deployment, o DeployOp
 		return attempts, err
 	}
 	if err := CleanAgain(ctx, m); err != nil { // the node is deployed, so that it was not cleaned does not matter any more
-		m.Site().Ironic.Logger().WarnContext(ctx, "could not remove the note that a node needs cleaning; it is ignored while the node is deployed", append(machine.NodeAttributes(m.Node()), "error", err)...)
+		m.Site().Ironic.Logger().WarnContext(ctx, "could not remove the note that a node needs cleaning; it is ignored while the node "+
+			"is deployed", append(machine.NodeAttributes(m.Node()), "error", err)...)
 	}
 	return attempts, nil
 }
@@ -241,7 +243,10 @@ func prepare(ctx context.Context, m *machine.Machine, d Deployment, o DeployOpti
 	if d.ConfigDrive == nil {
 		stale = append(stale, KeyConfigDrive)
 	}
-	want[notes.KeyMarker] = InstanceMarker{Digest: d.Digest(), State: m.State(), Since: deployedSince(node), Keys: slices.Sorted(maps.Keys(want))}
+	want[notes.KeyMarker] = InstanceMarker{
+		Digest: d.Digest(), State: m.State(), Since: deployedSince(node),
+		Keys: slices.Sorted(maps.Keys(want)),
+	}
 	for key, value := range lost.Info {
 		if _, given := want[key]; !given {
 			want[key] = value
@@ -279,7 +284,8 @@ func restoreInstanceInfo(ctx context.Context, m *machine.Machine, before *ironic
 	defer cancel()
 	err := m.Refresh(ctx) // polls do not contain instance_info
 	if err == nil {
-		if m.State() != nodes.Active || !m.Node().ProvisionUpdatedAt.Truncate(time.Second).Equal(before.ProvisionUpdatedAt.Truncate(time.Second)) || m.Node().InstanceUUID != before.InstanceUUID {
+		if m.State() != nodes.Active || !m.Node().ProvisionUpdatedAt.Truncate(time.Second).
+			Equal(before.ProvisionUpdatedAt.Truncate(time.Second)) || m.Node().InstanceUUID != before.InstanceUUID {
 			return
 		}
 		now, was := maps.Clone(m.Node().InstanceInfo), maps.Clone(before.InstanceInfo)
@@ -297,7 +303,8 @@ func restoreInstanceInfo(ctx context.Context, m *machine.Machine, before *ironic
 		err = m.Patch(ctx, patch)
 	}
 	if err != nil {
-		m.Site().Ironic.Logger().WarnContext(ctx, "could not restore instance_info of a node that was not rebuilt", append(machine.NodeAttributes(m.Node()), "error", err)...)
+		m.Site().Ironic.Logger().WarnContext(ctx, "could not restore instance_info of a node that was not rebuilt",
+			append(machine.NodeAttributes(m.Node()), "error", err)...)
 	}
 }
 

@@ -42,7 +42,10 @@ func TestDeploy_runsImage(t *testing.T) {
 				}
 			}
 		}
-		if want := map[string]any{"target": "active", "configdrive": d.ConfigDrive, "deploy_steps": d.DeploySteps}; !ironic.SameJSON(sent, want) {
+		if want := map[string]any{
+			"target": "active", "configdrive": d.ConfigDrive,
+			"deploy_steps": d.DeploySteps,
+		}; !ironic.SameJSON(sent, want) {
 			t.Errorf("sent %v, want %v", sent, want)
 		}
 	})
@@ -57,7 +60,8 @@ func TestDeploy_continuesInterruptedRun(t *testing.T) {
 				fake, id, instance := sitetest.Reserved(t, 20*time.Minute)
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(interruption, cancel)
-				if node, _, err := sitetest.NewClient(fake).Deploy(ctx, id, sitetest.Debian("12"), sitetest.OnceIn4h(instance)); !api.IsInterrupted(err) || node == nil {
+				if node, _, err := sitetest.NewClient(fake).Deploy(ctx, id, sitetest.Debian("12"),
+					sitetest.OnceIn4h(instance)); !api.IsInterrupted(err) || node == nil {
 					t.Fatalf("%+v, %v, want an interruption with the node", node, err)
 				}
 				node, _, err := sitetest.NewClient(fake).Deploy(t.Context(), id, sitetest.Debian("12"), sitetest.OnceIn4h(instance))
@@ -78,7 +82,8 @@ func TestDeploy_keepsRunningImage(t *testing.T) {
 		fake, id, instance := sitetest.Reserved(t, 0)
 		client := sitetest.NewClient(fake)
 		for range 2 {
-			if _, attempts, err := client.Deploy(t.Context(), id, sitetest.Debian("12"), sitetest.OnceIn4h(instance)); err != nil || attempts != 1 {
+			if _, attempts, err := client.Deploy(t.Context(), id, sitetest.Debian("12"), sitetest.OnceIn4h(instance)); err != nil ||
+				attempts != 1 {
 				t.Fatalf("%d attempts, %v", attempts, err)
 			}
 		}
@@ -114,7 +119,8 @@ func TestDeploy_otherImage(t *testing.T) {
 				if (err == nil) != (tc.says == "") || (err != nil && !strings.Contains(err.Error(), tc.says)) {
 					t.Errorf("%v, want %q", err, tc.says)
 				}
-				if got := ironictest.Verbs(t, fake, id); !slices.Equal(got, tc.verbs) || !strings.Contains(deploy.ImageSource(node), tc.runs) {
+				if got := ironictest.Verbs(t, fake, id); !slices.Equal(got, tc.verbs) ||
+					!strings.Contains(deploy.ImageSource(node), tc.runs) {
 					t.Errorf("verbs = %v, want %v; it runs %s, want %s", got, tc.verbs, deploy.ImageSource(node), tc.runs)
 				}
 			})
@@ -129,8 +135,9 @@ func TestDeploy_rebuildReplacesContent(t *testing.T) {
 		client := sitetest.NewClient(fake)
 		partition := deploy.Deployment{
 			Image: &deploy.Image{
-				URL: "http://images/p", Checksum: "http://images/SUMS", Type: deploy.ImagePartition, Kernel: "http://images/k", Ramdisk: "http://images/r",
-				RootGB: 10, SwapMB: 512, DiskFormat: "raw",
+				URL: "http://images/p", Checksum: "http://images/SUMS", Type: deploy.ImagePartition, Kernel: "http://images/k",
+				Ramdisk: "http://images/r",
+				RootGB:  10, SwapMB: 512, DiskFormat: "raw",
 			},
 			Capabilities: map[string]string{"boot_mode": "uefi"}, RootDevice: map[string]any{"serial": "S1"},
 			InstanceInfo: map[string]any{"kernel_append_params": "quiet"}, ConfigDrive: map[string]any{"user_data": "x"},
@@ -140,7 +147,10 @@ func TestDeploy_rebuildReplacesContent(t *testing.T) {
 		}
 		options := sitetest.OnceIn4h(instanceID)
 		options.Other = deploy.RebuildOther
-		whole := deploy.Deployment{Image: &deploy.Image{URL: "http://images/w", Checksum: strings.Repeat("ab", 32), Type: deploy.ImageWholeDisk}}
+		whole := deploy.Deployment{Image: &deploy.Image{
+			URL: "http://images/w", Checksum: strings.Repeat("ab", 32),
+			Type: deploy.ImageWholeDisk,
+		}}
 		node, _, err := client.Deploy(t.Context(), id, whole, options)
 		if err != nil {
 			t.Fatal(err)
@@ -148,7 +158,8 @@ func TestDeploy_rebuildReplacesContent(t *testing.T) {
 		delete(node.InstanceInfo, "terraform_metal")
 		delete(node.InstanceInfo, "image_url") // Ironic's own
 		want := map[string]any{
-			"image_source": "http://images/w", "image_type": "whole-disk", "image_os_hash_algo": "sha256", "image_os_hash_value": strings.Repeat("ab", 32),
+			"image_source": "http://images/w", "image_type": "whole-disk", "image_os_hash_algo": "sha256",
+			"image_os_hash_value": strings.Repeat("ab", 32),
 		}
 		if !ironic.SameJSON(node.InstanceInfo, want) {
 			t.Errorf("instance_info %v, want %v", node.InstanceInfo, want)
@@ -246,7 +257,8 @@ func TestDeploy_doesNotAwaitCleaning(t *testing.T) {
 func TestDeploy_validatesFirst(t *testing.T) {
 	t.Parallel()
 	fake, id, instanceID := sitetest.Reserved(t, 0)
-	node, _, err := sitetest.NewClient(fake).Deploy(t.Context(), id, deploy.Deployment{Image: &deploy.Image{URL: "http://images/no-checksum"}}, sitetest.OnceIn4h(instanceID))
+	node, _, err := sitetest.NewClient(fake).Deploy(t.Context(), id,
+		deploy.Deployment{Image: &deploy.Image{URL: "http://images/no-checksum"}}, sitetest.OnceIn4h(instanceID))
 	if err == nil || !strings.Contains(err.Error(), "node-000") || !strings.Contains(err.Error(), "image_checksum") || node == nil {
 		t.Errorf("%+v, %v", node, err)
 	}
@@ -280,7 +292,8 @@ func TestReserve_oneOfTwoWins(t *testing.T) {
 		if winner < 0 {
 			t.Fatalf("no client got it: %v", errs)
 		}
-		if errs[winner] != nil || !failure.Is(errs[1-winner], machine.KindReserved) || !strings.Contains(errs[1-winner].Error(), instances[winner]) {
+		if errs[winner] != nil || !failure.Is(errs[1-winner], machine.KindReserved) ||
+			!strings.Contains(errs[1-winner].Error(), instances[winner]) {
 			t.Fatalf("the winner: %v, the other: %v", errs[winner], errs[1-winner])
 		}
 	}
@@ -317,12 +330,19 @@ func TestReserve_node(t *testing.T) {
 		"that is free, and the answer is lost": {nil, ironictest.Lost(), ""},
 		"that is ours already":                 {map[string]any{"instance_uuid": ours}, nil, ""},
 		"that is ours and deployed":            {map[string]any{"instance_uuid": ours, "provision_state": "active"}, nil, ""},
-		"reserved by another instance":         {map[string]any{"instance_uuid": "6f2f6c4e-0000-4000-8000-000000000001"}, nil, "reserved by 6f2f6c4e"},
-		"in maintenance":                       {map[string]any{"maintenance": true, "maintenance_reason": "new fans"}, nil, "new fans"},
-		"that runs something unreserved":       {map[string]any{"provision_state": "active"}, nil, "something is deployed on it"},
-		"that is not available":                {map[string]any{"provision_state": "manageable"}, nil, "target_state = \"available\""},
-		"that is being cleaned":                {map[string]any{"provision_state": "cleaning"}, nil, "Apply again when it is available"},
-		"that is gone":                         {nil, ironictest.Fault(http.StatusNotFound, "Node could not be found."), "could not be found"},
+		"reserved by another instance": {
+			map[string]any{"instance_uuid": "6f2f6c4e-0000-4000-8000-000000000001"},
+			nil,
+			"reserved by 6f2f6c4e",
+		},
+		"in maintenance":                 {map[string]any{"maintenance": true, "maintenance_reason": "new fans"}, nil, "new fans"},
+		"that runs something unreserved": {map[string]any{"provision_state": "active"}, nil, "something is deployed on it"},
+		"that is not available":          {map[string]any{"provision_state": "manageable"}, nil, "target_state = \"available\""},
+		"that is being cleaned":          {map[string]any{"provision_state": "cleaning"}, nil, "Apply again when it is available"},
+		"that is gone": {
+			nil, ironictest.Fault(http.StatusNotFound, "Node could not be found."),
+			"could not be found",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

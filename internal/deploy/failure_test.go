@@ -16,10 +16,14 @@ import (
 func TestFailure_namesDeployStep(t *testing.T) {
 	t.Parallel()
 	for lastError, want := range map[string]string{
-		"Deploy step deploy.write_image failed: no space left.":                                          ", because deploy step deploy.write_image failed: Deploy",
-		"Agent returned error for deploy step {'interface': 'raid', 'step': 'apply', 'priority': 90}: X": ", because deploy step raid.apply failed: Agent",
-		"Asynchronous exception for deploy.deploy: X":                                                    ", because deploy step deploy.deploy failed: Asynchronous",
-		"Timeout reached while waiting for callback":                                                     "; the last deploy step seen was deploy.deploy: Timeout",
+		"Deploy step deploy.write_image failed: no space left.": ", because deploy step " +
+			"deploy.write_image failed: Deploy",
+		"Agent returned error for deploy step {'interface': 'raid', 'step': 'apply', 'priority': 90}: X": ", because deploy step " +
+			"raid.apply failed: Agent",
+		"Asynchronous exception for deploy.deploy: X": ", because deploy step " +
+			"deploy.deploy failed: Asynchronous",
+		"Timeout reached while waiting for callback": "; the last deploy step seen " +
+			"was deploy.deploy: Timeout",
 	} {
 		for _, version := range []string{"1.77", "1.82", ""} { // without a history, 21.4, 39
 			ironictest.InVirtualTime(t, func(t *testing.T) {
@@ -32,7 +36,10 @@ func TestFailure_namesDeployStep(t *testing.T) {
 				if _, err := client.ReserveNode(t.Context(), id, instanceID); err != nil {
 					t.Fatal(err)
 				}
-				_, _, err := client.Deploy(t.Context(), id, deploy.Deployment{}, deploy.DeployOptions{Instance: instanceID, Attempts: 1, Timeout: time.Hour})
+				_, _, err := client.Deploy(t.Context(), id, deploy.Deployment{}, deploy.DeployOptions{
+					Instance: instanceID, Attempts: 1,
+					Timeout: time.Hour,
+				})
 				if err == nil || !strings.Contains(err.Error(), `is in state "deploy failed"`+want) {
 					t.Errorf("API %q: got %v, want %s", version, err, want)
 				}

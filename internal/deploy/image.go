@@ -43,7 +43,8 @@ func hashAlgorithm(checksum string) string {
 func (i Image) Differs(runs Image) bool {
 	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
 	numbers := func(a, b int64) bool { return a > 0 && b > 0 && a != b }
-	return differ(i.URL, runs.URL) || differ(string(i.Type), string(runs.Type)) || differ(i.Kernel, runs.Kernel) || differ(i.Ramdisk, runs.Ramdisk) ||
+	return differ(i.URL, runs.URL) || differ(string(i.Type), string(runs.Type)) || differ(i.Kernel, runs.Kernel) ||
+		differ(i.Ramdisk, runs.Ramdisk) ||
 		numbers(i.RootGB, runs.RootGB) || numbers(i.SwapMB, runs.SwapMB) ||
 		(i.DiskFormat == runs.DiskFormat && otherHash(i.Checksum, runs.Checksum))
 }

@@ -72,7 +72,8 @@ type contents struct {
 func (c *contents) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.mu.Lock()
 	data, slow := c.files[r.URL.Path], c.slow
-	c.asked = append(c.asked, fmt.Sprintf("%s %s %s%s", r.Method, r.URL, r.Header.Get("Range"), r.Header.Get("X-Auth-Token")+r.Header.Get("Authorization")))
+	c.asked = append(c.asked, fmt.Sprintf("%s %s %s%s", r.Method, r.URL, r.Header.Get("Range"), r.Header.Get("X-Auth-Token")+
+		r.Header.Get("Authorization")))
 	c.mu.Unlock()
 	if slow {
 		<-r.Context().Done()
@@ -101,8 +102,12 @@ func TestLookAtFormat_asksOncePerImage(t *testing.T) {
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
-			for name, want := range map[string]bool{"a.img": true, "b.img": false, "c.img": false, "d.qcow2": false, "e": false, "moved.img": false} {
-				if got := deploy.LookAtFormat(t.Context(), client.Site, deploy.Image{URL: "http://images.test/" + name}); (got != "") != want {
+			for name, want := range map[string]bool{
+				"a.img": true, "b.img": false, "c.img": false, "d.qcow2": false, "e": false,
+				"moved.img": false,
+			} {
+				if got := deploy.LookAtFormat(t.Context(), client.Site,
+					deploy.Image{URL: "http://images.test/" + name}); (got != "") != want {
 					t.Errorf("%s: %q", name, got)
 				}
 			}
@@ -126,7 +131,8 @@ func TestLookAtFormat_serverOutOfReach(t *testing.T) {
 		client := sitetest.NewClient(&fakeironic.Server{}, func(c *machine.Config) { c.Images = server })
 		start := time.Now()
 		for i := range 50 {
-			if got := deploy.LookAtFormat(t.Context(), client.Site, deploy.Image{URL: fmt.Sprintf("http://images.test/%d.img", i)}); got != "" {
+			if got := deploy.LookAtFormat(t.Context(), client.Site,
+				deploy.Image{URL: fmt.Sprintf("http://images.test/%d.img", i)}); got != "" {
 				t.Errorf("image %d: %q", i, got)
 			}
 		}

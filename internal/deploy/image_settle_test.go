@@ -83,21 +83,29 @@ func TestSettle_quietPeriod(t *testing.T) {
 		seen   time.Duration // how long ago a run first wanted the image
 		want   time.Duration
 	}{
-		"new":                              {age: time.Second, want: 10*time.Minute - time.Second},
-		"half as old":                      {age: 5 * time.Minute, want: 5 * time.Minute},
-		"old":                              {age: time.Hour, want: 0},
-		"no quiet period":                  {age: time.Second, image: func(i *bootiso.Want) { i.Quiet = 0 }, want: 0},
-		"by the clock of its server":       {age: 5 * time.Minute, server: &imageServer{ahead: 3 * time.Hour}, want: 5 * time.Minute},
-		"the server tells no time":         {want: 10 * time.Minute},
-		"there is no such image":           {age: time.Second, server: &imageServer{status: http.StatusNotFound}, want: 10 * time.Minute},
-		"no answer":                        {age: time.Second, server: &imageServer{down: true}, want: 10 * time.Minute},
-		"in a file":                        {age: time.Second, image: func(i *bootiso.Want) { i.URL = "file:///srv/live.iso" }, want: 10 * time.Minute},
-		"no time, and seen before":         {seen: 4 * time.Minute, want: 6 * time.Minute},
-		"no time, and seen long ago":       {seen: time.Hour, want: 0},
-		"the server's time wins":           {age: time.Minute, seen: time.Hour, want: 9 * time.Minute},
-		"built_at wins over the server":    {age: time.Hour, image: func(i *bootiso.Want) { i.BuiltAt = time.Now().Add(-time.Minute) }, want: 9 * time.Minute},
-		"built_at, no answer":              {server: &imageServer{down: true}, image: func(i *bootiso.Want) { i.BuiltAt = time.Now().Add(-time.Minute) }, want: 9 * time.Minute},
-		"built long ago, and copied today": {age: time.Second, image: func(i *bootiso.Want) { i.BuiltAt = time.Now().Add(-time.Hour) }, want: 0},
+		"new":                        {age: time.Second, want: 10*time.Minute - time.Second},
+		"half as old":                {age: 5 * time.Minute, want: 5 * time.Minute},
+		"old":                        {age: time.Hour, want: 0},
+		"no quiet period":            {age: time.Second, image: func(i *bootiso.Want) { i.Quiet = 0 }, want: 0},
+		"by the clock of its server": {age: 5 * time.Minute, server: &imageServer{ahead: 3 * time.Hour}, want: 5 * time.Minute},
+		"the server tells no time":   {want: 10 * time.Minute},
+		"there is no such image":     {age: time.Second, server: &imageServer{status: http.StatusNotFound}, want: 10 * time.Minute},
+		"no answer":                  {age: time.Second, server: &imageServer{down: true}, want: 10 * time.Minute},
+		"in a file": {age: time.Second, image: func(i *bootiso.Want) {
+			i.URL = "file:///srv/live.iso"
+		}, want: 10 * time.Minute},
+		"no time, and seen before":   {seen: 4 * time.Minute, want: 6 * time.Minute},
+		"no time, and seen long ago": {seen: time.Hour, want: 0},
+		"the server's time wins":     {age: time.Minute, seen: time.Hour, want: 9 * time.Minute},
+		"built_at wins over the server": {age: time.Hour, image: func(i *bootiso.Want) {
+			i.BuiltAt = time.Now().Add(-time.Minute)
+		}, want: 9 * time.Minute},
+		"built_at, no answer": {server: &imageServer{down: true}, image: func(i *bootiso.Want) {
+			i.BuiltAt = time.Now().Add(-time.Minute)
+		}, want: 9 * time.Minute},
+		"built long ago, and copied today": {age: time.Second, image: func(i *bootiso.Want) {
+			i.BuiltAt = time.Now().Add(-time.Hour)
+		}, want: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -235,7 +243,10 @@ func TestSettle_followsNoRedirect(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		var log sitetest.Logbook
-		server := &imageServer{modified: time.Now().Add(-time.Hour), status: http.StatusFound, location: "https://mirror.test/live.iso?token=hunter2"}
+		server := &imageServer{
+			modified: time.Now().Add(-time.Hour), status: http.StatusFound,
+			location: "https://mirror.test/live.iso?token=hunter2",
+		}
 		client := sitetest.NewClient(&fakeironic.Server{}, log.Record, func(c *machine.Config) { c.Images = server })
 		start := time.Now()
 		if err := deploy.Settle(t.Context(), client.Site, newISO(), start); err != nil {

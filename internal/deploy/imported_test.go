@@ -21,14 +21,16 @@ func TestImage_differsOnlyIfThatIsCertain(t *testing.T) {
 		image deploy.Image
 		want  bool
 	}{
-		"the same":                        {runs, false},
-		"nothing but the URL":             {deploy.Image{URL: runs.URL}, false},
-		"another URL":                     {with(func(i *deploy.Image) { i.URL = "http://images/v2.qcow2" }), true},
-		"another checksum of that kind":   {with(func(i *deploy.Image) { i.Checksum = strings.Repeat("00", 16) }), true},
-		"the checksum in capitals":        {with(func(i *deploy.Image) { i.Checksum = strings.ToUpper(md5) }), false},
-		"a checksum of another kind":      {with(func(i *deploy.Image) { i.Checksum = sha }), false},
-		"a file of checksums":             {with(func(i *deploy.Image) { i.Checksum = sums }), false},
-		"a converted image":               {with(func(i *deploy.Image) { i.Checksum, i.DiskFormat = strings.Repeat("00", 16), "qcow2" }), false},
+		"the same":                      {runs, false},
+		"nothing but the URL":           {deploy.Image{URL: runs.URL}, false},
+		"another URL":                   {with(func(i *deploy.Image) { i.URL = "http://images/v2.qcow2" }), true},
+		"another checksum of that kind": {with(func(i *deploy.Image) { i.Checksum = strings.Repeat("00", 16) }), true},
+		"the checksum in capitals":      {with(func(i *deploy.Image) { i.Checksum = strings.ToUpper(md5) }), false},
+		"a checksum of another kind":    {with(func(i *deploy.Image) { i.Checksum = sha }), false},
+		"a file of checksums":           {with(func(i *deploy.Image) { i.Checksum = sums }), false},
+		"a converted image": {with(func(i *deploy.Image) {
+			i.Checksum, i.DiskFormat = strings.Repeat("00", 16), "qcow2"
+		}), false},
 		"another format":                  {with(func(i *deploy.Image) { i.DiskFormat = "raw" }), false},
 		"a type that Ironic does not say": {with(func(i *deploy.Image) { i.Type = "" }), false},
 		"another type":                    {with(func(i *deploy.Image) { i.Type = deploy.ImageWholeDisk }), true},
@@ -53,13 +55,43 @@ func TestSettings_contradictOnlyWhatIronicTells(t *testing.T) {
 		what deploy.Deployment
 		want bool
 	}{
-		"the same traits":            {map[string]any{"traits": []any{"CUSTOM_B", "CUSTOM_A"}}, "traits", deploy.Deployment{Traits: []string{"CUSTOM_A", "CUSTOM_B"}}, false},
-		"another trait":              {map[string]any{"traits": []any{"CUSTOM_A"}}, "traits", deploy.Deployment{Traits: []string{"CUSTOM_B"}}, true},
-		"traits of none":             {nil, "traits", deploy.Deployment{Traits: []string{"CUSTOM_B"}}, true},
-		"the same capabilities":      {map[string]any{"capabilities": map[string]any{"a": "b"}}, "capabilities", deploy.Deployment{Capabilities: map[string]string{"a": "b"}}, false},
-		"capabilities as a text":     {map[string]any{"capabilities": `{"a": "b"}`}, "capabilities", deploy.Deployment{Capabilities: map[string]string{"a": "b"}}, false},
-		"other capabilities":         {map[string]any{"capabilities": map[string]any{"a": "b"}}, "capabilities", deploy.Deployment{Capabilities: map[string]string{"a": "c"}}, true},
-		"the same root device":       {map[string]any{"root_device": map[string]any{"size": "100"}}, "root_device", deploy.Deployment{RootDevice: map[string]any{"size": "100"}}, false},
+		"the same traits": {
+			map[string]any{"traits": []any{"CUSTOM_B", "CUSTOM_A"}},
+			"traits",
+			deploy.Deployment{Traits: []string{"CUSTOM_A", "CUSTOM_B"}},
+			false,
+		},
+		"another trait": {
+			map[string]any{"traits": []any{"CUSTOM_A"}},
+			"traits",
+			deploy.Deployment{Traits: []string{"CUSTOM_B"}},
+			true,
+		},
+		"traits of none": {nil, "traits", deploy.Deployment{Traits: []string{"CUSTOM_B"}}, true},
+		"the same capabilities": {
+			map[string]any{"capabilities": map[string]any{"a": "b"}},
+			"capabilities",
+			deploy.Deployment{Capabilities: map[string]string{"a": "b"}},
+			false,
+		},
+		"capabilities as a text": {
+			map[string]any{"capabilities": `{"a": "b"}`},
+			"capabilities",
+			deploy.Deployment{Capabilities: map[string]string{"a": "b"}},
+			false,
+		},
+		"other capabilities": {
+			map[string]any{"capabilities": map[string]any{"a": "b"}},
+			"capabilities",
+			deploy.Deployment{Capabilities: map[string]string{"a": "c"}},
+			true,
+		},
+		"the same root device": {
+			map[string]any{"root_device": map[string]any{"size": "100"}},
+			"root_device",
+			deploy.Deployment{RootDevice: map[string]any{"size": "100"}},
+			false,
+		},
 		"a drive, which is not told": {nil, "config_drive", deploy.Deployment{ConfigDrive: "x"}, false},
 	} {
 		if got := deploy.SettingsOf(node(tt.info)).Contradict(tt.key, tt.what); got != tt.want {

@@ -27,13 +27,18 @@ func TestInstance_infoOfDeployment(t *testing.T) {
 		"whole disk": {
 			Deployment{Image: &Image{URL: "http://i/d.qcow2", Checksum: "http://i/SUMS", DiskFormat: "qcow2", Type: ImageWholeDisk}},
 			map[string]any{
-				"image_source": "http://i/d.qcow2", "image_checksum": "http://i/SUMS", "image_disk_format": "qcow2", "image_type": "whole-disk",
+				"image_source": "http://i/d.qcow2", "image_checksum": "http://i/SUMS", "image_disk_format": "qcow2",
+				"image_type": "whole-disk",
 			},
 		},
 		"partition": {
-			Deployment{Image: &Image{URL: "http://i/p", Checksum: md5Sum, Type: ImagePartition, Kernel: "http://i/k", Ramdisk: "http://i/r", RootGB: 20, SwapMB: 512}},
+			Deployment{Image: &Image{
+				URL: "http://i/p", Checksum: md5Sum, Type: ImagePartition, Kernel: "http://i/k", Ramdisk: "http://i/r",
+				RootGB: 20, SwapMB: 512,
+			}},
 			map[string]any{
-				"image_source": "http://i/p", "image_checksum": md5Sum, "image_type": "partition", "kernel": "http://i/k", "ramdisk": "http://i/r",
+				"image_source": "http://i/p", "image_checksum": md5Sum, "image_type": "partition", "kernel": "http://i/k",
+				"ramdisk": "http://i/r",
 				"root_gb": int64(20), "swap_mb": int64(512),
 			},
 		},
@@ -51,11 +56,13 @@ func TestInstance_infoOfDeployment(t *testing.T) {
 		},
 		"all else": {
 			Deployment{
-				Capabilities: map[string]string{"boot_mode": "uefi"}, Traits: []string{"CUSTOM_RT"}, RootDevice: map[string]any{"serial": "S1"},
+				Capabilities: map[string]string{"boot_mode": "uefi"}, Traits: []string{"CUSTOM_RT"},
+				RootDevice:   map[string]any{"serial": "S1"},
 				InstanceInfo: map[string]any{"kernel_append_params": "quiet"},
 			},
 			map[string]any{
-				"capabilities": map[string]string{"boot_mode": "uefi"}, "traits": []string{"CUSTOM_RT"}, "root_device": map[string]any{"serial": "S1"},
+				"capabilities": map[string]string{"boot_mode": "uefi"}, "traits": []string{"CUSTOM_RT"},
+				"root_device":          map[string]any{"serial": "S1"},
 				"kernel_append_params": "quiet",
 			},
 		},
@@ -84,7 +91,8 @@ func TestInstance_imageIsReadBack(t *testing.T) {
 		if !ironic.Normalise(Deployment{Image: image}.AsInstanceInfo(), &info) {
 			t.Fatal("instance_info is no JSON")
 		}
-		if got := ImageOf(&ironic.Node{InstanceInfo: info.(map[string]any)}); !reflect.DeepEqual(got, image) { //nolint:forcetypeassert // it is what AsInstanceInfo returns
+		if got := ImageOf(&ironic.Node{InstanceInfo: info.(map[string]any)}); !reflect.DeepEqual(got,
+			image) { //nolint:forcetypeassert // it is what AsInstanceInfo returns
 			t.Errorf("%+v is read back as %+v", image, got)
 		}
 	}
@@ -204,14 +212,26 @@ func TestInstance_whyNodeIsLost(t *testing.T) {
 		instance, allocation string
 		want                 string // "" is not lost
 	}{
-		"ours":                     {ironic.Node{InstanceUUID: "i", ProvisionState: "active"}, "i", "", ""},
-		"allocated":                {ironic.Node{InstanceUUID: "alloc", ProvisionState: "available"}, "alloc", "alloc", ""},
-		"being undeployed by us":   {ironic.Node{ProvisionState: "cleaning", Extra: suspended}, "alloc", "alloc", ""},
-		"undeployed for another":   {ironic.Node{ProvisionState: "cleaning", Extra: suspended}, "i", "other", "undeployed by another client"},
-		"taken":                    {ironic.Node{InstanceUUID: "j", ProvisionState: "active"}, "i", "", "is reserved by j now"},
-		"taken though suspended":   {ironic.Node{InstanceUUID: "j", ProvisionState: "active", Extra: suspended}, "alloc", "alloc", "is reserved by j now"},
-		"released in maintenance":  {ironic.Node{ProvisionState: "active"}, "i", "", "still runs, but its reservation was removed"},
-		"undeployed":               {ironic.Node{ProvisionState: "available"}, "i", "", `undeployed by another client and is in state "available"`},
+		"ours":                   {ironic.Node{InstanceUUID: "i", ProvisionState: "active"}, "i", "", ""},
+		"allocated":              {ironic.Node{InstanceUUID: "alloc", ProvisionState: "available"}, "alloc", "alloc", ""},
+		"being undeployed by us": {ironic.Node{ProvisionState: "cleaning", Extra: suspended}, "alloc", "alloc", ""},
+		"undeployed for another": {
+			ironic.Node{ProvisionState: "cleaning", Extra: suspended},
+			"i", "other",
+			"undeployed by another client",
+		},
+		"taken": {ironic.Node{InstanceUUID: "j", ProvisionState: "active"}, "i", "", "is reserved by j now"},
+		"taken though suspended": {
+			ironic.Node{InstanceUUID: "j", ProvisionState: "active", Extra: suspended},
+			"alloc", "alloc",
+			"is reserved by j now",
+		},
+		"released in maintenance": {ironic.Node{ProvisionState: "active"}, "i", "", "still runs, but its reservation was removed"},
+		"undeployed": {
+			ironic.Node{ProvisionState: "available"},
+			"i", "",
+			`undeployed by another client and is in state "available"`,
+		},
 		"undeploying has failed":   {ironic.Node{ProvisionState: "error"}, "i", "", ""},
 		"never recorded: not ours": {ironic.Node{ProvisionState: "available"}, "", "", "undeployed by another client"},
 	} {

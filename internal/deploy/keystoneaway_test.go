@@ -34,14 +34,15 @@ func TestTenant_keystoneStaysAway(t *testing.T) { //nolint:paralleltest // the v
 					who, valid := keystone.Identify(token)
 					return fakeironic.Caller{Project: who.ProjectID, Roles: who.Roles}, valid
 				}
-				l := &tenantLife{fake: fake, id: id, run: asMember(t, keystone, ironictest.Transport(func(r *http.Request) (*http.Response, error) {
-					answer, err := fake.RoundTrip(r)
-					if strings.HasSuffix(r.URL.Path, "/states/provision") {
-						keystone.SetDown(true)
-						time.AfterFunc(tt.away, func() { keystone.SetDown(false) })
-					}
-					return answer, err
-				}))}
+				l := &tenantLife{fake: fake, id: id, run: asMember(t, keystone,
+					ironictest.Transport(func(r *http.Request) (*http.Response, error) {
+						answer, err := fake.RoundTrip(r)
+						if strings.HasSuffix(r.URL.Path, "/states/provision") {
+							keystone.SetDown(true)
+							time.AfterFunc(tt.away, func() { keystone.SetDown(false) })
+						}
+						return answer, err
+					}))}
 				start := time.Now()
 				err := l.deploy(t.Context(), "")
 				took := time.Since(start)
@@ -63,7 +64,8 @@ func TestTenant_keystoneStaysAway(t *testing.T) { //nolint:paralleltest // the v
 func asMember(t *testing.T, keystone *fakekeystone.Server, way http.RoundTripper) *sitetest.Client {
 	t.Helper()
 	for name, value := range map[string]string{
-		"OS_AUTH_URL": "http://keystone.test/v3", "OS_USERNAME": "a-member", "OS_PASSWORD": fakekeystone.Password, "OS_PROJECT_NAME": "tenant-a",
+		"OS_AUTH_URL": "http://keystone.test/v3", "OS_USERNAME": "a-member", "OS_PASSWORD": fakekeystone.Password,
+		"OS_PROJECT_NAME":     "tenant-a",
 		"OS_USER_DOMAIN_NAME": "Default", "OS_PROJECT_DOMAIN_NAME": "Default",
 	} {
 		t.Setenv(name, value)

@@ -109,8 +109,8 @@ func (l *Look) adoption(ctx context.Context) {
 	if l.Wish.OnDestroy.V == DestroyUndeploys {
 		end = "undeploys and cleans it, which erases its data"
 	}
-	l.warn(decide.At("adopt"), "Machine is adopted", fmt.Sprintf("Node %s is recorded as deployed, with what it runs: nothing is written to its disks, and it is not restarted. "+
-		"Destroying the resource %s.", cmp.Or(label, "(known after apply)"), end))
+	l.warn(decide.At("adopt"), "Machine is adopted", fmt.Sprintf("Node %s is recorded as deployed, with what it runs: nothing is written "+
+		"to its disks, and it is not restarted. Destroying the resource %s.", cmp.Or(label, "(known after apply)"), end))
 }
 
 // unknown warns that Ironic has no node of a name or UUID, unless this plan creates or changes a host that may be meant.
@@ -119,12 +119,13 @@ func (l *Look) unknown(ctx context.Context, ref string) {
 	if err != nil || unknown == "" {
 		return // the apply reports what is wrong with the node
 	}
-	l.warn(decide.At("node_id"), "Ironic does not know this node", unknown+" The apply fails for this deployment, unless that changes before. "+
-		"For a host of the same configuration, write the id of the metal_host, so that Terraform creates the host first.")
+	l.warn(decide.At("node_id"), "Ironic does not know this node", unknown+" The apply fails for this deployment, unless that changes "+
+		"before. For a host of the same configuration, write the id of the metal_host, so that Terraform creates the host first.")
 }
 
 // errUnnamed says that a quarantine needs an allocation with a name.
-var errUnnamed = errors.New("on_failure = \"quarantine\" needs an allocation with a name: the note on a failed node names it, so that later runs can count those nodes. Set name on the metal_allocation")
+var errUnnamed = errors.New("on_failure = \"quarantine\" needs an allocation with a name: the note on a failed node names it, so that " +
+	"later runs can count those nodes. Set name on the metal_allocation")
 
 // NamedAllocation reads the allocation of a deployment, whose name tells on which nodes the deployment has failed. An allocation without a
 // name is an error.
@@ -146,8 +147,10 @@ func (l *Look) tries(ctx context.Context) (quarantined bool) {
 	if w.Node.Set {
 		node, err := l.Site.Ironic.NodeForRefresh(ctx, w.Node.V)
 		if err == nil && notes.InQuarantineFor(node, w.Allocation.V) {
-			l.warn(decide.At("node_id"), "Quarantine is finished", fmt.Sprintf("A deployment has failed on node %s, and an earlier run was interrupted while it put the node into quarantine. "+
-				"The apply undeploys the node and ends with an error; the apply after it deploys another node.", ironic.NodeLabel(node)))
+			l.warn(decide.At("node_id"), "Quarantine is finished",
+				fmt.Sprintf("A deployment has failed on node %s, and an earlier run was interrupted while it put the node into "+
+					"quarantine. The apply undeploys the node and ends with an error; the apply after it deploys another node.",
+					ironic.NodeLabel(node)))
 			return true
 		}
 	}
@@ -156,7 +159,8 @@ func (l *Look) tries(ctx context.Context) (quarantined bool) {
 	}
 	allocation, err := NamedAllocation(ctx, l.Site, w.Allocation.V)
 	if errors.Is(err, errUnnamed) {
-		l.warn(decide.At("allocation_id"), "Allocation without a name", "Unless the same apply names the allocation first, it will fail for this deployment: "+failure.Sentence(err))
+		l.warn(decide.At("allocation_id"), "Allocation without a name", "Unless the same apply names the allocation first, it will fail "+
+			"for this deployment: "+failure.Sentence(err))
 	}
 	if err != nil {
 		return false // the apply reports what is wrong with the allocation
@@ -184,7 +188,8 @@ func (l *Look) occupied(ctx context.Context) {
 	label := ironic.NodeLabel(node)
 	again, inState := plansDeployment(l.Site, node.UUID)
 	if again {
-		l.notices = append(l.notices, Twin(node, "This plan creates two deployments on the node: the apply fails for one of them. Give one of them another node_id."))
+		l.notices = append(l.notices, Twin(node, "This plan creates two deployments on the node: the apply fails for one of them. Give "+
+			"one of them another node_id."))
 	}
 	if !states.IsOccupied(node) {
 		return
@@ -200,30 +205,37 @@ func (l *Look) occupied(ctx context.Context) {
 		return
 	}
 	if !inState {
-		l.warn(decide.At("node_id"), "Node is deployed already", fmt.Sprintf("Node %s is in state %q, and this state has no deployment of it. The provider deploys no node on which something "+
-			"else runs, so the apply fails. To manage what runs, import it; otherwise name another node. With -refresh=false, the plan may be replacing a tainted deployment instead: then the node is %s.",
-			label, node.ProvisionState, lossOf(node)))
+		l.warn(decide.At("node_id"), "Node is deployed already",
+			fmt.Sprintf("Node %s is in state %q, and this state has no deployment of it. The provider deploys no node on which something "+
+				"else runs, so the apply fails. To manage what runs, import it; otherwise name another node. With -refresh=false, the "+
+				"plan may be replacing a tainted deployment instead: then the node is %s.",
+				label, node.ProvisionState, lossOf(node)))
 		return
 	}
-	l.warn(nil, undeploysSummary, fmt.Sprintf("Node %s is deployed already, in state %q, and the state has that deployment. If it is tainted, or named by -replace, this plan replaces it: the node is %s. "+
-		"To avoid that, run terraform untaint with its address, or leave out -replace. With on_destroy = \"forget\" in the state, the machine would keep running, and could not be deployed again. "+
-		"If the plan does not replace that deployment, the apply fails for this one: give one of them another node_id, and do not import the node a second time. "+
-		"This command names the resource in the state: terraform state list -id=%s.", label, node.ProvisionState, lossOf(node), node.UUID))
+	l.warn(nil, undeploysSummary, fmt.Sprintf("Node %s is deployed already, in state %q, and the state has that deployment. If it is "+
+		"tainted, or named by -replace, this plan replaces it: the node is %s. To avoid that, run terraform untaint with its address, "+
+		"or leave out -replace. With on_destroy = \"forget\" in the state, the machine would keep running, and could not be deployed "+
+		"again. If the plan does not replace that deployment, the apply fails for this one: give one of them another node_id, and do not "+
+		"import the node a second time. This command names the resource in the state: terraform state list -id=%s.", label,
+		node.ProvisionState, lossOf(node), node.UUID))
 }
 
 // refuseProtected refuses a new deployment on a protected node. Terraform does not tell the provider that it replaces a
 // resource that is tainted or named by -replace: the provider sees only a creation.
 func (l *Look) refuseProtected(node *ironic.Node) {
-	l.refuse(decide.At("protected"), protectedSummary, fmt.Sprintf("Node %s is protected in Ironic, and a new deployment would first undeploy it. "+
-		"If this plan replaces its deployment, because that is tainted or because of -replace, and if the machine may be wiped: run terraform untaint if it is tainted, "+
-		"apply protected = false without -replace, and then replace it. If an earlier run of yours has deployed it and its state is lost, import it "+
-		"(terraform import ADDRESS %s). If the node belongs to another user, choose another node.", ironic.NodeLabel(node), node.UUID))
+	l.refuse(decide.At("protected"), protectedSummary,
+		fmt.Sprintf("Node %s is protected in Ironic, and a new deployment would first undeploy it. If this plan replaces its deployment, "+
+			"because that is tainted or because of -replace, and if the machine may be wiped: run terraform untaint if it is tainted, "+
+			"apply protected = false without -replace, and then replace it. If an earlier run of yours has deployed it and its state is "+
+			"lost, import it (terraform import ADDRESS %s). If the node belongs to another user, choose another node.",
+			ironic.NodeLabel(node), node.UUID))
 }
 
 // Twin warns of a second deployment of a node.
 func Twin(node *ironic.Node, detail string) decide.Notice {
-	return decide.Warn(decide.At("node_id"), "Two deployments for one node", fmt.Sprintf("Node %s runs only one deployment. %s This command names the resource in the state: terraform state list -id=%s.",
-		ironic.NodeLabel(node), detail, node.UUID))
+	return decide.Warn(decide.At("node_id"), "Two deployments for one node",
+		fmt.Sprintf("Node %s runs only one deployment. %s This command names the resource in the state: terraform state list -id=%s.",
+			ironic.NodeLabel(node), detail, node.UUID))
 }
 
 // IsDeployed reports whether something is deployed on a node, or being deployed.
@@ -245,8 +257,8 @@ func (l *Look) replacement(ctx context.Context) {
 	node, err := l.Site.Ironic.Node(ctx, w.Node.V)
 	switch {
 	case api.IsNotFound(err):
-		l.refuse(at, "Node does not exist", fmt.Sprintf("Ironic has no node %q. If a metal_host of this configuration makes it, or gives it that name, refer to its id: "+
-			"node_id = metal_host.<name>.id.%s", w.Node.V, stays))
+		l.refuse(at, "Node does not exist", fmt.Sprintf("Ironic has no node %q. If a metal_host of this configuration makes it, or gives "+
+			"it that name, refer to its id: node_id = metal_host.<name>.id.%s", w.Node.V, stays))
 		return
 	case err != nil:
 		summary, detail := failure.Explain("read node "+w.Node.V, err)
@@ -257,7 +269,8 @@ func (l *Look) replacement(ctx context.Context) {
 		if machine.ByAgent(node) {
 			next = agentAdvice + " Then apply on_destroy = \"undeploy\", and after that replace the deployment."
 		}
-		l.refuse(decide.At("on_destroy"), "Forgotten machine cannot be replaced", fmt.Sprintf("on_destroy is \"forget\": node %s would keep running, and could not be deployed again. %s", ironic.NodeLabel(node), next))
+		l.refuse(decide.At("on_destroy"), "Forgotten machine cannot be replaced", fmt.Sprintf("on_destroy is \"forget\": node %s would "+
+			"keep running, and could not be deployed again. %s", ironic.NodeLabel(node), next))
 		return
 	case w.Allocation.Unknown || !l.allocation(ctx, node, stays) || node.UUID == l.Seen.ID:
 		return
@@ -275,7 +288,8 @@ func (l *Look) replacement(ctx context.Context) {
 		l.refuse(at, "Node cannot be deployed", detail+stays)
 		return
 	}
-	l.warn(at, "Node cannot be deployed as it is now", fmt.Sprintf("Unless another change in this apply removes the cause, the apply will undeploy node %s and then fail: %s", l.Seen.Label, detail))
+	l.warn(at, "Node cannot be deployed as it is now", fmt.Sprintf("Unless another change in this apply removes the cause, the apply "+
+		"will undeploy node %s and then fail: %s", l.Seen.Label, detail))
 }
 
 // allocation refuses an allocation that reserves another node. It reports whether the allocation is known, so that
@@ -298,7 +312,8 @@ func (l *Look) allocation(ctx context.Context, node *ironic.Node, stays string) 
 		l.refuse(at, summary, detail)
 		return false
 	case allocation.NodeUUID != "" && allocation.NodeUUID != node.UUID:
-		l.refuse(at, "Allocation of another node", fmt.Sprintf("Allocation %s reserves node %s, not node %s.%s", id, allocation.NodeUUID, ironic.NodeLabel(node), stays))
+		l.refuse(at, "Allocation of another node", fmt.Sprintf("Allocation %s reserves node %s, not node %s.%s", id, allocation.NodeUUID,
+			ironic.NodeLabel(node), stays))
 		return false
 	}
 	return allocation.NodeUUID != ""
@@ -325,9 +340,11 @@ func (l *Look) End(ctx context.Context) {
 	switch {
 	case !ends:
 	case was.forgets():
-		l.warn(nil, forgetsSummary, fmt.Sprintf("on_destroy is \"forget\": node %s keeps running and stays reserved. Terraform does not manage it any more.", label))
+		l.warn(nil, forgetsSummary, fmt.Sprintf("on_destroy is \"forget\": node %s keeps running and stays reserved. Terraform does not "+
+			"manage it any more.", label))
 	case was.EndsAdoption():
-		l.warn(nil, forgetsSummary, fmt.Sprintf("Ironic has adopted node %s after the apply that asked for it had failed. The node keeps running and stays reserved.", label))
+		l.warn(nil, forgetsSummary, fmt.Sprintf("Ironic has adopted node %s after the apply that asked for it had failed. The node keeps "+
+			"running and stays reserved.", label))
 	default:
 		l.warn(nil, undeploysSummary, fmt.Sprintf("Node %s is %s.", label, loss))
 		l.runbook(ctx)
@@ -359,8 +376,10 @@ func (l *Look) runbook(ctx context.Context) {
 	default:
 		return
 	}
-	l.warn(nil, "Cleaning runbook cannot be used", fmt.Sprintf("Ironic is to clean node %s by runbook %s, the cleaning_runbook of its metal_host, and that runbook %s. Where the site honours it, the undeployment leaves the node in state deleting "+
-		"until a conductor is restarted. Correct cleaning_runbook or the runbook before you apply this plan.", ironic.NodeLabel(node), name, why))
+	l.warn(nil, "Cleaning runbook cannot be used",
+		fmt.Sprintf("Ironic is to clean node %s by runbook %s, the cleaning_runbook of its metal_host, and that runbook %s. Where the "+
+			"site honours it, the undeployment leaves the node in state deleting until a conductor is restarted. Correct "+
+			"cleaning_runbook or the runbook before you apply this plan.", ironic.NodeLabel(node), name, why))
 }
 
 // loss returns how undeploying the node affects its data, and whether there is anything to end.
@@ -378,7 +397,8 @@ func (l *Look) loss(ctx context.Context) (label, loss string, ends bool) {
 	case LossReason(node, l.Seen.Instance, was.Allocation.V) != "":
 		return "", "", false // another user has it now: Delete does not touch it
 	case NeedsCleaning(node, l.Seen.Instance) && !was.forgets():
-		return ironic.NodeLabel(node), "cleaned, because an earlier run has undeployed it without cleaning: the data on its disks is lost", true
+		return ironic.NodeLabel(node), "cleaned, because an earlier run has undeployed it without cleaning: the data on its disks is lost",
+			true
 	case was.Adopt && !states.IsOccupied(node) && (was.EndsAdoption() || !states.IsInProgress(node)):
 		return "", "", false // its adoption has not succeeded: it goes back to manageable
 	case states.Settled(states.GoalUndeployed, ironic.State(node.ProvisionState)):

@@ -62,7 +62,8 @@ func (l *Look) Agent(ctx context.Context) {
 }
 
 // agentAdvice says how a node gets what Ironic lacks.
-const agentAdvice = "Ironic has no BMC credentials of the machine (power_control = \"agent\" on its metal_host). First give the metal_host a bmc with address, username and password_wo in place of power_control, and apply that."
+const agentAdvice = "Ironic has no BMC credentials of the machine (power_control = \"agent\" on its metal_host). First give the " +
+	"metal_host a bmc with address, username and password_wo in place of power_control, and apply that."
 
 // agentLacks returns what a plan needs that Ironic cannot do without BMC credentials: the attribute, and why; "" if there is nothing.
 func (l *Look) agentLacks() (at, why string) {
@@ -156,8 +157,9 @@ func (l *Look) vifs(ctx context.Context) {
 	}
 	planned := expect.AsPlanned(l.Site, node)
 	if !KeepsVIFs(planned) {
-		l.warn(decide.At("vifs"), "VIFs have no effect", fmt.Sprintf("The network interface of node %s is %s, which accepts VIFs and connects nothing. "+
-			"Give its metal_host hardware_interfaces = { network = \"neutron\" }, or remove vifs.", ironic.NodeLabel(node), planned.NetworkInterface))
+		l.warn(decide.At("vifs"), "VIFs have no effect",
+			fmt.Sprintf("The network interface of node %s is %s, which accepts VIFs and connects nothing. Give its metal_host "+
+				"hardware_interfaces = { network = \"neutron\" }, or remove vifs.", ironic.NodeLabel(node), planned.NetworkInterface))
 		return
 	}
 	ports, err := l.Site.Ironic.PortsForRefresh(ctx, node.UUID)
@@ -202,9 +204,11 @@ func (l *Look) networkData(ctx context.Context) {
 	if err != nil || server <= api.LastKeepingDrives || network != "flat" && network != "neutron" {
 		return
 	}
-	l.warn(decide.At("config_drive", "network_data"), "Ironic may replace network_data", fmt.Sprintf("In network_data, %s. The network interface of node %s is %s, and the machine gets VIFs. "+
-		"Ironic 39.0 then writes Neutron's network data into the config drive in place of yours, without its bonds and VLANs, and does not say so. Some releases before it may, too. "+
-		"Give every link an mtu, such as 1500. The function provider::metal::network_data does that.", why, ironic.NodeLabel(node), network))
+	l.warn(decide.At("config_drive", "network_data"), "Ironic may replace network_data",
+		fmt.Sprintf("In network_data, %s. The network interface of node %s is %s, and the machine gets VIFs. Ironic 39.0 then writes "+
+			"Neutron's network data into the config drive in place of yours, without its bonds and VLANs, and does not say so. Some "+
+			"releases before it may, too. Give every link an mtu, such as 1500. The function provider::metal::network_data does that.", why,
+			ironic.NodeLabel(node), network))
 }
 
 // rescues reports whether the plan changes rescue, to something.
@@ -221,8 +225,10 @@ func (l *Look) rescue(ctx context.Context) {
 	if err != nil || CanRescue(expect.AsPlanned(l.Site, node)) {
 		return // the apply reports what is wrong with the node
 	}
-	l.warn(decide.At("rescue"), "Node has no rescue mode", fmt.Sprintf("The rescue interface of node %s is %q. Unless the node changes first, the apply will fail. "+
-		"Set hardware_interfaces = { rescue = \"agent\" } on its metal_host, and rescue_kernel and rescue_ramdisk in its driver_info.", ironic.NodeLabel(node), node.RescueInterface))
+	l.warn(decide.At("rescue"), "Node has no rescue mode",
+		fmt.Sprintf("The rescue interface of node %s is %q. Unless the node changes first, the apply will fail. Set hardware_interfaces "+
+			"= { rescue = \"agent\" } on its metal_host, and rescue_kernel and rescue_ramdisk in its driver_info.", ironic.NodeLabel(node),
+			node.RescueInterface))
 }
 
 // format warns of a raw image without disk_format, if the plan writes the image.
@@ -232,8 +238,9 @@ func (l *Look) format(ctx context.Context) {
 		return
 	}
 	if why := LookAtFormat(ctx, l.Site, *image); why != "" {
-		l.warn(decide.At("image", "disk_format"), "Raw image needs disk_format", fmt.Sprintf("The image %s %s. Set disk_format = \"raw\". Without it, Ironic's ramdisk fails to write "+
-			"the image (qemu-img: Unknown driver 'gpt'), unless the conductor downloads it (image_download_source = local).", imageName(image.URL), why))
+		l.warn(decide.At("image", "disk_format"), "Raw image needs disk_format",
+			fmt.Sprintf("The image %s %s. Set disk_format = \"raw\". Without it, Ironic's ramdisk fails to write the image (qemu-img: "+
+				"Unknown driver 'gpt'), unless the conductor downloads it (image_download_source = local).", imageName(image.URL), why))
 	}
 }
 
@@ -249,12 +256,15 @@ func (l *Look) netboot(ctx context.Context) {
 	}
 	label, boot := ironic.NodeLabel(node), expect.AsPlanned(l.Site, node).BootInterface
 	if !l.Wish.LiveISO.IsNull() && ramdisk.BootsNoISO(boot) {
-		l.warn(decide.At("live_iso"), "Boot interface boots no ISO", fmt.Sprintf("The boot interface of node %s is %s, which boots no ISO. Ironic accepts the deployment all the same, and the "+
-			"machine does not boot the ISO. Set hardware_interfaces = { boot = \"ipxe\" }, or one with virtual media, on its metal_host.", label, boot))
+		l.warn(decide.At("live_iso"), "Boot interface boots no ISO",
+			fmt.Sprintf("The boot interface of node %s is %s, which boots no ISO. Ironic accepts the deployment all the same, and the "+
+				"machine does not boot the ISO. Set hardware_interfaces = { boot = \"ipxe\" }, or one with virtual media, on its "+
+				"metal_host.", label, boot))
 	}
 	if lacks := expect.LacksBootPort(ctx, l.Site, node); lacks != "" {
-		l.warn(decide.At("node_id"), "Network boot needs a port", fmt.Sprintf("Node %s boots from the network (boot interface %s), and %s. The apply will probably fail. "+
-			"Name the network card that boots on its metal_host: ports = { \"<MAC address>\" = { pxe_enabled = true } }.", label, boot, lacks))
+		l.warn(decide.At("node_id"), "Network boot needs a port",
+			fmt.Sprintf("Node %s boots from the network (boot interface %s), and %s. The apply will probably fail. Name the network card "+
+				"that boots on its metal_host: ports = { \"<MAC address>\" = { pxe_enabled = true } }.", label, boot, lacks))
 	}
 }
 
@@ -294,9 +304,11 @@ func (l *Look) deployInterface(ctx context.Context) {
 func WarnHealth(node *ironic.Node) []decide.Notice {
 	switch {
 	case node.Fault != "":
-		return []decide.Notice{decide.Warn(nil, "Node with a fault", fmt.Sprintf("Ironic reports %q for node %s%s", node.Fault, ironic.NodeLabel(node), afterColon(node.MaintenanceReason)))}
+		return []decide.Notice{decide.Warn(nil, "Node with a fault", fmt.Sprintf("Ironic reports %q for node %s%s", node.Fault,
+			ironic.NodeLabel(node), afterColon(node.MaintenanceReason)))}
 	case node.Maintenance:
-		return []decide.Notice{decide.Warn(nil, "Node in maintenance", fmt.Sprintf("Node %s is in maintenance%s", ironic.NodeLabel(node), afterColon(node.MaintenanceReason)))}
+		return []decide.Notice{decide.Warn(nil, "Node in maintenance", fmt.Sprintf("Node %s is in maintenance%s", ironic.NodeLabel(node),
+			afterColon(node.MaintenanceReason)))}
 	}
 	return nil
 }
@@ -306,8 +318,10 @@ func WarnRescued(node *ironic.Node) []decide.Notice {
 	if mode := RescueOf(ironic.State(node.ProvisionState)); mode != Rescued && mode != RescueFailed {
 		return nil
 	}
-	return []decide.Notice{decide.Warn(nil, "Machine is in rescue mode", fmt.Sprintf("Node %s is in state %q, and this resource has not recorded that it put it there. "+
-		"A plan leaves it there unless the configuration sets rescue. To start what is deployed: metal unrescue %s.", ironic.NodeLabel(node), node.ProvisionState, node.UUID))}
+	return []decide.Notice{decide.Warn(nil, "Machine is in rescue mode",
+		fmt.Sprintf("Node %s is in state %q, and this resource has not recorded that it put it there. A plan leaves it there unless the "+
+			"configuration sets rescue. To start what is deployed: metal unrescue %s.", ironic.NodeLabel(node),
+			node.ProvisionState, node.UUID))}
 }
 
 // StaysReady reports whether a machine that was ready still counts as that: it runs what is deployed, and was not switched off. before is

@@ -53,7 +53,8 @@ func TestObstacles_maintenance(t *testing.T) {
 func TestObstacles_configDriveOfALiveISO(t *testing.T) {
 	t.Parallel()
 	fake := &fakeironic.Server{}
-	network, media := sitetest.AddBootable(t, fake, "network", sitetest.OverNetwork), sitetest.AddBootable(t, fake, "media", sitetest.FromMedia)
+	network, media := sitetest.AddBootable(t, fake, "network", sitetest.OverNetwork),
+		sitetest.AddBootable(t, fake, "media", sitetest.FromMedia)
 	site := sitetest.NewClient(fake).Site
 	for _, tt := range []struct {
 		node, wish string
@@ -83,7 +84,10 @@ func TestLook_endOfADeployment(t *testing.T) {
 	node := ironictest.NodeOf(t, fake, "node-000")
 	for instance, says := range map[string]string{"ours": "Destroying undeploys the machine", "theirs": "-"} {
 		fake.Set("node-000", "instance_uuid", instance)
-		look := deploy.Look{Site: sitetest.NewClient(fake).Site, Wish: deploy.Wish{Destroy: true}, Seen: deploy.Seen{ID: node.UUID, Instance: "ours"}}
+		look := deploy.Look{
+			Site: sitetest.NewClient(fake).Site, Wish: deploy.Wish{Destroy: true},
+			Seen: deploy.Seen{ID: node.UUID, Instance: "ours"},
+		}
 		look.End(t.Context())
 		if got := notices(deploy.Plan{Notices: look.Notices()}); got != says {
 			t.Errorf("reserved by %s: the plan says %q, want %q", instance, got, says)

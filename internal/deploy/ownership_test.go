@@ -27,7 +27,10 @@ func TestOwnership_takenInQueue(t *testing.T) {
 	}
 	start := func(other deploy.Other) func(ctx context.Context, client *sitetest.Client, id, instance string) error {
 		return func(ctx context.Context, client *sitetest.Client, id, instance string) error {
-			_, _, err := client.Deploy(ctx, id, sitetest.Debian("12"), deploy.DeployOptions{Instance: instance, Attempts: 3, Timeout: time.Hour, Other: other})
+			_, _, err := client.Deploy(ctx, id, sitetest.Debian("12"), deploy.DeployOptions{
+				Instance: instance, Attempts: 3,
+				Timeout: time.Hour, Other: other,
+			})
 			return err
 		}
 	}
@@ -68,7 +71,10 @@ func TestOwnership_takenInQueue(t *testing.T) {
 // TestOwnership_takenBetweenPolls: an undeploy can end, and the next tenant's deployment begin, within one interval.
 func TestOwnership_takenBetweenPolls(t *testing.T) {
 	t.Parallel()
-	for name, tenant := range map[string]any{"a tenant": "6f2f6c4e-0000-4000-8000-000000000002", "another user without a reservation": nil} {
+	for name, tenant := range map[string]any{
+		"a tenant":                           "6f2f6c4e-0000-4000-8000-000000000002",
+		"another user without a reservation": nil,
+	} {
 		for _, state := range []string{"deploying", "wait call-back", "deploy failed", "active", "rescue"} {
 			t.Run(name+" in "+state, func(t *testing.T) {
 				t.Parallel()
@@ -112,7 +118,9 @@ func TestOwnership_takenBeforeAllocationIsRestored(t *testing.T) {
 		fake.Set(node, "provision_state", "active")
 		fake.StepTime = 10 * time.Minute
 		time.AfterFunc(19*time.Minute, func() {
-			if extra := ironictest.NodeOf(t, fake, node).Raw["extra"]; !ironic.SameJSON(extra.(map[string]any)["terraform_metal_allocation"].(map[string]any)["uuid"], spec.UUID) { //nolint:forcetypeassert // else it fails
+			if extra := ironictest.NodeOf(t, fake, node).Raw["extra"]; !ironic.SameJSON(
+				extra.(map[string]any)["terraform_metal_allocation"].(map[string]any)["uuid"],
+				spec.UUID) { //nolint:forcetypeassert // else it fails
 				t.Errorf("nothing was noted: %v", extra)
 			}
 		})
@@ -209,7 +217,10 @@ func TestInterruption_knowsCreatedObjects(t *testing.T) {
 			return err
 		}},
 	} {
-		for how, rejection := range map[string]*fakeironic.Rejection{"answered": nil, "answer lost": ironictest.Lost(), "gateway timeout": {Status: http.StatusGatewayTimeout, After: true}} {
+		for how, rejection := range map[string]*fakeironic.Rejection{
+			"answered": nil, "answer lost": ironictest.Lost(),
+			"gateway timeout": {Status: http.StatusGatewayTimeout, After: true},
+		} {
 			t.Run(name+", "+how, func(t *testing.T) {
 				t.Parallel()
 				ironictest.InVirtualTime(t, func(t *testing.T) {

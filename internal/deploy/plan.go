@@ -74,8 +74,9 @@ func (d *decision) begin() {
 		d.add(Step{Do: DoDeploy, Cost: decide.Wipe, Ports: ports})
 	}
 	if !d.asked.Rescue.IsNull() {
-		d.refuse(decide.At("rescue"), "Nothing to rescue", "This plan makes a new deployment, or replaces one, so there is nothing to rescue. Remove rescue, apply, and add it afterwards. "+
-			"To rescue a machine that runs already, import its deployment, or adopt it, without rescue first.")
+		d.refuse(decide.At("rescue"), "Nothing to rescue", "This plan makes a new deployment, or replaces one, so there is nothing to "+
+			"rescue. Remove rescue, apply, and add it afterwards. To rescue a machine that runs already, import its deployment, or adopt "+
+			"it, without rescue first.")
 	}
 	d.name()
 	d.power()
@@ -165,7 +166,8 @@ func (d *decision) power() {
 	switch {
 	case !power.Set, !fresh && (!operates || d.imports()) && power == d.seen.Power:
 	case !fresh && d.imports():
-		d.warn(decide.At("power_state"), "Power is not switched yet", fmt.Sprintf("Node %s was imported, so this apply does not touch the machine. The next plan shows its power state, and its apply switches it %s.", d.seen.Label, power.V))
+		d.warn(decide.At("power_state"), "Power is not switched yet", fmt.Sprintf("Node %s was imported, so this apply does not touch "+
+			"the machine. The next plan shows its power state, and its apply switches it %s.", d.seen.Label, power.V))
 	case power.V == PowerOff:
 		d.add(Step{Do: DoPowerOff, Cost: decide.Restart})
 	default:
@@ -225,7 +227,8 @@ func (w Wish) IgnoresContent() bool {
 // Empty reports whether the plan does nothing, says nothing and changes no value of the state.
 func (p Plan) Empty(s Seen) bool {
 	f := p.Forecast
-	values := f.State == decide.Known(s.State) && f.LastError == s.LastError && f.Attempts == s.Attempts && f.Power == s.Power && f.Ready == s.Ready &&
+	values := f.State == decide.Known(s.State) && f.LastError == s.LastError && f.Attempts == s.Attempts && f.Power == s.Power &&
+		f.Ready == s.Ready &&
 		f.Rebuilds == decide.Known(s.Rebuilds) && f.Restarts == decide.Known(s.Restarts)
 	boot := f.Boot.Set == s.Boot.Set && !f.Boot.Unknown && f.Boot.V.Action == s.Boot.V.Action && f.Boot.V.Stale == s.Boot.V.Stale &&
 		slices.Equal(f.Boot.V.Obsolete, s.Boot.V.Obsolete)

@@ -28,8 +28,8 @@ func (d *decision) inForce() (value OnChange, known bool) {
 		switch {
 		case v.Unknown:
 			where := [...]string{"", " of the provider block"}[i]
-			d.refuse(decide.At("on_change"), "Value must be known during plan", "on_change"+where+" decides whether a change of content wipes a disk, "+
-				"so the plan must know it. Set it to a value that does not depend on a resource.")
+			d.refuse(decide.At("on_change"), "Value must be known during plan", "on_change"+where+" decides whether a change of content "+
+				"wipes a disk, so the plan must know it. Set it to a value that does not depend on a resource.")
 			return ChangeIgnored, false
 		case v.Set:
 			return v.V, true

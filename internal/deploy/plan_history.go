@@ -106,20 +106,26 @@ func (h History) keepsMachine() bool { return h.Phase == Importing || h.Phase ==
 // warnRecorded warns of what the apply does not deploy: an imported machine that does not run, or values that it only records.
 func (d *decision) warnRecorded() {
 	if d.leavesImported() {
-		d.warn(nil, "Imported deployment does not run", fmt.Sprintf("Node %s is in state %q, and this apply does not touch the machine, because it imports it. "+
-			"The next plan deploys it. To leave the machine as it is, remove the deployment from the state (terraform state rm).", d.seen.Label, d.seen.State))
+		d.warn(nil, "Imported deployment does not run",
+			fmt.Sprintf("Node %s is in state %q, and this apply does not touch the machine, because it imports it. The next plan deploys "+
+				"it. To leave the machine as it is, remove the deployment from the state (terraform state rm).",
+				d.seen.Label, d.seen.State))
 		return
 	}
 	deploys := func(s Step) bool { return slices.Contains([]Kind{DoDeploy, DoRepeat, DoRebuild}, s.Do) && !s.Maybe }
 	if !d.records || slices.ContainsFunc(d.plan.Steps, deploys) { // which takes all values from the configuration
 		return
 	}
-	detail := "The apply records the configuration of node %s in the state, and does not touch the machine. If the node runs another image, the next plan shows that. "
+	detail := "The apply records the configuration of node %s in the state, and does not touch the machine. If the node runs another " +
+		"image, the next plan shows that. "
 	if !d.imports() {
-		detail = "Ironic does not tell whether node %s runs the values that the state lacks. The apply records them, and deploys nothing for them. "
+		detail = "Ironic does not tell whether node %s runs the values that the state lacks. The apply records them, and deploys " +
+			"nothing for them. "
 	}
-	d.warn(nil, "Imported deployment is recorded only", fmt.Sprintf(detail+"Ironic does not return values such as a config drive, so the state takes the first ones from the configuration; "+
-		"a later change of them rebuilds the machine. To deploy the node again, use terraform apply -replace.", d.seen.Label))
+	d.warn(nil, "Imported deployment is recorded only",
+		fmt.Sprintf(detail+"Ironic does not return values such as a config drive, so the state takes the first ones from the "+
+			"configuration; a later change of them rebuilds the machine. To deploy the node again, use terraform apply -replace.",
+			d.seen.Label))
 }
 
 // keepName plans that the config drive stays as it is, if it would only follow a rename of the node, and nothing else deploys the machine.
@@ -130,13 +136,17 @@ func (d *decision) keepName() {
 	}
 	d.wish.Content[attrConfigDrive] = was
 	resumes, _ := d.resumes()
-	former := slices.IndexFunc(d.seen.Names, func(name string) bool { return maps.Equal(renamed(d.was.Drive, name, d.seen.Sight.Name), d.wish.Drive) })
+	former := slices.IndexFunc(d.seen.Names, func(name string) bool {
+		return maps.Equal(renamed(d.was.Drive, name, d.seen.Sight.Name), d.wish.Drive)
+	})
 	if resumes || d.redeploys() != same || former < 0 {
 		d.wish.Content[attrConfigDrive] = drive
 		return
 	}
-	d.warn(decide.At(attrConfigDrive), "Machine keeps its former name", fmt.Sprintf("Node %s was called %q when it was deployed. The configured config drive has the new name. "+
-		"That alone rebuilds nothing: the machine keeps the former name. To rebuild it with the new name, which wipes its root disk, %s.", d.seen.Label, d.seen.Names[former], d.trigger()))
+	d.warn(decide.At(attrConfigDrive), "Machine keeps its former name",
+		fmt.Sprintf("Node %s was called %q when it was deployed. The configured config drive has the new name. That alone rebuilds "+
+			"nothing: the machine keeps the former name. To rebuild it with the new name, which wipes its root disk, %s.", d.seen.Label,
+			d.seen.Names[former], d.trigger()))
 }
 
 // trigger says in messages how to deploy the machine again: the first rebuild_triggers are only recorded.

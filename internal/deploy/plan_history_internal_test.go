@@ -87,27 +87,40 @@ func TestHistory_recordsWhatMayRun(t *testing.T) {
 		plan, state Deployment
 		want        bool
 	}{
-		"no import":                                {History{}, "config_drive", false, true, v1, v1, false},
-		"the import itself, another image":         {History{Phase: Importing}, "image", true, true, v2, v1, true},
-		"the import itself, an unknown image":      {History{Phase: Importing}, "image", true, false, v2, v1, true},
-		"the image that runs":                      {fresh, "image", true, true, v1, v1, true},
-		"another image":                            {fresh, "image", true, true, v2, v1, false},
-		"an image that is not known yet":           {fresh, "image", true, false, v1, v1, false},
-		"an image where Ironic tells none":         {fresh, "image", false, true, v1, Deployment{}, true},
-		"no image any more":                        {fresh, "image", true, true, Deployment{}, v1, false},
-		"the image, once applied":                  {History{Phase: Applied, Unset: untold()}, "image", true, true, v1, v1, false},
-		"the first drive":                          {fresh, "config_drive", false, true, v1, v1, true},
-		"the first drive, not known yet":           {fresh, "config_drive", false, false, v1, v1, true},
-		"the first drive, after other applies":     {History{Phase: Applied, Unset: []string{"config_drive"}}, "config_drive", false, true, v1, v1, true},
-		"a drive after one that was removed":       {History{Phase: Applied, Unset: []string{"deploy_steps"}}, "config_drive", false, true, v1, v1, false},
-		"another drive":                            {fresh, "config_drive", true, true, v1, v1, false},
-		"the traits that Ironic tells":             {History{Phase: Unapplied, Told: told}, "traits", false, true, traits, v1, true},
-		"traits that the node does not have":       {fresh, "traits", false, true, traits, v1, false},
-		"traits that are not known yet":            {History{Phase: Unapplied, Told: told}, "traits", false, false, traits, v1, false},
-		"traits that Ironic tells, after an apply": {History{Phase: Applied, Told: told, Unset: untold()}, "traits", false, true, traits, v1, false},
-		"the first instance_info":                  {fresh, "instance_info", false, true, v1, v1, true},
+		"no import":                           {History{}, "config_drive", false, true, v1, v1, false},
+		"the import itself, another image":    {History{Phase: Importing}, "image", true, true, v2, v1, true},
+		"the import itself, an unknown image": {History{Phase: Importing}, "image", true, false, v2, v1, true},
+		"the image that runs":                 {fresh, "image", true, true, v1, v1, true},
+		"another image":                       {fresh, "image", true, true, v2, v1, false},
+		"an image that is not known yet":      {fresh, "image", true, false, v1, v1, false},
+		"an image where Ironic tells none":    {fresh, "image", false, true, v1, Deployment{}, true},
+		"no image any more":                   {fresh, "image", true, true, Deployment{}, v1, false},
+		"the image, once applied":             {History{Phase: Applied, Unset: untold()}, "image", true, true, v1, v1, false},
+		"the first drive":                     {fresh, "config_drive", false, true, v1, v1, true},
+		"the first drive, not known yet":      {fresh, "config_drive", false, false, v1, v1, true},
+		"the first drive, after other applies": {
+			History{Phase: Applied, Unset: []string{"config_drive"}},
+			"config_drive", false,
+			true, v1, v1, true,
+		},
+		"a drive after one that was removed": {
+			History{Phase: Applied, Unset: []string{"deploy_steps"}},
+			"config_drive", false, true,
+			v1, v1, false,
+		},
+		"another drive":                      {fresh, "config_drive", true, true, v1, v1, false},
+		"the traits that Ironic tells":       {History{Phase: Unapplied, Told: told}, "traits", false, true, traits, v1, true},
+		"traits that the node does not have": {fresh, "traits", false, true, traits, v1, false},
+		"traits that are not known yet":      {History{Phase: Unapplied, Told: told}, "traits", false, false, traits, v1, false},
+		"traits that Ironic tells, after an apply": {
+			History{Phase: Applied, Told: told, Unset: untold()},
+			"traits", false, true,
+			traits, v1, false,
+		},
+		"the first instance_info": {fresh, "instance_info", false, true, v1, v1, true},
 	} {
-		wish, was := Wish{Deployment: tt.plan, Content: map[string]Text{tt.attribute: {Unknown: !tt.known}}}, Wish{Deployment: tt.state, Content: map[string]Text{tt.attribute: {Set: tt.set}}}
+		wish, was := Wish{Deployment: tt.plan, Content: map[string]Text{tt.attribute: {Unknown: !tt.known}}},
+			Wish{Deployment: tt.state, Content: map[string]Text{tt.attribute: {Set: tt.set}}}
 		if got := tt.history.records(tt.attribute, wish, was); got != tt.want {
 			t.Errorf("%s: recorded only = %v, want %v", name, got, tt.want)
 		}
@@ -126,16 +139,17 @@ func TestHistory_ends(t *testing.T) {
 		phase ImportPhase
 		unset []string
 	}{
-		"no import":                   {History{}.AfterRead(node, false), NotImported, nil},
-		"the read of the import":      {imported, Importing, untold()},
-		"the next read":               {later, Unapplied, untold()},
-		"and the one after that":      {later.AfterRead(node, false), Unapplied, untold()},
-		"an apply with the import":    {imported.AfterApply(without, false), Applied, untold()},
-		"an apply that sets all":      {later.AfterApply(with, false), NotImported, nil},
-		"an apply that deploys":       {later.AfterApply(without, true), NotImported, nil},
-		"a read after an apply":       {later.AfterApply(without, false).AfterRead(node, false), Applied, untold()},
-		"an apply without an import":  {History{}.AfterApply(without, false), NotImported, nil},
-		"a second apply with a drive": {later.AfterApply(without, false).AfterApply(Wish{Content: map[string]Text{attrConfigDrive: {Unknown: true}}}, false), Applied, []string{"deploy_steps"}},
+		"no import":                  {History{}.AfterRead(node, false), NotImported, nil},
+		"the read of the import":     {imported, Importing, untold()},
+		"the next read":              {later, Unapplied, untold()},
+		"and the one after that":     {later.AfterRead(node, false), Unapplied, untold()},
+		"an apply with the import":   {imported.AfterApply(without, false), Applied, untold()},
+		"an apply that sets all":     {later.AfterApply(with, false), NotImported, nil},
+		"an apply that deploys":      {later.AfterApply(without, true), NotImported, nil},
+		"a read after an apply":      {later.AfterApply(without, false).AfterRead(node, false), Applied, untold()},
+		"an apply without an import": {History{}.AfterApply(without, false), NotImported, nil},
+		"a second apply with a drive": {later.AfterApply(without,
+			false).AfterApply(Wish{Content: map[string]Text{attrConfigDrive: {Unknown: true}}}, false), Applied, []string{"deploy_steps"}},
 	} {
 		if tt.got.Phase != tt.phase || !slices.Equal(tt.got.Unset, tt.unset) {
 			t.Errorf("%s: phase %q, unset %v; want %q, %v", name, tt.got.Phase, tt.got.Unset, tt.phase, tt.unset)

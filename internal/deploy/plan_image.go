@@ -66,12 +66,14 @@ func (d *decision) adoption() {
 	state := d.seen.State
 	if states.Adoptable(state) {
 		d.operate(Step{Do: DoAdopt})
-		d.warn(nil, "Unfinished adoption is continued", fmt.Sprintf("Node %s is in state %q%s Ironic adopts the machine as it runs: nothing is written to its disks.",
-			d.seen.Label, state, afterColon(d.seen.LastError.V)))
+		d.warn(nil, "Unfinished adoption is continued",
+			fmt.Sprintf("Node %s is in state %q%s Ironic adopts the machine as it runs: nothing is written to its disks.",
+				d.seen.Label, state, afterColon(d.seen.LastError.V)))
 		return
 	}
 	if resumes {
-		d.warn(nil, "Adopted machine does not run", fmt.Sprintf("Node %s is in state %q. With adopt = true there is nothing to deploy on it: set image in place of adopt, which deploys it, or destroy the deployment.",
+		d.warn(nil, "Adopted machine does not run", fmt.Sprintf("Node %s is in state %q. With adopt = true there is nothing to deploy "+
+			"on it: set image in place of adopt, which deploys it, or destroy the deployment.",
 			d.seen.Label, state))
 	}
 	d.warnPower()
@@ -141,19 +143,20 @@ func (d *decision) warnVerdict(v verdict) {
 	case unfinished:
 		d.warnResume()
 	case mayDiffer:
-		d.warn(nil, rebuildSummary, fmt.Sprintf("The content of node %s may change: something in it is not known yet. If it does, Ironic rebuilds the node "+
-			"in place, and the data on its root disk is lost. The plan says so with an unknown value of rebuilds.", label))
+		d.warn(nil, rebuildSummary, fmt.Sprintf("The content of node %s may change: something in it is not known yet. If it does, Ironic "+
+			"rebuilds the node in place, and the data on its root disk is lost. The plan says so with an unknown value of rebuilds.",
+			label))
 	case ranUnrecorded:
-		d.warn(nil, "Deployment of an earlier run is recorded", fmt.Sprintf("Node %s runs the configured content: an earlier run has deployed it, "+
-			"and was killed before it recorded that. The apply does not touch the machine.", label))
+		d.warn(nil, "Deployment of an earlier run is recorded", fmt.Sprintf("Node %s runs the configured content: an earlier run has "+
+			"deployed it, and was killed before it recorded that. The apply does not touch the machine.", label))
 	case importDiffers:
 		d.warn(nil, rebuildSummary, fmt.Sprintf("Node %s was imported, and the configuration differs from what it was deployed with: %s. "+
-			"Ironic rebuilds it in place, and the data on its root disk is lost. "+
-			"To keep the machine as it is, correct the configuration, or set on_change = \"ignore\".", label, strings.Join(d.differing(), ", ")))
+			"Ironic rebuilds it in place, and the data on its root disk is lost. To keep the machine as it is, correct the "+
+			"configuration, or set on_change = \"ignore\".", label, strings.Join(d.differing(), ", ")))
 	case stateDiffers:
-		d.warn(nil, rebuildSummary, fmt.Sprintf("The content of node %s changes: Ironic rebuilds it in place, and the data on its root disk is lost. "+
-			"Its reservation stays. Each machine that this plan rebuilds shows a higher number in rebuilds. "+
-			"Set on_change = \"ignore\" to leave the machine as it is.", label))
+		d.warn(nil, rebuildSummary, fmt.Sprintf("The content of node %s changes: Ironic rebuilds it in place, and the data on its root "+
+			"disk is lost. Its reservation stays. Each machine that this plan rebuilds shows a higher number in rebuilds. Set on_change "+
+			"= \"ignore\" to leave the machine as it is.", label))
 	case adoptionStays:
 		d.warn(nil, "Adopted deployment is recorded only", fmt.Sprintf("The apply records the content of node %s in the state, "+
 			"and does not touch the machine, which was adopted. To deploy that content, %s.", label, d.trigger()))
@@ -189,8 +192,9 @@ func (d *decision) ignore() {
 		d.keepContent()
 	case unclear:
 		if contentChange(d.wish, d.was) != same {
-			d.refuse(decide.At("rebuild_triggers"), "Value must be known during plan", "on_change is \"ignore\" and the content has changed: "+
-				"rebuild_triggers decides whether the plan shows the new content, so the plan must know it. Use values that do not depend on a resource, or apply that resource first (-target).")
+			d.refuse(decide.At("rebuild_triggers"), "Value must be known during plan",
+				"on_change is \"ignore\" and the content has changed: rebuild_triggers decides whether the plan shows the new content, "+
+					"so the plan must know it. Use values that do not depend on a resource, or apply that resource first (-target).")
 		}
 	case differs:
 	}
@@ -212,10 +216,12 @@ func (d *decision) restart(deploys change) {
 	d.add(Step{Do: DoRestart, Cost: decide.Restart, Maybe: restarts == unclear})
 	d.mayBeOff()
 	if restarts == unclear {
-		d.warn(nil, restartSummary, fmt.Sprintf("Node %s may be restarted: whether restart_triggers changes is not known yet. The plan says so with an unknown value of restarts.", d.seen.Label))
+		d.warn(nil, restartSummary, fmt.Sprintf("Node %s may be restarted: whether restart_triggers changes is not known yet. The plan "+
+			"says so with an unknown value of restarts.", d.seen.Label))
 		return
 	}
-	d.warn(nil, restartSummary, fmt.Sprintf("Node %s is %s. Each machine that this plan restarts shows a higher number in restarts.", d.seen.Label, d.restarts()))
+	d.warn(nil, restartSummary, fmt.Sprintf("Node %s is %s. Each machine that this plan restarts shows a higher number in restarts.",
+		d.seen.Label, d.restarts()))
 }
 
 // restarts says how the apply restarts the machine.
@@ -254,11 +260,14 @@ func (d *decision) warnResume() {
 	}
 	switch {
 	case states.DeployFailed(state):
-		d.warn(nil, "Failed deployment is repeated", fmt.Sprintf("Node %s is in state %q (%s). It is deployed again, %s.", label, state, d.seen.LastError.V, writes))
+		d.warn(nil, "Failed deployment is repeated", fmt.Sprintf("Node %s is in state %q (%s). It is deployed again, %s.", label, state,
+			d.seen.LastError.V, writes))
 	case d.waits():
-		d.warn(nil, "Unfinished deployment is continued", fmt.Sprintf("Node %s is in state %q: the apply waits for the operation that an earlier run has started.", label, state))
+		d.warn(nil, "Unfinished deployment is continued",
+			fmt.Sprintf("Node %s is in state %q: the apply waits for the operation that an earlier run has started.", label, state))
 	case d.neverBegun():
-		d.warn(nil, "Unfinished deployment is continued", fmt.Sprintf("Node %s is reserved, and still in state %q: it is deployed, %s.", label, state, writes))
+		d.warn(nil, "Unfinished deployment is continued", fmt.Sprintf("Node %s is reserved, and still in state %q: it is deployed, %s.",
+			label, state, writes))
 	default:
 		d.warnUndeployed(writes)
 	}
@@ -273,8 +282,9 @@ func (d *decision) warnUndeployed(writes string) {
 	case d.seen.Attempts == decide.Known[int64](0): // no apply has deployed it since the import
 		why = "it was imported so, or another client of Ironic has undeployed it since"
 	}
-	d.warn(nil, "Undeployed node is deployed again", fmt.Sprintf("Node %s is in state %q: %s. The apply %sdeploys it, %s. To leave it undeployed, destroy the resource.",
-		d.seen.Label, d.seen.State, why, finishes, writes))
+	d.warn(nil, "Undeployed node is deployed again",
+		fmt.Sprintf("Node %s is in state %q: %s. The apply %sdeploys it, %s. To leave it undeployed, destroy the resource.",
+			d.seen.Label, d.seen.State, why, finishes, writes))
 }
 
 const protectedSummary = "Machine is protected"
@@ -297,8 +307,9 @@ func (d *decision) refuseEnd(doing string) bool {
 	if !d.seen.Protected || d.seen.Was.forgets() {
 		return false
 	}
-	d.refuse(decide.At("protected"), protectedSummary, fmt.Sprintf("Node %s is protected in Ironic, and this plan would %s its deployment, which undeploys the machine. "+
-		"If it may be wiped, first apply protected = false, without any other change.", d.seen.Label, doing))
+	d.refuse(decide.At("protected"), protectedSummary,
+		fmt.Sprintf("Node %s is protected in Ironic, and this plan would %s its deployment, which undeploys the machine. If it may be "+
+			"wiped, first apply protected = false, without any other change.", d.seen.Label, doing))
 	return true
 }
 
@@ -309,6 +320,8 @@ func (d *decision) warnDetected() {
 	if acting == "" || !maybe || compare(d.wish.Content[attrImage], d.was.Content[attrImage]) != differs {
 		return
 	}
-	d.warn(decide.At("image"), "Deploy interface stays", fmt.Sprintf("Autodetect has chosen the deploy interface %s for node %s, and a rebuild keeps it. If the new image is a bootable container (bootc), "+
-		"name the interface that it needs: instance_info = { deploy_interface = %q }. With terraform apply -replace, Ironic chooses again.", acting, d.seen.Label, needs))
+	d.warn(decide.At("image"), "Deploy interface stays",
+		fmt.Sprintf("Autodetect has chosen the deploy interface %s for node %s, and a rebuild keeps it. If the new image is a bootable "+
+			"container (bootc), name the interface that it needs: instance_info = { deploy_interface = %q }. With terraform apply "+
+			"-replace, Ironic chooses again.", acting, d.seen.Label, needs))
 }

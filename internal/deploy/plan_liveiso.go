@@ -43,7 +43,8 @@ func (l LiveISO) bootedAs(was LiveISO) LiveISO {
 // Unborn returns the refusal of an image that was built in the future; nil if it was not.
 func (l LiveISO) unborn(now time.Time) *decide.Notice {
 	if err := checkBuilt(l.Want, now); err != nil {
-		n := decide.Refuse(decide.At("live_iso", "built_at"), "Image from the future", failure.Sentence(err)+" Check built_at, and the clock of this computer.")
+		n := decide.Refuse(decide.At("live_iso", "built_at"), "Image from the future", failure.Sentence(err)+
+			" Check built_at, and the clock of this computer.")
 		return &n
 	}
 	return nil
@@ -51,7 +52,8 @@ func (l LiveISO) unborn(now time.Time) *decide.Notice {
 
 // Wants reports whether the apply has wanted the same.
 func (w Wanted) Wants(want bootiso.Want) bool {
-	return w.Image != "" && w.Artifacts.Digest() == want.Digest() && maps.Equal(w.Artifacts.Contains, want.Contains) && (w.Artifacts.Contains == nil) == (want.Contains == nil)
+	return w.Image != "" && w.Artifacts.Digest() == want.Digest() && maps.Equal(w.Artifacts.Contains, want.Contains) &&
+		(w.Artifacts.Contains == nil) == (want.Contains == nil)
 }
 
 // refuseFirstBoot refuses the first boot of a machine with an image that was built without what the machine shall have, because nothing
@@ -63,7 +65,8 @@ func (d *decision) refuseFirstBoot() {
 	}
 	if lacking := iso.V.Want.Lacking(); len(lacking) > 0 {
 		d.refuse(decide.At("live_iso", "contains"), "Live ISO lacks wanted content", fmt.Sprintf(
-			"According to live_iso.contains, the image was built without %s. Build an image that contains it, then apply.", strings.Join(lacking, ", ")))
+			"According to live_iso.contains, the image was built without %s. Build an image that contains it, then apply.",
+			strings.Join(lacking, ", ")))
 	}
 }
 
@@ -159,7 +162,10 @@ func (d *decision) changed() (names []string) {
 // input returns what the decision depends on. The machine is what it will be when the apply boots it: it leaves rescue mode before,
 // and enters it afterwards, where a restart would be in vain.
 func (b *bootDecision) input() bootiso.Input {
-	in := bootiso.Input{Machine: b.seen.Sight.Boot, Want: b.iso.Want, Changed: b.changed(), Now: b.seen.Now, Unbuilt: !b.iso.built(), Imported: b.imports()}
+	in := bootiso.Input{
+		Machine: b.seen.Sight.Boot, Want: b.iso.Want, Changed: b.changed(), Now: b.seen.Now, Unbuilt: !b.iso.built(),
+		Imported: b.imports(),
+	}
 	in.Machine.Protected = b.staysProtected()
 	in.Machine.Rescued = b.staysInRescue() && !b.imports()
 	if compare(b.wish.Rebuild, b.decision.was.Rebuild) != same {
@@ -214,16 +220,19 @@ func (b *bootDecision) unbuilt(in bootiso.Input) {
 	switch {
 	case slices.Contains(status.Obsolete, bootiso.ObsoleteUnknown):
 		b.plan.Forecast.Boot = decide.Unknown[bootiso.Status]()
-		b.warn(nil, "Live ISO is not known yet", fmt.Sprintf("There is no record of what node %s was booted with. The machine is not touched.", label))
+		b.warn(nil, "Live ISO is not known yet",
+			fmt.Sprintf("There is no record of what node %s was booted with. The machine is not touched.", label))
 	case status.Action == bootiso.Wait:
 		b.runsOn()
 	case status.Action != bootiso.None || (!b.was.Set && !b.imports()):
 		b.restartsWith(in, unclear)
-		b.warn(nil, "Machine is restarted with a new live ISO", fmt.Sprintf("Node %s is restarted, if the image that is not known yet turns out to be another one: %s.", label, status.Why))
+		b.warn(nil, "Machine is restarted with a new live ISO",
+			fmt.Sprintf("Node %s is restarted, if the image that is not known yet turns out to be another one: %s.", label, status.Why))
 	default:
 		b.keepBooted()
 		b.show()
-		b.warn(nil, "Host is not restarted with the new live ISO", fmt.Sprintf("Node %s keeps running, whatever the new image will be: %s.", label, status.Why))
+		b.warn(nil, "Host is not restarted with the new live ISO", fmt.Sprintf("Node %s keeps running, whatever the new image will be: %s.",
+			label, status.Why))
 	}
 }
 
@@ -233,20 +242,25 @@ func (b *bootDecision) built(in bootiso.Input) {
 	obsolete := strings.Join(status.Obsolete, ", ")
 	unknown := slices.Contains(status.Obsolete, bootiso.ObsoleteUnknown)
 	switch {
-	case unknown && (b.seen.Sight.Boot.Rescued || b.seen.Sight.Boot.Barred != ""): // what is written to the node now would decide what it boots afterwards
+	// what is written to the node now would decide what it boots afterwards
+	case unknown && (b.seen.Sight.Boot.Rescued || b.seen.Sight.Boot.Barred != ""):
 		b.runsOn()
 	case unknown && (b.reconfigured() || len(b.changed()) > 0):
 		b.plan.Forecast.Boot = decide.Known(status)
-		b.warn(nil, "Live ISO is taken as booted", fmt.Sprintf("There is no record of what node %s was booted with. The apply records the configuration, and does not touch the machine. "+
-			"Later images are compared with the recorded one. To boot the machine with this one, use terraform apply -replace.", label))
+		b.warn(nil, "Live ISO is taken as booted",
+			fmt.Sprintf("There is no record of what node %s was booted with. The apply records the configuration, and does not touch the "+
+				"machine. Later images are compared with the recorded one. To boot the machine with this one, use terraform apply "+
+				"-replace.", label))
 	case status.Action == bootiso.Restart:
 		b.restartsWith(in, differs)
-		b.warn(nil, "Machine is restarted with a new live ISO", fmt.Sprintf("Node %s is restarted: %s (obsolete: %s).%s", label, status.Why, obsolete, b.settles()))
+		b.warn(nil, "Machine is restarted with a new live ISO", fmt.Sprintf("Node %s is restarted: %s (obsolete: %s).%s", label, status.Why,
+			obsolete, b.settles()))
 	case status.Action == bootiso.Manual:
 		b.plan.Forecast.Boot = decide.Known(status)
 		b.add(Step{Do: DoAsk, Boot: BootReason{Changed: in.Changed, Demanded: in.Demanded, Obsolete: status.Obsolete}})
-		b.warn(nil, "Machine has to be restarted by hand", fmt.Sprintf("Node %s needs a new live ISO: %s (obsolete: %s). After this apply, restart it with the new image yourself.",
-			label, status.Why, obsolete))
+		b.warn(nil, "Machine has to be restarted by hand",
+			fmt.Sprintf("Node %s needs a new live ISO: %s (obsolete: %s). After this apply, restart it with the new image yourself.",
+				label, status.Why, obsolete))
 	default:
 		b.runsOn()
 	}
@@ -271,10 +285,12 @@ func (b *bootDecision) runsOn() {
 	case status.Action == bootiso.Wait:
 		b.warnWait(status)
 	case older || status.Stale:
-		b.warn(nil, "Host runs an older live ISO", fmt.Sprintf("Node %s is not restarted: %s. The data source metal_boot_status lists such hosts as older or stale.", b.seen.Label, status.Why))
+		b.warn(nil, "Host runs an older live ISO", fmt.Sprintf("Node %s is not restarted: %s. The data source metal_boot_status lists "+
+			"such hosts as older or stale.", b.seen.Label, status.Why))
 	}
 	if contentChange(b.wish, b.decision.was) != same {
-		b.warn(nil, "Change without effect", fmt.Sprintf("The apply records all changes of node %s other than its live ISO, and does not touch the machine.", b.seen.Label))
+		b.warn(nil, "Change without effect", fmt.Sprintf("The apply records all changes of node %s other than its live ISO, and does not "+
+			"touch the machine.", b.seen.Label))
 	}
 }
 
@@ -306,8 +322,8 @@ func (b *bootDecision) undecidable() {
 		b.warnRescue()
 		return
 	}
-	b.warn(nil, "Live ISO is not known yet", "The image, or a setting that decides about restarts, is known only during the apply, which then restarts the machines that the change concerns. "+
-		"To see them in the plan, build the image first.")
+	b.warn(nil, "Live ISO is not known yet", "The image, or a setting that decides about restarts, is known only during the apply, which "+
+		"then restarts the machines that the change concerns. To see them in the plan, build the image first.")
 	b.restartsWith(bootiso.Input{}, unclear)
 }
 
@@ -348,8 +364,9 @@ func (b *bootDecision) refuseWait(in bootiso.Input) {
 	if in.Machine.Rescued {
 		advice = "Make that change after the rescue. " + b.endAdvice()
 	}
-	b.refuse(decide.At(names[0]), "Machine cannot be restarted now", fmt.Sprintf("This plan adds or removes %s of node %s, which restarts the machine: %s. %s",
-		strings.Join(names, ", "), b.seen.Label, b.answer.Apply.Why, advice))
+	b.refuse(decide.At(names[0]), "Machine cannot be restarted now",
+		fmt.Sprintf("This plan adds or removes %s of node %s, which restarts the machine: %s. %s",
+			strings.Join(names, ", "), b.seen.Label, b.answer.Apply.Why, advice))
 }
 
 // refuseBoot refuses a restart that the apply would refuse, and reports whether it has.
@@ -373,9 +390,11 @@ func (b *bootDecision) warnWait(status bootiso.Status) {
 	case b.staysInRescue():
 		b.warnRescue()
 	case b.seen.Sight.Boot.Barred != "":
-		b.warn(nil, "Restart waits for the machine", fmt.Sprintf("Node %s keeps running with what it was booted with: %s (obsolete: %s). When that has ended, the next plan restarts it.", label, status.Why, obsolete))
+		b.warn(nil, "Restart waits for the machine", fmt.Sprintf("Node %s keeps running with what it was booted with: %s (obsolete: %s). "+
+			"When that has ended, the next plan restarts it.", label, status.Why, obsolete))
 	default:
-		b.warn(nil, "Host waits for a newer live ISO", fmt.Sprintf("Node %s keeps running with what it was booted with: %s (obsolete: %s).", label, status.Why, obsolete))
+		b.warn(nil, "Host waits for a newer live ISO", fmt.Sprintf("Node %s keeps running with what it was booted with: %s (obsolete: %s).",
+			label, status.Why, obsolete))
 	}
 }
 
@@ -383,7 +402,10 @@ func (b *bootDecision) warnWait(status bootiso.Status) {
 // step, unless the node already has the deployment.
 func (s Step) CheckISO(what Deployment, node *ironic.Node, now time.Time) error {
 	want := *what.LiveISO
-	status := bootiso.Decide(bootiso.Input{Machine: BootFacts(node), Want: want, Changed: s.Boot.Changed, Demanded: s.Boot.Demanded, Now: now}).Apply
+	status := bootiso.Decide(bootiso.Input{
+		Machine: BootFacts(node), Want: want, Changed: s.Boot.Changed, Demanded: s.Boot.Demanded,
+		Now: now,
+	}).Apply
 	planned := bootiso.Restart
 	if s.Do == DoAsk {
 		planned = bootiso.Manual

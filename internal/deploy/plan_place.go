@@ -50,8 +50,11 @@ func (d *decision) needsDetection() (attributes []string) {
 		}
 	}
 	if len(attributes) > 0 {
-		d.warn(decide.At(attributes[0]), "Deploy interface has to be chosen again", fmt.Sprintf("Autodetect has chosen the deploy interface %s for node %s, and the new content needs %s. Ironic chooses again only after "+
-			"the node was undeployed, so the plan replaces the deployment: all disks are cleaned. To rebuild in place, which writes the root disk only, name the interface: instance_info = { deploy_interface = %q }.", acting, d.seen.Label, needs, needs))
+		d.warn(decide.At(attributes[0]), "Deploy interface has to be chosen again",
+			fmt.Sprintf("Autodetect has chosen the deploy interface %s for node %s, and the new content needs %s. Ironic chooses again "+
+				"only after the node was undeployed, so the plan replaces the deployment: all disks are cleaned. To rebuild in place, "+
+				"which writes the root disk only, name the interface: instance_info = { deploy_interface = %q }.", acting,
+				d.seen.Label, needs, needs))
 	}
 	return attributes
 }
@@ -85,23 +88,29 @@ func (d *decision) keepNode() {
 	}
 	d.wish.Node = d.was.Node
 	if !named.Unknown && named.V != d.seen.PlannedName {
-		d.warn(decide.At("node_id"), "Deployment stays on its node", fmt.Sprintf("This deployment is on node %s, and node_id says %q now. The plan keeps the node: only another allocation_id moves a deployment. "+
-			"To move it on purpose, use terraform apply -replace, which undeploys and cleans the node. Otherwise set node_id to %q.", d.seen.Label, named.V, d.seen.ID))
+		d.warn(decide.At("node_id"), "Deployment stays on its node",
+			fmt.Sprintf("This deployment is on node %s, and node_id says %q now. The plan keeps the node: only another allocation_id "+
+				"moves a deployment. To move it on purpose, use terraform apply -replace, which undeploys and cleans the node. Otherwise "+
+				"set node_id to %q.", d.seen.Label, named.V, d.seen.ID))
 	}
 }
 
 // refuseHostEnd refuses to keep a deployment whose node the plan deletes. Undeploying it is left to the user: a line that is missing in a
 // list must wipe no machine that the list does not deploy.
 func (d *decision) refuseHostEnd() {
-	d.refuse(nil, "Deployed host is destroyed", fmt.Sprintf("This plan destroys the metal_host of node %s, and keeps this deployment on it. Ironic deletes no node on which something is deployed, so the apply would fail.\n\n"+
-		"Add the host to the configuration again. If the machine is to go, destroy its deployment, and its metal_allocation if it has one, first or in the same plan. "+
-		"To move the deployment to another node, replace the metal_allocation in the same plan: terraform apply -replace=ADDRESS. Both wipe the machine.", d.seen.Label))
+	d.refuse(nil, "Deployed host is destroyed", fmt.Sprintf("This plan destroys the metal_host of node %s, and keeps this deployment on "+
+		"it. Ironic deletes no node on which something is deployed, so the apply would fail.\n\n"+
+		"Add the host to the configuration again. If the machine is to go, destroy its deployment, and its metal_allocation if it has "+
+		"one, first or in the same plan. To move the deployment to another node, replace the metal_allocation in the same plan: "+
+		"terraform apply -replace=ADDRESS. Both wipe the machine.", d.seen.Label))
 }
 
 // warnHostEnd says under which condition the node of a deployment that is to have another one can be deleted.
 func (d *decision) warnHostEnd() {
-	d.warn(decide.At("node_id"), "Deployed host is destroyed", fmt.Sprintf("This plan destroys the metal_host of node %s. Unless it replaces this deployment, too (terraform apply -replace, or replace_triggered_by), the apply fails, "+
-		"because Ironic deletes no node on which something is deployed. Replacing the deployment wipes the machine.", d.seen.Label))
+	d.warn(decide.At("node_id"), "Deployed host is destroyed",
+		fmt.Sprintf("This plan destroys the metal_host of node %s. Unless it replaces this deployment, too (terraform apply -replace, "+
+			"or replace_triggered_by), the apply fails, because Ironic deletes no node on which something is deployed. Replacing the "+
+			"deployment wipes the machine.", d.seen.Label))
 }
 
 // refuseReplacement refuses to replace a deployment that was imported and not applied since, because an import touches no machine. It names
@@ -114,13 +123,16 @@ func (d *decision) refuseReplacement() {
 		case "node_id":
 			why = fmt.Sprintf("the configuration names node %s", cmp.Or(d.wish.Node.V, later))
 		case "allocation_id":
-			why = fmt.Sprintf("it is reserved by %s, and the configuration names allocation %s", d.seen.Instance, cmp.Or(d.wish.Allocation.V, later))
+			why = fmt.Sprintf("it is reserved by %s, and the configuration names allocation %s", d.seen.Instance,
+				cmp.Or(d.wish.Allocation.V, later))
 		default:
 			why = fmt.Sprintf("it runs %s, and the configuration says %s", d.was.content(), d.wish.content())
 		}
-		d.refuse(decide.At(name), "Imported deployment is not replaced", fmt.Sprintf("Node %s was imported: %s. That change would undeploy and clean the machine, "+
-			"and no apply has recorded its configuration yet. Set node_id, allocation_id, and image or live_iso to what the node has now. "+
-			"To replace the deployment, first apply those values with on_destroy = \"undeploy\", which does not touch the machine, and then make this change.", d.seen.Label, why))
+		d.refuse(decide.At(name), "Imported deployment is not replaced",
+			fmt.Sprintf("Node %s was imported: %s. That change would undeploy and clean the machine, and no apply has recorded its "+
+				"configuration yet. Set node_id, allocation_id, and image or live_iso to what the node has now. To replace the "+
+				"deployment, first apply those values with on_destroy = \"undeploy\", which does not touch the machine, and then make "+
+				"this change.", d.seen.Label, why))
 	}
 }
 
@@ -155,8 +167,9 @@ func (d *decision) waitForRescue() {
 
 // warnRescue warns that a change waits for the end of the rescue.
 func (d *decision) warnRescue() {
-	d.warn(decide.At("rescue"), waitsSummary, fmt.Sprintf("Node %s is in rescue mode, so its new content and triggers wait: this plan keeps those of the state. "+
-		"The plan that ends the rescue, or the first one after it, makes the change. %s", d.seen.Label, d.endAdvice()))
+	d.warn(decide.At("rescue"), waitsSummary,
+		fmt.Sprintf("Node %s is in rescue mode, so its new content and triggers wait: this plan keeps those of the state. The plan that "+
+			"ends the rescue, or the first one after it, makes the change. %s", d.seen.Label, d.endAdvice()))
 }
 
 // endAdvice says how to end the rescue of a machine.
@@ -174,8 +187,9 @@ func (d *decision) refuseRescue(at decide.Path) bool {
 	if d.wish.Rescue.IsNull() || d.mode() != NotRescued || !deployinterface.Reinstalls(d.seen.Sight.Deploy) {
 		return false
 	}
-	d.refuse(at, reinstallsSummary, fmt.Sprintf("Node %s was deployed with the deploy interface %s. When its rescue ended, Ironic would boot the installer again, and the data on its root disk would be lost. "+
-		"Remove rescue. To repair the machine, boot a rescue system by other means, such as the virtual media of its BMC.", d.seen.Label, d.seen.Sight.Deploy))
+	d.refuse(at, reinstallsSummary, fmt.Sprintf("Node %s was deployed with the deploy interface %s. When its rescue ended, Ironic would "+
+		"boot the installer again, and the data on its root disk would be lost. Remove rescue. To repair the machine, boot a rescue "+
+		"system by other means, such as the virtual media of its BMC.", d.seen.Label, d.seen.Sight.Deploy))
 	return true
 }
 
@@ -184,8 +198,9 @@ func (d *decision) warnReinstallation() {
 	if !deployinterface.Reinstalls(d.seen.Sight.Deploy) || d.plan.Operates() {
 		return
 	}
-	d.warn(decide.At("rescue"), reinstallsSummary, fmt.Sprintf("Node %s was deployed with the deploy interface %s. Ironic boots the installer again when the rescue ends, and the data on the root disk is lost. "+
-		"Save the data before you apply this plan.", d.seen.Label, d.seen.Sight.Deploy))
+	d.warn(decide.At("rescue"), reinstallsSummary,
+		fmt.Sprintf("Node %s was deployed with the deploy interface %s. Ironic boots the installer again when the rescue ends, and the "+
+			"data on the root disk is lost. Save the data before you apply this plan.", d.seen.Label, d.seen.Sight.Deploy))
 }
 
 // rescue decides whether the machine enters or leaves rescue mode, after everything else was decided. It refuses other changes of a
@@ -195,17 +210,19 @@ func (d *decision) rescue() {
 	change := compare(d.wish.Rescue, d.was.Rescue)
 	switch {
 	case change == unclear:
-		d.refuse(at, "Value must be known during plan", "rescue and its password_wo_version decide whether the machine is restarted, so the plan must know them. "+
-			"The password itself need not be known.")
+		d.refuse(at, "Value must be known during plan", "rescue and its password_wo_version decide whether the machine is restarted, so "+
+			"the plan must know them. The password itself need not be known.")
 		return
 	case d.staysInRescue() && (d.plan.Operates() || f.Restarts != decide.Known(d.seen.Restarts)):
-		d.refuse(at, "Not possible in rescue mode", fmt.Sprintf("Node %s is in rescue mode, or enters it with this plan, which would also deploy or restart it. Leave out that change, or end the rescue first. %s",
+		d.refuse(at, "Not possible in rescue mode", fmt.Sprintf("Node %s is in rescue mode, or enters it with this plan, which would "+
+			"also deploy or restart it. Leave out that change, or end the rescue first. %s",
 			label, d.endAdvice()))
 		return
 	case change == same:
 		return
 	case d.imports():
-		d.warn(at, "Rescue is recorded only", fmt.Sprintf("Node %s was imported, so this apply does not touch the machine. If it is not in rescue mode, the next plan shows that.", label))
+		d.warn(at, "Rescue is recorded only", fmt.Sprintf("Node %s was imported, so this apply does not touch the machine. If it is not "+
+			"in rescue mode, the next plan shows that.", label))
 		return
 	}
 	if d.refuseRescue(at) {
@@ -220,11 +237,12 @@ func (d *decision) rescue() {
 			f.State = decide.Known(stateActive)
 		}
 		d.warnReinstallation()
-		d.warn(nil, "Machine leaves rescue mode", fmt.Sprintf("Node %s is restarted, and runs what is deployed again: rescue was removed. The plan raises restarts.", label))
+		d.warn(nil, "Machine leaves rescue mode",
+			fmt.Sprintf("Node %s is restarted, and runs what is deployed again: rescue was removed. The plan raises restarts.", label))
 		return
 	}
 	d.add(Step{Do: DoEnterRescue, Cost: decide.Restart})
 	f.State = decide.Known(stateRescued)
-	d.warn(nil, "Machine enters rescue mode", fmt.Sprintf("Node %s is restarted into Ironic's rescue system, and does not run what is deployed until rescue is removed. "+
-		"Its disks keep their data. The plan raises restarts.", label))
+	d.warn(nil, "Machine enters rescue mode", fmt.Sprintf("Node %s is restarted into Ironic's rescue system, and does not run what is "+
+		"deployed until rescue is removed. Its disks keep their data. The plan raises restarts.", label))
 }

@@ -13,7 +13,8 @@ import (
 // A machine that exists and stays is not deployed without a notice, whatever it costs.
 func TestDecide_deploysNothingSilently(t *testing.T) {
 	t.Parallel()
-	deploys := append(slices.Concat(says[deploy.DoRebuild], says[deploy.DoRepeat], says[deploy.DoBoot]), "Unfinished deployment is continued")
+	deploys := append(slices.Concat(says[deploy.DoRebuild], says[deploy.DoRepeat], says[deploy.DoBoot]),
+		"Unfinished deployment is continued")
 	stories(t, func(s story) error {
 		p := deploy.Decide(s.wished, s.seen)
 		announced := slices.ContainsFunc(p.Notices, func(n decide.Notice) bool { return slices.Contains(deploys, n.Summary) })
@@ -32,7 +33,8 @@ func TestDecide_newDeploymentDeploysOnce(t *testing.T) {
 	t.Parallel()
 	stories(t, func(s story) error {
 		if p := deploy.Decide(s.wished, s.seen); s.seen.New && !s.wished.OnChange.Unknown {
-			if deploy.Has(p.Steps, deploy.DoAdopt) != s.wished.Adopt || deploy.Has(p.Steps, deploy.DoDeploy) == s.wished.Adopt || counters(p) != "0/0" || !p.Forecast.Fresh {
+			if deploy.Has(p.Steps, deploy.DoAdopt) != s.wished.Adopt || deploy.Has(p.Steps, deploy.DoDeploy) == s.wished.Adopt ||
+				counters(p) != "0/0" || !p.Forecast.Fresh {
 				return fmt.Errorf("the plan is %s | %s", steps(p), counters(p))
 			}
 		}

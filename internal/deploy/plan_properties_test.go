@@ -25,7 +25,8 @@ var kinds = []struct {
 }{
 	{"image=a, config_drive=d", map[string]string{"image": "a b ?", "config_drive": "d e - ?", "traits": "- T ?", "instance_info": "- i"}},
 	{"live_iso=a1", map[string]string{
-		"url": "a1 a2 ?", "shared_content": "- s1 s2 ?", "host_content": "- h1 h2 ?", "contains": "- other ?", "installing": "- true ?", "registered": "- false ?",
+		"url": "a1 a2 ?", "shared_content": "- s1 s2 ?", "host_content": "- h1 h2 ?", "contains": "- other ?", "installing": "- true ?",
+		"registered":    "- false ?",
 		"reboot_policy": "- always never ?", "config_drive": "- d ?",
 	}},
 	{"adopt, on_destroy=forget", map[string]string{"instance_info": "- i ?"}},
@@ -33,13 +34,16 @@ var kinds = []struct {
 
 // common are values that the settings of all kinds have.
 var common = map[string]string{
-	"rebuild_triggers": "- 1 2 ?", "restart_triggers": "- 1 2 ?", "rescue": "- - 1 2", "vifs": "- p1 p1,p2", "power_state": "- - on off", "power_off_mode": "- hard soft graceful ?", "protected": "- - true false", "instance_name": "- - a b ?", "ready_check": "- - r1 r2 ?",
-	"on_change": "- - ignore replace rebuild", "on_destroy": "- undeploy undeploy forget", "node": "uuid-1 uuid-1 n1 uuid-2 ?", "allocation": "- - reservation other ?",
+	"rebuild_triggers": "- 1 2 ?", "restart_triggers": "- 1 2 ?", "rescue": "- - 1 2", "vifs": "- p1 p1,p2", "power_state": "- - on off",
+	"power_off_mode": "- hard soft graceful ?", "protected": "- - true false", "instance_name": "- - a b ?", "ready_check": "- - r1 r2 ?",
+	"on_change": "- - ignore replace rebuild", "on_destroy": "- undeploy undeploy forget", "node": "uuid-1 uuid-1 n1 uuid-2 ?",
+	"allocation": "- - reservation other ?",
 }
 
 // conditions are facts that random machines may have.
 var conditions = []string{
-	"protected", "not named", "off", "not ready", "importing", "imported", "import applied", "creation interrupted before Ironic began", "host replaced", "no BMC", "in maintenance", "no record of the boot",
+	"protected", "not named", "off", "not ready", "importing", "imported", "import applied", "creation interrupted before Ironic began",
+	"host replaced", "no BMC", "in maintenance", "no record of the boot",
 }
 
 // beginsOrEnds are what may become of a deployment besides a change.
@@ -91,7 +95,10 @@ func stories(t *testing.T, f func(story) error) {
 				for range pick.IntN(3) {
 					facts += ", " + conditions[pick.IntN(len(conditions))]
 				}
-				s := story{values: kind.values, wish: settings(pick, kind.values, 4, false), seen: seeing(runningMachine(runs), facts), pick: pick}
+				s := story{
+					values: kind.values, wish: settings(pick, kind.values, 4, false),
+					seen: seeing(runningMachine(runs), facts), pick: pick,
+				}
 				s.seen.Was.Node, s.seen.Was.Allocation = decide.Known("uuid-1"), deploy.Text{}
 				if s.wished = changed(s.seen.Was, s.wish); !s.wished.Rescue.IsNull() && s.wished.Power.V == deploy.PowerOff {
 					continue // ValidateConfig refuses that
@@ -156,7 +163,10 @@ func TestDecide_liveISOChangeIsNotRefused(t *testing.T) {
 	const runs = "live_iso=a1, shared_content=s1, host_content=h1, rebuild_triggers=1, restart_triggers=1, config_drive=d"
 	for _, state := range provisionStates {
 		for _, condition := range []string{"off", "no BMC", "in maintenance", "no record of the boot"} {
-			for _, wish := range []string{"rebuild_triggers=2", "restart_triggers=2", "config_drive=e", "live_iso=a2, host_content=h2", "live_iso=a2, host_content=h2, rebuild_triggers=2, restart_triggers=2"} {
+			for _, wish := range []string{
+				"rebuild_triggers=2", "restart_triggers=2", "config_drive=e", "live_iso=a2, host_content=h2",
+				"live_iso=a2, host_content=h2, rebuild_triggers=2, restart_triggers=2",
+			} {
 				s := seeing(runningMachine(runs), state+", "+condition)
 				if p := deploy.Decide(changed(s.Was, wish), s); p.Refused() {
 					t.Errorf("state %s, %s, wished %s: %s", state, condition, wish, notices(p))
@@ -259,7 +269,8 @@ func TestDecide_afterAnApplyNothingIsLeft(t *testing.T) {
 		if strings.Contains(s.wish, "?") || p.Refused() || len(p.Replaces) > 0 || w.Destroy {
 			return nil
 		}
-		if s.seen.Past.Phase == deploy.Importing && (!states.Finished(s.seen.State) || slices.ContainsFunc(p.Notices, func(n decide.Notice) bool { return n.Summary == "Power is not switched yet" })) {
+		if s.seen.Past.Phase == deploy.Importing && (!states.Finished(s.seen.State) ||
+			slices.ContainsFunc(p.Notices, func(n decide.Notice) bool { return n.Summary == "Power is not switched yet" })) {
 			return nil // the next plan shows what the import has left
 		}
 		if s.seen.Was.LiveISO.Set && deploy.Has(p.Steps, deploy.DoContinue) {
@@ -281,7 +292,10 @@ func applied(w deploy.Wish, s deploy.Seen, p deploy.Plan) deploy.Seen {
 	kept := p.Forecast.Wish
 	fill(&kept)
 	if s.New {
-		s = deploy.Seen{ID: w.Node.V, Label: "n1", Now: now, Sight: deploy.Sight{Name: "n1", Boot: bootiso.Candidate{Label: "n1", Powered: true}}}
+		s = deploy.Seen{
+			ID: w.Node.V, Label: "n1", Now: now,
+			Sight: deploy.Sight{Name: "n1", Boot: bootiso.Candidate{Label: "n1", Powered: true}},
+		}
 	}
 	s.Was, s.Rebuilds, s.Restarts = kept, p.Forecast.Rebuilds.V, p.Forecast.Restarts.V
 	for _, step := range p.Steps {

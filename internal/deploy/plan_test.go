@@ -139,7 +139,8 @@ rescue=1 | deployed by anaconda | - | !Rescue ends with an installation | 0/0
 // Ironic chooses the deploy interface in place of autodetect only when a machine is not deployed.
 func TestDecide_imageThatAutodetectChose(t *testing.T) {
 	t.Parallel()
-	const anew, stays = "undeploy (wipe), deploy (wipe), replaced for ", "rebuild (wipe) | Rebuild wipes the root disk, Deploy interface stays | 1/0"
+	const anew, stays = "undeploy (wipe), deploy (wipe), replaced for ", "rebuild (wipe) | Rebuild wipes the root disk, Deploy " +
+		"interface stays | 1/0"
 	decideAll(t, "image=http://images/a, config_drive=d", strings.NewReplacer("ANEW", anew, "STAYS", stays).Replace(`
 image=http://images/b | detected by direct | rebuild (wipe) | Rebuild wipes the root disk | 1/0
 image=http://images/b | detected by bootc | ANEWimage | Deploy interface has to be chosen again | 0/0
@@ -278,12 +279,19 @@ node=uuid-2 | imported, available | undeploy (wipe), deploy (wipe), replaced for
 func TestDecide_namesCauseOfDeployment(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ seen, wish, says string }{
-		{"imported", "root_device=r, traits=CUSTOM_A", "the configuration differs from what it was deployed with: root_device, traits. Ironic rebuilds it"},
+		{"imported", "root_device=r, traits=CUSTOM_A", "the configuration differs from what it was deployed with: root_device, traits. " +
+			"Ironic rebuilds it"},
 		{"imported", "image=b, traits=CUSTOM_A", "differs from what it was deployed with: image (the node has the image a), traits."},
-		{"available", "the same", `Node n1 is in state "available": another client of Ironic, or an interrupted run, has undeployed it, and its data is lost. The apply deploys it, which`},
+		{
+			"available", "the same",
+			`Node n1 is in state "available": another client of Ironic, or an interrupted run, has undeployed it, and its data is lost. The apply deploys it, which`,
+		},
 		{"deleting", "the same", `has undeployed it, and its data is lost. The apply finishes that, then deploys it, which`},
 		{"import applied, available", "the same", "it was imported so, or another client of Ironic has undeployed it since."},
-		{"imported, available", "the same", `Node n1 is in state "available": it was imported so, or another client of Ironic has undeployed it since. The apply deploys it, which`},
+		{
+			"imported, available", "the same",
+			`Node n1 is in state "available": it was imported so, or another client of Ironic has undeployed it since. The apply deploys it, which`,
+		},
 	} {
 		s := seeing(runningMachine("image=a"), tt.seen)
 		if p := deploy.Decide(changed(s.Was, tt.wish), s); len(p.Notices) != 1 || !strings.Contains(p.Notices[0].Detail, tt.says) {
@@ -300,7 +308,8 @@ func TestDecide_saysWhyAnImportIsNotReplaced(t *testing.T) {
 		{"live_iso=x", "image=a", "it runs a live ISO, and the configuration says the image a. That change"},
 		{"image=-", "live_iso=x", "it runs neither an image nor a live ISO, and the configuration says a live ISO. That change"},
 		{"image=a", "node=n2", "the configuration names node n2. That change"},
-		{"image=a", "allocation=?", "it is reserved by reservation, and the configuration names allocation (known after apply). That change"},
+		{"image=a", "allocation=?", "it is reserved by reservation, and the configuration names allocation (known after " +
+			"apply). That change"},
 	} {
 		s := seeing(runningMachine(tt.runs), "importing")
 		p := deploy.Decide(changed(s.Was, tt.wish), s)
@@ -492,15 +501,20 @@ func TestDecide_saysHowPowerIsSwitched(t *testing.T) {
 	const restarts = "Node n1 is switched off and on: restart_triggers changes. "
 	const off = "Node n1 is switched off. "
 	for _, tt := range []struct{ wish, seen, says string }{
-		{"restart_triggers=2", "active", restarts + `Its power is cut. With power_off_mode = "graceful", its operating system would be asked first. Each`},
+		{"restart_triggers=2", "active", restarts +
+			`Its power is cut. With power_off_mode = "graceful", its operating system would be asked first. Each`},
 		{"restart_triggers=2, power_off_mode=hard", "active", restarts + "Its power is cut."},
-		{"restart_triggers=2, power_off_mode=soft", "active", restarts + "Its operating system is asked to shut down. If the machine stays on, the apply fails. Each"},
-		{"restart_triggers=2, power_off_mode=graceful", "active", restarts + "Its operating system is asked to shut down. If the machine stays on for 3 minutes, its power is cut. Each"},
+		{"restart_triggers=2, power_off_mode=soft", "active", restarts + "Its operating system is asked to shut down. If the machine " +
+			"stays on, the apply fails. Each"},
+		{"restart_triggers=2, power_off_mode=graceful", "active", restarts + "Its operating system is asked to shut down. If the machine " +
+			"stays on for 3 minutes, its power is cut. Each"},
 		{"restart_triggers=2, power_off_mode=?", "active", restarts + "How is not known yet: power_off_mode says it. Each"},
 		{"restart_triggers=2, power_off_mode=graceful", "off", "Node n1 is off, and is switched on: restart_triggers changes. Each"},
 		{"power_state=off", "active", off + "Its power is cut."},
-		{"power_state=off, power_off_mode=soft", "active", off + "Its operating system is asked to shut down. If the machine stays on, the apply fails."},
-		{"power_state=off, power_off_mode=graceful", "active", off + "Its operating system is asked to shut down. If the machine stays on for 3 minutes, its power is cut."},
+		{"power_state=off, power_off_mode=soft", "active", off + "Its operating system is asked to shut down. If the machine stays on, " +
+			"the apply fails."},
+		{"power_state=off, power_off_mode=graceful", "active", off + "Its operating system is asked to shut down. If the machine stays " +
+			"on for 3 minutes, its power is cut."},
 		{"power_state=on, power_off_mode=graceful", "off", "Node n1 is switched on."},
 	} {
 		s := seeing(runningMachine("image=a, restart_triggers=1"), tt.seen)
@@ -515,8 +529,10 @@ func TestDecide_saysHowPowerIsSwitched(t *testing.T) {
 func TestDecide_triggerAdvice(t *testing.T) {
 	t.Parallel()
 	for wish, says := range map[string]string{
-		"image=b":                     "To deploy that content, set rebuild_triggers to a first value, which is only recorded, and change it in a later apply.",
-		"image=b, rebuild_triggers=1": "To deploy that content, change rebuild_triggers in a later apply: this one only records its first value.",
+		"image=b": "To deploy that content, set rebuild_triggers to a first value, which is only recorded, and " +
+			"change it in a later apply.",
+		"image=b, rebuild_triggers=1": "To deploy that content, change rebuild_triggers in a later apply: this one only records " +
+			"its first value.",
 	} {
 		s := runningMachine("adopt, on_destroy=forget")
 		if p := deploy.Decide(changed(s.Was, wish), s); len(p.Notices) != 1 || !strings.HasSuffix(p.Notices[0].Detail, says) {

@@ -57,14 +57,18 @@ func CheckTries(ctx context.Context, site *machine.Site, allocation *ironic.Allo
 // IsDeployFailure reports whether err says that Ironic has failed to deploy a machine. Other errors do not speak against the machine.
 func IsDeployFailure(err error) bool {
 	failed := failure.As(err, failure.KindFailed)
-	return failed != nil && (failed.Goal == states.GoalDeployed || failed.Goal == states.GoalRebuilt) && ironic.State(failed.Node.ProvisionState) == nodes.DeployFail && !machine.LacksVIF(failed.Node)
+	return failed != nil && (failed.Goal == states.GoalDeployed || failed.Goal == states.GoalRebuilt) &&
+		ironic.State(failed.Node.ProvisionState) == nodes.DeployFail && !machine.LacksVIF(failed.Node)
 }
 
 // Quarantine takes the machine out of use after its deployment has failed: it retires the node, notes why, and undeploys it, so that Ironic
 // cleans it and leaves it manageable. Ironic deletes the allocation with that. It returns an error of KindQuarantined as soon as the note
 // is written, and another error if it could not be written.
 func Quarantine(ctx context.Context, m *machine.Machine, try Try, failed error, timeout time.Duration) error {
-	q := &notes.Quarantine{Allocation: try.Allocation.Name, Instance: try.Allocation.UUID, Since: m.Site().Ironic.ServerNow().UTC().Truncate(time.Second), Failed: m.Node().ProvisionUpdatedAt.UTC().Truncate(time.Second)}
+	q := &notes.Quarantine{
+		Allocation: try.Allocation.Name, Instance: try.Allocation.UUID,
+		Since: m.Site().Ironic.ServerNow().UTC().Truncate(time.Second), Failed: m.Node().ProvisionUpdatedAt.UTC().Truncate(time.Second),
+	}
 	var patch ironic.Patch
 	if !m.Node().Retired {
 		patch.Set("/retired", true)
@@ -84,7 +88,9 @@ func Quarantine(ctx context.Context, m *machine.Machine, try Try, failed error, 
 // EndTry puts the machine of a failed deployment into quarantine; not with a nil try. It returns the error that the operation ends with,
 // and whether the machine is in quarantine. If it cannot be, EndTry warns, and the failure is treated as without a quarantine. endTemporary
 // removes the temporary server profile that the node may have got.
-func EndTry(ctx context.Context, m *machine.Machine, try *Try, failed error, timeout time.Duration, endTemporary func(context.Context, *ironic.Node, time.Duration) error) (is bool, notices []decide.Notice, err error) {
+func EndTry(ctx context.Context, m *machine.Machine, try *Try, failed error, timeout time.Duration,
+	endTemporary func(context.Context, *ironic.Node, time.Duration) error,
+) (is bool, notices []decide.Notice, err error) {
 	if try == nil || !IsDeployFailure(failed) || machine.ByAgent(m.Node()) { // no BMC, no undeploy
 		return false, nil, failed
 	}
@@ -173,23 +179,28 @@ const kindQuarantined failure.Kind = "quarantined"
 // quarantined returns such an error. try is nil if an earlier run has tried, and failed if an earlier run has seen why the deployment
 // failed. left says why the node is not undeployed yet; nil if it is.
 func quarantined(node *ironic.Node, q *notes.Quarantine, try *Try, failed, left error) *failure.Error {
-	e := &failure.Error{Kind: kindQuarantined, Node: node, Fact: fmt.Sprintf("an earlier run has put node %s into quarantine: %s", ironic.NodeLabel(node), q)}
+	e := &failure.Error{Kind: kindQuarantined, Node: node, Fact: fmt.Sprintf("an earlier run has put node %s into quarantine: %s",
+		ironic.NodeLabel(node), q)}
 	if why := failure.As(failed, failure.KindFailed); why != nil {
 		e.Fact, e.Words = why.Fact, why.Words
 	}
-	is := fmt.Sprintf("The node is in quarantine: it is undeployed, retired and in state %q, so that no allocation reserves it. Its allocation is gone.", node.ProvisionState)
+	is := fmt.Sprintf("The node is in quarantine: it is undeployed, retired and in state %q, so that no allocation reserves it. Its "+
+		"allocation is gone.", node.ProvisionState)
 	next := "Apply again, which reserves and deploys another node."
 	switch {
 	case api.IsInterrupted(left):
-		is, next = "The node is retired. The run was interrupted before the node was undeployed.", "Apply again, which finishes that; the apply after it deploys another node."
+		is, next = "The node is retired. The run was interrupted before the node was undeployed.",
+			"Apply again, which finishes that; the apply after it deploys another node."
 	case left != nil:
-		is = "The node is retired, so that no allocation reserves it, but could not be undeployed, and its disks may still hold data: " + failure.Sentence(left)
+		is = "The node is retired, so that no allocation reserves it, but could not be undeployed, and its disks may still hold data: " +
+			failure.Sentence(left)
 		next = "Fix the cause and apply again."
 	}
 	if try != nil && left == nil {
 		next = fmt.Sprintf("This was node %d of at most %d (max_nodes). %s", len(try.failed), try.Max, next)
 		if len(try.failed) >= try.Max {
-			next = fmt.Sprintf("No other node is tried, because %d of at most %d nodes (max_nodes) have failed within 24 hours. Fix the cause first.", len(try.failed), try.Max)
+			next = fmt.Sprintf("No other node is tried, because %d of at most %d nodes (max_nodes) have failed within 24 hours. Fix the "+
+				"cause first.", len(try.failed), try.Max)
 		}
 	}
 	e.Advice = is + " " + next + "\n\n" + returning
@@ -197,7 +208,8 @@ func quarantined(node *ironic.Node, q *notes.Quarantine, try *Try, failed, left 
 }
 
 // returning says how a node leaves its quarantine.
-const returning = "To return a node to use, repair it and set retired = false on its metal_host. Without Terraform: metal unretire <node>, then metal provide <node>."
+const returning = "To return a node to use, repair it and set retired = false on its metal_host. Without Terraform: metal unretire " +
+	"<node>, then metal provide <node>."
 
 // KindTried is the kind of an error which says that a deployment has failed on as many nodes as it may try.
 const KindTried failure.Kind = "tried"
@@ -208,8 +220,10 @@ func triedError(try Try) *failure.Error {
 		names = append(names, fmt.Sprintf("%s at %s", ironic.NodeLabel(node), notes.QuarantineOf(node).Since.UTC().Format(time.RFC3339)))
 	}
 	return &failure.Error{
-		Kind: KindTried, Fact: fmt.Sprintf("deployments for allocation %s have failed on %d of at most %d nodes (max_nodes) within 24 hours: %s", try.Allocation.Name, len(try.failed), try.Max, strings.Join(names, ", ")),
-		Advice: "The node that the allocation has reserved was not touched. Fix the cause, such as the image or the network, and return these nodes to use, or raise max_nodes.\n\n" + returning,
+		Kind: KindTried, Fact: fmt.Sprintf("deployments for allocation %s have failed on %d of at most %d nodes (max_nodes) within 24 "+
+			"hours: %s", try.Allocation.Name, len(try.failed), try.Max, strings.Join(names, ", ")),
+		Advice: "The node that the allocation has reserved was not touched. Fix the cause, such as the image or the network, and return " +
+			"these nodes to use, or raise max_nodes.\n\n" + returning,
 	}
 }
 

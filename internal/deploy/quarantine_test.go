@@ -25,13 +25,22 @@ func TestQuarantine_countsForADay(t *testing.T) {
 			allocation string
 			age        time.Duration
 			retired    bool
-		}{{"web", time.Hour, true}, {"web", 23 * time.Hour, true}, {"web", 25 * time.Hour, true}, {"db", time.Hour, true}, {"web", time.Hour, false}} {
+		}{
+			{"web", time.Hour, true},
+			{"web", 23 * time.Hour, true},
+			{"web", 25 * time.Hour, true},
+			{"db", time.Hour, true},
+			{"web", time.Hour, false},
+		} {
 			id := fake.Nodes()[i].UUID
 			fake.Set(id, "provision_state", "manageable")
 			fake.Set(id, "retired", note.retired)
 			since := now.Add(-note.age).UTC().Format(time.RFC3339)
 			fake.Set(id, "retired_reason", "quarantine: the deployment for allocation "+note.allocation+" failed on it at "+since)
-			fake.Set(id, "extra", map[string]any{"terraform_metal_quarantine": map[string]any{"allocation": note.allocation, "instance": ironic.NewUUID(), "since": since}})
+			fake.Set(id, "extra", map[string]any{"terraform_metal_quarantine": map[string]any{
+				"allocation": note.allocation,
+				"instance":   ironic.NewUUID(), "since": since,
+			}})
 		}
 		web := &ironic.Allocation{UUID: ironic.NewUUID(), Name: "web"}
 		if _, err := deploy.CheckTries(t.Context(), sitetest.NewClient(fake).Site, web, 3); err != nil {
@@ -94,7 +103,10 @@ func TestIsDeployFailure_notWithoutVIF(t *testing.T) {
 			if _, err := client.ReserveNode(t.Context(), id, instanceID); err != nil {
 				t.Fatal(err)
 			}
-			_, _, err := client.Deploy(t.Context(), id, deploy.Deployment{}, deploy.DeployOptions{Instance: instanceID, Attempts: 1, Timeout: time.Hour})
+			_, _, err := client.Deploy(t.Context(), id, deploy.Deployment{}, deploy.DeployOptions{
+				Instance: instanceID, Attempts: 1,
+				Timeout: time.Hour,
+			})
 			if is := deploy.IsDeployFailure(err); is != want {
 				t.Errorf("%s: %t, %v", lastError, is, err)
 			}

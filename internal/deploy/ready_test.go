@@ -99,10 +99,15 @@ func TestAwaitReady_tellsOfTheCheck(t *testing.T) {
 		if note := r.note(t); note != nil {
 			t.Errorf("after the check, the note is %+v", note)
 		}
-		if got := slices.DeleteFunc(r.writes(), func(method string) bool { return method == http.MethodGet }); !slices.Equal(got, []string{http.MethodPatch, http.MethodPatch}) {
+		if got := slices.DeleteFunc(r.writes(), func(method string) bool {
+			return method == http.MethodGet
+		}); !slices.Equal(got, []string{http.MethodPatch, http.MethodPatch}) {
 			t.Errorf("the requests are %v, want two patches", got)
 		}
-		for _, text := range []string{"has a ready check: TCP port web-1:22, for at most 5m0s", "attempts, the last one: connection refused", "is ready after 2m"} {
+		for _, text := range []string{
+			"has a ready check: TCP port web-1:22, for at most 5m0s",
+			"attempts, the last one: connection refused", "is ready after 2m",
+		} {
 			if len(r.log.Lines("level=INFO", "machine node-000", text)) == 0 {
 				t.Errorf("the log does not say %q", text)
 			}
@@ -122,10 +127,13 @@ func TestAwaitReady_machineThatIsNotReady(t *testing.T) {
 		if late := failure.AboutOf[*readiness.Error](err, failure.KindNotReady); late == nil || late.Cause != readiness.Refused {
 			t.Errorf("the error is about %+v", late)
 		}
-		if note := r.failed(t); r.note(t) != nil || note == nil || note.Target != "TCP port web-1:22" || note.Failed.Sub(note.Since) != 5*time.Minute {
+		if note := r.failed(t); r.note(t) != nil || note == nil || note.Target != "TCP port web-1:22" ||
+			note.Failed.Sub(note.Since) != 5*time.Minute {
 			t.Errorf("after the check, the note is %+v", note)
 		}
-		if got := slices.DeleteFunc(r.writes(), func(method string) bool { return method == http.MethodGet }); !slices.Equal(got, []string{http.MethodPatch, http.MethodPatch}) {
+		if got := slices.DeleteFunc(r.writes(), func(method string) bool {
+			return method == http.MethodGet
+		}); !slices.Equal(got, []string{http.MethodPatch, http.MethodPatch}) {
 			t.Errorf("the requests are %v, want two patches", got)
 		}
 		if err := r.check(t.Context()); err != nil || r.note(t) != nil || r.failed(t) != nil {
@@ -181,7 +189,10 @@ func TestAwaitReady_noteOfOthers(t *testing.T) {
 			if request.Method != http.MethodPatch {
 				return nil
 			}
-			return &fakeironic.Rejection{Status: http.StatusForbidden, Body: `{"error_message": "{\"faultstring\": \"Access was denied\"}"}`}
+			return &fakeironic.Rejection{
+				Status: http.StatusForbidden,
+				Body:   `{"error_message": "{\"faultstring\": \"Access was denied\"}"}`,
+			}
 		}
 		if err := r.check(t.Context()); err != nil {
 			t.Errorf("without the right to write the note: %v", err)

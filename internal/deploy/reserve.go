@@ -64,7 +64,9 @@ func Reserve(ctx context.Context, m *machine.Machine, instance string) error {
 // to deploy it, ReserveNew takes that over, after the end of an operation in progress and at most until the deadline. It then also
 // returns the mark of that run. It does not take over a machine that runs something else than the deployment, nor the reservation of an
 // allocation that the caller does not name.
-func ReserveNew(ctx context.Context, m *machine.Machine, d Deployment, instance string, deadline time.Time) (reserved string, by *notes.Creation, err error) {
+func ReserveNew(ctx context.Context, m *machine.Machine, d Deployment, instance string, deadline time.Time) (reserved string,
+	by *notes.Creation, err error,
+) {
 	if instance != "" {
 		if err := machine.CheckReservation(m.Node(), instance); err != nil {
 			return "", nil, err
@@ -178,7 +180,8 @@ func LostDeployment(site *machine.Site, n *ironic.Node, digest, allocation strin
 		allocation = n.InstanceUUID
 	}
 	mark := site.BegunReservation(n, allocation)
-	if registerOf(site).inState.Has(n.UUID) || mark == nil || runningContent(n) != digest || allocation != "" && allocation != mark.Instance {
+	if registerOf(site).inState.Has(n.UUID) || mark == nil || runningContent(n) != digest || allocation != "" &&
+		allocation != mark.Instance {
 		return nil
 	}
 	return mark
@@ -186,7 +189,9 @@ func LostDeployment(site *machine.Site, n *ironic.Node, digest, allocation strin
 
 // finishReservation takes over a reservation or deployment that a killed run has begun; nil if there is none. allocation is that of the
 // caller; "" if it has none. fits reports whether that is what the caller wants.
-func finishReservation(ctx context.Context, m *machine.Machine, allocation string, fits func() bool, deadline time.Time) (*notes.Creation, error) {
+func finishReservation(ctx context.Context, m *machine.Machine, allocation string, fits func() bool,
+	deadline time.Time,
+) (*notes.Creation, error) {
 	begun := func() *notes.Creation {
 		if !fits() {
 			return nil

@@ -22,7 +22,10 @@ import (
 func quarantined(t *testing.T) (fake *fakeironic.Server, id, allocation string) {
 	t.Helper()
 	fake = ironictest.Fleet(2)
-	made, err := sitetest.Allocate(t.Context(), sitetest.NewClient(fake), ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "web", ResourceClass: "baremetal"})
+	made, err := sitetest.Allocate(t.Context(), sitetest.NewClient(fake), ironic.AllocationSpec{
+		UUID: ironic.NewUUID(), Name: "web",
+		ResourceClass: "baremetal",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +92,8 @@ func TestRelease_quarantineOfKilledRun(t *testing.T) {
 					})
 				}
 				err := allocate.Release(t.Context(), sitetest.Run(fake, sitetest.UpTo(1)).Site, allocation, id, deploy.EndLeftQuarantine)
-				if reserves := ironictest.NodeOf(t, fake, id).InstanceUUID == allocation; failure.Is(err, machine.KindRefused) != reserves && !tc.undeploys {
+				if reserves := ironictest.NodeOf(t, fake, id).InstanceUUID == allocation; failure.Is(err,
+					machine.KindRefused) != reserves && !tc.undeploys {
 					t.Errorf("the allocation reserves the node: %t; %v", reserves, err)
 				}
 				if got := ironictest.Verbs(t, fake, id); slices.Contains(got, "deleted") != tc.undeploys || tc.undeploys && err != nil {

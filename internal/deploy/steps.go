@@ -122,7 +122,11 @@ func (k Kind) Phase() Phase {
 
 // Of returns the phase as an infinitive, for messages about a node.
 func (p Phase) Of(node string) string {
-	return fmt.Sprintf([...]string{"end the protection of node %s", "end the rescue of node %s", "connect node %s", "name the instance on node %s", "deploy node %s", "restart node %s", "switch node %s", "make sure that node %s is ready", "protect node %s", "rescue node %s"}[p], node)
+	return fmt.Sprintf([...]string{
+		"end the protection of node %s", "end the rescue of node %s", "connect node %s",
+		"name the instance on node %s", "deploy node %s", "restart node %s", "switch node %s", "make sure that node %s is ready",
+		"protect node %s", "rescue node %s",
+	}[p], node)
 }
 
 // Operates reports whether a step deploys, boots or adopts a machine through Ironic.

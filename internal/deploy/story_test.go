@@ -21,13 +21,15 @@ import (
 var now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
 // provisionStates are the provision states of Ironic.
-var provisionStates = strings.Split("enroll|verifying|manageable|inspecting|inspect wait|inspect failed|cleaning|clean wait|clean failed|clean hold|available|deploying|wait call-back|"+
-	"deploy failed|deploy hold|active|deleting|error|adopting|adopt failed|rescuing|rescue wait|rescue|rescue failed|unrescuing|unrescue failed|servicing|service wait|service failed|service hold", "|")
+var provisionStates = strings.Split("enroll|verifying|manageable|inspecting|inspect wait|inspect failed|cleaning|clean wait|clean "+
+	"failed|clean hold|available|deploying|wait call-back|deploy failed|deploy hold|active|deleting|error|adopting|adopt "+
+	"failed|rescuing|rescue wait|rescue|rescue failed|unrescuing|unrescue failed|servicing|service wait|service failed|service hold", "|")
 
 // attributes are the names of the attributes that only have to be equal or not.
 func attributes(w *deploy.Wish) map[string]*deploy.Text {
 	return map[string]*deploy.Text{
-		"node": &w.Node, "instance_name": &w.Name, "allocation": &w.Allocation, "rebuild_triggers": &w.Rebuild, "restart_triggers": &w.Restart, "rescue": &w.Rescue, "vifs": &w.VIFs, "ready_check": &w.ReadyCheck,
+		"node": &w.Node, "instance_name": &w.Name, "allocation": &w.Allocation, "rebuild_triggers": &w.Rebuild,
+		"restart_triggers": &w.Restart, "rescue": &w.Rescue, "vifs": &w.VIFs, "ready_check": &w.ReadyCheck,
 	}
 }
 
@@ -119,7 +121,8 @@ func fill(w *deploy.Wish) {
 		return nil
 	}
 	iso.Want = bootiso.NewWant(bootiso.Artifacts{
-		URL: "http://images/" + iso.Parts["url"].V, SharedContent: content("shared_content"), HostContent: content("host_content"), Contains: content("contains"),
+		URL: "http://images/" + iso.Parts["url"].V, SharedContent: content("shared_content"), HostContent: content("host_content"),
+		Contains: content("contains"),
 	})
 	iso.Want.Installing, iso.Want.Registered = iso.Parts["installing"].V == "true", iso.Parts["registered"].V != "false"
 	if policy := iso.Parts["reboot_policy"]; policy.Set {
@@ -151,7 +154,8 @@ func changed(was deploy.Wish, settings string) deploy.Wish {
 func runningMachine(runs string) deploy.Seen {
 	w := changed(deploy.Wish{Content: map[string]deploy.Text{}, OnDestroy: decide.Known(deploy.DestroyUndeploys)}, "node=uuid-1, "+runs)
 	s := deploy.Seen{
-		Was: w, ID: "uuid-1", Instance: "reservation", State: "active", Power: decide.Known(deploy.PowerOn), Name: w.Name, Attempts: decide.Known[int64](1), Label: "n1", Now: now,
+		Was: w, ID: "uuid-1", Instance: "reservation", State: "active", Power: decide.Known(deploy.PowerOn), Name: w.Name,
+		Attempts: decide.Known[int64](1), Label: "n1", Now: now,
 		Sight: deploy.Sight{Name: "n1", Content: w.Deployment.Digest(), Boot: bootiso.Candidate{Label: "n1", Powered: true}},
 		Runs:  deploy.Footprint{Mark: w.Deployment.Digest(), Image: w.Content["image"].V},
 	}
@@ -190,11 +194,14 @@ func seeing(s deploy.Seen, facts string) deploy.Seen {
 		case "ready", "not ready":
 			s.Ready = decide.Known(fact == "ready")
 		case "importing":
-			s.Past, s.Attempts = deploy.History{Phase: deploy.Importing, Unset: []string{"config_drive", "deploy_steps"}}, decide.Known[int64](0)
+			s.Past, s.Attempts = deploy.History{Phase: deploy.Importing, Unset: []string{"config_drive", "deploy_steps"}},
+				decide.Known[int64](0)
 		case "imported":
-			s.Past, s.Attempts = deploy.History{Phase: deploy.Unapplied, Unset: []string{"config_drive", "deploy_steps"}}, decide.Known[int64](0)
+			s.Past, s.Attempts = deploy.History{Phase: deploy.Unapplied, Unset: []string{"config_drive", "deploy_steps"}},
+				decide.Known[int64](0)
 		case "import applied":
-			s.Past, s.Attempts = deploy.History{Phase: deploy.Applied, Unset: []string{"config_drive", "deploy_steps"}}, decide.Known[int64](0)
+			s.Past, s.Attempts = deploy.History{Phase: deploy.Applied, Unset: []string{"config_drive", "deploy_steps"}},
+				decide.Known[int64](0)
 		case "creation interrupted before Ironic began":
 			s.Unbegun = true
 		case "host destroyed":

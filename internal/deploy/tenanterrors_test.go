@@ -25,7 +25,10 @@ func TestTenant_hiddenFailures(t *testing.T) { //nolint:paralleltest // see Test
 			},
 			"rebuild": func(ctx context.Context, l *tenantLife) error {
 				o := deploy.DeployOptions{Instance: nodeInstance(l), Other: deploy.RebuildOther, Attempts: 1, Timeout: time.Hour}
-				return l.step(ctx, "rebuild", func(m *machine.Machine) error { _, err := deploy.Deploy(ctx, m, sitetest.Debian("13"), o); return err })
+				return l.step(ctx, "rebuild", func(m *machine.Machine) error {
+					_, err := deploy.Deploy(ctx, m, sitetest.Debian("13"), o)
+					return err
+				})
 			},
 		} {
 			t.Run(version+" "+verb, func(t *testing.T) {

@@ -14,7 +14,8 @@ import (
 // all of that are refused with the rule that they lack, and their machine keeps its ISO.
 func TestTenant_replacesLiveISO(t *testing.T) { //nolint:paralleltest // see TestTenant_lives
 	for user, lacks := range map[string]string{ //nolint:paralleltest // see TestTenant_lives
-		"a-admin": "", "a-manager": "", "a-member": "node:set_boot_device", "b-admin": "node:disable_cleaning", "b-manager": "node:disable_cleaning",
+		"a-admin": "", "a-manager": "", "a-member": "node:set_boot_device", "b-admin": "node:disable_cleaning",
+		"b-manager": "node:disable_cleaning",
 	} {
 		t.Run(user, func(t *testing.T) {
 			ironictest.InVirtualTime(t, func(t *testing.T) {

@@ -33,7 +33,10 @@ func tenantOf(token string) (fakeironic.Caller, bool) {
 
 // leased is a fake of a version with one available machine, which tenant a owns and tenant b leases.
 func leased(version string, policy fakeironic.Policy) (fake *fakeironic.Server, id string) {
-	fake = &fakeironic.Server{MaxMicroversion: version, Identify: tenantOf, Policy: policy, StepTime: 2 * time.Minute, UnlockDelay: 2 * time.Second}
+	fake = &fakeironic.Server{
+		MaxMicroversion: version, Identify: tenantOf, Policy: policy, StepTime: 2 * time.Minute,
+		UnlockDelay: 2 * time.Second,
+	}
 	fake.AddFleet(1, "baremetal")
 	id = fake.Nodes()[0].UUID
 	for field, value := range map[string]any{"owner": tenants["a"], "lessee": tenants["b"], "deploy_interface": "direct", "name": "n1"} {
@@ -51,7 +54,8 @@ func behindKeystone(t *testing.T, fake *fakeironic.Server, user string, way http
 		}
 	}
 	for name, value := range map[string]string{
-		"OS_AUTH_URL": "http://keystone.test/v3", "OS_USERNAME": user, "OS_PASSWORD": "secret", "OS_PROJECT_NAME": "tenant", "OS_DOMAIN_NAME": "Default",
+		"OS_AUTH_URL": "http://keystone.test/v3", "OS_USERNAME": user, "OS_PASSWORD": "secret", "OS_PROJECT_NAME": "tenant",
+		"OS_DOMAIN_NAME": "Default",
 	} {
 		t.Setenv(name, value)
 	}
@@ -64,10 +68,12 @@ func behindKeystone(t *testing.T, fake *fakeironic.Server, user string, way http
 				return way.RoundTrip(r)
 			}
 			content, err := json.Marshal(map[string]any{"token": map[string]any{
-				"project": map[string]any{"id": tenants[tenant], "name": "tenant"}, "expires_at": time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339Nano),
+				"project":    map[string]any{"id": tenants[tenant], "name": "tenant"},
+				"expires_at": time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339Nano),
 			}})
 			return &http.Response{
-				StatusCode: http.StatusCreated, Header: http.Header{"X-Subject-Token": {user}}, Body: io.NopCloser(strings.NewReader(string(content))), Request: r,
+				StatusCode: http.StatusCreated, Header: http.Header{"X-Subject-Token": {user}},
+				Body: io.NopCloser(strings.NewReader(string(content))), Request: r,
 			}, err
 		})
 	})
@@ -109,7 +115,10 @@ func (l *tenantLife) deploy(ctx context.Context, allocation string) error {
 		if err != nil {
 			return err
 		}
-		_, err = deploy.Deploy(ctx, m, sitetest.Debian("12"), deploy.DeployOptions{Instance: instance, Creates: true, Attempts: 1, Timeout: time.Hour})
+		_, err = deploy.Deploy(ctx, m, sitetest.Debian("12"), deploy.DeployOptions{
+			Instance: instance, Creates: true, Attempts: 1,
+			Timeout: time.Hour,
+		})
 		return m.EndCreation(ctx, notes.MarkReservation, err)
 	})
 }
@@ -122,7 +131,10 @@ func (l *tenantLife) use(ctx context.Context) error {
 		recipe func(m *machine.Machine) error
 	}{
 		{"rebuild", func(m *machine.Machine) error {
-			_, err := deploy.Deploy(ctx, m, sitetest.Debian("13"), deploy.DeployOptions{Instance: instance, Other: deploy.RebuildOther, Attempts: 1, Timeout: time.Hour})
+			_, err := deploy.Deploy(ctx, m, sitetest.Debian("13"), deploy.DeployOptions{
+				Instance: instance, Other: deploy.RebuildOther,
+				Attempts: 1, Timeout: time.Hour,
+			})
 			return err
 		}},
 		{"protect", func(m *machine.Machine) error { return deploy.Protect(ctx, m, true) }},
@@ -243,7 +255,10 @@ func TestTenant_killedAnywhere(t *testing.T) { //nolint:paralleltest // see Test
 						fake, id := leased(version, fakeironic.PolicyDefault)
 						ctx, kill := context.WithCancel(t.Context())
 						defer kill()
-						l := &tenantLife{fake: fake, run: behindKeystone(t, fake, user, &mortal{next: fake, kill: kill, left: last}), id: id}
+						l := &tenantLife{
+							fake: fake, run: behindKeystone(t, fake, user, &mortal{next: fake, kill: kill, left: last}),
+							id: id,
+						}
 						err := l.allocate(ctx)
 						if err == nil {
 							err = l.deploy(ctx, l.a.UUID)

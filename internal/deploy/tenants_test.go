@@ -35,7 +35,10 @@ func withKeystone(t *testing.T) {
 			t.Setenv(name, "")
 		}
 	}
-	for name, value := range map[string]string{"AUTH_URL": "http://keystone.test/v3", "USERNAME": "operator", "PASSWORD": "secret", "PROJECT_NAME": "metal", "DOMAIN_NAME": "Default"} {
+	for name, value := range map[string]string{
+		"AUTH_URL": "http://keystone.test/v3", "USERNAME": "operator", "PASSWORD": "secret",
+		"PROJECT_NAME": "metal", "DOMAIN_NAME": "Default",
+	} {
 		t.Setenv("OS_"+name, value)
 	}
 }
@@ -48,7 +51,8 @@ func ofProject(fake *fakeironic.Server, project string) func(*machine.Config) {
 			if r.URL.Host != "keystone.test" {
 				return fake.RoundTrip(r)
 			}
-			body := fmt.Sprintf(`{"token": {"project": {"id": %q, "name": "metal"}, "expires_at": %q, "catalog": []}}`, project, time.Now().Add(24*time.Hour).UTC().Format(time.RFC3339Nano))
+			body := fmt.Sprintf(`{"token": {"project": {"id": %q, "name": "metal"}, "expires_at": %q, "catalog": []}}`, project,
+				time.Now().Add(24*time.Hour).UTC().Format(time.RFC3339Nano))
 			return &http.Response{
 				StatusCode: http.StatusCreated, Header: http.Header{"X-Subject-Token": {"token"}, "Content-Type": {"application/json"}},
 				Body: io.NopCloser(bytes.NewReader([]byte(body))), Request: r,
@@ -60,7 +64,8 @@ func ofProject(fake *fakeironic.Server, project string) func(*machine.Config) {
 // forged is a mark of a run that never was, for a node that another run has reserved.
 func forged(t *testing.T, fake *fakeironic.Server, id string) map[string]any {
 	t.Helper()
-	for _, mark := range sitetest.ExtraOf(t, fake, id)[string(notes.MarkReservation)].(map[string]any) { //nolint:forcetypeassert // else it fails
+	for _, mark := range sitetest.ExtraOf(t, fake,
+		id)[string(notes.MarkReservation)].(map[string]any) { //nolint:forcetypeassert // else it fails
 		copied := mark.(map[string]any) //nolint:forcetypeassert // else it fails
 		delete(copied, "done")
 		return map[string]any{ironic.NewUUID(): copied}
@@ -89,7 +94,8 @@ func TestReserveNew_markOfAnotherProject(t *testing.T) { //nolint:paralleltest /
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, by, err := deploy.ReserveNew(t.Context(), next, sitetest.Debian("12"), "", sitetest.InAnHour()); (by != nil) != taken || (err == nil) != taken {
+			if _, by, err := deploy.ReserveNew(t.Context(), next, sitetest.Debian("12"), "", sitetest.InAnHour()); (by != nil) != taken ||
+				(err == nil) != taken {
 				t.Errorf("project %s: taken over from %v, %v", project, by, err)
 			}
 		})
@@ -106,7 +112,8 @@ func TestDeploy_lossesThatAnotherProjectNoted(t *testing.T) { //nolint:parallelt
 			fake.Set(id, "extra", map[string]any{"terraform_metal_boot": map[string]any{
 				"image": "x", "lost": map[string]any{"instance": instance, "info": map[string]any{"kernel_append_params": "init=/bin/sh"}},
 			}})
-			node, _, err := sitetest.NewClient(fake, ofProject(fake, "a")).Deploy(t.Context(), id, sitetest.Debian("12"), sitetest.OnceIn4h(instance))
+			node, _, err := sitetest.NewClient(fake, ofProject(fake, "a")).Deploy(t.Context(), id, sitetest.Debian("12"),
+				sitetest.OnceIn4h(instance))
 			if err != nil || (node.InstanceInfo["kernel_append_params"] != nil) != restored {
 				t.Errorf("the owner is %v: instance_info is %v, %v", owner, node.InstanceInfo, err)
 			}
@@ -140,7 +147,10 @@ func TestSurvey_recordOfAnotherProject(t *testing.T) { //nolint:paralleltest // 
 			fake := ironictest.Fleet(1)
 			fake.Set("node-000", "provision_state", "active")
 			fake.Set("node-000", "owner", owner)
-			fake.Set("node-000", "extra", map[string]any{"terraform_metal_discovery": map[string]any{"v": 1, "owner": "rack", "name": "r1"}})
+			fake.Set("node-000", "extra", map[string]any{"terraform_metal_discovery": map[string]any{
+				"v": 1, "owner": "rack",
+				"name": "r1",
+			}})
 			survey, err := found.TakeSurvey(t.Context(), sitetest.NewClient(fake, ofProject(fake, "a")).Site, "rack", nil)
 			if err != nil || (len(survey.Hosts) == 1) != belongs {
 				t.Errorf("the owner is %v: %+v, %v", owner, survey, err)
@@ -163,7 +173,8 @@ func TestQuarantine_noteWithoutItsReason(t *testing.T) {
 		if got := ironictest.Verbs(t, fake, id); err != nil || len(got) > 0 {
 			t.Errorf("verbs %v, %v", got, err)
 		}
-		if _, err := deploy.CheckTries(t.Context(), sitetest.NewClient(fake).Site, &ironic.Allocation{UUID: allocation, Name: "web"}, 1); err != nil {
+		if _, err := deploy.CheckTries(t.Context(), sitetest.NewClient(fake).Site, &ironic.Allocation{UUID: allocation, Name: "web"},
+			1); err != nil {
 			t.Error(err)
 		}
 	})
@@ -212,23 +223,34 @@ func rubbish() map[string]any {
 	huge := strings.Repeat("x", 100_000)
 	run := map[string]any{"since": "3000-01-01T00:00:00Z", "done": "3000-01-01T00:00:00Z", "instance": huge, "origin": huge, "group": huge}
 	return map[string]any{
-		"a boolean": true, "a number": 1e308, "a negative number": -1e308, "a text": huge, "a list": []any{huge, nil, 1}, "an empty object": map[string]any{},
+		"a boolean": true, "a number": 1e308, "a negative number": -1e308, "a text": huge, "a list": []any{huge, nil, 1},
+		"an empty object": map[string]any{},
 		"wrong types": map[string]any{
-			"image": []any{1}, "again": 7, "lost": true, "wanted": "x", "owner": 3, "name": []any{}, "uuid": false, "allocation": []any{}, "triggers": 9, "since": "x", "failed": 1,
+			"image": []any{1}, "again": 7, "lost": true, "wanted": "x", "owner": 3, "name": []any{}, "uuid": false, "allocation": []any{},
+			"triggers": 9, "since": "x", "failed": 1,
 		},
-		"nested wrong types": map[string]any{"image": "x", "again": map[string]any{"clean": 5}, "lost": map[string]any{"info": []any{}}, "before": 4},
-		"a path as run":      map[string]any{"../../instance_uuid": run, "b": run},
-		"one path as run":    map[string]any{"x/since": run},
-		"a run to come":      map[string]any{ironic.NewUUID(): run},
-		"a run of the past":  map[string]any{ironic.NewUUID(): map[string]any{"since": "0001-01-02T00:00:00Z"}},
-		"huge texts":         map[string]any{"image": huge, "owner": huge, "name": huge, "uuid": huge, "allocation": huge, "instance": huge, "triggers": huge, "boots": 1 << 40},
+		"nested wrong types": map[string]any{
+			"image": "x", "again": map[string]any{"clean": 5},
+			"lost": map[string]any{"info": []any{}}, "before": 4,
+		},
+		"a path as run":     map[string]any{"../../instance_uuid": run, "b": run},
+		"one path as run":   map[string]any{"x/since": run},
+		"a run to come":     map[string]any{ironic.NewUUID(): run},
+		"a run of the past": map[string]any{ironic.NewUUID(): map[string]any{"since": "0001-01-02T00:00:00Z"}},
+		"huge texts": map[string]any{
+			"image": huge, "owner": huge, "name": huge, "uuid": huge, "allocation": huge, "instance": huge,
+			"triggers": huge, "boots": 1 << 40,
+		},
 	}
 }
 
 // Whatever stands in place of a mark or a note, a machine is enrolled, deployed and undeployed, and a message stays short.
 func TestNotes_rubbishStopsNothing(t *testing.T) {
 	t.Parallel()
-	for _, key := range []string{"creation", "reservation", "allocation", "boot", "discovery", "enrolled", "failures", "inspection", "quarantine"} {
+	for _, key := range []string{
+		"creation", "reservation", "allocation", "boot", "discovery", "enrolled", "failures", "inspection",
+		"quarantine",
+	} {
 		for name, value := range rubbish() {
 			t.Run(key+", "+name, func(t *testing.T) {
 				t.Parallel()
@@ -266,13 +288,17 @@ func liveWith(t *testing.T, key string, value any) {
 	if err != nil || by != nil {
 		t.Fatalf("reserve: taken over from %v, %v", by, err)
 	}
-	if _, err := deploy.Deploy(t.Context(), m, sitetest.Debian("12"), deploy.DeployOptions{Instance: instance, Attempts: 1, Timeout: time.Hour, Creates: true}); err != nil {
+	if _, err := deploy.Deploy(t.Context(), m, sitetest.Debian("12"), deploy.DeployOptions{
+		Instance: instance, Attempts: 1,
+		Timeout: time.Hour, Creates: true,
+	}); err != nil {
 		t.Fatalf("deploy: %v", err)
 	}
 	if _, err := found.TakeSurvey(t.Context(), sitetest.NewClient(fake).Site, "rack", nil); err != nil {
 		t.Fatalf("survey: %v", err)
 	}
-	if _, err := host.Admit(t.Context(), sitetest.NewClient(fake).Site, sitetest.TheSame(who), sitetest.InAnHour()); err == nil || len(err.Error()) > 1000 {
+	if _, err := host.Admit(t.Context(), sitetest.NewClient(fake).Site, sitetest.TheSame(who), sitetest.InAnHour()); err == nil ||
+		len(err.Error()) > 1000 {
 		t.Errorf("a second host of this name: %.200v", err)
 	} else if _, detail := failure.Explain("enroll", err); len(detail) > 2000 || strings.Contains(detail, "is creating it") {
 		t.Errorf("a second host of this name: %.200s", detail)
@@ -314,7 +340,10 @@ func TestUnseen_saysThatItBelongsToOthers(t *testing.T) { //nolint:paralleltest 
 			return cable(ctx, c, node, host.WantedCables{Groups: map[string]ironic.PortGroupSpec{"bond0": {Address: address}}})
 		},
 		"An allocation with name taken already exists.": func(ctx context.Context, c *sitetest.Client, _ string) error {
-			_, _, err := allocate.Allocate(ctx, c.Site, &allocate.Request{AllocationSpec: ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "taken", ResourceClass: "baremetal"}})
+			_, _, err := allocate.Allocate(ctx, c.Site, &allocate.Request{AllocationSpec: ironic.AllocationSpec{
+				UUID: ironic.NewUUID(),
+				Name: "taken", ResourceClass: "baremetal",
+			}})
 			return err
 		},
 	} {
@@ -327,9 +356,11 @@ func TestUnseen_saysThatItBelongsToOthers(t *testing.T) { //nolint:paralleltest 
 					}
 					return ironictest.Fault(http.StatusConflict, strings.ReplaceAll(text, "  ", " "))
 				}
-				began, err := time.Now(), do(t.Context(), sitetest.NewClient(fake, ofProject(fake, project)), ironictest.NodeOf(t, fake, "node-000").UUID)
+				began, err := time.Now(), do(t.Context(), sitetest.NewClient(fake, ofProject(fake, project)),
+					ironictest.NodeOf(t, fake, "node-000").UUID)
 				_, detail := failure.Explain("do it", err)
-				if err == nil || strings.Contains(detail, "another project") == seen || !seen && strings.Contains(detail, "terraform import") || time.Since(began) > time.Minute {
+				if err == nil || strings.Contains(detail, "another project") == seen || !seen &&
+					strings.Contains(detail, "terraform import") || time.Since(began) > time.Minute {
 					t.Errorf("%s after %s", detail, time.Since(began))
 				}
 			})

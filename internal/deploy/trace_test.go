@@ -20,7 +20,8 @@ func TestTrace_hasEachWaitVerbStateAndCheck(t *testing.T) {
 		fake, id, reserved := sitetest.Reserved(t, 3*time.Minute)
 		spans := tracingtest.NewSpans()
 		ctx, end := spans.Under(t.Context(), "create metal_deployment")
-		if _, _, err := sitetest.Run(fake, sitetest.UpTo(1)).Deploy(ctx, id, sitetest.Debian("1"), sitetest.OnceIn4h(reserved)); err != nil {
+		if _, _, err := sitetest.Run(fake, sitetest.UpTo(1)).Deploy(ctx, id, sitetest.Debian("1"),
+			sitetest.OnceIn4h(reserved)); err != nil {
 			t.Fatal(err)
 		}
 		check := readiness.Check{TCP: "192.0.2.1:22", Timeout: time.Hour, Dial: answersAfter(2 * time.Minute)}
@@ -44,7 +45,8 @@ create metal_deployment 11m6s
 		texts := strings.Join(spans.Texts(), "\n")
 		for _, want := range []string{
 			"metal.node.name=node-000", "metal.node.uuid=" + id, "ironic.step=deploy.deploy", "metal.limit.max_concurrent=1",
-			"http.request.method=PUT", "url.path=" + ironictest.ProvisionPath(id), "http.response.status_code=202", "openstack.request_id=req-",
+			"http.request.method=PUT", "url.path=" + ironictest.ProvisionPath(id), "http.response.status_code=202",
+			"openstack.request_id=req-",
 			"metal.ready_check=TCP port 192.0.2.1:22",
 		} {
 			if !strings.Contains(texts, want) {

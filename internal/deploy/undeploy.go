@@ -67,7 +67,8 @@ func Undeploy(ctx context.Context, m *machine.Machine, instanceID, allocation st
 
 // LostAllocation says that Undeploy has lost the allocation, and why.
 func LostAllocation(node, allocation, why string) decide.Notice {
-	return decide.Warn(nil, "Allocation is not kept", fmt.Sprintf("Node %s was undeployed, but allocation %s could not be created again: %s. The next plan shows it as gone.", node, allocation, why))
+	return decide.Warn(nil, "Allocation is not kept", fmt.Sprintf("Node %s was undeployed, but allocation %s could not be created again: "+
+		"%s. The next plan shows it as gone.", node, allocation, why))
 }
 
 // releaseReservation releases the reservation of a node without a deployment, so that the node can be cleaned. It records an allocation
@@ -181,7 +182,9 @@ func suspend(ctx context.Context, m *machine.Machine, allocation string) (*ironi
 
 // release ends the reservation of a node without a deployment: it removes the provider's own reservation, or creates the suspended
 // allocation again after an undeploy.
-func release(ctx context.Context, m *machine.Machine, instance string, suspended *ironic.AllocationSpec, timeout time.Duration) (lost string, err error) {
+func release(ctx context.Context, m *machine.Machine, instance string, suspended *ironic.AllocationSpec,
+	timeout time.Duration,
+) (lost string, err error) {
 	node := m.Node()
 	// Otherwise another instance has the node and what is written on it.
 	free := node.InstanceUUID == instance || (node.InstanceUUID == "" && !states.IsOccupied(node))
@@ -215,7 +218,8 @@ func release(ctx context.Context, m *machine.Machine, instance string, suspended
 	if !free {
 		patch = slices.DeleteFunc(patch, func(op nodes.UpdateOperation) bool { return op.Path != "/extra/"+notes.KeyAllocation })
 		if err := m.Patch(ctx, patch); err != nil {
-			m.Site().Ironic.Logger().DebugContext(ctx, "could not remove the note of a lost allocation from a node that another instance has", append(machine.NodeAttributes(node), "error", err)...)
+			m.Site().Ironic.Logger().DebugContext(ctx, "could not remove the note of a lost allocation from a node that another "+
+				"instance has", append(machine.NodeAttributes(node), "error", err)...)
 		}
 		return lost, nil
 	}
@@ -225,9 +229,10 @@ func release(ctx context.Context, m *machine.Machine, instance string, suspended
 // isFinal reports whether an allocation cannot be created again: its node is taken, another project has taken its name, or Ironic refuses
 // what the note says, which any client may have written. The node is free then, and must not stay blocked for that.
 func isFinal(err error) bool {
-	return failure.Is(err, allocate.KindNoMatch) || slices.ContainsFunc([]int{http.StatusBadRequest, http.StatusForbidden, http.StatusConflict}, func(status int) bool {
-		return api.IsStatus(err, status, "") && !api.IsTransient(err)
-	})
+	return failure.Is(err, allocate.KindNoMatch) ||
+		slices.ContainsFunc([]int{http.StatusBadRequest, http.StatusForbidden, http.StatusConflict}, func(status int) bool {
+			return api.IsStatus(err, status, "") && !api.IsTransient(err)
+		})
 }
 
 // restore creates an allocation again. It keeps one that an earlier run has created.

@@ -22,7 +22,8 @@ import (
 // webAllocation is an allocation with everything that must survive.
 func webAllocation() ironic.AllocationSpec {
 	return ironic.AllocationSpec{
-		UUID: ironic.NewUUID(), Name: "web-0", ResourceClass: "baremetal", Traits: []string{"CUSTOM_NVME"}, Extra: map[string]any{"team": "web"},
+		UUID: ironic.NewUUID(), Name: "web-0", ResourceClass: "baremetal", Traits: []string{"CUSTOM_NVME"},
+		Extra: map[string]any{"team": "web"},
 	}
 }
 
@@ -105,7 +106,8 @@ func TestUndeploy_deletesReservation(t *testing.T) {
 func TestUndeploy_continuesInterruptedRun(t *testing.T) {
 	t.Parallel()
 	for name, interruption := range map[string]time.Duration{
-		"while the instance is still there": 10 * time.Minute, "while the allocation is gone": 50 * time.Minute, "while cleaning": 90 * time.Minute,
+		"while the instance is still there": 10 * time.Minute, "while the allocation is gone": 50 * time.Minute,
+		"while cleaning": 90 * time.Minute,
 	} {
 		for how, again := range map[string]func(ctx context.Context, client *sitetest.Client, id string, spec ironic.AllocationSpec) error{
 			"by undeploying again": func(ctx context.Context, client *sitetest.Client, id string, spec ironic.AllocationSpec) error {
@@ -140,7 +142,8 @@ func TestUndeploy_continuesInterruptedRun(t *testing.T) {
 					}
 					if how == "by deploying" {
 						node, err := client.Ironic.Node(t.Context(), id)
-						if err != nil || node.ProvisionState != "active" || node.InstanceUUID != spec.UUID || !sitetest.Debian("13").DeployedWith(node) {
+						if err != nil || node.ProvisionState != "active" || node.InstanceUUID != spec.UUID ||
+							!sitetest.Debian("13").DeployedWith(node) {
 							t.Errorf("%+v, %v", node, err)
 						}
 						return
@@ -168,7 +171,8 @@ func TestUndeploy_whileDeploying(t *testing.T) {
 				fake.StepTime = time.Hour
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(after, cancel)
-				if _, _, err := client.Deploy(ctx, a.NodeUUID, sitetest.Debian("12"), sitetest.OnceIn4h(spec.UUID)); !api.IsInterrupted(err) {
+				if _, _, err := client.Deploy(ctx, a.NodeUUID, sitetest.Debian("12"),
+					sitetest.OnceIn4h(spec.UUID)); !api.IsInterrupted(err) {
 					t.Fatal(err)
 				}
 				if done, err := client.Undeploy(t.Context(), a.NodeUUID, spec.UUID, spec.UUID, 9*time.Hour); err != nil || done.Lost != "" {
@@ -277,7 +281,8 @@ func TestUndeploy_failureIsRepeated(t *testing.T) {
 			}
 			return ""
 		}
-		if done, err := client.Undeploy(t.Context(), id, spec.UUID, spec.UUID, 5*time.Hour); err == nil || done.Node.ProvisionState != "error" {
+		if done, err := client.Undeploy(t.Context(), id, spec.UUID, spec.UUID, 5*time.Hour); err == nil ||
+			done.Node.ProvisionState != "error" {
 			t.Fatalf("%+v, %v, want a failure", done, err)
 		}
 		broken = false
@@ -310,7 +315,8 @@ func TestUndeploy_nodeOfOtherUser(t *testing.T) {
 			fake.Set("node-000", "target_provision_state", node.target)
 			fake.Set("node-000", "instance_uuid", node.instance)
 			for _, instance := range []string{ours, ""} {
-				if done, err := sitetest.NewClient(fake).Undeploy(t.Context(), ironictest.NodeOf(t, fake, "node-000").UUID, instance, "", time.Hour); err != nil || done.Node == nil {
+				if done, err := sitetest.NewClient(fake).Undeploy(t.Context(), ironictest.NodeOf(t, fake, "node-000").UUID, instance, "",
+					time.Hour); err != nil || done.Node == nil {
 					t.Errorf("%+v, %v", done, err)
 				}
 			}
@@ -325,7 +331,8 @@ func TestUndeploy_nodeOfOtherUser(t *testing.T) {
 
 func TestUndeploy_missingNode(t *testing.T) {
 	t.Parallel()
-	if done, err := sitetest.NewClient(ironictest.Fleet(1)).Undeploy(t.Context(), ironic.NewUUID(), ironic.NewUUID(), "", time.Hour); err != nil || done.Node != nil {
+	if done, err := sitetest.NewClient(ironictest.Fleet(1)).Undeploy(t.Context(), ironic.NewUUID(), ironic.NewUUID(), "",
+		time.Hour); err != nil || done.Node != nil {
 		t.Errorf("%+v, %v", done, err)
 	}
 }
@@ -354,7 +361,8 @@ func TestUndeploy_neverDeployed(t *testing.T) {
 	t.Run("releases our reservation", func(t *testing.T) {
 		t.Parallel()
 		fake, id, instance := sitetest.Reserved(t, 0)
-		if done, err := sitetest.NewClient(fake).Undeploy(t.Context(), id, instance, "", time.Hour); err != nil || done.Node.InstanceUUID != "" {
+		if done, err := sitetest.NewClient(fake).Undeploy(t.Context(), id, instance, "", time.Hour); err != nil ||
+			done.Node.InstanceUUID != "" {
 			t.Errorf("%+v, %v", done, err)
 		}
 	})
@@ -403,7 +411,8 @@ func TestUndeploy_keepsEditOfAnotherClient(t *testing.T) {
 		if _, err := client.Ironic.AllocationsForPlan(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		ironictest.AsOther(t, fake, http.MethodPatch, "allocations/"+spec.UUID, []any{map[string]any{"op": "add", "path": "/extra/team", "value": "db"}})
+		ironictest.AsOther(t, fake, http.MethodPatch, "allocations/"+spec.UUID,
+			[]any{map[string]any{"op": "add", "path": "/extra/team", "value": "db"}})
 		if done, err := client.Undeploy(t.Context(), id, spec.UUID, spec.UUID, 5*time.Hour); err != nil || done.Lost != "" {
 			t.Fatalf("%+v, %v", done, err)
 		}

@@ -124,7 +124,8 @@ func attachLost(ctx context.Context, m *machine.Machine, vif VIF, ports map[stri
 	} else if !refusesVIF(err) {
 		return fmt.Errorf("attach VIF %s again: %w", vif.ID, err)
 	}
-	m.Site().Ironic.Logger().WarnContext(ctx, "could not attach a VIF again that was attached before the undeploy", append(machine.NodeAttributes(m.Node()), "vif", vif.ID, "error", err)...)
+	m.Site().Ironic.Logger().WarnContext(ctx, "could not attach a VIF again that was attached before the undeploy",
+		append(machine.NodeAttributes(m.Node()), "vif", vif.ID, "error", err)...)
 	return nil
 }
 
@@ -180,7 +181,8 @@ func attachVIF(ctx context.Context, m *machine.Machine, vif VIF, ports map[strin
 		if tries == 1 || ctx.Err() != nil {
 			return explainVIF(node, vif, err)
 		}
-		site.Logger().InfoContext(ctx, "Neutron does not change the port of a VIF; the provider tries again", append(machine.NodeAttributes(node), "vif", vif.ID, "error", err)...)
+		site.Logger().InfoContext(ctx, "Neutron does not change the port of a VIF; the provider tries again",
+			append(machine.NodeAttributes(node), "vif", vif.ID, "error", err)...)
 		select {
 		case <-ctx.Done():
 		case <-time.After(site.PollInterval()):
@@ -207,7 +209,8 @@ const (
 // deleted.
 func refusesVIF(err error) bool {
 	var refused *api.StatusError
-	return errors.As(err, &refused) && (slices.Contains([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusConflict}, refused.Status) || strings.Contains(refused.Message, macNotChanged))
+	return errors.As(err, &refused) && (slices.Contains([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusConflict},
+		refused.Status) || strings.Contains(refused.Message, macNotChanged))
 }
 
 // explainVIF adds to the error of an attachment what to do.
@@ -217,12 +220,17 @@ func explainVIF(node *ironic.Node, vif VIF, err error) error {
 		return err
 	}
 	for text, advice := range map[string]string{
-		macNotChanged: fmt.Sprintf("Either Neutron has no port %s: correct its ID in vifs, or remove it. Or another port of its network has the MAC address of the machine's port: "+
-			"a port that was detached while nothing ran on the machine keeps that address. openstack port list --mac-address finds it; delete it, or attach it again and undeploy the machine, which frees the address. Then apply again.", vif.ID),
-		noFreePort: fmt.Sprintf("Each port of the node carries one VIF, and a port in a port group none: the group does. A port with another physical_network than the VIF's network does not count, "+
-			"nor, with the network interface neutron, one without local_link_connection. The network interface of the node is %s. Correct ports of the metal_host, or remove a VIF.", node.NetworkInterface),
-		noSuchPort:   "Neutron has no such port, or has deleted it. Correct its ID in vifs, or remove it.",
-		notConnected: "Neutron's driver of the switch has not connected the port. Compare local_link_connection of the port with the switch, and see the log of neutron-server. Then apply again. The provider has detached the VIF.",
+		macNotChanged: fmt.Sprintf("Either Neutron has no port %s: correct its ID in vifs, or remove it. Or another port of its network "+
+			"has the MAC address of the machine's port: a port that was detached while nothing ran on the machine keeps that address. "+
+			"openstack port list --mac-address finds it; delete it, or attach it again and undeploy the machine, which frees the "+
+			"address. Then apply again.", vif.ID),
+		noFreePort: fmt.Sprintf("Each port of the node carries one VIF, and a port in a port group none: the group does. A port with "+
+			"another physical_network than the VIF's network does not count, nor, with the network interface neutron, one without "+
+			"local_link_connection. The network interface of the node is %s. Correct ports of the metal_host, or remove a VIF.",
+			node.NetworkInterface),
+		noSuchPort: "Neutron has no such port, or has deleted it. Correct its ID in vifs, or remove it.",
+		notConnected: "Neutron's driver of the switch has not connected the port. Compare local_link_connection of the port with the " +
+			"switch, and see the log of neutron-server. Then apply again. The provider has detached the VIF.",
 	} {
 		if strings.Contains(refused.Message, text) {
 			return &failure.Error{Node: node, Fact: err.Error(), Advice: advice, Err: err}

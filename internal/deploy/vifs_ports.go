@@ -46,11 +46,14 @@ func refusesPort(node *ironic.Node, ports map[string]ironic.Port, vif VIF) strin
 	switch {
 	case vif.MAC == "":
 	case !exists:
-		return fmt.Sprintf("node %s has no port %s. Add it to ports of its metal_host, or remove port to let Ironic choose one", label, vif.MAC)
+		return fmt.Sprintf("node %s has no port %s. Add it to ports of its metal_host, or remove port to let Ironic choose one",
+			label, vif.MAC)
 	case port.PortGroupUUID != "":
-		return fmt.Sprintf("port %s of node %s is in a port group, so that Ironic connects only the group. Remove port to let Ironic choose the group, or port_group from the port of the metal_host", vif.MAC, label)
+		return fmt.Sprintf("port %s of node %s is in a port group, so that Ironic connects only the group. Remove port to let Ironic "+
+			"choose the group, or port_group from the port of the metal_host", vif.MAC, label)
 	case isUnlinked(node, port):
-		return fmt.Sprintf("port %s of node %s has no local_link_connection, without which the network interface neutron does not know the switch. Set it in ports of the metal_host", vif.MAC, label)
+		return fmt.Sprintf("port %s of node %s has no local_link_connection, without which the network interface neutron does not know "+
+			"the switch. Set it in ports of the metal_host", vif.MAC, label)
 	}
 	return ""
 }
@@ -94,7 +97,8 @@ func Unattachable(node *ironic.Node, ports map[string]ironic.Port, wanted []VIF,
 	if needed <= free {
 		return ""
 	}
-	why := fmt.Sprintf("Node %s has %d of the %d free ports or port groups that the VIFs need. Each carries one VIF, and a port in a port group none.", ironic.NodeLabel(node), free, needed)
+	why := fmt.Sprintf("Node %s has %d of the %d free ports or port groups that the VIFs need. Each carries one VIF, and a port in "+
+		"a port group none.", ironic.NodeLabel(node), free, needed)
 	if len(unlinked) > 0 {
 		why += fmt.Sprintf(" The network interface neutron uses no port without local_link_connection: %s.", strings.Join(unlinked, ", "))
 	}

@@ -34,13 +34,23 @@ func TestUnattachable(t *testing.T) {
 		leaving []string
 		want    string
 	}{
-		"enough":                       {"neutron", []ironic.Port{free, free}, "a b", nil, ""},
-		"too few":                      {"neutron", []ironic.Port{free}, "a b", nil, "Node web has 1 of the 2 free ports or port groups that the VIFs need."},
-		"no ports":                     {"flat", nil, "a", nil, "has 0 of the 1 "},
-		"attached already":             {"neutron", []ironic.Port{port("s", "", "a"), free}, "a b", nil, ""},
-		"one of another client":        {"neutron", []ironic.Port{port("s", "", "x"), free}, "a b", nil, "has 1 of the 2 "},
-		"one that leaves":              {"neutron", []ironic.Port{port("s", "", "x"), free}, "a b", []string{"x"}, ""},
-		"without a link":               {"neutron", []ironic.Port{bare, free}, "a b", nil, "without local_link_connection: 52:54:00:00:00:00."},
+		"enough": {"neutron", []ironic.Port{free, free}, "a b", nil, ""},
+		"too few": {
+			"neutron",
+			[]ironic.Port{free},
+			"a b", nil,
+			"Node web has 1 of the 2 free ports or port groups that the VIFs need.",
+		},
+		"no ports":              {"flat", nil, "a", nil, "has 0 of the 1 "},
+		"attached already":      {"neutron", []ironic.Port{port("s", "", "a"), free}, "a b", nil, ""},
+		"one of another client": {"neutron", []ironic.Port{port("s", "", "x"), free}, "a b", nil, "has 1 of the 2 "},
+		"one that leaves":       {"neutron", []ironic.Port{port("s", "", "x"), free}, "a b", []string{"x"}, ""},
+		"without a link": {
+			"neutron",
+			[]ironic.Port{bare, free},
+			"a b", nil,
+			"without local_link_connection: 52:54:00:00:00:00.",
+		},
 		"flat needs none":              {"flat", []ironic.Port{bare, free}, "a b", nil, ""},
 		"InfiniBand needs none":        {"neutron", []ironic.Port{infiniband}, "a", nil, ""},
 		"a group counts once":          {"neutron", []ironic.Port{bonded, bonded}, "a b", nil, "has 1 of the 2 "},
@@ -49,9 +59,19 @@ func TestUnattachable(t *testing.T) {
 		"ids are not known yet":        {"flat", []ironic.Port{free}, "? ?", nil, "has 1 of the 2 "},
 		"names a port":                 {"neutron", []ironic.Port{free, free}, "a@1 b@0", nil, ""},
 		"names no port of the node":    {"neutron", []ironic.Port{free}, "a@7", nil, "Node web has no port 52:54:00:00:00:07."},
-		"names a port of a group":      {"neutron", []ironic.Port{bonded, free}, "a@0", nil, "Port 52:54:00:00:00:00 of node web is in a port group"},
-		"names a port without a link":  {"neutron", []ironic.Port{bare, free}, "a@0", nil, "Port 52:54:00:00:00:00 of node web has no local_link_connection"},
-		"is where it must be":          {"neutron", []ironic.Port{port("s", "", "a")}, "a@0", nil, ""},
+		"names a port of a group": {
+			"neutron",
+			[]ironic.Port{bonded, free},
+			"a@0", nil,
+			"Port 52:54:00:00:00:00 of node web is in a port group",
+		},
+		"names a port without a link": {
+			"neutron",
+			[]ironic.Port{bare, free},
+			"a@0", nil,
+			"Port 52:54:00:00:00:00 of node web has no local_link_connection",
+		},
+		"is where it must be": {"neutron", []ironic.Port{port("s", "", "a")}, "a@0", nil, ""},
 	} {
 		mac := func(n string) string { return "52:54:00:00:00:0" + n }
 		ports, vifs := map[string]ironic.Port{}, []deploy.VIF{}

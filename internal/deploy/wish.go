@@ -106,7 +106,8 @@ func (w Wish) content() string {
 
 // deployed returns the wish as its deploy interface sees it.
 func (w Wish) deployed() deployinterface.Deployment {
-	return deployinterface.Deployment{Info: w.Deployment.AsInstanceInfo(), Steps: !w.Content[attrDeploySteps].IsNull() || len(w.Deployment.Traits) > 0}
+	return deployinterface.Deployment{Info: w.Deployment.AsInstanceInfo(), Steps: !w.Content[attrDeploySteps].IsNull() ||
+		len(w.Deployment.Traits) > 0}
 }
 
 // LiveISO is the wished live ISO.
@@ -148,12 +149,14 @@ type Seen struct {
 // Sight is what a plan needs to know of the node, as of the last read. It is kept in private state: a saved plan is planned again when
 // it is applied, and the node may have changed since.
 type Sight struct {
-	Name    string            `json:"name"`    // of the node
-	Content string            `json:"content"` // digest of the provider's deployment that the node runs or is being deployed with; "" if there is none
-	Boot    bootiso.Candidate `json:"boot"`    // what the decision about a live ISO depends on
+	Name string `json:"name"` // of the node
+	// digest of the provider's deployment that the node runs or is being deployed with; "" if there is none
+	Content string            `json:"content"`
+	Boot    bootiso.Candidate `json:"boot"` // what the decision about a live ISO depends on
 
-	Deploy   deployinterface.Name `json:"deploy"`   // the deploy interface in use
-	Detected deployinterface.Name `json:"detected"` // the one that autodetect has chosen and that stays until the node is undeployed; "" if there is none
+	Deploy deployinterface.Name `json:"deploy"` // the deploy interface in use
+	// the one that autodetect has chosen and that stays until the node is undeployed; "" if there is none
+	Detected deployinterface.Name `json:"detected"`
 }
 
 // SightOf returns the sight of a node.

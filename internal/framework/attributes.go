@@ -68,7 +68,10 @@ func RequireFeatures(value types.Object) (features []Feature) {
 		return nil
 	}
 	for _, name := range []string{"disk_type", "min_nic_mbps", "cabling"} {
-		features = append(features, Feature{Used: !value.Attributes()[name].IsNull(), Since: api.VersionInventory, Name: path.Root("require").AtName(name)})
+		features = append(features, Feature{
+			Used: !value.Attributes()[name].IsNull(), Since: api.VersionInventory,
+			Name: path.Root("require").AtName(name),
+		})
 	}
 	return features
 }
@@ -76,26 +79,34 @@ func RequireFeatures(value types.Object) (features []Feature) {
 // RequireAttribute is the attribute require. hardware is the link to the page that explains it.
 func RequireAttribute(hardware string, validators ...validator.Object) schema.Attribute {
 	least := func(description string) schema.Attribute {
-		return schema.Int64Attribute{Optional: true, MarkdownDescription: description, Validators: []validator.Int64{int64validator.AtLeast(1)}}
+		return schema.Int64Attribute{
+			Optional: true, MarkdownDescription: description,
+			Validators: []validator.Int64{int64validator.AtLeast(1)},
+		}
 	}
 	text := func(description string, validators ...validator.String) schema.Attribute {
 		return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: validators}
 	}
 	return schema.SingleNestedAttribute{
 		Optional: true, Validators: validators,
-		MarkdownDescription: "Requirements that Ironic cannot check: the provider selects the nodes that meet them, and sends these as candidates. Once a node is reserved, a change has no effect on it. " +
-			"If a required fact about a node is not known, the node does not fit. See [Hardware](" + hardware + ").",
+		MarkdownDescription: "Requirements that Ironic cannot check: the provider selects the nodes that meet them, and sends these as " +
+			"candidates. Once a node is reserved, a change has no effect on it. If a required fact about a node is not known, the node " +
+			"does not fit. See [Hardware](" + hardware + ").",
 		Attributes: map[string]schema.Attribute{
 			"min_cpus":      least("Smallest number of CPUs, as Ironic counts them."),
 			"min_memory_mb": least("Smallest memory, in MiB."),
 			"min_disk_gb":   least("Smallest size of the largest disk, in GiB. With `disk_type`, of the largest disk of that type."),
-			"disk_type":     text("Type that one disk must have: `hdd`, `ssd` (NVMe included) or `nvme`. Needs API 1.81.", stringvalidator.OneOf(allocate.DiskTypes()...)),
-			"min_nic_mbps":  least("Smallest speed of the fastest network card, in Mbit/s. The inspection sees the speed of cards with a link. Needs API 1.81."),
-			"cpu_arch":      text("Architecture, such as `x86_64`.", stringvalidator.LengthAtLeast(1)),
-			"manufacturer":  text("Regular expression (RE2) for the manufacturer, such as `^Dell`.", RegularExpression, stringvalidator.LengthAtLeast(1)),
-			"product":       text("Regular expression (RE2) for the product.", RegularExpression, stringvalidator.LengthAtLeast(1)),
+			"disk_type": text("Type that one disk must have: `hdd`, `ssd` (NVMe included) or `nvme`. Needs API 1.81.",
+				stringvalidator.OneOf(allocate.DiskTypes()...)),
+			"min_nic_mbps": least("Smallest speed of the fastest network card, in Mbit/s. The inspection sees the speed of cards with " +
+				"a link. Needs API 1.81."),
+			"cpu_arch": text("Architecture, such as `x86_64`.", stringvalidator.LengthAtLeast(1)),
+			"manufacturer": text("Regular expression (RE2) for the manufacturer, such as `^Dell`.", RegularExpression,
+				stringvalidator.LengthAtLeast(1)),
+			"product": text("Regular expression (RE2) for the product.", RegularExpression, stringvalidator.LengthAtLeast(1)),
 			"capabilities": schema.MapAttribute{
-				ElementType: types.StringType, Optional: true, MarkdownDescription: "Entries that `properties.capabilities` of the node must have, such as `{ boot_mode = \"uefi\" }`.",
+				ElementType: types.StringType, Optional: true, MarkdownDescription: "Entries that `properties.capabilities` of the node " +
+					"must have, such as `{ boot_mode = \"uefi\" }`.",
 				Validators: []validator.Map{mapvalidator.KeysAre(Capability), mapvalidator.ValueStringsAre(Capability)},
 			},
 			"conductor_group": text("Conductor group of the node; `\"\"` for nodes without one."),
@@ -103,7 +114,10 @@ func RequireAttribute(hardware string, validators ...validator.Object) schema.At
 				ElementType: types.StringType, Optional: true, MarkdownDescription: "Names or UUIDs of nodes that do not fit.",
 				Validators: []validator.Set{setvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))},
 			},
-			"cabling": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether the cables must be [proved](../guides/cabling.md). Needs API 1.81."},
+			"cabling": schema.BoolAttribute{
+				Optional:            true,
+				MarkdownDescription: "Whether the cables must be [proved](../guides/cabling.md). Needs API 1.81.",
+			},
 		},
 	}
 }
@@ -128,7 +142,8 @@ const (
 func PowerOffModeAttribute(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional: true, MarkdownDescription: description,
-		Validators: []validator.String{stringvalidator.OneOf(string(machine.OffHard), string(machine.OffSoft), string(machine.OffGraceful))},
+		Validators: []validator.String{stringvalidator.OneOf(string(machine.OffHard), string(machine.OffSoft),
+			string(machine.OffGraceful))},
 	}
 }
 

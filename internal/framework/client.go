@@ -64,7 +64,8 @@ func (w *WithClient) Take(data any, diags *diag.Diagnostics) {
 		diags.AddError("The provider has a bug", fmt.Sprintf("The provider's data has type %T. Please report this.", data))
 		return
 	}
-	w.Site, w.Pool, w.OnChange, w.HardwareDrift, w.Rollout = clients.Site, clients.Pool, clients.OnChange, clients.HardwareDrift, clients.Rollout
+	w.Site, w.Pool, w.OnChange, w.HardwareDrift, w.Rollout = clients.Site, clients.Pool, clients.OnChange, clients.HardwareDrift,
+		clients.Rollout
 }
 
 // Known reports whether Ironic can be asked during a plan.

@@ -57,7 +57,8 @@ func driveFault(text string) string {
 		}
 	}
 	if err != nil {
-		return fmt.Sprintf("must be an image that is compressed with gzip and then encoded as base64 (%s). For a file that is not compressed, such as an ISO, run gzip first, and use filebase64(\"config-drive.iso.gz\").", err)
+		return fmt.Sprintf("must be an image that is compressed with gzip and then encoded as base64 (%s). For a file that is not "+
+			"compressed, such as an ISO, run gzip first, and use filebase64(\"config-drive.iso.gz\").", err)
 	}
 	return ""
 }
@@ -77,7 +78,8 @@ func (v NetworkData) MarkdownDescription(ctx context.Context) string { return v.
 // that is not JSON.
 func (NetworkData) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
 	if faults := networkFaults(req, networkdata.Check); faults != "" {
-		resp.Diagnostics.AddAttributeError(req.Path, "Not network data", fmt.Sprintf("Ironic would refuse %s, because it does not follow OpenStack's schema of network data:\n\n%s", req.Path, faults))
+		resp.Diagnostics.AddAttributeError(req.Path, "Not network data",
+			fmt.Sprintf("Ironic would refuse %s, because it does not follow OpenStack's schema of network data:\n\n%s", req.Path, faults))
 	}
 }
 
@@ -88,13 +90,15 @@ type ConfigDriveNetworkData struct{ NetworkData }
 // ValidateString adds one warning that lists all faults. If there are none, it warns of what cloud-init does not accept.
 func (ConfigDriveNetworkData) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
 	if faults := networkFaults(req, networkdata.CheckDrive); faults != "" {
-		resp.Diagnostics.AddAttributeWarning(req.Path, "Network data may be ignored", fmt.Sprintf("%s does not follow OpenStack's schema of network data. Ironic writes it into the config drive as it is, "+
-			"and the operating system may ignore it:\n\n%s", req.Path, faults))
+		resp.Diagnostics.AddAttributeWarning(req.Path, "Network data may be ignored",
+			fmt.Sprintf("%s does not follow OpenStack's schema of network data. Ironic writes it into the config drive as it is, and the "+
+				"operating system may ignore it:\n\n%s", req.Path, faults))
 		return
 	}
 	if faults := networkFaults(req, networkdata.CheckForCloudInit); faults != "" {
-		resp.Diagnostics.AddAttributeWarning(req.Path, "Network data may be ignored", fmt.Sprintf("cloud-init ignores %s, or a network in it:\n\n%s\n\n"+
-			"The function provider::metal::network_data writes network data without such faults.", req.Path, faults))
+		resp.Diagnostics.AddAttributeWarning(req.Path, "Network data may be ignored",
+			fmt.Sprintf("cloud-init ignores %s, or a network in it:\n\n%s\n\n"+
+				"The function provider::metal::network_data writes network data without such faults.", req.Path, faults))
 	}
 }
 

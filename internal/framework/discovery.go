@@ -20,21 +20,31 @@ import (
 
 // FilterKeys are the keys of the attribute filter of discoveries.
 var FilterKeys = Keys{
-	"manufacturer":  {Description: "regular expression (RE2) for the manufacturer, such as `^Dell`", Validators: []validator.String{RegularExpression}},
-	"product":       {Description: "regular expression (RE2) for the product", Validators: []validator.String{RegularExpression}},
-	"driver":        {Description: "regular expression (RE2) for the driver of the node", Validators: []validator.String{RegularExpression}},
+	"manufacturer": {
+		Description: "regular expression (RE2) for the manufacturer, such as `^Dell`",
+		Validators:  []validator.String{RegularExpression},
+	},
+	"product": {Description: "regular expression (RE2) for the product", Validators: []validator.String{RegularExpression}},
+	"driver": {
+		Description: "regular expression (RE2) for the driver of the node",
+		Validators:  []validator.String{RegularExpression},
+	},
 	"bmc_cidr":      {Description: "network of the BMC address, such as `10.12.0.0/24`", Validators: []validator.String{cidr}},
 	"min_cpus":      {Description: "smallest number of CPUs in the inventory", Validators: []validator.String{WholeNumber}},
 	"min_memory_mb": {Description: "smallest memory in the inventory, in MiB", Validators: []validator.String{WholeNumber}},
-	"min_disk_gb":   {Description: "smallest size of the largest disk in the inventory, in GiB", Validators: []validator.String{WholeNumber}},
+	"min_disk_gb": {
+		Description: "smallest size of the largest disk in the inventory, in GiB",
+		Validators:  []validator.String{WholeNumber},
+	},
 }
 
 // TemplateKeys are the keys of the attribute name_template of discoveries.
 var TemplateKeys = Keys{
 	"hardware_details": {
 		Required: true, Validators: []validator.String{stringvalidator.OneOf(naming.Details()...)},
-		Description: "source of the name: `hostname`, `ip` (of the first network card with a global address), `serial-number`, `boot-mac`, or `provisioning-id` (UUID of the node, which " +
-			"needs a prefix or suffix). In addresses, hyphens replace dots and colons",
+		Description: "source of the name: `hostname`, `ip` (of the first network card with a global address), `serial-number`, " +
+			"`boot-mac`, or `provisioning-id` (UUID of the node, which needs a prefix or suffix). In addresses, hyphens replace " +
+			"dots and colons",
 	},
 	"prefix": {Description: "text before it"},
 	"suffix": {Description: "text after it"},
@@ -48,8 +58,10 @@ func DiscoveryRules(template types.Map, style types.String, filter types.Map) na
 			Detail: naming.Detail(KeyOf(template, "hardware_details").ValueString()), Style: naming.StyleIronic,
 		},
 		OnCollision:  naming.CollisionSkip,
-		Manufacturer: compiled(KeyOf(filter, "manufacturer")), Product: compiled(KeyOf(filter, "product")), Driver: compiled(KeyOf(filter, "driver")),
-		MinCPUs: whole(KeyOf(filter, "min_cpus")), MinMemoryMB: whole(KeyOf(filter, "min_memory_mb")), MinDiskGB: whole(KeyOf(filter, "min_disk_gb")),
+		Manufacturer: compiled(KeyOf(filter, "manufacturer")), Product: compiled(KeyOf(filter, "product")),
+		Driver:  compiled(KeyOf(filter, "driver")),
+		MinCPUs: whole(KeyOf(filter, "min_cpus")), MinMemoryMB: whole(KeyOf(filter, "min_memory_mb")),
+		MinDiskGB: whole(KeyOf(filter, "min_disk_gb")),
 	}
 	if IsSet(style) {
 		r.Template.Style = naming.Style(style.ValueString())
@@ -134,13 +146,17 @@ func (k Keys) ValidateMap(ctx context.Context, req validator.MapRequest, resp *v
 	for _, key := range slices.Sorted(maps.Keys(elements)) {
 		known, exists := k[key]
 		if !exists {
-			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(key), "Unknown key", fmt.Sprintf("%s has no key %q. It has %s.", req.Path, key, strings.Join(slices.Sorted(maps.Keys(k)), ", ")))
+			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(key), "Unknown key", fmt.Sprintf("%s has no key %q. It has %s.", req.Path,
+				key, strings.Join(slices.Sorted(maps.Keys(k)), ", ")))
 			continue
 		}
 		value, _ := elements[key].(types.String)
 		for _, v := range known.Validators {
 			one := &validator.StringResponse{}
-			v.ValidateString(ctx, validator.StringRequest{Path: req.Path.AtMapKey(key), PathExpression: req.PathExpression.AtMapKey(key), Config: req.Config, ConfigValue: value}, one)
+			v.ValidateString(ctx, validator.StringRequest{
+				Path: req.Path.AtMapKey(key), PathExpression: req.PathExpression.AtMapKey(key),
+				Config: req.Config, ConfigValue: value,
+			}, one)
 			resp.Diagnostics.Append(one.Diagnostics...)
 		}
 	}

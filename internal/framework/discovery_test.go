@@ -28,7 +28,10 @@ func TestKeys_ValidateMap(t *testing.T) {
 		{"required key is not known yet", of(map[string]attr.Value{"least": types.StringUnknown()}), nil},
 		{"required key is null", of(map[string]attr.Value{"least": types.StringNull()}), []string{"filter"}},
 		{"required key is missing", of(nil), []string{"filter"}},
-		{"unknown key", of(map[string]attr.Value{"least": types.StringValue("16"), "lest": types.StringNull()}), []string{`filter["lest"]`}},
+		{
+			"unknown key", of(map[string]attr.Value{"least": types.StringValue("16"), "lest": types.StringNull()}),
+			[]string{`filter["lest"]`},
+		},
 		{"wrong value", of(map[string]attr.Value{"least": types.StringValue("1.5")}), []string{`filter["least"]`}},
 	} {
 		resp := &validator.MapResponse{}

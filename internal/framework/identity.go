@@ -64,8 +64,8 @@ func MoveFrom(oldTypes ...string) resource.StateMover {
 			ID string `json:"id"`
 		}
 		if err := json.Unmarshal(req.SourceRawState.JSON, &old); err != nil || !UUIDPattern.MatchString(old.ID) {
-			resp.Diagnostics.AddError("Could not move the state of "+req.SourceTypeName, fmt.Sprintf("Its ID is %q, and not a UUID. Take it out of the state with terraform state rm, "+
-				"and import it instead.", old.ID))
+			resp.Diagnostics.AddError("Could not move the state of "+req.SourceTypeName, fmt.Sprintf("Its ID is %q, and not a UUID. Take "+
+				"it out of the state with terraform state rm, and import it instead.", old.ID))
 			return
 		}
 		resp.Diagnostics.Append(resp.TargetState.SetAttribute(ctx, path.Root("id"), old.ID)...)
@@ -76,5 +76,6 @@ func MoveFrom(oldTypes ...string) resource.StateMover {
 // RefuseUnread adds an error to the plan of a resource that MoveFrom has moved, if no Read has filled in its state. what names the
 // resource.
 func RefuseUnread(diags *diag.Diagnostics, what string) {
-	diags.AddError("Moved resource was not read", fmt.Sprintf("The state of %s comes from another provider and has only the ID. Plan without -refresh=false, so that Terraform reads the rest from Ironic.", what))
+	diags.AddError("Moved resource was not read", fmt.Sprintf("The state of %s comes from another provider and has only the ID. Plan "+
+		"without -refresh=false, so that Terraform reads the rest from Ironic.", what))
 }

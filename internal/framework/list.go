@@ -64,7 +64,8 @@ func (l Listing[T]) result(ctx context.Context, req list.ListRequest, object *T)
 
 // ListedIn reads the filter name_regex, and answers with the chosen objects of a collection of Ironic. thing names one of them in messages;
 // label returns its UUID and name. fill sets the model of an object that was read in full.
-func ListedIn[T any](ctx context.Context, c *WithClient, in ironic.Collection, thing string, req list.ListRequest, stream *list.ListResultsStream,
+func ListedIn[T any](ctx context.Context, c *WithClient, in ironic.Collection, thing string, req list.ListRequest,
+	stream *list.ListResultsStream,
 	label func(*T) (id, name string), fill func(context.Context, *T, *tfsdk.Resource) diag.Diagnostics,
 ) {
 	var nameRegex types.String
@@ -137,7 +138,10 @@ func NodeFilterAttributes(things string, further map[string]listschema.Attribute
 
 // NameRegexAttribute is the attribute name_regex of a list resource.
 func NameRegexAttribute(things string) listschema.Attribute {
-	return listschema.StringAttribute{Optional: true, MarkdownDescription: NameRegexDescription(things), Validators: []validator.String{RegularExpression}}
+	return listschema.StringAttribute{
+		Optional: true, MarkdownDescription: NameRegexDescription(things),
+		Validators: []validator.String{RegularExpression},
+	}
 }
 
 // NodeFilter has the attributes by which users select nodes. A model embeds it.
@@ -160,7 +164,8 @@ type NodeFilter struct {
 
 // NameRegexDescription is the description of name_regex. things are what it selects, such as "hosts".
 func NameRegexDescription(things string) string {
-	return "Only " + things + " whose name matches this regular expression (RE2). It also matches a part of the name; use `^` and `$` for the whole name."
+	return "Only " + things + " whose name matches this regular expression (RE2). It also matches a part of the name; use `^` and `$` " +
+		"for the whole name."
 }
 
 // NodeFilterTexts returns the descriptions of the other string attributes of NodeFilter.
@@ -199,9 +204,11 @@ const IfReserved = "reserved by an allocation or instance"
 // Filter returns the filters that Ironic applies.
 func (f *NodeFilter) Filter() ironic.NodeFilter {
 	return ironic.NodeFilter{
-		ProvisionState: f.ProvisionState.ValueString(), ResourceClass: f.ResourceClass.ValueString(), ConductorGroup: f.ConductorGroup.ValueString(),
-		Owner: f.Owner.ValueString(), Lessee: f.Lessee.ValueString(), Project: f.Project.ValueString(), Driver: f.Driver.ValueString(),
-		Fault: f.Fault.ValueString(), Shard: f.Shard.ValueString(), DescriptionContains: f.DescriptionContains.ValueString(),
+		ProvisionState: f.ProvisionState.ValueString(), ResourceClass: f.ResourceClass.ValueString(),
+		ConductorGroup: f.ConductorGroup.ValueString(),
+		Owner:          f.Owner.ValueString(), Lessee: f.Lessee.ValueString(), Project: f.Project.ValueString(),
+		Driver: f.Driver.ValueString(),
+		Fault:  f.Fault.ValueString(), Shard: f.Shard.ValueString(), DescriptionContains: f.DescriptionContains.ValueString(),
 		ChassisUUID: f.ChassisID.ValueString(), Maintenance: f.Maintenance.ValueBoolPointer(), Retired: f.Retired.ValueBoolPointer(),
 	}
 }

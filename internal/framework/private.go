@@ -129,7 +129,8 @@ func PlanSteps[S any](ctx context.Context, req resource.ModifyPlanRequest, resp 
 func PlannedSteps[S any](ctx context.Context, private GettablePrivate, diags *diag.Diagnostics) (steps []S) {
 	text := load[serverNotes](ctx, private, serverKey).Steps
 	if err := json.Unmarshal(text, &steps); err != nil || steps == nil {
-		diags.AddError("The provider has a bug", "The plan has no steps, so nothing was done. Plan again, and report it if that does not help.")
+		diags.AddError("The provider has a bug", "The plan has no steps, so nothing was done. Plan again, and report it if that "+
+			"does not help.")
 	}
 	return steps
 }

@@ -16,8 +16,14 @@ import (
 var testSchema = &tfprotov6.Schema{Block: &tfprotov6.SchemaBlock{Attributes: []*tfprotov6.SchemaAttribute{
 	{Name: "name", Type: tftypes.String, Optional: true},
 	{Name: "secrets", Type: tftypes.Map{ElementType: tftypes.String}, Optional: true, WriteOnly: true},
-	{Name: "bmc", Optional: true, NestedType: &tfprotov6.SchemaObject{Nesting: tfprotov6.SchemaObjectNestingModeSingle, Attributes: secretAndUser}},
-	{Name: "users", Optional: true, NestedType: &tfprotov6.SchemaObject{Nesting: tfprotov6.SchemaObjectNestingModeMap, Attributes: secretAndUser}},
+	{Name: "bmc", Optional: true, NestedType: &tfprotov6.SchemaObject{
+		Nesting:    tfprotov6.SchemaObjectNestingModeSingle,
+		Attributes: secretAndUser,
+	}},
+	{Name: "users", Optional: true, NestedType: &tfprotov6.SchemaObject{
+		Nesting:    tfprotov6.SchemaObjectNestingModeMap,
+		Attributes: secretAndUser,
+	}},
 }}}
 
 var secretAndUser = []*tfprotov6.SchemaAttribute{
@@ -219,13 +225,18 @@ func TestTheNoteHoldsUnderItsConditionsOnly(t *testing.T) {
 		fingerprint string
 		want        bool
 	}{
-		"as noted":                   {read, now, "f", true},
-		"another configuration":      {read, now, "g", false},
-		"no fingerprint":             {read.WithApplied(""), now, "", false},
-		"another version":            {read, Conditions{Provider: "1.0.1", OnChange: "rebuild", Microversion: "1.82"}, "f", false},
-		"another on_change":          {read, Conditions{Provider: "1.0.0", OnChange: "ignore", Microversion: "1.82"}, "f", false},
-		"another microversion":       {read, Conditions{Provider: "1.0.0", OnChange: "rebuild", Microversion: "1.81"}, "f", false},
-		"an appliance":               {read, Conditions{Provider: "1.0.0", OnChange: "rebuild", Microversion: "1.82", OneView: true}, "f", false},
+		"as noted":              {read, now, "f", true},
+		"another configuration": {read, now, "g", false},
+		"no fingerprint":        {read.WithApplied(""), now, "", false},
+		"another version":       {read, Conditions{Provider: "1.0.1", OnChange: "rebuild", Microversion: "1.82"}, "f", false},
+		"another on_change":     {read, Conditions{Provider: "1.0.0", OnChange: "ignore", Microversion: "1.82"}, "f", false},
+		"another microversion":  {read, Conditions{Provider: "1.0.0", OnChange: "rebuild", Microversion: "1.81"}, "f", false},
+		"an appliance": {
+			read,
+			Conditions{Provider: "1.0.0", OnChange: "rebuild", Microversion: "1.82", OneView: true},
+			"f",
+			false,
+		},
 		"before a read":              {read.WithoutUnchanged(), now, "f", false},
 		"before an apply":            {read.WithoutNotes(), now, "f", false},
 		"conditions are not known":   {read.WithConditions(nil), now, "f", false},
@@ -253,7 +264,10 @@ func TestPlannedStepsLastUntilTheApply(t *testing.T) {
 	if got := PlannedSteps[string](t.Context(), planned.WithoutNotes(), &diags); len(got) != 2 || diags.HasError() {
 		t.Errorf("Update is given %v, %v", got, diags)
 	}
-	for name, after := range map[string]Private{"apply": planned.WithConditions(nil), "failed apply or refresh": planned.WithoutUnchanged()} {
+	for name, after := range map[string]Private{
+		"apply":                   planned.WithConditions(nil),
+		"failed apply or refresh": planned.WithoutUnchanged(),
+	} {
 		var diags diag.Diagnostics
 		if got := PlannedSteps[string](t.Context(), after, &diags); len(got) != 0 || !diags.HasError() {
 			t.Errorf("after the %s, there are the steps %v, and the errors %v", name, got, diags)

@@ -59,8 +59,9 @@ func ReportCreation(diags *diag.Diagnostics, doing string, err error, tainted ..
 		diags.AddError(summary, strings.Join(append([]string{detail}, tainted...), "\n\n"))
 		return
 	}
-	diags.AddWarning(summary, detail+"\n\nThis apply succeeds, although the operation may still fail: after an error, Terraform would replace a machine that may already run. To make the apply fail "+
-		"without a replacement, add a postcondition to the resource: see the guide \"Lost access\".")
+	diags.AddWarning(summary, detail+"\n\nThis apply succeeds, although the operation may still fail: after an error, Terraform would "+
+		"replace a machine that may already run. To make the apply fail without a replacement, add a postcondition to the resource: see "+
+		"the guide \"Lost access\".")
 }
 
 // ReportOnce adds an error for an operation that an action has requested. An interruption is an error, too, because no later run repeats
@@ -75,8 +76,9 @@ func ReportOnce(diags *diag.Diagnostics, doing string, node *ironic.Node, err er
 // and answers as if there were nothing else. Without a project it says nothing.
 func WarnUnseen(diags *diag.Diagnostics, project, label string) {
 	if project != "" {
-		diags.AddWarning("Not visible in Ironic", fmt.Sprintf("%s leaves the state, because Ironic does not have it or does not show it to project %s. "+
-			"If it exists, check the project of the credentials (OS_PROJECT_NAME), and the owner and lessee of the node, before you apply.", label, project))
+		diags.AddWarning("Not visible in Ironic",
+			fmt.Sprintf("%s leaves the state, because Ironic does not have it or does not show it to project %s. If it exists, check the "+
+				"project of the credentials (OS_PROJECT_NAME), and the owner and lessee of the node, before you apply.", label, project))
 	}
 }
 
@@ -124,7 +126,8 @@ func WarnTakenOver(diags *diag.Diagnostics, what string, by *notes.Creation, mor
 
 // WarnKept tells the user that a deletion leaves what another resource of the same run has taken over.
 func WarnKept(diags *diag.Diagnostics, what string) {
-	diags.AddWarning("Taken-over object is not deleted", fmt.Sprintf("Another resource of this apply has taken over %s, so it stays.", what))
+	diags.AddWarning("Taken-over object is not deleted",
+		fmt.Sprintf("Another resource of this apply has taken over %s, so it stays.", what))
 }
 
 // WarnRelease warns if releasing an allocation also undeploys its node, because a killed run has put the node into quarantine and did not
@@ -134,8 +137,10 @@ func (c *WithClient) WarnRelease(ctx context.Context, diags *diag.Diagnostics, a
 		return
 	}
 	if n, err := c.Site.Ironic.NodeForRefresh(ctx, node); err == nil && notes.InQuarantineFor(n, allocation) {
-		diags.AddWarning("Quarantine is finished", fmt.Sprintf("A deployment has failed on node %s, and an earlier run was interrupted while it put the node into quarantine. "+
-			"Releasing allocation %s finishes that: the node is undeployed and cleaned, and stays retired. If another client deploys the node first, the provider leaves it alone, and the release fails.",
-			ironic.NodeLabel(n), allocation))
+		diags.AddWarning("Quarantine is finished",
+			fmt.Sprintf("A deployment has failed on node %s, and an earlier run was interrupted while it put the node into quarantine. "+
+				"Releasing allocation %s finishes that: the node is undeployed and cleaned, and stays retired. If another client deploys "+
+				"the node first, the provider leaves it alone, and the release fails.",
+				ironic.NodeLabel(n), allocation))
 	}
 }

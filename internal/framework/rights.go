@@ -28,11 +28,15 @@ func (p Private) WithRights(now *api.Rights) Private {
 // RefuseHidden adds an error if Ironic answers that an object does not exist, but the user may only lack the rights to see it: the rights
 // with which the object was seen last were others. ask returns the error of a read of the object. It reports whether it has added the
 // error; the resource must then stay in the state.
-func (w *WithClient) RefuseHidden(ctx context.Context, private GettablePrivate, object string, ask func(context.Context) error, diags *diag.Diagnostics) bool {
+func (w *WithClient) RefuseHidden(ctx context.Context, private GettablePrivate, object string, ask func(context.Context) error,
+	diags *diag.Diagnostics,
+) bool {
 	return refuseHidden(ctx, private, object, ask, w.Site.Ironic.Rights, diags)
 }
 
-func refuseHidden(ctx context.Context, private GettablePrivate, object string, ask func(context.Context) error, rights func() *api.Rights, diags *diag.Diagnostics) bool {
+func refuseHidden(ctx context.Context, private GettablePrivate, object string, ask func(context.Context) error, rights func() *api.Rights,
+	diags *diag.Diagnostics,
+) bool {
 	noted := load[serverNotes](ctx, private, serverKey)
 	if noted.Rights == nil {
 		return false
@@ -45,8 +49,10 @@ func refuseHidden(ctx context.Context, private GettablePrivate, object string, a
 	if now == nil || now.Covers(before) {
 		return false
 	}
-	diags.AddError("Not visible to this user: "+object, fmt.Sprintf("Ironic answers that there is no %s. It answers the same if the user may not see the object. The object was last seen with %s; this user has %s. "+
-		"So it stays in the state, and nothing was changed.\n\nUse the former project and roles. If the object was deleted, remove it from the state: terraform state rm <its address>.", object, before, now))
+	diags.AddError("Not visible to this user: "+object,
+		fmt.Sprintf("Ironic answers that there is no %s. It answers the same if the user may not see the object. The object was last "+
+			"seen with %s; this user has %s. So it stays in the state, and nothing was changed.\n\nUse the former project and roles. If "+
+			"the object was deleted, remove it from the state: terraform state rm <its address>.", object, before, now))
 	return true
 }
 

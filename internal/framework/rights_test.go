@@ -39,7 +39,9 @@ func TestRights_coverWhatWasSeen(t *testing.T) {
 			nil: false,
 		} {
 			var diags diag.Diagnostics
-			refused := refuseHidden(t.Context(), seen, "node n1", func(context.Context) error { return err }, func() *api.Rights { return &tc.now }, &diags)
+			refused := refuseHidden(t.Context(), seen, "node n1", func(context.Context) error {
+				return err
+			}, func() *api.Rights { return &tc.now }, &diags)
 			if refused != hidden || diags.HasError() != hidden {
 				t.Errorf("%+v, %v: refused %t, %v", tc.now, err, refused, diags)
 			}

@@ -40,14 +40,18 @@ func Steps(order StepOrder, attribute schema.ListNestedAttribute) schema.ListNes
 			Required: true, MarkdownDescription: "Interface, such as `deploy`, `bios` or `raid`.",
 			Validators: []validator.String{stringvalidator.OneOf("bios", "deploy", "firmware", "management", "power", "raid", "vendor")},
 		},
-		"step": schema.StringAttribute{Required: true, MarkdownDescription: "Name of the step.", Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
+		"step": schema.StringAttribute{
+			Required: true, MarkdownDescription: "Name of the step.",
+			Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+		},
 		"args": schema.StringAttribute{
 			Optional: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Arguments, as a JSON object.",
 		},
 	}
 	if order == ByPriority {
 		attributes["priority"] = schema.Int64Attribute{
-			Required: true, MarkdownDescription: "Order, highest first. `0` disables the step.", Validators: []validator.Int64{int64validator.AtLeast(0)},
+			Required: true, MarkdownDescription: "Order, highest first. `0` disables the step.",
+			Validators: []validator.Int64{int64validator.AtLeast(0)},
 		}
 	}
 	attribute.NestedObject = schema.NestedAttributeObject{Attributes: attributes}
@@ -62,11 +66,13 @@ func ActionSteps(description string) actionschema.ListNestedAttribute {
 	for name, attribute := range of.NestedObject.Attributes {
 		text, _ := attribute.(schema.StringAttribute) // lists by position have no others
 		attributes[name] = actionschema.StringAttribute{
-			Required: text.Required, Optional: text.Optional, CustomType: text.CustomType, MarkdownDescription: text.MarkdownDescription, Validators: text.Validators,
+			Required: text.Required, Optional: text.Optional, CustomType: text.CustomType, MarkdownDescription: text.MarkdownDescription,
+			Validators: text.Validators,
 		}
 	}
 	return actionschema.ListNestedAttribute{
-		Optional: true, MarkdownDescription: description, Validators: of.Validators, NestedObject: actionschema.NestedAttributeObject{Attributes: attributes},
+		Optional: true, MarkdownDescription: description, Validators: of.Validators,
+		NestedObject: actionschema.NestedAttributeObject{Attributes: attributes},
 	}
 }
 
@@ -95,7 +101,8 @@ func (stepList) ValidateList(_ context.Context, req validator.ListRequest, resp 
 			continue
 		}
 		if first, twice := seen[s.key()]; twice {
-			resp.Diagnostics.AddAttributeError(at, "Step listed twice", fmt.Sprintf("Step %s is also element %d. Ironic accepts each step of an interface once.", s.key(), first))
+			resp.Diagnostics.AddAttributeError(at, "Step listed twice",
+				fmt.Sprintf("Step %s is also element %d. Ironic accepts each step of an interface once.", s.key(), first))
 			continue
 		}
 		seen[s.key()] = i
@@ -146,7 +153,10 @@ func argumentsOf(text jsontypes.Normalized, at path.Path, diags *diag.Diagnostic
 // StepFeatures returns the API versions that the interfaces of a list of steps need (reference/ironic.md#deploy-templates-and-runbooks).
 func StepFeatures(at path.Path, list types.List) (features []Feature) {
 	for i, element := range list.Elements() {
-		features = append(features, Feature{Used: stepOf(element).kind.ValueString() == "firmware", Since: api.VersionFirmware, Name: at.AtListIndex(i).AtName("interface")})
+		features = append(features, Feature{
+			Used: stepOf(element).kind.ValueString() == "firmware", Since: api.VersionFirmware,
+			Name: at.AtListIndex(i).AtName("interface"),
+		})
 	}
 	return features
 }
@@ -156,7 +166,8 @@ func DeploySteps(list types.List) (steps []ironic.DeployStep) {
 	for _, element := range list.Elements() {
 		s := stepOf(element)
 		steps = append(steps, ironic.DeployStep{
-			Interface: s.kind.ValueString(), Step: s.name.ValueString(), Args: argumentsOf(s.args, path.Empty(), &diag.Diagnostics{}), Priority: s.priority.ValueInt64(),
+			Interface: s.kind.ValueString(), Step: s.name.ValueString(), Args: argumentsOf(s.args, path.Empty(), &diag.Diagnostics{}),
+			Priority: s.priority.ValueInt64(),
 		})
 	}
 	return steps
@@ -167,7 +178,8 @@ func RunbookSteps(list types.List) (steps []ironic.RunbookStep) {
 	for i, element := range list.Elements() {
 		s := stepOf(element)
 		steps = append(steps, ironic.RunbookStep{
-			Interface: s.kind.ValueString(), Step: s.name.ValueString(), Args: argumentsOf(s.args, path.Empty(), &diag.Diagnostics{}), Order: int64(i + 1),
+			Interface: s.kind.ValueString(), Step: s.name.ValueString(), Args: argumentsOf(s.args, path.Empty(), &diag.Diagnostics{}),
+			Order: int64(i + 1),
 		})
 	}
 	return steps

@@ -35,7 +35,8 @@ func TestSteps_refreshKeepsSecretsAndSpelling(t *testing.T) {
 	found := func(n float64) []ironic.Step {
 		return []ironic.Step{
 			{Interface: "bios", Step: "a", Order: 9, Args: map[string]any{
-				"password": ironic.Masked, "list": []any{map[string]any{"token": ironic.Masked}}, "text": "--password " + ironic.Masked, "n": n,
+				"password": ironic.Masked, "list": []any{map[string]any{"token": ironic.Masked}}, "text": "--password " +
+					ironic.Masked, "n": n,
 			}},
 			{Interface: "bios", Step: "b", Order: 5},
 		}
@@ -44,11 +45,15 @@ func TestSteps_refreshKeepsSecretsAndSpelling(t *testing.T) {
 		found []ironic.Step
 		want  types.List
 	}{
-		"unchanged":    {found(1), stepList(t, state...)},
-		"a number":     {found(2), stepList(t, [2]string{"a", `{"list":[{"token":"y"}],"n":2,"password":"x","text":"--password z"}`}, state[1])},
-		"the order":    {[]ironic.Step{found(1)[1], found(1)[0]}, stepList(t, state[1], state[0])},
-		"a step less":  {found(1)[1:], stepList(t, state[1])},
-		"another step": {[]ironic.Step{{Interface: "bios", Step: "c", Args: map[string]any{"token": ironic.Masked}}}, stepList(t, [2]string{"c", `{"token":"******"}`})},
+		"unchanged": {found(1), stepList(t, state...)},
+		"a number": {found(2), stepList(t, [2]string{"a", `{"list":[{"token":"y"}],"n":2,"password":"x","text":"--password z"}`},
+			state[1])},
+		"the order":   {[]ironic.Step{found(1)[1], found(1)[0]}, stepList(t, state[1], state[0])},
+		"a step less": {found(1)[1:], stepList(t, state[1])},
+		"another step": {
+			[]ironic.Step{{Interface: "bios", Step: "c", Args: map[string]any{"token": ironic.Masked}}},
+			stepList(t, [2]string{"c", `{"token":"******"}`}),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,7 +73,8 @@ func TestSteps_refreshKeepsTheOrderOfPriorities(t *testing.T) {
 		var elements []attr.Value
 		for _, name := range names {
 			elements = append(elements, types.ObjectValueMust(kind.AttrTypes, map[string]attr.Value{
-				"interface": types.StringValue("bios"), "step": types.StringValue(name), "args": jsontypes.NewNormalizedNull(), "priority": types.Int64Value(int64(name[0])),
+				"interface": types.StringValue("bios"), "step": types.StringValue(name), "args": jsontypes.NewNormalizedNull(),
+				"priority": types.Int64Value(int64(name[0])),
 			}))
 		}
 		return types.ListValueMust(kind, elements)

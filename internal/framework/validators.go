@@ -82,7 +82,9 @@ var (
 	}
 	// RAIDLevel accepts Ironic's names of RAID levels, and suggests them for other usual names.
 	RAIDLevel = text{
-		summary: "Not a RAID level", must: "must be one of " + strings.Join(raidLevels, ", "), ok: func(s string) bool { return slices.Contains(raidLevels, s) },
+		summary: "Not a RAID level", must: "must be one of " + strings.Join(raidLevels, ", "), ok: func(s string) bool {
+			return slices.Contains(raidLevels, s)
+		},
 		why: func(s string) string {
 			bare := strings.Trim(strings.TrimPrefix(strings.ToUpper(s), "RAID"), " -_")
 			for _, level := range raidLevels {
@@ -94,7 +96,8 @@ var (
 		},
 	}
 	patchableKey = text{
-		summary: "Key that Ironic cannot change", must: "must have only letters, digits, underscores and hyphens: Ironic can change no other keys", ok: ironic.ValidKey,
+		summary: "Key that Ironic cannot change", must: "must have only letters, digits, underscores and hyphens: Ironic can change no " +
+			"other keys", ok: ironic.ValidKey,
 	}
 	// Capability accepts names and values that fit into Ironic's "name:value,name:value".
 	Capability = text{
@@ -103,10 +106,12 @@ var (
 	}
 	// trait accepts the form of traits. Ironic knows which standard traits there are.
 	trait = text{
-		summary: "Not a trait", must: "must be a trait of your own, CUSTOM_ and capital letters, digits or underscores, or a standard one, such as HW_CPU_X86_AVX2",
+		summary: "Not a trait", must: "must be a trait of your own, CUSTOM_ and capital letters, digits or underscores, or a standard " +
+			"one, such as HW_CPU_X86_AVX2",
 		ok: func(s string) bool { return len(s) <= 255 && traitPattern.MatchString(s) },
 		why: func(s string) string {
-			if own := "CUSTOM_" + strings.TrimPrefix(notInTraits.ReplaceAllString(strings.ToUpper(s), "_"), "CUSTOM_"); len(own) <= 255 && traitPattern.MatchString(own) {
+			if own := "CUSTOM_" + strings.TrimPrefix(notInTraits.ReplaceAllString(strings.ToUpper(s), "_"), "CUSTOM_"); len(own) <= 255 &&
+				traitPattern.MatchString(own) {
 				return fmt.Sprintf("%q is neither a trait of your own, which begins with CUSTOM_, nor a standard one. Write %q.", s, own)
 			}
 			return ""
@@ -114,7 +119,9 @@ var (
 	}
 	// UUID accepts the spelling that Ironic uses, and suggests it for any other.
 	UUID = text{
-		summary: "Not a UUID", must: "must be a UUID", ok: func(s string) bool { return UUIDPattern.MatchString(s) && s == strings.ToLower(s) },
+		summary: "Not a UUID", must: "must be a UUID", ok: func(s string) bool {
+			return UUIDPattern.MatchString(s) && s == strings.ToLower(s)
+		},
 		why: func(s string) string { return lowered(s, UUIDPattern.MatchString) },
 	}
 	// ConductorGroup accepts texts in lower case (reference/ironic.md#texts-that-ironic-changes).
@@ -124,14 +131,16 @@ var (
 	}
 	// switchID accepts the switch_id of a port in the spelling that Ironic uses (reference/ironic.md#texts-that-ironic-changes).
 	switchID = text{
-		summary: "Not the ID of a switch", must: "must be the MAC address of the switch, such as 52:54:00:aa:bb:01, or an OpenFlow datapath ID of 16 hexadecimal digits, in lower case", ok: isSwitchID,
+		summary: "Not the ID of a switch", must: "must be the MAC address of the switch, such as 52:54:00:aa:bb:01, or an OpenFlow " +
+			"datapath ID of 16 hexadecimal digits, in lower case", ok: isSwitchID,
 		why: func(s string) string { return lowered(strings.ReplaceAll(s, "-", ":"), isSwitchID) },
 	}
 	// notUUID refuses names that Ironic would treat as a UUID.
 	notUUID = text{
 		summary: "Not a name", must: "must not be a UUID", ok: func(s string) bool { return !UUIDPattern.MatchString(s) },
 		why: func(s string) string {
-			return fmt.Sprintf("%q must not be a UUID: Ironic accepts none as a name. To manage an object without a name, import it by its UUID, and leave name out or write name = null.", s)
+			return fmt.Sprintf("%q must not be a UUID: Ironic accepts none as a name. To manage an object without a name, import it by "+
+				"its UUID, and leave name out or write name = null.", s)
 		},
 	}
 	ImageURL = text{
@@ -150,7 +159,8 @@ var (
 		},
 	}
 	Checksum = text{
-		summary: "Not a checksum", must: "must be an MD5, SHA-256 or SHA-512 checksum in hexadecimal (32, 64 or 128 digits), or the URL of a file of checksums",
+		summary: "Not a checksum", must: "must be an MD5, SHA-256 or SHA-512 checksum in hexadecimal (32, 64 or 128 digits), or the URL " +
+			"of a file of checksums",
 		ok: checksumPattern.MatchString,
 	}
 	Hostname = text{
@@ -218,16 +228,18 @@ func (v JSONObjectValue) ValidateDynamic(ctx context.Context, req validator.Dyna
 			resp.Diagnostics.AddAttributeError(req.Path, "Key that Ironic cannot change", fmt.Sprintf("%q %s.", key, patchableKey.must))
 		}
 		if notes.OwnKey(key) {
-			resp.Diagnostics.AddAttributeError(req.Path, "Reserved key", fmt.Sprintf("%q is reserved for the provider. Use another key.", key))
+			resp.Diagnostics.AddAttributeError(req.Path, "Reserved key",
+				fmt.Sprintf("%q is reserved for the provider. Use another key.", key))
 		}
 	}
 }
 
 // Patterns of the MAC addresses, names, traits and UUIDs that Ironic accepts.
 var (
-	macPattern   = regexp.MustCompile(`^[0-9a-f]{2}(:[0-9a-f]{2}){5}$`)
-	namePattern  = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,255}$`)
-	traitPattern = regexp.MustCompile(`^(CUSTOM|COMPUTE|HW|MISC|OWNER|STORAGE)_[A-Z0-9_]+$`) // the last five are the namespaces of os-traits
+	macPattern  = regexp.MustCompile(`^[0-9a-f]{2}(:[0-9a-f]{2}){5}$`)
+	namePattern = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,255}$`)
+	// the last five are the namespaces of os-traits
+	traitPattern = regexp.MustCompile(`^(CUSTOM|COMPUTE|HW|MISC|OWNER|STORAGE)_[A-Z0-9_]+$`)
 	notInTraits  = regexp.MustCompile(`[^A-Z0-9_]+`)
 	// datapathPattern is the OpenFlow ID of a switch.
 	datapathPattern = regexp.MustCompile(`^[0-9a-f]{16}$`)

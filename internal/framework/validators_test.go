@@ -15,9 +15,11 @@ import (
 func TestTrait_errorProposesCustomTrait(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]string{
-		"CUSTOM_NVME": "", "HW_CPU_X86_AVX2": "", "STORAGE_DISK_SSD": "", "COMPUTE_NODE": "", "MISC_SHARES_VIA_AGGREGATE": "", "OWNER_NOVA": "",
-		"NVME": `Write "CUSTOM_NVME"`, "nvme-fast": `Write "CUSTOM_NVME_FAST"`, "custom_nvme": `Write "CUSTOM_NVME"`, "hw:cpu": `Write "CUSTOM_HW_CPU"`,
-		"": "must be a trait", "CUSTOM_": "must be a trait", strings.Repeat("A", 255): "must be a trait",
+		"CUSTOM_NVME": "", "HW_CPU_X86_AVX2": "", "STORAGE_DISK_SSD": "", "COMPUTE_NODE": "", "MISC_SHARES_VIA_AGGREGATE": "",
+		"OWNER_NOVA": "",
+		"NVME":       `Write "CUSTOM_NVME"`, "nvme-fast": `Write "CUSTOM_NVME_FAST"`, "custom_nvme": `Write "CUSTOM_NVME"`,
+		"hw:cpu": `Write "CUSTOM_HW_CPU"`,
+		"":       "must be a trait", "CUSTOM_": "must be a trait", strings.Repeat("A", 255): "must be a trait",
 	} {
 		var resp validator.StringResponse
 		trait.ValidateString(t.Context(), validator.StringRequest{Path: path.Root("traits"), ConfigValue: types.StringValue(value)}, &resp)
@@ -34,10 +36,12 @@ func TestTrait_errorProposesCustomTrait(t *testing.T) {
 func TestRAIDLevel_errorNamesIronicsSpelling(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]string{
-		"1+0": "", "JBOD": "", "0": "", "10": `Write "10" as "1+0"`, "RAID 10": `as "1+0"`, "raid5": `as "5"`, "50": `as "5+0"`, "jbod": `as "JBOD"`, "7": "must be one of JBOD, 0,",
+		"1+0": "", "JBOD": "", "0": "", "10": `Write "10" as "1+0"`, "RAID 10": `as "1+0"`, "raid5": `as "5"`, "50": `as "5+0"`,
+		"jbod": `as "JBOD"`, "7": "must be one of JBOD, 0,",
 	} {
 		var resp validator.StringResponse
-		RAIDLevel.ValidateString(t.Context(), validator.StringRequest{Path: path.Root("level"), ConfigValue: types.StringValue(value)}, &resp)
+		RAIDLevel.ValidateString(t.Context(), validator.StringRequest{Path: path.Root("level"), ConfigValue: types.StringValue(value)},
+			&resp)
 		var detail string
 		for _, d := range resp.Diagnostics {
 			detail += d.Detail()
@@ -79,10 +83,14 @@ func TestLowerCase_isProposed(t *testing.T) {
 			t.Errorf("%q: %v, want %q", tt.value, resp.Diagnostics, tt.want)
 		}
 	}
-	links := types.MapValueMust(types.StringType, map[string]attr.Value{"switch_id": types.StringValue("AA:BB:CC:00:11:22"), "port_id": types.StringValue("Eth1")})
+	links := types.MapValueMust(types.StringType, map[string]attr.Value{
+		"switch_id": types.StringValue("AA:BB:CC:00:11:22"),
+		"port_id":   types.StringValue("Eth1"),
+	})
 	var resp validator.MapResponse
 	LocalLink{}.ValidateMap(t.Context(), validator.MapRequest{Path: path.Root("local_link_connection"), ConfigValue: links}, &resp)
-	if at, ok := resp.Diagnostics[0].(diag.DiagnosticWithPath); !ok || !at.Path().Equal(path.Root("local_link_connection").AtMapKey("switch_id")) {
+	if at, ok := resp.Diagnostics[0].(diag.DiagnosticWithPath); !ok ||
+		!at.Path().Equal(path.Root("local_link_connection").AtMapKey("switch_id")) {
 		t.Errorf("the error is %v", resp.Diagnostics)
 	}
 }

@@ -110,7 +110,8 @@ type LiveISO struct {
 // Want returns the attribute as the input of the decision about a machine. Settings that are null or unknown have their defaults.
 func (l LiveISO) Want() bootiso.Want {
 	want := bootiso.NewWant(bootiso.Artifacts{
-		URL: l.URL.ValueString(), Version: l.Version.ValueString(), SharedContent: StringMap(l.SharedContent), HostContent: StringMap(l.HostContent),
+		URL: l.URL.ValueString(), Version: l.Version.ValueString(), SharedContent: StringMap(l.SharedContent),
+		HostContent: StringMap(l.HostContent),
 	})
 	if IsSet(l.Contains) {
 		want.Contains = StringMap(l.Contains)
@@ -148,24 +149,28 @@ func RolloutAttribute(description string) schema.Attribute {
 		Attributes: map[string]schema.Attribute{
 			"group": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.LengthBetween(1, 100)},
-				MarkdownDescription: "Name of machines that take turns: all need the same `rollout`. Default: machines with the same change are a group in one run.",
+				MarkdownDescription: "Name of machines that take turns: all need the same `rollout`. Default: machines with the same " +
+					"change are a group in one run.",
 			},
 			"max_unavailable": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1)},
-				MarkdownDescription: "How many members of `group` may be away at once, over all runs: in a change, failed or not ready. First deployments do not count. Default: any number.",
+				MarkdownDescription: "How many members of `group` may be away at once, over all runs: in a change, failed or not ready. " +
+					"First deployments do not count. Default: any number.",
 			},
 			"pause": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{NotNegativeDuration},
-				MarkdownDescription: "How long a member (`max_unavailable`), or the canaries, must have been ready before others start. Default: `0s`.",
+				MarkdownDescription: "How long a member (`max_unavailable`), or the canaries, must have been ready before others start. " +
+					"Default: `0s`.",
 			},
 			"canary": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)},
-				MarkdownDescription: "How many machines go first. If one fails, the others are not started. Default: that of the provider block, then `0`.",
+				MarkdownDescription: "How many machines go first. If one fails, the others are not started. Default: that of the " +
+					"provider block, then `0`.",
 			},
 			"max_failures": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)},
-				MarkdownDescription: "How many failures in a row stop the run; `0`: no number does. Until the first success, no more machines change at once. " +
-					"Default: that of the provider block, then `3`, and `0` for first deployments.",
+				MarkdownDescription: "How many failures in a row stop the run; `0`: no number does. Until the first success, no more " +
+					"machines change at once. Default: that of the provider block, then `3`, and `0` for first deployments.",
 			},
 		},
 	}
@@ -191,11 +196,14 @@ func ValidateRollout(ctx context.Context, at path.Path, value types.Object, diag
 	}
 	switch {
 	case r.Group.IsNull() && !r.MaxUnavailable.IsNull():
-		diags.AddAttributeError(at, "Missing setting", "rollout.max_unavailable is about the members of a group. Set rollout.group, with the same name for all members.")
+		diags.AddAttributeError(at, "Missing setting", "rollout.max_unavailable is about the members of a group. Set rollout.group, with "+
+			"the same name for all members.")
 	case !r.Group.IsNull() && r.MaxUnavailable.IsNull() && r.Canary.IsNull() && r.MaxFailures.IsNull():
-		diags.AddAttributeError(at, "Missing setting", "rollout.group alone limits nothing. Set max_unavailable, canary or max_failures, too.")
+		diags.AddAttributeError(at, "Missing setting", "rollout.group alone limits nothing. Set max_unavailable, canary or "+
+			"max_failures, too.")
 	case !r.Pause.IsNull() && r.MaxUnavailable.IsNull() && r.Canary.IsNull():
-		diags.AddAttributeError(at, "Unused setting", "rollout.pause has an effect only with max_unavailable or canary. Set one of them, or remove pause.")
+		diags.AddAttributeError(at, "Unused setting", "rollout.pause has an effect only with max_unavailable or canary. Set one of them, "+
+			"or remove pause.")
 	}
 }
 

@@ -35,8 +35,9 @@ type bmcResult struct {
 
 // bmcAttributes are the types of bmcResult.
 var bmcAttributes = map[string]attr.Type{
-	"scheme": types.StringType, "driver": types.StringType, "host": types.StringType, "port": types.Int64Type, "transport": types.StringType,
-	"system": types.StringType, "privilege_level": types.StringType,
+	"scheme": types.StringType, "driver": types.StringType, "host": types.StringType, "port": types.Int64Type,
+	"transport": types.StringType,
+	"system":    types.StringType, "privilege_level": types.StringType,
 	"hardware_interfaces": types.MapType{ElemType: types.StringType}, "driver_info": types.MapType{ElemType: types.StringType},
 }
 
@@ -66,9 +67,11 @@ func (bmcFunction) Run(ctx context.Context, req function.RunRequest, resp *funct
 		return
 	}
 	result := bmcResult{
-		Scheme: types.StringValue(bmc.Scheme), Driver: types.StringValue(bmc.Driver), Host: types.StringValue(bmc.Host), Port: types.Int64Null(),
-		Transport: orNull(bmc.Transport), System: orNull(bmc.Info["redfish_system_id"]), PrivilegeLevel: orNull(bmc.Info["ipmi_priv_level"]),
-		Interfaces: map[string]string{}, DriverInfo: map[string]string{},
+		Scheme: types.StringValue(bmc.Scheme), Driver: types.StringValue(bmc.Driver), Host: types.StringValue(bmc.Host),
+		Port:      types.Int64Null(),
+		Transport: orNull(bmc.Transport), System: orNull(bmc.Info["redfish_system_id"]),
+		PrivilegeLevel: orNull(bmc.Info["ipmi_priv_level"]),
+		Interfaces:     map[string]string{}, DriverInfo: map[string]string{},
 	}
 	if bmc.Port != 0 {
 		result.Port = types.Int64Value(int64(bmc.Port))

@@ -79,12 +79,15 @@ func TestAccFunctions_errorsSayWhere(t *testing.T) {
 	t.Parallel()
 	for call, want := range map[string][]string{
 		`network_data({ interfaces = { nic0 = { mac = "52:54:00:aa:00:01", addresses = ["192.0.2.21"], gateway = "192.0.2.1" } } })`: {
-			`Invalid value for "network" parameter`, `interfaces.nic0.gateway: is not known; known are mac`, `interfaces.nic0.addresses[0]: "192.0.2.21" has no prefix length, such as /24.`,
+			`Invalid value for "network" parameter`, `interfaces.nic0.gateway: is not known; known are mac`,
+			`interfaces.nic0.addresses[0]: "192.0.2.21" has no prefix length, such as /24.`,
 		},
-		`network_data("eth0")`:                    {`Invalid value for "network" parameter: the argument: must be an object.`},
-		`network_data(null)`:                      {`Invalid value for "network" parameter: argument must not be null.`},
-		`bmc("redfish://root:calvin@192.0.2.11")`: {`Invalid value for "address" parameter: the address of a BMC must not contain credentials; use username and password_wo.`},
-		`bmc("ilo4://192.0.2.11")`:                {`which is gone from Ironic; use redfish, such as "redfish://192.0.2.11".`},
+		`network_data("eth0")`: {`Invalid value for "network" parameter: the argument: must be an object.`},
+		`network_data(null)`:   {`Invalid value for "network" parameter: argument must not be null.`},
+		`bmc("redfish://root:calvin@192.0.2.11")`: {
+			`Invalid value for "address" parameter: the address of a BMC must not contain credentials; use username and password_wo.`,
+		},
+		`bmc("ilo4://192.0.2.11")`: {`which is gone from Ironic; use redfish, such as "redfish://192.0.2.11".`},
 	} {
 		w := acctest.NewWorkspace(t, fmt.Sprintf("output \"result\" {\n  value = provider::metal::%s\n}\n", call))
 		for _, command := range []string{"validate", "plan"} {

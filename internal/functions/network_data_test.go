@@ -89,7 +89,8 @@ func TestNetworkData_recorded(t *testing.T) {
 			writeJSON(t, document, dir, built)
 		}
 		if got, want := inJSON(t, document), inJSON(t, readJSON(t, dir, built)); got != want {
-			t.Errorf("%s: the function makes\n%s\nof its description; if cloud-init reads that as it was meant, record it: tools/ironic-up -- go test ./internal/functions -update\nwant\n%s", dir, got, want)
+			t.Errorf("%s: the function makes\n%s\nof its description; if cloud-init reads that as it was meant, record it: "+
+				"tools/ironic-up -- go test ./internal/functions -update\nwant\n%s", dir, got, want)
 		}
 		sameReading(t, dir, fromNetplan(readJSON(t, dir, recorded)), meant(object(network)))
 	}
@@ -191,7 +192,8 @@ func TestAccNetworkData_cloudInit(t *testing.T) {
 func asSysconfig(all reading) reading {
 	left := reading{}
 	for name, d := range all {
-		d.DNS, d.Search, d.HashPolicy, d.LACPRate, d.AcceptRA = nil, nil, "", "", "" // cloud-init 26.2 loses the two of bonds (reference/network-data.md#bonds-and-vlans)
+		// cloud-init 26.2 loses the two of bonds (reference/network-data.md#bonds-and-vlans)
+		d.DNS, d.Search, d.HashPolicy, d.LACPRate, d.AcceptRA = nil, nil, "", "", ""
 		if d.Link != "" {
 			d.MAC = ""
 		}
@@ -251,15 +253,34 @@ func TestAccNetworkData_schema(t *testing.T) {
 		"services": [{"type": "dns", "address": "192.0.2.53"}]}`
 	var changes [][2]string
 	for from, tos := range map[string][]string{
-		`"phy"`: {`"ethernet"`, `"vif"`, `7`}, `"mtu": 1500`: {`"mtu": null`, `"mtu": 0`, `"mtu": 65536`, `"mtu": "1500"`, `"mtu": 1500.5`, `"name": "lan"`},
-		`"52:54:00:aa:00:01"`: {`"52-54-00-AA-00-01"`, `"525400aa0001"`}, `"vlan_id": 7`: {`"vlan_id": "7"`, `"vlan_id": 5000`, `"vlan": 7`},
-		`"192.0.2.5"`: {`"192.0.2.5/24"`, `"192.0.2"`, `"::1"`, `"192.0.2.256"`}, `"255.255.255.0"`: {`"24"`, `"255.255.255.255"`, `"255.255.255.254"`, `"255.0.255.0"`, `"0.0.0.0"`},
-		`"2001:db8::5"`:           {`"2001:db8::5/64"`, `"2001:db8::5/99"`, `"2001:db8::5/100"`, `"2001:db8::5/128"`, `"2001:db8::5/"`, `"192.0.2.5"`, `"2001:DB8:0:0:0:0:0:5"`},
-		`"ffff:ffff:ffff:ffff::"`: {`"64"`, `"/64"`, `"ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"`, `"::"`}, `"fe80::1"`: {`"fe80::1%eth0"`, `"fe80::1/64"`, `""`},
-		`"type": "ipv4"`: {`"type": "ipv4_dhcp"`, `"type": "static"`, `"type": "ipv6"`}, `"type": "ipv6"`: {`"type": "ipv6_slaac"`, `"type": "ipv6_dhcpv6-stateful"`},
-		`"type": "dns"`: {`"type": "ntp"`}, `"192.0.2.53"`: {`"2001:db8::53"`, `"2001:db8::53/128"`, `"ns1.example.com"`}, `"gateway": "192.0.2.1"`: {`"via": "192.0.2.1"`, `"gateway": "::1"`},
-		`"active-backup"`: {`"802.3ad"`, `"802.1ad"`, `"1"`, `"balance-tlb"`}, `"bond_links": ["a"]`: {`"bond_links": []`, `"bond_links": "a"`, `"members": ["a"]`},
-		`"services": [{"type": "dns", "address": "192.0.2.53"}]`: {`"services": []`, `"services": {}`, `"dns": []`}, `"link": "v"`: {`"link": "nowhere"`, `"on": "v"`},
+		`"phy"`: {`"ethernet"`, `"vif"`, `7`}, `"mtu": 1500`: {
+			`"mtu": null`, `"mtu": 0`, `"mtu": 65536`, `"mtu": "1500"`, `"mtu": 1500.5`,
+			`"name": "lan"`,
+		},
+		`"52:54:00:aa:00:01"`: {`"52-54-00-AA-00-01"`, `"525400aa0001"`},
+		`"vlan_id": 7`:        {`"vlan_id": "7"`, `"vlan_id": 5000`, `"vlan": 7`},
+		`"192.0.2.5"`:         {`"192.0.2.5/24"`, `"192.0.2"`, `"::1"`, `"192.0.2.256"`}, `"255.255.255.0"`: {
+			`"24"`, `"255.255.255.255"`,
+			`"255.255.255.254"`, `"255.0.255.0"`, `"0.0.0.0"`,
+		},
+		`"2001:db8::5"`: {
+			`"2001:db8::5/64"`, `"2001:db8::5/99"`, `"2001:db8::5/100"`, `"2001:db8::5/128"`, `"2001:db8::5/"`,
+			`"192.0.2.5"`, `"2001:DB8:0:0:0:0:0:5"`,
+		},
+		`"ffff:ffff:ffff:ffff::"`: {`"64"`, `"/64"`, `"ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"`, `"::"`},
+		`"fe80::1"`:               {`"fe80::1%eth0"`, `"fe80::1/64"`, `""`},
+		`"type": "ipv4"`:          {`"type": "ipv4_dhcp"`, `"type": "static"`, `"type": "ipv6"`}, `"type": "ipv6"`: {
+			`"type": "ipv6_slaac"`,
+			`"type": "ipv6_dhcpv6-stateful"`,
+		},
+		`"type": "dns"`: {`"type": "ntp"`}, `"192.0.2.53"`: {`"2001:db8::53"`, `"2001:db8::53/128"`, `"ns1.example.com"`},
+		`"gateway": "192.0.2.1"`: {`"via": "192.0.2.1"`, `"gateway": "::1"`},
+		`"active-backup"`:        {`"802.3ad"`, `"802.1ad"`, `"1"`, `"balance-tlb"`}, `"bond_links": ["a"]`: {
+			`"bond_links": []`,
+			`"bond_links": "a"`, `"members": ["a"]`,
+		},
+		`"services": [{"type": "dns", "address": "192.0.2.53"}]`: {`"services": []`, `"services": {}`, `"dns": []`},
+		`"link": "v"`: {`"link": "nowhere"`, `"on": "v"`},
 	} {
 		for _, to := range tos {
 			changes = append(changes, [2]string{from, to})
@@ -289,7 +310,8 @@ func TestNetworkData_passesCheck(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(500) {
 		document := build(t, randomNetwork(rand.New(rand.NewPCG(seed, 26))))
-		if faults := append(networkdata.CheckDrive(document), networkdata.CheckForCloudInit(document)...); len(faults) > 0 || networkdata.Replaceable(document) != "" {
+		if faults := append(networkdata.CheckDrive(document), networkdata.CheckForCloudInit(document)...); len(faults) > 0 ||
+			networkdata.Replaceable(document) != "" {
 			t.Errorf("seed %d: %v, %q in %s", seed, faults, networkdata.Replaceable(document), inJSON(t, document))
 		}
 		for _, fault := range networkdata.Check(document) {

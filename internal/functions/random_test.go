@@ -105,7 +105,10 @@ func (r *randomizer) addDevice(d map[string]any) {
 			if router.IsValid() && !r.has4 && r.IntN(2) == 0 {
 				r.has4, gateways = true, append(gateways, router.String())
 			} else if router.IsValid() && r.IntN(2) == 0 {
-				routes = append(routes, map[string]any{"to": fmt.Sprintf("198.18.%d.0/%d", r.subnets, []int{24, 32}[r.IntN(2)]), "via": router.String()})
+				routes = append(routes, map[string]any{
+					"to":  fmt.Sprintf("198.18.%d.0/%d", r.subnets, []int{24, 32}[r.IntN(2)]),
+					"via": router.String(),
+				})
 			}
 			continue
 		}

@@ -137,7 +137,8 @@ func fromNetplan(file any) reading {
 				d.AcceptRA = fmt.Sprint(ra)
 			}
 			parameters := object(v["parameters"])
-			d.Mode, d.HashPolicy, d.LACPRate = text(parameters["mode"]), text(parameters["transmit-hash-policy"]), text(parameters["lacp-rate"])
+			d.Mode, d.HashPolicy, d.LACPRate = text(parameters["mode"]), text(parameters["transmit-hash-policy"]),
+				text(parameters["lacp-rate"])
 			d.Monitoring = number(parameters["mii-monitor-interval"])
 			for _, route := range list(v["routes"]) {
 				d.Routes = append(d.Routes, text(object(route)["to"])+" via "+text(object(route)["via"]))
@@ -157,7 +158,8 @@ func fromSysconfig(files map[string]string) reading {
 			continue
 		}
 		values := assignments(content)
-		d := device{MAC: cmp.Or(values["HWADDR"], values["MACADDR"]), DHCP4: values["BOOTPROTO"] == "dhcp" || values["BOOTPROTO"] == "dhcp4", DHCP6: values["DHCPV6C"] == "yes" || values["IPV6_AUTOCONF"] == "yes"}
+		d := device{MAC: cmp.Or(values["HWADDR"], values["MACADDR"]), DHCP4: values["BOOTPROTO"] == "dhcp" ||
+			values["BOOTPROTO"] == "dhcp4", DHCP6: values["DHCPV6C"] == "yes" || values["IPV6_AUTOCONF"] == "yes"}
 		_, _ = fmt.Sscan(values["MTU"], &d.MTU)
 		for i := range len(values) {
 			suffix := strings.TrimPrefix(fmt.Sprint(i), "0")

@@ -109,8 +109,9 @@ func (w *Work) configure(ctx context.Context, step Step) error {
 	stay := slices.DeleteFunc(slices.Clone(w.Open), func(part HardwarePart) bool { return slices.Contains(step.Parts, part) })
 	changed := w.Wish.Hardware.Work(w.OnMachine, HardwareSeen{}).Parts()
 	open, err := ConfigureHardware(ctx, w.Machine, HardwareChange{
-		Want: w.Wish.Hardware.Only(step.Parts), Applied: w.OnMachine.Without(w.Plan.Drifted), Live: step.Do == DoService, NoRamdisk: w.NoRamdisk,
-		Once: len(changed) == 0, Rollout: w.Rollout,
+		Want: w.Wish.Hardware.Only(step.Parts), Applied: w.OnMachine.Without(w.Plan.Drifted), Live: step.Do == DoService,
+		NoRamdisk: w.NoRamdisk,
+		Once:      len(changed) == 0, Rollout: w.Rollout,
 	}, w.Limit)
 	if w.Corrected = err == nil || failure.Is(err, KindNotThere); w.Corrected { // what does not stay is not open: no plan sets it again
 		open = slices.DeleteFunc(open, func(part HardwarePart) bool { return !slices.Contains(changed, part) })

@@ -32,14 +32,16 @@ func (w *Work) takeOut(ctx context.Context, failed error) error {
 // without the host, Result returns a warning instead. doing is what Do was doing, for that warning.
 func (w *Work) Result(says Said, doing string, failed error) (notices []decide.Notice, err error) {
 	if w.taken != "" {
-		notices = append(notices, decide.Warn(nil, "Host is used by OneView", fmt.Sprintf("The provider has taken host %s out of service (maintenance, with the reason %q): %s. "+
-			"When the server is free, metal oneview sync cleans it and makes it available.", w.Wish.Label, sharing.ReasonInUse, w.taken)))
+		notices = append(notices, decide.Warn(nil, "Host is used by OneView",
+			fmt.Sprintf("The provider has taken host %s out of service (maintenance, with the reason %q): %s. When the server is free, "+
+				"metal oneview sync cleans it and makes it available.", w.Wish.Label, sharing.ReasonInUse, w.taken)))
 	}
 	if says != SaysTolerated {
 		return notices, failed
 	}
 	summary, detail := failure.Explain(doing, failed)
-	return append(notices, decide.Warn(nil, summary, detail+"\n\nThe apply goes on without this host, because of on_failure = \"warn\". The next apply tries again.")), nil
+	return append(notices, decide.Warn(nil, summary, detail+"\n\nThe apply goes on without this host, because of on_failure = \"warn\". "+
+		"The next apply tries again.")), nil
 }
 
 // Look reads what Ironic has of the node and its ports, and of its port groups if they matter. After an error it reads them again, because
@@ -47,7 +49,8 @@ func (w *Work) Result(says Said, doing string, failed error) (notices []decide.N
 func (w *Work) Look(ctx context.Context, failed error, groups bool) (notices []decide.Notice) {
 	if failed != nil {
 		if err := w.readAgain(ctx, groups); err != nil {
-			notices = append(notices, decide.Warn(nil, "State may be out of date", "The host was changed, but could not be read afterwards. The next plan reads it again. "+failure.Sentence(err)))
+			notices = append(notices, decide.Warn(nil, "State may be out of date",
+				"The host was changed, but could not be read afterwards. The next plan reads it again. "+failure.Sentence(err)))
 		}
 	}
 	notices = append(notices, w.Machine.PowerCut()...)
@@ -81,23 +84,29 @@ func (w *Work) Compare(ctx context.Context, before *HardwareComparison) (*Hardwa
 
 // CompareHardware compares hardware settings that were applied to a machine with what Ironic has read of it since, unless the comparison
 // before holds. If Ironic's answer is an error, it returns that comparison with a warning.
-func CompareHardware(ctx context.Context, site *machine.Site, node *ironic.Node, applied Hardware, before *HardwareComparison) (*HardwareComparison, []decide.Notice) {
+func CompareHardware(ctx context.Context, site *machine.Site, node *ironic.Node, applied Hardware,
+	before *HardwareComparison,
+) (*HardwareComparison, []decide.Notice) {
 	if len(applied.Parts()) == 0 {
 		return nil, nil
 	}
 	now, err := applied.Compare(ctx, site, node, before)
 	if err != nil {
-		return before, []decide.Notice{decide.Warn(decide.At("hardware_drift"), "Hardware was not compared", "Whether host "+ironic.NodeLabel(node)+" still has its hardware settings is not known. The next plan asks again. "+failure.Sentence(err))}
+		return before, []decide.Notice{decide.Warn(decide.At("hardware_drift"), "Hardware was not compared", "Whether host "+
+			ironic.NodeLabel(node)+" still has its hardware settings is not known. The next plan asks again. "+failure.Sentence(err))}
 	}
 	return now, nil
 }
 
 // HearNeighbours returns what the cards of a node have heard in its last inspection; see cabling.Hear. If Ironic's answer is an error, it
 // returns what they have heard before with a warning.
-func HearNeighbours(ctx context.Context, site *machine.Site, node *ironic.Node, before *cabling.Hearing) (*cabling.Hearing, []decide.Notice) {
+func HearNeighbours(ctx context.Context, site *machine.Site, node *ironic.Node, before *cabling.Hearing) (*cabling.Hearing,
+	[]decide.Notice,
+) {
 	heard, err := cabling.Hear(ctx, site, node, before)
 	if err != nil {
-		return heard, []decide.Notice{decide.Warn(decide.At("ports"), "Inventory could not be read", "Whether the cables of host "+ironic.NodeLabel(node)+" are as expected is not known. The next plan asks again. "+failure.Sentence(err))}
+		return heard, []decide.Notice{decide.Warn(decide.At("ports"), "Inventory could not be read", "Whether the cables of host "+
+			ironic.NodeLabel(node)+" are as expected is not known. The next plan asks again. "+failure.Sentence(err))}
 	}
 	return heard, nil
 }
@@ -115,7 +124,8 @@ func WasInspected(ctx context.Context, site *machine.Site, node *ironic.Node) (i
 	}
 	inventory, err := site.Ironic.Inventory(ctx, node.UUID)
 	if err != nil {
-		return false, []decide.Notice{decide.Warn(nil, "Inventory could not be read", "Whether node "+ironic.NodeLabel(node)+" has been inspected is not known, so the next apply may inspect it again. "+failure.Sentence(err))}
+		return false, []decide.Notice{decide.Warn(nil, "Inventory could not be read", "Whether node "+ironic.NodeLabel(node)+
+			" has been inspected is not known, so the next apply may inspect it again. "+failure.Sentence(err))}
 	}
 	return inventory != nil, nil
 }

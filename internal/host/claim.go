@@ -215,7 +215,8 @@ func takeOverNow(ctx context.Context, site *machine.Site, x conflict, who Candid
 func begunBefore(site *machine.Site, node *ironic.Node, who Candidate) *notes.Creation {
 	mark, wanted := notes.CreationOf(node.Extra, notes.MarkCreation), entryOf(who)
 	theirs := driverinfo.IdentifyBMC(node.DriverInfo)
-	same := node.Name == who.Name && node.Driver == who.Driver && (wanted.bmc.Same(theirs) || who.Name != "" && wanted.bmc.String() == theirs.String())
+	same := node.Name == who.Name && node.Driver == who.Driver && (wanted.bmc.Same(theirs) || who.Name != "" &&
+		wanted.bmc.String() == theirs.String())
 	if !same || !site.Run.Unfinished(mark, node.Extra) {
 		return nil
 	}
@@ -249,7 +250,8 @@ func finish(ctx context.Context, site *machine.Site, node *ironic.Node, who Cand
 	case err != nil:
 		return nil, err
 	case !catalogOf(site).claim(node.UUID, who):
-		return nil, fmt.Errorf("another resource of this configuration has taken over node %s. Two resources describe the same machine: remove one of them", ironic.NodeLabel(m.Node()))
+		return nil, fmt.Errorf("another resource of this configuration has taken over node %s. Two resources describe the same machine: "+
+			"remove one of them", ironic.NodeLabel(m.Node()))
 	}
 	return &Found{Node: m.Node(), By: mark}, nil
 }
@@ -258,7 +260,10 @@ func finish(ctx context.Context, site *machine.Site, node *ironic.Node, who Cand
 func CandidateOf(settings ironic.Settings, cables WantedCables) Candidate {
 	who := Candidate{
 		UUID: ironic.NewUUID(), Name: settings.Text("name"), Driver: settings.Text("driver"), DriverInfo: settings.Keys("driver_info"),
-		Addresses: slices.Sorted(maps.Keys(cables.Ports)), Tenant: machine.Tenant{Owner: settings.Text("owner"), Lessee: settings.Text("lessee")},
+		Addresses: slices.Sorted(maps.Keys(cables.Ports)), Tenant: machine.Tenant{
+			Owner:  settings.Text("owner"),
+			Lessee: settings.Text("lessee"),
+		},
 	}
 	for _, group := range cables.Groups {
 		if group.Address != "" {
@@ -272,7 +277,9 @@ func CandidateOf(settings ironic.Settings, cables WantedCables) Candidate {
 // Claim creates the node of a new host, or takes over a discovered one: the node with the configured name, or an unnamed node with the
 // configured BMC or port. It also takes over a node that a killed run has begun to create. It returns the node that it has taken over; nil
 // if it has created one. If another node gets the name meanwhile, Claim tries once more to take that node over.
-func Claim(ctx context.Context, site *machine.Site, settings ironic.Settings, cables WantedCables, limit time.Duration) (*machine.Machine, *Found, error) {
+func Claim(ctx context.Context, site *machine.Site, settings ironic.Settings, cables WantedCables, limit time.Duration) (*machine.Machine,
+	*Found, error,
+) {
 	who, deadline := CandidateOf(settings, cables), time.Now().Add(limit)
 	for try := 1; ; try++ {
 		found, err := Admit(ctx, site, who, deadline)
@@ -318,7 +325,10 @@ func nameDiscovered(ctx context.Context, site *machine.Site, taken *Found, name 
 	if taken.By != nil || name == "" || notes.DiscoveryOf(taken.Node) != nil {
 		return nil
 	}
-	err := found.Claim(ctx, site, id, notes.Discovery{Version: 1, Owner: "metal_host", Name: name, From: "boot-mac", At: time.Now().UTC().Format(time.RFC3339)})
+	err := found.Claim(ctx, site, id, notes.Discovery{
+		Version: 1, Owner: "metal_host", Name: name, From: "boot-mac",
+		At: time.Now().UTC().Format(time.RFC3339),
+	})
 	if err == nil {
 		taken.Node, err = site.Ironic.Node(ctx, id)
 	}

@@ -280,7 +280,8 @@ func (c *catalog) claim(id string, who Candidate) bool {
 
 func entryOf(who Candidate) *entry {
 	return &entry{
-		node: &ironic.Node{UUID: who.UUID, Name: who.Name}, bmc: driverinfo.IdentifyBMC(who.DriverInfo), addresses: who.Addresses, bonds: who.Bonds, isOurs: true,
+		node: &ironic.Node{UUID: who.UUID, Name: who.Name}, bmc: driverinfo.IdentifyBMC(who.DriverInfo), addresses: who.Addresses,
+		bonds: who.Bonds, isOurs: true,
 	}
 }
 
@@ -321,7 +322,9 @@ func (e *entry) newlySharedWith(other *entry) []conflict {
 	}
 	already := e.before.sharedWith(other)
 	return slices.DeleteFunc(shared, func(x conflict) bool {
-		return slices.ContainsFunc(already, func(y conflict) bool { return x.what == y.what && (x.what == SharedBMC || x.value == y.value) })
+		return slices.ContainsFunc(already, func(y conflict) bool {
+			return x.what == y.what && (x.what == SharedBMC || x.value == y.value)
+		})
 	})
 }
 

@@ -108,7 +108,10 @@ func TestAdmit_nodesOfOthers(t *testing.T) {
 		fake := &fakeironic.Server{}
 		other := sitetest.Candidate(1)
 		maker := sitetest.NewClient(fake)
-		node, err := host.Enroll(t.Context(), maker.Site, other.UUID, ironic.Settings{"name": other.Name, "driver": "redfish", "driver_info": other.DriverInfo})
+		node, err := host.Enroll(t.Context(), maker.Site, other.UUID, ironic.Settings{
+			"name": other.Name, "driver": "redfish",
+			"driver_info": other.DriverInfo,
+		})
 		if err == nil {
 			_, err = maker.Ironic.CreatePort(t.Context(), node.UUID, ironic.PortSpec{Address: other.Addresses[0]})
 		}
@@ -226,12 +229,14 @@ func (s slow) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestAdmit_sharesTheErrorOfAList(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
-		fake := &fakeironic.Server{Reject: ironictest.Times(1, http.MethodGet, "/v1/nodes", ironictest.Fault(http.StatusBadRequest, "no lists today"))}
+		fake := &fakeironic.Server{Reject: ironictest.Times(1, http.MethodGet, "/v1/nodes",
+			ironictest.Fault(http.StatusBadRequest, "no lists today"))}
 		site := sitetest.NewClient(fake, func(cfg *machine.Config) { cfg.Transport = slow{fake} })
 		var all sync.WaitGroup
 		for n := range 10 {
 			all.Go(func() {
-				if _, err := host.Admit(t.Context(), site.Site, sitetest.Candidate(n+1), sitetest.InAnHour()); err == nil || !strings.Contains(err.Error(), "no lists today") {
+				if _, err := host.Admit(t.Context(), site.Site, sitetest.Candidate(n+1), sitetest.InAnHour()); err == nil ||
+					!strings.Contains(err.Error(), "no lists today") {
 					t.Errorf("%v", err)
 				}
 			})

@@ -64,7 +64,8 @@ func TestCreation_nextRunFinishesWhatKilledRunBegan(t *testing.T) {
 				if run == found.By.Run || done {
 					t.Errorf("the mark is of %s, finished: %t; want one of the new run, which has just begun", run, done)
 				}
-				if left := ironictest.Count(fake, http.MethodPost, "/v1/chassis") - ironictest.Count(fake, http.MethodDelete, "/v1/chassis/"); left != 0 {
+				if left := ironictest.Count(fake, http.MethodPost, "/v1/chassis") - ironictest.Count(fake, http.MethodDelete,
+					"/v1/chassis/"); left != 0 {
 					t.Errorf("%d lock records are left", left)
 				}
 				m := next.Record(found.Node)
@@ -250,7 +251,8 @@ func TestCreation_reservedByItsOwnKilledRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if found, err := host.Admit(t.Context(), sitetest.NewClient(fake).Site, sitetest.TheSame(who), sitetest.InAnHour()); err != nil || found == nil {
+		if found, err := host.Admit(t.Context(), sitetest.NewClient(fake).Site, sitetest.TheSame(who), sitetest.InAnHour()); err != nil ||
+			found == nil {
 			t.Errorf("%+v, %v; want the node, which the killed run has also allocated", found, err)
 		}
 	})
@@ -304,7 +306,8 @@ func TestCreation_deploymentOfOtherContentIsNotTakenOver(t *testing.T) {
 		}
 		instanceID, _, err := deploy.ReserveNew(t.Context(), m, content("http://images.test/a"), "", sitetest.InAnHour())
 		if err == nil {
-			_, err = deploy.Deploy(t.Context(), m, content("http://images.test/a"), deploy.DeployOptions{Instance: instanceID, Creates: true, Attempts: 1, Timeout: time.Hour})
+			_, err = deploy.Deploy(t.Context(), m, content("http://images.test/a"),
+				deploy.DeployOptions{Instance: instanceID, Creates: true, Attempts: 1, Timeout: time.Hour})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -351,7 +354,10 @@ func TestCreation_finishedBeforeALongDeploymentIsTakenOver(t *testing.T) {
 		}
 		d := deploy.Deployment{Image: &deploy.Image{URL: "http://images.test/a", Checksum: "http://images.test/SUMS"}}
 		if err == nil {
-			_, err = deploy.Deploy(t.Context(), m, d, deploy.DeployOptions{Instance: a.UUID, Creates: true, Attempts: 1, Timeout: time.Hour})
+			_, err = deploy.Deploy(t.Context(), m, d, deploy.DeployOptions{
+				Instance: a.UUID, Creates: true, Attempts: 1,
+				Timeout: time.Hour,
+			})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -364,7 +370,8 @@ func TestCreation_finishedBeforeALongDeploymentIsTakenOver(t *testing.T) {
 		again := spec
 		again.UUID = ironic.NewUUID()
 		// The deployment's mark is that of the killed run still, so the allocation is lost as well.
-		if found, by, err := allocate.Allocate(t.Context(), next.Site, &allocate.Request{AllocationSpec: again}); err != nil || by == nil || found.UUID != a.UUID {
+		if found, by, err := allocate.Allocate(t.Context(), next.Site, &allocate.Request{AllocationSpec: again}); err != nil || by == nil ||
+			found.UUID != a.UUID {
 			t.Errorf("the allocation: %+v, %v, %v; want it taken over", found, by, err)
 		}
 		machine, err := next.Machine(t.Context(), who.Name)
@@ -404,7 +411,8 @@ func TestCreation_lostAnswerToTheTakeOver(t *testing.T) {
 		sitetest.Begin(t, sitetest.NewClient(fake), who)
 		time.Sleep(time.Second)
 		fake.Reject = ironictest.Once(http.MethodPatch, "/v1/nodes/"+who.UUID, ironictest.Lost())
-		if found, err := host.Admit(t.Context(), sitetest.NewClient(fake).Site, sitetest.TheSame(who), sitetest.InAnHour()); err != nil || found == nil {
+		if found, err := host.Admit(t.Context(), sitetest.NewClient(fake).Site, sitetest.TheSame(who), sitetest.InAnHour()); err != nil ||
+			found == nil {
 			t.Errorf("%+v, %v; want the node", found, err)
 		}
 	})
@@ -419,7 +427,8 @@ func TestCreation_reservationOfOthersStays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := deploy.ReserveNew(t.Context(), m, deploy.Deployment{}, "", sitetest.InAnHour()); !failure.Is(err, machine.KindReserved) {
+		if _, _, err := deploy.ReserveNew(t.Context(), m, deploy.Deployment{}, "", sitetest.InAnHour()); !failure.Is(err,
+			machine.KindReserved) {
 			t.Errorf("%v, want an error of KindReserved", err)
 		}
 	})
@@ -427,7 +436,10 @@ func TestCreation_reservationOfOthersStays(t *testing.T) {
 
 func TestCreation_allocationOfKilledRunIsTakenOver(t *testing.T) {
 	t.Parallel()
-	spec := ironic.AllocationSpec{Name: "web-0", ResourceClass: "baremetal", Traits: []string{"CUSTOM_NVME"}, CandidateNodes: []string{"node-003"}}
+	spec := ironic.AllocationSpec{
+		Name: "web-0", ResourceClass: "baremetal", Traits: []string{"CUSTOM_NVME"},
+		CandidateNodes: []string{"node-003"},
+	}
 	for name, tt := range map[string]struct {
 		change func(*ironic.AllocationSpec)
 		wait   time.Duration
@@ -474,7 +486,8 @@ func TestCreation_allocationOfKilledRunIsTakenOver(t *testing.T) {
 				if !tt.taken {
 					return
 				}
-				if a, err = allocate.AwaitAllocation(t.Context(), next.Site, allocate.Request{AllocationSpec: second}, a, time.Minute); err != nil {
+				if a, err = allocate.AwaitAllocation(t.Context(), next.Site, allocate.Request{AllocationSpec: second}, a,
+					time.Minute); err != nil {
 					t.Fatal(err)
 				}
 				if err := allocate.EndAllocation(t.Context(), next.Site, a, nil); err != nil {
@@ -583,7 +596,10 @@ func TestCreation_forgottenHostIsNotTakenOver(t *testing.T) {
 		fake := &fakeironic.Server{}
 		maker, who := sitetest.NewClient(fake), sitetest.Candidate(1)
 		who.Driver = "redfish"
-		node, err := host.Enroll(t.Context(), maker.Site, who.UUID, ironic.Settings{"name": who.Name, "driver": who.Driver, "driver_info": who.DriverInfo})
+		node, err := host.Enroll(t.Context(), maker.Site, who.UUID, ironic.Settings{
+			"name": who.Name, "driver": who.Driver,
+			"driver_info": who.DriverInfo,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

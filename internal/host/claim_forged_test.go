@@ -44,7 +44,8 @@ func TestCreation_markAloneTakesNothingOver(t *testing.T) {
 				if !failure.Is(err, host.KindTaken) {
 					t.Fatalf("%v, want an error of KindTaken", err)
 				}
-				if _, detail := failure.Explain("enroll", err); !strings.Contains(detail, name) || !strings.Contains(detail, "terraform import <address of the metal_host> "+who.UUID) {
+				if _, detail := failure.Explain("enroll", err); !strings.Contains(detail, name) ||
+					!strings.Contains(detail, "terraform import <address of the metal_host> "+who.UUID) {
 					t.Errorf("the error says %q", detail)
 				}
 				if now := ironictest.Count(fake, http.MethodPatch, "/v1/nodes/"); now != writes {
@@ -61,10 +62,14 @@ func TestAdmit_discoveredNodeOfOtherOwner(t *testing.T) {
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake := ironictest.Fleet(1)
 		fake.Set("node-000", "provision_state", "enroll")
-		fake.Set("node-000", "extra", map[string]any{"terraform_metal_discovery": map[string]any{"v": 1, "owner": "rack", "name": "node-000"}})
+		fake.Set("node-000", "extra", map[string]any{"terraform_metal_discovery": map[string]any{
+			"v": 1, "owner": "rack",
+			"name": "node-000",
+		}})
 		who := host.Candidate{UUID: ironic.NewUUID(), Name: "node-000", Driver: "redfish"}
 		fake.Set("node-000", "owner", "p3")
-		if found, err := host.Admit(t.Context(), sitetest.NewClient(fake).Site, who, sitetest.InAnHour()); !failure.Is(err, host.KindTaken) || host.TakenOf(err).Obstacle == "" {
+		if found, err := host.Admit(t.Context(), sitetest.NewClient(fake).Site, who, sitetest.InAnHour()); !failure.Is(err,
+			host.KindTaken) || host.TakenOf(err).Obstacle == "" {
 			t.Errorf("%+v, %v", found, err)
 		}
 		fake.Set("node-000", "owner", nil)
@@ -82,7 +87,10 @@ func TestCreation_forgedReservation(t *testing.T) {
 			fake := ironictest.Fleet(1)
 			instanceID := ironic.NewUUID()
 			if byAllocation {
-				a, err := sitetest.Allocate(t.Context(), sitetest.NewClient(fake), ironic.AllocationSpec{UUID: instanceID, Name: "theirs", ResourceClass: "baremetal"})
+				a, err := sitetest.Allocate(t.Context(), sitetest.NewClient(fake), ironic.AllocationSpec{
+					UUID: instanceID, Name: "theirs",
+					ResourceClass: "baremetal",
+				})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -90,16 +98,21 @@ func TestCreation_forgedReservation(t *testing.T) {
 			} else {
 				fake.Set("node-000", "instance_uuid", instanceID)
 			}
-			mark := map[string]any{"since": time.Now().Add(-time.Hour).UTC().Format(time.RFC3339), "instance": instanceID, "origin": "guess"}
+			mark := map[string]any{
+				"since": time.Now().Add(-time.Hour).UTC().Format(time.RFC3339), "instance": instanceID,
+				"origin": "guess",
+			}
 			fake.Set("node-000", "extra", map[string]any{string(notes.MarkReservation): map[string]any{ironic.NewUUID(): mark}})
 			m, err := sitetest.NewClient(fake).Machine(t.Context(), "node-000")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, by, err := deploy.ReserveNew(t.Context(), m, deploy.Deployment{}, "", sitetest.InAnHour()); !failure.Is(err, machine.KindReserved) || by != nil {
+			if _, by, err := deploy.ReserveNew(t.Context(), m, deploy.Deployment{}, "", sitetest.InAnHour()); !failure.Is(err,
+				machine.KindReserved) || by != nil {
 				t.Errorf("by an allocation: %t; taken over from %v, %v", byAllocation, by, err)
 			}
-			if err := errors.Join(m.Refresh(t.Context())); err != nil || deploy.LostDeployment(sitetest.NewClient(fake).Site, m.Node(), "", "", true) != nil {
+			if err := errors.Join(m.Refresh(t.Context())); err != nil || deploy.LostDeployment(sitetest.NewClient(fake).Site, m.Node(), "",
+				"", true) != nil {
 				t.Errorf("the plan announces a take-over, %v", err)
 			}
 		})
@@ -114,10 +127,12 @@ func TestGroup_leftoverOfOtherOwner(t *testing.T) {
 		for name, owner := range map[string]any{"g-1": nil, "g-2": "p3"} {
 			mark := map[string]any{"since": time.Now().Add(-time.Hour).UTC().Format(time.RFC3339), "group": "g"}
 			ironictest.AsOther(t, fake, http.MethodPost, "allocations", map[string]any{
-				"name": name, "resource_class": "baremetal", "owner": owner, "extra": map[string]any{string(notes.MarkCreation): map[string]any{ironic.NewUUID(): mark}},
+				"name": name, "resource_class": "baremetal", "owner": owner,
+				"extra": map[string]any{string(notes.MarkCreation): map[string]any{ironic.NewUUID(): mark}},
 			})
 		}
-		if found, err := allocate.FindLeftovers(t.Context(), sitetest.NewClient(fake).Site, sitetest.GroupOf(1)); err != nil || len(found) != 1 || found[0] != "g-1" {
+		if found, err := allocate.FindLeftovers(t.Context(), sitetest.NewClient(fake).Site, sitetest.GroupOf(1)); err != nil ||
+			len(found) != 1 || found[0] != "g-1" {
 			t.Errorf("the leftovers are %v (%v), want g-1", found, err)
 		}
 	})

@@ -255,7 +255,10 @@ func (c *catalog) exchange(l *lists, found []conflict, who Intent) error {
 	defer c.mu.Unlock()
 	for i := range found {
 		if found[i].what == SharedBMC && c.leadsBack(l, found[i].node.UUID, who.UUID) {
-			return (&Taken{What: SharedBMC, Value: found[i].value, Node: found[i].node, For: &ironic.Node{UUID: who.UUID, Name: who.Name}, Exchanged: true}).Err()
+			return (&Taken{
+				What: SharedBMC, Value: found[i].value, Node: found[i].node, For: &ironic.Node{UUID: who.UUID, Name: who.Name},
+				Exchanged: true,
+			}).Err()
 		}
 	}
 	return nil

@@ -28,7 +28,10 @@ func movers(t *testing.T, site *sitetest.Client, n int) (all []host.Intent) {
 	for i := range n {
 		who := sitetest.Candidate(i + 1)
 		who.Bonds = []string{fmt.Sprintf("52:54:02:00:00:%02x", i+1)}
-		node, err := host.Enroll(t.Context(), site.Site, who.UUID, ironic.Settings{"name": who.Name, "driver": "redfish", "driver_info": who.DriverInfo})
+		node, err := host.Enroll(t.Context(), site.Site, who.UUID, ironic.Settings{
+			"name": who.Name, "driver": "redfish",
+			"driver_info": who.DriverInfo,
+		})
 		if err == nil {
 			_, err = site.Ironic.CreatePort(t.Context(), node.UUID, ironic.PortSpec{Address: who.Addresses[0]})
 		}
@@ -164,7 +167,8 @@ func TestMove_waitsForChangeOrDeletionInTheSameRun(t *testing.T) {
 					gets, gives := had[0], had[1]
 					takes(&gets, what, had[1])
 					takes(&gives, what, host.Intent{Candidate: host.Candidate{
-						Name: "rack1-99", DriverInfo: sitetest.Candidate(99).DriverInfo, Addresses: []string{"52:54:01:00:00:99"}, Bonds: []string{"52:54:02:00:00:99"},
+						Name: "rack1-99", DriverInfo: sitetest.Candidate(99).DriverInfo, Addresses: []string{"52:54:01:00:00:99"},
+						Bonds: []string{"52:54:02:00:00:99"},
 					}})
 					var all sync.WaitGroup
 					all.Go(func() {
@@ -263,13 +267,19 @@ func TestMove_allowsWhatIsNotNew(t *testing.T) {
 		had := movers(t, site, 2)
 		twin := had[0].Candidate
 		twin.UUID, twin.Name, twin.Addresses, twin.Bonds = ironic.NewUUID(), "twin", nil, nil
-		if _, err := host.Enroll(t.Context(), site.Site, twin.UUID, ironic.Settings{"name": twin.Name, "driver": "redfish", "driver_info": twin.DriverInfo}); err != nil {
+		if _, err := host.Enroll(t.Context(), site.Site, twin.UUID, ironic.Settings{
+			"name": twin.Name, "driver": "redfish",
+			"driver_info": twin.DriverInfo,
+		}); err != nil {
 			t.Fatal(err)
 		}
 		renamed := host.Intent{Candidate: twin, Moves: true}
 		renamed.Name = "renamed"
 		other := had[0]
-		other.Moves, other.DriverInfo = true, map[string]any{"redfish_address": had[1].DriverInfo["redfish_address"], "redfish_system_id": "/redfish/v1/Systems/2"}
+		other.Moves, other.DriverInfo = true, map[string]any{
+			"redfish_address":   had[1].DriverInfo["redfish_address"],
+			"redfish_system_id": "/redfish/v1/Systems/2",
+		}
 		for _, who := range []host.Intent{renamed, other} {
 			if err := host.CheckMove(t.Context(), site.Site, who); err != nil {
 				t.Errorf("%s: %v", who.Name, err)
@@ -343,22 +353,29 @@ func TestMove_nextRunFinishesAnExchange(t *testing.T) {
 // A host moves if it gets, or gives up, what no other node may have too.
 func TestChange_movesWhatNoOtherNodeMayHave(t *testing.T) {
 	t.Parallel()
-	was := host.Candidate{Name: "web", DriverInfo: map[string]any{"ipmi_address": "192.0.2.1"}, Addresses: []string{macOf(1), macOf(2)}, Bonds: []string{macOf(8)}}
+	was := host.Candidate{
+		Name: "web", DriverInfo: map[string]any{"ipmi_address": "192.0.2.1"}, Addresses: []string{macOf(1), macOf(2)},
+		Bonds: []string{macOf(8)},
+	}
 	for what, tt := range map[string]struct {
 		change func(*host.IdentityChange)
 		moves  bool
 		drops  []string
 	}{
-		"nothing":                {func(*host.IdentityChange) {}, false, nil},
-		"another name":           {func(c *host.IdentityChange) { c.Becomes.Name = "db" }, true, nil},
-		"a name to come":         {func(c *host.IdentityChange) { c.Becomes.Name, c.OpenName = "", true }, true, nil},
-		"no name":                {func(c *host.IdentityChange) { c.Becomes.Name = "" }, true, []string{"web"}},
-		"another BMC":            {func(c *host.IdentityChange) { c.Becomes.DriverInfo = map[string]any{"ipmi_address": "192.0.2.2"} }, true, nil},
-		"another user":           {func(c *host.IdentityChange) { c.Becomes.DriverInfo["ipmi_username"] = "root" }, false, nil},
-		"another port":           {func(c *host.IdentityChange) { c.Becomes.Addresses = []string{macOf(3)} }, true, nil},
-		"ports left to Ironic":   {func(c *host.IdentityChange) { c.Becomes.Addresses = nil }, false, nil},
-		"no port":                {func(c *host.IdentityChange) { c.WithoutPorts = []string{macOf(1)} }, true, []string{macOf(1)}},
-		"another bond":           {func(c *host.IdentityChange) { c.Becomes.Bonds, c.KeptBonds = []string{macOf(9)}, []string{macOf(9)} }, true, []string{macOf(8)}},
+		"nothing":        {func(*host.IdentityChange) {}, false, nil},
+		"another name":   {func(c *host.IdentityChange) { c.Becomes.Name = "db" }, true, nil},
+		"a name to come": {func(c *host.IdentityChange) { c.Becomes.Name, c.OpenName = "", true }, true, nil},
+		"no name":        {func(c *host.IdentityChange) { c.Becomes.Name = "" }, true, []string{"web"}},
+		"another BMC": {func(c *host.IdentityChange) {
+			c.Becomes.DriverInfo = map[string]any{"ipmi_address": "192.0.2.2"}
+		}, true, nil},
+		"another user":         {func(c *host.IdentityChange) { c.Becomes.DriverInfo["ipmi_username"] = "root" }, false, nil},
+		"another port":         {func(c *host.IdentityChange) { c.Becomes.Addresses = []string{macOf(3)} }, true, nil},
+		"ports left to Ironic": {func(c *host.IdentityChange) { c.Becomes.Addresses = nil }, false, nil},
+		"no port":              {func(c *host.IdentityChange) { c.WithoutPorts = []string{macOf(1)} }, true, []string{macOf(1)}},
+		"another bond": {func(c *host.IdentityChange) {
+			c.Becomes.Bonds, c.KeptBonds = []string{macOf(9)}, []string{macOf(9)}
+		}, true, []string{macOf(8)}},
 		"bonds left to Ironic":   {func(c *host.IdentityChange) { c.Becomes.Bonds = nil }, false, nil},
 		"other things not known": {func(c *host.IdentityChange) { c.Open = true }, false, nil},
 	} {

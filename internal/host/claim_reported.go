@@ -51,12 +51,17 @@ func reportedConflicts(wanted *entry, found []conflict, entries []*entry, report
 		}
 		known := slices.Concat(r.addresses, e.addresses)
 		shares := slices.ContainsFunc(wanted.addresses, func(address string) bool { return slices.Contains(known, address) })
-		more = append(more, conflict{entry: e, what: SharedBMC, value: wanted.bmc.String(), by: wanted, doubtful: len(wanted.addresses) > 0 && !shares})
+		more = append(more, conflict{
+			entry: e, what: SharedBMC, value: wanted.bmc.String(), by: wanted,
+			doubtful: len(wanted.addresses) > 0 && !shares,
+		})
 	}
 	all := slices.Clone(more)
 	return slices.DeleteFunc(more, func(ghost conflict) bool {
 		return len(ghost.addresses) == 0 && slices.ContainsFunc(all, func(x conflict) bool {
-			return slices.ContainsFunc(x.addresses, func(address string) bool { return slices.Contains(reports[ghost.node.UUID].addresses, address) })
+			return slices.ContainsFunc(x.addresses, func(address string) bool {
+				return slices.Contains(reports[ghost.node.UUID].addresses, address)
+			})
 		})
 	})
 }

@@ -28,16 +28,31 @@ func TestReportedConflicts(t *testing.T) {
 	}{
 		{name: "no machine reports it", entries: []*entry{discovered("a", mac1)}, reports: map[string]*report{"a": says("10.0.0.6", mac1)}},
 		{name: "no inventory", entries: []*entry{discovered("a", mac1)}},
-		{name: "host without ports", entries: []*entry{discovered("a", mac1)}, reports: map[string]*report{"a": says(bmc, mac1)}, want: []string{"a"}},
-		{name: "a card without a port", macs: []string{mac2}, entries: []*entry{discovered("a", mac1)}, reports: map[string]*report{"a": says(bmc, mac1, mac2)}, want: []string{"a"}},
-		{name: "other cards", macs: []string{otherCard}, entries: []*entry{discovered("a", mac1)}, reports: map[string]*report{"a": says(bmc, mac1)}, want: []string{"a, doubtful"}},
+		{
+			name: "host without ports", entries: []*entry{discovered("a", mac1)}, reports: map[string]*report{"a": says(bmc, mac1)},
+			want: []string{"a"},
+		},
+		{
+			name: "a card without a port", macs: []string{mac2}, entries: []*entry{discovered("a", mac1)},
+			reports: map[string]*report{"a": says(bmc, mac1, mac2)}, want: []string{"a"},
+		},
+		{
+			name: "other cards", macs: []string{otherCard}, entries: []*entry{discovered("a", mac1)},
+			reports: map[string]*report{"a": says(bmc, mac1)}, want: []string{"a, doubtful"},
+		},
 		{
 			name: "in conflict by name or MAC address", macs: []string{mac1}, found: []string{"a"},
-			entries: []*entry{discovered("b", mac2), discovered("a", mac1)}, reports: map[string]*report{"a": says(bmc, mac1), "b": says(bmc, mac2)},
+			entries: []*entry{discovered("b", mac2), discovered("a", mac1)}, reports: map[string]*report{
+				"a": says(bmc, mac1),
+				"b": says(bmc, mac2),
+			},
 		},
 		{
 			name: "the name of another machine", found: []string{"a"},
-			entries: []*entry{discovered("b", mac2), discovered("a", mac1)}, reports: map[string]*report{"a": says("10.0.0.6", mac1), "b": says(bmc, mac2)}, want: []string{"b"},
+			entries: []*entry{discovered("b", mac2), discovered("a", mac1)}, reports: map[string]*report{
+				"a": says("10.0.0.6", mac1),
+				"b": says(bmc, mac2),
+			}, want: []string{"b"},
 		},
 		{
 			name: "a second node of the machine", entries: []*entry{discovered("ghost"), discovered("a", mac1)},

@@ -17,7 +17,10 @@ func TestAdmit_knowsTheBMCOfADiscoveredMachine(t *testing.T) {
 	t.Parallel()
 	const bmc = "198.18.0.1" // of machine 1
 	behind := func(address string, macs ...string) host.Candidate {
-		return host.Candidate{UUID: ironic.NewUUID(), Name: "rack1-01", DriverInfo: map[string]any{"redfish_address": "https://" + address}, Addresses: macs}
+		return host.Candidate{
+			UUID: ironic.NewUUID(), Name: "rack1-01", DriverInfo: map[string]any{"redfish_address": "https://" + address},
+			Addresses: macs,
+		}
 	}
 	for _, tt := range []struct {
 		name   string
@@ -40,12 +43,16 @@ func TestAdmit_knowsTheBMCOfADiscoveredMachine(t *testing.T) {
 			fake.Discover(fakeironic.SampleInventory(2))
 			if tt.rename != "" {
 				fake.Set(id, "name", tt.rename)
-				fake.Set(id, "extra", map[string]any{"terraform_metal_discovery": map[string]any{"v": 1, "owner": "rack12", "name": tt.rename}})
+				fake.Set(id, "extra", map[string]any{"terraform_metal_discovery": map[string]any{
+					"v": 1, "owner": "rack12",
+					"name": tt.rename,
+				}})
 			}
 			site := sitetest.NewClient(fake)
 			planned := host.WouldTakeOver(t.Context(), site.Site, tt.who)
 			found, err := host.Admit(t.Context(), site.Site, tt.who, sitetest.InAnHour())
-			if (found != nil) != tt.taken || failure.Is(err, host.KindTaken) != tt.fails || (err != nil) != tt.fails || (planned != nil) != tt.taken {
+			if (found != nil) != tt.taken || failure.Is(err, host.KindTaken) != tt.fails || (err != nil) != tt.fails ||
+				(planned != nil) != tt.taken {
 				t.Fatalf("found %+v, %v; planned %+v", found, err, planned)
 			}
 			if tt.taken && (found.Node.UUID != id || planned.Node.UUID != id) || tt.fails && host.TakenOf(err).Node.UUID != id {

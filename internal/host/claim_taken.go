@@ -93,13 +93,16 @@ func (e *Taken) advice() string {
 	case e.For != nil:
 		return e.adviceForChange()
 	case e.Obstacle != "":
-		return fmt.Sprintf("The node looks like one that discovery has found, or that an earlier run has begun to create, but the provider does not take it over, because %s. "+
-			"If the machine is yours, import it:\n\n  terraform import <address of the metal_host> %s\n\nOtherwise, describe another machine.", e.Obstacle, e.Node.UUID)
+		return fmt.Sprintf("The node looks like one that discovery has found, or that an earlier run has begun to create, but the "+
+			"provider does not take it over, because %s. If the machine is yours, import it:\n\n  terraform import <address of the "+
+			"metal_host> %s\n\nOtherwise, describe another machine.", e.Obstacle, e.Node.UUID)
 	case e.What == SharedBMC:
-		return "Two nodes on one BMC are one machine: every operation on one affects the other. Correct the address, or import the node that has it:\n\n" +
+		return "Two nodes on one BMC are one machine: every operation on one affects the other. Correct the address, or import the node " +
+			"that has it:\n\n" +
 			"  terraform import <address of the metal_host> " + e.Node.UUID
 	case e.What == SharedBond:
-		return "A MAC address belongs to one port group only. Correct the mac of the group, or import the node that has it:\n\n  terraform import <address of the metal_host> " + e.Node.UUID
+		return "A MAC address belongs to one port group only. Correct the mac of the group, or import the node that has it:\n\n " +
+			" terraform import <address of the metal_host> " + e.Node.UUID
 	}
 	return failure.AdviseConflict(failure.Sentence(errors.New(e.fact())))
 }
@@ -109,17 +112,19 @@ func (e *Taken) adviceForChange() string {
 	other := ironic.NodeLabel(e.Node)
 	switch {
 	case e.Exchanged:
-		return fmt.Sprintf("This run gives node %s, in turn, the BMC that this host has now. Two nodes on one BMC are one machine, and an interrupted apply would leave them so. "+
-			"Give one of them an address that no machine has, and apply; then give both their new addresses.", other)
+		return fmt.Sprintf("This run gives node %s, in turn, the BMC that this host has now. Two nodes on one BMC are one machine, and "+
+			"an interrupted apply would leave them so. Give one of them an address that no machine has, and apply; then give both their "+
+			"new addresses.", other)
 	case e.What == SharedBMC:
-		return "Two nodes on one BMC are one machine: every operation on one affects the other. Correct the address. If the machine now belongs to this host, " +
-			"give node " + other + " another address first, or delete it."
+		return "Two nodes on one BMC are one machine: every operation on one affects the other. Correct the address. If the machine now " +
+			"belongs to this host, give node " + other + " another address first, or delete it."
 	}
 	unique := "A MAC address belongs to one node only. Correct it"
 	if e.What == SharedName {
 		unique = "Names are unique in Ironic. Choose another name"
 	}
-	return fmt.Sprintf("%s, or change node %s first. If this configuration changes that node, too, apply that change alone first (-target).", unique, other)
+	return fmt.Sprintf("%s, or change node %s first. If this configuration changes that node, too, apply that change alone first "+
+		"(-target).", unique, other)
 }
 
 // AnnounceTakeOver warns of a node that a new host takes over, once in a run. It reports whether discovery has created the node, and there
@@ -127,8 +132,10 @@ func (e *Taken) adviceForChange() string {
 func AnnounceTakeOver(site *machine.Site, host string, found *Found) (notices []decide.Notice, discovered bool) {
 	switch label := ironic.NodeLabel(found.Node); {
 	case found.Obstacle != "":
-		notices = append(notices, decide.Warn(nil, "Node is not taken over", fmt.Sprintf("The apply for host %s fails if Ironic still has node %s then: the provider does not take that node over, because %s. "+
-			"If the machine is yours, import it: terraform import <address of the metal_host> %s", host, label, found.Obstacle, found.Node.UUID)))
+		notices = append(notices, decide.Warn(nil, "Node is not taken over",
+			fmt.Sprintf("The apply for host %s fails if Ironic still has node %s then: the provider does not take that node over, "+
+				"because %s. If the machine is yours, import it: terraform import <address of the metal_host> %s", host, label,
+				found.Obstacle, found.Node.UUID)))
 	case !site.Run.Announce(notes.MarkCreation, found.Node.UUID):
 	case found.By != nil:
 		notices = append(notices, machine.TakenOver(found.By, "node "+label, site.AlsoBegun(found.Node)...))

@@ -43,7 +43,8 @@ func TestGiveUp_releasesNamePortsAndBonds(t *testing.T) {
 		t.Fatal(err)
 	}
 	has, err := host.ReadCables(t.Context(), client.Site, id, true)
-	if err != nil || !slices.Equal(slices.Sorted(maps.Keys(has.Ports)), []string{macOf(2)}) || has.Groups["bond0"].Address != "" || has.Groups["bond1"].Address != macOf(9) {
+	if err != nil || !slices.Equal(slices.Sorted(maps.Keys(has.Ports)), []string{macOf(2)}) || has.Groups["bond0"].Address != "" ||
+		has.Groups["bond1"].Address != macOf(9) {
 		t.Errorf("the node has %+v, %v", has, err)
 	}
 	if name := m.Node().Name; name != host.TemporaryName(id) {
@@ -87,11 +88,13 @@ func TestClaim_nameTakenMeanwhileIsSeen(t *testing.T) {
 	fake.Reject = func(r *http.Request) *fakeironic.Rejection {
 		if r.Method == http.MethodPost && r.URL.Path == "/v1/nodes" && other == "" {
 			other = "made"
-			other, _ = ironictest.AsOther(t, fake, http.MethodPost, "nodes", map[string]any{"name": "web", "driver": "ipmi"})["uuid"].(string)
+			other, _ = ironictest.AsOther(t, fake, http.MethodPost, "nodes",
+				map[string]any{"name": "web", "driver": "ipmi"})["uuid"].(string)
 		}
 		return nil
 	}
-	_, _, err := host.Claim(t.Context(), client.Site, ironic.Settings{"name": "web", "driver": "fake-hardware"}, host.WantedCables{}, time.Millisecond)
+	_, _, err := host.Claim(t.Context(), client.Site, ironic.Settings{"name": "web", "driver": "fake-hardware"}, host.WantedCables{},
+		time.Millisecond)
 	wantTakenBy(t, err, host.SharedName, other)
 	if len(fake.Nodes()) != 1 {
 		t.Errorf("%d nodes", len(fake.Nodes()))
@@ -163,12 +166,14 @@ func testTakeOver(t *testing.T) {
 	} {
 		client := sitetest.NewClient(fake) // each is a run of its own
 		id := ironic.NewUUID()
-		found, err := host.Admit(t.Context(), client.Site, host.Candidate{UUID: id, Name: tt.name, Addresses: tt.addresses}, sitetest.InAnHour())
+		found, err := host.Admit(t.Context(), client.Site, host.Candidate{UUID: id, Name: tt.name, Addresses: tt.addresses},
+			sitetest.InAnHour())
 		got := ""
 		switch {
 		case failure.Is(err, host.KindTaken) && host.TakenOf(err).What == host.SharedName && host.TakenOf(err).Value == tt.name:
 			got = "name"
-		case failure.Is(err, host.KindTaken) && host.TakenOf(err).What == host.SharedAddress && slices.Contains(tt.addresses, host.TakenOf(err).Value):
+		case failure.Is(err, host.KindTaken) && host.TakenOf(err).What == host.SharedAddress &&
+			slices.Contains(tt.addresses, host.TakenOf(err).Value):
 			got = "MAC"
 		case err != nil:
 			t.Error(tt.what, err)

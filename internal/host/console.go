@@ -24,7 +24,8 @@ func (p *plan) refuseConsole(prepared bool) bool {
 		return p.refuseMovingConsole()
 	}
 	if !prepared || p.ByAgent {
-		p.refuse(decide.At("console"), "Console needs a BMC", fmt.Sprintf("Ironic reaches the console of a machine through its BMC, and knows none of host %s. Set bmc, or remove console.", p.Label))
+		p.refuse(decide.At("console"), "Console needs a BMC", fmt.Sprintf("Ironic reaches the console of a machine through its BMC, and "+
+			"knows none of host %s. Set bmc, or remove console.", p.Label))
 		return true
 	}
 	if now == nil || !p.asksConsole() {
@@ -32,11 +33,15 @@ func (p *plan) refuseConsole(prepared bool) bool {
 	}
 	switch {
 	case now.Interface == ironic.ConsoleNone:
-		p.refuse(decide.At("console"), "Host has no console interface", fmt.Sprintf("The console interface of host %s is %s, and Ironic enables no console with it. Set console in hardware_interfaces, "+
-			"such as %s for the driver ipmi, or remove console here.", p.Label, now.Interface, ironic.ConsoleSocat))
+		p.refuse(decide.At("console"), "Host has no console interface",
+			fmt.Sprintf("The console interface of host %s is %s, and Ironic enables no console with it. Set console in "+
+				"hardware_interfaces, such as %s for the driver ipmi, or remove console here.", p.Label, now.Interface,
+				ironic.ConsoleSocat))
 	case ironic.IsGraphical(now.Interface):
-		p.refuse(decide.At("console"), "Graphical console does not last", fmt.Sprintf("The console interface of host %s is %s. Ironic ends a graphical console 10 minutes after its start, and when the machine is undeployed, "+
-			"so every plan would enable it again. Remove console here. To open the console when you need it, run metal console %s.", p.Label, now.Interface, p.Label))
+		p.refuse(decide.At("console"), "Graphical console does not last",
+			fmt.Sprintf("The console interface of host %s is %s. Ironic ends a graphical console 10 minutes after its start, and when "+
+				"the machine is undeployed, so every plan would enable it again. Remove console here. To open the console when you need "+
+				"it, run metal console %s.", p.Label, now.Interface, p.Label))
 	default:
 		return false
 	}
@@ -50,8 +55,10 @@ func (p *plan) refuseMovingConsole() bool {
 	if !p.ConsoleMoves || !p.Console.IsNull() || now == nil || !now.Moves || !now.Enabled {
 		return false
 	}
-	p.refuse(decide.At("hardware_interfaces"), "Console is enabled", fmt.Sprintf("The driver or the console interface of host %s changes, and its console is enabled. Ironic refuses another driver then, and does not stop the console of another interface. "+
-		"Set console = %q to disable it in the same apply, or disable it yourself: baremetal node console disable %s.", p.Label, ConsoleOff, p.Label))
+	p.refuse(decide.At("hardware_interfaces"), "Console is enabled",
+		fmt.Sprintf("The driver or the console interface of host %s changes, and its console is enabled. Ironic refuses another driver "+
+			"then, and does not stop the console of another interface. Set console = %q to disable it in the same apply, or disable it "+
+			"yourself: baremetal node console disable %s.", p.Label, ConsoleOff, p.Label))
 	return true
 }
 
@@ -108,9 +115,12 @@ func (p *plan) decideConsole() {
 	}
 	switch {
 	case opens && p.seen.occupied():
-		p.warn(decide.At("console"), "Console is enabled", fmt.Sprintf("Ironic enables the console of host %s, which is deployed. It connects to the BMC for that, and touches nothing on the machine: the machine is not restarted or switched, and what runs on it goes on.", p.Label))
+		p.warn(decide.At("console"), "Console is enabled",
+			fmt.Sprintf("Ironic enables the console of host %s, which is deployed. It connects to the BMC for that, and touches nothing "+
+				"on the machine: the machine is not restarted or switched, and what runs on it goes on.", p.Label))
 	case !opens && p.Has(DoSetConsole, DoCloseConsole):
-		p.warn(decide.At("console"), "Console is disabled", fmt.Sprintf("Ironic disables the console of host %s. That ends all its sessions, and touches nothing on the machine.", p.Label))
+		p.warn(decide.At("console"), "Console is disabled", fmt.Sprintf("Ironic disables the console of host %s. That ends all its "+
+			"sessions, and touches nothing on the machine.", p.Label))
 	}
 }
 

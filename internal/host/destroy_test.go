@@ -29,13 +29,15 @@ func TestDecide_destroyingSaysWhatBecomesOfTheNode(t *testing.T) {
 		{"", true, "active", false, false, true, "Deployed host cannot be removed"},
 		{"forget", true, "active", false, false, false, stays},
 	} {
-		plan := host.Decide(host.Wish{Label: "rack1-01", Ends: true, OnDestroy: tt.onDestroy, ByAgent: tt.byAgent}, host.Seen{State: tt.state, Foreign: tt.foreign})
+		plan := host.Decide(host.Wish{Label: "rack1-01", Ends: true, OnDestroy: tt.onDestroy, ByAgent: tt.byAgent},
+			host.Seen{State: tt.state, Foreign: tt.foreign})
 		if len(plan.Notices) != 1 {
 			t.Errorf("%+v: notices %v", tt, plan.Notices)
 			continue
 		}
 		n := plan.Notices[0]
-		if plan.Has(host.DoRemove) != tt.removes || (n.Severity == decide.Refusal) != tt.refused || n.Summary != tt.summary || !strings.Contains(n.Detail, "rack1-01") {
+		if plan.Has(host.DoRemove) != tt.removes || (n.Severity == decide.Refusal) != tt.refused || n.Summary != tt.summary ||
+			!strings.Contains(n.Detail, "rack1-01") {
 			t.Errorf("%+v: steps %v, %v", tt, plan.Steps, n)
 		}
 	}

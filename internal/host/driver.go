@@ -64,11 +64,13 @@ func (p *plan) warnDriver() {
 	}
 	switch {
 	case becomes:
-		p.warn(p.AddressAt, "Driver of a deployed machine changes", text+" The machine goes on running; from then on, Ironic switches, restarts, rebuilds and cleans it that way."+keep)
+		p.warn(p.AddressAt, "Driver of a deployed machine changes", text+" The machine goes on running; from then on, Ironic switches, "+
+			"restarts, rebuilds and cleans it that way."+keep)
 	case onlyRescue(moved):
 		p.warn(p.AddressAt, "Hardware interface changes", text+" The machine goes on running; only a rescue uses the interface.")
 	default: // Terraform folds warnings with the same title, and those of other machines matter less
-		p.warn(p.AddressAt, "Interface of a deployed machine changes", text+" The machine goes on running; Ironic restarts, rebuilds and cleans it that way from then on."+keep)
+		p.warn(p.AddressAt, "Interface of a deployed machine changes", text+" The machine goes on running; Ironic restarts, rebuilds and "+
+			"cleans it that way from then on."+keep)
 	}
 }
 
@@ -107,8 +109,10 @@ func (p *plan) refuseClass() bool {
 	if !p.seen.occupied() || p.seen.Class == "" || p.Class == "" || p.Class == p.seen.Class {
 		return false
 	}
-	p.refuse(decide.At("resource_class"), "Class of a deployed node is fixed", fmt.Sprintf("Host %s is in state %q. Ironic changes the resource class of a node only while nothing is deployed on it. "+
-		"Destroy its metal_deployment first, in an apply of its own, or leave resource_class as it is (%q).", p.Label, p.seen.State, p.seen.Class))
+	p.refuse(decide.At("resource_class"), "Class of a deployed node is fixed",
+		fmt.Sprintf("Host %s is in state %q. Ironic changes the resource class of a node only while nothing is deployed on it. Destroy "+
+			"its metal_deployment first, in an apply of its own, or leave resource_class as it is (%q).", p.Label,
+			p.seen.State, p.seen.Class))
 	return true
 }
 
@@ -122,6 +126,6 @@ func (p *plan) warnPassword() {
 			return
 		}
 	}
-	p.warn(decide.At("bmc", "username"), "BMC without a password", "bmc has a username and no password, so the BMC will probably refuse Ironic. "+
-		"Set password_wo and password_wo_version, or password.")
+	p.warn(decide.At("bmc", "username"), "BMC without a password", "bmc has a username and no password, so the BMC will probably refuse "+
+		"Ironic. Set password_wo and password_wo_version, or password.")
 }

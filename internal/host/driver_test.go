@@ -18,7 +18,8 @@ func TestDecide_namesInterfaces(t *testing.T) {
 	}{
 		{
 			active + "changes=boot:ipxe>redfish-virtual-media", "interfaces",
-			[]string{`state "active"`, "its boot interface changes from ipxe to redfish-virtual-media. Ironic accepts that only in maintenance", `set hardware_interfaces = { boot = "ipxe" }.`, "The machine goes on running"},
+			[]string{`state "active"`, "its boot interface changes from ipxe to redfish-virtual-media. Ironic accepts that only in " +
+				"maintenance", `set hardware_interfaces = { boot = "ipxe" }.`, "The machine goes on running"},
 			[]string{"its driver"},
 		},
 		{
@@ -28,7 +29,8 @@ func TestDecide_namesInterfaces(t *testing.T) {
 		},
 		{
 			manageable + "changes=bios:no-bios>idrac-redfish changes=boot:redfish-https>", "interfaces",
-			[]string{"its bios interface changes from no-bios to idrac-redfish, its boot interface changes from redfish-https to the driver's default.", `{ bios = "no-bios", boot = "redfish-https" }`},
+			[]string{"its bios interface changes from no-bios to idrac-redfish, its boot interface changes from redfish-https to the " +
+				"driver's default.", `{ bios = "no-bios", boot = "redfish-https" }`},
 			nil,
 		},
 		{
@@ -38,7 +40,8 @@ func TestDecide_namesInterfaces(t *testing.T) {
 		},
 		{
 			active + "changes=boot:ipxe>idrac-redfish-virtual-media", "driver=idrac",
-			[]string{"its driver changes from redfish to idrac, its boot interface changes from ipxe to idrac-redfish-virtual-media. Ironic accepts that only in maintenance"},
+			[]string{"its driver changes from redfish to idrac, its boot interface changes from ipxe to idrac-redfish-virtual-media. " +
+				"Ironic accepts that only in maintenance"},
 			[]string{"To keep it"},
 		},
 	} {

@@ -110,7 +110,8 @@ func (h Hardware) Applied(open []HardwarePart, before Hardware) Hardware {
 // the settings that a step does not name.
 func (h Hardware) Work(applied Hardware, seen HardwareSeen) Hardware {
 	var work Hardware
-	if h.RAID != nil && (applied.RAID == nil || !ironic.SameJSON(applied.RAID.Volumes, h.RAID.Volumes)) && !sameVolumes(h.RAID.Volumes, seen.RAID) {
+	if h.RAID != nil && (applied.RAID == nil || !ironic.SameJSON(applied.RAID.Volumes, h.RAID.Volumes)) &&
+		!sameVolumes(h.RAID.Volumes, seen.RAID) {
 		work.RAID = h.RAID
 	}
 	changed, missing := false, false

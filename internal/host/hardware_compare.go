@@ -58,7 +58,8 @@ type HardwareComparison struct {
 	At          time.Time            `json:"at"` // when the node had moved last
 	Of          string               `json:"of"` // fingerprint of what was compared
 	Differences []HardwareDifference `json:"differences,omitempty"`
-	Repeated    []HardwareDifference `json:"repeated,omitempty"` // those that were there again after the provider had applied the setting again
+	// those that were there again after the provider had applied the setting again
+	Repeated []HardwareDifference `json:"repeated,omitempty"`
 }
 
 // WasRepeated reports whether the provider has tried to end a difference already, without success.
@@ -74,7 +75,9 @@ func (c *HardwareComparison) Holds(node *ironic.Node, h Hardware) bool {
 
 // Compare compares a configuration that was applied to a machine with what Ironic has read of the machine since. It asks for BIOS settings
 // and versions only if the comparison before does not hold.
-func (h Hardware) Compare(ctx context.Context, site *machine.Site, node *ironic.Node, before *HardwareComparison) (*HardwareComparison, error) {
+func (h Hardware) Compare(ctx context.Context, site *machine.Site, node *ironic.Node,
+	before *HardwareComparison,
+) (*HardwareComparison, error) {
 	if before.Holds(node, h) {
 		return before, nil
 	}
@@ -84,7 +87,9 @@ func (h Hardware) Compare(ctx context.Context, site *machine.Site, node *ironic.
 	}
 	now := &HardwareComparison{At: movedAt(node), Of: h.fingerprint(), Differences: h.Differences(seen)}
 	if before != nil {
-		now.Repeated = slices.DeleteFunc(slices.Clone(before.Repeated), func(d HardwareDifference) bool { return !slices.Contains(now.Differences, d) })
+		now.Repeated = slices.DeleteFunc(slices.Clone(before.Repeated), func(d HardwareDifference) bool {
+			return !slices.Contains(now.Differences, d)
+		})
 	}
 	return now, nil
 }
@@ -176,7 +181,10 @@ func (h Hardware) Differences(seen HardwareSeen) (all []HardwareDifference) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(h.BIOS)) {
 		setting, listed := seen.BIOS[name]
-		d := HardwareDifference{Part: PartBIOS, Name: name, Declared: h.BIOS[name], Found: setting.Text(), ReadOnly: setting.ReadOnly, Gone: !listed, Refused: listed && misfit(setting, h.BIOS[name]) != ""}
+		d := HardwareDifference{
+			Part: PartBIOS, Name: name, Declared: h.BIOS[name], Found: setting.Text(), ReadOnly: setting.ReadOnly,
+			Gone: !listed, Refused: listed && misfit(setting, h.BIOS[name]) != "",
+		}
 		switch {
 		case len(seen.BIOS) == 0, listed && (setting.Value == nil || setting.Type == "Password"):
 		case !listed, !sameSetting(setting, d.Declared):
@@ -221,7 +229,8 @@ func (h Hardware) volumesDiffer(found []ironic.LogicalDisk) (d HardwareDifferenc
 	left := slices.Clone(found)
 	for _, want := range slices.SortedStableFunc(slices.Values(h.RAID.Volumes), sizedFirst) {
 		at := slices.IndexFunc(left, func(have ironic.LogicalDisk) bool {
-			return have.Level == want.Level && sameSize(want.SizeGB, have.SizeGB) && (!named || want.Name == "" || want.Name == have.Name) && (!rooted || want.Root == have.Root)
+			return have.Level == want.Level && sameSize(want.SizeGB, have.SizeGB) &&
+				(!named || want.Name == "" || want.Name == have.Name) && (!rooted || want.Root == have.Root)
 		})
 		if at < 0 {
 			differs = true

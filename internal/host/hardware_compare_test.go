@@ -56,23 +56,59 @@ func TestDifferences(t *testing.T) {
 		"a value that is not known":     {bios("Enabled"), has(nil, "Enumeration"), ""},
 		"a setting that is gone":        {bios("Enabled"), settings(), "the machine has no BIOS setting A any more"},
 		"no settings at all":            {bios("Enabled"), host.HardwareSeen{}, ""},
-		"a read-only setting":           {bios("B"), settings(ironic.BIOSSetting{Name: "A", Value: "C", ReadOnly: true}), `BIOS setting A is "C", not "B", and read-only`},
-		"a value that is refused now":   {bios("B"), settings(ironic.BIOSSetting{Name: "A", Value: "C", Type: "Enumeration", Allowed: []string{"C", "D"}}), `BIOS setting A is "C", not "B", which the BIOS does not accept any more`},
+		"a read-only setting": {
+			bios("B"), settings(ironic.BIOSSetting{Name: "A", Value: "C", ReadOnly: true}),
+			`BIOS setting A is "C", not "B", and read-only`,
+		},
+		"a value that is refused now": {bios("B"), settings(ironic.BIOSSetting{
+			Name: "A", Value: "C", Type: "Enumeration",
+			Allowed: []string{"C", "D"},
+		}), `BIOS setting A is "C", not "B", which the BIOS does not accept any more`},
 
-		"the same version":                 {firmware("2.0"), host.HardwareSeen{Firmware: map[string]string{"bios": "2.0"}}, ""},
-		"another version":                  {firmware("2.0"), host.HardwareSeen{Firmware: map[string]string{"bios": "2.1"}}, `the firmware of bios has version "2.1", not "2.0"`},
+		"the same version": {firmware("2.0"), host.HardwareSeen{Firmware: map[string]string{"bios": "2.0"}}, ""},
+		"another version": {
+			firmware("2.0"),
+			host.HardwareSeen{Firmware: map[string]string{"bios": "2.1"}},
+			`the firmware of bios has version "2.1", not "2.0"`,
+		},
 		"a version that is not configured": {firmware(""), host.HardwareSeen{Firmware: map[string]string{"bios": "2.1"}}, ""},
 		"a component that is not listed":   {firmware("2.0"), host.HardwareSeen{Firmware: map[string]string{"bmc": "2.1"}}, ""},
 
-		"volumes that were never read":       {volumes(true, ironic.LogicalDisk{Level: "1", SizeGB: "MAX"}), found(), ""},
-		"a rounded volume":                   {volumes(true, ironic.LogicalDisk{Level: "1", SizeGB: int64(100), Name: "os", Root: true}), found(ironic.LogicalDisk{Level: "1", SizeGB: 99.0}), ""},
-		"a volume with the rest":             {volumes(true, ironic.LogicalDisk{Level: "1", SizeGB: "MAX", Root: true}), found(ironic.LogicalDisk{Level: "1", SizeGB: 447.0}), ""},
-		"a volume as the ramdisk reports it": {volumes(true, ironic.LogicalDisk{Level: "1", SizeGB: "MAX"}), found(ironic.LogicalDisk{Level: "1", SizeGB: "MAX"}), ""},
-		"a smaller volume":                   {volumes(true, ironic.LogicalDisk{Level: "1", SizeGB: int64(100)}), found(ironic.LogicalDisk{Level: "1", SizeGB: 98.0}), "the volumes are RAID 1 of 98 GiB, not RAID 1 of 100 GiB"},
-		"another level":                      {volumes(true, ironic.LogicalDisk{Level: "1", SizeGB: "MAX"}), found(ironic.LogicalDisk{Level: "0", SizeGB: 100.0}), "the volumes are RAID 0 of 100 GiB, not RAID 1 of the rest of the space"},
-		"another name":                       {volumes(true, ironic.LogicalDisk{Level: "1", SizeGB: "MAX", Name: "os"}), found(ironic.LogicalDisk{Level: "1", SizeGB: 1e6, Name: "data"}), "the volumes are RAID 1 of 1000000 GiB, not RAID 1 of the rest of the space"},
-		"a volume more":                      {volumes(false, ironic.LogicalDisk{Level: "1", SizeGB: "MAX"}), found(ironic.LogicalDisk{Level: "1", SizeGB: 100.0}, ironic.LogicalDisk{Level: "0", SizeGB: 9.0}), ""},
-		"a volume more, after a deletion":    {volumes(true, ironic.LogicalDisk{Level: "1", SizeGB: int64(100)}), found(ironic.LogicalDisk{Level: "1", SizeGB: 100.0}, ironic.LogicalDisk{Level: "0", SizeGB: 9.0}), "the volumes are RAID 1 of 100 GiB and RAID 0 of 9 GiB, not RAID 1 of 100 GiB"},
+		"volumes that were never read": {volumes(true, ironic.LogicalDisk{Level: "1", SizeGB: "MAX"}), found(), ""},
+		"a rounded volume": {
+			volumes(true, ironic.LogicalDisk{Level: "1", SizeGB: int64(100), Name: "os", Root: true}),
+			found(ironic.LogicalDisk{Level: "1", SizeGB: 99.0}), "",
+		},
+		"a volume with the rest": {
+			volumes(true, ironic.LogicalDisk{Level: "1", SizeGB: "MAX", Root: true}),
+			found(ironic.LogicalDisk{Level: "1", SizeGB: 447.0}), "",
+		},
+		"a volume as the ramdisk reports it": {
+			volumes(true, ironic.LogicalDisk{Level: "1", SizeGB: "MAX"}),
+			found(ironic.LogicalDisk{Level: "1", SizeGB: "MAX"}), "",
+		},
+		"a smaller volume": {
+			volumes(true, ironic.LogicalDisk{Level: "1", SizeGB: int64(100)}),
+			found(ironic.LogicalDisk{Level: "1", SizeGB: 98.0}), "the volumes are RAID 1 of 98 GiB, not RAID 1 of 100 GiB",
+		},
+		"another level": {
+			volumes(true, ironic.LogicalDisk{Level: "1", SizeGB: "MAX"}),
+			found(ironic.LogicalDisk{Level: "0", SizeGB: 100.0}), "the volumes are RAID 0 of 100 GiB, not RAID 1 of the rest of the space",
+		},
+		"another name": {
+			volumes(true, ironic.LogicalDisk{Level: "1", SizeGB: "MAX", Name: "os"}),
+			found(ironic.LogicalDisk{Level: "1", SizeGB: 1e6, Name: "data"}), "the volumes are RAID 1 of 1000000 GiB, not RAID 1 of the " +
+				"rest of the space",
+		},
+		"a volume more": {
+			volumes(false, ironic.LogicalDisk{Level: "1", SizeGB: "MAX"}),
+			found(ironic.LogicalDisk{Level: "1", SizeGB: 100.0}, ironic.LogicalDisk{Level: "0", SizeGB: 9.0}), "",
+		},
+		"a volume more, after a deletion": {
+			volumes(true, ironic.LogicalDisk{Level: "1", SizeGB: int64(100)}),
+			found(ironic.LogicalDisk{Level: "1", SizeGB: 100.0}, ironic.LogicalDisk{Level: "0", SizeGB: 9.0}),
+			"the volumes are RAID 1 of 100 GiB and RAID 0 of 9 GiB, not RAID 1 of 100 GiB",
+		},
 	} {
 		says := ""
 		for _, d := range tt.want.Differences(tt.seen) {
@@ -125,7 +161,10 @@ func TestCompare_requestsOfAFleet(t *testing.T) {
 		const hosts = 1000
 		fake := ironictest.Fleet(hosts)
 		site := sitetest.NewClient(fake).Site
-		want := host.Hardware{BIOS: map[string]string{"BootMode": "Uefi"}, Firmware: map[string]host.Firmware{"bios": {URL: "http://f/1", Version: "2.19.1"}}}
+		want := host.Hardware{
+			BIOS:     map[string]string{"BootMode": "Uefi"},
+			Firmware: map[string]host.Firmware{"bios": {URL: "http://f/1", Version: "2.19.1"}},
+		}
 		last := map[string]*host.HardwareComparison{}
 		compare := func() (requests int) {
 			nodes, err := site.Ironic.ListNodesByID(t.Context())

@@ -55,7 +55,9 @@ func ConfigureHardware(ctx context.Context, m *machine.Machine, c HardwareChange
 }
 
 // runInTurn waits for the turn of a deployed machine in its rollout, and then gives it what it lacks.
-func (c HardwareChange) runInTurn(ctx context.Context, m *machine.Machine, open []HardwarePart, timeout time.Duration) ([]HardwarePart, error) {
+func (c HardwareChange) runInTurn(ctx context.Context, m *machine.Machine, open []HardwarePart,
+	timeout time.Duration,
+) ([]HardwarePart, error) {
 	held := m.Node().InstanceUUID
 	turn, err := turns.Take(ctx, m, turns.Change{
 		Settings: c.Rollout, Change: rollout.Service, Content: c.Want.fingerprint(), Limit: timeout,
@@ -192,7 +194,8 @@ func unfitError(node *ironic.Node, unfit []Unfit) *failure.Error {
 		reasons[i] = u.Reason
 	}
 	return &failure.Error{
-		Node: node, Fact: fmt.Sprintf("the BIOS of node %s does not accept bios_settings, and nothing was changed. %s", ironic.NodeLabel(node), strings.Join(reasons, " ")),
+		Node: node, Fact: fmt.Sprintf("the BIOS of node %s does not accept bios_settings, and nothing was changed. %s",
+			ironic.NodeLabel(node), strings.Join(reasons, " ")),
 		Advice: "Correct bios_settings. The data source metal_host with include = [\"bios\"] shows what the BIOS accepts.",
 	}
 }
@@ -210,8 +213,10 @@ func skippedError(node *ironic.Node, parts []HardwarePart, facts []string, once 
 		used = append(used, fmt.Sprintf("%s = %q", kind, kinds[kind]))
 	}
 	return &failure.Error{
-		Kind: KindNotThere, Node: node, Fact: fmt.Sprintf("node %s: Ironic reported success, but %s", ironic.NodeLabel(node), strings.Join(facts, ", and ")),
-		Advice: fmt.Sprintf("Ironic skips steps that the node's interface does not have, without an error. Check that the node's interfaces (%s) can do this, and the conductor's log. %s",
+		Kind: KindNotThere, Node: node, Fact: fmt.Sprintf("node %s: Ironic reported success, but %s", ironic.NodeLabel(node),
+			strings.Join(facts, ", and ")),
+		Advice: fmt.Sprintf("Ironic skips steps that the node's interface does not have, without an error. Check that the node's "+
+			"interfaces (%s) can do this, and the conductor's log. %s",
 			strings.Join(used, ", "), next),
 	}
 }

@@ -31,9 +31,11 @@ func TestConfigure_waitsForKilledRun(t *testing.T) {
 		fake.StepTime = time.Hour
 		id := ironictest.NodeOf(t, fake, "node-000").UUID
 		fake.Set(id, "provision_state", "manageable")
-		ironictest.AsOther(t, fake, http.MethodPut, strings.TrimPrefix(ironictest.ProvisionPath(id), "/v1/"), map[string]any{"target": "clean", "clean_steps": []any{map[string]any{
-			"interface": "bios", "step": "apply_configuration", "args": map[string]any{"settings": []any{map[string]any{"name": "ProcVirtualization", "value": "Enabled"}}},
-		}}})
+		ironictest.AsOther(t, fake, http.MethodPut, strings.TrimPrefix(ironictest.ProvisionPath(id), "/v1/"),
+			map[string]any{"target": "clean", "clean_steps": []any{map[string]any{
+				"interface": "bios", "step": "apply_configuration",
+				"args": map[string]any{"settings": []any{map[string]any{"name": "ProcVirtualization", "value": "Enabled"}}},
+			}}})
 		before := len(ironictest.Verbs(t, fake, id))
 		machine, err := sitetest.NewClient(fake).Machine(t.Context(), id)
 		if err != nil {
@@ -58,7 +60,8 @@ func TestConfigure_waitsForServiceInProgress(t *testing.T) {
 		id := ironictest.NodeOf(t, fake, "node-000").UUID
 		fake.Set(id, "provision_state", "active")
 		fake.Set(id, "instance_uuid", "aaaaaaaa-1111-4111-8111-111111111111")
-		if err := sitetest.NewClient(fake).Ironic.ChangeProvisionState(t.Context(), id, ironic.Order{Verb: nodes.TargetService, Steps: enabled.Steps(host.HardwareSeen{})}); err != nil {
+		if err := sitetest.NewClient(fake).Ironic.ChangeProvisionState(t.Context(), id,
+			ironic.Order{Verb: nodes.TargetService, Steps: enabled.Steps(host.HardwareSeen{})}); err != nil {
 			t.Fatal(err)
 		}
 		before := len(ironictest.Verbs(t, fake, id))
@@ -111,7 +114,8 @@ func TestConfigure_repeatsFailedService(t *testing.T) {
 			t.Fatal(err)
 		}
 		open, err := host.ConfigureHardware(t.Context(), machine, host.HardwareChange{Want: enabled, Live: true}, time.Hour)
-		if node := ironictest.NodeOf(t, fake, "node-000"); err != nil || len(open) > 0 || node.ProvisionState != "active" || node.Maintenance {
+		if node := ironictest.NodeOf(t, fake, "node-000"); err != nil || len(open) > 0 || node.ProvisionState != "active" ||
+			node.Maintenance {
 			t.Errorf("open: %v, %v; the node is %s, maintenance %t", open, err, node.ProvisionState, node.Maintenance)
 		}
 	})
@@ -169,7 +173,8 @@ func TestConfigure_withoutRamdisk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := host.ConfigureHardware(t.Context(), machine, host.HardwareChange{Want: enabled, NoRamdisk: true}, time.Hour); err != nil {
+		if _, err := host.ConfigureHardware(t.Context(), machine, host.HardwareChange{Want: enabled, NoRamdisk: true},
+			time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		requests := fake.Requests()

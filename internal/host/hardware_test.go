@@ -49,9 +49,12 @@ func TestHardware_sendsWhatTheMachineLacks(t *testing.T) {
 			want: Hardware{BIOS: settings("A", "1", "B", "2")}, applied: Hardware{BIOS: settings("A", "1")},
 			work: Hardware{BIOS: settings("A", "1", "B", "2")},
 		},
-		"applied settings":     {want: Hardware{BIOS: settings("A", "1")}, applied: Hardware{BIOS: settings("A", "1")}},
-		"fewer settings":       {want: Hardware{BIOS: settings("A", "1")}, applied: Hardware{BIOS: settings("A", "1", "B", "2")}},
-		"drift is ignored":     {want: Hardware{BIOS: settings("A", "1")}, applied: Hardware{BIOS: settings("A", "1")}, seen: seenBIOS(settings("A", "2"))},
+		"applied settings": {want: Hardware{BIOS: settings("A", "1")}, applied: Hardware{BIOS: settings("A", "1")}},
+		"fewer settings":   {want: Hardware{BIOS: settings("A", "1")}, applied: Hardware{BIOS: settings("A", "1", "B", "2")}},
+		"drift is ignored": {
+			want: Hardware{BIOS: settings("A", "1")}, applied: Hardware{BIOS: settings("A", "1")},
+			seen: seenBIOS(settings("A", "2")),
+		},
 		"the machine has them": {want: Hardware{BIOS: settings("A", "1")}, seen: seenBIOS(settings("A", "1", "B", "2"))},
 		"the machine has some": {
 			want: Hardware{BIOS: settings("A", "1", "B", "2")}, seen: seenBIOS(settings("A", "1", "B", "1")),
@@ -61,22 +64,31 @@ func TestHardware_sendsWhatTheMachineLacks(t *testing.T) {
 		"applied volumes": {want: Hardware{RAID: volumes(int64(100))}, applied: Hardware{RAID: volumes(100.0)}},
 		"same volumes":    {want: Hardware{RAID: volumes("MAX", int64(100))}, seen: HardwareSeen{RAID: volumes(100.0, 894.0).Volumes}},
 		"other volumes": {
-			want: Hardware{RAID: volumes(int64(100))}, seen: HardwareSeen{RAID: volumes(200.0).Volumes}, work: Hardware{RAID: volumes(int64(100))},
+			want: Hardware{RAID: volumes(int64(100))}, seen: HardwareSeen{RAID: volumes(200.0).Volumes},
+			work: Hardware{RAID: volumes(int64(100))},
 		},
 		"an additional volume": {
-			want: Hardware{RAID: volumes(int64(100))}, seen: HardwareSeen{RAID: volumes(100.0, 100.0).Volumes}, work: Hardware{RAID: volumes(int64(100))},
+			want: Hardware{RAID: volumes(int64(100))}, seen: HardwareSeen{RAID: volumes(100.0, 100.0).Volumes},
+			work: Hardware{RAID: volumes(int64(100))},
 		},
 		"deletion":         {want: Hardware{RAID: volumes()}, work: Hardware{RAID: volumes()}},
 		"deletion is done": {want: Hardware{RAID: volumes()}, applied: Hardware{RAID: volumes()}},
 		"new version": {
-			want: Hardware{Firmware: image("u", "2")}, applied: Hardware{Firmware: image("u", "1")}, seen: HardwareSeen{Firmware: settings("bios", "1")},
+			want: Hardware{Firmware: image("u", "2")}, applied: Hardware{Firmware: image("u", "1")},
+			seen: HardwareSeen{Firmware: settings("bios", "1")},
 			work: Hardware{Firmware: image("u", "2")},
 		},
 		"equal version":         {want: Hardware{Firmware: image("v", "1")}, applied: Hardware{Firmware: image("u", "1")}},
 		"the machine has it":    {want: Hardware{Firmware: image("u", "2")}, seen: HardwareSeen{Firmware: settings("bios", "2")}},
 		"equal URL, no version": {want: Hardware{Firmware: image("u", "")}, applied: Hardware{Firmware: image("u", "1")}},
-		"other URL, no version": {want: Hardware{Firmware: image("v", "")}, applied: Hardware{Firmware: image("u", "1")}, work: Hardware{Firmware: image("v", "")}},
-		"version for equal URL": {want: Hardware{Firmware: image("u", "2")}, applied: Hardware{Firmware: image("u", "")}, work: Hardware{Firmware: image("u", "2")}},
+		"other URL, no version": {
+			want: Hardware{Firmware: image("v", "")}, applied: Hardware{Firmware: image("u", "1")},
+			work: Hardware{Firmware: image("v", "")},
+		},
+		"version for equal URL": {
+			want: Hardware{Firmware: image("u", "2")}, applied: Hardware{Firmware: image("u", "")},
+			work: Hardware{Firmware: image("u", "2")},
+		},
 		"one of two components": {
 			want:    Hardware{Firmware: map[string]Firmware{"bios": {"u", "1"}, "bmc": {"w", "3"}}},
 			applied: Hardware{Firmware: image("u", "1")}, work: Hardware{Firmware: map[string]Firmware{"bmc": {"w", "3"}}},
@@ -115,8 +127,12 @@ func TestHardware_steps(t *testing.T) {
 		BIOS: settings("Cores", "8", "Turbo", "True", "Mode", "8"), Firmware: map[string]Firmware{"bmc": {"w", ""}, "bios": {"u", "1"}},
 		RAID: &RAID{DeleteExisting: true, Volumes: []ironic.LogicalDisk{{Level: "1", SizeGB: "MAX", Controller: "software"}}},
 	}
-	steps := h.Steps(HardwareSeen{BIOS: map[string]ironic.BIOSSetting{"Cores": {Type: "Integer"}, "Turbo": {Type: "Boolean"}, "Mode": {Type: "Enumeration"}}})
-	if got, want := machine.StepNames(ironic.Order{Steps: steps}), "raid.delete_configuration, deploy.erase_devices_metadata, raid.create_configuration, bios.apply_configuration, firmware.update"; got != want {
+	steps := h.Steps(HardwareSeen{BIOS: map[string]ironic.BIOSSetting{
+		"Cores": {Type: "Integer"}, "Turbo": {Type: "Boolean"},
+		"Mode": {Type: "Enumeration"},
+	}})
+	if got, want := machine.StepNames(ironic.Order{Steps: steps}), "raid.delete_configuration, deploy.erase_devices_metadata, "+
+		"raid.create_configuration, bios.apply_configuration, firmware.update"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	bios := []map[string]any{{"name": "Cores", "value": int64(8)}, {"name": "Mode", "value": "8"}, {"name": "Turbo", "value": true}}
@@ -144,7 +160,8 @@ func TestHardware_unfitSettings(t *testing.T) {
 	for setting, want := range map[string]string{
 		"Cores=8": "", "Cores=0": "It must be 1 to 8", "Cores=9": "It must be 1 to 8", "Cores=x": "must be a whole number",
 		"Turbo=true": "", "Turbo=False": "", "Turbo=on": "It can be true or false", "Mode=Bios": "", "Mode=bios": "It can be Uefi, Bios",
-		"Tag=rack": "", "Tag=rack-2-unit-1": "must have at most 8", "Serial=S1": "", "Serial=S2": "is read-only", "Secret=x": "is a password",
+		"Tag=rack": "", "Tag=rack-2-unit-1": "must have at most 8", "Serial=S1": "", "Serial=S2": "is read-only",
+		"Secret=x":   "is a password",
 		"Modes=Bios": "has no BIOS setting Modes; similar: Mode",
 	} {
 		name, value, _ := strings.Cut(setting, "=")
@@ -169,7 +186,10 @@ func TestHardware_lacks(t *testing.T) {
 	}{
 		"all is there": {
 			Hardware{BIOS: settings("A", "1"), RAID: volumes("MAX"), Firmware: map[string]Firmware{"bios": {"u", "2"}, "bmc": {"w", ""}}},
-			HardwareSeen{BIOS: seenBIOS(settings("A", "1")).BIOS, RAID: volumes(894.0, 1.0).Volumes, Firmware: settings("bios", "2", "bmc", "7")},
+			HardwareSeen{
+				BIOS: seenBIOS(settings("A", "1")).BIOS, RAID: volumes(894.0, 1.0).Volumes,
+				Firmware: settings("bios", "2", "bmc", "7"),
+			},
 			nil,
 		},
 		"nothing is there": {
@@ -177,10 +197,26 @@ func TestHardware_lacks(t *testing.T) {
 			HardwareSeen{},
 			[]string{"raid_config is empty", "it lists no BIOS setting A", "it lists no firmware component bios"},
 		},
-		"too few volumes":  {Hardware{RAID: volumes(1.0, 2.0)}, HardwareSeen{RAID: volumes(1.0).Volumes}, []string{"raid_config has 1 volumes, not 2"}},
-		"volumes are left": {Hardware{RAID: volumes()}, HardwareSeen{RAID: volumes(1.0).Volumes}, []string{"raid_config has 1 volumes, not 0"}},
-		"other BIOS value": {Hardware{BIOS: settings("A", "1")}, seenBIOS(settings("A", "2")), []string{`the BIOS setting A is "2", not "1"`}},
-		"other version":    {Hardware{Firmware: map[string]Firmware{"bios": {"u", "2"}}}, HardwareSeen{Firmware: settings("bios", "1")}, []string{`the firmware of bios has version "1", not "2"`}},
+		"too few volumes": {
+			Hardware{RAID: volumes(1.0, 2.0)},
+			HardwareSeen{RAID: volumes(1.0).Volumes},
+			[]string{"raid_config has 1 volumes, not 2"},
+		},
+		"volumes are left": {
+			Hardware{RAID: volumes()},
+			HardwareSeen{RAID: volumes(1.0).Volumes},
+			[]string{"raid_config has 1 volumes, not 0"},
+		},
+		"other BIOS value": {
+			Hardware{BIOS: settings("A", "1")},
+			seenBIOS(settings("A", "2")),
+			[]string{`the BIOS setting A is "2", not "1"`},
+		},
+		"other version": {
+			Hardware{Firmware: map[string]Firmware{"bios": {"u", "2"}}},
+			HardwareSeen{Firmware: settings("bios", "1")},
+			[]string{`the firmware of bios has version "1", not "2"`},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -139,8 +139,9 @@ func TestConfigure_contentIsWhatTheMachineGets(t *testing.T) {
 				m, err := run.Machine(t.Context(), id)
 				if err == nil {
 					_, err = host.ConfigureHardware(t.Context(), m, host.HardwareChange{
-						Want: host.Hardware{BIOS: map[string]string{"ProcVirtualization": []string{"Enabled", "Disabled"}[i%2]}}, Applied: host.Hardware{},
-						Live: true, Rollout: rollout.Settings{MaxFailures: &one},
+						Want:    host.Hardware{BIOS: map[string]string{"ProcVirtualization": []string{"Enabled", "Disabled"}[i%2]}},
+						Applied: host.Hardware{},
+						Live:    true, Rollout: rollout.Settings{MaxFailures: &one},
 					}, time.Hour)
 				}
 				if err != nil {
@@ -295,7 +296,8 @@ func TestConfigure_takesATurnOnlyForAService(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				open, err := host.ConfigureHardware(t.Context(), m, host.HardwareChange{Want: enabled, Live: live, Rollout: databases}, time.Hour)
+				open, err := host.ConfigureHardware(t.Context(), m, host.HardwareChange{Want: enabled, Live: live, Rollout: databases},
+					time.Hour)
 				if err != nil || len(open) > 0 {
 					t.Errorf("open: %v, %v", open, err)
 				}

@@ -60,7 +60,10 @@ func TestInspection_twoWithinASecond(t *testing.T) {
 		ironictest.InVirtualTime(t, func(t *testing.T) {
 			fake := ironictest.Fleet(1)
 			fake.Set("node-000", "inspection_finished_at", at)
-			fake.Set("node-000", "extra", map[string]any{"terraform_metal_inspection": map[string]any{"triggers": triggers, "before": tt.before}})
+			fake.Set("node-000", "extra", map[string]any{"terraform_metal_inspection": map[string]any{
+				"triggers": triggers,
+				"before":   tt.before,
+			}})
 			machine, err := sitetest.NewClient(fake).Machine(t.Context(), ironictest.NodeOf(t, fake, "node-000").UUID)
 			if err != nil {
 				t.Fatal(err)

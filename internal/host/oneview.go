@@ -23,10 +23,11 @@ func (p *plan) inUse() bool {
 		return false
 	}
 	if LeavesService(p.Wish) {
-		p.warn(nil, "Server hardware is in use", fmt.Sprintf("As things are now, the apply takes host %s out of service until the server is free: %s. "+
-			"Then metal oneview sync cleans it and makes it available.", p.Label, taken.Why))
+		p.warn(nil, "Server hardware is in use", fmt.Sprintf("As things are now, the apply takes host %s out of service until the server "+
+			"is free: %s. Then metal oneview sync cleans it and makes it available.", p.Label, taken.Why))
 	} else {
-		p.warn(nil, "Server hardware is in use", fmt.Sprintf("As things are now, the apply will fail for host %s: %s.", p.Label, taken.Error))
+		p.warn(nil, "Server hardware is in use", fmt.Sprintf("As things are now, the apply will fail for host %s: %s.",
+			p.Label, taken.Error))
 	}
 	return true
 }
@@ -35,11 +36,13 @@ func (p *plan) inUse() bool {
 func (p *plan) decideProfile() {
 	switch {
 	case p.seen.ProfileErr != "":
-		p.warn(nil, "Server profile cannot be read", fmt.Sprintf("The provider could not find out whether host %s has a temporary server profile: %s.", p.Label, p.seen.ProfileErr))
+		p.warn(nil, "Server profile cannot be read",
+			fmt.Sprintf("The provider could not find out whether host %s has a temporary server profile: %s.", p.Label, p.seen.ProfileErr))
 	case p.seen.Profile != "":
 		p.foreseeWalk(false)
 		p.add(Step{Do: DoEndTemporary})
-		p.warn(nil, "Temporary server profile is removed", fmt.Sprintf("An interrupted run has left server profile %s on host %s, or metal oneview sync was about to remove it.", p.seen.Profile, p.Label))
+		p.warn(nil, "Temporary server profile is removed", fmt.Sprintf("An interrupted run has left server profile %s on host %s, or "+
+			"metal oneview sync was about to remove it.", p.seen.Profile, p.Label))
 	default:
 		p.ask(AskProfile)
 	}

@@ -38,8 +38,8 @@ func Decide(w Wish, s Seen) Plan {
 // that of a machine that OneView users have.
 func (p *plan) decideNew() {
 	if !p.AnyDriver {
-		p.refuse(nil, "No BMC and no driver", "A new metal_host needs bmc, or driver with driver_info, or power_control = \"agent\". Set one of them, so that Ironic can reach the machine. "+
-			"If Ironic has a node of the machine already, import that.")
+		p.refuse(nil, "No BMC and no driver", "A new metal_host needs bmc, or driver with driver_info, or power_control = \"agent\". Set "+
+			"one of them, so that Ironic can reach the machine. If Ironic has a node of the machine already, import that.")
 		return
 	}
 	if p.Target.IsNull() {

@@ -88,7 +88,8 @@ func (p *plan) mayCorrect(part HardwarePart) bool {
 	case p.Held || p.isOutOfReach():
 		return false
 	case s.occupied():
-		return (p.ServicesActive.V || p.ServicesActive.Unknown) && states.Serviceable(s.State) && !states.InProgress(s.State) && part != PartRAID
+		return (p.ServicesActive.V || p.ServicesActive.Unknown) && states.Serviceable(s.State) && !states.InProgress(s.State) &&
+			part != PartRAID
 	case s.deployed(), s.OutOfService && p.Maintenance.IsNull(), p.Target.V == string(GoalEnroll):
 		return false
 	}
@@ -114,9 +115,12 @@ func (p *plan) warnDrift(d drift, at time.Time) {
 	}
 	add(d.corrects, "The apply sets %s again.", partsOf(d.corrects))
 	add(d.later, `The next plan sets %s again, because of hardware_drift = "plan".`, partsOf(d.later))
-	add(d.waits, "The host is in state %s%s, so %s does not change now. A later plan sets it again when Ironic may change the machine.%s", p.seen.State, p.holds(), partsOf(d.waits), p.serviceHint(partsIn(d.waits)))
-	add(d.repeated, "The provider has set %s before, and afterwards Ironic reported the same difference, so no plan sets it again. Write into the configuration what the machine reports, or correct the machine.", namesOf(d.repeated))
-	add(d.blocked, "Nothing can set %s now, and Ironic gets all of bios_settings together, so no plan sets the others again. Write into the configuration what the machine can have, or remove what it cannot.", namesOf(blockingDifference(d.never)))
+	add(d.waits, "The host is in state %s%s, so %s does not change now. A later plan sets it again when Ironic may change the machine.%s",
+		p.seen.State, p.holds(), partsOf(d.waits), p.serviceHint(partsIn(d.waits)))
+	add(d.repeated, "The provider has set %s before, and afterwards Ironic reported the same difference, so no plan sets it again. Write "+
+		"into the configuration what the machine reports, or correct the machine.", namesOf(d.repeated))
+	add(d.blocked, "Nothing can set %s now, and Ironic gets all of bios_settings together, so no plan sets the others again. Write into "+
+		"the configuration what the machine can have, or remove what it cannot.", namesOf(blockingDifference(d.never)))
 	for _, one := range d.never {
 		if one.Part == PartRAID {
 			text += " No plan makes volumes again because of a difference, since that erases data."

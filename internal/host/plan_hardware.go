@@ -89,15 +89,19 @@ func (p *plan) decideHardware() (leaves bool) {
 	switch {
 	case services:
 		parts = strings.Join(HardwarePartNames(liveParts(p.Open)), ", ")
-		p.warn(at, "Deployed machine restarts", fmt.Sprintf("Host %s is deployed. Ironic %s %s in a service: the machine restarts, and what runs on it is down for that time. %s", p.Label, changes, parts, p.order()))
+		p.warn(at, "Deployed machine restarts", fmt.Sprintf("Host %s is deployed. Ironic %s %s in a service: the machine restarts, and "+
+			"what runs on it is down for that time. %s", p.Label, changes, parts, p.order()))
 	case configures && states.InPool(p.seen.node()):
 		leaves = true
-		p.warn(at, "Host leaves the pool", fmt.Sprintf("Host %s is available. For %s, Ironic takes it out of the pool and restarts it%s.", p.Label, parts, p.thenReturns()))
+		p.warn(at, "Host leaves the pool", fmt.Sprintf("Host %s is available. For %s, Ironic takes it out of the pool and restarts it%s.",
+			p.Label, parts, p.thenReturns()))
 	case configures:
-		p.warn(at, "Hardware change restarts the machine", fmt.Sprintf("Ironic changes %s of host %s in a manual cleaning. The machine restarts.", parts, p.Label))
+		p.warn(at, "Hardware change restarts the machine",
+			fmt.Sprintf("Ironic changes %s of host %s in a manual cleaning. The machine restarts.", parts, p.Label))
 	case changed:
 		p.warn(at, "Hardware change waits", fmt.Sprintf("Host %s is in state %s%s, so %s does not change now: pending_changes lists it. "+
-			"The change is planned again when Ironic may clean the machine.%s", p.Label, p.seen.State, p.holds(), parts, p.serviceHint(p.Open)))
+			"The change is planned again when Ironic may clean the machine.%s", p.Label, p.seen.State, p.holds(), parts,
+			p.serviceHint(p.Open)))
 	}
 	if configures && p.deletesVolumes() {
 		p.warnVolumes()
@@ -115,13 +119,15 @@ func (p *plan) checkSettings() {
 		return
 	}
 	for _, unfit := range unsent.Unfit(*p.seen.Machine) {
-		p.refuse(decide.At("bios_settings", decide.Key(unfit.Setting)), "BIOS setting is not possible", fmt.Sprintf("Host %s: %s", p.Label, unfit.Reason))
+		p.refuse(decide.At("bios_settings", decide.Key(unfit.Setting)), "BIOS setting is not possible",
+			fmt.Sprintf("Host %s: %s", p.Label, unfit.Reason))
 	}
 }
 
 func (p *plan) warnVolumes() {
 	p.warn(decide.At("raid", "delete_existing"), "All RAID volumes are deleted",
-		fmt.Sprintf("Ironic deletes every RAID volume of host %s before it creates the configured ones. All data on the disks of these volumes is lost.", p.Label))
+		fmt.Sprintf("Ironic deletes every RAID volume of host %s before it creates the configured ones. All data on the disks of these "+
+			"volumes is lost.", p.Label))
 }
 
 // thenReturns says how a host comes back to the pool.

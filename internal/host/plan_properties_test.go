@@ -15,9 +15,12 @@ import (
 
 // provisionStates are the provision states of Ironic in which a refresh may find a node.
 var provisionStates = []ironic.State{
-	"enroll", "verifying", "manageable", "available", "active", "deploying", "wait call-back", "deploy complete", "rebuild", "deploy failed", "deploy hold", "deleting",
-	"deleted", "error", "cleaning", "clean wait", "clean failed", "clean hold", "inspecting", "inspect wait", "inspect failed", "adopting", "adopt failed", "rescuing",
-	"rescue wait", "rescue", "rescue failed", "unrescuing", "unrescue failed", "servicing", "service wait", "service failed", "service hold",
+	"enroll", "verifying", "manageable", "available", "active", "deploying", "wait call-back", "deploy complete", "rebuild",
+	"deploy failed", "deploy hold", "deleting",
+	"deleted", "error", "cleaning", "clean wait", "clean failed", "clean hold", "inspecting", "inspect wait", "inspect failed", "adopting",
+	"adopt failed", "rescuing",
+	"rescue wait", "rescue", "rescue failed", "unrescuing", "unrescue failed", "servicing", "service wait", "service failed",
+	"service hold",
 }
 
 // runs is how many random hosts a property is tested on, in each state.
@@ -42,13 +45,17 @@ func anyWish(r *rand.Rand) host.Wish {
 	}
 	w := host.Wish{
 		Label: "r1", AnyDriver: true, Driver: decide.Known("redfish"), AddressAt: decide.At("driver"), HardwareKnown: true,
-		BMC: pick(r, true, false), PowerManaged: pick(r, decide.Known(true), decide.Known(false), decide.Unknown[bool]()), ByAgent: r.IntN(8) == 0,
-		Target: decide.Known(pick(r, "enroll", "manageable", "available")), TargetSet: pick(r, true, false), Inspect: flags(), Triggers: texts("a", "b"),
-		Power: texts("on", "off"), NeverOff: r.IntN(8) == 0, AutomatedClean: flags(), BootMode: texts("uefi", "bios"), SecureBoot: flags(),
-		Console: texts(host.ConsoleOn, host.ConsoleOff), ConsoleMoves: r.IntN(6) == 0,
+		BMC: pick(r, true, false), PowerManaged: pick(r, decide.Known(true), decide.Known(false), decide.Unknown[bool]()),
+		ByAgent: r.IntN(8) == 0,
+		Target:  decide.Known(pick(r, "enroll", "manageable", "available")), TargetSet: pick(r, true, false), Inspect: flags(),
+		Triggers: texts("a", "b"),
+		Power:    texts("on", "off"), NeverOff: r.IntN(8) == 0, AutomatedClean: flags(), BootMode: texts("uefi", "bios"),
+		SecureBoot: flags(),
+		Console:    texts(host.ConsoleOn, host.ConsoleOff), ConsoleMoves: r.IntN(6) == 0,
 		Maintenance: flags(), RetiredSet: flags(), ReasonSet: pick(r, true, false), ServicesActive: flags(),
-		Hardware:      hardwareOf(pick(r, "", "bios", "raid!", "bios,firmware", "raid,bios")),
-		HardwareDrift: pick(r, decide.Value[host.HardwareDrift]{}, decide.Known(host.DriftIgnore), decide.Known(host.DriftWarn), decide.Known(host.DriftPlan), decide.Unknown[host.HardwareDrift]()),
+		Hardware: hardwareOf(pick(r, "", "bios", "raid!", "bios,firmware", "raid,bios")),
+		HardwareDrift: pick(r, decide.Value[host.HardwareDrift]{}, decide.Known(host.DriftIgnore), decide.Known(host.DriftWarn),
+			decide.Known(host.DriftPlan), decide.Unknown[host.HardwareDrift]()),
 	}
 	if r.IntN(4) == 0 {
 		w.Target, w.TargetSet = decide.Unknown[string](), true
@@ -66,14 +73,18 @@ func anyWish(r *rand.Rand) host.Wish {
 // anySeen is a random host in a state.
 func anySeen(r *rand.Rand, state ironic.State) host.Seen {
 	s := host.Seen{
-		State: state, Target: pick(r, "enroll", "manageable", "available"), Power: pick(r, decide.Value[string]{}, decide.Known("on"), decide.Known("off")),
-		PowerManaged: decide.Known(r.IntN(5) > 0), Retired: r.IntN(5) == 0, BMC: pick(r, true, false), Driver: "redfish", OutOfService: r.IntN(8) == 0,
-		BootMode: pick(r, decide.Value[string]{}, decide.Known("uefi")), Triggers: pick(r, decide.Value[string]{}, decide.Known("a")),
+		State: state, Target: pick(r, "enroll", "manageable", "available"), Power: pick(r, decide.Value[string]{}, decide.Known("on"),
+			decide.Known("off")),
+		PowerManaged: decide.Known(r.IntN(5) > 0), Retired: r.IntN(5) == 0, BMC: pick(r, true, false), Driver: "redfish",
+		OutOfService: r.IntN(8) == 0,
+		BootMode:     pick(r, decide.Value[string]{}, decide.Known("uefi")), Triggers: pick(r, decide.Value[string]{}, decide.Known("a")),
 		Console:  pick(r, decide.Value[string]{}, decide.Known(host.ConsoleOn), decide.Known(host.ConsoleOff)),
 		Hardware: hardwareOf(pick(r, "", "bios", "raid")), Cleanings: r.Int64N(3),
 		Notes: host.Notes{
-			Applied: r.IntN(6) > 0, Retires: pick(r, true, false), Powers: pick(r, nil, []string{"on"}), Inspected: pick(r, true, false), Pending: pick(r, "", "", "a"),
-			Coming: slices.Contains([]ironic.State{"deleting", "cleaning", "clean wait"}, state) && r.IntN(3) > 0, Unverified: r.IntN(6) == 0, OnMachine: hardwareOf(pick(r, "", "bios", "raid")), Quarantine: pick(r, "", "", "", "broken"),
+			Applied: r.IntN(6) > 0, Retires: pick(r, true, false), Powers: pick(r, nil, []string{"on"}), Inspected: pick(r, true, false),
+			Pending:    pick(r, "", "", "a"),
+			Coming:     slices.Contains([]ironic.State{"deleting", "cleaning", "clean wait"}, state) && r.IntN(3) > 0,
+			Unverified: r.IntN(6) == 0, OnMachine: hardwareOf(pick(r, "", "bios", "raid")), Quarantine: pick(r, "", "", "", "broken"),
 		},
 	}
 	if s.HardwareDrift = pick(r, host.DriftIgnore, host.DriftWarn, host.DriftPlan); s.HardwareDrift != host.DriftIgnore {
@@ -125,7 +136,10 @@ func known(r *rand.Rand, w host.Wish) host.Wish {
 	if w.PowerManaged.Unknown {
 		w.PowerManaged = decide.Known(pick(r, true, false))
 	}
-	for _, v := range []*decide.Value[bool]{&w.Inspect, &w.SecureBoot, &w.Maintenance, &w.RetiredSet, &w.AutomatedClean, &w.ServicesActive} {
+	for _, v := range []*decide.Value[bool]{
+		&w.Inspect, &w.SecureBoot, &w.Maintenance, &w.RetiredSet, &w.AutomatedClean,
+		&w.ServicesActive,
+	} {
 		flag(v)
 	}
 	if w.HardwareDrift.Unknown {
@@ -199,10 +213,15 @@ func TestDecide_announcesWhatTouchesTheMachine(t *testing.T) {
 				t.Errorf("nothing announces %q:\n%s", step.Do, describe(w, s, p))
 			}
 		}
-		if strings.Contains(says, "volumes are deleted") && !slices.ContainsFunc(p.Steps, func(step host.Step) bool { return step.Cost == decide.Wipe }) {
+		if strings.Contains(says, "volumes are deleted") && !slices.ContainsFunc(p.Steps, func(step host.Step) bool {
+			return step.Cost == decide.Wipe
+		}) {
 			t.Errorf("no step deletes volumes:\n%s", describe(w, s, p))
 		}
-		for _, do := range []host.Action{host.DoSetBoot, host.DoConfigure, host.DoService, host.DoInspect, host.DoWalk, host.DoSwitchPower} {
+		for _, do := range []host.Action{
+			host.DoSetBoot, host.DoConfigure, host.DoService, host.DoInspect, host.DoWalk,
+			host.DoSwitchPower,
+		} {
 			for _, summary := range announcements(host.Step{Do: do, Cost: decide.Clean}) {
 				if strings.Contains(says, summary) && !announced[summary] {
 					t.Errorf("%q is without a step:\n%s", summary, describe(w, s, p))
@@ -276,10 +295,14 @@ func do(w host.Wish, s host.Seen, p host.Plan, step host.Step) host.Seen {
 	}
 	switch step.Do {
 	case host.DoEnroll:
-		s = host.Seen{State: "enroll", PowerManaged: decide.Known(!w.ByAgent && (w.PowerManaged.V || w.PowerManaged.Unknown)), Driver: w.Driver.V}
+		s = host.Seen{
+			State: "enroll", PowerManaged: decide.Known(!w.ByAgent && (w.PowerManaged.V || w.PowerManaged.Unknown)),
+			Driver: w.Driver.V,
+		}
 	case host.DoWrite:
 		imported := !s.Applied
-		s.Applied, s.Retires, s.Hardware, s.Triggers, s.Target, s.BMC = true, !w.RetiredSet.IsNull(), w.Hardware, w.Triggers, w.Target.V, w.BMC
+		s.Applied, s.Retires, s.Hardware, s.Triggers, s.Target, s.BMC = true, !w.RetiredSet.IsNull(), w.Hardware, w.Triggers,
+			w.Target.V, w.BMC
 		if s.Target == "" {
 			s.Target = p.Forecast.Target
 		}
@@ -321,7 +344,9 @@ func do(w host.Wish, s host.Seen, p host.Plan, step host.Step) host.Seen {
 			s.State = ironic.State(step.Goal)
 		}
 	case host.DoConfigure, host.DoService:
-		s.OnMachine = w.Hardware.Applied(slices.DeleteFunc(slices.Clone(p.Open), func(part host.HardwarePart) bool { return slices.Contains(step.Parts, part) }), s.OnMachine)
+		s.OnMachine = w.Hardware.Applied(slices.DeleteFunc(slices.Clone(p.Open), func(part host.HardwarePart) bool {
+			return slices.Contains(step.Parts, part)
+		}), s.OnMachine)
 		leave()
 	case host.DoInspect, host.DoInspectAgain:
 		s.Inspected, s.Pending = true, ""
@@ -394,7 +419,8 @@ func TestDecide_isEmptyAfterApply(t *testing.T) {
 				now = compared(r, settle(w, now), now, first)
 			}
 			if last := host.Decide(settle(w, now), now); !refused(then) && !isDone(last) {
-				t.Errorf("killed after %d of %s\nthen %s\nstill\n%s", killed, describe(w, s, first), words(then), describe(settle(w, now), now, last))
+				t.Errorf("killed after %d of %s\nthen %s\nstill\n%s", killed, describe(w, s, first), words(then),
+					describe(settle(w, now), now, last))
 				return false
 			}
 		}

@@ -25,8 +25,14 @@ func tell(t *testing.T, wish, seen string) (host.Wish, host.Seen) {
 	t.Helper()
 	s := story{t: t}
 	managed := decide.Known(true)
-	s.wish = host.Wish{Label: "r1", AnyDriver: true, BMC: true, Driver: decide.Known("redfish"), AddressAt: decide.At("bmc", "address"), HardwareKnown: true, PowerManaged: managed}
-	s.seen = host.Seen{State: "manageable", Target: "manageable", Driver: "redfish", BMC: true, PowerManaged: managed, Power: decide.Known("off"), Notes: host.Notes{Applied: true, Inspected: true}}
+	s.wish = host.Wish{
+		Label: "r1", AnyDriver: true, BMC: true, Driver: decide.Known("redfish"), AddressAt: decide.At("bmc", "address"),
+		HardwareKnown: true, PowerManaged: managed,
+	}
+	s.seen = host.Seen{
+		State: "manageable", Target: "manageable", Driver: "redfish", BMC: true, PowerManaged: managed,
+		Power: decide.Known("off"), Notes: host.Notes{Applied: true, Inspected: true},
+	}
 	s.wish.Target = decide.Known("manageable")
 	for word := range strings.FieldsSeq(seen) {
 		s.see(word)
@@ -70,7 +76,10 @@ func hardwareOf(text string) (h host.Hardware) {
 // runbookOf is what was looked up of a cleaning runbook: one that erases and fits the traits of the node, unless the text says otherwise.
 func runbookOf(text string) *host.Runbook {
 	r := &host.Runbook{
-		Found: &ironic.Procedure{Name: "CUSTOM_WIPE", Traits: []string{"CUSTOM_WIPE"}, Steps: []ironic.Step{{Interface: "deploy", Step: "erase_devices"}}},
+		Found: &ironic.Procedure{
+			Name: "CUSTOM_WIPE", Traits: []string{"CUSTOM_WIPE"},
+			Steps: []ironic.Step{{Interface: "deploy", Step: "erase_devices"}},
+		},
 		First: true, Server: 115, HasTraits: true, Traits: decide.Known([]string{"CUSTOM_WIPE"}),
 	}
 	switch text {
@@ -107,7 +116,10 @@ func runbookOf(text string) *host.Runbook {
 func differs(text string) *host.HardwareComparison {
 	c := &host.HardwareComparison{}
 	for part := range strings.SplitSeq(text, ",") {
-		d := host.HardwareDifference{Part: host.PartBIOS, Name: "Boot", Declared: "Uefi", Found: "Bios", ReadOnly: part == "read-only", Gone: part == "gone"}
+		d := host.HardwareDifference{
+			Part: host.PartBIOS, Name: "Boot", Declared: "Uefi", Found: "Bios", ReadOnly: part == "read-only",
+			Gone: part == "gone",
+		}
 		switch part {
 		case "nothing":
 			continue

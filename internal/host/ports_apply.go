@@ -104,7 +104,10 @@ func ApplyPorts(ctx context.Context, m *machine.Machine, want WantedCables, isNe
 		return Cables{}, nil
 	}
 	c := &cabler{
-		site: m.Site(), node: m.Node().UUID, want: want, has: Cables{Ports: map[string]ironic.Port{}, Groups: map[string]ironic.PortGroup{}},
+		site: m.Site(), node: m.Node().UUID, want: want, has: Cables{
+			Ports:  map[string]ironic.Port{},
+			Groups: map[string]ironic.PortGroup{},
+		},
 		switches: m.Node().NetworkInterface == SwitchInterface, running: states.Occupied(m.State()),
 		lost: map[string]lostPort{}, lostGroups: map[string]ironic.PortGroup{}, bonds: map[string]any{},
 	}
@@ -117,7 +120,8 @@ func ApplyPorts(ctx context.Context, m *machine.Machine, want WantedCables, isNe
 	if err := c.mend(ctx); err != nil {
 		return c.has, err
 	}
-	if err := c.removePorts(ctx, want.WithoutPorts); err != nil { // in maintenance, Ironic would delete a port with a VIF of a running machine
+	// in maintenance, Ironic would delete a port with a VIF of a running machine
+	if err := c.removePorts(ctx, want.WithoutPorts); err != nil {
 		return c.has, err
 	}
 	if !want.reconnects(c.has) {
@@ -267,7 +271,9 @@ func (c *cabler) bringGroups(ctx context.Context, first bool) error {
 // strays reports whether a port of a group that has a physical network of its own has another one. Another client may have changed that of
 // the group alone.
 func (c *cabler) strays(key, network string) bool {
-	return c.has.ownNetworks && network != "" && slices.ContainsFunc(c.members(key), func(mac string) bool { return c.has.Ports[mac].PhysicalNetwork != network })
+	return c.has.ownNetworks && network != "" && slices.ContainsFunc(c.members(key), func(mac string) bool {
+		return c.has.Ports[mac].PhysicalNetwork != network
+	})
 }
 
 // bringPort creates or changes a port, and puts it into its group.

@@ -111,9 +111,19 @@ func TestApply_portsAndGroupsAreMadeMovedAndRemoved(t *testing.T) {
 		groups  keys
 		sent    keys
 	}{
-		{cabled(ironic.PortSpec{}, "bond0", "bond0"), keys{"bond0", "bond0"}, keys{"bond0"}, keys{"POST portgroups", "POST ports", "POST ports"}},
+		{
+			cabled(ironic.PortSpec{}, "bond0", "bond0"),
+			keys{"bond0", "bond0"},
+			keys{"bond0"},
+			keys{"POST portgroups", "POST ports", "POST ports"},
+		},
 		{cabled(ironic.PortSpec{}, "bond0", "bond0"), keys{"bond0", "bond0"}, keys{"bond0"}, nil},
-		{cabled(ironic.PortSpec{}, "bond1", "bond0", ""), keys{"bond1", "bond0", ""}, keys{"bond0", "bond1"}, keys{"PATCH ports", "POST portgroups", "PATCH ports", "POST ports"}},
+		{
+			cabled(ironic.PortSpec{}, "bond1", "bond0", ""),
+			keys{"bond1", "bond0", ""},
+			keys{"bond0", "bond1"},
+			keys{"PATCH ports", "POST portgroups", "PATCH ports", "POST ports"},
+		},
 		{func() host.WantedCables {
 			want := cabled(ironic.PortSpec{}, "bond1", "bond1")
 			want.WithoutGroups, want.WithoutPorts = keys{"bond0"}, keys{portMAC(3), portMAC(9)}
@@ -126,7 +136,8 @@ func TestApply_portsAndGroupsAreMadeMovedAndRemoved(t *testing.T) {
 		if sent := c.writes(); !slices.Equal(sent, step.sent) {
 			t.Errorf("sent %q, want %q", sent, step.sent)
 		}
-		if members, groups := groupsOf(has, len(step.members)), slices.Sorted(maps.Keys(has.Groups)); !slices.Equal(members, step.members) || !slices.Equal(groups, step.groups) {
+		if members, groups := groupsOf(has, len(step.members)), slices.Sorted(maps.Keys(has.Groups)); !slices.Equal(members,
+			step.members) || !slices.Equal(groups, step.groups) {
 			t.Errorf("the groups are %q, those of the ports %q, want %q and %q", groups, members, step.groups, step.members)
 		}
 	}
@@ -147,7 +158,8 @@ func TestApply_portsExchangeNamesAndGroupsAddresses(t *testing.T) {
 		}
 		has := c.to(want)
 		for i, of := range step {
-			if name, address := has.Ports[portMAC(i+1)].Name, has.Groups[fmt.Sprintf("bond%d", i+1)].Address; of != 0 && (name != fmt.Sprintf("eno%d", of) || address != portMAC(0x10+of)) {
+			if name, address := has.Ports[portMAC(i+1)].Name, has.Groups[fmt.Sprintf("bond%d", i+1)].Address; of != 0 &&
+				(name != fmt.Sprintf("eno%d", of) || address != portMAC(0x10+of)) {
 				t.Errorf("%v: port %d is %q, and its group has the address %q", step, i+1, name, address)
 			}
 		}
@@ -200,8 +212,10 @@ func TestApply_reconnectsInMaintenance(t *testing.T) {
 			c.writes()
 			has := c.to(cabled(ironic.PortSpec{}, "bond0", ""))
 			sent := c.writes()
-			if now := ironictest.NodeOf(t, c.fake, "web"); now.Maintenance != (after != "") || has.GroupOf(has.Ports[portMAC(1)]) != "bond0" {
-				t.Errorf("%s, in maintenance %q: the node is in maintenance: %v (%v)", state, before, now.Maintenance, now.Raw["maintenance_reason"])
+			if now := ironictest.NodeOf(t, c.fake, "web"); now.Maintenance != (after != "") ||
+				has.GroupOf(has.Ports[portMAC(1)]) != "bond0" {
+				t.Errorf("%s, in maintenance %q: the node is in maintenance: %v (%v)", state, before, now.Maintenance,
+					now.Raw["maintenance_reason"])
 			}
 			if puts := slices.Contains(sent, "PUT nodes"); puts != (before == "") {
 				t.Errorf("%s, in maintenance %q: sent %q", state, before, sent)
@@ -223,7 +237,8 @@ func TestApply_failureLeavesNoMaintenance(t *testing.T) {
 	}
 	want := cabled(ironic.PortSpec{}, "bond0")
 	has, err := host.ApplyPorts(t.Context(), c.machine, want, false)
-	if err == nil || !strings.HasPrefix(err.Error(), "port "+portMAC(1)+": ") || len(has.Groups) != 1 || ironictest.NodeOf(t, c.fake, "web").Maintenance {
+	if err == nil || !strings.HasPrefix(err.Error(), "port "+portMAC(1)+": ") || len(has.Groups) != 1 ||
+		ironictest.NodeOf(t, c.fake, "web").Maintenance {
 		t.Errorf("%v, the groups are %v, maintenance is %v", err, has.Groups, ironictest.NodeOf(t, c.fake, "web").Maintenance)
 	}
 	c.fake.Reject = nil
@@ -245,7 +260,8 @@ func TestApply_keepsPortsWithVIFs(t *testing.T) {
 		t.Fatal(err)
 	}
 	const vif = "00000000-0000-4000-8000-000000000001"
-	ironictest.AsOther(t, c.fake, http.MethodPost, "nodes/"+node+"/vifs", map[string]any{"id": vif, "port_uuid": c.read().Ports[portMAC(2)].UUID})
+	ironictest.AsOther(t, c.fake, http.MethodPost, "nodes/"+node+"/vifs",
+		map[string]any{"id": vif, "port_uuid": c.read().Ports[portMAC(2)].UUID})
 	want := cabled(ironic.PortSpec{LocalLinkConnection: map[string]any{"switch_id": "52:54:00:aa:00:01", "port_id": "1"}}, "")
 	want.WithoutPorts = []string{portMAC(2)}
 	has, err := host.ApplyPorts(t.Context(), c.machine, want, false)

@@ -92,7 +92,8 @@ func (c *cabler) resetSwitch(ctx context.Context, mac string) error {
 // blocks reports whether a port, or a bond that it belongs to, makes Ironic refuse all changes.
 func (c *cabler) blocks(port ironic.Port) bool {
 	lag := setting(c.has.Groups[c.has.GroupOf(port)].Extra, lagKey)
-	return invalid(port) || lag != nil && (refusedByIronic(lagKey, lag) != "" || setting(port.Extra, switchportKey) == nil || !linked(port.LocalLinkConnection))
+	return invalid(port) || lag != nil && (refusedByIronic(lagKey, lag) != "" || setting(port.Extra, switchportKey) == nil ||
+		!linked(port.LocalLinkConnection))
 }
 
 // mendGroup clears the way for the changes of a port group that has a bond. It deletes a group without ports, which Ironic would refuse,
@@ -123,7 +124,8 @@ func (c *cabler) configures(key string) bool {
 func (c *cabler) changesBond(key string, bond any) bool {
 	spec := c.want.Groups[key]
 	asked, sets := spec.Extra[lagKey]
-	return slices.Contains(spec.Without, lagKey) || sets && !ironic.SameJSON(asked, bond) || !slices.Equal(c.members(key), c.membersAfter(key))
+	return slices.Contains(spec.Without, lagKey) || sets && !ironic.SameJSON(asked, bond) ||
+		!slices.Equal(c.members(key), c.membersAfter(key))
 }
 
 // deleteGroupForNow deletes a port group that is made again later.

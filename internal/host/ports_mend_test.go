@@ -30,7 +30,10 @@ const switchID = "52:54:00:aa:00:01"
 // portOf returns what is wanted of the nth port: connected to Ethernet1/n, without network boot.
 func portOf(n int, switchport any) ironic.PortSpec {
 	boots := false
-	spec := ironic.PortSpec{Address: portMAC(n), PXEEnabled: &boots, LocalLinkConnection: jsonObject{"switch_id": switchID, "port_id": "Ethernet1/" + string(rune('0'+n))}}
+	spec := ironic.PortSpec{Address: portMAC(n), PXEEnabled: &boots, LocalLinkConnection: jsonObject{
+		"switch_id": switchID,
+		"port_id":   "Ethernet1/" + string(rune('0'+n)),
+	}}
 	if switchport != nil {
 		spec.Extra = jsonObject{"switchport": switchport}
 	}
@@ -83,7 +86,8 @@ func TestApply_newSwitchPorts(t *testing.T) {
 		c := onSwitches(t, state)
 		c.writes()
 		has := c.to(wanted(nil, portOf(1, access110)))
-		if got := c.writes(); !slices.Equal(got, sent) || !ironic.SameJSON(has.Ports[portMAC(1)].Extra, jsonObject{"switchport": access110}) {
+		if got := c.writes(); !slices.Equal(got, sent) || !ironic.SameJSON(has.Ports[portMAC(1)].Extra,
+			jsonObject{"switchport": access110}) {
 			t.Errorf("%s: sent %v, and the port has %v", state, got, has.Ports[portMAC(1)].Extra)
 		}
 		if is := len(c.vlans(1)) > 0; is != (state == "active") {
@@ -124,11 +128,17 @@ func TestApply_makesInvalidSwitchPortsAgain(t *testing.T) {
 	t.Parallel()
 	connected := jsonObject{"switch_id": switchID, "port_id": "Ethernet1/1"}
 	for what, stored := range map[string]jsonObject{
-		"wrong VLAN":     {"local_link_connection": connected, "extra": jsonObject{"switchport": jsonObject{"mode": "access", "native_vlan": "110"}}},
-		"no link":        {"extra": jsonObject{"switchport": access110}},
-		"trunk boots":    {"local_link_connection": connected, "pxe_enabled": true, "extra": jsonObject{"switchport": trunk120}},
-		"not an object":  {"local_link_connection": connected, "extra": jsonObject{"switchport": "110"}},
-		"unknown member": {"local_link_connection": connected, "extra": jsonObject{"switchport": jsonObject{"mode": "access", "native_vlan": 110.0, "vlan": 1.0}}},
+		"wrong VLAN": {
+			"local_link_connection": connected,
+			"extra":                 jsonObject{"switchport": jsonObject{"mode": "access", "native_vlan": "110"}},
+		},
+		"no link":       {"extra": jsonObject{"switchport": access110}},
+		"trunk boots":   {"local_link_connection": connected, "pxe_enabled": true, "extra": jsonObject{"switchport": trunk120}},
+		"not an object": {"local_link_connection": connected, "extra": jsonObject{"switchport": "110"}},
+		"unknown member": {
+			"local_link_connection": connected,
+			"extra":                 jsonObject{"switchport": jsonObject{"mode": "access", "native_vlan": 110.0, "vlan": 1.0}},
+		},
 	} {
 		for _, state := range []string{"manageable", "active"} {
 			c := onSwitches(t, state)
@@ -138,7 +148,8 @@ func TestApply_makesInvalidSwitchPortsAgain(t *testing.T) {
 			c.store(2, nil)
 			has := c.to(wanted(nil, portOf(1, access110), portOf(2, nil)))
 			port := has.Ports[portMAC(1)]
-			if port.Name != "eno1" || port.Category != "tenant" || !ironic.SameJSON(port.Extra, jsonObject{"switchport": access110, "asset": 7.0}) {
+			if port.Name != "eno1" || port.Category != "tenant" ||
+				!ironic.SameJSON(port.Extra, jsonObject{"switchport": access110, "asset": 7.0}) {
 				t.Errorf("%s, %s: the port is %+v", what, state, port)
 			}
 			if sent := c.writes(); sent[0] != "DELETE ports" || len(has.Ports[portMAC(2)].LocalLinkConnection) == 0 {
@@ -180,7 +191,8 @@ func TestApply_bondsComeAfterTheirPorts(t *testing.T) {
 		gone := wanted(nil, portOf(1, trunk120), portOf(2, trunk120))
 		gone.Members, gone.WithoutGroups = map[string]string{portMAC(1): "", portMAC(2): ""}, []string{"bond0"}
 		for i, step := range []host.WantedCables{
-			wanted(lacp, portOf(1, trunk120)), wanted(lacp, portOf(1, trunk120), portOf(2, trunk120)), wanted(static, portOf(2, trunk120), portOf(3, trunk120)), gone,
+			wanted(lacp, portOf(1, trunk120)), wanted(lacp, portOf(1, trunk120), portOf(2, trunk120)),
+			wanted(static, portOf(2, trunk120), portOf(3, trunk120)), gone,
 		} {
 			has := c.to(step)
 			for key, spec := range step.Groups {
@@ -210,7 +222,8 @@ func TestApply_makesInvalidBondsAgain(t *testing.T) {
 	}
 	c.store(1, jsonObject{"portgroup_uuid": c.read().Groups["bond0"].UUID}) // without VLANs
 	has := c.to(wanted(lacp, portOf(1, trunk120), portOf(2, trunk120)))
-	if got := groupsOf(has, 2); !slices.Equal(got, []string{"bond0", "bond0"}) || !ironic.SameJSON(has.Groups["bond0"].Extra, jsonObject{"lag": lacp}) {
+	if got := groupsOf(has, 2); !slices.Equal(got, []string{"bond0", "bond0"}) || !ironic.SameJSON(has.Groups["bond0"].Extra,
+		jsonObject{"lag": lacp}) {
 		t.Errorf("the ports are in %v, and the group has %v", got, has.Groups["bond0"].Extra)
 	}
 	if sent := strings.Join(c.writes(), ", "); !strings.HasPrefix(sent, "DELETE ports, DELETE portgroups, POST portgroups") {
@@ -245,7 +258,8 @@ func TestApply_portsInheritTheNetworkOfTheirGroup(t *testing.T) {
 			has := c.to(want)
 			for mac, port := range has.Ports {
 				if port.PhysicalNetwork != network || has.Groups["bond0"].PhysicalNetwork != network {
-					t.Errorf("%s: port %s is on %q, and its group on %q, want %q", state, mac, port.PhysicalNetwork, has.Groups["bond0"].PhysicalNetwork, network)
+					t.Errorf("%s: port %s is on %q, and its group on %q, want %q", state, mac, port.PhysicalNetwork,
+						has.Groups["bond0"].PhysicalNetwork, network)
 				}
 			}
 			if sent := c.writes(); network == "rack13" && !slices.Equal(sent, []string{"PATCH portgroups"}) {
@@ -253,8 +267,12 @@ func TestApply_portsInheritTheNetworkOfTheirGroup(t *testing.T) {
 			}
 		}
 		// Another client has changed the group alone: its patch begins with something else.
-		apart := []jsonObject{{"op": "add", "path": "/mode", "value": "802.3ad"}, {"op": "add", "path": "/physical_network", "value": "rack14"}}
-		if err := c.client.Ironic.Request(t.Context(), http.MethodPatch, "portgroups/"+c.read().Groups["bond0"].UUID, apart, nil); err != nil {
+		apart := []jsonObject{
+			{"op": "add", "path": "/mode", "value": "802.3ad"},
+			{"op": "add", "path": "/physical_network", "value": "rack14"},
+		}
+		if err := c.client.Ironic.Request(t.Context(), http.MethodPatch, "portgroups/"+c.read().Groups["bond0"].UUID, apart,
+			nil); err != nil {
 			t.Fatal(err)
 		}
 		want.Groups["bond0"] = ironic.PortGroupSpec{PhysicalNetwork: "rack14"}
@@ -291,7 +309,8 @@ func TestApply_leavesGroupsOfVIFsAlone(t *testing.T) {
 	want := wanted(nil, portOf(1, nil), portOf(2, nil))
 	want.Groups["bond0"] = ironic.PortGroupSpec{}
 	has := c.to(want)
-	if sent := c.writes(); !slices.Equal(sent, []string{"POST portgroups"}) || len(has.Groups) != 1 || has.GroupOf(has.Ports[portMAC(1)]) != "" || has.Ports[portMAC(1)].PortGroupUUID == "" {
+	if sent := c.writes(); !slices.Equal(sent, []string{"POST portgroups"}) || len(has.Groups) != 1 ||
+		has.GroupOf(has.Ports[portMAC(1)]) != "" || has.Ports[portMAC(1)].PortGroupUUID == "" {
 		t.Errorf("sent %v; groups %v, port %+v", sent, has.Groups, has.Ports[portMAC(1)])
 	}
 }
@@ -323,7 +342,9 @@ func TestApply_goesOnAfterAKill(t *testing.T) {
 		c.to(wanted(lacp, portOf(1, trunk120)))
 		c.store(2, jsonObject{"extra": jsonObject{"switchport": jsonObject{"mode": "access", "native_vlan": "110"}}})
 		ctx, cancel := context.WithCancel(t.Context())
-		run := sitetest.NewClient(c.fake, func(config *machine.Config) { config.Transport = &dying{next: c.fake, left: writes, kill: cancel} })
+		run := sitetest.NewClient(c.fake, func(config *machine.Config) {
+			config.Transport = &dying{next: c.fake, left: writes, kill: cancel}
+		})
 		first, err := run.Machine(ctx, c.machine.Node().UUID)
 		if err == nil {
 			_, err = host.ApplyPorts(ctx, first, want, false)
@@ -331,8 +352,10 @@ func TestApply_goesOnAfterAKill(t *testing.T) {
 		cancel()
 		killed = err != nil
 		has := c.to(want)
-		if got := groupsOf(has, 3); !slices.Equal(got, []string{"bond0", "bond0", "bond0"}) || !ironic.SameJSON(has.Groups["bond0"].Extra, jsonObject{"lag": lacp}) || !ironic.SameJSON(has.Ports[portMAC(2)].Extra, jsonObject{"switchport": trunk120}) {
-			t.Fatalf("killed after %d writes: the ports are in %v, port 2 has %v, and the group %v", writes, got, has.Ports[portMAC(2)].Extra, has.Groups["bond0"].Extra)
+		if got := groupsOf(has, 3); !slices.Equal(got, []string{"bond0", "bond0", "bond0"}) || !ironic.SameJSON(has.Groups["bond0"].Extra,
+			jsonObject{"lag": lacp}) || !ironic.SameJSON(has.Ports[portMAC(2)].Extra, jsonObject{"switchport": trunk120}) {
+			t.Fatalf("killed after %d writes: the ports are in %v, port 2 has %v, and the group %v", writes, got,
+				has.Ports[portMAC(2)].Extra, has.Groups["bond0"].Extra)
 		}
 		if writes > 20 {
 			t.Fatal("the run does not end")

@@ -42,18 +42,22 @@ func proveCables(w PortsWish, s PortsSeen) []decide.Notice {
 		}
 	}
 	if len(faults) == 0 && unproved > 0 {
-		return []decide.Notice{decide.Warn(decide.At("ports"), "Cables are not proved", fmt.Sprintf("The inspection of host %s at %s has collected no LLDP data of %d of the network cards with expect_neighbor. "+
-			"Let Ironic's ramdisk listen, with the kernel parameter ipa-collect-lldp=1 ([inspector]extra_kernel_params), and inspect the hosts again, for example with inspect_triggers.",
-			w.Label, s.Heard.At.Format(time.RFC3339), unproved))}
+		return []decide.Notice{decide.Warn(decide.At("ports"), "Cables are not proved",
+			fmt.Sprintf("The inspection of host %s at %s has collected no LLDP data of %d of the network cards with expect_neighbor. Let "+
+				"Ironic's ramdisk listen, with the kernel parameter ipa-collect-lldp=1 ([inspector]extra_kernel_params), and inspect the "+
+				"hosts again, for example with inspect_triggers.",
+				w.Label, s.Heard.At.Format(time.RFC3339), unproved))}
 	}
 	if len(faults) == 0 {
 		return nil
 	}
 	text := fmt.Sprintf("%s. The inspection ended at %s.", capital(strings.Join(faults, "; ")), s.Heard.At.Format(time.RFC3339))
 	if !maps.Equal(ends, s.Ends) || s.Since.After(s.Heard.At) {
-		return []decide.Notice{decide.Warn(decide.At("ports"), fmt.Sprintf("Cables of host %s are to be inspected again", w.Label), text+" expect_neighbor has changed since. Inspect the host again, for example with inspect_triggers, to prove it.")}
+		return []decide.Notice{decide.Warn(decide.At("ports"), fmt.Sprintf("Cables of host %s are to be inspected again", w.Label),
+			text+" expect_neighbor has changed since. Inspect the host again, for example with inspect_triggers, to prove it.")}
 	}
-	return []decide.Notice{decide.Warn(decide.At("ports"), fmt.Sprintf("Cables of host %s are not as expected", w.Label), text+" Correct the cables and inspect the host again, or correct expect_neighbor.")}
+	return []decide.Notice{decide.Warn(decide.At("ports"), fmt.Sprintf("Cables of host %s are not as expected", w.Label),
+		text+" Correct the cables and inspect the host again, or correct expect_neighbor.")}
 }
 
 // capital returns a sentence with a capital first letter.
@@ -93,7 +97,8 @@ func faultOf(mac string, own, others []Cable) string {
 			continue
 		}
 		if cabling.Meets(other.Heard, this.Want) {
-			return fmt.Sprintf("the cables of %s and of %s of host %s are swapped (%s and %s)", mac, other.MAC, other.Host, this.Want, other.Want)
+			return fmt.Sprintf("the cables of %s and of %s of host %s are swapped (%s and %s)", mac, other.MAC, other.Host,
+				this.Want, other.Want)
 		}
 		fault += fmt.Sprintf(", which is for %s of host %s", other.MAC, other.Host)
 	}

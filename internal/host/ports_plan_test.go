@@ -51,18 +51,28 @@ func TestCheck_portsAndGroupsFitEachOther(t *testing.T) {
 		wish host.PortsWish
 		want []refusal
 	}{
-		"nothing":          {host.PortsWish{}, nil},
-		"two names":        {host.PortsWish{Ports: ports(host.Port{Name: text("a")}, host.Port{Name: text("b")})}, nil},
-		"one name":         {host.PortsWish{Ports: ports(host.Port{Name: text("a")}, host.Port{Name: text("a")})}, []refusal{{portAt(2, "name"), "Two ports with one name"}}},
-		"its group":        {host.PortsWish{Ports: ports(host.Port{Group: text("bond0")}), Groups: bond}, nil},
-		"no such group":    {host.PortsWish{Ports: ports(host.Port{Group: text("bond1")}), Groups: bond}, []refusal{{portAt(1, "port_group"), "Unknown port group"}}},
+		"nothing":   {host.PortsWish{}, nil},
+		"two names": {host.PortsWish{Ports: ports(host.Port{Name: text("a")}, host.Port{Name: text("b")})}, nil},
+		"one name": {
+			host.PortsWish{Ports: ports(host.Port{Name: text("a")}, host.Port{Name: text("a")})},
+			[]refusal{{portAt(2, "name"), "Two ports with one name"}},
+		},
+		"its group": {host.PortsWish{Ports: ports(host.Port{Group: text("bond0")}), Groups: bond}, nil},
+		"no such group": {
+			host.PortsWish{Ports: ports(host.Port{Group: text("bond1")}), Groups: bond},
+			[]refusal{{portAt(1, "port_group"), "Unknown port group"}},
+		},
 		"groups not known": {host.PortsWish{Ports: ports(host.Port{Group: text("bond1")}), OpenGroups: true}, nil},
 		"two networks": {
-			host.PortsWish{Ports: ports(host.Port{Group: text("bond0"), Network: text("a")}, host.Port{Group: text("bond0")}, host.Port{Group: text("bond0"), Network: text("b")}), Groups: bond},
+			host.PortsWish{Ports: ports(host.Port{Group: text("bond0"), Network: text("a")}, host.Port{Group: text("bond0")},
+				host.Port{Group: text("bond0"), Network: text("b")}), Groups: bond},
 			[]refusal{{portAt(3, "physical_network"), "Port group on two networks"}},
 		},
 		"one MAC address": {
-			host.PortsWish{Groups: map[string]host.PortGroup{"bond0": {MAC: text(portMAC(9))}, "bond1": {MAC: text(portMAC(9))}, "bond2": {}, "bond3": {}}},
+			host.PortsWish{Groups: map[string]host.PortGroup{
+				"bond0": {MAC: text(portMAC(9))}, "bond1": {MAC: text(portMAC(9))},
+				"bond2": {}, "bond3": {},
+			}},
 			[]refusal{{decide.At("port_groups", decide.Key("bond1"), "mac"), "Two port groups with one MAC address"}},
 		},
 	} {
@@ -116,7 +126,10 @@ func TestDecide_newPortsOfAGroupBootAloneOnlyIfItLetsThem(t *testing.T) {
 		"group not known":  {yes, decide.Unknown[bool](), false, false},
 		"group by default": {yes, decide.Value[bool]{}, false, false},
 	} {
-		wish := host.PortsWish{Ports: ports(host.Port{Group: decide.Known("bond0"), PXE: tt.boots}), Groups: map[string]host.PortGroup{"bond0": {Standalone: tt.standalone}}}
+		wish := host.PortsWish{
+			Ports:  ports(host.Port{Group: decide.Known("bond0"), PXE: tt.boots}),
+			Groups: map[string]host.PortGroup{"bond0": {Standalone: tt.standalone}},
+		}
 		var want []refusal
 		seen := host.PortsSeen{}
 		if tt.exists {
@@ -157,7 +170,8 @@ func TestApplied_tellsWhatIsRemoved(t *testing.T) {
 		}
 	}
 	want := before.Wanted(cabled(ironic.PortSpec{}, "").Ports, nil, nil)
-	if !slices.Equal(want.WithoutPorts, []string{portMAC(2)}) || !slices.Equal(want.WithoutGroups, []string{"bond0", "bond1"}) || want.Members[portMAC(1)] != "" || len(want.Members) != 1 {
+	if !slices.Equal(want.WithoutPorts, []string{portMAC(2)}) || !slices.Equal(want.WithoutGroups, []string{"bond0", "bond1"}) ||
+		want.Members[portMAC(1)] != "" || len(want.Members) != 1 {
 		t.Errorf("an apply makes %+v", want)
 	}
 }
@@ -183,8 +197,10 @@ func TestDecide_warnsOfRemovedPortsWithVIFs(t *testing.T) {
 	}{
 		"a free port":       {[]string{portMAC(1)}, false, ""},
 		"a port that stays": {nil, false, ""},
-		"a port with a VIF": {[]string{portMAC(1), portMAC(2)}, false, "Port has a VIF: VIF v2 is attached to port " + portMAC(2) + " of host web. Unless"},
-		"in maintenance":    {[]string{portMAC(3)}, true, "Port is removed with its VIF: VIF v3 is attached to port " + portMAC(3) + " of host web. The node is in maintenance"},
+		"a port with a VIF": {[]string{portMAC(1), portMAC(2)}, false, "Port has a VIF: VIF v2 is attached to port " + portMAC(2) +
+			" of host web. Unless"},
+		"in maintenance": {[]string{portMAC(3)}, true, "Port is removed with its VIF: VIF v3 is attached to port " + portMAC(3) +
+			" of host web. The node is in maintenance"},
 	} {
 		says := ""
 		for _, n := range host.DecidePorts(host.PortsWish{Label: "web", Removed: tt.removed}, host.PortsSeen{VIFs: vifs, Held: tt.held}) {

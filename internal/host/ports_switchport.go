@@ -89,7 +89,8 @@ func oneOf(all map[string]any, key string, allowed ...string) string {
 	if all[key] == nil || slices.Contains(allowed, text) {
 		return ""
 	}
-	return fmt.Sprintf("%s is %s. Set it to %s.", key, spelled(all[key]), orOf(slices.DeleteFunc(slices.Clone(allowed), func(s string) bool { return s == modeHybrid })))
+	return fmt.Sprintf("%s is %s. Set it to %s.", key, spelled(all[key]),
+		orOf(slices.DeleteFunc(slices.Clone(allowed), func(s string) bool { return s == modeHybrid })))
 }
 
 // orOf lists texts in quotation marks.
@@ -186,7 +187,8 @@ func refusedByService(kind string, all map[string]any) string {
 		return `allowed_vlans is for mode "trunk": a port with mode "access" has native_vlan alone. Remove allowed_vlans, ` +
 			`or set mode = "trunk".`
 	case all["mode"] == modeTrunk && len(allowed) == 0:
-		return `mode "trunk" needs allowed_vlans with at least one VLAN. Without them Ironic does not configure the ` + map[string]string{switchportKey: "switch port", lagKey: "bond"}[kind] + "."
+		return `mode "trunk" needs allowed_vlans with at least one VLAN. Without them Ironic does not configure the ` +
+			map[string]string{switchportKey: "switch port", lagKey: "bond"}[kind] + "."
 	}
 	return ""
 }

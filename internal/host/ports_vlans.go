@@ -64,10 +64,12 @@ func (s PortsSeen) HasSwitches(w PortsWish) bool {
 func unreadBy(w PortsWish, s PortsSeen) string {
 	switch {
 	case s.Server != 0 && s.Server < api.FirstWithSwitchPorts:
-		return fmt.Sprintf("Ironic configures switch ports since version 35, with the network interface %s. The newest API of this Ironic is %s: it stores extra.switchport and extra.lag of host %s, and does nothing with them.",
+		return fmt.Sprintf("Ironic configures switch ports since version 35, with the network interface %s. The newest API of this "+
+			"Ironic is %s: it stores extra.switchport and extra.lag of host %s, and does nothing with them.",
 			SwitchInterface, s.Server, w.Label)
 	case s.Interface != "" && s.Interface != SwitchInterface:
-		return fmt.Sprintf("The network interface of host %s is %s. Ironic stores extra.switchport and extra.lag, and does nothing with them. To let Ironic configure the switch, set hardware_interfaces = { network = %q }.",
+		return fmt.Sprintf("The network interface of host %s is %s. Ironic stores extra.switchport and extra.lag, and does nothing with "+
+			"them. To let Ironic configure the switch, set hardware_interfaces = { network = %q }.",
 			w.Label, s.Interface, SwitchInterface)
 	}
 	return ""
@@ -102,9 +104,11 @@ func checkSwitchports(w PortsWish) (notices []decide.Notice) {
 		switch {
 		case wrong != "":
 		case boots && all["mode"] != modeAccess:
-			at, wrong = decide.At("ports", decide.Key(mac), "pxe_enabled"), fmt.Sprintf("Its mode is %q, and a port that may boot the machine needs mode \"access\". Set pxe_enabled = false if another port boots it, or mode = \"access\".", all["mode"])
+			at, wrong = decide.At("ports", decide.Key(mac), "pxe_enabled"), fmt.Sprintf("Its mode is %q, and a port that may boot the "+
+				"machine needs mode \"access\". Set pxe_enabled = false if another port boots it, or mode = \"access\".", all["mode"])
 		case !planned.Link.Unknown && !w.Inspects && (planned.Link.V["switch_id"] == "" || planned.Link.V["port_id"] == ""):
-			at, wrong = decide.At("ports", decide.Key(mac), "local_link_connection"), "Ironic does not know to which switch port it is connected. Set local_link_connection with switch_id and port_id. An inspection finds them if the switch sends LLDP."
+			at, wrong = decide.At("ports", decide.Key(mac), "local_link_connection"), "Ironic does not know to which switch port it is "+
+				"connected. Set local_link_connection with switch_id and port_id. An inspection finds them if the switch sends LLDP."
 		}
 		if wrong != "" {
 			notices = append(notices, decide.Refuse(at, wrongSwitchport, fmt.Sprintf("Port %s of host %s: %s", mac, w.Label, wrong)))
@@ -125,7 +129,8 @@ func checkBonds(w PortsWish) (notices []decide.Notice) {
 			wrong = wrongMembers(w, key)
 		}
 		if wrong != "" {
-			notices = append(notices, decide.Refuse(decide.At("port_groups", decide.Key(key), "extra_json"), wrongBond, fmt.Sprintf("Port group %s of host %s: %s", key, w.Label, wrong)))
+			notices = append(notices, decide.Refuse(decide.At("port_groups", decide.Key(key), "extra_json"), wrongBond,
+				fmt.Sprintf("Port group %s of host %s: %s", key, w.Label, wrong)))
 		}
 	}
 	return notices
@@ -167,7 +172,8 @@ func ignoredSettings(w PortsWish, s PortsSeen) (notices []decide.Notice) {
 	if len(found) == 0 || !switchesChange(w, s) {
 		return nil
 	}
-	return []decide.Notice{decide.Warn(decide.At("ports"), "Setting without effect", fmt.Sprintf("Ironic stores %s of host %s. Up to version 39 it configures no bonds and no MTU on switches: configure those on the switch.",
+	return []decide.Notice{decide.Warn(decide.At("ports"), "Setting without effect", fmt.Sprintf("Ironic stores %s of host %s. Up to "+
+		"version 39 it configures no bonds and no MTU on switches: configure those on the switch.",
 		strings.Join(slices.Sorted(maps.Keys(found)), ", "), w.Label))}
 }
 
@@ -198,8 +204,9 @@ func liveChanges(w PortsWish, s PortsSeen) []decide.Notice {
 	if len(changes) == 0 {
 		return nil
 	}
-	return []decide.Notice{decide.Warn(decide.At("ports"), "VLANs of a running machine change", fmt.Sprintf("The apply changes the VLANs of the running machine of host %s now: %s. Ironic configures the switch while the machine runs, and does not restart it. "+
-		"Connections over a VLAN that it loses end.", w.Label, strings.Join(changes, "; ")))}
+	return []decide.Notice{decide.Warn(decide.At("ports"), "VLANs of a running machine change",
+		fmt.Sprintf("The apply changes the VLANs of the running machine of host %s now: %s. Ironic configures the switch while the "+
+			"machine runs, and does not restart it. Connections over a VLAN that it loses end.", w.Label, strings.Join(changes, "; ")))}
 }
 
 const noVLANs = "no VLANs of Ironic"

@@ -61,9 +61,13 @@ func TestDecide_refusesSwitchportsThatIronicDoesNotConfigure(t *testing.T) {
 		`{"mode":"access","native_vlan":1,"lag_name":7}`:                "lag_name must be a text",
 		`{"mode":"access","native_vlan":1,"aggregation_mode":"lacp"}`:   `and not "aggregation_mode".`,
 	} {
-		for name, seen := range map[string]host.PortsSeen{"configured by Ironic": {Interface: host.SwitchInterface, Server: 115}, "not known": {}} {
+		for name, seen := range map[string]host.PortsSeen{
+			"configured by Ironic": {Interface: host.SwitchInterface, Server: 115},
+			"not known":            {},
+		} {
 			notices := host.DecidePorts(switched(t, `{"switchport":`+switchport+`}`), seen)
-			if want == "" && len(notices) > 0 || want != "" && (len(notices) != 1 || !decide.Refused(notices) || !strings.Contains(notices[0].Detail, want)) {
+			if want == "" && len(notices) > 0 || want != "" && (len(notices) != 1 || !decide.Refused(notices) ||
+				!strings.Contains(notices[0].Detail, want)) {
 				t.Errorf("%s, network interface %s: %v, want %q", switchport, name, notices, want)
 			}
 		}
@@ -72,7 +76,8 @@ func TestDecide_refusesSwitchportsThatIronicDoesNotConfigure(t *testing.T) {
 
 func TestDecide_switchportNeedsItsLinkAndBootsInAccessMode(t *testing.T) {
 	t.Parallel()
-	const access, trunk = `{"switchport":{"mode":"access","native_vlan":110}}`, `{"switchport":{"mode":"trunk","native_vlan":1,"allowed_vlans":[2]}}`
+	const access, trunk = `{"switchport":{"mode":"access","native_vlan":110}}`,
+		`{"switchport":{"mode":"trunk","native_vlan":1,"allowed_vlans":[2]}}`
 	yes, no, open := decide.Known(true), decide.Known(false), decide.Unknown[bool]()
 	for what, tt := range map[string]struct {
 		extra          string
@@ -88,9 +93,12 @@ func TestDecide_switchportNeedsItsLinkAndBootsInAccessMode(t *testing.T) {
 		"trunk boots already":    {trunk, decide.Value[bool]{}, yes, link, false, "pxe_enabled"},
 		"boot is not known yet":  {trunk, open, open, link, false, ""},
 		"no link":                {access, no, no, decide.Value[map[string]string]{}, false, "local_link_connection"},
-		"half a link":            {access, no, no, decide.Known(map[string]string{"switch_id": "52:54:00:aa:00:01"}), false, "local_link_connection"},
-		"inspection finds it":    {access, no, no, decide.Value[map[string]string]{}, true, ""},
-		"link is not known yet":  {access, no, no, decide.Unknown[map[string]string](), false, ""},
+		"half a link": {
+			access, no, no, decide.Known(map[string]string{"switch_id": "52:54:00:aa:00:01"}), false,
+			"local_link_connection",
+		},
+		"inspection finds it":   {access, no, no, decide.Value[map[string]string]{}, true, ""},
+		"link is not known yet": {access, no, no, decide.Unknown[map[string]string](), false, ""},
 	} {
 		w := switched(t, tt.extra)
 		w.Inspects = tt.inspects
@@ -120,15 +128,21 @@ func TestDecide_refusesBondsThatIronicRefuses(t *testing.T) {
 		member host.Port
 		want   string
 	}{
-		"good":               {good, member("bond0", vlans), ""},
-		"no mode":            {`{"lag":{"aggregation_mode":"lacp"}}`, member("bond0", vlans), "mode is missing"},
-		"no aggregation":     {`{"lag":{"mode":"access"}}`, member("bond0", vlans), "aggregation_mode is missing."},
-		"wrong aggregation":  {`{"lag":{"mode":"access","aggregation_mode":"802.3ad"}}`, member("bond0", vlans), `Set it to "lacp" or "static".`},
+		"good":           {good, member("bond0", vlans), ""},
+		"no mode":        {`{"lag":{"aggregation_mode":"lacp"}}`, member("bond0", vlans), "mode is missing"},
+		"no aggregation": {`{"lag":{"mode":"access"}}`, member("bond0", vlans), "aggregation_mode is missing."},
+		"wrong aggregation": {
+			`{"lag":{"mode":"access","aggregation_mode":"802.3ad"}}`, member("bond0", vlans),
+			`Set it to "lacp" or "static".`,
+		},
 		"hybrid":             {`{"lag":{"mode":"hybrid","aggregation_mode":"lacp","allowed_vlans":[1]}}`, member("bond0", vlans), "hybrid"},
 		"no ports":           {good, member("", vlans), "lag needs at least one port in the group."},
 		"port without VLANs": {good, member("bond0", ""), "port " + portMAC(1) + " has none."},
 	} {
-		w := host.PortsWish{Label: "web", Ports: ports(tt.member), Planned: ports(tt.member), Groups: map[string]host.PortGroup{"bond0": {Extra: object(t, tt.lag)}}}
+		w := host.PortsWish{
+			Label: "web", Ports: ports(tt.member), Planned: ports(tt.member),
+			Groups: map[string]host.PortGroup{"bond0": {Extra: object(t, tt.lag)}},
+		}
 		var refused []string
 		for _, n := range host.DecidePorts(w, host.PortsSeen{Interface: host.SwitchInterface}) {
 			if n.Severity == decide.Refusal {
@@ -144,26 +158,40 @@ func TestDecide_refusesBondsThatIronicRefuses(t *testing.T) {
 // What nothing reads, or Ironic ignores, is said when it changes.
 func TestDecide_warnsOfSwitchportsThatDoNothing(t *testing.T) {
 	t.Parallel()
-	const wrong, good, mtu = `{"switchport":{"mode":"mine"}}`, `{"switchport":{"mode":"access","native_vlan":110}}`, `{"switchport":{"mode":"access","native_vlan":110,"mtu":9000}}`
+	const wrong, good, mtu = `{"switchport":{"mode":"mine"}}`, `{"switchport":{"mode":"access","native_vlan":110}}`,
+		`{"switchport":{"mode":"access","native_vlan":110,"mtu":9000}}`
 	for what, tt := range map[string]struct {
 		extra, before string
 		seen          host.PortsSeen
 		want          string // of a warning
 	}{
-		"another interface":                {wrong, "", host.PortsSeen{Interface: "noop", Server: 115}, "The network interface of host web is noop."},
-		"another interface, as before":     {wrong, wrong, host.PortsSeen{Interface: "noop", Server: 115}, ""},
-		"an older Ironic":                  {wrong, "", host.PortsSeen{Interface: "noop", Server: 82}, "Ironic configures switch ports since version 35"},
+		"another interface": {
+			wrong, "",
+			host.PortsSeen{Interface: "noop", Server: 115},
+			"The network interface of host web is noop.",
+		},
+		"another interface, as before": {wrong, wrong, host.PortsSeen{Interface: "noop", Server: 115}, ""},
+		"an older Ironic": {
+			wrong, "",
+			host.PortsSeen{Interface: "noop", Server: 82},
+			"Ironic configures switch ports since version 35",
+		},
 		"an older Ironic, not known which": {good, "", host.PortsSeen{Server: 82}, "The newest API of this Ironic is 1.82"},
 		"no switchport at all":             {`{"rack":1}`, "", host.PortsSeen{Interface: "noop", Server: 82}, ""},
-		"an MTU":                           {mtu, "", host.PortsSeen{Interface: host.SwitchInterface, Server: 115}, "Ironic stores mtu of host web."},
-		"an MTU, as before":                {mtu, mtu, host.PortsSeen{Interface: host.SwitchInterface, Server: 115}, ""},
-		"good":                             {good, "", host.PortsSeen{Interface: host.SwitchInterface, Server: 115}, ""},
+		"an MTU": {
+			mtu, "",
+			host.PortsSeen{Interface: host.SwitchInterface, Server: 115},
+			"Ironic stores mtu of host web.",
+		},
+		"an MTU, as before": {mtu, mtu, host.PortsSeen{Interface: host.SwitchInterface, Server: 115}, ""},
+		"good":              {good, "", host.PortsSeen{Interface: host.SwitchInterface, Server: 115}, ""},
 	} {
 		if tt.before != "" {
 			tt.seen.Ports = switched(t, tt.before).Ports
 		}
 		notices := host.DecidePorts(switched(t, tt.extra), tt.seen)
-		if decide.Refused(notices) || len(notices) > 1 || (len(notices) == 0) != (tt.want == "") || len(notices) == 1 && !strings.Contains(notices[0].Detail, tt.want) {
+		if decide.Refused(notices) || len(notices) > 1 || (len(notices) == 0) != (tt.want == "") || len(notices) == 1 &&
+			!strings.Contains(notices[0].Detail, tt.want) {
 			t.Errorf("%s: %v, want %q", what, notices, tt.want)
 		}
 	}
@@ -172,7 +200,8 @@ func TestDecide_warnsOfSwitchportsThatDoNothing(t *testing.T) {
 // Ironic changes the VLANs of a machine that runs at once. The plan says so, and only then.
 func TestDecide_saysThatVLANsOfARunningMachineChange(t *testing.T) {
 	t.Parallel()
-	const first, second = `{"switchport":{"mode":"access","native_vlan":110}}`, `{"switchport":{"mode":"trunk","native_vlan":1,"allowed_vlans":[120,130]}}`
+	const first, second = `{"switchport":{"mode":"access","native_vlan":110}}`,
+		`{"switchport":{"mode":"trunk","native_vlan":1,"allowed_vlans":[120,130]}}`
 	other := decide.Known(map[string]string{"switch_id": "52:54:00:aa:00:01", "port_id": "Ethernet1/2"})
 	for what, tt := range map[string]struct {
 		before, after string
@@ -181,10 +210,12 @@ func TestDecide_saysThatVLANsOfARunningMachineChange(t *testing.T) {
 		network       string
 		want          string
 	}{
-		"VLANs change":       {first, second, link, "active", host.SwitchInterface, "port " + portMAC(1) + " from access VLAN 110 to trunk VLAN 1 with 120,130."},
-		"VLANs come":         {"", first, link, "active", host.SwitchInterface, "from no VLANs of Ironic to access VLAN 110."},
-		"VLANs go":           {first, "", link, "active", host.SwitchInterface, "from access VLAN 110 to no VLANs of Ironic."},
-		"the port goes":      {first, "removed", link, "active", host.SwitchInterface, "port " + portMAC(1) + ", which is removed, from access VLAN 110 to no VLANs of Ironic."},
+		"VLANs change": {first, second, link, "active", host.SwitchInterface, "port " + portMAC(1) +
+			" from access VLAN 110 to trunk VLAN 1 with 120,130."},
+		"VLANs come": {"", first, link, "active", host.SwitchInterface, "from no VLANs of Ironic to access VLAN 110."},
+		"VLANs go":   {first, "", link, "active", host.SwitchInterface, "from access VLAN 110 to no VLANs of Ironic."},
+		"the port goes": {first, "removed", link, "active", host.SwitchInterface, "port " + portMAC(1) +
+			", which is removed, from access VLAN 110 to no VLANs of Ironic."},
 		"a plain port goes":  {"", "removed", link, "active", host.SwitchInterface, ""},
 		"another cable":      {first, first, other, "active", host.SwitchInterface, "with access VLAN 110 to another port of a switch."},
 		"in rescue mode":     {first, second, link, "rescue", host.SwitchInterface, "from access VLAN 110"},
@@ -201,7 +232,8 @@ func TestDecide_saysThatVLANsOfARunningMachineChange(t *testing.T) {
 		}
 		seen := host.PortsSeen{State: tt.state, Interface: tt.network, Server: 115, Ports: switched(t, tt.before).Ports}
 		notices := host.DecidePorts(w, seen)
-		if decide.Refused(notices) || len(notices) > 1 || (len(notices) == 0) != (tt.want == "") || len(notices) == 1 && (notices[0].Summary != "VLANs of a running machine change" || !strings.Contains(notices[0].Detail, tt.want)) {
+		if decide.Refused(notices) || len(notices) > 1 || (len(notices) == 0) != (tt.want == "") || len(notices) == 1 &&
+			(notices[0].Summary != "VLANs of a running machine change" || !strings.Contains(notices[0].Detail, tt.want)) {
 			t.Errorf("%s: %v, want %q", what, notices, tt.want)
 		}
 	}

@@ -107,7 +107,9 @@ func (a AppliedPorts) Leaves(mac, group string, groups []string) bool {
 
 // Wanted returns what an apply makes of the ports and groups of a node. memberOf has the key of the group that the configuration names for
 // a port. A group without a physical network in the configuration is on that of its ports.
-func (a AppliedPorts) Wanted(ports map[string]ironic.PortSpec, memberOf map[string]string, groups map[string]ironic.PortGroupSpec) WantedCables {
+func (a AppliedPorts) Wanted(ports map[string]ironic.PortSpec, memberOf map[string]string,
+	groups map[string]ironic.PortGroupSpec,
+) WantedCables {
 	want := WantedCables{Ports: map[string]ironic.PortSpec{}, Members: map[string]string{}, Groups: map[string]ironic.PortGroupSpec{}}
 	for key, spec := range groups {
 		spec.Without = without(a.GroupExtra[key], slices.Collect(maps.Keys(spec.Extra)))

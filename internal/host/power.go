@@ -25,7 +25,8 @@ func (p *plan) switches() bool {
 func (p *plan) learnsPower() bool {
 	s := p.seen
 	applies := s.Applied || p.Writes || len(p.Steps) > 0
-	return applies && !p.Has(DoWalk) && s.Instance == "" && s.PowerManaged.V && !p.ByAgent && p.Power.IsNull() && s.Power.IsNull() && p.Target.V == string(states.GoalAvailable) && states.InPool(s.node())
+	return applies && !p.Has(DoWalk) && s.Instance == "" && s.PowerManaged.V && !p.ByAgent && p.Power.IsNull() && s.Power.IsNull() &&
+		p.Target.V == string(states.GoalAvailable) && states.InPool(s.node())
 }
 
 // restingPower returns the power state of a machine that Ironic has cleaned.
@@ -45,8 +46,10 @@ func (p *plan) keepDeployedPower() {
 	}
 	p.Forecast.Power = is
 	if !slices.Contains(p.seen.Powers, p.Power.V) {
-		p.warn(decide.At("power_state"), "Deployment controls the power", fmt.Sprintf("Host %s is deployed, so its metal_deployment controls its power: the machine stays %s. "+
-			"The host's power_state = %q takes effect when the host is not deployed any more. To switch the machine now, set power_state on its metal_deployment.", p.Label, is.V, p.Power.V))
+		p.warn(decide.At("power_state"), "Deployment controls the power",
+			fmt.Sprintf("Host %s is deployed, so its metal_deployment controls its power: the machine stays %s. The host's power_state "+
+				"= %q takes effect when the host is not deployed any more. To switch the machine now, set power_state on its "+
+				"metal_deployment.", p.Label, is.V, p.Power.V))
 	}
 }
 
@@ -61,8 +64,8 @@ func (p *plan) warnPower() {
 	}
 	if step, does := p.Find(DoLearnPower); does {
 		p.Forecast.Power = decide.Unknown[string]()
-		p.warn(decide.At("power_state"), "Power is switched", fmt.Sprintf("Host %s is available, and Ironic does not know its power state, perhaps because a run was interrupted. "+
-			"Ironic allocates no such node. The host is switched %s.", p.Label, step.Power))
+		p.warn(decide.At("power_state"), "Power is switched", fmt.Sprintf("Host %s is available, and Ironic does not know its power "+
+			"state, perhaps because a run was interrupted. Ironic allocates no such node. The host is switched %s.", p.Label, step.Power))
 	}
 }
 
@@ -84,13 +87,14 @@ func (p *plan) boots() bool {
 func (p *plan) decideBoot(held bool) {
 	switch {
 	case p.Has(DoSetBoot):
-		p.warn(decide.At("boot_mode"), "Machine may restart", fmt.Sprintf("Ironic changes the boot mode or secure boot of host %s. It restarts the machine if its BMC needs that.", p.Label))
+		p.warn(decide.At("boot_mode"), "Machine may restart",
+			fmt.Sprintf("Ironic changes the boot mode or secure boot of host %s. It restarts the machine if its BMC needs that.", p.Label))
 	case p.boots() && held:
 		p.Forecast.KeepsBoot = true
 	case p.boots() && p.seen.occupied():
 		p.Forecast.KeepsBoot = true
-		p.warn(decide.At("boot_mode"), "Deployed host keeps its boot mode", fmt.Sprintf("Host %s is deployed, and Ironic might restart it to change boot_mode or secure_boot. "+
-			"They take effect when the host is not deployed any more.", p.Label))
+		p.warn(decide.At("boot_mode"), "Deployed host keeps its boot mode", fmt.Sprintf("Host %s is deployed, and Ironic might restart "+
+			"it to change boot_mode or secure_boot. They take effect when the host is not deployed any more.", p.Label))
 	}
 }
 

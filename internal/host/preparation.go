@@ -19,7 +19,8 @@ func (p *plan) warnCleaning(inspects bool) {
 	if p.Target.Unknown {
 		becomes = fmt.Sprintf("The target_state of host %s is not known yet. It may become available.", p.Label)
 	}
-	p.warn(decide.At("target_state"), cleaningSummary, fmt.Sprintf("%s Ironic %s it on the way: the machine boots, and loses the data that the site's clean steps erase.", becomes, preparation(inspects, true)))
+	p.warn(decide.At("target_state"), cleaningSummary, fmt.Sprintf("%s Ironic %s it on the way: the machine boots, and loses the data "+
+		"that the site's clean steps erase.", becomes, preparation(inspects, true)))
 }
 
 func (p *plan) warnInspection(again bool) {
@@ -58,9 +59,11 @@ func (p *plan) warnNoPort(inspects bool) {
 	boot := *p.seen.Network
 	boot.Open = inspects && p.seen.OpenPorts
 	if lacks := boot.Lacks(); lacks != "" {
-		p.warn(decide.At("ports"), "Network boot needs a port", fmt.Sprintf("Host %s boots Ironic's ramdisk from the network (boot interface %s), and %s. Ironic then waits for a ramdisk that never reports, "+
-			"30 minutes by default. Name the network card that boots: ports = { \"<MAC address>\" = { pxe_enabled = true } }. "+
-			"Ignore this only if the site boots unknown machines into the ramdisk.", p.Label, boot.Interface, lacks))
+		p.warn(decide.At("ports"), "Network boot needs a port",
+			fmt.Sprintf("Host %s boots Ironic's ramdisk from the network (boot interface %s), and %s. Ironic then waits for a ramdisk "+
+				"that never reports, 30 minutes by default. Name the network card that boots: ports = { \"<MAC address>\" = { "+
+				"pxe_enabled = true } }. Ignore this only if the site boots unknown machines into the ramdisk.", p.Label,
+				boot.Interface, lacks))
 	}
 }
 
@@ -85,9 +88,11 @@ func (p *plan) refuseInspection() bool {
 	why := ""
 	switch s := p.seen; {
 	case s.Instance != "" && !s.occupied():
-		why = fmt.Sprintf("is reserved by %s. Ironic inspects a machine only while the node is free. Destroy its metal_allocation first, in an apply of its own", s.Instance)
+		why = fmt.Sprintf("is reserved by %s. Ironic inspects a machine only while the node is free. Destroy its metal_allocation first, "+
+			"in an apply of its own", s.Instance)
 	case s.deployed():
-		why = fmt.Sprintf("is in state %q. Ironic inspects a machine only while nothing is deployed on it. Destroy its metal_deployment first, in an apply of its own", s.State)
+		why = fmt.Sprintf("is in state %q. Ironic inspects a machine only while nothing is deployed on it. Destroy its metal_deployment "+
+			"first, in an apply of its own", s.State)
 	case p.Target.V == string(GoalEnroll):
 		why = "has target_state = \"enroll\". Ironic inspects no machine in state enroll. Set target_state to manageable or available"
 	case isFalse(p.PowerManaged) && !p.ByAgent:
@@ -95,7 +100,8 @@ func (p *plan) refuseInspection() bool {
 	default:
 		return false
 	}
-	p.refuse(decide.At("inspect_triggers"), "Host cannot be inspected now", fmt.Sprintf("Host %s %s, or leave inspect_triggers as they are.", p.Label, why))
+	p.refuse(decide.At("inspect_triggers"), "Host cannot be inspected now",
+		fmt.Sprintf("Host %s %s, or leave inspect_triggers as they are.", p.Label, why))
 	return true
 }
 
@@ -116,12 +122,14 @@ func (p *plan) warnStray(held bool) {
 	if !p.strays() || held || p.Has(DoWalk, DoVerify) {
 		return
 	}
-	why := fmt.Sprintf("Deploying its instance needs state available, so the host stays there. It becomes %s when the reservation ends.", p.goals()[0])
+	why := fmt.Sprintf("Deploying its instance needs state available, so the host stays there. It becomes %s when the reservation ends.",
+		p.goals()[0])
 	if !states.InPool(p.seen.node()) {
-		why = "That is not an allocation: another client of Ironic may be about to adopt what runs on the machine, so the host stays as it is. " +
-			"If nothing runs on it, end the reservation: metal release --node " + p.Label + "."
+		why = "That is not an allocation: another client of Ironic may be about to adopt what runs on the machine, so the host stays as " +
+			"it is. If nothing runs on it, end the reservation: metal release --node " + p.Label + "."
 	}
-	p.warn(decide.At("target_state"), "Reserved host is not in its target state", fmt.Sprintf("Host %s is %s, and reserved by %s. %s", p.Label, p.seen.State, p.seen.Instance, why))
+	p.warn(decide.At("target_state"), "Reserved host is not in its target state", fmt.Sprintf("Host %s is %s, and reserved by %s. %s",
+		p.Label, p.seen.State, p.seen.Instance, why))
 }
 
 // withoutBMC warns that Ironic cannot prepare or switch a machine without a BMC in this state, if the configuration demands that and the
@@ -137,8 +145,10 @@ func withoutBMC(w Wish, s ironic.State) []decide.Notice {
 	if len(missed) == 0 {
 		return nil
 	}
-	return []decide.Notice{decide.Warn(nil, "Host without BMC", fmt.Sprintf("Ironic knows no BMC of host %s: %s. Give the host a bmc with address, username and password_wo, a driver with its driver_info, or power_control = \"agent\". "+
-		"Until then, Ironic can only enroll the machine; target_state = \"enroll\" without power_state ends this warning.", w.Label, strings.Join(missed, ", and ")))}
+	return []decide.Notice{decide.Warn(nil, "Host without BMC",
+		fmt.Sprintf("Ironic knows no BMC of host %s: %s. Give the host a bmc with address, username and password_wo, a driver with its "+
+			"driver_info, or power_control = \"agent\". Until then, Ironic can only enroll the machine; target_state = \"enroll\" "+
+			"without power_state ends this warning.", w.Label, strings.Join(missed, ", and ")))}
 }
 
 // takeOver warns of a discovered node that the host takes over.
@@ -161,5 +171,6 @@ func TakeOver(w Wish, node string) decide.Notice {
 	case inspects:
 		effect = fmt.Sprintf(" Ironic %s it: the machine boots.", does)
 	}
-	return decide.Warn(nil, "Discovered node is taken over", fmt.Sprintf("Ironic has node %s already, which discovery has created. Host %s takes it over instead of creating another.%s", node, w.Label, effect))
+	return decide.Warn(nil, "Discovered node is taken over", fmt.Sprintf("Ironic has node %s already, which discovery has created. Host "+
+		"%s takes it over instead of creating another.%s", node, w.Label, effect))
 }

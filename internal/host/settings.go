@@ -32,10 +32,11 @@ type Settings struct {
 	Without                            []string // paths of settings
 	WithoutCapabilities, WithoutTraits []string
 
-	Written     ironic.Settings // of the configuration that was applied last: only they tell whether a value that Ironic masks has changed; nil: of this one
-	WrittenInfo []string        // keys of driver_info that it had, with secrets
-	IsNew       bool            // this run creates the host: what the node had at its creation is as configured
-	Resends     bool            // the secrets are sent, though Ironic has them
+	// of the configuration that was applied last: only they tell whether a value that Ironic masks has changed; nil: of this one
+	Written     ironic.Settings
+	WrittenInfo []string // keys of driver_info that it had, with secrets
+	IsNew       bool     // this run creates the host: what the node had at its creation is as configured
+	Resends     bool     // the secrets are sent, though Ironic has them
 
 	KeepsRetired bool   // a node in quarantine stays retired, though the configuration does not say so
 	DropsReason  bool   // a reason of the retirement is removed
@@ -53,7 +54,8 @@ func ChangeSettings(ctx context.Context, m *machine.Machine, want *Settings) (ar
 	if arrived, err = m.PatchHost(ctx, edits); err != nil {
 		return arrived, err
 	}
-	if edits.Changes("/driver") { // Ironic has reset interfaces that already had the configured value (reference/ironic.md#changing-interfaces)
+	// Ironic has reset interfaces that already had the configured value (reference/ironic.md#changing-interfaces)
+	if edits.Changes("/driver") {
 		if _, err := m.PatchHost(ctx, want.Edits(m.Node()).OfInterfaces()); err != nil {
 			return true, err
 		}
@@ -268,6 +270,8 @@ func WarnBondModes(networkData any, server api.Microversion) []decide.Notice {
 	if len(lines) == 0 {
 		return nil
 	}
-	return []decide.Notice{decide.Warn(decide.At("network_data"), "Bond mode has another name in this Ironic", "Ironic 21.4 calls the bond mode of LACP 802.1ad, by mistake, and Ironic 39.0 calls it 802.3ad. "+
-		fmt.Sprintf("The apply will fail, unless this Ironic (API %s) was patched:\n\n%s\n\nThe software in the ramdisk gets the name as it is written here, and may not know 802.1ad.", server, strings.Join(lines, "\n")))}
+	return []decide.Notice{decide.Warn(decide.At("network_data"), "Bond mode has another name in this Ironic",
+		"Ironic 21.4 calls the bond mode of LACP 802.1ad, by mistake, and Ironic 39.0 calls it 802.3ad. "+
+			fmt.Sprintf("The apply will fail, unless this Ironic (API %s) was patched:\n\n%s\n\nThe software in the ramdisk gets the name "+
+				"as it is written here, and may not know 802.1ad.", server, strings.Join(lines, "\n")))}
 }

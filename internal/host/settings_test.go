@@ -40,25 +40,71 @@ func TestSettings_onlyDifferencesAreSent(t *testing.T) {
 		extra object // of the node
 		edits []string
 	}{
-		"the same":                    {want: host.Settings{Settings: s{"name": "web", "driver": "redfish", "owner": "team-a", "properties": object{"cpus": "8"}}}},
-		"the driver first":            {want: host.Settings{Settings: s{"boot_interface": "ipxe", "driver": "ipmi"}}, edits: []string{"add /driver", "add /boot_interface"}},
-		"numbers of extra have types": {want: host.Settings{Settings: s{"extra": object{"unit": "1"}}}, extra: object{"unit": 1.0}, edits: []string{"add /extra/unit"}},
-		"what has gone":               {want: host.Settings{Without: []string{"/driver", "/extra/rack", "/extra/team", "/owner"}}, extra: object{"team": "a"}, edits: []string{"remove /extra/team", "remove /owner"}},
-		"false is none":               {want: host.Settings{Settings: s{"retired": false, "description": ""}}},
-		"but not of automated_clean":  {want: host.Settings{Settings: s{"automated_clean": false}}, edits: []string{"add /automated_clean"}},
-		"capabilities":                {want: host.Settings{Capabilities: map[string]string{"boot_mode": "bios"}, WithoutCapabilities: []string{"raid"}}, edits: []string{"add /properties/capabilities"}},
-		"no capability is left":       {want: host.Settings{WithoutCapabilities: []string{"boot_mode", "raid"}}, edits: []string{"remove /properties/capabilities"}},
-		"capabilities of others":      {want: host.Settings{Capabilities: map[string]string{"raid": "1"}}},
-		"masked and as written":       {want: host.Settings{Settings: s{"driver_info": object{"redfish_password": "a"}}, Written: s{"driver_info": object{"redfish_password": "a"}}}},
-		"masked and another one":      {want: host.Settings{Settings: s{"driver_info": object{"redfish_password": "b"}}, Written: s{"driver_info": object{"redfish_password": "a"}}}, edits: []string{"add " + password}},
-		"a secret that Ironic has":    {want: host.Settings{Secrets: object{"redfish_password": "a"}, WrittenInfo: []string{"redfish_password"}}},
-		"a secret under a new key":    {want: host.Settings{Secrets: object{"redfish_password": "a"}}, edits: []string{"add " + password}},
-		"a secret that has gone":      {want: host.Settings{Secrets: object{"ipmi_password": "a"}, WrittenInfo: []string{"ipmi_password"}}, edits: []string{"add /driver_info/ipmi_password"}},
-		"a secret that is sent again": {want: host.Settings{Secrets: object{"redfish_password": "a"}, WrittenInfo: []string{"redfish_password"}, Resends: true}, edits: []string{"add " + password}},
-		"secrets of a new node":       {want: host.Settings{Secrets: object{"ipmi_password": "a"}, IsNew: true}},
-		"a quarantine that stays":     {want: host.Settings{Settings: s{"retired": true, "retired_reason": "old"}, KeepsRetired: true}, extra: object{"terraform_metal_quarantine": object{}}},
-		"a note that is not needed":   {want: host.Settings{Forgets: true}, extra: object{"terraform_metal_inspection": object{"triggers": "a"}}, edits: []string{"remove /extra/terraform_metal_inspection"}},
-		"a requested inspection":      {want: host.Settings{Inspects: "a", Forgets: true}, edits: []string{"add /extra/terraform_metal_inspection"}},
+		"the same": {want: host.Settings{Settings: s{
+			"name": "web", "driver": "redfish", "owner": "team-a",
+			"properties": object{"cpus": "8"},
+		}}},
+		"the driver first": {
+			want:  host.Settings{Settings: s{"boot_interface": "ipxe", "driver": "ipmi"}},
+			edits: []string{"add /driver", "add /boot_interface"},
+		},
+		"numbers of extra have types": {
+			want: host.Settings{Settings: s{"extra": object{"unit": "1"}}}, extra: object{"unit": 1.0},
+			edits: []string{"add /extra/unit"},
+		},
+		"what has gone": {
+			want:  host.Settings{Without: []string{"/driver", "/extra/rack", "/extra/team", "/owner"}},
+			extra: object{"team": "a"}, edits: []string{"remove /extra/team", "remove /owner"},
+		},
+		"false is none": {want: host.Settings{Settings: s{"retired": false, "description": ""}}},
+		"but not of automated_clean": {
+			want:  host.Settings{Settings: s{"automated_clean": false}},
+			edits: []string{"add /automated_clean"},
+		},
+		"capabilities": {want: host.Settings{
+			Capabilities:        map[string]string{"boot_mode": "bios"},
+			WithoutCapabilities: []string{"raid"},
+		}, edits: []string{"add /properties/capabilities"}},
+		"no capability is left": {
+			want:  host.Settings{WithoutCapabilities: []string{"boot_mode", "raid"}},
+			edits: []string{"remove /properties/capabilities"},
+		},
+		"capabilities of others": {want: host.Settings{Capabilities: map[string]string{"raid": "1"}}},
+		"masked and as written": {want: host.Settings{
+			Settings: s{"driver_info": object{"redfish_password": "a"}},
+			Written:  s{"driver_info": object{"redfish_password": "a"}},
+		}},
+		"masked and another one": {want: host.Settings{
+			Settings: s{"driver_info": object{"redfish_password": "b"}},
+			Written:  s{"driver_info": object{"redfish_password": "a"}},
+		}, edits: []string{"add " + password}},
+		"a secret that Ironic has": {want: host.Settings{
+			Secrets:     object{"redfish_password": "a"},
+			WrittenInfo: []string{"redfish_password"},
+		}},
+		"a secret under a new key": {want: host.Settings{Secrets: object{"redfish_password": "a"}}, edits: []string{"add " + password}},
+		"a secret that has gone": {
+			want:  host.Settings{Secrets: object{"ipmi_password": "a"}, WrittenInfo: []string{"ipmi_password"}},
+			edits: []string{"add /driver_info/ipmi_password"},
+		},
+		"a secret that is sent again": {want: host.Settings{
+			Secrets:     object{"redfish_password": "a"},
+			WrittenInfo: []string{"redfish_password"}, Resends: true,
+		}, edits: []string{"add " + password}},
+		"secrets of a new node": {want: host.Settings{Secrets: object{"ipmi_password": "a"}, IsNew: true}},
+		"a quarantine that stays": {
+			want:  host.Settings{Settings: s{"retired": true, "retired_reason": "old"}, KeepsRetired: true},
+			extra: object{"terraform_metal_quarantine": object{}},
+		},
+		"a note that is not needed": {
+			want:  host.Settings{Forgets: true},
+			extra: object{"terraform_metal_inspection": object{"triggers": "a"}},
+			edits: []string{"remove /extra/terraform_metal_inspection"},
+		},
+		"a requested inspection": {
+			want:  host.Settings{Inspects: "a", Forgets: true},
+			edits: []string{"add /extra/terraform_metal_inspection"},
+		},
 	} {
 		if got := edited(tt.want.Edits(text(tt.extra))); !slices.Equal(got, tt.edits) {
 			t.Errorf("%s: %q, want %q", name, got, tt.edits)
@@ -75,7 +121,10 @@ func TestSettings_hiddenDriverInfoIsAsWritten(t *testing.T) {
 		Written:     ironic.Settings{"driver_info": map[string]any{"redfish_address": "https://bmc"}},
 		WrittenInfo: []string{"redfish_address", "redfish_system_id"}, Without: []string{"/driver_info/redfish_system_id"},
 	}
-	if got, expected := edited(want.Edits(node)), []string{"add /driver_info/redfish_username", "remove /driver_info/redfish_system_id"}; !slices.Equal(got, expected) {
+	if got, expected := edited(want.Edits(node)), []string{
+		"add /driver_info/redfish_username",
+		"remove /driver_info/redfish_system_id",
+	}; !slices.Equal(got, expected) {
 		t.Errorf("%q, want %q", got, expected)
 	}
 }
@@ -90,8 +139,9 @@ func TestChangeSettings_nodeAndRecordAreAsWanted(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &host.Settings{
-		Settings: ironic.Settings{"description": "d", "lessee": "team-a"}, Traits: []string{"CUSTOM_NEW", "CUSTOM_OTHERS"}, WithoutTraits: []string{"CUSTOM_OLD"},
-		Maintenance: &machine.Maintenance{On: true, Reason: "a disk is replaced"},
+		Settings: ironic.Settings{"description": "d", "lessee": "team-a"}, Traits: []string{"CUSTOM_NEW", "CUSTOM_OTHERS"},
+		WithoutTraits: []string{"CUSTOM_OLD"},
+		Maintenance:   &machine.Maintenance{On: true, Reason: "a disk is replaced"},
 	}
 	change := func(requests ...string) {
 		t.Helper()
@@ -108,7 +158,8 @@ func TestChangeSettings_nodeAndRecordAreAsWanted(t *testing.T) {
 		}
 		now := ironictest.NodeOf(t, fake, "node-000")
 		node := m.Node()
-		if node.Description != "d" || !node.Maintenance || node.MaintenanceReason != "a disk is replaced" || !slices.Equal(slices.Sorted(slices.Values(node.Traits)), []string{"CUSTOM_NEW", "CUSTOM_OTHERS"}) {
+		if node.Description != "d" || !node.Maintenance || node.MaintenanceReason != "a disk is replaced" ||
+			!slices.Equal(slices.Sorted(slices.Values(node.Traits)), []string{"CUSTOM_NEW", "CUSTOM_OTHERS"}) {
 			t.Errorf("the record: %+v", node)
 		}
 		for attribute, value := range map[string]any{"lessee": "team-a", "maintenance": true, "maintenance_reason": "a disk is replaced"} {
@@ -128,20 +179,26 @@ func TestChangeSettings_newDriverKeepsInterfaces(t *testing.T) {
 	fake := &fakeironic.Server{}
 	client := sitetest.NewClient(fake)
 	before := host.Settings{
-		Settings: ironic.Settings{"driver": "ipmi", "deploy_interface": "ramdisk", "boot_interface": "ipxe"}, Secrets: map[string]any{"ipmi_password": "calvin"},
+		Settings: ironic.Settings{"driver": "ipmi", "deploy_interface": "ramdisk", "boot_interface": "ipxe"},
+		Secrets:  map[string]any{"ipmi_password": "calvin"},
 	}
 	node, err := host.Enroll(t.Context(), client.Site, ironic.NewUUID(), before.Enrollment())
 	if err != nil {
 		t.Fatal(err)
 	}
-	after := host.Settings{Settings: maps.Clone(before.Settings), Written: before.Settings, Secrets: map[string]any{"redfish_password": "calvin"}}
-	after.Settings["driver"], after.Without, after.WrittenInfo = "redfish", []string{"/driver_info/ipmi_password"}, []string{"ipmi_password"}
+	after := host.Settings{
+		Settings: maps.Clone(before.Settings), Written: before.Settings,
+		Secrets: map[string]any{"redfish_password": "calvin"},
+	}
+	after.Settings["driver"], after.Without, after.WrittenInfo = "redfish", []string{"/driver_info/ipmi_password"},
+		[]string{"ipmi_password"}
 	m := client.Record(node)
 	if _, err := host.ChangeSettings(t.Context(), m, &after); err != nil {
 		t.Fatal(err)
 	}
 	node = m.Node()
-	if node.DriverInfo["redfish_password"] != ironic.Masked || node.DriverInfo["ipmi_password"] != nil || node.DeployInterface != "ramdisk" || node.BootInterface != "ipxe" {
+	if node.DriverInfo["redfish_password"] != ironic.Masked || node.DriverInfo["ipmi_password"] != nil ||
+		node.DeployInterface != "ramdisk" || node.BootInterface != "ipxe" {
 		t.Errorf("the node: %+v", node)
 	}
 }
@@ -173,13 +230,25 @@ func TestChangeSettings_settingsArriveThoughTraitsFail(t *testing.T) {
 func TestEdits_autodetectStays(t *testing.T) {
 	t.Parallel()
 	deployed := &ironic.Node{Driver: "redfish", DeployInterface: "autodetect", ActingDeploy: "direct", InstanceUUID: "i"}
-	hidden := &ironic.Node{Driver: "redfish", DeployInterface: "direct", ActingDeploy: "direct", InstanceUUID: "i", Hidden: ironic.Hidden{DriverInternalInfo: true}}
-	free := &ironic.Node{Driver: "redfish", DeployInterface: "direct", ActingDeploy: "direct", Hidden: ironic.Hidden{DriverInternalInfo: true}}
+	hidden := &ironic.Node{
+		Driver: "redfish", DeployInterface: "direct", ActingDeploy: "direct", InstanceUUID: "i",
+		Hidden: ironic.Hidden{DriverInternalInfo: true},
+	}
+	free := &ironic.Node{
+		Driver: "redfish", DeployInterface: "direct", ActingDeploy: "direct",
+		Hidden: ironic.Hidden{DriverInternalInfo: true},
+	}
 	for _, tt := range []struct {
 		node     *ironic.Node
 		wanted   string
 		mustSend bool
-	}{{deployed, "autodetect", false}, {deployed, "ramdisk", true}, {hidden, "autodetect", false}, {hidden, "ramdisk", true}, {free, "autodetect", true}} {
+	}{
+		{deployed, "autodetect", false},
+		{deployed, "ramdisk", true},
+		{hidden, "autodetect", false},
+		{hidden, "ramdisk", true},
+		{free, "autodetect", true},
+	} {
 		want := &host.Settings{Settings: ironic.Settings{"driver": "redfish", "deploy_interface": tt.wanted}}
 		if edits := want.Edits(tt.node); edits.Changes("/deploy_interface") != tt.mustSend {
 			t.Errorf("%s for %+v: sent %v, want %v", tt.wanted, tt.node, !tt.mustSend, tt.mustSend)

@@ -10,9 +10,10 @@ import (
 
 // Plan is what becomes of a host.
 type Plan struct {
-	Steps []Step         `json:"steps,omitempty"`
-	Goal  states.Goal    `json:"goal,omitempty"` // the state that the host reaches now or later; the apply refuses a node that has left it since the plan
-	Open  []HardwarePart `json:"open,omitempty"` // hardware settings that are not known to be on the machine
+	Steps []Step `json:"steps,omitempty"`
+	// the state that the host reaches now or later; the apply refuses a node that has left it since the plan
+	Goal states.Goal    `json:"goal,omitempty"`
+	Open []HardwarePart `json:"open,omitempty"` // hardware settings that are not known to be on the machine
 
 	Drifted []HardwareDifference `json:"drifted,omitempty"` // why settings are open that were applied before: the machine has lost them
 
@@ -57,8 +58,9 @@ type Forecast struct {
 
 // Step is an operation of an apply.
 type Step struct {
-	Do    Action         `json:"do"`
-	Goal  states.Goal    `json:"goal,omitempty"`  // where a walk or verification ends, and where a node from enroll must be to set its boot mode or console
+	Do Action `json:"do"`
+	// where a walk or verification ends, and where a node from enroll must be to set its boot mode or console
+	Goal  states.Goal    `json:"goal,omitempty"`
 	Parts []HardwarePart `json:"parts,omitempty"` // of the hardware settings that change
 	Power string         `json:"power,omitempty"` // on or off; "" while it is not known
 	Cost  decide.Cost    `json:"cost,omitempty"`
@@ -98,7 +100,8 @@ const DoRemove Action = "remove"
 
 // order has the place of each action among the steps of a plan.
 var order = map[Action]int{
-	DoEnroll: 0, DoLeavePool: 1, DoCloseConsole: 2, DoWrite: 3, DoEndTemporary: 4, DoSetBoot: 4, DoSetConsole: 5, DoConfigure: 6, DoService: 7, DoInspect: 8, DoInspectAgain: 9,
+	DoEnroll: 0, DoLeavePool: 1, DoCloseConsole: 2, DoWrite: 3, DoEndTemporary: 4, DoSetBoot: 4, DoSetConsole: 5, DoConfigure: 6,
+	DoService: 7, DoInspect: 8, DoInspectAgain: 9,
 	DoVerify: 10, DoWalk: 11, DoLearnPower: 12, DoSwitchPower: 13, DoKeepPower: 14, DoRemove: 15,
 }
 

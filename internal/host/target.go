@@ -105,7 +105,8 @@ func (p *plan) refuseTarget() bool {
 	if p.Target.V != string(GoalEnroll) || p.seen.Target == string(GoalEnroll) || p.seen.Target == "" {
 		return false
 	}
-	p.refuse(decide.At("target_state"), "Node cannot return to enroll", "A node cannot return to state enroll. Leave target_state as it is, or destroy the host.")
+	p.refuse(decide.At("target_state"), "Node cannot return to enroll", "A node cannot return to state enroll. Leave target_state as it "+
+		"is, or destroy the host.")
 	return true
 }
 
@@ -115,8 +116,9 @@ func (p *plan) refuseRetirement() bool {
 	if !p.Retired.V || s.Retired || !states.InPool(s.node()) || s.Instance == "" {
 		return false
 	}
-	p.refuse(decide.At("retired"), "Reserved host cannot be retired", fmt.Sprintf("Host %s is available and reserved by %s. Ironic retires such a node only when it is free or deployed. "+
-		"Destroy its metal_allocation first, in an apply of its own, or leave retired as it is.", p.Label, s.Instance))
+	p.refuse(decide.At("retired"), "Reserved host cannot be retired",
+		fmt.Sprintf("Host %s is available and reserved by %s. Ironic retires such a node only when it is free or deployed. Destroy its "+
+			"metal_allocation first, in an apply of its own, or leave retired as it is.", p.Label, s.Instance))
 	return true
 }
 
@@ -128,8 +130,9 @@ func (p *plan) decideRetirement() {
 	p.Forecast.NoRetireReason = isFalse(p.Retired) && !p.ReasonSet // Ironic clears it
 	holds := p.Retired.V && p.Target.V == string(states.GoalAvailable) && !p.seen.deployed()
 	if holds && p.seen.Quarantine == "" && p.RetiredSet.IsNull() {
-		p.warn(decide.At("target_state"), "Host is retired", fmt.Sprintf("Another client of Ironic has retired host %s, so it stays manageable and does not become available. "+
-			"Set retired = false to make it available again, or retired = true to end this warning.", p.Label))
+		p.warn(decide.At("target_state"), "Host is retired",
+			fmt.Sprintf("Another client of Ironic has retired host %s, so it stays manageable and does not become available. Set retired "+
+				"= false to make it available again, or retired = true to end this warning.", p.Label))
 	}
 }
 
@@ -143,7 +146,8 @@ func (p *plan) decideQuarantine() {
 		if p.RetiredSet.Unknown {
 			returns = "The value of retired is not known yet. If it is false, the apply returns the host to use."
 		}
-		p.warn(decide.At("retired"), "Host leaves its quarantine", fmt.Sprintf("Host %s is in quarantine: %s. %s", p.Label, s.Quarantine, returns))
+		p.warn(decide.At("retired"), "Host leaves its quarantine", fmt.Sprintf("Host %s is in quarantine: %s. %s", p.Label,
+			s.Quarantine, returns))
 		return
 	}
 	p.Forecast.KeepsRetired = true
@@ -153,6 +157,7 @@ func (p *plan) decideQuarantine() {
 		how = "apply retired = true, and then retired = false"
 	}
 	if !deployed {
-		p.warn(decide.At("retired"), "Host is in quarantine", fmt.Sprintf("Host %s is in quarantine: %s. It stays retired, and no allocation reserves it. To return it, repair it and %s.", p.Label, s.Quarantine, how))
+		p.warn(decide.At("retired"), "Host is in quarantine", fmt.Sprintf("Host %s is in quarantine: %s. It stays retired, and no "+
+			"allocation reserves it. To return it, repair it and %s.", p.Label, s.Quarantine, how))
 	}
 }

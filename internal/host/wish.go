@@ -43,7 +43,8 @@ type Wish struct {
 	Console        decide.Value[string] // ConsoleOn or ConsoleOff
 	ConsoleMoves   bool                 // driver or console interface differ from those in state, or may
 	Maintenance    decide.Value[bool]   // of the configuration
-	Held           bool                 // in maintenance that Ironic has not set after a fault, and no killed run: Ironic runs no steps then
+	// in maintenance that Ironic has not set after a fault, and no killed run: Ironic runs no steps then
+	Held           bool
 	Retired        decide.Value[bool]
 	RetiredSet     decide.Value[bool] // of the configuration
 	ReasonSet      bool               // the configuration has retired_reason
@@ -58,7 +59,10 @@ type Wish struct {
 
 // isOpen reports whether a value is not known yet that decides what is done to the machine.
 func (w Wish) isOpen() bool {
-	flags := []decide.Value[bool]{w.PowerManaged, w.Inspect, w.AutomatedClean, w.SecureBoot, w.Maintenance, w.Retired, w.RetiredSet, w.ServicesActive}
+	flags := []decide.Value[bool]{
+		w.PowerManaged, w.Inspect, w.AutomatedClean, w.SecureBoot, w.Maintenance, w.Retired, w.RetiredSet,
+		w.ServicesActive,
+	}
 	return !w.HardwareKnown || w.HardwareDrift.Unknown || w.Target.Unknown || w.Triggers.Unknown || w.BootMode.Unknown ||
 		slices.ContainsFunc(flags, func(v decide.Value[bool]) bool { return v.Unknown })
 }
@@ -115,12 +119,13 @@ type Answers struct {
 	ComparedNow *HardwareComparison  // of OnMachine with the machine, if Notes has none; nil: not known
 	Network     *ramdisk.NetworkBoot // how the machine boots; nil: not known. Without an interface: it needs nothing
 	Console     *ConsoleNow          // nil: not known
-	Interfaces  []InterfaceChange    // hardware interfaces that the configuration sets or has set; none: it sets none, or they are not known
-	OpenPorts   bool                 // an inspection may bring its ports
-	TakesOver   string               // label of the discovered node that a new host would take over; "": none, or the run has said so
-	Profile     string               // temporary server profile on the machine; "": none
-	ProfileErr  string               // why that is not known; "": it is
-	Runbooks    *Runbook             // the cleaning runbook of the wish; nil: not known
+	// hardware interfaces that the configuration sets or has set; none: it sets none, or they are not known
+	Interfaces []InterfaceChange
+	OpenPorts  bool     // an inspection may bring its ports
+	TakesOver  string   // label of the discovered node that a new host would take over; "": none, or the run has said so
+	Profile    string   // temporary server profile on the machine; "": none
+	ProfileErr string   // why that is not known; "": it is
+	Runbooks   *Runbook // the cleaning runbook of the wish; nil: not known
 }
 
 // ConsoleNow is the console of a host.

@@ -160,7 +160,9 @@ func (c *Client) ListAllocations(ctx context.Context, query url.Values) ([]Alloc
 // allocations that the reader wants; 0: all.
 func (c *Client) StreamAllocations(ctx context.Context, query url.Values, limit int64) iter.Seq2[*Allocation, error] {
 	return func(yield func(*Allocation, error) bool) {
-		for a, err := range api.Stream(ctx, c.Conn, "allocations", "allocations", limited(query, limit), func(a *Allocation) string { return a.UUID }) {
+		for a, err := range api.Stream(ctx, c.Conn, "allocations", "allocations", limited(query, limit), func(a *Allocation) string {
+			return a.UUID
+		}) {
 			if a != nil && a.isRecord() {
 				continue
 			}

@@ -106,7 +106,8 @@ func TestCreate_takenName(t *testing.T) {
 			t.Errorf("Enroll = %v, want a conflict", err)
 		}
 		mac := "52:54:00:00:00:00" // of node-000
-		if _, err := client.CreatePort(t.Context(), nodeOf(t, fake, "node-001").UUID, ironic.PortSpec{Address: mac}); !errors.As(err, &status) || status.Status != http.StatusConflict {
+		if _, err := client.CreatePort(t.Context(), nodeOf(t, fake, "node-001").UUID, ironic.PortSpec{Address: mac}); !errors.As(err,
+			&status) || status.Status != http.StatusConflict {
 			t.Errorf("CreatePort = %v, want a conflict", err)
 		}
 		if took := time.Since(start); took != 0 {
@@ -144,9 +145,11 @@ func TestCreate_enrollmentIsComplete(t *testing.T) {
 	}
 	node := nodeOf(t, fake, "web").Raw
 	for field, want := range map[string]any{
-		"driver": "fake-hardware", "resource_class": "baremetal", "description": "a machine", "lessee": "team-a", "shard": "s1", "automated_clean": false,
+		"driver": "fake-hardware", "resource_class": "baremetal", "description": "a machine", "lessee": "team-a", "shard": "s1",
+		"automated_clean":  false,
 		"deploy_interface": "direct", "provision_state": "enroll",
-		"driver_info": map[string]any{"deploy_kernel": "http://images/kernel"}, "properties": map[string]any{"cpus": 8.0}, "extra": map[string]any{"rack": "12"},
+		"driver_info": map[string]any{"deploy_kernel": "http://images/kernel"}, "properties": map[string]any{"cpus": 8.0},
+		"extra": map[string]any{"rack": "12"},
 	} {
 		if !ironic.SameJSON(node[field], want) {
 			t.Errorf("%s = %v, want %v", field, node[field], want)

@@ -69,11 +69,13 @@ func TestDefect_testNodeIsDeleted(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		for what, reject := range map[string]func(*http.Request) *fakeironic.Rejection{
 			"the answer to its creation is lost": times(1, http.MethodPost, "/v1/nodes", lost()),
-			"it cannot be patched":               times(100, http.MethodPatch, "/v1/nodes", &fakeironic.Rejection{Status: http.StatusBadGateway}),
+			"it cannot be patched": times(100, http.MethodPatch, "/v1/nodes",
+				&fakeironic.Rejection{Status: http.StatusBadGateway}),
 		} {
 			fake := defective()
 			fake.Reject = reject
-			if _, err := newClient(fake).PatchNode(t.Context(), nodeOf(t, fake, "node-000").UUID, setting("/description", "new")); err == nil {
+			if _, err := newClient(fake).PatchNode(t.Context(), nodeOf(t, fake, "node-000").UUID,
+				setting("/description", "new")); err == nil {
 				t.Errorf("%s, and yet the node was changed", what)
 			}
 			if n := len(fake.Nodes()); n != 1 {
@@ -93,7 +95,8 @@ func TestDefect_withoutRightToTest(t *testing.T) {
 	if fault.AboutOf[*ironic.Node](err, ironic.KindParentDefect) == nil || !strings.Contains(err.Error(), "node-000") {
 		t.Fatalf("PatchNode = %v, want KindParentDefect that names the node", err)
 	}
-	if _, err := client.PatchNode(t.Context(), nodeOf(t, fake, "node-001").UUID, setting("/description", "new")); !fault.Is(err, ironic.KindParentDefect) {
+	if _, err := client.PatchNode(t.Context(), nodeOf(t, fake, "node-001").UUID, setting("/description", "new")); !fault.Is(err,
+		ironic.KindParentDefect) {
 		t.Errorf("the next node: %v", err)
 	}
 	if parent := nodeOf(t, fake, "node-001").Raw["parent_node"]; parent != nil {

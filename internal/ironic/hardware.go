@@ -88,10 +88,11 @@ func (c *Client) BIOS(ctx context.Context, id string) (map[string]BIOSSetting, e
 
 // Component is a part of a machine with firmware, as Ironic has last read it. What Ironic does not know is empty.
 type Component struct {
-	Name        string `json:"component"` // such as "bios" or "nic:NAME"
-	Version     string `json:"current_version"`
-	Initial     string `json:"initial_version"`      // when Ironic read it first
-	LastFlashed string `json:"last_version_flashed"` // the version to which the firmware changed last, whoever installed it; "" if it never changed
+	Name    string `json:"component"` // such as "bios" or "nic:NAME"
+	Version string `json:"current_version"`
+	Initial string `json:"initial_version"` // when Ironic read it first
+	// the version to which the firmware changed last, whoever installed it; "" if it never changed
+	LastFlashed string `json:"last_version_flashed"`
 	UpdatedAt   string `json:"updated_at"`
 
 	// Since API 1.114.
@@ -215,7 +216,8 @@ type Driver struct {
 	Inspect string `json:"default_inspect_interface"`
 	Network string `json:"default_network_interface"`
 
-	Enabled map[string][]string `json:"-"` // the interfaces that conductors have enabled for it, by kind; a kind is missing if Ironic does not tell
+	// the interfaces that conductors have enabled for it, by kind; a kind is missing if Ironic does not tell
+	Enabled map[string][]string `json:"-"`
 }
 
 // UnmarshalJSON reads a driver. Ironic has a field of its own for each kind of interface.

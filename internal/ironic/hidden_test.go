@@ -16,11 +16,26 @@ func TestNode_hiddenFieldsAreUnknown(t *testing.T) {
 		answer string
 		want   ironic.Hidden
 	}{
-		"reservation":          {`{"reservation": "** Redacted - requires baremetal:node:get:reservation permission. **"}`, ironic.Hidden{Reservation: true}},
-		"last error":           {`{"last_error": "** Value Redacted - Requires baremetal:node:get:last_error permission. **"}`, ironic.Hidden{LastError: true}},
-		"driver info":          {`{"driver_info": {"content": "** Redacted - requires baremetal:node:get:driver_info permission. **"}}`, ironic.Hidden{DriverInfo: true}},
-		"driver internal info": {`{"driver_internal_info": {"content": "** Redacted - Requires baremetal:node:get:driver_internal_info permission. **"}}`, ironic.Hidden{DriverInternalInfo: true}},
-		"null":                 {`{"reservation": null, "last_error": null, "driver_info": {}, "driver_internal_info": null}`, ironic.Hidden{}},
+		"reservation": {
+			`{"reservation": "** Redacted - requires baremetal:node:get:reservation permission. **"}`,
+			ironic.Hidden{Reservation: true},
+		},
+		"last error": {
+			`{"last_error": "** Value Redacted - Requires baremetal:node:get:last_error permission. **"}`,
+			ironic.Hidden{LastError: true},
+		},
+		"driver info": {
+			`{"driver_info": {"content": "** Redacted - requires baremetal:node:get:driver_info permission. **"}}`,
+			ironic.Hidden{DriverInfo: true},
+		},
+		"driver internal info": {
+			`{"driver_internal_info": {"content": "** Redacted - Requires baremetal:node:get:driver_internal_info permission. **"}}`,
+			ironic.Hidden{DriverInternalInfo: true},
+		},
+		"null": {
+			`{"reservation": null, "last_error": null, "driver_info": {}, "driver_internal_info": null}`,
+			ironic.Hidden{},
+		},
 	} {
 		node, err := answering(tt.answer).Node(t.Context(), "n")
 		if err != nil {
@@ -31,7 +46,8 @@ func TestNode_hiddenFieldsAreUnknown(t *testing.T) {
 		}
 	}
 	plain, err := answering(`{"reservation": "c1", "last_error": "e", "driver_info": {"content": "x"}}`).Node(t.Context(), "n")
-	if err != nil || plain.Hidden != (ironic.Hidden{}) || plain.Reservation != "c1" || plain.LastError != "e" || plain.DriverInfo["content"] != "x" {
+	if err != nil || plain.Hidden != (ironic.Hidden{}) || plain.Reservation != "c1" || plain.LastError != "e" ||
+		plain.DriverInfo["content"] != "x" {
 		t.Errorf("%+v, %v, want the values of Ironic", plain, err)
 	}
 }
@@ -139,7 +155,8 @@ func TestNode_deployInterfaceThatAutodetectReplaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := node.DeployInterface + " " + node.ActingDeploy; got != want || ironic.InterfacesOf(node)["deploy"] != node.DeployInterface {
+		if got := node.DeployInterface + " " + node.ActingDeploy; got != want ||
+			ironic.InterfacesOf(node)["deploy"] != node.DeployInterface {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}

@@ -120,7 +120,8 @@ func (c *Client) introspection(ctx context.Context, id string) (*Inventory, erro
 		Inventory *Inventory `json:"inventory"`
 		pluginData
 	}
-	_, err = inspector.Get(ctx, inspector.Endpoint+"introspection/"+id+"/data", &answer, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
+	_, err = inspector.Get(ctx, inspector.Endpoint+"introspection/"+id+"/data", &answer,
+		&gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
 	if err = c.Wrap(ctx, err); api.IsStatus(err, http.StatusNotFound, "not found for node") { // other 404s are errors of the setup
 		return nil, nil //nolint:nilnil // a node without a result is usual
 	}
@@ -217,7 +218,8 @@ type announcement struct {
 
 func (a announcement) neighbour() Neighbour {
 	return Neighbour{
-		SwitchID: announced(a.ChassisID), SwitchName: announced(a.SystemName), PortID: portName(announced(a.PortID)), PortDescription: announced(a.PortDescription),
+		SwitchID: announced(a.ChassisID), SwitchName: announced(a.SystemName), PortID: portName(announced(a.PortID)),
+		PortDescription: announced(a.PortDescription),
 	}
 }
 

@@ -13,13 +13,22 @@ func TestLLDP_readsWhatSwitchesAnnounce(t *testing.T) {
 		raw  string
 		want Neighbour
 	}{
-		"MAC address and name of a port": {`[[1, "04aabbccddeeff"], [2, "0545746831"], [5, "6c6561662d31"]]`, Neighbour{SwitchID: "aa:bb:cc:dd:ee:ff", SwitchName: "leaf-1", PortID: "Eth1", PortIsName: true}},
-		"network address":                {`[[1, "0501c0000201"], [2, "03525400aabb01"]]`, Neighbour{SwitchID: "192.0.2.1", PortID: "52:54:00:aa:bb:01"}},
-		"other types":                    {`[[3, "0078"], [127, "0080c2010001"]]`, Neighbour{}},
-		"description, padding, repeated": {`[[2, "0545746831"], [4, "757020"], [5, "6c6561662d3100"], [0, ""], [2, "0545746832"], [0, ""]]`, Neighbour{SwitchName: "leaf-1", PortID: "Eth1", PortIsName: true, PortDescription: "up"}},
-		"heard nothing":                  {`[]`, Neighbour{}},
-		"control characters":             {`[[1, "07"], [2, "050a0d"], [5, "ff"]]`, Neighbour{}},
-		"no TLVs":                        {`[[1], ["2", "05"], [2, 5], [5, "zz"]]`, Neighbour{}},
+		"MAC address and name of a port": {
+			`[[1, "04aabbccddeeff"], [2, "0545746831"], [5, "6c6561662d31"]]`,
+			Neighbour{SwitchID: "aa:bb:cc:dd:ee:ff", SwitchName: "leaf-1", PortID: "Eth1", PortIsName: true},
+		},
+		"network address": {
+			`[[1, "0501c0000201"], [2, "03525400aabb01"]]`,
+			Neighbour{SwitchID: "192.0.2.1", PortID: "52:54:00:aa:bb:01"},
+		},
+		"other types": {`[[3, "0078"], [127, "0080c2010001"]]`, Neighbour{}},
+		"description, padding, repeated": {
+			`[[2, "0545746831"], [4, "757020"], [5, "6c6561662d3100"], [0, ""], [2, "0545746832"], [0, ""]]`,
+			Neighbour{SwitchName: "leaf-1", PortID: "Eth1", PortIsName: true, PortDescription: "up"},
+		},
+		"heard nothing":      {`[]`, Neighbour{}},
+		"control characters": {`[[1, "07"], [2, "050a0d"], [5, "ff"]]`, Neighbour{}},
+		"no TLVs":            {`[[1], ["2", "05"], [2, 5], [5, "zz"]]`, Neighbour{}},
 	} {
 		if got, listened := readLLDP(json.RawMessage(tt.raw)); got != tt.want || !listened {
 			t.Errorf("%s: %+v, %v, want %+v", name, got, listened, tt.want)
@@ -44,20 +53,45 @@ func TestInventory_addsNeighbours(t *testing.T) {
 		card, data      string // the key lldp of the card eno1, and plugin_data
 		want, unrelated map[string]Neighbour
 	}{
-		"lldp_raw":                          {`null`, `{"lldp_raw": {"eno1": ` + raw + `, "bond0": ` + raw + `}, "parsed_lldp": {"bond0": ` + parsed + `}}`, map[string]Neighbour{"eno1": leaf}, nil},
-		"an older ramdisk":                  {raw, `{"lldp_raw": {"eno1": null}}`, map[string]Neighbour{"eno1": leaf}, nil},
-		"parse-lldp":                        {`null`, `{"parsed_lldp": {"eno1": ` + parsed + `}}`, map[string]Neighbour{"eno1": hooked}, nil},
-		"what was received before a hook":   {raw, `{"parsed_lldp": {"eno1": {"switch_port_id": "Eth2", "switch_port_description": "up"}}}`, map[string]Neighbour{"eno1": leaf.or(Neighbour{PortDescription: "up"})}, nil},
-		"ironic-inspector":                  {`null`, `{"all_interfaces": {"eno1": {"lldp_processed": ` + parsed + `}}}`, map[string]Neighbour{"eno1": hooked}, nil},
-		"heard nothing":                     {`[]`, `{}`, map[string]Neighbour{"eno1": {}}, nil},
-		"not collected":                     {`null`, `{"all_interfaces": {"eno1": {"lldp_processed": null}}}`, nil, nil},
-		"Redfish, a port that is no card":   {`null`, `{"parsed_lldp": {"NIC.1-1": ` + parsed + `}}`, nil, map[string]Neighbour{"NIC.1-1": hooked}},
-		"Redfish, digits":                   {`null`, `{"parsed_lldp": {"eno1": {"switch_port_id": "45:74:68:31"}, "2": {"switch_port_id": "52:54:00:AA:bb:01"}}}`, map[string]Neighbour{"eno1": {PortID: "Eth1"}}, map[string]Neighbour{"2": {PortID: "52:54:00:AA:bb:01"}}},
-		"Redfish, a BMC that heard nothing": {`null`, `{"parsed_lldp": {"1": {"switch_chassis_id": "Not Available", "switch_port_id": "No Link"}}}`, nil, nil},
+		"lldp_raw": {`null`, `{"lldp_raw": {"eno1": ` + raw + `, "bond0": ` + raw +
+			`}, "parsed_lldp": {"bond0": ` + parsed + `}}`, map[string]Neighbour{"eno1": leaf}, nil},
+		"an older ramdisk": {raw, `{"lldp_raw": {"eno1": null}}`, map[string]Neighbour{"eno1": leaf}, nil},
+		"parse-lldp": {
+			`null`, `{"parsed_lldp": {"eno1": ` + parsed + `}}`,
+			map[string]Neighbour{"eno1": hooked},
+			nil,
+		},
+		"what was received before a hook": {
+			raw, `{"parsed_lldp": {"eno1": {"switch_port_id": "Eth2", "switch_port_description": "up"}}}`,
+			map[string]Neighbour{"eno1": leaf.or(Neighbour{PortDescription: "up"})},
+			nil,
+		},
+		"ironic-inspector": {
+			`null`, `{"all_interfaces": {"eno1": {"lldp_processed": ` + parsed + `}}}`,
+			map[string]Neighbour{"eno1": hooked},
+			nil,
+		},
+		"heard nothing": {`[]`, `{}`, map[string]Neighbour{"eno1": {}}, nil},
+		"not collected": {`null`, `{"all_interfaces": {"eno1": {"lldp_processed": null}}}`, nil, nil},
+		"Redfish, a port that is no card": {
+			`null`, `{"parsed_lldp": {"NIC.1-1": ` + parsed + `}}`, nil,
+			map[string]Neighbour{"NIC.1-1": hooked},
+		},
+		"Redfish, digits": {
+			`null`,
+			`{"parsed_lldp": {"eno1": {"switch_port_id": "45:74:68:31"}, "2": {"switch_port_id": "52:54:00:AA:bb:01"}}}`,
+			map[string]Neighbour{"eno1": {PortID: "Eth1"}},
+			map[string]Neighbour{"2": {PortID: "52:54:00:AA:bb:01"}},
+		},
+		"Redfish, a BMC that heard nothing": {
+			`null`,
+			`{"parsed_lldp": {"1": {"switch_chassis_id": "Not Available", "switch_port_id": "No Link"}}}`, nil, nil,
+		},
 	} {
 		var i Inventory
 		var data pluginData
-		if err := errors.Join(json.Unmarshal([]byte(`{"interfaces": [{"name": "eno1", "lldp": `+tt.card+`}]}`), &i), json.Unmarshal([]byte(tt.data), &data)); err != nil {
+		if err := errors.Join(json.Unmarshal([]byte(`{"interfaces": [{"name": "eno1", "lldp": `+tt.card+`}]}`), &i),
+			json.Unmarshal([]byte(tt.data), &data)); err != nil {
 			t.Fatal(err)
 		}
 		i.addNeighbours(data)

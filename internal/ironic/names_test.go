@@ -14,7 +14,10 @@ func TestNames_thatCannotExist(t *testing.T) {
 	t.Parallel()
 	fake := ironictest.Fleet(1)
 	client := newClient(fake)
-	for _, ref := range []string{"", ".", "..", "../chassis", "a/b", "bad name", "n?x=1", "detail", "states", "Zürich", strings.Repeat("n", 256)} {
+	for _, ref := range []string{
+		"", ".", "..", "../chassis", "a/b", "bad name", "n?x=1", "detail", "states", "Zürich",
+		strings.Repeat("n", 256),
+	} {
 		if _, err := client.Node(t.Context(), ref); !api.IsNotFound(err) {
 			t.Errorf("node %q: %v", ref, err)
 		}
@@ -33,7 +36,10 @@ func TestNames_thatCannotExist(t *testing.T) {
 func TestNodeArgument(t *testing.T) {
 	t.Parallel()
 	const id = "1be26c0b-03f2-4d2e-ae87-c02d7f33c123"
-	for name, want := range map[string]string{"rack1-07": "rack1-07", "n_1~.-": "n_1~.-", "": id, "-n": id, "--all": id, "~root": id, "a;b": id} {
+	for name, want := range map[string]string{
+		"rack1-07": "rack1-07", "n_1~.-": "n_1~.-", "": id, "-n": id, "--all": id,
+		"~root": id, "a;b": id,
+	} {
 		if got := ironic.NodeArgument(&ironic.Node{Name: name, UUID: id}); got != want {
 			t.Errorf("%q: %s, want %s", name, got, want)
 		}

@@ -78,7 +78,10 @@ var namePattern = regexp.MustCompile(`^[0-9A-Za-z._~-]{1,255}$`)
 // something else.
 func mayExist(ref string) error {
 	if !namePattern.MatchString(ref) || slices.Contains(reserved, ref) {
-		return &api.StatusError{Status: http.StatusNotFound, Message: fmt.Sprintf("%q is neither a UUID nor a name that Ironic accepts", ref)}
+		return &api.StatusError{
+			Status:  http.StatusNotFound,
+			Message: fmt.Sprintf("%q is neither a UUID nor a name that Ironic accepts", ref),
+		}
 	}
 	return nil
 }

@@ -28,7 +28,8 @@ func TestNode_findByAnyKey(t *testing.T) {
 			t.Errorf("%s: %v, want not found", ref, err)
 		}
 	}
-	if _, err := client.FindNode(t.Context(), "bmc:192.0.2.8"); err == nil || !strings.Contains(err.Error(), "2 nodes have the BMC address") {
+	if _, err := client.FindNode(t.Context(), "bmc:192.0.2.8"); err == nil ||
+		!strings.Contains(err.Error(), "2 nodes have the BMC address") {
 		t.Errorf("an address of two: %v", err)
 	}
 }
@@ -73,15 +74,18 @@ func TestNode_filters(t *testing.T) {
 	fake := fleet(6)
 	yes, no := true, false
 	for field, value := range map[string]any{
-		"provision_state": "manageable", "resource_class": "storage", "owner": "team-a", "lessee": "team-b", "driver": "ipmi", "fault": "clean failure",
-		"shard": "s1", "description": "in rack 12", "maintenance": true, "retired": true, "instance_uuid": "6f2f6c4e-0000-4000-8000-000000000001",
+		"provision_state": "manageable", "resource_class": "storage", "owner": "team-a", "lessee": "team-b", "driver": "ipmi",
+		"fault": "clean failure",
+		"shard": "s1", "description": "in rack 12", "maintenance": true, "retired": true,
+		"instance_uuid": "6f2f6c4e-0000-4000-8000-000000000001",
 	} {
 		fake.Set("node-003", field, value)
 	}
 	for name, filter := range map[string]ironic.NodeFilter{
 		"provision_state": {ProvisionState: "manageable"}, "resource_class": {ResourceClass: "storage"}, "owner": {Owner: "team-a"},
 		"lessee": {Lessee: "team-b"}, "project": {Project: "team-b"}, "driver": {Driver: "ipmi"}, "fault": {Fault: "clean failure"},
-		"shard": {Shard: "s1"}, "description": {DescriptionContains: "rack 12"}, "instance": {InstanceUUID: "6f2f6c4e-0000-4000-8000-000000000001"},
+		"shard": {Shard: "s1"}, "description": {DescriptionContains: "rack 12"},
+		"instance":    {InstanceUUID: "6f2f6c4e-0000-4000-8000-000000000001"},
 		"maintenance": {Maintenance: &yes}, "associated": {Associated: &yes}, "retired": {Retired: &yes},
 	} {
 		if found, err := newClient(fake).ListNodes(t.Context(), filter); err != nil || len(found) != 1 || found[0].Name != "node-003" {
@@ -155,7 +159,8 @@ func TestInventory_ofInspection(t *testing.T) {
 	fake := fleet(1)
 	id := nodeOf(t, fake, "node-000").UUID
 	inventory, err := newClient(fake).Inventory(t.Context(), id)
-	if err != nil || inventory.CPU.Count != 32 || inventory.Memory.PhysicalMB != 131072 || inventory.System.Manufacturer != "Example Systems" ||
+	if err != nil || inventory.CPU.Count != 32 || inventory.Memory.PhysicalMB != 131072 ||
+		inventory.System.Manufacturer != "Example Systems" ||
 		len(inventory.Disks) != 1 || len(inventory.Interfaces) != 2 || inventory.BootMAC() != "52:54:00:00:00:00" {
 		t.Errorf("%+v, %v", inventory, err)
 	}
@@ -176,7 +181,8 @@ func TestInventory_ofInspection(t *testing.T) {
 func TestInventory_bootMAC(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"52:54:00:aa:bb:01": "52:54:00:aa:bb:01", "01-52-54-00-AA-BB-01": "52:54:00:aa:bb:01", "52-54-00-aa-bb-01": "52:54:00:aa:bb:01", "": "", "eth0": "",
+		"52:54:00:aa:bb:01": "52:54:00:aa:bb:01", "01-52-54-00-AA-BB-01": "52:54:00:aa:bb:01", "52-54-00-aa-bb-01": "52:54:00:aa:bb:01",
+		"": "", "eth0": "",
 	} {
 		var inventory ironic.Inventory
 		inventory.Boot.PXEInterface = text
@@ -203,9 +209,10 @@ func TestNode_listFields(t *testing.T) {
 func TestNode_secretKeys(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]bool{
-		"ipmi_password": true, "redfish_password": true, "My_PassWord_x": true, "secret": true, "auth_token": true, "snmp_auth_passphrase": true,
-		"ipmi_hex_kg_key": true,
-		"passwd":          false, "ipmi_username": false, "redfish_address": false, "deploy_kernel": false,
+		"ipmi_password": true, "redfish_password": true, "My_PassWord_x": true, "secret": true, "auth_token": true,
+		"snmp_auth_passphrase": true,
+		"ipmi_hex_kg_key":      true,
+		"passwd":               false, "ipmi_username": false, "redfish_address": false, "deploy_kernel": false,
 	} {
 		if got := ironic.IsSecretKey(key); got != want {
 			t.Errorf("IsSecretKey(%q) = %t", key, got)

@@ -145,7 +145,8 @@ func (c *Client) detailQuery(ctx context.Context, filter NodeFilter) (url.Values
 // in extra, with which the list is half as large again and still less than a third of a full list.
 var pollFields = []string{
 	"uuid", "name", "provision_state", "target_provision_state", "power_state", "target_power_state", "maintenance", "fault",
-	"last_error", "reservation", "instance_uuid", "provision_updated_at", "boot_interface", "conductor_group", "deploy_step", "clean_step", "extra",
+	"last_error", "reservation", "instance_uuid", "provision_updated_at", "boot_interface", "conductor_group", "deploy_step",
+	"clean_step", "extra",
 }
 
 // visibly adds owner and lessee to the fields of nodes that a list requests, if the API has them. By these fields Ironic decides what it

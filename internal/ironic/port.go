@@ -56,7 +56,10 @@ func (s PortSpec) Over(port Port) PortSpec {
 	if s.LocalLinkConnection == nil && len(port.LocalLinkConnection) > 0 {
 		s.LocalLinkConnection = port.LocalLinkConnection
 	}
-	for to, had := range map[*string]string{&s.PhysicalNetwork: port.PhysicalNetwork, &s.Name: port.Name, &s.Description: port.Description, &s.Vendor: port.Vendor, &s.Category: port.Category} {
+	for to, had := range map[*string]string{
+		&s.PhysicalNetwork: port.PhysicalNetwork, &s.Name: port.Name, &s.Description: port.Description,
+		&s.Vendor: port.Vendor, &s.Category: port.Category,
+	} {
 		if *to == "" {
 			*to = had
 		}
@@ -68,8 +71,9 @@ func (s PortSpec) Over(port Port) PortSpec {
 // texts returns the attributes of a spec that are texts, with those that a port has, by name.
 func (s PortSpec) texts(port Port) map[string][2]string {
 	return map[string][2]string{
-		"physical_network": {s.PhysicalNetwork, port.PhysicalNetwork}, "name": {s.Name, port.Name}, "description": {s.Description, port.Description},
-		"vendor": {s.Vendor, port.Vendor}, "category": {s.Category, port.Category},
+		"physical_network": {s.PhysicalNetwork, port.PhysicalNetwork}, "name": {s.Name, port.Name},
+		"description": {s.Description, port.Description},
+		"vendor":      {s.Vendor, port.Vendor}, "category": {s.Category, port.Category},
 	}
 }
 

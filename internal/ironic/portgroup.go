@@ -51,7 +51,10 @@ func (s PortGroupSpec) Over(group PortGroup) PortGroupSpec {
 	if s.Properties == nil && len(group.Properties) > 0 {
 		s.Properties = group.Properties
 	}
-	for to, had := range map[*string]string{&s.Address: group.Address, &s.Mode: group.Mode, &s.PhysicalNetwork: group.PhysicalNetwork, &s.Category: group.Category} {
+	for to, had := range map[*string]string{
+		&s.Address: group.Address, &s.Mode: group.Mode, &s.PhysicalNetwork: group.PhysicalNetwork,
+		&s.Category: group.Category,
+	} {
 		if *to == "" {
 			*to = had
 		}
@@ -66,9 +69,13 @@ func (s PortGroupSpec) IsMet(group PortGroup) bool { return len(s.changes(group)
 // changes returns the edits that bring a port group to the wanted state.
 func (s PortGroupSpec) changes(group PortGroup) (patch Patch) {
 	if s.PhysicalNetwork != "" && s.PhysicalNetwork != group.PhysicalNetwork {
-		patch.Set("/physical_network", s.PhysicalNetwork) // Ironic changes the ports only if it comes first (reference/ironic.md#port-groups)
+		// Ironic changes the ports only if it comes first (reference/ironic.md#port-groups)
+		patch.Set("/physical_network", s.PhysicalNetwork)
 	}
-	for path, values := range map[string][2]string{"/address": {s.Address, group.Address}, "/mode": {s.Mode, group.Mode}, "/category": {s.Category, group.Category}} {
+	for path, values := range map[string][2]string{
+		"/address": {s.Address, group.Address}, "/mode": {s.Mode, group.Mode},
+		"/category": {s.Category, group.Category},
+	} {
 		if values[0] != "" && values[0] != values[1] {
 			patch.Set(path, values[0])
 		}
@@ -94,7 +101,10 @@ func (c *Client) CreatePortGroup(ctx context.Context, nodeID string, spec PortGr
 	if !own {
 		spec.PhysicalNetwork = ""
 	}
-	for key, value := range map[string]string{"name": spec.Name, "address": spec.Address, "mode": spec.Mode, "physical_network": spec.PhysicalNetwork, "category": spec.Category} {
+	for key, value := range map[string]string{
+		"name": spec.Name, "address": spec.Address, "mode": spec.Mode,
+		"physical_network": spec.PhysicalNetwork, "category": spec.Category,
+	} {
 		if value != "" {
 			body[key] = value
 		}

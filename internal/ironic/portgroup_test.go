@@ -22,7 +22,10 @@ func TestDeletePortGroup_besideGroupsWithPorts(t *testing.T) {
 		return group
 	}
 	for i := range 9 {
-		if _, err := client.CreatePort(t.Context(), node, ironic.PortSpec{Address: fmt.Sprintf("52:54:00:00:00:%02d", i), Group: create().UUID}); err != nil {
+		if _, err := client.CreatePort(t.Context(), node, ironic.PortSpec{
+			Address: fmt.Sprintf("52:54:00:00:00:%02d", i),
+			Group:   create().UUID,
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -117,7 +117,10 @@ func TestRefresh_allocations(t *testing.T) {
 	for _, node := range fake.Nodes() {
 		id := ironic.NewUUID()
 		ids[node.UUID] = id
-		if _, err := client.CreateAllocation(t.Context(), ironic.AllocationSpec{UUID: id, ResourceClass: "baremetal", CandidateNodes: []string{node.UUID}}); err != nil {
+		if _, err := client.CreateAllocation(t.Context(), ironic.AllocationSpec{
+			UUID: id, ResourceClass: "baremetal",
+			CandidateNodes: []string{node.UUID},
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -206,8 +209,11 @@ func TestRefresh_foreign404(t *testing.T) {
 		for name, rejection := range map[string]*fakeironic.Rejection{
 			"proxy without backend": {Status: http.StatusNotFound, Body: "default backend - 404"},
 			"web server":            {Status: http.StatusNotFound, Body: "<html><title>404 Not Found</title></html>"},
-			"keystone":              {Status: http.StatusNotFound, Body: `{"error": {"code": 404, "message": "The resource could not be found."}}`},
-			"empty":                 {Status: http.StatusNotFound},
+			"keystone": {
+				Status: http.StatusNotFound,
+				Body:   `{"error": {"code": 404, "message": "The resource could not be found."}}`,
+			},
+			"empty": {Status: http.StatusNotFound},
 		} {
 			fake := fleet(1)
 			id := nodeOf(t, fake, "node-000").UUID

@@ -36,7 +36,10 @@ func newClient(fake *fakeironic.Server, configure ...func(*api.Config)) *ironic.
 // enrolled creates a node in state enroll and returns its UUID.
 func enrolled(t *testing.T, client *ironic.Client, name string) string {
 	t.Helper()
-	node, err := client.CreateNode(t.Context(), ironic.NewUUID(), ironic.Settings{"name": name, "driver": "fake-hardware", "resource_class": "baremetal"})
+	node, err := client.CreateNode(t.Context(), ironic.NewUUID(), ironic.Settings{
+		"name": name, "driver": "fake-hardware",
+		"resource_class": "baremetal",
+	})
 	if err != nil {
 		t.Fatalf("enroll %s: %v", name, err)
 	}

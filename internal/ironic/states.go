@@ -141,7 +141,8 @@ func (c *Client) DetachMedia(ctx context.Context, id string, device Device) erro
 
 // SetBootDevice makes a machine boot from a device: from now on if persistent, else at its next start only.
 func (c *Client) SetBootDevice(ctx context.Context, id string, device Device, persistent bool) error {
-	return c.Request(ctx, http.MethodPut, "nodes/"+id+"/management/boot_device", map[string]any{"boot_device": device, "persistent": persistent}, nil)
+	return c.Request(ctx, http.MethodPut, "nodes/"+id+"/management/boot_device",
+		map[string]any{"boot_device": device, "persistent": persistent}, nil)
 }
 
 // BootDevice is the device from which a machine boots, as its BMC tells.

@@ -23,7 +23,8 @@ type BootSettings struct {
 
 // hasBoot reports whether a node has the settings, as far as Ironic knows.
 func hasBoot(n *ironic.Node, want BootSettings) bool {
-	return (want.Mode == "" || n.BootMode == string(want.Mode)) && (want.Secure == nil || n.SecureBoot != nil && *n.SecureBoot == *want.Secure)
+	return (want.Mode == "" || n.BootMode == string(want.Mode)) && (want.Secure == nil || n.SecureBoot != nil &&
+		*n.SecureBoot == *want.Secure)
 }
 
 // SetBoot changes boot mode and secure boot as wanted, and waits until they have changed. It sends nothing for a setting that the
@@ -50,12 +51,13 @@ func (m *Machine) SetBoot(ctx context.Context, want BootSettings, timeout time.D
 // changeBoot changes one setting of a machine that still is as it was.
 func (m *Machine) changeBoot(ctx context.Context, was footing, change BootSettings, timeout time.Duration) error {
 	needed := func() bool { return !hasBoot(m.node, change) }
-	_, err := m.order(ctx, powerChange{was: was, to: nodes.Rebooting, want: powerOn}, callOfBoot(change), timeout, needed, func(ctx context.Context) error {
-		if change.Secure != nil {
-			return m.site.Ironic.ChangeSecureBoot(ctx, m.node.UUID, *change.Secure)
-		}
-		return m.site.Ironic.ChangeBootMode(ctx, m.node.UUID, change.Mode)
-	})
+	_, err := m.order(ctx, powerChange{was: was, to: nodes.Rebooting, want: powerOn}, callOfBoot(change), timeout, needed,
+		func(ctx context.Context) error {
+			if change.Secure != nil {
+				return m.site.Ironic.ChangeSecureBoot(ctx, m.node.UUID, *change.Secure)
+			}
+			return m.site.Ironic.ChangeBootMode(ctx, m.node.UUID, change.Mode)
+		})
 	if err != nil {
 		return err
 	}
@@ -66,14 +68,18 @@ func (m *Machine) changeBoot(ctx context.Context, was footing, change BootSettin
 		err = m.AwaitUnlocked(ctx, deadline)
 	}
 	if errors.Is(err, api.ErrNoPoll) {
-		return fmt.Errorf("node %s: the change of %s has not ended after %s. Check the machine's BMC and console, then apply again", ironic.NodeLabel(m.node), change.name(), timeout)
+		return fmt.Errorf("node %s: the change of %s has not ended after %s. Check the machine's BMC and console, then apply again",
+			ironic.NodeLabel(m.node), change.name(), timeout)
 	}
 	if err == nil {
 		err = m.Refresh(ctx) // polls have neither setting
 	}
 	if err == nil && !hasBoot(m.node, change) && m.node.LastError != "" {
-		return &failure.Error{Node: m.node, Words: api.FirstLine(m.node.LastError), Fact: fmt.Sprintf("%s of node %s was not changed. Its driver, %s, or its BMC may not support the change: then remove %s",
-			change.name(), ironic.NodeLabel(m.node), m.node.Driver, change.name())}
+		return &failure.Error{
+			Node: m.node, Words: api.FirstLine(m.node.LastError),
+			Fact: fmt.Sprintf("%s of node %s was not changed. Its driver, %s, or its BMC may not support the change: then remove %s",
+				change.name(), ironic.NodeLabel(m.node), m.node.Driver, change.name()),
+		}
 	}
 	return err
 }
@@ -122,7 +128,8 @@ func (m *Machine) ManageMedia(ctx context.Context, what string, deadline time.Ti
 		return err
 	}
 	if m.node.LastError != "" { // Ironic clears last_error when an operation starts
-		return &failure.Error{Kind: KindMedia, Node: m.node, Fact: fmt.Sprintf("node %s: Ironic could not %s", ironic.NodeLabel(m.node), what), Words: api.FirstLine(m.node.LastError)}
+		return &failure.Error{Kind: KindMedia, Node: m.node, Fact: fmt.Sprintf("node %s: Ironic could not %s", ironic.NodeLabel(m.node),
+			what), Words: api.FirstLine(m.node.LastError)}
 	}
 	return nil
 }
@@ -170,7 +177,8 @@ func (m *Machine) consoleError(enabled bool, err error) error {
 		verb = "enabled"
 	}
 	failed := &failure.Error{
-		Node: m.node, Err: err, Fact: fmt.Sprintf("the console of node %s was not %s. Its console interface is %s", ironic.NodeLabel(m.node), verb, cmp.Or(m.node.ConsoleInterface, "not known")),
+		Node: m.node, Err: err, Fact: fmt.Sprintf("the console of node %s was not %s. Its console interface is %s",
+			ironic.NodeLabel(m.node), verb, cmp.Or(m.node.ConsoleInterface, "not known")),
 		Advice: "Check the BMC, and what the console interface needs in driver_info, such as ipmi_terminal_port. Then try again.",
 	}
 	if err == nil {

@@ -52,7 +52,8 @@ func TestBoot_isSetAgainAfterALostAnswer(t *testing.T) {
 			t.Parallel()
 			ironictest.InVirtualTime(t, func(t *testing.T) {
 				fake := redfishFleet("bios", false)
-				ironictest.AsOther(t, fake, http.MethodPatch, "nodes/node-000", []any{map[string]any{"op": "add", "path": "/extra/team", "value": "db"}})
+				ironictest.AsOther(t, fake, http.MethodPatch, "nodes/node-000",
+					[]any{map[string]any{"op": "add", "path": "/extra/team", "value": "db"}})
 				fake.Reject = ironictest.Once(http.MethodPut, "/v1/nodes/"+fake.Nodes()[0].UUID+"/states/boot_mode", loss)
 				if _, err := setBoot(t, fake, machine.BootSettings{Mode: ironic.BootUEFI}); err != nil {
 					t.Fatal(err)
@@ -68,7 +69,8 @@ func TestBoot_isSetAgainAfterALostAnswer(t *testing.T) {
 func TestBoot_changesWhatDiffersInOrder(t *testing.T) {
 	t.Parallel()
 	on, off := true, false
-	const toUEFI, toBIOS, secure, insecure = `boot_mode {"target":"uefi"}`, `boot_mode {"target":"bios"}`, `secure_boot {"target":true}`, `secure_boot {"target":false}`
+	const toUEFI, toBIOS, secure, insecure = `boot_mode {"target":"uefi"}`, `boot_mode {"target":"bios"}`, `secure_boot {"target":true}`,
+		`secure_boot {"target":false}`
 	for _, tt := range []struct {
 		mode   string
 		secure bool
@@ -106,7 +108,8 @@ func TestBoot_failureQuotesIronic(t *testing.T) {
 			if err == nil {
 				t.Fatalf("%s: no error", what)
 			}
-			if _, detail := failure.Explain("prepare node", err); !strings.Contains(detail, "boot_mode of node node-000") || !strings.Contains(detail, "Ironic's last_error: Failed to change boot mode") || !strings.Contains(detail, want) {
+			if _, detail := failure.Explain("prepare node", err); !strings.Contains(detail, "boot_mode of node node-000") ||
+				!strings.Contains(detail, "Ironic's last_error: Failed to change boot mode") || !strings.Contains(detail, want) {
 				t.Errorf("%s: %s", what, detail)
 			}
 		})

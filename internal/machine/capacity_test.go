@@ -23,17 +23,42 @@ func TestCapacity_countsLikeTheLimit(t *testing.T) {
 		host  map[string]any
 		want  throttle.Usage
 	}{
-		"at rest":                {sitetest.UpTo(2), map[string]any{"provision_state": "available"}, throttle.Usage{Max: 2}},
-		"no limit":               {sitetest.UpTo(0), map[string]any{"provision_state": "deploying"}, throttle.Usage{Busy: 1, Others: 1}},
-		"deploying":              {sitetest.UpTo(2), map[string]any{"provision_state": "deploying"}, throttle.Usage{Max: 2, Busy: 1, Others: 1}},
-		"waits for its agent":    {sitetest.UpTo(2), map[string]any{"provision_state": "wait call-back"}, throttle.Usage{Max: 2, Busy: 1, Others: 1}},
-		"is verified":            {sitetest.UpTo(2), map[string]any{"provision_state": "verifying"}, throttle.Usage{Max: 2}},
-		"has failed":             {sitetest.UpTo(2), map[string]any{"provision_state": "deploy failed"}, throttle.Usage{Max: 2}},
-		"virtual media":          {sitetest.UpTo(2), map[string]any{"provision_state": "cleaning", "boot_interface": "redfish-virtual-media"}, throttle.Usage{Max: 2, Exempt: 1}},
-		"virtual media, at rest": {sitetest.UpTo(2), map[string]any{"provision_state": "active", "boot_interface": "redfish-virtual-media"}, throttle.Usage{Max: 2}},
-		"hangs":                  {sitetest.UpTo(2), map[string]any{"provision_state": "clean wait", "provision_updated_at": "1999-12-31T00:00:00Z"}, throttle.Usage{Max: 2, Stuck: 1}},
-		"a fault":                {sitetest.UpTo(2), map[string]any{"provision_state": "clean wait", "maintenance": true, "fault": "power failure"}, throttle.Usage{Max: 2}},
-		"in maintenance by hand": {sitetest.UpTo(2), map[string]any{"provision_state": "clean wait", "maintenance": true}, throttle.Usage{Max: 2, Busy: 1, Others: 1}},
+		"at rest":  {sitetest.UpTo(2), map[string]any{"provision_state": "available"}, throttle.Usage{Max: 2}},
+		"no limit": {sitetest.UpTo(0), map[string]any{"provision_state": "deploying"}, throttle.Usage{Busy: 1, Others: 1}},
+		"deploying": {
+			sitetest.UpTo(2),
+			map[string]any{"provision_state": "deploying"},
+			throttle.Usage{Max: 2, Busy: 1, Others: 1},
+		},
+		"waits for its agent": {
+			sitetest.UpTo(2),
+			map[string]any{"provision_state": "wait call-back"},
+			throttle.Usage{Max: 2, Busy: 1, Others: 1},
+		},
+		"is verified": {sitetest.UpTo(2), map[string]any{"provision_state": "verifying"}, throttle.Usage{Max: 2}},
+		"has failed":  {sitetest.UpTo(2), map[string]any{"provision_state": "deploy failed"}, throttle.Usage{Max: 2}},
+		"virtual media": {sitetest.UpTo(2), map[string]any{
+			"provision_state": "cleaning",
+			"boot_interface":  "redfish-virtual-media",
+		}, throttle.Usage{Max: 2, Exempt: 1}},
+		"virtual media, at rest": {
+			sitetest.UpTo(2),
+			map[string]any{"provision_state": "active", "boot_interface": "redfish-virtual-media"},
+			throttle.Usage{Max: 2},
+		},
+		"hangs": {sitetest.UpTo(2), map[string]any{
+			"provision_state":      "clean wait",
+			"provision_updated_at": "1999-12-31T00:00:00Z",
+		}, throttle.Usage{Max: 2, Stuck: 1}},
+		"a fault": {sitetest.UpTo(2), map[string]any{
+			"provision_state": "clean wait", "maintenance": true,
+			"fault": "power failure",
+		}, throttle.Usage{Max: 2}},
+		"in maintenance by hand": {
+			sitetest.UpTo(2),
+			map[string]any{"provision_state": "clean wait", "maintenance": true},
+			throttle.Usage{Max: 2, Busy: 1, Others: 1},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -24,7 +24,10 @@ func byRunbook(t *testing.T, runbook, state string) (*fakeironic.Server, *sitete
 	client := sitetest.NewClient(fake)
 	fake.Set("node-000", "provision_state", state)
 	fake.Set("node-000", "driver_info", map[string]any{"cleaning_runbook": runbook})
-	body := map[string]any{"name": "wipe", "steps": []any{map[string]any{"interface": "bios", "step": "factory_reset", "args": map[string]any{}, "order": 1}}}
+	body := map[string]any{"name": "wipe", "steps": []any{map[string]any{
+		"interface": "bios", "step": "factory_reset",
+		"args": map[string]any{}, "order": 1,
+	}}}
 	if err := client.Ironic.Request(t.Context(), http.MethodPost, "runbooks", body, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +49,10 @@ func wantWords(t *testing.T, err error, texts ...string) {
 // node is gone.
 func TestCleaningRunbook_isNamedWhenIronicRefusesIt(t *testing.T) {
 	t.Parallel()
-	for runbook, answer := range map[string]string{"none": "Runbook none could not be found.", "wipe": "Runbook has no traits configured."} {
+	for runbook, answer := range map[string]string{
+		"none": "Runbook none could not be found.",
+		"wipe": "Runbook has no traits configured.",
+	} {
 		t.Run(runbook, func(t *testing.T) {
 			t.Parallel()
 			ironictest.InVirtualTime(t, func(t *testing.T) {
@@ -55,7 +61,8 @@ func TestCleaningRunbook_isNamedWhenIronicRefusesIt(t *testing.T) {
 				if api.IsNotFound(err) || !failure.Is(err, failure.KindInvalid) {
 					t.Errorf("the error is %v", err)
 				}
-				wantWords(t, err, "Ironic cannot use its cleaning runbook", answer, "Correct cleaning_runbook of its metal_host, which is "+runbook)
+				wantWords(t, err, "Ironic cannot use its cleaning runbook", answer,
+					"Correct cleaning_runbook of its metal_host, which is "+runbook)
 				sent := 0
 				for _, r := range fake.Requests() {
 					if r.Method == http.MethodPut && strings.HasSuffix(r.Path, "/states/provision") {
@@ -83,6 +90,7 @@ func TestCleaningRunbook_isNamedWhenAnUndeploymentHangs(t *testing.T) {
 		if !failure.Is(err, machine.KindStuck) {
 			t.Errorf("the error is %v", err)
 		}
-		wantWords(t, err, `is in state "deleting", but no conductor works on it`, "Look at cleaning_runbook of its metal_host, which is none", "restart the conductor")
+		wantWords(t, err, `is in state "deleting", but no conductor works on it`,
+			"Look at cleaning_runbook of its metal_host, which is none", "restart the conductor")
 	})
 }

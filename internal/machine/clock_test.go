@@ -51,7 +51,8 @@ func ahead(t *testing.T, fake *fakeironic.Server, by func() time.Duration) ironi
 func lockedBy(t *testing.T, fake *fakeironic.Server, holder string, backAfter time.Duration) {
 	t.Helper()
 	path := "chassis/" + admissionLock
-	ironictest.AsOther(t, fake, http.MethodPost, "chassis", map[string]any{"uuid": admissionLock, "extra": map[string]any{"holders": map[string]any{holder: 0}}})
+	ironictest.AsOther(t, fake, http.MethodPost, "chassis",
+		map[string]any{"uuid": admissionLock, "extra": map[string]any{"holders": map[string]any{holder: 0}}})
 	if backAfter > 0 {
 		time.AfterFunc(backAfter, func() { ironictest.AsOther(t, fake, http.MethodDelete, path, nil) })
 	}
@@ -78,7 +79,10 @@ func admitted(t *testing.T, fake *fakeironic.Server, client *sitetest.Client, id
 
 func TestClock_lockExpiresByIronicsClock(t *testing.T) {
 	t.Parallel()
-	for _, by := range []time.Duration{-10 * time.Minute, -3 * time.Second, -time.Second, 0, time.Second, 3 * time.Second, 10 * time.Minute} {
+	for _, by := range []time.Duration{
+		-10 * time.Minute, -3 * time.Second, -time.Second, 0, time.Second, 3 * time.Second,
+		10 * time.Minute,
+	} {
 		t.Run(by.String(), func(t *testing.T) {
 			t.Parallel()
 			ironictest.InVirtualTime(t, func(t *testing.T) {
@@ -88,7 +92,8 @@ func TestClock_lockExpiresByIronicsClock(t *testing.T) {
 					cfg.Limit = sitetest.UpTo(1)
 					cfg.Transport = ahead(t, fake, func() time.Duration { return by })
 				}), fake.Nodes()[0].UUID)
-				if off := waited - time.Minute; off < -2*time.Second || off > 4*time.Second { // times of whole seconds, and the pauses between two tries
+				// times of whole seconds, and the pauses between two tries
+				if off := waited - time.Minute; off < -2*time.Second || off > 4*time.Second {
 					t.Errorf("the lock of a dead run was taken over after %s, want the lease of a minute", waited)
 				}
 			})
@@ -118,7 +123,8 @@ func TestClock_correctedClock(t *testing.T) {
 
 func TestClock_ignoresKeystone(t *testing.T) {
 	environment := map[string]string{
-		"OS_AUTH_URL": "http://keystone.test/v3", "OS_USERNAME": "operator", "OS_PASSWORD": "secret", "OS_PROJECT_NAME": "metal", "OS_DOMAIN_NAME": "Default", "OS_REGION_NAME": "",
+		"OS_AUTH_URL": "http://keystone.test/v3", "OS_USERNAME": "operator", "OS_PASSWORD": "secret", "OS_PROJECT_NAME": "metal",
+		"OS_DOMAIN_NAME": "Default", "OS_REGION_NAME": "",
 	}
 	for name, value := range environment {
 		t.Setenv(name, value)
@@ -136,7 +142,8 @@ func TestClock_ignoresKeystone(t *testing.T) {
 				answer.Header().Set("Date", time.Now().Add(10*time.Minute).UTC().Format(http.TimeFormat))
 				answer.Header().Set("X-Subject-Token", "token")
 				answer.WriteHeader(http.StatusCreated)
-				_, err := fmt.Fprintf(answer, `{"token": {"expires_at": %q, "catalog": []}}`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339Nano))
+				_, err := fmt.Fprintf(answer, `{"token": {"expires_at": %q, "catalog": []}}`,
+					time.Now().Add(time.Hour).UTC().Format(time.RFC3339Nano))
 				return answer.Result(), err
 			})
 		})

@@ -42,7 +42,8 @@ func (m *Machine) EndCreation(ctx context.Context, key notes.Mark, failed error)
 	if lost := m.CheckCreation(ctx); notes.IsSuperseded(lost) {
 		return lost
 	}
-	m.site.Ironic.Logger().WarnContext(ctx, "could not record that the creation of a node is finished", append(NodeAttributes(m.node), "error", err)...)
+	m.site.Ironic.Logger().WarnContext(ctx, "could not record that the creation of a node is finished",
+		append(NodeAttributes(m.node), "error", err)...)
 	return failed
 }
 
@@ -63,7 +64,8 @@ func (m *Machine) ForgetCreation(ctx context.Context, key notes.Mark) {
 	patch.Replace(mark.Path(key), mark)
 	patch.Remove("/extra/" + string(key))
 	if err := m.Write(ctx, patch); err != nil {
-		m.site.Ironic.Logger().WarnContext(ctx, "could not remove the mark of an interrupted creation", append(NodeAttributes(m.node), "error", err)...)
+		m.site.Ironic.Logger().WarnContext(ctx, "could not remove the mark of an interrupted creation",
+			append(NodeAttributes(m.node), "error", err)...)
 	}
 }
 
@@ -244,8 +246,8 @@ func (s *Site) AlsoBegun(n *ironic.Node) []string {
 	if s.BegunReservation(n, n.InstanceUUID) == nil || notes.InQuarantineFor(n, n.InstanceUUID) {
 		return nil
 	}
-	return []string{fmt.Sprintf("That run has also begun a deployment on node %s, which is in state %q. If this configuration has a deployment with the same content there, "+
-		"the apply continues that, too.", ironic.NodeLabel(n), n.ProvisionState)}
+	return []string{fmt.Sprintf("That run has also begun a deployment on node %s, which is in state %q. If this configuration has a "+
+		"deployment with the same content there, the apply continues that, too.", ironic.NodeLabel(n), n.ProvisionState)}
 }
 
 // TakenOver is the notice, in the plan or during the apply, that a resource takes over what a killed run has begun to create. more are
@@ -256,6 +258,7 @@ func TakenOver(c *notes.Creation, what string, more ...string) decide.Notice {
 		begun = "has just created"
 	}
 	return decide.Warn(nil, "Interrupted creation is continued", fmt.Sprintf("Another run %s %s, and this state does not have it: %s. "+
-		"The apply takes it over and finishes it; it repeats nothing. If that run was not yours, or its state has the resource, remove it from one of the two configurations.", begun, what, c)+
+		"The apply takes it over and finishes it; it repeats nothing. If that run was not yours, or its state has the resource, remove "+
+		"it from one of the two configurations.", begun, what, c)+
 		strings.Join(append([]string{""}, more...), " "))
 }

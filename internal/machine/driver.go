@@ -28,7 +28,8 @@ func PowerManaged(n *ironic.Node) bool {
 		return true
 	}
 	byHand := n.Driver == AgentDriver && n.PowerInterface == powerFake
-	return byHand || driverinfo.AddressKey(n.DriverInfo) != "" || n.Driver == FakeDriver && notes.DiscoveryOf(n) == nil && !LooksDiscovered(n)
+	return byHand || driverinfo.AddressKey(n.DriverInfo) != "" || n.Driver == FakeDriver && notes.DiscoveryOf(n) == nil &&
+		!LooksDiscovered(n)
 }
 
 // ByAgent reports whether Ironic has no control of a node's power but its agent on the machine, which can restart the machine while
@@ -89,7 +90,8 @@ func UnknownDriver(driver string, enabled []string, err error) error {
 // UnknownInterface says that no conductor of the site has enabled a hardware interface for a driver.
 func UnknownInterface(driver, kind, name string, enabled []string) error {
 	return &failure.Error{
-		Fact:   fmt.Sprintf("driver %s has no %s interface %s at this site. Enabled are %s", driver, kind, name, strings.Join(enabled, ", ")),
+		Fact: fmt.Sprintf("driver %s has no %s interface %s at this site. Enabled are %s", driver, kind, name,
+			strings.Join(enabled, ", ")),
 		Advice: fmt.Sprintf("Choose one of them, or enable it in enabled_%s_interfaces of the conductors' configuration.", kind),
 	}
 }

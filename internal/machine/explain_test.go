@@ -32,7 +32,10 @@ import (
 )
 
 func in(state string) *ironic.Node {
-	return &ironic.Node{UUID: "6f2f6c4e-0000-4000-8000-000000000009", Name: "rack1-01", ProvisionState: state, LastError: "it broke\nat line 7", BootInterface: "ipmi-boot"}
+	return &ironic.Node{
+		UUID: "6f2f6c4e-0000-4000-8000-000000000009", Name: "rack1-01", ProvisionState: state,
+		LastError: "it broke\nat line 7", BootInterface: "ipmi-boot",
+	}
 }
 
 // update makes the test write the golden file: go test ./internal/machine -run Explain -update.
@@ -59,10 +62,17 @@ func TestExplain_advice(t *testing.T) {
 		want []string
 	}{
 		{rest.UnknownConfig("endpoint"), []string{"endpoint depends on something", "-target"}},
-		{&api.ConnectError{Stage: api.AtKeystone, URL: "https://k/v3", Place: "the OS_* variables", Setting: "OS_AUTH_URL", Err: status(401, "No")}, []string{"Keystone at https://k/v3 refuses the credentials of the OS_* variables: No (401 Unauthorized)", "openstack token issue"}},
+		{&api.ConnectError{
+			Stage: api.AtKeystone, URL: "https://k/v3", Place: "the OS_* variables", Setting: "OS_AUTH_URL",
+			Err: status(401, "No"),
+		}, []string{"Keystone at https://k/v3 refuses the credentials of the OS_* variables: No (401 " +
+			"Unauthorized)", "openstack token issue"}},
 		{api.TooOld{Feature: "shard", Needs: 82, Have: 80, Server: 80}.Err(), []string{"shard needs API 1.82", "Upgrade Ironic"}},
 		{api.TooOld{Feature: "shard", Needs: 82, Have: 80, Server: 115}.Err(), []string{"up to 1.115", "Raise microversion", `"1.82"`}},
-		{machine.FailedOn(ipmi, "", "", nil), []string{"ipmitool -v -I lanplus -H '192.0.2.1' -p '6230' -U 'o'\\''neill' -E power status", "a wrong password", "no answer", "IPMI call failed"}},
+		{machine.FailedOn(ipmi, "", "", nil), []string{
+			"ipmitool -v -I lanplus -H '192.0.2.1' -p '6230' -U 'o'\\''neill' -E power status",
+			"a wrong password", "no answer", "IPMI call failed",
+		}},
 		{machine.FailedOn(in("enroll"), "", "", nil), []string{"rack1-01", "6f2f6c4e", `"enroll"`, "it broke", "BMC"}},
 		{machine.FailedOn(in("deploy failed"), "", "", nil), []string{"it broke", "the image, the checksum, the network and"}},
 		{machine.FailedOn(in("clean failed"), "", "", nil), []string{"repeats the cleaning"}},
@@ -70,42 +80,115 @@ func TestExplain_advice(t *testing.T) {
 		{machine.FailedOn(in("inspect failed"), "", "", nil), []string{"repeats the inspection"}},
 		{machine.FailedOn(in("error"), "", "", nil), []string{"run the same command again", "terraform apply undeploys the node"}},
 		{machine.FailedOn(in("adopt failed"), "", "", nil), []string{"conductor's log"}},
-		{machine.Late(in("deploying"), "", time.Hour, nil), []string{"still in state", `"deploying"`, "1h0m0s", "timeouts", "terraform untaint"}},
-		{machine.CheckReservation(reserved, ""), []string{"reserved by 6f2f6c4e-0000-4000-8000-000000000001", "terraform state list -id=6f2f6c4e-0000-4000-8000-000000000009", "Do not import the node a second time", "terraform import", "6f2f6c4e-0000-4000-8000-000000000009"}},
-		{deploy.NameHolder(run, machine.CheckReservation(reserved, "")), []string{"Another metal_deployment of this apply has this node", "terraform state list -id="}},
-		{machine.CheckReservation(allocated, ""), []string{"reserved by 6f2f6c4e-0000-4000-8000-000000000002", "An allocation has reserved the node", "set allocation_id to its id, 6f2f6c4e-0000-4000-8000-000000000002"}},
+		{machine.Late(in("deploying"), "", time.Hour, nil), []string{
+			"still in state", `"deploying"`, "1h0m0s", "timeouts",
+			"terraform untaint",
+		}},
+		{machine.CheckReservation(reserved, ""), []string{
+			"reserved by 6f2f6c4e-0000-4000-8000-000000000001",
+			"terraform state list -id=6f2f6c4e-0000-4000-8000-000000000009", "Do not import the node a second time", "terraform import",
+			"6f2f6c4e-0000-4000-8000-000000000009",
+		}},
+		{deploy.NameHolder(run, machine.CheckReservation(reserved, "")), []string{
+			"Another metal_deployment of this apply has this node",
+			"terraform state list -id=",
+		}},
+		{machine.CheckReservation(allocated, ""), []string{
+			"reserved by 6f2f6c4e-0000-4000-8000-000000000002",
+			"An allocation has reserved the node", "set allocation_id to its id, 6f2f6c4e-0000-4000-8000-000000000002",
+		}},
 		{machine.CheckReservation(in("available"), "a-1"), []string{"not reserved by a-1 any more", "terraform plan again"}},
 		{ironic.ParentDefect(nil), []string{"29.0.5", "Upgrade Ironic"}},
-		{(&allocate.NoMatch{LastError: "none", Census: allocate.Census{Total: 2, OtherClass: 2}}).Err(), []string{"0 of 2 nodes: 2 other class", "none", "Make more nodes available"}},
+		{
+			(&allocate.NoMatch{LastError: "none", Census: allocate.Census{Total: 2, OtherClass: 2}}).Err(),
+			[]string{"0 of 2 nodes: 2 other class", "none", "Make more nodes available"},
+		},
 		{machine.RefusedFor(in("active"), "it runs. Stop it first"), []string{"rack1-01", `"active"`, "Stop it first"}},
-		{&api.ConnectError{Stage: api.AtEndpoint, URL: "http://i", Err: syscall.ECONNREFUSED}, []string{"Ironic at http://i does not answer: connection refused", "Is Ironic running there", "METAL_ENDPOINT", "api_timeout"}},
-		{&api.ConnectError{Stage: api.AtEndpoint, URL: "http://i", Err: errors.New("the answer is not JSON")}, []string{"METAL_ENDPOINT", "https://ironic.example.com:6385"}},
-		{&api.ConnectError{Stage: api.AtEndpoint, URL: "http://i", Err: &net.DNSError{Err: "no such host", Name: "i", IsNotFound: true}}, []string{"No such host: check the host name i in endpoint (METAL_ENDPOINT)"}},
-		{&api.ConnectError{Stage: api.AtEndpoint, URL: "http://i", Err: &net.DNSError{Err: "server misbehaving", Name: "i"}}, []string{"check it in endpoint (METAL_ENDPOINT), and the name servers"}},
-		{machine.UnknownDriver("redfsh", []string{"ipmi", "redfish"}, status(400, "which supports driver redfsh")), []string{"no driver redfsh. Enabled are ipmi, redfish", "enabled_hardware_types"}},
-		{&api.ConnectError{Stage: api.AtEndpoint, URL: "http://i", Err: &api.StatusError{Method: "GET", URL: "http://i/v1/", Status: 404}}, []string{"not Ironic", "the path before /v1"}},
-		{&api.ConnectError{Stage: api.AtEndpoint, URL: "https://i", Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}, []string{"certificate is not trusted", "cacert_file"}},
+		{&api.ConnectError{Stage: api.AtEndpoint, URL: "http://i", Err: syscall.ECONNREFUSED}, []string{"Ironic at http://i does not " +
+			"answer: connection refused", "Is Ironic running there", "METAL_ENDPOINT", "api_timeout"}},
+		{
+			&api.ConnectError{Stage: api.AtEndpoint, URL: "http://i", Err: errors.New("the answer is not JSON")},
+			[]string{"METAL_ENDPOINT", "https://ironic.example.com:6385"},
+		},
+		{
+			&api.ConnectError{Stage: api.AtEndpoint, URL: "http://i", Err: &net.DNSError{Err: "no such host", Name: "i", IsNotFound: true}},
+			[]string{"No such host: check the host name i in endpoint (METAL_ENDPOINT)"},
+		},
+		{
+			&api.ConnectError{Stage: api.AtEndpoint, URL: "http://i", Err: &net.DNSError{Err: "server misbehaving", Name: "i"}},
+			[]string{"check it in endpoint (METAL_ENDPOINT), and the name servers"},
+		},
+		{
+			machine.UnknownDriver("redfsh", []string{"ipmi", "redfish"}, status(400, "which supports driver redfsh")),
+			[]string{"no driver redfsh. Enabled are ipmi, redfish", "enabled_hardware_types"},
+		},
+		{
+			&api.ConnectError{Stage: api.AtEndpoint, URL: "http://i", Err: &api.StatusError{Method: "GET", URL: "http://i/v1/", Status: 404}},
+			[]string{"not Ironic", "the path before /v1"},
+		},
+		{&api.ConnectError{Stage: api.AtEndpoint, URL: "https://i", Err: &tls.CertificateVerificationError{
+			Err: x509.UnknownAuthorityError{},
+		}}, []string{"certificate is not trusted", "cacert_file"}},
 		{&api.StatusError{Method: "GET", URL: "http://i/v1/nodes", Status: 404, Foreign: true}, []string{"not Ironic", "METAL_ENDPOINT"}},
 		{status(401, "Incorrect username or password"), []string{"METAL_USERNAME", "METAL_PASSWORD", "OS_CLOUD"}},
 		{status(403, "Access was denied"), []string{"role"}},
-		{status(403, "Access was denied to the following resource: baremetal:node:update:instance_uuid"), []string{"rule baremetal:node:update:instance_uuid", "member with system scope or member in the project that owns the node"}},
-		{status(403, "Access was denied to the following resource: baremetal:node:set_provision_state"), []string{"member in the project that owns the node or manager in the project that leases it", "policy.yaml"}},
-		{status(403, "Access was denied to the following resource: baremetal:allocation:update"), []string{"member in the project that owns the allocation"}},
-		{status(403, "Access was denied to the following resource: baremetal:something:new"), []string{"rule baremetal:something:new", "policy.yaml"}},
-		{&api.StatusError{Status: 500, RequestID: "req-2", Message: `"baremetal:driver:get": "role:reader and system_scope:all" requires a scope of ['system'], request was made with project scope.`}, []string{"rule baremetal:driver:get", "reader with system scope", "OS_SYSTEM_SCOPE=all"}},
+		{
+			status(403, "Access was denied to the following resource: baremetal:node:update:instance_uuid"),
+			[]string{"rule baremetal:node:update:instance_uuid", "member with system scope or member in the project that owns the node"},
+		},
+		{
+			status(403, "Access was denied to the following resource: baremetal:node:set_provision_state"),
+			[]string{"member in the project that owns the node or manager in the project that leases it", "policy.yaml"},
+		},
+		{
+			status(403, "Access was denied to the following resource: baremetal:allocation:update"),
+			[]string{"member in the project that owns the allocation"},
+		},
+		{
+			status(403, "Access was denied to the following resource: baremetal:something:new"),
+			[]string{"rule baremetal:something:new", "policy.yaml"},
+		},
+		{&api.StatusError{
+			Status: 500, RequestID: "req-2",
+			Message: `"baremetal:driver:get": "role:reader and system_scope:all" requires a scope of ['system'], request was made with project scope.`,
+		}, []string{"rule baremetal:driver:get", "reader with system scope", "OS_SYSTEM_SCOPE=all"}},
 		{&api.StatusError{Status: 404, Project: "p1", Message: "Node U could not be found."}, []string{"does not show it to project p1"}},
 		{machine.FailedOn(hidden, "", "", nil), []string{"hides last_error from this user", "baremetal:node:get:last_error"}},
 		{status(403, "Node U is protected and cannot be undeployed, rebuilt or deleted"), []string{"protected = false"}},
-		{status(409, "A node with name X already exists."), []string{"Import the existing node, or choose another name", "an earlier run of yours that was killed", "terraform import <address of the metal_host> X"}},
-		{status(409, "A port with MAC address M already exists."), []string{"Import the node that has it", "terraform import <address of the metal_host> M"}},
-		{status(409, "An allocation with name X already exists."), []string{"Import the existing allocation, or choose another name", "terraform import <address of the metal_allocation> X"}},
-		{status(409, "Cannot remove allocation A for node U, because the node is active (and maintenance mode is off)"), []string{"Destroy its metal_deployment first"}},
+		{status(409, "A node with name X already exists."), []string{
+			"Import the existing node, or choose another name",
+			"an earlier run of yours that was killed", "terraform import <address of the metal_host> X",
+		}},
+		{
+			status(409, "A port with MAC address M already exists."),
+			[]string{"Import the node that has it", "terraform import <address of the metal_host> M"},
+		},
+		{status(409, "An allocation with name X already exists."), []string{
+			"Import the existing allocation, or choose another name",
+			"terraform import <address of the metal_allocation> X",
+		}},
+		{
+			status(409, "Cannot remove allocation A for node U, because the node is active (and maintenance mode is off)"),
+			[]string{"Destroy its metal_deployment first"},
+		},
 		{status(409, "Node U is associated with instance I."), []string{"metal_deployment and metal_allocation first"}},
-		{status(409, `Can not delete node "U" while it is in provision state "active".`), []string{"The node is in use. Destroy what runs on it first"}},
-		{status(409, "Node U is locked by host H, please retry after the current operation is completed."), []string{"Try again when it has ended"}},
+		{
+			status(409, `Can not delete node "U" while it is in provision state "active".`),
+			[]string{"The node is in use. Destroy what runs on it first"},
+		},
+		{
+			status(409, "Node U is locked by host H, please retry after the current operation is completed."),
+			[]string{"Try again when it has ended"},
+		},
 		{status(409, "Node U can not be updated while a state transition is in progress."), []string{"Try again when it has ended"}},
-		{status(400, "No conductor service registered which supports driver nope for conductor group"), []string{"No running conductor serves this driver", "Check driver and conductor_group"}},
-		{status(400, "The provisioning operation can't be performed on node U because it's in maintenance mode."), []string{"maintenance = false"}},
+		{
+			status(400, "No conductor service registered which supports driver nope for conductor group"),
+			[]string{"No running conductor serves this driver", "Check driver and conductor_group"},
+		},
+		{
+			status(400, "The provisioning operation can't be performed on node U because it's in maintenance mode."),
+			[]string{"maintenance = false"},
+		},
 		{status(400, "Cannot complete the requested action because portgroup U contains ports."), []string{"mistakes it", "port_groups"}},
 		{status(400, "Node U failed to validate deploy image info."), []string{"Check image and driver_info"}},
 		{status(400, "Nodes cannot be found: nope"), []string{"Check candidate_nodes"}},
@@ -114,17 +197,38 @@ func TestExplain_advice(t *testing.T) {
 		{context.Canceled, []string{"interrupted", "next apply continues from there"}},
 		{errors.New("élan is missing"), []string{"Élan is missing."}},
 		{errors.New("rack1-01 is gone."), []string{"Rack1-01 is gone."}}, //nolint:revive // some of Ironic's texts end so
-		{(&host.Taken{What: host.SharedName, Value: "rack1-01", Node: in("manageable")}).Err(), []string{"a node with name rack1-01 already exists", "terraform import"}},
-		{(&host.Taken{What: host.SharedBMC, Value: "ipmi://192.0.2.1", Node: in("manageable")}).Err(), []string{"has the BMC ipmi://192.0.2.1 already", "are one machine"}},
-		{(&host.Taken{What: host.SharedAddress, Value: "52:54:00:aa:bb:01", Node: in("manageable")}).Err(), []string{"on node rack1-01", "terraform import"}},
-		{machine.InvalidNode(in("available"), "Cannot validate image information: ramdisk_boot"), []string{"cannot boot a live ISO", "redfish-virtual-media"}},
+		{
+			(&host.Taken{What: host.SharedName, Value: "rack1-01", Node: in("manageable")}).Err(),
+			[]string{"a node with name rack1-01 already exists", "terraform import"},
+		},
+		{
+			(&host.Taken{What: host.SharedBMC, Value: "ipmi://192.0.2.1", Node: in("manageable")}).Err(),
+			[]string{"has the BMC ipmi://192.0.2.1 already", "are one machine"},
+		},
+		{
+			(&host.Taken{What: host.SharedAddress, Value: "52:54:00:aa:bb:01", Node: in("manageable")}).Err(),
+			[]string{"on node rack1-01", "terraform import"},
+		},
+		{
+			machine.InvalidNode(in("available"), "Cannot validate image information: ramdisk_boot"),
+			[]string{"cannot boot a live ISO", "redfish-virtual-media"},
+		},
 		{deploy.NoConfigDrive(in("available")), []string{"config drive", "virtual media"}},
-		{deploy.BootLoop(ironic.NodeLabel(in("active")), bootiso.Record{Boots: 4}), []string{"restarted with this image", "resets the count"}},
+		{
+			deploy.BootLoop(ironic.NodeLabel(in("active")), bootiso.Record{Boots: 4}),
+			[]string{"restarted with this image", "resets the count"},
+		},
 		{deploy.BootChanged(in("active"), "it is protected"), []string{"has changed since the plan", "terraform plan again"}},
 		{deploy.ImageChanged("images.example.com"), []string{"images.example.com", "terraform plan again"}},
 		{status(409, "Node U can not have 'retired' set to True while in available"), []string{"Make the node manageable first"}},
-		{status(409, "Node U can not have resource_class updated unless it is in one of these states"), []string{"leave resource_class as it is"}},
-		{status(409, "Port P can not have any connectivity attributes updated unless node U is in a enroll state"), []string{"Put the node into maintenance"}},
+		{
+			status(409, "Node U can not have resource_class updated unless it is in one of these states"),
+			[]string{"leave resource_class as it is"},
+		},
+		{
+			status(409, "Port P can not have any connectivity attributes updated unless node U is in a enroll state"),
+			[]string{"Put the node into maintenance"},
+		},
 	} {
 		_, detail := failure.Explain("do it", tc.err)
 		all.WriteString(strings.Repeat("-", 80) + "\n" + detail + "\n")
@@ -156,7 +260,8 @@ func TestExplain_factAdviceWords(t *testing.T) {
 			"Ironic's answer: Node U is associated with instance I (409 Conflict).": refused,
 		"Ironic's answer: oh (500 Internal Server Error).\n\nFind the request in Ironic's log by its ID, req-1.": broken,
 		"Node rack1-01 (6f2f6c4e-0000-4000-8000-000000000009) is in state \"inspect failed\".\n\n" +
-			"Fix the cause and apply again, which repeats the inspection.\n\nIronic's last_error: it broke.": machine.FailedOn(in("inspect failed"), "", "", nil),
+			"Fix the cause and apply again, which repeats the inspection.\n\nIronic's last_error: " +
+			"it broke.": machine.FailedOn(in("inspect failed"), "", "", nil),
 	} {
 		if _, got := failure.Explain("do it", err); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -235,7 +340,8 @@ func TestExplain_hidesSecrets(t *testing.T) {
 		"a validation": func(t *testing.T) (*ironic.Node, error) {
 			t.Helper()
 			fake, id, instance := sitetest.Reserved(t, 0)
-			fake.Reject = ironictest.Once(http.MethodPut, ironictest.ProvisionPath(id), ironictest.Fault(http.StatusBadRequest, "Failed to validate deploy or power info: "+leak))
+			fake.Reject = ironictest.Once(http.MethodPut, ironictest.ProvisionPath(id),
+				ironictest.Fault(http.StatusBadRequest, "Failed to validate deploy or power info: "+leak))
 			node, _, err := hidden(fake).Deploy(t.Context(), id, sitetest.Debian("12"), sitetest.OnceIn4h(instance))
 			return node, err
 		},

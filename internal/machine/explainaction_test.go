@@ -35,11 +35,14 @@ func TestExplainAction_asksForNoApply(t *testing.T) {
 			func(*fakeironic.Server) {}, func(_ *testing.T, m *machine.Machine) error { return m.AsItIs() }, "metal show",
 		},
 		"the reservation is gone": {
-			func(*fakeironic.Server) {}, func(_ *testing.T, m *machine.Machine) error { return machine.CheckReservation(m.Node(), "i1") }, "metal show",
+			func(*fakeironic.Server) {}, func(_ *testing.T, m *machine.Machine) error {
+				return machine.CheckReservation(m.Node(), "i1")
+			}, "metal show",
 		},
 		"the node is locked": {
 			func(*fakeironic.Server) {}, func(*testing.T, *machine.Machine) error {
-				return &api.StatusError{Status: http.StatusConflict, Message: "Node U is locked by host H, please retry after the current operation is completed."}
+				return &api.StatusError{Status: http.StatusConflict, Message: "Node U is locked by host H, please retry after the " +
+					"current operation is completed."}
 			}, "Try again",
 		},
 		"no conductor works": {
@@ -50,7 +53,8 @@ func TestExplainAction_asksForNoApply(t *testing.T) {
 		},
 		"the runbook is missing": {
 			func(fake *fakeironic.Server) {
-				fake.Reject = ironictest.Once(http.MethodPut, "/v1/nodes/", ironictest.Fault(http.StatusNotFound, "Runbook CUSTOM_X could not be found."))
+				fake.Reject = ironictest.Once(http.MethodPut, "/v1/nodes/",
+					ironictest.Fault(http.StatusNotFound, "Runbook CUSTOM_X could not be found."))
 			},
 			func(t *testing.T, m *machine.Machine) error {
 				return m.Reach(t.Context(), states.GoalAvailable, time.Hour)

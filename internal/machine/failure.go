@@ -23,12 +23,14 @@ import (
 // the machine may boot, if they were looked up.
 func FailedOn(node *ironic.Node, goal states.Goal, step string, macs []string) *failure.Error {
 	e := &failure.Error{
-		Kind: failure.KindFailed, Node: node, Goal: goal, Fact: fmt.Sprintf("node %s is in state %q%s%s", ironic.NodeLabel(node), node.ProvisionState, step, withheld(node)),
+		Kind: failure.KindFailed, Node: node, Goal: goal, Fact: fmt.Sprintf("node %s is in state %q%s%s", ironic.NodeLabel(node),
+			node.ProvisionState, step, withheld(node)),
 		Words: api.FirstLine(node.LastError), Advice: adviseFailed(node, goal) + failure.OrAskIPMI(node),
 		Action: "Fix the cause and try again. See `metal show` and the conductor's log.",
 	}
 	if ironic.State(node.ProvisionState) == nodes.CleanFail {
-		e.Action = "Fix the cause and try again. Ironic does not allocate the node until a cleaning has succeeded, or until its metal_host is applied."
+		e.Action = "Fix the cause and try again. Ironic does not allocate the node until a cleaning has succeeded, or until its " +
+			"metal_host is applied."
 	}
 	if api.IsRamdiskTimeout(node.LastError) {
 		e.Hint = ramdisk.CheckBoot(node, macs)
@@ -41,7 +43,8 @@ func withheld(n *ironic.Node) string {
 	if n.LastError != "" || !n.Hidden.LastError {
 		return ""
 	}
-	return "; Ironic's policy hides last_error from this user (rule baremetal:node:get:last_error), so ask the owner of the node for the cause"
+	return "; Ironic's policy hides last_error from this user (rule baremetal:node:get:last_error), so ask the owner of the " +
+		"node for the cause"
 }
 
 // adviseFailed says what to do about a failure on the way to a goal.
@@ -50,22 +53,26 @@ func adviseFailed(node *ironic.Node, goal states.Goal) string {
 		return fmt.Sprintf("Ironic has put the node into maintenance (fault %q). Fix the cause; the next apply tries again.", node.Fault)
 	}
 	if goal == states.GoalConfigured && !ByAgent(node) {
-		return "A hardware setting could not be changed; others may have been. The host stays out of service. Fix the cause and apply again, which repeats the steps, or remove the setting."
+		return "A hardware setting could not be changed; others may have been. The host stays out of service. Fix the cause and apply " +
+			"again, which repeats the steps, or remove the setting."
 	}
 	if advice := AdviseCause(node); advice != "" {
 		return advice
 	}
 	switch nodes.ProvisionState(node.ProvisionState) { //nolint:exhaustive // only the states in which a failed operation ends
 	case nodes.Enroll:
-		return "Ironic could not reach the machine's BMC. Check its address and credentials, and that the conductor can reach it; then apply again."
+		return "Ironic could not reach the machine's BMC. Check its address and credentials, and that the conductor can reach it; " +
+			"then apply again."
 	case nodes.DeployFail:
-		return "Fix the cause (check the image, the checksum, the network and the machine's console) and apply again. The node stays reserved until then."
+		return "Fix the cause (check the image, the checksum, the network and the machine's console) and apply again. The node stays " +
+			"reserved until then."
 	case nodes.CleanFail:
 		return "The node may still hold data, so Ironic does not allocate it. Fix the cause and apply again, which repeats the cleaning."
 	case nodes.InspectFail:
 		return "Fix the cause and apply again, which repeats the inspection."
 	case nodes.RescueFail:
-		return "Check rescue_kernel and rescue_ramdisk in the host's driver_info, and the machine's console. The next apply tries again. To give up, remove rescue: the next apply starts what is deployed."
+		return "Check rescue_kernel and rescue_ramdisk in the host's driver_info, and the machine's console. The next apply tries again. " +
+			"To give up, remove rescue: the next apply starts what is deployed."
 	case nodes.UnrescueFail:
 		return "The disks keep their data. Fix the cause and apply again, which tries again to start what is deployed."
 	case nodes.Error:
@@ -88,7 +95,8 @@ func DeletedVIF(node *ironic.Node) string {
 
 // LacksVIF reports whether the last deployment of a node failed because Neutron has no port for the machine: it would fail on each node.
 func LacksVIF(node *ironic.Node) bool {
-	none := strings.Contains(node.LastError, "No neutron ports or portgroups are associated") || strings.Contains(node.LastError, "Failed to bind any flat network ports")
+	none := strings.Contains(node.LastError, "No neutron ports or portgroups are associated") ||
+		strings.Contains(node.LastError, "Failed to bind any flat network ports")
 	return DeletedVIF(node) != "" || none
 }
 
@@ -98,16 +106,20 @@ func AdviseCause(node *ironic.Node) string {
 	lastError := node.LastError
 	switch vif := DeletedVIF(node); {
 	case ByAgent(node):
-		return "Ironic has no BMC credentials of the machine, and works through its agent there, which must run and answer, with [deploy]fast_track on. Start the machine by hand, so that it " +
-			"boots Ironic's ramdisk, and apply again; or give the host a bmc with credentials in place of power_control."
+		return "Ironic has no BMC credentials of the machine, and works through its agent there, which must run and answer, with " +
+			"[deploy]fast_track on. Start the machine by hand, so that it boots Ironic's ramdisk, and apply again; or give the host a " +
+			"bmc with credentials in place of power_control."
 	case vif != "":
-		return fmt.Sprintf("Neutron has deleted the port %s, but Ironic still lists it. If vifs of the metal_deployment names it, remove it there, or name another port. Then apply again, which detaches it.", vif)
+		return fmt.Sprintf("Neutron has deleted the port %s, but Ironic still lists it. If vifs of the metal_deployment names it, remove "+
+			"it there, or name another port. Then apply again, which detaches it.", vif)
 	case LacksVIF(node):
-		return "The machine has no VIF, so that Ironic connects it to no network. Set vifs of the metal_deployment, or give the metal_host hardware_interfaces = { network = \"noop\" }, and apply again."
+		return "The machine has no VIF, so that Ironic connects it to no network. Set vifs of the metal_deployment, or give the " +
+			"metal_host hardware_interfaces = { network = \"noop\" }, and apply again."
 	case strings.Contains(lastError, "No ports are associated with node"):
 		return "The node has no ports, so that Ironic connects it to no network. Set ports of the metal_host, and apply again."
 	case strings.Contains(lastError, "failed to reach status ACTIVE"):
-		return "Neutron's driver of the switch has not connected the machine's port. Compare local_link_connection of the port with the switch, and see the log of neutron-server. Then apply again."
+		return "Neutron's driver of the switch has not connected the machine's port. Compare local_link_connection of the port with the " +
+			"switch, and see the log of neutron-server. Then apply again."
 	}
 	return ""
 }
@@ -115,10 +127,13 @@ func AdviseCause(node *ironic.Node) string {
 // Late says that a node did not reach a goal in time.
 func Late(node *ironic.Node, goal states.Goal, after time.Duration, macs []string) *failure.Error {
 	e := &failure.Error{
-		Kind: failure.KindTimeout, Node: node, Goal: goal, Fact: fmt.Sprintf("node %s is still in state %q after %s", ironic.NodeLabel(node), node.ProvisionState, after),
-		Advice: "The operation may still be in progress in Ironic. If the machine needs longer, raise the resource's timeouts. After a create that timed out, Terraform " +
-			"starts over. To make the next apply wait for the operation instead, run terraform untaint for the resource first.",
-		Action: "The operation may still be in progress in Ironic. If the machine needs longer, raise the time-out (timeouts, or --timeout). The action metal_abort, or metal abort, ends what waits for the machine.",
+		Kind: failure.KindTimeout, Node: node, Goal: goal, Fact: fmt.Sprintf("node %s is still in state %q after %s",
+			ironic.NodeLabel(node), node.ProvisionState, after),
+		Advice: "The operation may still be in progress in Ironic. If the machine needs longer, raise the resource's timeouts. After a " +
+			"create that timed out, Terraform starts over. To make the next apply wait for the operation instead, run terraform untaint " +
+			"for the resource first.",
+		Action: "The operation may still be in progress in Ironic. If the machine needs longer, raise the time-out (timeouts, or " +
+			"--timeout). The action metal_abort, or metal abort, ends what waits for the machine.",
 	}
 	if states.AwaitsAgent(ironic.State(node.ProvisionState)) && ramdisk.Boots(node) {
 		e.Hint = "Ironic waits for its ramdisk on the machine. " + ramdisk.CheckBoot(node, macs)
@@ -134,13 +149,18 @@ const KindStuck failure.Kind = "stuck"
 // written none.
 func stuckError(node *ironic.Node, words string) *failure.Error {
 	e := &failure.Error{
-		Kind: KindStuck, Node: node, Fact: fmt.Sprintf("node %s is in state %q, but no conductor works on it any more", ironic.NodeLabel(node), node.ProvisionState), Words: words,
-		Advice: "Ironic does not end this operation by itself. A conductor that is restarted lets it fail; then apply again. See the conductor's log for the cause.",
+		Kind: KindStuck, Node: node, Fact: fmt.Sprintf("node %s is in state %q, but no conductor works on it any more",
+			ironic.NodeLabel(node), node.ProvisionState), Words: words,
+		Advice: "Ironic does not end this operation by itself. A conductor that is restarted lets it fail; then apply again. See the " +
+			"conductor's log for the cause.",
 	}
-	e.Action = "Ironic does not end this operation by itself. A conductor that is restarted lets it fail; then try again. See the conductor's log for the cause."
-	if runbook := node.DriverInfo[KeyRunbook] != nil || strings.Contains(words, "unbook"); runbook && ironic.State(node.ProvisionState) == nodes.Deleting {
-		mend := "Ironic leaves a node so whose cleaning runbook does not exist, or has none of the node's traits. Look at " + runbookOf(node) + ". Make the runbook usable, so that the cleaning can begin; Ironic " +
-			"accepts no change of the node now. Then restart the conductor, which lets the operation fail, and "
+	e.Action = "Ironic does not end this operation by itself. A conductor that is restarted lets it fail; then try again. See the " +
+		"conductor's log for the cause."
+	if runbook := node.DriverInfo[KeyRunbook] != nil || strings.Contains(words, "unbook"); runbook &&
+		ironic.State(node.ProvisionState) == nodes.Deleting {
+		mend := "Ironic leaves a node so whose cleaning runbook does not exist, or has none of the node's traits. Look at " +
+			runbookOf(node) + ". Make the runbook usable, so that the cleaning can begin; Ironic accepts no change of the node now. Then " +
+			"restart the conductor, which lets the operation fail, and "
 		e.Advice, e.Action = mend+"apply again.", mend+"try again."
 	}
 	return e
@@ -162,12 +182,15 @@ func runbookOf(node *ironic.Node) string {
 // errors unchanged. One of these answers is a 404, as if the node did not exist (reference/ironic.md#cleaning-by-a-runbook).
 func withoutRunbook(node *ironic.Node, err error) error {
 	var status *api.StatusError
-	if !errors.As(err, &status) || !strings.HasPrefix(status.Message, "Runbook ") && !strings.HasPrefix(status.Message, "Automated cleaning runbook ") {
+	if !errors.As(err, &status) || !strings.HasPrefix(status.Message, "Runbook ") &&
+		!strings.HasPrefix(status.Message, "Automated cleaning runbook ") {
 		return err
 	}
-	mend := "Ironic asks for the runbook even if automated_clean is false. Correct " + runbookOf(node) + ": it must exist, and have one of the node's traits. Then "
+	mend := "Ironic asks for the runbook even if automated_clean is false. Correct " + runbookOf(node) +
+		": it must exist, and have one of the node's traits. Then "
 	return &failure.Error{
-		Kind: failure.KindInvalid, Node: node, Fact: fmt.Sprintf("node %s is not cleaned and not made available, because Ironic cannot use its cleaning runbook", ironic.NodeLabel(node)), Words: status.Message,
+		Kind: failure.KindInvalid, Node: node, Fact: fmt.Sprintf("node %s is not cleaned and not made available, because Ironic cannot "+
+			"use its cleaning runbook", ironic.NodeLabel(node)), Words: status.Message,
 		Advice: mend + "apply again.", Action: mend + "try again.",
 	}
 }
@@ -183,9 +206,11 @@ func stopped(node *ironic.Node, goal states.Goal, queued bool, err error) *failu
 
 // InvalidNode says that Ironic refused to deploy a node because something is missing on it.
 func InvalidNode(node *ironic.Node, reason string) *failure.Error {
-	e := &failure.Error{Kind: failure.KindInvalid, Node: node, Fact: fmt.Sprintf("node %s failed validation: %s", ironic.NodeLabel(node), reason)}
+	e := &failure.Error{Kind: failure.KindInvalid, Node: node, Fact: fmt.Sprintf("node %s failed validation: %s",
+		ironic.NodeLabel(node), reason)}
 	if strings.Contains(reason, "ramdisk_boot") {
-		e.Advice = fmt.Sprintf("The node's boot interface, %q, cannot boot a live ISO. Set hardware_interfaces = { boot = \"redfish-virtual-media\" } or \"ipxe\" on its metal_host.", node.BootInterface)
+		e.Advice = fmt.Sprintf("The node's boot interface, %q, cannot boot a live ISO. Set hardware_interfaces = { boot = "+
+			"\"redfish-virtual-media\" } or \"ipxe\" on its metal_host.", node.BootInterface)
 	}
 	return e
 }
@@ -195,7 +220,8 @@ const KindRefused failure.Kind = "refused"
 
 // RefusedFor returns such an error for a reason that includes what to do.
 func RefusedFor(node *ironic.Node, reason string) *failure.Error {
-	return &failure.Error{Kind: KindRefused, Node: node, Fact: fmt.Sprintf("node %s is in state %q: %s", ironic.NodeLabel(node), node.ProvisionState, reason)}
+	return &failure.Error{Kind: KindRefused, Node: node, Fact: fmt.Sprintf("node %s is in state %q: %s", ironic.NodeLabel(node),
+		node.ProvisionState, reason)}
 }
 
 // AsItIs says that another client has changed the machine since a request was wanted, which is not sent.
@@ -205,8 +231,10 @@ func (m *Machine) AsItIs() *failure.Error {
 		reserved = "reserved by " + m.node.InstanceUUID
 	}
 	return &failure.Error{
-		Kind: KindRefused, Node: m.node, Fact: fmt.Sprintf("node %s was left as it is, because another client has changed it meanwhile: it is in state %q, and %s", ironic.NodeLabel(m.node), m.node.ProvisionState, reserved),
-		Advice: "Run terraform plan again.", Action: "Find out who uses the machine now, for example with metal show. Try again if that is still wanted.",
+		Kind: KindRefused, Node: m.node, Fact: fmt.Sprintf("node %s was left as it is, because another client has changed it meanwhile: "+
+			"it is in state %q, and %s", ironic.NodeLabel(m.node), m.node.ProvisionState, reserved),
+		Advice: "Run terraform plan again.", Action: "Find out who uses the machine now, for example with metal show. Try again if that " +
+			"is still wanted.",
 	}
 }
 
@@ -312,7 +340,8 @@ func (m *Machine) countFailures(ctx context.Context, err error) {
 		return
 	}
 	if err := m.Patch(ctx, patch); err != nil {
-		m.site.Ironic.Logger().DebugContext(ctx, "could not record the failures of the node", append(NodeAttributes(m.node), "error", err)...)
+		m.site.Ironic.Logger().DebugContext(ctx, "could not record the failures of the node",
+			append(NodeAttributes(m.node), "error", err)...)
 	}
 }
 
@@ -322,8 +351,10 @@ const KindReserved failure.Kind = "reserved"
 
 func reservedError(node *ironic.Node, ours string) *failure.Error {
 	e := &failure.Error{
-		Kind: KindReserved, Node: node, About: ours, Fact: fmt.Sprintf("node %s is reserved by %s", ironic.NodeLabel(node), node.InstanceUUID),
-		Advice: AdviseReserved(node, ours, false), Action: "The reservation of the machine has changed meanwhile. Look who has it, for example with metal show, before you try again.",
+		Kind: KindReserved, Node: node, About: ours, Fact: fmt.Sprintf("node %s is reserved by %s", ironic.NodeLabel(node),
+			node.InstanceUUID),
+		Advice: AdviseReserved(node, ours, false), Action: "The reservation of the machine has changed meanwhile. Look who has it, for " +
+			"example with metal show, before you try again.",
 	}
 	if node.InstanceUUID == "" {
 		e.Fact = fmt.Sprintf("node %s is not reserved by %s any more", ironic.NodeLabel(node), ours)
@@ -337,16 +368,18 @@ func AdviseReserved(node *ironic.Node, ours string, sibling bool) string {
 		return "Another run or an operator has released the reservation. Run terraform plan again: it proposes a new one."
 	}
 	if id := node.AllocationUUID; id != "" && ours == "" && !states.IsOccupied(node) {
-		return fmt.Sprintf("An allocation has reserved the node, and nothing is deployed on it. If the allocation is a metal_allocation of this configuration, set allocation_id "+
-			"to its id, %s. Otherwise choose another node.", id)
+		return fmt.Sprintf("An allocation has reserved the node, and nothing is deployed on it. If the allocation is a metal_allocation "+
+			"of this configuration, set allocation_id to its id, %s. Otherwise choose another node.", id)
 	}
 	holder := "A metal_deployment of this or another configuration, or another client, has this node."
 	if sibling {
 		holder = "Another metal_deployment of this apply has this node."
 	}
-	return fmt.Sprintf("%s A node runs only one deployment. If the other one is in this state, this command names it:\n\n  terraform state list -id=%s\n\n"+
+	return fmt.Sprintf("%s A node runs only one deployment. If the other one is in this state, this command names it:\n\n  terraform "+
+		"state list -id=%s\n\n"+
 		"Give one of the two another node. Do not import the node a second time: destroying either of the two undeploys the machine. "+
-		"Only a machine that no configuration manages can be imported:\n\n  terraform import <address of the metal_deployment> %s", holder, node.UUID, node.UUID)
+		"Only a machine that no configuration manages can be imported:\n\n  terraform import <address of the metal_deployment> %s", holder,
+		node.UUID, node.UUID)
 }
 
 // CheckReservation returns an error of KindReserved unless the instance or allocation reserves the node.

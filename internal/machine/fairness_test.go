@@ -21,7 +21,14 @@ func TestFair_noSlotIsIdle(t *testing.T) {
 	for _, tc := range []struct {
 		runs, hosts int
 		lasts       time.Duration
-	}{{1, 20, 10 * time.Second}, {6, 20, 10 * time.Second}, {1, 20, 11300 * time.Millisecond}, {6, 20, 11300 * time.Millisecond}, {1, 10, 100 * time.Second}, {6, 10, 100 * time.Second}} {
+	}{
+		{1, 20, 10 * time.Second},
+		{6, 20, 10 * time.Second},
+		{1, 20, 11300 * time.Millisecond},
+		{6, 20, 11300 * time.Millisecond},
+		{1, 10, 100 * time.Second},
+		{6, 10, 100 * time.Second},
+	} {
 		t.Run(fmt.Sprintf("%d runs, %s", tc.runs, tc.lasts), func(t *testing.T) {
 			t.Parallel()
 			ironictest.InVirtualTime(t, func(t *testing.T) {

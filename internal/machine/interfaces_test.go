@@ -34,7 +34,8 @@ func TestInterfaces_arrivedPatch(t *testing.T) {
 			if (err == nil) != (refused == "nothing") || (node != nil) != want.arrives {
 				t.Errorf("%+v, %v", node, err)
 			}
-			if now := ironictest.NodeOf(t, fake, "node-000"); now.Maintenance != (refused == http.MethodDelete) || node != nil && node.Maintenance != now.Maintenance {
+			if now := ironictest.NodeOf(t, fake, "node-000"); now.Maintenance != (refused == http.MethodDelete) || node != nil &&
+				node.Maintenance != now.Maintenance {
 				t.Errorf("maintenance is %t, and said to be that of %+v", now.Maintenance, node)
 			}
 		})

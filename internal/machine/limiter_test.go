@@ -26,7 +26,8 @@ import (
 
 // atWork are the states that take a slot.
 var atWork = []string{
-	"inspecting", "inspect wait", "cleaning", "clean wait", "deploying", "wait call-back", "deleting", "rescuing", "rescue wait", "unrescuing",
+	"inspecting", "inspect wait", "cleaning", "clean wait", "deploying", "wait call-back", "deleting", "rescuing",
+	"rescue wait", "unrescuing",
 }
 
 // manageableFleet is a site whose hosts wait to be cleaned.
@@ -73,7 +74,8 @@ func TestGate_runsShareLimit(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake := manageableFleet(15, 10*time.Minute)
-		took := cleanAll(t, fake, sitetest.Run(fake, sitetest.UpTo(5)), sitetest.Run(fake, sitetest.UpTo(5)), sitetest.Run(fake, sitetest.UpTo(5)))
+		took := cleanAll(t, fake, sitetest.Run(fake, sitetest.UpTo(5)), sitetest.Run(fake, sitetest.UpTo(5)),
+			sitetest.Run(fake, sitetest.UpTo(5)))
 		if peak := fake.MaxBusy(atWork...); peak != 5 {
 			t.Errorf("%d hosts were at work at once, want 5", peak)
 		}
@@ -138,12 +140,16 @@ func TestGate_deadRunDelaysByLease(t *testing.T) {
 			}
 			return nil
 		}
-		dead := sitetest.NewSite(machine.Config{Config: api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: fake, UserAgent: "dead"}, Limit: sitetest.UpTo(2)})
+		dead := sitetest.NewSite(machine.Config{Config: api.Config{
+			Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: fake,
+			UserAgent: "dead",
+		}, Limit: sitetest.UpTo(2)})
 		hosts := fake.Nodes()
 		go func() { _, _ = dead.Reach(killed, hosts[0].UUID, states.GoalAvailable, time.Hour) }()
 		<-killed.Done()
 		waited := admitted(t, fake, sitetest.Run(fake, sitetest.UpTo(2)), hosts[1].UUID)
-		if waited < 59*time.Second || waited > 62*time.Second { // chassis have times of whole seconds, and tries are up to 0.4 seconds apart
+		// chassis have times of whole seconds, and tries are up to 0.4 seconds apart
+		if waited < 59*time.Second || waited > 62*time.Second {
 			t.Errorf("the lock of a dead run delayed another by %s, want the lease of a minute", waited)
 		}
 	})
@@ -167,7 +173,8 @@ func TestGate_interruptedRunUnlocks(t *testing.T) {
 					cfg.Limit = sitetest.UpTo(1)
 					cfg.Transport = ironictest.Transport(func(r *http.Request) (*http.Response, error) {
 						answer, err := fake.RoundTrip(r)
-						if err != nil || r.Method != http.MethodPost || r.URL.Path != "/v1/chassis" || answer.StatusCode != http.StatusCreated {
+						if err != nil || r.Method != http.MethodPost || r.URL.Path != "/v1/chassis" ||
+							answer.StatusCode != http.StatusCreated {
 							return answer, err
 						}
 						interrupt()
@@ -193,7 +200,10 @@ func TestGate_interruptedRunUnlocks(t *testing.T) {
 
 func TestGate_withoutRightToLock(t *testing.T) {
 	t.Parallel()
-	for _, refusal := range []*fakeironic.Rejection{ironictest.Fault(http.StatusForbidden, "Access was denied"), ironictest.Fault(http.StatusInternalServerError, sitetest.SystemOnly)} {
+	for _, refusal := range []*fakeironic.Rejection{
+		ironictest.Fault(http.StatusForbidden, "Access was denied"),
+		ironictest.Fault(http.StatusInternalServerError, sitetest.SystemOnly),
+	} {
 		ironictest.InVirtualTime(t, func(t *testing.T) {
 			fake := manageableFleet(9, 10*time.Minute)
 			fake.Reject = func(r *http.Request) *fakeironic.Rejection {
@@ -245,7 +255,8 @@ func TestGate_runsOfOneProject(t *testing.T) {
 			t.Errorf("%d hosts were at work at once, want 3", peak)
 		}
 		left, _ := ironictest.AsOther(t, fake, http.MethodGet, "allocations", nil)["allocations"].([]any)
-		if notices := noticed(runs[0], "applies to this run only"); notices > 0 || len(left) > 0 || ironictest.Count(fake, http.MethodPost, "/v1/chassis") != 2 {
+		if notices := noticed(runs[0], "applies to this run only"); notices > 0 || len(left) > 0 ||
+			ironictest.Count(fake, http.MethodPost, "/v1/chassis") != 2 {
 			t.Errorf("%d notices, the records %v are left", notices, left)
 		}
 	})
@@ -256,7 +267,8 @@ func TestGate_rubbishInTheRecord(t *testing.T) {
 	t.Parallel()
 	for name, extra := range map[string]any{
 		"other types": map[string]any{"holders": "x", "run": 5}, "two holders": map[string]any{"holders": map[string]any{"a": 1, "b": 2}},
-		"a text as number": map[string]any{"holders": map[string]any{"a": "x"}}, "nothing": map[string]any{}, "huge": map[string]any{"run": strings.Repeat("x", 100_000)},
+		"a text as number": map[string]any{"holders": map[string]any{"a": "x"}}, "nothing": map[string]any{},
+		"huge": map[string]any{"run": strings.Repeat("x", 100_000)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -320,8 +332,9 @@ func TestGate_hangingHostAgesOut(t *testing.T) {
 		if waited := time.Since(start) - 10*time.Minute; waited < 44*time.Minute || waited > 47*time.Minute {
 			t.Errorf("the host that hangs blocked the slot for %s, want 45 minutes", waited)
 		}
-		want := fmt.Sprintf("Machine is stuck. Node %s (%s) has been in state \"wait call-back\" since %s, and does not count against provisioning_limit any more. Check the machine and its console. "+
-			"Ironic's last_error: DHCP is silent", hosts[0].Name, hosts[0].UUID, start.UTC().Format(time.RFC3339))
+		want := fmt.Sprintf("Machine is stuck. Node %s (%s) has been in state \"wait call-back\" since %s, and does not count against "+
+			"provisioning_limit any more. Check the machine and its console. Ironic's last_error: DHCP is silent", hosts[0].Name,
+			hosts[0].UUID, start.UTC().Format(time.RFC3339))
 		if got := notices(client, "is stuck"); !slices.Equal(got, []string{want}) {
 			t.Errorf("said %q, want %q", got, want)
 		}
@@ -377,7 +390,8 @@ func TestGate_failedHostWaitsBehindFresh(t *testing.T) {
 		if want := []string{hosts[1].UUID, hosts[2].UUID, bad}; !slices.Equal(order, want) {
 			t.Errorf("order %v, want the one that failed last: %v", order, want)
 		}
-		if node, _ := fake.Node(bad); node.Raw["extra"].(map[string]any)["terraform_metal_failures"] != nil { //nolint:forcetypeassert // the fake's own
+		if node, _ := fake.Node(bad); node.Raw["extra"].(map[string]any)["terraform_metal_failures"] !=
+			nil { //nolint:forcetypeassert // the fake's own
 			t.Error("failures are not forgotten after a success")
 		}
 	})
@@ -550,7 +564,9 @@ func TestGate_randomSites(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			played.Add(1)
-			ironictest.InVirtualTime(t, func(t *testing.T) { randomSite(t, rand.New(rand.NewPCG(seed, 3)), &died, &refused) }) //nolint:gosec // a test
+			ironictest.InVirtualTime(t, func(t *testing.T) {
+				randomSite(t, rand.New(rand.NewPCG(seed, 3)), &died, &refused)
+			}) //nolint:gosec // a test
 		})
 	}
 }
@@ -710,8 +726,8 @@ func TestGate_noticeOfWaitedHosts(t *testing.T) {
 			hosts  []fakeironic.Node
 			waited int
 		}{{hosts[3:8], 2}, {fresh, 4}} {
-			want := fmt.Sprintf("Machines waited for a slot: %d so far. The longest wait for a slot of provisioning_limit was 10m0s. max_concurrent is 4. "+
-				"Other runs and clients used up to 1 of these slots.", next.waited)
+			want := fmt.Sprintf("Machines waited for a slot: %d so far. The longest wait for a slot of provisioning_limit was 10m0s. "+
+				"max_concurrent is 4. Other runs and clients used up to 1 of these slots.", next.waited)
 			if got := wave(next.hosts); len(got) != 1 || got[0] != want {
 				t.Errorf("said %q, want once %q", got, want)
 			}
@@ -728,7 +744,8 @@ func TestGate_noticeIsSilentAboutOtherRunsThatUsedNoSlot(t *testing.T) {
 		fake := manageableFleet(2, 10*time.Minute)
 		client := sitetest.NewClient(fake, func(cfg *machine.Config) { cfg.Limit = sitetest.UpTo(1) })
 		cleanAll(t, fake, client)
-		const want = "Machines waited for a slot: 1 so far. The longest wait for a slot of provisioning_limit was 10m0s. max_concurrent is 1."
+		const want = "Machines waited for a slot: 1 so far. The longest wait for a slot of provisioning_limit was 10m0s. " +
+			"max_concurrent is 1."
 		if got := notices(client, "waited"); len(got) != 1 || got[0] != want {
 			t.Errorf("said %q, want %q", got, want)
 		}

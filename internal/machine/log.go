@@ -70,7 +70,8 @@ func (m *Machine) logState(ctx context.Context) {
 		return
 	}
 	text := fmt.Sprintf("changed state: %s -> %s", before.state, m.node.ProvisionState)
-	if after := m.node.ProvisionUpdatedAt.Sub(before.since); states.InProgress(ironic.State(before.state)) && after > 0 && !before.since.IsZero() {
+	if after := m.node.ProvisionUpdatedAt.Sub(before.since); states.InProgress(ironic.State(before.state)) && after > 0 &&
+		!before.since.IsZero() {
 		text += fmt.Sprintf(" after %s", after.Round(time.Second))
 	}
 	if unsuccessful && m.node.LastError != "" {
@@ -194,7 +195,8 @@ func (l *stillLog) poll(n *ironic.Node, interval time.Duration) (since time.Time
 // logStill logs what the machine waits for, if it has not moved for a while.
 func (m *Machine) logStill(ctx context.Context) {
 	if since, due := stillsOf(m.site).poll(m.node, m.site.Ironic.PollInterval()); due && !m.warnAbsent(ctx, since) {
-		m.logInfo(ctx, fmt.Sprintf("is still %s after %s: %s", stateOf(m.node), time.Since(since).Round(time.Second), waitsFor(m.node)), "state", m.node.ProvisionState)
+		m.logInfo(ctx, fmt.Sprintf("is still %s after %s: %s", stateOf(m.node), time.Since(since).Round(time.Second), waitsFor(m.node)),
+			"state", m.node.ProvisionState)
 	}
 }
 
@@ -212,7 +214,8 @@ func (m *Machine) warnAbsent(ctx context.Context, since time.Time) bool {
 	if absent == "" {
 		return false
 	}
-	m.site.Ironic.Logger().WarnContext(ctx, fmt.Sprintf("machine %s %s. %s", ironic.NodeLabel(n), absent, ramdisk.CheckBoot(n, m.macs)), append(NodeAttributes(n), "state", n.ProvisionState)...)
+	m.site.Ironic.Logger().WarnContext(ctx, fmt.Sprintf("machine %s %s. %s", ironic.NodeLabel(n), absent, ramdisk.CheckBoot(n, m.macs)),
+		append(NodeAttributes(n), "state", n.ProvisionState)...)
 	return true
 }
 

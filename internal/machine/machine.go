@@ -218,7 +218,8 @@ func (m *Machine) applyPoll(polled *ironic.Node) {
 		n.AllocationUUID, n.InstanceInfo = "", nil
 	}
 	n.Name, n.InstanceUUID, n.Reservation = polled.Name, polled.InstanceUUID, polled.Reservation
-	n.ProvisionState, n.TargetProvisionState, n.ProvisionUpdatedAt = polled.ProvisionState, polled.TargetProvisionState, polled.ProvisionUpdatedAt
+	n.ProvisionState, n.TargetProvisionState, n.ProvisionUpdatedAt = polled.ProvisionState, polled.TargetProvisionState,
+		polled.ProvisionUpdatedAt
 	n.PowerState, n.TargetPowerState = polled.PowerState, polled.TargetPowerState
 	n.Maintenance, n.Fault, n.LastError = polled.Maintenance, polled.Fault, polled.LastError
 	n.Hidden.Reservation, n.Hidden.LastError = polled.Hidden.Reservation, polled.Hidden.LastError

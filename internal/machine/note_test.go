@@ -22,9 +22,13 @@ func TestPatch_removesNotesThatAreOver(t *testing.T) {
 		then    map[string]any // after the note
 		removed bool
 	}{
-		"unfinished":             {notes.GoalAvailable, time.Hour, map[string]any{"provision_state": "manageable"}, false},
-		"unfinished, old":        {notes.GoalAvailable, 25 * time.Hour, map[string]any{"provision_state": "manageable"}, true},
-		"available again":        {notes.GoalAvailable, time.Hour, map[string]any{"provision_state": "manageable", "target": "provide"}, true},
+		"unfinished":      {notes.GoalAvailable, time.Hour, map[string]any{"provision_state": "manageable"}, false},
+		"unfinished, old": {notes.GoalAvailable, 25 * time.Hour, map[string]any{"provision_state": "manageable"}, true},
+		"available again": {
+			notes.GoalAvailable, time.Hour,
+			map[string]any{"provision_state": "manageable", "target": "provide"},
+			true,
+		},
 		"not yet begun":          {notes.GoalAvailable, time.Hour, nil, false},
 		"reserved":               {notes.GoalAvailable, time.Hour, map[string]any{"instance_uuid": ironic.NewUUID()}, true},
 		"to be retired":          {notes.GoalRetired, time.Hour, map[string]any{"provision_state": "manageable"}, false},
@@ -82,8 +86,14 @@ func TestPatch_succeedsWithoutTheNote(t *testing.T) {
 
 // noted leaves the note of a command with a goal on the only node of a fake, and returns its UUID.
 func noted(fake *fakeironic.Server, goal notes.Goal) string {
-	command := map[notes.Goal]string{notes.GoalAvailable: "inspect", notes.GoalPowerOn: "power reboot --soft", notes.GoalRetired: "retire"}[goal]
-	note := map[string]any{"command": cmp.Or(command, "virtual-media attach"), "by": "eve@desk", "since": time.Now().UTC().Format(time.RFC3339), "goal": string(goal)}
+	command := map[notes.Goal]string{
+		notes.GoalAvailable: "inspect", notes.GoalPowerOn: "power reboot --soft",
+		notes.GoalRetired: "retire",
+	}[goal]
+	note := map[string]any{
+		"command": cmp.Or(command, "virtual-media attach"), "by": "eve@desk",
+		"since": time.Now().UTC().Format(time.RFC3339), "goal": string(goal),
+	}
 	fake.Set("node-000", "extra", map[string]any{notes.KeyOperation: map[string]any{ironic.NewUUID(): note}})
 	node, _ := fake.Node("node-000")
 	return node.UUID

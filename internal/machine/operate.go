@@ -65,9 +65,11 @@ func (m *Machine) refuseBusy() error {
 func UsedReason(node *ironic.Node, doing string) string {
 	switch {
 	case states.IsOccupied(node):
-		return fmt.Sprintf("something is deployed on it. Ironic %s a machine only while it is free: destroy its metal_deployment, or use metal undeploy, first", doing)
+		return fmt.Sprintf("something is deployed on it. Ironic %s a machine only while it is free: destroy its metal_deployment, or use "+
+			"metal undeploy, first", doing)
 	case node.InstanceUUID != "":
-		return fmt.Sprintf("it is reserved by %s. Ironic %s a machine only while it is free: destroy its metal_allocation, or use metal release, first", node.InstanceUUID, doing)
+		return fmt.Sprintf("it is reserved by %s. Ironic %s a machine only while it is free: destroy its metal_allocation, or use metal "+
+			"release, first", node.InstanceUUID, doing)
 	}
 	return ""
 }
@@ -128,9 +130,11 @@ func (m *Machine) ChangePower(ctx context.Context, action PowerAction, timeout t
 	}
 	switch {
 	case isSoftUnsupported(err):
-		return m.refuse("its driver, %s, cannot ask an operating system to shut down. Cut its power instead: \"off\" or \"reboot\", without soft", m.node.Driver)
+		return m.refuse("its driver, %s, cannot ask an operating system to shut down. Cut its power instead: \"off\" or \"reboot\", "+
+			"without soft", m.node.Driver)
 	case failure.Is(err, kindNeverOff):
-		return m.refuse("disable_power_off is set on it. Use \"reboot\" without soft, or set disable_power_off = false on its metal_host first")
+		return m.refuse("disable_power_off is set on it. Use \"reboot\" without soft, or set disable_power_off = false on its " +
+			"metal_host first")
 	}
 	return err
 }
@@ -183,7 +187,8 @@ func (m *Machine) Clean(ctx context.Context, order ironic.Order, erase bool, tim
 		return err
 	}
 	if !states.Cleanable(m.State()) {
-		return m.refuse("Ironic cleans only manageable machines with steps of your own. Make it so first: set target_state = \"manageable\" on its metal_host, or use metal manage")
+		return m.refuse("Ironic cleans only manageable machines with steps of your own. Make it so first: set target_state = " +
+			"\"manageable\" on its metal_host, or use metal manage")
 	}
 	if !erase {
 		erasing, err := m.site.ErasingSteps(ctx, order)
@@ -191,7 +196,8 @@ func (m *Machine) Clean(ctx context.Context, order ironic.Order, erase bool, tim
 			return err
 		}
 		if len(erasing) > 0 {
-			return m.refuse("%s would erase its disks. If that is what you want, set erase = true, or use metal clean --erase", strings.Join(erasing, ", "))
+			return m.refuse("%s would erase its disks. If that is what you want, set erase = true, or use metal clean --erase",
+				strings.Join(erasing, ", "))
 		}
 	}
 	return m.RunSteps(ctx, false, order, timeout)
@@ -237,7 +243,9 @@ func (m *Machine) Unhold(ctx context.Context, timeout time.Duration) (err error)
 	defer m.site.limiter.End()
 	from := m.State()
 	err = m.untilSettled(ctx, timeout, func() error {
-		return w.admitted(ctx, nodes.TargetUnhold, func(ctx context.Context) error { return m.put(ctx, ironic.Order{Verb: nodes.TargetUnhold}) })
+		return w.admitted(ctx, nodes.TargetUnhold, func(ctx context.Context) error {
+			return m.put(ctx, ironic.Order{Verb: nodes.TargetUnhold})
+		})
 	})
 	if errors.Is(err, errMoved) {
 		return m.refuse("its state has changed meanwhile")
@@ -274,7 +282,8 @@ func (m *Machine) SendNMI(ctx context.Context, timeout time.Duration) (err error
 		return m.site.Ironic.InjectNMI(ctx, m.node.UUID)
 	})
 	if api.IsStatus(err, http.StatusBadRequest, "does not support inject_nmi") {
-		return &failure.Error{Node: m.node, Fact: fmt.Sprintf("node %s: its management interface, %s, cannot send an NMI", ironic.NodeLabel(m.node), m.node.ManagementInterface), Err: err}
+		return &failure.Error{Node: m.node, Fact: fmt.Sprintf("node %s: its management interface, %s, cannot send an NMI",
+			ironic.NodeLabel(m.node), m.node.ManagementInterface), Err: err}
 	}
 	return err
 }
@@ -306,7 +315,8 @@ func (m *Machine) ChangeMedia(ctx context.Context, device ironic.Device, image s
 		return err
 	}
 	if runs, _ := m.node.InstanceInfo[KeyBootISO].(string); runs != "" && device == ironic.DeviceCDROM && states.Occupied(m.State()) {
-		return m.refuse("it runs a live ISO, which may be in its virtual CD drive. Use another device, or change live_iso of its metal_deployment")
+		return m.refuse("it runs a live ISO, which may be in its virtual CD drive. Use another device, or change live_iso of its " +
+			"metal_deployment")
 	}
 	if err := m.permitted(ctx, timeout); err != nil {
 		return err
@@ -314,7 +324,9 @@ func (m *Machine) ChangeMedia(ctx context.Context, device ironic.Device, image s
 	deadline, id := time.Now().Add(timeout), m.node.UUID
 	err = m.ManageMedia(ctx, WhatDetach, deadline, func(ctx context.Context) error { return m.site.Ironic.DetachMedia(ctx, id, device) })
 	if err == nil && image != "" {
-		err = m.ManageMedia(ctx, WhatAttach, deadline, func(ctx context.Context) error { return m.site.Ironic.AttachMedia(ctx, id, device, image) })
+		err = m.ManageMedia(ctx, WhatAttach, deadline, func(ctx context.Context) error {
+			return m.site.Ironic.AttachMedia(ctx, id, device, image)
+		})
 	}
 	return err
 }

@@ -85,7 +85,8 @@ func TestOperate_asksTheGuard(t *testing.T) {
 func TestOperate_tellsStatesAndQueue(t *testing.T) {
 	t.Parallel()
 	for name, wants := range map[string][]string{
-		"power": {"active, power on, changing to power on"}, "service": {"servicing", "active, power on"}, "clean": {"cleaning", "manageable, power on"},
+		"power": {"active, power on, changing to power on"}, "service": {"servicing", "active, power on"},
+		"clean": {"cleaning", "manageable, power on"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -128,7 +129,8 @@ func TestErases_knowsStepsByName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{
 		"deploy.erase_devices": true, "deploy.erase_devices_metadata": true, "deploy.burnin_disk": true, "raid.create_configuration": true,
-		"raid.delete_configuration": true, "deploy.EraseDisks": true, "vendor.Secure_WIPE": true, "deploy.burnin_cpu": false, "bios.factory_reset": false, "management.clear_job_queue": false, "firmware.update": false,
+		"raid.delete_configuration": true, "deploy.EraseDisks": true, "vendor.Secure_WIPE": true, "deploy.burnin_cpu": false,
+		"bios.factory_reset": false, "management.clear_job_queue": false, "firmware.update": false,
 	} {
 		kind, step, _ := strings.Cut(name, ".")
 		if got := machine.Erases(ironic.CleanStep{Interface: kind, Step: step}); got != want {
@@ -160,7 +162,8 @@ func TestOperate_leavesOthersDeployment(t *testing.T) {
 					}
 					fake.Set("node-000", "instance_uuid", "11111111-1111-4111-8111-111111111111")
 					fake.Set("node-000", "provision_state", "wait call-back")
-					return ironictest.Fault(http.StatusConflict, "Node node-000 is locked by host conductor-1, please retry after the current operation is completed.")
+					return ironictest.Fault(http.StatusConflict, "Node node-000 is locked by host conductor-1, please retry after the "+
+						"current operation is completed.")
 				}
 				if err := operations[name].do(t, m); !failure.Is(err, machine.KindRefused) {
 					t.Errorf("error %v, want a refusal", err)

@@ -18,7 +18,8 @@ func TestPatch_lostExtraIsRewritten(t *testing.T) {
 	id := ironictest.NodeOf(t, fake, "node-000").UUID
 	lostTwice := 0
 	fake.Reject = func(r *http.Request) *fakeironic.Rejection {
-		if r.Method == http.MethodGet && r.URL.Path == "/v1/nodes/"+id && ironictest.Count(fake, http.MethodPatch, "/v1/nodes/"+id) > lostTwice && lostTwice < 2 {
+		if r.Method == http.MethodGet && r.URL.Path == "/v1/nodes/"+id && ironictest.Count(fake, http.MethodPatch, "/v1/nodes/"+
+			id) > lostTwice && lostTwice < 2 {
 			lostTwice++
 			fake.Set(id, "extra", map[string]any{"theirs": 1.0}) // read before our write, written after it
 		}
@@ -30,7 +31,8 @@ func TestPatch_lostExtraIsRewritten(t *testing.T) {
 	if want := map[string]any{"theirs": 1, "ours": 2}; err != nil || !ironic.SameJSON(node.Extra, want) {
 		t.Fatalf("%+v, %v", node, err)
 	}
-	if extra := ironictest.NodeOf(t, fake, id).Raw["extra"]; lostTwice != 2 || !ironic.SameJSON(extra, map[string]any{"theirs": 1, "ours": 2}) {
+	if extra := ironictest.NodeOf(t, fake, id).Raw["extra"]; lostTwice != 2 ||
+		!ironic.SameJSON(extra, map[string]any{"theirs": 1, "ours": 2}) {
 		t.Errorf("extra is %v after %d lost writes", extra, lostTwice)
 	}
 }

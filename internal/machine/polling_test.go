@@ -122,7 +122,10 @@ func TestPolling_outage(t *testing.T) {
 // Giving up a deployment that is under way means to undeploy it: a poll that fails right after the verb is repeated, too.
 func TestPolling_failedPollAfterVerb(t *testing.T) {
 	t.Parallel()
-	for _, why := range []error{&net.DNSError{Err: "server misbehaving", Name: "ironic.test"}, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.EHOSTUNREACH}} {
+	for _, why := range []error{
+		&net.DNSError{Err: "server misbehaving", Name: "ironic.test"},
+		&net.OpError{Op: "dial", Net: "tcp", Err: syscall.EHOSTUNREACH},
+	} {
 		t.Run(why.Error(), func(t *testing.T) {
 			t.Parallel()
 			ironictest.InVirtualTime(t, func(t *testing.T) {
@@ -189,7 +192,8 @@ func TestPolling_laterNode(t *testing.T) {
 		fake.MaxMicroversion = "1.100"
 		fake.Set("node-001", "parent_node", ironictest.NodeOf(t, fake, "node-000").UUID)
 		reachAll(t, fake, sitetest.NewClient(fake), states.GoalAvailable, 2*time.Hour)
-		if singles := ironictest.Count(fake, http.MethodGet, "/v1/nodes/"+ironictest.NodeOf(t, fake, "node-001").UUID); singles > 3 { // at first, after the verb, and at last
+		// at first, after the verb, and at last
+		if singles := ironictest.Count(fake, http.MethodGet, "/v1/nodes/"+ironictest.NodeOf(t, fake, "node-001").UUID); singles > 3 {
 			t.Errorf("the child was read singly %d times", singles)
 		}
 	})

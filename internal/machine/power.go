@@ -130,14 +130,18 @@ func (m *Machine) staysOn(err error) *failure.Error {
 	label := ironic.NodeLabel(m.node)
 	switch {
 	case isSoftUnsupported(err):
-		return &failure.Error{Node: m.node, Err: err, Fact: fmt.Sprintf("node %s was not switched off: its driver, %s, cannot ask an operating system to shut down. Set power_off_mode to graceful or hard",
+		return &failure.Error{Node: m.node, Err: err, Fact: fmt.Sprintf("node %s was not switched off: its driver, %s, cannot ask an "+
+			"operating system to shut down. Set power_off_mode to graceful or hard",
 			label, m.node.Driver)}
 	case failure.Is(err, kindNeverOff):
-		return &failure.Error{Kind: kindNeverOff, Node: m.node, Fact: fmt.Sprintf("node %s was not restarted, because disable_power_off is set on it: Ironic never shuts it down. Set power_off_mode to graceful or hard, which cut its power", label)}
+		return &failure.Error{Kind: kindNeverOff, Node: m.node, Fact: fmt.Sprintf("node %s was not restarted, because disable_power_off "+
+			"is set on it: Ironic never shuts it down. Set power_off_mode to graceful or hard, which cut its power", label)}
 	}
 	return &failure.Error{
-		Kind: KindPower, Node: m.node, Fact: fmt.Sprintf("node %s is still on: Ironic has asked its operating system to shut down", label), Words: api.FirstLine(m.node.LastError),
-		Advice: "Look at the machine's console. Then apply again; with power_off_mode = \"graceful\", that cuts the power of a machine that does not shut down.",
+		Kind: KindPower, Node: m.node, Fact: fmt.Sprintf("node %s is still on: Ironic has asked its operating system to shut down", label),
+		Words: api.FirstLine(m.node.LastError),
+		Advice: "Look at the machine's console. Then apply again; with power_off_mode = \"graceful\", that cuts the power of a machine " +
+			"that does not shut down.",
 		Action: "Look at the machine's console, and try again, or cut the power: \"off\" or \"reboot\", without soft.",
 	}
 }
@@ -161,7 +165,8 @@ func (m *Machine) PowerCut() []decide.Notice {
 	if m.cut == "" {
 		return nil
 	}
-	return []decide.Notice{decide.Warn(decide.At("power_off_mode"), "Power was cut", fmt.Sprintf("Node %s lost its power without a shutdown: %s.", ironic.NodeLabel(m.node), m.cut))}
+	return []decide.Notice{decide.Warn(decide.At("power_off_mode"), "Power was cut",
+		fmt.Sprintf("Node %s lost its power without a shutdown: %s.", ironic.NodeLabel(m.node), m.cut))}
 }
 
 // Reboot switches the machine off and on, or only on if it is off, and waits for it. OffSoft and OffGraceful switch it off as for
@@ -190,7 +195,8 @@ func (m *Machine) leftDown(ctx context.Context, err error) error {
 		return err
 	}
 	return &failure.Error{
-		Kind: failure.KindDown, Node: m.node, Err: err, Fact: fmt.Sprintf("node %s is off, and was not switched on again: %v", ironic.NodeLabel(m.node), err),
+		Kind: failure.KindDown, Node: m.node, Err: err, Fact: fmt.Sprintf("node %s is off, and was not switched on again: %v",
+			ironic.NodeLabel(m.node), err),
 		Advice: "Apply again to switch it on.", Action: "Switch the machine on: metal_power with action = \"on\", or metal power on.",
 	}
 }
@@ -231,7 +237,8 @@ func (m *Machine) changePower(ctx context.Context, c powerChange, timeout time.D
 	if err != nil || !sent {
 		return err
 	}
-	m.logInfo(ctx, fmt.Sprintf("starts to change its power: %s -> %s", cmp.Or(from, "unknown"), c.to), "power", from, "target", string(c.to))
+	m.logInfo(ctx, fmt.Sprintf("starts to change its power: %s -> %s", cmp.Or(from, "unknown"), c.to), "power", from,
+		"target", string(c.to))
 	if m.down = m.down || c.restarts && c.want == powerOff; c.want == powerOn {
 		m.started = true
 		defer m.site.limiter.Started(m.node.UUID)
@@ -269,7 +276,9 @@ func (c powerChange) call(again bool) Call {
 // starts the machine, or begins to restart it, waits for a slot. order returns an error of KindRefused if the machine's instance or
 // provision state is another than when the change was wanted. It repeats a request without an answer only if Ironic has not executed it,
 // and waits while Ironic refuses it because the node is locked: another client may have begun to change the power.
-func (m *Machine) order(ctx context.Context, change powerChange, c Call, timeout time.Duration, needed func() bool, send func(context.Context) error) (sent bool, err error) {
+func (m *Machine) order(ctx context.Context, change powerChange, c Call, timeout time.Duration, needed func() bool,
+	send func(context.Context) error,
+) (sent bool, err error) {
 	deadline := time.Now().Add(timeout)
 	ctx = throttle.InPlaceOf(ctx, time.Now())
 	err = m.asItWas(ctx, change.was, &deadline, func() error {
@@ -287,7 +296,9 @@ func (m *Machine) order(ctx context.Context, change powerChange, c Call, timeout
 
 // orderOnce is order without the search for the result; send may find that the request is not needed. The wait for a slot puts the deadline
 // off.
-func (m *Machine) orderOnce(ctx context.Context, change powerChange, timeout time.Duration, deadline *time.Time, send func(context.Context) error) error {
+func (m *Machine) orderOnce(ctx context.Context, change powerChange, timeout time.Duration, deadline *time.Time,
+	send func(context.Context) error,
+) error {
 	if m.footing() != change.was { // since an earlier request whose answer was lost, or which an operation in progress delayed
 		return m.AsItIs()
 	}
@@ -364,8 +375,10 @@ const KindPower failure.Kind = "power"
 func powerFailed(node *ironic.Node, want string, restart bool) *failure.Error {
 	label := ironic.NodeLabel(node)
 	e := &failure.Error{
-		Kind: KindPower, Node: node, Fact: fmt.Sprintf("node %s: Ironic could not change its power", label), Words: api.FirstLine(node.LastError),
-		Advice: "Check the machine's BMC, then apply again." + failure.OrAskIPMI(node), Action: "Check the machine's BMC, and try again." + failure.OrAskIPMI(node),
+		Kind: KindPower, Node: node, Fact: fmt.Sprintf("node %s: Ironic could not change its power", label),
+		Words:  api.FirstLine(node.LastError),
+		Advice: "Check the machine's BMC, then apply again." + failure.OrAskIPMI(node), Action: "Check the machine's BMC, and try again." +
+			failure.OrAskIPMI(node),
 	}
 	switch {
 	case node.PowerState == "":
@@ -383,5 +396,9 @@ const kindNeverOff failure.Kind = "never off"
 
 // NeverOff says that Ironic must never switch a node off.
 func NeverOff(node *ironic.Node) *failure.Error {
-	return &failure.Error{Kind: kindNeverOff, Node: node, Fact: fmt.Sprintf("Ironic never switches node %s off, because disable_power_off is set on it. Remove power_state = \"off\", or set disable_power_off = false on its metal_host first", ironic.NodeLabel(node))}
+	return &failure.Error{
+		Kind: kindNeverOff, Node: node,
+		Fact: fmt.Sprintf("Ironic never switches node %s off, because disable_power_off is set on it. Remove power_state = \"off\", or "+
+			"set disable_power_off = false on its metal_host first", ironic.NodeLabel(node)),
+	}
 }

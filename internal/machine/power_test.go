@@ -18,7 +18,8 @@ import (
 
 func TestPower_managedWithBMC(t *testing.T) {
 	t.Parallel()
-	if !machine.PowerManaged(&ironic.Node{Driver: "fake-hardware"}) || !machine.PowerManaged(&ironic.Node{Driver: "redfish", DriverInfo: map[string]any{"redfish_address": "https://b"}}) {
+	if !machine.PowerManaged(&ironic.Node{Driver: "fake-hardware"}) ||
+		!machine.PowerManaged(&ironic.Node{Driver: "redfish", DriverInfo: map[string]any{"redfish_address": "https://b"}}) {
 		t.Error("a known BMC is not managed")
 	}
 	if byHand := (&ironic.Node{Driver: "manual-management", PowerInterface: "fake"}); !machine.PowerManaged(byHand) {
@@ -49,8 +50,10 @@ func TestPower_waitsForChangeInProgress(t *testing.T) {
 				if err := machine.SetPower(t.Context(), true, time.Hour); err != nil {
 					t.Error(err)
 				}
-				if sent := ironictest.Count(fake, http.MethodPut, "/v1/nodes/"+id+"/states/power"); sent != want || ironictest.NodeOf(t, fake, id).PowerState != "power on" {
-					t.Errorf("%d power changes were requested, want %d; the machine is %s", sent, want, ironictest.NodeOf(t, fake, id).PowerState)
+				if sent := ironictest.Count(fake, http.MethodPut, "/v1/nodes/"+id+"/states/power"); sent != want ||
+					ironictest.NodeOf(t, fake, id).PowerState != "power on" {
+					t.Errorf("%d power changes were requested, want %d; the machine is %s", sent, want,
+						ironictest.NodeOf(t, fake, id).PowerState)
 				}
 			})
 		})
@@ -79,7 +82,8 @@ func TestPower_waitsForChangeBegunSince(t *testing.T) {
 				if err := change(t.Context(), machine); err != nil {
 					t.Error(err)
 				}
-				if want := map[string]string{"off": "power off", "restart": "power on"}[name]; ironictest.NodeOf(t, fake, id).PowerState != want {
+				if want := map[string]string{"off": "power off", "restart": "power on"}[name]; ironictest.NodeOf(t, fake,
+					id).PowerState != want {
 					t.Errorf("the machine is %s, want %s", ironictest.NodeOf(t, fake, id).PowerState, want)
 				}
 			})
@@ -97,7 +101,10 @@ func TestPower_restartWaitsForChangeInProgress(t *testing.T) {
 				fake := ironictest.Fleet(1)
 				fake.StepTime = 5 * time.Minute
 				client, id := sitetest.NewClient(fake), fake.Nodes()[0].UUID
-				fake.Set(id, "power_state", map[string]string{"power on": "power off", "power off": "power on", "rebooting": "power on"}[target])
+				fake.Set(id, "power_state", map[string]string{
+					"power on": "power off", "power off": "power on",
+					"rebooting": "power on",
+				}[target])
 				ironictest.AsOther(t, fake, http.MethodPut, "nodes/"+id+"/states/power", map[string]any{"target": target})
 				m, err := client.Machine(t.Context(), id)
 				if err != nil {
@@ -107,7 +114,8 @@ func TestPower_restartWaitsForChangeInProgress(t *testing.T) {
 				if err := m.Reboot(t.Context(), machine.OffHard, time.Hour); err != nil {
 					t.Error(err)
 				}
-				if sent := ironictest.Count(fake, http.MethodPut, "/v1/nodes/"+id+"/states/power"); sent != 1 || ironictest.NodeOf(t, fake, id).PowerState != "power on" {
+				if sent := ironictest.Count(fake, http.MethodPut, "/v1/nodes/"+id+"/states/power"); sent != 1 ||
+					ironictest.NodeOf(t, fake, id).PowerState != "power on" {
 					t.Errorf("%d power changes were requested, want 1; the machine is %s", sent, ironictest.NodeOf(t, fake, id).PowerState)
 				}
 			})
@@ -175,11 +183,24 @@ func TestPower_switchedOffAsAsked(t *testing.T) {
 		{"hard", machine.OffHard, false, false, []string{hard}, "", ""},
 		{"default", "", false, false, []string{hard}, "", ""},
 		{"soft", machine.OffSoft, false, false, []string{soft}, "", ""},
-		{"soft, ignored", machine.OffSoft, true, false, []string{soft}, "", `is still on: Ironic has asked its operating system to shut down: Failed to change power state`},
+		{
+			"soft, ignored", machine.OffSoft, true, false,
+			[]string{soft},
+			"",
+			`is still on: Ironic has asked its operating system to shut down: Failed to change power state`,
+		},
 		{"soft, unsupported", machine.OffSoft, false, true, []string{soft}, "", "Set power_off_mode to graceful or hard"},
 		{"graceful", machine.OffGraceful, false, false, []string{patient}, "", ""},
-		{"graceful, ignored", machine.OffGraceful, true, false, []string{patient, hard}, "its operating system did not shut down within 3m0s", ""},
-		{"graceful, unsupported", machine.OffGraceful, false, true, []string{patient, hard}, "the driver fake-hardware cannot ask an operating system to shut down", ""},
+		{
+			"graceful, ignored", machine.OffGraceful, true, false,
+			[]string{patient, hard},
+			"its operating system did not shut down within 3m0s", "",
+		},
+		{
+			"graceful, unsupported", machine.OffGraceful, false, true,
+			[]string{patient, hard},
+			"the driver fake-hardware cannot ask an operating system to shut down", "",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -192,7 +213,8 @@ func TestPower_switchedOffAsAsked(t *testing.T) {
 				if !slices.Equal(got.sent, tt.sent) || got.cut != tt.cut {
 					t.Errorf("sent %v (cut: %q), want %v (cut: %q)", got.sent, got.cut, tt.sent, tt.cut)
 				}
-				if tt.problem == "" && got.err != nil || tt.problem != "" && (got.err == nil || !strings.Contains(got.err.Error(), tt.problem)) {
+				if tt.problem == "" && got.err != nil || tt.problem != "" &&
+					(got.err == nil || !strings.Contains(got.err.Error(), tt.problem)) {
 					t.Errorf("error %v, want %q", got.err, tt.problem)
 				}
 				if is := ironictest.NodeOf(t, fake, "node-000").PowerState; tt.problem == "" && is != "power off" {
@@ -210,7 +232,8 @@ func TestPower_onlyRunningMachineIsAsked(t *testing.T) {
 		ironictest.InVirtualTime(t, func(t *testing.T) {
 			fake := ironictest.Fleet(1)
 			fake.Set("node-000", "power_state", state)
-			if got := switchOff(t, fake, machine.OffGraceful); got.err != nil || len(got.sent) != want || strings.Contains(strings.Join(got.sent, ""), "soft") {
+			if got := switchOff(t, fake, machine.OffGraceful); got.err != nil || len(got.sent) != want ||
+				strings.Contains(strings.Join(got.sent, ""), "soft") {
 				t.Errorf("%q: sent %v, %v", state, got.sent, got.err)
 			}
 		})
@@ -226,7 +249,8 @@ func TestPower_switchedOffAfterAnotherClientStartsIt(t *testing.T) {
 			fake.StepTime = time.Minute
 			fake.Set("node-000", "power_state", "power off")
 			ironictest.AsOther(t, fake, http.MethodPut, "nodes/node-000/states/power", map[string]any{"target": "power on"})
-			if got := switchOff(t, fake, how); got.err != nil || len(got.sent) != 1 || ironictest.NodeOf(t, fake, "node-000").PowerState != "power off" {
+			if got := switchOff(t, fake, how); got.err != nil || len(got.sent) != 1 ||
+				ironictest.NodeOf(t, fake, "node-000").PowerState != "power off" {
 				t.Errorf("%s: sent %v, %v; the machine is %s", how, got.sent, got.err, ironictest.NodeOf(t, fake, "node-000").PowerState)
 			}
 		})
@@ -240,7 +264,8 @@ func TestPower_disabledPowerOffSendsNothing(t *testing.T) {
 			fake := ironictest.Fleet(1)
 			fake.Set("node-000", "power_state", "power on")
 			fake.Set("node-000", "disable_power_off", true)
-			if got := switchOff(t, fake, how); got.err == nil || !strings.Contains(got.err.Error(), "disable_power_off is set on it") || len(got.sent) > 0 {
+			if got := switchOff(t, fake, how); got.err == nil || !strings.Contains(got.err.Error(), "disable_power_off is set on it") ||
+				len(got.sent) > 0 {
 				t.Errorf("%s: sent %v, %v", how, got.sent, got.err)
 			}
 		})
@@ -264,7 +289,8 @@ func TestPower_leavesOthersDeployment(t *testing.T) {
 			return m.ChangePower(ctx, machine.ActionSoftOff, time.Hour)
 		},
 	}
-	locked := ironictest.Fault(http.StatusConflict, "Node node-000 is locked by host conductor-1, please retry after the current operation is completed.")
+	locked := ironictest.Fault(http.StatusConflict, "Node node-000 is locked by host conductor-1, please retry after the current "+
+		"operation is completed.")
 	for name, change := range changes {
 		for when, answer := range map[string]*fakeironic.Rejection{"locked": locked, "lost": {Drop: true}} {
 			t.Run(name+", "+when, func(t *testing.T) {
@@ -287,7 +313,8 @@ func TestPower_leavesOthersDeployment(t *testing.T) {
 					}
 					fake.ResetRequests()
 					err = change(t.Context(), m)
-					if !failure.Is(err, machine.KindRefused) || !strings.Contains(err.Error(), `it is in state "wait call-back", and reserved by 11111111-1111-4111-8111-111111111111`) {
+					if !failure.Is(err, machine.KindRefused) || !strings.Contains(err.Error(),
+						`it is in state "wait call-back", and reserved by 11111111-1111-4111-8111-111111111111`) {
 						t.Errorf("error %v, want a refusal that tells the state and the reservation", err)
 					}
 					if sent := ironictest.Count(fake, http.MethodPut, "/v1/nodes/"); sent != 1 {
@@ -341,7 +368,8 @@ func TestPower_waitsForLockAfterTheQueue(t *testing.T) {
 		fake.Set("node-000", "provision_state", "cleaning")
 		client, id := sitetest.NewClient(fake, sitetest.Slots(1)), ironictest.NodeOf(t, fake, "node-001").UUID
 		path := "/v1/nodes/" + id + "/states/power"
-		fake.Reject = ironictest.Once(http.MethodPut, path, ironictest.Fault(http.StatusConflict, "Node node-001 is locked by host localhost, please retry after the current operation is completed."))
+		fake.Reject = ironictest.Once(http.MethodPut, path, ironictest.Fault(http.StatusConflict,
+			"Node node-001 is locked by host localhost, please retry after the current operation is completed."))
 		go func() {
 			time.Sleep(2 * time.Hour)
 			fake.Set("node-000", "provision_state", "available")

@@ -36,10 +36,18 @@ func TestQueue_permanentErrorEndsWait(t *testing.T) {
 		with   *fakeironic.Rejection
 		want   []string
 	}{
-		"a proxy that knows no chassis": {0, isLock, page, []string{"lock of the limit", "a web page, not the API: 404 Not Found", `coordination = "process"`}},
-		"no right to list":              {0, isCensus, ironictest.Fault(http.StatusForbidden, "Access was denied"), []string{"count the machines with an operation in progress", "Access was denied", "ask for a role"}},
+		"a proxy that knows no chassis": {0, isLock, page, []string{
+			"lock of the limit", "a web page, not the API: 404 Not Found",
+			`coordination = "process"`,
+		}},
+		"no right to list": {
+			0, isCensus, ironictest.Fault(http.StatusForbidden, "Access was denied"),
+			[]string{"count the machines with an operation in progress", "Access was denied", "ask for a role"},
+		},
 		"a password that was changed": {
-			30 * time.Minute, func(*http.Request) bool { return true }, ironictest.Fault(http.StatusUnauthorized, "Incorrect username or password"),
+			30 * time.Minute, func(*http.Request) bool {
+				return true
+			}, ironictest.Fault(http.StatusUnauthorized, "Incorrect username or password"),
 			[]string{"count the machines with an operation in progress", "Incorrect username or password", "METAL_PASSWORD"},
 		},
 	} {
@@ -88,8 +96,12 @@ func TestQueue_permanentErrorEndsWait(t *testing.T) {
 func TestQueue_passingError(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]*fakeironic.Rejection{
-		"overload": {Status: http.StatusServiceUnavailable}, "no answers": {Drop: true}, "a proxy alone": {Status: http.StatusBadGateway, Body: "<html>"},
-		"a locked database": ironictest.Fault(http.StatusInternalServerError, "database is locked"), "no words": ironictest.Fault(http.StatusInternalServerError, "QueuePool limit reached"),
+		"overload": {Status: http.StatusServiceUnavailable}, "no answers": {Drop: true}, "a proxy alone": {
+			Status: http.StatusBadGateway,
+			Body:   "<html>",
+		},
+		"a locked database": ironictest.Fault(http.StatusInternalServerError, "database is locked"),
+		"no words":          ironictest.Fault(http.StatusInternalServerError, "QueuePool limit reached"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -132,7 +144,8 @@ func TestQueue_shardNeedsItsAPI(t *testing.T) {
 					t.Errorf("what needs no slot: %v", err)
 				}
 				_, err := client.Reach(t.Context(), host.UUID, states.GoalAvailable, time.Hour)
-				if !fault.Is(err, api.KindVersion) || !strings.Contains(err.Error(), "provisioning_limit.scope=shard needs API 1.82 of Ironic, but 1.81 is in use") {
+				if !fault.Is(err, api.KindVersion) || !strings.Contains(err.Error(),
+					"provisioning_limit.scope=shard needs API 1.82 of Ironic, but 1.81 is in use") {
 					t.Errorf("Reach = %v", err)
 				}
 			})
@@ -146,7 +159,8 @@ func TestQueue_stuckQueueUndeploysNothing(t *testing.T) {
 		fake, id, instance := sitetest.Booted(t, "1.82", sitetest.OverNetwork)
 		fake.Reject = ironictest.Once(http.MethodPost, "/v1/chassis", ironictest.Fault(http.StatusBadRequest, "out of order"))
 		client := sitetest.NewClient(fake, func(cfg *machine.Config) { cfg.Limit = sitetest.UpTo(1) })
-		if _, _, err := client.BootISO(t.Context(), id, sitetest.Live("2"), sitetest.Another(instance)); err == nil || !strings.Contains(err.Error(), "out of order") {
+		if _, _, err := client.BootISO(t.Context(), id, sitetest.Live("2"), sitetest.Another(instance)); err == nil ||
+			!strings.Contains(err.Error(), "out of order") {
 			t.Errorf("BootISO = %v", err)
 		}
 		if got := ironictest.Verbs(t, fake, id); len(got) > 0 {

@@ -92,7 +92,8 @@ func TestQueue_busyNodeTakesSlot(t *testing.T) {
 			fake.Set(node.UUID, "provision_state", "manageable")
 		}
 		first, second := ironictest.NodeOf(t, fake, "node-000").UUID, ironictest.NodeOf(t, fake, "node-001").UUID
-		ironictest.AsOther(t, fake, http.MethodPut, "nodes/"+first+"/states/provision", map[string]any{"target": "provide"}) // by an earlier run
+		// by an earlier run
+		ironictest.AsOther(t, fake, http.MethodPut, "nodes/"+first+"/states/provision", map[string]any{"target": "provide"})
 		client := sitetest.NewClient(fake, sitetest.Slots(1))
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -150,7 +151,8 @@ func TestQueue_slotIsReleased(t *testing.T) {
 					t.Fatal("the first walk did not fail")
 				}
 				start := time.Now()
-				if _, err := client.Reach(t.Context(), ironictest.NodeOf(t, fake, "node-001").UUID, states.GoalAvailable, 3*time.Hour); err != nil {
+				if _, err := client.Reach(t.Context(), ironictest.NodeOf(t, fake, "node-001").UUID, states.GoalAvailable,
+					3*time.Hour); err != nil {
 					t.Fatal(err)
 				}
 				// A machine that Ironic is still at work on keeps its slot, although no caller waits for it any more.
@@ -188,7 +190,8 @@ func TestVerb_refusedByLock(t *testing.T) {
 		client := sitetest.NewClient(fake)
 		id := ironictest.NodeOf(t, fake, "node-000").UUID
 		fake.Reject = ironictest.Times(20, http.MethodPut, ironictest.ProvisionPath(id),
-			ironictest.Fault(http.StatusConflict, "Node "+id+" is locked by host localhost, please retry after the current operation is completed."))
+			ironictest.Fault(http.StatusConflict, "Node "+id+" is locked by host localhost, please retry after the current operation "+
+				"is completed."))
 		if _, err := client.Reach(t.Context(), id, states.GoalManageable, time.Hour); err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +214,8 @@ func TestVerb_lostAnswer(t *testing.T) {
 	} {
 		for _, step := range []time.Duration{0, time.Second, time.Hour} { // over at once, over before one could ask again, long
 			for loss, rejection := range map[string]*fakeironic.Rejection{
-				"reset": ironictest.Lost(), "bad gateway": {Status: http.StatusBadGateway, After: true}, "gateway timeout": {Status: http.StatusGatewayTimeout, After: true},
+				"reset": ironictest.Lost(), "bad gateway": {Status: http.StatusBadGateway, After: true},
+				"gateway timeout": {Status: http.StatusGatewayTimeout, After: true},
 			} {
 				t.Run(fmt.Sprintf("%s in %s, %s", tc.verb, step, loss), func(t *testing.T) {
 					t.Parallel()
@@ -251,8 +255,10 @@ func TestVerb_leavesThePool(t *testing.T) {
 	t.Parallel()
 	for name, rejection := range map[string]*fakeironic.Rejection{
 		"lost answer": ironictest.Lost(), "lost request": {Drop: true},
-		"locked": ironictest.Fault(http.StatusConflict, "Node node-000 is locked by host localhost, please retry after the current operation is completed."),
-		"limit":  ironictest.Fault(http.StatusServiceUnavailable, "Unable to process request at this time. The concurrent action limit for cleaning has been reached."),
+		"locked": ironictest.Fault(http.StatusConflict, "Node node-000 is locked by host localhost, please retry after the current "+
+			"operation is completed."),
+		"limit": ironictest.Fault(http.StatusServiceUnavailable, "Unable to process request at this time. The concurrent action limit "+
+			"for cleaning has been reached."),
 	} {
 		for request := range 2 {
 			t.Run(fmt.Sprintf("%s, request %d", name, request+1), func(t *testing.T) {
@@ -320,8 +326,10 @@ func TestQueue_powerThatStartsMachinesTakesSlots(t *testing.T) {
 		send  func(context.Context, *machine.Machine) error
 		waits bool
 	}{
-		"switch on":  {"power off", func(ctx context.Context, m *machine.Machine) error { return m.SetPower(ctx, true, time.Hour) }, true},
-		"reboot":     {"power on", func(ctx context.Context, m *machine.Machine) error { return m.Reboot(ctx, machine.OffHard, time.Hour) }, true},
+		"switch on": {"power off", func(ctx context.Context, m *machine.Machine) error { return m.SetPower(ctx, true, time.Hour) }, true},
+		"reboot": {"power on", func(ctx context.Context, m *machine.Machine) error {
+			return m.Reboot(ctx, machine.OffHard, time.Hour)
+		}, true},
 		"switch off": {"power on", func(ctx context.Context, m *machine.Machine) error { return m.SetPower(ctx, false, time.Hour) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -402,8 +410,10 @@ func TestQueue_lockTakesNoPlace(t *testing.T) {
 				fake := manageableFleet(4, 30*time.Minute)
 				fake.Set("node-000", "provision_state", "cleaning")
 				client, first := sitetest.NewClient(fake, sitetest.Slots(1)), ironictest.NodeOf(t, fake, "node-001").UUID
-				locked := ironictest.Fault(http.StatusConflict, "Node node-001 is locked by host localhost, please retry after the current operation is completed.")
-				fake.Reject = ironictest.Times(map[string]int{"power": 1, "verb": 1 + api.Retries}[name], http.MethodPut, "/v1/nodes/"+first+tt.path, locked)
+				locked := ironictest.Fault(http.StatusConflict, "Node node-001 is locked by host localhost, please retry after the "+
+					"current operation is completed.")
+				fake.Reject = ironictest.Times(map[string]int{"power": 1, "verb": 1 + api.Retries}[name], http.MethodPut, "/v1/nodes/"+
+					first+tt.path, locked)
 				var all sync.WaitGroup
 				ends := make(chan string, 3)
 				for _, n := range fake.Nodes()[1:] {

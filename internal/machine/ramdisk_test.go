@@ -16,7 +16,8 @@ import (
 
 // waiting is a state in which Ironic waits for its ramdisk, with the goal of a run that waits with it.
 var waiting = map[string]states.Goal{
-	"clean wait": states.GoalAvailable, "inspect wait": states.GoalInspected, "wait call-back": states.GoalDeployed, "rescue wait": states.GoalRescued,
+	"clean wait": states.GoalAvailable, "inspect wait": states.GoalInspected, "wait call-back": states.GoalDeployed,
+	"rescue wait": states.GoalRescued,
 }
 
 func TestAbsence_isExplainedLongBeforeIronicGivesUp(t *testing.T) {
@@ -33,12 +34,14 @@ func TestAbsence_isExplainedLongBeforeIronicGivesUp(t *testing.T) {
 				fake.Set(id, "boot_interface", "ipxe")
 				start := time.Now()
 				_, err := client.Reach(t.Context(), id, goal, 25*time.Minute)
-				warnings := log.Lines("level=WARN", "is in state "+state, "its ramdisk has not reported since", "boot interface ipxe", "DHCP", "TFTP", "52:54:00:", "Its console")
+				warnings := log.Lines("level=WARN", "is in state "+state, "its ramdisk has not reported since", "boot interface ipxe",
+					"DHCP", "TFTP", "52:54:00:", "Its console")
 				if len(warnings) < 2 || len(warnings) > 4 {
 					t.Fatalf("%d warnings: %q", len(warnings), log.Lines("level="))
 				}
 				_, detail := failure.Explain("prepare it", err)
-				if !failure.Is(err, failure.KindTimeout) || !strings.Contains(detail, "52:54:00:") || !strings.Contains(detail, "DHCP answers that card") {
+				if !failure.Is(err, failure.KindTimeout) || !strings.Contains(detail, "52:54:00:") ||
+					!strings.Contains(detail, "DHCP answers that card") {
 					t.Errorf("the error is %v: %s", err, detail)
 				}
 				reads := 0
@@ -70,7 +73,9 @@ func TestAbsence_ofMachineThatReports(t *testing.T) {
 			for {
 				select {
 				case <-reports.C:
-					fake.Set(id, "driver_internal_info", map[string]any{"agent_last_heartbeat": time.Now().UTC().Format("2006-01-02T15:04:05.000000")})
+					fake.Set(id, "driver_internal_info", map[string]any{
+						"agent_last_heartbeat": time.Now().UTC().Format("2006-01-02T15:04:05.000000"),
+					})
 				case <-done:
 					return
 				}
@@ -95,20 +100,25 @@ func TestBootAdvice_afterTimeouts(t *testing.T) {
 		"Timeout reached while cleaning the node. Please check if the ramdisk responsible for the cleaning is running on the node. …": true,
 		"timeout reached while inspecting the node":                                                                                   true,
 		"Timeout reached while waiting for rescue ramdisk callback for node":                                                          true,
-		"Agent returned error for clean step":                                                                                         false,
-		"":                                                                                                                            false,
+		"Agent returned error for " +
+			"clean step": false,
+		"": false,
 	} {
 		n := &ironic.Node{UUID: "u", ProvisionState: "clean failed", LastError: lastError, BootInterface: "ipxe"}
 		_, detail := failure.Explain("x", machine.FailedOn(n, states.GoalAvailable, "", []string{"52:54:00:00:00:01"}))
 		if got := strings.Contains(detail, "DHCP answers that card"); got != want {
 			t.Errorf("%q: %s", lastError, detail)
 		}
-		if _, detail = failure.ExplainAction("x", n, machine.FailedOn(n, "", "", nil)); strings.Contains(detail, "DHCP answers that card") != want {
+		if _, detail = failure.ExplainAction("x", n, machine.FailedOn(n, "", "", nil)); strings.Contains(detail,
+			"DHCP answers that card") != want {
 			t.Errorf("in an action, %q: %s", lastError, detail)
 		}
 	}
 	for state, want := range map[string]bool{"clean wait": true, "inspect wait": true, "cleaning": false, "active": false} {
-		_, detail := failure.Explain("x", machine.Late(&ironic.Node{UUID: "u", ProvisionState: state, BootInterface: "redfish-virtual-media"}, "", time.Hour, nil))
+		_, detail := failure.Explain("x", machine.Late(&ironic.Node{
+			UUID: "u", ProvisionState: state,
+			BootInterface: "redfish-virtual-media",
+		}, "", time.Hour, nil))
 		if got := strings.Contains(detail, "virtual drive"); got != want {
 			t.Errorf("%s: %s", state, detail)
 		}

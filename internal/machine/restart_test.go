@@ -27,7 +27,9 @@ func running(ignores bool) *fakeironic.Server {
 }
 
 // restart restarts the machine of a fake. It returns the targets that were requested, and the text of PowerCut.
-func restart(ctx context.Context, t *testing.T, fake *fakeironic.Server, how machine.OffMode, options ...func(*machine.Config)) (sent []string, cut string, err error) {
+func restart(ctx context.Context, t *testing.T, fake *fakeironic.Server, how machine.OffMode,
+	options ...func(*machine.Config),
+) (sent []string, cut string, err error) {
 	t.Helper()
 	m, err := sitetest.NewClient(fake, options...).Machine(t.Context(), "node-000")
 	if err != nil {
@@ -44,7 +46,8 @@ func restart(ctx context.Context, t *testing.T, fake *fakeironic.Server, how mac
 // powerChanges returns the targets of the power changes that a fake was asked for.
 func powerChanges(fake *fakeironic.Server) (sent []string) {
 	for _, r := range fake.Requests() {
-		if _, target, found := strings.Cut(r.Body, `"target":"`); found && r.Method == http.MethodPut && strings.HasSuffix(r.Path, "/states/power") {
+		if _, target, found := strings.Cut(r.Body, `"target":"`); found && r.Method == http.MethodPut &&
+			strings.HasSuffix(r.Path, "/states/power") {
 			target, _, _ = strings.Cut(target, `"`)
 			sent = append(sent, target)
 		}
@@ -64,18 +67,31 @@ func TestReboot_asAsked(t *testing.T) {
 		sent         []string
 		cut, problem string
 	}{
-		"hard":                  {machine.OffHard, nil, true, []string{hard}, "", ""},
-		"default":               {"", nil, false, []string{hard}, "", ""},
-		"soft":                  {machine.OffSoft, nil, false, []string{off, on}, "", ""},
-		"soft, ignored":         {machine.OffSoft, nil, true, []string{off}, "", "is still on: Ironic has asked its operating system to shut down"},
-		"graceful":              {machine.OffGraceful, nil, false, []string{off, on}, "", ""},
-		"graceful, ignored":     {machine.OffGraceful, nil, true, []string{off, hard}, "lost its power without a shutdown: its operating system did not shut down within 3m0s", ""},
-		"soft, unsupported":     {machine.OffSoft, func(fake *fakeironic.Server) { fake.NoSoftPower = true }, false, []string{off}, "", "Set power_off_mode to graceful or hard"},
-		"graceful, unsupported": {machine.OffGraceful, func(fake *fakeironic.Server) { fake.NoSoftPower = true }, false, []string{off, hard}, "the driver fake-hardware cannot ask", ""},
-		"soft, never off":       {machine.OffSoft, neverOff, false, nil, "", "Set power_off_mode to graceful or hard, which cut its power"},
-		"graceful, never off":   {machine.OffGraceful, neverOff, false, []string{hard}, "disable_power_off is set on it", ""},
-		"soft, off":             {machine.OffSoft, switchedOff, true, []string{on}, "", ""},
-		"graceful, off":         {machine.OffGraceful, switchedOff, true, []string{on}, "", ""},
+		"hard":    {machine.OffHard, nil, true, []string{hard}, "", ""},
+		"default": {"", nil, false, []string{hard}, "", ""},
+		"soft":    {machine.OffSoft, nil, false, []string{off, on}, "", ""},
+		"soft, ignored": {
+			machine.OffSoft, nil, true,
+			[]string{off},
+			"",
+			"is still on: Ironic has asked its operating system to shut down",
+		},
+		"graceful": {machine.OffGraceful, nil, false, []string{off, on}, "", ""},
+		"graceful, ignored": {
+			machine.OffGraceful, nil, true,
+			[]string{off, hard},
+			"lost its power without a shutdown: its operating system did not shut down within 3m0s", "",
+		},
+		"soft, unsupported": {machine.OffSoft, func(fake *fakeironic.Server) {
+			fake.NoSoftPower = true
+		}, false, []string{off}, "", "Set power_off_mode to graceful or hard"},
+		"graceful, unsupported": {machine.OffGraceful, func(fake *fakeironic.Server) {
+			fake.NoSoftPower = true
+		}, false, []string{off, hard}, "the driver fake-hardware cannot ask", ""},
+		"soft, never off":     {machine.OffSoft, neverOff, false, nil, "", "Set power_off_mode to graceful or hard, which cut its power"},
+		"graceful, never off": {machine.OffGraceful, neverOff, false, []string{hard}, "disable_power_off is set on it", ""},
+		"soft, off":           {machine.OffSoft, switchedOff, true, []string{on}, "", ""},
+		"graceful, off":       {machine.OffGraceful, switchedOff, true, []string{on}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -117,10 +133,12 @@ func TestReboot_interrupted(t *testing.T) {
 					time.AfterFunc(10*time.Second, stop)
 					sent, cut, err := restart(ctx, t, fake, how)
 					<-time.After(time.Hour)
-					if !slices.Equal(sent, []string{"soft power off"}) || cut != "" || !failure.Is(err, failure.KindDown) || !failure.IsInterrupted(err) {
+					if !slices.Equal(sent, []string{"soft power off"}) || cut != "" || !failure.Is(err, failure.KindDown) ||
+						!failure.IsInterrupted(err) {
 						t.Fatalf("sent %v (cut: %q): %v", sent, cut, err)
 					}
-					if _, detail := failure.Explain("restart node-000", err); !strings.Contains(detail, "it is off, or shuts down, and was not switched on again. Apply again to switch it on.") {
+					if _, detail := failure.Explain("restart node-000", err); !strings.Contains(detail,
+						"it is off, or shuts down, and was not switched on again. Apply again to switch it on.") {
 						t.Errorf("the user reads: %s", detail)
 					}
 					want := []string{"power on"}
@@ -130,7 +148,8 @@ func TestReboot_interrupted(t *testing.T) {
 					}
 					sent, _, err = restart(t.Context(), t, fake, how)
 					if err != nil || !slices.Equal(sent, want) || ironictest.NodeOf(t, fake, "node-000").PowerState != "power on" {
-						t.Errorf("the next run sent %v, want %v: %v; the machine is %s", sent, want, err, ironictest.NodeOf(t, fake, "node-000").PowerState)
+						t.Errorf("the next run sent %v, want %v: %v; the machine is %s", sent, want, err,
+							ironictest.NodeOf(t, fake, "node-000").PowerState)
 					}
 				})
 			})
@@ -202,7 +221,9 @@ func TestReboot_killedAfterEveryRequest(t *testing.T) {
 						ctx, kill := context.WithCancel(t.Context())
 						defer kill()
 						dies := func(cfg *machine.Config) { cfg.Transport = &mortal{RoundTripper: fake, kill: kill, left: requests} }
-						_, err := sitetest.NewClient(fake, dies).Of(ctx, "node-000", func(m *machine.Machine) error { return m.Reboot(ctx, how, time.Hour) })
+						_, err := sitetest.NewClient(fake, dies).Of(ctx, "node-000", func(m *machine.Machine) error {
+							return m.Reboot(ctx, how, time.Hour)
+						})
 						alive = err == nil
 						<-time.After(time.Hour)
 						if ironictest.NodeOf(t, fake, "node-000").PowerState == "power off" {
@@ -214,7 +235,8 @@ func TestReboot_killedAfterEveryRequest(t *testing.T) {
 						}
 						sent, _, err := restart(t.Context(), t, fake, how)
 						if err != nil || ironictest.NodeOf(t, fake, "node-000").PowerState != "power on" {
-							t.Errorf("killed after %d requests (%v), then sent %v: %v; the machine is %s", requests, before, sent, err, ironictest.NodeOf(t, fake, "node-000").PowerState)
+							t.Errorf("killed after %d requests (%v), then sent %v: %v; the machine is %s", requests, before, sent, err,
+								ironictest.NodeOf(t, fake, "node-000").PowerState)
 						}
 						if slices.Equal(before, []string{"soft power off"}) && !ignores && !slices.Equal(sent, []string{"power on"}) {
 							t.Errorf("the machine that was shut down was sent %v", sent)
@@ -241,7 +263,9 @@ func TestReboot_softTakesOneSlot(t *testing.T) {
 		for _, n := range fake.Nodes() {
 			fake.Set(n.UUID, "power_state", "power on")
 			go func() {
-				_, err := client.Of(t.Context(), n.UUID, func(m *machine.Machine) error { return m.Reboot(t.Context(), machine.OffGraceful, time.Hour) })
+				_, err := client.Of(t.Context(), n.UUID, func(m *machine.Machine) error {
+					return m.Reboot(t.Context(), machine.OffGraceful, time.Hour)
+				})
 				ended <- err
 			}()
 		}

@@ -20,10 +20,11 @@ import (
 // Config is what a Site needs beyond its client.
 type Config struct {
 	api.Config
-	Limit  throttle.Limit    // how many machines may have an operation in progress at once
-	Images http.RoundTripper // for requests to the servers of live ISOs and images; nil: http.DefaultTransport, without the client's settings
-	Dial   readiness.Dial    // for ready checks; nil: the network
-	Guard  Guard             // decides about operations on machines; nil: everything is allowed
+	Limit throttle.Limit // how many machines may have an operation in progress at once
+	// for requests to the servers of live ISOs and images; nil: http.DefaultTransport, without the client's settings
+	Images http.RoundTripper
+	Dial   readiness.Dial // for ready checks; nil: the network
+	Guard  Guard          // decides about operations on machines; nil: everything is allowed
 }
 
 // Site is an Ironic with its machines. It is safe for concurrent use. A process should use one Site for everything, because the

@@ -83,7 +83,8 @@ func TestLog_tellsPlacesInTheQueueAndAdmissions(t *testing.T) {
 		}
 		// Three wait: the last one is told to be third, second and first.
 		for place, want := range map[int]int{1: 3, 2: 2, 3: 1} {
-			if got := log.Lines(" in state manageable waits for a slot: position ", "node=node-", "uuid=", fmt.Sprintf("position=%d ", place)); len(got) != want {
+			if got := log.Lines(" in state manageable waits for a slot: position ", "node=node-", "uuid=",
+				fmt.Sprintf("position=%d ", place)); len(got) != want {
 				t.Errorf("position %d is in %d lines, want %d: %q", place, len(got), want, log.Lines("waits"))
 			}
 		}

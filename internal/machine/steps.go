@@ -71,7 +71,8 @@ func (m *Machine) leaveService(ctx context.Context, timeout time.Duration) error
 func stepsForbidden(node *ironic.Node, order ironic.Order, err error) *failure.Error {
 	const ask = "Ask for the right to run these steps (baremetal:node:set_provision_state:clean_steps, or service_steps)"
 	e := &failure.Error{
-		Node: node, Err: err, Fact: fmt.Sprintf("Ironic's policy does not allow %s on node %s: %v", StepNames(order), ironic.NodeLabel(node), err),
+		Node: node, Err: err, Fact: fmt.Sprintf("Ironic's policy does not allow %s on node %s: %v", StepNames(order),
+			ironic.NodeLabel(node), err),
 		Advice: ask + ", or remove the setting.", Action: ask + ".",
 	}
 	if refusal := api.RefusalBy(err); refusal != nil && refusal.Rule != "" {
@@ -91,7 +92,8 @@ func serviceFailed(node *ironic.Node, order ironic.Order, state ironic.State, er
 	}
 	return &failure.Error{
 		Kind: KindService, Node: node, Err: err, Fact: fact, Words: api.FirstLine(node.LastError),
-		Advice: "Check that the machine runs. Fix the cause and apply again, which repeats the service; or wait with hardware_changes = { on_active = \"wait\" }.",
+		Advice: "Check that the machine runs. Fix the cause and apply again, which repeats the service; or wait with hardware_changes " +
+			"= { on_active = \"wait\" }.",
 		Action: "Check that the machine runs. Fix the cause and try again.",
 	}
 }

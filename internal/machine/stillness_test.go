@@ -65,7 +65,8 @@ func TestStillness_operationWithoutConductorIsAnError(t *testing.T) {
 				if failure.Is(err, machine.KindStuck) != (tt.after > 0) || tt.after > 0 && !strings.Contains(err.Error(), tt.lastError) {
 					t.Fatalf("the error is %v", err)
 				}
-				if took := time.Since(start); tt.after > 0 && (took < tt.after || took > tt.after+time.Minute) || tt.after == 0 && took < time.Hour {
+				if took := time.Since(start); tt.after > 0 && (took < tt.after || took > tt.after+time.Minute) || tt.after == 0 &&
+					took < time.Hour {
 					t.Errorf("it took %s", took)
 				}
 				told := len(log.Lines("is still "+tt.state, "no conductor works on it any more: (sqlite3")) > 0

@@ -14,11 +14,19 @@ func TestTakeOver_obstacles(t *testing.T) {
 		ours Tenant
 		want string // a part of the reason; "" if it is taken over
 	}{
-		"as the run left it":                      {Remains{recent: true}, Tenant{}, ""},
-		"not owned yet":                           {Remains{recent: true}, Tenant{Owner: "p1", Lessee: "p2"}, ""},
-		"owned as configured":                     {Remains{recent: true, owner: "p1", lessee: "p2"}, Tenant{Owner: "p1", Lessee: "p2"}, ""},
-		"owned by the project that made it":       {Remains{recent: true, owner: "p0"}, Tenant{Owner: "p1", Project: "p0"}, ""},
-		"owned by another project":                {Remains{recent: true, owner: "p3"}, Tenant{Owner: "p1", Project: "p0"}, "owner is project p3"},
+		"as the run left it": {Remains{recent: true}, Tenant{}, ""},
+		"not owned yet":      {Remains{recent: true}, Tenant{Owner: "p1", Lessee: "p2"}, ""},
+		"owned as configured": {
+			Remains{recent: true, owner: "p1", lessee: "p2"},
+			Tenant{Owner: "p1", Lessee: "p2"},
+			"",
+		},
+		"owned by the project that made it": {Remains{recent: true, owner: "p0"}, Tenant{Owner: "p1", Project: "p0"}, ""},
+		"owned by another project": {
+			Remains{recent: true, owner: "p3"},
+			Tenant{Owner: "p1", Project: "p0"},
+			"owner is project p3",
+		},
 		"owned, but the configuration names none": {Remains{recent: true, owner: "p3"}, Tenant{}, "owner is project p3"},
 		"leased to another project":               {Remains{recent: true, lessee: "p3"}, Tenant{}, "lessee is project p3"},
 		"reserved by the killed run":              {Remains{recent: true, instance: "i1", reservedToo: true}, Tenant{}, ""},

@@ -109,16 +109,20 @@ func (m *Machine) ask(ctx context.Context, c Call, send func(context.Context) er
 		return err
 	}
 	m.unanswered = &unanswered{Call: c, before: before, sent: sent, err: err}
-	m.logInfo(ctx, fmt.Sprintf("got no answer to the request to %s; the provider looks what became of it", c.doing), "error", m.site.Ironic.Redact(err.Error()))
+	m.logInfo(ctx, fmt.Sprintf("got no answer to the request to %s; the provider looks what became of it", c.doing), "error",
+		m.site.Ironic.Redact(err.Error()))
 	return m.unansweredError()
 }
 
 func (m *Machine) unansweredError() *failure.Error {
 	return &failure.Error{
-		Kind: KindUnanswered, Node: m.node, Fact: fmt.Sprintf("node %s: the answer to the request to %s did not arrive (%v), and the node does not show whether Ironic has executed it. It was not repeated",
+		Kind: KindUnanswered, Node: m.node, Fact: fmt.Sprintf("node %s: the answer to the request to %s did not arrive (%v), and the "+
+			"node does not show whether Ironic has executed it. It was not repeated",
 			ironic.NodeLabel(m.node), m.unanswered.doing, m.unanswered.err),
-		Advice: "Look at the machine, for example at its console, and at what lies between here and Ironic. The next apply sends the request again if it still seems to be needed.",
-		Action: "Look at the machine, for example at its console, and at what lies between here and Ironic. Try again if it is needed still.",
+		Advice: "Look at the machine, for example at its console, and at what lies between here and Ironic. The next apply sends the " +
+			"request again if it still seems to be needed.",
+		Action: "Look at the machine, for example at its console, and at what lies between here and Ironic. Try again if it " +
+			"is needed still.",
 	}
 }
 

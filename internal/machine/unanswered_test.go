@@ -26,7 +26,9 @@ var moves = map[string]struct {
 	do           func(context.Context, *machine.Machine) error
 	path, as     string
 }{
-	"restart":      {"active", "power on", func(ctx context.Context, m *machine.Machine) error { return m.Reboot(ctx, machine.OffHard, time.Hour) }, "/states/power", "rebooting"},
+	"restart": {"active", "power on", func(ctx context.Context, m *machine.Machine) error {
+		return m.Reboot(ctx, machine.OffHard, time.Hour)
+	}, "/states/power", "rebooting"},
 	"soft restart": {"active", "power on", power(machine.ActionSoftReboot), "/states/power", "soft power off"},
 	"on":           {"active", "power off", power(machine.ActionOn), "/states/power", "power on"},
 	"off":          {"active", "power on", power(machine.ActionOff), "/states/power", "power off"},
@@ -38,16 +40,24 @@ var moves = map[string]struct {
 	"unrescue": {"rescue", "power on", func(ctx context.Context, m *machine.Machine) error {
 		return deploy.LeaveRescue(ctx, m, "", time.Hour)
 	}, "/states/provision", "unrescue"},
-	"service": {"active", "power on", func(ctx context.Context, m *machine.Machine) error { return m.Service(ctx, harmless, time.Hour) }, "/states/provision", "service"},
-	"clean":   {"manageable", "power off", func(ctx context.Context, m *machine.Machine) error { return m.Clean(ctx, harmless, false, time.Hour) }, "/states/provision", "clean"},
+	"service": {"active", "power on", func(ctx context.Context, m *machine.Machine) error {
+		return m.Service(ctx, harmless, time.Hour)
+	}, "/states/provision", "service"},
+	"clean": {"manageable", "power off", func(ctx context.Context, m *machine.Machine) error {
+		return m.Clean(ctx, harmless, false, time.Hour)
+	}, "/states/provision", "clean"},
 	"inspect": {"manageable", "power off", reach(states.GoalInspected), "/states/provision", "inspect"},
 	"provide": {"manageable", "power off", reach(states.GoalAvailable), "/states/provision", "provide"},
 	"verify":  {"enroll", "power off", reach(states.GoalManageable), "/states/provision", "manage"},
-	"unhold":  {"clean hold", "power on", func(ctx context.Context, m *machine.Machine) error { return m.Unhold(ctx, time.Hour) }, "/states/provision", "unhold"},
+	"unhold": {"clean hold", "power on", func(ctx context.Context, m *machine.Machine) error {
+		return m.Unhold(ctx, time.Hour)
+	}, "/states/provision", "unhold"},
 	"boot mode": {"manageable", "power off", func(ctx context.Context, m *machine.Machine) error {
 		return m.SetBoot(ctx, machine.BootSettings{Mode: ironic.BootBIOS}, time.Hour)
 	}, "/states/boot_mode", "boot_mode"},
-	"NMI": {"active", "power on", func(ctx context.Context, m *machine.Machine) error { return m.SendNMI(ctx, time.Hour) }, "/management/inject_nmi", "inject_nmi"},
+	"NMI": {"active", "power on", func(ctx context.Context, m *machine.Machine) error {
+		return m.SendNMI(ctx, time.Hour)
+	}, "/management/inject_nmi", "inject_nmi"},
 	"media": {"active", "power on", func(ctx context.Context, m *machine.Machine) error {
 		return m.ChangeMedia(ctx, ironic.DeviceCDROM, "https://images.example.com/a.iso", time.Hour)
 	}, "/vmedia", "https://images.example.com/a.iso"},
@@ -70,7 +80,10 @@ func movable(t *testing.T, state, power string) (fake *fakeironic.Server, done *
 	t.Helper()
 	fake, done = &fakeironic.Server{}, &[]string{}
 	ironictest.AsOther(t, fake, http.MethodPost, "nodes", map[string]any{
-		"name": "node-000", "driver": "redfish", "driver_info": map[string]any{"redfish_address": "https://192.0.2.1", "deploy_kernel": "https://images.example.com/kernel", "deploy_ramdisk": "https://images.example.com/ramdisk"},
+		"name": "node-000", "driver": "redfish", "driver_info": map[string]any{
+			"redfish_address": "https://192.0.2.1",
+			"deploy_kernel":   "https://images.example.com/kernel", "deploy_ramdisk": "https://images.example.com/ramdisk",
+		},
 		"boot_interface": "redfish-virtual-media", "rescue_interface": "agent",
 	})
 	fake.StepTime = 20 * time.Second
@@ -85,7 +98,10 @@ func movable(t *testing.T, state, power string) (fake *fakeironic.Server, done *
 		return ""
 	}
 	for field, value := range map[string]any{
-		"boot_mode": "uefi", "instance_info": map[string]any{"image_source": "https://images.example.com/a.qcow2", "image_checksum": "d41d8cd98f00b204e9800998ecf8427e"},
+		"boot_mode": "uefi", "instance_info": map[string]any{
+			"image_source":   "https://images.example.com/a.qcow2",
+			"image_checksum": "d41d8cd98f00b204e9800998ecf8427e",
+		},
 		"provision_state": state, "target_provision_state": "manageable", "power_state": power, "last_error": "of long ago",
 	} {
 		fake.Set("node-000", field, value)
@@ -119,7 +135,8 @@ func TestUnanswered_isNotExecutedTwice(t *testing.T) {
 					<-time.After(time.Minute)
 					pending := true
 					fake.Reject = func(r *http.Request) *fakeironic.Rejection {
-						if !pending || r.Method == http.MethodGet || r.Method == http.MethodDelete || !strings.HasSuffix(r.URL.Path, move.path) {
+						if !pending || r.Method == http.MethodGet || r.Method == http.MethodDelete ||
+							!strings.HasSuffix(r.URL.Path, move.path) {
 							return nil
 						}
 						pending = false
@@ -169,7 +186,9 @@ func TestPower_failureIsInLastErrorOnly(t *testing.T) {
 				ironictest.InVirtualTime(t, func(t *testing.T) {
 					fake, _ := movable(t, move.state, move.power)
 					set(fake)
-					_, err := sitetest.NewClient(fake).Of(t.Context(), "node-000", func(m *machine.Machine) error { return move.do(t.Context(), m) })
+					_, err := sitetest.NewClient(fake).Of(t.Context(), "node-000", func(m *machine.Machine) error {
+						return move.do(t.Context(), m)
+					})
 					if err == nil || !strings.Contains(err.Error(), "the BMC is silent") {
 						t.Fatalf("the error is %v", err)
 					}
@@ -187,7 +206,9 @@ func TestPower_olderErrorIsNotAFailure(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake, _ := movable(t, "active", "power on")
-		if _, err := sitetest.NewClient(fake).Of(t.Context(), "node-000", func(m *machine.Machine) error { return m.Reboot(t.Context(), machine.OffHard, time.Hour) }); err != nil {
+		if _, err := sitetest.NewClient(fake).Of(t.Context(), "node-000", func(m *machine.Machine) error {
+			return m.Reboot(t.Context(), machine.OffHard, time.Hour)
+		}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -199,17 +220,21 @@ func TestUnanswered_hiddenEvidenceIsAnError(t *testing.T) {
 	for loss, executed := range map[string]bool{"executed, 504": true, "connection lost": false} {
 		ironictest.InVirtualTime(t, func(t *testing.T) {
 			fake, done := movable(t, "active", "power on")
-			fake.Set("node-000", "driver_internal_info", map[string]any{"content": "** Redacted - Requires baremetal:node:get:driver_internal_info permission. **"})
+			fake.Set("node-000", "driver_internal_info",
+				map[string]any{"content": "** Redacted - Requires baremetal:node:get:driver_internal_info permission. **"})
 			fake.StepTime = 0 // it is over when the node is read
 			client := sitetest.NewClient(fake)
 			<-time.After(time.Minute)
 			fake.Reject = ironictest.Once(http.MethodPut, "/v1/nodes/"+fake.Nodes()[0].UUID+"/states/power", lateAnswers[loss])
-			_, err := client.Of(t.Context(), "node-000", func(m *machine.Machine) error { return m.Reboot(t.Context(), machine.OffHard, time.Hour) })
+			_, err := client.Of(t.Context(), "node-000", func(m *machine.Machine) error {
+				return m.Reboot(t.Context(), machine.OffHard, time.Hour)
+			})
 			if failure.Is(err, machine.KindUnanswered) != executed || len(*done) != 1 {
 				t.Errorf("%s: %v; executed: %v", loss, err, *done)
 			}
 			if executed {
-				if _, detail := failure.Explain("restart node node-000", err); !strings.Contains(detail, "It was not repeated") || !strings.Contains(detail, "Look at the machine") {
+				if _, detail := failure.Explain("restart node node-000", err); !strings.Contains(detail, "It was not repeated") ||
+					!strings.Contains(detail, "Look at the machine") {
 					t.Errorf("it is explained by %q", detail)
 				}
 			}

@@ -60,7 +60,10 @@ func (o *outage) isOut(starts bool) bool {
 
 func answers(status int, text string) func(*http.Request) (*http.Response, error) {
 	return func(r *http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(ironictest.Fault(status, text).Body)), Request: r}, nil
+		return &http.Response{
+			StatusCode: status, Header: http.Header{},
+			Body: io.NopCloser(strings.NewReader(ironictest.Fault(status, text).Body)), Request: r,
+		}, nil
 	}
 }
 
@@ -94,7 +97,9 @@ func TestUnwatched_isNoFailure(t *testing.T) {
 						}}
 						client := sitetest.NewClient(fake, func(c *machine.Config) { c.Transport = gone })
 						<-time.After(time.Minute)
-						_, err := client.Of(t.Context(), "node-000", func(m *machine.Machine) error { return m.Unwatched(t.Context(), move.do(t.Context(), m)) })
+						_, err := client.Of(t.Context(), "node-000", func(m *machine.Machine) error {
+							return m.Unwatched(t.Context(), move.do(t.Context(), m))
+						})
 						fake.Node("node-000")
 						times := len(slices.DeleteFunc(slices.Clone(*done), func(what string) bool { return what != move.as }))
 						wantOutage(t, moment, kind, err)
@@ -122,7 +127,8 @@ func wantOutage(t *testing.T, moment, kind string, err error) {
 	if !failure.IsUnwatched(err) {
 		return
 	}
-	if summary, detail := failure.Explain("do it", err); !strings.HasPrefix(summary, "Unfinished: ") || !strings.Contains(detail, "run the same command again") {
+	if summary, detail := failure.Explain("do it", err); !strings.HasPrefix(summary, "Unfinished: ") ||
+		!strings.Contains(detail, "run the same command again") {
 		t.Errorf("%s outage is explained by %q: %q", kind, summary, detail)
 	}
 }
@@ -139,12 +145,17 @@ func TestUnwatched_shortOutage(t *testing.T) {
 				t.Parallel()
 				ironictest.InVirtualTime(t, func(t *testing.T) {
 					fake, _ := movable(t, move.state, move.power)
-					gone := &outage{RoundTripper: fake, with: outages[kind], lasts: 30 * time.Second, starts: func(r *http.Request) (before, after bool) {
-						return false, r.Method != http.MethodGet && strings.HasSuffix(r.URL.Path, move.path)
-					}}
+					gone := &outage{
+						RoundTripper: fake, with: outages[kind], lasts: 30 * time.Second,
+						starts: func(r *http.Request) (before, after bool) {
+							return false, r.Method != http.MethodGet && strings.HasSuffix(r.URL.Path, move.path)
+						},
+					}
 					client := sitetest.NewClient(fake, func(c *machine.Config) { c.Transport = gone })
 					<-time.After(time.Minute)
-					if _, err := client.Of(t.Context(), "node-000", func(m *machine.Machine) error { return move.do(t.Context(), m) }); err != nil {
+					if _, err := client.Of(t.Context(), "node-000", func(m *machine.Machine) error {
+						return move.do(t.Context(), m)
+					}); err != nil {
 						t.Error(err)
 					}
 				})
@@ -156,7 +167,10 @@ func TestUnwatched_shortOutage(t *testing.T) {
 // An outage is noticed soon if it is a refusal, and at the time-out if it may pass.
 func TestUnwatched_isNoticed(t *testing.T) {
 	t.Parallel()
-	for kind, limit := range map[string]time.Duration{"401": 2 * time.Minute, "403": 2 * time.Minute, "404": time.Minute, "TLS": time.Minute, "unreachable": 3 * time.Hour} {
+	for kind, limit := range map[string]time.Duration{
+		"401": 2 * time.Minute, "403": 2 * time.Minute, "404": time.Minute,
+		"TLS": time.Minute, "unreachable": 3 * time.Hour,
+	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			ironictest.InVirtualTime(t, func(t *testing.T) {
@@ -166,7 +180,9 @@ func TestUnwatched_isNoticed(t *testing.T) {
 					return false, r.Method == http.MethodPut
 				}}
 				client := sitetest.NewClient(fake, func(c *machine.Config) { c.Transport = gone })
-				_, err := client.Of(t.Context(), "node-000", func(m *machine.Machine) error { return m.Reach(t.Context(), states.GoalDeployed, 2*time.Hour) })
+				_, err := client.Of(t.Context(), "node-000", func(m *machine.Machine) error {
+					return m.Reach(t.Context(), states.GoalDeployed, 2*time.Hour)
+				})
 				if took := time.Since(gone.from); !failure.IsUnwatched(err) || took > limit {
 					t.Errorf("after %s: %v", took, err)
 				}

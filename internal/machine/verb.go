@@ -64,12 +64,15 @@ const settleFor = unansweredFor + time.Minute
 
 // callOf returns the request of a verb. Every change of the provision state has a new time.
 func callOf(verb ironic.Verb) Call {
-	return Call{verb: verb, doing: fmt.Sprintf("send the verb %s to the machine", verb), trace: func(before, now *ironic.Node, _ time.Time) trace {
-		if now.ProvisionState != before.ProvisionState || changedAt(now.ProvisionUpdatedAt, before.ProvisionUpdatedAt) {
-			return traceFound
-		}
-		return traceNone
-	}}
+	return Call{
+		verb: verb, doing: fmt.Sprintf("send the verb %s to the machine", verb),
+		trace: func(before, now *ironic.Node, _ time.Time) trace {
+			if now.ProvisionState != before.ProvisionState || changedAt(now.ProvisionUpdatedAt, before.ProvisionUpdatedAt) {
+				return traceFound
+			}
+			return traceNone
+		},
+	}
 }
 
 // changedAt reports whether two times differ. One from the answer to a write has no fraction of a second.
@@ -82,7 +85,9 @@ func changedAt(now, before time.Time) bool {
 
 // put sends a verb, once: see ask.
 func (m *Machine) put(ctx context.Context, with ironic.Order) error {
-	err := m.ask(ctx, callOf(with.Verb), func(ctx context.Context) error { return m.site.Ironic.ChangeProvisionState(ctx, m.node.UUID, with) })
+	err := m.ask(ctx, callOf(with.Verb), func(ctx context.Context) error {
+		return m.site.Ironic.ChangeProvisionState(ctx, m.node.UUID, with)
+	})
 	if with.Verb == nodes.TargetProvide {
 		return withoutRunbook(m.node, err)
 	}

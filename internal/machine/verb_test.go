@@ -76,7 +76,10 @@ func TestProvide_noSlot(t *testing.T) {
 			t.Fatal(err)
 		}
 		prepared := false
-		err := client.Provide(t.Context(), read(t, client, "node-001"), time.Minute, beforeVerb(func() error { prepared = true; return nil }))
+		err := client.Provide(t.Context(), read(t, client, "node-001"), time.Minute, beforeVerb(func() error {
+			prepared = true
+			return nil
+		}))
 		if !errors.Is(err, machine.ErrNoSlot) {
 			t.Errorf("error = %v, want %v", err, machine.ErrNoSlot)
 		}
@@ -95,8 +98,9 @@ func TestProvide_limitOfIronic(t *testing.T) {
 		ironictest.InVirtualTime(t, func(t *testing.T) {
 			fake := manageableFleet(2, time.Hour)
 			fake.MaxConcurrentClean = 1
-			fake.Reject = ironictest.Times(100, http.MethodPut, ironictest.ProvisionPath(ironictest.NodeOf(t, fake, "node-001").UUID), ironictest.Fault(http.StatusServiceUnavailable,
-				"Unable to process request at this time. The concurrent action limit for cleaning has been reached."))
+			fake.Reject = ironictest.Times(100, http.MethodPut, ironictest.ProvisionPath(ironictest.NodeOf(t, fake, "node-001").UUID),
+				ironictest.Fault(http.StatusServiceUnavailable,
+					"Unable to process request at this time. The concurrent action limit for cleaning has been reached."))
 			client := sitetest.Run(fake, limit)
 			err := client.Provide(t.Context(), read(t, client, "node-001"), time.Minute, nil)
 			if !errors.Is(err, machine.ErrNoSlot) {

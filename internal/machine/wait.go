@@ -50,7 +50,8 @@ type unattended struct {
 	as    string    // what the machine does
 	since time.Time // when polls first showed that; zero: a conductor works on it
 	last  time.Time // when a poll last showed it
-	words string    // of Ironic, the first line of last_error. From Ironic 39 on, the next look at the power of the machine empties last_error
+	// of Ironic, the first line of last_error. From Ironic 39 on, the next look at the power of the machine empties last_error
+	words string
 }
 
 // How long an operation may be without a conductor: if Ironic has written an error during that time, and if it has not.
@@ -101,7 +102,8 @@ func (m *Machine) AwaitUnlocked(ctx context.Context, deadline time.Time) error {
 	for states.IsLocked(m.node) {
 		err := m.poll(ctx, deadline)
 		if errors.Is(err, api.ErrNoPoll) {
-			return fmt.Errorf("node %s is still locked by conductor %s", ironic.NodeLabel(m.node), cmp.Or(m.node.Reservation, "of an unknown name"))
+			return fmt.Errorf("node %s is still locked by conductor %s", ironic.NodeLabel(m.node),
+				cmp.Or(m.node.Reservation, "of an unknown name"))
 		}
 		if err != nil {
 			return err
@@ -160,7 +162,8 @@ func (m *Machine) AtRest(ctx context.Context, deadline time.Time) error {
 		}
 		err := m.poll(ctx, deadline)
 		if errors.Is(err, api.ErrNoPoll) {
-			return fmt.Errorf("node %s, whose creation another run has begun, is still in state %q. Apply again when that operation has ended, or raise timeouts", ironic.NodeLabel(m.node), m.node.ProvisionState)
+			return fmt.Errorf("node %s, whose creation another run has begun, is still in state %q. Apply again when that operation has "+
+				"ended, or raise timeouts", ironic.NodeLabel(m.node), m.node.ProvisionState)
 		}
 		if err != nil {
 			return err

@@ -31,7 +31,10 @@ func (m *Machine) Reach(ctx context.Context, goal states.Goal, timeout time.Dura
 func (m *Machine) Walk(ctx context.Context, goal states.Goal, instance string, with ironic.Order, timeout time.Duration) (err error) {
 	ctx, traced := m.begin(ctx, goal.Operation())
 	defer func() { m.end(traced, err) }()
-	w := &walk{Machine: m, goal: goal, instance: instance, order: with, timeout: timeout, deadline: time.Now().Add(timeout), failures: notes.Failures(m.node)}
+	w := &walk{
+		Machine: m, goal: goal, instance: instance, order: with, timeout: timeout, deadline: time.Now().Add(timeout),
+		failures: notes.Failures(m.node),
+	}
 	m.erases = goal == states.GoalAvailable || goal == states.GoalUndeployed
 	m.site.limiter.Begin(m.node.UUID)
 	defer m.site.limiter.End()
@@ -139,7 +142,8 @@ func (w *walk) step(ctx context.Context) (arrived bool, err error) {
 		}
 		return false, w.send(ctx, m.Verb)
 	case states.Send:
-		if w.sent == m.Verb && w.from == state { // the node returned to the state before the verb, for example to enroll after a failed verification
+		// the node returned to the state before the verb, for example to enroll after a failed verification
+		if w.sent == m.Verb && w.from == state {
 			return false, errFailed
 		}
 		return false, w.send(ctx, w.fromPool(m.Verb))
@@ -160,7 +164,8 @@ func (w *walk) keptByReservation(verb ironic.Verb) bool {
 	switch {
 	case verb == nodes.TargetManage && n.InstanceUUID == w.instance:
 		return false
-	case n.InstanceUUID == "" || goal != states.GoalManageable && goal != states.GoalAvailable && goal != states.GoalInspected && goal != states.GoalConfigured:
+	case n.InstanceUUID == "" || goal != states.GoalManageable && goal != states.GoalAvailable && goal != states.GoalInspected &&
+		goal != states.GoalConfigured:
 		return false
 	case verb == nodes.TargetProvide:
 		return n.AllocationUUID == ""
@@ -178,7 +183,8 @@ func (w *walk) instanceGone() (bool, error) {
 	case states.GoalUndeployed:
 		reserved := w.node.InstanceUUID != "" && w.node.InstanceUUID != w.instance
 		return reserved || states.RunsUnreserved(w.node), nil
-	case states.GoalManageable, states.GoalAvailable, states.GoalInspected, states.GoalConfigured: // NextMove refuses these goals where something is deployed
+	// NextMove refuses these goals where something is deployed
+	case states.GoalManageable, states.GoalAvailable, states.GoalInspected, states.GoalConfigured:
 	}
 	return false, nil
 }
@@ -190,7 +196,8 @@ var errFailed = errors.New("the operation has failed")
 // a slot, allocations may reserve the machine. A machine that the guard prepares for a verb before there is a slot leaves the pool first.
 func (w *walk) fromPool(next ironic.Verb) ironic.Verb {
 	then := states.NextMove(w.goal, nodes.Manageable, false)
-	if !w.site.prepares(w.node) && next == nodes.TargetManage && states.InPool(w.node) && then.Kind == states.Send && states.TouchesHardware(then.Verb) {
+	if !w.site.prepares(w.node) && next == nodes.TargetManage && states.InPool(w.node) && then.Kind == states.Send &&
+		states.TouchesHardware(then.Verb) {
 		return then.Verb
 	}
 	return next
@@ -261,7 +268,10 @@ func (w *walk) learn(ctx context.Context) error {
 func (w *walk) accepted(verb ironic.Verb, from ironic.State) {
 	w.sent, w.from = verb, from
 	if verb == nodes.TargetService {
-		w.service.now(&notes.Work{Run: w.site.Run.ID, Steps: stepsOf(w.order), Began: w.site.Ironic.ServerNow().UTC().Truncate(time.Second)})
+		w.service.now(&notes.Work{
+			Run: w.site.Run.ID, Steps: stepsOf(w.order),
+			Began: w.site.Ironic.ServerNow().UTC().Truncate(time.Second),
+		})
 	}
 }
 
@@ -291,7 +301,8 @@ func (w *walk) refusedVerb(ctx context.Context, verb ironic.Verb, before *ironic
 // invalid turns Ironic's refusal to deploy an incomplete node into an error of KindInvalid; it returns other errors unchanged.
 func invalid(verb ironic.Verb, node *ironic.Node, err error) error {
 	var status *api.StatusError
-	if states.InstallsInstance(verb) && errors.As(err, &status) && status.Status == http.StatusBadRequest && strings.Contains(status.Message, "alidat") {
+	if states.InstallsInstance(verb) && errors.As(err, &status) && status.Status == http.StatusBadRequest &&
+		strings.Contains(status.Message, "alidat") {
 		return InvalidNode(node, strings.TrimSuffix(status.Message, "."))
 	}
 	return err

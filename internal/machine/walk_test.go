@@ -127,7 +127,8 @@ func TestReach_failedCleaning(t *testing.T) {
 			t.Errorf("verbs = %v, want %v: nothing is repaired behind a failure of our own", got, want)
 		}
 		_, err = client.Reach(t.Context(), id, states.GoalAvailable, time.Hour)
-		if got, want := ironictest.Verbs(t, fake, id), []string{"manage", "provide", "manage", "provide"}; err == nil || !slices.Equal(got, want) {
+		if got, want := ironictest.Verbs(t, fake, id), []string{"manage", "provide", "manage", "provide"}; err == nil ||
+			!slices.Equal(got, want) {
 			t.Errorf("the next walk sent %v (%v), want one repair and one more failure: %v", got, err, want)
 		}
 	})
@@ -150,7 +151,8 @@ func TestReach_endsOwnMaintenanceOnly(t *testing.T) {
 			fake.Set("node-000", "maintenance", true)
 			fake.Set("node-000", "fault", tc.fault)
 			client := sitetest.NewClient(fake)
-			if _, err := client.Reach(t.Context(), ironictest.NodeOf(t, fake, "node-000").UUID, states.GoalManageable, time.Hour); err != nil {
+			if _, err := client.Reach(t.Context(), ironictest.NodeOf(t, fake, "node-000").UUID, states.GoalManageable,
+				time.Hour); err != nil {
 				t.Fatal(err)
 			}
 			if node := ironictest.NodeOf(t, fake, "node-000"); node.ProvisionState != "manageable" || node.Maintenance == tc.ended {
@@ -168,7 +170,8 @@ func TestReach_timeOut(t *testing.T) {
 		id := sitetest.Enrolled(t, client, "web")
 		start := time.Now()
 		node, err := client.Reach(t.Context(), id, states.GoalAvailable, 45*time.Minute)
-		if !failure.Is(err, failure.KindTimeout) || !strings.Contains(err.Error(), "after 45m0s") || failure.As(err, failure.KindTimeout).Node.ProvisionState != "verifying" {
+		if !failure.Is(err, failure.KindTimeout) || !strings.Contains(err.Error(), "after 45m0s") ||
+			failure.As(err, failure.KindTimeout).Node.ProvisionState != "verifying" {
 			t.Fatalf("Reach = %v, want an error of KindTimeout after 45m in verifying", err)
 		}
 		if node == nil || node.Driver == "" {
@@ -293,7 +296,8 @@ func TestReach_leavesReservedMachinesAlone(t *testing.T) {
 			id := sitetest.Enrolled(t, site, "rack1-01")
 			ironictest.AsOther(t, fake, http.MethodPut, "nodes/"+id+"/states/provision", map[string]any{"target": "manage"})
 			time.Sleep(time.Minute)
-			ironictest.AsOther(t, fake, http.MethodPatch, "nodes/"+id, []map[string]any{{"op": "add", "path": "/instance_uuid", "value": ironic.NewUUID()}})
+			ironictest.AsOther(t, fake, http.MethodPatch, "nodes/"+id,
+				[]map[string]any{{"op": "add", "path": "/instance_uuid", "value": ironic.NewUUID()}})
 			on, err := site.Machine(t.Context(), id)
 			if err != nil {
 				t.Fatal(err)
@@ -334,7 +338,8 @@ func TestReach_looksAtTheInstanceAfterALock(t *testing.T) {
 						return nil
 					}
 					fake.Set(id, "instance_uuid", theirs)
-					return ironictest.Fault(http.StatusConflict, "Node node-000 is locked by host conductor-1, please retry after the current operation is completed.")
+					return ironictest.Fault(http.StatusConflict, "Node node-000 is locked by host conductor-1, please retry after the "+
+						"current operation is completed.")
 				}
 				m, err := sitetest.NewClient(fake).Machine(t.Context(), id)
 				if err != nil {

@@ -160,7 +160,8 @@ func TestService_ofAKilledRunIsNoted(t *testing.T) {
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake := operable("active")
 		client := sitetest.NewClient(fake)
-		if err := client.Ironic.ChangeProvisionState(t.Context(), "node-000", ironic.Order{Verb: "service", Steps: harmless.Steps}); err != nil {
+		if err := client.Ironic.ChangeProvisionState(t.Context(), "node-000",
+			ironic.Order{Verb: "service", Steps: harmless.Steps}); err != nil {
 			t.Fatal(err)
 		}
 		_, err := client.Of(t.Context(), "node-000", func(m *machine.Machine) error {

@@ -173,7 +173,8 @@ func (a *answer) into(out any) error {
 	if err := json.Unmarshal(a.body, out); err != nil {
 		return &fault.Error{
 			Kind: kindBody, Err: err,
-			Fact: fmt.Sprintf("the answer is not from OneView: %v. Check endpoint, and the proxies between this machine and the appliance", err),
+			Fact: fmt.Sprintf("the answer is not from OneView: %v. Check endpoint, and the proxies between this machine and the appliance",
+				err),
 		}
 	}
 	return nil

@@ -39,7 +39,8 @@ func TestReadsAreRetriedWithinBounds(t *testing.T) {
 	t.Parallel()
 	for name, effect := range map[string]fakeoneview.Effect{
 		"not available": fakeoneview.Unavailable(-1), "not available for an hour": fakeoneview.Unavailable(time.Hour),
-		"too many requests": fakeoneview.TooManyRequests(-1), "locked": fakeoneview.Locked(), "no connection": fakeoneview.Drop(), "a web page": fakeoneview.HTML(),
+		"too many requests": fakeoneview.TooManyRequests(-1), "locked": fakeoneview.Locked(), "no connection": fakeoneview.Drop(),
+		"a web page": fakeoneview.HTML(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -131,7 +132,8 @@ func TestErrorHasTheAppliancesDescription(t *testing.T) {
 				"details":"It has two heads.","recommendedActions":["Look again."],"nestedErrors":[{"errorCode":"E2","message":"One is sick."}],"data":{}}`),
 		}}})
 		_, err := s.client(t).Hardware(t.Context(), s.blades.Hardware[0])
-		wantWords(t, err, "400 Bad Request", "Encl1, bay 3 (/rest/server-hardware/3) is odd", "E1", "It has two heads", "One is sick", "E2", "OneView recommends: Look again.")
+		wantWords(t, err, "400 Bad Request", "Encl1, bay 3 (/rest/server-hardware/3) is odd", "E1", "It has two heads", "One is sick", "E2",
+			"OneView recommends: Look again.")
 		wantNoSecret(t, err)
 	})
 }

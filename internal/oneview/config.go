@@ -45,8 +45,9 @@ type Config struct {
 	Patience time.Duration
 
 	Transport http.RoundTripper // nil: a transport made from the TLS settings above
-	Secrets   *rest.Secrets     // nil: only those of this configuration. The client removes them from the appliance's texts, and adds its own
-	Logger    *slog.Logger      // nil: silent. Bodies and headers are never logged
+	// nil: only those of this configuration. The client removes them from the appliance's texts, and adds its own
+	Secrets   *rest.Secrets
+	Logger    *slog.Logger // nil: silent. Bodies and headers are never logged
 	UserAgent string
 
 	// Called returns the name of a setting, such as cacert_file, in messages; nil: the provider's names.
@@ -105,10 +106,12 @@ func (cfg Config) called(setting string) string {
 func (cfg Config) base() (*url.URL, error) {
 	base, err := url.Parse(strings.TrimSpace(cfg.Endpoint))
 	if err != nil || base.Host == "" || (base.Scheme != "https" && base.Scheme != "http") {
-		return nil, fmt.Errorf("%s: it must be the URL of the OneView appliance, such as https://oneview.example.com", cfg.called("endpoint"))
+		return nil, fmt.Errorf("%s: it must be the URL of the OneView appliance, such as https://oneview.example.com",
+			cfg.called("endpoint"))
 	}
 	if base.User != nil || base.RawQuery != "" || base.Fragment != "" {
-		return nil, fmt.Errorf("%s: it must be a URL without user, query and fragment; give username and password as such", cfg.called("endpoint"))
+		return nil, fmt.Errorf("%s: it must be a URL without user, query and fragment; give username and password as such",
+			cfg.called("endpoint"))
 	}
 	base.Path = strings.TrimSuffix(strings.TrimRight(base.Path, "/"), "/rest")
 	if cfg.Username == "" || cfg.Password == "" {
@@ -118,7 +121,8 @@ func (cfg Config) base() (*url.URL, error) {
 		return nil, fmt.Errorf("%s: %d is too old, it must be at least %d", cfg.called("api_version"), cfg.APIVersion, oldestVersion)
 	}
 	if cfg.Insecure && cfg.CACertFile != "" {
-		return nil, fmt.Errorf("%s and %s: certificates are either verified or not; set only one of the two", cfg.called("insecure"), cfg.called("cacert_file"))
+		return nil, fmt.Errorf("%s and %s: certificates are either verified or not; set only one of the two", cfg.called("insecure"),
+			cfg.called("cacert_file"))
 	}
 	return base, nil
 }

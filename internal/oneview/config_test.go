@@ -35,7 +35,9 @@ func TestNewRefusesBadConfiguration(t *testing.T) {
 		{"with /rest", func(c *oneview.Config) { c.Endpoint += "/rest/" }, ""},
 		{"no endpoint", func(c *oneview.Config) { c.Endpoint = "" }, "endpoint"},
 		{"only a host", func(c *oneview.Config) { c.Endpoint = "oneview.example.com" }, "endpoint"},
-		{"a password in the endpoint", func(c *oneview.Config) { c.Endpoint = "https://ironic:" + password + "@oneview.example.com" }, "endpoint"},
+		{"a password in the endpoint", func(c *oneview.Config) {
+			c.Endpoint = "https://ironic:" + password + "@oneview.example.com"
+		}, "endpoint"},
 		{"no username", func(c *oneview.Config) { c.Username = "" }, "username"},
 		{"no password", func(c *oneview.Config) { c.Password = "" }, "password"},
 		{"an API that has no templates", func(c *oneview.Config) { c.APIVersion = 120 }, "api_version"},
@@ -92,7 +94,10 @@ func TestClientTalksOnlyToTrustedAppliance(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			client, err := oneview.New(oneview.Config{Endpoint: url, Username: "ironic", Password: password, CACertFile: tt.ca, Insecure: tt.lax})
+			client, err := oneview.New(oneview.Config{
+				Endpoint: url, Username: "ironic", Password: password, CACertFile: tt.ca,
+				Insecure: tt.lax,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +128,10 @@ func serveTLS(t *testing.T, fake *fakeoneview.Server) (caFile, url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: fake, TLSConfig: settings, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
+	server := &http.Server{
+		Handler: fake, TLSConfig: settings, ReadHeaderTimeout: time.Minute,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

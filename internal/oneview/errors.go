@@ -88,14 +88,16 @@ const (
 
 	kindBody       fault.Kind = "OneView body"       // an answer is not JSON
 	kindConnection fault.Kind = "OneView connection" // the client has received no complete answer
-	kindUnanswered fault.Kind = "OneView unanswered" // the appliance does not answer which versions it supports, though the client has waited
+	// the appliance does not answer which versions it supports, though the client has waited
+	kindUnanswered fault.Kind = "OneView unanswered"
 )
 
 // Late returns the error of KindTimeout for an operation, such as "applying server profile web-0".
 func Late(doing string, after time.Duration) error {
 	return &fault.Error{
 		Kind: KindTimeout,
-		Fact: fmt.Sprintf("%s has not ended after %s. OneView may continue it. Run again to continue from there", doing, after.Round(time.Second)),
+		Fact: fmt.Sprintf("%s has not ended after %s. OneView may continue it. Run again to continue from there", doing,
+			after.Round(time.Second)),
 	}
 }
 
@@ -115,7 +117,8 @@ func IsStatus(err error, code int) bool {
 // mostly answers 401 then, as after the end of a session (reference/oneview.md#errors-of-the-appliance); the client has logged in
 // again before it returns such an error.
 func IsForbidden(err error) bool {
-	return isFromAppliance(err) && !fault.Is(err, KindLogin) && (IsStatus(err, http.StatusForbidden) || IsStatus(err, http.StatusUnauthorized))
+	return isFromAppliance(err) && !fault.Is(err, KindLogin) &&
+		(IsStatus(err, http.StatusForbidden) || IsStatus(err, http.StatusUnauthorized))
 }
 
 // IsTransient reports whether a later repetition may succeed: the appliance was not reachable or busy, or the resource was locked.

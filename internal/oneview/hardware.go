@@ -106,7 +106,8 @@ func (h *Hardware) UnmarshalJSON(content []byte) error {
 		return err
 	}
 	*h = Hardware{
-		URI: hardwareCollection.canonical(from.URI), Name: from.Name, SerialNumber: from.SerialNumber, Model: from.Model, State: from.State, Status: from.Status,
+		URI: hardwareCollection.canonical(from.URI), Name: from.Name, SerialNumber: from.SerialNumber, Model: from.Model, State: from.State,
+		Status:     from.Status,
 		PowerState: from.PowerState, PowerLocked: from.PowerLock, ProfileURI: from.ServerProfileURI,
 		HardwareTypeURI: from.ServerHardwareTypeURI, GroupURI: from.ServerGroupURI, MACs: from.PortMap.macs(), ETag: from.ETag,
 	}
@@ -181,7 +182,9 @@ func (c *Client) ListHardware(ctx context.Context, filter HardwareFilter) ([]Har
 		return nil, err
 	}
 	return kept(all, func(h *Hardware) bool {
-		return fits(h.Name, filter.Name) && fits(h.SerialNumber, filter.SerialNumber) && fitsURI(h.HardwareTypeURI, filter.HardwareTypeURI) &&
-			fitsURI(h.GroupURI, filter.GroupURI) && fits(string(h.State), string(filter.State)) && (filter.MAC == "" || h.HasMAC(filter.MAC))
+		return fits(h.Name, filter.Name) && fits(h.SerialNumber, filter.SerialNumber) &&
+			fitsURI(h.HardwareTypeURI, filter.HardwareTypeURI) &&
+			fitsURI(h.GroupURI, filter.GroupURI) && fits(string(h.State), string(filter.State)) &&
+			(filter.MAC == "" || h.HasMAC(filter.MAC))
 	}), nil
 }

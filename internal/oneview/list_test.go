@@ -39,14 +39,19 @@ func TestListReadsAllPagesAndFilters(t *testing.T) {
 			{"by type", oneview.HardwareFilter{HardwareTypeURI: rack.TypeURI}, 3},
 			{"by group", oneview.HardwareFilter{GroupURI: s.blades.GroupURI}, 150},
 			{"by MAC", oneview.HardwareFilter{MAC: "52-54-00-00-07-00"}, 1},
-			{"free ones of a type", oneview.HardwareFilter{HardwareTypeURI: s.blades.TypeURI, State: oneview.HardwareNoProfileApplied}, 149},
+			{
+				"free ones of a type",
+				oneview.HardwareFilter{HardwareTypeURI: s.blades.TypeURI, State: oneview.HardwareNoProfileApplied},
+				149,
+			},
 		} {
 			if got := list(tt.filter); len(got) != tt.want {
 				t.Errorf("%s: %d found, want %d", tt.name, len(got), tt.want)
 			}
 		}
 		got := list(oneview.HardwareFilter{MAC: "52:54:00:00:07:00"})[0]
-		if got.ProfileURI != taken || got.PowerState != oneview.PowerOn || got.State != oneview.HardwareProfileApplied || got.Name != "Encl1, bay 8" ||
+		if got.ProfileURI != taken || got.PowerState != oneview.PowerOn || got.State != oneview.HardwareProfileApplied ||
+			got.Name != "Encl1, bay 8" ||
 			len(got.ManagementAddresses) != 1 || got.ManagementAddresses[0] != seventh.ILOAddress {
 			t.Errorf("found %+v", got)
 		}
@@ -55,7 +60,8 @@ func TestListReadsAllPagesAndFilters(t *testing.T) {
 			t.Errorf("ListProfiles = %+v, %v", profiles, err)
 		}
 		templates, err := c.ListTemplates(t.Context(), oneview.TemplateFilter{HardwareTypeURI: rack.TypeURI})
-		if err != nil || len(templates) != 1 || templates[0].URI != rack.TemplateURI || templates[0].MACType != "Physical" || !templates[0].ManageBoot {
+		if err != nil || len(templates) != 1 || templates[0].URI != rack.TemplateURI || templates[0].MACType != "Physical" ||
+			!templates[0].ManageBoot {
 			t.Errorf("ListTemplates = %+v, %v", templates, err)
 		}
 	})
@@ -66,7 +72,10 @@ func TestListEndsWherePagesRepeat(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		s := newSite(t, 150)
 		s.appliance.PageLimit = 100
-		s.appliance.Inject(fakeoneview.Fault{Method: "GET", Path: `/server-hardware$`, Nth: 2, Count: fakeoneview.Always, Effect: fakeoneview.PageLoop()})
+		s.appliance.Inject(fakeoneview.Fault{
+			Method: "GET", Path: `/server-hardware$`, Nth: 2, Count: fakeoneview.Always,
+			Effect: fakeoneview.PageLoop(),
+		})
 		found, err := s.client(t).ListHardware(t.Context(), oneview.HardwareFilter{})
 		if err != nil || len(found) != 150 {
 			t.Errorf("ListHardware = %d, %v, want 150", len(found), err)
@@ -83,7 +92,9 @@ func TestListIsBounded(t *testing.T) {
 		"fresh pages": {func(r *http.Request) io.Reader {
 			return strings.NewReader(`{"members": [{}], "nextPageUri": "/rest/server-hardware?start=` + r.URL.Query().Get("start") + `1"}`)
 		}, "more than 2000 pages"},
-		"an endless page": {func(*http.Request) io.Reader { return io.MultiReader(strings.NewReader(`{"members": ["`), endless{}) }, "more than 64 MiB"},
+		"an endless page": {func(*http.Request) io.Reader {
+			return io.MultiReader(strings.NewReader(`{"members": ["`), endless{})
+		}, "more than 64 MiB"},
 	} {
 		inVirtualTime(t, func(t *testing.T) {
 			s := newSite(t, 1)
@@ -118,7 +129,8 @@ func TestProfileRefusesOtherURIs(t *testing.T) {
 		c := s.client(t)
 		for _, uri := range []string{
 			"", "/", "/rest/server-profiles", "/rest/server-profiles/", "/rest/server-profiles/..", "/rest/server-profiles/1/../2",
-			"/rest/server-profiles/?filter=x", "/rest/server-profiles/%2e", "https://elsewhere.test/rest/tasks/1", "/rest/server-hardware/1",
+			"/rest/server-profiles/?filter=x", "/rest/server-profiles/%2e", "https://elsewhere.test/rest/tasks/1",
+			"/rest/server-hardware/1",
 		} {
 			if _, err := c.Profile(t.Context(), uri); err == nil || oneview.IsNotFound(err) {
 				t.Errorf("Profile(%q): %v, want it refused", uri, err)

@@ -78,9 +78,11 @@ func (p *Profile) UnmarshalJSON(content []byte) error {
 	var inProgress bool
 	_ = json.Unmarshal(whole["inProgress"], &inProgress)
 	*p = Profile{
-		URI: profileCollection.canonical(whole.Text("uri")), Name: whole.Text("name"), Description: whole.Text("description"), HardwareURI: whole.Text("serverHardwareUri"),
-		TemplateURI: whole.Text("serverProfileTemplateUri"), Compliance: Compliance(whole.Text("templateCompliance")), Status: whole.Text("status"),
-		State: whole.Text("state"), InProgress: inProgress, TaskURI: whole.Text("taskUri"), ETag: whole.Text("eTag"), Document: whole,
+		URI: profileCollection.canonical(whole.Text("uri")), Name: whole.Text("name"), Description: whole.Text("description"),
+		HardwareURI: whole.Text("serverHardwareUri"),
+		TemplateURI: whole.Text("serverProfileTemplateUri"), Compliance: Compliance(whole.Text("templateCompliance")),
+		Status: whole.Text("status"),
+		State:  whole.Text("state"), InProgress: inProgress, TaskURI: whole.Text("taskUri"), ETag: whole.Text("eTag"), Document: whole,
 	}
 	if created, err := time.Parse(time.RFC3339, whole.Text("created")); err == nil {
 		p.Created = created

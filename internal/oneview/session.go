@@ -128,7 +128,8 @@ func (c *Client) negotiate(ctx context.Context) error {
 		}
 		return &fault.Error{
 			Kind: KindVersion,
-			Fact: fmt.Sprintf("the OneView appliance supports versions %d to %d of its API, but %s", spoken.MinimumVersion, spoken.CurrentVersion, ours),
+			Fact: fmt.Sprintf("the OneView appliance supports versions %d to %d of its API, but %s", spoken.MinimumVersion,
+				spoken.CurrentVersion, ours),
 		}
 	}
 	c.session.version = version
@@ -159,7 +160,8 @@ func (c *Client) newSession(ctx context.Context) (token string, err error) {
 		}
 		return "", &fault.Error{
 			Kind: KindLogin, Err: err,
-			Fact: fmt.Sprintf("log in to OneView as %s: %s. Check username, password and domain", user, strings.TrimSuffix(err.Error(), ".")),
+			Fact: fmt.Sprintf("log in to OneView as %s: %s. Check username, password and domain", user,
+				strings.TrimSuffix(err.Error(), ".")),
 		}
 	}
 	if err != nil {

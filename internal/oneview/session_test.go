@@ -128,7 +128,10 @@ func TestMissingRightCausesOneLoginOnly(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T) {
 		s := newSite(t, 1)
-		s.appliance.Inject(fakeoneview.Fault{Method: "GET", Path: hardwares, Count: fakeoneview.Always, Effect: fakeoneview.NotAuthorized()})
+		s.appliance.Inject(fakeoneview.Fault{
+			Method: "GET", Path: hardwares, Count: fakeoneview.Always,
+			Effect: fakeoneview.NotAuthorized(),
+		})
 		_, err := s.client(t).Hardware(t.Context(), s.blades.Hardware[0])
 		wantWords(t, err, "401", "AUTHORIZATION", "lacks the right")
 		if n, open := s.appliance.Count("POST", logins), s.appliance.Sessions(); n != 2 || open != 1 {

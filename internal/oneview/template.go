@@ -47,8 +47,10 @@ func (t *Template) UnmarshalJSON(content []byte) error {
 		return err
 	}
 	*t = Template{
-		URI: templateCollection.canonical(from.URI), Name: from.Name, Description: from.Description, HardwareTypeURI: from.ServerHardwareTypeURI,
-		GroupURI: from.EnclosureGroupURI, MACType: from.MACType, ManageBoot: from.Boot.ManageBoot, Status: from.Status, ETag: from.ETag,
+		URI: templateCollection.canonical(from.URI), Name: from.Name, Description: from.Description,
+		HardwareTypeURI: from.ServerHardwareTypeURI,
+		GroupURI:        from.EnclosureGroupURI, MACType: from.MACType, ManageBoot: from.Boot.ManageBoot, Status: from.Status,
+		ETag: from.ETag,
 	}
 	return nil
 }
@@ -68,7 +70,8 @@ func (c *Client) Template(ctx context.Context, uri string) (*Template, error) {
 
 // ListTemplates returns the server profile templates that a filter selects.
 func (c *Client) ListTemplates(ctx context.Context, filter TemplateFilter) ([]Template, error) {
-	filters := slices.Concat(equals("name", filter.Name), equals("serverHardwareTypeUri", filter.HardwareTypeURI), equals("enclosureGroupUri", filter.GroupURI))
+	filters := slices.Concat(equals("name", filter.Name), equals("serverHardwareTypeUri", filter.HardwareTypeURI),
+		equals("enclosureGroupUri", filter.GroupURI))
 	all, err := list[Template](ctx, c, templateCollection, filters)
 	if err != nil {
 		return nil, err

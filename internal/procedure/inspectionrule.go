@@ -41,7 +41,8 @@ func ruleID(content map[string]any, n int) (string, error) {
 }
 
 // errSameRule says that two resources would manage one rule.
-var errSameRule = errors.New("another resource of this configuration creates the same inspection rule. Remove one of them, or give them different descriptions")
+var errSameRule = errors.New("another resource of this configuration creates the same inspection rule. Remove one of them, or give them " +
+	"different descriptions")
 
 // createdRules are the UUIDs of the inspection rules that a run has created.
 type createdRules struct{ ids notes.Set[string] }
@@ -83,7 +84,8 @@ func CreateRule(ctx context.Context, site *machine.Site, content map[string]any)
 		site.Run.TookOver(notes.MarkCreation, id)
 		return found, true, nil
 	}
-	return nil, false, fmt.Errorf("%d inspection rules were created with this content and changed since. Give this one another description", ruleTries)
+	return nil, false, fmt.Errorf("%d inspection rules were created with this content and changed since. Give this one another description",
+		ruleTries)
 }
 
 // UpdateRule sends what differs between two contents of an inspection rule.
@@ -114,11 +116,14 @@ func FindRule(ctx context.Context, site *machine.Site, ref string) (*ironic.Insp
 	for _, rule := range all {
 		ids = append(ids, rule.UUID)
 	}
-	return nil, fmt.Errorf("%d inspection rules have the description %q: %s. Import one by its UUID", len(all), ref, strings.Join(ids, ", "))
+	return nil, fmt.Errorf("%d inspection rules have the description %q: %s. Import one by its UUID", len(all), ref,
+		strings.Join(ids, ", "))
 }
 
 // RuleTakenOver says that a creation has taken over a rule that another run has created.
 func RuleTakenOver(rule *ironic.InspectionRule) decide.Notice {
-	return decide.Warn(nil, "Interrupted creation is continued", fmt.Sprintf("Another run has created rule %s with exactly this content, and this state did not have it. The apply has taken it over. "+
-		"If another configuration or resource manages the rule, remove it from one of the two, or give them different descriptions.", rule.UUID))
+	return decide.Warn(nil, "Interrupted creation is continued",
+		fmt.Sprintf("Another run has created rule %s with exactly this content, and this state did not have it. The apply has taken it "+
+			"over. If another configuration or resource manages the rule, remove it from one of the two, or give them different "+
+			"descriptions.", rule.UUID))
 }

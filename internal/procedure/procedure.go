@@ -27,7 +27,9 @@ func procedureLabel(in ironic.Collection, name string) string {
 // CreateProcedure creates a deploy template or a runbook with the mark of its creation. If a killed run has created one of this name
 // that is the same, CreateProcedure takes it over and also returns the mark of that run. The caller must record the object and call
 // EndProcedure.
-func CreateProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, body map[string]any, same func(*ironic.Procedure) bool) (p *ironic.Procedure, by *notes.Creation, err error) {
+func CreateProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, body map[string]any,
+	same func(*ironic.Procedure) bool,
+) (p *ironic.Procedure, by *notes.Creation, err error) {
 	if _, err := site.Ironic.Microversion(ctx); err != nil { // its answer sets the clock
 		return nil, nil, err
 	}
@@ -49,7 +51,9 @@ func CreateProcedure(ctx context.Context, site *machine.Site, in ironic.Collecti
 }
 
 // finishProcedure takes over the object of a name that a killed run has created; nil if there is none, or if it is another one.
-func finishProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, name string, same func(*ironic.Procedure) bool) (p *ironic.Procedure, by *notes.Creation, err error) {
+func finishProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, name string,
+	same func(*ironic.Procedure) bool,
+) (p *ironic.Procedure, by *notes.Creation, err error) {
 	read := func(ctx context.Context) (*notes.Creation, error) {
 		if p, err = ironic.ReadIn[ironic.Procedure](ctx, site.Ironic, in, name); err != nil {
 			return nil, err
@@ -77,7 +81,9 @@ func finishProcedure(ctx context.Context, site *machine.Site, in ironic.Collecti
 
 // EndProcedure completes what CreateProcedure has returned, and ends its creation, like Machine.EndCreation. It sends the steps again if
 // the object was taken over, because Ironic does not show secrets in arguments, and the traits of a runbook, unless they are nil.
-func EndProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, p *ironic.Procedure, by *notes.Creation, body map[string]any, traits []string) (err error) {
+func EndProcedure(ctx context.Context, site *machine.Site, in ironic.Collection, p *ironic.Procedure, by *notes.Creation,
+	body map[string]any, traits []string,
+) (err error) {
 	switch steps, ordered := body["steps"].([]ironic.RunbookStep); {
 	case by != nil && ordered:
 		err = sendSteps(ctx, site, p, steps)
@@ -130,5 +136,6 @@ func editsBetween(before, after map[string]any) (patch ironic.Patch) {
 
 // NoTraits warns of a runbook that Ironic runs on no node.
 func NoTraits(runbook string) decide.Notice {
-	return decide.Warn(decide.At("traits"), "Runbook has no traits", "Ironic runs a runbook only on nodes with one of its traits. Set traits to make "+runbook+" usable.")
+	return decide.Warn(decide.At("traits"), "Runbook has no traits", "Ironic runs a runbook only on nodes with one of its traits. Set "+
+		"traits to make "+runbook+" usable.")
 }

@@ -20,7 +20,10 @@ func TestProcedure_changeRemovesTheMarkOfAnEarlierRun(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake := ironictest.Fleet(1)
-		body := map[string]any{"name": "CUSTOM_RAID1", "steps": []any{map[string]any{"interface": "bios", "step": "factory_reset", "args": map[string]any{}, "priority": 10}}}
+		body := map[string]any{
+			"name":  "CUSTOM_RAID1",
+			"steps": []any{map[string]any{"interface": "bios", "step": "factory_reset", "args": map[string]any{}, "priority": 10}},
+		}
 		first := sitetest.NewClient(fake)
 		made, _, err := procedure.CreateProcedure(t.Context(), first.Site, ironic.DeployTemplates, body, nil)
 		if err != nil {
@@ -35,7 +38,8 @@ func TestProcedure_changeRemovesTheMarkOfAnEarlierRun(t *testing.T) {
 			name   string
 			marked bool
 		}{{first, "CUSTOM_A", true}, {sitetest.NewClient(fake), "CUSTOM_B", false}} {
-			if err := procedure.UpdateProcedure(t.Context(), step.by.Site, ironic.DeployTemplates, made.UUID, body, map[string]any{"name": step.name, "steps": body["steps"]}); err != nil {
+			if err := procedure.UpdateProcedure(t.Context(), step.by.Site, ironic.DeployTemplates, made.UUID, body,
+				map[string]any{"name": step.name, "steps": body["steps"]}); err != nil {
 				t.Fatal(err)
 			}
 			now, err := ironic.ReadIn[ironic.Procedure](t.Context(), step.by.Ironic, ironic.DeployTemplates, made.UUID)
@@ -85,7 +89,10 @@ func TestRunbook_stepsAreInTheWantedOrder(t *testing.T) {
 		step := func(kind, name string) ironic.RunbookStep {
 			return ironic.RunbookStep{Interface: kind, Step: name, Args: map[string]any{}, Order: 1}
 		}
-		steps := []ironic.RunbookStep{step("deploy", "erase_devices_metadata"), step("bios", "factory_reset"), step("raid", "delete_configuration"), step("deploy", "erase_devices")}
+		steps := []ironic.RunbookStep{
+			step("deploy", "erase_devices_metadata"), step("bios", "factory_reset"),
+			step("raid", "delete_configuration"), step("deploy", "erase_devices"),
+		}
 		body := map[string]any{"name": "CUSTOM_WIPE", "steps": steps}
 		made, _, err := procedure.CreateProcedure(t.Context(), client.Site, ironic.Runbooks, body, nil)
 		if err != nil {
@@ -106,7 +113,8 @@ func TestRunbook_stepsAreInTheWantedOrder(t *testing.T) {
 			}
 		}
 		for _, r := range fake.Requests() {
-			if body := r.Body; r.Method == http.MethodPatch && strings.Contains(body, "/steps") && strings.Count(body, `"step"`) != len(steps) {
+			if body := r.Body; r.Method == http.MethodPatch && strings.Contains(body, "/steps") &&
+				strings.Count(body, `"step"`) != len(steps) {
 				t.Errorf("a request leaves out a step: %s", body)
 			}
 		}

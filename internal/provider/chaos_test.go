@@ -97,7 +97,8 @@ func killedGroup(t *testing.T, s *site.Site, from, to int) (w *acctest.Workspace
 	k := &killer{method: http.MethodPatch, ending: ""}
 	behind := s.Behind(t, k.disturb)
 	config = func(size int) string {
-		return behind.Provider() + fmt.Sprintf("resource \"metal_allocation_group\" \"g\" {\n  name = %q\n  size = %d\n  resource_class = %q\n}\n", s.Name("g"), size, s.Class())
+		return behind.Provider() + fmt.Sprintf("resource \"metal_allocation_group\" \"g\" {\n  name = %q\n  size = %d\n  resource_class "+
+			"= %q\n}\n", s.Name("g"), size, s.Class())
 	}
 	w = acctest.NewWorkspace(t, config(from))
 	if from > 0 {
@@ -158,9 +159,13 @@ func TestAccChaos_destroyReleasesWhatKilledGrowthReserved(t *testing.T) {
 	s := site.Start(t, nil)
 	w, _ := killedGroup(t, s, 1, 3)
 	node := site.Text(site.AllocationNamed(s, s.Name("g")+"-2")["node_uuid"])
-	s.Patch(node, "add", "/instance_info", map[string]any{"image_source": acctest.Images + "x.qcow2", "image_checksum": strings.Repeat("a1", 32)})
+	s.Patch(node, "add", "/instance_info", map[string]any{
+		"image_source":   acctest.Images + "x.qcow2",
+		"image_checksum": strings.Repeat("a1", 32),
+	})
 	s.Verb(node, "active", "active")
-	acctest.Fails(t, w, []string{"destroy", "-auto-approve"}, "Could not release what a killed run has reserved for the group", s.Name("g")+"-2", "metal undeploy")
+	acctest.Fails(t, w, []string{"destroy", "-auto-approve"}, "Could not release what a killed run has reserved for the group", s.Name("g")+
+		"-2", "metal undeploy")
 	if site.AllocationNamed(s, s.Name("g")+"-0") == nil {
 		t.Error("the member is released, so the next refresh forgets the group")
 	}

@@ -67,16 +67,35 @@ func TestFakeProvider_otherServerAtEndpoint(t *testing.T) {
 		name, endpoint string
 		want           []string
 	}{
-		{"404", website(t, http.StatusNotFound, "text/plain", "404 page not found"), []string{"404 page not found", "The server that answers there is not Ironic", check}},
-		{"a web page", website(t, http.StatusOK, "text/html", "<html><head><title>Welcome to nginx!</title></head></html>"), []string{"the answer is not JSON", check}},
-		{"an error page", website(t, http.StatusBadGateway, "text/html", "<html><head><title>502 Bad Gateway</title></head></html>"), []string{"a web page, not the API: 502 Bad Gateway", check}},
-		{"another API", website(t, http.StatusOK, "application/json", `{"versions": []}`), []string{"the answer contains no API version", check}},
-		{"no server", "http://127.0.0.1:1", []string{"connection refused", "Is Ironic running there, and can this machine reach it", check, "To wait until Ironic has started, set api_timeout"}},
-		{"no such host", "http://ironic.invalid:6385", []string{"host name ironic.invalid", "endpoint (METAL_ENDPOINT)"}}, // in other words where no name server answers
+		{
+			"404", website(t, http.StatusNotFound, "text/plain", "404 page not found"),
+			[]string{"404 page not found", "The server that answers there is not Ironic", check},
+		},
+		{
+			"a web page", website(t, http.StatusOK, "text/html", "<html><head><title>Welcome to nginx!</title></head></html>"),
+			[]string{"the answer is not JSON", check},
+		},
+		{
+			"an error page", website(t, http.StatusBadGateway, "text/html", "<html><head><title>502 Bad Gateway</title></head></html>"),
+			[]string{"a web page, not the API: 502 Bad Gateway", check},
+		},
+		{
+			"another API", website(t, http.StatusOK, "application/json", `{"versions": []}`),
+			[]string{"the answer contains no API version", check},
+		},
+		{"no server", "http://127.0.0.1:1", []string{
+			"connection refused", "Is Ironic running there, and can this machine reach it", check,
+			"To wait until Ironic has started, set api_timeout",
+		}},
+		// in other words where no name server answers
+		{"no such host", "http://ironic.invalid:6385", []string{"host name ironic.invalid", "endpoint (METAL_ENDPOINT)"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			site.StartFake(t, nil) // skips where no acceptance tests are asked for
-			test(t, resource.TestStep{Config: using(fmt.Sprintf("endpoint = %q", tt.endpoint)), ExpectError: said(append([]string{tt.endpoint}, tt.want...)...)})
+			test(t, resource.TestStep{
+				Config:      using(fmt.Sprintf("endpoint = %q", tt.endpoint)),
+				ExpectError: said(append([]string{tt.endpoint}, tt.want...)...),
+			})
 		})
 	}
 }
@@ -85,9 +104,11 @@ func TestFakeProvider_otherServerAtEndpoint(t *testing.T) {
 func TestFakeProvider_refusedConnectionIsOneErrorAResource(t *testing.T) {
 	t.Parallel()
 	site.StartFake(t, nil) // skips where no acceptance tests are asked for
-	w := acctest.NewWorkspace(t, "provider \"metal\" {\n  endpoint = \"http://127.0.0.1:1\"\n}\nresource \"metal_host\" \"h\" {\n  count = 20\n  name = \"h-${count.index}\"\n"+
+	w := acctest.NewWorkspace(t, "provider \"metal\" {\n  endpoint = \"http://127.0.0.1:1\"\n}\nresource \"metal_host\" \"h\" {\n  count "+
+		"= 20\n  name = \"h-${count.index}\"\n"+
 		"  driver = \"fake-hardware\"\n  resource_class = \"c\"\n  traits = [\"CUSTOM_A\"]\n}\n")
-	output := acctest.Fails(t, w, []string{"plan"}, "Could not ask Ironic for its API version", "Ironic at http://127.0.0.1:1/v1/ does not answer: connection refused", "Is Ironic running there")
+	output := acctest.Fails(t, w, []string{"plan"}, "Could not ask Ironic for its API version",
+		"Ironic at http://127.0.0.1:1/v1/ does not answer: connection refused", "Is Ironic running there")
 	if n := strings.Count(output, "Error:"); n != 20 {
 		t.Errorf("%d errors for 20 hosts:\n%s", n, output)
 	}
@@ -128,7 +149,8 @@ func TestAccProvider_endpointKnownAfterApply(t *testing.T) {
 func TestAccProvider_dataSourceAtUnknownEndpoint(t *testing.T) {
 	s := site.Start(t, nil)
 	test(t, resource.TestStep{
-		Config: "resource \"terraform_data\" \"site\" {\n  input = " + fmt.Sprintf("%q", s.Endpoint) + "\n}\n" + using(`endpoint = terraform_data.site.output`),
+		Config: "resource \"terraform_data\" \"site\" {\n  input = " + fmt.Sprintf("%q", s.Endpoint) + "\n}\n" +
+			using(`endpoint = terraform_data.site.output`),
 		ExpectError: said("The provider's configuration is not known yet: endpoint depends on something that does not exist yet",
 			"Apply what it depends on first, with -target, or set the value directly"),
 	})
@@ -150,7 +172,8 @@ func secured(t *testing.T) (endpoint, username, password, name string) {
 
 // basic are the settings for HTTP basic authentication.
 func basic(endpoint, username, password string) string {
-	return fmt.Sprintf("provider \"metal\" {\n  endpoint = %q\n  username = %q\n  password = %q\n  poll_interval = \"200ms\"\n}\n", endpoint, username, password)
+	return fmt.Sprintf("provider \"metal\" {\n  endpoint = %q\n  username = %q\n  password = %q\n  poll_interval = \"200ms\"\n}\n",
+		endpoint, username, password)
 }
 
 func TestAccProvider_httpBasic(t *testing.T) {
@@ -164,7 +187,8 @@ func TestAccProvider_httpBasic(t *testing.T) {
 
 func TestAccProvider_refusedCredentials(t *testing.T) {
 	endpoint, username, password, _ := secured(t)
-	refused := said("401", "Ironic does not accept the credentials. Check auth_type, username (METAL_USERNAME) and password (METAL_PASSWORD)")
+	refused := said("401", "Ironic does not accept the credentials. Check auth_type, username (METAL_USERNAME) and password "+
+		"(METAL_PASSWORD)")
 	all := "data \"metal_hosts\" \"all\" {}\n"
 	test(t,
 		resource.TestStep{Config: basic(endpoint, username, "wrong") + all, ExpectError: refused},
@@ -205,7 +229,8 @@ func TestAccProvider_wrongEnvironment(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider()+host(s.Name("h")))
 	w.Setenv("MAX_CONCURRENT_PROVISIONING_HOSTS", "twenty")
 	output, code := w.Run("plan")
-	if want := said("The environment variable MAX_CONCURRENT_PROVISIONING_HOSTS is \"twenty\". It must be a whole number"); code == 0 || !want.MatchString(output) {
+	if want := said("The environment variable MAX_CONCURRENT_PROVISIONING_HOSTS is \"twenty\". It must be a whole number"); code == 0 ||
+		!want.MatchString(output) {
 		t.Errorf("exit code %d:\n%s", code, output)
 	}
 }
@@ -233,7 +258,13 @@ func TestFakeProvider_certificates(t *testing.T) {
 		resource.TestStep{Config: using(endpoint), ExpectError: said("certificate signed by unknown authority", "cacert_file")},
 		resource.TestStep{Config: using(endpoint, `insecure = true`)},
 		resource.TestStep{Config: using(endpoint, fmt.Sprintf("cacert_file = %q", file))},
-		resource.TestStep{Config: using(endpoint, `cacert_file = "/no/such/file.pem"`), ExpectError: said("cacert_file: open /no/such/file.pem: no such file")},
-		resource.TestStep{Config: using(endpoint, `client_cert_file = "/no/c.pem"`, `client_key_file = "/no/k.pem"`), ExpectError: said("client_cert_file and client_key_file: open /no/c.pem")},
+		resource.TestStep{
+			Config:      using(endpoint, `cacert_file = "/no/such/file.pem"`),
+			ExpectError: said("cacert_file: open /no/such/file.pem: no such file"),
+		},
+		resource.TestStep{
+			Config:      using(endpoint, `client_cert_file = "/no/c.pem"`, `client_key_file = "/no/k.pem"`),
+			ExpectError: said("client_cert_file and client_key_file: open /no/c.pem"),
+		},
 	)
 }

@@ -37,7 +37,8 @@ func startAppliance(t *testing.T, ironic *fakeironic.Server, node string) *fakeo
 	}
 	ironic.Set(node, "provision_state", "manageable")
 	ironic.Set(node, "driver_info", map[string]any{"server_hardware_uri": blades.Hardware[0], "dynamic_allocation": true})
-	ironic.Set(node, "properties", map[string]any{"capabilities": "server_hardware_type_uri:" + blades.TypeURI + ",server_profile_template_uri:" + blades.TemplateURI + ",enclosure_group_uri:" + blades.GroupURI})
+	ironic.Set(node, "properties", map[string]any{"capabilities": "server_hardware_type_uri:" + blades.TypeURI +
+		",server_profile_template_uri:" + blades.TemplateURI + ",enclosure_group_uri:" + blades.GroupURI})
 	for name, value := range map[string]string{"ENDPOINT": server.URL, "USERNAME": o.Username, "PASSWORD": o.Password, "CACERT_FILE": ca} {
 		t.Setenv("ONEVIEW_"+name, value)
 	}
@@ -70,7 +71,10 @@ func (s *session) asAdmins(ironic *fakeironic.Server) func(tenant string) {
 func (s *session) refusesDestruction(made *instance, want string) {
 	s.Helper()
 	none := s.dynamic(s.value(s.kind(made.kind), nil))
-	gone, err := s.server.ApplyResourceChange(s.Context(), &tfprotov6.ApplyResourceChangeRequest{TypeName: made.kind, Config: none, PriorState: made.state, PlannedState: none, PlannedPrivate: made.private})
+	gone, err := s.server.ApplyResourceChange(s.Context(), &tfprotov6.ApplyResourceChangeRequest{
+		TypeName: made.kind, Config: none,
+		PriorState: made.state, PlannedState: none, PlannedPrivate: made.private,
+	})
 	if err != nil || !strings.Contains(describe(gone.Diagnostics), want) {
 		s.Errorf("the destruction of %s says %q, %v", made.kind, describe(gone.Diagnostics), err)
 	}
@@ -133,7 +137,10 @@ func TestHidden_nodeOfServerProfile(t *testing.T) {
 		}
 	}
 	as("b")
-	read, err := s.server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{TypeName: made.kind, CurrentState: made.state, Private: made.private, CurrentIdentity: made.identity})
+	read, err := s.server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{
+		TypeName: made.kind, CurrentState: made.state,
+		Private: made.private, CurrentIdentity: made.identity,
+	})
 	if err != nil || !strings.Contains(describe(read.Diagnostics), "Not visible to this user") {
 		t.Errorf("the refresh says %q, %v", describe(read.Diagnostics), err)
 	}

@@ -27,9 +27,11 @@ func TestAccInterruption_applyContinuesDeployment(t *testing.T) {
 	running := w.Start("apply", "-auto-approve")
 	site.AwaitState(t, s, node, site.BusyDeploying()...)
 	output := acctest.Interrupt(t, running)
-	acctest.Mention(t, output, "Interrupted: deploy node "+s.Name("n1"), "Ironic continues the operations that were started; the next apply continues from there")
+	acctest.Mention(t, output, "Interrupted: deploy node "+s.Name("n1"), "Ironic continues the operations that were started; the next "+
+		"apply continues from there")
 	d := acctest.Deployed(t, w)
-	if d.Tainted || d.Values["id"] != node || d.Values["instance_id"] != s.Node(node)["instance_uuid"] || d.Values["provision_state"] == "active" {
+	if d.Tainted || d.Values["id"] != node || d.Values["instance_id"] != s.Node(node)["instance_uuid"] ||
+		d.Values["provision_state"] == "active" {
 		t.Errorf("in state is %+v", d)
 	}
 	if output, _ := w.Plan(); site.IsBusy(s, node, site.BusyDeploying()) {
@@ -48,7 +50,8 @@ func TestAccInterruption_destroyEndsDeployment(t *testing.T) {
 	t.Parallel()
 	s := site.StartSlow(t)
 	node := site.AddNode(t, s, "n1", nil)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1")))
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+
+		acctest.Allocated(acctest.Image("v1")))
 	release := s.Hold(site.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
 	site.AwaitState(t, s, node, site.BusyDeploying()...)
@@ -63,9 +66,12 @@ func TestAccInterruption_destroyEndsDeployment(t *testing.T) {
 func TestAccInterruption_destroyContinuesDestroy(t *testing.T) {
 	t.Parallel()
 	s := site.StartSlow(t)
-	for name, end := range map[string]acctest.Stop{"interrupted": func(t *testing.T, _ *site.Site, r *acctest.Running) { acctest.Interrupt(t, r) }, "killed": acctest.Kill} {
+	for name, end := range map[string]acctest.Stop{"interrupted": func(t *testing.T, _ *site.Site, r *acctest.Running) {
+		acctest.Interrupt(t, r)
+	}, "killed": acctest.Kill} {
 		node := site.AddNode(t, s, name, nil)
-		w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1")))
+		w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+
+			acctest.Allocated(acctest.Image("v1")))
 		w.Must("apply", "-auto-approve")
 		release := s.Hold(site.BusyUndeploying()...)
 		running := w.Start("destroy", "-auto-approve")
@@ -87,11 +93,13 @@ func TestAccInterruption_applyRestoresHalfDestroyed(t *testing.T) {
 	t.Parallel()
 	s := site.StartSlow(t)
 	interrupted := func(t *testing.T, s *site.Site, r *acctest.Running) {
-		acctest.Mention(t, acctest.Interrupt(t, r), "Interrupted: undeploy node "+s.Name("interrupted"), "Run the same command again to finish it")
+		acctest.Mention(t, acctest.Interrupt(t, r), "Interrupted: undeploy node "+s.Name("interrupted"),
+			"Run the same command again to finish it")
 	}
 	for name, end := range map[string]acctest.Stop{"interrupted": interrupted, "killed": acctest.Kill} {
 		node := site.AddNode(t, s, name, nil)
-		w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1")))
+		w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+
+			acctest.Allocated(acctest.Image("v1")))
 		w.Must("apply", "-auto-approve")
 		before := site.AllocationNamed(s, s.Name("web"))
 		release := s.Hold(site.BusyUndeploying()...)
@@ -163,10 +171,12 @@ func TestAccInterruption_refusedDeploymentLeavesMachine(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
 	node := site.AddNode(t, s, "n1", nil)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1"), `on_destroy = "forget"`))
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+
+		acctest.Allocated(acctest.Image("v1"), `on_destroy = "forget"`))
 	w.Must("apply", "-auto-approve")
 	before := s.Node(node)
-	w.Configure(s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web"))) + acctest.Allocated(acctest.Image("v2"), `on_destroy = "forget"`))
+	w.Configure(s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web"))) + acctest.Allocated(acctest.Image("v2"),
+		`on_destroy = "forget"`))
 	output, code := w.Run("apply", "-auto-approve", "-replace="+acctest.DeploymentAddress)
 	if code == 0 {
 		t.Fatalf("what a forgotten machine runs was replaced:\n%s", output)
@@ -210,7 +220,8 @@ func TestAccInterruption_killedDeploymentIsAwaited(t *testing.T) {
 	t.Parallel()
 	s := site.StartSlow(t)
 	node := site.AddNode(t, s, "n1", nil)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1")))
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+
+		acctest.Allocated(acctest.Image("v1")))
 	release := s.Hold(site.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
 	site.AwaitState(t, s, node, site.BusyDeploying()...)
@@ -234,7 +245,8 @@ func TestAccInterruption_killedWithoutAllocationIsFinished(t *testing.T) {
 	t.Parallel()
 	s := site.StartSlow(t)
 	node := site.AddNode(t, s, "n1", nil)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(s.Name("n1")), acctest.Image("v1"), `config_drive = { user_data = "x" }`))
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(s.Name("n1")), acctest.Image("v1"),
+		`config_drive = { user_data = "x" }`))
 	release := s.Hold(site.BusyDeploying()...)
 	running := w.Start("apply", "-auto-approve")
 	site.AwaitState(t, s, node, site.BusyDeploying()...)
@@ -256,7 +268,8 @@ func TestAccInterruption_killedRebuildHappensOnce(t *testing.T) {
 	s := site.StartSlow(t)
 	node := site.AddNode(t, s, "n1", nil)
 	config := func(version string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image(version), `config_drive = { user_data = "`+version+`" }`)
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image(version),
+			`config_drive = { user_data = "`+version+`" }`)
 	}
 	w := acctest.NewWorkspace(t, config("v1"))
 	w.Must("apply", "-auto-approve")
@@ -336,7 +349,8 @@ func TestFakeInterruption_killedRebuildFromRedirect(t *testing.T) {
 			if tc.during {
 				w.Must("apply", "plan.bin")
 			} else {
-				acctest.Mention(t, w.Must("apply", "-auto-approve"), "Deployment of an earlier run is recorded", "an earlier run has deployed it")
+				acctest.Mention(t, w.Must("apply", "-auto-approve"), "Deployment of an earlier run is recorded",
+					"an earlier run has deployed it")
 			}
 			acctest.NoChanges(t, w)
 			if got := site.InstanceInfo(s, node)["image_source"]; got != acctest.Images+"mirror/v2.qcow2" {
@@ -376,7 +390,8 @@ func TestAccInterruption_oneOfMany(t *testing.T) {
 	s := site.StartSlow(t)
 	var nodes []string
 	for i := range 3 {
-		nodes = append(nodes, site.AddNode(t, s, fmt.Sprintf("n%d", i), map[string]any{"shard": s.Class()})) // other tests do not take its slot
+		// other tests do not take its slot
+		nodes = append(nodes, site.AddNode(t, s, fmt.Sprintf("n%d", i), map[string]any{"shard": s.Class()}))
 	}
 	w := acctest.NewWorkspace(t, s.Provider(`provisioning_limit = { max_concurrent = 1, scope = "shard", coordination = "process" }`)+fmt.Sprintf(`resource "metal_deployment" "d" {
   count = 3
@@ -409,8 +424,9 @@ func TestAccInterruption_writeOnlyUserDataStaysSecret(t *testing.T) {
 	s := site.Start(t, nil)
 	node := site.AddNode(t, s, "n1", nil)
 	config := func(version int, more string) string {
-		return "variable \"secret\" {\n  type = string\n  ephemeral = true\n  sensitive = true\n}\n" + s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"),
-			fmt.Sprintf("config_drive = {\n    user_data_wo = var.secret\n    user_data_wo_version = %d\n  }", version), more)
+		return "variable \"secret\" {\n  type = string\n  ephemeral = true\n  sensitive = true\n}\n" + s.Provider() +
+			acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"),
+				fmt.Sprintf("config_drive = {\n    user_data_wo = var.secret\n    user_data_wo_version = %d\n  }", version), more)
 	}
 	w := acctest.NewWorkspace(t, config(1, ""))
 	const secret = "hunter2-and-more"
@@ -449,7 +465,8 @@ func TestFakeInterruption_pullSecretStaysSecret(t *testing.T) {
 	node := site.AddNode(t, s, "n1", nil)
 	config := func(version int) string {
 		return "variable \"secret\" {\n  type = string\n  ephemeral = true\n}\n" + s.Provider() + acctest.Deployment(acctest.Quoted(node),
-			fmt.Sprintf("image = {\n    url = \"oci://registry.example.com/debian:12\"\n    pull_secret_wo = var.secret\n    pull_secret_wo_version = %d\n  }", version))
+			fmt.Sprintf("image = {\n    url = \"oci://registry.example.com/debian:12\"\n    pull_secret_wo = var.secret\n "+
+				"   pull_secret_wo_version = %d\n  }", version))
 	}
 	w := acctest.NewWorkspace(t, config(1))
 	log := filepath.Join(w.Dir, "trace.log")
@@ -463,7 +480,8 @@ func TestFakeInterruption_pullSecretStaysSecret(t *testing.T) {
 		said.WriteString(w.Must("show", "-json", "plan.bin"))
 		said.WriteString(w.Must("apply", "plan.bin"))
 		now, _ := s.Fake.Node(node)
-		if got := now.Raw["instance_info"].(map[string]any)["image_pull_secret"]; got != secret { //nolint:forcetypeassert // Ironic's schema
+		if got := now.Raw["instance_info"].(map[string]any)["image_pull_secret"]; got !=
+			secret { //nolint:forcetypeassert // Ironic's schema
 			t.Errorf("the node is deployed with the secret %v, want %v", got, secret)
 		}
 		acctest.NoChanges(t, w)
@@ -497,11 +515,13 @@ func TestFakeInterruption_repeatedUserDataIsMasked(t *testing.T) {
 		}
 		return &fakeironic.Rejection{
 			Status: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/json"}},
-			Body: `{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"Invalid configdrive format: '` + secret + `' is not liked\", \"debuginfo\": null}"}`,
+			Body: `{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"Invalid configdrive format: '` + secret +
+				`' is not liked\", \"debuginfo\": null}"}`,
 		}
 	}})
 	node := site.AddNode(t, s, "n1", nil)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `config_drive = { user_data_wo = "`+secret+`", user_data_wo_version = 1 }`))
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"),
+		`config_drive = { user_data_wo = "`+secret+`", user_data_wo_version = 1 }`))
 	output, code := w.Run("apply", "-auto-approve")
 	if code == 0 {
 		t.Fatalf("the deployment worked:\n%s", output)
@@ -641,7 +661,8 @@ func TestFakeInterruption_unwatchedDeploymentIsNotTainted(t *testing.T) {
 	site.AwaitState(t, s, checked, site.BusyDeploying()...)
 	hidden.Store(true)
 	output, code := running.Wait()
-	acctest.Mention(t, output, "Unfinished: deploy node "+s.Name("plain"), "Unfinished: deploy node "+s.Name("checked"), "The machine is not known to run")
+	acctest.Mention(t, output, "Unfinished: deploy node "+s.Name("plain"), "Unfinished: deploy node "+s.Name("checked"),
+		"The machine is not known to run")
 	if code == 0 {
 		t.Error("the apply succeeds in spite of the postcondition")
 	}

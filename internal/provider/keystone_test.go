@@ -36,7 +36,8 @@ func startKeystone(t *testing.T) (s *site.Site, url string) {
 		if _, valid := keystone.Identify(r.Header.Get("X-Auth-Token")); valid {
 			return nil
 		}
-		return &fakeironic.Rejection{Status: http.StatusUnauthorized, Body: fmt.Sprintf(`{"error_message": "token %s has expired"}`, r.Header.Get("X-Auth-Token"))}
+		return &fakeironic.Rejection{Status: http.StatusUnauthorized, Body: fmt.Sprintf(`{"error_message": "token %s has expired"}`,
+			r.Header.Get("X-Auth-Token"))}
 	}})
 	for i := range keystone.Catalog[0].Endpoints {
 		keystone.Catalog[0].Endpoints[i].URL = s.Endpoint
@@ -51,7 +52,8 @@ func TestFakeProvider_keystoneSecretsStaySecret(t *testing.T) {
 	t.Parallel()
 	byPassword := func(password string) map[string]string {
 		return map[string]string{
-			"OS_USERNAME": "a-admin", "OS_PASSWORD": password, "OS_PROJECT_NAME": "tenant-a", "OS_USER_DOMAIN_NAME": "Default", "OS_PROJECT_DOMAIN_NAME": "Default",
+			"OS_USERNAME": "a-admin", "OS_PASSWORD": password, "OS_PROJECT_NAME": "tenant-a", "OS_USER_DOMAIN_NAME": "Default",
+			"OS_PROJECT_DOMAIN_NAME": "Default",
 		}
 	}
 	const clouds = `clouds:
@@ -66,8 +68,11 @@ func TestFakeProvider_keystoneSecretsStaySecret(t *testing.T) {
 		variables map[string]string
 		refused   bool
 	}{
-		"a password":                               {byPassword(fakekeystone.Password), false},
-		"an application credential":                {map[string]string{"OS_APPLICATION_CREDENTIAL_ID": "a-member-app-id", "OS_APPLICATION_CREDENTIAL_SECRET": fakekeystone.Password}, false},
+		"a password": {byPassword(fakekeystone.Password), false},
+		"an application credential": {map[string]string{
+			"OS_APPLICATION_CREDENTIAL_ID":     "a-member-app-id",
+			"OS_APPLICATION_CREDENTIAL_SECRET": fakekeystone.Password,
+		}, false},
 		"an application credential in clouds.yaml": {map[string]string{"OS_CLOUD": "site-a"}, false},
 		"a password that is refused":               {byPassword(wrongPassword), true},
 	} {

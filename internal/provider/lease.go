@@ -45,7 +45,9 @@ var ended = func() context.Context {
 }()
 
 // guard runs one RPC, turns a panic into a diagnostic, and cleans the diagnostics. failed makes the answer from the diagnostic of a panic.
-func guard[Req, Resp any](ctx context.Context, s *Server, req Req, call func(context.Context, Req) (Resp, error), failed func(*tfprotov6.Diagnostic) Resp) (resp Resp, err error) {
+func guard[Req, Resp any](ctx context.Context, s *Server, req Req, call func(context.Context, Req) (Resp, error),
+	failed func(*tfprotov6.Diagnostic) Resp,
+) (resp Resp, err error) {
 	ctx, traced := s.trace(ctx, req)
 	l := &lease{rpc: ctx}
 	defer l.end()
@@ -77,7 +79,9 @@ func diagnosticsOf(resp any) []*tfprotov6.Diagnostic {
 
 // guardStream runs one RPC that answers with a stream. The lease ends with the stream. A panic in the RPC or in the stream becomes
 // the last event, which failed makes.
-func guardStream[Req, Event any](ctx context.Context, s *Server, req Req, call func(context.Context, Req) (iter.Seq[Event], error), failed func(*tfprotov6.Diagnostic) Event) (events iter.Seq[Event], err error) {
+func guardStream[Req, Event any](ctx context.Context, s *Server, req Req, call func(context.Context, Req) (iter.Seq[Event], error),
+	failed func(*tfprotov6.Diagnostic) Event,
+) (events iter.Seq[Event], err error) {
 	ctx, traced := s.trace(ctx, req)
 	l := &lease{rpc: ctx}
 	defer func() {
@@ -115,7 +119,9 @@ func guardStream[Req, Event any](ctx context.Context, s *Server, req Req, call f
 }
 
 // leasedStream cleans events and passes them on until the stream or its reader ends, then ends the lease.
-func leasedStream[Event any](ctx context.Context, s *Server, l *lease, events iter.Seq[Event], failed func(*tfprotov6.Diagnostic) Event) iter.Seq[Event] {
+func leasedStream[Event any](ctx context.Context, s *Server, l *lease, events iter.Seq[Event],
+	failed func(*tfprotov6.Diagnostic) Event,
+) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		defer l.end()
 		reading, stopped := false, false
@@ -147,7 +153,8 @@ func (s *Server) panicked(ctx context.Context, value any) *tfprotov6.Diagnostic 
 	return &tfprotov6.Diagnostic{
 		Severity: tfprotov6.DiagnosticSeverityError,
 		Summary:  "The provider has a bug",
-		Detail: fmt.Sprintf("The provider panicked: %v. Other resources are not affected. Please report this with the stack trace from the log (TF_LOG=ERROR).",
+		Detail: fmt.Sprintf("The provider panicked: %v. Other resources are not affected. Please report this with the stack trace from "+
+			"the log (TF_LOG=ERROR).",
 			value),
 	}
 }

@@ -29,35 +29,41 @@ type limitModel struct {
 func limitSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "Limits how many machines have an operation in progress at once, such as an inspection, cleaning, deployment, undeployment or start. " +
-			"Further machines wait for a slot; `timeouts` do not include that time. See [Large applies](guides/large-applies.md).",
+		MarkdownDescription: "Limits how many machines have an operation in progress at once, such as an inspection, cleaning, " +
+			"deployment, undeployment or start. Further machines wait for a slot; `timeouts` do not include that time. See [Large " +
+			"applies](guides/large-applies.md).",
 		Attributes: map[string]schema.Attribute{
 			"max_concurrent": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)},
-				MarkdownDescription: "Largest number of machines with an operation in progress, including those of other clients of Ironic, as far as the user can see them. `0` means no limit. Terraform itself works on 10 resources at once, unless you raise `-parallelism`. " +
-					"Default: `20`. Environment: `" + throttle.MaxVariable + "`.",
+				MarkdownDescription: "Largest number of machines with an operation in progress, including those of other clients of " +
+					"Ironic, as far as the user can see them. `0` means no limit. Terraform itself works on 10 resources at once, unless " +
+					"you raise `-parallelism`. Default: `20`. Environment: `" + throttle.MaxVariable + "`.",
 			},
 			"scope": schema.StringAttribute{
-				Optional:            true,
-				MarkdownDescription: "Which machines share the limit: `all` (the default), those of a `conductor_group`, or those of a `shard` (needs API 1.82).",
-				Validators:          []validator.String{stringvalidator.OneOf(string(throttle.ScopeAll), string(throttle.ScopeConductorGroup), string(throttle.ScopeShard))},
+				Optional: true,
+				MarkdownDescription: "Which machines share the limit: `all` (the default), those of a `conductor_group`, or those of a " +
+					"`shard` (needs API 1.82).",
+				Validators: []validator.String{stringvalidator.OneOf(string(throttle.ScopeAll),
+					string(throttle.ScopeConductorGroup), string(throttle.ScopeShard))},
 			},
 			"coordination": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "`ironic` (the default): runs that use this Ironic share the limit, through a lock that a run holds for seconds. Users of a project share it with runs of their project: see [Tenants](guides/tenants.md#the-limit). " +
+				MarkdownDescription: "`ironic` (the default): runs that use this Ironic share the limit, through a lock that a run holds " +
+					"for seconds. Users of a project share it with runs of their project: see [Tenants](guides/tenants.md#the-limit). " +
 					"`process`: two runs that start machines at the same moment may exceed the limit.",
-				Validators: []validator.String{stringvalidator.OneOf(string(throttle.CoordinationIronic), string(throttle.CoordinationProcess))},
+				Validators: []validator.String{stringvalidator.OneOf(string(throttle.CoordinationIronic),
+					string(throttle.CoordinationProcess))},
 			},
 			"stuck_after": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "Time after which a machine in one state is considered stuck: it takes no slot any more, and a warning names it. At most `max_concurrent` machines can be stuck. " +
-					"`0s` means never. Default: `45m`.",
+				MarkdownDescription: "Time after which a machine in one state is considered stuck: it takes no slot any more, and a " +
+					"warning names it. At most `max_concurrent` machines can be stuck. `0s` means never. Default: `45m`.",
 				Validators: []validator.String{durationAtLeast(0)},
 			},
 			"exempt_boot_interfaces": schema.SetAttribute{
 				ElementType: types.StringType, Optional: true,
-				MarkdownDescription: "Boot interfaces whose machines need no slot, as patterns with `*`, `?` and `[a-z]`. Use `[\"*virtual-media\"]` " +
-					"if the limit protects DHCP and TFTP. Default: `[]`, so that every machine needs a slot.",
+				MarkdownDescription: "Boot interfaces whose machines need no slot, as patterns with `*`, `?` and `[a-z]`. Use " +
+					"`[\"*virtual-media\"]` if the limit protects DHCP and TFTP. Default: `[]`, so that every machine needs a slot.",
 				Validators: []validator.Set{setvalidator.ValueStringsAre(pattern)},
 			},
 		},

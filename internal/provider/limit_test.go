@@ -166,9 +166,13 @@ func TestFakeLimit_environment(t *testing.T) {
 func TestFakeLimit_shardNeedsItsAPI(t *testing.T) {
 	s := site.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.81"})
 	provider := s.Provider(`provisioning_limit = { scope = "shard" }`)
-	refused := regexp.MustCompile(acctest.Wrapped("provisioning_limit.scope=shard needs API 1.82 of Ironic, but 1.81 is in use") + `[\s\S]*` + acctest.Wrapped("Upgrade Ironic, or remove the setting"))
+	refused := regexp.MustCompile(acctest.Wrapped("provisioning_limit.scope=shard needs API 1.82 of Ironic, but 1.81 is in use") +
+		`[\s\S]*` + acctest.Wrapped("Upgrade Ironic, or remove the setting"))
 	acctest.Test(t,
-		resource.TestStep{Config: provider + acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`), PlanOnly: true, ExpectError: refused},
+		resource.TestStep{
+			Config: provider + acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`), PlanOnly: true,
+			ExpectError: refused,
+		},
 		resource.TestStep{Config: provider + `data "metal_capacity" "c" {}`, PlanOnly: true, ExpectError: refused},
 	)
 }

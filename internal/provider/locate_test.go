@@ -18,9 +18,15 @@ func TestLocate_namesAttribute(t *testing.T) {
 		{at().WithAttributeName("name"), "It is wrong.", "It is wrong."}, // Terraform shows the line
 		{at().WithAttributeName("image").WithAttributeName("url"), "It is wrong.", "image.url: It is wrong."},
 		{at().WithAttributeName("image").WithAttributeName("url"), "Attribute image.url is wrong.", "Attribute image.url is wrong."},
-		{at().WithAttributeName("deploy_steps").WithElementKeyInt(1).WithAttributeName("args"), "It is wrong.", "deploy_steps[1].args: It is wrong."},
+		{
+			at().WithAttributeName("deploy_steps").WithElementKeyInt(1).WithAttributeName("args"), "It is wrong.",
+			"deploy_steps[1].args: It is wrong.",
+		},
 		{at().WithAttributeName("ports").WithElementKeyString("x"), "It is wrong.", `ports["x"]: It is wrong.`},
-		{at().WithAttributeName("traits").WithElementKeyValue(tftypes.NewValue(tftypes.String, "x")), "It is wrong.", "traits: It is wrong."},
+		{
+			at().WithAttributeName("traits").WithElementKeyValue(tftypes.NewValue(tftypes.String, "x")), "It is wrong.",
+			"traits: It is wrong.",
+		},
 	} {
 		d := &tfprotov6.Diagnostic{Attribute: c.at, Detail: c.detail}
 		locate([]*tfprotov6.Diagnostic{d})

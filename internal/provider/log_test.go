@@ -19,12 +19,21 @@ import (
 func TestLog_disabledCostsNothing(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ given, want map[string]string }{
-		"no log":                 {map[string]string{}, map[string]string{"TF_LOG_SDK": "off", "TF_LOG_PROVIDER_METAL": "off"}},
-		"a log of the CLI alone": {map[string]string{"TF_LOG_CORE": "TRACE"}, map[string]string{"TF_LOG_CORE": "TRACE", "TF_LOG_SDK": "off", "TF_LOG_PROVIDER_METAL": "off"}},
-		"an empty level":         {map[string]string{"TF_LOG": ""}, map[string]string{"TF_LOG": "", "TF_LOG_SDK": "off", "TF_LOG_PROVIDER_METAL": "off"}},
-		"a log of everything":    {map[string]string{"TF_LOG": "ERROR"}, map[string]string{"TF_LOG": "ERROR"}},
-		"a log of providers":     {map[string]string{"TF_LOG_PROVIDER": "trace"}, map[string]string{"TF_LOG_PROVIDER": "trace"}},
-		"a level of the SDK's":   {map[string]string{"TF_LOG_SDK": "warn"}, map[string]string{"TF_LOG_SDK": "warn", "TF_LOG_PROVIDER_METAL": "off"}},
+		"no log": {map[string]string{}, map[string]string{"TF_LOG_SDK": "off", "TF_LOG_PROVIDER_METAL": "off"}},
+		"a log of the CLI alone": {map[string]string{"TF_LOG_CORE": "TRACE"}, map[string]string{
+			"TF_LOG_CORE": "TRACE", "TF_LOG_SDK": "off",
+			"TF_LOG_PROVIDER_METAL": "off",
+		}},
+		"an empty level": {map[string]string{"TF_LOG": ""}, map[string]string{
+			"TF_LOG": "", "TF_LOG_SDK": "off",
+			"TF_LOG_PROVIDER_METAL": "off",
+		}},
+		"a log of everything": {map[string]string{"TF_LOG": "ERROR"}, map[string]string{"TF_LOG": "ERROR"}},
+		"a log of providers":  {map[string]string{"TF_LOG_PROVIDER": "trace"}, map[string]string{"TF_LOG_PROVIDER": "trace"}},
+		"a level of the SDK's": {
+			map[string]string{"TF_LOG_SDK": "warn"},
+			map[string]string{"TF_LOG_SDK": "warn", "TF_LOG_PROVIDER_METAL": "off"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -47,7 +56,8 @@ func TestFakeLog_tellsWhatAnApplyIsDoing(t *testing.T) {
 	var config strings.Builder
 	config.WriteString(s.Provider("provisioning_limit = { max_concurrent = 1 }"))
 	for n := range 3 {
-		fmt.Fprintf(&config, "resource \"metal_host\" \"h%d\" {\n  name = \"rack1-%02d\"\n  driver = \"fake-hardware\"\n  target_state = \"available\"\n}\n", n, n)
+		fmt.Fprintf(&config, "resource \"metal_host\" \"h%d\" {\n  name = \"rack1-%02d\"\n  driver = \"fake-hardware\"\n  target_state "+
+			"= \"available\"\n}\n", n, n)
 	}
 	w := acctest.NewWorkspace(t, config.String())
 	log := filepath.Join(w.Dir, "info.log")

@@ -23,8 +23,14 @@ func TestPlan_networkBootNeedsPort(t *testing.T) {
 	t.Parallel()
 	s := startSession(t, nil)
 	port := func(pxe any) object { return object{"ports": object{"52:54:00:00:00:01": object{"pxe_enabled": pxe}}} }
-	ipmi := object{"name": "r1", "bmc": object{"address": "ipmi://192.0.2.1", "username": "root", "password": "x"}, "target_state": "available"}
-	redfish := withAll(ipmi, object{"bmc": object{"address": "redfish://192.0.2.1/redfish/v1/Systems/1", "username": "root", "password": "x"}})
+	ipmi := object{
+		"name": "r1", "bmc": object{"address": "ipmi://192.0.2.1", "username": "root", "password": "x"},
+		"target_state": "available",
+	}
+	redfish := withAll(ipmi, object{"bmc": object{
+		"address": "redfish://192.0.2.1/redfish/v1/Systems/1", "username": "root",
+		"password": "x",
+	}})
 	boot := func(name any) object { return object{"hardware_interfaces": object{"boot": name}} }
 	for name, tt := range map[string]struct {
 		host object
@@ -74,14 +80,18 @@ func TestPlan_networkBootOfExistingNode(t *testing.T) {
 		mentions(t, "cleaning, "+what, s.shown("metal_host", cleaned, host), needsPort, want)
 		s.again()
 		mentions(t, "deployment, "+what, s.shown("metal_deployment", image, nil), needsPort, want)
-		mentions(t, "adoption, "+what, s.shown("metal_deployment", object{"node_id": id, "adopt": true, "on_destroy": "forget"}, nil), needsPort, false)
+		mentions(t, "adoption, "+what, s.shown("metal_deployment", object{"node_id": id, "adopt": true, "on_destroy": "forget"}, nil),
+			needsPort, false)
 		mentions(t, "live ISO, "+what, s.shown("metal_deployment", iso, nil), needsPort, want)
 	}
 	plans("without ports", true)
 	s.again()
 	s.shown("metal_host", withAll(cleaned, object{"ports": object{"52:54:00:00:00:01": object{}}}), host)
 	mentions(t, "deployment, after a plan that adds a port", s.shown("metal_deployment", image, nil), needsPort, false)
-	if status := s.call("POST", "/v1/ports", map[string]any{"node_uuid": id, "address": "52:54:00:00:00:01", "pxe_enabled": false}); status != 201 {
+	if status := s.call("POST", "/v1/ports", map[string]any{
+		"node_uuid": id, "address": "52:54:00:00:00:01",
+		"pxe_enabled": false,
+	}); status != 201 {
 		t.Fatal(status)
 	}
 	plans("with a port that boots not", true)
@@ -110,12 +120,16 @@ func TestPlan_rawImageNeedsFormat(t *testing.T) {
 	t.Cleanup(images.Close)
 	const needsFormat = "Raw image needs disk_format"
 	config := func(more object) object {
-		return object{"node_id": s.fake.Nodes()[0].UUID, "image": withAll(object{"url": images.URL + "/debian.img", "checksum": strings.Repeat("0", 64)}, more)}
+		return object{
+			"node_id": s.fake.Nodes()[0].UUID,
+			"image":   withAll(object{"url": images.URL + "/debian.img", "checksum": strings.Repeat("0", 64)}, more),
+		}
 	}
 	mentions(t, "a raw image", s.shown("metal_deployment", config(nil), nil), needsFormat, true)
 	mentions(t, "a raw image, planned again", s.shown("metal_deployment", config(nil), nil), needsFormat, true)
 	mentions(t, "with its format", s.shown("metal_deployment", config(object{"disk_format": "raw"}), nil), needsFormat, false)
-	mentions(t, "with a format that is not known", s.shown("metal_deployment", config(object{"disk_format": notKnown}), nil), needsFormat, false)
+	mentions(t, "with a format that is not known", s.shown("metal_deployment", config(object{"disk_format": notKnown}), nil),
+		needsFormat, false)
 	if looks != 1 {
 		t.Errorf("the plans have looked at the image %d times", looks)
 	}
@@ -125,5 +139,6 @@ func TestPlan_rawImageNeedsFormat(t *testing.T) {
 	}
 	s.again()
 	mentions(t, "a deployed machine", s.shown("metal_deployment", config(nil), s.read(made)), needsFormat, false)
-	mentions(t, "a rebuild", s.shown("metal_deployment", withAll(config(nil), object{"capabilities": object{"boot_mode": "uefi"}}), made), needsFormat, true)
+	mentions(t, "a rebuild", s.shown("metal_deployment", withAll(config(nil), object{"capabilities": object{"boot_mode": "uefi"}}), made),
+		needsFormat, true)
 }

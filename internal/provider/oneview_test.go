@@ -19,7 +19,8 @@ import (
 // appliance is a provider block with a complete setting oneview, changed by more settings. An empty value takes one away.
 func appliance(more block) block {
 	b := block{
-		"endpoint": "http://ironic.example.com:6385", "oneview.endpoint": "https://oneview.invalid", "oneview.username": "admin", "oneview.password": "tell-nobody-44dd",
+		"endpoint": "http://ironic.example.com:6385", "oneview.endpoint": "https://oneview.invalid", "oneview.username": "admin",
+		"oneview.password": "tell-nobody-44dd",
 	}
 	maps.Copy(b, more)
 	maps.DeleteFunc(b, func(_, value string) bool { return value == "" })
@@ -35,23 +36,56 @@ func TestOneViewBlock_wrongSettings(t *testing.T) {
 		env   map[string]string
 		want  []string // the attribute, then what is said
 	}{
-		{"no endpoint", appliance(block{"oneview.endpoint": ""}), nil, []string{"endpoint", "Set endpoint in oneview, or ONEVIEW_ENDPOINT in the environment"}},
-		{"no username", appliance(block{"oneview.username": ""}), nil, []string{"username", "Set username in oneview, or ONEVIEW_USERNAME in the environment"}},
-		{"no password", appliance(block{"oneview.password": ""}), nil, []string{"password", "Set password in oneview, or ONEVIEW_PASSWORD in the environment"}},
+		{
+			"no endpoint", appliance(block{"oneview.endpoint": ""}), nil,
+			[]string{"endpoint", "Set endpoint in oneview, or ONEVIEW_ENDPOINT in the environment"},
+		},
+		{
+			"no username", appliance(block{"oneview.username": ""}), nil,
+			[]string{"username", "Set username in oneview, or ONEVIEW_USERNAME in the environment"},
+		},
+		{
+			"no password", appliance(block{"oneview.password": ""}), nil,
+			[]string{"password", "Set password in oneview, or ONEVIEW_PASSWORD in the environment"},
+		},
 		{
 			"only an endpoint and a user in the environment",
 			block{"endpoint": "http://ironic"},
 			map[string]string{"ONEVIEW_ENDPOINT": "https://oneview", "ONEVIEW_USERNAME": "admin"},
 			[]string{"password", "ONEVIEW_PASSWORD"},
 		},
-		{"no URL", appliance(block{"oneview.endpoint": "oneview.example.com"}), nil, []string{"oneview", "such as https://oneview.example.com"}},
-		{"credentials in the endpoint", appliance(block{"oneview.endpoint": "https://admin:pw@oneview"}), nil, []string{"oneview", "give username and password as such"}},
+		{
+			"no URL", appliance(block{"oneview.endpoint": "oneview.example.com"}), nil,
+			[]string{"oneview", "such as https://oneview.example.com"},
+		},
+		{
+			"credentials in the endpoint", appliance(block{"oneview.endpoint": "https://admin:pw@oneview"}), nil,
+			[]string{"oneview", "give username and password as such"},
+		},
 		{"old version", appliance(block{"oneview.api_version": "200"}), nil, []string{"api_version", "must be at least 300"}},
-		{"old version in the environment", appliance(nil), map[string]string{"ONEVIEW_API_VERSION": "120"}, []string{"oneview", "120 is too old"}},
-		{"no number in the environment", appliance(nil), map[string]string{"ONEVIEW_API_VERSION": "new"}, []string{"api_version", `ONEVIEW_API_VERSION is "new"`, "must be a number such as 3800"}},
-		{"no truth in the environment", appliance(nil), map[string]string{"ONEVIEW_INSECURE": "perhaps"}, []string{"insecure", `ONEVIEW_INSECURE is "perhaps"`, "must be true or false"}},
-		{"verified or not", appliance(block{"oneview.insecure": "true", "oneview.cacert_file": "ca.pem"}), nil, []string{"oneview", "set only one of the two"}},
-		{"no such file", appliance(block{"oneview.cacert_file": "/no/such/ca.pem"}), nil, []string{"oneview", "cacert_file: open /no/such/ca.pem"}},
+		{
+			"old version in the environment", appliance(nil),
+			map[string]string{"ONEVIEW_API_VERSION": "120"},
+			[]string{"oneview", "120 is too old"},
+		},
+		{
+			"no number in the environment", appliance(nil),
+			map[string]string{"ONEVIEW_API_VERSION": "new"},
+			[]string{"api_version", `ONEVIEW_API_VERSION is "new"`, "must be a number such as 3800"},
+		},
+		{
+			"no truth in the environment", appliance(nil),
+			map[string]string{"ONEVIEW_INSECURE": "perhaps"},
+			[]string{"insecure", `ONEVIEW_INSECURE is "perhaps"`, "must be true or false"},
+		},
+		{
+			"verified or not", appliance(block{"oneview.insecure": "true", "oneview.cacert_file": "ca.pem"}), nil,
+			[]string{"oneview", "set only one of the two"},
+		},
+		{
+			"no such file", appliance(block{"oneview.cacert_file": "/no/such/ca.pem"}), nil,
+			[]string{"oneview", "cacert_file: open /no/such/ca.pem"},
+		},
 		{"no certificate", appliance(block{"oneview.cacert_file": os.DevNull}), nil, []string{"oneview", "contains no PEM certificate"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -94,8 +128,9 @@ func TestOneViewBlock_emptyNamesMissingSettings(t *testing.T) {
 func TestOneViewBlock_completeSettingsNeedNoRequest(t *testing.T) {
 	clearEnvironment(t)
 	environment := map[string]string{
-		"ONEVIEW_ENDPOINT": "https://nobody.invalid", "ONEVIEW_USERNAME": "admin", "ONEVIEW_PASSWORD": "pw", "ONEVIEW_DOMAIN": "corp", "ONEVIEW_API_VERSION": "3800",
-		"ONEVIEW_INSECURE": "true",
+		"ONEVIEW_ENDPOINT": "https://nobody.invalid", "ONEVIEW_USERNAME": "admin", "ONEVIEW_PASSWORD": "pw", "ONEVIEW_DOMAIN": "corp",
+		"ONEVIEW_API_VERSION": "3800",
+		"ONEVIEW_INSECURE":    "true",
 	}
 	const ironic = "http://ironic"
 	for _, tt := range []struct {
@@ -106,9 +141,15 @@ func TestOneViewBlock_completeSettingsNeedNoRequest(t *testing.T) {
 		{"block", appliance(block{"oneview.domain": "corp", "oneview.api_version": "300", "oneview.insecure": "true"}), nil},
 		{"environment", block{"endpoint": ironic}, environment},
 		{"environment and an empty setting", block{"endpoint": ironic, "oneview": "{}"}, environment},
-		{"the block wins", appliance(block{"oneview.api_version": "300", "oneview.insecure": "false"}), map[string]string{"ONEVIEW_API_VERSION": "x", "ONEVIEW_INSECURE": "x", "ONEVIEW_ENDPOINT": "x"}},
+		{
+			"the block wins", appliance(block{"oneview.api_version": "300", "oneview.insecure": "false"}),
+			map[string]string{"ONEVIEW_API_VERSION": "x", "ONEVIEW_INSECURE": "x", "ONEVIEW_ENDPOINT": "x"},
+		},
 		{"password in the environment", appliance(block{"oneview.password": ""}), map[string]string{"ONEVIEW_PASSWORD": "pw"}},
-		{"none, and half an environment", block{"endpoint": ironic}, map[string]string{"ONEVIEW_USERNAME": "admin", "ONEVIEW_PASSWORD": "pw"}},
+		{"none, and half an environment", block{"endpoint": ironic}, map[string]string{
+			"ONEVIEW_USERNAME": "admin",
+			"ONEVIEW_PASSWORD": "pw",
+		}},
 		{"unknown setting", block{"endpoint": ironic, "oneview": "?"}, nil},
 		{"unknown endpoint", appliance(block{"oneview.endpoint": "?"}), nil},
 		{"unknown user", appliance(block{"oneview.username": "?"}), nil},
@@ -142,9 +183,11 @@ func TestFakeProvider_oneViewCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := func(more string) string {
-		return s.Provider(fmt.Sprintf("oneview = {\n    endpoint = %q\n    username = %q\n    password = %q\n    %s\n  }", o.Endpoint, o.Username, o.Password, more)) + servers
+		return s.Provider(fmt.Sprintf("oneview = {\n    endpoint = %q\n    username = %q\n    password = %q\n    %s\n  }", o.Endpoint,
+			o.Username, o.Password, more)) + servers
 	}
-	refused := said("certificate signed by unknown authority", "Set cacert_file to the certificate of the authority that signed the appliance's")
+	refused := said("certificate signed by unknown authority", "Set cacert_file to the certificate of the authority that signed "+
+		"the appliance's")
 	test(t,
 		resource.TestStep{Config: config(""), ExpectError: refused},
 		resource.TestStep{Config: config(fmt.Sprintf("cacert_file = %q", wrong)), ExpectError: refused},
@@ -187,12 +230,14 @@ func TestFakeProvider_oneViewRefusedCredentials(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider(`oneview = { domain = "elsewhere" }`)+servers)
 	o.Setenv(w.Setenv)
 	output, code := w.Run("plan")
-	if want := said("log in to OneView as ironic of domain elsewhere", "Check username, password and domain"); code == 0 || !want.MatchString(output) {
+	if want := said("log in to OneView as ironic of domain elsewhere", "Check username, password and domain"); code == 0 ||
+		!want.MatchString(output) {
 		t.Errorf("exit code %d:\n%s", code, output)
 	}
 	w.Configure(s.Provider(`oneview = { domain = "corp", password = "wrong-55ee" }`) + servers)
 	output, code = w.Run("plan")
-	if want := said("log in to OneView as ironic of domain corp", "Check username, password and domain"); code == 0 || !want.MatchString(output) {
+	if want := said("log in to OneView as ironic of domain corp", "Check username, password and domain"); code == 0 ||
+		!want.MatchString(output) {
 		t.Errorf("exit code %d:\n%s", code, output)
 	}
 	if strings.Contains(output, "wrong-55ee") || strings.Contains(output, o.Password) {
@@ -207,8 +252,14 @@ func TestFakeProvider_otherServerAtOneViewEndpoint(t *testing.T) {
 	s := site.StartFake(t, nil)
 	old := site.StartOneView(t, &fakeoneview.Server{CurrentVersion: 500, MinimumVersion: 300}, 1)
 	for name, tt := range map[string]struct{ settings, want string }{
-		"another kind":   {fmt.Sprintf("oneview = {\n    endpoint = %q\n    username = \"u\"\n    password = \"p\"\n  }", s.Endpoint), "not from OneView"},
-		"no server":      {"oneview = {\n    endpoint = \"http://127.0.0.1:1\"\n    username = \"u\"\n    password = \"p\"\n  }", "connection refused"},
+		"another kind": {
+			fmt.Sprintf("oneview = {\n    endpoint = %q\n    username = \"u\"\n    password = \"p\"\n  }", s.Endpoint),
+			"not from OneView",
+		},
+		"no server": {
+			"oneview = {\n    endpoint = \"http://127.0.0.1:1\"\n    username = \"u\"\n    password = \"p\"\n  }",
+			"connection refused",
+		},
 		"too old for us": {old.Setting(), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,7 +295,8 @@ func TestAccProvider_oneViewKnownAfterApply(t *testing.T) {
 	s := site.Start(t, nil)
 	o := site.StartOneView(t, nil, 1)
 	endpoint := fmt.Sprintf("resource \"terraform_data\" \"site\" {\n  input = %q\n}\n", o.Endpoint)
-	block := s.Provider(fmt.Sprintf("oneview = {\n    endpoint = terraform_data.site.output\n    username = %q\n    password = %q\n    cacert_file = %q\n  }", o.Username, o.Password, o.CACertFile))
+	block := s.Provider(fmt.Sprintf("oneview = {\n    endpoint = terraform_data.site.output\n    username = %q\n    password = %q\n "+
+		"   cacert_file = %q\n  }", o.Username, o.Password, o.CACertFile))
 	w := acctest.NewWorkspace(t, endpoint+block+profiled(s, o))
 	w.Must("apply", "-auto-approve")
 	if len(o.Profiles()) != 1 {
@@ -257,7 +309,8 @@ func TestAccProvider_oneViewKnownAfterApply(t *testing.T) {
 
 	w = acctest.NewWorkspace(t, endpoint+block+servers)
 	output, code := w.Run("plan")
-	if want := said("configuration is not known yet: oneview.endpoint depends on something that does not exist yet", "Apply what it depends on first, with -target"); code == 0 || !want.MatchString(output) {
+	if want := said("configuration is not known yet: oneview.endpoint depends on something that does not exist yet",
+		"Apply what it depends on first, with -target"); code == 0 || !want.MatchString(output) {
 		t.Errorf("exit code %d:\n%s", code, output)
 	}
 }

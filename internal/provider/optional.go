@@ -15,23 +15,27 @@ var (
 )
 
 // ValidateListResourceConfig calls the framework's method under guard.
-func (s *Server) ValidateListResourceConfig(ctx context.Context, req *tfprotov6.ValidateListResourceConfigRequest) (*tfprotov6.ValidateListResourceConfigResponse, error) {
-	return guard(ctx, s, req, s.ProviderServer.ValidateListResourceConfig, func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateListResourceConfigResponse {
-		return &tfprotov6.ValidateListResourceConfigResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
-	})
+func (s *Server) ValidateListResourceConfig(ctx context.Context,
+	req *tfprotov6.ValidateListResourceConfigRequest,
+) (*tfprotov6.ValidateListResourceConfigResponse, error) {
+	return guard(ctx, s, req, s.ProviderServer.ValidateListResourceConfig,
+		func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateListResourceConfigResponse {
+			return &tfprotov6.ValidateListResourceConfigResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
+		})
 }
 
 // ListResource calls the framework's method under guard until the stream ends.
 func (s *Server) ListResource(ctx context.Context, req *tfprotov6.ListResourceRequest) (*tfprotov6.ListResourceServerStream, error) {
-	results, err := guardStream(ctx, s, req, func(ctx context.Context, req *tfprotov6.ListResourceRequest) (iter.Seq[tfprotov6.ListResourceResult], error) {
-		stream, err := s.ProviderServer.ListResource(ctx, req)
-		if stream == nil {
-			return nil, err
-		}
-		return stream.Results, err
-	}, func(d *tfprotov6.Diagnostic) tfprotov6.ListResourceResult {
-		return tfprotov6.ListResourceResult{Diagnostics: []*tfprotov6.Diagnostic{d}}
-	})
+	results, err := guardStream(ctx, s, req,
+		func(ctx context.Context, req *tfprotov6.ListResourceRequest) (iter.Seq[tfprotov6.ListResourceResult], error) {
+			stream, err := s.ProviderServer.ListResource(ctx, req)
+			if stream == nil {
+				return nil, err
+			}
+			return stream.Results, err
+		}, func(d *tfprotov6.Diagnostic) tfprotov6.ListResourceResult {
+			return tfprotov6.ListResourceResult{Diagnostics: []*tfprotov6.Diagnostic{d}}
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +43,9 @@ func (s *Server) ListResource(ctx context.Context, req *tfprotov6.ListResourceRe
 }
 
 // ValidateActionConfig calls the framework's method under guard.
-func (s *Server) ValidateActionConfig(ctx context.Context, req *tfprotov6.ValidateActionConfigRequest) (*tfprotov6.ValidateActionConfigResponse, error) {
+func (s *Server) ValidateActionConfig(ctx context.Context,
+	req *tfprotov6.ValidateActionConfigRequest,
+) (*tfprotov6.ValidateActionConfigResponse, error) {
 	return guard(ctx, s, req, s.ProviderServer.ValidateActionConfig, func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateActionConfigResponse {
 		return &tfprotov6.ValidateActionConfigResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
@@ -55,15 +61,16 @@ func (s *Server) PlanAction(ctx context.Context, req *tfprotov6.PlanActionReques
 // InvokeAction calls the framework's method under guard until the stream ends. The framework (1.19) runs the action in its own
 // goroutine, so an action must recover its panics itself.
 func (s *Server) InvokeAction(ctx context.Context, req *tfprotov6.InvokeActionRequest) (*tfprotov6.InvokeActionServerStream, error) {
-	events, err := guardStream(ctx, s, req, func(ctx context.Context, req *tfprotov6.InvokeActionRequest) (iter.Seq[tfprotov6.InvokeActionEvent], error) {
-		stream, err := s.ProviderServer.InvokeAction(ctx, req)
-		if stream == nil {
-			return nil, err
-		}
-		return stream.Events, err
-	}, func(d *tfprotov6.Diagnostic) tfprotov6.InvokeActionEvent {
-		return tfprotov6.InvokeActionEvent{Type: tfprotov6.CompletedInvokeActionEventType{Diagnostics: []*tfprotov6.Diagnostic{d}}}
-	})
+	events, err := guardStream(ctx, s, req,
+		func(ctx context.Context, req *tfprotov6.InvokeActionRequest) (iter.Seq[tfprotov6.InvokeActionEvent], error) {
+			stream, err := s.ProviderServer.InvokeAction(ctx, req)
+			if stream == nil {
+				return nil, err
+			}
+			return stream.Events, err
+		}, func(d *tfprotov6.Diagnostic) tfprotov6.InvokeActionEvent {
+			return tfprotov6.InvokeActionEvent{Type: tfprotov6.CompletedInvokeActionEventType{Diagnostics: []*tfprotov6.Diagnostic{d}}}
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -71,14 +78,19 @@ func (s *Server) InvokeAction(ctx context.Context, req *tfprotov6.InvokeActionRe
 }
 
 // ValidateStateStoreConfig calls the framework's method under guard.
-func (s *Server) ValidateStateStoreConfig(ctx context.Context, req *tfprotov6.ValidateStateStoreConfigRequest) (*tfprotov6.ValidateStateStoreConfigResponse, error) {
-	return guard(ctx, s, req, s.ProviderServer.ValidateStateStoreConfig, func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateStateStoreConfigResponse {
-		return &tfprotov6.ValidateStateStoreConfigResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
-	})
+func (s *Server) ValidateStateStoreConfig(ctx context.Context,
+	req *tfprotov6.ValidateStateStoreConfigRequest,
+) (*tfprotov6.ValidateStateStoreConfigResponse, error) {
+	return guard(ctx, s, req, s.ProviderServer.ValidateStateStoreConfig,
+		func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateStateStoreConfigResponse {
+			return &tfprotov6.ValidateStateStoreConfigResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
+		})
 }
 
 // ConfigureStateStore calls the framework's method under guard.
-func (s *Server) ConfigureStateStore(ctx context.Context, req *tfprotov6.ConfigureStateStoreRequest) (*tfprotov6.ConfigureStateStoreResponse, error) {
+func (s *Server) ConfigureStateStore(ctx context.Context,
+	req *tfprotov6.ConfigureStateStoreRequest,
+) (*tfprotov6.ConfigureStateStoreResponse, error) {
 	return guard(ctx, s, req, s.ProviderServer.ConfigureStateStore, func(d *tfprotov6.Diagnostic) *tfprotov6.ConfigureStateStoreResponse {
 		return &tfprotov6.ConfigureStateStoreResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
@@ -86,15 +98,16 @@ func (s *Server) ConfigureStateStore(ctx context.Context, req *tfprotov6.Configu
 
 // ReadStateBytes calls the framework's method under guard until the stream ends.
 func (s *Server) ReadStateBytes(ctx context.Context, req *tfprotov6.ReadStateBytesRequest) (*tfprotov6.ReadStateBytesStream, error) {
-	chunks, err := guardStream(ctx, s, req, func(ctx context.Context, req *tfprotov6.ReadStateBytesRequest) (iter.Seq[tfprotov6.ReadStateByteChunk], error) {
-		stream, err := s.ProviderServer.ReadStateBytes(ctx, req)
-		if stream == nil {
-			return nil, err
-		}
-		return stream.Chunks, err
-	}, func(d *tfprotov6.Diagnostic) tfprotov6.ReadStateByteChunk {
-		return tfprotov6.ReadStateByteChunk{Diagnostics: []*tfprotov6.Diagnostic{d}}
-	})
+	chunks, err := guardStream(ctx, s, req,
+		func(ctx context.Context, req *tfprotov6.ReadStateBytesRequest) (iter.Seq[tfprotov6.ReadStateByteChunk], error) {
+			stream, err := s.ProviderServer.ReadStateBytes(ctx, req)
+			if stream == nil {
+				return nil, err
+			}
+			return stream.Chunks, err
+		}, func(d *tfprotov6.Diagnostic) tfprotov6.ReadStateByteChunk {
+			return tfprotov6.ReadStateByteChunk{Diagnostics: []*tfprotov6.Diagnostic{d}}
+		})
 	if err != nil {
 		return nil, err
 	}

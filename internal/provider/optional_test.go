@@ -13,7 +13,8 @@ import (
 
 // optional are the interfaces that tf6server looks for by type assertion.
 var optional = []reflect.Type{
-	reflect.TypeFor[tfprotov6.ListResourceServer](), reflect.TypeFor[tfprotov6.ActionServer](), reflect.TypeFor[tfprotov6.StateStoreServer](),
+	reflect.TypeFor[tfprotov6.ListResourceServer](), reflect.TypeFor[tfprotov6.ActionServer](),
+	reflect.TypeFor[tfprotov6.StateStoreServer](),
 }
 
 // The inner server has no method at all, so that a call which reaches it panics. That must become a diagnostic, of the

@@ -99,7 +99,8 @@ func (p *metal) Metadata(_ context.Context, _ provider.MetadataRequest, resp *pr
 // Resources lists the managed resources.
 func (p *metal) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
-		host.New, allocation.New, allocationgroup.New, deployment.New, discoveryimport.New, oneviewprofile.New, deploytemplate.New, inspectionrule.New, runbook.New,
+		host.New, allocation.New, allocationgroup.New, deployment.New, discoveryimport.New, oneviewprofile.New, deploytemplate.New,
+		inspectionrule.New, runbook.New,
 	}
 }
 
@@ -113,7 +114,8 @@ func (p *metal) ListResources(context.Context) []func() list.ListResource {
 // DataSources lists the data sources.
 func (p *metal) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
-		datasources.NewHost, datasources.NewHosts, datasources.NewAllocation, datasources.NewAllocations, datasources.NewCapacity, datasources.NewBootStatus, datasources.NewDiscoveredHosts,
+		datasources.NewHost, datasources.NewHosts, datasources.NewAllocation, datasources.NewAllocations, datasources.NewCapacity,
+		datasources.NewBootStatus, datasources.NewDiscoveredHosts,
 		datasources.NewOneViewServerHardware, datasources.NewOneViewServerProfileTemplate,
 	}
 }
@@ -121,7 +123,8 @@ func (p *metal) DataSources(context.Context) []func() datasource.DataSource {
 // Actions lists the actions.
 func (p *metal) Actions(context.Context) []func() action.Action {
 	return []func() action.Action{
-		actions.NewPower, actions.NewService, actions.NewClean, actions.NewInspect, actions.NewAbort, actions.NewUnhold, actions.NewVirtualMedia, actions.NewNMI,
+		actions.NewPower, actions.NewService, actions.NewClean, actions.NewInspect, actions.NewAbort, actions.NewUnhold,
+		actions.NewVirtualMedia, actions.NewNMI,
 	}
 }
 
@@ -145,13 +148,15 @@ func (p *metal) ValidateConfig(ctx context.Context, req provider.ValidateConfigR
 			value types.String
 		}{{"cloud", m.Cloud}, {"region", m.Region}, {"interface", m.Interface}} {
 			if !setting.value.IsNull() {
-				resp.Diagnostics.AddAttributeError(path.Root(setting.name), "Unused setting", fmt.Sprintf("%s belongs to auth_type = \"keystone\"; auth_type is %q. Remove one of the two.", setting.name, auth))
+				resp.Diagnostics.AddAttributeError(path.Root(setting.name), "Unused setting",
+					fmt.Sprintf("%s belongs to auth_type = \"keystone\"; auth_type is %q. Remove one of the two.", setting.name, auth))
 			}
 		}
 	}
 	if auth != "" && auth != api.AuthHTTPBasic && !m.Password.IsNull() {
 		resp.Diagnostics.AddAttributeError(path.Root("password"), "Unused setting",
-			fmt.Sprintf("username and password belong to auth_type = \"http_basic\"; auth_type is %q. With Keystone, credentials come from clouds.yaml or the OS_* variables.", auth))
+			fmt.Sprintf("username and password belong to auth_type = \"http_basic\"; auth_type is %q. With Keystone, credentials come "+
+				"from clouds.yaml or the OS_* variables.", auth))
 	}
 }
 
@@ -202,7 +207,8 @@ func (p *metal) configuredWith(ctx context.Context, cfg api.Config, clients fram
 	}
 	return &configured{
 		conditions: framework.Conditions{
-			Provider: p.version, OnChange: clients.OnChange.ValueString(), Drift: clients.HardwareDrift.ValueString(), Microversion: cfg.Microversion.String(), OneView: clients.Pool != nil,
+			Provider: p.version, OnChange: clients.OnChange.ValueString(), Drift: clients.HardwareDrift.ValueString(),
+			Microversion: cfg.Microversion.String(), OneView: clients.Pool != nil,
 		},
 		refreshers: refreshersOf(ctx, p.Resources(ctx), clients),
 		rights:     clients.Site.Ironic.Rights,
@@ -216,7 +222,8 @@ func (p *metal) config(ctx context.Context, m model, diags *diag.Diagnostics) ma
 		Endpoint: p.fromEnv(m.Endpoint, "METAL_ENDPOINT", "IRONIC_ENDPOINT"),
 		Username: p.fromEnv(m.Username, "METAL_USERNAME"), Password: p.fromEnv(m.Password, "METAL_PASSWORD"),
 		Cloud: m.Cloud.ValueString(), Region: m.Region.ValueString(), Interface: m.Interface.ValueString(),
-		CACertFile: m.CACertFile.ValueString(), ClientCertFile: m.ClientCertFile.ValueString(), ClientKeyFile: m.ClientKeyFile.ValueString(),
+		CACertFile: m.CACertFile.ValueString(), ClientCertFile: m.ClientCertFile.ValueString(),
+		ClientKeyFile:     m.ClientKeyFile.ValueString(),
 		Insecure:          m.Insecure.ValueBool(),
 		InspectorEndpoint: m.InspectorEndpoint.ValueString(),
 		Unknown:           firstUnknown(m),
@@ -254,7 +261,8 @@ func (p *metal) requireSettings(cfg api.Config, diags *diag.Diagnostics) {
 	}
 	if cfg.Endpoint != "" {
 		if err := checkURL(cfg.Endpoint); err != nil {
-			missing("endpoint", fmt.Sprintf("%q %v. It must be a URL such as https://ironic.example.com:6385 (environment variable: METAL_ENDPOINT).", cfg.Endpoint, err))
+			missing("endpoint", fmt.Sprintf("%q %v. It must be a URL such as https://ironic.example.com:6385 (environment variable: "+
+				"METAL_ENDPOINT).", cfg.Endpoint, err))
 		}
 	}
 	if cfg.Auth == api.AuthHTTPBasic && cfg.Username == "" {
@@ -264,8 +272,8 @@ func (p *metal) requireSettings(cfg api.Config, diags *diag.Diagnostics) {
 		missing("password", "auth_type is \"http_basic\". Set password in the provider block, or METAL_PASSWORD in the environment.")
 	}
 	if cfg.Auth == api.AuthKeystone && cfg.Cloud == "" && !api.HasCloud(p.getenv) {
-		missing("cloud", "auth_type is \"keystone\". Set cloud in the provider block or OS_CLOUD in the environment to a name in clouds.yaml, "+
-			"or give the OS_* variables (OS_AUTH_URL and so on).")
+		missing("cloud", "auth_type is \"keystone\". Set cloud in the provider block or OS_CLOUD in the environment to a name in "+
+			"clouds.yaml, or give the OS_* variables (OS_AUTH_URL and so on).")
 	}
 }
 

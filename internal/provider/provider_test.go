@@ -42,7 +42,8 @@ func TestProvider_schemasAreValid(t *testing.T) {
 		}
 		var identity resource.IdentitySchemaResponse
 		identified.IdentitySchema(ctx, resource.IdentitySchemaRequest{}, &identity)
-		if diags := identity.IdentitySchema.ValidateImplementation(ctx); diags.HasError() || identity.IdentitySchema.Attributes["id"] == nil {
+		if diags := identity.IdentitySchema.ValidateImplementation(ctx); diags.HasError() ||
+			identity.IdentitySchema.Attributes["id"] == nil {
 			t.Errorf("identity of %s: %v, %v", meta.TypeName, identity.IdentitySchema, diags)
 		}
 	}
@@ -148,8 +149,10 @@ func configured(t *testing.T, b block) []*tfprotov6.Diagnostic {
 func clearEnvironment(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{
-		"METAL_ENDPOINT", "IRONIC_ENDPOINT", "METAL_USERNAME", "METAL_PASSWORD", "OS_CLOUD", "OS_AUTH_URL", "OS_REGION_NAME", "MAX_CONCURRENT_PROVISIONING_HOSTS",
-		"ONEVIEW_ENDPOINT", "ONEVIEW_USERNAME", "ONEVIEW_PASSWORD", "ONEVIEW_DOMAIN", "ONEVIEW_API_VERSION", "ONEVIEW_CACERT_FILE", "ONEVIEW_INSECURE",
+		"METAL_ENDPOINT", "IRONIC_ENDPOINT", "METAL_USERNAME", "METAL_PASSWORD", "OS_CLOUD", "OS_AUTH_URL", "OS_REGION_NAME",
+		"MAX_CONCURRENT_PROVISIONING_HOSTS",
+		"ONEVIEW_ENDPOINT", "ONEVIEW_USERNAME", "ONEVIEW_PASSWORD", "ONEVIEW_DOMAIN", "ONEVIEW_API_VERSION", "ONEVIEW_CACERT_FILE",
+		"ONEVIEW_INSECURE",
 	} {
 		t.Setenv(name, "")
 	}

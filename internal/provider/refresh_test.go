@@ -101,12 +101,13 @@ func TestUnchanged_refreshFindsDrift(t *testing.T) {
 		"shard":               patched("replace", "/shard", "s2"),
 		"automated_clean":     patched("replace", "/automated_clean", false),
 		"retired":             patched("replace", "/retired", true),
-		"retired_reason":      sent(http.MethodPatch, "", append(patch("replace", "/retired", true), patch("add", "/retired_reason", "old")...)),
-		"maintenance":         sent(http.MethodPut, "/maintenance", map[string]any{"reason": "broken"}),
-		"provision_state":     sent(http.MethodPut, "/states/provision", map[string]any{"target": "manage"}),
-		"instance_id":         patched("add", "/instance_uuid", "5e9d1a0c-3a51-4a2c-9f0b-0b8f6f0a7b11"),
-		"a port":              onPort(http.MethodPatch, patch("replace", "/pxe_enabled", true)),
-		"a lost port":         onPort(http.MethodDelete, nil),
+		"retired_reason": sent(http.MethodPatch, "",
+			append(patch("replace", "/retired", true), patch("add", "/retired_reason", "old")...)),
+		"maintenance":     sent(http.MethodPut, "/maintenance", map[string]any{"reason": "broken"}),
+		"provision_state": sent(http.MethodPut, "/states/provision", map[string]any{"target": "manage"}),
+		"instance_id":     patched("add", "/instance_uuid", "5e9d1a0c-3a51-4a2c-9f0b-0b8f6f0a7b11"),
+		"a port":          onPort(http.MethodPatch, patch("replace", "/pxe_enabled", true)),
+		"a lost port":     onPort(http.MethodDelete, nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -300,7 +301,10 @@ func TestUnchanged_refreshReportsError(t *testing.T) {
 	}))
 	t.Cleanup(refusing.Close)
 	s.configure(block{"endpoint": refusing.URL})
-	resp, err := s.server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{TypeName: host.kind, CurrentState: host.state, Private: host.private, CurrentIdentity: host.identity})
+	resp, err := s.server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{
+		TypeName: host.kind, CurrentState: host.state,
+		Private: host.private, CurrentIdentity: host.identity,
+	})
 	if err != nil || !failed(resp.Diagnostics) {
 		t.Fatalf("the refresh does not fail: %v %s", err, describe(resp.Diagnostics))
 	}

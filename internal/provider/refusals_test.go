@@ -47,7 +47,8 @@ func (s *tenants) as(user string) {
 	if tenant, _, _ := strings.Cut(user, "-"); tenant != "sys" {
 		variables = map[string]string{"OS_SYSTEM_SCOPE": "", "OS_PROJECT_NAME": "tenant-" + tenant, "OS_PROJECT_DOMAIN_NAME": "Default"}
 	}
-	variables["OS_AUTH_URL"], variables["OS_USERNAME"], variables["OS_PASSWORD"], variables["OS_USER_DOMAIN_NAME"] = s.keystone, user, fakekeystone.Password, "Default"
+	variables["OS_AUTH_URL"], variables["OS_USERNAME"], variables["OS_PASSWORD"], variables["OS_USER_DOMAIN_NAME"] = s.keystone, user,
+		fakekeystone.Password, "Default"
 	for name, value := range variables {
 		s.test.Setenv(name, value)
 	}
@@ -100,11 +101,15 @@ func TestPlan_foreseesRefusals(t *testing.T) { //nolint:paralleltest // sets the
 	for _, version := range []string{"1.82", ""} {
 		s := startTenants(t, version, fakeironic.PolicyDefault)
 		image := object{"url": "http://images.example.com/a.qcow2", "checksum": strings.Repeat("0", 64)}
-		deployment, allocated := object{"node_id": s.id, "image": image}, object{"node_id": notKnown, "allocation_id": notKnown, "image": image}
+		deployment, allocated := object{"node_id": s.id, "image": image}, object{
+			"node_id": notKnown, "allocation_id": notKnown,
+			"image": image,
+		}
 		host := object{"name": "r1", "driver": "fake-hardware", "target_state": "available"}
 		change := withAll(host, object{
-			"ports": object{"52:54:00:00:99:01": object{}}, "traits": []any{"CUSTOM_X"}, "conductor_group": "x", "automated_clean": false, "description": "x",
-			"owner": "tenant-b-id", "lessee": "tenant-a-id",
+			"ports": object{"52:54:00:00:99:01": object{}}, "traits": []any{"CUSTOM_X"}, "conductor_group": "x", "automated_clean": false,
+			"description": "x",
+			"owner":       "tenant-b-id", "lessee": "tenant-a-id",
 		})
 		at := func(attribute, rule string) string {
 			return "warning " + attribute + " baremetal:" + rule
@@ -112,13 +117,19 @@ func TestPlan_foreseesRefusals(t *testing.T) { //nolint:paralleltest // sets the
 		verbs, instance := "error node_id provision", at("node_id", "node:update:instance_uuid")
 		allocatedVerbs := []string{at("node_id", "node:set_provision_state")}
 		const enrol, allocate = "warning baremetal:node:create", "warning baremetal:allocation:create"
-		ofProject := []string{at("automated_clean", "node:disable_cleaning"), at("conductor_group", "node:update:conductor_group"), at("owner", "node:update:owner")}
+		ofProject := []string{
+			at("automated_clean", "node:disable_cleaning"), at("conductor_group", "node:update:conductor_group"),
+			at("owner", "node:update:owner"),
+		}
 		ofMember := append([]string{at("ports", "port:create"), at("traits", "node:traits:set")}, ofProject...)
 		ofLessee := append([]string{at("lessee", "node:update:lessee")}, ofMember...)
 		ofReader := append([]string{at("description", "node:update")}, ofLessee...)
 		for user, want := range map[string]struct{ deploys, allocatedDeploys, allocates, changes, enrols []string }{
-			"sys-admin":  {},
-			"sys-member": {changes: []string{at("automated_clean", "node:disable_cleaning"), at("ports", "port:create")}, enrols: []string{enrol}},
+			"sys-admin": {},
+			"sys-member": {
+				changes: []string{at("automated_clean", "node:disable_cleaning"), at("ports", "port:create")},
+				enrols:  []string{enrol},
+			},
 			"sys-reader": {[]string{verbs}, allocatedVerbs, []string{allocate}, ofReader, []string{enrol}},
 			"a-admin":    {changes: ofProject},
 			"a-manager":  {changes: ofProject, enrols: []string{enrol}},
@@ -132,7 +143,8 @@ func TestPlan_foreseesRefusals(t *testing.T) { //nolint:paralleltest // sets the
 			what := user + " on " + version
 			s.expect(what+" deploys", s.told("metal_deployment", deployment, nil), want.deploys...)
 			reserved := withAll(deployment, object{"allocation_id": "0f3c1d5e-5f0f-4b43-8a2d-3e1f1d7d8f11"})
-			mentions(t, what+" deploys what it has allocated", s.told("metal_deployment", reserved, nil), "error", false) // so that the allocation can be destroyed
+			// so that the allocation can be destroyed
+			mentions(t, what+" deploys what it has allocated", s.told("metal_deployment", reserved, nil), "error", false)
 			s.expect(what+" deploys what it allocates", s.told("metal_deployment", allocated, nil), want.allocatedDeploys...)
 			s.expect(what+" allocates", s.told("metal_allocation", object{"resource_class": "baremetal"}, nil), want.allocates...)
 			s.expect(what+" changes a host", s.told("metal_host", change, prior), want.changes...)

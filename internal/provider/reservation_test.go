@@ -104,7 +104,10 @@ func TestReservation_changedListOfCandidates(t *testing.T) {
 			if err != nil || len(plan.Diagnostics) > 0 || !s.of(kind, plan.PlannedState).Equal(s.of(kind, req.PriorState)) {
 				t.Errorf("%s: the changed list %v is a difference: %v %s", kind, list, err, describe(plan.Diagnostics))
 			}
-			valid, err := s.server.ValidateResourceConfig(t.Context(), &tfprotov6.ValidateResourceConfigRequest{TypeName: kind, Config: req.Config})
+			valid, err := s.server.ValidateResourceConfig(t.Context(), &tfprotov6.ValidateResourceConfigRequest{
+				TypeName: kind,
+				Config:   req.Config,
+			})
 			if err != nil || len(valid.Diagnostics) > 0 {
 				t.Errorf("%s: the list %v is not valid: %v %s", kind, list, err, describe(valid.Diagnostics))
 			}

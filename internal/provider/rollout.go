@@ -21,16 +21,19 @@ type rolloutModel struct {
 
 func rolloutSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
-		Optional:            true,
-		MarkdownDescription: "Defaults of `rollout` for each `metal_deployment`, and each `metal_host` whose deployed machine is serviced. See [Roll out a change](guides/roll-out.md).",
+		Optional: true,
+		MarkdownDescription: "Defaults of `rollout` for each `metal_deployment`, and each `metal_host` whose deployed machine is " +
+			"serviced. See [Roll out a change](guides/roll-out.md).",
 		Attributes: map[string]schema.Attribute{
 			"canary": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)},
-				MarkdownDescription: "How many of the machines that get the same image or hardware settings, or restart, go first. Default: `0`.",
+				MarkdownDescription: "How many of the machines that get the same image or hardware settings, or restart, go " +
+					"first. Default: `0`.",
 			},
 			"max_failures": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)},
-				MarkdownDescription: "How many failures in a row stop the run for such machines; `0`: no limit. Default: `3` for machines that run already, no limit for first deployments.",
+				MarkdownDescription: "How many failures in a row stop the run for such machines; `0`: no limit. Default: `3` for " +
+					"machines that run already, no limit for first deployments.",
 			},
 		},
 	}

@@ -28,7 +28,8 @@ func TestServer_cleansEveryAnswer(t *testing.T) {
 			if _, fails := answers.FieldByName("Error"); fails {
 				says = true
 			}
-			if !says && answers.NumField() > 0 && !strings.HasSuffix(answers.Name(), "Stream") || answers.NumField() == 0 || slices.Contains(notOffered, method.Name) || method.Name == "StopProvider" {
+			if !says && answers.NumField() > 0 && !strings.HasSuffix(answers.Name(), "Stream") || answers.NumField() == 0 ||
+				slices.Contains(notOffered, method.Name) || method.Name == "StopProvider" {
 				continue
 			}
 			t.Run(method.Name, func(t *testing.T) {
@@ -53,13 +54,18 @@ func TestCleanEvent(t *testing.T) {
 	s.secrets.Hide("hunter22")
 	const from, want = "a\x1b[2J \u202ehunter22", "a\ufffd[2J \ufffd******"
 	events := map[string]string{}
-	told, _ := cleanEvent(s, tfprotov6.InvokeActionEvent{Type: tfprotov6.ProgressInvokeActionEventType{Message: from}}).Type.(tfprotov6.ProgressInvokeActionEventType)
+	told, _ := cleanEvent(s, tfprotov6.InvokeActionEvent{Type: tfprotov6.ProgressInvokeActionEventType{
+		Message: from,
+	}}).Type.(tfprotov6.ProgressInvokeActionEventType)
 	events["progress"] = told.Message
 	done, _ := cleanEvent(s, tfprotov6.InvokeActionEvent{Type: tfprotov6.CompletedInvokeActionEventType{
 		Diagnostics: []*tfprotov6.Diagnostic{{Summary: from}},
 	}}).Type.(tfprotov6.CompletedInvokeActionEventType)
 	events["end of an action"] = done.Diagnostics[0].Summary
-	listed := cleanEvent(s, tfprotov6.ListResourceResult{DisplayName: "a\x1b[2J \u202e******", Diagnostics: []*tfprotov6.Diagnostic{{Detail: from}}})
+	listed := cleanEvent(s, tfprotov6.ListResourceResult{
+		DisplayName: "a\x1b[2J \u202e******",
+		Diagnostics: []*tfprotov6.Diagnostic{{Detail: from}},
+	})
 	events["listed"], events["name"] = listed.Diagnostics[0].Detail, listed.DisplayName
 	for what, got := range events {
 		if got != want {

@@ -27,7 +27,8 @@ func quoting() *fakeironic.Server {
 		var words strings.Builder
 		encoder := json.NewEncoder(&words)
 		encoder.SetEscapeHTML(false)
-		_ = encoder.Encode(map[string]any{"error_message": map[string]any{"faultstring": "\x1b[2J\u202eNo: " + strings.ReplaceAll(string(body), `\u0026`, "&")}})
+		_ = encoder.Encode(map[string]any{"error_message": map[string]any{"faultstring": "\x1b[2J\u202eNo: " +
+			strings.ReplaceAll(string(body), `\u0026`, "&")}})
 		return &fakeironic.Rejection{Status: http.StatusBadRequest, Body: words.String()}
 	}}
 }
@@ -59,11 +60,17 @@ func TestMessages_haveNoSecrets(t *testing.T) {
 			"name": "r2", "driver": "fake-hardware", "driver_info": object{"deploy_kernel": href, "snmp_token": "hunter2-token"},
 			"driver_info_wo": object{"redfish_password": `hunter2"\`}, "driver_info_wo_version": "1",
 		}},
-		"bmc":   {"metal_host", object{"name": "r3", "bmc": object{"address": "redfish://10.0.0.5/redfish/v1/Systems/1", "username": "root", "password_wo": "hunter2-bmc", "password_wo_version": "1"}}},
+		"bmc": {"metal_host", object{"name": "r3", "bmc": object{
+			"address": "redfish://10.0.0.5/redfish/v1/Systems/1", "username": "root",
+			"password_wo": "hunter2-bmc", "password_wo_version": "1",
+		}}},
 		"extra": {"metal_host", object{"name": "r4", "driver": "fake-hardware", "extra": object{"inventory": href}}},
 	} {
 		if try.kind == "metal_deployment" {
-			host, said := s.apply("metal_host", object{"name": "for-" + strings.ReplaceAll(name, " ", "-"), "driver": "fake-hardware", "target_state": "available"}, nil)
+			host, said := s.apply("metal_host", object{
+				"name": "for-" + strings.ReplaceAll(name, " ", "-"), "driver": "fake-hardware",
+				"target_state": "available",
+			}, nil)
 			if failed(said) {
 				t.Fatal(describe(said))
 			}
@@ -71,7 +78,8 @@ func TestMessages_haveNoSecrets(t *testing.T) {
 		}
 		_, said := s.apply(try.kind, try.config, nil)
 		text := describe(said)
-		if !failed(said) || !strings.Contains(text, "No: ") || strings.Contains(text, "hunter2") || strings.Contains(text, "robot") || strings.ContainsAny(text, "\x1b\u202e") {
+		if !failed(said) || !strings.Contains(text, "No: ") || strings.Contains(text, "hunter2") || strings.Contains(text, "robot") ||
+			strings.ContainsAny(text, "\x1b\u202e") {
 			t.Errorf("%s: %q", name, text)
 		}
 	}
@@ -94,7 +102,10 @@ func TestProviderBlock_refusalsHaveNoSecrets(t *testing.T) {
 		{"endpoint": "ironic://hunter2@x"},
 		{"endpoint": "https://ironic.example.com", "inspector_endpoint": "https://admin:hunter2@inspector.example.com"},
 		{"endpoint": "https://ironic.example.com", "auth_type": "keystone", "password": "hunter2"},
-		{"endpoint": "https://ironic.example.com", "oneview": object{"endpoint": "https://admin:hunter2@oneview.example.com", "username": "u", "password": "hunter2-oneview"}},
+		{"endpoint": "https://ironic.example.com", "oneview": object{
+			"endpoint": "https://admin:hunter2@oneview.example.com",
+			"username": "u", "password": "hunter2-oneview",
+		}},
 	} {
 		config := s.dynamic(s.value(s.schemas.Provider.ValueType(), settings))
 		checked, err := s.server.ValidateProviderConfig(t.Context(), &tfprotov6.ValidateProviderConfigRequest{Config: config})

@@ -86,10 +86,13 @@ func (s *Server) logOut(ctx context.Context) {
 }
 
 // ValidateResourceConfig calls the framework's method under guard.
-func (s *Server) ValidateResourceConfig(ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
-	resp, err := guard(ctx, s, req, s.ProviderServer.ValidateResourceConfig, func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateResourceConfigResponse {
-		return &tfprotov6.ValidateResourceConfigResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
-	})
+func (s *Server) ValidateResourceConfig(ctx context.Context,
+	req *tfprotov6.ValidateResourceConfigRequest,
+) (*tfprotov6.ValidateResourceConfigResponse, error) {
+	resp, err := guard(ctx, s, req, s.ProviderServer.ValidateResourceConfig,
+		func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateResourceConfigResponse {
+			return &tfprotov6.ValidateResourceConfigResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
+		})
 	if resp != nil {
 		locate(resp.Diagnostics)
 	}
@@ -97,35 +100,47 @@ func (s *Server) ValidateResourceConfig(ctx context.Context, req *tfprotov6.Vali
 }
 
 // UpgradeResourceState calls the framework's method under guard.
-func (s *Server) UpgradeResourceState(ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
+func (s *Server) UpgradeResourceState(ctx context.Context,
+	req *tfprotov6.UpgradeResourceStateRequest,
+) (*tfprotov6.UpgradeResourceStateResponse, error) {
 	return guard(ctx, s, req, s.ProviderServer.UpgradeResourceState, func(d *tfprotov6.Diagnostic) *tfprotov6.UpgradeResourceStateResponse {
 		return &tfprotov6.UpgradeResourceStateResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
 }
 
 // UpgradeResourceIdentity calls the framework's method under guard.
-func (s *Server) UpgradeResourceIdentity(ctx context.Context, req *tfprotov6.UpgradeResourceIdentityRequest) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
-	return guard(ctx, s, req, s.ProviderServer.UpgradeResourceIdentity, func(d *tfprotov6.Diagnostic) *tfprotov6.UpgradeResourceIdentityResponse {
-		return &tfprotov6.UpgradeResourceIdentityResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
-	})
+func (s *Server) UpgradeResourceIdentity(ctx context.Context,
+	req *tfprotov6.UpgradeResourceIdentityRequest,
+) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
+	return guard(ctx, s, req, s.ProviderServer.UpgradeResourceIdentity,
+		func(d *tfprotov6.Diagnostic) *tfprotov6.UpgradeResourceIdentityResponse {
+			return &tfprotov6.UpgradeResourceIdentityResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
+		})
 }
 
 // ImportResourceState calls the framework's method under guard.
-func (s *Server) ImportResourceState(ctx context.Context, req *tfprotov6.ImportResourceStateRequest) (*tfprotov6.ImportResourceStateResponse, error) {
+func (s *Server) ImportResourceState(ctx context.Context,
+	req *tfprotov6.ImportResourceStateRequest,
+) (*tfprotov6.ImportResourceStateResponse, error) {
 	return guard(ctx, s, req, s.ProviderServer.ImportResourceState, func(d *tfprotov6.Diagnostic) *tfprotov6.ImportResourceStateResponse {
 		return &tfprotov6.ImportResourceStateResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
 }
 
 // GenerateResourceConfig calls the framework's method under guard.
-func (s *Server) GenerateResourceConfig(ctx context.Context, req *tfprotov6.GenerateResourceConfigRequest) (*tfprotov6.GenerateResourceConfigResponse, error) {
-	return guard(ctx, s, req, s.ProviderServer.GenerateResourceConfig, func(d *tfprotov6.Diagnostic) *tfprotov6.GenerateResourceConfigResponse {
-		return &tfprotov6.GenerateResourceConfigResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
-	})
+func (s *Server) GenerateResourceConfig(ctx context.Context,
+	req *tfprotov6.GenerateResourceConfigRequest,
+) (*tfprotov6.GenerateResourceConfigResponse, error) {
+	return guard(ctx, s, req, s.ProviderServer.GenerateResourceConfig,
+		func(d *tfprotov6.Diagnostic) *tfprotov6.GenerateResourceConfigResponse {
+			return &tfprotov6.GenerateResourceConfigResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
+		})
 }
 
 // MoveResourceState calls the framework's method under guard.
-func (s *Server) MoveResourceState(ctx context.Context, req *tfprotov6.MoveResourceStateRequest) (*tfprotov6.MoveResourceStateResponse, error) {
+func (s *Server) MoveResourceState(ctx context.Context,
+	req *tfprotov6.MoveResourceStateRequest,
+) (*tfprotov6.MoveResourceStateResponse, error) {
 	return guard(ctx, s, req, s.ProviderServer.MoveResourceState, func(d *tfprotov6.Diagnostic) *tfprotov6.MoveResourceStateResponse {
 		return &tfprotov6.MoveResourceStateResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})
@@ -139,10 +154,13 @@ func (s *Server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSour
 }
 
 // ValidateDataResourceConfig calls the framework's method under guard.
-func (s *Server) ValidateDataResourceConfig(ctx context.Context, req *tfprotov6.ValidateDataResourceConfigRequest) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
-	resp, err := guard(ctx, s, req, s.ProviderServer.ValidateDataResourceConfig, func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateDataResourceConfigResponse {
-		return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
-	})
+func (s *Server) ValidateDataResourceConfig(ctx context.Context,
+	req *tfprotov6.ValidateDataResourceConfigRequest,
+) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
+	resp, err := guard(ctx, s, req, s.ProviderServer.ValidateDataResourceConfig,
+		func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateDataResourceConfigResponse {
+			return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
+		})
 	if resp != nil {
 		locate(resp.Diagnostics)
 	}
@@ -150,10 +168,13 @@ func (s *Server) ValidateDataResourceConfig(ctx context.Context, req *tfprotov6.
 }
 
 // ValidateProviderConfig calls the framework's method under guard, and adds the names of nested attributes to errors.
-func (s *Server) ValidateProviderConfig(ctx context.Context, req *tfprotov6.ValidateProviderConfigRequest) (*tfprotov6.ValidateProviderConfigResponse, error) {
-	resp, err := guard(ctx, s, req, s.ProviderServer.ValidateProviderConfig, func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateProviderConfigResponse {
-		return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: req.Config, Diagnostics: []*tfprotov6.Diagnostic{d}}
-	})
+func (s *Server) ValidateProviderConfig(ctx context.Context,
+	req *tfprotov6.ValidateProviderConfigRequest,
+) (*tfprotov6.ValidateProviderConfigResponse, error) {
+	resp, err := guard(ctx, s, req, s.ProviderServer.ValidateProviderConfig,
+		func(d *tfprotov6.Diagnostic) *tfprotov6.ValidateProviderConfigResponse {
+			return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: req.Config, Diagnostics: []*tfprotov6.Diagnostic{d}}
+		})
 	if resp != nil {
 		locate(resp.Diagnostics)
 	}
@@ -161,7 +182,9 @@ func (s *Server) ValidateProviderConfig(ctx context.Context, req *tfprotov6.Vali
 }
 
 // ConfigureProvider calls the framework's method under guard.
-func (s *Server) ConfigureProvider(ctx context.Context, req *tfprotov6.ConfigureProviderRequest) (*tfprotov6.ConfigureProviderResponse, error) {
+func (s *Server) ConfigureProvider(ctx context.Context,
+	req *tfprotov6.ConfigureProviderRequest,
+) (*tfprotov6.ConfigureProviderResponse, error) {
 	return guard(ctx, s, req, s.ProviderServer.ConfigureProvider, func(d *tfprotov6.Diagnostic) *tfprotov6.ConfigureProviderResponse {
 		return &tfprotov6.ConfigureProviderResponse{Diagnostics: []*tfprotov6.Diagnostic{d}}
 	})

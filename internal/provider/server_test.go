@@ -27,42 +27,58 @@ func (c *clumsy) ReadResource(ctx context.Context, _ *tfprotov6.ReadResourceRequ
 	return nil, nil //nolint:nilnil // never gets here
 }
 
-func (c *clumsy) PlanResourceChange(ctx context.Context, _ *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
+func (c *clumsy) PlanResourceChange(ctx context.Context,
+	_ *tfprotov6.PlanResourceChangeRequest,
+) (*tfprotov6.PlanResourceChangeResponse, error) {
 	c.stumble(ctx)
 	return nil, nil //nolint:nilnil // never gets here
 }
 
-func (c *clumsy) ApplyResourceChange(ctx context.Context, _ *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
+func (c *clumsy) ApplyResourceChange(ctx context.Context,
+	_ *tfprotov6.ApplyResourceChangeRequest,
+) (*tfprotov6.ApplyResourceChangeResponse, error) {
 	c.stumble(ctx)
 	return nil, nil //nolint:nilnil // never gets here
 }
 
-func (c *clumsy) ValidateResourceConfig(ctx context.Context, _ *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
+func (c *clumsy) ValidateResourceConfig(ctx context.Context,
+	_ *tfprotov6.ValidateResourceConfigRequest,
+) (*tfprotov6.ValidateResourceConfigResponse, error) {
 	c.stumble(ctx)
 	return nil, nil //nolint:nilnil // never gets here
 }
 
-func (c *clumsy) UpgradeResourceState(ctx context.Context, _ *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
+func (c *clumsy) UpgradeResourceState(ctx context.Context,
+	_ *tfprotov6.UpgradeResourceStateRequest,
+) (*tfprotov6.UpgradeResourceStateResponse, error) {
 	c.stumble(ctx)
 	return nil, nil //nolint:nilnil // never gets here
 }
 
-func (c *clumsy) UpgradeResourceIdentity(ctx context.Context, _ *tfprotov6.UpgradeResourceIdentityRequest) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
+func (c *clumsy) UpgradeResourceIdentity(ctx context.Context,
+	_ *tfprotov6.UpgradeResourceIdentityRequest,
+) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
 	c.stumble(ctx)
 	return nil, nil //nolint:nilnil // never gets here
 }
 
-func (c *clumsy) ImportResourceState(ctx context.Context, _ *tfprotov6.ImportResourceStateRequest) (*tfprotov6.ImportResourceStateResponse, error) {
+func (c *clumsy) ImportResourceState(ctx context.Context,
+	_ *tfprotov6.ImportResourceStateRequest,
+) (*tfprotov6.ImportResourceStateResponse, error) {
 	c.stumble(ctx)
 	return nil, nil //nolint:nilnil // never gets here
 }
 
-func (c *clumsy) GenerateResourceConfig(ctx context.Context, _ *tfprotov6.GenerateResourceConfigRequest) (*tfprotov6.GenerateResourceConfigResponse, error) {
+func (c *clumsy) GenerateResourceConfig(ctx context.Context,
+	_ *tfprotov6.GenerateResourceConfigRequest,
+) (*tfprotov6.GenerateResourceConfigResponse, error) {
 	c.stumble(ctx)
 	return nil, nil //nolint:nilnil // never gets here
 }
 
-func (c *clumsy) MoveResourceState(ctx context.Context, _ *tfprotov6.MoveResourceStateRequest) (*tfprotov6.MoveResourceStateResponse, error) {
+func (c *clumsy) MoveResourceState(ctx context.Context,
+	_ *tfprotov6.MoveResourceStateRequest,
+) (*tfprotov6.MoveResourceStateResponse, error) {
 	c.stumble(ctx)
 	return nil, nil //nolint:nilnil // never gets here
 }
@@ -72,7 +88,9 @@ func (c *clumsy) ReadDataSource(ctx context.Context, _ *tfprotov6.ReadDataSource
 	return nil, nil //nolint:nilnil // never gets here
 }
 
-func (c *clumsy) ValidateDataResourceConfig(ctx context.Context, _ *tfprotov6.ValidateDataResourceConfigRequest) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
+func (c *clumsy) ValidateDataResourceConfig(ctx context.Context,
+	_ *tfprotov6.ValidateDataResourceConfigRequest,
+) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
 	c.stumble(ctx)
 	return nil, nil //nolint:nilnil // never gets here
 }
@@ -151,7 +169,8 @@ func wantBug(t *testing.T, diagnostics []*tfprotov6.Diagnostic, err error) {
 	if err != nil || len(diagnostics) != 1 || diagnostics[0].Severity != tfprotov6.DiagnosticSeverityError {
 		t.Fatalf("a panic became %v and error %v, want one error diagnostic", diagnostics, err)
 	}
-	if text := diagnostics[0].Detail; !strings.Contains(text, "The provider panicked: index out of range") || !strings.Contains(text, "Please report this") {
+	if text := diagnostics[0].Detail; !strings.Contains(text, "The provider panicked: index out of range") ||
+		!strings.Contains(text, "Please report this") {
 		t.Errorf("detail %q does not tell of the panic and what to do", text)
 	}
 }

@@ -240,12 +240,14 @@ func (s *session) apply(kind string, config map[string]any, prior *instance) (*i
 		return prior, plan.Diagnostics
 	}
 	done, err := s.server.ApplyResourceChange(s.Context(), &tfprotov6.ApplyResourceChangeRequest{
-		TypeName: kind, Config: req.Config, PriorState: req.PriorState, PlannedState: plan.PlannedState, PlannedPrivate: plan.PlannedPrivate, PlannedIdentity: plan.PlannedIdentity,
+		TypeName: kind, Config: req.Config, PriorState: req.PriorState, PlannedState: plan.PlannedState,
+		PlannedPrivate: plan.PlannedPrivate, PlannedIdentity: plan.PlannedIdentity,
 	})
 	if err != nil {
 		s.Fatal(err)
 	}
-	return &instance{kind: kind, state: s.ordered(s.kind(kind), done.NewState), private: done.Private, identity: done.NewIdentity}, done.Diagnostics
+	return &instance{kind: kind, state: s.ordered(s.kind(kind), done.NewState), private: done.Private, identity: done.NewIdentity},
+		done.Diagnostics
 }
 
 // planDestroy plans the destruction of an instance, and returns what the plan says.
@@ -253,7 +255,8 @@ func (s *session) planDestroy(prior *instance) []*tfprotov6.Diagnostic {
 	s.Helper()
 	none := s.dynamic(s.value(s.kind(prior.kind), nil))
 	plan, err := s.server.PlanResourceChange(s.Context(), &tfprotov6.PlanResourceChangeRequest{
-		TypeName: prior.kind, Config: none, PriorState: prior.state, ProposedNewState: none, PriorPrivate: prior.private, PriorIdentity: prior.identity,
+		TypeName: prior.kind, Config: none, PriorState: prior.state, ProposedNewState: none, PriorPrivate: prior.private,
+		PriorIdentity: prior.identity,
 	})
 	if err != nil {
 		s.Fatal(err)
@@ -295,7 +298,8 @@ func (s *session) refresh(i *instance) (after *instance, atOnce bool) {
 	if s.of(i.kind, resp.NewState).IsNull() {
 		return nil, atOnce
 	}
-	return &instance{kind: i.kind, state: s.ordered(s.kind(i.kind), resp.NewState), private: resp.Private, identity: resp.NewIdentity}, atOnce
+	return &instance{kind: i.kind, state: s.ordered(s.kind(i.kind), resp.NewState), private: resp.Private, identity: resp.NewIdentity},
+		atOnce
 }
 
 // reads is the framework's server, and notes whether it was asked to read.
@@ -325,7 +329,8 @@ func (s *session) compareWithFramework(req *tfprotov6.ReadResourceRequest, got *
 	}
 	if !bytes.Equal(framework.Private(want.Private).WithoutUnchanged(), framework.Private(got.Private).WithoutUnchanged()) ||
 		!bytes.Equal(want.NewIdentity.IdentityData.MsgPack, got.NewIdentity.IdentityData.MsgPack) {
-		s.Errorf("private state %s and identity %v, the framework says %s and %v", got.Private, got.NewIdentity, want.Private, want.NewIdentity)
+		s.Errorf("private state %s and identity %v, the framework says %s and %v", got.Private, got.NewIdentity, want.Private,
+			want.NewIdentity)
 	}
 }
 

@@ -33,7 +33,8 @@ func TestTakeOver_firstPlanOfHostByName(t *testing.T) {
 			t.Fatal(err)
 		}
 		says := plan()
-		if !strings.Contains(says, "Discovered node is taken over") || strings.Contains(says, "loses the data") != (bmc["target_state"] != nil) {
+		if !strings.Contains(says, "Discovered node is taken over") ||
+			strings.Contains(says, "loses the data") != (bmc["target_state"] != nil) {
 			t.Errorf("the first plan says %q", says)
 		}
 		if _, diagnostics := s.apply("metal_discovery_import", rack, nil); failed(diagnostics) {
@@ -51,7 +52,10 @@ func TestTakeOver_firstPlanOfHostByName(t *testing.T) {
 func TestTakeOver_planFindsAllThatAKilledRunHasBegun(t *testing.T) {
 	t.Parallel()
 	s := startSession(t, nil)
-	host := map[string]any{"name": "h1", "driver": "fake-hardware", "resource_class": "baremetal", "target_state": "available", "ports": map[string]any{"52:54:00:00:00:01": map[string]any{}}}
+	host := map[string]any{
+		"name": "h1", "driver": "fake-hardware", "resource_class": "baremetal", "target_state": "available",
+		"ports": map[string]any{"52:54:00:00:00:01": map[string]any{}},
+	}
 	allocation := map[string]any{"name": "web", "resource_class": "baremetal"}
 	made := func(kind string, config map[string]any) *instance {
 		t.Helper()
@@ -64,7 +68,10 @@ func TestTakeOver_planFindsAllThatAKilledRunHasBegun(t *testing.T) {
 	made("metal_host", host)
 	reserved := made("metal_allocation", allocation)
 	node := s.text(reserved, "node_id")
-	made("metal_deployment", map[string]any{"node_id": node, "allocation_id": s.text(reserved, "id"), "image": map[string]any{"url": "http://192.0.2.1/v1.qcow2", "checksum": strings.Repeat("a", 64)}})
+	made("metal_deployment", map[string]any{
+		"node_id": node, "allocation_id": s.text(reserved, "id"),
+		"image": map[string]any{"url": "http://192.0.2.1/v1.qcow2", "checksum": strings.Repeat("a", 64)},
+	})
 
 	now, _ := s.fake.Node(node)
 	extra, _ := now.Raw["extra"].(map[string]any)
@@ -82,7 +89,8 @@ func TestTakeOver_planFindsAllThatAKilledRunHasBegun(t *testing.T) {
 	for kind, config := range map[string]map[string]any{"metal_host": host, "metal_allocation": allocation} {
 		for run, want := range []bool{true, false} { // once in a run
 			says := s.shown(kind, config, nil)
-			if got := strings.Contains(says, "has also begun a deployment on node h1") && strings.Contains(says, "Interrupted creation is continued"); got != want {
+			if got := strings.Contains(says, "has also begun a deployment on node h1") &&
+				strings.Contains(says, "Interrupted creation is continued"); got != want {
 				t.Errorf("plan %d of %s says %q; want it to tell of the deployment: %t", run+1, kind, says, want)
 			}
 		}

@@ -21,7 +21,8 @@ import (
 // tracedSession is a session in virtual time, with the spans of its provider.
 func tracedSession(t *testing.T, ironic *fakeironic.Server) (*session, *tracingtest.Spans) {
 	t.Helper()
-	s, spans := &session{TB: t, server: provider.NewServerOver("test", ironic), fake: ironic, url: "http://ironic.test"}, tracingtest.NewSpans()
+	s, spans := &session{TB: t, server: provider.NewServerOver("test", ironic), fake: ironic, url: "http://ironic.test"},
+		tracingtest.NewSpans()
 	s.server.Trace(tracing.NewRun(spans.Provider, trace.SpanContext{}, "terraform-provider-metal"))
 	var err error
 	if s.schemas, err = s.server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{}); err != nil {
@@ -40,7 +41,10 @@ func TestTrace_hasCallsAndOperations(t *testing.T) {
 		if failed(said) {
 			t.Fatal(describe(said))
 		}
-		_, said = s.apply("metal_deployment", object{"node_id": s.text(host, "id"), "image": object{"url": "http://images/a.qcow2", "checksum": "http://images/SUMS"}}, nil)
+		_, said = s.apply("metal_deployment", object{"node_id": s.text(host, "id"), "image": object{
+			"url":      "http://images/a.qcow2",
+			"checksum": "http://images/SUMS",
+		}}, nil)
 		if failed(said) {
 			t.Fatal(describe(said))
 		}
@@ -80,7 +84,10 @@ func TestTrace_callThatFailsHasTheStatus(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		s, spans := tracedSession(t, &fakeironic.Server{})
-		if _, said := s.apply("metal_deployment", object{"node_id": "no-such-node", "image": object{"url": "http://images/a.qcow2", "checksum": "http://images/SUMS"}}, nil); !failed(said) {
+		if _, said := s.apply("metal_deployment", object{"node_id": "no-such-node", "image": object{
+			"url":      "http://images/a.qcow2",
+			"checksum": "http://images/SUMS",
+		}}, nil); !failed(said) {
 			t.Fatal("the deployment has succeeded")
 		}
 		s.server.Close(t.Context())
@@ -96,13 +103,21 @@ func TestTrace_hasNoSecretsAndNoUserData(t *testing.T) {
 	collector := tracingtest.StartCollector(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 	s := &session{TB: t, server: provider.NewServer("test")}
-	s.server.Trace(export.Start(t.Context(), os.Getenv, export.Program{Name: "test", Clean: s.server.CleanLine, Report: func(err error) { t.Error(err) }}))
+	s.server.Trace(export.Start(t.Context(), os.Getenv, export.Program{Name: "test", Clean: s.server.CleanLine, Report: func(err error) {
+		t.Error(err)
+	}}))
 	other := startSessionOn(t, quoting(), nil)
 	s.schemas, s.url, s.fake = other.schemas, other.url, other.fake
 	s.configure(nil)
 	for _, config := range []object{
-		{"name": "r1", "driver": "fake-hardware", "driver_info_wo": object{"redfish_password": "hunter2-password"}, "driver_info_wo_version": "1"},
-		{"name": "swordfish-1", "driver": "fake-hardware", "target_state": "available", "driver_info_wo": object{"redfish_password": "swordfish-1"}, "driver_info_wo_version": "1"},
+		{
+			"name": "r1", "driver": "fake-hardware", "driver_info_wo": object{"redfish_password": "hunter2-password"},
+			"driver_info_wo_version": "1",
+		},
+		{
+			"name": "swordfish-1", "driver": "fake-hardware", "target_state": "available",
+			"driver_info_wo": object{"redfish_password": "swordfish-1"}, "driver_info_wo_version": "1",
+		},
 	} {
 		host, said := s.apply("metal_host", config, nil)
 		if config["name"] == "r1" {
@@ -113,7 +128,10 @@ func TestTrace_hasNoSecretsAndNoUserData(t *testing.T) {
 		}
 		for _, data := range []string{"#cloud-config canary-of-user-data", "#cloud-config hunter2-of-user-data"} {
 			_, _ = s.apply("metal_deployment", object{
-				"node_id": s.text(host, "id"), "image": object{"url": "http://images/a.qcow2?token=canary-token", "checksum": "http://images/SUMS"}, "config_drive": object{"user_data": data},
+				"node_id": s.text(host, "id"), "image": object{
+					"url":      "http://images/a.qcow2?token=canary-token",
+					"checksum": "http://images/SUMS",
+				}, "config_drive": object{"user_data": data},
 			}, nil)
 		}
 	}

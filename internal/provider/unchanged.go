@@ -86,7 +86,8 @@ func (s *Server) upToDate(ctx context.Context, req *tfprotov6.ReadResourceReques
 	if err != nil || !r.UpToDate(ctx, tfsdk.State{Raw: raw, Schema: r.schema}, req.Private) {
 		return nil
 	}
-	return &tfprotov6.ReadResourceResponse{NewState: req.CurrentState, NewIdentity: identityOr(req.CurrentIdentity, framework.EncodedIdentity(req.CurrentState.MsgPack)), Private: req.Private}
+	return &tfprotov6.ReadResourceResponse{NewState: req.CurrentState, NewIdentity: identityOr(req.CurrentIdentity,
+		framework.EncodedIdentity(req.CurrentState.MsgPack)), Private: req.Private}
 }
 
 // identityOr returns an identity, or other if Terraform has passed none: versions before 1.12 know no identities.
@@ -98,16 +99,22 @@ func identityOr(identity *tfprotov6.ResourceIdentityData, other []byte) *tfproto
 }
 
 // PlanResourceChange returns the prior state if there is nothing to decide; otherwise it calls the framework's method under guard.
-func (s *Server) PlanResourceChange(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
+func (s *Server) PlanResourceChange(ctx context.Context,
+	req *tfprotov6.PlanResourceChangeRequest,
+) (*tfprotov6.PlanResourceChangeResponse, error) {
 	plan := func(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
 		if s.unchanged(req) {
-			return &tfprotov6.PlanResourceChangeResponse{PlannedState: req.PriorState, PlannedIdentity: identityOr(req.PriorIdentity, []byte{msgpackNull}), PlannedPrivate: req.PriorPrivate}, nil
+			return &tfprotov6.PlanResourceChangeResponse{PlannedState: req.PriorState, PlannedIdentity: identityOr(req.PriorIdentity,
+				[]byte{msgpackNull}), PlannedPrivate: req.PriorPrivate}, nil
 		}
 		s.learnFrom(knownSchemas().ResourceSchemas[req.TypeName], req.PriorState, req.Config)
 		return s.ProviderServer.PlanResourceChange(ctx, req)
 	}
 	return guard(ctx, s, req, plan, func(d *tfprotov6.Diagnostic) *tfprotov6.PlanResourceChangeResponse {
-		return &tfprotov6.PlanResourceChangeResponse{PlannedState: req.ProposedNewState, PlannedPrivate: req.PriorPrivate, Diagnostics: []*tfprotov6.Diagnostic{d}}
+		return &tfprotov6.PlanResourceChangeResponse{
+			PlannedState: req.ProposedNewState, PlannedPrivate: req.PriorPrivate,
+			Diagnostics: []*tfprotov6.Diagnostic{d},
+		}
 	})
 }
 
@@ -127,7 +134,8 @@ func (s *Server) unchanged(req *tfprotov6.PlanResourceChangeRequest) bool {
 		return false
 	}
 	known := s.known()
-	return known != nil && framework.Private(req.PriorPrivate).Unchanged(known.conditions, fingerprintOf(req.TypeName, config)) && !known.endsHosts()
+	return known != nil && framework.Private(req.PriorPrivate).Unchanged(known.conditions, fingerprintOf(req.TypeName, config)) &&
+		!known.endsHosts()
 }
 
 // conditions returns the conditions of this provider's plans; nil while they are not known.
@@ -158,12 +166,18 @@ func fingerprintOf(typeName string, config *tfprotov6.DynamicValue) string {
 // ApplyResourceChange calls the framework's method under guard. The resources recover themselves once they have set state, so that
 // what they have created is not lost. If the method succeeds, it adds the conditions to the note of framework.NothingToDecide and records
 // the fingerprint of the configuration.
-func (s *Server) ApplyResourceChange(ctx context.Context, req *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
+func (s *Server) ApplyResourceChange(ctx context.Context,
+	req *tfprotov6.ApplyResourceChangeRequest,
+) (*tfprotov6.ApplyResourceChangeResponse, error) {
 	fresh := *req
 	fresh.PlannedPrivate = framework.Private(req.PlannedPrivate).WithoutNotes()
-	resp, err := guard(framework.WithPlanned(ctx, fresh.PlannedPrivate), s, &fresh, s.ProviderServer.ApplyResourceChange, func(d *tfprotov6.Diagnostic) *tfprotov6.ApplyResourceChangeResponse {
-		return &tfprotov6.ApplyResourceChangeResponse{NewState: req.PriorState, Private: fresh.PlannedPrivate, Diagnostics: []*tfprotov6.Diagnostic{d}}
-	})
+	resp, err := guard(framework.WithPlanned(ctx, fresh.PlannedPrivate), s, &fresh, s.ProviderServer.ApplyResourceChange,
+		func(d *tfprotov6.Diagnostic) *tfprotov6.ApplyResourceChangeResponse {
+			return &tfprotov6.ApplyResourceChangeResponse{
+				NewState: req.PriorState, Private: fresh.PlannedPrivate,
+				Diagnostics: []*tfprotov6.Diagnostic{d},
+			}
+		})
 	if resp == nil || isNull(req.PlannedState) {
 		return resp, err
 	}

@@ -15,9 +15,10 @@ func manyInstances(b *testing.B, n int) (*session, []map[string]any, []*instance
 	for i := range n {
 		configs[i] = map[string]any{
 			"name": fmt.Sprintf("host-%d", i), "driver": "fake-hardware", "target_state": "enroll", "resource_class": "baremetal",
-			"driver_info": map[string]any{"deploy_kernel": "http://images.example.com/kernel"}, "properties": map[string]any{"cpus": "64", "memory_mb": "262144"},
-			"ports":  map[string]any{fmt.Sprintf("52:54:00:00:%02x:%02x", i/256, i%256): map[string]any{}},
-			"traits": []any{"CUSTOM_A"}, "driver_info_wo": map[string]any{"redfish_password": "secret"}, "driver_info_wo_version": "1",
+			"driver_info": map[string]any{"deploy_kernel": "http://images.example.com/kernel"},
+			"properties":  map[string]any{"cpus": "64", "memory_mb": "262144"},
+			"ports":       map[string]any{fmt.Sprintf("52:54:00:00:%02x:%02x", i/256, i%256): map[string]any{}},
+			"traits":      []any{"CUSTOM_A"}, "driver_info_wo": map[string]any{"redfish_password": "secret"}, "driver_info_wo_version": "1",
 		}
 		made, diagnostics := s.apply("metal_host", configs[i], nil)
 		if failed(diagnostics) {
@@ -59,7 +60,10 @@ func BenchmarkRefresh(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				for _, i := range instances {
-					resp, err := read.ReadResource(b.Context(), &tfprotov6.ReadResourceRequest{TypeName: i.kind, CurrentState: i.state, Private: i.private, CurrentIdentity: i.identity})
+					resp, err := read.ReadResource(b.Context(), &tfprotov6.ReadResourceRequest{
+						TypeName: i.kind, CurrentState: i.state,
+						Private: i.private, CurrentIdentity: i.identity,
+					})
 					if err != nil || len(resp.Diagnostics) > 0 {
 						b.Fatalf("read: %v %v", err, resp)
 					}

@@ -34,8 +34,10 @@ func (s *session) plan(kind string, config map[string]any, prior *instance) (atO
 	if len(want.Diagnostics) > 0 || len(want.RequiresReplace) > 0 || want.Deferred != nil {
 		s.Errorf("%s %v: the server hides %s, replacement for %v", kind, config, describe(want.Diagnostics), want.RequiresReplace)
 	}
-	if !bytes.Equal(want.PlannedPrivate, got.PlannedPrivate) || !bytes.Equal(want.PlannedIdentity.IdentityData.MsgPack, got.PlannedIdentity.IdentityData.MsgPack) {
-		s.Errorf("%s %v: private state %s and identity %v, the framework says %s and %v", kind, config, got.PlannedPrivate, got.PlannedIdentity, want.PlannedPrivate, want.PlannedIdentity)
+	if !bytes.Equal(want.PlannedPrivate, got.PlannedPrivate) || !bytes.Equal(want.PlannedIdentity.IdentityData.MsgPack,
+		got.PlannedIdentity.IdentityData.MsgPack) {
+		s.Errorf("%s %v: private state %s and identity %v, the framework says %s and %v", kind, config, got.PlannedPrivate,
+			got.PlannedIdentity, want.PlannedPrivate, want.PlannedIdentity)
 	}
 	return true
 }
@@ -44,11 +46,17 @@ func (s *session) plan(kind string, config map[string]any, prior *instance) (atO
 func oneHost() map[string]any {
 	return map[string]any{
 		"name": "r1", "driver": "fake-hardware", "target_state": "enroll", "resource_class": "baremetal", "description": "web",
-		"driver_info": map[string]any{"deploy_kernel": "http://images.example.com/kernel", "deploy_ramdisk": "http://images.example.com/ramdisk"},
-		"properties":  map[string]any{"cpus": "64", "memory_mb": "262144"}, "traits": []any{"CUSTOM_A", "CUSTOM_B"},
+		"driver_info": map[string]any{
+			"deploy_kernel":  "http://images.example.com/kernel",
+			"deploy_ramdisk": "http://images.example.com/ramdisk",
+		},
+		"properties": map[string]any{"cpus": "64", "memory_mb": "262144"}, "traits": []any{"CUSTOM_A", "CUSTOM_B"},
 		"port_groups": map[string]any{"bond0": map[string]any{"mode": "802.3ad"}},
 		"ports": map[string]any{
-			"52:54:00:00:00:01": map[string]any{"port_group": "bond0"}, "52:54:00:00:00:02": map[string]any{"pxe_enabled": false, "extra_json": `{"slot":1}`},
+			"52:54:00:00:00:01": map[string]any{"port_group": "bond0"}, "52:54:00:00:00:02": map[string]any{
+				"pxe_enabled": false,
+				"extra_json":  `{"slot":1}`,
+			},
 		},
 		"network_data":   `{"services": [], "networks": [], "links": []}`,
 		"driver_info_wo": map[string]any{"redfish_password": "secret"}, "driver_info_wo_version": "1",
@@ -138,12 +146,15 @@ func TestUnchanged_possibleChangeIsPlanned(t *testing.T) {
 		},
 		"an interface that does not follow from the BMC": func(s *session, config map[string]any, _ *instance) *instance {
 			config["driver"], config["driver_info"], config["driver_info_wo"], config["driver_info_wo_version"] = nil, nil, nil, nil
-			config["bmc"], config["name"], config["ports"] = map[string]any{"address": "redfish-virtualmedia://10.0.0.1/redfish/v1/Systems/1"}, "r2", nil
+			config["bmc"], config["name"], config["ports"] = map[string]any{
+				"address": "redfish-virtualmedia://10.0.0.1/redfish/v1/Systems/1",
+			}, "r2", nil
 			host := s.appliedHost(config)
 			if !s.plan("metal_host", config, host) {
 				s.Error("before, it is not planned at once")
 			}
-			if status := s.call("PATCH", "/v1/nodes/"+s.text(host, "id"), patch("replace", "/boot_interface", "ipxe")); status != http.StatusOK {
+			if status := s.call("PATCH", "/v1/nodes/"+s.text(host, "id"), patch("replace", "/boot_interface", "ipxe")); status !=
+				http.StatusOK {
 				s.Fatalf("another boot interface is answered %d", status)
 			}
 			s.configure(nil) // another run
@@ -214,10 +225,14 @@ var settings = map[string]map[string][]any{
 		"inspect_triggers": {map[string]any{"a": "1"}, map[string]any{"a": "2"}},
 		"target_state":     {"enroll", "manageable", "available"}, "power_state": {"on", "off"}, "on_destroy": {"forget"},
 		"power_off_mode": {"graceful", "hard"}, "disable_power_off": {true, false}, "boot_mode": {"uefi", "bios"}, "secure_boot": {false},
-		"driver_info": {map[string]any{"deploy_kernel": "http://k"}, map[string]any{"deploy_ramdisk": "http://r"}},
-		"properties":  {map[string]any{"cpus": "4"}, map[string]any{"memory_mb": "8", "cpus": "8"}}, "root_device": {map[string]any{"serial": "1"}},
+		"driver_info":  {map[string]any{"deploy_kernel": "http://k"}, map[string]any{"deploy_ramdisk": "http://r"}},
+		"properties":   {map[string]any{"cpus": "4"}, map[string]any{"memory_mb": "8", "cpus": "8"}},
+		"root_device":  {map[string]any{"serial": "1"}},
 		"capabilities": {map[string]any{"boot_mode": "uefi"}}, "traits": {[]any{"CUSTOM_A"}, []any{"CUSTOM_A", "CUSTOM_B"}},
-		"extra": {map[string]any{"team": "a"}}, "hardware_interfaces": {map[string]any{"boot": "fake"}, map[string]any{"deploy": "fake", "power": "fake"}},
+		"extra": {map[string]any{"team": "a"}}, "hardware_interfaces": {
+			map[string]any{"boot": "fake"},
+			map[string]any{"deploy": "fake", "power": "fake"},
+		},
 		"bmc": {
 			map[string]any{"address": "redfish-virtualmedia://10.0.0.1/redfish/v1/Systems/1", "username": "root"},
 			map[string]any{"address": "redfish://10.0.0.1/redfish/v1/Systems/1", "password_wo": "secret", "password_wo_version": "1"},
@@ -227,9 +242,19 @@ var settings = map[string]map[string][]any{
 		"ports": {
 			map[string]any{"52:54:00:00:00:01": map[string]any{}},
 			map[string]any{"52:54:00:00:00:01": map[string]any{"pxe_enabled": false, "extra": `{"a":1}`}},
-			map[string]any{"52:54:00:00:00:01": map[string]any{"name": "eno1"}, "52:54:00:00:00:02": map[string]any{"is_smartnic": false, "description": "d"}},
+			map[string]any{"52:54:00:00:00:01": map[string]any{"name": "eno1"}, "52:54:00:00:00:02": map[string]any{
+				"is_smartnic": false,
+				"description": "d",
+			}},
 		},
-		"port_groups":  {map[string]any{"bond0": map[string]any{"physical_network": "a", "category": "c", "extra_json": `{"a":1}`}}, map[string]any{"bond0": map[string]any{}}, map[string]any{"bond0": map[string]any{"mode": "802.3ad"}, "bond1": map[string]any{"properties": map[string]any{}}}},
+		"port_groups": {
+			map[string]any{"bond0": map[string]any{"physical_network": "a", "category": "c", "extra_json": `{"a":1}`}},
+			map[string]any{"bond0": map[string]any{}},
+			map[string]any{
+				"bond0": map[string]any{"mode": "802.3ad"},
+				"bond1": map[string]any{"properties": map[string]any{}},
+			},
+		},
 		"network_data": {`{"links": [], "networks": [], "services": []}`},
 	},
 	"metal_allocation": {
@@ -237,10 +262,20 @@ var settings = map[string]map[string][]any{
 		"candidate_nodes": {[]any{"n1"}, []any{"n2", "n1"}}, "timeouts": {map[string]any{"create": "1s"}},
 	},
 	"metal_deployment": {
-		"image":       {map[string]any{"url": "file:///a", "checksum": "0123456789abcdef0123456789abcdef"}, map[string]any{"url": "file:///b", "checksum": "0123456789abcdef0123456789abcdef"}},
-		"power_state": {"on", "off"}, "power_off_mode": {"graceful"}, "on_change": {"ignore", "rebuild", "replace"}, "protected": {true, false},
-		"rebuild_triggers": {map[string]any{"a": "1"}, map[string]any{"a": "2"}}, "restart_triggers": {map[string]any{"a": "1"}, map[string]any{"a": "2"}}, "max_attempts": {2}, "on_destroy": {"forget"},
-		"rescue":       {map[string]any{"password_wo": "p", "password_wo_version": "1"}, map[string]any{"password_wo": "q", "password_wo_version": "2"}},
+		"image": {
+			map[string]any{"url": "file:///a", "checksum": "0123456789abcdef0123456789abcdef"},
+			map[string]any{"url": "file:///b", "checksum": "0123456789abcdef0123456789abcdef"},
+		},
+		"power_state": {"on", "off"}, "power_off_mode": {"graceful"}, "on_change": {"ignore", "rebuild", "replace"},
+		"protected":        {true, false},
+		"rebuild_triggers": {map[string]any{"a": "1"}, map[string]any{"a": "2"}}, "restart_triggers": {
+			map[string]any{"a": "1"},
+			map[string]any{"a": "2"},
+		}, "max_attempts": {2}, "on_destroy": {"forget"},
+		"rescue": {
+			map[string]any{"password_wo": "p", "password_wo_version": "1"},
+			map[string]any{"password_wo": "q", "password_wo_version": "2"},
+		},
 		"capabilities": {map[string]any{"boot_mode": "uefi"}}, "config_drive": {map[string]any{"hostname": "h", "meta_data": `{"a": 1}`}},
 	},
 }
@@ -273,11 +308,13 @@ func (s *session) drift(r *rand.Rand, id string) {
 	for range r.IntN(3) {
 		switch r.IntN(9) {
 		case 0:
-			s.call("PATCH", node, patch("add", []string{"/description", "/resource_class", "/owner", "/retired_reason", "/name"}[r.IntN(5)], "drift"))
+			s.call("PATCH", node, patch("add", []string{"/description", "/resource_class", "/owner", "/retired_reason", "/name"}[r.IntN(5)],
+				"drift"))
 		case 1:
 			s.call("PATCH", node, patch("add", "/"+[]string{"retired", "automated_clean"}[r.IntN(2)], r.IntN(2) == 0))
 		case 2:
-			s.call("PATCH", node, patch("add", "/properties/"+[]string{"cpus", "memory_mb", "capabilities", "vendor"}[r.IntN(4)], "boot_mode:bios"))
+			s.call("PATCH", node, patch("add", "/properties/"+[]string{"cpus", "memory_mb", "capabilities", "vendor"}[r.IntN(4)],
+				"boot_mode:bios"))
 		case 3:
 			s.call("PUT", node+"/maintenance", map[string]any{"reason": []string{"", "drift", machine.ReasonChanging}[r.IntN(3)]})
 		case 4:
@@ -285,9 +322,11 @@ func (s *session) drift(r *rand.Rand, id string) {
 		case 5:
 			s.call("PUT", node+"/states/power", map[string]any{"target": []string{"power on", "power off"}[r.IntN(2)]})
 		case 6:
-			s.call("PUT", node+"/states/provision", map[string]any{"target": []string{"manage", "provide", "inspect", "active", "deleted"}[r.IntN(5)]})
+			s.call("PUT", node+"/states/provision",
+				map[string]any{"target": []string{"manage", "provide", "inspect", "active", "deleted"}[r.IntN(5)]})
 		case 7:
-			s.call("PATCH", node, patch("add", "/"+[]string{"boot", "deploy", "power"}[r.IntN(3)]+"_interface", []string{"fake", "direct"}[r.IntN(2)]))
+			s.call("PATCH", node, patch("add", "/"+[]string{"boot", "deploy", "power"}[r.IntN(3)]+"_interface",
+				[]string{"fake", "direct"}[r.IntN(2)]))
 		case 8:
 			s.call("PATCH", node, patch("add", "/protected", r.IntN(2) == 0))
 		}
@@ -346,7 +385,10 @@ func (s *session) prepare(r *rand.Rand, kind string) (map[string]any, func(*inst
 		config := vary(r, kind, map[string]any{"name": "n0", "driver": "fake-hardware", "target_state": "enroll"}, 8)
 		return config, func(i *instance) string { return s.text(i, "id") }
 	}
-	host := map[string]any{"name": "n1", "driver": "fake-hardware", "target_state": "available", "resource_class": "a", "traits": []any{"CUSTOM_A"}}
+	host := map[string]any{
+		"name": "n1", "driver": "fake-hardware", "target_state": "available", "resource_class": "a",
+		"traits": []any{"CUSTOM_A"},
+	}
 	id := s.text(s.appliedHost(host), "id")
 	config := map[string]any{"resource_class": "a"}
 	if kind == "metal_deployment" {

@@ -67,7 +67,8 @@ var (
 	endpointURL = text{
 		summary: "Not the URL of an Ironic API", must: "must be an http or https URL", ok: isURL,
 		why: func(s string) string {
-			return fmt.Sprintf("%q %v. It must be a URL such as https://ironic.example.com:6385 (environment variable: METAL_ENDPOINT).", s, checkURL(s))
+			return fmt.Sprintf("%q %v. It must be a URL such as https://ironic.example.com:6385 (environment variable: METAL_ENDPOINT).",
+				s, checkURL(s))
 		},
 	}
 	httpURL = text{

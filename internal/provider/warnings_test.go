@@ -44,7 +44,10 @@ func TestPlan_warnsOnlyOfWhatStays(t *testing.T) {
 		t.Fatal(describe(said))
 	}
 	id := s.text(made, "id")
-	adoption := object{"node_id": id, "adopt": true, "on_destroy": "forget", "vifs": []any{object{"id": "0f3c1d5e-5f0f-4b43-8a2d-3e1f1d7d8f11"}}}
+	adoption := object{
+		"node_id": id, "adopt": true, "on_destroy": "forget",
+		"vifs": []any{object{"id": "0f3c1d5e-5f0f-4b43-8a2d-3e1f1d7d8f11"}},
+	}
 	alone := s.shown("metal_deployment", adoption, nil)
 	mentions(t, "a node in enroll", alone, "Node cannot be adopted", true)
 	mentions(t, "a node without networks", alone, "VIFs have no effect", true)
@@ -65,12 +68,18 @@ func TestPlan_newDeploymentOfADeployedNode(t *testing.T) {
 	if failed(said) {
 		t.Fatal(describe(said))
 	}
-	config := object{"node_id": s.text(host, "id"), "image": object{"url": "http://images.example.com/a.qcow2", "checksum": strings.Repeat("0", 64)}}
+	config := object{"node_id": s.text(host, "id"), "image": object{
+		"url":      "http://images.example.com/a.qcow2",
+		"checksum": strings.Repeat("0", 64),
+	}}
 	made, said := s.apply("metal_deployment", config, nil)
 	if failed(said) {
 		t.Fatal(describe(said))
 	}
-	other := object{"node_id": s.text(host, "id"), "image": object{"url": "http://images.example.com/b.qcow2", "checksum": strings.Repeat("0", 64)}}
+	other := object{"node_id": s.text(host, "id"), "image": object{
+		"url":      "http://images.example.com/b.qcow2",
+		"checksum": strings.Repeat("0", 64),
+	}}
 	s.again()
 	text := s.shown("metal_deployment", other, nil)
 	mentions(t, "a node of others", text, "Node is deployed already", true)
@@ -83,7 +92,11 @@ func TestPlan_newDeploymentOfADeployedNode(t *testing.T) {
 func TestPlan_missingPasswordOfABMC(t *testing.T) {
 	t.Parallel()
 	s := startSession(t, nil)
-	if status := s.call(http.MethodPost, "/v1/nodes", object{"name": "r1", "driver": "ipmi", "driver_info": object{"ipmi_address": "10.0.0.5", "ipmi_username": "root", "ipmi_password": "hunter2"}}); status != http.StatusCreated {
+	if status := s.call(http.MethodPost, "/v1/nodes",
+		object{"name": "r1", "driver": "ipmi", "driver_info": object{
+			"ipmi_address": "10.0.0.5", "ipmi_username": "root",
+			"ipmi_password": "hunter2",
+		}}); status != http.StatusCreated {
 		t.Fatalf("the node was not made: %d", status)
 	}
 	config := func(address string) object {
@@ -93,7 +106,8 @@ func TestPlan_missingPasswordOfABMC(t *testing.T) {
 	host := s.imported("metal_host", "r1")
 	mentions(t, "an import", s.shown("metal_host", config("ipmi://10.0.0.5"), host), warning, false)
 	mentions(t, "another driver", s.shown("metal_host", config("redfish://10.0.0.5/redfish/v1/Systems/1"), host), warning, true)
-	mentions(t, "a new host", s.shown("metal_host", object{"name": "r2", "bmc": object{"address": "ipmi://10.0.0.6", "username": "root"}}, nil), warning, true)
+	mentions(t, "a new host", s.shown("metal_host", object{"name": "r2", "bmc": object{"address": "ipmi://10.0.0.6", "username": "root"}},
+		nil), warning, true)
 }
 
 // imported imports a resource and refreshes it.

@@ -28,7 +28,8 @@ func TestWriteOnly_versionsAreTexts(t *testing.T) {
 			}
 			found++
 			i := slices.IndexFunc(attributes, func(other *tfprotov6.SchemaAttribute) bool { return other.Name == a.Name+"_version" })
-			if i < 0 || !attributes[i].Type.Is(tftypes.String) || !strings.Contains(attributes[i].Description, "A change sends `"+a.Name+"` again") {
+			if i < 0 || !attributes[i].Type.Is(tftypes.String) || !strings.Contains(attributes[i].Description, "A change sends `"+
+				a.Name+"` again") {
 				t.Errorf("%s.%s has no version that is a text with the usual description", at, a.Name)
 			}
 		}
@@ -53,7 +54,8 @@ func TestWriteOnly_rescuePasswordIsRefusedByOldCLIs(t *testing.T) {
 	})
 	for _, able := range []bool{true, false} {
 		resp, err := s.server.ValidateResourceConfig(t.Context(), &tfprotov6.ValidateResourceConfigRequest{
-			TypeName: kind, Config: s.dynamic(config), ClientCapabilities: &tfprotov6.ValidateResourceConfigClientCapabilities{WriteOnlyAttributesAllowed: able},
+			TypeName: kind, Config: s.dynamic(config),
+			ClientCapabilities: &tfprotov6.ValidateResourceConfigClientCapabilities{WriteOnlyAttributesAllowed: able},
 		})
 		if err != nil {
 			t.Fatal(err)

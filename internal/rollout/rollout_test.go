@@ -268,7 +268,8 @@ func TestDecide_checkOfACanaryDecides(t *testing.T) {
 		}
 		g.Join(rollout.Member{ID: "c", Name: "c", Change: rollout.Check, Queued: start.Add(time.Second)})
 		for _, at := range []time.Duration{time.Second, time.Minute} {
-			if next := begin(g, start.Add(at)); at == time.Second && !slices.Equal(next, []string{"c"}) || at > time.Second && len(next) > 0 {
+			if next := begin(g, start.Add(at)); at == time.Second && !slices.Equal(next, []string{"c"}) || at > time.Second &&
+				len(next) > 0 {
 				t.Errorf("after %s %v start, before the canary is ready", at, next)
 			}
 		}
@@ -373,7 +374,10 @@ func TestSettings_keys(t *testing.T) {
 		{"another canary", plain.Key(rollout.Rebuild, "v2"), canary.Key(rollout.Rebuild, "v2"), false},
 		{"the same BIOS settings", plain.Key(rollout.Service, "a"), plain.Key(rollout.Service, "a"), true},
 		{"other BIOS settings", plain.Key(rollout.Service, "a"), plain.Key(rollout.Service, "b"), false},
-		{"a host and a deployment of a group", rollout.Settings{Group: "db"}.Key(rollout.Service, "a"), rollout.Settings{Group: "db"}.Key(rollout.Rebuild, "v2"), true},
+		{
+			"a host and a deployment of a group", rollout.Settings{Group: "db"}.Key(rollout.Service, "a"),
+			rollout.Settings{Group: "db"}.Key(rollout.Rebuild, "v2"), true,
+		},
 		{"a check after a rebuild", plain.Key(rollout.Rebuild, "v2"), plain.Key(rollout.Check, "v2"), true},
 		{"a group", rollout.Settings{Group: "db"}.Key(rollout.Rebuild, "v2"), rollout.Settings{Group: "db"}.Key(rollout.Restart, ""), true},
 	} {
@@ -381,7 +385,8 @@ func TestSettings_keys(t *testing.T) {
 			t.Errorf("%s: %q, %q", tt.name, tt.a, tt.b)
 		}
 	}
-	if got := (rollout.Settings{MaxFailures: set(0)}).Or(rollout.Settings{Canary: set(2), MaxFailures: set(9)}).Rules(); got.Canary != 2 || got.MaxFailures != 0 {
+	if got := (rollout.Settings{MaxFailures: set(0)}).Or(rollout.Settings{Canary: set(2), MaxFailures: set(9)}).Rules(); got.Canary != 2 ||
+		got.MaxFailures != 0 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -415,13 +420,25 @@ func (l *life) trial(m rollout.Member) *trial { return l.trials[m.Change == roll
 func newLife(t *testing.T, seed uint64) *life {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
-	l := &life{t: t, r: r, now: start, working: map[string]rollout.Member{}, canary: map[string]bool{}, failed: map[string]time.Time{}, rests: map[string]time.Time{}, trials: map[bool]*trial{true: {}, false: {}}}
-	l.rules = rollout.Rules{MaxUnavailable: r.IntN(4), Pause: time.Duration(r.IntN(3)) * time.Minute, Canary: r.IntN(3), MaxFailures: r.IntN(4), First: r.IntN(2) == 0}
+	l := &life{
+		t: t, r: r, now: start, working: map[string]rollout.Member{}, canary: map[string]bool{}, failed: map[string]time.Time{},
+		rests: map[string]time.Time{}, trials: map[bool]*trial{true: {}, false: {}},
+	}
+	l.rules = rollout.Rules{
+		MaxUnavailable: r.IntN(4), Pause: time.Duration(r.IntN(3)) * time.Minute, Canary: r.IntN(3),
+		MaxFailures: r.IntN(4), First: r.IntN(2) == 0,
+	}
 	l.g = rollout.NewGroup(l.rules)
 	for i := range 1 + r.IntN(12) {
 		id := fmt.Sprintf("m%02d", i)
-		change := []rollout.Change{rollout.FirstDeployment, rollout.Replacement, rollout.Rebuild, rollout.Restart, rollout.Check, rollout.Service}[r.IntN(6)]
-		l.coming = append(l.coming, rollout.Member{ID: id, Name: id, Change: change, Failures: r.IntN(2) * r.IntN(9), Away: change == rollout.Check})
+		change := []rollout.Change{
+			rollout.FirstDeployment, rollout.Replacement, rollout.Rebuild, rollout.Restart, rollout.Check,
+			rollout.Service,
+		}[r.IntN(6)]
+		l.coming = append(l.coming, rollout.Member{
+			ID: id, Name: id, Change: change, Failures: r.IntN(2) * r.IntN(9),
+			Away: change == rollout.Check,
+		})
 	}
 	for i := range r.IntN(3) {
 		l.others = append(l.others, rollout.Absence{ID: fmt.Sprintf("o%d", i), Working: r.IntN(2) == 0, Failed: r.IntN(2) == 0})
@@ -546,7 +563,8 @@ func (l *life) run() {
 	waiting, total := map[string]rollout.Member{}, len(l.coming)
 	for steps := 0; l.done < total; steps++ {
 		if steps > 2000 {
-			l.t.Fatalf("it does not end: %d of %d done, %d at work, %d undeployed, %d waiting", l.done, total, len(l.working), len(l.gone), len(waiting))
+			l.t.Fatalf("it does not end: %d of %d done, %d at work, %d undeployed, %d waiting", l.done, total, len(l.working),
+				len(l.gone), len(waiting))
 		}
 		for len(waiting)+len(l.working)-len(l.gone) < parallelism && len(l.coming) > 0 {
 			m := l.coming[0]
@@ -606,7 +624,10 @@ func (l *life) take() {
 func TestDecide_membersInTheirPauseAreTakenAwayOneByOne(t *testing.T) {
 	t.Parallel()
 	now := start.Add(time.Second)
-	for name, of := range map[string]rollout.Absence{"in its pause": {Until: now.Add(time.Minute)}, "begun by another run": {Working: true}} {
+	for name, of := range map[string]rollout.Absence{
+		"in its pause":         {Until: now.Add(time.Minute)},
+		"begun by another run": {Working: true},
+	} {
 		var all []rollout.Absence
 		for _, m := range members(rollout.Rebuild, 2) {
 			of.ID, of.Name = m.ID, m.Name
@@ -615,7 +636,8 @@ func TestDecide_membersInTheirPauseAreTakenAwayOneByOne(t *testing.T) {
 		if began := begin(group(rollout.Rules{MaxUnavailable: 1}, members(rollout.Rebuild, 2)...), now, all...); len(began) > 0 {
 			t.Errorf("%s: %v begin at once, beside another one", name, began)
 		}
-		if began := begin(group(rollout.Rules{MaxUnavailable: 1}, members(rollout.Rebuild, 2)...), now, all[0]); len(began) != 1 || began[0] != all[0].ID {
+		if began := begin(group(rollout.Rules{MaxUnavailable: 1}, members(rollout.Rebuild, 2)...), now, all[0]); len(began) != 1 ||
+			began[0] != all[0].ID {
 			t.Errorf("%s: %v begin, want only the one that is away", name, began)
 		}
 	}

@@ -183,7 +183,8 @@ type Locked struct {
 func (e *Locked) err() error {
 	return &fault.Error{
 		Kind: KindLocked, About: e, Advice: e.advice(),
-		Fact: fmt.Sprintf("waited %s to %s: %s was doing that all the time", e.After.Round(time.Second), e.Lock.For, holderName(e.Run, e.Where)),
+		Fact: fmt.Sprintf("waited %s to %s: %s was doing that all the time", e.After.Round(time.Second), e.Lock.For,
+			holderName(e.Run, e.Where)),
 	}
 }
 
@@ -191,8 +192,8 @@ func (e *Locked) advice() string {
 	if e.Lock.Hold == 0 {
 		return "Apply again when that has ended, or raise timeouts."
 	}
-	return fmt.Sprintf("A run normally holds the lock for a few seconds. End the run that holds it, or delete its record in Ironic: %s. To use no lock, set coordination = \"process\" "+
-		"in provisioning_limit. Nothing was started.", e.Where)
+	return fmt.Sprintf("A run normally holds the lock for a few seconds. End the run that holds it, or delete its record in Ironic: %s. "+
+		"To use no lock, set coordination = \"process\" in provisioning_limit. Nothing was started.", e.Where)
 }
 
 func holderName(run, where string) string {

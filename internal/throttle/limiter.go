@@ -42,8 +42,9 @@ type Limiter struct {
 // the site: a failed round is repeated after it, and a notice is given only about waits that are longer.
 func New(id string, limit Limit, site Site, poll time.Duration) *Limiter {
 	return &Limiter{
-		limit: limit, site: site, locks: NewLocks(site), poll: poll, own: map[string]bool{}, starts: map[string]start{}, kept: map[string]keeping{},
-		id: id, freed: make(chan struct{}, 1),
+		limit: limit, site: site, locks: NewLocks(site), poll: poll, own: map[string]bool{}, starts: map[string]start{},
+		kept: map[string]keeping{},
+		id:   id, freed: make(chan struct{}, 1),
 	}
 }
 

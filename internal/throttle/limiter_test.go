@@ -275,7 +275,10 @@ func TestAVerbSeesItsMachineAsTheListUnderTheLockShowsIt(t *testing.T) {
 					tc.change(y, &m)
 				}
 				var seen *throttle.Machine
-				err := y.limiter(tc.limit).Admit(t.Context(), m, 0, func(_ context.Context, s *throttle.Machine) error { seen = s; return nil })
+				err := y.limiter(tc.limit).Admit(t.Context(), m, 0, func(_ context.Context, s *throttle.Machine) error {
+					seen = s
+					return nil
+				})
 				if err != nil || (seen != nil) != tc.seen {
 					t.Errorf("saw %+v, %v; want a machine: %v", seen, err, tc.seen)
 				}
@@ -299,7 +302,10 @@ func TestAVerbSeesNoListThatBeganBeforeItsMachineCame(t *testing.T) {
 		for i := range seen {
 			waits.Go(func() {
 				time.Sleep(time.Duration(i) * time.Second)
-				err := l.Admit(t.Context(), y.machine(fmt.Sprintf("m%02d", i)), 0, func(_ context.Context, s *throttle.Machine) error { seen[i] = s; return nil })
+				err := l.Admit(t.Context(), y.machine(fmt.Sprintf("m%02d", i)), 0, func(_ context.Context, s *throttle.Machine) error {
+					seen[i] = s
+					return nil
+				})
 				if err != nil {
 					t.Error(err)
 				}
@@ -383,7 +389,10 @@ func TestAMachineThatAnEarlierRunHasStartedIsKept(t *testing.T) {
 // A machine that is switched off, to be started again, holds its slot meanwhile: it never waits while it is off.
 func TestAMachineThatRestartsHoldsItsSlotWhileItIsOff(t *testing.T) {
 	t.Parallel()
-	for released, want := range map[bool][2]time.Duration{false: {5*time.Minute + 25*time.Second, 6 * time.Minute}, true: {3 * time.Minute, 3*time.Minute + 15*time.Second}} {
+	for released, want := range map[bool][2]time.Duration{
+		false: {5*time.Minute + 25*time.Second, 6 * time.Minute},
+		true:  {3 * time.Minute, 3*time.Minute + 15*time.Second},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			y := newYard(2)
 			l := y.limiter(slotsOf(1, throttle.CoordinationIronic))
@@ -510,7 +519,10 @@ func TestAnInterruptedWaiterLeavesAtOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, id := range []string{"m01", "m02"} {
 			wg.Go(func() {
-				err := l.Admit(ctx, y.machine(id), 0, func(context.Context, *throttle.Machine) error { t.Error("a verb was sent"); return nil })
+				err := l.Admit(ctx, y.machine(id), 0, func(context.Context, *throttle.Machine) error {
+					t.Error("a verb was sent")
+					return nil
+				})
 				if !errors.Is(err, context.Canceled) || time.Since(start) != time.Hour {
 					t.Errorf("Admit = %v after %s", err, time.Since(start))
 				}
@@ -528,11 +540,12 @@ func TestAnInterruptedVerbLeavesNoLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y := newYard(1)
 		ctx, interrupt := context.WithCancel(t.Context())
-		err := y.limiter(slotsOf(1, throttle.CoordinationIronic)).Admit(ctx, y.machine("m00"), 0, func(ctx context.Context, _ *throttle.Machine) error {
-			interrupt()
-			<-ctx.Done()
-			return ctx.Err()
-		})
+		err := y.limiter(slotsOf(1, throttle.CoordinationIronic)).Admit(ctx, y.machine("m00"), 0,
+			func(ctx context.Context, _ *throttle.Machine) error {
+				interrupt()
+				<-ctx.Done()
+				return ctx.Err()
+			})
 		if !errors.Is(err, context.Canceled) || y.left() > 0 { // the process ends here
 			t.Errorf("Admit = %v, and %d records are left", err, y.left())
 		}
@@ -544,7 +557,8 @@ func TestAVerbThatFailsLeavesNoLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y := newYard(1)
 		y.distance = time.Second
-		err := y.limiter(slotsOf(1, throttle.CoordinationIronic)).Admit(t.Context(), y.machine("m00"), 0, func(context.Context, *throttle.Machine) error { return errLasting })
+		err := y.limiter(slotsOf(1, throttle.CoordinationIronic)).Admit(t.Context(), y.machine("m00"), 0,
+			func(context.Context, *throttle.Machine) error { return errLasting })
 		if !errors.Is(err, errLasting) || y.left() > 0 { // the process ends here
 			t.Errorf("Admit = %v, and %d records are left", err, y.left())
 		}

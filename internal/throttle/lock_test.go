@@ -198,7 +198,10 @@ func TestAKillDuringATakeOverLeavesNoRecord(t *testing.T) {
 			at, released := 1+n/2, n%2 == 0
 			synctest.Test(t, func(t *testing.T) {
 				y := newYard(0)
-				if created, err := y.Create(t.Context(), throttle.Record{Name: "group", Holder: "a dead run", Released: released}); !created || err != nil {
+				if created, err := y.Create(t.Context(), throttle.Record{
+					Name: "group", Holder: "a dead run",
+					Released: released,
+				}); !created || err != nil {
 					t.Fatal(err)
 				}
 				<-time.After(2 * time.Minute)
@@ -252,14 +255,19 @@ func TestLock_heldForEver(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		go func() {
-			_ = throttle.NewLocks(y).With(ctx, throttle.Lock{Name: "admission", For: "hold it"}, func(ctx context.Context) error { <-ctx.Done(); return nil })
+			_ = throttle.NewLocks(y).With(ctx, throttle.Lock{Name: "admission", For: "hold it"}, func(ctx context.Context) error {
+				<-ctx.Done()
+				return nil
+			})
 		}()
 		<-time.After(time.Second)
 		y.setRun("admission", "r1")
 		began := time.Now()
-		err := y.limiter(throttle.Limit{Max: 1, Coordination: throttle.CoordinationIronic}).Admit(t.Context(), y.machine("m00"), 0, y.clean("m00", time.Minute))
+		err := y.limiter(throttle.Limit{Max: 1, Coordination: throttle.CoordinationIronic}).Admit(t.Context(), y.machine("m00"), 0,
+			y.clean("m00", time.Minute))
 		locked := fault.AboutOf[*throttle.Locked](err, throttle.KindLocked)
-		if !fault.Is(err, throttle.KindQueue) || locked == nil || locked.Run != "r1" || locked.Where != "record admission" || time.Since(began).Round(time.Minute) != 10*time.Minute {
+		if !fault.Is(err, throttle.KindQueue) || locked == nil || locked.Run != "r1" || locked.Where != "record admission" ||
+			time.Since(began).Round(time.Minute) != 10*time.Minute {
 			t.Errorf("%v after %s", err, time.Since(began))
 		}
 		if y.machine("m00").Busy {
@@ -281,7 +289,10 @@ func TestLock_turnsOfManyRuns(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 10 {
 			wg.Go(func() {
-				if err := throttle.NewLocks(y).With(t.Context(), lock, func(context.Context) error { <-time.After(30 * time.Second); return nil }); err != nil {
+				if err := throttle.NewLocks(y).With(t.Context(), lock, func(context.Context) error {
+					<-time.After(30 * time.Second)
+					return nil
+				}); err != nil {
 					t.Error(err)
 				}
 			})

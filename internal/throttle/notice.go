@@ -34,7 +34,8 @@ func (l *Limiter) Notices() []Notice {
 	defer l.mu.Unlock()
 	s := &l.stats
 	if len(l.queue) == 0 && s.working == 0 && len(s.waited) > 0 && s.saturated { // otherwise Ironic was slow, not the limit small
-		detail := fmt.Sprintf("The longest wait for a slot of provisioning_limit was %s. max_concurrent is %d.", s.longest.Round(time.Second), l.limit.Max)
+		detail := fmt.Sprintf("The longest wait for a slot of provisioning_limit was %s. max_concurrent is %d.",
+			s.longest.Round(time.Second), l.limit.Max)
 		if s.others > 0 {
 			detail += fmt.Sprintf(" Other runs and clients used up to %d of these slots.", s.others)
 		}
@@ -42,7 +43,8 @@ func (l *Limiter) Notices() []Notice {
 			detail += " Only the machines that this user can see count."
 		}
 		// The number makes the summary unique, so that Terraform shows a later one too.
-		s.say(fmt.Sprintf("waited %d, %s", len(s.waited), s.longest.Round(time.Second)), Notice{fmt.Sprintf("Machines waited for a slot: %d so far", len(s.waited)), detail})
+		s.say(fmt.Sprintf("waited %d, %s", len(s.waited), s.longest.Round(time.Second)),
+			Notice{fmt.Sprintf("Machines waited for a slot: %d so far", len(s.waited)), detail})
 	}
 	notices := s.notices
 	s.notices = nil
@@ -99,7 +101,8 @@ func (l *Limiter) tellStuck(stuck []Busy, machines []Machine) {
 	}
 	for _, m := range machines {
 		if at, found := since[m.ID]; found {
-			text := fmt.Sprintf("Node %s has been in state %q since %s, and does not count against provisioning_limit any more. Check the machine and its console.",
+			text := fmt.Sprintf("Node %s has been in state %q since %s, and does not count against provisioning_limit any more. Check "+
+				"the machine and its console.",
 				m.Label, m.State, at.UTC().Format(time.RFC3339))
 			if m.LastError != "" {
 				text += " Ironic's last_error: " + m.LastError
@@ -113,9 +116,9 @@ func (l *Limiter) tellStuck(stuck []Busy, machines []Machine) {
 func (s *stats) notLocked(err error) {
 	reason, _, _ := strings.Cut(err.Error(), "\n")
 	s.say("lock", Notice{"The provisioning limit applies to this run only", fmt.Sprintf(
-		"Ironic does not let this user write the lock record (a chassis, or an allocation that reserves nothing) that runs use to share one limit: %s. "+
-			"Machines on which other runs have started an operation still count, if this user can see them. Ask for the right to create allocations or chassis, or set "+
-			"coordination = \"process\" in provisioning_limit to use no lock.", reason)})
+		"Ironic does not let this user write the lock record (a chassis, or an allocation that reserves nothing) that runs use to share "+
+			"one limit: %s. Machines on which other runs have started an operation still count, if this user can see them. Ask for the "+
+			"right to create allocations or chassis, or set coordination = \"process\" in provisioning_limit to use no lock.", reason)})
 }
 
 // soon is the time within which Terraform starts the next resource after one has ended, including the requests before its
@@ -161,7 +164,8 @@ func (l *Limiter) End() {
 	s.working--
 	if l.limit.Max > 0 && s.refills > 1 && len(s.machines) > 2*s.peak && s.peak < l.limit.Max && !s.saturated {
 		s.say("parallelism", Notice{"Slots are unused", fmt.Sprintf(
-			"This run never works on more than %d of its machines at a time, and provisioning_limit.max_concurrent is %d. To use all slots, run with -parallelism=%d or more.",
+			"This run never works on more than %d of its machines at a time, and provisioning_limit.max_concurrent is %d. To use all "+
+				"slots, run with -parallelism=%d or more.",
 			s.peak, l.limit.Max, l.limit.Max+10)})
 	}
 }

@@ -23,7 +23,8 @@ func TestNotices_tellOnlyWaitsThatTheLimitCaused(t *testing.T) {
 			l := &Limiter{limit: Limit{Max: 2}, site: partial{}}
 			l.stats.decided(Census{}, Decision{Go: make([]Ticket, 2)}, nil, c.waiting)
 			l.stats.admitted("m00", time.Minute, time.Second)
-			if got := l.Notices(); len(got) != c.want || c.want > 0 && !strings.Contains(got[0].Detail, "Only the machines that this user can see count") {
+			if got := l.Notices(); len(got) != c.want || c.want > 0 &&
+				!strings.Contains(got[0].Detail, "Only the machines that this user can see count") {
 				t.Errorf("got %v", got)
 			}
 		})

@@ -26,7 +26,10 @@ func TestRecord_standing(t *testing.T) {
 		"left by the runs that wait":         {90 * time.Second, 90 * time.Second, true, throttle.Left, false},
 		"held for exactly as long as it may": {time.Minute, time.Second, false, throttle.Held, true},
 	} {
-		r := throttle.Record{Age: tt.age, Released: tt.released, Words: []throttle.Word{{Run: "a", Machines: 5, Renewed: now.Add(-tt.word)}}}
+		r := throttle.Record{
+			Age: tt.age, Released: tt.released,
+			Words: []throttle.Word{{Run: "a", Machines: 5, Renewed: now.Add(-tt.word)}},
+		}
 		if got, words := r.Standing(), r.WaitingAt(now); got != tt.want || (len(words) == 1) != tt.counts {
 			t.Errorf("%s: %s with %v, want %s and that the word counts: %t", name, got, words, tt.want, tt.counts)
 		}

@@ -98,7 +98,8 @@ func (l *Limiter) withdraw(ctx context.Context) {
 	}
 	_, found, locked, unlock, err := l.lock(context.WithoutCancel(ctx), rest.AnswerGrace)
 	if err != nil {
-		l.site.Log(ctx, slog.LevelInfo, "other runs may wait for this one for up to a minute, because it could not say that its machines wait no more", "error", err)
+		l.site.Log(ctx, slog.LevelInfo, "other runs may wait for this one for up to a minute, because it could not say that its machines "+
+			"wait no more", "error", err)
 		return
 	}
 	if locked {
@@ -127,7 +128,10 @@ func (l *Limiter) fail(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.queue {
-		w.outcome <- &fault.Error{Kind: KindQueue, Fact: fmt.Sprintf("wait for a slot of provisioning_limit: %v", err), Err: err, Elsewhere: true}
+		w.outcome <- &fault.Error{
+			Kind: KindQueue, Fact: fmt.Sprintf("wait for a slot of provisioning_limit: %v", err), Err: err,
+			Elsewhere: true,
+		}
 	}
 	l.queue = nil
 }
@@ -271,7 +275,9 @@ const (
 
 // lock takes the lock of the limit, if the limit has one, and returns the function that releases it. held ends when the lock is lost. If
 // the user may not write records, there is no lock from then on, and the user gets one notice.
-func (l *Limiter) lock(ctx context.Context, within time.Duration) (held context.Context, found Found, locked bool, unlock func(leave []Word), err error) {
+func (l *Limiter) lock(ctx context.Context, within time.Duration) (held context.Context, found Found, locked bool,
+	unlock func(leave []Word), err error,
+) {
 	l.mu.Lock()
 	without := l.unlocked || l.limit.Coordination != CoordinationIronic
 	l.mu.Unlock()

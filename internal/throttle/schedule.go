@@ -87,7 +87,10 @@ func wordsOf(run string, most int, waiting []Ticket, ahead time.Duration, now ti
 		i := slices.IndexFunc(words, func(w Word) bool { return w.Scope == t.Scope && w.Failures == failures })
 		if i < 0 {
 			i = len(words)
-			words = append(words, Word{Run: run, Scope: t.Scope, Failures: failures, Since: t.Queued.Add(ahead).UTC(), Max: most, Renewed: now.UTC()})
+			words = append(words, Word{
+				Run: run, Scope: t.Scope, Failures: failures, Since: t.Queued.Add(ahead).UTC(), Max: most,
+				Renewed: now.UTC(),
+			})
 		}
 		words[i].Machines++
 	}
@@ -96,9 +99,10 @@ func wordsOf(run string, most int, waiting []Ticket, ahead time.Duration, now ti
 
 // Decision says which machines may start now.
 type Decision struct {
-	Go    []Ticket       // in the order of the queue
-	Room  map[string]int // free slots in each scope after those have started and without those of other runs; only scopes with waiting or busy machines
-	Stuck []Busy         // machines that do not count any more, the one stuck longest first
+	Go []Ticket // in the order of the queue
+	// free slots in each scope after those have started and without those of other runs; only scopes with waiting or busy machines
+	Room  map[string]int
+	Stuck []Busy // machines that do not count any more, the one stuck longest first
 
 	Yields int // waiting machines that leave a free slot to machines of other runs
 }

@@ -265,7 +265,8 @@ func (s *site) leave(run int, now time.Duration) {
 			tickets = append(tickets, throttle.Ticket{ID: h.id, Failures: h.failures, Queued: noon.Add(h.queued)})
 		}
 	}
-	s.words = append(throttle.Alive(throttle.Found{Words: s.words}, s.name(run), noon.Add(now)), throttle.WordsOf(s.name(run), s.limit.Max, tickets, 0, noon.Add(now))...)
+	s.words = append(throttle.Alive(throttle.Found{Words: s.words}, s.name(run), noon.Add(now)),
+		throttle.WordsOf(s.name(run), s.limit.Max, tickets, 0, noon.Add(now))...)
 }
 
 // renew renews the words of a run.
@@ -285,7 +286,8 @@ func (s *site) overtakes(run int, census throttle.Census, d throttle.Decision) e
 		ahead := 0
 		for _, h := range s.hosts {
 			failures := min(h.failures, throttle.MaxFailures) - min(t.Failures, throttle.MaxFailures)
-			if h.run != run && h.state == waiting && h.told && (failures < 0 || failures == 0 && noon.Add(h.queued+10*time.Second).Before(t.Queued)) {
+			if h.run != run && h.state == waiting && h.told &&
+				(failures < 0 || failures == 0 && noon.Add(h.queued+10*time.Second).Before(t.Queued)) {
 				ahead++
 			}
 		}

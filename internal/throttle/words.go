@@ -103,6 +103,7 @@ func (l *Limiter) tellYields(ctx context.Context, d Decision) {
 	l.yields = d.Yields > 0
 	l.mu.Unlock()
 	if began {
-		l.site.Log(ctx, slog.LevelInfo, "free slots of provisioning_limit are left to machines of other runs that have waited longer", "slots", d.Yields)
+		l.site.Log(ctx, slog.LevelInfo, "free slots of provisioning_limit are left to machines of other runs that have waited longer",
+			"slots", d.Yields)
 	}
 }

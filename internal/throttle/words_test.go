@@ -133,7 +133,8 @@ func (q *queue) wantFair(t *testing.T) {
 	for _, first := range q.turns {
 		for _, then := range q.turns {
 			if first.getsIt+2*time.Second < then.getsIt && then.queued+10*time.Second < first.queued {
-				t.Errorf("%s, which waited from %s on, got a slot after %s; %s, which waited from %s on, after %s", first.id, first.queued, first.getsIt, then.id, then.queued, then.getsIt)
+				t.Errorf("%s, which waited from %s on, got a slot after %s; %s, which waited from %s on, after %s", first.id, first.queued,
+					first.getsIt, then.id, then.queued, then.getsIt)
 			}
 		}
 	}
@@ -162,7 +163,8 @@ func TestOlderMachinesOfAnotherRunGoFirst(t *testing.T) {
 				}
 				<-time.After(10 * time.Second)
 				record, err := y.Read(t.Context(), "admission")
-				if err != nil || record == nil || len(record.Words) != 1 || record.Words[0].Since.Sub(second.Now()).Round(time.Second) != -9*time.Second {
+				if err != nil || record == nil || len(record.Words) != 1 ||
+					record.Words[0].Since.Sub(second.Now()).Round(time.Second) != -9*time.Second {
 					t.Errorf("the record is %+v, %v: want the machines of the second run, by the clock of the site", record, err)
 				}
 				q.wg.Wait()
@@ -203,7 +205,8 @@ func TestAWordLivesAsLongAsItsRunWaits(t *testing.T) {
 // A run that is killed while it waits keeps the others waiting for its lease at most.
 func TestAKilledRunThatWaitsIsForgotten(t *testing.T) {
 	t.Parallel()
-	for freed, want := range map[time.Duration]time.Duration{25 * time.Second: 80 * time.Second, 5 * time.Minute: 5 * time.Minute} { // the slot, the other run
+	// the slot, the other run
+	for freed, want := range map[time.Duration]time.Duration{25 * time.Second: 80 * time.Second, 5 * time.Minute: 5 * time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
 			y := newYard(4)
 			y.change("m00", func(m *throttle.Machine) { m.Busy = true })
@@ -315,7 +318,8 @@ func TestWordsCostNothingWithoutWaiters(t *testing.T) {
 		}
 		synctest.Wait()
 		if y.taken() != 9 || y.tried != 9 || y.replaced != 0 || y.read != 0 || y.deleted != 9 {
-			t.Errorf("%d records of %d, %d replaced, %d read, %d deleted; want 9 created and deleted", y.taken(), y.tried, y.replaced, y.read, y.deleted)
+			t.Errorf("%d records of %d, %d replaced, %d read, %d deleted; want 9 created and deleted", y.taken(), y.tried, y.replaced,
+				y.read, y.deleted)
 		}
 		<-time.After(2 * time.Hour)
 	})

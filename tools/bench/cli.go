@@ -75,7 +75,8 @@ func (w *workspace) run(ctx context.Context, provider string, args ...string) (c
 // output is run that also returns what the CLI printed.
 func (w *workspace) output(ctx context.Context, provider string, args ...string) (cost, string, error) {
 	rc := filepath.Join(w.dir, "cli.rc")
-	overrides := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"terraform-provider-metal/metal\" = %q\n  }\n  direct {}\n}\n", provider)
+	overrides := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"terraform-provider-metal/metal\" = %q\n  }\n "+
+		" direct {}\n}\n", provider)
 	if err := os.WriteFile(rc, []byte(overrides), 0o600); err != nil {
 		return cost{}, "", err
 	}

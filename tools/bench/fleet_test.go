@@ -19,7 +19,8 @@ func TestCopyOfAHostInStateHasNamesOfItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	copied, err := configs.fingerprint(strings.NewReplacer("bench-00000", "bench-00258", "52:54:00:00:00:00", "52:54:00:00:01:02").Replace(sampleConfig))
+	copied, err := configs.fingerprint(strings.NewReplacer("bench-00000", "bench-00258", "52:54:00:00:00:00",
+		"52:54:00:00:01:02").Replace(sampleConfig))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,9 +32,12 @@ func TestCopyOfAHostInStateHasNamesOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	fields, err := s.copyInstance(map[string]any{
-		"index_key":  0,
-		"attributes": map[string]any{"id": s.node, "name": "bench-00000", "ports": map[string]any{"52:54:00:00:00:00": map[string]any{"id": s.port}}},
-		"private":    framework.Private(private).WithApplied(sampled),
+		"index_key": 0,
+		"attributes": map[string]any{
+			"id": s.node, "name": "bench-00000",
+			"ports": map[string]any{"52:54:00:00:00:00": map[string]any{"id": s.port}},
+		},
+		"private": framework.Private(private).WithApplied(sampled),
 	}, 258)
 	if err != nil {
 		t.Fatal(err)

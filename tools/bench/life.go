@@ -169,7 +169,8 @@ func printRequests(print printer, lives []life) {
 		all := map[request]bool{}
 		for _, p := range l.phases {
 			each := func(n int) string { return perMachine(n, l.machines) }
-			print("| %s | %s | %s | %s | %s | %d |\n", p.name, each(p.of(own)), each(p.of(shared)), each(p.of(lock)), each(p.all()), p.all())
+			print("| %s | %s | %s | %s | %s | %d |\n", p.name, each(p.of(own)), each(p.of(shared)), each(p.of(lock)),
+				each(p.all()), p.all())
 			for r := range p.counts {
 				all[r] = true
 			}

@@ -61,7 +61,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	b := &bench{log: stderr}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	only := flags.String("only", "", "measure one thing: "+strings.Join([]string{requests, times, plans, memory}, ", ")+"; default: all")
-	provider := flags.String("provider", "", "directory with the terraform-provider-metal to measure, such as an older one; default: it is built")
+	provider := flags.String("provider", "", "directory with the terraform-provider-metal to measure, such as an older one; "+
+		"default: it is built")
 	limit := flags.Duration("timeout", time.Hour, "how long all of it may take")
 	flags.IntVar(&b.machines, "machines", 60, "machines whose requests and times are measured")
 	flags.DurationVar(&b.poll, "poll", 0, "poll_interval of requests and time; default: the provider's")

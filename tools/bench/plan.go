@@ -45,7 +45,8 @@ func (b *bench) comparePlans(ctx context.Context, print printer) error {
 		}
 	}
 	print("\n### Plan and refresh of %d hosts, median of %d (least to most)\n\n", b.planHosts, b.repeat)
-	print("| command | time | answered at once | ratio | processor time | answered at once | ratio |\n|---|---:|---:|---:|---:|---:|---:|\n")
+	print("| command | time | answered at once | ratio | processor time | answered at once | ratio " +
+		"|\n|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, c := range compared {
 		print("| %s |", c.name)
 		for _, measure := range []func(cost) time.Duration{

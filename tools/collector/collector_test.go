@@ -48,7 +48,8 @@ func collect(t *testing.T, grpc, http, next string) {
 		},
 		DisableGracefulShutdown: true,
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{ResolverSettings: confmap.ResolverSettings{
-			URIs: []string{fmt.Sprintf(configuration, grpc, http, next)}, ProviderFactories: []confmap.ProviderFactory{yamlprovider.NewFactory()},
+			URIs:              []string{fmt.Sprintf(configuration, grpc, http, next)},
+			ProviderFactories: []confmap.ProviderFactory{yamlprovider.NewFactory()},
 		}},
 	})
 	if err != nil {
@@ -99,7 +100,10 @@ func TestTraces_passThroughARealCollector(t *testing.T) {
 		run.Close(t.Context())
 	}
 	got := fmt.Sprint(behind.Received())
-	for _, want := range []string{"create over grpc", "create over http/protobuf", "terraform-provider-metal", "1.2.3", "metal.node.name", "node-0", "no space left on device"} {
+	for _, want := range []string{
+		"create over grpc", "create over http/protobuf", "terraform-provider-metal", "1.2.3", "metal.node.name",
+		"node-0", "no space left on device",
+	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("behind the collector, %q is missing:\n%s", want, got)
 		}

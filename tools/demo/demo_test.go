@@ -10,7 +10,10 @@ import (
 
 func TestRow_countsOperationsInProgress(t *testing.T) {
 	t.Parallel()
-	text := row(&screen{}, map[string]string{"node-1": "clean wait", "node-2": "deleting", "node-3": "active", "node-4": "manageable", "node-5": "deploy failed"})
+	text := row(&screen{}, map[string]string{
+		"node-1": "clean wait", "node-2": "deleting", "node-3": "active", "node-4": "manageable",
+		"node-5": "deploy failed",
+	})
 	got := strings.Join(strings.Fields(text), " ")
 	if want := "cleaning undeploying active manageable failed - 2 of 2"; got != want {
 		t.Errorf("row is %q, want %q", got, want)

@@ -134,7 +134,8 @@ func (c *canvas) line(t tone, size int, anchor string, x, y int, text string) {
 			fmt.Fprintf(&spans, `<tspan class="%s">%s</tspan>`, s.class, html.EscapeString(s.text))
 		}
 	}
-	c.add(`<text class="%s-text" x="%d" y="%d" font-size="%d" text-anchor="%s" xml:space="preserve">%s</text>`, t, x, y, size, anchor, spans.String())
+	c.add(`<text class="%s-text" x="%d" y="%d" font-size="%d" text-anchor="%s" xml:space="preserve">%s</text>`, t, x, y, size, anchor,
+		spans.String())
 }
 
 // link connects two points that belong together.

@@ -3,8 +3,8 @@ package main
 // deploymentChanges shows the four things that a change of a deployment can do.
 func deploymentChanges() *canvas {
 	const first, second, third, height = margin + 14, 238, 414, 112 // columns, and the height of a row
-	c := newCanvas("What a change of a deployment does", "A change does nothing, restarts the machine, rebuilds it in place, which wipes the root disk, "+
-		"or replaces the deployment, which undeploys, cleans and deploys the machine. The plan shows which.")
+	c := newCanvas("What a change of a deployment does", "A change does nothing, restarts the machine, rebuilds it in place, which wipes "+
+		"the root disk, or replaces the deployment, which undeploys, cleans and deploys the machine. The plan shows which.")
 	for _, h := range []struct {
 		x    int
 		text string
@@ -40,6 +40,7 @@ func deploymentChanges() *canvas {
 		c.text(r.tone, third, y+40, width-margin-third-10, r.what)
 		y += height + 10
 	}
-	c.text(muted, margin, y+4, width-2*margin, "With `protected = true`, a plan that would rebuild or undeploy the machine is an error, and nothing is wiped.")
+	c.text(muted, margin, y+4, width-2*margin, "With `protected = true`, a plan that would rebuild or undeploy the machine is an error, "+
+		"and nothing is wiped.")
 	return c
 }

@@ -11,8 +11,9 @@ const (
 // hostStates shows the states of a host, and which steps between them erase data.
 func hostStates() *canvas {
 	const enroll, manageable, available, active = 50, 176, 340, 508 // where the states are
-	c := newCanvas("The states of a host", "A host goes from enroll over manageable and available to active. Cleaning on the way to available, deploying, "+
-		"rebuilding and undeploying erase data. Inspecting and restarting boot the machine. Verifying and going back to manageable do neither.")
+	c := newCanvas("The states of a host", "A host goes from enroll over manageable and available to active. Cleaning on the way to "+
+		"available, deploying, rebuilding and undeploying erase data. Inspecting and restarting boot the machine. Verifying and going "+
+		"back to manageable do neither.")
 
 	c.rect(muted, 10, 12, width-20, available+stateHeight)
 	c.line(muted, small, "start", margin, 36, "`metal_host`, as far as `target_state` says")
@@ -35,7 +36,8 @@ func hostStates() *canvas {
 	c.label(plain, stateLeft, active, stateWidth, stateHeight, "*active*")
 
 	y := c.legend(604, []entry{{erase, "erases data"}, {restart, "boots the machine, erases nothing"}, {safe, "does neither"}})
-	c.text(muted, margin, y, width-2*margin, "The site decides what its clean steps erase. With `automated_clean = false` on a host, nothing is cleaned.")
+	c.text(muted, margin, y, width-2*margin, "The site decides what its clean steps erase. With `automated_clean = false` on a host, "+
+		"nothing is cleaned.")
 	return c
 }
 

@@ -4,7 +4,8 @@ package main
 func lifetimes() *canvas {
 	const left, right, w, h, gap = margin, 310, 250, 96, 42
 	c := newCanvas("Host, allocation and deployment", "A metal_allocation reserves a metal_host, and a metal_deployment runs on it. "+
-		"Destroying the deployment undeploys and cleans the machine. Destroying the allocation frees it. Destroying the host removes the node from Ironic.")
+		"Destroying the deployment undeploys and cleans the machine. Destroying the allocation frees it. Destroying the host removes the "+
+		"node from Ironic.")
 	c.line(plain, size, "start", left, 36, "*The resource*")
 	c.line(plain, size, "start", right, 36, "*Destroying it*")
 	rows := []struct {
@@ -42,6 +43,7 @@ func lifetimes() *canvas {
 		y += h + gap
 	}
 	c.text(muted, left, y-gap+16, width-2*margin,
-		"Terraform creates from top to bottom, and destroys from bottom to top. With `on_destroy = \"forget\"`, a host or a deployment leaves the state and stays in Ironic.")
+		"Terraform creates from top to bottom, and destroys from bottom to top. With `on_destroy = \"forget\"`, a host or a deployment "+
+			"leaves the state and stays in Ironic.")
 	return c
 }

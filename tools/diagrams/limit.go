@@ -5,8 +5,8 @@ import "strconv"
 // applyWithLimit shows the life of an apply with max_concurrent = 2, in which another run has an operation in progress first.
 func applyWithLimit() *canvas {
 	const left, right, top, barHeight, rowHeight = 132, width - margin, 56, 24, 36
-	c := newCanvas("An apply with max_concurrent = 2", "At most two machines have an operation in progress at any time. The operation of another run counts, too. "+
-		"The other machines wait, and get a slot in the order in which they began to wait.")
+	c := newCanvas("An apply with max_concurrent = 2", "At most two machines have an operation in progress at any time. The operation "+
+		"of another run counts, too. The other machines wait, and get a slot in the order in which they began to wait.")
 	c.legend(16, []entry{{theirs, "operation of another run"}, {ours, "operation of this apply"}, {muted, "waits"}})
 	rows := []struct {
 		name       string
@@ -42,7 +42,8 @@ func applyWithLimit() *canvas {
 	y += 34
 	for i, text := range []string{
 		"*Wait.* Machines wait in the order in which they began. Their `timeouts` have not begun.",
-		"*Get a slot.* The run takes a lock in Ironic, counts the operations of all runs and tools, and starts as many as there are free slots. The time-out of a machine begins here.",
+		"*Get a slot.* The run takes a lock in Ironic, counts the operations of all runs and tools, and starts as many as there are free " +
+			"slots. The time-out of a machine begins here.",
 		"*Operation in progress.* The machine holds its slot until Ironic has ended the operation, also if the run is killed.",
 		"*End.* The slot is free, and the machine that has waited longest gets it.",
 	} {

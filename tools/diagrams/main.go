@@ -42,7 +42,8 @@ func run(dir string) error {
 		if err := errors.Join(c.problems...); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name+".svg"), []byte(c.svg()), 0o644); err != nil { //nolint:gosec // part of the repository
+		if err := os.WriteFile(filepath.Join(dir, name+".svg"), []byte(c.svg()),
+			0o644); err != nil { //nolint:gosec // part of the repository
 			return err
 		}
 	}

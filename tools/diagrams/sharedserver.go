@@ -4,8 +4,8 @@ package main
 func sharedServer() *canvas {
 	const user, userWidth, profile, event = margin + 24, 116, 174, 330 // columns
 	const least, gap = 44, 6                                           // the height of a row, and the space to the next
-	c := newCanvas("Who uses a shared server over time", "A server without a profile is free. Ironic uses it while Ironic cleans it or runs a deployment on it, "+
-		"and a OneView user uses it while another profile is applied to it.")
+	c := newCanvas("Who uses a shared server over time", "A server without a profile is free. Ironic uses it while Ironic cleans it or "+
+		"runs a deployment on it, and a OneView user uses it while another profile is applied to it.")
 	for _, h := range []struct {
 		x    int
 		text string
@@ -36,7 +36,8 @@ func sharedServer() *canvas {
 		y += height + gap
 	}
 	c.arrow(muted, [2]int{margin + 6, top}, [2]int{margin + 6, y - gap})
-	c.text(muted, margin, y+6, width-2*margin, "Before each step that erases, restarts or switches a server, the provider asks the appliance who uses it. It refuses the step while a OneView user does.")
+	c.text(muted, margin, y+6, width-2*margin, "Before each step that erases, restarts or switches a server, the provider asks the "+
+		"appliance who uses it. It refuses the step while a OneView user does.")
 	return c
 }
 

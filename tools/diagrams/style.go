@@ -53,7 +53,8 @@ func (p palette) css() string {
 	fmt.Fprintf(&out, ".card{fill:%s;stroke:%s}\n", p.card, p.border)
 	for _, t := range []tone{plain, muted, safe, restart, erase, ours, theirs} {
 		c := p.tones[t]
-		fmt.Fprintf(&out, ".%[1]s{fill:%[2]s;stroke:%[3]s}.%[1]s-text{fill:%[4]s}.%[1]s-line{stroke:%[3]s;fill:none}.%[1]s-head{fill:%[3]s}\n",
+		fmt.Fprintf(&out,
+			".%[1]s{fill:%[2]s;stroke:%[3]s}.%[1]s-text{fill:%[4]s}.%[1]s-line{stroke:%[3]s;fill:none}.%[1]s-head{fill:%[3]s}\n",
 			t, c.fill, c.line, c.text)
 	}
 	return out.String()

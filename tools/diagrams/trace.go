@@ -24,8 +24,9 @@ type recordedSpan struct {
 // applyAsTrace shows the spans of an apply with max_concurrent = 1, as tools for traces do.
 func applyAsTrace() *canvas {
 	const left, top, rowHeight, barHeight, indent = 218, 56, 22, 14, 12
-	c := newCanvas("The trace of an apply of two deployments with max_concurrent = 1", "The spans of the run: below it those of calls, operations on machines, waits for a slot, "+
-		"verbs, provision states and ready checks. The second machine waits for its slot until the first is ready.")
+	c := newCanvas("The trace of an apply of two deployments with max_concurrent = 1",
+		"The spans of the run: below it those of calls, operations on machines, waits for a slot, verbs, provision states and ready "+
+			"checks. The second machine waits for its slot until the first is ready.")
 	c.legend(16, []entry{{plain, "run, calls"}, {ours, "operations"}, {restart, "states"}, {muted, "waits"}, {safe, "ready check"}})
 	var spans []recordedSpan
 	if err := json.Unmarshal(recorded, &spans); err != nil || len(spans) == 0 {

@@ -61,7 +61,10 @@ func TestRun_describesInputsAndOutputs(t *testing.T) {
 	if required < 0 || optional < required {
 		t.Errorf("the required inputs are not first:\n%s", text)
 	}
-	for _, want := range []string{"| Terraform or OpenTofu | >= 1.11 |", "  name = optional(string)\n}))", "Type: `number`. Default: `3`", "- `hosts`: The hosts.", "The end."} {
+	for _, want := range []string{
+		"| Terraform or OpenTofu | >= 1.11 |", "  name = optional(string)\n}))", "Type: `number`. Default: `3`",
+		"- `hosts`: The hosts.", "The end.",
+	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}

@@ -43,14 +43,16 @@ func TestReplace_keepsWhatIsNotGenerated(t *testing.T) {
 
 func TestWithoutTests(t *testing.T) {
 	t.Parallel()
-	if got := withoutTests("| Part | Tested on | Tests |\n|---|---|---|\n| a | fake | `TestA` |\n"); got != "| Part | Tested on |\n|---|---|\n| a | fake |\n" {
+	if got := withoutTests("| Part | Tested on | Tests |\n|---|---|---|\n| a | fake | `TestA` |\n"); got != "| Part | Tested on "+
+		"|\n|---|---|\n| a | fake |\n" {
 		t.Errorf("got %q", got)
 	}
 }
 
 func TestUntested(t *testing.T) {
 	t.Parallel()
-	if got := untested("| Part | Tested on | Tests |\n|---|---|---|\n| a | fake | `TestA` |\n| b | not tested | |\n| c, d | not tested | |\n"); got != "Not tested yet: b; c, d.\n" {
+	if got := untested("| Part | Tested on | Tests |\n|---|---|---|\n| a | fake | `TestA` |\n| b | not tested | |\n| c, d | not " +
+		"tested | |\n"); got != "Not tested yet: b; c, d.\n" {
 		t.Errorf("got %q", got)
 	}
 }

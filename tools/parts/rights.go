@@ -20,7 +20,8 @@ func rights(root string) (string, error) {
 	tables := map[string][]right{}
 	for _, name := range []string{"21.4", "39", "21.4-legacy", "39-legacy"} {
 		var err error
-		if tables[name], err = readRights(filepath.Join(root, "internal", "test", "keystonetest", "testdata", "rights-"+name+".txt")); err != nil {
+		if tables[name], err = readRights(filepath.Join(root, "internal", "test", "keystonetest", "testdata", "rights-"+name+
+			".txt")); err != nil {
 			return "", err
 		}
 	}

@@ -26,9 +26,16 @@ func TestSpans_keepsColoursAndCutsLongLines(t *testing.T) {
 
 func TestSchedule_shortensPausesKeepsLinesTogetherAndLeavesTimeToRead(t *testing.T) {
 	t.Parallel()
-	times, total := schedule([]line{{0, "a"}, {5 * time.Second, "b"}, {5*time.Second + time.Millisecond, "c"}, {6 * time.Second, "d"}, {6 * time.Second, ""}})
+	times, total := schedule([]line{
+		{0, "a"},
+		{5 * time.Second, "b"},
+		{5*time.Second + time.Millisecond, "c"},
+		{6 * time.Second, "d"},
+		{6 * time.Second, ""},
+	})
 	d := longestPause + 999*time.Millisecond
-	if want := []time.Duration{0, longestPause, longestPause, d, d + readingPause}; !slices.Equal(times, want) || total != d+readingPause+lastPause {
+	if want := []time.Duration{0, longestPause, longestPause, d, d + readingPause}; !slices.Equal(times, want) || total != d+
+		readingPause+lastPause {
 		t.Errorf("times are %v of %v, want %v of %v", times, total, want, d+readingPause+lastPause)
 	}
 }

@@ -118,16 +118,20 @@ func demonstrate(ctx context.Context, root, dir, endpoint string) (frame string,
 	if err != nil {
 		return "", fmt.Errorf("tools/cli: %w", err)
 	}
-	rc := fmt.Sprintf("provider_installation {\n  dev_overrides { \"terraform-provider-metal/metal\" = %q }\n  direct {}\n}\n", filepath.Join(dir, "bin"))
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "rc"), []byte(rc), 0o600), os.WriteFile(filepath.Join(dir, "main.tf"), []byte(fleet), 0o600)); err != nil {
+	rc := fmt.Sprintf("provider_installation {\n  dev_overrides { \"terraform-provider-metal/metal\" = %q }\n  direct {}\n}\n",
+		filepath.Join(dir, "bin"))
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "rc"), []byte(rc), 0o600), os.WriteFile(filepath.Join(dir, "main.tf"),
+		[]byte(fleet), 0o600)); err != nil {
 		return "", err
 	}
-	environment := append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(dir, "rc"), "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "METAL_ENDPOINT="+endpoint, "TERM=xterm", "NO_COLOR=")
+	environment := append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(dir, "rc"), "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1",
+		"METAL_ENDPOINT="+endpoint, "TERM=xterm", "NO_COLOR=")
 
 	apply := exec.CommandContext(ctx, strings.TrimSpace(string(cli)), "apply", "-auto-approve", "-no-color", "-parallelism=40")
 	apply.Dir, apply.Env = dir, environment
 	apply.Cancel = func() error { return apply.Process.Signal(os.Interrupt) }
-	watch := exec.CommandContext(ctx, filepath.Join(dir, "bin", "metal"), "watch", "--goal", "active", "--resource-class", "baremetal", "--total", "40", "--poll-interval", "2s", "--html", filepath.Join(dir, "page.html"))
+	watch := exec.CommandContext(ctx, filepath.Join(dir, "bin", "metal"), "watch", "--goal", "active", "--resource-class", "baremetal",
+		"--total", "40", "--poll-interval", "2s", "--html", filepath.Join(dir, "page.html"))
 	watch.Env = environment
 	terminal, err := pty.StartWithSize(watch, &pty.Winsize{Rows: rows, Cols: columns})
 	if err != nil {
@@ -213,7 +217,8 @@ func photograph(ctx context.Context, dir, assets string, frame string) error {
 		file := filepath.Join(assets, picture.name)
 		err := quietly(exec.CommandContext(ctx, "chromium",
 			"--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--hide-scrollbars",
-			"--user-data-dir="+filepath.Join(dir, "chromium-"+picture.name), "--window-size="+picture.size, "--screenshot="+file, "file://"+picture.page))
+			"--user-data-dir="+filepath.Join(dir, "chromium-"+picture.name), "--window-size="+picture.size, "--screenshot="+file,
+			"file://"+picture.page))
 		if err != nil {
 			return err
 		}

@@ -95,14 +95,17 @@ func apply(ctx context.Context, root, dir, text, ironic, collector string) error
 	if err != nil {
 		return fmt.Errorf("tools/cli: %w", err)
 	}
-	rc := fmt.Sprintf("provider_installation {\n  dev_overrides { \"terraform-provider-metal/metal\" = %q }\n  direct {}\n}\n", filepath.Join(dir, "bin"))
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "rc"), []byte(rc), 0o600), os.WriteFile(filepath.Join(dir, "main.tf"), []byte(text), 0o600)); err != nil {
+	rc := fmt.Sprintf("provider_installation {\n  dev_overrides { \"terraform-provider-metal/metal\" = %q }\n  direct {}\n}\n",
+		filepath.Join(dir, "bin"))
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "rc"), []byte(rc), 0o600), os.WriteFile(filepath.Join(dir, "main.tf"),
+		[]byte(text), 0o600)); err != nil {
 		return err
 	}
 	for _, target := range []string{"metal_host.web", "metal_deployment.web"} { // each is a run
 		cmd := exec.CommandContext(ctx, strings.TrimSpace(string(cli)), "apply", "-auto-approve", "-no-color", "-target="+target)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(dir, "rc"), "CHECKPOINT_DISABLE=1", "METAL_ENDPOINT="+ironic, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector)
+		cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(dir, "rc"), "CHECKPOINT_DISABLE=1", "METAL_ENDPOINT="+ironic,
+			"OTEL_EXPORTER_OTLP_ENDPOINT="+collector)
 		if err := quietly(cmd); err != nil {
 			return err
 		}

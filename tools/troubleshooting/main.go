@@ -70,7 +70,10 @@ var (
 // titles returns the kinds, "Error" and "Warning", of each title, with … for its variable parts.
 func titles(root string) (map[string][]string, error) {
 	known := map[string][]string{}
-	for _, pattern := range []string{"internal/*/testdata/diagnostics.txt", "internal/*/*/testdata/diagnostics.txt", "internal/*/*/*/testdata/diagnostics.txt"} {
+	for _, pattern := range []string{
+		"internal/*/testdata/diagnostics.txt", "internal/*/*/testdata/diagnostics.txt",
+		"internal/*/*/*/testdata/diagnostics.txt",
+	} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			return nil, err

@@ -25,7 +25,10 @@ The end.
 
 func TestPage_joinsTitlesWithTheirKinds(t *testing.T) {
 	t.Parallel()
-	known := map[string][]string{"Could not set the ports of node …": {"Error"}, "Port has a VIF": {"Error", "Warning"}, "Unknown port group": {"Error"}}
+	known := map[string][]string{
+		"Could not set the ports of node …": {"Error"}, "Port has a VIF": {"Error", "Warning"},
+		"Unknown port group": {"Error"},
+	}
 	list := map[string][]string{"Port has a VIF": {"other.md#x"}}
 	got, err := page("host.md", host, known, list)
 	want := "# Hosts\n\nText.\n\n## Ports and cables, too\n\n" + tableHead +
@@ -35,7 +38,8 @@ func TestPage_joinsTitlesWithTheirKinds(t *testing.T) {
 		t.Errorf("got %v\n%s\nwant\n%s", err, got, want)
 	}
 	if got, want := listed(list), "* [`Could not set the ports of node …`](host.md#ports-and-cables-too)\n"+
-		"* [`Port has a VIF`](other.md#x), [also here](host.md#ports-and-cables-too)\n* [`Unknown port group`](host.md#ports-and-cables-too)\n"; got != want {
+		"* [`Port has a VIF`](other.md#x), [also here](host.md#ports-and-cables-too)\n* [`Unknown port "+
+		"group`](host.md#ports-and-cables-too)\n"; got != want {
 		t.Errorf("the list is\n%s\nwant\n%s", got, want)
 	}
 }

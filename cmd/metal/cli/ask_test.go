@@ -26,7 +26,8 @@ func TestAskerNeedsAYes(t *testing.T) {
 		if !strings.HasSuffix(answer, "\n") { // the end of the input ends no line of the terminal
 			asked += "\n"
 		}
-		if got := cli.AskerOf(t.Context(), strings.NewReader(answer), &out, true).Yes("Enable %s?", "it"); got != want || out.String() != asked {
+		if got := cli.AskerOf(t.Context(), strings.NewReader(answer), &out, true).Yes("Enable %s?", "it"); got != want ||
+			out.String() != asked {
 			t.Errorf("%q: %v, asked %q", answer, got, out.String())
 		}
 	}

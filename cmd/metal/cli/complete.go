@@ -128,7 +128,8 @@ func (s *Settings) CompleteArguments(cmd *cobra.Command) {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
 	for flag, complete := range map[string]cobra.CompletionFunc{
-		"resource-class": s.completeClasses(), "provision-state": completeStates, "allocation": s.completeAllocations(), "node": s.CompleteNodes(), "yes-erase": s.CompleteNodes(),
+		"resource-class": s.completeClasses(), "provision-state": completeStates, "allocation": s.completeAllocations(),
+		"node": s.CompleteNodes(), "yes-erase": s.CompleteNodes(),
 		"runbook": s.completeRunbooks(), "output": cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp),
 		"auth-type":   cobra.FixedCompletions([]string{"none", "http_basic", "keystone"}, cobra.ShellCompDirectiveNoFileComp),
 		"limit-scope": cobra.FixedCompletions([]string{"all", "conductor_group", "shard"}, cobra.ShellCompDirectiveNoFileComp),

@@ -26,10 +26,14 @@ func PlannedLimitFlags(flags *pflag.FlagSet, limit *throttle.Limit) {
 // declareLimit declares the flags of a provisioning limit with their defaults.
 func declareLimit(flags *pflag.FlagSet, limit *throttle.Limit, standard throttle.Limit) {
 	flags.IntVar(&limit.Max, "max-concurrent", standard.Max,
-		"provisioning limit: the `number` of machines of the site that may have an operation in progress at once, including those of other clients; 0: no limit")
-	flags.StringVar((*string)(&limit.Scope), "limit-scope", string(standard.Scope), "`scope` of the limit, the machines that share it: all, those of a conductor_group, or those of a shard")
-	DurationVar(flags, &limit.StuckAfter, "stuck-after", standard.StuckAfter, "`time` in one state after which a machine takes no slot of the limit any more; 0s: never")
-	flags.StringSliceVar(&limit.Exempt, "exempt-boot-interfaces", nil, "`patterns` of boot interfaces whose machines need no slot, such as *virtual-media")
+		"provisioning limit: the `number` of machines of the site that may have an operation in progress at once, including those of "+
+			"other clients; 0: no limit")
+	flags.StringVar((*string)(&limit.Scope), "limit-scope", string(standard.Scope),
+		"`scope` of the limit, the machines that share it: all, those of a conductor_group, or those of a shard")
+	DurationVar(flags, &limit.StuckAfter, "stuck-after", standard.StuckAfter, "`time` in one state after which a machine takes no slot "+
+		"of the limit any more; 0s: never")
+	flags.StringSliceVar(&limit.Exempt, "exempt-boot-interfaces", nil, "`patterns` of boot interfaces whose machines need no slot, such "+
+		"as *virtual-media")
 }
 
 // CheckLimit returns the errors in the flags of the provisioning limit.

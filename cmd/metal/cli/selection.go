@@ -30,14 +30,16 @@ func (f *SelectionFlags) Declare(cmd *cobra.Command) {
 	flags.StringVar(&f.class, "resource-class", "", "only machines of this resource `class`")
 	flags.StringVar(&f.owner, "owner", "", "only machines of this `owner`")
 	flags.StringVar(&f.name, "name-regex", "", "only machines whose name matches this regular `expression`")
-	flags.StringSliceVar(&f.allocations, "allocation", nil, "only the machine that this `allocation` (name or UUID) has reserved; repeat it for several")
+	flags.StringSliceVar(&f.allocations, "allocation", nil, "only the machine that this `allocation` (name or UUID) has reserved; repeat "+
+		"it for several")
 }
 
 // DeclareForOnce declares the flags of a command that selects the machines once. It must be told to take all of them.
 func (f *SelectionFlags) DeclareForOnce(cmd *cobra.Command) {
 	f.Declare(cmd)
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.states, "provision-state", nil, "only machines in this provision `state`, such as active; repeat it for several")
+	flags.StringSliceVar(&f.states, "provision-state", nil, "only machines in this provision `state`, such as active; repeat "+
+		"it for several")
 	flags.StringVar(&f.file, "file", "", "`file` with names or UUIDs of nodes, one a line; # begins a comment; - is standard input")
 	flags.BoolVar(&f.all, "all", false, "all machines that you may see")
 	f.once = true
@@ -104,7 +106,14 @@ func (f *SelectionFlags) empty(cmd *cobra.Command) (wrong []error) {
 	for _, one := range []struct {
 		flag   string
 		values []string
-	}{{"resource-class", []string{f.class}}, {"owner", []string{f.owner}}, {"name-regex", []string{f.name}}, {"file", []string{f.file}}, {"provision-state", f.states}, {"allocation", f.allocations}} {
+	}{
+		{"resource-class", []string{f.class}},
+		{"owner", []string{f.owner}},
+		{"name-regex", []string{f.name}},
+		{"file", []string{f.file}},
+		{"provision-state", f.states},
+		{"allocation", f.allocations},
+	} {
 		if set := cmd.Flags().Lookup(one.flag); set != nil && set.Changed && (len(one.values) == 0 || slices.Contains(one.values, "")) {
 			wrong = append(wrong, fmt.Errorf("--%s is empty", one.flag))
 		}

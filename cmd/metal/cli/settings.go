@@ -36,16 +36,19 @@ type Settings struct {
 func (s *Settings) ironicFlags() *pflag.FlagSet {
 	flags, i := newFlags(), &s.Ironic
 	flags.StringVar(&i.Endpoint, "endpoint", "", "`URL` of Ironic, such as https://ironic.example.com:6385; not needed with Keystone")
-	flags.StringVar(&s.authType, "auth-type", "", "`type` of authentication: none, http_basic or keystone; default: depends on the other settings")
+	flags.StringVar(&s.authType, "auth-type", "", "`type` of authentication: none, http_basic or keystone; default: depends on the "+
+		"other settings")
 	flags.StringVar(&i.Username, "username", "", "user `name` for HTTP basic authentication")
 	flags.StringVar(&i.Cloud, "cloud", "", "`name` in clouds.yaml, for Keystone (env OS_CLOUD)")
 	flags.StringVar(&i.Region, "region", "", "`name` of the region in the service catalog, for Keystone (env OS_REGION_NAME)")
-	flags.StringVar(&i.Interface, "interface", "", "`kind` of URL in the service catalog, for Keystone: public, internal or admin (env OS_INTERFACE)")
+	flags.StringVar(&i.Interface, "interface", "", "`kind` of URL in the service catalog, for Keystone: public, internal or admin "+
+		"(env OS_INTERFACE)")
 	flags.StringVar(&i.CACertFile, "cacert-file", "", "PEM `file` of the authority that signed Ironic's certificate")
 	flags.StringVar(&i.ClientCertFile, "client-cert-file", "", "PEM `file` of a client certificate for Ironic")
 	flags.StringVar(&i.ClientKeyFile, "client-key-file", "", "PEM `file` of its key")
 	flags.BoolVar(&i.Insecure, "insecure", false, "do not verify Ironic's certificate")
-	flags.StringVar(&s.microversion, "microversion", "", "highest `version` of Ironic's API to use, such as 1.82; default: the highest that both sides support")
+	flags.StringVar(&s.microversion, "microversion", "", "highest `version` of Ironic's API to use, such as 1.82; default: the highest "+
+		"that both sides support")
 	DurationVar(flags, &i.RequestTimeout, "request-timeout", api.DefaultRequestTimeout, "time-out: `time` for one request")
 	DurationVar(flags, &i.APITimeout, "api-timeout", 0, "`time` to wait at the start for Ironic and one conductor; default: no wait")
 	DurationVar(flags, &i.PollInterval, "poll-interval", api.DefaultPollInterval, "longest `time` between two polls of a machine")
@@ -125,9 +128,11 @@ func (s *Settings) checkIronic() error {
 	switch {
 	case i.Endpoint == "" && i.Auth == api.AuthKeystone:
 	case i.Endpoint == "":
-		wrong = append(wrong, errors.New("set METAL_ENDPOINT, or --endpoint, to the URL of Ironic, such as https://ironic.example.com:6385"))
+		wrong = append(wrong, errors.New("set METAL_ENDPOINT, or --endpoint, to the URL of Ironic, such as "+
+			"https://ironic.example.com:6385"))
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil:
-		wrong = append(wrong, errors.New("METAL_ENDPOINT, or --endpoint, must be a URL without credentials, such as https://ironic.example.com:6385"))
+		wrong = append(wrong, errors.New("METAL_ENDPOINT, or --endpoint, must be a URL without credentials, such as "+
+			"https://ironic.example.com:6385"))
 	}
 	if i.Auth == api.AuthHTTPBasic && i.Username == "" {
 		wrong = append(wrong, errors.New("set METAL_USERNAME, or --username, to a user of Ironic"))
@@ -145,7 +150,8 @@ func (s *Settings) checkIronic() error {
 func (s *Settings) checkOneView() error {
 	var missing []error
 	if s.OneView.Endpoint == "" {
-		missing = append(missing, errors.New("set ONEVIEW_ENDPOINT, or --oneview-endpoint, to the URL of the appliance, such as https://oneview.example.com"))
+		missing = append(missing, errors.New("set ONEVIEW_ENDPOINT, or --oneview-endpoint, to the URL of the appliance, such as "+
+			"https://oneview.example.com"))
 	}
 	if s.OneView.Username == "" || s.OneView.Password == "" {
 		missing = append(missing, errors.New("set ONEVIEW_USERNAME and ONEVIEW_PASSWORD to a user of the appliance"))

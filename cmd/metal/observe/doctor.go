@@ -74,7 +74,10 @@ func (f *doctorFlags) run(cmd *cobra.Command, s *cli.Settings) error {
 		return err
 	}
 	defer done()
-	options := doctor.Options{Site: s.Ironic, Version: s.Version, Budget: f.timeout, Limit: f.limit, Image: f.image, RemoveStale: f.removeStale}
+	options := doctor.Options{
+		Site: s.Ironic, Version: s.Version, Budget: f.timeout, Limit: f.limit, Image: f.image,
+		RemoveStale: f.removeStale,
+	}
 	options.StuckAfter = cmp.Or(f.limit.StuckAfter, throttle.DefaultStuckAfter)
 	if pool != nil {
 		options.OneView = pool.OneView

@@ -64,7 +64,10 @@ var timed = []struct {
 
 // newForecast returns the command metal forecast.
 func newForecast(s *cli.Settings) *cobra.Command {
-	cmd := &cobra.Command{Use: "forecast PLAN.json", Short: "Say how long the apply of a saved plan takes", Long: aboutForecast, Args: onePlan}
+	cmd := &cobra.Command{
+		Use: "forecast PLAN.json", Short: "Say how long the apply of a saved plan takes",
+		Long: aboutForecast, Args: onePlan,
+	}
 	own := forecastFlags{times: make(map[forecast.Operation]*[]string, len(timed))}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -76,7 +79,9 @@ func newForecast(s *cli.Settings) *cobra.Command {
 	flags.StringArrayVar(&own.compare, "compare", nil, "`settings` to compare, such as max-concurrent=40,parallelism=50 or canary=2")
 	flags.StringArrayVar(&own.whatIf, "what-if", nil, "what `fails`: image-fails, or bmc-dead=NODE")
 	flags.StringVar(&own.output, "output", "table", "`format` on standard output: table or json")
-	cli.Section(flags, "Flags of the provisioning limit; default: that of the plan, then of "+throttle.MaxVariable, func() { cli.PlannedLimitFlags(flags, &own.limit) })
+	cli.Section(flags, "Flags of the provisioning limit; default: that of the plan, then of "+throttle.MaxVariable, func() {
+		cli.PlannedLimitFlags(flags, &own.limit)
+	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return own.run(cmd, args[0], s) }
 	return cmd
 }
@@ -94,7 +99,8 @@ func (f *forecastFlags) run(cmd *cobra.Command, file string, s *cli.Settings) er
 	what, whatErr := f.readWhatIf()
 	compare, compareErr := f.readCompare()
 	if err := errors.Join(
-		err, whatErr, compareErr, cli.CheckOutput(f.output), cli.Positive("parallelism", f.parallelism), cli.CheckLimit(f.limitOver(cmd.Flags(), throttle.Limit{Scope: throttle.ScopeAll})), cli.NotNegative("canary", f.canary),
+		err, whatErr, compareErr, cli.CheckOutput(f.output), cli.Positive("parallelism", f.parallelism),
+		cli.CheckLimit(f.limitOver(cmd.Flags(), throttle.Limit{Scope: throttle.ScopeAll})), cli.NotNegative("canary", f.canary),
 		s.CompleteIronic(cmd.Flags()),
 	); err != nil {
 		return err
@@ -122,7 +128,9 @@ func (f *forecastFlags) run(cmd *cobra.Command, file string, s *cli.Settings) er
 }
 
 // input reads the plan and the site, and returns what they lack or assume, too. given are the times of the flags.
-func (f *forecastFlags) input(cmd *cobra.Command, file string, s *cli.Settings, given forecast.Times) (in forecast.Input, notes []string, err error) {
+func (f *forecastFlags) input(cmd *cobra.Command, file string, s *cli.Settings, given forecast.Times) (in forecast.Input,
+	notes []string, err error,
+) {
 	work, err := readPlan(cmd, file)
 	if err != nil {
 		return in, nil, err
@@ -142,7 +150,8 @@ func (f *forecastFlags) input(cmd *cobra.Command, file string, s *cli.Settings, 
 	if work.Provider.Poll > 0 {
 		poll = work.Provider.Poll
 	}
-	return forecast.Input{Steps: work.Steps, Site: found.Site, Settings: settings, Times: given.Or(found.Times), Poll: poll}, slices.Concat(work.Notes, assumed, found.Notes, found.Learned(given)), nil
+	return forecast.Input{Steps: work.Steps, Site: found.Site, Settings: settings, Times: given.Or(found.Times), Poll: poll},
+		slices.Concat(work.Notes, assumed, found.Notes, found.Learned(given)), nil
 }
 
 // readPlan reads a plan from a file or standard input.
@@ -172,7 +181,8 @@ func (f *forecastFlags) readTimes() (forecast.Times, error) {
 			}
 			d, err := time.ParseDuration(value)
 			if err != nil || d < 0 || has && class == "" {
-				wrong = append(wrong, fmt.Errorf("--%s is %q; it must be a time such as 12m, or a class and a time such as gpu=25m", one.Operation, text))
+				wrong = append(wrong, fmt.Errorf("--%s is %q; it must be a time such as 12m, or a class and a time such as gpu=25m",
+					one.Operation, text))
 				continue
 			}
 			if times[one.Operation] == nil {
@@ -222,16 +232,20 @@ func (f *forecastFlags) limitOver(flags *pflag.FlagSet, limit throttle.Limit) th
 }
 
 // settings returns the settings of the run: flags, then the plan, then the environment. notes says what it has to assume.
-func (f *forecastFlags) settings(flags *pflag.FlagSet, p planned.Provider, getenv func(string) string) (settings forecast.Settings, notes []string, err error) {
+func (f *forecastFlags) settings(flags *pflag.FlagSet, p planned.Provider, getenv func(string) string) (settings forecast.Settings,
+	notes []string, err error,
+) {
 	settings = forecast.Settings{Limit: f.limitOver(flags, p.Limit), Parallelism: f.parallelism}
 	switch text := getenv(throttle.MaxVariable); {
 	case flags.Changed("max-concurrent"):
 	case p.Unknown != "":
-		return settings, nil, fmt.Errorf("provisioning_limit is not known: %s. Give --max-concurrent, and the other flags of the limit if it sets more", p.Unknown)
+		return settings, nil, fmt.Errorf("provisioning_limit is not known: %s. Give --max-concurrent, and the other flags of the limit "+
+			"if it sets more", p.Unknown)
 	case !p.IsMax && text != "":
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
-			return settings, nil, fmt.Errorf("the environment variable %s is %q. It must be a whole number, 0 for no limit", throttle.MaxVariable, text)
+			return settings, nil, fmt.Errorf("the environment variable %s is %q. It must be a whole number, 0 for no limit",
+				throttle.MaxVariable, text)
 		}
 		settings.Limit.Max = n
 	}
@@ -255,7 +269,8 @@ func assumed(flags *pflag.FlagSet, why string) []string {
 	if len(missing) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("provisioning_limit is not known: %s. The forecast takes the defaults of %s; if they are others, give %s", why, strings.Join(attributes, ", "), strings.Join(missing, ", "))}
+	return []string{fmt.Sprintf("provisioning_limit is not known: %s. The forecast takes the defaults of %s; if they are others, give %s",
+		why, strings.Join(attributes, ", "), strings.Join(missing, ", "))}
 }
 
 // comparison is a change of the settings.

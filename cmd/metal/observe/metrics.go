@@ -25,8 +25,10 @@ type metricsFlags struct {
 // declare declares the flags.
 func (f *metricsFlags) declare(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "metrics-listen", "", "serve metrics for Prometheus at this `address`, such as 127.0.0.1:9464; with port 0 the command chooses one and tells it")
-	flags.BoolVar(&f.anyAddress, "metrics-any-address", false, "allow that --metrics-listen is not a loopback address: whoever reaches it reads the metrics")
+	flags.StringVar(&f.listen, "metrics-listen", "", "serve metrics for Prometheus at this `address`, such as 127.0.0.1:9464; with port "+
+		"0 the command chooses one and tells it")
+	flags.BoolVar(&f.anyAddress, "metrics-any-address", false, "allow that --metrics-listen is not a loopback address: whoever reaches "+
+		"it reads the metrics")
 	cli.Section(flags, "Flags of the provisioning limit whose slots the metrics count", func() { cli.LimitFlags(flags, &f.limit) })
 }
 
@@ -44,7 +46,8 @@ func (f *metricsFlags) check() error {
 	case err != nil:
 		return errors.Join(limit, fmt.Errorf("--metrics-listen is %q; it must be an address with a port, such as 127.0.0.1:9464", f.listen))
 	case !f.anyAddress && !isLoopback(host):
-		return errors.Join(limit, fmt.Errorf("--metrics-listen is %q, which is not a loopback address: without a password, whoever reaches it would read the metrics. Use 127.0.0.1, or add --metrics-any-address", f.listen))
+		return errors.Join(limit, fmt.Errorf("--metrics-listen is %q, which is not a loopback address: without a password, whoever "+
+			"reaches it would read the metrics. Use 127.0.0.1, or add --metrics-any-address", f.listen))
 	}
 	return limit
 }
@@ -57,13 +60,16 @@ func isLoopback(host string) bool {
 
 // start opens the port if the flags ask for metrics, and makes the watch feed them. ctx ends when they cannot be served any more. The
 // caller calls stop at the end, which returns the reason.
-func (f *metricsFlags) start(cmd *cobra.Command, options *watch.Options, list func(context.Context) (watch.Sample, error)) (ctx context.Context, stop func() error, err error) {
+func (f *metricsFlags) start(cmd *cobra.Command, options *watch.Options,
+	list func(context.Context) (watch.Sample, error),
+) (ctx context.Context, stop func() error, err error) {
 	if f.listen == "" {
 		return cmd.Context(), func() error { return nil }, nil
 	}
 	server, err := metrics.Listen(cmd.Context(), f.listen)
 	if err != nil {
-		return nil, nil, fmt.Errorf("could not serve metrics at %s: %w. Set --metrics-listen to a free port of this computer", f.listen, err)
+		return nil, nil, fmt.Errorf("could not serve metrics at %s: %w. Set --metrics-listen to a free port of this computer", f.listen,
+			err)
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "Metrics: %s\n", server.URL())
 	collector := metrics.New(f.limit.Max)

@@ -64,7 +64,8 @@ func TestService_livesForDays(t *testing.T) {
 				}
 			})
 		}
-		site := &watch.Site{Client: ironic.New(api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: fake}, ironic.Polls{}), Limit: throttle.Limit{}}
+		site := &watch.Site{Client: ironic.New(api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: fake},
+			ironic.Polls{}), Limit: throttle.Limit{}}
 		followed := selection.Selection{}.Follow()
 		v, err := watch.Run(ctx, watch.NewModel("", 0), watch.Options{
 			List:    func(ctx context.Context) (watch.Sample, error) { return site.List(ctx, followed) },
@@ -79,7 +80,8 @@ func TestService_livesForDays(t *testing.T) {
 			}
 		}
 	})
-	if got := scrape(t, c.Collector); c.ended != 6 || !strings.Contains(got, "\nmetal_up 1\n") || strings.Contains(got, "\nmetal_list_errors_total 0\n") {
+	if got := scrape(t, c.Collector); c.ended != 6 || !strings.Contains(got, "\nmetal_up 1\n") ||
+		strings.Contains(got, "\nmetal_list_errors_total 0\n") {
 		t.Errorf("%d cleanings have ended; exported\n%s", c.ended, got)
 	}
 }

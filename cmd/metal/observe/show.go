@@ -117,7 +117,9 @@ func historyOf(ctx context.Context, client *ironic.Client, id string) (events []
 }
 
 // newReport returns a command that reports on the machines that its arguments and flags select.
-func newReport(s *cli.Settings, cmd *cobra.Command, report func(client *ironic.Client, nodes []ironic.Node, output string) error) *cobra.Command {
+func newReport(s *cli.Settings, cmd *cobra.Command, report func(client *ironic.Client, nodes []ironic.Node,
+	output string) error,
+) *cobra.Command {
 	var selects cli.SelectionFlags
 	cmd.Args = cobra.ArbitraryArgs
 	selects.DeclareForOnce(cmd)

@@ -104,7 +104,8 @@ func (f *timelineFlags) read() (records [][]watch.Entry, notes []string, err err
 			return nil, nil, fmt.Errorf("--record %s: %w", name, err)
 		}
 		if torn > 0 {
-			notes = append(notes, fmt.Sprintf("%s of record %s could not be read. A watch that is killed leaves such a line.", words.Count(torn, "line"), name))
+			notes = append(notes, fmt.Sprintf("%s of record %s could not be read. A watch that is killed leaves such a line.",
+				words.Count(torn, "line"), name))
 		}
 		records = append(records, entries)
 	}

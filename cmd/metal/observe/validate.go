@@ -62,7 +62,8 @@ func newValidate(s *cli.Settings) *cobra.Command {
 			err = writeValidated(cmd.OutOrStdout(), all)
 		}
 		if failed > 0 {
-			err = errors.Join(err, &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed validation; see above", words.Count(failed, "machine"))})
+			err = errors.Join(err, &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed validation; see above",
+				words.Count(failed, "machine"))})
 		}
 		return err
 	})
@@ -98,7 +99,8 @@ func writeValidated(to io.Writer, all []validated) error {
 	for _, v := range all {
 		for _, name := range slices.Sorted(maps.Keys(v.Interfaces)) {
 			i := v.Interfaces[name]
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", rest.OneLine(cmp.Or(v.NodeName, v.NodeID)), name, yesNo(i.OK), yesNo(i.Needed), cmp.Or(rest.OneLine(i.Reason), "-"))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", rest.OneLine(cmp.Or(v.NodeName, v.NodeID)), name, yesNo(i.OK), yesNo(i.Needed),
+				cmp.Or(rest.OneLine(i.Reason), "-"))
 		}
 	}
 	return table.Flush()

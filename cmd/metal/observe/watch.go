@@ -87,7 +87,8 @@ func (f *watchFlags) command(s *cli.Settings) *cobra.Command {
 	f.selection.Declare(cmd)
 	flags.StringVar(&f.goal, "goal", "", "`state` in which a machine is done: "+strings.Join(goals, ", "))
 	flags.IntVar(&f.total, "total", 0, "`number` of machines that there will be")
-	cli.DurationVar(flags, &f.untilIdle, "until-idle", 0, "end when no operation has been in progress for this `time`; default: end on Ctrl-C")
+	cli.DurationVar(flags, &f.untilIdle, "until-idle", 0, "end when no operation has been in progress for this `time`; "+
+		"default: end on Ctrl-C")
 	flags.StringVar(&f.html, "html", "", "`file` to keep an HTML page in")
 	flags.StringVar(&f.record, "record", "", "`file` to append each change to, for metal timeline")
 	flags.BoolVar(&f.quiet, "quiet", false, "write nothing to standard output")
@@ -102,7 +103,8 @@ func (f *watchFlags) check() error {
 	if f.goal != "" && !slices.Contains(goals, f.goal) {
 		wrong = append(wrong, fmt.Errorf("--goal is %q; it must be one of %s", f.goal, strings.Join(goals, ", ")))
 	}
-	return errors.Join(errors.Join(wrong...), cli.NotNegative("total", f.total), cli.NotNegative("until-idle", f.untilIdle), f.metrics.check())
+	return errors.Join(errors.Join(wrong...), cli.NotNegative("total", f.total), cli.NotNegative("until-idle", f.untilIdle),
+		f.metrics.check())
 }
 
 // spareScreen lets nothing be written beside a screen that is shown: the screen itself says that Ironic does not answer.
@@ -177,11 +179,13 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string, s *cli.Settings) err
 	case err != nil:
 		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("could not watch %s: %s", s.IronicName(), watch.Problem(err))}
 	case len(end.Failed) > 0 && f.quiet:
-		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed; without --quiet, metal watch names them", words.Count(len(end.Failed), "machine"))}
+		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed; without --quiet, metal watch names them",
+			words.Count(len(end.Failed), "machine"))}
 	case len(end.Failed) > 0:
 		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed; see above", words.Count(len(end.Failed), "machine"))}
 	case cmd.Context().Err() == nil && f.goal != "" && end.Done < end.Total:
-		return &cli.Failure{Code: cli.ExitGoalMissed, Err: fmt.Errorf("nothing is in progress any more, and %d of %s did not reach %s", end.Total-end.Done, words.Count(end.Total, "machine"), f.goal)}
+		return &cli.Failure{Code: cli.ExitGoalMissed, Err: fmt.Errorf("nothing is in progress any more, and %d of %s did not reach %s",
+			end.Total-end.Done, words.Count(end.Total, "machine"), f.goal)}
 	}
 	return nil
 }

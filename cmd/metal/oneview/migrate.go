@@ -45,7 +45,8 @@ func newMigrate(s *cli.Settings) *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.BoolVar(&o.All, "all", false, "migrate every node that is pre-allocated")
-	flags.BoolVar(&o.ReleaseUnknown, "release-unknown", false, "also delete profiles of idle nodes without proof that they were made for the node; see above")
+	flags.BoolVar(&o.ReleaseUnknown, "release-unknown", false, "also delete profiles of idle nodes without proof that they were made for "+
+		"the node; see above")
 	flags.BoolVar(&o.DryRun, "dry-run", false, "show the changes without making them")
 	flags.IntVar(&o.Parallel, "parallel", sharing.DefaultParallel, "`number` of nodes to migrate at once")
 	cli.DurationVar(flags, &o.Limit, "timeout", sharing.DefaultLimit, "time-out: `time` for removing one server profile")

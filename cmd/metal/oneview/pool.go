@@ -61,8 +61,12 @@ func (p *pool) requireHardware(ctx context.Context) error {
 			return nil
 		}
 	}
-	return &cli.Failure{Code: cli.ExitNothing, Err: fmt.Errorf("no node names server hardware in OneView: of %s in %s, none has server_hardware_uri in its driver_info. Set it in driver_info of metal_host, or by: baremetal node set NODE --driver-info server_hardware_uri=URI",
-		words.Count(len(nodes), "node"), p.ironicName)}
+	return &cli.Failure{
+		Code: cli.ExitNothing,
+		Err: fmt.Errorf("no node names server hardware in OneView: of %s in %s, none has server_hardware_uri in its driver_info. Set it "+
+			"in driver_info of metal_host, or by: baremetal node set NODE --driver-info server_hardware_uri=URI",
+			words.Count(len(nodes), "node"), p.ironicName),
+	}
 }
 
 // stopped returns the failure of a whole command.

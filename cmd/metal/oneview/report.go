@@ -76,5 +76,6 @@ func tallyText(tally sharing.Tally, dryRun bool) string {
 	if dryRun {
 		changed = "would be changed"
 	}
-	return fmt.Sprintf("%d %s, %s, %d skipped, %d failed", tally.Changed, changed, words.Count(tally.Warned, "warning"), tally.Skipped, tally.Failed)
+	return fmt.Sprintf("%d %s, %s, %d skipped, %d failed", tally.Changed, changed, words.Count(tally.Warned, "warning"),
+		tally.Skipped, tally.Failed)
 }

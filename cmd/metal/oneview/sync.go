@@ -53,18 +53,22 @@ type syncFlags struct {
 
 // newSync returns the command metal oneview sync.
 func newSync(s *cli.Settings) *cobra.Command {
-	cmd := &cobra.Command{Use: "sync", Short: "Take nodes out of service whose servers OneView users have taken, and return them when freed", Long: aboutSync, Args: cli.OnlyFlags}
+	cmd := &cobra.Command{Use: "sync", Short: "Take nodes out of service whose servers OneView users have taken, and return them " +
+		"when freed", Long: aboutSync, Args: cli.OnlyFlags}
 	var own syncFlags
 	var o sharing.SyncOptions
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	cli.DurationVar(flags, &own.interval, "interval", sharing.DefaultBudget, "`time` between the starts of two passes; after this time a pass starts no long operation")
+	cli.DurationVar(flags, &own.interval, "interval", sharing.DefaultBudget, "`time` between the starts of two passes; after this time "+
+		"a pass starts no long operation")
 	cli.FromEnvironment(flags, "interval", "ONEVIEW_SYNC_INTERVAL")
 	flags.BoolVar(&own.once, "once", false, "make one pass")
 	flags.BoolVar(&o.DryRun, "dry-run", false, "make one pass that shows the changes without making them")
 	flags.IntVar(&o.Parallel, "parallel", sharing.DefaultParallel, "`number` of nodes to handle at once")
-	cli.DurationVar(flags, &o.Limit, "timeout", sharing.DefaultLimit, "time-out: `time` for applying or removing one temporary server profile")
-	cli.DurationVar(flags, &o.LeftoverAge, "leftover-after", sharing.DefaultLeftoverAge, "`age` from which a temporary profile counts as left over, if the state of its node does not say whether it is")
+	cli.DurationVar(flags, &o.Limit, "timeout", sharing.DefaultLimit, "time-out: `time` for applying or removing one temporary "+
+		"server profile")
+	cli.DurationVar(flags, &o.LeftoverAge, "leftover-after", sharing.DefaultLeftoverAge,
+		"`age` from which a temporary profile counts as left over, if the state of its node does not say whether it is")
 	cli.LimitFlags(flags, &own.limit)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return own.run(cmd, s, o) }
 	return cmd
@@ -109,7 +113,8 @@ func (p *pool) syncOnce(ctx context.Context, o sharing.SyncOptions) error {
 		}
 	}
 	fmt.Fprintf(p.stderr, "%s checked, %d in use by OneView, %d not checked because they are pre-allocated; %s; took %s\n",
-		words.Count(summary.Nodes, "node"), summary.InUse, summary.PreAllocated, tallyText(summary.Tally, o.DryRun), time.Since(start).Round(time.Millisecond))
+		words.Count(summary.Nodes, "node"), summary.InUse, summary.PreAllocated, tallyText(summary.Tally, o.DryRun),
+		time.Since(start).Round(time.Millisecond))
 	return outcome(summary.Tally, o.DryRun)
 }
 

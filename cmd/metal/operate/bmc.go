@@ -18,7 +18,8 @@ import (
 func newNMI(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "nmi [NODE...]", Short: "Send machines a non-maskable interrupt",
-		Long: "metal nmi sends machines that are on a non-maskable interrupt, through their BMCs. Most operating systems then crash: they write a crash dump\nand restart, as they are configured.",
+		Long: "metal nmi sends machines that are on a non-maskable interrupt, through their BMCs. Most operating systems then crash: " +
+			"they write a crash dump\nand restart, as they are configured.",
 	}
 	return newOperation(s, cmd, operate.BMCTimeout, func(*sharing.Pool) (operate.Operation, error) { return operate.NMI(), nil })
 }
@@ -42,14 +43,16 @@ func newMedia(s *cli.Settings) *cobra.Command {
 		}
 		return operate.Media(ironic.Device(device), image), nil
 	}
-	attach := newOperation(s, &cobra.Command{Use: "attach [NODE...]", Short: "Insert an image, in place of what is in the drive"}, operate.BMCTimeout, func(*sharing.Pool) (operate.Operation, error) {
-		if !imageURL.MatchString(image) {
-			return operate.Operation{}, errors.New("set --image-url to a URL that begins with http://, https://, nfs:// or cifs://")
-		}
-		return of(image)
-	})
+	attach := newOperation(s, &cobra.Command{Use: "attach [NODE...]", Short: "Insert an image, in place of what is in the drive"},
+		operate.BMCTimeout, func(*sharing.Pool) (operate.Operation, error) {
+			if !imageURL.MatchString(image) {
+				return operate.Operation{}, errors.New("set --image-url to a URL that begins with http://, https://, nfs:// or cifs://")
+			}
+			return of(image)
+		})
 	attach.Flags().StringVar(&image, "image-url", "", "`URL` of the image")
-	detach := newOperation(s, &cobra.Command{Use: "detach [NODE...]", Short: "Empty a drive"}, operate.BMCTimeout, func(*sharing.Pool) (operate.Operation, error) { return of("") })
+	detach := newOperation(s, &cobra.Command{Use: "detach [NODE...]", Short: "Empty a drive"}, operate.BMCTimeout,
+		func(*sharing.Pool) (operate.Operation, error) { return of("") })
 	for _, cmd := range []*cobra.Command{attach, detach} {
 		cmd.Flags().StringVar(&device, "device", string(ironic.DeviceCDROM), "`drive`: cdrom, disk or floppy")
 		group.AddCommand(cmd)

@@ -27,9 +27,10 @@ start only, or, with --persistent, from now on. Ironic sets the device itself wh
 func newBootDevice(s *cli.Settings) *cobra.Command {
 	group := cli.NewGroup("boot-device", "Show or set the boot device", aboutBootDevice)
 	device, persistent := "", false
-	set := newOperation(s, &cobra.Command{Use: "set DEVICE [NODE...]", Short: "Set the boot device"}, operate.BMCTimeout, func(*sharing.Pool) (operate.Operation, error) {
-		return operate.BootDevice(ironic.Device(device), persistent), nil
-	})
+	set := newOperation(s, &cobra.Command{Use: "set DEVICE [NODE...]", Short: "Set the boot device"}, operate.BMCTimeout,
+		func(*sharing.Pool) (operate.Operation, error) {
+			return operate.BootDevice(ironic.Device(device), persistent), nil
+		})
 	operation := set.RunE
 	set.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 || args[0] == "" {
@@ -89,7 +90,8 @@ func newShowBootDevice(s *cli.Settings) *cobra.Command {
 		if err := writeDevices(cmd, *output, shown); err != nil || failed == 0 {
 			return err
 		}
-		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("the boot device of %s could not be read; see above", words.Count(failed, "machine"))}
+		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("the boot device of %s could not be read; see above",
+			words.Count(failed, "machine"))}
 	}
 	return cmd
 }
@@ -106,7 +108,8 @@ func writeDevices(cmd *cobra.Command, format string, shown []shownDevice) error 
 		if d.Persistent != nil {
 			persistent = map[bool]string{true: "yes", false: "no"}[*d.Persistent]
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", rest.OneLine(cmp.Or(d.NodeName, d.NodeID)), rest.OneLine(cmp.Or(d.BootDevice, "-")), persistent, rest.OneLine(d.Error))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", rest.OneLine(cmp.Or(d.NodeName, d.NodeID)), rest.OneLine(cmp.Or(d.BootDevice, "-")),
+			persistent, rest.OneLine(d.Error))
 	}
 	return table.Flush()
 }

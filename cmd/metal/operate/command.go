@@ -60,15 +60,18 @@ func newOperation(s *cli.Settings, cmd *cobra.Command, standard time.Duration, m
 func (f *operationFlags) declare(flags *pflag.FlagSet, standard time.Duration) {
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would happen, and send nothing that changes anything")
 	flags.BoolVar(&f.yes, "yes", false, "go on without a question, except where --yes-erase is needed")
-	flags.StringSliceVar(&f.yesErase, "yes-erase", nil, "`names` or UUIDs of nodes whose data may be erased, or whose power may be cut although they are deployed or reserved, or on which a run may be at work")
+	flags.StringSliceVar(&f.yesErase, "yes-erase", nil, "`names` or UUIDs of nodes whose data may be erased, or whose power may be cut "+
+		"although they are deployed or reserved, or on which a run may be at work")
 	flags.IntVar(&f.parallel, "parallel", parallel, "`number` of machines to work on at once")
-	cli.DurationVar(flags, &f.timeout, "timeout", standard, "time-out: `time` for one machine, without the time that it waits for a slot of the limit")
+	cli.DurationVar(flags, &f.timeout, "timeout", standard, "time-out: `time` for one machine, without the time that it waits for a "+
+		"slot of the limit")
 	flags.StringVar(&f.output, "output", "table", "`format` on standard output: table, or json, a document at the end")
 }
 
 // check returns the errors in the flags.
 func (f *operationFlags) check() error {
-	return errors.Join(cli.CheckOutput(f.output), checkErase(f.yesErase), cli.Positive("parallel", f.parallel), cli.Positive("timeout", f.timeout), cli.CheckLimit(f.limit))
+	return errors.Join(cli.CheckOutput(f.output), checkErase(f.yesErase), cli.Positive("parallel", f.parallel),
+		cli.Positive("timeout", f.timeout), cli.CheckLimit(f.limit))
 }
 
 // checkErase returns the error in --yes-erase: an empty variable of a shell must name nothing.
@@ -177,7 +180,8 @@ func failureOf(ctx context.Context, noun string, outcomes []operate.Outcome) err
 	case planned > 0:
 		return &cli.Failure{Code: cli.ExitWouldChange}
 	case ctx.Err() != nil && open > 0:
-		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("stopped before the end: %s not finished; see above", words.Count(open, noun))}
+		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("stopped before the end: %s not finished; see above",
+			words.Count(open, noun))}
 	case failed+open > 0:
 		return &cli.Failure{Code: cli.ExitNodesFailed, Err: fmt.Errorf("%s failed; see above", words.Count(failed+refused+open, noun))}
 	case refused > 0:

@@ -64,7 +64,8 @@ func newConsole(s *cli.Settings) *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.BoolVar(&own.enable, "enable", false, "enable the console without a question")
-	flags.BoolVar(&own.disconnect, "disconnect", false, "read the address without a question, though that ends the session of the user who is connected")
+	flags.BoolVar(&own.disconnect, "disconnect", false, "read the address without a question, though that ends the session of the user "+
+		"who is connected")
 	flags.BoolVar(&own.restart, "restart", false, "disable and enable the console, which ends all sessions")
 	flags.BoolVar(&own.open, "open", false, "open a web page in the browser")
 	cli.DurationVar(flags, &own.timeout, "timeout", 5*time.Minute, "longest `time` to wait until the console is enabled")
@@ -87,7 +88,8 @@ func (f *consoleFlags) run(cmd *cobra.Command, s *cli.Settings, node string) err
 		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("could not read node %s: %w", node, err)}
 	}
 	if m.Node().ConsoleInterface == ironic.ConsoleNone {
-		return withoutConsole("the console interface of node %s is %s. Set another one, such as %s for the driver ipmi", node, ironic.ConsoleNone, ironic.ConsoleSocat)
+		return withoutConsole("the console interface of node %s is %s. Set another one, such as %s for the driver ipmi", node,
+			ironic.ConsoleNone, ironic.ConsoleSocat)
 	}
 	ask := cli.NewAsker(cmd)
 	started, err := f.start(cmd.Context(), m, ask)
@@ -121,7 +123,8 @@ func (f *consoleFlags) start(ctx context.Context, m *machine.Machine, ask *cli.A
 		if err := m.SetConsole(ctx, false, f.timeout); err != nil {
 			return false, withCause(err)
 		}
-	} else if !f.enable && !f.restart && !ask.Yes("The console of node %s is not enabled. Enable it? That touches nothing on the machine.", node) {
+	} else if !f.enable && !f.restart && !ask.Yes("The console of node %s is not enabled. Enable it? That touches nothing on the machine.",
+		node) {
 		if ctx.Err() != nil {
 			return false, cli.ErrStopped
 		}
@@ -155,12 +158,14 @@ func (f *consoleFlags) allowRead(ctx context.Context, m *machine.Machine, ask *c
 	}
 	node := ironic.NodeLabel(m.Node())
 	switch {
-	case highest <= keepsSessions, ask.Yes("Another user may be connected to the console of node %s: when this Ironic tells its address, it ends the session. Go on?", node):
+	case highest <= keepsSessions, ask.Yes("Another user may be connected to the console of node %s: when this Ironic tells its address, "+
+		"it ends the session. Go on?", node):
 		return nil
 	case ctx.Err() != nil:
 		return cli.ErrStopped
 	}
-	return withoutConsole("the console of node %s is %s. When this Ironic tells its address, it ends the session of the user who is connected. Use --disconnect to do that", node, ironic.ConsoleSocat)
+	return withoutConsole("the console of node %s is %s. When this Ironic tells its address, it ends the session of the user who is "+
+		"connected. Use --disconnect to do that", node, ironic.ConsoleSocat)
 }
 
 // withoutConsole ends the command because there is no console to show.
@@ -176,15 +181,18 @@ func tellConsole(cmd *cobra.Command, node string, console ironic.Console, starte
 	case !console.Enabled:
 		return withoutConsole("the console of node %s has been disabled meanwhile. Run the command again", node)
 	case console.URL == "":
-		return withoutConsole("the console of node %s is enabled, but Ironic tells no address of it. The driver has none, as fake-hardware", node)
+		return withoutConsole("the console of node %s is enabled, but Ironic tells no address of it. The driver has none, as fake-hardware",
+			node)
 	case err != nil || address.Scheme == "":
-		return withoutConsole("the console of node %s is enabled, but Ironic tells no complete address of it. For a graphical console, the site must set [vnc]public_url", node)
+		return withoutConsole("the console of node %s is enabled, but Ironic tells no complete address of it. For a graphical console, "+
+			"the site must set [vnc]public_url", node)
 	}
 	cli.Line(out, "type: %s", console.Type)
 	cli.Line(out, "url:  %s", console.URL)
 	switch {
 	case console.Type == "vnc":
-		cli.Line(hints, "Open the URL in a browser. It contains a secret. Ironic ends the console 10 minutes after its start, unless the site says otherwise.")
+		cli.Line(hints, "Open the URL in a browser. It contains a secret. Ironic ends the console 10 minutes after its start, unless the "+
+			"site says otherwise.")
 		return nil
 	case isPage(address):
 		cli.Line(hints, "Open the URL in a browser.")
@@ -232,7 +240,8 @@ func openPage(ctx context.Context, browser, page string) error {
 	case runtime.GOOS == "windows":
 		command = []string{"rundll32", "url.dll,FileProtocolHandler"}
 	}
-	process := exec.CommandContext(context.WithoutCancel(ctx), command[0], append(command[1:], page)...) //nolint:gosec // the user names the browser, and no shell reads the URL
+	process := exec.CommandContext(context.WithoutCancel(ctx), command[0],
+		append(command[1:], page)...) //nolint:gosec // the user names the browser, and no shell reads the URL
 	if err := process.Start(); err != nil {
 		return err // it names the program, not the URL
 	}

@@ -54,7 +54,9 @@ off for the node.
 // newProvide returns the command metal provide.
 func newProvide(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{Use: "provide [NODE...]", Short: "Make free machines available, for which Ironic cleans them", Long: aboutProvide}
-	return newOperation(s, cmd, operate.CleanTimeout, func(pool *sharing.Pool) (operate.Operation, error) { return operate.Provide(pool), nil })
+	return newOperation(s, cmd, operate.CleanTimeout, func(pool *sharing.Pool) (operate.Operation, error) {
+		return operate.Provide(pool), nil
+	})
 }
 
 // orderFlags are the flags that say what Ironic runs.
@@ -66,7 +68,8 @@ type orderFlags struct {
 // declare declares the flags.
 func (f *orderFlags) declare(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.steps, "steps", "", "`steps` in their order: names such as bios.factory_reset with commas between them; as JSON, with arguments; or @FILE with JSON, @- is standard input")
+	flags.StringVar(&f.steps, "steps", "", "`steps` in their order: names such as bios.factory_reset with commas between them; as JSON, "+
+		"with arguments; or @FILE with JSON, @- is standard input")
 	flags.StringVar(&f.runbook, "runbook", "", "`name` or UUID of a runbook that has the steps")
 	flags.BoolVar(&f.noRamdisk, "disable-ramdisk", false, "do not boot Ironic's ramdisk for the steps; a runbook has a setting of its own")
 }
@@ -109,7 +112,8 @@ func readSteps(cmd *cobra.Command, text string) (steps []ironic.CleanStep, err e
 	}
 	for _, step := range steps {
 		if step.Interface == "" || step.Step == "" {
-			return nil, fmt.Errorf("a step needs an interface and a name, such as bios.factory_reset, but one is %q", strings.Trim(step.String(), "."))
+			return nil, fmt.Errorf("a step needs an interface and a name, such as bios.factory_reset, but one is %q",
+				strings.Trim(step.String(), "."))
 		}
 	}
 	if len(steps) == 0 {
@@ -167,7 +171,9 @@ func newService(s *cli.Settings) *cobra.Command {
 func newAbort(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "abort [NODE...]", Short: "End operations that wait for the machine or are held",
-		Long: "metal abort ends operations in which Ironic waits for the machine, or which a step holds, and waits for that. The operation has then failed;\nafter a failed service, the machine is active again. It also works while a run of Terraform waits for the operation, which then fails.",
+		Long: "metal abort ends operations in which Ironic waits for the machine, or which a step holds, and waits for that. The " +
+			"operation has then failed;\nafter a failed service, the machine is active again. It also works while a run of Terraform " +
+			"waits for the operation, which then fails.",
 	}
 	return newOperation(s, cmd, operate.AbortTimeout, func(*sharing.Pool) (operate.Operation, error) { return operate.Abort(), nil })
 }
@@ -176,7 +182,8 @@ func newAbort(s *cli.Settings) *cobra.Command {
 func newUnhold(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "unhold [NODE...]", Short: "Continue operations that a step holds",
-		Long: "metal unhold continues operations that a step holds, and waits for their end. A cleaning may then erase disks, so that the name of the machine must\nbe typed for it.",
+		Long: "metal unhold continues operations that a step holds, and waits for their end. A cleaning may then erase disks, so that " +
+			"the name of the machine must\nbe typed for it.",
 	}
 	return newOperation(s, cmd, operate.AbortTimeout, func(*sharing.Pool) (operate.Operation, error) { return operate.Unhold(), nil })
 }

@@ -28,7 +28,10 @@ the configuration, or use terraform destroy.
 
 // newUndeploy returns the command metal undeploy.
 func newUndeploy(s *cli.Settings) *cobra.Command {
-	cmd := &cobra.Command{Use: "undeploy [NODE...]", Short: "End what is deployed on machines, which erases their disks", Long: aboutUndeploy}
+	cmd := &cobra.Command{
+		Use: "undeploy [NODE...]", Short: "End what is deployed on machines, which erases their disks",
+		Long: aboutUndeploy,
+	}
 	release := false
 	newOperation(s, cmd, operate.UndeployTimeout, func(pool *sharing.Pool) (operate.Operation, error) {
 		return operate.Undeploy(pool, release), nil
@@ -59,7 +62,8 @@ func newRescue(s *cli.Settings) *cobra.Command {
 		s.Ironic.Secrets.Hide(password) // no log, message or trace shows it
 		return operate.Rescue(password), err
 	})
-	cmd.Flags().StringVar(&file, "password-file", "", "`file` with the password of the user rescue in its first line; - is standard input. Default: the terminal")
+	cmd.Flags().StringVar(&file, "password-file", "", "`file` with the password of the user rescue in its first line; - is standard "+
+		"input. Default: the terminal")
 	return cmd
 }
 
@@ -98,6 +102,9 @@ const aboutUnrescue = `metal unrescue ends the rescue system of machines, and st
 
 // newUnrescue returns the command metal unrescue.
 func newUnrescue(s *cli.Settings) *cobra.Command {
-	cmd := &cobra.Command{Use: "unrescue [NODE...]", Short: "End the rescue system of machines, and start what is deployed", Long: aboutUnrescue}
+	cmd := &cobra.Command{
+		Use: "unrescue [NODE...]", Short: "End the rescue system of machines, and start what is deployed",
+		Long: aboutUnrescue,
+	}
 	return newOperation(s, cmd, operate.RescueTimeout, func(*sharing.Pool) (operate.Operation, error) { return operate.Unrescue(), nil })
 }

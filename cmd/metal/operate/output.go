@@ -37,7 +37,10 @@ func write(to io.Writer, format string, results []operate.Result) error {
 	if format == "json" {
 		all := make([]outcome, len(results))
 		for i, r := range results {
-			all[i] = outcome{r.Node.UUID, r.Node.Name, string(r.Outcome), r.Node.ProvisionState, r.Node.PowerState, r.Plan.Does, errorText(r), r.Note, r.Took.Round(time.Millisecond).Seconds()}
+			all[i] = outcome{
+				r.Node.UUID, r.Node.Name, string(r.Outcome), r.Node.ProvisionState, r.Node.PowerState, r.Plan.Does,
+				errorText(r), r.Note, r.Took.Round(time.Millisecond).Seconds(),
+			}
 		}
 		return cli.WriteJSON(to, all)
 	}
@@ -48,7 +51,8 @@ func write(to io.Writer, format string, results []operate.Result) error {
 		if details == "" && r.Outcome == operate.Planned {
 			details = r.Plan.Does
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", rest.OneLine(cmp.Or(r.Node.Name, r.Node.UUID)), r.Node.ProvisionState, cmp.Or(machine.Power(r.Node), "-"), r.Outcome, rest.OneLine(details))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", rest.OneLine(cmp.Or(r.Node.Name, r.Node.UUID)), r.Node.ProvisionState,
+			cmp.Or(machine.Power(r.Node), "-"), r.Outcome, rest.OneLine(details))
 	}
 	return table.Flush()
 }

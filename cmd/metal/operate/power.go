@@ -34,7 +34,8 @@ func newPower(s *cli.Settings) *cobra.Command {
 			return operate.Power(c.hard), nil
 		})
 		if c.soft != "" {
-			cmd.Flags().BoolVar(&soft, "soft", false, "ask the operating system, instead of cutting the power; fails if the machine stays on")
+			cmd.Flags().BoolVar(&soft, "soft", false, "ask the operating system, instead of cutting the power; fails if the "+
+				"machine stays on")
 		}
 		group.AddCommand(cmd)
 	}

@@ -18,13 +18,15 @@ metal_host that sets maintenance changes it back at its next apply.
 func newMaintenance(s *cli.Settings) *cobra.Command {
 	group := cli.NewGroup("maintenance", "Put machines into maintenance, or end that", aboutMaintenance)
 	reason := ""
-	on := newOperation(s, &cobra.Command{Use: "on [NODE...]", Short: "Put machines into maintenance"}, operate.RecordTimeout, func(*sharing.Pool) (operate.Operation, error) {
-		return operate.Maintenance(machine.Maintenance{On: true, Reason: reason}), nil
-	})
+	on := newOperation(s, &cobra.Command{Use: "on [NODE...]", Short: "Put machines into maintenance"}, operate.RecordTimeout,
+		func(*sharing.Pool) (operate.Operation, error) {
+			return operate.Maintenance(machine.Maintenance{On: true, Reason: reason}), nil
+		})
 	on.Flags().StringVar(&reason, "reason", "", "`text` that says why; everybody who sees the node can read it")
-	off := newOperation(s, &cobra.Command{Use: "off [NODE...]", Short: "End the maintenance of machines"}, operate.RecordTimeout, func(*sharing.Pool) (operate.Operation, error) {
-		return operate.Maintenance(machine.Maintenance{}), nil
-	})
+	off := newOperation(s, &cobra.Command{Use: "off [NODE...]", Short: "End the maintenance of machines"}, operate.RecordTimeout,
+		func(*sharing.Pool) (operate.Operation, error) {
+			return operate.Maintenance(machine.Maintenance{}), nil
+		})
 	group.AddCommand(on, off)
 	return group
 }
@@ -47,7 +49,8 @@ func newRetire(s *cli.Settings) *cobra.Command {
 func newUnretire(s *cli.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "unretire [NODE...]", Short: "End the retirement of machines",
-		Long: "metal unretire ends the retirement of machines, and the quarantine in which the provider has put them. They stay in their state.",
+		Long: "metal unretire ends the retirement of machines, and the quarantine in which the provider has put them. They stay " +
+			"in their state.",
 	}
 	return newOperation(s, cmd, operate.RecordTimeout, func(*sharing.Pool) (operate.Operation, error) { return operate.Unretire(), nil })
 }

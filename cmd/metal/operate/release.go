@@ -41,7 +41,10 @@ type releaseFlags struct {
 
 // newRelease returns the command metal release.
 func newRelease(s *cli.Settings) *cobra.Command {
-	cmd := &cobra.Command{Use: "release [ALLOCATION...]", Short: "Give up allocations and reservations of machines", Long: aboutRelease, Args: cobra.ArbitraryArgs}
+	cmd := &cobra.Command{
+		Use: "release [ALLOCATION...]", Short: "Give up allocations and reservations of machines", Long: aboutRelease,
+		Args: cobra.ArbitraryArgs,
+	}
 	f := &releaseFlags{}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -49,7 +52,8 @@ func newRelease(s *cli.Settings) *cobra.Command {
 	flags.StringVar(&f.file, "file", "", "`file` with names or UUIDs of allocations, one a line; # begins a comment; - is standard input")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would happen, and send nothing that changes anything")
 	flags.BoolVar(&f.yes, "yes", false, "go on without a question, except where --yes-erase is needed")
-	flags.StringSliceVar(&f.yesErase, "yes-erase", nil, "`names` or UUIDs of nodes that another client has reserved, on which a run may be at work, or whose disks may be erased to end a quarantine")
+	flags.StringSliceVar(&f.yesErase, "yes-erase", nil, "`names` or UUIDs of nodes that another client has reserved, on which a run may "+
+		"be at work, or whose disks may be erased to end a quarantine")
 	flags.StringVar(&f.output, "output", "table", "`format` on standard output: table, or json")
 	cli.Section(flags, limitTitle, func() { cli.LimitFlags(flags, &f.limit) })
 	flags.AddFlagSet(s.OneViewFlags())
@@ -167,7 +171,8 @@ func findAll(ctx context.Context, s *cli.Settings, site *machine.Site, all []rel
 		}
 	}
 	if len(missing) > 0 {
-		return &cli.Failure{Code: cli.ExitNothing, Err: fmt.Errorf("%s has no %s that you may see. For the reservation of a node, use --node NODE", s.IronicName(), strings.Join(missing, ", "))}
+		return &cli.Failure{Code: cli.ExitNothing, Err: fmt.Errorf("%s has no %s that you may see. For the reservation of a node, use "+
+			"--node NODE", s.IronicName(), strings.Join(missing, ", "))}
 	}
 	return nil
 }
@@ -191,9 +196,11 @@ func (r *released) release(ctx context.Context, site *machine.Site) {
 		r.outcome, r.err = operate.Failed, err
 	case r.outcome != operate.Planned:
 	case !r.Is(had):
-		r.outcome, r.err = operate.Refused, fmt.Errorf("%s is not what was confirmed: another client has changed it meanwhile. Run the command again", r.Label())
+		r.outcome, r.err = operate.Refused, fmt.Errorf("%s is not what was confirmed: another client has changed it meanwhile. Run the "+
+			"command again", r.Label())
 	case r.plan.Harm > confirmed.Harm:
-		r.outcome, r.err = operate.Refused, machine.RefusedFor(r.Node, "it has changed since the command began, and the command "+r.plan.Does+" now. Run the command again")
+		r.outcome, r.err = operate.Refused, machine.RefusedFor(r.Node, "it has changed since the command began, and the command "+
+			r.plan.Does+" now. Run the command again")
 	default:
 		switch r.err = operate.Release(ctx, site, r.Reservation); {
 		case r.err == nil:

@@ -26,7 +26,8 @@ func TestBound_largeAnswersAreErrors(t *testing.T) {
 		body  io.Reader
 		large bool
 	}{
-		"small": {strings.NewReader("{}"), false}, "just fits": {io.LimitReader(endless{}, most), false}, "a byte more": {io.LimitReader(endless{}, most+1), true}, "endless": {endless{}, true},
+		"small": {strings.NewReader("{}"), false}, "just fits": {io.LimitReader(endless{}, most), false},
+		"a byte more": {io.LimitReader(endless{}, most+1), true}, "endless": {endless{}, true},
 	} {
 		resp := &http.Response{Body: io.NopCloser(tt.body)}
 		rest.Bound(resp)

@@ -20,7 +20,8 @@ func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f
 // guide "CI" names the time.
 func TestRoundTrip_hangingServerHoldsAnInterruptedRunForFiveSeconds(t *testing.T) {
 	t.Parallel()
-	for method, waits := range map[string]time.Duration{http.MethodGet: 0, http.MethodPost: 5 * time.Second, http.MethodPatch: 5 * time.Second, http.MethodPut: 5 * time.Second, http.MethodDelete: 5 * time.Second} {
+	for method, waits := range map[string]time.Duration{http.MethodGet: 0, http.MethodPost: 5 * time.Second, http.MethodPatch: 5 *
+		time.Second, http.MethodPut: 5 * time.Second, http.MethodDelete: 5 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			time.AfterFunc(20*time.Second, stop)

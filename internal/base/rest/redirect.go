@@ -31,7 +31,8 @@ type RedirectError struct {
 
 // Error names both addresses without their secrets, and says which address to configure.
 func (e *RedirectError) Error() string {
-	fact := fmt.Sprintf("%s %s is redirected to %s (%d %s), and the provider follows no redirect", e.Method, bare(e.from), bare(e.to), e.Status, http.StatusText(e.Status))
+	fact := fmt.Sprintf("%s %s is redirected to %s (%d %s), and the provider follows no redirect", e.Method, bare(e.from), bare(e.to),
+		e.Status, http.StatusText(e.Status))
 	if e.Setting == "" {
 		return fact
 	}

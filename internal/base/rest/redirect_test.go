@@ -44,7 +44,8 @@ func TestRedirect_isRefusedAndExplained(t *testing.T) {
 					t.Fatalf("%s: %s %d: %v", name, method, status, err)
 				}
 				redirect.Setting, redirect.Root = "endpoint", "/v1"
-				if text := redirect.Error(); !strings.Contains(text, tt.says) || strings.Contains(text, "hunter2") || !strings.HasPrefix(text, method+" "+s.URL) {
+				if text := redirect.Error(); !strings.Contains(text, tt.says) || strings.Contains(text, "hunter2") ||
+					!strings.HasPrefix(text, method+" "+s.URL) {
 					t.Errorf("%s: %s %d: %s", name, method, status, text)
 				}
 			}

@@ -10,27 +10,32 @@ import (
 func TestRedact_urls(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`"https://admin:s3cret@ironic.example.com:6385" contains credentials`:            `"https://******@ironic.example.com:6385" contains credentials`,
-		"https://admin:pa/ss#w?rd@ironic:6385/v1 is not a URL":                           "https://******@ironic:6385/v1 is not a URL",
-		"https://admin:p@ss@ironic/v1":                                                   "https://******@ironic/v1",
-		"https://admin:1234@ironic/v1":                                                   "https://******@ironic/v1",
-		"https://ghp_token@host/a.qcow2":                                                 "https://******@host/a.qcow2",
-		"Image http://u:p@[fe80::1]:80/a.img?sig=1 could not be found.":                  "Image http://******@[fe80::1]:80/a.img?****** could not be found.",
-		"get http://images/a.qcow2?X-Amz-Signature=abc&X-Amz-Date=1, then":               "get http://images/a.qcow2?******, then",
-		"(http://images/a.qcow2?token)":                                                  "(http://images/a.qcow2?******)",
-		"Max retries exceeded with url: /a.qcow2?sig=abc%2F (Caused by X)":               "Max retries exceeded with url: /a.qcow2?****** (Caused by X)",
-		"redfish://10.0.0.5/redfish/v1/Systems/1":                                        "redfish://10.0.0.5/redfish/v1/Systems/1",
-		"oci://quay.io/site/image@sha256:0123":                                           "oci://quay.io/site/image@sha256:0123",
-		"oci://quay.io:5000/site/image@sha256:0123":                                      "oci://quay.io:5000/site/image@sha256:0123",
-		"write to ops@example.com. See https://example.com/a. Why? Because.":             "write to ops@example.com. See https://example.com/a. Why? Because.",
-		"Is it on/off? Look.":                                                            "Is it on/off? Look.",
-		"on/off?\nyes":                                                                   "on/off?\nyes",
-		"Invalid query parameter ?detail=True":                                           "Invalid query parameter ?detail=True",
-		"cifs://dom;user:pw@files/share/a.iso":                                           "cifs://******@files/share/a.iso",
-		"two: https://a:bcd@one/x?y=z and https://c:def@two/x?y=z":                       "two: https://******@one/x?****** and https://******@two/x?******",
-		`{"href": "https://a:bcd@one/x?y=z"}`:                                            `{"href": "https://******@one/x?******"}`,
-		"file:///opt/a.qcow2":                                                            "file:///opt/a.qcow2",
-		"attribute image.url: \"ftp://user:pw@host/image\" must begin with http or file": "attribute image.url: \"ftp://******@host/image\" must begin with http or file",
+		`"https://admin:s3cret@ironic.example.com:6385" contains credentials`: `"https://******@ironic.example.com:6385" contains credentials`,
+		"https://admin:pa/ss#w?rd@ironic:6385/v1 is not a URL":                "https://******@ironic:6385/v1 is not a URL",
+		"https://admin:p@ss@ironic/v1":                                        "https://******@ironic/v1",
+		"https://admin:1234@ironic/v1":                                        "https://******@ironic/v1",
+		"https://ghp_token@host/a.qcow2":                                      "https://******@host/a.qcow2",
+		"Image http://u:p@[fe80::1]:80/a.img?sig=1 could not be found.": "Image http://******@[fe80::1]:80/a.img?****** " +
+			"could not be found.",
+		"get http://images/a.qcow2?X-Amz-Signature=abc&X-Amz-Date=1, then": "get http://images/a.qcow2?******, then",
+		"(http://images/a.qcow2?token)":                                    "(http://images/a.qcow2?******)",
+		"Max retries exceeded with url: /a.qcow2?sig=abc%2F (Caused by X)": "Max retries exceeded with url: " +
+			"/a.qcow2?****** (Caused by X)",
+		"redfish://10.0.0.5/redfish/v1/Systems/1":   "redfish://10.0.0.5/redfish/v1/Systems/1",
+		"oci://quay.io/site/image@sha256:0123":      "oci://quay.io/site/image@sha256:0123",
+		"oci://quay.io:5000/site/image@sha256:0123": "oci://quay.io:5000/site/image@sha256:0123",
+		"write to ops@example.com. See https://example.com/a. Why? Because.": "write to ops@example.com. See " +
+			"https://example.com/a. Why? Because.",
+		"Is it on/off? Look.":                  "Is it on/off? Look.",
+		"on/off?\nyes":                         "on/off?\nyes",
+		"Invalid query parameter ?detail=True": "Invalid query parameter ?detail=True",
+		"cifs://dom;user:pw@files/share/a.iso": "cifs://******@files/share/a.iso",
+		"two: https://a:bcd@one/x?y=z and https://c:def@two/x?y=z": "two: https://******@one/x?****** and " +
+			"https://******@two/x?******",
+		`{"href": "https://a:bcd@one/x?y=z"}`: `{"href": "https://******@one/x?******"}`,
+		"file:///opt/a.qcow2":                 "file:///opt/a.qcow2",
+		"attribute image.url: \"ftp://user:pw@host/image\" must begin with http or file": "attribute image.url: " +
+			"\"ftp://******@host/image\" must begin with http or file",
 	} {
 		var s rest.Secrets
 		if got := s.Redact(text); got != want {

@@ -28,7 +28,10 @@ func (t TLS) Transport() (*http.Transport, error) {
 	if called == nil {
 		called = func(setting string) string { return setting }
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: t.Insecure} //nolint:gosec // the user has chosen this explicitly
+	config := &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		InsecureSkipVerify: t.Insecure,
+	} //nolint:gosec // the user has chosen this explicitly
 	if t.CACertFile != "" {
 		pem, err := os.ReadFile(t.CACertFile)
 		if err != nil {

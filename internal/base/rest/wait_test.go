@@ -15,7 +15,10 @@ func TestBackoffGrowsUpToMax(t *testing.T) {
 	for range 6 {
 		got = append(got, b.Next())
 	}
-	if want := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 10 * time.Second, 10 * time.Second}; !slices.Equal(got, want) {
+	if want := []time.Duration{
+		time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 10 * time.Second,
+		10 * time.Second,
+	}; !slices.Equal(got, want) {
 		t.Errorf("waits %v, want %v", got, want)
 	}
 	if far := b.After(1000); far != 10*time.Second {

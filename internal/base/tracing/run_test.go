@@ -107,7 +107,10 @@ func TestRun_deliversBeforeTheLastAnswer(t *testing.T) {
 func TestRun_joinsTheTraceOfItsParent(t *testing.T) {
 	t.Parallel()
 	c := newCollector(0)
-	parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled, Remote: true})
+	parent := trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2},
+		TraceFlags: trace.FlagsSampled, Remote: true,
+	})
 	run := tracing.NewRun(c, parent, "run")
 	_, call := run.Call(t.Context(), "create metal_host", true)
 	call.End(t.Context())

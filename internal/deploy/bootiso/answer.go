@@ -99,7 +99,8 @@ func (in Input) overrides(status Status) Status {
 	lacking := in.Want.Lacking()
 	switch {
 	case in.Imported:
-		status.Action, status.Why = None, "it was imported, which touches no machine; the plan after this apply shows what its image asks for"
+		status.Action, status.Why = None, "it was imported, which touches no machine; the plan after this apply shows what "+
+			"its image asks for"
 	case in.Machine.barred() != "":
 		status.Action, status.Why = Wait, status.Why+", and "+in.Machine.barred()
 	case len(lacking) > 0:

@@ -57,14 +57,16 @@ func TestDecide_fixInvalidNMStateConfig(t *testing.T) {
 	t.Parallel()
 	// With an invalid configuration the machine has no network and cannot register.
 	unregistered := func(in *Input) { in.Want.Registered = false }
-	want(t, decide(image("1", "env/1", "nmstate", "a/1"), image("2", "env/1", "nmstate", "a/2"), unregistered), Restart, true, "host.nmstate", "image")
+	want(t, decide(image("1", "env/1", "nmstate", "a/1"), image("2", "env/1", "nmstate", "a/2"), unregistered), Restart, true,
+		"host.nmstate", "image")
 	want(t, decide(image("1", "env/1", "nmstate", "a/1"), image("1", "env/1", "nmstate", "a/1"), unregistered), None, false)
 }
 
 func TestDecide_updateNMStateConfigOfAnAgent(t *testing.T) {
 	t.Parallel()
 	want(t, decide(image("1", "env/1", "nmstate", "a/1"), image("2", "env/1", "nmstate", "a/2")), Restart, true, "host.nmstate")
-	want(t, decide(image("1", "env/1", "nmstate", "a/1"), image("1", "env/1", "nmstate", "a/2")), Wait, true, "host.nmstate") // the image is not rebuilt yet
+	// the image is not rebuilt yet
+	want(t, decide(image("1", "env/1", "nmstate", "a/1"), image("1", "env/1", "nmstate", "a/2")), Wait, true, "host.nmstate")
 }
 
 func TestDecide_multipleNMStateConfigsOfAnAgent(t *testing.T) {
@@ -209,7 +211,8 @@ func TestDecide_saysWhatKeepsAMachineRunning(t *testing.T) {
 		policy                Policy
 		why                   string
 	}{
-		"protected":                  {true, false, PolicyAffected, "it is protected in Ironic; with protected = false, a new image can restart it"},
+		"protected": {true, false, PolicyAffected, "it is protected in Ironic; with protected = false, a new image " +
+			"can restart it"},
 		"protected, never restarted": {true, false, PolicyNever, "it is protected in Ironic"},
 		"installing":                 {false, true, PolicyAffected, "it is being installed"},
 		"both":                       {true, true, PolicyAffected, "it is being installed"},
@@ -311,17 +314,22 @@ func TestDecide_imageWithoutWantedContent(t *testing.T) {
 	booted, wanted := image("1", "env/1", "nmstate", "a/1"), image("2", "env/1", "nmstate", "a/2")
 	all := map[string]string{"infra_env": "env/1", "nmstate": "a/2", "other": "x"}
 	want(t, decide(booted, wanted, contains(all)), Restart, true, "host.nmstate")
-	want(t, decide(booted, wanted, contains(map[string]string{"infra_env": "env/1", "nmstate": "a/1"})), Wait, true, "host.nmstate") // built before the change
+	// built before the change
+	want(t, decide(booted, wanted, contains(map[string]string{"infra_env": "env/1", "nmstate": "a/1"})), Wait, true, "host.nmstate")
 	want(t, decide(booted, wanted, contains(map[string]string{})), Wait, true, "host.nmstate")
-	want(t, decide(booted, wanted, contains(map[string]string{"infra_env": "env/0", "nmstate": "a/2"})), Wait, true, "host.nmstate") // the shared part is older
-	want(t, decide(booted, booted, contains(map[string]string{})), None, false)                                                      // it runs what is wanted
+	// the shared part is older
+	want(t, decide(booted, wanted, contains(map[string]string{"infra_env": "env/0", "nmstate": "a/2"})), Wait, true, "host.nmstate")
+	// it runs what is wanted
+	want(t, decide(booted, booted, contains(map[string]string{})), None, false)
 	unregistered := func(in *Input) { in.Want.Registered = false }
 	want(t, decide(booted, wanted, unregistered, contains(map[string]string{})), Wait, true, "host.nmstate", "image")
 	always := func(in *Input) { in.Want.Policy = PolicyAlways }
-	want(t, decide(booted, image("2", "env/1", "nmstate", "a/1"), always, contains(map[string]string{"infra_env": "env/1"})), Wait, true, "image")
+	want(t, decide(booted, image("2", "env/1", "nmstate", "a/1"), always, contains(map[string]string{"infra_env": "env/1"})),
+		Wait, true, "image")
 	unpowered := func(in *Input) { in.Machine.Powered = false }
 	want(t, decide(booted, wanted, unpowered, contains(map[string]string{})), Wait, true, "host.nmstate") // a person needs the image, too
-	if why := decide(booted, wanted, contains(map[string]string{})).Why; why != "its own configuration changed, and the image does not contain host.nmstate, shared.infra_env yet" {
+	if why := decide(booted, wanted, contains(map[string]string{})).Why; why != "its own configuration changed, and the image does not "+
+		"contain host.nmstate, shared.infra_env yet" {
 		t.Errorf("why = %q", why)
 	}
 }
@@ -381,16 +389,34 @@ func TestDecide_contentIsInAnImageThatChangedAfterIt(t *testing.T) {
 		action   Action
 		obsolete []string
 	}{
-		"nothing of its own":             {a2, noted, None, []string{"shared.infra_env"}},
-		"its content is younger":         {late, noted, Wait, []string{"host.n", "shared.infra_env"}},
-		"the image changed since":        {a3, noted, Restart, []string{"host.n", "shared.infra_env"}},
-		"both changed together":          {late, func(*Input) {}, Restart, []string{"host.n", "shared.infra_env"}},
-		"contains says that it is in it": {late, func(in *Input) { noted(in); in.Want.Contains = map[string]string{"infra_env": "env/2", "n": "c/1"} }, Restart, []string{"host.n", "shared.infra_env"}},
-		"it has not registered":          {late, func(in *Input) { noted(in); in.Want.Registered = false }, Restart, []string{"host.n", "image", "shared.infra_env"}},
-		"it always restarts":             {late, func(in *Input) { noted(in); in.Want.Policy = PolicyAlways }, Restart, []string{"host.n", "shared.infra_env"}},
-		"it never restarts":              {late, func(in *Input) { noted(in); in.Want.Policy = PolicyNever }, None, []string{"host.n", "shared.infra_env"}},
-		"a trigger asks for it":          {late, func(in *Input) { noted(in); in.Demanded = []string{"t"} }, Restart, []string{"host.n", "shared.infra_env", "t"}},
-		"the image is not built yet":     {late, func(in *Input) { noted(in); in.Unbuilt = true }, Restart, []string{"host.n", "shared.infra_env"}},
+		"nothing of its own":      {a2, noted, None, []string{"shared.infra_env"}},
+		"its content is younger":  {late, noted, Wait, []string{"host.n", "shared.infra_env"}},
+		"the image changed since": {a3, noted, Restart, []string{"host.n", "shared.infra_env"}},
+		"both changed together":   {late, func(*Input) {}, Restart, []string{"host.n", "shared.infra_env"}},
+		"contains says that it is in it": {late, func(in *Input) {
+			noted(in)
+			in.Want.Contains = map[string]string{"infra_env": "env/2", "n": "c/1"}
+		}, Restart, []string{"host.n", "shared.infra_env"}},
+		"it has not registered": {late, func(in *Input) {
+			noted(in)
+			in.Want.Registered = false
+		}, Restart, []string{"host.n", "image", "shared.infra_env"}},
+		"it always restarts": {late, func(in *Input) {
+			noted(in)
+			in.Want.Policy = PolicyAlways
+		}, Restart, []string{"host.n", "shared.infra_env"}},
+		"it never restarts": {late, func(in *Input) {
+			noted(in)
+			in.Want.Policy = PolicyNever
+		}, None, []string{"host.n", "shared.infra_env"}},
+		"a trigger asks for it": {late, func(in *Input) {
+			noted(in)
+			in.Demanded = []string{"t"}
+		}, Restart, []string{"host.n", "shared.infra_env", "t"}},
+		"the image is not built yet": {late, func(in *Input) {
+			noted(in)
+			in.Unbuilt = true
+		}, Restart, []string{"host.n", "shared.infra_env"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

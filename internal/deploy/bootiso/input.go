@@ -64,7 +64,8 @@ type Candidate struct {
 	Asked     bool    `json:"asked,omitempty"`   // an apply has asked for a restart by hand, and Ironic has seen none since
 	Rescued   bool    `json:"rescued,omitempty"` // it is in rescue mode, or on the way into or out of it
 	Wanted    *Wanted `json:"wanted,omitempty"`  // nil: unknown
-	Barred    string  `json:"barred,omitempty"`  // why nothing may restart it at present, a clause such as "it is retired"; empty: nothing prevents that
+	// why nothing may restart it at present, a clause such as "it is retired"; empty: nothing prevents that
+	Barred string `json:"barred,omitempty"`
 }
 
 // barred returns why the machine cannot be restarted at present; "" if it can.

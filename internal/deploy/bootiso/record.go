@@ -88,7 +88,10 @@ const (
 
 // NewRecord returns the record of a boot with artifacts. before is the record of the last boot; nil if there is none.
 func NewRecord(a Artifacts, at time.Time, before *Record) Record {
-	r := Record{Image: hash(a.Identity()), URL: hash(location(a.URL)), SharedContent: hashes(a.SharedContent), HostContent: hashes(a.HostContent), At: at.UTC().Truncate(time.Second), Boots: 1}
+	r := Record{
+		Image: hash(a.Identity()), URL: hash(location(a.URL)), SharedContent: hashes(a.SharedContent),
+		HostContent: hashes(a.HostContent), At: at.UTC().Truncate(time.Second), Boots: 1,
+	}
 	if before != nil && before.Image == r.Image && at.Sub(before.At) < Window {
 		r.Boots = before.Boots + 1
 	}

@@ -14,9 +14,10 @@ const (
 
 // Facts are what the decision table depends on.
 type Facts struct {
-	Installing     bool // the job of the image has begun, for example an installation to disk: the machine keeps running
-	Registered     bool // the software on the image has reported
-	Newer          bool // the image differs from the one that the machine booted; status clears it if a registered machine has newer artifacts of its own
+	Installing bool // the job of the image has begun, for example an installation to disk: the machine keeps running
+	Registered bool // the software on the image has reported
+	// the image differs from the one that the machine booted; status clears it if a registered machine has newer artifacts of its own
+	Newer          bool
 	SharedObsolete bool // a shared artifact has changed since the boot
 	HostAtBoot     bool // the machine booted with artifacts of its own
 	HostObsolete   bool // its own artifacts have changed since the boot; implies HostAtBoot
@@ -62,10 +63,19 @@ func rules() []rule {
 		{why: "it has not registered, and there is a newer image", registered: no, action: Restart, stale: true},
 
 		{why: "its own configuration changed, and there is no newer image yet", hostObsolete: yes, newer: no, action: Wait, stale: true},
-		{why: "its own configuration changed, and the newer image has not settled", hostObsolete: yes, settled: no, action: Wait, stale: true},
+		{
+			why: "its own configuration changed, and the newer image has not settled", hostObsolete: yes, settled: no,
+			action: Wait, stale: true,
+		},
 		{why: "its own configuration changed", hostObsolete: yes, action: Restart, stale: true},
-		{why: "it got a configuration of its own, and there is no newer image yet", hostAtBoot: no, hostUnused: yes, newer: no, action: Wait, stale: true},
-		{why: "it got a configuration of its own, and the newer image has not settled", hostAtBoot: no, hostUnused: yes, settled: no, action: Wait, stale: true},
+		{
+			why: "it got a configuration of its own, and there is no newer image yet", hostAtBoot: no, hostUnused: yes, newer: no,
+			action: Wait, stale: true,
+		},
+		{
+			why: "it got a configuration of its own, and the newer image has not settled", hostAtBoot: no, hostUnused: yes, settled: no,
+			action: Wait, stale: true,
+		},
 		{why: "it got a configuration of its own", hostAtBoot: no, hostUnused: yes, action: Restart, stale: true},
 
 		{why: "only what all machines share has changed", shared: yes, action: None, stale: true},

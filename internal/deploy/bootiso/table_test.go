@@ -21,7 +21,8 @@ func TestTable_everyCombinationOfFacts(t *testing.T) {
 	for _, row := range rows[1:] {
 		is := func(column int) bool { return row[column] == "1" }
 		f := Facts{
-			Installing: is(0), Registered: is(1), Newer: is(2), SharedObsolete: is(3), HostAtBoot: is(4), HostObsolete: is(5), HostUnused: is(6), Settled: is(7),
+			Installing: is(0), Registered: is(1), Newer: is(2), SharedObsolete: is(3), HostAtBoot: is(4), HostObsolete: is(5),
+			HostUnused: is(6), Settled: is(7),
 		}
 		if got := f.rule(); got.action != Action(row[8]) || got.stale != is(9) {
 			t.Errorf("row %v: got %s, stale %v (%s)", row, got.action, got.stale, got.why)

@@ -114,7 +114,8 @@ func direct(d Deployment) []Problem {
 	if !fetched || d.has("image_checksum") || d.has("image_os_hash_algo", "image_os_hash_value") {
 		return nil
 	}
-	return problem("image", "Image needs a checksum", "The deploy interface direct writes an image from a web server only with its checksum. Set image.checksum.")
+	return problem("image", "Image needs a checksum", "The deploy interface direct writes an image from a web server only with its "+
+		"checksum. Set image.checksum.")
 }
 
 // bootsRamdisk reports whether a boot interface has the capability ramdisk_boot.
@@ -130,13 +131,15 @@ func bootsRamdisk(boot string) bool {
 func ramdisk(d Deployment) []Problem {
 	switch {
 	case !bootsRamdisk(d.Boot):
-		return problem("node_id", "Boot interface boots no ramdisk", fmt.Sprintf("The deploy interface ramdisk needs a boot interface that boots a ramdisk or an ISO, and %s does not. "+
-			"Set hardware_interfaces = { boot = \"ipxe\" }, or one with virtual media, on the metal_host.", d.Boot))
+		return problem("node_id", "Boot interface boots no ramdisk",
+			fmt.Sprintf("The deploy interface ramdisk needs a boot interface that boots a ramdisk or an ISO, and %s does not. Set "+
+				"hardware_interfaces = { boot = \"ipxe\" }, or one with virtual media, on the metal_host.", d.Boot))
 	case d.has("boot_iso"), d.has("kernel", "ramdisk"), d.scheme() == "" && d.has(keySource), d.scheme() == "glance":
 		return nil
 	case d.has(keySource):
-		return problem("image", "Image is not written", "The deploy interface ramdisk writes no image: it boots a kernel and a ramdisk, or an ISO. Ironic 39 accepts the image, and the node becomes active without it. "+
-			"Use live_iso, or instance_info = { kernel = ..., ramdisk = ... }, or another deploy interface.")
+		return problem("image", "Image is not written", "The deploy interface ramdisk writes no image: it boots a kernel and a ramdisk, "+
+			"or an ISO. Ironic 39 accepts the image, and the node becomes active without it. Use live_iso, or instance_info = { kernel "+
+			"= ..., ramdisk = ... }, or another deploy interface.")
 	}
 	return nil
 }
@@ -148,8 +151,9 @@ func networkBoots(boot string) bool {
 
 func anaconda(d Deployment) (found []Problem) {
 	if !networkBoots(d.Boot) {
-		found = append(found, problem("node_id", "Boot interface boots no installer", fmt.Sprintf("The deploy interface anaconda boots the installer from the network, and the boot interface %s does not. "+
-			"Set hardware_interfaces = { boot = \"ipxe\" } on the metal_host.", d.Boot))...)
+		found = append(found, problem("node_id", "Boot interface boots no installer",
+			fmt.Sprintf("The deploy interface anaconda boots the installer from the network, and the boot interface %s does not. Set "+
+				"hardware_interfaces = { boot = \"ipxe\" } on the metal_host.", d.Boot))...)
 	}
 	if d.scheme() == "" || d.scheme() == "glance" { // Glance knows the kernel
 		return found
@@ -160,8 +164,10 @@ func anaconda(d Deployment) (found []Problem) {
 	}
 	need = slices.DeleteFunc(need, func(key string) bool { return d.has(key) })
 	if len(need) > 0 {
-		found = append(found, problem("instance_info", "Installer is not complete", fmt.Sprintf("The deploy interface anaconda boots the installer of a distribution, and instance_info lacks %s. Ironic 39 accepts the deployment all the same, and it fails later. "+
-			"Set instance_info = { kernel = ..., ramdisk = ..., stage2 = ... }; an image whose URL ends in a slash is an installation tree, and needs no stage2.", strings.Join(need, ", ")))...)
+		found = append(found, problem("instance_info", "Installer is not complete",
+			fmt.Sprintf("The deploy interface anaconda boots the installer of a distribution, and instance_info lacks %s. Ironic 39 "+
+				"accepts the deployment all the same, and it fails later. Set instance_info = { kernel = ..., ramdisk = ..., stage2 = "+
+				"... }; an image whose URL ends in a slash is an installation tree, and needs no stage2.", strings.Join(need, ", ")))...)
 	}
 	return found
 }
@@ -170,22 +176,25 @@ func bootc(d Deployment) []Problem {
 	if d.scheme() == "oci" {
 		return nil
 	}
-	return problem("image", "Image is not in a registry", "The deploy interface bootc installs a bootable container from a registry. Set image.url to oci://..., or use another deploy interface: instance_info = { deploy_interface = \"direct\" }.")
+	return problem("image", "Image is not in a registry", "The deploy interface bootc installs a bootable container from a registry. Set "+
+		"image.url to oci://..., or use another deploy interface: instance_info = { deploy_interface = \"direct\" }.")
 }
 
 func customAgent(d Deployment) []Problem {
 	if d.Steps {
 		return nil
 	}
-	return problem("deploy_steps", "No step writes the disk", "The deploy interface custom-agent writes nothing, only deploy steps write. The deployment has no deploy_steps, and no traits that choose a deploy template. "+
-		"Unless the ramdisk has deploy steps that always run, the machine becomes active with the disk as it was.")
+	return problem("deploy_steps", "No step writes the disk", "The deploy interface custom-agent writes nothing, only deploy steps "+
+		"write. The deployment has no deploy_steps, and no traits that choose a deploy template. Unless the ramdisk has deploy steps "+
+		"that always run, the machine becomes active with the disk as it was.")
 }
 
 func noop(d Deployment) []Problem {
 	if !d.has(keySource) {
 		return nil
 	}
-	return problem("image", "Image has no effect", "The deploy interface noop writes nothing: Ironic only records that the machine is active. Use adopt = true in place of image, or another deploy interface.")
+	return problem("image", "Image has no effect", "The deploy interface noop writes nothing: Ironic only records that the machine is "+
+		"active. Use adopt = true in place of image, or another deploy interface.")
 }
 
 // Reinstalls reports whether the end of a rescue boots the installer again, which writes the disk

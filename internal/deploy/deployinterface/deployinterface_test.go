@@ -84,7 +84,10 @@ ansible | ipxe | disk | -
 		}
 		words, steps := strings.CutSuffix(cells[2], ", steps")
 		var got []string
-		for _, p := range deployinterface.Problems(deployinterface.Name(cells[0]), deployinterface.Deployment{Info: info(words), Boot: cells[1], Steps: steps}) {
+		for _, p := range deployinterface.Problems(deployinterface.Name(cells[0]), deployinterface.Deployment{
+			Info: info(words),
+			Boot: cells[1], Steps: steps,
+		}) {
 			if _, lacks, found := strings.Cut(p.Detail, "instance_info lacks "); found {
 				p.Summary += ": " + lacks[:strings.Index(lacks, ".")+1]
 			}

@@ -64,7 +64,8 @@ func changeBIOS(c *call) *fault {
 		at := slices.IndexFunc(settings, func(s setting) bool { return s.name == key })
 		switch {
 		case at < 0:
-			f := problem(http.StatusBadRequest, "PropertyUnknown", "The property %s is not in the list of valid properties for the resource.", key)
+			f := problem(http.StatusBadRequest, "PropertyUnknown", "The property %s is not in the list of valid properties for the "+
+				"resource.", key)
 			f.related = "#/Attributes/" + key
 			return f
 		case settings[at].readOnly:
@@ -112,7 +113,10 @@ func biosDocument(c *call) object {
 	}
 	if !b.bios.applied.IsZero() {
 		next["Time"] = b.bios.applied.UTC().Format(time.RFC3339)
-		next["Messages"] = []object{{"MessageId": base + ".Success", "Message": "Successfully Completed Request", "Severity": "OK", "Resolution": "None"}}
+		next["Messages"] = []object{{
+			"MessageId": base + ".Success", "Message": "Successfully Completed Request", "Severity": "OK",
+			"Resolution": "None",
+		}}
 	}
 	return document(path, "Bios.v1_1_0", "BIOS", object{
 		"AttributeRegistry": biosRegistry, "Attributes": clone(b.bios.now), "@Redfish.Settings": next,
@@ -185,7 +189,8 @@ func baseRegistryDocument(c *call) object {
 		entries[id] = object{"Description": text, "Message": text, "NumberOfArgs": number, "Resolution": "None", "Severity": severity}
 	}
 	return document(c.path, "MessageRegistry.v1_4_0", "Base message registry", object{
-		"Id": base + ".0", "Language": "en", "OwningEntity": "DMTF", "RegistryPrefix": "Base", "RegistryVersion": "1.5.0", "Messages": entries,
+		"Id": base + ".0", "Language": "en", "OwningEntity": "DMTF", "RegistryPrefix": "Base", "RegistryVersion": "1.5.0",
+		"Messages": entries,
 	})
 }
 
@@ -195,6 +200,7 @@ var registries = map[string]string{biosRegistry: biosRegistry, base + ".0": base
 // registryDocument tells where a registry is.
 func registryDocument(c *call) object {
 	return document(c.path, "MessageRegistryFile.v1_1_3", c.name, object{
-		"Registry": registries[c.name], "Languages": []string{"en"}, "Location": []object{{"Language": "en", "Uri": fmt.Sprintf("%s/%s.json", c.path, c.name)}},
+		"Registry": registries[c.name], "Languages": []string{"en"},
+		"Location": []object{{"Language": "en", "Uri": fmt.Sprintf("%s/%s.json", c.path, c.name)}},
 	})
 }

@@ -85,7 +85,8 @@ func (c *call) serve(res *resource) (reply, *fault) {
 		return answer, nil
 	case c.method == http.MethodPatch && res.patch != nil:
 		if match := c.request.Header.Get("If-Match"); match != "" && match != "*" && weak(match) != weak(etag(res.get(c))) {
-			return reply{}, problem(http.StatusPreconditionFailed, "PreconditionFailed", "The ETag supplied did not match the ETag required to change this resource.")
+			return reply{}, problem(http.StatusPreconditionFailed, "PreconditionFailed",
+				"The ETag supplied did not match the ETag required to change this resource.")
 		}
 		if fault := res.patch(c); fault != nil {
 			return reply{}, fault
@@ -149,7 +150,8 @@ func problem(status int, id, format string, args ...any) *fault {
 // done is the answer to an action.
 func done(err error) (reply, *fault) {
 	if err != nil {
-		return reply{}, problem(http.StatusInternalServerError, "InternalError", "The request failed due to an internal service error: %v", err)
+		return reply{}, problem(http.StatusInternalServerError, "InternalError", "The request failed due to an internal service error: %v",
+			err)
 	}
 	return reply{status: http.StatusNoContent}, nil
 }
@@ -165,19 +167,22 @@ func (c *call) badParameter(name, value string) *fault {
 }
 
 func missingParameter(name string) *fault {
-	f := problem(http.StatusBadRequest, "ActionParameterMissing", "The action requires the parameter %s to be present in the request body.", name)
+	f := problem(http.StatusBadRequest, "ActionParameterMissing", "The action requires the parameter %s to be present in the request body.",
+		name)
 	f.related = "#/" + name
 	return f
 }
 
 func badProperty(name string, value any) *fault {
-	f := problem(http.StatusBadRequest, "PropertyValueNotInList", "The value '%v' for the property %s is not in the list of acceptable values.", value, name)
+	f := problem(http.StatusBadRequest, "PropertyValueNotInList", "The value '%v' for the property %s is not in the list of "+
+		"acceptable values.", value, name)
 	f.related = "#/" + name
 	return f
 }
 
 func notWritable(name string) *fault {
-	f := problem(http.StatusBadRequest, "PropertyNotWritable", "The property %s is a read only property and cannot be assigned a value.", name)
+	f := problem(http.StatusBadRequest, "PropertyNotWritable", "The property %s is a read only property and cannot be assigned a value.",
+		name)
 	f.related = "#/" + name
 	return f
 }

@@ -34,15 +34,19 @@ func systemDocument(c *call) object {
 		"SystemType": "Physical", "Manufacturer": b.config.Manufacturer, "Model": b.config.Model, "SerialNumber": b.config.Serial,
 		"SKU": b.config.Serial, "UUID": b.uuid("system"), "PowerState": power, "BiosVersion": b.firmware[componentBIOS], "HostName": "",
 		"IndicatorLED": b.led, "LocationIndicatorActive": b.led != "Off", "Status": healthy(),
-		"ProcessorSummary": object{"Count": len(processorPaths(b)), "LogicalProcessorCount": b.config.CPUs, "Model": "Contoso CPU", "Status": healthy()},
-		"MemorySummary":    object{"TotalSystemMemoryGiB": b.config.MemoryGiB, "Status": healthy()},
+		"ProcessorSummary": object{
+			"Count": len(processorPaths(b)), "LogicalProcessorCount": b.config.CPUs, "Model": "Contoso CPU",
+			"Status": healthy(),
+		},
+		"MemorySummary": object{"TotalSystemMemoryGiB": b.config.MemoryGiB, "Status": healthy()},
 		"Boot": object{
 			"BootSourceOverrideTarget": b.override, "BootSourceOverrideEnabled": b.duration, "BootSourceOverrideMode": b.mode,
 			"BootSourceOverrideTarget@Redfish.AllowableValues":  b.bootSources(),
 			"BootSourceOverrideEnabled@Redfish.AllowableValues": b.durations(),
 			"BootSourceOverrideMode@Redfish.AllowableValues":    []string{modeUEFI, modeLegacy},
 		},
-		"Processors": link(path + "/Processors"), "EthernetInterfaces": link(path + "/EthernetInterfaces"), "Storage": link(path + "/Storage"),
+		"Processors": link(path + "/Processors"), "EthernetInterfaces": link(path + "/EthernetInterfaces"),
+		"Storage":      link(path + "/Storage"),
 		"VirtualMedia": link(path + "/VirtualMedia"), "Bios": link(path + "/Bios"), "SecureBoot": link(path + "/SecureBoot"),
 		"Links": object{"Chassis": links(b.chassis()), "ManagedBy": links(b.manager())},
 		"Actions": object{"#ComputerSystem.Reset": object{
@@ -79,7 +83,8 @@ func processorPaths(b *BMC) []string {
 func processorDocument(c *call) object {
 	threads := c.bmc.config.CPUs / len(processorPaths(c.bmc))
 	return document(c.path, "Processor.v1_7_0", "CPU "+c.name, object{
-		"ProcessorType": "CPU", "ProcessorArchitecture": "x86", "InstructionSet": "x86-64", "Manufacturer": "Contoso", "Model": "Contoso CPU",
+		"ProcessorType": "CPU", "ProcessorArchitecture": "x86", "InstructionSet": "x86-64", "Manufacturer": "Contoso",
+		"Model":       "Contoso CPU",
 		"MaxSpeedMHz": 3000, "TotalCores": max(threads/2, 1), "TotalThreads": threads, "Status": healthy(), "Socket": c.name,
 	})
 }
@@ -109,7 +114,8 @@ func managerDocument(c *call) object {
 	defer b.mu.Unlock()
 	path := b.manager()
 	return document(path, "Manager.v1_10_0", "Manager of "+b.config.Name, object{
-		"ManagerType": "BMC", "FirmwareVersion": b.firmware[componentBMC], "Model": b.config.Model, "UUID": b.uuid("manager"), "Status": healthy(),
+		"ManagerType": "BMC", "FirmwareVersion": b.firmware[componentBMC], "Model": b.config.Model, "UUID": b.uuid("manager"),
+		"Status":     healthy(),
 		"PowerState": "On", "VirtualMedia": link(path + "/VirtualMedia"),
 		"Links": object{"ManagerForServers": links(b.Path()), "ManagerForChassis": links(b.chassis())},
 		"Actions": object{"#Manager.Reset": object{
@@ -134,7 +140,10 @@ func chassisDocument(c *call) object {
 	return document(b.chassis(), "Chassis.v1_14_0", "Chassis of "+b.config.Name, object{
 		"ChassisType": "RackMount", "Manufacturer": b.config.Manufacturer, "Model": b.config.Model, "SerialNumber": b.config.Serial,
 		"PowerState": power, "IndicatorLED": b.led, "LocationIndicatorActive": b.led != "Off", "Status": healthy(),
-		"NetworkAdapters": link(b.chassis() + "/NetworkAdapters"), "Links": object{"ComputerSystems": links(b.Path()), "ManagedBy": links(b.manager())},
+		"NetworkAdapters": link(b.chassis() + "/NetworkAdapters"), "Links": object{
+			"ComputerSystems": links(b.Path()),
+			"ManagedBy":       links(b.manager()),
+		},
 	})
 }
 
@@ -179,7 +188,8 @@ func updateServiceDocument(*call) object {
 	return document(updatePath, "UpdateService.v1_8_0", "Update service", object{
 		"ServiceEnabled": true, "Status": healthy(), "FirmwareInventory": link(updatePath + "/FirmwareInventory"),
 		"Actions": object{"#UpdateService.SimpleUpdate": object{
-			"target": updatePath + "/Actions/UpdateService.SimpleUpdate", "TransferProtocol@Redfish.AllowableValues": []string{"HTTP", "HTTPS"},
+			"target": updatePath + "/Actions/UpdateService.SimpleUpdate",
+			"TransferProtocol@Redfish.AllowableValues": []string{"HTTP", "HTTPS"},
 		}},
 	})
 }

@@ -179,16 +179,24 @@ func TestBoot_followsTheOverride(t *testing.T) {
 		medium bool
 		boots  []string // of two power cycles
 	}{
-		"none":              {nil, `{"IndicatorLED": "Lit"}`, 200, true, []string{"None", "None"}},
-		"once":              {nil, boot("Cd", "Once"), 200, true, []string{"Cd http://x/a.iso", "None"}},
-		"continuous":        {nil, boot("Cd", "Continuous"), 200, true, []string{"Cd http://x/a.iso", "Cd http://x/a.iso"}},
-		"empty drive":       {nil, boot("Cd", "Continuous"), 200, false, []string{"None", "None"}},
-		"disk":              {nil, boot("Hdd", "Continuous"), 200, true, []string{"Hdd", "Hdd"}},
-		"unknown":           {nil, boot("Tape", "Once"), 400, true, []string{"None", "None"}},
-		"only once":         {[]fakebmc.Quirk{fakebmc.OnceOnly}, boot("Cd", "Continuous"), 400, true, []string{"None", "None"}},
-		"Supermicro's CD":   {[]fakebmc.Quirk{fakebmc.USBCD}, boot("Cd", "Continuous"), 200, true, []string{"None", "None"}},
-		"Supermicro's USB":  {[]fakebmc.Quirk{fakebmc.USBCD}, boot("UsbCd", "Continuous"), 200, true, []string{"UsbCd http://x/a.iso", "UsbCd http://x/a.iso"}},
-		"without duration":  {[]fakebmc.Quirk{fakebmc.USBCD}, `{"Boot": {"BootSourceOverrideTarget": "UsbCd"}}`, 200, true, []string{"None", "None"}},
+		"none":            {nil, `{"IndicatorLED": "Lit"}`, 200, true, []string{"None", "None"}},
+		"once":            {nil, boot("Cd", "Once"), 200, true, []string{"Cd http://x/a.iso", "None"}},
+		"continuous":      {nil, boot("Cd", "Continuous"), 200, true, []string{"Cd http://x/a.iso", "Cd http://x/a.iso"}},
+		"empty drive":     {nil, boot("Cd", "Continuous"), 200, false, []string{"None", "None"}},
+		"disk":            {nil, boot("Hdd", "Continuous"), 200, true, []string{"Hdd", "Hdd"}},
+		"unknown":         {nil, boot("Tape", "Once"), 400, true, []string{"None", "None"}},
+		"only once":       {[]fakebmc.Quirk{fakebmc.OnceOnly}, boot("Cd", "Continuous"), 400, true, []string{"None", "None"}},
+		"Supermicro's CD": {[]fakebmc.Quirk{fakebmc.USBCD}, boot("Cd", "Continuous"), 200, true, []string{"None", "None"}},
+		"Supermicro's USB": {
+			[]fakebmc.Quirk{fakebmc.USBCD},
+			boot("UsbCd", "Continuous"), 200, true,
+			[]string{"UsbCd http://x/a.iso", "UsbCd http://x/a.iso"},
+		},
+		"without duration": {
+			[]fakebmc.Quirk{fakebmc.USBCD},
+			`{"Boot": {"BootSourceOverrideTarget": "UsbCd"}}`, 200, true,
+			[]string{"None", "None"},
+		},
 		"read-only setting": {nil, `{"Boot": {"BootOptions": {}}}`, 400, true, []string{"None", "None"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -246,10 +254,20 @@ func TestMedia_vendorsDiffer(t *testing.T) {
 			{"POST", eject, ``, 204},
 			{"PATCH", cd, `{` + image + `, "Inserted": true}`, 400},
 		}},
-		"HPE":        {fakebmc.EjectBody, []request{{"POST", eject, ``, 415}, {"POST", eject, `{}`, 204}}},
-		"Lenovo":     {fakebmc.PatchMedia, []request{{"POST", insert, `{` + image + `}`, 404}, {"PATCH", cd, `{` + image + `, "Inserted": true}`, 200}, {"PATCH", cd, `{"Image": null}`, 200}}},
-		"Supermicro": {fakebmc.USBCD, []request{{"POST", insert, `{` + image + `, "Inserted": true}`, 400}, {"POST", insert, `{` + image + `}`, 204}}},
-		"protocol":   {fakebmc.TransferProtocol, []request{{"POST", insert, `{` + image + `}`, 400}, {"POST", insert, `{` + image + `, "TransferProtocolType": "HTTP"}`, 204}}},
+		"HPE": {fakebmc.EjectBody, []request{{"POST", eject, ``, 415}, {"POST", eject, `{}`, 204}}},
+		"Lenovo": {fakebmc.PatchMedia, []request{
+			{"POST", insert, `{` + image + `}`, 404},
+			{"PATCH", cd, `{` + image + `, "Inserted": true}`, 200},
+			{"PATCH", cd, `{"Image": null}`, 200},
+		}},
+		"Supermicro": {fakebmc.USBCD, []request{
+			{"POST", insert, `{` + image + `, "Inserted": true}`, 400},
+			{"POST", insert, `{` + image + `}`, 204},
+		}},
+		"protocol": {fakebmc.TransferProtocol, []request{
+			{"POST", insert, `{` + image + `}`, 400},
+			{"POST", insert, `{` + image + `, "TransferProtocolType": "HTTP"}`, 204},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -281,7 +299,10 @@ func TestFault_replacesAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := start(t, fakebmc.Config{})
-		hits, _ := c.fake.Inject(fakebmc.Fault{Method: "GET", Path: "/Systems/", Count: 2, Status: http.StatusServiceUnavailable, RetryAfter: 3 * time.Second})
+		hits, _ := c.fake.Inject(fakebmc.Fault{
+			Method: "GET", Path: "/Systems/", Count: 2, Status: http.StatusServiceUnavailable,
+			RetryAfter: 3 * time.Second,
+		})
 		for range 2 {
 			if status, header, _ := c.send("GET", system, ""); status != http.StatusServiceUnavailable || header.Get("Retry-After") != "3" {
 				t.Errorf("the answer is %d after %s", status, header.Get("Retry-After"))
@@ -314,7 +335,8 @@ func TestUpdate_restartsTheBMC(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := start(t, fakebmc.Config{UpdateTime: time.Minute, RestartTime: 2 * time.Minute})
 		c.reset("On")
-		task := c.want(http.StatusAccepted, "POST", "/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate", `{"ImageURI": "http://x/bmc-2.0.bin"}`)
+		task := c.want(http.StatusAccepted, "POST", "/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate",
+			`{"ImageURI": "http://x/bmc-2.0.bin"}`)
 		monitor, _ := task["TaskMonitor"].(string)
 		c.want(http.StatusAccepted, "GET", monitor, "")
 		time.Sleep(time.Minute) //nolint:forbidigo // the clock of synctest
@@ -322,7 +344,8 @@ func TestUpdate_restartsTheBMC(t *testing.T) {
 		c.want(0, "GET", monitor, "")
 		time.Sleep(2 * time.Minute) //nolint:forbidigo // as above
 		c.want(http.StatusOK, "GET", monitor, "")
-		if version := c.want(http.StatusOK, "GET", "/redfish/v1/Managers/m1", "")["FirmwareVersion"]; version != "2.0" || c.power() != "On" {
+		if version := c.want(http.StatusOK, "GET", "/redfish/v1/Managers/m1", "")["FirmwareVersion"]; version != "2.0" ||
+			c.power() != "On" {
 			t.Errorf("the version is %v, the machine is %v", version, c.power())
 		}
 	})
@@ -334,7 +357,8 @@ func TestUpdate_ofTheBIOSWaitsForTheBoot(t *testing.T) {
 		c := start(t, fakebmc.Config{})
 		update := func(status int, image, target string) {
 			t.Helper()
-			c.want(status, "POST", "/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate", `{"ImageURI": "http://x/`+image+`", "Targets": ["`+target+`"]}`)
+			c.want(status, "POST", "/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate", `{"ImageURI": "http://x/`+image+
+				`", "Targets": ["`+target+`"]}`)
 			synctest.Wait()
 		}
 		update(http.StatusAccepted, "bios-2.0.bin", system)
@@ -362,7 +386,8 @@ func TestVolume_onResetWaitsForTheBoot(t *testing.T) {
 	task := c.want(http.StatusAccepted, "POST", volumes, `{"RAIDType": "RAID5", "@Redfish.OperationApplyTime": "OnReset"}`)
 	c.want(http.StatusBadRequest, "POST", volumes, `{"RAIDType": "RAID1", "CapacityBytes": 101}`)
 	c.reset("On")
-	if state := c.want(http.StatusOK, "GET", task["@odata.id"].(string), "")["TaskState"]; state != "Completed" { //nolint:forcetypeassert // a task has a path
+	if state := c.want(http.StatusOK, "GET", task["@odata.id"].(string),
+		"")["TaskState"]; state != "Completed" { //nolint:forcetypeassert // a task has a path
 		t.Errorf("the task is %v", state)
 	}
 	if bytes := c.want(http.StatusOK, "GET", volumes+"/1", "")["CapacityBytes"]; bytes != 200.0 {
@@ -416,12 +441,16 @@ func TestFaults_delayEveryAndAccept(t *testing.T) {
 
 func TestPorts_tellWhatTheyHeard(t *testing.T) {
 	t.Parallel()
-	c := start(t, fakebmc.Config{Heard: map[string]fakebmc.Announcement{"1": {Chassis: "52:54:00:ee:00:01", Port: "Ethernet1/1", System: "leaf-1"}}})
+	c := start(t, fakebmc.Config{Heard: map[string]fakebmc.Announcement{"1": {
+		Chassis: "52:54:00:ee:00:01", Port: "Ethernet1/1",
+		System: "leaf-1",
+	}}})
 	const ports = "/redfish/v1/Chassis/m1/NetworkAdapters/NIC.1/Ports"
 	if members := fmt.Sprint(c.want(http.StatusOK, "GET", ports, "")["Members"]); !strings.Contains(members, ports+"/1") {
 		t.Errorf("the ports are %s", members)
 	}
-	if text := fmt.Sprint(c.want(http.StatusOK, "GET", ports+"/1", "")["Ethernet"]); !strings.Contains(text, "Ethernet1/1") || !strings.Contains(text, "leaf-1") {
+	if text := fmt.Sprint(c.want(http.StatusOK, "GET", ports+"/1", "")["Ethernet"]); !strings.Contains(text, "Ethernet1/1") ||
+		!strings.Contains(text, "leaf-1") {
 		t.Errorf("the port heard %s", text)
 	}
 	c.want(http.StatusNotFound, "GET", ports+"/2", "")

@@ -70,7 +70,8 @@ func insertMedia(c *call) (reply, *fault) {
 		return reply{}, missingParameter("TransferProtocolType")
 	}
 	if c.bmc.has(USBCD) && (c.body["Inserted"] != nil || c.body["WriteProtected"] != nil) {
-		return reply{}, problem(http.StatusBadRequest, "ActionParameterUnknown", "The action VirtualMedia.InsertMedia was submitted with an invalid parameter.")
+		return reply{}, problem(http.StatusBadRequest, "ActionParameterUnknown", "The action VirtualMedia.InsertMedia was submitted with "+
+			"an invalid parameter.")
 	}
 	return c.insert()
 }
@@ -86,7 +87,8 @@ func (c *call) insert() (reply, *fault) {
 	full := c.bmc.drives[drive].image != ""
 	c.bmc.mu.Unlock()
 	if full {
-		return reply{}, problem(http.StatusConflict, "ResourceInUse", "The change to the requested resource failed because the resource is in use or in transition.")
+		return reply{}, problem(http.StatusConflict, "ResourceInUse", "The change to the requested resource failed because the resource "+
+			"is in use or in transition.")
 	}
 	if err := c.bmc.machine.Insert(drive, image); err != nil {
 		return done(err)
@@ -101,7 +103,8 @@ func (c *call) insert() (reply, *fault) {
 // ejectMedia answers the action VirtualMedia.EjectMedia.
 func ejectMedia(c *call) (reply, *fault) {
 	if c.bmc.has(EjectBody) && !c.hasBody {
-		return reply{}, problem(http.StatusUnsupportedMediaType, "MalformedJSON", "The request body submitted was malformed JSON and could not be parsed.")
+		return reply{}, problem(http.StatusUnsupportedMediaType, "MalformedJSON",
+			"The request body submitted was malformed JSON and could not be parsed.")
 	}
 	return c.eject()
 }

@@ -39,7 +39,8 @@ func reset(c *call) (reply, *fault) {
 	}
 	err := c.bmc.Power(kind)
 	if errors.Is(err, ErrStandby) {
-		return reply{}, problem(http.StatusConflict, "ResourceInStandby", "The request could not be performed because the resource is in standby.")
+		return reply{}, problem(http.StatusConflict, "ResourceInStandby", "The request could not be performed because the resource "+
+			"is in standby.")
 	}
 	return done(err)
 }
@@ -98,7 +99,8 @@ func changeSystem(c *call) *fault {
 		switch key {
 		case "Boot":
 			if b.has(ETags) && c.request.Header.Get("If-Match") == "" {
-				return problem(http.StatusPreconditionRequired, "PreconditionRequired", "A precondition header or annotation is required to change this resource.")
+				return problem(http.StatusPreconditionRequired, "PreconditionRequired",
+					"A precondition header or annotation is required to change this resource.")
 			}
 			boot, _ := value.(object)
 			if fault := b.changeBoot(boot); fault != nil {
@@ -181,7 +183,8 @@ func changeSecureBoot(c *call) *fault {
 	c.bmc.mu.Lock()
 	defer c.bmc.mu.Unlock()
 	if enable && c.bmc.mode != modeUEFI {
-		return problem(http.StatusBadRequest, "PropertyValueConflict", "The property 'SecureBootEnable' could not be written because its value would conflict with the value of the 'BootSourceOverrideMode' property.")
+		return problem(http.StatusBadRequest, "PropertyValueConflict", "The property 'SecureBootEnable' could not be written because its "+
+			"value would conflict with the value of the 'BootSourceOverrideMode' property.")
 	}
 	c.bmc.secureBoot.enabled = enable
 	return nil

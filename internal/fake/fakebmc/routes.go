@@ -17,7 +17,10 @@ var resources = []resource{
 	{path: "/redfish", open: true, get: func(*call) object { return object{"v1": root + "/"} }},
 	{path: root, open: true, get: rootDocument},
 	{path: root + "/odata", open: true, get: func(*call) object {
-		return object{"@odata.context": root + "/$metadata", "value": []object{{"name": "Systems", "kind": "Singleton", "url": root + "/Systems"}}}
+		return object{
+			"@odata.context": root + "/$metadata",
+			"value":          []object{{"name": "Systems", "kind": "Singleton", "url": root + "/Systems"}},
+		}
 	}},
 	{path: root + "/SessionService", get: func(c *call) object {
 		return document(c.path, "SessionService.v1_1_8", "Session service", object{
@@ -43,8 +46,12 @@ var resources = []resource{
 		path: systemPath + "/Processors/{processor}", get: processorDocument,
 		exists: func(c *call) bool { return slices.Contains(processorPaths(c.bmc), c.path) },
 	},
-	{path: systemPath + "/EthernetInterfaces", get: func(c *call) object { return collection(c.path, "EthernetInterface", cardPaths(c.bmc)) }},
-	{path: systemPath + "/EthernetInterfaces/{card}", get: cardDocument, exists: func(c *call) bool { return slices.Contains(cardPaths(c.bmc), c.path) }},
+	{path: systemPath + "/EthernetInterfaces", get: func(c *call) object {
+		return collection(c.path, "EthernetInterface", cardPaths(c.bmc))
+	}},
+	{path: systemPath + "/EthernetInterfaces/{card}", get: cardDocument, exists: func(c *call) bool {
+		return slices.Contains(cardPaths(c.bmc), c.path)
+	}},
 	{path: systemPath + "/Storage", get: func(c *call) object { return collection(c.path, "Storage", []string{c.bmc.storage()}) }},
 	{path: storagePath, get: storageDocument},
 	{path: storagePath + "/Drives/{drive}", get: driveDocument, exists: func(c *call) bool { return driveIndex(c) >= 0 }},
@@ -75,12 +82,18 @@ var resources = []resource{
 		return collection(c.path, "NetworkAdapter", []string{c.path + "/" + adapterName})
 	}},
 	{path: chassisPath + "/NetworkAdapters/" + adapterName, get: adapterDocument},
-	{path: chassisPath + "/NetworkAdapters/" + adapterName + "/Ports", get: func(c *call) object { return collection(c.path, "Port", portPaths(c)) }},
-	{path: chassisPath + "/NetworkAdapters/" + adapterName + "/Ports/{port}", get: portDocument, exists: func(c *call) bool { return slices.Contains(portPaths(c), c.path) }},
+	{path: chassisPath + "/NetworkAdapters/" + adapterName + "/Ports", get: func(c *call) object {
+		return collection(c.path, "Port", portPaths(c))
+	}},
+	{path: chassisPath + "/NetworkAdapters/" + adapterName + "/Ports/{port}", get: portDocument, exists: func(c *call) bool {
+		return slices.Contains(portPaths(c), c.path)
+	}},
 
 	{path: updatePath, get: updateServiceDocument},
 	{path: updatePath + "/Actions/UpdateService.SimpleUpdate", post: simpleUpdate},
-	{path: updatePath + "/FirmwareInventory", get: func(c *call) object { return collection(c.path, "SoftwareInventory", firmwarePaths(c)) }},
+	{path: updatePath + "/FirmwareInventory", get: func(c *call) object {
+		return collection(c.path, "SoftwareInventory", firmwarePaths(c))
+	}},
 	{path: updatePath + "/FirmwareInventory/{component}", get: componentDocument, exists: componentExists},
 
 	{path: root + "/TaskService", get: func(c *call) object {

@@ -152,7 +152,8 @@ func (s *Server) answer(r *http.Request, body []byte) reply {
 	}
 	if len(body) > 0 {
 		if err := json.Unmarshal(body, &c.body); err != nil {
-			return problem(http.StatusBadRequest, "MalformedJSON", "The request body submitted was malformed JSON and could not be parsed.").reply()
+			return problem(http.StatusBadRequest, "MalformedJSON", "The request body submitted was malformed JSON and could not "+
+				"be parsed.").reply()
 		}
 	}
 	c.hasBody = len(body) > 0

@@ -68,7 +68,8 @@ func storageDocument(c *call) object {
 		"Status": healthy(), "Drives": links(b.drivePaths()...), "Drives@odata.count": len(b.config.Drives),
 		"Volumes": link(b.storage() + "/Volumes"),
 		"StorageControllers": []object{{
-			"@odata.id": b.storage() + "#/StorageControllers/0", "MemberId": "0", "Name": "Contoso RAID", "Status": healthy(), "SpeedGbps": 12,
+			"@odata.id": b.storage() + "#/StorageControllers/0", "MemberId": "0", "Name": "Contoso RAID", "Status": healthy(),
+			"SpeedGbps":                    12,
 			"SupportedControllerProtocols": []string{"PCIe"}, "SupportedDeviceProtocols": []string{"SAS", "SATA"},
 			"SupportedRAIDTypes": []string{"RAID0", "RAID1", "RAID5", "RAID6", "RAID10"},
 		}},
@@ -124,7 +125,10 @@ func volumeDocument(c *call) object {
 		"CapacityBytes": v.bytes, "RAIDType": v.raid, "Status": healthy(), "BlockSizeBytes": 512, "Encrypted": false,
 		"Identifiers": []object{{"DurableNameFormat": "UUID", "DurableName": c.bmc.uuid(v.id)}},
 		"Links":       object{"Drives": links(v.drives...)},
-		"Actions":     object{"#Volume.Initialize": object{"target": c.path + "/Actions/Volume.Initialize", "InitializeType@Redfish.AllowableValues": []string{"Fast", "Slow"}}},
+		"Actions": object{"#Volume.Initialize": object{
+			"target":                                 c.path + "/Actions/Volume.Initialize",
+			"InitializeType@Redfish.AllowableValues": []string{"Fast", "Slow"},
+		}},
 	})
 }
 

@@ -147,7 +147,8 @@ func componentDocument(c *call) object {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return document(c.path, "SoftwareInventory.v1_4_0", component, object{
-		"Version": b.firmware[component], "Updateable": true, "Status": healthy(), "Manufacturer": b.config.Manufacturer, "SoftwareId": component,
+		"Version": b.firmware[component], "Updateable": true, "Status": healthy(), "Manufacturer": b.config.Manufacturer,
+		"SoftwareId": component,
 	})
 }
 

@@ -12,7 +12,8 @@ import (
 )
 
 var allocationFields = []string{
-	"uuid", "created_at", "updated_at", "candidate_nodes", "extra", "last_error", "name", "owner", "resource_class", "state", "traits", "node_uuid",
+	"uuid", "created_at", "updated_at", "candidate_nodes", "extra", "last_error", "name", "owner", "resource_class", "state",
+	"traits", "node_uuid",
 }
 
 // showAllocation returns the allocation as the API shows it, with the given fields; nil means all.
@@ -23,8 +24,9 @@ func showAllocation(c *api.Call, a *conductor.Allocation, fields []string) api.O
 	}
 	values := map[string]any{
 		"uuid": a.Uuid, "created_at": a.CreatedAt, "updated_at": api.OrNull(a.UpdatedAt), "candidate_nodes": a.Candidates, "extra": a.Extra,
-		"last_error": api.OrNull(a.LastError), "name": api.OrNull(a.Name), "owner": api.OrNull(a.Owner), "resource_class": api.OrNull(a.Class),
-		"state": string(a.State), "traits": a.Traits, "node_uuid": api.OrNull(nodeUUID),
+		"last_error": api.OrNull(a.LastError), "name": api.OrNull(a.Name), "owner": api.OrNull(a.Owner),
+		"resource_class": api.OrNull(a.Class),
+		"state":          string(a.State), "traits": a.Traits, "node_uuid": api.OrNull(nodeUUID),
 	}
 	var out api.Ordered
 	for _, name := range allocationFields {
@@ -37,8 +39,9 @@ func showAllocation(c *api.Call, a *conductor.Allocation, fields []string) api.O
 }
 
 var allocationSchemaMembers = map[string]api.Kind{
-	"candidate_nodes": api.ListKind, "extra": api.ObjectKind, "name": api.TextKind, "node": api.TextKind, "owner": api.TextKind, "resource_class": api.ClassKind,
-	"traits": api.ListKind, "uuid": api.TextKind,
+	"candidate_nodes": api.ListKind, "extra": api.ObjectKind, "name": api.TextKind, "node": api.TextKind, "owner": api.TextKind,
+	"resource_class": api.ClassKind,
+	"traits":         api.ListKind, "uuid": api.TextKind,
 }
 
 // routeAllocations answers /v1/allocations.
@@ -103,7 +106,8 @@ func allocationQuery(c *api.Call, accepted ...string) ([]string, error) {
 	fields := api.SplitList(c.Query["fields"])
 	for _, name := range fields {
 		if !slices.Contains(allocationFields, name) {
-			return nil, api.Fault(http.StatusBadRequest, "Schema error: %s is not one of %s", api.PyRepr(name), api.PyRepr(api.Clone(allocationFields)))
+			return nil, api.Fault(http.StatusBadRequest, "Schema error: %s is not one of %s", api.PyRepr(name),
+				api.PyRepr(api.Clone(allocationFields)))
 		}
 		if name == "owner" && c.Minor < 60 {
 			return nil, api.NotAcceptable()
@@ -133,7 +137,8 @@ func (s *Server) listAllocations(c *api.Call) (api.Reply, error) {
 	for _, a := range s.conductor.Allocations {
 		matches := func(key, value string) bool { return !c.Query.Has(key) || c.Query.Get(key) == value }
 		mine := s.Policy.Grants(c, "allocation:list_all", policy.Target{}) || c.Caller.Project == a.Owner
-		if mine && (onNode == nil || a.Node == onNode) && matches("resource_class", a.Class) && matches("state", string(a.State)) && matches("owner", a.Owner) {
+		if mine && (onNode == nil || a.Node == onNode) && matches("resource_class", a.Class) && matches("state", string(a.State)) &&
+			matches("owner", a.Owner) {
 			selected = append(selected, a)
 		}
 	}
@@ -183,8 +188,10 @@ func (s *Server) newAllocation(c *api.Call, body map[string]any) (*conductor.All
 		return nil, nil, err
 	}
 	a := &conductor.Allocation{
-		Uuid: api.Text(body["uuid"]), Name: api.Text(body["name"]), Owner: api.Text(body["owner"]), Class: api.Text(body["resource_class"]), State: conductor.Allocating,
-		Candidates: []string{}, Traits: append([]string{}, api.Texts(body["traits"])...), Extra: api.Object(body["extra"]), CreatedAt: api.Timestamp(s.conductor.Now),
+		Uuid: api.Text(body["uuid"]), Name: api.Text(body["name"]), Owner: api.Text(body["owner"]), Class: api.Text(body["resource_class"]),
+		State:      conductor.Allocating,
+		Candidates: []string{}, Traits: append([]string{}, api.Texts(body["traits"])...), Extra: api.Object(body["extra"]),
+		CreatedAt: api.Timestamp(s.conductor.Now),
 	}
 	var backfill *conductor.Node
 	if ref := api.Text(body["node"]); ref != "" {

@@ -65,7 +65,8 @@ func TestAllocation_lastErrorSaysWhyNoNodeMatches(t *testing.T) {
 		{"resource_class", "gold", nil, "no available nodes match the resource class baremetal."},
 		{"parent_node", someUUID, nil, "no available nodes match the resource class baremetal."},
 		{"owner", "you", map[string]any{"owner": "me"}, "no available nodes match the resource class baremetal."},
-		{"maintenance", true, map[string]any{"candidate_nodes": []string{"n1"}}, "none of the requested nodes are available and match the resource class baremetal."},
+		{"maintenance", true, map[string]any{"candidate_nodes": []string{"n1"}}, "none of the requested nodes are available and match " +
+			"the resource class baremetal."},
 		{"maintenance", false, map[string]any{"traits": []string{"CUSTOM_A"}}, "no suitable nodes have the requested traits CUSTOM_A."},
 		{"lessee", "me", map[string]any{"owner": "me"}, ""},
 		{"owner", "me", map[string]any{"owner": "me"}, ""},
@@ -110,12 +111,17 @@ func TestAllocation_refusals(t *testing.T) {
 		text   string
 	}{
 		{map[string]any{}, http.StatusBadRequest, "The resource_class field is mandatory when not backfilling"},
-		{map[string]any{"resource_class": "x", "name": "bad name"}, http.StatusBadRequest, "Cannot create allocation with invalid name 'bad name'"},
+		{
+			map[string]any{"resource_class": "x", "name": "bad name"},
+			http.StatusBadRequest,
+			"Cannot create allocation with invalid name 'bad name'",
+		},
 		{map[string]any{"resource_class": "x", "state": "active"}, http.StatusBadRequest, "('state' was unexpected)"},
 		{map[string]any{"resource_class": "x", "traits": []string{"lower"}}, http.StatusBadRequest, "'lower' is not valid"},
 		{map[string]any{"resource_class": "x", "candidate_nodes": []string{"nope"}}, http.StatusBadRequest, "Nodes cannot be found: nope"},
 		{map[string]any{"resource_class": "x", "name": "taken"}, http.StatusConflict, "An allocation with name taken already exists."},
-		{map[string]any{"resource_class": "x", "uuid": someUUID}, http.StatusConflict, "An allocation with UUID " + someUUID + " already exists."},
+		{map[string]any{"resource_class": "x", "uuid": someUUID}, http.StatusConflict, "An allocation with UUID " + someUUID +
+			" already exists."},
 		{map[string]any{"node": "nope"}, http.StatusBadRequest, "Node nope could not be found."},
 	} {
 		a.refused(tt.status, tt.text, http.MethodPost, "/v1/allocations", tt.body)
@@ -131,7 +137,8 @@ func TestAllocation_patchChangesOnlyNameAndExtra(t *testing.T) {
 	a.allocate(map[string]any{"name": "a1", "resource_class": "x", "extra": map[string]any{"a": 1}})
 	a.must(http.StatusOK, http.MethodPatch, "/v1/allocations/a1", patch("add", "/extra/b", 2))
 	a.must(http.StatusOK, http.MethodPatch, "/v1/allocations/a1", patch("replace", "/name", "a2"))
-	a.refused(http.StatusBadRequest, "Cannot patch /resource_class. Only the following can be updated: name, extra", http.MethodPatch, "/v1/allocations/a2",
+	a.refused(http.StatusBadRequest, "Cannot patch /resource_class. Only the following can be updated: name, extra", http.MethodPatch,
+		"/v1/allocations/a2",
 		patch("add", "/resource_class", "y"))
 	a.allocate(map[string]any{"name": "other", "resource_class": "x"})
 	a.refused(http.StatusConflict, "already exists", http.MethodPatch, "/v1/allocations/a2", patch("add", "/name", "other"))
@@ -168,7 +175,8 @@ func TestAllocation_deleteOfAnActiveNodeNeedsMaintenance(t *testing.T) {
 	a.available("n1", nil)
 	a.allocate(map[string]any{"name": "a1", "resource_class": "baremetal"})
 	a.provision("n1", "active")
-	a.refused(http.StatusConflict, "because the node is active (and maintenance mode is off)", http.MethodDelete, "/v1/nodes/n1/allocation", nil)
+	a.refused(http.StatusConflict, "because the node is active (and maintenance mode is off)", http.MethodDelete,
+		"/v1/nodes/n1/allocation", nil)
 	a.must(http.StatusAccepted, http.MethodPut, "/v1/nodes/n1/maintenance", nil)
 	a.must(http.StatusNoContent, http.MethodDelete, "/v1/nodes/n1/allocation", nil)
 	a.state("n1", "active")

@@ -155,8 +155,8 @@ func (s *Server) ownAllocation(c *api.Call, body map[string]any) error {
 		return nil
 	}
 	if owner != "" && owner != project && !s.Policy.Grants(c, "allocation:create_restricted", policy.Target{}) {
-		return api.Fault(http.StatusForbidden, "Cannot create allocation with an owner Project ID value %s not matching the requestor Project ID %s. "+
-			"Policy baremetal:allocation:create_restricted is required for this capability.", owner, project)
+		return api.Fault(http.StatusForbidden, "Cannot create allocation with an owner Project ID value %s not matching the requestor "+
+			"Project ID %s. Policy baremetal:allocation:create_restricted is required for this capability.", owner, project)
 	}
 	if owner == "" {
 		body["owner"] = project
@@ -215,7 +215,8 @@ func (s *Server) authenticate(r *http.Request) *api.Error {
 	}
 	refuse := func(text string) *api.Error {
 		return &api.Error{
-			Status: http.StatusUnauthorized, Text: text, Basic: true, Header: http.Header{"Www-Authenticate": {`Basic realm="Baremetal API"`}},
+			Status: http.StatusUnauthorized, Text: text, Basic: true,
+			Header: http.Header{"Www-Authenticate": {`Basic realm="Baremetal API"`}},
 		}
 	}
 	given := r.Header.Get("Authorization")

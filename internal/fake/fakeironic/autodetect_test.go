@@ -61,7 +61,8 @@ func TestAutodetect_rewritesTheDeployInterface(t *testing.T) {
 // the detection.
 func (a *api) refusedUnlessSame(uuid, path string) {
 	a.t.Helper()
-	a.refused(http.StatusConflict, "can not have deploy_interface updated", http.MethodPatch, path, patch("add", "/deploy_interface", "custom-agent"))
+	a.refused(http.StatusConflict, "can not have deploy_interface updated", http.MethodPatch, path,
+		patch("add", "/deploy_interface", "custom-agent"))
 	before := a.state(uuid, "active")
 	a.must(http.StatusAccepted, http.MethodPut, path+"/maintenance", map[string]any{})
 	a.must(http.StatusOK, http.MethodPatch, path, patch("add", "/deploy_interface", "custom-agent"))
@@ -81,7 +82,8 @@ func TestAutodetect_staysAfterARefusal(t *testing.T) {
 	uuid := a.netbooting("n1", nil)
 	a.must(http.StatusOK, http.MethodPatch, "/v1/nodes/n1", patch("add", "/deploy_interface", "autodetect"))
 	a.must(http.StatusOK, http.MethodPatch, "/v1/nodes/n1", patch("add", "/instance_info", map[string]any{"boot_iso": isoA}))
-	a.refused(http.StatusBadRequest, "Missing are: ['instance_info.image_source']", http.MethodPut, provisionPath(uuid), requestOf("active"))
+	a.refused(http.StatusBadRequest, "Missing are: ['instance_info.image_source']", http.MethodPut, provisionPath(uuid),
+		requestOf("active"))
 	if got := methods(a.state(uuid, "available")); got != "direct autodetect" {
 		t.Errorf("refused: %s", got)
 	}
@@ -93,7 +95,8 @@ func TestDeployInterfaces_byVersion(t *testing.T) {
 		"1.82":  {"redfish": "direct ramdisk anaconda custom-agent", "fake-hardware": "fake direct ramdisk anaconda custom-agent"},
 		"1.109": {"redfish": "direct ramdisk anaconda custom-agent"},
 		"1.115": {
-			"redfish": "autodetect direct ramdisk bootc anaconda custom-agent", "manual-management": "autodetect direct ramdisk bootc noop anaconda custom-agent",
+			"redfish": "autodetect direct ramdisk bootc anaconda custom-agent", "manual-management": "autodetect direct ramdisk bootc " +
+				"noop anaconda custom-agent",
 			"fake-hardware": "fake autodetect direct ramdisk bootc anaconda custom-agent",
 		},
 	} {
@@ -106,21 +109,27 @@ func TestDeployInterfaces_byVersion(t *testing.T) {
 					t.Errorf("%s, %s: %v lacks %s", version, driver, enabled, name)
 				}
 			}
-			if first, _, _ := strings.Cut(names, " "); len(enabled) != len(strings.Fields(names)) || got["default_deploy_interface"] != first {
+			if first, _, _ := strings.Cut(names, " "); len(enabled) != len(strings.Fields(names)) ||
+				got["default_deploy_interface"] != first {
 				t.Errorf("%s, %s: %v, default %v", version, driver, enabled, got["default_deploy_interface"])
 			}
 		}
 	}
 	a := newAPI(t, &fakeironic.Server{})
 	a.node("n1", map[string]any{"deploy_interface": "noop"}) // fake-hardware takes every interface
-	a.refused(http.StatusBadRequest, "is not supported by hardware type RedfishHardware", http.MethodPost, "/v1/nodes", map[string]any{"driver": "redfish", "deploy_interface": "noop"})
+	a.refused(http.StatusBadRequest, "is not supported by hardware type RedfishHardware", http.MethodPost, "/v1/nodes",
+		map[string]any{"driver": "redfish", "deploy_interface": "noop"})
 	a = newAPI(t, &fakeironic.Server{MaxMicroversion: "1.82"})
-	a.refused(http.StatusBadRequest, "Could not find the following interface", http.MethodPost, "/v1/nodes", map[string]any{"driver": "fake-hardware", "deploy_interface": "autodetect"})
+	a.refused(http.StatusBadRequest, "Could not find the following interface", http.MethodPost, "/v1/nodes",
+		map[string]any{"driver": "fake-hardware", "deploy_interface": "autodetect"})
 }
 
 func TestDeployInterfaces_validation(t *testing.T) {
 	t.Parallel()
-	disk, tree := map[string]any{"image_source": "http://images/i"}, map[string]any{"image_source": "http://images/tree/", "kernel": "k", "ramdisk": "r"}
+	disk, tree := map[string]any{"image_source": "http://images/i"}, map[string]any{
+		"image_source": "http://images/tree/", "kernel": "k",
+		"ramdisk": "r",
+	}
 	const noSource = "Missing are: ['instance_info.image_source']"
 	for _, tt := range []struct {
 		how, boot string

@@ -78,7 +78,12 @@ func TestBoot_ramdiskNeedsBootInterfaceAndImage(t *testing.T) {
 		{"pxe", map[string]any{"boot_iso": isoA}, "", ""},
 		{"redfish-virtual-media", map[string]any{"boot_iso": isoA}, "", ""},
 		{"ipxe", map[string]any{"kernel": "http://images/k", "ramdisk": "http://images/r"}, "", ""},
-		{"ipxe", map[string]any{"kernel": "http://images/k"}, strings.Replace(nothing, "'kernel', ", "", 1), strings.Replace(nothing, "'kernel', ", "", 1)},
+		{
+			"ipxe",
+			map[string]any{"kernel": "http://images/k"},
+			strings.Replace(nothing, "'kernel', ", "", 1),
+			strings.Replace(nothing, "'kernel', ", "", 1),
+		},
 		{"ipxe", map[string]any{"image_source": "http://images/i"}, nothing, ""},
 		{"ipxe", map[string]any{"image_source": "http://images/i", "boot_iso": isoA}, both, both},
 		{"redfish-virtual-media", map[string]any{"image_source": "http://images/i", "boot_iso": isoA}, both + ".", both + "."},
@@ -107,7 +112,8 @@ func TestBoot_ramdiskNeedsBootInterfaceAndImage(t *testing.T) {
 				a.provision(uuid, "active")
 				continue
 			}
-			a.refused(http.StatusBadRequest, "Failed to validate deploy or power info for node "+uuid+": "+strings.ReplaceAll(want, "U ", uuid+" "),
+			a.refused(http.StatusBadRequest, "Failed to validate deploy or power info for node "+uuid+": "+
+				strings.ReplaceAll(want, "U ", uuid+" "),
 				http.MethodPut, provisionPath(uuid), requestOf("active"))
 			a.state(uuid, "available")
 		}
@@ -119,7 +125,8 @@ func TestBoot_fakeInterfaceRefusesARamdisk(t *testing.T) {
 	a := newAPI(t, &fakeironic.Server{})
 	uuid := a.available("n1", nil)
 	a.must(http.StatusOK, http.MethodPatch, "/v1/nodes/n1", patch("add", "/instance_info", liveISO(isoA)))
-	const want = "Invalid configuration: The boot interface must have the `ramdisk_boot` capability. You are using an incompatible boot interface."
+	const want = "Invalid configuration: The boot interface must have the `ramdisk_boot` capability. You are using an incompatible " +
+		"boot interface."
 	if boot, deploy := a.verdict(uuid, "boot"), a.verdict(uuid, "deploy"); boot != "" || deploy != want {
 		t.Errorf("boot %q, deploy %q; want nothing and %q", boot, deploy, want)
 	}
@@ -204,7 +211,8 @@ func TestBoot_undeployRemovesTheInstancesInterfaces(t *testing.T) {
 		time.Sleep(time.Hour)
 		got := a.state(uuid, "available")
 		if fmt.Sprint(got["instance_info"]) != "map[]" || got["power_state"] != "power off" || got["deploy_interface"] != "fake" {
-			t.Errorf("instance_info %v, power_state %v, deploy_interface %v; want none, power off, fake", got["instance_info"], got["power_state"], got["deploy_interface"])
+			t.Errorf("instance_info %v, power_state %v, deploy_interface %v; want none, power off, fake", got["instance_info"],
+				got["power_state"], got["deploy_interface"])
 		}
 		if got, want := fmt.Sprint(a.fake.Walk(uuid)), "[enroll available deploying active deleting cleaning available]"; got != want {
 			t.Errorf("Walk = %s, want %s: cleaning for no time", got, want)
@@ -250,7 +258,8 @@ func TestBoot_unreachableISOLeavesTheMachineOff(t *testing.T) {
 		got := a.state(uuid, "deploy failed")
 		want := "Deploy step deploy.deploy failed: Validation of image href " + isoB + "?token=t failed, reason: " + reason + "."
 		if got["last_error"] != want || got["power_state"] != "power off" || got["target_provision_state"] != "active" {
-			t.Errorf("at %s: last_error %v, power_state %v, target %v; want %q, power off, active", version, got["last_error"], got["power_state"],
+			t.Errorf("at %s: last_error %v, power_state %v, target %v; want %q, power off, active", version, got["last_error"],
+				got["power_state"],
 				got["target_provision_state"], want)
 		}
 		if iso, cycles := fake.BootedISO(uuid), fake.PowerCycles(uuid); iso != isoA || cycles != 1 {
@@ -268,7 +277,9 @@ func TestBoot_failedRebuildRemovesTheISO(t *testing.T) {
 		func(a *api) string { return a.netbooting("n1", liveISO(isoA)) },
 		func(a *api) string { return a.redfish("n1", liveISO(isoA)) },
 	} {
-		a := newAPI(t, &fakeironic.Server{MaxMicroversion: "1.82", ImageFault: func(url string) string { return strings.TrimPrefix(url, isoA) }})
+		a := newAPI(t, &fakeironic.Server{MaxMicroversion: "1.82", ImageFault: func(url string) string {
+			return strings.TrimPrefix(url, isoA)
+		}})
 		uuid := node(a)
 		a.provision(uuid, "active")
 		a.state(uuid, "active")
@@ -288,7 +299,9 @@ func TestBoot_39LosesLastErrorWithVirtualMedia(t *testing.T) {
 	t.Parallel()
 	for version, lost := range map[string]bool{"1.82": false, "1.115": true} {
 		for _, delay := range []time.Duration{0, time.Nanosecond} {
-			a := newAPI(t, &fakeironic.Server{MaxMicroversion: version, UnlockDelay: delay, ImageFault: func(string) string { return "no answer" }})
+			a := newAPI(t, &fakeironic.Server{MaxMicroversion: version, UnlockDelay: delay, ImageFault: func(string) string {
+				return "no answer"
+			}})
 			uuid := a.redfish("n1", liveISO(isoA))
 			a.provision(uuid, "active")
 			a.state(uuid, "deploy failed")
@@ -304,8 +317,8 @@ func TestBoot_fakeHardwareHasNoVirtualMedia(t *testing.T) {
 	const aborted = ".. An unhandled exception was encountered while aborting. More information may be found in the log file."
 	for _, tt := range []struct{ version, address, deploy, undeploy string }{
 		{
-			"1.82", "", ": Missing the following Redfish properties in node U driver_info: ['redfish_address'].. Also failed to clean up due to: Missing " +
-				"the following Redfish properties in node U driver_info: ['redfish_address']",
+			"1.82", "", ": Missing the following Redfish properties in node U driver_info: ['redfish_address'].. Also failed to clean " +
+				"up due to: Missing the following Redfish properties in node U driver_info: ['redfish_address']",
 			"Missing the following Redfish properties in node U driver_info: ['redfish_address']",
 		},
 		{"1.82", "https://bmc", " with KeyError: 'fake-hardware'" + aborted, "'fake-hardware'"},
@@ -316,7 +329,8 @@ func TestBoot_fakeHardwareHasNoVirtualMedia(t *testing.T) {
 	} {
 		a := newAPI(t, &fakeironic.Server{MaxMicroversion: tt.version})
 		uuid := a.available("n1", map[string]any{
-			"boot_interface": "redfish-virtual-media", "instance_info": liveISO(isoA), "driver_info": map[string]any{"redfish_address": tt.address},
+			"boot_interface": "redfish-virtual-media", "instance_info": liveISO(isoA),
+			"driver_info": map[string]any{"redfish_address": tt.address},
 		})
 		a.provision(uuid, "active")
 		lastError, _ := a.state(uuid, "deploy failed")["last_error"].(string)
@@ -326,7 +340,8 @@ func TestBoot_fakeHardwareHasNoVirtualMedia(t *testing.T) {
 		a.provision(uuid, "deleted")
 		got := a.state(uuid, "error")
 		lastError, _ = got["last_error"].(string)
-		if text := strings.ReplaceAll(lastError, uuid, "U"); text != "Failed to tear down: "+tt.undeploy || fmt.Sprint(got["instance_info"]) != "map[]" {
+		if text := strings.ReplaceAll(lastError, uuid, "U"); text != "Failed to tear down: "+tt.undeploy ||
+			fmt.Sprint(got["instance_info"]) != "map[]" {
 			t.Errorf("last_error = %q, instance_info = %v; want %q, none", text, got["instance_info"], tt.undeploy)
 		}
 	}
@@ -342,7 +357,9 @@ func TestBoot_failureCanBeInjected(t *testing.T) {
 	}})
 	uuid := a.redfish("n1", liveISO(isoA))
 	a.provision(uuid, "active")
-	if got := a.state(uuid, "deploy failed"); got["last_error"] != "the BMC is on fire" || got["power_state"] != "power off" || a.fake.PowerCycles(uuid) != 0 {
-		t.Errorf("last_error %v, power_state %v, %d starts; want the error, power off, 0", got["last_error"], got["power_state"], a.fake.PowerCycles(uuid))
+	if got := a.state(uuid, "deploy failed"); got["last_error"] != "the BMC is on fire" || got["power_state"] != "power off" ||
+		a.fake.PowerCycles(uuid) != 0 {
+		t.Errorf("last_error %v, power_state %v, %d starts; want the error, power off, 0", got["last_error"], got["power_state"],
+			a.fake.PowerCycles(uuid))
 	}
 }

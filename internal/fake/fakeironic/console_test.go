@@ -79,8 +79,14 @@ func TestConsole_refuses(t *testing.T) {
 	}{
 		{ready, map[string]any{}, "Missing mandatory parameter: enabled"},
 		{ready, map[string]any{"enabled": "perhaps"}, "Invalid enabled: Unrecognized value 'perhaps'"},
-		{a.node("none", map[string]any{"driver": "ipmi"}), map[string]any{"enabled": true}, "Driver ipmi does not support console (disabled or not implemented)."},
-		{a.node("portless", map[string]any{"driver": "ipmi", "console_interface": "ipmitool-socat", "driver_info": map[string]any{"ipmi_address": "192.0.2.7"}}), map[string]any{"enabled": false}, "Either missing 'ipmi_terminal_port'"},
+		{
+			a.node("none", map[string]any{"driver": "ipmi"}),
+			map[string]any{"enabled": true},
+			"Driver ipmi does not support console (disabled or not implemented).",
+		},
+		{a.node("portless", map[string]any{"driver": "ipmi", "console_interface": "ipmitool-socat", "driver_info": map[string]any{
+			"ipmi_address": "192.0.2.7",
+		}}), map[string]any{"enabled": false}, "Either missing 'ipmi_terminal_port'"},
 	} {
 		if got := a.setConsole(http.StatusBadRequest, tt.uuid, tt.body); !strings.HasPrefix(got, tt.want) {
 			t.Errorf("%v: %s", tt.body, got)
@@ -104,7 +110,8 @@ func TestConsole_failsInTheBackground(t *testing.T) {
 	uuid := a.node("n", nil)
 	a.setConsole(http.StatusAccepted, uuid, map[string]any{"enabled": true})
 	node := a.must(http.StatusOK, http.MethodGet, "/v1/nodes/"+uuid, nil)
-	if want := "Error enabling the console on node " + uuid + ". Reason: no SOL"; node["last_error"] != want || node["console_enabled"] != false {
+	if want := "Error enabling the console on node " + uuid + ". Reason: no SOL"; node["last_error"] != want ||
+		node["console_enabled"] != false {
 		t.Errorf("last_error is %v, console_enabled %v", node["last_error"], node["console_enabled"])
 	}
 	if history := list(t, a.must(http.StatusOK, http.MethodGet, "/v1/nodes/"+uuid+"/history", nil), "history"); len(history) != 1 {

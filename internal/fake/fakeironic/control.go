@@ -126,7 +126,10 @@ func (s *Server) GroupForVIFs(macs ...string) {
 	for _, mac := range macs {
 		p := s.conductor.PortByMAC[mac]
 		if mac == macs[0] {
-			s.portgroups = append(s.portgroups, &portgroup{uuid: api.NewUUID(), name: "tbn_dyn_portgroup_" + api.NewUUID()[:8], dynamic: true, mode: "active-backup", standalone: true, node: p.Node})
+			s.portgroups = append(s.portgroups, &portgroup{
+				uuid: api.NewUUID(), name: "tbn_dyn_portgroup_" + api.NewUUID()[:8],
+				dynamic: true, mode: "active-backup", standalone: true, node: p.Node,
+			})
 		}
 		p.Fields["portgroup_uuid"] = s.portgroups[len(s.portgroups)-1].uuid
 	}
@@ -241,7 +244,8 @@ func (s *Server) AddSeed(records *seed.Seed) {
 	}
 	for _, record := range records.Allocations {
 		a := &conductor.Allocation{
-			Uuid: api.Text(record["uuid"]), Name: api.Text(record["name"]), Owner: api.Text(record["owner"]), Class: api.Text(record["resource_class"]),
+			Uuid: api.Text(record["uuid"]), Name: api.Text(record["name"]), Owner: api.Text(record["owner"]),
+			Class: api.Text(record["resource_class"]),
 			State: conductor.Allocated, Node: s.conductor.Find(api.Text(record["node_uuid"])),
 			Candidates: api.Texts(record["candidate_nodes"]), Traits: api.Texts(record["traits"]), Extra: api.Object(record["extra"]),
 			CreatedAt: cmp.Or(api.Text(record["created_at"]), api.Timestamp(s.conductor.Now)), UpdatedAt: api.Text(record["updated_at"]),
@@ -256,7 +260,8 @@ func (s *Server) addSeeded(records *seed.Seed, record map[string]any) {
 	driver, known := conductor.FindDriver(api.Text(fields["driver"]))
 	if !known {
 		if given := api.Text(fields["driver"]); given != "" {
-			records.Notes = append(records.Notes, fmt.Sprintf("node %s has the driver %s, which the fake lacks: it gets fake-hardware", who, given))
+			records.Notes = append(records.Notes, fmt.Sprintf("node %s has the driver %s, which the fake lacks: it gets fake-hardware", who,
+				given))
 		}
 		driver, _ = conductor.FindDriver("fake-hardware")
 		fields["driver"] = driver.Name
@@ -269,7 +274,8 @@ func (s *Server) addSeeded(records *seed.Seed, record map[string]any) {
 		}
 		if given := api.Text(fields[key]); given != "" && !slices.Contains(implementations, given) {
 			if known {
-				records.Notes = append(records.Notes, fmt.Sprintf("node %s has the %s %s, which the fake lacks for %s: it gets %s", who, key, given, driver.Name, implementations[0]))
+				records.Notes = append(records.Notes, fmt.Sprintf("node %s has the %s %s, which the fake lacks for %s: it gets %s", who,
+					key, given, driver.Name, implementations[0]))
 			}
 			fields[key] = nil
 		}

@@ -40,7 +40,8 @@ func (s *Server) continueInspection(c *api.Call) (api.Reply, error) {
 		return api.Reply{}, api.Fault(http.StatusNotFound, "API version 1.%d or newer is required", callbackMinor)
 	}
 	inventory, macs := api.Object(data["inventory"]), machine.PostedMACs(data)
-	if len(macs) == 0 && api.Text(inventory["bmc_address"]) == "" && api.Text(inventory["bmc_v6address"]) == "" && !c.Query.Has("node_uuid") {
+	if len(macs) == 0 && api.Text(inventory["bmc_address"]) == "" && api.Text(inventory["bmc_v6address"]) == "" &&
+		!c.Query.Has("node_uuid") {
 		return api.Reply{}, api.Fault(http.StatusBadRequest, "No lookup information provided")
 	}
 	if c.Query.Has("node_uuid") || s.conductor.AnyPort(macs) || !s.Discovery || s.maxMinor() < discoveryMinor {
@@ -63,7 +64,10 @@ func (s *Server) continueInspection(c *api.Call) (api.Reply, error) {
 
 // checkPosted checks the structure of a ramdisk's post.
 func checkPosted(data map[string]any) error {
-	rules := api.Schema{Name: "data", Members: map[string]api.Kind{"inventory": {Types: []string{"object"}}}, Required: []string{"inventory"}}
+	rules := api.Schema{
+		Name: "data", Members: map[string]api.Kind{"inventory": {Types: []string{"object"}}},
+		Required: []string{"inventory"},
+	}
 	known := map[string]any{}
 	if inventory, given := data["inventory"]; given {
 		known["inventory"] = inventory

@@ -110,7 +110,9 @@ func TestDiscovery_portsAreLowerCase(t *testing.T) {
 	}
 
 	older := newAPI(t, &fakeironic.Server{Discovery: true, MaxMicroversion: "1.96"})
-	uuid = older.discover(with(fakeironic.SampleInventory(10), func(inventory map[string]any) { card(inventory, 0)["mac_address"] = "52:55:00:00:0A:00" }))
+	uuid = older.discover(with(fakeironic.SampleInventory(10), func(inventory map[string]any) {
+		card(inventory, 0)["mac_address"] = "52:55:00:00:0A:00"
+	}))
 	if got := older.ports(uuid); fmt.Sprint(got) != "[52:55:00:00:0a:00]" {
 		t.Errorf("ports of Ironic 29 = %v, want pxe_enabled lost", got)
 	}
@@ -164,7 +166,8 @@ func TestDiscovery_needsVersionAndSetting(t *testing.T) {
 	newAPI(t, &fakeironic.Server{}).refused(http.StatusNotFound, "Resource could not be found.", http.MethodPost, callback, machine)
 	newAPI(t, &fakeironic.Server{Discovery: true, MaxMicroversion: "1.89"}).
 		refused(http.StatusNotFound, "Resource could not be found.", http.MethodPost, callback, machine)
-	newAPI(t, &fakeironic.Server{Discovery: true, MaxMicroversion: "1.82"}).refused(http.StatusNotFound, "", http.MethodPost, callback, machine)
+	newAPI(t, &fakeironic.Server{Discovery: true, MaxMicroversion: "1.82"}).refused(http.StatusNotFound, "", http.MethodPost,
+		callback, machine)
 
 	a := newAPI(t, &fakeironic.Server{Discovery: true})
 	for _, version := range []string{"1.2", "1.83"} {
@@ -185,12 +188,16 @@ func TestDiscovery_invalidPostIsRefused(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{Discovery: true})
 	for complaint, body := range map[string]any{
-		"[] should be non-empty":                map[string]any{"inventory": map[string]any{"interfaces": []any{}}},
-		"'interfaces' is a required property":   map[string]any{"inventory": map[string]any{}},
-		"'inventory' is a required property":    map[string]any{"other": 1},
-		"'mac_address' is a required property":  map[string]any{"inventory": map[string]any{"interfaces": []any{map[string]any{}}}},
-		"None is not of type 'string'":          map[string]any{"inventory": map[string]any{"interfaces": []any{map[string]any{"mac_address": nil}}}},
-		"No lookup information provided":        map[string]any{"inventory": map[string]any{"interfaces": []any{map[string]any{"mac_address": "x"}}}},
+		"[] should be non-empty":               map[string]any{"inventory": map[string]any{"interfaces": []any{}}},
+		"'interfaces' is a required property":  map[string]any{"inventory": map[string]any{}},
+		"'inventory' is a required property":   map[string]any{"other": 1},
+		"'mac_address' is a required property": map[string]any{"inventory": map[string]any{"interfaces": []any{map[string]any{}}}},
+		"None is not of type 'string'": map[string]any{
+			"inventory": map[string]any{"interfaces": []any{map[string]any{"mac_address": nil}}},
+		},
+		"No lookup information provided": map[string]any{
+			"inventory": map[string]any{"interfaces": []any{map[string]any{"mac_address": "x"}}},
+		},
 		"Schema error for data: [] is not of t": "[]",
 	} {
 		a.refused(http.StatusBadRequest, complaint, http.MethodPost, callback, body)
@@ -212,9 +219,10 @@ func TestDiscovery_hookFailureSetsLastError(t *testing.T) {
 	}{
 		"the ramdisk reports an error": {
 			&fakeironic.Server{}, burning(),
-			"Async execution of continue_inspection failed with error: Failed to inspect hardware. Reason: failed to run inspection hooks: Failed to " +
-				"inspect hardware. Reason: The following failures happened while running preprocess hooks for node UUID:\nError in preprocess hook " +
-				"ramdisk-error: Failed to inspect hardware. Reason: Ramdisk reported error: disk on fire", 0,
+			"Async execution of continue_inspection failed with error: Failed to inspect hardware. Reason: failed to run inspection " +
+				"hooks: Failed to inspect hardware. Reason: The following failures happened while running preprocess hooks for node " +
+				"UUID:\nError in preprocess hook ramdisk-error: Failed to inspect hardware. Reason: Ramdisk reported error: disk on fire",
+			0,
 		},
 		"the machine stays on": {
 			&fakeironic.Server{DiscoveryKeepsPower: true}, burning(), "Failed to finish inspection: Failed to inspect hardware.", 0,
@@ -243,11 +251,13 @@ func TestDiscovery_hookFailureSetsLastError(t *testing.T) {
 		},
 		"Ironic 29 cannot switch the machine off": {
 			&fakeironic.Server{MaxMicroversion: "1.96", DiscoveryDriver: "ipmi"}, fakeironic.SampleInventory(1),
-			"Failed to change power state to 'power off': Missing the following IPMI credentials in node's driver_info: ['ipmi_address'].", 1,
+			"Failed to change power state to 'power off': Missing the following IPMI credentials in node's driver_info: ['ipmi_address'].",
+			1,
 		},
 		"the machine cannot be switched off": {
 			&fakeironic.Server{DiscoveryDriver: "ipmi"}, fakeironic.SampleInventory(1),
-			"Inspection clean up failed: unable to power off the node: Missing the following IPMI credentials in node's driver_info: ['ipmi_address'].", 1,
+			"Inspection clean up failed: unable to power off the node: Missing the following IPMI credentials in node's driver_info: " +
+				"['ipmi_address'].", 1,
 		},
 	}
 	for name, test := range tests {

@@ -56,7 +56,8 @@ func TestDriver_instanceInfoOverridesInterfaces(t *testing.T) {
 		}
 	}
 	a.must(http.StatusOK, http.MethodPatch, path, patch("add", "/instance_info", map[string]any{"power_interface": "ipmitool"}))
-	a.refused(http.StatusBadRequest, "Missing the following IPMI credentials", http.MethodPut, path+"/states/power", map[string]any{"target": "power on"})
+	a.refused(http.StatusBadRequest, "Missing the following IPMI credentials", http.MethodPut, path+"/states/power",
+		map[string]any{"target": "power on"})
 	a.refused(http.StatusBadRequest, "Missing the following IPMI credentials", http.MethodPut, provisionPath(uuid), requestOf("active"))
 }
 
@@ -92,7 +93,8 @@ func TestDriver_overrideMustFitTheDriver(t *testing.T) {
 	a := newAPI(t, &fakeironic.Server{})
 	uuid := a.redfish("n1", nil)
 	a.must(http.StatusOK, http.MethodPatch, "/v1/nodes/n1", patch("add", "/instance_info/deploy_interface", "fake"))
-	a.refused(http.StatusBadRequest, "is not supported by hardware type RedfishHardware.", http.MethodPut, provisionPath(uuid), requestOf("active"))
+	a.refused(http.StatusBadRequest, "is not supported by hardware type RedfishHardware.", http.MethodPut, provisionPath(uuid),
+		requestOf("active"))
 }
 
 func TestDriver_overrideAtCreationLeavesInterfaceNull(t *testing.T) {
@@ -136,8 +138,8 @@ func TestDriver_interfacesChangeOnlyInSomeStates(t *testing.T) {
 			for kind, value := range interfaces {
 				text := ""
 				if status == 409 {
-					text = "Node " + uuid + " can not have " + kind + "_interface updated unless it is in one of allowed (enroll, inspecting, inspect wait, " +
-						"manageable, available)" + ending
+					text = "Node " + uuid + " can not have " + kind + "_interface updated unless it is in one of allowed (enroll, " +
+						"inspecting, inspect wait, manageable, available)" + ending
 				}
 				a.refused(status, text, http.MethodPatch, path, patch("add", "/"+kind+"_interface", value))
 			}
@@ -145,7 +147,8 @@ func TestDriver_interfacesChangeOnlyInSomeStates(t *testing.T) {
 				a.must(http.StatusOK, http.MethodPatch, path, patch("add", harmless, "ramdisk"))
 			}
 			a.must(http.StatusOK, http.MethodPatch, path, patch("add", "/automated_clean", true))
-			a.must(http.StatusOK, http.MethodPatch, path, patch("add", "/storage_interface", a.state(uuid, state)["storage_interface"])) // no change
+			// no change
+			a.must(http.StatusOK, http.MethodPatch, path, patch("add", "/storage_interface", a.state(uuid, state)["storage_interface"]))
 			a.must(http.StatusAccepted, http.MethodPut, path+"/maintenance", map[string]any{})
 			a.must(http.StatusOK, http.MethodPatch, path, patch("add", "/boot_interface", "fake"))
 		}

@@ -22,10 +22,16 @@ var changes = map[string]struct {
 	"verb": {http.MethodPut, "states/provision", map[string]any{"target": "deleted"}, func(before, now fakeironic.Node) bool {
 		return before.ProvisionState != now.ProvisionState
 	}},
-	"boot mode": {http.MethodPut, "states/boot_mode", map[string]any{"target": "bios"}, func(_, now fakeironic.Node) bool { return now.Raw["boot_mode"] == "bios" }},
-	"media": {http.MethodPost, "vmedia", map[string]any{"device_type": "cdrom", "image_url": "https://images.example.com/a.iso"}, func(before, now fakeironic.Node) bool {
-		return before.Raw["updated_at"] != now.Raw["updated_at"]
+	"boot mode": {http.MethodPut, "states/boot_mode", map[string]any{"target": "bios"}, func(_, now fakeironic.Node) bool {
+		return now.Raw["boot_mode"] == "bios"
 	}},
+	"media": {
+		http.MethodPost, "vmedia",
+		map[string]any{"device_type": "cdrom", "image_url": "https://images.example.com/a.iso"},
+		func(before, now fakeironic.Node) bool {
+			return before.Raw["updated_at"] != now.Raw["updated_at"]
+		},
+	},
 }
 
 func powerChanged(before, now fakeironic.Node) bool {
@@ -99,7 +105,8 @@ func TestFault_acceptedWithNothingButAnError(t *testing.T) {
 			}
 			<-time.After(2 * time.Second)
 			now, _ := fake.Node(uuid)
-			if now.Reservation != "" || now.LastError != "the BMC is silent" || now.ProvisionState != before.ProvisionState || now.PowerState != before.PowerState || powerChanged(before, now) {
+			if now.Reservation != "" || now.LastError != "the BMC is silent" || now.ProvisionState != before.ProvisionState ||
+				now.PowerState != before.PowerState || powerChanged(before, now) {
 				t.Errorf("%s: %+v", name, now)
 			}
 		})

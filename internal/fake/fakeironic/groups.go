@@ -47,7 +47,9 @@ func (s *Server) showDriver(c *api.Call, h conductor.HardwareType, detail bool) 
 			continue
 		}
 		out = append(out, api.Member{"default_" + kind + "_interface", h.Interfaces[kind][0]},
-			api.Member{"enabled_" + kind + "_interfaces", slices.DeleteFunc(slices.Clone(h.Interfaces[kind]), func(name string) bool { return name == switches.Interface && !s.SwitchPorts })})
+			api.Member{"enabled_" + kind + "_interfaces", slices.DeleteFunc(slices.Clone(h.Interfaces[kind]), func(name string) bool {
+				return name == switches.Interface && !s.SwitchPorts
+			})})
 	}
 	return out
 }
@@ -111,7 +113,8 @@ func (s *Server) findChassis(uuid string) *chassis {
 func (ch *chassis) show(c *api.Call, detail bool) api.Ordered {
 	out := api.Ordered{{"uuid", ch.uuid}}
 	if detail {
-		out = append(out, api.Member{"created_at", ch.createdAt}, api.Member{"updated_at", api.OrNull(ch.updatedAt)}, api.Member{"extra", ch.extra},
+		out = append(out, api.Member{"created_at", ch.createdAt}, api.Member{"updated_at", api.OrNull(ch.updatedAt)},
+			api.Member{"extra", ch.extra},
 			api.Member{"nodes", []any{c.Links("chassis/" + ch.uuid + "/nodes")}})
 	}
 	return append(out, api.Member{"description", ch.description}, api.Member{"links", c.Links("chassis/" + ch.uuid)})
@@ -173,7 +176,10 @@ func (s *Server) createChassis(c *api.Call) (api.Reply, error) {
 	if s.findChassis(uuid) != nil {
 		return api.Reply{}, api.Fault(http.StatusConflict, "A chassis with UUID %s already exists.", uuid)
 	}
-	ch := &chassis{uuid: uuid, createdAt: api.Timestamp(s.conductor.Now), description: body["description"], extra: api.Object(body["extra"])}
+	ch := &chassis{
+		uuid: uuid, createdAt: api.Timestamp(s.conductor.Now), description: body["description"],
+		extra: api.Object(body["extra"]),
+	}
 	s.chassis = append(s.chassis, ch)
 	return c.Created("chassis/"+uuid, ch.show(c, true)), nil
 }

@@ -49,9 +49,13 @@ func TestHardware_bios(t *testing.T) {
 			t.Errorf("%s shows %v", path, setting)
 		}
 	}
-	for _, wrong := range []any{named("BootMode", "uefi"), named("NumberOfCores", 65), named("NumberOfCores", "8"), named("SystemServiceTag", "x"), named("Nope", "x")} {
+	for _, wrong := range []any{
+		named("BootMode", "uefi"), named("NumberOfCores", 65), named("NumberOfCores", "8"),
+		named("SystemServiceTag", "x"), named("Nope", "x"),
+	} {
 		node := a.clean(real, "clean failed", step("bios", "apply_configuration", wrong))
-		if text, _ := node["last_error"].(string); !strings.Contains(text, "invalid value for setting(s)") || node["fault"] != "clean failure" {
+		if text, _ := node["last_error"].(string); !strings.Contains(text, "invalid value for setting(s)") ||
+			node["fault"] != "clean failure" {
 			t.Errorf("%v: %s, %v", wrong, text, node["fault"])
 		}
 		a.must(http.StatusAccepted, http.MethodDelete, "/v1/nodes/"+real+"/maintenance", nil)
@@ -87,7 +91,8 @@ func TestHardware_raidAndFirmware(t *testing.T) {
 		t.Errorf("raid_config is %v, properties are %v", node["raid_config"], properties)
 	}
 	list, _ := a.must(http.StatusOK, http.MethodGet, "/v1/nodes/"+uuid+"/firmware", nil)["firmware"].([]any)
-	if part, _ := list[0].(map[string]any); part["component"] != "bios" || part["current_version"] != "2.19.1" || part["initial_version"] != "2.18.0" {
+	if part, _ := list[0].(map[string]any); part["component"] != "bios" || part["current_version"] != "2.19.1" ||
+		part["initial_version"] != "2.18.0" {
 		t.Errorf("the firmware is %v", part)
 	}
 	if node = a.clean(uuid, "manageable", step("raid", "create_configuration")); count(node) != 2 {
@@ -127,7 +132,8 @@ func TestHardware_validate(t *testing.T) {
 	for version, want := range map[string]int{"1.82": 11, "1.115": 12} {
 		a := newAPI(t, &fakeironic.Server{MaxMicroversion: version})
 		results := a.must(http.StatusOK, http.MethodGet, "/v1/nodes/"+a.redfish("n", nil)+"/validate", nil)
-		if rescue, _ := results["rescue"].(map[string]any); len(results) != want || rescue["result"] != false || rescue["reason"] != "Driver redfish does not support rescue (disabled or not implemented)." {
+		if rescue, _ := results["rescue"].(map[string]any); len(results) != want || rescue["result"] != false ||
+			rescue["reason"] != "Driver redfish does not support rescue (disabled or not implemented)." {
 			t.Errorf("%s: %v", version, results)
 		}
 	}

@@ -66,7 +66,10 @@ func TestInspector_refusesKnownMachines(t *testing.T) {
 	fake := &fakeironic.Server{MaxMicroversion: "1.82"}
 	fake.DiscoverByInspector(fakeironic.SampleInventory(1))
 	sameBMC := with(fakeironic.SampleInventory(2), func(inventory map[string]any) { inventory["bmc_address"] = "198.18.0.1" })
-	for name, machine := range map[string]map[string]any{"the same machine": fakeironic.SampleInventory(1), "another one with its BMC": sameBMC} {
+	for name, machine := range map[string]map[string]any{
+		"the same machine":         fakeironic.SampleInventory(1),
+		"another one with its BMC": sameBMC,
+	} {
 		if got := fake.DiscoverByInspector(machine); got != "" {
 			t.Errorf("%s became node %s", name, got)
 		}
@@ -85,8 +88,12 @@ func TestInspector_explainsMissingData(t *testing.T) {
 		status    int
 		text      string
 	}{
-		{&fakeironic.Inspector{Server: fake, StoresNothing: true}, data, 404, "Inspector is not configured to store data. Set the [processing]store_data configuration option to change this."},
-		{&fakeironic.Inspector{Server: fake}, "/v1/introspection/manual/data", 404, "Introspection data not found for node " + manual + ", processed=True"},
+		{
+			&fakeironic.Inspector{Server: fake, StoresNothing: true}, data, 404,
+			"Inspector is not configured to store data. Set the [processing]store_data configuration option to change this.",
+		},
+		{&fakeironic.Inspector{Server: fake}, "/v1/introspection/manual/data", 404, "Introspection data not found for node " + manual +
+			", processed=True"},
 		{&fakeironic.Inspector{Server: fake}, "/v1/introspection/nobody/data", 404, "Node nobody was not found in Ironic"},
 		{&fakeironic.Inspector{Server: &fakeironic.Server{Username: "admin", Password: "secret"}}, data, 401, "Authorization required"},
 	} {

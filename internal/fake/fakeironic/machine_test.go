@@ -51,7 +51,11 @@ func TestMachine_powerCyclesPerOperation(t *testing.T) {
 			}, 2, "power on", true,
 		},
 		"rebuild with another live ISO": {
-			"ipxe", liveISO(isoA), nil, func(a *api, uuid string) { deploy(a, uuid); a.provision(uuid, "rebuild"); a.state(uuid, "active") }, 2, "power on", true,
+			"ipxe", liveISO(isoA), nil, func(a *api, uuid string) {
+				deploy(a, uuid)
+				a.provision(uuid, "rebuild")
+				a.state(uuid, "active")
+			}, 2, "power on", true,
 		},
 		"undeploy of a live ISO, when off": {
 			"ipxe", map[string]any{"deploy_interface": "ramdisk"}, []string{"power off"}, func(a *api, uuid string) {
@@ -62,16 +66,35 @@ func TestMachine_powerCyclesPerOperation(t *testing.T) {
 		"deploy with direct": {"fake", direct, nil, deploy, 2, "power on", true},
 		"deploy with fake":   {"fake", map[string]any{}, nil, deploy, 0, nil, false},
 		"undeploy with fake": {
-			"fake", map[string]any{}, []string{"power on"}, func(a *api, uuid string) { deploy(a, uuid); undeploy(a, uuid) }, 0, "power on", false,
+			"fake", map[string]any{}, []string{"power on"}, func(a *api, uuid string) {
+				deploy(a, uuid)
+				undeploy(a, uuid)
+			}, 0, "power on", false,
 		},
-		"on":                       {"fake", map[string]any{}, nil, func(a *api, uuid string) { a.power(uuid, "power on") }, 1, "power on", true},
-		"on, when on":              {"fake", map[string]any{}, []string{"power on"}, func(a *api, uuid string) { a.power(uuid, "power on") }, 0, "power on", false},
-		"off":                      {"fake", map[string]any{}, []string{"power on"}, func(a *api, uuid string) { a.power(uuid, "power off") }, 0, "power off", true},
-		"off, when off":            {"fake", map[string]any{}, []string{"power off"}, func(a *api, uuid string) { a.power(uuid, "soft power off") }, 0, "power off", false},
-		"restart, when on":         {"fake", map[string]any{}, []string{"power on"}, func(a *api, uuid string) { a.power(uuid, "rebooting") }, 1, "power on", true},
-		"soft restart, when on":    {"fake", map[string]any{}, []string{"power on"}, func(a *api, uuid string) { a.power(uuid, "soft rebooting") }, 1, "power on", true},
-		"restart, when off":        {"fake", map[string]any{}, []string{"power off"}, func(a *api, uuid string) { a.power(uuid, "rebooting") }, 1, "power on", true},
-		"verification by an admin": {"fake", map[string]any{}, []string{"power off"}, func(a *api, uuid string) { a.provision(uuid, "manage") }, 0, "power off", false},
+		"on": {"fake", map[string]any{}, nil, func(a *api, uuid string) {
+			a.power(uuid, "power on")
+		}, 1, "power on", true},
+		"on, when on": {"fake", map[string]any{}, []string{"power on"}, func(a *api, uuid string) {
+			a.power(uuid, "power on")
+		}, 0, "power on", false},
+		"off": {"fake", map[string]any{}, []string{"power on"}, func(a *api, uuid string) {
+			a.power(uuid, "power off")
+		}, 0, "power off", true},
+		"off, when off": {"fake", map[string]any{}, []string{"power off"}, func(a *api, uuid string) {
+			a.power(uuid, "soft power off")
+		}, 0, "power off", false},
+		"restart, when on": {"fake", map[string]any{}, []string{"power on"}, func(a *api, uuid string) {
+			a.power(uuid, "rebooting")
+		}, 1, "power on", true},
+		"soft restart, when on": {"fake", map[string]any{}, []string{"power on"}, func(a *api, uuid string) {
+			a.power(uuid, "soft rebooting")
+		}, 1, "power on", true},
+		"restart, when off": {"fake", map[string]any{}, []string{"power off"}, func(a *api, uuid string) {
+			a.power(uuid, "rebooting")
+		}, 1, "power on", true},
+		"verification by an admin": {"fake", map[string]any{}, []string{"power off"}, func(a *api, uuid string) {
+			a.provision(uuid, "manage")
+		}, 0, "power off", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -137,7 +160,8 @@ func TestMachine_bootsTheSelectedDevice(t *testing.T) {
 		a.must(http.StatusNoContent, http.MethodPost, path+"/vmedia", map[string]any{"device_type": "cdrom", "image_url": url})
 	}
 	device := func(name string, persistent bool) {
-		a.must(http.StatusNoContent, http.MethodPut, path+"/management/boot_device", map[string]any{"boot_device": name, "persistent": persistent})
+		a.must(http.StatusNoContent, http.MethodPut, path+"/management/boot_device",
+			map[string]any{"boot_device": name, "persistent": persistent})
 	}
 	restart := func(when, want string) {
 		t.Helper()
@@ -209,7 +233,8 @@ func TestMachine_bootsTheLastDeployment(t *testing.T) {
 	fake := &fakeironic.Server{}
 	a := newAPI(t, fake)
 	uuid := a.netbooting("n1", nil)
-	a.must(http.StatusOK, http.MethodPatch, "/v1/nodes/n1", patch("add", "/driver_info", map[string]any{"deploy_kernel": "k", "deploy_ramdisk": "r"}))
+	a.must(http.StatusOK, http.MethodPatch, "/v1/nodes/n1",
+		patch("add", "/driver_info", map[string]any{"deploy_kernel": "k", "deploy_ramdisk": "r"}))
 	image := map[string]any{"deploy_interface": "direct", "image_source": "http://images/i", "image_checksum": "c"}
 	for _, tt := range []struct {
 		info map[string]any

@@ -154,7 +154,9 @@ func (s *Server) listNodes(c *api.Call, detail bool) (api.Reply, error) {
 	if err := sortNodes(c, selected); err != nil {
 		return api.Reply{}, err
 	}
-	page, err := api.Paged(c, withoutLinks(fields, detail), selected, func(n *conductor.Node) string { return n.Str("uuid") }, func(marker string) error {
+	page, err := api.Paged(c, withoutLinks(fields, detail), selected, func(n *conductor.Node) string {
+		return n.Str("uuid")
+	}, func(marker string) error {
 		if s.conductor.NodeByUUID[marker] == nil {
 			return api.Fault(http.StatusNotFound, "Node %s could not be found.", marker)
 		}
@@ -254,7 +256,8 @@ func (s *Server) checkFilter(name, value string, repeated bool) error {
 func (s *Server) nodeListFields(c *api.Call, detail bool) (fields []string, all bool, err error) {
 	if c.Query.Has("detail") {
 		if c.Minor < 43 {
-			return nil, false, api.Fault(http.StatusBadRequest, "Invalid query parameter ?detail=%s received.", api.PyBool(c.Query.Get("detail")))
+			return nil, false, api.Fault(http.StatusBadRequest, "Invalid query parameter ?detail=%s received.",
+				api.PyBool(c.Query.Get("detail")))
 		}
 		asked, valid := api.ParseBool(c.Query.Get("detail"))
 		if !valid {

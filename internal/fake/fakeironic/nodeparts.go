@@ -39,7 +39,8 @@ func (s *Server) showBIOS(c *api.Call, n *conductor.Node) (api.Reply, error) {
 		case s.legacy():
 			return api.Reply{}, api.Fault(http.StatusBadRequest, "Invalid query parameter ?%s=True received.", key)
 		default:
-			return api.Reply{}, api.Fault(http.StatusBadRequest, "Schema error: Additional properties are not allowed ('%s' was unexpected)", key)
+			return api.Reply{}, api.Fault(http.StatusBadRequest, "Schema error: Additional properties are not allowed ('%s' was "+
+				"unexpected)", key)
 		}
 	}
 	if err := c.Accept("detail", "fields"); err != nil {
@@ -78,7 +79,11 @@ func (s *Server) showFirmware(c *api.Call, n *conductor.Node) api.Reply {
 			{"last_version_flashed", api.OrNull(part.Flashed)},
 		}
 		if c.Minor >= 114 {
-			shown = append(shown, api.Ordered{{"vendor", api.OrNull(part.Vendor)}, {"model", api.OrNull(part.Model)}, {"serial_number", api.OrNull(part.Serial)}}...)
+			shown = append(shown, api.Ordered{
+				{"vendor", api.OrNull(part.Vendor)},
+				{"model", api.OrNull(part.Model)},
+				{"serial_number", api.OrNull(part.Serial)},
+			}...)
 		}
 		list = append(list, shown)
 	}
@@ -105,7 +110,10 @@ func (s *Server) showHistory(c *api.Call, n *conductor.Node) api.Reply {
 			shown = append(shown, field)
 		}
 		id := api.Text(entry[0].Value)
-		list = append(list, append(shown, api.Ordered{{"links", []any{map[string]any{"href": c.Base + "/v1/nodes/" + n.Str("uuid") + "/history/" + id, "rel": "self"}}}}...))
+		list = append(list, append(shown, api.Ordered{{
+			"links",
+			[]any{map[string]any{"href": c.Base + "/v1/nodes/" + n.Str("uuid") + "/history/" + id, "rel": "self"}},
+		}}...))
 	}
 	return api.OK(http.StatusOK, api.Ordered{{"history", list}})
 }
@@ -188,7 +196,8 @@ func (s *Server) routeVIFs(c *api.Call, n *conductor.Node, rest []string) (api.R
 		if err := n.Locked(); err != nil || !keeps {
 			return api.Done(http.StatusNoContent), err
 		}
-		return api.Done(http.StatusNoContent), s.conductor.AttachVIF(n, api.Text(body["id"]), conductor.Place{Port: api.Text(body["port_uuid"]), Group: api.Text(body["portgroup_uuid"])})
+		return api.Done(http.StatusNoContent), s.conductor.AttachVIF(n, api.Text(body["id"]),
+			conductor.Place{Port: api.Text(body["port_uuid"]), Group: api.Text(body["portgroup_uuid"])})
 	case c.Method == http.MethodDelete && len(rest) == 1:
 		if err := n.Locked(); err != nil || !keeps {
 			return api.Done(http.StatusNoContent), err
@@ -282,7 +291,8 @@ func (s *Server) attachVmedia(c *api.Call, n *conductor.Node) (api.Reply, error)
 			reason = "Publishing images is not supported for driver " + n.Str("driver")
 		case reason != "":
 		case device != machine.DeviceCDROM:
-			reason = fmt.Sprintf("No suitable virtual media device found for node %s to mount image %s", n.Str("uuid"), s.conductor.Published(n, device))
+			reason = fmt.Sprintf("No suitable virtual media device found for node %s to mount image %s", n.Str("uuid"),
+				s.conductor.Published(n, device))
 		}
 		if reason != "" {
 			return fmt.Sprintf("Could not attach device %s to node %s: %s", device, n.Str("uuid"), reason)

@@ -208,7 +208,8 @@ func (s *Server) checkNodeChange(n *conductor.Node, patched map[string]any, rese
 		return err
 	}
 	if n.Changed(patched, "driver") && n.Flag("console_enabled") {
-		return api.Fault(http.StatusConflict, "Node %s can not update the driver while the console is enabled. Please stop the console first.", n.Str("uuid"))
+		return api.Fault(http.StatusConflict, "Node %s can not update the driver while the console is enabled. Please stop the "+
+			"console first.", n.Str("uuid"))
 	}
 	if err := s.checkInterfaceChange(n, patched, reset); err != nil {
 		return err
@@ -225,8 +226,8 @@ func (s *Server) checkNodeChange(n *conductor.Node, patched map[string]any, rese
 	}
 	if n.Str("instance_uuid") != "" && api.Text(patched["instance_uuid"]) == "" && n.Str("allocation_uuid") != "" &&
 		!n.Flag("maintenance") && !interfacesChangeable(n.State()) {
-		return api.Fault(http.StatusConflict, "Node %s with an allocation can not have instance_uuid removed unless it is in one of allowed (%s) "+
-			"states or in maintenance mode.%s", n.Str("uuid"), interfaceStates, s.currentState(n))
+		return api.Fault(http.StatusConflict, "Node %s with an allocation can not have instance_uuid removed unless it is in one of "+
+			"allowed (%s) states or in maintenance mode.%s", n.Str("uuid"), interfaceStates, s.currentState(n))
 	}
 	return nil
 }
@@ -240,7 +241,8 @@ func checkProtection(n *conductor.Node, patched map[string]any) error {
 		if patched["protected"] != true {
 			patched["protected_reason"] = nil
 		} else if n.State() != conductor.Active && n.State() != conductor.Rescued {
-			return api.Fault(http.StatusConflict, "Node %s can only be made protected in provision states 'active' or 'rescue', the current state is '%s'",
+			return api.Fault(http.StatusConflict, "Node %s can only be made protected in provision states 'active' or 'rescue', the "+
+				"current state is '%s'",
 				n.Str("uuid"), n.State())
 		}
 	}
@@ -248,7 +250,8 @@ func checkProtection(n *conductor.Node, patched map[string]any) error {
 		if patched["retired"] != true {
 			patched["retired_reason"] = nil
 		} else if n.State() == conductor.Available {
-			return api.Fault(http.StatusConflict, "Node %s can not have 'retired' set in provision state 'available', the current state is '%s'",
+			return api.Fault(http.StatusConflict, "Node %s can not have 'retired' set in provision state 'available', the "+
+				"current state is '%s'",
 				n.Str("uuid"), n.State())
 		}
 	}
@@ -274,7 +277,8 @@ func (s *Server) checkInterfaceChange(n *conductor.Node, patched map[string]any,
 			continue
 		}
 		if !interfacesChangeable(n.State()) && patched["maintenance"] != true {
-			return api.Fault(http.StatusConflict, "Node %s can not have %s updated unless it is in one of allowed (%s) states or in maintenance mode.%s",
+			return api.Fault(http.StatusConflict, "Node %s can not have %s updated unless it is in one of allowed (%s) states or in "+
+				"maintenance mode.%s",
 				n.Str("uuid"), key, interfaceStates, s.currentState(n))
 		}
 		settle = true
@@ -301,7 +305,8 @@ func (s *Server) checkUnique(n *conductor.Node, patched map[string]any) error {
 			return api.Fault(http.StatusConflict, "Node %s is associated with instance %s.", n.Str("uuid"), current)
 		}
 		if s.conductor.ByInstance(instance) != nil {
-			return api.Fault(http.StatusConflict, "Instance %s is already associated with a node, it cannot be associated with this other node %s",
+			return api.Fault(http.StatusConflict, "Instance %s is already associated with a node, it cannot be associated with "+
+				"this other node %s",
 				instance, n.Str("uuid"))
 		}
 	}

@@ -63,8 +63,9 @@ func readTraits(c *api.Call) ([]string, error) {
 		return nil, err
 	}
 	if _, given := body["traits"]; !given {
-		return nil, api.Fault(http.StatusBadRequest, "A single node trait may be added via PUT /v1/nodes/<node identifier>/traits/<trait> with no "+
-			"body, or all node traits may be replaced via PUT /v1/nodes/<node identifier>/traits with the list of traits specified in the request body.")
+		return nil, api.Fault(http.StatusBadRequest, "A single node trait may be added via PUT /v1/nodes/<node "+
+			"identifier>/traits/<trait> with no body, or all node traits may be replaced via PUT /v1/nodes/<node identifier>/traits with "+
+			"the list of traits specified in the request body.")
 	}
 	if err := api.CheckTexts("body", body["traits"]); err != nil {
 		return nil, err
@@ -83,10 +84,13 @@ func (s *Server) nodeSchema() api.Schema {
 	members := map[string]api.Kind{
 		"automated_clean": api.BoolKind, "boot_mode": api.TextKind, "chassis_uuid": api.TextKind, "conductor_group": api.TextKind,
 		"console_enabled": api.BoolKind, "description": {Types: api.TextKind.Types, MaxLength: maxDescription}, "driver": api.StringKind,
-		"driver_info": api.ObjectKind, "extra": api.ObjectKind, "instance_info": api.ObjectKind, "instance_uuid": api.TextKind, "lessee": api.TextKind,
-		"maintenance": api.BoolKind, "name": api.TextKind, "network_data": api.ObjectKind, "owner": api.TextKind, "properties": api.ObjectKind,
-		"resource_class": api.ClassKind, "retired": api.BoolKind, "retired_reason": api.TextKind, "secure_boot": api.BoolKind, "shard": api.TextKind,
-		"uuid": api.TextKind,
+		"driver_info": api.ObjectKind, "extra": api.ObjectKind, "instance_info": api.ObjectKind, "instance_uuid": api.TextKind,
+		"lessee":      api.TextKind,
+		"maintenance": api.BoolKind, "name": api.TextKind, "network_data": api.ObjectKind, "owner": api.TextKind,
+		"properties":     api.ObjectKind,
+		"resource_class": api.ClassKind, "retired": api.BoolKind, "retired_reason": api.TextKind, "secure_boot": api.BoolKind,
+		"shard": api.TextKind,
+		"uuid":  api.TextKind,
 	}
 	for _, k := range api.InterfaceKinds {
 		if k != "firmware" || !s.legacy() {
@@ -170,8 +174,8 @@ func (s *Server) checkNewNode(c *api.Call, body map[string]any) error {
 		return err
 	}
 	if data := api.Object(body["network_data"]); len(data) > 0 && api.CheckNetworkData(data, s.legacy()) != nil {
-		return api.Fault(http.StatusBadRequest, "Schema error for node: %s is not valid under any of the given schemas. Possible root cause: "+
-			"%s is not of type 'null'", api.PyRepr(data), api.PyRepr(data))
+		return api.Fault(http.StatusBadRequest, "Schema error for node: %s is not valid under any of the given schemas. Possible root "+
+			"cause: %s is not of type 'null'", api.PyRepr(data), api.PyRepr(data))
 	}
 	if err := checkNodeValues(body); err != nil {
 		return err
@@ -200,7 +204,8 @@ func (s *Server) checkNewNode(c *api.Call, body map[string]any) error {
 		body["uuid"] = api.NewUUID()
 	}
 	if cpus, isText := api.Object(body["properties"])["cpus"].(string); isText && s.legacy() && strings.Trim(cpus, "0123456789") != "" {
-		return api.Fault(http.StatusBadRequest, "The following properties for node %s should be non-negative integers, but provided values are: cpus=%s", api.Text(body["uuid"]), cpus)
+		return api.Fault(http.StatusBadRequest, "The following properties for node %s should be non-negative integers, but provided "+
+			"values are: cpus=%s", api.Text(body["uuid"]), cpus)
 	}
 	if uuid := api.Text(body["uuid"]); s.conductor.NodeByUUID[uuid] != nil {
 		return api.Fault(http.StatusConflict, "A node with UUID %s already exists.", uuid)
@@ -209,7 +214,8 @@ func (s *Server) checkNewNode(c *api.Call, body map[string]any) error {
 		return api.Fault(http.StatusConflict, "A node with name %s already exists.", name)
 	}
 	if instance := api.Text(body["instance_uuid"]); instance != "" && s.conductor.ByInstance(instance) != nil {
-		return api.Fault(http.StatusConflict, "Instance %s is already associated with a node, it cannot be associated with this other node %s",
+		return api.Fault(http.StatusConflict, "Instance %s is already associated with a node, it cannot be associated with "+
+			"this other node %s",
 			instance, api.Text(body["uuid"]))
 	}
 	return nil
@@ -282,8 +288,9 @@ func (s *Server) deleteNode(n *conductor.Node) error {
 		return conductor.ProtectedFault(n)
 	}
 	if !n.State().Deletable() && !n.Flag("maintenance") {
-		return api.Fault(http.StatusConflict, "Can not delete node \"%s\" while it is in provision state \"%s\". Valid provision states to perform "+
-			"deletion are: \"('manageable', 'enroll', 'adopt failed', 'available')\", or set the node into maintenance mode", uuid, n.State())
+		return api.Fault(http.StatusConflict, "Can not delete node \"%s\" while it is in provision state \"%s\". Valid provision states "+
+			"to perform deletion are: \"('manageable', 'enroll', 'adopt failed', 'available')\", or set the node into maintenance mode",
+			uuid, n.State())
 	}
 	s.portgroups = slices.DeleteFunc(s.portgroups, func(g *portgroup) bool { return g.node == n })
 	s.conductor.RemoveNode(n)

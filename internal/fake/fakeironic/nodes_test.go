@@ -24,8 +24,16 @@ func TestNode_createRefusals(t *testing.T) {
 		{map[string]any{"driver": nil}, http.StatusBadRequest, "None is not of type 'string'"},
 		{map[string]any{"driver": "nope"}, http.StatusBadRequest, `supports driver nope for conductor group "".`},
 		{map[string]any{"conductor_group": "rack9"}, http.StatusBadRequest, `conductor group "rack9"`},
-		{map[string]any{"deploy_interface": "nope"}, http.StatusBadRequest, "Could not find the following interface in the 'ironic.hardware.interfaces.deploy' entrypoint: nope."},
-		{map[string]any{"driver": "ipmi", "power_interface": "redfish"}, http.StatusBadRequest, "is not supported by hardware type IPMIHardware."},
+		{
+			map[string]any{"deploy_interface": "nope"},
+			http.StatusBadRequest,
+			"Could not find the following interface in the 'ironic.hardware.interfaces.deploy' entrypoint: nope.",
+		},
+		{
+			map[string]any{"driver": "ipmi", "power_interface": "redfish"},
+			http.StatusBadRequest,
+			"is not supported by hardware type IPMIHardware.",
+		},
 		{map[string]any{"uuid": taken}, http.StatusConflict, "A node with UUID " + taken + " already exists."},
 		{map[string]any{"name": "taken"}, http.StatusConflict, "A node with name taken already exists."},
 		{map[string]any{"uuid": "notuuid"}, http.StatusBadRequest, "Expected UUID for uuid: notuuid"},
@@ -58,7 +66,8 @@ func TestNode_secretsAreMaskedAtAnyDepth(t *testing.T) {
 	a := newAPI(t, &fakeironic.Server{})
 	a.node("n1", map[string]any{
 		"driver_info": map[string]any{
-			"ipmi_password": "geheim", "my_PassWord_x": "geheim", "nested": map[string]any{"token": "geheim"}, "passwd": "open", "address": "open",
+			"ipmi_password": "geheim", "my_PassWord_x": "geheim", "nested": map[string]any{"token": "geheim"}, "passwd": "open",
+			"address": "open",
 		},
 		"instance_info": map[string]any{"configdrive": "geheim", "image_url": "geheim", "image_source": "open"},
 		"extra":         map[string]any{"password": "open"},
@@ -135,7 +144,8 @@ func TestNode_patchIsAtomic(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	a.node("n1", nil)
-	a.refused(http.StatusBadRequest, "nope", http.MethodPatch, "/v1/nodes/n1", append(patch("add", "/extra/a", 1), patch("remove", "/extra/nope", nil)...))
+	a.refused(http.StatusBadRequest, "nope", http.MethodPatch, "/v1/nodes/n1",
+		append(patch("add", "/extra/a", 1), patch("remove", "/extra/nope", nil)...))
 	if n, _ := a.fake.Node("n1"); fmt.Sprint(n.Raw["extra"]) != "map[]" {
 		t.Errorf("extra = %v, want nothing of the failed patch", n.Raw["extra"])
 	}
@@ -145,7 +155,8 @@ func TestNode_newDriverNeedsResetInterfaces(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	a.node("n1", nil)
-	a.refused(http.StatusBadRequest, "can only be used when changing the node's driver", http.MethodPatch, "/v1/nodes/n1?reset_interfaces=true",
+	a.refused(http.StatusBadRequest, "can only be used when changing the node's driver", http.MethodPatch,
+		"/v1/nodes/n1?reset_interfaces=true",
 		patch("add", "/extra/a", 1))
 	got := a.must(http.StatusOK, http.MethodPatch, "/v1/nodes/n1?reset_interfaces=true", patch("add", "/driver", "redfish"))
 	if got["power_interface"] != "redfish" || got["deploy_interface"] != "autodetect" {
@@ -251,7 +262,10 @@ func TestNodeList_filters(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, &fakeironic.Server{})
 	a.node("plain", nil)
-	a.node("gold", map[string]any{"resource_class": "gold", "maintenance": true, "retired": true, "lessee": "me", "shard": "s1", "description": "the one"})
+	a.node("gold", map[string]any{
+		"resource_class": "gold", "maintenance": true, "retired": true, "lessee": "me", "shard": "s1",
+		"description": "the one",
+	})
 	a.must(http.StatusOK, http.MethodPatch, "/v1/nodes/gold", patch("add", "/owner", "you"))
 	a.must(http.StatusOK, http.MethodPatch, "/v1/nodes/gold", patch("add", "/instance_uuid", someUUID))
 	a.fake.Set("gold", "fault", "power failure")

@@ -27,7 +27,8 @@ func TestOperation_eachStateLastsOneStepTime(t *testing.T) {
 				time.Sleep(time.Hour)
 			}
 			if got := a.state(uuid, states[len(states)-1]); got["reservation"] != nil || got["target_provision_state"] != nil {
-				t.Errorf("%s: reservation %v, target %v; want none", got["provision_state"], got["reservation"], got["target_provision_state"])
+				t.Errorf("%s: reservation %v, target %v; want none", got["provision_state"], got["reservation"],
+					got["target_provision_state"])
 			}
 		}
 		step("manage", "verifying", "manageable")
@@ -271,9 +272,11 @@ func TestOperation_concurrencyLimit(t *testing.T) {
 		}
 		a := newAPI(t, fake)
 		a.provision("node-000", "active")
-		a.refused(status, "The concurrent action limit for provisioning has been reached.", http.MethodPut, provisionPath("node-001"), requestOf("active"))
+		a.refused(status, "The concurrent action limit for provisioning has been reached.", http.MethodPut, provisionPath("node-001"),
+			requestOf("active"))
 		a.provision("node-002", "deleted")
-		a.refused(status, "The concurrent action limit for unprovisioning has been reached.", http.MethodPut, provisionPath("node-003"), requestOf("deleted"))
+		a.refused(status, "The concurrent action limit for unprovisioning has been reached.", http.MethodPut, provisionPath("node-003"),
+			requestOf("deleted"))
 		if n, _ := fake.Node("node-001"); n.ProvisionState != "available" || n.LastError != "" {
 			t.Errorf("refused node is %s with error %q, want it untouched", n.ProvisionState, n.LastError)
 		}
@@ -308,12 +311,21 @@ func TestOperation_history(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ highest, asked, want, last string }{
 		{"1.82", "1.82", "cleaning", "uuid created_at severity event_type event conductor user links"},
-		{"", "1.112", "cleaning automated_cleaning_start automated_cleaning_end deployment_start deployment_end", "uuid created_at severity event_type event conductor user links"},
-		{"", "1.115", "cleaning automated_cleaning_start automated_cleaning_end deployment_start deployment_end", "uuid created_at severity event_type event conductor user project state target_provision_state duration_seconds links"},
+		{
+			"", "1.112", "cleaning automated_cleaning_start automated_cleaning_end deployment_start deployment_end",
+			"uuid created_at severity event_type event conductor user links",
+		},
+		{
+			"", "1.115", "cleaning automated_cleaning_start automated_cleaning_end deployment_start deployment_end",
+			"uuid created_at severity event_type event conductor user project state target_provision_state duration_seconds links",
+		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			long := strings.Repeat("x", 300)
-			fake := &fakeironic.Server{StepTime: time.Minute, MaxMicroversion: tt.highest, Fail: func(_ fakeironic.Node, verb string) string { return map[string]string{"clean": long}[verb] }}
+			fake := &fakeironic.Server{
+				StepTime: time.Minute, MaxMicroversion: tt.highest,
+				Fail: func(_ fakeironic.Node, verb string) string { return map[string]string{"clean": long}[verb] },
+			}
 			a := newAPI(t, fake).at(tt.asked)
 			uuid := a.node("n1", nil)
 			for _, verb := range []string{"manage", "clean", "manage", "provide", "active"} {
@@ -331,14 +343,20 @@ func TestOperation_history(t *testing.T) {
 			for _, entry := range history {
 				kinds = append(kinds, fmt.Sprint(entry["event_type"]))
 			}
-			if got := strings.Join(slices.DeleteFunc(kinds, func(kind string) bool { return strings.HasPrefix(kind, "manual") }), " "); got != tt.want {
+			if got := strings.Join(slices.DeleteFunc(kinds, func(kind string) bool {
+				return strings.HasPrefix(kind, "manual")
+			}), " "); got != tt.want {
 				t.Errorf("%s: events %s, want %s", tt.asked, got, tt.want)
 			}
 			last := history[len(history)-1]
-			if want := strings.Fields(tt.last); len(last) != len(want) || slices.ContainsFunc(want, func(field string) bool { _, has := last[field]; return !has }) {
+			if want := strings.Fields(tt.last); len(last) != len(want) || slices.ContainsFunc(want, func(field string) bool {
+				_, has := last[field]
+				return !has
+			}) {
 				t.Errorf("%s: an entry is %v, want the fields %s", tt.asked, last, tt.last)
 			}
-			if tt.asked == "1.115" && (last["state"] != "deploying" || last["target_provision_state"] != "active" || last["duration_seconds"] != 60.0) {
+			if tt.asked == "1.115" && (last["state"] != "deploying" || last["target_provision_state"] != "active" ||
+				last["duration_seconds"] != 60.0) {
 				t.Errorf("the end of the deployment is %v", last)
 			}
 			for _, entry := range a.history(uuid, "") {
@@ -366,13 +384,18 @@ func (a *api) history(uuid, query string) (all []map[string]any) {
 // A service has fewer steps than a cleaning.
 func TestOperation_stepsOfAService(t *testing.T) {
 	t.Parallel()
-	for step, ends := range map[string]string{"raid.create_configuration": "service failed", "bios.factory_reset": "active", "firmware.update": "active"} {
+	for step, ends := range map[string]string{
+		"raid.create_configuration": "service failed", "bios.factory_reset": "active",
+		"firmware.update": "active",
+	} {
 		a := newAPI(t, &fakeironic.Server{})
 		uuid := a.node("n1", map[string]any{"driver": "redfish", "raid_interface": "redfish"})
-		a.must(http.StatusNoContent, http.MethodPut, "/v1/nodes/"+uuid+"/states/raid", map[string]any{"logical_disks": []any{map[string]any{"raid_level": "1", "size_gb": "MAX"}}})
+		a.must(http.StatusNoContent, http.MethodPut, "/v1/nodes/"+uuid+"/states/raid",
+			map[string]any{"logical_disks": []any{map[string]any{"raid_level": "1", "size_gb": "MAX"}}})
 		a.fake.Set(uuid, "provision_state", "active")
 		kind, name, _ := strings.Cut(step, ".")
-		a.must(http.StatusAccepted, http.MethodPut, provisionPath(uuid), map[string]any{"target": "service", "service_steps": []any{map[string]any{"interface": kind, "step": name}}})
+		a.must(http.StatusAccepted, http.MethodPut, provisionPath(uuid),
+			map[string]any{"target": "service", "service_steps": []any{map[string]any{"interface": kind, "step": name}}})
 		a.state(uuid, ends)
 	}
 }

@@ -90,7 +90,10 @@ var measuredRequests = []measuredRequest{
 	{"PATCH /lessee", "/v1/nodes/NODE", one("/lessee", tenantB), ""},
 	{"PATCH /shard", "/v1/nodes/NODE", one("/shard", "s"), ""},
 	{"PATCH /instance_uuid", "/v1/nodes/NODE", one("/instance_uuid", random), ""},
-	{"PATCH instance_uuid+extra mark", "/v1/nodes/NODE", append(patch("add", "/instance_uuid", random), patch("add", "/extra/m", 1)...), ""},
+	{
+		"PATCH instance_uuid+extra mark", "/v1/nodes/NODE", append(patch("add", "/instance_uuid", random), patch("add", "/extra/m", 1)...),
+		"",
+	},
 	{"PATCH extra of no-owner node", "/v1/nodes/FREE", one("/extra/k", "v"), ""},
 	{"PATCH /protected", "/v1/nodes/NODE", one("/protected", true), "active"},
 	{"PATCH instance_info of active", "/v1/nodes/NODE", one("/instance_info/k2", "v"), "active"},
@@ -116,12 +119,19 @@ var measuredRequests = []measuredRequest{
 	{"GET boot_device", "/v1/nodes/NODE/management/boot_device", nil, ""},
 	{"PUT boot_device", "/v1/nodes/NODE/management/boot_device", map[string]any{"boot_device": "pxe"}, ""},
 	{"PUT inject_nmi", "/v1/nodes/NODE/management/inject_nmi", map[string]any{}, ""},
-	{"PUT raid", "/v1/nodes/NODE/states/raid", map[string]any{"logical_disks": []any{map[string]any{"size_gb": 10, "raid_level": "1"}}}, ""},
+	{
+		"PUT raid", "/v1/nodes/NODE/states/raid",
+		map[string]any{"logical_disks": []any{map[string]any{"size_gb": 10, "raid_level": "1"}}},
+		"",
+	},
 	{"POST vmedia", "/v1/nodes/NODE/vmedia", map[string]any{"device_type": "cdrom", "image_url": "http://x/y.iso"}, ""},
 	{"PUT power on", "/v1/nodes/NODE/states/power", map[string]any{"target": "power on"}, ""},
 	{"verb inspect", "", map[string]any{"target": "inspect"}, ""},
 	{"verb provide", "", map[string]any{"target": "provide"}, ""},
-	{"verb clean (steps)", "", map[string]any{"target": "clean", "clean_steps": []any{map[string]any{"interface": "bios", "step": "factory_reset"}}}, ""},
+	{"verb clean (steps)", "", map[string]any{
+		"target":      "clean",
+		"clean_steps": []any{map[string]any{"interface": "bios", "step": "factory_reset"}},
+	}, ""},
 	{"verb active", "", map[string]any{"target": "active"}, "available"},
 	{"verb rebuild", "", map[string]any{"target": "rebuild"}, "active"},
 	{"verb deleted", "", map[string]any{"target": "deleted"}, "active"},
@@ -133,7 +143,10 @@ var measuredRequests = []measuredRequest{
 	{"DELETE allocation", "/v1/allocations/ALLOC", nil, "available"},
 	{"POST allocation backfill (node)", "/v1/allocations", map[string]any{"node": "NODE", "resource_class": "mx"}, "available"},
 	{"GET /deploy_templates", "/v1/deploy_templates", nil, ""},
-	{"POST deploy_template", "/v1/deploy_templates", map[string]any{"name": "CUSTOM_X1", "steps": []any{map[string]any{"interface": "deploy", "step": "deploy", "args": map[string]any{}, "priority": 10}}}, ""},
+	{"POST deploy_template", "/v1/deploy_templates", map[string]any{
+		"name":  "CUSTOM_X1",
+		"steps": []any{map[string]any{"interface": "deploy", "step": "deploy", "args": map[string]any{}, "priority": 10}},
+	}, ""},
 }
 
 // The tables in testdata were measured on real Ironics behind a Keystone (reference/ironic.md#policy).
@@ -192,7 +205,8 @@ func measured(t *testing.T, fake *fakeironic.Server, user, row, rule string) str
 	free := all.node("n2", nil)
 	fake.Set(nodeID, "traits", []any{"CUSTOM_HAS"})
 	fake.Set(nodeID, "power_state", "power off")
-	port := uuidOf(t, all.must(http.StatusCreated, http.MethodPost, "/v1/ports", map[string]any{"node_uuid": nodeID, "address": "52:54:00:00:00:01"}))
+	port := uuidOf(t, all.must(http.StatusCreated, http.MethodPost, "/v1/ports",
+		map[string]any{"node_uuid": nodeID, "address": "52:54:00:00:00:01"}))
 	chassis := uuidOf(t, all.must(http.StatusCreated, http.MethodPost, "/v1/chassis", map[string]any{}))
 	state := r.state
 	if state == "" {
@@ -261,7 +275,8 @@ func resultOf(t *testing.T, a *api, got answer, who fakeironic.Caller, row, rule
 	case "POST node":
 		return "ok:" + owner()
 	case "POST allocation":
-		return "ok:" + owner() + ":" + fmt.Sprint(a.must(http.StatusOK, http.MethodGet, "/v1/allocations/"+uuidOf(t, got.body), nil)["state"])
+		return "ok:" + owner() + ":" + fmt.Sprint(a.must(http.StatusOK, http.MethodGet, "/v1/allocations/"+
+			uuidOf(t, got.body), nil)["state"])
 	}
 	return "ok"
 }
@@ -299,7 +314,8 @@ func TestPolicy_unknownTokenIsUnauthorized(t *testing.T) {
 	a.must(http.StatusOK, http.MethodGet, "/v1", nil)
 	for _, token := range []string{"", "nonsense"} {
 		got := a.as(token).do(http.MethodGet, "/v1/nodes", nil)
-		if !strings.Contains(got.text, `"message":"The request you have made requires authentication."`) || got.status != http.StatusUnauthorized || got.header.Get("Www-Authenticate") == "" {
+		if !strings.Contains(got.text, `"message":"The request you have made requires authentication."`) ||
+			got.status != http.StatusUnauthorized || got.header.Get("Www-Authenticate") == "" {
 			t.Errorf("token %q: %d %s", token, got.status, got.text)
 		}
 	}

@@ -28,8 +28,9 @@ type portgroup struct {
 // portgroupSchema is the schema of new and patched port groups.
 func (s *Server) portgroupSchema(name string) api.Schema {
 	rules := api.Schema{Name: name, Required: []string{"node_uuid"}, Members: map[string]api.Kind{
-		"uuid": api.TextKind, "name": api.TextKind, "address": api.TextKind, "mode": api.TextKind, "extra": api.ObjectKind, "properties": api.ObjectKind,
-		"node_uuid": api.StringKind, "standalone_ports_supported": api.BoolKind,
+		"uuid": api.TextKind, "name": api.TextKind, "address": api.TextKind, "mode": api.TextKind, "extra": api.ObjectKind,
+		"properties": api.ObjectKind,
+		"node_uuid":  api.StringKind, "standalone_ports_supported": api.BoolKind,
 	}}
 	if s.maxMinor() >= 102 {
 		rules.Members["physical_network"] = api.Kind{Types: api.TextKind.Types, MaxLength: 64}
@@ -154,7 +155,8 @@ func (s *Server) listPortgroups(c *api.Call, onNode *conductor.Node, detail bool
 	}
 	var selected []*portgroup
 	for _, g := range s.portgroups {
-		if s.lists(c, "portgroup", g.node) && (onNode == nil || g.node == onNode) && (!c.Query.Has("address") || g.address == strings.ToLower(c.Query.Get("address"))) {
+		if s.lists(c, "portgroup", g.node) && (onNode == nil || g.node == onNode) &&
+			(!c.Query.Has("address") || g.address == strings.ToLower(c.Query.Get("address"))) {
 			selected = append(selected, g)
 		}
 	}
@@ -270,11 +272,13 @@ func (s *Server) patchPortgroup(c *api.Call, g *portgroup) (api.Reply, error) {
 		case op.Path == "/node_uuid" && op.Value != g.node.Str("uuid"):
 			return api.Reply{}, api.Fault(http.StatusInternalServerError, "Unexpected error raised by RPC")
 		case op.Path == "/name" && api.Text(op.Value) != "" && !api.ValidName(api.Text(op.Value)):
-			return api.Reply{}, api.Fault(http.StatusBadRequest, "Portgroup %s: Cannot change name to invalid name %s", g.uuid, api.PyRepr(op.Value))
+			return api.Reply{}, api.Fault(http.StatusBadRequest, "Portgroup %s: Cannot change name to invalid name %s", g.uuid,
+				api.PyRepr(op.Value))
 		}
 	}
 	document := map[string]any{
-		"name": api.OrNull(g.name), "address": api.OrNull(g.address), "mode": api.OrNull(g.mode), "extra": api.Clone(g.extra), "properties": api.Clone(g.properties),
+		"name": api.OrNull(g.name), "address": api.OrNull(g.address), "mode": api.OrNull(g.mode), "extra": api.Clone(g.extra),
+		"properties":                 api.Clone(g.properties),
 		"standalone_ports_supported": g.standalone, "node_uuid": g.node.Str("uuid"),
 	}
 	if s.maxMinor() >= 102 {
@@ -306,7 +310,8 @@ func (s *Server) patchPortgroup(c *api.Call, g *portgroup) (api.Reply, error) {
 	if err != nil {
 		return api.Reply{}, err
 	}
-	if len(api.PatchValues(ops, "/physical_network")) > 0 && ops[0].Field() == "physical_network" { // Ironic looks at the first operation only
+	// Ironic looks at the first operation only
+	if len(api.PatchValues(ops, "/physical_network")) > 0 && ops[0].Field() == "physical_network" {
 		for _, p := range s.portsOf(g) {
 			p.Fields["physical_network"] = api.OrNull(g.physicalNetwork)
 		}
@@ -361,8 +366,8 @@ func (s *Server) checkMembership(c *api.Call, n *conductor.Node, p *conductor.Po
 		}
 		return api.Fault(status, "Port can not be added to a portgroup belonging to a different node.")
 	case p == nil && !g.standalone && body["pxe_enabled"] == true:
-		return api.Fault(http.StatusConflict, "Port group %s doesn't support standalone ports. This port cannot be created as a member of that portgroup "+
-			"as the port's 'pxe_enabled' field was set to True.", g.uuid)
+		return api.Fault(http.StatusConflict, "Port group %s doesn't support standalone ports. This port cannot be created as a member "+
+			"of that portgroup as the port's 'pxe_enabled' field was set to True.", g.uuid)
 	case p != nil && c.Minor >= 102 && sets("physical_network"):
 		return api.Fault(http.StatusBadRequest, "physical_network cannot be changed while the port belongs to a portgroup.")
 	case p != nil && !sets("portgroup_uuid") && !sets("physical_network"):
@@ -375,7 +380,8 @@ func (s *Server) checkMembership(c *api.Call, n *conductor.Node, p *conductor.Po
 		current, fixed = api.Text(others[0].Fields["physical_network"]), true
 	}
 	if fixed && network != current {
-		return api.Fault(http.StatusConflict, "Port with physical network %s cannot become a member of port group %s which has ports in physical network %s.",
+		return api.Fault(http.StatusConflict, "Port with physical network %s cannot become a member of port group %s which has ports in "+
+			"physical network %s.",
 			orNone(network), g.uuid, orNone(current))
 	}
 	if !s.legacy() {

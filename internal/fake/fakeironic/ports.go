@@ -313,7 +313,8 @@ func (s *Server) patchPort(c *api.Call, p *conductor.Port) (api.Reply, error) {
 	}
 	body := map[string]any{"node_uuid": document["node_uuid"]}
 	for _, key := range append([]string{"address"}, allowed...) {
-		if value, left := document[key]; left && (value != nil || key == "address") && (portFieldSince(key) <= c.Minor || slices.ContainsFunc(ops, func(op api.PatchOp) bool { return op.Field() == key })) {
+		if value, left := document[key]; left && (value != nil || key == "address") &&
+			(portFieldSince(key) <= c.Minor || slices.ContainsFunc(ops, func(op api.PatchOp) bool { return op.Field() == key })) {
 			body[key] = value
 		}
 	}
@@ -350,7 +351,8 @@ func (s *Server) checkPortChange(c *api.Call, p *conductor.Port, mac string, bod
 	}
 	if mac != p.Address {
 		if (n.Str("instance_uuid") != "" || n.State() == conductor.Active) && !n.Flag("maintenance") {
-			return api.Fault(http.StatusConflict, "Cannot update hardware address for port %s as node %s is active or has instance UUID assigned",
+			return api.Fault(http.StatusConflict, "Cannot update hardware address for port %s as node %s is active or has "+
+				"instance UUID assigned",
 				p.Uuid, n.Str("uuid"))
 		}
 		if s.conductor.PortByMAC[mac] != nil {
@@ -364,10 +366,12 @@ func (s *Server) checkPortChange(c *api.Call, p *conductor.Port, mac string, bod
 			changed = append(changed, key)
 		}
 	}
-	free := n.State() == conductor.Enroll || n.State() == conductor.Inspecting || n.State() == conductor.InspectWait || n.State() == conductor.Manageable
+	free := n.State() == conductor.Enroll || n.State() == conductor.Inspecting || n.State() == conductor.InspectWait ||
+		n.State() == conductor.Manageable
 	if len(changed) > 0 && !free && !n.Flag("maintenance") {
-		return api.Fault(http.StatusConflict, "Port %s can not have any connectivity attributes (portgroup_id, local_link_connection, physical_network, "+
-			"pxe_enabled) updated unless node %s is in a enroll, inspecting, inspect wait, manageable state or in maintenance mode. The current state is %s.",
+		return api.Fault(http.StatusConflict, "Port %s can not have any connectivity attributes (portgroup_id, local_link_connection, "+
+			"physical_network, pxe_enabled) updated unless node %s is in a enroll, inspecting, inspect wait, manageable state or in "+
+			"maintenance mode. The current state is %s.",
 			p.Uuid, n.Str("uuid"), n.State())
 	}
 	if err := s.uniquePortName(p, body); err != nil {

@@ -38,7 +38,10 @@ func TestPort_refusals(t *testing.T) {
 		{map[string]any{"address": someMAC, "node_uuid": "n1"}, "Expected UUID for node_uuid: n1"},
 		{map[string]any{"address": "52-54-00-ab-cd-ef", "node_uuid": node}, "Expected valid MAC address for address: 52-54-00-ab-cd-ef"},
 		{map[string]any{"address": someMAC, "node_uuid": someUUID}, "could not be found."},
-		{map[string]any{"address": someMAC, "node_uuid": node, "local_link_connection": map[string]any{"port_id": "x"}}, "'switch_id' is a required property"},
+		{
+			map[string]any{"address": someMAC, "node_uuid": node, "local_link_connection": map[string]any{"port_id": "x"}},
+			"'switch_id' is a required property",
+		},
 	} {
 		a.refused(http.StatusBadRequest, tt.text, http.MethodPost, "/v1/ports", tt.body)
 	}
@@ -53,7 +56,8 @@ func TestPort_listByNodeAndAddress(t *testing.T) {
 	a := newAPI(t, fake)
 	n, _ := fake.Node("node-001")
 	for query, want := range map[string]int{
-		"": 6, "?node=node-001": 2, "?node_uuid=" + n.UUID: 2, "?address=52:54:00:00:01:00": 1, "?address=52:54:00:00:09:00": 0, "?address=": 6,
+		"": 6, "?node=node-001": 2, "?node_uuid=" + n.UUID: 2, "?address=52:54:00:00:01:00": 1, "?address=52:54:00:00:09:00": 0,
+		"?address=": 6,
 	} {
 		if got := list(t, a.must(http.StatusOK, http.MethodGet, "/v1/ports"+query, nil), "ports"); len(got) != want {
 			t.Errorf("GET /v1/ports%s shows %d ports, want %d", query, len(got), want)
@@ -71,21 +75,29 @@ func TestPort_connectionOfANodeInUseCannotChange(t *testing.T) {
 		state                   string
 		pxe, network, mac, more int
 	}{
-		{"enroll", 200, 200, 200, 200}, {"manageable", 200, 200, 200, 200}, {"available", 409, 409, 200, 200}, {"active", 409, 409, 409, 200},
+		{"enroll", 200, 200, 200, 200},
+		{"manageable", 200, 200, 200, 200},
+		{"available", 409, 409, 200, 200},
+		{"active", 409, 409, 409, 200},
 	} {
 		a := newAPI(t, &fakeironic.Server{})
 		node := a.node("n1", nil)
-		path := "/v1/ports/" + uuidOf(t, a.must(http.StatusCreated, http.MethodPost, "/v1/ports", map[string]any{"address": someMAC, "node_uuid": node}))
+		path := "/v1/ports/" + uuidOf(t, a.must(http.StatusCreated, http.MethodPost, "/v1/ports",
+			map[string]any{"address": someMAC, "node_uuid": node}))
 		a.fake.Set(node, "provision_state", tt.state)
 		for _, change := range []struct {
 			path  string
 			value any
 			want  int
 		}{
-			{"/pxe_enabled", false, tt.pxe}, {"/physical_network", "prov", tt.network}, {"/address", "52:54:00:00:00:01", tt.mac}, {"/extra/a", 1, tt.more},
+			{"/pxe_enabled", false, tt.pxe},
+			{"/physical_network", "prov", tt.network},
+			{"/address", "52:54:00:00:00:01", tt.mac},
+			{"/extra/a", 1, tt.more},
 		} {
 			if got := a.do(http.MethodPatch, path, patch("add", change.path, change.value)); got.status != change.want {
-				t.Errorf("PATCH %s of a port whose node is %s = %d %s, want %d", change.path, tt.state, got.status, got.fault(), change.want)
+				t.Errorf("PATCH %s of a port whose node is %s = %d %s, want %d", change.path, tt.state, got.status,
+					got.fault(), change.want)
 			}
 		}
 	}
@@ -136,7 +148,10 @@ func TestVIF_neutronKeepsAndNeedsIt(t *testing.T) {
 func TestVIF_replacesNetworkData(t *testing.T) {
 	t.Parallel()
 	own := func(mtu any) map[string]any {
-		return map[string]any{"links": []any{map[string]any{"id": "mine", "type": "phy", "ethernet_mac_address": someMAC, "mtu": mtu}}, "networks": []any{}, "services": []any{}}
+		return map[string]any{
+			"links":    []any{map[string]any{"id": "mine", "type": "phy", "ethernet_mac_address": someMAC, "mtu": mtu}},
+			"networks": []any{}, "services": []any{},
+		}
 	}
 	for name, tt := range map[string]struct {
 		server, network string
@@ -155,14 +170,18 @@ func TestVIF_replacesNetworkData(t *testing.T) {
 			a := newAPI(t, &fakeironic.Server{MaxMicroversion: tt.server})
 			node := a.node("n1", map[string]any{"network_interface": tt.network})
 			link := map[string]any{"switch_id": "52:54:00:aa:00:01", "port_id": "Ethernet1/1"}
-			a.must(http.StatusCreated, http.MethodPost, "/v1/ports", map[string]any{"address": someMAC, "node_uuid": node, "local_link_connection": link})
+			a.must(http.StatusCreated, http.MethodPost, "/v1/ports", map[string]any{
+				"address": someMAC, "node_uuid": node,
+				"local_link_connection": link,
+			})
 			a.fake.Set(node, "provision_state", "available")
 			a.must(http.StatusNoContent, http.MethodPost, "/v1/nodes/n1/vifs", map[string]any{"id": someUUID})
 			drive := map[string]any{"meta_data": map[string]any{}}
 			if tt.data != nil {
 				drive["network_data"] = tt.data
 			}
-			a.must(http.StatusAccepted, http.MethodPut, "/v1/nodes/n1/states/provision", map[string]any{"target": "active", "configdrive": drive})
+			a.must(http.StatusAccepted, http.MethodPut, "/v1/nodes/n1/states/provision",
+				map[string]any{"target": "active", "configdrive": drive})
 			stored, _ := a.fake.Node(node)
 			if got := fmt.Sprint(stored.Raw["instance_info"]); !strings.Contains(got, " id:"+tt.want+" ") {
 				t.Errorf("instance_info is %s, want the link %s in it", got, tt.want)
@@ -177,7 +196,8 @@ func TestChassis_uuidIsUnique(t *testing.T) {
 	body := map[string]any{"uuid": someUUID, "description": "lock", "extra": map[string]any{"by": "me"}}
 	a.must(http.StatusCreated, http.MethodPost, "/v1/chassis", body)
 	a.refused(http.StatusConflict, "already exists", http.MethodPost, "/v1/chassis", body)
-	if got := a.must(http.StatusOK, http.MethodGet, "/v1/chassis/"+someUUID, nil); got["description"] != "lock" || got["created_at"] == nil {
+	if got := a.must(http.StatusOK, http.MethodGet, "/v1/chassis/"+someUUID, nil); got["description"] != "lock" ||
+		got["created_at"] == nil {
 		t.Errorf("chassis = %v", got)
 	}
 	a.must(http.StatusNoContent, http.MethodDelete, "/v1/chassis/"+someUUID, nil)

@@ -123,7 +123,8 @@ func (s *Server) putBoot(c *api.Call, n *conductor.Node, what string) (api.Reply
 		return api.Reply{}, api.Fault(http.StatusBadRequest, "Missing mandatory parameter: target")
 	}
 	if what == "boot_mode" && value != "uefi" && value != "bios" {
-		return api.Reply{}, api.Fault(http.StatusBadRequest, "Invalid boot mode %s requested for node. Allowed boot modes are: bios, uefi", api.PyText(value))
+		return api.Reply{}, api.Fault(http.StatusBadRequest, "Invalid boot mode %s requested for node. Allowed boot modes are: bios, uefi",
+			api.PyText(value))
 	}
 	if what == "secure_boot" {
 		wanted, valid := api.ParseBool(value)
@@ -133,8 +134,8 @@ func (s *Server) putBoot(c *api.Call, n *conductor.Node, what string) (api.Reply
 		value = wanted
 	}
 	if n.State().Transient() {
-		return api.Reply{}, api.Fault(http.StatusConflict, "Node is in %%(state)s state. Since node is transitioning, the boot mode will not be set as this may interfere "+
-			"with ongoing changes and result in erroneous modification. Try again later.")
+		return api.Reply{}, api.Fault(http.StatusConflict, "Node is in %%(state)s state. Since node is transitioning, the boot mode will "+
+			"not be set as this may interfere with ongoing changes and result in erroneous modification. Try again later.")
 	}
 	if err := n.Locked(); err != nil {
 		return api.Reply{}, err
@@ -217,7 +218,8 @@ func (s *Server) putRAID(c *api.Call, n *conductor.Node) (api.Reply, error) {
 		return api.Reply{}, api.Fault(http.StatusBadRequest, "RAID config validation error: 'logical_disks' is a required property")
 	}
 	if disks, isList := body["logical_disks"].([]any); isList && len(disks) == 0 {
-		return api.Reply{}, api.Fault(http.StatusBadRequest, "RAID config validation error: [] %s", map[bool]string{true: "is too short", false: "should be non-empty"}[s.legacy()])
+		return api.Reply{}, api.Fault(http.StatusBadRequest, "RAID config validation error: [] %s",
+			map[bool]string{true: "is too short", false: "should be non-empty"}[s.legacy()])
 	}
 	if err := n.Locked(); err != nil {
 		return api.Reply{}, err
@@ -260,7 +262,8 @@ func (s *Server) injectNMI(c *api.Call, n *conductor.Node) (api.Reply, error) {
 		return api.Reply{}, api.Fault(http.StatusBadRequest, "%s", reason)
 	}
 	if n.Uses("management") == "fake" {
-		return api.Reply{}, api.Fault(http.StatusBadRequest, "Driver %s does not support inject_nmi (disabled or not implemented).", n.Str("driver"))
+		return api.Reply{}, api.Fault(http.StatusBadRequest, "Driver %s does not support inject_nmi (disabled or not implemented).",
+			n.Str("driver"))
 	}
 	n.Put("updated_at", api.Timestamp(s.conductor.Now)) // by the lock
 	if s.Fail != nil {

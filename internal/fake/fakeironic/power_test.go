@@ -34,7 +34,8 @@ func TestPower_changeLastsOneStepTime(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 			if n, _ := a.fake.Node("n1"); n.PowerState != tt.result || n.TargetPowerState != "" || a.fake.PowerCycles("n1") != tt.cycles {
-				t.Errorf("%s: %q, target %q, %d cycles; want %q, none, %d", tt.target, n.PowerState, n.TargetPowerState, a.fake.PowerCycles("n1"), tt.result, tt.cycles)
+				t.Errorf("%s: %q, target %q, %d cycles; want %q, none, %d", tt.target, n.PowerState, n.TargetPowerState,
+					a.fake.PowerCycles("n1"), tt.result, tt.cycles)
 			}
 		}
 	})
@@ -49,13 +50,15 @@ func TestPower_refusals(t *testing.T) {
 		text string
 	}{
 		{map[string]any{}, "Missing mandatory parameter: target"},
-		{map[string]any{"target": "on"}, `The requested action "on" can not be performed on node "` + uuid + `" while it is in state "None".`},
+		{map[string]any{"target": "on"}, `The requested action "on" can not be performed on node "` + uuid +
+			`" while it is in state "None".`},
 		{map[string]any{"target": "power on", "timeout": 0}, "timeout has to be positive integer"},
 	} {
 		a.refused(http.StatusBadRequest, tt.text, http.MethodPut, "/v1/nodes/n1/states/power", tt.body)
 	}
 	a.fake.Set(uuid, "provision_state", "cleaning")
-	a.refused(http.StatusBadRequest, `in state "cleaning"`, http.MethodPut, "/v1/nodes/n1/states/power", map[string]any{"target": "power on"})
+	a.refused(http.StatusBadRequest, `in state "cleaning"`, http.MethodPut, "/v1/nodes/n1/states/power",
+		map[string]any{"target": "power on"})
 }
 
 func TestPower_failureSetsLastError(t *testing.T) {
@@ -65,7 +68,8 @@ func TestPower_failureSetsLastError(t *testing.T) {
 	}})
 	a.node("n1", nil)
 	a.must(http.StatusAccepted, http.MethodPut, "/v1/nodes/n1/states/power", map[string]any{"target": "power on"})
-	if n, _ := a.fake.Node("n1"); n.PowerState != "" || n.TargetPowerState != "" || n.LastError != "Failed to change power state to 'power on': no answer" {
+	if n, _ := a.fake.Node("n1"); n.PowerState != "" || n.TargetPowerState != "" ||
+		n.LastError != "Failed to change power state to 'power on': no answer" {
 		t.Errorf("power %q, target %q, last_error %q", n.PowerState, n.TargetPowerState, n.LastError)
 	}
 }
@@ -181,8 +185,10 @@ func TestPower_softOffNeedsTheOperatingSystem(t *testing.T) {
 				t.Errorf("timeout %v: before its end the target is %q, the lock %q", timeout, n.TargetPowerState, n.Reservation)
 			}
 			time.Sleep(time.Second)
-			if n, _ := a.fake.Node("deaf"); n.PowerState != "power on" || n.TargetPowerState != "" || !strings.Contains(n.LastError, "by 'soft power off'") {
-				t.Errorf("timeout %v: at its end the machine is %q, the target %q, the error %q", timeout, n.PowerState, n.TargetPowerState, n.LastError)
+			if n, _ := a.fake.Node("deaf"); n.PowerState != "power on" || n.TargetPowerState != "" ||
+				!strings.Contains(n.LastError, "by 'soft power off'") {
+				t.Errorf("timeout %v: at its end the machine is %q, the target %q, the error %q", timeout, n.PowerState,
+					n.TargetPowerState, n.LastError)
 			}
 		}
 		a.must(http.StatusAccepted, http.MethodPut, path, map[string]any{"target": "power off"})
@@ -209,16 +215,21 @@ func TestPower_softRestart(t *testing.T) {
 		{"fake-hardware", "polite", "power off", time.Second, 1, ""},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			a := newAPI(t, &fakeironic.Server{StepTime: time.Second, IgnoresSoftOff: func(n fakeironic.Node) bool { return n.Name == "deaf" }})
+			a := newAPI(t, &fakeironic.Server{StepTime: time.Second, IgnoresSoftOff: func(n fakeironic.Node) bool {
+				return n.Name == "deaf"
+			}})
 			a.node(tt.name, map[string]any{"driver": tt.driver, "driver_info": map[string]any{
 				"redfish_address": "https://192.0.2.1", "ipmi_address": "192.0.2.1", "ipmi_username": "a", "ipmi_password": "b",
 			}})
 			a.fake.Set(tt.name, "power_state", tt.power)
-			a.must(http.StatusAccepted, http.MethodPut, "/v1/nodes/"+tt.name+"/states/power", map[string]any{"target": "soft rebooting", "timeout": 60})
+			a.must(http.StatusAccepted, http.MethodPut, "/v1/nodes/"+tt.name+"/states/power",
+				map[string]any{"target": "soft rebooting", "timeout": 60})
 			time.Sleep(tt.lasts)
 			n, _ := a.fake.Node(tt.name)
-			if starts := a.fake.PowerCycles(n.UUID); n.TargetPowerState != "" || starts != tt.starts || !strings.Contains(n.LastError, tt.words) || tt.words == "" && n.LastError != "" {
-				t.Errorf("%s, %s, %s: the target is %q, the machine has started %d times, the error is %q", tt.driver, tt.name, tt.power, n.TargetPowerState, starts, n.LastError)
+			if starts := a.fake.PowerCycles(n.UUID); n.TargetPowerState != "" || starts != tt.starts ||
+				!strings.Contains(n.LastError, tt.words) || tt.words == "" && n.LastError != "" {
+				t.Errorf("%s, %s, %s: the target is %q, the machine has started %d times, the error is %q", tt.driver, tt.name, tt.power,
+					n.TargetPowerState, starts, n.LastError)
 			}
 		})
 	}
@@ -230,11 +241,13 @@ func TestPower_offIsRefused(t *testing.T) {
 	a.node("never", map[string]any{"disable_power_off": true})
 	a.node("hard", nil)
 	for _, target := range []string{"power off", "soft power off"} {
-		a.refused(http.StatusConflict, "Failed to set node power state to "+target+".", http.MethodPut, "/v1/nodes/never/states/power", map[string]any{"target": target})
+		a.refused(http.StatusConflict, "Failed to set node power state to "+target+".", http.MethodPut, "/v1/nodes/never/states/power",
+			map[string]any{"target": target})
 	}
 	a.must(http.StatusAccepted, http.MethodPut, "/v1/nodes/never/states/power", map[string]any{"target": "rebooting"})
 	for _, target := range []string{"soft rebooting", "soft power off"} {
-		a.refused(http.StatusBadRequest, "The driver fake-hardware does not support the power state, "+target, http.MethodPut, "/v1/nodes/hard/states/power", map[string]any{"target": target})
+		a.refused(http.StatusBadRequest, "The driver fake-hardware does not support the power state, "+target, http.MethodPut,
+			"/v1/nodes/hard/states/power", map[string]any{"target": target})
 	}
 }
 
@@ -254,7 +267,8 @@ func TestBootMode_needsRedfish(t *testing.T) {
 	}{{"boot_mode", "bios", "set_boot_mode"}, {"secure_boot", true, "set_secure_boot_state"}} {
 		body := map[string]any{"target": what.target}
 		a.must(http.StatusAccepted, http.MethodPut, "/v1/nodes/n1/states/"+what.name, body)
-		if n, _ := a.fake.Node("n1"); n.Raw[what.name] != nil || !strings.Contains(n.LastError, "Driver fake-hardware does not support "+what.method) {
+		if n, _ := a.fake.Node("n1"); n.Raw[what.name] != nil ||
+			!strings.Contains(n.LastError, "Driver fake-hardware does not support "+what.method) {
 			t.Errorf("%s of fake-hardware is %v, the error %q", what.name, n.Raw[what.name], n.LastError)
 		}
 		a.must(http.StatusAccepted, http.MethodPut, "/v1/nodes/"+uuid+"/states/"+what.name, body)
@@ -263,9 +277,11 @@ func TestBootMode_needsRedfish(t *testing.T) {
 		}
 		a.at("1.75").refused(http.StatusNotFound, "", http.MethodPut, "/v1/nodes/n1/states/"+what.name, body)
 	}
-	a.refused(http.StatusBadRequest, "Invalid boot mode nope", http.MethodPut, "/v1/nodes/n1/states/boot_mode", map[string]any{"target": "nope"})
+	a.refused(http.StatusBadRequest, "Invalid boot mode nope", http.MethodPut, "/v1/nodes/n1/states/boot_mode",
+		map[string]any{"target": "nope"})
 	a.fake.Set(uuid, "provision_state", "cleaning")
-	a.refused(http.StatusConflict, "the boot mode will not be set", http.MethodPut, "/v1/nodes/"+uuid+"/states/boot_mode", map[string]any{"target": "uefi"})
+	a.refused(http.StatusConflict, "the boot mode will not be set", http.MethodPut, "/v1/nodes/"+uuid+"/states/boot_mode",
+		map[string]any{"target": "uefi"})
 }
 
 // 21.4 and 39.0 answer so with the driver fake-hardware; the answers with Redfish are read from the source of 39.0.
@@ -275,7 +291,8 @@ func TestNMI_needsAManagementInterfaceThatCan(t *testing.T) {
 		api := newAPI(t, &fakeironic.Server{MaxMicroversion: version})
 		plain, redfish := api.node("plain", nil), api.redfish("redfish", nil)
 		path := func(uuid string) string { return "/v1/nodes/" + uuid + "/management/inject_nmi" }
-		api.refused(http.StatusBadRequest, "Driver fake-hardware does not support inject_nmi (disabled or not implemented).", http.MethodPut, path(plain), map[string]any{})
+		api.refused(http.StatusBadRequest, "Driver fake-hardware does not support inject_nmi (disabled or not implemented).",
+			http.MethodPut, path(plain), map[string]any{})
 		api.at("1.28").refused(http.StatusNotFound, "Resource could not be found.", http.MethodPut, path(redfish), map[string]any{})
 		api.must(http.StatusNoContent, http.MethodPut, path(redfish), map[string]any{})
 	}

@@ -53,7 +53,8 @@ func (s *Server) cleaningSteps(n *conductor.Node) (steps []any, noRamdisk bool, 
 		return nil, false, api.Fault(http.StatusNotFound, "Runbook %s could not be found.", ref)
 	}
 	if reason := p.Mismatch(n.Traits()); reason != "" {
-		return nil, false, api.Fault(http.StatusInternalServerError, "Automated cleaning runbook %s is not valid for node %s. %s", p.Name, n.Str("uuid"), reason)
+		return nil, false, api.Fault(http.StatusInternalServerError, "Automated cleaning runbook %s is not valid for node %s. %s", p.Name,
+			n.Str("uuid"), reason)
 	}
 	return p.AsRequested(), p.DisableRamdisk, nil
 }
@@ -235,15 +236,18 @@ func (s *Server) checkSteps(what string, steps []any, required ...string) error 
 			if key == "interface" && !s.legacy() {
 				return api.Fault(http.StatusInternalServerError, "'interface'")
 			}
-			return api.Fault(http.StatusBadRequest, "Invalid %s_steps: %s is a required property\n\nFailed validating 'required' in schema['items']:\n"+
+			return api.Fault(http.StatusBadRequest, "Invalid %s_steps: %s is a required property\n\nFailed validating 'required' in "+
+				"schema['items']:\n"+
 				"    {'additionalProperties': False}\n\nOn instance[0]:\n    %s", what, api.PyRepr(key), api.PyRepr(step))
 		}
 		if kind, _ := api.StepName(step); !slices.Contains(kinds, kind) {
-			return api.Fault(http.StatusBadRequest, "Invalid %s_steps: %s is not one of %s\n\nFailed validating 'enum' in schema['items']:\n    {}",
+			return api.Fault(http.StatusBadRequest, "Invalid %s_steps: %s is not one of %s\n\nFailed validating 'enum' in "+
+				"schema['items']:\n    {}",
 				what, api.PyRepr(step["interface"]), api.PyRepr(api.Clone(kinds)))
 		}
 		for _, key := range api.SortedKeys(step) {
-			if !slices.Contains([]string{"interface", "step", "args", "priority", "execute_on_child_nodes", "limit_child_node_execution"}, key) {
+			if !slices.Contains([]string{"interface", "step", "args", "priority", "execute_on_child_nodes", "limit_child_node_execution"},
+				key) {
 				return api.Fault(http.StatusBadRequest, "Invalid %s_steps: Additional properties are not allowed (%s was unexpected)\n\n"+
 					"Failed validating 'additionalProperties' in schema['items']:\n    {}", what, api.PyRepr(key))
 			}
@@ -290,12 +294,14 @@ func checkDriveParts(c *api.Call, parts map[string]any) error {
 		case "user_data":
 			valid = []string{"object", "array", "string", "null"}
 		default:
-			return api.Fault(http.StatusBadRequest, "Invalid configdrive format: Additional properties are not allowed (%s was unexpected)\n\n"+
+			return api.Fault(http.StatusBadRequest, "Invalid configdrive format: Additional properties are not allowed (%s was "+
+				"unexpected)\n\n"+
 				"Failed validating 'additionalProperties' in schema[0]:\n    {}", api.PyRepr(key))
 		}
 		if !slices.Contains(valid, api.JSONType(parts[key])) {
 			quoted := "'" + strings.Join(valid, "', '") + "'"
-			return api.Fault(http.StatusBadRequest, "Invalid configdrive format: %s is not of type %s\n\nFailed validating 'type' in schema[0]:\n    {}",
+			return api.Fault(http.StatusBadRequest, "Invalid configdrive format: %s is not of type %s\n\nFailed validating 'type' in "+
+				"schema[0]:\n    {}",
 				api.PyRepr(parts[key]), quoted)
 		}
 	}

@@ -14,12 +14,18 @@ import (
 // allowed is the state machine of Ironic 39: the verbs of each state and the states that they lead to. It is written
 // independently of rules, from Ironic's documentation.
 var allowed = map[string]map[string]string{
-	"enroll":          {"manage": "verifying"},
-	"manageable":      {"provide": "cleaning", "clean": "cleaning", "inspect": "inspecting", "adopt": "adopting"},
-	"available":       {"active": "deploying", "deploy": "deploying", "manage": "manageable"},
-	"wait call-back":  {"deleted": "deleting", "undeploy": "deleting", "abort": "deploy failed"},
-	"active":          {"deleted": "deleting", "undeploy": "deleting", "rebuild": "deploying", "rescue": "rescuing", "service": "servicing"},
-	"deploy failed":   {"active": "deploying", "deploy": "deploying", "rebuild": "deploying", "deleted": "deleting", "undeploy": "deleting"},
+	"enroll":         {"manage": "verifying"},
+	"manageable":     {"provide": "cleaning", "clean": "cleaning", "inspect": "inspecting", "adopt": "adopting"},
+	"available":      {"active": "deploying", "deploy": "deploying", "manage": "manageable"},
+	"wait call-back": {"deleted": "deleting", "undeploy": "deleting", "abort": "deploy failed"},
+	"active": {
+		"deleted": "deleting", "undeploy": "deleting", "rebuild": "deploying", "rescue": "rescuing",
+		"service": "servicing",
+	},
+	"deploy failed": {
+		"active": "deploying", "deploy": "deploying", "rebuild": "deploying", "deleted": "deleting",
+		"undeploy": "deleting",
+	},
 	"error":           {"rebuild": "deploying", "deleted": "deleting", "undeploy": "deleting"},
 	"clean wait":      {"abort": "clean failed"},
 	"clean failed":    {"manage": "manageable"},
@@ -35,11 +41,13 @@ var allowed = map[string]map[string]string{
 	"service hold":    {"abort": "service failed", "unhold": "servicing"},
 	"clean hold":      {"abort": "clean failed", "unhold": "cleaning"},
 	"deploy hold":     {"abort": "deploy failed", "unhold": "deploying"},
-	"deploying":       {}, "cleaning": {}, "deleting": {}, "verifying": {}, "inspecting": {}, "adopting": {}, "rescuing": {}, "unrescuing": {}, "servicing": {},
+	"deploying":       {}, "cleaning": {}, "deleting": {}, "verifying": {}, "inspecting": {}, "adopting": {}, "rescuing": {},
+	"unrescuing": {}, "servicing": {},
 }
 
 var verbs = []string{
-	"manage", "provide", "inspect", "active", "deploy", "deleted", "undeploy", "rebuild", "clean", "abort", "adopt", "rescue", "unrescue", "service",
+	"manage", "provide", "inspect", "active", "deploy", "deleted", "undeploy", "rebuild", "clean", "abort", "adopt", "rescue",
+	"unrescue", "service",
 	"unhold", "bogus",
 }
 
@@ -74,7 +82,8 @@ func TestProvision_stateMachine(t *testing.T) {
 				continue
 			}
 			if n, _ := a.fake.Node(uuid); got.status != http.StatusAccepted || n.ProvisionState != to {
-				t.Errorf("%s of a node that is %s = %d %s and then %s, want 202 and %s", target, from, got.status, got.fault(), n.ProvisionState, to)
+				t.Errorf("%s of a node that is %s = %d %s and then %s, want 202 and %s", target, from, got.status, got.fault(),
+					n.ProvisionState, to)
 			}
 		}
 	}
@@ -98,7 +107,8 @@ func TestProvision_undeployDeletesTheAllocation(t *testing.T) {
 		fake := &fakeironic.Server{StepTime: time.Hour}
 		fake.AddFleet(1, "baremetal")
 		a := newAPI(t, fake)
-		allocation := uuidOf(t, a.must(http.StatusCreated, http.MethodPost, "/v1/allocations", map[string]any{"resource_class": "baremetal"}))
+		allocation := uuidOf(t, a.must(http.StatusCreated, http.MethodPost, "/v1/allocations",
+			map[string]any{"resource_class": "baremetal"}))
 		a.provision("node-000", "active")
 		time.Sleep(time.Hour)
 		a.refused(http.StatusConflict, "because the node is active", http.MethodDelete, "/v1/allocations/"+allocation, nil)
@@ -159,7 +169,8 @@ func TestProvision_failingStepsOfFakeHardware(t *testing.T) {
 			got := a.state(uuid, tt.state)
 			lastError, _ := got["last_error"].(string)
 			if !strings.Contains(lastError, tt.lastError) || got["fault"] != tt.fault || got["maintenance"] != (tt.fault != nil) {
-				t.Errorf("last_error %q, fault %v, maintenance %v; want %q, %v", lastError, got["fault"], got["maintenance"], tt.lastError, tt.fault)
+				t.Errorf("last_error %q, fault %v, maintenance %v; want %q, %v", lastError, got["fault"], got["maintenance"],
+					tt.lastError, tt.fault)
 			}
 		})
 	}
@@ -217,7 +228,8 @@ func TestProvision_configDriveIsCheckedAndStored(t *testing.T) {
 		{map[string]any{"meta_data": "x"}, "'x' is not of type 'object'"},
 		{"not base64!", "neither a JSON, nor a URL, nor a base64 string"},
 	} {
-		a.refused(http.StatusBadRequest, tt.text, http.MethodPut, provisionPath(uuid), map[string]any{"target": "active", "configdrive": tt.drive})
+		a.refused(http.StatusBadRequest, tt.text, http.MethodPut, provisionPath(uuid),
+			map[string]any{"target": "active", "configdrive": tt.drive})
 	}
 	a.must(http.StatusAccepted, http.MethodPut, provisionPath(uuid), map[string]any{
 		"target": "active", "configdrive": map[string]any{"user_data": "hello", "meta_data": map[string]any{}},
@@ -239,12 +251,14 @@ func TestProvision_maintenanceRetiredAndProtected(t *testing.T) {
 	a.must(http.StatusAccepted, http.MethodPut, path+"/maintenance", map[string]any{"reason": "broken fan"})
 	a.refused(http.StatusBadRequest, "because it's in maintenance mode", http.MethodPut, provisionPath(uuid), requestOf("active"))
 	a.must(http.StatusAccepted, http.MethodDelete, path+"/maintenance", nil)
-	a.refused(http.StatusConflict, "can not have 'retired' set in provision state 'available'", http.MethodPatch, path, patch("add", "/retired", true))
+	a.refused(http.StatusConflict, "can not have 'retired' set in provision state 'available'", http.MethodPatch, path,
+		patch("add", "/retired", true))
 
 	a.provision(uuid, "active")
 	a.must(http.StatusOK, http.MethodPatch, path, patch("add", "/retired", true))
 	a.must(http.StatusOK, http.MethodPatch, path, patch("add", "/protected", true))
-	a.refused(http.StatusForbidden, "is protected and cannot be undeployed, rebuilt or deleted", http.MethodPut, provisionPath(uuid), requestOf("deleted"))
+	a.refused(http.StatusForbidden, "is protected and cannot be undeployed, rebuilt or deleted", http.MethodPut, provisionPath(uuid),
+		requestOf("deleted"))
 	a.must(http.StatusOK, http.MethodPatch, path, patch("add", "/protected", false))
 	a.provision(uuid, "deleted")
 	a.state(uuid, "manageable")

@@ -310,7 +310,8 @@ func (s *Server) routeStates(c *api.Call, n *conductor.Node, rest []string) (api
 		return s.routeConsole(c, n)
 	}
 	if c.Method == http.MethodGet {
-		return api.Reply{}, api.Fault(http.StatusInternalServerError, "NodeStatesController.get() takes 2 positional arguments but 3 were given")
+		return api.Reply{}, api.Fault(http.StatusInternalServerError, "NodeStatesController.get() takes 2 positional arguments "+
+			"but 3 were given")
 	}
 	if c.Method != http.MethodPut || len(rest) > 1 {
 		return api.Reply{}, api.RouterFault(http.StatusNotFound, "")
@@ -347,7 +348,8 @@ func (s *Server) negotiate(header http.Header) (int, *api.Error) {
 		return 0, api.RouterFault(http.StatusNotAcceptable, "Invalid value for %s header", versionHeader)
 	}
 	if major != 1 || minor < 1 || minor > s.maxMinor() {
-		complaint := "Version %s was requested but the minor version is not supported by this service. The supported version range is: [1.1, 1.%d]."
+		complaint := "Version %s was requested but the minor version is not supported by this service. The supported version range " +
+			"is: [1.1, 1.%d]."
 		if major != 1 {
 			complaint = "Mutually exclusive versions requested. Version %s requested but not supported by this service. " +
 				"The supported version range is: [1.1, 1.%d]."

@@ -28,7 +28,8 @@ func TestVersion_isNegotiatedByHeader(t *testing.T) {
 		a := newAPI(t, &fakeironic.Server{MaxMicroversion: tt.max}).at(tt.asked)
 		got := a.do(http.MethodGet, "/v1/nodes", nil)
 		if answered := got.header.Get("X-OpenStack-Ironic-API-Version"); got.status != tt.status || answered != tt.answered {
-			t.Errorf("max %q, asked %q: %d with version %q, want %d with %q", tt.max, tt.asked, got.status, answered, tt.status, tt.answered)
+			t.Errorf("max %q, asked %q: %d with version %q, want %d with %q", tt.max, tt.asked, got.status, answered,
+				tt.status, tt.answered)
 		}
 	}
 }
@@ -80,7 +81,8 @@ func TestVersion_hidesNewerFields(t *testing.T) {
 			return shown
 		}
 		if show(tt.without) || !show(tt.with) {
-			t.Errorf("%s is shown at %s: %v, at %s: %v; want only at the second", tt.field, tt.without, show(tt.without), tt.with, show(tt.with))
+			t.Errorf("%s is shown at %s: %v, at %s: %v; want only at the second", tt.field, tt.without, show(tt.without),
+				tt.with, show(tt.with))
 		}
 	}
 }
@@ -160,7 +162,10 @@ func TestServer_errorFormats(t *testing.T) {
 			http.MethodGet, "/v1/nodes/nope", nil, http.StatusNotFound,
 			`{"error_message":"{\"faultcode\":\"Client\",\"faultstring\":\"Node nope could not be found.\",\"debuginfo\":null}"}`,
 		},
-		{http.MethodGet, "/v1/nope", nil, http.StatusNotFound, `{"error_message":"{\"code\":404,\"title\":\"Not Found\",\"description\":\"\"}"}`},
+		{
+			http.MethodGet, "/v1/nope", nil, http.StatusNotFound,
+			`{"error_message":"{\"code\":404,\"title\":\"Not Found\",\"description\":\"\"}"}`,
+		},
 		{http.MethodPost, "/v1/nodes", "{bad", http.StatusInternalServerError, "Expecting property name"},
 		{http.MethodPost, "/v1/nodes", "[]", http.StatusBadRequest, "Schema error for node: [] is not of type 'object'"},
 		{http.MethodGet, "/v1/nodes?bogus=1", nil, http.StatusBadRequest, "Unexpected arguments: bogus"},

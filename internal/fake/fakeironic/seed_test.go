@@ -26,7 +26,8 @@ func TestAddSeed_servesTheSite(t *testing.T) {
 	a := newAPI(t, &fakeironic.Server{})
 	a.fake.AddSeed(&records)
 
-	if got := a.must(http.StatusOK, http.MethodGet, "/v1/allocations/"+held, nil); got["state"] != "active" || got["resource_class"] != "gold" {
+	if got := a.must(http.StatusOK, http.MethodGet, "/v1/allocations/"+held, nil); got["state"] != "active" ||
+		got["resource_class"] != "gold" {
 		t.Errorf("the allocation is %v", got)
 	}
 	list := a.must(http.StatusOK, http.MethodGet, "/v1/ports/detail?node=free", nil)
@@ -39,7 +40,10 @@ func TestAddSeed_servesTheSite(t *testing.T) {
 	group["name"], group["conductor_group"] = "other", "rack2"
 	a.refused(http.StatusBadRequest, "No valid host was found", http.MethodPost, "/v1/nodes", group)
 
-	a.must(http.StatusCreated, http.MethodPost, "/v1/allocations", map[string]any{"name": "web", "resource_class": "gold", "traits": []any{"CUSTOM_NVME"}})
+	a.must(http.StatusCreated, http.MethodPost, "/v1/allocations", map[string]any{
+		"name": "web", "resource_class": "gold",
+		"traits": []any{"CUSTOM_NVME"},
+	})
 	free := a.must(http.StatusOK, http.MethodGet, "/v1/nodes/free", nil)
 	if free["allocation_uuid"] == nil || free["deploy_interface"] == nil || free["created_at"] == nil {
 		t.Errorf("the node is %v", free)

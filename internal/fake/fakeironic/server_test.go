@@ -23,7 +23,8 @@ func TestServer_logsRequests(t *testing.T) {
 	if len(log) != 2 || log[0].Status != http.StatusCreated || !strings.Contains(log[0].Body, `"name":"n1"`) {
 		t.Errorf("log = %+v", log)
 	}
-	if last := log[1]; last.Method != http.MethodGet || last.Path != "/v1/nodes/nope" || last.Query != "fields=uuid" || last.Status != http.StatusNotFound {
+	if last := log[1]; last.Method != http.MethodGet || last.Path != "/v1/nodes/nope" || last.Query != "fields=uuid" ||
+		last.Status != http.StatusNotFound {
 		t.Errorf("last request = %+v", last)
 	}
 	a.fake.ResetRequests()
@@ -77,7 +78,9 @@ func TestServer_lostAnswerKeepsTheEffect(t *testing.T) {
 
 func TestServer_dropBreaksASocket(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(&fakeironic.Server{Reject: func(*http.Request) *fakeironic.Rejection { return &fakeironic.Rejection{Drop: true} }})
+	server := httptest.NewServer(&fakeironic.Server{Reject: func(*http.Request) *fakeironic.Rejection {
+		return &fakeironic.Rejection{Drop: true}
+	}})
 	defer server.Close()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/v1/nodes", nil)
 	if err != nil {

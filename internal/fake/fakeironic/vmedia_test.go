@@ -63,18 +63,22 @@ func TestVirtualMedia_failureSetsLastError(t *testing.T) {
 		body          any
 		want          string
 	}{
-		{fakeHardware, "POST", "", cdrom(isoA), "Could not attach device cdrom to node U: Publishing images is not supported for driver fake-hardware"},
+		{fakeHardware, "POST", "", cdrom(isoA), "Could not attach device cdrom to node U: Publishing images is not supported for driver " +
+			"fake-hardware"},
 		{fakeHardware, "DELETE", "", nil, "Could not detach device(s) None" + fmt.Sprintf(noDetach, "fake-hardware")},
-		{fakeHardware, "DELETE", "?device_types=cdrom,disk", nil, "Could not detach device(s) ['cdrom', 'disk']" + fmt.Sprintf(noDetach, "fake-hardware")},
+		{fakeHardware, "DELETE", "?device_types=cdrom,disk", nil, "Could not detach device(s) ['cdrom', 'disk']" +
+			fmt.Sprintf(noDetach, "fake-hardware")},
 		{fakeHardware, "DELETE", "?device_types=", nil, "Could not detach device(s) []" + fmt.Sprintf(noDetach, "fake-hardware")},
 		{ipmi, "POST", "", cdrom(isoA), "Could not attach device cdrom to node U: Publishing images is not supported for driver ipmi"},
 		{ipmi, "DELETE", "", nil, "Could not detach device(s) None" + fmt.Sprintf(noDetach, "ipmi")},
 		{
 			redfish, "POST", "",
 			map[string]any{"device_type": "floppy", "image_url": isoA},
-			"Could not attach device floppy to node U: No suitable virtual media device found for node U to mount image http://127.0.0.1/redfish/floppy-U.img",
+			"Could not attach device floppy to node U: No suitable virtual media device found for node U to mount image " +
+				"http://127.0.0.1/redfish/floppy-U.img",
 		},
-		{redfish, "POST", "", cdrom(isoB), "Could not attach device cdrom to node U: Validation of image href " + isoB + " failed, reason: no answer"},
+		{redfish, "POST", "", cdrom(isoB), "Could not attach device cdrom to node U: Validation of image href " + isoB +
+			" failed, reason: no answer"},
 		{redfish, "POST", "", cdrom(isoA), ""},
 		{redfish, "DELETE", "", nil, ""},
 	} {
@@ -186,7 +190,8 @@ func TestVirtualMedia_needAPIVersion(t *testing.T) {
 		for method, want := range map[string]int{"GET": tt.get, "POST": tt.post, "DELETE": tt.delete} {
 			a := newAPI(t, &fakeironic.Server{MaxMicroversion: tt.max})
 			uuid := a.redfish("n1", nil)
-			if got := a.at(tt.asked).do(method, "/v1/nodes/"+uuid+"/vmedia", map[string]any{"device_type": "cdrom", "image_url": isoA}); got.status != want {
+			if got := a.at(tt.asked).do(method, "/v1/nodes/"+uuid+"/vmedia",
+				map[string]any{"device_type": "cdrom", "image_url": isoA}); got.status != want {
 				t.Errorf("%s at %s of %s = %d %s, want %d", method, tt.asked, tt.max, got.status, got.text, want)
 			}
 		}

@@ -71,24 +71,70 @@ func TestTokens(t *testing.T) {
 		asked           string
 		want            fakekeystone.Identity
 	}{
-		"names":                        {by(member, right), tenantA, 201, "password a-member@Default for tenant-a@#default", inA},
-		"IDs":                          {by(`"id":"a-member-id"`, right), `{"project":{"id":"tenant-a-id"}}`, 201, "password #a-member-id for #tenant-a-id", inA},
-		"no scope":                     {by(member, right), "", 201, "password a-member@Default", nowhere},
-		"unscoped":                     {by(member, right), `"unscoped"`, 201, "password a-member@Default", nowhere},
-		"system":                       {by(`"id":"sys-member-id"`, right), `{"system":{"all":true}}`, 201, "password #sys-member-id for the system", fakekeystone.Identity{UserID: "sys-member-id", System: true, Roles: []string{"member", "reader"}}},
-		"credential by ID":             {app(`"id":"a-member-app-id"`), "", 201, "application_credential #a-member-app-id", inA},
-		"credential by name":           {app(`"name":"a-member-app","user":{` + member + `}`), "", 201, "application_credential a-member-app of a-member@Default", inA},
-		"credential with a scope":      {app(`"id":"a-member-app-id"`), tenantA, 401, "application_credential #a-member-app-id for tenant-a@#default", fakekeystone.Identity{}},
-		"credential of another user":   {app(`"name":"a-member-app","user":{"id":"a-admin-id"}`), "", 401, "application_credential a-member-app of #a-admin-id", fakekeystone.Identity{}},
-		"wrong password":               {by(member, "wrong"), tenantA, 401, "password a-member@Default for tenant-a@#default", fakekeystone.Identity{}},
-		"no such user":                 {by(`"id":"none"`, right), tenantA, 401, "password #none for tenant-a@#default", fakekeystone.Identity{}},
-		"no such project":              {by(member, right), `{"project":{"id":"none"}}`, 401, "password a-member@Default for #none", fakekeystone.Identity{}},
-		"no role in the project":       {by(member, right), `{"project":{"id":"tenant-b-id"}}`, 401, "password a-member@Default for #tenant-b-id", fakekeystone.Identity{}},
-		"no role on the system":        {by(member, right), `{"system":{"all":true}}`, 401, "password a-member@Default for the system", fakekeystone.Identity{}},
-		"no role on the domain":        {by(member, right), `{"domain":{"id":"default"}}`, 401, "password a-member@Default for domain @#default", fakekeystone.Identity{}},
-		"a user without a domain":      {by(`"name":"a-member"`, right), tenantA, 400, "password a-member for tenant-a@#default", fakekeystone.Identity{}},
-		"a project without a domain":   {by(member, right), `{"project":{"name":"tenant-a"}}`, 400, "password a-member@Default for tenant-a", fakekeystone.Identity{}},
-		"a domain that does not exist": {by(`"name":"a-member","domain":{"name":"none"}`, right), tenantA, 401, "password a-member@none for tenant-a@#default", fakekeystone.Identity{}},
+		"names": {by(member, right), tenantA, 201, "password a-member@Default for tenant-a@#default", inA},
+		"IDs": {
+			by(`"id":"a-member-id"`, right), `{"project":{"id":"tenant-a-id"}}`, 201,
+			"password #a-member-id for #tenant-a-id", inA,
+		},
+		"no scope": {by(member, right), "", 201, "password a-member@Default", nowhere},
+		"unscoped": {by(member, right), `"unscoped"`, 201, "password a-member@Default", nowhere},
+		"system": {by(`"id":"sys-member-id"`, right), `{"system":{"all":true}}`, 201, "password #sys-member-id for " +
+			"the system", fakekeystone.Identity{UserID: "sys-member-id", System: true, Roles: []string{"member", "reader"}}},
+		"credential by ID": {app(`"id":"a-member-app-id"`), "", 201, "application_credential #a-member-app-id", inA},
+		"credential by name": {
+			app(`"name":"a-member-app","user":{` + member + `}`), "", 201,
+			"application_credential a-member-app of a-member@Default", inA,
+		},
+		"credential with a scope": {
+			app(`"id":"a-member-app-id"`), tenantA, 401,
+			"application_credential #a-member-app-id for tenant-a@#default",
+			fakekeystone.Identity{},
+		},
+		"credential of another user": {
+			app(`"name":"a-member-app","user":{"id":"a-admin-id"}`), "", 401,
+			"application_credential a-member-app of #a-admin-id",
+			fakekeystone.Identity{},
+		},
+		"wrong password": {
+			by(member, "wrong"), tenantA, 401, "password a-member@Default for tenant-a@#default",
+			fakekeystone.Identity{},
+		},
+		"no such user": {
+			by(`"id":"none"`, right), tenantA, 401, "password #none for tenant-a@#default",
+			fakekeystone.Identity{},
+		},
+		"no such project": {
+			by(member, right), `{"project":{"id":"none"}}`, 401, "password a-member@Default for #none",
+			fakekeystone.Identity{},
+		},
+		"no role in the project": {
+			by(member, right), `{"project":{"id":"tenant-b-id"}}`, 401,
+			"password a-member@Default for #tenant-b-id",
+			fakekeystone.Identity{},
+		},
+		"no role on the system": {
+			by(member, right), `{"system":{"all":true}}`, 401, "password a-member@Default for the system",
+			fakekeystone.Identity{},
+		},
+		"no role on the domain": {
+			by(member, right), `{"domain":{"id":"default"}}`, 401,
+			"password a-member@Default for domain @#default",
+			fakekeystone.Identity{},
+		},
+		"a user without a domain": {
+			by(`"name":"a-member"`, right), tenantA, 400, "password a-member for tenant-a@#default",
+			fakekeystone.Identity{},
+		},
+		"a project without a domain": {
+			by(member, right), `{"project":{"name":"tenant-a"}}`, 400,
+			"password a-member@Default for tenant-a",
+			fakekeystone.Identity{},
+		},
+		"a domain that does not exist": {
+			by(`"name":"a-member","domain":{"name":"none"}`, right), tenantA, 401,
+			"password a-member@none for tenant-a@#default",
+			fakekeystone.Identity{},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -133,7 +179,8 @@ func TestTokens_ofTokens(t *testing.T) {
 		document.Token.Project.ID != "tenant-a-id" || len(document.Token.Catalog) != 1 || len(document.Token.Catalog[0].Endpoints) != 3 {
 		t.Errorf("%d, %v: %s", status, err, text)
 	}
-	if status, _, _ := ask(t, s, http.MethodDelete, "/v3/auth/tokens", "", "X-Auth-Token", second, "X-Subject-Token", second); status != http.StatusNoContent {
+	if status, _, _ := ask(t, s, http.MethodDelete, "/v3/auth/tokens", "", "X-Auth-Token", second, "X-Subject-Token",
+		second); status != http.StatusNoContent {
 		t.Errorf("%d", status)
 	}
 	for _, token := range []string{second, ""} {
@@ -182,7 +229,8 @@ func TestVersionsAndFaults(t *testing.T) {
 			t.Errorf("%s: %d %s", path, status, text)
 		}
 	}
-	if _, _, text := ask(t, s, http.MethodPost, "/identity/v3/auth/tokens", `{"auth":{"identity":`+by(member, "w0rd")+`}}`); !strings.Contains(text, "w0rd") {
+	if _, _, text := ask(t, s, http.MethodPost, "/identity/v3/auth/tokens", `{"auth":{"identity":`+by(member, "w0rd")+
+		`}}`); !strings.Contains(text, "w0rd") {
 		t.Error(text)
 	}
 	s.Reject = func(*http.Request) *fakekeystone.Rejection { return &fakekeystone.Rejection{Status: 503, Body: "busy"} }

@@ -40,7 +40,8 @@ const Password = "fake-keystone-password-7Q"
 func NewSite(ironic string) *Server {
 	s := &Server{Domains: []Domain{{"default", "Default"}}}
 	implied := map[string][]string{
-		"admin": {"admin", "manager", "member", "reader"}, "manager": {"manager", "member", "reader"}, "member": {"member", "reader"}, "reader": {"reader"},
+		"admin": {"admin", "manager", "member", "reader"}, "manager": {"manager", "member", "reader"}, "member": {"member", "reader"},
+		"reader": {"reader"},
 	}
 	user := func(name string) User {
 		return User{ID: name + "-id", Name: name, DomainID: "default", Password: Password}
@@ -59,7 +60,10 @@ func NewSite(ironic string) *Server {
 		u.System = implied[role]
 		s.Users = append(s.Users, u)
 	}
-	s.Credentials = []Credential{{ID: "a-member-app-id", Name: "a-member-app", UserID: "a-member-id", ProjectID: "tenant-a-id", Secret: Password}}
+	s.Credentials = []Credential{{
+		ID: "a-member-app-id", Name: "a-member-app", UserID: "a-member-id", ProjectID: "tenant-a-id",
+		Secret: Password,
+	}}
 	s.Catalog = []Service{{Type: "baremetal", Name: "ironic", Endpoints: []Endpoint{
 		{"north", "public", ironic}, {"north", "internal", ironic}, {"north", "admin", ironic},
 	}}}

@@ -238,7 +238,8 @@ func (s *Server) identify(auth *authRef) (*token, *reply) {
 func (s *Server) limit(t *token, scope *scopeRef, given bool) *reply {
 	switch {
 	case t.byApp && scope != nil:
-		return refuse(fail(http.StatusUnauthorized, "Error authenticating with application credential: Application credentials cannot request a scope."))
+		return refuse(fail(http.StatusUnauthorized, "Error authenticating with application credential: Application credentials cannot "+
+			"request a scope."))
 	case t.byApp:
 		return nil
 	case scope == nil && !given && t.user.DefaultProjectID != "" && !slices.Contains(t.methods, "token"):
@@ -278,8 +279,9 @@ func (s *Server) show(r *http.Request, act func(id string, t *token) reply) repl
 func (s *Server) render(status int, id string, t *token) reply {
 	shown := map[string]any{
 		"methods": t.methods, "audit_ids": []string{"audit"},
-		"issued_at": t.issued.UTC().Format("2006-01-02T15:04:05.000000Z"), "expires_at": t.expiresAt.UTC().Format("2006-01-02T15:04:05.000000Z"),
-		"user": map[string]any{"id": t.user.ID, "name": t.user.Name, "domain": s.renderDomain(t.user.DomainID)},
+		"issued_at":  t.issued.UTC().Format("2006-01-02T15:04:05.000000Z"),
+		"expires_at": t.expiresAt.UTC().Format("2006-01-02T15:04:05.000000Z"),
+		"user":       map[string]any{"id": t.user.ID, "name": t.user.Name, "domain": s.renderDomain(t.user.DomainID)},
 	}
 	if t.scoped() {
 		roles := []any{}
@@ -317,10 +319,14 @@ func (s *Server) catalog() []any {
 		endpoints := []any{}
 		for j, e := range service.Endpoints {
 			endpoints = append(endpoints, map[string]any{
-				"id": fmt.Sprintf("endpoint-%d-%d", i, j), "interface": e.Interface, "region": e.Region, "region_id": e.Region, "url": e.URL,
+				"id": fmt.Sprintf("endpoint-%d-%d", i, j), "interface": e.Interface, "region": e.Region,
+				"region_id": e.Region, "url": e.URL,
 			})
 		}
-		services = append(services, map[string]any{"id": fmt.Sprintf("service-%d", i), "type": service.Type, "name": service.Name, "endpoints": endpoints})
+		services = append(services, map[string]any{
+			"id": fmt.Sprintf("service-%d", i), "type": service.Type, "name": service.Name,
+			"endpoints": endpoints,
+		})
 	}
 	return services
 }
@@ -341,8 +347,8 @@ func fail(status int, message string) reply {
 
 // malformed says that a request lacks a part.
 func malformed(part, of string) reply {
-	return fail(http.StatusBadRequest, fmt.Sprintf("Expecting to find %s in %s. The server could not comply with the request since it is either malformed or otherwise incorrect. "+
-		"The client is assumed to be in error.", part, of))
+	return fail(http.StatusBadRequest, fmt.Sprintf("Expecting to find %s in %s. The server could not comply with the request since it "+
+		"is either malformed or otherwise incorrect. The client is assumed to be in error.", part, of))
 }
 
 // unauthorized is Keystone's one answer to wrong credentials and to users without a role: it tells nothing.

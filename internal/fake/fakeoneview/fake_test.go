@@ -74,7 +74,8 @@ func (a *api) try(method, path string, body any) (answer, error) {
 		}
 		raw = string(encoded)
 	}
-	request, err := http.NewRequestWithContext(a.t.Context(), method, "https://oneview"+strings.ReplaceAll(path, " ", "%20"), strings.NewReader(raw))
+	request, err := http.NewRequestWithContext(a.t.Context(), method, "https://oneview"+strings.ReplaceAll(path, " ", "%20"),
+		strings.NewReader(raw))
 	if err != nil {
 		a.t.Fatal(err)
 	}

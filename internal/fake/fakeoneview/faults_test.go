@@ -31,7 +31,10 @@ func TestFault_hitsMatchingRequests(t *testing.T) {
 	var fake fakeoneview.Server
 	fake.AddBlades(1)
 	a := login(t, &fake)
-	hits := fake.Inject(fakeoneview.Fault{Method: http.MethodGet, Path: "^/rest/server-hardware$", Nth: 2, Count: 2, Effect: fakeoneview.ServerError()})
+	hits := fake.Inject(fakeoneview.Fault{
+		Method: http.MethodGet, Path: "^/rest/server-hardware$", Nth: 2, Count: 2,
+		Effect: fakeoneview.ServerError(),
+	})
 	var got []int
 	for range 5 {
 		a.get("/rest/tasks") // does not match
@@ -120,11 +123,18 @@ func TestFault_formsOfAcceptedAnswer(t *testing.T) {
 	}{
 		{"plain", nil, func(got answer) bool {
 			return strings.HasPrefix(got.header.Get("Location"), "/rest/tasks/") && got.text1("uri") == got.header.Get("Location") &&
-				got.text1("taskState") == "New" && got.text1("eTag") == "0" && got.text1("uri") == "/rest/tasks/"+strings.ToUpper(got.text1("uri")[12:])
+				got.text1("taskState") == "New" && got.text1("eTag") == "0" && got.text1("uri") == "/rest/tasks/"+
+				strings.ToUpper(got.text1("uri")[12:])
 		}},
-		{"no body", []fakeoneview.Effect{fakeoneview.EmptyBody()}, func(got answer) bool { return got.text == "" && got.header.Get("Location") != "" }},
-		{"no location", []fakeoneview.Effect{fakeoneview.NoLocation()}, func(got answer) bool { return got.text1("uri") != "" && got.header.Get("Location") == "" }},
-		{"neither", []fakeoneview.Effect{fakeoneview.NoLocation(), fakeoneview.EmptyBody()}, func(got answer) bool { return got.text == "" && got.header.Get("Location") == "" }},
+		{"no body", []fakeoneview.Effect{fakeoneview.EmptyBody()}, func(got answer) bool {
+			return got.text == "" && got.header.Get("Location") != ""
+		}},
+		{"no location", []fakeoneview.Effect{fakeoneview.NoLocation()}, func(got answer) bool {
+			return got.text1("uri") != "" && got.header.Get("Location") == ""
+		}},
+		{"neither", []fakeoneview.Effect{fakeoneview.NoLocation(), fakeoneview.EmptyBody()}, func(got answer) bool {
+			return got.text == "" && got.header.Get("Location") == ""
+		}},
 		{"other header", []fakeoneview.Effect{fakeoneview.TaskURIHeader()}, func(got answer) bool {
 			return strings.HasPrefix(got.header.Get("X-Task-URI"), "/rest/tasks/") && got.header.Get("Location") == "" && got.text == ""
 		}},
@@ -182,7 +192,8 @@ func TestFault_taskFailsBeforeOrAfterTheProfileExists(t *testing.T) {
 				}
 				return
 			}
-			if all := fake.Profiles(); len(all) != 1 || all[0].Status != fakeoneview.Critical || hardware.ProfileURI != all[0].URI || hardware.State != fakeoneview.ProfileError {
+			if all := fake.Profiles(); len(all) != 1 || all[0].Status != fakeoneview.Critical || hardware.ProfileURI != all[0].URI ||
+				hardware.State != fakeoneview.ProfileError {
 				t.Errorf("hardware = %+v, profiles = %+v", hardware, all)
 			}
 			a.ifMatch = "*"
@@ -215,7 +226,10 @@ func TestFault_warningIsSuccess(t *testing.T) {
 	var fake fakeoneview.Server
 	fleet := fake.AddBlades(1)
 	a := login(t, &fake)
-	fake.Inject(fakeoneview.Fault{Method: http.MethodPost, Path: postProfiles, Effect: fakeoneview.Warn(fakeoneview.Problem{Code: "OLD_FIRMWARE"})})
+	fake.Inject(fakeoneview.Fault{
+		Method: http.MethodPost, Path: postProfiles,
+		Effect: fakeoneview.Warn(fakeoneview.Problem{Code: "OLD_FIRMWARE"}),
+	})
 	task := a.create(fleet.TemplateURI, fleet.Hardware[0], "web")
 	task.wantTask(t, fakeoneview.TaskWarning, "OLD_FIRMWARE")
 	if h := fake.HardwareAt(fleet.Hardware[0]); h.State != fakeoneview.ProfileApplied || task.body["percentComplete"] != 100.0 {

@@ -181,7 +181,8 @@ func (s *Server) hardwareDocument(c *call, h *hardware) map[string]any {
 		"formFactor": formFactor, "position": bay, "locationUri": orNull(h.EnclosureURI), "serverGroupUri": orNull(h.GroupURI),
 		"serverHardwareTypeUri": h.TypeURI, "serverProfileUri": nil, "powerState": h.Power, "powerLock": h.PowerLock,
 		"state": h.State, "stateReason": "NotApplicable", "status": h.Status, "refreshState": "NotRefreshing", "maintenanceMode": false,
-		"memoryMb": 131072, "processorCount": 2, "processorCoreCount": 16, "mpState": "OK", "mpModel": "iLO4", "romVersion": "I36 02/17/2017",
+		"memoryMb": 131072, "processorCount": 2, "processorCoreCount": 16, "mpState": "OK", "mpModel": "iLO4",
+		"romVersion": "I36 02/17/2017",
 		"mpHostInfo": map[string]any{
 			"mpHostName":    "ilo-" + strings.ToLower(h.SerialNumber),
 			"mpIpAddresses": h.iloAddresses(),
@@ -224,7 +225,8 @@ func (h *hardware) portMap() any {
 	}
 	return map[string]any{"deviceSlots": []any{
 		map[string]any{
-			"location": "Flb", "slotNumber": 1, "deviceNumber": 9, "deviceName": "HP FlexFabric 10Gb 2-port 536FLB Adapter", "physicalPorts": ports,
+			"location": "Flb", "slotNumber": 1, "deviceNumber": 9, "deviceName": "HP FlexFabric 10Gb 2-port 536FLB Adapter",
+			"physicalPorts": ports,
 		},
 		map[string]any{"location": "Mezz", "slotNumber": 1, "deviceNumber": 1, "deviceName": "", "physicalPorts": []any{}},
 	}}

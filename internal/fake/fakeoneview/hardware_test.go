@@ -25,7 +25,8 @@ func TestHardware_onlyBladesHaveAPortMap(t *testing.T) {
 		t.Errorf("the blade does not show its MAC %s in upper case: %s", mac, blade.text)
 	}
 	server := a.get(rack.Hardware[0])
-	if server.body["portMap"] != nil || server.body["serverGroupUri"] != nil || server.body["locationUri"] != nil || server.body["position"] != nil {
+	if server.body["portMap"] != nil || server.body["serverGroupUri"] != nil || server.body["locationUri"] != nil ||
+		server.body["position"] != nil {
 		t.Errorf("rack server = %s", server.text)
 	}
 	if got := a.get(rack.TemplateURI); got.body["enclosureGroupUri"] != nil || got.text1("serverHardwareTypeUri") != rack.TypeURI {
@@ -37,7 +38,8 @@ func TestHardware_onlyBladesHaveAPortMap(t *testing.T) {
 	if got := a.get("/rest/server-hardware-types").names(); len(got) != 2 {
 		t.Errorf("server hardware types = %v, want two", got)
 	}
-	if got := a.get(blades.Hardware[0] + "/remoteConsoleUrl").text1("remoteConsoleUrl"); !strings.HasPrefix(got, "hplocons://addr=198.18.") {
+	if got := a.get(blades.Hardware[0] + "/remoteConsoleUrl").text1("remoteConsoleUrl"); !strings.HasPrefix(got,
+		"hplocons://addr=198.18.") {
 		t.Errorf("remote console = %q", got)
 	}
 }
@@ -92,12 +94,32 @@ func TestPower_statesOfAChange(t *testing.T) {
 		meanwhile, to          fakeoneview.Power
 		status, taskName, fail string
 	}{
-		{"on", fakeoneview.Off, power("On", "MomentaryPress"), fakeoneview.PoweringOn, fakeoneview.On, "Power on Server: Encl1, bay 1", "Power on", ""},
-		{"hard off", fakeoneview.On, power("Off", "PressAndHold"), fakeoneview.PoweringOff, fakeoneview.Off, "Power off Server: Encl1, bay 1", "Power off", ""},
-		{"soft off", fakeoneview.On, map[string]any{"powerState": "Off"}, fakeoneview.PoweringOff, fakeoneview.Off, "Power off Server: Encl1, bay 1", "Power off", ""},
-		{"off when off", fakeoneview.Off, power("Off", "PressAndHold"), fakeoneview.Off, fakeoneview.Off, "Power off Server: Encl1, bay 1", "Power off", ""},
-		{"cold boot", fakeoneview.On, power("On", "ColdBoot"), fakeoneview.Resetting, fakeoneview.On, "Power on Server: Encl1, bay 1", "Power on", ""},
-		{"cold boot when off", fakeoneview.Off, power("On", "ColdBoot"), fakeoneview.Off, fakeoneview.Off, "", "Power on", "INVALID_POWER_CONTROL_REQUEST_POWER_COLDBOOT_OFF"},
+		{
+			"on", fakeoneview.Off, power("On", "MomentaryPress"), fakeoneview.PoweringOn, fakeoneview.On, "Power on Server: Encl1, bay 1",
+			"Power on", "",
+		},
+		{
+			"hard off", fakeoneview.On, power("Off", "PressAndHold"), fakeoneview.PoweringOff, fakeoneview.Off,
+			"Power off Server: Encl1, bay 1", "Power off", "",
+		},
+		{
+			"soft off", fakeoneview.On,
+			map[string]any{"powerState": "Off"},
+			fakeoneview.PoweringOff, fakeoneview.Off,
+			"Power off Server: Encl1, bay 1", "Power off", "",
+		},
+		{
+			"off when off", fakeoneview.Off, power("Off", "PressAndHold"), fakeoneview.Off, fakeoneview.Off, "Power off Server: Encl1, bay 1",
+			"Power off", "",
+		},
+		{
+			"cold boot", fakeoneview.On, power("On", "ColdBoot"), fakeoneview.Resetting, fakeoneview.On, "Power on Server: Encl1, bay 1",
+			"Power on", "",
+		},
+		{
+			"cold boot when off", fakeoneview.Off, power("On", "ColdBoot"), fakeoneview.Off, fakeoneview.Off, "", "Power on",
+			"INVALID_POWER_CONTROL_REQUEST_POWER_COLDBOOT_OFF",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -151,7 +173,9 @@ func TestPower_refusals(t *testing.T) {
 	uri := fake.AddBlades(1).Hardware[0]
 	a := login(t, &fake)
 	for _, body := range []any{
-		power("on", "MomentaryPress"), power("Off", "ColdBoot"), power("On", "PressAndHold"), power("On", "Kick"), map[string]any{}, "no JSON", "null",
+		power("on", "MomentaryPress"), power("Off", "ColdBoot"), power("On", "PressAndHold"), power("On", "Kick"),
+		map[string]any{},
+		"no JSON", "null",
 	} {
 		if got := a.do(http.MethodPut, uri+"/powerState", body); got.status != http.StatusBadRequest {
 			t.Errorf("PUT powerState %v = %d, want 400", body, got.status)
@@ -170,7 +194,8 @@ func TestHardware_spellingOfProfileURI(t *testing.T) {
 	if got := a.get(fleet.Hardware[0]); got.body["serverProfileUri"] != "" {
 		t.Errorf("serverProfileUri = %v, want an empty text", got.body["serverProfileUri"])
 	}
-	a.create(strings.TrimRight(a.get(fleet.TemplateURI).text1("uri"), "/"), a.get(fleet.Hardware[0]).text1("uri"), "web").wantTask(t, fakeoneview.TaskCompleted, "")
+	a.create(strings.TrimRight(a.get(fleet.TemplateURI).text1("uri"), "/"), a.get(fleet.Hardware[0]).text1("uri"), "web").wantTask(t,
+		fakeoneview.TaskCompleted, "")
 	spelt := a.get(fleet.Hardware[0]).text1("serverProfileUri")
 	if plain := fake.Profiles()[0].URI; spelt == plain || !strings.EqualFold(spelt, plain+"/") {
 		t.Errorf("serverProfileUri = %q for %q", spelt, plain)

@@ -94,7 +94,8 @@ func filterable(category string) []string {
 		}
 	case pathTemplates:
 		return []string{
-			"name", "description", "affinity", "macType", "wwnType", "serialNumberType", "status", "serverHardwareTypeUri", "enclosureGroupUri",
+			"name", "description", "affinity", "macType", "wwnType", "serialNumberType", "status", "serverHardwareTypeUri",
+			"enclosureGroupUri",
 		}
 	}
 	return nil

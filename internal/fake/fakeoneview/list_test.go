@@ -135,13 +135,15 @@ func TestList_hardwareFilters(t *testing.T) {
 	fake.TakeHardware(fleet.Hardware[1])
 	a := login(t, &fake)
 	query := url.Values{"filter": {
-		fmt.Sprintf(`"serverHardwareTypeUri='%s'"`, fleet.TypeURI), fmt.Sprintf(`"serverGroupUri='%s'"`, fleet.GroupURI), `"state='NoProfileApplied'"`,
+		fmt.Sprintf(`"serverHardwareTypeUri='%s'"`, fleet.TypeURI), fmt.Sprintf(`"serverGroupUri='%s'"`, fleet.GroupURI),
+		`"state='NoProfileApplied'"`,
 	}}
 	got := a.get("/rest/server-hardware?" + query.Encode())
 	if want := []string{"Encl1, bay 1", "Encl1, bay 3"}; !slices.Equal(got.names(), want) {
 		t.Errorf("free blades = %v, want %v", got.names(), want)
 	}
-	targets := a.get("/rest/server-profiles/available-targets?enclosureGroupUri=" + fleet.GroupURI + "&serverHardwareTypeUri=" + fleet.TypeURI)
+	targets := a.get("/rest/server-profiles/available-targets?enclosureGroupUri=" + fleet.GroupURI +
+		"&serverHardwareTypeUri=" + fleet.TypeURI)
 	if all, _ := targets.body["targets"].([]any); len(all) != 2 {
 		t.Errorf("available targets = %s", targets.text)
 	}
@@ -151,11 +153,15 @@ func TestList_sort(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	for _, name := range []string{"b", "c", "a"} {
-		fake.AddHardware(fakeoneview.Hardware{Name: name, Status: fakeoneview.Status(map[string]string{"a": "OK", "b": "OK", "c": "Critical"}[name])})
+		fake.AddHardware(fakeoneview.Hardware{
+			Name:   name,
+			Status: fakeoneview.Status(map[string]string{"a": "OK", "b": "OK", "c": "Critical"}[name]),
+		})
 	}
 	a := login(t, &fake)
 	for order, want := range map[string]string{
-		"": "b c a", "name:asc": "a b c", "name:descending": "c b a", "name": "a b c", "status:desc,name:desc": "b a c", "status:asc,name:asc": "c a b",
+		"": "b c a", "name:asc": "a b c", "name:descending": "c b a", "name": "a b c", "status:desc,name:desc": "b a c",
+		"status:asc,name:asc": "c a b",
 	} {
 		if got := a.get("/rest/server-hardware?sort=" + order); strings.Join(got.names(), " ") != want {
 			t.Errorf("sort=%s gives %v, want %s", order, got.names(), want)

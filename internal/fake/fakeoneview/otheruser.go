@@ -196,6 +196,7 @@ func (s *Server) remember(c *call, victims []*profile, status int) {
 		if p.hardware != nil {
 			server = p.hardware.Name
 		}
-		s.harm = append(s.harm, fmt.Sprintf("%s %s %s: answered %d; profile %q of another user on %s", c.method, c.uri, c.body, status, p.name(), server))
+		s.harm = append(s.harm, fmt.Sprintf("%s %s %s: answered %d; profile %q of another user on %s", c.method, c.uri, c.body, status,
+			p.name(), server))
 	}
 }

@@ -23,7 +23,8 @@ func TestOtherUser_takesAndReleasesAServer(t *testing.T) {
 		t.Errorf("a server with a profile was taken: %s", again)
 	}
 	fake.ReleaseHardware(fleet.Hardware[0])
-	if h := fake.HardwareAt(fleet.Hardware[0]); h.ProfileURI != "" || h.State != fakeoneview.NoProfileApplied || h.Power != fakeoneview.Off || len(fake.Profiles()) != 0 {
+	if h := fake.HardwareAt(fleet.Hardware[0]); h.ProfileURI != "" || h.State != fakeoneview.NoProfileApplied ||
+		h.Power != fakeoneview.Off || len(fake.Profiles()) != 0 {
 		t.Errorf("hardware = %+v, profiles = %+v", h, fake.Profiles())
 	}
 }
@@ -45,7 +46,9 @@ func TestOtherUser_actsBetweenSteps(t *testing.T) {
 			var fake fakeoneview.Server
 			fleet := fake.AddBlades(1)
 			var theirs string
-			hits := fake.Inject(fakeoneview.Fault{Method: tt.method, Path: tt.path, Effect: tt.effect(func() { theirs = fake.TakeHardware(fleet.Hardware[0]) })})
+			hits := fake.Inject(fakeoneview.Fault{Method: tt.method, Path: tt.path, Effect: tt.effect(func() {
+				theirs = fake.TakeHardware(fleet.Hardware[0])
+			})})
 			a := login(t, &fake)
 			if got := a.get(fleet.Hardware[0]); got.body["serverProfileUri"] != nil {
 				t.Errorf("hardware = %s, want it free", got.text)
@@ -64,7 +67,9 @@ func TestOtherUser_hookBeforeEndSeesTheOperation(t *testing.T) {
 	fleet := fake.AddBlades(1)
 	a := login(t, &fake)
 	var seen []fakeoneview.Profile
-	fake.Inject(fakeoneview.Fault{Method: http.MethodPost, Path: postProfiles, Effect: fakeoneview.BeforeEnd(func() { seen = fake.Profiles() })})
+	fake.Inject(fakeoneview.Fault{Method: http.MethodPost, Path: postProfiles, Effect: fakeoneview.BeforeEnd(func() {
+		seen = fake.Profiles()
+	})})
 	a.create(fleet.TemplateURI, fleet.Hardware[0], "web").wantTask(t, fakeoneview.TaskCompleted, "")
 	if len(seen) != 1 || !seen[0].InProgress {
 		t.Errorf("profiles = %+v", seen)
@@ -126,7 +131,9 @@ func TestHarm_listsChangesOfOthers(t *testing.T) {
 		do   func()
 		want []string
 	}{
-		{func() { a.do(http.MethodPut, fleet.Hardware[0]+"/powerState", power("Off", "PressAndHold")) }, []string{"PUT", "/powerState", `"PressAndHold"`, "answered 202", `"other-user-`, "Encl1, bay 1"}},
+		{func() {
+			a.do(http.MethodPut, fleet.Hardware[0]+"/powerState", power("Off", "PressAndHold"))
+		}, []string{"PUT", "/powerState", `"PressAndHold"`, "answered 202", `"other-user-`, "Encl1, bay 1"}},
 		{func() { a.do(http.MethodPut, fleet.Hardware[0]+"/powerState", "{}") }, []string{"answered 400"}},
 		{func() { a.do(http.MethodPut, theirs, profile) }, []string{"PUT " + theirs}},
 		{func() { a.do(http.MethodPatch, theirs, patch("/refreshState", "RefreshPending")) }, []string{"PATCH " + theirs}},
@@ -195,8 +202,12 @@ func TestOtherUser_releasedServerHasNoProfile(t *testing.T) {
 	fake, a, fleet, uri := withProfile(t)
 	profile := a.get(uri).body
 	profile["serverHardwareUri"] = fleet.Hardware[1]
-	fake.Inject(fakeoneview.Fault{Method: http.MethodPut, Effect: fakeoneview.RightAfter(func() { fake.ReleaseHardware(fleet.Hardware[0]) })})
-	fake.Inject(fakeoneview.Fault{Method: http.MethodPut, Effect: fakeoneview.BeforeRunning(func() { fake.ReleaseHardware(fleet.Hardware[0]) })})
+	fake.Inject(fakeoneview.Fault{Method: http.MethodPut, Effect: fakeoneview.RightAfter(func() {
+		fake.ReleaseHardware(fleet.Hardware[0])
+	})})
+	fake.Inject(fakeoneview.Fault{Method: http.MethodPut, Effect: fakeoneview.BeforeRunning(func() {
+		fake.ReleaseHardware(fleet.Hardware[0])
+	})})
 	a.get(a.begin(http.MethodPut, uri, profile)).wantTask(t, fakeoneview.TaskCompleted, "")
 	for _, h := range fake.Hardware() {
 		if h.ProfileURI != "" && a.get(h.ProfileURI).status != http.StatusOK {
@@ -211,7 +222,8 @@ func TestOtherUser_movedProfileIsTheirs(t *testing.T) {
 	blades := s.AddBlades(2)
 	uri := s.AddProfile(fakeoneview.NewProfile{HardwareURI: blades.Hardware[0]})
 	s.MoveProfile(uri, blades.Hardware[1])
-	if from, to := s.HardwareAt(blades.Hardware[0]), s.HardwareAt(blades.Hardware[1]); from.ProfileURI != "" || to.ProfileURI != uri || to.Power != fakeoneview.On {
+	if from, to := s.HardwareAt(blades.Hardware[0]), s.HardwareAt(blades.Hardware[1]); from.ProfileURI != "" || to.ProfileURI != uri ||
+		to.Power != fakeoneview.On {
 		t.Errorf("it was moved from %+v to %+v", from, to)
 	}
 	if p := s.Profiles()[0]; !p.Others || p.HardwareURI != blades.Hardware[1] {
@@ -280,11 +292,15 @@ func TestOtherUser_addProfile(t *testing.T) {
 	fleet := fake.AddBlades(2)
 	a := login(t, &fake)
 	linked := fake.AddProfile(fakeoneview.NewProfile{Name: "linked", HardwareURI: fleet.Hardware[0], TemplateURI: fleet.TemplateURI})
-	unlinked := fake.AddProfile(fakeoneview.NewProfile{Name: "unlinked", HardwareURI: fleet.Hardware[1], TemplateURI: fleet.TemplateURI, Unlinked: true})
+	unlinked := fake.AddProfile(fakeoneview.NewProfile{
+		Name: "unlinked", HardwareURI: fleet.Hardware[1], TemplateURI: fleet.TemplateURI,
+		Unlinked: true,
+	})
 	if got := a.get(linked); got.text1("templateCompliance") != "Compliant" || got.text1("name") != "linked" {
 		t.Errorf("linked profile = %s", got.text)
 	}
-	if got := a.get(unlinked); got.text1("templateCompliance") != "Unknown" || got.body["serverProfileTemplateUri"] != nil || got.body["connectionSettings"] == nil {
+	if got := a.get(unlinked); got.text1("templateCompliance") != "Unknown" || got.body["serverProfileTemplateUri"] != nil ||
+		got.body["connectionSettings"] == nil {
 		t.Errorf("unlinked profile = %s", got.text)
 	}
 	for _, p := range fake.Profiles() {

@@ -69,7 +69,8 @@ func checkOff(h *hardware) *Problem {
 		return nil
 	}
 	return &Problem{
-		Code: "ServerHardwareIsPoweredOn", Message: "The profile operation did not succeed because server hardware " + h.link() + " is powered on.",
+		Code: "ServerHardwareIsPoweredOn", Message: "The profile operation did not succeed because server hardware " + h.link() +
+			" is powered on.",
 		Actions: []string{"Power off the server and try again."},
 	}
 }

@@ -70,7 +70,8 @@ func TestProfile_plainConflictChangesNothing(t *testing.T) {
 	fake.PowerOn(fleet.Hardware[0])
 	a := login(t, fake)
 	a.ifMatch = "*"
-	if got := a.do(http.MethodDelete, uri, nil); got.status != http.StatusConflict || got.text1("errorCode") != "ServerHardwareIsPoweredOn" {
+	if got := a.do(http.MethodDelete, uri, nil); got.status != http.StatusConflict ||
+		got.text1("errorCode") != "ServerHardwareIsPoweredOn" {
 		t.Errorf("DELETE while it is on = %d %s, want 409", got.status, got.text)
 	}
 	if got := a.get(uri); got.body["inProgress"] != false || got.text1("state") != "Normal" || got.body["taskUri"] != nil {
@@ -199,7 +200,8 @@ func TestProfile_becomesCompliant(t *testing.T) {
 		t.Errorf("preview = %s", preview.text)
 	}
 	fake.PowerOn(fleet.Hardware[0])
-	a.get(a.begin(http.MethodPatch, uri, patch("/templateCompliance", "Compliant"))).wantTask(t, fakeoneview.TaskError, "ServerNotOffWithCauseForNoServerChange")
+	a.get(a.begin(http.MethodPatch, uri, patch("/templateCompliance", "Compliant"))).wantTask(t, fakeoneview.TaskError,
+		"ServerNotOffWithCauseForNoServerChange")
 	fake.EditHardware(fleet.Hardware[0], func(h *fakeoneview.Hardware) { h.Power = fakeoneview.Off })
 	a.get(a.begin(http.MethodPatch, uri, patch("/templateCompliance", "Compliant"))).wantTask(t, fakeoneview.TaskCompleted, "")
 	if got := a.get(uri).text1("templateCompliance"); got != "Compliant" {
@@ -214,7 +216,8 @@ func TestProfile_patchIsOneOperation(t *testing.T) {
 	t.Parallel()
 	fake, a, _, uri := withProfile(t)
 	for _, known := range [][]map[string]any{
-		patch("/refreshState", "RefreshPending"), patch("/connectionSettings/reapplyState", "ApplyPending"), patch("/serverHardwareReapplyState", "ApplyPending"),
+		patch("/refreshState", "RefreshPending"), patch("/connectionSettings/reapplyState", "ApplyPending"),
+		patch("/serverHardwareReapplyState", "ApplyPending"),
 	} {
 		a.get(a.begin(http.MethodPatch, uri, known)).wantTask(t, fakeoneview.TaskCompleted, "")
 	}

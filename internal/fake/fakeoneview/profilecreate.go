@@ -118,7 +118,8 @@ func (s *Server) checkFit(d draft, own *profile) *Problem {
 		}
 	case !sameURI(text(d.document, "serverHardwareTypeUri"), h.TypeURI):
 		return &Problem{
-			Code: "ServerHardwareTypeMismatch", Message: "The server hardware type of the profile is not that of " + h.link() + ".", Actions: verify,
+			Code: "ServerHardwareTypeMismatch", Message: "The server hardware type of the profile is not that of " + h.link() + ".",
+			Actions: verify,
 		}
 	case !sameURI(text(d.document, "enclosureGroupUri"), h.GroupURI):
 		return &Problem{

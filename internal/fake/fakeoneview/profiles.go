@@ -88,7 +88,10 @@ func (s *Server) profileDocument(c *call, p *profile) map[string]any {
 	if p.operation != nil {
 		document["taskUri"] = orNull(p.operation.task.uri)
 	}
-	for _, key := range []string{"serverHardwareUri", "associatedServer", "enclosureUri", "enclosureBay", "serialNumber", "serverProfileTemplateUri"} {
+	for _, key := range []string{
+		"serverHardwareUri", "associatedServer", "enclosureUri", "enclosureBay", "serialNumber",
+		"serverProfileTemplateUri",
+	} {
 		document[key] = nil
 	}
 	if h := p.hardware; h != nil {
@@ -157,8 +160,10 @@ func (s *Server) availableTargets(c *call) (Reply, error) {
 			continue
 		}
 		targets = append(targets, map[string]any{
-			"serverHardwareUri": h.URI, "serverHardwareName": h.Name, "serverHardwareTypeUri": h.TypeURI, "enclosureGroupUri": orNull(h.GroupURI),
-			"enclosureUri": orNull(h.EnclosureURI), "enclosureBay": h.Bay, "powerState": h.Power, "serverHardwareStatus": h.Status, "formFactor": []any{},
+			"serverHardwareUri": h.URI, "serverHardwareName": h.Name, "serverHardwareTypeUri": h.TypeURI,
+			"enclosureGroupUri": orNull(h.GroupURI),
+			"enclosureUri":      orNull(h.EnclosureURI), "enclosureBay": h.Bay, "powerState": h.Power, "serverHardwareStatus": h.Status,
+			"formFactor": []any{},
 		})
 	}
 	return jsonReply(http.StatusOK, map[string]any{"type": "AvailableTargetsV3", "targets": targets}), nil

@@ -25,7 +25,8 @@ func TestProfile_lifeCycle(t *testing.T) {
 	task.wantTask(t, fakeoneview.TaskCompleted, "")
 	uri, _ := task.member("associatedResource", "resourceUri").(string)
 	profile := a.get(uri)
-	if profile.text1("state") != "Normal" || profile.text1("templateCompliance") != "Compliant" || profile.text1("serverHardwareUri") != hardware {
+	if profile.text1("state") != "Normal" || profile.text1("templateCompliance") != "Compliant" ||
+		profile.text1("serverHardwareUri") != hardware {
 		t.Errorf("profile = %s", profile.text)
 	}
 	if got := a.get(hardware); got.text1("serverProfileUri") != uri || got.text1("state") != "ProfileApplied" {
@@ -75,7 +76,8 @@ func TestTask_statesByTheClock(t *testing.T) {
 					(got.member("associatedResource", "resourceUri") != nil) != want.resource {
 					t.Errorf("task = %s, want %+v", got.text, want)
 				}
-				if hardware.text1("state") != want.hardware || hardware.body["powerLock"] != want.locked || (hardware.body["serverProfileUri"] != nil) != want.held {
+				if hardware.text1("state") != want.hardware || hardware.body["powerLock"] != want.locked ||
+					(hardware.body["serverProfileUri"] != nil) != want.held {
 					t.Errorf("hardware = %s, want %+v", hardware.text, want)
 				}
 				time.Sleep(time.Minute)
@@ -107,12 +109,19 @@ func invalidProfiles() []struct {
 		code    string
 		message string
 	}{
-		{"taken", taken, nil, "ProfileAlreadyExistsInServer", `A profile is already assigned to the server hardware {"name":"Encl1, bay 1", "uri":"/rest/server-hardware/`},
+		{
+			"taken", taken, nil, "ProfileAlreadyExistsInServer",
+			`A profile is already assigned to the server hardware {"name":"Encl1, bay 1", "uri":"/rest/server-hardware/`,
+		},
 		{"on", on, nil, "ServerHardwareIsPoweredOn", "is powered on"},
 		{"name in use", double, nil, "ProfileNameAlreadyExists", "already exists"},
 		{"not healthy", sick, nil, "ServerHardwareStatusNotOK", `The selected server hardware has health status other than "OK"`},
-		{"other type", nil, func(p map[string]any) { p["serverHardwareTypeUri"] = "/rest/server-hardware-types/X" }, "ServerHardwareTypeMismatch", "type"},
-		{"other group", nil, func(p map[string]any) { p["enclosureGroupUri"] = "/rest/enclosure-groups/X" }, "EnclosureGroupMismatch", "group"},
+		{"other type", nil, func(p map[string]any) {
+			p["serverHardwareTypeUri"] = "/rest/server-hardware-types/X"
+		}, "ServerHardwareTypeMismatch", "type"},
+		{"other group", nil, func(p map[string]any) {
+			p["enclosureGroupUri"] = "/rest/enclosure-groups/X"
+		}, "EnclosureGroupMismatch", "group"},
 	}
 }
 
@@ -132,7 +141,8 @@ func TestProfile_misfitFailsTheTask(t *testing.T) {
 				tt.change(profile)
 			}
 			if plain {
-				if got := a.do(http.MethodPost, profilesPath, profile); got.status != http.StatusConflict || got.text1("errorCode") != tt.code {
+				if got := a.do(http.MethodPost, profilesPath, profile); got.status != http.StatusConflict ||
+					got.text1("errorCode") != tt.code {
 					t.Errorf("%s: %d %s, want 409 %s", tt.name, got.status, got.text, tt.code)
 				}
 			} else {
@@ -142,7 +152,8 @@ func TestProfile_misfitFailsTheTask(t *testing.T) {
 					task.text1("taskStatus") != "Unable to create server profile: web" || task.body["hidden"] != true {
 					t.Errorf("%s: task = %s", tt.name, task.text)
 				}
-				if problems, _ := task.body["taskErrors"].([]any); len(problems) != 1 || !strings.Contains(fmt.Sprint(problems[0]), tt.message) {
+				if problems, _ := task.body["taskErrors"].([]any); len(problems) != 1 ||
+					!strings.Contains(fmt.Sprint(problems[0]), tt.message) {
 					t.Errorf("%s: errors = %v, want %q", tt.name, problems, tt.message)
 				}
 			}
@@ -179,7 +190,8 @@ func TestProfile_invalidIsRefused(t *testing.T) {
 			t.Errorf("POST with %s %q = %d, want 400", field, value, got.status)
 		}
 	}
-	if got := a.do(http.MethodPost, profilesPath, map[string]any{"type": "ServerProfileV11", "name": "web"}); got.status != http.StatusBadRequest {
+	if got := a.do(http.MethodPost, profilesPath, map[string]any{"type": "ServerProfileV11", "name": "web"}); got.status !=
+		http.StatusBadRequest {
 		t.Errorf("POST without hardware and type = %d, want 400", got.status)
 	}
 	if got := a.do(http.MethodPost, profilesPath, "[]"); got.status != http.StatusBadRequest {
@@ -198,7 +210,8 @@ func TestProfile_onlyNewProfileHasTheTemplatesSections(t *testing.T) {
 			t.Errorf("%s of a new profile = %v", key, value)
 		}
 	}
-	if draft["state"] != "Creating" || draft["status"] != "OK" || draft["inProgress"] != false || draft["templateCompliance"] != "Unknown" || draft["serverProfileTemplateUri"] != fleet.TemplateURI {
+	if draft["state"] != "Creating" || draft["status"] != "OK" || draft["inProgress"] != false ||
+		draft["templateCompliance"] != "Unknown" || draft["serverProfileTemplateUri"] != fleet.TemplateURI {
 		t.Errorf("new profile = %v", draft)
 	}
 	task := a.get(a.begin(http.MethodPost, profilesPath, map[string]any{

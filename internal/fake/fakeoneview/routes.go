@@ -214,7 +214,8 @@ func (s *Server) routeHardware(c *call) (Reply, error) {
 	case c.at(3) == "powerState" && c.method == http.MethodPut:
 		return s.putPower(c, h)
 	case c.at(3) == "remoteConsoleUrl" && c.method == http.MethodGet:
-		return jsonReply(http.StatusOK, map[string]any{"remoteConsoleUrl": "hplocons://addr=" + h.ILOAddress + "&sessionkey=" + strings.ToLower(h.SerialNumber)}), nil
+		return jsonReply(http.StatusOK, map[string]any{"remoteConsoleUrl": "hplocons://addr=" + h.ILOAddress + "&sessionkey=" +
+			strings.ToLower(h.SerialNumber)}), nil
 	case c.at(3) == "" && c.method == http.MethodGet:
 		return s.entity(c, s.hardwareDocument(c, h)), nil
 	case c.at(3) == "" || c.at(3) == "powerState" || c.at(3) == "remoteConsoleUrl":

@@ -28,7 +28,8 @@ func TestServer_logsRequests(t *testing.T) {
 	fake.ResetRequests()
 	a.get(fleet.Hardware[0] + "?view=x")
 	all := fake.Requests()
-	if len(all) != 1 || all[0].Method != http.MethodGet || all[0].Path != fleet.Hardware[0] || all[0].Query != "view=x" || all[0].Status != http.StatusOK {
+	if len(all) != 1 || all[0].Method != http.MethodGet || all[0].Path != fleet.Hardware[0] || all[0].Query != "view=x" ||
+		all[0].Status != http.StatusOK {
 		t.Errorf("log = %+v", all)
 	}
 }
@@ -119,9 +120,12 @@ func TestServer_parallelClientsAndOtherUser(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	fleet := fake.AddBlades(8)
-	fake.Inject(fakeoneview.Fault{Method: http.MethodPost, Path: postProfiles, Nth: 3, Count: fakeoneview.Always, Effect: fakeoneview.BeforeRunning(func() {
-		fake.TakeHardware(fleet.Hardware[7])
-	})})
+	fake.Inject(fakeoneview.Fault{
+		Method: http.MethodPost, Path: postProfiles, Nth: 3, Count: fakeoneview.Always,
+		Effect: fakeoneview.BeforeRunning(func() {
+			fake.TakeHardware(fleet.Hardware[7])
+		}),
+	})
 	var all sync.WaitGroup
 	for i := range 4 {
 		a := login(t, &fake)

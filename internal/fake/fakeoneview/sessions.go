@@ -85,13 +85,15 @@ func (s *Server) login(c *call) (Reply, error) {
 		want = "LOCAL"
 	}
 	if s.Username != "" {
-		right := strings.EqualFold(text(body, "userName"), s.Username) && text(body, "password") == s.Password && strings.EqualFold(domain, want)
+		right := strings.EqualFold(text(body, "userName"), s.Username) && text(body, "password") == s.Password &&
+			strings.EqualFold(domain, want)
 		if !right {
 			return Reply{}, loginFailed()
 		}
 	}
 	if acknowledged, _ := body["loginMsgAck"].(bool); s.LoginMessage && !acknowledged {
-		return Reply{}, fault(http.StatusBadRequest, "AUTHN_LOGIN_MESSAGE_ACKNOWLEDGMENT_REQUIRED", "The login message must be acknowledged.")
+		return Reply{}, fault(http.StatusBadRequest, "AUTHN_LOGIN_MESSAGE_ACKNOWLEDGMENT_REQUIRED",
+			"The login message must be acknowledged.")
 	}
 	s.dropIdle()
 	limit := s.SessionLimit

@@ -43,7 +43,8 @@ func TestSession_needsTheAccount(t *testing.T) {
 func TestSession_loginMessageMustBeAcknowledged(t *testing.T) {
 	t.Parallel()
 	a := &api{t: t, fake: &fakeoneview.Server{LoginMessage: true}, version: "300"}
-	if got := a.do(http.MethodPost, loginPath, map[string]any{"userName": "ironic"}); got.text1("errorCode") != "AUTHN_LOGIN_MESSAGE_ACKNOWLEDGMENT_REQUIRED" {
+	if got := a.do(http.MethodPost, loginPath, map[string]any{"userName": "ironic"}); got.text1("errorCode") !=
+		"AUTHN_LOGIN_MESSAGE_ACKNOWLEDGMENT_REQUIRED" {
 		t.Errorf("login = %d %s", got.status, got.text)
 	}
 	if got := a.do(http.MethodPost, loginPath, map[string]any{"userName": "ironic", "loginMsgAck": true}); got.status != http.StatusOK {
@@ -68,7 +69,8 @@ func TestSession_endsAtLogout(t *testing.T) {
 	t.Parallel()
 	var fake fakeoneview.Server
 	a := login(t, &fake)
-	if got := a.do(http.MethodPut, loginPath, map[string]any{"sessionID": a.token}); got.status != http.StatusOK || got.text1("sessionID") != a.token {
+	if got := a.do(http.MethodPut, loginPath, map[string]any{"sessionID": a.token}); got.status != http.StatusOK ||
+		got.text1("sessionID") != a.token {
 		t.Errorf("reconnect = %d %s", got.status, got.text)
 	}
 	if got := a.do(http.MethodDelete, loginPath, nil); got.status != http.StatusNoContent || got.text != "" {
@@ -80,7 +82,8 @@ func TestSession_endsAtLogout(t *testing.T) {
 	if got := a.get("/rest/tasks"); got.status != http.StatusUnauthorized {
 		t.Errorf("GET after the logout = %d, want 401", got.status)
 	}
-	if got := a.do(http.MethodDelete, loginPath, nil); got.status != http.StatusBadRequest || got.text1("errorCode") != "AUTHN_LOGOUT_FAILED" {
+	if got := a.do(http.MethodDelete, loginPath, nil); got.status != http.StatusBadRequest ||
+		got.text1("errorCode") != "AUTHN_LOGOUT_FAILED" {
 		t.Errorf("second logout = %d %s", got.status, got.text)
 	}
 	if got := a.do(http.MethodPut, loginPath, map[string]any{"sessionID": a.token}); got.status != http.StatusUnauthorized {

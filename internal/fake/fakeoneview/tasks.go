@@ -260,7 +260,8 @@ func (s *Server) taskDocument(c *call, t *task) map[string]any {
 		"taskErrors": problems, "taskOutput": []any{}, "parentTaskUri": nil, "associatedTaskUri": nil, "owner": "administrator",
 		"userInitiated": true, "hidden": t.hidden, "isCancellable": false,
 		"associatedResource": map[string]any{
-			"resourceUri": orNull(resource), "resourceName": orNull(t.label), "resourceCategory": t.category, "associationType": "MANAGED_BY",
+			"resourceUri": orNull(resource), "resourceName": orNull(t.label), "resourceCategory": t.category,
+			"associationType": "MANAGED_BY",
 		},
 		"created": timestamp(t.created), "modified": timestamp(t.modified), "eTag": strconv.Itoa(t.revision),
 	}

@@ -141,7 +141,8 @@ func TestServer_unknownPathsAnswer404(t *testing.T) {
 	a := login(t, &fake)
 	for _, path := range []string{
 		"/", "/rest", "/rest/nothing", "/rest/server-hardware/0", fleet.Hardware[0] + "/nothing", "/rest/server-profile-templates/0",
-		fleet.TemplateURI + "/nothing", fleet.TemplateURI + "//new-profile", "/rest/server-profiles/0", "/rest/server-profiles/0/compliance-preview", "/rest/tasks/0",
+		fleet.TemplateURI + "/nothing", fleet.TemplateURI + "//new-profile", "/rest/server-profiles/0",
+		"/rest/server-profiles/0/compliance-preview", "/rest/tasks/0",
 		"/rest/enclosure-groups/0", "/rest/sessions/nothing",
 	} {
 		if got := a.get(path); got.status != http.StatusNotFound || got.text1("errorCode") == "" {

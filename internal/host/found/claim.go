@@ -94,7 +94,8 @@ func isClaim(instance, node string) bool {
 
 // isAbandoned reports whether a node is held by a claim that a dead run has left behind.
 func isAbandoned(site *machine.Site, n *ironic.Node) bool {
-	return isClaim(n.InstanceUUID, n.UUID) && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll && notes.DiscoveryOf(n) == nil &&
+	return isClaim(n.InstanceUUID, n.UUID) && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll &&
+		notes.DiscoveryOf(n) == nil &&
 		!n.UpdatedAt.IsZero() && site.Ironic.ServerNow().Sub(n.UpdatedAt) > abandonedAfter
 }
 
@@ -134,7 +135,9 @@ func RestoreMark(ctx context.Context, site *machine.Site, id string, mark notes.
 	if err == nil || api.IsNotFound(err) {
 		return nil
 	}
-	return []decide.Notice{decide.Warn(nil, "Discovery mark could not be restored", fmt.Sprintf("Another client of Ironic has removed the discovery mark from the node of %s, and the provider could not write it again: %v. The next apply tries again.", mark.Name, err))}
+	return []decide.Notice{decide.Warn(nil, "Discovery mark could not be restored",
+		fmt.Sprintf("Another client of Ironic has removed the discovery mark from the node of %s, and the provider could not write it "+
+			"again: %v. The next apply tries again.", mark.Name, err))}
 }
 
 // take reserves a node for the claim and returns the node as read under the reservation. On failure it leaves no reservation.
@@ -170,7 +173,8 @@ func errClaimed() error { return claimLost("another run is claiming it") }
 // claim.
 func freeAbandoned(ctx context.Context, site *machine.Site, node *ironic.Node) error {
 	lock := throttle.Lock{
-		Name: "claim:" + node.UUID, Description: "terraform-provider-metal: a run removes the claim of a run that died, which takes seconds",
+		Name: "claim:" + node.UUID, Description: "terraform-provider-metal: a run removes the claim of a run that died, " +
+			"which takes seconds",
 		For: "claim node " + node.UUID, Wait: notes.TakeOverWait,
 	}
 	err := site.Locks().With(ctx, lock, func(ctx context.Context) error { return releaseClaim(ctx, site, node.UUID, node.InstanceUUID) })

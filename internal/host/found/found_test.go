@@ -115,7 +115,9 @@ func TestClaim_unavailableNodes(t *testing.T) {
 			ironictest.AsOther(t, fake, http.MethodDelete, "nodes/"+id, nil)
 		}},
 		{"named", "another client has named it db", func(_ *testing.T, fake *fakeironic.Server, id string) { fake.Set(id, "name", "db") }},
-		{"at work", "it is in state manageable", func(_ *testing.T, fake *fakeironic.Server, id string) { fake.Set(id, "provision_state", "manageable") }},
+		{"at work", "it is in state manageable", func(_ *testing.T, fake *fakeironic.Server, id string) {
+			fake.Set(id, "provision_state", "manageable")
+		}},
 		{"claimed", "another run is claiming it", func(_ *testing.T, fake *fakeironic.Server, id string) {
 			fake.Set(id, "instance_uuid", ironic.NewUUID())
 		}},
@@ -134,7 +136,8 @@ func TestClaim_unavailableNodes(t *testing.T) {
 			before, exists := fake.Node(id)
 			wantLost(t, found.Claim(t.Context(), sitetest.NewClient(fake).Site, id, mark()), tt.reason)
 			after, stillThere := fake.Node(id)
-			if exists != stillThere || after.Name != before.Name || after.InstanceUUID != before.InstanceUUID || !reflect.DeepEqual(after.Raw["extra"], before.Raw["extra"]) {
+			if exists != stillThere || after.Name != before.Name || after.InstanceUUID != before.InstanceUUID ||
+				!reflect.DeepEqual(after.Raw["extra"], before.Raw["extra"]) {
 				t.Errorf("before %+v, after %+v", before.Raw, after.Raw)
 			}
 		})
@@ -195,7 +198,8 @@ func TestClaim_reservationOfOthersStays(t *testing.T) {
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake := &fakeironic.Server{}
 		id, theirs := fake.Discover(fakeironic.SampleInventory(1)), ironic.NewUUID()
-		ironictest.AsOther(t, fake, http.MethodPatch, "nodes/"+id, []any{map[string]any{"op": "add", "path": "/instance_uuid", "value": theirs}})
+		ironictest.AsOther(t, fake, http.MethodPatch, "nodes/"+id,
+			[]any{map[string]any{"op": "add", "path": "/instance_uuid", "value": theirs}})
 		<-time.After(time.Hour)
 		wantLost(t, found.Claim(t.Context(), sitetest.NewClient(fake).Site, id, mark()), "another run is claiming it")
 		if now := ironictest.NodeOf(t, fake, id).InstanceUUID; now != theirs {
@@ -235,7 +239,10 @@ func TestClaim_abandonedForTenMinutes(t *testing.T) {
 
 func TestClaim_oneOfTwentyTakeoversWins(t *testing.T) {
 	t.Parallel()
-	for _, refusal := range []*fakeironic.Rejection{nil, ironictest.Fault(http.StatusForbidden, "Access was denied"), ironictest.Fault(http.StatusInternalServerError, sitetest.SystemOnly)} {
+	for _, refusal := range []*fakeironic.Rejection{
+		nil, ironictest.Fault(http.StatusForbidden, "Access was denied"),
+		ironictest.Fault(http.StatusInternalServerError, sitetest.SystemOnly),
+	} {
 		ironictest.InVirtualTime(t, func(t *testing.T) {
 			fake, forbidden := &fakeironic.Server{}, refusal != nil
 			if forbidden { // some may not write the record that makes it exact; one of them succeeds all the same
@@ -387,7 +394,10 @@ func TestSurvey_thousandNodesTakeThreeRequests(t *testing.T) {
 	for n := range 100 {
 		id := fake.Discover(fakeironic.SampleInventory(n))
 		fake.Set(id, "name", fmt.Sprint("web", n))
-		fake.Set(id, "extra", map[string]any{"terraform_metal_discovery": map[string]any{"v": 1, "owner": "rack12", "name": fmt.Sprint("web", n)}})
+		fake.Set(id, "extra", map[string]any{"terraform_metal_discovery": map[string]any{
+			"v": 1, "owner": "rack12",
+			"name": fmt.Sprint("web", n),
+		}})
 		held[id] = fmt.Sprint("web", n)
 	}
 	survey, err := found.TakeSurvey(t.Context(), sitetest.NewClient(fake).Site, "rack12", held)
@@ -408,7 +418,8 @@ func TestSurvey_reports(t *testing.T) {
 	theirs := fake.Discover(fakeironic.SampleInventory(3))
 	fake.Set(known, "name", "renamed")
 	fake.Set(theirs, "name", "db")
-	survey, err := found.TakeSurvey(t.Context(), sitetest.NewClient(fake).Site, "rack12", map[string]string{known: "web", "00000000-0000-4000-8000-000000000000": "gone"})
+	survey, err := found.TakeSurvey(t.Context(), sitetest.NewClient(fake).Site, "rack12",
+		map[string]string{known: "web", "00000000-0000-4000-8000-000000000000": "gone"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -425,7 +436,8 @@ func TestSurvey_reports(t *testing.T) {
 	if survey.Exists["00000000-0000-4000-8000-000000000000"] || !survey.Exists[theirs] {
 		t.Error("does not tell which nodes exist")
 	}
-	if h := survey.Hosts[1]; !h.HasInventory || h.Serial != "RK000002" || h.Hostname != "machine-2" || h.BootMAC() != "52:55:00:00:02:00" || h.CPUs != 32 || h.MemoryMB != 131072 {
+	if h := survey.Hosts[1]; !h.HasInventory || h.Serial != "RK000002" || h.Hostname != "machine-2" || h.BootMAC() != "52:55:00:00:02:00" ||
+		h.CPUs != 32 || h.MemoryMB != 131072 {
 		t.Errorf("the new machine is %+v", h)
 	}
 }
@@ -448,7 +460,8 @@ func TestSurvey_hasTheNodeWithTheBMCOfANewMachine(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", name, survey, err)
 		}
 		plan := naming.Rules{Owner: "rack12", Template: naming.Template{Detail: naming.DetailSerialNumber}}.Decide(survey.News().All())
-		if reason := plan.Pending[id]; len(plan.Hosts) > 0 || !strings.HasPrefix(reason, "its BMC address 198.18.0.1 is that of node node-000") {
+		if reason := plan.Pending[id]; len(plan.Hosts) > 0 ||
+			!strings.HasPrefix(reason, "its BMC address 198.18.0.1 is that of node node-000") {
 			t.Errorf("%s: %+v", name, plan)
 		}
 	}
@@ -482,7 +495,8 @@ func TestSurvey_ironicInspector(t *testing.T) {
 		ironicServer := httptest.NewServer(fake)
 		t.Cleanup(ironicServer.Close)
 		client := sitetest.NewSite(machine.Config{Config: api.Config{
-			Endpoint: ironicServer.URL, Auth: api.AuthHTTPBasic, Username: "terraform", Password: "s3cret", InspectorEndpoint: inspector.URL + "/v1/",
+			Endpoint: ironicServer.URL, Auth: api.AuthHTTPBasic, Username: "terraform", Password: "s3cret",
+			InspectorEndpoint: inspector.URL + "/v1/",
 		}})
 		survey, err := found.TakeSurvey(t.Context(), client.Site, "rack12", nil)
 		if storesNothing {

@@ -10,8 +10,10 @@ import (
 
 // LeavingHosts warns of the machines that hosts loses if the discovery gets another name.
 func LeavingHosts(n int, discovery string) decide.Notice {
-	return decide.Warn(decide.At("name"), "Machines leave hosts", fmt.Sprintf("%s will leave hosts. Their nodes keep the mark of %s. Terraform destroys the resources that you make of hosts for them, "+
-		"and a metal_host deletes its node. To keep the machines, leave name as it is. You can change the template without changing name.", Machines(n), discovery))
+	return decide.Warn(decide.At("name"), "Machines leave hosts",
+		fmt.Sprintf("%s will leave hosts. Their nodes keep the mark of %s. Terraform destroys the resources that you make of hosts for "+
+			"them, and a metal_host deletes its node. To keep the machines, leave name as it is. You can change the template without "+
+			"changing name.", Machines(n), discovery))
 }
 
 // WarnPending warns of pending machines. Each line names one and its reason; the warning has the first few.

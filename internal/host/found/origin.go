@@ -45,7 +45,10 @@ func MarkTaken(p *ironic.Patch, n *ironic.Node, name string) {
 		d.Taken = true
 		p.Set("/extra/"+notes.KeyDiscovery, *d)
 	case d == nil && n.Driver == machine.FakeDriver && machine.LooksDiscovered(n): // its power is not real
-		p.Set("/extra/"+notes.KeyDiscovery, notes.Discovery{Version: 1, Owner: "metal_host", Name: name, From: "boot-mac", At: time.Now().UTC().Format(time.RFC3339), Taken: true})
+		p.Set("/extra/"+notes.KeyDiscovery, notes.Discovery{
+			Version: 1, Owner: "metal_host", Name: name, From: "boot-mac",
+			At: time.Now().UTC().Format(time.RFC3339), Taken: true,
+		})
 	case d == nil && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll && n.Extra[notes.KeyEnrolled] == nil:
 		p.Set("/extra/"+notes.KeyEnrolled, true)
 	}

@@ -22,13 +22,15 @@ import (
 
 // Survey is the part of a site that matters for one discovery. It can be stored as JSON.
 type Survey struct {
-	Hosts []naming.Host `json:"hosts"` // unnamed machines, those of the discovery, and those that share a MAC or BMC address with one of them
+	// unnamed machines, those of the discovery, and those that share a MAC or BMC address with one of them
+	Hosts []naming.Host `json:"hosts"`
 	Names []string      `json:"names"` // names of all other nodes
 
 	Unmarked []string `json:"unmarked"` // UUIDs of held hosts that have lost their discovery record
 
-	Exists   map[string]bool   `json:"-"` // nodes by UUID
-	Replaced map[string]string `json:"-"` // held hosts whose node was deleted and whose name another node has: given name -> UUID of that node
+	Exists map[string]bool `json:"-"` // nodes by UUID
+	// held hosts whose node was deleted and whose name another node has: given name -> UUID of that node
+	Replaced map[string]string `json:"-"`
 
 	held  map[string]string // UUIDs of held hosts, with the names that they were given
 	fresh bool              // there are new machines
@@ -72,7 +74,8 @@ func TakeSurvey(ctx context.Context, site *machine.Site, owner string, held map[
 	held, replaced := follow(held, all)
 	isNew := func(n *ironic.Node) bool {
 		mark := ownRecord(site, n)
-		return held[n.UUID] == "" && (mark == nil && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll || mark != nil && mark.Owner == owner)
+		return held[n.UUID] == "" && (mark == nil && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll || mark != nil &&
+			mark.Owner == owner)
 	}
 	facts, err := factsOf(ctx, site, all, isNew)
 	if err != nil {
@@ -102,7 +105,10 @@ func TakeSurvey(ctx context.Context, site *machine.Site, owner string, held map[
 
 // surveyFields are the fields that discovery needs of every node. Ironic returns the times of creation and change only together
 // with all other fields.
-var surveyFields = []string{"uuid", "name", "provision_state", "instance_uuid", "reservation", "extra", "driver", "last_error", "owner", "lessee"}
+var surveyFields = []string{
+	"uuid", "name", "provision_state", "instance_uuid", "reservation", "extra", "driver", "last_error",
+	"owner", "lessee",
+}
 
 // follow returns the held hosts with their present nodes. A host was replaced if its node was deleted and another node was
 // enrolled under its name. A node with a discovery record does not count: it was discovered again.
@@ -131,7 +137,10 @@ type facts struct {
 }
 
 func factsOf(ctx context.Context, site *machine.Site, all []ironic.Node, isNew func(*ironic.Node) bool) (*facts, error) {
-	f := &facts{ports: map[string][]ironic.Port{}, inventories: map[string]*ironic.Inventory{}, addresses: map[string]bool{}, bmcs: map[string]bool{}}
+	f := &facts{
+		ports: map[string][]ironic.Port{}, inventories: map[string]*ironic.Inventory{}, addresses: map[string]bool{},
+		bmcs: map[string]bool{},
+	}
 	for i := range all {
 		if !isNew(&all[i]) {
 			continue
@@ -211,7 +220,8 @@ func (f *facts) sharesAddress(n *ironic.Node) bool {
 // hostOf converts a node into a naming.Host.
 func hostOf(site *machine.Site, node *ironic.Node, f *facts) naming.Host {
 	h := naming.Host{
-		ID: node.UUID, CreatedAt: node.CreatedAt, ChangedAt: node.UpdatedAt, State: node.ProvisionState, Name: node.Name, Driver: node.Driver, LastError: node.LastError,
+		ID: node.UUID, CreatedAt: node.CreatedAt, ChangedAt: node.UpdatedAt, State: node.ProvisionState, Name: node.Name,
+		Driver: node.Driver, LastError: node.LastError,
 		Reserved: node.InstanceUUID != "" && !isAbandoned(site, node), Locked: node.Reservation != "",
 	}
 	if mark := ownRecord(site, node); mark != nil {
@@ -237,7 +247,8 @@ func hostOf(site *machine.Site, node *ironic.Node, f *facts) naming.Host {
 	}
 	h.HasInventory = true
 	h.Hostname, h.Serial, h.Manufacturer, h.Product = i.Hostname, i.System.Serial, i.System.Manufacturer, i.System.Product
-	h.BMCAddress, h.BMCv6Address, h.PXEInterface, h.CPUs, h.MemoryMB = i.BMC(), i.BMCv6, i.Boot.PXEInterface, i.CPU.Count, i.Memory.PhysicalMB
+	h.BMCAddress, h.BMCv6Address, h.PXEInterface, h.CPUs, h.MemoryMB = i.BMC(), i.BMCv6, i.Boot.PXEInterface, i.CPU.Count,
+		i.Memory.PhysicalMB
 	for _, d := range i.Disks {
 		if d.Name != "" {
 			h.Disks = append(h.Disks, naming.Disk{Name: d.Name, Bytes: d.Size})
@@ -245,7 +256,8 @@ func hostOf(site *machine.Site, node *ironic.Node, f *facts) naming.Host {
 	}
 	for _, nic := range i.Interfaces {
 		h.Interfaces = append(h.Interfaces, naming.Interface{
-			Name: nic.Name, MAC: nic.MAC, IPv4: nic.IPv4, IPv6: nic.IPv6, PCIAddress: nic.PCIAddress, HasCarrier: nic.HasCarrier != nil && *nic.HasCarrier,
+			Name: nic.Name, MAC: nic.MAC, IPv4: nic.IPv4, IPv6: nic.IPv6, PCIAddress: nic.PCIAddress, HasCarrier: nic.HasCarrier != nil &&
+				*nic.HasCarrier,
 		})
 	}
 	return h

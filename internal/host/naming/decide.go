@@ -177,13 +177,15 @@ func (r Rules) propose(h Host) (proposal, error) {
 	slices.SortFunc(named, func(a, b proposal) int { return cmp.Compare(a.name, b.name) })
 	switch {
 	case len(named) > 1:
-		return proposal{}, &NoValueError{Reason: fmt.Sprintf("names has two names for it, %s and %s", show(named[0].name), show(named[1].name))}
+		return proposal{}, &NoValueError{Reason: fmt.Sprintf("names has two names for it, %s and %s", show(named[0].name),
+			show(named[1].name))}
 	case len(named) == 1:
 		return named[0], nil
 	}
 	name, err := r.Template.Name(h)
 	var none *NoValueError
-	if errors.As(err, &none) && r.Owner != "" && h.HasInventory && h.BootMAC() != "" { // without an owner, the rules only report, and have no names
+	// without an owner, the rules only report, and have no names
+	if errors.As(err, &none) && r.Owner != "" && h.HasInventory && h.BootMAC() != "" {
 		err = &NoValueError{Reason: none.Reason + "; name it in names by its MAC address"}
 	}
 	if err != nil {

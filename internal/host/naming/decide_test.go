@@ -23,9 +23,11 @@ func found(n int, changes ...func(*naming.Host)) naming.Host {
 	mac := fmt.Sprintf("52:54:00:00:%02x:%02x", n/256, n%256)
 	h := naming.Host{
 		ID: fmt.Sprintf("%08d-0000-4000-8000-%012d", n, n), CreatedAt: noon.Add(time.Duration(n) * time.Second), State: naming.StateEnroll,
-		PortMACs: []string{mac}, PXEMACs: []string{mac}, HasInventory: true, Hostname: fmt.Sprintf("node%d", n), Serial: fmt.Sprintf("SN%d", n),
+		PortMACs: []string{mac}, PXEMACs: []string{mac}, HasInventory: true, Hostname: fmt.Sprintf("node%d", n),
+		Serial:       fmt.Sprintf("SN%d", n),
 		Manufacturer: "Dell Inc.", Product: "R640", BMCAddress: fmt.Sprintf("10.12.0.%d", n%250+1), Driver: "fake-hardware",
-		PXEInterface: "01-" + strings.ReplaceAll(mac, ":", "-"), Interfaces: []naming.Interface{{Name: "eno1", MAC: strings.ToUpper(mac), HasCarrier: true}},
+		PXEInterface: "01-" + strings.ReplaceAll(mac, ":", "-"),
+		Interfaces:   []naming.Interface{{Name: "eno1", MAC: strings.ToUpper(mac), HasCarrier: true}},
 	}
 	for _, change := range changes {
 		change(&h)
@@ -129,22 +131,42 @@ func TestDecide(t *testing.T) {
 			2: `serial number "AB/12" has characters`, 3: "no serial number in the inventory",
 			4: `serial number "EQ" is also that of node ` + uuid(5), 5: `serial number "eq" is also that of node ` + uuid(4),
 		}},
-		{"a host without hostname waits", byHostname(), []naming.Host{found(1), found(2, hostname(""))}, "r12-node1=1", reasons{2: "no hostname in the inventory"}},
-		{"those with our marker keep their names", with(byHostname(), func(r *naming.Rules) { r.Include, r.Exclude = []string{"none"}, []string{"SN2"} }), []naming.Host{
+		{
+			"a host without hostname waits", byHostname(),
+			[]naming.Host{found(1), found(2, hostname(""))},
+			"r12-node1=1",
+			reasons{2: "no hostname in the inventory"},
+		},
+		{"those with our marker keep their names", with(byHostname(), func(r *naming.Rules) {
+			r.Include, r.Exclude = []string{"none"}, []string{"SN2"}
+		}), []naming.Host{
 			found(1, marked("rack12", "old-1"), manageable), found(2, marked("rack12", "old-2")),
 		}, "old-1=1 old-2=2", nil},
-		{"a host renamed by hand stays where it was", bySerial(), []naming.Host{found(1, marked("rack12", "r12-SN1"), named("web"))}, "r12-SN1=1", nil},
+		{
+			"a host renamed by hand stays where it was", bySerial(),
+			[]naming.Host{found(1, marked("rack12", "r12-SN1"), named("web"))},
+			"r12-SN1=1", nil,
+		},
 		{"both its names are taken", byHostname(), []naming.Host{
 			found(1, marked("rack12", "r12-web"), named("r12-db")), found(2, hostname("web")), found(3, hostname("DB")),
 		}, "r12-web=1", reasons{2: "name r12-web is taken by node " + uuid(1), 3: "name r12-DB is taken by node " + uuid(1)}},
 		{"a copied marker counts once", bySerial(), []naming.Host{
 			found(1, marked("rack12", "a"), named("b")), found(2, marked("rack12", "a")), found(3, marked("rack12", "")),
 		}, "a=2", reasons{1: "its marker has the name a, like that of node " + uuid(2), 3: "its marker has no name"}},
-		{"the marker of another discovery", bySerial(), []naming.Host{found(1, marked("rack11", "x")), found(2)}, "r12-SN2=2", reasons{1: "owned by rack11"}},
+		{
+			"the marker of another discovery", bySerial(),
+			[]naming.Host{found(1, marked("rack11", "x")), found(2)},
+			"r12-SN2=2",
+			reasons{1: "owned by rack11"},
+		},
 		{"reserved or locked", bySerial(), []naming.Host{found(1, reserved), found(2, locked)}, "", reasons{
 			1: "being claimed by another run", 2: "busy: its inspection has not ended",
 		}},
-		{"named by others or not in enroll: none of our business", bySerial(), []naming.Host{found(1, named("web")), found(2, manageable)}, "", nil},
+		{
+			"named by others or not in enroll: none of our business", bySerial(),
+			[]naming.Host{found(1, named("web")), found(2, manageable)},
+			"", nil,
+		},
 		{"enrolled by hand: likewise", bySerial(), []naming.Host{found(1, enrolled), found(2)}, "r12-SN2=2", nil},
 		{
 			"but explained to those who ask", with(bySerial(), func(r *naming.Rules) {
@@ -153,13 +175,18 @@ func TestDecide(t *testing.T) {
 			}),
 			[]naming.Host{found(1, named("web")), found(2, manageable), found(3), found(4), found(5, enrolled)},
 			"r12-SN3=3",
-			reasons{1: "it already has the name web", 2: "it is in state manageable, not enroll", 4: "it is in exclude", 5: "it was enrolled, not discovered"},
+			reasons{
+				1: "it already has the name web", 2: "it is in state manageable, not enroll", 4: "it is in exclude",
+				5: "it was enrolled, not discovered",
+			},
 		},
 		{"filter", with(bySerial(), func(r *naming.Rules) {
 			r.Manufacturer, r.BMC = regexp.MustCompile("^Dell"), []netip.Prefix{netip.MustParsePrefix("10.12.0.0/24")}
 		}), []naming.Host{
 			found(1), found(2, func(h *naming.Host) { h.Manufacturer = "HPE" }), found(3, func(h *naming.Host) { h.BMCAddress = "::/0" }),
-			found(4, func(h *naming.Host) { h.BMCAddress = "10.13.0.1" }), found(5, func(h *naming.Host) { h.Manufacturer, h.Owner = "HPE", "rack11" }),
+			found(4, func(h *naming.Host) {
+				h.BMCAddress = "10.13.0.1"
+			}), found(5, func(h *naming.Host) { h.Manufacturer, h.Owner = "HPE", "rack11" }),
 		}, "r12-SN1=1", reasons{3: "filter: the inventory has no BMC address, and filter.bmc_cidr is 10.12.0.0/24"}},
 		{"filter by facts that the inventory lacks", with(bySerial(), func(r *naming.Rules) {
 			r.Manufacturer, r.Product = regexp.MustCompile("^Dell"), regexp.MustCompile("^(R6.*)?$")
@@ -167,32 +194,55 @@ func TestDecide(t *testing.T) {
 		}), []naming.Host{
 			found(1, func(h *naming.Host) { h.Manufacturer = "" }), found(2, func(h *naming.Host) { h.Product = "" }),
 			found(3, func(h *naming.Host) { h.Manufacturer, h.BMCAddress = "HPE", "" }),
-			found(4, named("web"), func(h *naming.Host) { h.BMCAddress = "" }), found(5, enrolled, func(h *naming.Host) { h.BMCAddress = "" }),
+			found(4, named("web"), func(h *naming.Host) {
+				h.BMCAddress = ""
+			}), found(5, enrolled, func(h *naming.Host) { h.BMCAddress = "" }),
 			found(6, marked("rack11", "x"), func(h *naming.Host) { h.BMCAddress = "" }),
 			found(7, portless, func(h *naming.Host) { h.BMCAddress, h.PXEInterface, h.Interfaces = "", found(2).PXEInterface, nil }),
 			found(8, func(h *naming.Host) { h.BMCAddress, h.HasInventory = "", false }),
-		}, "r12-SN2=2", reasons{1: `filter: the inventory has no manufacturer, and filter.manufacturer is "^Dell"`, 7: "duplicate of " + uuid(2)}},
+		}, "r12-SN2=2", reasons{
+			1: `filter: the inventory has no manufacturer, and filter.manufacturer is "^Dell"`,
+			7: "duplicate of " + uuid(2),
+		}},
 		{"filter of product and driver, asked for", with(bySerial(), func(r *naming.Rules) {
 			r.Product, r.Driver, r.Include = regexp.MustCompile("R7"), regexp.MustCompile("fake"), []string{"SN1", "SN2", "SN3"}
 		}), []naming.Host{
-			found(1), found(2, func(h *naming.Host) { h.Product = "R740" }), found(3, func(h *naming.Host) { h.Product, h.Driver = "R7", "ipmi" }),
+			found(1), found(2, func(h *naming.Host) {
+				h.Product = "R740"
+			}), found(3, func(h *naming.Host) { h.Product, h.Driver = "R7", "ipmi" }),
 		}, "r12-SN2=2", reasons{1: `filter: product is "R640"`, 3: `filter: driver is "ipmi"`}},
-		{"include and exclude by serial, MAC, UUID", with(bySerial(), func(r *naming.Rules) {
-			r.Include = []string{"sn1", "52-54-00-00-00-02", strings.ToUpper(uuid(3)), "SN4"}
-			r.Exclude = []string{"52:54:00:00:00:04"}
-		}), []naming.Host{found(1), found(2), found(3), found(4), found(5)}, "r12-SN1=1 r12-SN2=2 r12-SN3=3", reasons{4: "it is in exclude"}},
-		{"an empty include takes nothing", with(bySerial(), func(r *naming.Rules) { r.Include = []string{} }), []naming.Host{found(1)}, "", nil},
-		{"a given name wins over the template", with(bySerial(), func(r *naming.Rules) {
-			r.Names = map[string]string{"sn1": "slot-01", "52:54:00:00:00:02": "slot-02", "SN3": "a", "52:54:00:00:00:03": "b"}
-		}), []naming.Host{found(1), found(2, serial("AB/12")), found(3), found(4)}, "r12-SN4=4 slot-01=1 slot-02=2", reasons{3: "names has two names for it, a and b"}},
 		{
-			"a given name for a serial number that two have", with(byHostname(), func(r *naming.Rules) { r.Names = map[string]string{"EQ": "slot-01"} }),
+			"include and exclude by serial, MAC, UUID", with(bySerial(), func(r *naming.Rules) {
+				r.Include = []string{"sn1", "52-54-00-00-00-02", strings.ToUpper(uuid(3)), "SN4"}
+				r.Exclude = []string{"52:54:00:00:00:04"}
+			}),
+			[]naming.Host{found(1), found(2), found(3), found(4), found(5)},
+			"r12-SN1=1 r12-SN2=2 r12-SN3=3",
+			reasons{4: "it is in exclude"},
+		},
+		{"an empty include takes nothing", with(bySerial(), func(r *naming.Rules) {
+			r.Include = []string{}
+		}), []naming.Host{found(1)}, "", nil},
+		{
+			"a given name wins over the template", with(bySerial(), func(r *naming.Rules) {
+				r.Names = map[string]string{"sn1": "slot-01", "52:54:00:00:00:02": "slot-02", "SN3": "a", "52:54:00:00:00:03": "b"}
+			}),
+			[]naming.Host{found(1), found(2, serial("AB/12")), found(3), found(4)},
+			"r12-SN4=4 slot-01=1 slot-02=2",
+			reasons{3: "names has two names for it, a and b"},
+		},
+		{
+			"a given name for a serial number that two have", with(byHostname(), func(r *naming.Rules) {
+				r.Names = map[string]string{"EQ": "slot-01"}
+			}),
 			[]naming.Host{found(1, serial("EQ")), found(2, serial("EQ"))},
 			"",
 			reasons{1: `"EQ" in names is also that of node`, 2: `"EQ" in names is also that of node`},
 		},
 		{
-			"a given name settles who is who", with(bySerial(), func(r *naming.Rules) { r.Names = map[string]string{"52:54:00:00:00:01": "slot-01"} }),
+			"a given name settles who is who", with(bySerial(), func(r *naming.Rules) {
+				r.Names = map[string]string{"52:54:00:00:00:01": "slot-01"}
+			}),
 			[]naming.Host{found(1, serial("EQ")), found(2, serial("EQ"))},
 			"r12-EQ=2 slot-01=1", nil,
 		},
@@ -200,7 +250,9 @@ func TestDecide(t *testing.T) {
 			"a serial number that a host of ours has", bySerial(),
 			[]naming.Host{found(1, marked("rack12", "r12-SN1")), found(2, serial("SN1"))},
 			"r12-SN1=1",
-			reasons{2: `serial number "SN1" is also that of node r12-SN1; give it a name of its own in names, by its MAC address, or set on_collision = "append-mac"`},
+			reasons{
+				2: `serial number "SN1" is also that of node r12-SN1; give it a name of its own in names, by its MAC address, or set on_collision = "append-mac"`,
+			},
 		},
 		{
 			"equal hostnames: the oldest wins", byHostname(),
@@ -209,7 +261,9 @@ func TestDecide(t *testing.T) {
 			reasons{2: "name r12-a is taken by node " + uuid(1), 3: "name r12-a is taken by node " + uuid(1)},
 		},
 		{"equal age: the lower UUID wins", byHostname(), []naming.Host{
-			found(2, hostname("a"), func(h *naming.Host) { h.CreatedAt = noon }), found(1, hostname("a"), func(h *naming.Host) { h.CreatedAt = noon }),
+			found(2, hostname("a"), func(h *naming.Host) {
+				h.CreatedAt = noon
+			}), found(1, hostname("a"), func(h *naming.Host) { h.CreatedAt = noon }),
 		}, "r12-a=1", reasons{2: "is taken"}},
 		{
 			"a node's name always wins, and in any case", byHostname(),
@@ -222,9 +276,14 @@ func TestDecide(t *testing.T) {
 			[]naming.Host{found(1, hostname("a")), found(2, hostname("a")), found(9, named("r12-b"))},
 			"r12-a=1 r12-a-000002=2", nil,
 		},
-		{"append-mac for serial numbers that two have", with(bySerial(), append6), []naming.Host{found(1, serial("EQ")), found(2, serial("EQ")), found(3, serial("EQ"), func(h *naming.Host) {
-			h.PXEInterface, h.Interfaces, h.PortMACs, h.PXEMACs, h.BMCAddress = "", nil, nil, nil, ""
-		})}, "r12-EQ-000001=1 r12-EQ-000002=2", reasons{3: "and it has no MAC address to append"}},
+		{
+			"append-mac for serial numbers that two have", with(bySerial(), append6),
+			[]naming.Host{found(1, serial("EQ")), found(2, serial("EQ")), found(3, serial("EQ"), func(h *naming.Host) {
+				h.PXEInterface, h.Interfaces, h.PortMACs, h.PXEMACs, h.BMCAddress = "", nil, nil, nil, ""
+			})},
+			"r12-EQ-000001=1 r12-EQ-000002=2",
+			reasons{3: "and it has no MAC address to append"},
+		},
 		{
 			"append-mac changes no given name that a node has", with(bySerial(), func(r *naming.Rules) {
 				append6(r)
@@ -241,7 +300,8 @@ func TestDecide(t *testing.T) {
 			}),
 			[]naming.Host{found(1, serial("EQ")), found(2, serial("EQ"))},
 			"",
-			reasons{1: `"EQ" in names is also that of node ` + uuid(2) + "; give it", 2: `"EQ" in names is also that of node ` + uuid(1) + "; give it"},
+			reasons{1: `"EQ" in names is also that of node ` + uuid(2) + "; give it", 2: `"EQ" in names is also that of node ` +
+				uuid(1) + "; give it"},
 		},
 		{
 			"append-mac does not help", with(byHostname(), append6),
@@ -325,7 +385,9 @@ func TestDecide(t *testing.T) {
 		},
 		{
 			"the BMC of an enrolled machine over IPv6", bySerial(),
-			[]naming.Host{found(1, inUse, portless, driverBMC("2001:db8::5")), found(2, func(h *naming.Host) { h.BMCv6Address = "2001:DB8:0::5" })},
+			[]naming.Host{found(1, inUse, portless, driverBMC("2001:db8::5")), found(2, func(h *naming.Host) {
+				h.BMCv6Address = "2001:DB8:0::5"
+			})},
 			"",
 			reasons{2: "its BMC address 2001:db8::5 is that of node web"},
 		},
@@ -337,12 +399,16 @@ func TestDecide(t *testing.T) {
 		},
 		{
 			"another blade behind a BMC that several enrolled nodes share", bySerial(),
-			[]naming.Host{found(1, inUse, driverBMC("10.0.0.5")), found(2, inUse, driverBMC("10.0.0.5"), named("db")), found(3, bmc("10.0.0.5"))},
+			[]naming.Host{
+				found(1, inUse, driverBMC("10.0.0.5")), found(2, inUse, driverBMC("10.0.0.5"), named("db")),
+				found(3, bmc("10.0.0.5")),
+			},
 			"r12-SN3=3", nil,
 		},
 		{
 			"a shared BMC, and a node that nothing tells apart", bySerial(),
-			[]naming.Host{found(1, inUse, driverBMC("10.0.0.5")), found(2, inUse, portless, driverBMC("10.0.0.5"), named("db"), serial(""), noCards), found(3, bmc("10.0.0.5"))},
+			[]naming.Host{found(1, inUse, driverBMC("10.0.0.5")), found(2, inUse, portless, driverBMC("10.0.0.5"), named("db"), serial(""),
+				noCards), found(3, bmc("10.0.0.5"))},
 			"",
 			reasons{3: "its BMC address 10.0.0.5 is that of node db"},
 		},
@@ -368,7 +434,9 @@ func TestDecide(t *testing.T) {
 			"", nil,
 		},
 		{
-			"too small, and on the delivery note", with(with(bySerial(), sizes), func(r *naming.Rules) { r.Include = []string{"SN1", "SN2", "SN3"} }),
+			"too small, and on the delivery note", with(with(bySerial(), sizes), func(r *naming.Rules) {
+				r.Include = []string{"SN1", "SN2", "SN3"}
+			}),
 			[]naming.Host{found(1, hardware(15, 65536, 400)), found(2, hardware(16, 65535, 400)), found(3, hardware(16, 65536, 399))},
 			"",
 			reasons{
@@ -384,13 +452,18 @@ func TestDecide(t *testing.T) {
 			},
 			"",
 			reasons{
-				1: "filter: the inventory has no number of CPUs, and filter.min_cpus is 16", 2: "filter: the inventory has no memory in MiB, and filter.min_memory_mb is 65536",
-				3: "filter: the inventory has no size of the largest disk in GiB, and filter.min_disk_gb is 400", 4: "filter: it has no inventory, and filter.min_cpus is 16",
+				1: "filter: the inventory has no number of CPUs, and filter.min_cpus is 16",
+				2: "filter: the inventory has no memory in MiB, and filter.min_memory_mb is 65536",
+				3: "filter: the inventory has no size of the largest disk in GiB, and filter.min_disk_gb is 400",
+				4: "filter: it has no inventory, and filter.min_cpus is 16",
 			},
 		},
 		{
 			"the address between a BMC and its host", byHostname(),
-			[]naming.Host{found(1, bmc("169.254.0.3"), serial("")), found(2, bmc("169.254.0.3"), serial("")), found(3, bmc("0.0.0.0"), serial("")), found(4, bmc("0.0.0.0"), serial(""))},
+			[]naming.Host{
+				found(1, bmc("169.254.0.3"), serial("")), found(2, bmc("169.254.0.3"), serial("")),
+				found(3, bmc("0.0.0.0"), serial("")), found(4, bmc("0.0.0.0"), serial("")),
+			},
 			"r12-node1=1 r12-node2=2 r12-node3=3 r12-node4=4", nil,
 		},
 		{"an address that every BMC lends its host makes no duplicates", bySerial(), []naming.Host{
@@ -404,9 +477,14 @@ func TestDecide(t *testing.T) {
 		{"a known MAC address is never taken twice", bySerial(), []naming.Host{
 			found(1, named("web"), manageable), found(2, func(h *naming.Host) { h.PXEInterface = found(1).PXEInterface }),
 			found(3, marked("rack11", "db")), found(4, func(h *naming.Host) { h.PortMACs = append(h.PortMACs, found(3).PortMACs...) }),
-		}, "", reasons{2: "its MAC address 52:54:00:00:00:01 belongs to web", 3: "owned by rack11", 4: "its MAC address 52:54:00:00:00:03 belongs to db"}},
+		}, "", reasons{
+			2: "its MAC address 52:54:00:00:00:01 belongs to web", 3: "owned by rack11",
+			4: "its MAC address 52:54:00:00:00:03 belongs to db",
+		}},
 		{
-			"a lost inventory is explained, whatever the filter", with(bySerial(), func(r *naming.Rules) { r.Manufacturer = regexp.MustCompile("Dell") }),
+			"a lost inventory is explained, whatever the filter", with(bySerial(), func(r *naming.Rules) {
+				r.Manufacturer = regexp.MustCompile("Dell")
+			}),
 			[]naming.Host{found(1, lost), found(2)},
 			"r12-SN2=2",
 			reasons{1: "[inspector]power_off = false"},
@@ -468,7 +546,8 @@ func TestDecide_lateMachinesArePendingOnlyIfALaterPlanDoesNotTakeThem(t *testing
 	for _, when := range []string{"before", "after"} { // the hosts have their names
 		plan := rules.Decide(hosts)
 		if got := pending(plan); names(plan) != "r12-SN1=1" || plan.Err != nil || len(got) != 3 ||
-			got[2] != got[4] || !strings.Contains(got[5], `serial number "SN1" is also that of node `) || strings.Contains(got[5], found(1).ID) != (when == "before") {
+			got[2] != got[4] || !strings.Contains(got[5], `serial number "SN1" is also that of node `) ||
+			strings.Contains(got[5], found(1).ID) != (when == "before") {
 			t.Errorf("%s: hosts %s, pending %v, error %v", when, names(plan), got, plan.Err)
 		}
 		hosts = carriedOut(hosts, plan)
@@ -551,7 +630,8 @@ func fleet(random *rand.Rand) []naming.Host {
 	}
 	var hosts []naming.Host
 	for n := range random.IntN(12) {
-		h := found(n, serial(pick("a", "A", "b", "a-aabb01", "0000", "x/y", "", id1)), hostname(pick("a", "B", "b", "a-aabb02", "localhost", "größe", "")))
+		h := found(n, serial(pick("a", "A", "b", "a-aabb01", "0000", "x/y", "", id1)),
+			hostname(pick("a", "B", "b", "a-aabb02", "localhost", "größe", "")))
 		h.ID = fmt.Sprintf("%08d-0000-4000-8000-%012d", random.IntN(1e8), n)
 		h.CreatedAt = noon.Add(time.Duration(random.IntN(3)) * time.Second)
 		h.PortMACs, h.PXEMACs, h.PXEInterface, h.Interfaces = nil, nil, mac(), nil
@@ -559,7 +639,10 @@ func fleet(random *rand.Rand) []naming.Host {
 			h.PortMACs = append(h.PortMACs, mac())
 		}
 		for range random.IntN(3) {
-			h.Interfaces = append(h.Interfaces, naming.Interface{Name: pick("eno1", "eno2"), MAC: mac(), IPv4: pick("", "10.0.0.1", "10.0.0.2"), IPv6: pick("", "fe80::1", "2001:db8::")})
+			h.Interfaces = append(h.Interfaces, naming.Interface{
+				Name: pick("eno1", "eno2"), MAC: mac(),
+				IPv4: pick("", "10.0.0.1", "10.0.0.2"), IPv6: pick("", "fe80::1", "2001:db8::"),
+			})
 		}
 		h.BMCAddress = pick("", "10.12.0.1", "10.12.0.2")
 		switch random.IntN(10) {
@@ -623,7 +706,8 @@ func FuzzDecide(f *testing.F) {
 		}
 		other := rules.Decide(shuffled)
 		if names(other) != names(plan) || !reflect.DeepEqual(other.Pending, plan.Pending) || fmt.Sprint(other.Err) != fmt.Sprint(plan.Err) {
-			t.Fatalf("in another order: %s %v %v, not %s %v %v", names(other), other.Pending, other.Err, names(plan), plan.Pending, plan.Err)
+			t.Fatalf("in another order: %s %v %v, not %s %v %v", names(other), other.Pending, other.Err, names(plan),
+				plan.Pending, plan.Err)
 		}
 
 		after := rules.Decide(carriedOut(hosts, plan))

@@ -22,7 +22,10 @@ func TestHost_bootMAC(t *testing.T) {
 		{"the only port that boots by PXE", "", []string{"52:54:00:AA:BB:02"}, []string{mac1, mac2}, mac2},
 		{"the only port", "", nil, []string{mac3}, mac3},
 		{"the lowest port", "", []string{mac3, mac2}, []string{mac3, mac2, mac1}, mac1},
-		{"what is no address does not count", "eth0", nil, []string{"", "00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff", "zz:54:00:aa:bb:01", mac2}, mac2},
+		{"what is no address does not count", "eth0", nil, []string{
+			"", "00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff",
+			"zz:54:00:aa:bb:01", mac2,
+		}, mac2},
 		{"a group is no interface", "01:00:5e:00:00:01", nil, nil, ""},
 		{"none", "", nil, nil, ""},
 	} {
@@ -45,7 +48,10 @@ func TestHost_ipIgnoresTheOrderOfInterfaces(t *testing.T) {
 			{Name: "eno1", MAC: mac1, IPv4: "10.0.0.1", HasCarrier: true}, {Name: "eno3", MAC: "52:54:00:AA:BB:03", IPv4: "10.0.0.3"},
 		}, "10.0.0.3"},
 		{"the next one if that has no address", mac3, []naming.Interface{
-			{Name: "eno3", MAC: mac3, IPv6: "fe80::3%eno3", HasCarrier: true}, {Name: "eno1", MAC: mac1, IPv4: "10.0.0.1", HasCarrier: true},
+			{Name: "eno3", MAC: mac3, IPv6: "fe80::3%eno3", HasCarrier: true}, {
+				Name: "eno1", MAC: mac1, IPv4: "10.0.0.1",
+				HasCarrier: true,
+			},
 		}, "10.0.0.1"},
 		{"with a carrier first", "", []naming.Interface{
 			{Name: "eno1", MAC: mac1, IPv4: "10.0.0.1"}, {Name: "eno2", MAC: mac2, IPv4: "10.0.0.2", HasCarrier: true},
@@ -62,7 +68,11 @@ func TestHost_ipIgnoresTheOrderOfInterfaces(t *testing.T) {
 			{Name: "eno1", MAC: mac2, IPv4: "10.0.0.2"}, {Name: "eno2", MAC: mac1, IPv4: "10.0.0.1"},
 		}, "10.0.0.1"},
 		{"never lo", "", []naming.Interface{{Name: "lo", IPv4: "10.0.0.1", HasCarrier: true}}, ""},
-		{"IPv6 without scope", "", []naming.Interface{{Name: "eno1", MAC: mac1, IPv4: "127.0.0.1", IPv6: "2001:DB8:0:0::1%eno1"}}, "2001:db8::1"},
+		{
+			"IPv6 without scope", "",
+			[]naming.Interface{{Name: "eno1", MAC: mac1, IPv4: "127.0.0.1", IPv6: "2001:DB8:0:0::1%eno1"}},
+			"2001:db8::1",
+		},
 		{"link-local is none", "", []naming.Interface{{Name: "eno1", MAC: mac1, IPv6: "fe80::1"}}, ""},
 	} {
 		host := naming.Host{PXEInterface: tt.pxe, Interfaces: tt.nics}

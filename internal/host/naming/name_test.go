@@ -188,7 +188,8 @@ func FuzzName(f *testing.F) {
 			name, err := template.Name(host)
 			var none *naming.NoValueError
 			if err != nil {
-				if !errors.As(err, &none) || none.Reason == "" || strings.ContainsAny(none.Reason, "\x00\x1b\n\r") || len(none.Reason) > 500 {
+				if !errors.As(err, &none) || none.Reason == "" || strings.ContainsAny(none.Reason, "\x00\x1b\n\r") ||
+					len(none.Reason) > 500 {
 					t.Fatalf("error %q is not fit to be shown", err)
 				}
 				continue

@@ -116,7 +116,9 @@ func (r Rules) refuses(h Host) string {
 		return "filter: product is " + quote(h.Product)
 	case !matches(r.Driver, h.Driver):
 		return "filter: driver is " + quote(h.Driver)
-	case (bmc.IsValid() || !h.HasInventory) && len(r.BMC) > 0 && !slices.ContainsFunc(r.BMC, func(p netip.Prefix) bool { return p.Contains(bmc) }):
+	case (bmc.IsValid() || !h.HasInventory) && len(r.BMC) > 0 && !slices.ContainsFunc(r.BMC, func(p netip.Prefix) bool {
+		return p.Contains(bmc)
+	}):
 		return "filter: BMC address is " + quote(h.BMCAddress)
 	}
 	for _, size := range r.sizes(h) {

@@ -26,8 +26,8 @@ func (t twin) reason(h Host) string {
 	name := cmp.Or(t.of.Name, t.of.OwnerName)
 	switch {
 	case t.by.bmc != "":
-		return fmt.Sprintf("its BMC address %s is that of node %s, so that it is probably the same machine; if two machines share this BMC, "+
-			"enroll this one with a metal_host of its own", t.by.bmc, t.of.label())
+		return fmt.Sprintf("its BMC address %s is that of node %s, so that it is probably the same machine; if two machines share this "+
+			"BMC, enroll this one with a metal_host of its own", t.by.bmc, t.of.label())
 	case name != "" && t.by.mac != "" && hasPorts(h):
 		return "its MAC address " + t.by.mac + " belongs to " + name
 	}
@@ -47,7 +47,10 @@ type machine struct {
 }
 
 func newMachine(h Host) *machine {
-	m := &machine{Host: h, all: h.allMACs(), driver: bmcsOf(h.DriverBMCs...), bmcs: bmcsOf(append([]string{h.BMCAddress, h.BMCv6Address}, h.DriverBMCs...)...)}
+	m := &machine{
+		Host: h, all: h.allMACs(), driver: bmcsOf(h.DriverBMCs...),
+		bmcs: bmcsOf(append([]string{h.BMCAddress, h.BMCv6Address}, h.DriverBMCs...)...),
+	}
 	m.own = m.all
 	if hasPorts(h) {
 		m.own = macs(slices.Concat(h.PortMACs, h.PXEMACs, []string{h.BootMAC()}))

@@ -35,12 +35,15 @@ func TestList_isBounded(t *testing.T) {
 	}{
 		"fresh markers": {func(*http.Request) io.Reader {
 			page++
-			return strings.NewReader(fmt.Sprintf(`{"nodes": [{"uuid": "n%d"}], "next": "http://ironic.test/v1/nodes?marker=n%d"}`, page, page))
+			return strings.NewReader(fmt.Sprintf(`{"nodes": [{"uuid": "n%d"}], "next": "http://ironic.test/v1/nodes?marker=n%d"}`, page,
+				page))
 		}, "more than 2000 pages"},
 		"the same marker": {func(*http.Request) io.Reader {
 			return strings.NewReader(`{"nodes": [{"uuid": "n"}], "next": "http://ironic.test/v1/nodes?marker=n"}`)
 		}, "refer to each other in a circle"},
-		"an endless page": {func(*http.Request) io.Reader { return io.MultiReader(strings.NewReader(`{"nodes": ["`), endless{}) }, "more than 64 MiB"},
+		"an endless page": {func(*http.Request) io.Reader {
+			return io.MultiReader(strings.NewReader(`{"nodes": ["`), endless{})
+		}, "more than 64 MiB"},
 	} {
 		_, err := hostile(tt.list).ShortNodes(t.Context())
 		if err == nil || !strings.Contains(err.Error(), tt.says) {

@@ -136,7 +136,9 @@ func TestClient_endpointNotations(t *testing.T) {
 func TestClient_wrongEndpoint(t *testing.T) {
 	t.Parallel()
 	answer := func(status int, body string) transport {
-		fake := &fakeironic.Server{Reject: func(*http.Request) *fakeironic.Rejection { return &fakeironic.Rejection{Status: status, Body: body} }}
+		fake := &fakeironic.Server{Reject: func(*http.Request) *fakeironic.Rejection {
+			return &fakeironic.Rejection{Status: status, Body: body}
+		}}
 		return fake.RoundTrip
 	}
 	for name, tc := range map[string]struct {
@@ -267,7 +269,9 @@ func TestClient_httpBasic(t *testing.T) {
 
 func TestClient_passwordInEndpoint(t *testing.T) {
 	t.Parallel()
-	fake := &fakeironic.Server{Reject: func(*http.Request) *fakeironic.Rejection { return &fakeironic.Rejection{Status: http.StatusNotFound} }}
+	fake := &fakeironic.Server{Reject: func(*http.Request) *fakeironic.Rejection {
+		return &fakeironic.Rejection{Status: http.StatusNotFound}
+	}}
 	client := newClient(fake, func(cfg *api.Config) { cfg.Endpoint = "http://admin:correcthorse@ironic.test" })
 	_, err := client.Node(t.Context(), "node-000")
 	if err == nil || strings.Contains(err.Error(), "correcthorse") {
@@ -333,7 +337,8 @@ func TestClient_tooOldForListsAndPolls(t *testing.T) {
 	t.Parallel()
 	fake := fleet(1)
 	for version, tt := range map[api.Microversion]struct{ list, poll string }{
-		20: {"listing nodes needs API 1.43 of Ironic, but 1.20 is in use", "needs API 1.46"}, 43: {"", "waiting for a node needs API 1.46"}, 46: {},
+		20: {"listing nodes needs API 1.43 of Ironic, but 1.20 is in use", "needs API 1.46"},
+		43: {"", "waiting for a node needs API 1.46"}, 46: {},
 	} {
 		client := newClient(fake, func(cfg *api.Config) { cfg.Microversion = version })
 		_, err := client.ListNodes(t.Context(), ironic.NodeFilter{})

@@ -168,7 +168,10 @@ func (c *Conn) connect(ctx context.Context) (*gophercloud.ServiceClient, error) 
 			return nil, err
 		}
 	case AuthHTTPBasic:
-		service, err = httpbasic.NewBareMetalHTTPBasic(httpbasic.EndpointOpts{IronicEndpoint: endpoint, IronicUser: user, IronicUserPassword: password})
+		service, err = httpbasic.NewBareMetalHTTPBasic(httpbasic.EndpointOpts{
+			IronicEndpoint: endpoint, IronicUser: user,
+			IronicUserPassword: password,
+		})
 	case AuthNone:
 		service, err = noauth.NewBareMetalNoAuth(noauth.EndpointOpts{IronicEndpoint: endpoint})
 	default:

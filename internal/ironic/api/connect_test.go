@@ -69,27 +69,75 @@ func TestConnect_errorsNameTheServerAndThePlace(t *testing.T) {
 		want      func(t *testing.T, err error, says ...string)
 		says      []string
 	}{
-		"no variables":          {nil, nil, wantSettingsError, []string{"OS_AUTH_URL is not set"}},
-		"no user":               {openrc("OS_USERNAME", ""), nil, wantSettingsError, []string{"OS_USERNAME is not set"}},
-		"no password":           {openrc("OS_PASSWORD", ""), nil, wantSettingsError, []string{"OS_PASSWORD is not set"}},
-		"no secret":             {openrc("OS_APPLICATION_CREDENTIAL_ID", "a-member-app-id", "OS_PASSWORD", ""), nil, wantSettingsError, []string{"OS_APPLICATION_CREDENTIAL_SECRET is not set"}},
-		"unsupported type":      {openrc("OS_AUTH_TYPE", "v3kerberos"), nil, wantSettingsError, []string{`OS_AUTH_TYPE is "v3kerberos", which the provider does not support`, "v3applicationcredential"}},
-		"unknown system":        {openrc("OS_PROJECT_NAME", "", "OS_SYSTEM_SCOPE", "everything"), nil, wantSettingsError, []string{`OS_SYSTEM_SCOPE is "everything"; it must be all`}},
-		"no such cloud":         {clouds(t, "clouds:\n  north: {}\n  east: {}\n"), nil, wantSettingsError, []string{"clouds.yaml: there is no cloud \"site\", but there are: east, north"}},
-		"no such region":        {clouds(t, "clouds:\n  site: {regions: [north, east]}\n", "OS_REGION_NAME", "south"), nil, wantSettingsError, []string{"cloud site has no region \"south\", but has: east, north"}},
-		"no file":               {map[string]string{"OS_CLOUD": "site"}, nil, wantSettingsError, []string{"there is no clouds.yaml in /", "/etc/openstack", "OS_CLIENT_CONFIG_FILE"}},
-		"a file that is gone":   {map[string]string{"OS_CLOUD": "site", "OS_CLIENT_CONFIG_FILE": "/none/clouds.yaml"}, nil, wantSettingsError, []string{`OS_CLIENT_CONFIG_FILE is "/none/clouds.yaml": no such file`}},
-		"no YAML":               {clouds(t, "clouds:\n  site: ["+wrongPassword), nil, wantSettingsError, []string{"clouds.yaml: yaml: "}},
-		"no mapping":            {clouds(t, "clouds:\n  site: "+wrongPassword), nil, wantSettingsError, []string{"clouds.yaml: each cloud below clouds must be a mapping"}},
-		"profile of a vendor":   {clouds(t, without), nil, wantSettingsError, []string{`the profile "big-cloud" of cloud site is in no clouds-public.yaml`, "write auth_url into the cloud"}},
-		"file without password": {clouds(t, "clouds:\n  site: {auth: {auth_url: 'http://keystone.test', username: x}}"), nil, wantSettingsError, []string{"password of cloud site in ", "clouds.yaml is not set"}},
+		"no variables": {nil, nil, wantSettingsError, []string{"OS_AUTH_URL is not set"}},
+		"no user":      {openrc("OS_USERNAME", ""), nil, wantSettingsError, []string{"OS_USERNAME is not set"}},
+		"no password":  {openrc("OS_PASSWORD", ""), nil, wantSettingsError, []string{"OS_PASSWORD is not set"}},
+		"no secret": {
+			openrc("OS_APPLICATION_CREDENTIAL_ID", "a-member-app-id", "OS_PASSWORD", ""), nil, wantSettingsError,
+			[]string{"OS_APPLICATION_CREDENTIAL_SECRET is not set"},
+		},
+		"unsupported type": {
+			openrc("OS_AUTH_TYPE", "v3kerberos"), nil, wantSettingsError,
+			[]string{`OS_AUTH_TYPE is "v3kerberos", which the provider does not support`, "v3applicationcredential"},
+		},
+		"unknown system": {
+			openrc("OS_PROJECT_NAME", "", "OS_SYSTEM_SCOPE", "everything"), nil, wantSettingsError,
+			[]string{`OS_SYSTEM_SCOPE is "everything"; it must be all`},
+		},
+		"no such cloud": {
+			clouds(t, "clouds:\n  north: {}\n  east: {}\n"), nil, wantSettingsError,
+			[]string{"clouds.yaml: there is no cloud \"site\", but there are: east, north"},
+		},
+		"no such region": {
+			clouds(t, "clouds:\n  site: {regions: [north, east]}\n", "OS_REGION_NAME", "south"), nil,
+			wantSettingsError,
+			[]string{"cloud site has no region \"south\", but has: east, north"},
+		},
+		"no file": {
+			map[string]string{"OS_CLOUD": "site"},
+			nil, wantSettingsError,
+			[]string{"there is no clouds.yaml in /", "/etc/openstack", "OS_CLIENT_CONFIG_FILE"},
+		},
+		"a file that is gone": {
+			map[string]string{"OS_CLOUD": "site", "OS_CLIENT_CONFIG_FILE": "/none/clouds.yaml"},
+			nil,
+			wantSettingsError,
+			[]string{`OS_CLIENT_CONFIG_FILE is "/none/clouds.yaml": no such file`},
+		},
+		"no YAML": {clouds(t, "clouds:\n  site: ["+wrongPassword), nil, wantSettingsError, []string{"clouds.yaml: yaml: "}},
+		"no mapping": {
+			clouds(t, "clouds:\n  site: "+wrongPassword), nil, wantSettingsError,
+			[]string{"clouds.yaml: each cloud below clouds must be a mapping"},
+		},
+		"profile of a vendor": {
+			clouds(t, without), nil, wantSettingsError,
+			[]string{`the profile "big-cloud" of cloud site is in no clouds-public.yaml`, "write auth_url into the cloud"},
+		},
+		"file without password": {
+			clouds(t, "clouds:\n  site: {auth: {auth_url: 'http://keystone.test', username: x}}"), nil,
+			wantSettingsError,
+			[]string{"password of cloud site in ", "clouds.yaml is not set"},
+		},
 
-		"wrong password":        {openrc("OS_PASSWORD", wrongPassword), nil, wantAuthError, []string{"Keystone at " + keystoneURL + " refuses the credentials of the OS_* variables", "Could not authenticate with ****** (401 Unauthorized)"}},
-		"wrong password, file":  {clouds(t, "clouds:\n  site: {auth: {auth_url: 'http://keystone.test', username: x, password: "+wrongPassword+"}}"), nil, wantAuthError, []string{"refuses the credentials of cloud site in /", "clouds.yaml: "}},
-		"no role":               {openrc("OS_PROJECT_NAME", "tenant-b"), nil, wantAuthError, []string{"refuses the credentials of the OS_* variables: The request you have made requires authentication"}},
-		"old token":             {openrc("OS_AUTH_TYPE", "v3token", "OS_TOKEN", rightSecret), nil, wantAuthError, []string{"Keystone at " + keystoneURL, "404"}},
-		"wrong URL of Keystone": {openrc("OS_AUTH_URL", "http://keystone.test/identity"), nil, wantAuthError, []string{"Keystone at http://keystone.test/identity/v3: ", "404"}},
-		"Keystone down":         {openrc(), func(s *site, _ *api.Config) { s.keystone.SetDown(true) }, wantAuthError, []string{"Keystone at " + keystoneURL + " does not answer: connection refused"}},
+		"wrong password": {openrc("OS_PASSWORD", wrongPassword), nil, wantAuthError, []string{"Keystone at " + keystoneURL +
+			" refuses the credentials of the OS_* variables", "Could not authenticate with ****** (401 Unauthorized)"}},
+		"wrong password, file": {clouds(t, "clouds:\n  site: {auth: {auth_url: 'http://keystone.test', username: x, password: "+
+			wrongPassword+"}}"), nil, wantAuthError, []string{"refuses the credentials of cloud site in /", "clouds.yaml: "}},
+		"no role": {
+			openrc("OS_PROJECT_NAME", "tenant-b"), nil, wantAuthError,
+			[]string{"refuses the credentials of the OS_* variables: The request you have made requires authentication"},
+		},
+		"old token": {
+			openrc("OS_AUTH_TYPE", "v3token", "OS_TOKEN", rightSecret), nil, wantAuthError,
+			[]string{"Keystone at " + keystoneURL, "404"},
+		},
+		"wrong URL of Keystone": {
+			openrc("OS_AUTH_URL", "http://keystone.test/identity"), nil, wantAuthError,
+			[]string{"Keystone at http://keystone.test/identity/v3: ", "404"},
+		},
+		"Keystone down": {openrc(), func(s *site, _ *api.Config) {
+			s.keystone.SetDown(true)
+		}, wantAuthError, []string{"Keystone at " + keystoneURL + " does not answer: connection refused"}},
 		"Keystone busy": {openrc(), func(s *site, _ *api.Config) {
 			s.keystone.Reject = func(*http.Request) *fakekeystone.Rejection {
 				return &fakekeystone.Rejection{Status: 503, Body: "<html><title>Busy</title>"}
@@ -99,17 +147,36 @@ func TestConnect_errorsNameTheServerAndThePlace(t *testing.T) {
 			cfg.Transport = transport(func(*http.Request) (*http.Response, error) { return nil, untrusted })
 		}, wantAuthError, []string{"Keystone at " + keystoneURL + ": tls: failed to verify certificate"}},
 
-		"no scope":          {openrc("OS_PROJECT_NAME", ""), nil, wantCatalogError, []string{"Keystone at " + keystoneURL + " has given a token without a service catalog: the token is for no project and not for the system"}},
-		"no such place":     {openrc("OS_REGION_NAME", "east"), nil, wantCatalogError, []string{"the service catalog of Keystone at " + keystoneURL + " has no service of type baremetal in region east with interface public. It has: admin in region north, internal in region north, internal in region south, public in region north, public in region south"}},
-		"several regions":   {openrc("OS_REGION_NAME", ""), nil, wantCatalogError, []string{"has several services of type baremetal with interface public. It has: admin in region north, internal in region north, internal in region south, public in region north, public in region south"}},
-		"no such interface": {openrc("OS_REGION_NAME", "south"), func(_ *site, cfg *api.Config) { cfg.Interface = "admin" }, wantCatalogError, []string{"in region south with interface admin. It has: "}},
+		"no scope": {openrc("OS_PROJECT_NAME", ""), nil, wantCatalogError, []string{"Keystone at " + keystoneURL +
+			" has given a token without a service catalog: the token is for no project and not for the system"}},
+		"no such place": {
+			openrc("OS_REGION_NAME", "east"), nil, wantCatalogError,
+			[]string{"the service catalog of Keystone at " + keystoneURL + " has no service of type baremetal in region east with " +
+				"interface public. It has: admin in region north, internal in region north, internal in region south, public in region " +
+				"north, public in region south"},
+		},
+		"several regions": {
+			openrc("OS_REGION_NAME", ""), nil, wantCatalogError,
+			[]string{"has several services of type baremetal with interface public. It has: admin in region north, internal in region " +
+				"north, internal in region south, public in region north, public in region south"},
+		},
+		"no such interface": {openrc("OS_REGION_NAME", "south"), func(_ *site, cfg *api.Config) {
+			cfg.Interface = "admin"
+		}, wantCatalogError, []string{"in region south with interface admin. It has: "}},
 		"no Ironic": {openrc(), func(s *site, _ *api.Config) {
 			s.keystone.Catalog = []fakekeystone.Service{{Type: "compute"}, {Type: "identity"}}
 		}, wantCatalogError, []string{"has no service of type baremetal. It has: compute, identity"}},
 
-		"Ironic down":        {openrc(), func(s *site, _ *api.Config) { s.down.Store(true) }, wantEndpointError, []string{"Ironic at http://ironic.test/v1/ (region north, interface public of the service catalog) does not answer: connection refused"}},
-		"Ironic down, given": {openrc(), func(s *site, cfg *api.Config) { s.down.Store(true); cfg.Endpoint = ironicURL }, wantEndpointError, []string{"Ironic at http://ironic.test/v1/ does not answer: connection refused"}},
-		"another server":     {openrc("OS_REGION_NAME", "south"), nil, wantEndpointError, []string{"Ironic at http://elsewhere.test/v1/ (region south, interface public of the service catalog): elsewhere.test: another server was asked"}},
+		"Ironic down": {openrc(), func(s *site, _ *api.Config) {
+			s.down.Store(true)
+		}, wantEndpointError, []string{"Ironic at http://ironic.test/v1/ (region north, interface public of the service catalog) does " +
+			"not answer: connection refused"}},
+		"Ironic down, given": {openrc(), func(s *site, cfg *api.Config) {
+			s.down.Store(true)
+			cfg.Endpoint = ironicURL
+		}, wantEndpointError, []string{"Ironic at http://ironic.test/v1/ does not answer: connection refused"}},
+		"another server": {openrc("OS_REGION_NAME", "south"), nil, wantEndpointError, []string{"Ironic at http://elsewhere.test/v1/ " +
+			"(region south, interface public of the service catalog): elsewhere.test: another server was asked"}},
 		"Ironic not trusted": {openrc(), func(s *site, cfg *api.Config) {
 			cfg.Transport = transport(func(r *http.Request) (*http.Response, error) {
 				if r.URL.Host == "keystone.test" {
@@ -117,7 +184,8 @@ func TestConnect_errorsNameTheServerAndThePlace(t *testing.T) {
 				}
 				return nil, untrusted
 			})
-		}, wantEndpointError, []string{"Ironic at http://ironic.test/v1/ (region north, interface public of the service catalog): tls: failed to verify certificate"}},
+		}, wantEndpointError, []string{"Ironic at http://ironic.test/v1/ (region north, interface public of the service catalog): tls: " +
+			"failed to verify certificate"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,19 +214,29 @@ func TestConnect_waitsForAStart(t *testing.T) {
 		waits     time.Duration // 0: an error at once
 		logs      string
 	}{
-		"Keystone starts": {openrc(), func(s *site) { s.keystone.SetDown(true) }, func(s *site) { s.keystone.SetDown(false) }, 3 * time.Minute, "Keystone at " + keystoneURL + " does not answer: connection refused; waiting for it"},
+		"Keystone starts": {openrc(), func(s *site) {
+			s.keystone.SetDown(true)
+		}, func(s *site) {
+			s.keystone.SetDown(false)
+		}, 3 * time.Minute, "Keystone at " + keystoneURL + " does not answer: connection refused; waiting for it"},
 		"Keystone's proxy has no Keystone": {openrc(), func(s *site) {
 			s.keystone.Reject = func(*http.Request) *fakekeystone.Rejection {
 				return &fakekeystone.Rejection{Status: http.StatusServiceUnavailable}
 			}
-		}, func(s *site) { s.keystone.Change(func() { s.keystone.Reject = nil }) }, 3 * time.Minute, "503 Service Unavailable; waiting for it"},
-		"Keystone does not start":      {openrc(), func(s *site) { s.keystone.SetDown(true) }, nil, limit, "Keystone at " + keystoneURL},
-		"Ironic of the catalog starts": {openrc(), func(s *site) { s.down.Store(true) }, func(s *site) { s.down.Store(false) }, 3 * time.Minute, "Ironic at http://ironic.test/v1/ (region north, interface public of the service catalog) does not answer"},
-		"wrong password":               {openrc("OS_PASSWORD", wrongPassword), nil, nil, 0, ""},
-		"no role":                      {openrc("OS_PROJECT_NAME", "tenant-b"), nil, nil, 0, ""},
-		"no password":                  {openrc("OS_PASSWORD", ""), nil, nil, 0, ""},
-		"wrong region":                 {openrc("OS_REGION_NAME", "east"), nil, nil, 0, ""},
-		"no scope":                     {openrc("OS_PROJECT_NAME", ""), nil, nil, 0, ""},
+		}, func(s *site) {
+			s.keystone.Change(func() { s.keystone.Reject = nil })
+		}, 3 * time.Minute, "503 Service Unavailable; waiting for it"},
+		"Keystone does not start": {openrc(), func(s *site) { s.keystone.SetDown(true) }, nil, limit, "Keystone at " + keystoneURL},
+		"Ironic of the catalog starts": {openrc(), func(s *site) {
+			s.down.Store(true)
+		}, func(s *site) {
+			s.down.Store(false)
+		}, 3 * time.Minute, "Ironic at http://ironic.test/v1/ (region north, interface public of the service catalog) does not answer"},
+		"wrong password": {openrc("OS_PASSWORD", wrongPassword), nil, nil, 0, ""},
+		"no role":        {openrc("OS_PROJECT_NAME", "tenant-b"), nil, nil, 0, ""},
+		"no password":    {openrc("OS_PASSWORD", ""), nil, nil, 0, ""},
+		"wrong region":   {openrc("OS_REGION_NAME", "east"), nil, nil, 0, ""},
+		"no scope":       {openrc("OS_PROJECT_NAME", ""), nil, nil, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -194,8 +272,14 @@ func TestConnect_waitsForAStart(t *testing.T) {
 func TestConnect_waitsNoLongerWithoutTheRightToListDrivers(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]fakeironic.Rejection{
-		"21.4": {Status: 500, Body: `{"error_message": "{\"faultcode\": \"Server\", \"faultstring\": \"\\\"baremetal:driver:get\\\": requires a scope of ['system'], request was made with project scope.\"}"}`},
-		"39":   {Status: 403, Body: `{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"Access was denied to the following resource: baremetal:driver:get\"}"}`},
+		"21.4": {
+			Status: 500,
+			Body:   `{"error_message": "{\"faultcode\": \"Server\", \"faultstring\": \"\\\"baremetal:driver:get\\\": requires a scope of ['system'], request was made with project scope.\"}"}`,
+		},
+		"39": {
+			Status: 403,
+			Body:   `{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"Access was denied to the following resource: baremetal:driver:get\"}"}`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -248,7 +332,8 @@ func TestConnect_cloudWithoutKeystone(t *testing.T) {
 			if name == "http_basic" {
 				s.ironic.Username, s.ironic.Password = "operator", rightPassword
 			}
-			if _, err := s.use(clouds(t, "clouds:\n  site: {"+auth+"}\n")).Node(t.Context(), "node-000"); err != nil || len(s.keystone.Requests()) > 0 {
+			if _, err := s.use(clouds(t, "clouds:\n  site: {"+auth+"}\n")).Node(t.Context(), "node-000"); err != nil ||
+				len(s.keystone.Requests()) > 0 {
 				t.Errorf("%v; Keystone was asked for %+v", err, s.keystone.Requests())
 			}
 		})
@@ -274,7 +359,8 @@ func TestTLS_trustOfAnOpenrc(t *testing.T) {
 		configure func(*api.Config)
 		says      string // "" is success
 	}{
-		"nothing":                {nil, nil, "Keystone at " + server.URL + "/v3: tls: failed to verify certificate: x509: certificate signed by unknown authority"},
+		"nothing": {nil, nil, "Keystone at " + server.URL + "/v3: tls: failed to verify certificate: x509: certificate " +
+			"signed by unknown authority"},
 		"the variable":           {[]string{"OS_CACERT", authority}, nil, ""},
 		"the block":              {nil, func(cfg *api.Config) { cfg.CACertFile = authority }, ""},
 		"the block first":        {[]string{"OS_CACERT", "/none"}, func(cfg *api.Config) { cfg.CACertFile = authority }, ""},
@@ -301,7 +387,8 @@ func TestTLS_trustOfAnOpenrc(t *testing.T) {
 	t.Run("clouds.yaml", func(t *testing.T) {
 		t.Parallel()
 		for _, trust := range []string{"verify: false", "insecure: true", "cacert: " + authority} {
-			variables := clouds(t, "clouds:\n  site: {"+trust+", auth: {auth_url: '"+server.URL+"', user_id: a-member-id, project_id: tenant-a-id, password: "+rightPassword+"}}\n")
+			variables := clouds(t, "clouds:\n  site: {"+trust+", auth: {auth_url: '"+server.URL+
+				"', user_id: a-member-id, project_id: tenant-a-id, password: "+rightPassword+"}}\n")
 			if _, err := s.use(variables, func(cfg *api.Config) { cfg.Transport = nil }).Node(t.Context(), "node-000"); err != nil {
 				t.Errorf("%s: %v", trust, err)
 			}
@@ -381,14 +468,17 @@ func TestKeystone_endpointBeatsCatalog(t *testing.T) {
 // The settings of the configuration beat those of the environment.
 func TestKeystone_configurationBeatsEnvironment(t *testing.T) {
 	t.Parallel()
-	file := "clouds:\n  %s: {region_name: east, auth: {auth_url: 'http://keystone.test', user_id: a-member-id, project_id: tenant-a-id, password: " + rightPassword + "}}\n"
-	variables := clouds(t, strings.ReplaceAll(file, "%s", "mine"), "OS_CLOUD", "other", "OS_REGION_NAME", "west", "OS_INTERFACE", "admin", "OS_SYSTEM_SCOPE", "all", "OS_PASSWORD", wrongPassword)
+	file := "clouds:\n  %s: {region_name: east, auth: {auth_url: 'http://keystone.test', user_id: a-member-id, project_id: tenant-a-id, " +
+		"password: " + rightPassword + "}}\n"
+	variables := clouds(t, strings.ReplaceAll(file, "%s", "mine"), "OS_CLOUD", "other", "OS_REGION_NAME", "west", "OS_INTERFACE", "admin",
+		"OS_SYSTEM_SCOPE", "all", "OS_PASSWORD", wrongPassword)
 	s := newSite()
 	client := s.use(variables, func(cfg *api.Config) { cfg.Cloud, cfg.Region, cfg.Interface = "mine", "south", "internal" })
 	if _, err := client.Node(t.Context(), "node-000"); err != nil {
 		t.Error(err)
 	}
-	_, err := s.use(variables, func(cfg *api.Config) { cfg.Cloud = "mine" }).Node(t.Context(), "node-000") // the region of clouds.yaml, not of another openrc
+	// the region of clouds.yaml, not of another openrc
+	_, err := s.use(variables, func(cfg *api.Config) { cfg.Cloud = "mine" }).Node(t.Context(), "node-000")
 	wantCatalogError(t, err, "region east with interface admin")
 }
 
@@ -405,7 +495,9 @@ func TestRedirect_ofKeystoneAndItsCatalog(t *testing.T) {
 	wantRedirect(t, err)
 	keystone := httptest.NewServer(s.keystone)
 	t.Cleanup(keystone.Close)
-	_, err = s.use(openrc("OS_AUTH_URL", keystone.URL), sockets, func(cfg *api.Config) { cfg.Endpoint = moved.URL }).Node(t.Context(), "node-000")
+	_, err = s.use(openrc("OS_AUTH_URL", keystone.URL), sockets, func(cfg *api.Config) {
+		cfg.Endpoint = moved.URL
+	}).Node(t.Context(), "node-000")
 	wantRedirect(t, err, "set endpoint (METAL_ENDPOINT) to "+address)
 }
 

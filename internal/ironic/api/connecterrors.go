@@ -106,7 +106,8 @@ func failedAt(server string, err error) string {
 // lacks says what is looked for in the catalog of a Keystone, and what there is.
 func (c *Catalog) lacks(keystone string) string {
 	if len(c.Types) == 0 {
-		return fmt.Sprintf("Keystone at %s has given a token without a service catalog: the token is for no project and not for the system", keystone)
+		return fmt.Sprintf("Keystone at %s has given a token without a service catalog: the token is for no project and not for the system",
+			keystone)
 	}
 	wanted := fmt.Sprintf("the service catalog of Keystone at %s has no service of type %s", keystone, c.Type)
 	if len(c.Has) == 0 {

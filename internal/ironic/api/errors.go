@@ -55,7 +55,8 @@ func (o TooOld) Err() error {
 	}
 	return &fault.Error{
 		Kind: KindVersion, About: o, Advice: advice,
-		Fact: fmt.Sprintf("%s needs API %s of Ironic, but %s is in use (the server supports up to %s)", o.Feature, o.Needs, o.Have, o.Server),
+		Fact: fmt.Sprintf("%s needs API %s of Ironic, but %s is in use (the server supports up to %s)", o.Feature, o.Needs,
+			o.Have, o.Server),
 	}
 }
 

@@ -21,16 +21,22 @@ func TestFaultText_shapes(t *testing.T) {
 			"The method is not allowed.",
 		},
 		"router without words": {`{"error_message": "{\"code\": 404, \"title\": \"Not Found\", \"description\": \"\"}"}`, "Not Found"},
-		"plain":                {`{"error_message": "406 Not Acceptable\n\nThe resource could not be generated"}`, "406 Not Acceptable\n\nThe resource could not be generated"},
-		"http_basic":           {`{"error":{"message":"Authorization required","code":401}}`, "Authorization required"},
-		"empty":                {"", ""},
-		"empty object":         {"{}", ""},
-		"null":                 {`{"error_message": null}`, ""},
-		"number":               {`{"error_message": 7}`, ""},
-		"list":                 {`[]`, "[]"},
-		"text":                 {"upstream connect error", "upstream connect error"},
-		"web page":             {"<html>\n<head><title>\n502 Bad Gateway </title></head></html>", "a web page, not the API: 502 Bad Gateway"},
-		"untitled web page":    {"<!DOCTYPE HTML><HTML><body>no</body></HTML>", "a web page, not the API"},
+		"plain": {
+			`{"error_message": "406 Not Acceptable\n\nThe resource could not be generated"}`,
+			"406 Not Acceptable\n\nThe resource could not be generated",
+		},
+		"http_basic":   {`{"error":{"message":"Authorization required","code":401}}`, "Authorization required"},
+		"empty":        {"", ""},
+		"empty object": {"{}", ""},
+		"null":         {`{"error_message": null}`, ""},
+		"number":       {`{"error_message": 7}`, ""},
+		"list":         {`[]`, "[]"},
+		"text":         {"upstream connect error", "upstream connect error"},
+		"web page": {
+			"<html>\n<head><title>\n502 Bad Gateway </title></head></html>",
+			"a web page, not the API: 502 Bad Gateway",
+		},
+		"untitled web page": {"<!DOCTYPE HTML><HTML><body>no</body></HTML>", "a web page, not the API"},
 	} {
 		if got := faultText([]byte(tc.body)); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
@@ -41,7 +47,8 @@ func TestFaultText_shapes(t *testing.T) {
 func TestFaultText_firstLine(t *testing.T) {
 	t.Parallel()
 	c := New(Config{})
-	err := c.Wrap(t.Context(), refused(400, "Schema error for deploy_steps: 'step' is required\n\nFailed validating 'required' in schema:\n{...}"))
+	err := c.Wrap(t.Context(), refused(400, "Schema error for deploy_steps: 'step' is required\n\nFailed validating 'required' in "+
+		"schema:\n{...}"))
 	if want := "Schema error for deploy_steps: 'step' is required (400 Bad Request)"; err.Error() != want {
 		t.Errorf("%q, want %q", err, want)
 	}
@@ -72,7 +79,8 @@ func TestRedact_repeatedSecrets(t *testing.T) {
 
 func FuzzFaultText(f *testing.F) {
 	for _, seed := range []string{
-		`{"error_message": "{\"faultstring\": \"no\"}"}`, `{"error_message": {"title": "no"}}`, `{"error":{"message":"no"}}`, `{"error": null}`,
+		`{"error_message": "{\"faultstring\": \"no\"}"}`, `{"error_message": {"title": "no"}}`, `{"error":{"message":"no"}}`,
+		`{"error": null}`,
 		`{"error_message": "\"{}\""}`, "<title>", "</title><title>", "", "null", "\xff", `{"error_message": "` + "\\u0000" + `"}`,
 	} {
 		f.Add([]byte(seed))

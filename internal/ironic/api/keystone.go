@@ -19,7 +19,9 @@ import (
 )
 
 // connectKeystone gets a token from Keystone as a cloud says, and, if no endpoint is configured, Ironic's URL from the service catalog.
-func (c *Conn) connectKeystone(ctx context.Context, cloud *cloudconfig.Cloud, endpoint string, hc *http.Client) (*gophercloud.ServiceClient, error) {
+func (c *Conn) connectKeystone(ctx context.Context, cloud *cloudconfig.Cloud, endpoint string,
+	hc *http.Client,
+) (*gophercloud.ServiceClient, error) {
 	options, err := authOptions(cloud)
 	if err != nil {
 		return nil, &ConnectError{Stage: AtSettings, Err: err}
@@ -85,14 +87,17 @@ func authOptions(cloud *cloudconfig.Cloud) (gophercloud.AuthOptions, error) {
 		options.TokenID, options.AllowReauth = cloud.Get("token"), false
 		needs = append(needs, []string{"token"})
 	case "applicationcredential":
-		options.ApplicationCredentialID, options.ApplicationCredentialSecret = cloud.Get("application_credential_id"), cloud.Get("application_credential_secret")
-		needs = append(needs, []string{"application_credential_id", "application_credential_name"}, []string{"application_credential_secret"})
+		options.ApplicationCredentialID, options.ApplicationCredentialSecret = cloud.Get("application_credential_id"),
+			cloud.Get("application_credential_secret")
+		needs = append(needs, []string{"application_credential_id", "application_credential_name"},
+			[]string{"application_credential_secret"})
 		if options.ApplicationCredentialID == "" {
 			options.ApplicationCredentialName = cloud.Get("application_credential_name")
 			needs = append(needs, []string{"username", "user_id"})
 		}
 	default:
-		return options, fmt.Errorf("%s is %q, which the provider does not support; it must be password, token or v3applicationcredential", cloud.Setting("auth_type"), cloud.Get("auth_type"))
+		return options, fmt.Errorf("%s is %q, which the provider does not support; it must be password, token or v3applicationcredential",
+			cloud.Setting("auth_type"), cloud.Get("auth_type"))
 	}
 	for _, either := range needs {
 		if !slices.ContainsFunc(either, func(key string) bool { return cloud.Get(key) != "" }) {

@@ -43,12 +43,16 @@ func newSite() *site {
 	s := &site{keystone: fakekeystone.NewSite(ironicURL), ironic: fleet(2)}
 	s.keystone.RepeatsSecrets = true
 	endpoints := &s.keystone.Catalog[0].Endpoints
-	*endpoints = append(*endpoints, fakekeystone.Endpoint{Region: "south", Interface: "internal", URL: ironicURL + "/v1"}, fakekeystone.Endpoint{Region: "south", Interface: "public", URL: elsewhereURL})
+	*endpoints = append(*endpoints, fakekeystone.Endpoint{Region: "south", Interface: "internal", URL: ironicURL + "/v1"},
+		fakekeystone.Endpoint{Region: "south", Interface: "public", URL: elsewhereURL})
 	s.ironic.Reject = func(r *http.Request) *fakeironic.Rejection {
 		if _, ok := s.keystone.Identify(r.Header.Get("X-Auth-Token")); ok || r.URL.Path == "/v1/" {
 			return nil
 		}
-		return &fakeironic.Rejection{Status: http.StatusUnauthorized, Body: `{"error": {"code": 401, "message": "The request you have made requires authentication."}}`}
+		return &fakeironic.Rejection{
+			Status: http.StatusUnauthorized,
+			Body:   `{"error": {"code": 401, "message": "The request you have made requires authentication."}}`,
+		}
 	}
 	return s
 }
@@ -111,54 +115,119 @@ func clouds(t *testing.T, text string, changes ...string) map[string]string {
 func TestKeystone_forms(t *testing.T) {
 	t.Parallel()
 	const member, app = "password a-member@Default for ", "application_credential "
-	const entry = "clouds:\n  site:\n    auth:\n      auth_url: " + keystoneURL + "\n      username: a-member\n      user_domain_name: Default\n"
+	const entry = "clouds:\n  site:\n    auth:\n      auth_url: " + keystoneURL +
+		"\n      username: a-member\n      user_domain_name: Default\n"
 	inA := entry + "      project_name: tenant-a\n      project_domain_name: Default\n"
 	withPassword := inA + "      password: " + rightPassword + "\n"
-	credential := []string{"OS_USERNAME", "", "OS_PASSWORD", "", "OS_PROJECT_NAME", "", "OS_AUTH_TYPE", "v3applicationcredential", "OS_APPLICATION_CREDENTIAL_SECRET", rightPassword}
+	credential := []string{
+		"OS_USERNAME", "", "OS_PASSWORD", "", "OS_PROJECT_NAME", "", "OS_AUTH_TYPE", "v3applicationcredential",
+		"OS_APPLICATION_CREDENTIAL_SECRET", rightPassword,
+	}
 	for name, tt := range map[string]struct {
 		variables map[string]string
 		asked     string
 		project   string // "tenant-a-id" if empty, "-" for none
 	}{
-		"documentation":               {openrc(), member + "tenant-a@Default", ""},
-		"Kolla":                       {openrc("OS_TENANT_NAME", "tenant-a", "OS_INTERFACE", "internal", "OS_ENDPOINT_TYPE", "internalURL", "OS_REGION_NAME", "north", "OS_AUTH_PLUGIN", "password"), member + "tenant-a@Default", ""},
-		"Horizon":                     {openrc("OS_PROJECT_ID", "tenant-a-id", "OS_PROJECT_DOMAIN_NAME", "", "OS_PROJECT_DOMAIN_ID", "default", "OS_REGION_NAME", "north", "OS_INTERFACE", "public", "OS_TENANT_ID", "", "OS_DOMAIN_NAME", ""), member + "#tenant-a-id", ""},
-		"domains by ID":               {openrc("OS_USER_DOMAIN_NAME", "", "OS_PROJECT_DOMAIN_NAME", "", "OS_USER_DOMAIN_ID", "default", "OS_PROJECT_DOMAIN_ID", "default"), "password a-member@#default for tenant-a@#default", ""},
-		"one domain for both":         {openrc("OS_USER_DOMAIN_NAME", "", "OS_PROJECT_DOMAIN_NAME", "", "OS_DOMAIN_NAME", "Default"), member + "tenant-a@Default", ""},
-		"no domain":                   {openrc("OS_USER_DOMAIN_NAME", "", "OS_PROJECT_DOMAIN_NAME", ""), "password a-member@#default for tenant-a@#default", ""},
-		"project by ID":               {openrc("OS_PROJECT_NAME", "", "OS_PROJECT_DOMAIN_NAME", "", "OS_PROJECT_ID", "tenant-a-id"), member + "#tenant-a-id", ""},
-		"tenant by ID":                {openrc("OS_PROJECT_NAME", "", "OS_TENANT_ID", "tenant-a-id"), member + "#tenant-a-id", ""},
-		"user by ID":                  {openrc("OS_USERNAME", "", "OS_USER_DOMAIN_NAME", "", "OS_USER_ID", "a-member-id"), "password #a-member-id for tenant-a@Default", ""},
-		"system":                      {openrc("OS_USERNAME", "sys-admin", "OS_PROJECT_NAME", "", "OS_PROJECT_DOMAIN_NAME", "", "OS_SYSTEM_SCOPE", "all"), "password sys-admin@Default for the system", "-"},
-		"credential by ID":            {openrc(append(credential, "OS_APPLICATION_CREDENTIAL_ID", "a-member-app-id")...), app + "#a-member-app-id", ""},
-		"credential, no type":         {openrc(append(credential, "OS_AUTH_TYPE", "", "OS_APPLICATION_CREDENTIAL_ID", "a-member-app-id")...), app + "#a-member-app-id", ""},
-		"credential by name":          {openrc(append(credential, "OS_APPLICATION_CREDENTIAL_NAME", "a-member-app", "OS_USERNAME", "a-member")...), app + "a-member-app of a-member@Default", ""},
-		"credential of ID":            {openrc(append(credential, "OS_APPLICATION_CREDENTIAL_NAME", "a-member-app", "OS_USER_ID", "a-member-id")...), app + "a-member-app of #a-member-id", ""},
-		"credential beside a project": {openrc(append(credential, "OS_APPLICATION_CREDENTIAL_ID", "a-member-app-id", "OS_PROJECT_ID", "tenant-a-id")...), app + "#a-member-app-id", ""},
-		"token":                       {openrc("OS_AUTH_TYPE", "v3token", "OS_TOKEN", "TOKEN", "OS_USERNAME", "", "OS_PASSWORD", "", "OS_USER_DOMAIN_NAME", ""), "token for tenant-a@Default", ""},
-		"token beside a user":         {openrc("OS_AUTH_TYPE", "token", "OS_TOKEN", "TOKEN"), "token for tenant-a@Default", ""},
-		"token without a project":     {openrc("OS_TOKEN", "SCOPED", "OS_USERNAME", "", "OS_PROJECT_NAME", ""), "", ""},
-		"URL without version":         {openrc("OS_AUTH_URL", "http://keystone.test"), member + "tenant-a@Default", ""},
-		"URL with slash":              {openrc("OS_AUTH_URL", keystoneURL+"/"), member + "tenant-a@Default", ""},
-		"internal URL":                {openrc("OS_REGION_NAME", "south", "OS_INTERFACE", "internal"), member + "tenant-a@Default", ""},
-		"another endpoint":            {openrc("OS_REGION_NAME", "nowhere", "OS_BAREMETAL_ENDPOINT_OVERRIDE", ironicURL), member + "tenant-a@Default", ""},
+		"documentation": {openrc(), member + "tenant-a@Default", ""},
+		"Kolla": {openrc("OS_TENANT_NAME", "tenant-a", "OS_INTERFACE", "internal", "OS_ENDPOINT_TYPE", "internalURL",
+			"OS_REGION_NAME", "north", "OS_AUTH_PLUGIN", "password"), member + "tenant-a@Default", ""},
+		"Horizon": {
+			openrc("OS_PROJECT_ID", "tenant-a-id", "OS_PROJECT_DOMAIN_NAME", "", "OS_PROJECT_DOMAIN_ID",
+				"default", "OS_REGION_NAME", "north", "OS_INTERFACE", "public", "OS_TENANT_ID", "", "OS_DOMAIN_NAME", ""),
+			member + "#tenant-a-id", "",
+		},
+		"domains by ID": {openrc("OS_USER_DOMAIN_NAME", "", "OS_PROJECT_DOMAIN_NAME", "", "OS_USER_DOMAIN_ID", "default",
+			"OS_PROJECT_DOMAIN_ID", "default"), "password a-member@#default for tenant-a@#default", ""},
+		"one domain for both": {
+			openrc("OS_USER_DOMAIN_NAME", "", "OS_PROJECT_DOMAIN_NAME", "", "OS_DOMAIN_NAME", "Default"),
+			member + "tenant-a@Default", "",
+		},
+		"no domain": {
+			openrc("OS_USER_DOMAIN_NAME", "", "OS_PROJECT_DOMAIN_NAME", ""),
+			"password a-member@#default for tenant-a@#default", "",
+		},
+		"project by ID": {
+			openrc("OS_PROJECT_NAME", "", "OS_PROJECT_DOMAIN_NAME", "", "OS_PROJECT_ID", "tenant-a-id"),
+			member + "#tenant-a-id", "",
+		},
+		"tenant by ID": {openrc("OS_PROJECT_NAME", "", "OS_TENANT_ID", "tenant-a-id"), member + "#tenant-a-id", ""},
+		"user by ID": {
+			openrc("OS_USERNAME", "", "OS_USER_DOMAIN_NAME", "", "OS_USER_ID", "a-member-id"),
+			"password #a-member-id for tenant-a@Default", "",
+		},
+		"system": {openrc("OS_USERNAME", "sys-admin", "OS_PROJECT_NAME", "", "OS_PROJECT_DOMAIN_NAME", "",
+			"OS_SYSTEM_SCOPE", "all"), "password sys-admin@Default for the system", "-"},
+		"credential by ID": {
+			openrc(append(credential, "OS_APPLICATION_CREDENTIAL_ID", "a-member-app-id")...),
+			app + "#a-member-app-id", "",
+		},
+		"credential, no type": {openrc(append(credential, "OS_AUTH_TYPE", "", "OS_APPLICATION_CREDENTIAL_ID",
+			"a-member-app-id")...), app + "#a-member-app-id", ""},
+		"credential by name": {openrc(append(credential, "OS_APPLICATION_CREDENTIAL_NAME", "a-member-app", "OS_USERNAME",
+			"a-member")...), app + "a-member-app of a-member@Default", ""},
+		"credential of ID": {openrc(append(credential, "OS_APPLICATION_CREDENTIAL_NAME", "a-member-app", "OS_USER_ID",
+			"a-member-id")...), app + "a-member-app of #a-member-id", ""},
+		"credential beside a project": {openrc(append(credential, "OS_APPLICATION_CREDENTIAL_ID", "a-member-app-id", "OS_PROJECT_ID",
+			"tenant-a-id")...), app + "#a-member-app-id", ""},
+		"token": {openrc("OS_AUTH_TYPE", "v3token", "OS_TOKEN", "TOKEN", "OS_USERNAME", "", "OS_PASSWORD", "",
+			"OS_USER_DOMAIN_NAME", ""), "token for tenant-a@Default", ""},
+		"token beside a user":     {openrc("OS_AUTH_TYPE", "token", "OS_TOKEN", "TOKEN"), "token for tenant-a@Default", ""},
+		"token without a project": {openrc("OS_TOKEN", "SCOPED", "OS_USERNAME", "", "OS_PROJECT_NAME", ""), "", ""},
+		"URL without version":     {openrc("OS_AUTH_URL", "http://keystone.test"), member + "tenant-a@Default", ""},
+		"URL with slash":          {openrc("OS_AUTH_URL", keystoneURL+"/"), member + "tenant-a@Default", ""},
+		"internal URL":            {openrc("OS_REGION_NAME", "south", "OS_INTERFACE", "internal"), member + "tenant-a@Default", ""},
+		"another endpoint": {
+			openrc("OS_REGION_NAME", "nowhere", "OS_BAREMETAL_ENDPOINT_OVERRIDE", ironicURL),
+			member + "tenant-a@Default", "",
+		},
 
-		"file":                          {clouds(t, withPassword), member + "tenant-a@Default", ""},
-		"file, project by ID":           {clouds(t, entry+"      project_id: tenant-a-id\n      password: "+rightPassword), member + "#tenant-a-id", ""},
-		"file, system":                  {clouds(t, "clouds:\n  site:\n    auth: {auth_url: '"+keystoneURL+"', username: sys-admin, user_domain_id: default, system_scope: all, password: "+rightPassword+"}"), "password sys-admin@#default for the system", "-"},
-		"file, credential":              {clouds(t, "clouds:\n  site:\n    auth_type: v3applicationcredential\n    auth: {auth_url: '"+keystoneURL+"', application_credential_id: a-member-app-id, application_credential_secret: "+rightPassword+"}"), app + "#a-member-app-id", ""},
-		"file, password in a variable":  {clouds(t, inA, "OS_PASSWORD", rightPassword), member + "tenant-a@Default", ""},
-		"file, user in variables":       {clouds(t, "clouds:\n  site:\n    auth: {auth_url: '"+keystoneURL+"'}", "OS_USERNAME", "a-member", "OS_PASSWORD", rightPassword, "OS_PROJECT_ID", "tenant-a-id", "OS_USER_DOMAIN_NAME", "Default"), member + "#tenant-a-id", ""},
-		"file beside another openrc":    {clouds(t, withPassword, "OS_AUTH_URL", elsewhereURL, "OS_USERNAME", "b-member", "OS_PASSWORD", wrongPassword, "OS_PROJECT_ID", "tenant-b-id", "OS_SYSTEM_SCOPE", "all"), member + "tenant-a@Default", ""},
-		"file, first of its regions":    {clouds(t, withPassword+"    regions: [north, south]\n", "OS_INTERFACE", "admin"), member + "tenant-a@Default", ""},
-		"file, one of its regions":      {clouds(t, withPassword+"    regions:\n    - north\n    - name: south\n      values: {interface: internal}\n", "OS_REGION_NAME", "south"), member + "tenant-a@Default", ""},
-		"file, another region":          {clouds(t, withPassword+"    region_name: nowhere\n", "OS_REGION_NAME", "north"), member + "tenant-a@Default", ""},
-		"file, interface":               {clouds(t, withPassword+"    region_name: south\n    interface: internal\n"), member + "tenant-a@Default", ""},
-		"file, interface of the type":   {clouds(t, withPassword+"    region_name: south\n    interface: public\n    baremetal_interface: internal\n"), member + "tenant-a@Default", ""},
-		"file, old name of interface":   {clouds(t, withPassword+"    region_name: south\n    endpoint_type: internalURL\n"), member + "tenant-a@Default", ""},
-		"file, another endpoint":        {clouds(t, withPassword+"    region_name: nowhere\n    baremetal_endpoint_override: "+ironicURL+"/v1/\n"), member + "tenant-a@Default", ""},
-		"file, settings outside auth":   {clouds(t, "clouds:\n  site: {auth_url: '"+keystoneURL+"', username: a-member, user_domain_name: Default, tenant_name: tenant-a, project-domain-name: Default, password: "+rightPassword+"}"), member + "tenant-a@Default", ""},
-		"file, a project in the domain": {clouds(t, "clouds:\n  site:\n    auth: {auth_url: '"+keystoneURL+"', username: a-member, domain_id: default, project_name: tenant-a, password: "+rightPassword+"}"), "password a-member@#default for tenant-a@#default", ""},
+		"file": {clouds(t, withPassword), member + "tenant-a@Default", ""},
+		"file, project by ID": {
+			clouds(t, entry+"      project_id: tenant-a-id\n      password: "+rightPassword),
+			member + "#tenant-a-id", "",
+		},
+		"file, system": {clouds(t, "clouds:\n  site:\n    auth: {auth_url: '"+keystoneURL+"', username: sys-admin, "+
+			"user_domain_id: default, system_scope: all, password: "+rightPassword+"}"), "password sys-admin@#default for the system", "-"},
+		"file, credential": {
+			clouds(t, "clouds:\n  site:\n    auth_type: v3applicationcredential\n    auth: {auth_url: '"+
+				keystoneURL+"', application_credential_id: a-member-app-id, application_credential_secret: "+rightPassword+"}"),
+			app + "#a-member-app-id", "",
+		},
+		"file, password in a variable": {clouds(t, inA, "OS_PASSWORD", rightPassword), member + "tenant-a@Default", ""},
+		"file, user in variables": {clouds(t, "clouds:\n  site:\n    auth: {auth_url: '"+keystoneURL+"'}", "OS_USERNAME", "a-member",
+			"OS_PASSWORD", rightPassword, "OS_PROJECT_ID", "tenant-a-id", "OS_USER_DOMAIN_NAME", "Default"), member + "#tenant-a-id", ""},
+		"file beside another openrc": {clouds(t, withPassword, "OS_AUTH_URL", elsewhereURL, "OS_USERNAME", "b-member", "OS_PASSWORD",
+			wrongPassword, "OS_PROJECT_ID", "tenant-b-id", "OS_SYSTEM_SCOPE", "all"), member + "tenant-a@Default", ""},
+		"file, first of its regions": {
+			clouds(t, withPassword+"    regions: [north, south]\n", "OS_INTERFACE", "admin"),
+			member + "tenant-a@Default", "",
+		},
+		"file, one of its regions": {clouds(t, withPassword+"    regions:\n    - north\n    - name: south\n      values: "+
+			"{interface: internal}\n", "OS_REGION_NAME", "south"), member + "tenant-a@Default", ""},
+		"file, another region": {
+			clouds(t, withPassword+"    region_name: nowhere\n", "OS_REGION_NAME", "north"),
+			member + "tenant-a@Default", "",
+		},
+		"file, interface": {
+			clouds(t, withPassword+"    region_name: south\n    interface: internal\n"),
+			member + "tenant-a@Default", "",
+		},
+		"file, interface of the type": {clouds(t, withPassword+"    region_name: south\n    interface: public\n "+
+			"   baremetal_interface: internal\n"), member + "tenant-a@Default", ""},
+		"file, old name of interface": {
+			clouds(t, withPassword+"    region_name: south\n    endpoint_type: internalURL\n"),
+			member + "tenant-a@Default", "",
+		},
+		"file, another endpoint": {clouds(t, withPassword+"    region_name: nowhere\n    baremetal_endpoint_override: "+ironicURL+
+			"/v1/\n"), member + "tenant-a@Default", ""},
+		"file, settings outside auth": {clouds(t, "clouds:\n  site: {auth_url: '"+keystoneURL+
+			"', username: a-member, user_domain_name: Default, tenant_name: tenant-a, project-domain-name: Default, password: "+
+			rightPassword+"}"), member + "tenant-a@Default", ""},
+		"file, a project in the domain": {
+			clouds(t, "clouds:\n  site:\n    auth: {auth_url: '"+keystoneURL+
+				"', username: a-member, domain_id: default, project_name: tenant-a, password: "+rightPassword+"}"),
+			"password a-member@#default for tenant-a@#default", "",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -185,7 +254,8 @@ func TestKeystone_forms(t *testing.T) {
 // token returns a token of a-member.
 func token(t *testing.T, s *site, scope string) string {
 	t.Helper()
-	body := `{"auth":{"identity":{"methods":["password"],"password":{"user":{"id":"a-member-id","password":"` + rightPassword + `"}}}` + scope + `}}`
+	body := `{"auth":{"identity":{"methods":["password"],"password":{"user":{"id":"a-member-id","password":"` + rightPassword +
+		`"}}}` + scope + `}}`
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, keystoneURL+"/auth/tokens", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)

@@ -67,7 +67,8 @@ func traceRequest(r *http.Request, start time.Time, resp *http.Response) {
 		attribute.Float64("http.client.request.duration", time.Since(start).Seconds()),
 	}
 	if resp != nil {
-		about = append(about, semconv.HTTPResponseStatusCode(resp.StatusCode), tracing.RequestID.String(resp.Header.Get("Openstack-Request-Id")))
+		about = append(about, semconv.HTTPResponseStatusCode(resp.StatusCode),
+			tracing.RequestID.String(resp.Header.Get("Openstack-Request-Id")))
 	}
 	span.AddEvent("request", trace.WithAttributes(about...))
 }
@@ -130,7 +131,8 @@ func (o *observed) awaited(r *http.Request) (stop func()) {
 
 // note records whether a request was answered, and tells how long the server has been silent. A proxy's answer is none.
 func (o *observed) note(r *http.Request, sent time.Time, status int, timedOut bool) {
-	answered := status != 0 && status != http.StatusBadGateway && status != http.StatusServiceUnavailable && status != http.StatusGatewayTimeout
+	answered := status != 0 && status != http.StatusBadGateway && status != http.StatusServiceUnavailable &&
+		status != http.StatusGatewayTimeout
 	if lasts, due := o.conn.silenceOf(o.key(r)).heard(sent, answered, timedOut); due {
 		o.log(r, fmt.Sprintf("no answer of %s for %s", o.server(r), lasts.Round(time.Second)), "asking again where something waits for it")
 	}

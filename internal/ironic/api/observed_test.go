@@ -66,7 +66,8 @@ func TestSilence_hangingIronicIsToldAndBounded(t *testing.T) {
 		if took := time.Since(log.start); !api.IsConnectionLoss(err) || took < 2*time.Minute || took > 2*time.Minute+15*time.Second {
 			t.Errorf("after %s: %v", took, err)
 		}
-		if told := log.told(); !strings.HasPrefix(told, "30s GET http://ironic.test/v1/nodes/node-000: no answer for 30s") || strings.Count(told, "\n") < 4 {
+		if told := log.told(); !strings.HasPrefix(told, "30s GET http://ironic.test/v1/nodes/node-000: no answer for 30s") ||
+			strings.Count(told, "\n") < 4 {
 			t.Errorf("the log:\n%s", told)
 		}
 	})

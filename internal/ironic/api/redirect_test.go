@@ -21,7 +21,8 @@ func elsewhere(t *testing.T) (address string, redirecting http.Handler) {
 	}))
 	t.Cleanup(other.Close)
 	return other.URL, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, strings.Replace(other.URL, "//", "//proxy:"+wrongPassword+"@", 1)+r.URL.Path+"?token="+rightSecret, http.StatusPermanentRedirect)
+		http.Redirect(w, r, strings.Replace(other.URL, "//", "//proxy:"+wrongPassword+"@", 1)+r.URL.Path+"?token="+rightSecret,
+			http.StatusPermanentRedirect)
 	})
 }
 
@@ -68,13 +69,17 @@ func TestRedirect_noRequestGoesElsewhere(t *testing.T) {
 				}
 				fake.ServeHTTP(w, r)
 			}))
-			client := ironic.New(api.Config{Endpoint: s.URL, Auth: api.AuthHTTPBasic, Username: "operator", Password: rightPassword, APITimeout: time.Hour}, ironic.Polls{})
+			client := ironic.New(api.Config{
+				Endpoint: s.URL, Auth: api.AuthHTTPBasic, Username: "operator", Password: rightPassword,
+				APITimeout: time.Hour,
+			}, ironic.Polls{})
 			t.Log(name)
 			wantRedirect(t, do(client), "308 Permanent Redirect", "set endpoint (METAL_ENDPOINT) to "+address)
 			s.Close()
 		}
 	}
-	if node := nodeOf(t, fake, id); node.Raw["driver_info"].(map[string]any)["redfish_password"] != nil { //nolint:forcetypeassert // the fake is ours
+	if node := nodeOf(t, fake, id); node.Raw["driver_info"].(map[string]any)["redfish_password"] !=
+		nil { //nolint:forcetypeassert // the fake is ours
 		t.Error("the password was written")
 	}
 }

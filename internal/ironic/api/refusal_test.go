@@ -13,10 +13,16 @@ func TestRefusalBy_texts(t *testing.T) {
 		text   string
 		want   *Refusal
 	}{
-		{403, "Access was denied to the following resource: baremetal:node:update:instance_uuid", &Refusal{Rule: "baremetal:node:update:instance_uuid"}},
+		{
+			403, "Access was denied to the following resource: baremetal:node:update:instance_uuid",
+			&Refusal{Rule: "baremetal:node:update:instance_uuid"},
+		},
 		{500, scope, &Refusal{Rule: "baremetal:chassis:create", Scope: "system"}},
 		{403, scope, &Refusal{Rule: "baremetal:chassis:create", Scope: "system"}}, // if a later Ironic answers as it means it
-		{500, `"baremetal:driver:get": "(role:reader and system_scope:all) or rule:service_role" requires a scope of ['system', 'domain'], request was made with project scope.`, &Refusal{Rule: "baremetal:driver:get", Scope: "system, domain"}},
+		{
+			500,
+			`"baremetal:driver:get": "(role:reader and system_scope:all) or rule:service_role" requires a scope of ['system', 'domain'], request was made with project scope.`, &Refusal{Rule: "baremetal:driver:get", Scope: "system, domain"},
+		},
 		{403, "baremetal:node:get is disallowed by policy", &Refusal{Rule: "baremetal:node:get"}},
 		{403, "Forbidden", &Refusal{}},
 		{403, "Node U is protected and cannot be undeployed, rebuilt or deleted", nil},
@@ -29,7 +35,8 @@ func TestRefusalBy_texts(t *testing.T) {
 		if (got == nil) != (tt.want == nil) || got != nil && *got != *tt.want {
 			t.Errorf("%d %s: %+v, want %+v", tt.status, tt.text, got, tt.want)
 		}
-		if IsForbidden(err) && (IsTransient(err) || MayPass(err) || IsUnanswered(err) || IsNotFound(err) || retryable(http.MethodGet, "http://ironic.test/v1/nodes/U", "", err)) {
+		if IsForbidden(err) && (IsTransient(err) || MayPass(err) || IsUnanswered(err) || IsNotFound(err) ||
+			retryable(http.MethodGet, "http://ironic.test/v1/nodes/U", "", err)) {
 			t.Errorf("%d %s would be asked again", tt.status, tt.text)
 		}
 	}

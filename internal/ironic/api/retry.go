@@ -66,7 +66,8 @@ func retryable(method, url string, target nodes.TargetProvisionState, err error)
 	repeatable := (method != http.MethodPost || strings.HasSuffix(url, "/auth/tokens")) && !moves(method, url) // a token more harms nothing
 	var code gophercloud.ErrUnexpectedResponseCode
 	if !errors.As(err, &code) {
-		return IsConnectionLoss(err) && (repeatable || errors.Is(err, syscall.ECONNREFUSED)) // no server has read a request that was refused so
+		// no server has read a request that was refused so
+		return IsConnectionLoss(err) && (repeatable || errors.Is(err, syscall.ECONNREFUSED))
 	}
 	if IsCapacity(faultText(code.Body)) {
 		return false // the loop over provision states waits for this as long as necessary
@@ -109,7 +110,10 @@ func reaches(method, url string, target nodes.TargetProvisionState) bool {
 }
 
 // onInstances are the verbs that Ironic accepts for a machine on which an instance runs.
-var onInstances = []nodes.TargetProvisionState{nodes.TargetDeleted, nodes.TargetRebuild, nodes.TargetRescue, nodes.TargetService, nodes.TargetUnrescue}
+var onInstances = []nodes.TargetProvisionState{
+	nodes.TargetDeleted, nodes.TargetRebuild, nodes.TargetRescue, nodes.TargetService,
+	nodes.TargetUnrescue,
+}
 
 // targetOf returns the verb of a request; "" if it sends none.
 func targetOf(opts *gophercloud.RequestOpts) nodes.TargetProvisionState {

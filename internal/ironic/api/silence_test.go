@@ -45,7 +45,8 @@ func TestSilence_requestsFailAtOnceUntilIronicAnswers(t *testing.T) {
 		before := sent()
 		took, err := read(t, client, "node-001")
 		var silent *api.SilentError
-		if !errors.As(err, &silent) || took != 0 || sent() != before || !strings.Contains(err.Error(), "Ironic has answered no request for 2m") {
+		if !errors.As(err, &silent) || took != 0 || sent() != before ||
+			!strings.Contains(err.Error(), "Ironic has answered no request for 2m") {
 			t.Errorf("after %s and %d requests: %v", took, sent()-before, err)
 		}
 		if !api.MayPass(err) || !api.IsConnectionLoss(err) || api.IsUnanswered(err) {

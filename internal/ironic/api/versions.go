@@ -148,5 +148,6 @@ const (
 	StepsAfterRAID       Microversion = 115 // of the first server that is known to run other steps after RAID
 	LastWithBondMode1ad  Microversion = 82  // names the bond mode of LACP so in its schema (reference/ironic.md#network-data)
 	FirstWithBondMode3ad Microversion = 115 // names it otherwise
-	LastKeepingDrives    Microversion = 82  // writes network data of config drives as it is given (reference/network-data.md#config-drives-that-ironic-replaces)
+	// writes network data of config drives as it is given (reference/network-data.md#config-drives-that-ironic-replaces)
+	LastKeepingDrives Microversion = 82
 )

@@ -80,7 +80,8 @@ func Read(name, region string, environ []string) (*Cloud, error) {
 // mix adds what the variables say to what clouds.yaml says.
 func (c *Cloud) mix(variables map[string]variable, here bool) {
 	hasUser, hasScope := c.any(userKeys), c.any(targetKeys)
-	isNamed := c.any([]string{"username", "user_id"}) && !c.any([]string{"application_credential_id", "application_credential_name"}) // such a credential has its project
+	// such a credential has its project
+	isNamed := c.any([]string{"username", "user_id"}) && !c.any([]string{"application_credential_id", "application_credential_name"})
 	c.take(variables, func(key string) bool {
 		_, set := c.values[key]
 		switch {

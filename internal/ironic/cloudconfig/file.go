@@ -65,8 +65,8 @@ func (c *Cloud) expand(env variables, cloud entry, region string) error {
 	}
 	base, found := public.Public[profile]
 	if !found {
-		return fmt.Errorf("%s: the profile %q of cloud %s is in no clouds-public.yaml in %s. "+
-			"Profiles that come with the openstack command are not known here: write auth_url into the cloud", c.File, profile, c.Name, strings.Join(env.directories(), ", "))
+		return fmt.Errorf("%s: the profile %q of cloud %s is in no clouds-public.yaml in %s. Profiles that come with the openstack "+
+			"command are not known here: write auth_url into the cloud", c.File, profile, c.Name, strings.Join(env.directories(), ", "))
 	}
 	maps.Copy(c.values, base.flat())
 	if _, own := cloud["regions"]; !own && settings["region_name"] == "" {

@@ -100,15 +100,18 @@ func ParseBMC(address string) (*BMC, error) {
 	if meant := meantBMC(u, written); meant != "" && isBMC(meant) {
 		name, _, _ := strings.Cut(meant, ":")
 		name, _, _ = strings.Cut(name, "+")
-		return nil, fmt.Errorf("the BMC address %q lacks the scheme of a driver; write %q, or %s-virtualmedia in place of %s", written, meant, strings.TrimSuffix(name, "-redfish"), name)
+		return nil, fmt.Errorf("the BMC address %q lacks the scheme of a driver; write %q, or %s-virtualmedia in place of %s", written,
+			meant, strings.TrimSuffix(name, "-redfish"), name)
 	}
 	name, transport, _ := strings.Cut(u.Scheme, "+")
 	if use, gone := goneSchemes[name]; gone {
-		return nil, fmt.Errorf("the BMC address %q has the scheme %s, which is gone from Ironic; use %s, such as %q", written, name, use, use+"://"+u.Host+u.EscapedPath())
+		return nil, fmt.Errorf("the BMC address %q has the scheme %s, which is gone from Ironic; use %s, such as %q", written, name, use,
+			use+"://"+u.Host+u.EscapedPath())
 	}
 	scheme, ok := bmcSchemes[name]
 	if !ok {
-		return nil, fmt.Errorf("the BMC address %q has the unknown scheme %q; known are %s", written, u.Scheme, strings.Join(slices.Sorted(maps.Keys(bmcSchemes)), ", "))
+		return nil, fmt.Errorf("the BMC address %q has the unknown scheme %q; known are %s", written, u.Scheme,
+			strings.Join(slices.Sorted(maps.Keys(bmcSchemes)), ", "))
 	}
 	if u.Hostname() == "" {
 		return nil, fmt.Errorf("the BMC address %q has no host", written)
@@ -212,7 +215,8 @@ func (b *BMC) addIPMI(u *url.URL, transport, written string) error {
 	case !given || strings.ContainsAny(level, "&#"):
 		return strangeRest(written, rest)
 	case !slices.Contains(privilegeLevels, level):
-		return fmt.Errorf("the BMC address %q has the privilege level %q; known are %s", written, level, strings.Join(privilegeLevels, ", "))
+		return fmt.Errorf("the BMC address %q has the privilege level %q; known are %s", written, level,
+			strings.Join(privilegeLevels, ", "))
 	default:
 		b.Info["ipmi_priv_level"] = level
 	}

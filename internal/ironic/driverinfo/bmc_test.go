@@ -26,31 +26,67 @@ func TestBMC_parse(t *testing.T) {
 		info       map[string]any
 		interfaces map[string]string
 	}{
-		"192.0.2.1":                            {"ipmi", map[string]any{"ipmi_address": "192.0.2.1"}, nil},
-		"10.0.0.1.nip.io":                      {"ipmi", map[string]any{"ipmi_address": "10.0.0.1.nip.io"}, nil},
-		"bmc_1-a.3com.example.":                {"ipmi", map[string]any{"ipmi_address": "bmc_1-a.3com.example."}, nil},
-		"ipmi://[fe80::1%25eth0]":              {"ipmi", map[string]any{"ipmi_address": "fe80::1%eth0"}, nil},
-		"192.0.2.1:6230":                       {"ipmi", map[string]any{"ipmi_address": "192.0.2.1", "ipmi_port": "6230"}, nil},
-		"bmc.example.com":                      {"ipmi", map[string]any{"ipmi_address": "bmc.example.com"}, nil},
-		"[fd00::1]:6230":                       {"ipmi", map[string]any{"ipmi_address": "fd00::1", "ipmi_port": "6230"}, nil},
-		"fd00::1":                              {"ipmi", map[string]any{"ipmi_address": "fd00::1"}, nil},
-		"ipmi://192.0.2.1":                     {"ipmi", map[string]any{"ipmi_address": "192.0.2.1"}, nil},
-		"ipmi://192.0.2.1/":                    {"ipmi", map[string]any{"ipmi_address": "192.0.2.1"}, nil},
-		"ipmi://b:623?privilegelevel=OPERATOR": {"ipmi", map[string]any{"ipmi_address": "b", "ipmi_port": "623", "ipmi_priv_level": "OPERATOR"}, nil},
-		"redfish://b/redfish/v1/Systems/1":     {"redfish", map[string]any{"redfish_address": "https://b", "redfish_system_id": "/redfish/v1/Systems/1"}, nil},
-		"redfish+https://b:8443/s":             {"redfish", map[string]any{"redfish_address": "https://b:8443", "redfish_system_id": "/s"}, nil},
-		"redfish+http://b/s/":                  {"redfish", map[string]any{"redfish_address": "http://b", "redfish_system_id": "/s"}, nil},
-		"redfish://b":                          {"redfish", map[string]any{"redfish_address": "https://b"}, nil},
-		"redfish://b/redfish/v1/":              {"redfish", map[string]any{"redfish_address": "https://b"}, nil},
-		"redfish://[fd00::1]/s":                {"redfish", map[string]any{"redfish_address": "https://[fd00::1]", "redfish_system_id": "/s"}, nil},
-		"redfish-virtualmedia://b/s":           {"redfish", map[string]any{"redfish_address": "https://b", "redfish_system_id": "/s"}, virtualMedia},
-		"redfish-virtualmedia+http://b:8000/s": {"redfish", map[string]any{"redfish_address": "http://b:8000", "redfish_system_id": "/s"}, virtualMedia},
-		"redfish-uefihttp://b/s":               {"redfish", map[string]any{"redfish_address": "https://b", "redfish_system_id": "/s"}, map[string]string{"boot": "redfish-https"}},
-		"ilo5-redfish+https://b/s":             {"redfish", map[string]any{"redfish_address": "https://b", "redfish_system_id": "/s"}, nil},
-		"ilo5-virtualmedia+http://[fd00::1]/s": {"redfish", map[string]any{"redfish_address": "http://[fd00::1]", "redfish_system_id": "/s"}, virtualMedia},
-		"idrac-redfish://b/s":                  {"idrac", map[string]any{"redfish_address": "https://b", "redfish_system_id": "/s"}, idrac("")},
-		"idrac-redfish+http://[fd00::1]:8000":  {"idrac", map[string]any{"redfish_address": "http://[fd00::1]:8000"}, idrac("")},
-		"idrac-virtualmedia+https://b:8443/s":  {"idrac", map[string]any{"redfish_address": "https://b:8443", "redfish_system_id": "/s"}, idrac("idrac-redfish-virtual-media")},
+		"192.0.2.1":               {"ipmi", map[string]any{"ipmi_address": "192.0.2.1"}, nil},
+		"10.0.0.1.nip.io":         {"ipmi", map[string]any{"ipmi_address": "10.0.0.1.nip.io"}, nil},
+		"bmc_1-a.3com.example.":   {"ipmi", map[string]any{"ipmi_address": "bmc_1-a.3com.example."}, nil},
+		"ipmi://[fe80::1%25eth0]": {"ipmi", map[string]any{"ipmi_address": "fe80::1%eth0"}, nil},
+		"192.0.2.1:6230":          {"ipmi", map[string]any{"ipmi_address": "192.0.2.1", "ipmi_port": "6230"}, nil},
+		"bmc.example.com":         {"ipmi", map[string]any{"ipmi_address": "bmc.example.com"}, nil},
+		"[fd00::1]:6230":          {"ipmi", map[string]any{"ipmi_address": "fd00::1", "ipmi_port": "6230"}, nil},
+		"fd00::1":                 {"ipmi", map[string]any{"ipmi_address": "fd00::1"}, nil},
+		"ipmi://192.0.2.1":        {"ipmi", map[string]any{"ipmi_address": "192.0.2.1"}, nil},
+		"ipmi://192.0.2.1/":       {"ipmi", map[string]any{"ipmi_address": "192.0.2.1"}, nil},
+		"ipmi://b:623?privilegelevel=OPERATOR": {"ipmi", map[string]any{
+			"ipmi_address": "b", "ipmi_port": "623",
+			"ipmi_priv_level": "OPERATOR",
+		}, nil},
+		"redfish://b/redfish/v1/Systems/1": {"redfish", map[string]any{
+			"redfish_address":   "https://b",
+			"redfish_system_id": "/redfish/v1/Systems/1",
+		}, nil},
+		"redfish+https://b:8443/s": {
+			"redfish",
+			map[string]any{"redfish_address": "https://b:8443", "redfish_system_id": "/s"},
+			nil,
+		},
+		"redfish+http://b/s/":     {"redfish", map[string]any{"redfish_address": "http://b", "redfish_system_id": "/s"}, nil},
+		"redfish://b":             {"redfish", map[string]any{"redfish_address": "https://b"}, nil},
+		"redfish://b/redfish/v1/": {"redfish", map[string]any{"redfish_address": "https://b"}, nil},
+		"redfish://[fd00::1]/s": {"redfish", map[string]any{
+			"redfish_address":   "https://[fd00::1]",
+			"redfish_system_id": "/s",
+		}, nil},
+		"redfish-virtualmedia://b/s": {
+			"redfish",
+			map[string]any{"redfish_address": "https://b", "redfish_system_id": "/s"},
+			virtualMedia,
+		},
+		"redfish-virtualmedia+http://b:8000/s": {
+			"redfish",
+			map[string]any{"redfish_address": "http://b:8000", "redfish_system_id": "/s"},
+			virtualMedia,
+		},
+		"redfish-uefihttp://b/s": {
+			"redfish",
+			map[string]any{"redfish_address": "https://b", "redfish_system_id": "/s"},
+			map[string]string{"boot": "redfish-https"},
+		},
+		"ilo5-redfish+https://b/s": {"redfish", map[string]any{"redfish_address": "https://b", "redfish_system_id": "/s"}, nil},
+		"ilo5-virtualmedia+http://[fd00::1]/s": {"redfish", map[string]any{
+			"redfish_address":   "http://[fd00::1]",
+			"redfish_system_id": "/s",
+		}, virtualMedia},
+		"idrac-redfish://b/s": {
+			"idrac",
+			map[string]any{"redfish_address": "https://b", "redfish_system_id": "/s"},
+			idrac(""),
+		},
+		"idrac-redfish+http://[fd00::1]:8000": {"idrac", map[string]any{"redfish_address": "http://[fd00::1]:8000"}, idrac("")},
+		"idrac-virtualmedia+https://b:8443/s": {
+			"idrac",
+			map[string]any{"redfish_address": "https://b:8443", "redfish_system_id": "/s"},
+			idrac("idrac-redfish-virtual-media"),
+		},
 	} {
 		bmc, err := driverinfo.ParseBMC(address)
 		if err != nil {
@@ -127,7 +163,10 @@ func TestBMC_parseErrors(t *testing.T) {
 }
 
 func FuzzParseBMC(f *testing.F) {
-	for _, seed := range []string{"192.0.2.1", "ipmi://b:623", "redfish+http://b/s", "redfish-virtualmedia://[::1]:1/s", "://", "a:b@c", "ipmi://%41"} {
+	for _, seed := range []string{
+		"192.0.2.1", "ipmi://b:623", "redfish+http://b/s", "redfish-virtualmedia://[::1]:1/s", "://", "a:b@c",
+		"ipmi://%41",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, address string) {

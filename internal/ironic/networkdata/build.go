@@ -37,11 +37,12 @@ type (
 		Services []openstackService `json:"services"`
 	}
 	openstackLink struct {
-		ID         string   `json:"id"`
-		Name       string   `json:"name,omitempty"`
-		Type       string   `json:"type"`
-		MAC        string   `json:"ethernet_mac_address,omitempty"`
-		MTU        int      `json:"mtu"` // Ironic may replace data without it (reference/network-data.md#config-drives-that-ironic-replaces)
+		ID   string `json:"id"`
+		Name string `json:"name,omitempty"`
+		Type string `json:"type"`
+		MAC  string `json:"ethernet_mac_address,omitempty"`
+		// Ironic may replace data without it (reference/network-data.md#config-drives-that-ironic-replaces)
+		MTU        int      `json:"mtu"`
 		Members    []string `json:"bond_links,omitempty"`
 		Mode       string   `json:"bond_mode,omitempty"`
 		HashPolicy string   `json:"bond_xmit_hash_policy,omitempty"`
@@ -110,7 +111,10 @@ func (all *openstack) add(d *device, link openstackLink) {
 	}{{"ipv4_dhcp", d.dhcp4}, {"ipv6_dhcp", d.dhcp6}, {"ipv6_slaac", d.slaac}} {
 		if automatic.set {
 			id := d.name + "-" + automatic.kind
-			all.Networks = append(all.Networks, openstackNetwork{ID: id, NetworkID: id, Link: d.name, Type: automatic.kind, Routes: []openstackRoute{}})
+			all.Networks = append(all.Networks, openstackNetwork{
+				ID: id, NetworkID: id, Link: d.name, Type: automatic.kind,
+				Routes: []openstackRoute{},
+			})
 		}
 	}
 	first := len(all.Networks)
@@ -121,7 +125,8 @@ func (all *openstack) add(d *device, link openstackLink) {
 		}
 		id := fmt.Sprintf("%s-%s-%d", d.name, kind, i)
 		all.Networks = append(all.Networks, openstackNetwork{
-			ID: id, NetworkID: id, Link: d.name, Type: kind, Address: address.Addr().String(), Netmask: netmask(address), Routes: []openstackRoute{},
+			ID: id, NetworkID: id, Link: d.name, Type: kind, Address: address.Addr().String(), Netmask: netmask(address),
+			Routes: []openstackRoute{},
 		})
 	}
 	addRoute := func(to netip.Prefix, via netip.Addr) {

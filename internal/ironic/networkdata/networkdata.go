@@ -221,7 +221,8 @@ func (c *networkCheck) link(at string, value any) {
 	object, _ := value.(map[string]any)
 	switch object["type"] {
 	case linkVLAN:
-		members = append(members, member{"vlan_mac_address", true, macAddress}, member{"vlan_link", true, anyText}, member{"vlan_id", true, integer})
+		members = append(members, member{"vlan_mac_address", true, macAddress}, member{"vlan_link", true, anyText},
+			member{"vlan_id", true, integer})
 	case linkBond:
 		members = append(members, member{"bond_mode", true, oneOf(bondModes...)}, member{"bond_links", true, listOf(anyText)})
 		fallthrough
@@ -265,7 +266,9 @@ func netmask4(c *networkCheck, at string, value any) {
 	if c.ofDrive && value == "255.255.255.255" {
 		return
 	}
-	rule("must be an IPv4 netmask such as 255.255.255.0", func(s string) bool { return isIPv4(s) && ipv4Netmask.MatchString(s) })(c, at, value)
+	rule("must be an IPv4 netmask such as 255.255.255.0", func(s string) bool {
+		return isIPv4(s) && ipv4Netmask.MatchString(s)
+	})(c, at, value)
 }
 
 func (c *networkCheck) network(at string, value any) {

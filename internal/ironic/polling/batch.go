@@ -43,7 +43,10 @@ type result[T any] struct {
 
 // NewBatch returns a Batch that reads one object by a function, and all of them, by identifier, by another one.
 func NewBatch[T any](one func(context.Context, string) (*T, error), all func(context.Context) (map[string]*T, error)) *Batch[T] {
-	return &Batch[T]{one: one, all: all, waiting: map[string][]chan result[T]{}, written: map[string]time.Time{}, listing: make(chan struct{}, 1)}
+	return &Batch[T]{
+		one: one, all: all, waiting: map[string][]chan result[T]{}, written: map[string]time.Time{},
+		listing: make(chan struct{}, 1),
+	}
 }
 
 // Get returns the object, or an error that api.IsNotFound recognises.

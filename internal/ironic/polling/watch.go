@@ -44,7 +44,9 @@ type Watch[T any] struct {
 
 // NewWatch returns a Watch that reads one object by a function, and all of them, by identifier, by another one. interval is the longest
 // time between two polls.
-func NewWatch[T any](interval time.Duration, one func(context.Context, string) (*T, error), all func(context.Context) (map[string]*T, error)) *Watch[T] {
+func NewWatch[T any](interval time.Duration, one func(context.Context, string) (*T, error),
+	all func(context.Context) (map[string]*T, error),
+) *Watch[T] {
 	return &Watch[T]{
 		one: one, all: all, interval: interval,
 		waiters: map[*waiter[T]]struct{}{}, waits: map[string]*wait{}, wake: make(chan struct{}, 1),

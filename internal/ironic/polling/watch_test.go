@@ -226,7 +226,8 @@ func TestWatch_addsATwentieth(t *testing.T) {
 							state = *value
 						}
 						if late, most := time.Since(s.start)-lasts, min(max(lasts/20, time.Second), s.interval); late > most {
-							t.Errorf("%d waiters learn after %s that the operation has ended after %s, want %s at most", waiters, late, lasts, most)
+							t.Errorf("%d waiters learn after %s that the operation has ended after %s, want %s at most", waiters,
+								late, lasts, most)
 						}
 					})
 				}
@@ -340,7 +341,8 @@ func TestWatch_verbRestartsPauses(t *testing.T) {
 func TestWatch_passingFailures(t *testing.T) {
 	t.Parallel()
 	for _, passing := range []error{
-		&api.StatusError{Status: http.StatusBadGateway}, &api.StatusError{Status: http.StatusServiceUnavailable}, syscall.ECONNRESET, syscall.ECONNREFUSED,
+		&api.StatusError{Status: http.StatusBadGateway}, &api.StatusError{Status: http.StatusServiceUnavailable}, syscall.ECONNRESET,
+		syscall.ECONNREFUSED,
 		fmt.Errorf("list nodes: %w", api.ErrShifted),
 	} {
 		for _, waiters := range []int{1, 4, 20} {

@@ -20,7 +20,8 @@ func TestCheckDriver(t *testing.T) {
 			t.Errorf("an enabled driver: %v", err)
 		}
 		summary, detail := failure.Explain("plan host h", expect.CheckDriver(t.Context(), client.Site, "redfsh"))
-		if summary != "Could not plan host h" || !strings.Contains(detail, "The site has no driver redfsh. Enabled are") || !strings.Contains(detail, "enabled_hardware_types") {
+		if summary != "Could not plan host h" || !strings.Contains(detail, "The site has no driver redfsh. Enabled are") ||
+			!strings.Contains(detail, "enabled_hardware_types") {
 			t.Errorf("%s: %s", summary, detail)
 		}
 	}
@@ -34,7 +35,8 @@ func TestCheckDriver(t *testing.T) {
 		t.Errorf("Ironic was asked %d times", asked)
 	}
 	silent := ironictest.Fleet(1)
-	silent.Reject = ironictest.Times(100, http.MethodGet, "/v1/drivers", ironictest.Fault(http.StatusInternalServerError, sitetest.SystemOnly))
+	silent.Reject = ironictest.Times(100, http.MethodGet, "/v1/drivers", ironictest.Fault(http.StatusInternalServerError,
+		sitetest.SystemOnly))
 	tenant := sitetest.NewClient(silent)
 	for range 3 {
 		if err := expect.CheckDriver(t.Context(), tenant.Site, "redfsh"); err != nil {
@@ -59,7 +61,10 @@ func TestCheckInterface(t *testing.T) {
 		t.Errorf("an interface of an unknown driver, which CheckDriver refuses: %v", err)
 	}
 	_, detail := failure.Explain("plan host h", expect.CheckInterface(t.Context(), client.Site, "redfish", "boot", "ipxee"))
-	for _, want := range []string{"Driver redfish has no boot interface ipxee at this site. Enabled are ", "ipxe", "enabled_boot_interfaces"} {
+	for _, want := range []string{
+		"Driver redfish has no boot interface ipxee at this site. Enabled are ", "ipxe",
+		"enabled_boot_interfaces",
+	} {
 		if !strings.Contains(detail, want) {
 			t.Errorf("%q is missing in: %s", want, detail)
 		}

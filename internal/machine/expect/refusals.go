@@ -127,16 +127,19 @@ func ForeseeRefusal(ctx context.Context, site *machine.Site, rule string, find F
 	if to(of, who, related) != No || !hasDefaultPolicy(ctx, site, who) {
 		return nil
 	}
-	needs := fmt.Sprintf("By default, the rule baremetal:%s of Ironic's policy needs the role %s. This user has %s.", rule, of.Of(failure.ObjectOf(rule)), who)
+	needs := fmt.Sprintf("By default, the rule baremetal:%s of Ironic's policy needs the role %s. This user has %s.", rule,
+		of.Of(failure.ObjectOf(rule)), who)
 	if rule == RuleProvision && find != nil {
 		if refused, asked := refusesToValidate(ctx, site, related[0], find); asked && refused {
-			return &Doubt{Fatal: true, Summary: "The user lacks the right to provision", Detail: needs + " Ironic refuses this user to validate the node, too, for which it needs the same role, so the apply fails here. " + failure.GetRight +
+			return &Doubt{Fatal: true, Summary: "The user lacks the right to provision", Detail: needs + " Ironic refuses this user to " +
+				"validate the node, too, for which it needs the same role, so the apply fails here. " + failure.GetRight +
 				" If the policy of this site grants the rule already, let it grant baremetal:node:validate, too."}
 		} else if asked {
 			return nil
 		}
 	}
-	return &Doubt{Summary: "The user may lack the right baremetal:" + rule, Detail: needs + " The apply fails here, unless the policy of this site grants more. " + failure.GetRight}
+	return &Doubt{Summary: "The user may lack the right baremetal:" + rule, Detail: needs + " The apply fails here, unless the policy " +
+		"of this site grants more. " + failure.GetRight}
 }
 
 // relationsNow returns how a project is related to the node of a plan or, if the plan does not know the node yet, to the nodes that it may

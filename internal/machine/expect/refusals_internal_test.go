@@ -53,7 +53,8 @@ func TestGranted_foreseesWhatWasMeasured(t *testing.T) {
 			}
 			for i, user := range users[1 : len(users)-1] {
 				cell := row[i+1]
-				if cell == "-" || strings.HasPrefix(user, "cloud") || cell == "500" && (strings.HasPrefix(rule, "allocation") || strings.Contains(row[0], "rebuild")) {
+				if cell == "-" || strings.HasPrefix(user, "cloud") || cell == "500" &&
+					(strings.HasPrefix(rule, "allocation") || strings.Contains(row[0], "rebuild")) {
 					continue
 				}
 				who, related := userOf(t, user)

@@ -9,7 +9,8 @@ import (
 )
 
 // AdviseProtected says how to end the protection of a node.
-const AdviseProtected = "If the machine may be wiped, first apply protected = false for its metal_deployment, or without Terraform: baremetal node unset <node> --protected."
+const AdviseProtected = "If the machine may be wiped, first apply protected = false for its metal_deployment, or without Terraform: " +
+	"baremetal node unset <node> --protected."
 
 // adviseStatus returns advice for refusals of Ironic that users meet.
 func adviseStatus(status *api.StatusError) string {
@@ -18,18 +19,19 @@ func adviseStatus(status *api.StatusError) string {
 	}
 	switch status.Status {
 	case http.StatusUnauthorized:
-		return "Ironic does not accept the credentials. Check auth_type, username (METAL_USERNAME) and password (METAL_PASSWORD), or cloud (OS_CLOUD). " +
-			"A token that was given (OS_TOKEN) cannot be renewed: get a new one."
+		return "Ironic does not accept the credentials. Check auth_type, username (METAL_USERNAME) and password (METAL_PASSWORD), or " +
+			"cloud (OS_CLOUD). A token that was given (OS_TOKEN) cannot be renewed: get a new one."
 	case http.StatusForbidden:
 		return "The node is protected. " + AdviseProtected
 	case http.StatusNotFound:
 		if status.Foreign && strings.Contains(status.URL, "/v1/chassis") {
-			return "Something before Ironic, such as a proxy, blocks requests for /v1/chassis. Allow them there, or set coordination = \"process\" " +
-				"in provisioning_limit to work without the lock."
+			return "Something before Ironic, such as a proxy, blocks requests for /v1/chassis. Allow them there, or set coordination = " +
+				"\"process\" in provisioning_limit to work without the lock."
 		}
 		if strings.HasPrefix(status.Message, "Node ") && !status.Foreign {
 			if status.Project != "" {
-				return fmt.Sprintf("Ironic has no such node, or does not show it to project %s, because that project neither owns nor leases it. Check the name or UUID; baremetal node list shows the nodes of the project.", status.Project)
+				return fmt.Sprintf("Ironic has no such node, or does not show it to project %s, because that project neither owns nor "+
+					"leases it. Check the name or UUID; baremetal node list shows the nodes of the project.", status.Project)
 			}
 			return "Ironic has no such node. Check the name or UUID; baremetal node list shows all nodes."
 		}
@@ -48,25 +50,35 @@ func adviseStatus(status *api.StatusError) string {
 func AdviseConflict(message string) string {
 	for _, duplicate := range []struct{ text, resource, advice string }{
 		{"A node with name ", "metal_host", "Names are unique in Ironic. Import the existing node, or choose another name."},
-		{"A port with MAC address ", "metal_host", "A MAC address belongs to one node only. Import the node that has it, or correct the ports."},
-		{"An allocation with name ", "metal_allocation", "Names of allocations are unique in Ironic. Import the existing allocation, or choose another name."},
-		{"A deploy template with name ", "metal_deploy_template", "Names of deploy templates are unique in Ironic. Import the existing template, or choose another name."},
-		{"A runbook with name ", "metal_runbook", "Names of runbooks are unique in Ironic. Import the existing runbook, or choose another name."},
+		{"A port with MAC address ", "metal_host", "A MAC address belongs to one node only. Import the node that has it, or " +
+			"correct the ports."},
+		{"An allocation with name ", "metal_allocation", "Names of allocations are unique in Ironic. Import the existing allocation, or " +
+			"choose another name."},
+		{"A deploy template with name ", "metal_deploy_template", "Names of deploy templates are unique in Ironic. Import the existing " +
+			"template, or choose another name."},
+		{"A runbook with name ", "metal_runbook", "Names of runbooks are unique in Ironic. Import the existing runbook, or choose " +
+			"another name."},
 	} {
 		if _, rest, ok := strings.Cut(message, duplicate.text); ok {
 			name, _, _ := strings.Cut(rest, " already exists")
-			return fmt.Sprintf("%s An earlier run of yours that was killed may have created it:\n\n  terraform import <address of the %s> %s", duplicate.advice, duplicate.resource, name)
+			return fmt.Sprintf("%s An earlier run of yours that was killed may have created it:\n\n  terraform import <address of "+
+				"the %s> %s", duplicate.advice, duplicate.resource, name)
 		}
 	}
 	for _, known := range []struct{ text, advice string }{
 		{"because the node is active", "The node is deployed. Destroy its metal_deployment first, or undeploy it with `metal undeploy`. " +
-			"To leave the machine running with its reservation, remove the metal_allocation from the state: terraform state rm <its address>."},
-		{"is associated with instance", "Something is allocated to or deployed on the node. Destroy its metal_deployment and metal_allocation first."},
+			"To leave the machine running with its reservation, remove the metal_allocation from the state: terraform state rm " +
+			"<its address>."},
+		{"is associated with instance", "Something is allocated to or deployed on the node. Destroy its metal_deployment and " +
+			"metal_allocation first."},
 		{"Can not delete node", "The node is in use. Destroy what runs on it first."},
 		{"can only be made protected", "Ironic protects only deployed nodes: set protected once the node is deployed."},
-		{"can not have 'retired' set", "Ironic retires no available node. Make the node manageable first (target_state = \"manageable\"), then retire it."},
-		{"have resource_class updated unless", "Ironic does not change resource_class in the node's present state. Destroy its metal_deployment first, or leave resource_class as it is while something is deployed on the node."},
-		{"updated unless", "Ironic does not change this in the node's present state. Put the node into maintenance for the change (maintenance = true), or, if nothing is deployed on it, make it manageable first (target_state = \"manageable\")."},
+		{"can not have 'retired' set", "Ironic retires no available node. Make the node manageable first (target_state " +
+			"= \"manageable\"), then retire it."},
+		{"have resource_class updated unless", "Ironic does not change resource_class in the node's present state. Destroy its " +
+			"metal_deployment first, or leave resource_class as it is while something is deployed on the node."},
+		{"updated unless", "Ironic does not change this in the node's present state. Put the node into maintenance for the change " +
+			"(maintenance = true), or, if nothing is deployed on it, make it manageable first (target_state = \"manageable\")."},
 		{"is locked by host", "Another operation on the node is in progress. Try again when it has ended."},
 		{"while a state transition is in progress", "Another operation on the node is in progress. Try again when it has ended."},
 	} {
@@ -82,7 +94,8 @@ func adviseBadRequest(message string) string {
 		{"which supports driver", "No running conductor serves this driver in this conductor group. Check driver and conductor_group."},
 		{"in maintenance mode", "The node is in maintenance. Take it out of maintenance first (maintenance = false)."},
 		{"failed to validate", "A setting that this deployment needs is missing or wrong. Check image and driver_info."},
-		{"contains ports", "If the port group has no ports, Ironic 21.4 mistakes it for another one: keep it in port_groups, without ports."},
+		{"contains ports", "If the port group has no ports, Ironic 21.4 mistakes it for another one: keep it in port_groups, " +
+			"without ports."},
 		{"Nodes cannot be found", "A candidate does not exist. Check candidate_nodes: each must be the name or UUID of an existing node."},
 	} {
 		if strings.Contains(message, known.text) {

@@ -39,16 +39,19 @@ func adviseKeystone(err *api.ConnectError) string {
 	}
 	switch {
 	case err.Token && (status.Status == http.StatusUnauthorized || status.Status == http.StatusNotFound):
-		return "The token has expired or was revoked, or its user has no role in the project. A token that was given (OS_TOKEN) cannot be renewed: get a new one, or use a password or an application credential."
+		return "The token has expired or was revoked, or its user has no role in the project. A token that was given (OS_TOKEN) cannot " +
+			"be renewed: get a new one, or use a password or an application credential."
 	case status.Status == http.StatusUnauthorized:
-		return "Keystone answers the same to a wrong user, domain or password and to a user without a role in the project or on the system. Check user, password and scope of " + err.Place +
+		return "Keystone answers the same to a wrong user, domain or password and to a user without a role in the project or on the " +
+			"system. Check user, password and scope of " + err.Place +
 			"; openstack token issue must work with them."
 	case status.Status == http.StatusNotFound:
 		return fmt.Sprintf("The server that answers there is not Keystone, or its API is below another path. Check %s.", err.Setting)
 	case status.Status == http.StatusBadRequest:
 		return "Check user, domain, project and scope of " + err.Place + "."
 	case status.Status >= http.StatusInternalServerError:
-		return fmt.Sprintf("Is Keystone running there? To wait until it has started, set api_timeout. If the address is wrong, change %s.", err.Setting)
+		return fmt.Sprintf("Is Keystone running there? To wait until it has started, set api_timeout. If the address is wrong, change %s.",
+			err.Setting)
 	}
 	return fmt.Sprintf("Check %s, and the log of Keystone.", err.Setting)
 }
@@ -57,13 +60,15 @@ func adviseKeystone(err *api.ConnectError) string {
 func adviseCatalog(err *api.ConnectError) string {
 	switch {
 	case len(err.Types) == 0:
-		return "Ask for a scope: OS_PROJECT_NAME and OS_PROJECT_DOMAIN_NAME, or OS_SYSTEM_SCOPE=all (project_name, project_domain_name or system_scope in clouds.yaml)."
+		return "Ask for a scope: OS_PROJECT_NAME and OS_PROJECT_DOMAIN_NAME, or OS_SYSTEM_SCOPE=all (project_name, project_domain_name " +
+			"or system_scope in clouds.yaml)."
 	case err.Several:
 		return "Set region (OS_REGION_NAME, or region_name in clouds.yaml) to one of them."
 	case len(err.Has) == 0:
 		return "Register Ironic in the catalog, or set " + endpointSetting + " to its URL."
 	}
-	return "Set region (OS_REGION_NAME) and interface (OS_INTERFACE) to a pair that the catalog has, or set " + endpointSetting + " to Ironic's URL."
+	return "Set region (OS_REGION_NAME) and interface (OS_INTERFACE) to a pair that the catalog has, or set " + endpointSetting +
+		" to Ironic's URL."
 }
 
 // adviseEndpoint returns what to do if Ironic's API is not where it is looked for.
@@ -78,17 +83,21 @@ func adviseEndpoint(err *api.ConnectError) string {
 	case answered && status.Status == http.StatusNotFound:
 		return notIronic
 	}
-	return cmp.Or(adviseLoss(err, "Ironic", endpointSetting), "Check "+endpointSetting+": it must be the URL of Ironic's API, such as https://ironic.example.com:6385.")
+	return cmp.Or(adviseLoss(err, "Ironic", endpointSetting), "Check "+endpointSetting+": it must be the URL of Ironic's API, such as "+
+		"https://ironic.example.com:6385.")
 }
 
 // adviseFound is adviseEndpoint for a URL of the service catalog.
 func adviseFound(err *api.ConnectError) string {
-	const other = "Choose another URL of the catalog by region (OS_REGION_NAME) and interface (OS_INTERFACE), or set " + endpointSetting + " to Ironic's URL."
+	const other = "Choose another URL of the catalog by region (OS_REGION_NAME) and interface (OS_INTERFACE), or set " + endpointSetting +
+		" to Ironic's URL."
 	switch {
 	case api.IsUntrusted(err):
-		return "Keystone's certificate is trusted, but Ironic's is not. " + trustCA + ", together with the certificate of Keystone's authority."
+		return "Keystone's certificate is trusted, but Ironic's is not. " + trustCA +
+			", together with the certificate of Keystone's authority."
 	case api.IsConnectionLoss(err):
-		return "Keystone works. Is Ironic running there, and can this machine reach it? To wait until it has started, set api_timeout. " + other
+		return "Keystone works. Is Ironic running there, and can this machine reach it? To wait until it has started, set api_timeout. " +
+			other
 	}
 	return "Keystone works. The URL is from its service catalog. " + other
 }
@@ -102,9 +111,11 @@ func adviseLoss(err error, server, setting string) string {
 	case errors.As(err, &name):
 		return fmt.Sprintf("The host name %s cannot be resolved. Check it in %s, and the name servers of this machine.", name.Name, setting)
 	case api.IsUntrusted(err):
-		return fmt.Sprintf("%s's certificate is not trusted here. %s, and check that %s names the host as the certificate does.", server, trustCA, setting)
+		return fmt.Sprintf("%s's certificate is not trusted here. %s, and check that %s names the host as the certificate does.", server,
+			trustCA, setting)
 	case api.IsConnectionLoss(err):
-		return fmt.Sprintf("Is %s running there, and can this machine reach it? Check %s. To wait until %s has started, set api_timeout.", server, setting, server)
+		return fmt.Sprintf("Is %s running there, and can this machine reach it? Check %s. To wait until %s has started, set api_timeout.",
+			server, setting, server)
 	}
 	return ""
 }

@@ -30,7 +30,8 @@ func Explain(doing string, err error) (summary, detail string) {
 		case down != nil:
 			return "Could not " + doing, stoppedWhileDown(down.Node) + " Apply again to switch it on."
 		}
-		return "Could not " + doing, "The run was interrupted. Ironic continues the operations that were started; the next apply continues from there."
+		return "Could not " + doing, "The run was interrupted. Ironic continues the operations that were started; the next apply " +
+			"continues from there."
 	}
 	return explain(doing, err, Advise(err))
 }
@@ -62,7 +63,8 @@ func explainAction(doing string, node *ironic.Node, err error, left string) (sum
 		}
 		if !states.IsInProgress(node) {
 			next := cmp.Or(left, "No apply repeats the operation: look at the node, and try again if you need it.")
-			return summary, fmt.Sprintf("The run was interrupted. Nothing was in progress when Ironic was last asked (%s). %s", states.StatusOf(node), next)
+			return summary, fmt.Sprintf("The run was interrupted. Nothing was in progress when Ironic was last asked (%s). %s",
+				states.StatusOf(node), next)
 		}
 		next := cmp.Or(left, "No apply repeats the operation: when what was started has ended, try again if you need it.")
 		return summary, fmt.Sprintf("The run was interrupted. Ironic goes on with what was started (%s). %s", states.StatusOf(node), next)
@@ -83,7 +85,8 @@ func stoppedInQueue(queued *Error) string {
 
 // stoppedWhileDown says that the run was stopped between the two halves of a restart.
 func stoppedWhileDown(node *ironic.Node) string {
-	return fmt.Sprintf("The run was interrupted while node %s was being restarted: it is off, or shuts down, and was not switched on again.", ironic.NodeLabel(node))
+	return fmt.Sprintf("The run was interrupted while node %s was being restarted: it is off, or shuts down, and was not switched "+
+		"on again.", ironic.NodeLabel(node))
 }
 
 func explain(doing string, err error, advice string) (summary, detail string) {

@@ -16,10 +16,19 @@ func TestExplainAction_interrupted(t *testing.T) {
 		node *ironic.Node
 		want string
 	}{
-		"not read":       {nil, "Nothing was started."},
-		"at rest":        {&ironic.Node{Name: "n", ProvisionState: "available"}, "Nothing was in progress when Ironic was last asked (node n (): available)"},
-		"in progress":    {&ironic.Node{Name: "n", ProvisionState: "clean wait"}, "Ironic goes on with what was started (node n (): clean wait)"},
-		"changing power": {&ironic.Node{Name: "n", ProvisionState: "active", TargetPowerState: "power off"}, "Ironic goes on with what was started"},
+		"not read": {nil, "Nothing was started."},
+		"at rest": {
+			&ironic.Node{Name: "n", ProvisionState: "available"},
+			"Nothing was in progress when Ironic was last asked (node n (): available)",
+		},
+		"in progress": {
+			&ironic.Node{Name: "n", ProvisionState: "clean wait"},
+			"Ironic goes on with what was started (node n (): clean wait)",
+		},
+		"changing power": {
+			&ironic.Node{Name: "n", ProvisionState: "active", TargetPowerState: "power off"},
+			"Ironic goes on with what was started",
+		},
 	} {
 		if _, detail := failure.ExplainAction("inspect node n", tt.node, context.Canceled); !strings.Contains(detail, tt.want) {
 			t.Errorf("%s: %q", name, detail)
@@ -27,7 +36,8 @@ func TestExplainAction_interrupted(t *testing.T) {
 		if tt.node == nil {
 			continue
 		}
-		if text := failure.ExplainCommand(tt.node, context.Canceled, "It was to be back. Run x."); !strings.HasSuffix(text, "). It was to be back. Run x.") {
+		if text := failure.ExplainCommand(tt.node, context.Canceled, "It was to be back. Run x."); !strings.HasSuffix(text,
+			"). It was to be back. Run x.") {
 			t.Errorf("%s, with something left: %q", name, text)
 		}
 	}

@@ -27,8 +27,9 @@ func OrAskIPMI(node *ironic.Node) string {
 			command += " " + option.flag + " '" + strings.ReplaceAll(value, "'", `'\''`) + "'"
 		}
 	}
-	return "\n\nOver IPMI, Ironic does not say why. Ask the BMC from the conductor's host, with the password in the environment variable IPMI_PASSWORD:\n\n" +
+	return "\n\nOver IPMI, Ironic does not say why. Ask the BMC from the conductor's host, with the password in the environment variable " +
+		"IPMI_PASSWORD:\n\n" +
 		"  " + command + " -E power status\n\n" +
-		"\"RAKP 2 HMAC is invalid\" means a wrong password, \"unauthorized name\" a wrong username, \"Get Auth Capabilities error\" no answer: check the address, " +
-		"the port (UDP 623 unless the address has another), and that IPMI over LAN is enabled there."
+		"\"RAKP 2 HMAC is invalid\" means a wrong password, \"unauthorized name\" a wrong username, \"Get Auth Capabilities error\" no " +
+		"answer: check the address, the port (UDP 623 unless the address has another), and that IPMI over LAN is enabled there."
 }

@@ -79,7 +79,8 @@ func GrantOf(rule string) (of Granted, known bool) {
 	rule = strings.TrimPrefix(rule, "baremetal:")
 	length := 0
 	for name, g := range grants {
-		exact := rule == name || strings.HasPrefix(rule, name) && (strings.HasSuffix(name, ":") || rule[len(name)] == ':' || rule[len(name)] == '_')
+		exact := rule == name || strings.HasPrefix(rule, name) && (strings.HasSuffix(name, ":") || rule[len(name)] == ':' ||
+			rule[len(name)] == '_')
 		if exact && len(name) > length {
 			of, known, length = g, true, len(name)
 		}
@@ -128,7 +129,8 @@ func AdviseRefusal(refusal *api.Refusal) string {
 	}
 	advice += " " + GetRight
 	if refusal.Scope == "system" {
-		advice += " Ironic refuses this rule to tokens of a project: use credentials with system scope (OS_SYSTEM_SCOPE=all, without OS_PROJECT_NAME and OS_PROJECT_ID), if you have them."
+		advice += " Ironic refuses this rule to tokens of a project: use credentials with system scope (OS_SYSTEM_SCOPE=all, without " +
+			"OS_PROJECT_NAME and OS_PROJECT_ID), if you have them."
 	}
 	return advice
 }

@@ -26,7 +26,9 @@ func TestGrants_areAsMeasured(t *testing.T) {
 		for _, line := range rows[1:] {
 			row := columns.Split(line, -1)
 			rule := row[len(row)-1]
-			if rule == "-" || strings.HasSuffix(rule, "node:create") || strings.HasPrefix(rule, "port") || strings.Contains(row[0], "no-owner") { // a project has a rule of its own; no row of PATCH
+			// a project has a rule of its own; no row of PATCH
+			if rule == "-" || strings.HasSuffix(rule, "node:create") || strings.HasPrefix(rule, "port") ||
+				strings.Contains(row[0], "no-owner") {
 				continue
 			}
 			of, known := GrantOf("baremetal:" + rule)
@@ -43,7 +45,8 @@ func TestGrants_areAsMeasured(t *testing.T) {
 					want = least(role, of.Any) || least(role, of.Owner)
 				}
 				cell := row[i+1]
-				failed := cell == "500" && (strings.HasPrefix(rule, "allocation") || strings.Contains(row[0], "rebuild")) // for another reason
+				// for another reason
+				failed := cell == "500" && (strings.HasPrefix(rule, "allocation") || strings.Contains(row[0], "rebuild"))
 				if got := cell != "403" && (cell != "500" || failed); cell == "-" || got == want {
 					continue
 				}

@@ -32,8 +32,12 @@ func Unseen(ctx context.Context, s *ironic.Client, err error) error {
 		if _, rest, is := strings.Cut(err.Error(), kind.text); is {
 			value, _, _ := strings.Cut(rest, " already exists")
 			if api.IsNotFound(kind.find(value)) {
-				return &Error{Kind: kindUnseen, Fact: err.Error(), Err: err, Advice: fmt.Sprintf("This user cannot see that %s: it belongs to another project, or to none. Names and MAC addresses are unique "+
-					"in Ironic over all projects. Choose another one, or ask an administrator, who sees all. It cannot be imported.", kind.what)}
+				return &Error{
+					Kind: kindUnseen, Fact: err.Error(), Err: err,
+					Advice: fmt.Sprintf("This user cannot see that %s: it belongs to another project, or to none. Names and MAC "+
+						"addresses are unique in Ironic over all projects. Choose another one, or ask an administrator, who sees all. "+
+						"It cannot be imported.", kind.what),
+				}
 			}
 		}
 	}

@@ -22,14 +22,20 @@ func NewUnwatched(object, state string, err error) *Error {
 	if state != "" {
 		seen = fmt.Sprintf(" It was last seen in state %q.", state)
 	}
-	e := &Error{Kind: KindUnwatched, About: err, Fact: fmt.Sprintf("%s can no longer be watched: %s.%s What was begun goes on without the provider", object, trimmed(err), seen)}
-	if refusal := api.RefusalBy(err); refusal != nil && refusal.Rule != "" && !strings.HasPrefix(refusal.Rule, "baremetal:node:get") { // a change was refused: the object can still be seen
-		e.Fact = fmt.Sprintf("Ironic refuses what is still to do on %s: %s.%s What was begun goes on without the provider", object, trimmed(err), seen)
+	e := &Error{
+		Kind: KindUnwatched, About: err,
+		Fact: fmt.Sprintf("%s can no longer be watched: %s.%s What was begun goes on without the provider", object, trimmed(err), seen),
+	}
+	// a change was refused: the object can still be seen
+	if refusal := api.RefusalBy(err); refusal != nil && refusal.Rule != "" && !strings.HasPrefix(refusal.Rule, "baremetal:node:get") {
+		e.Fact = fmt.Sprintf("Ironic refuses what is still to do on %s: %s.%s What was begun goes on without the provider", object,
+			trimmed(err), seen)
 	}
 	e.Advice = "Then run the same command again: it continues from there, and replaces nothing."
 	switch how := Advise(err); {
 	case api.IsNotFound(err):
-		e.Advice = "It was deleted, or the rights to see it have ended: Ironic answers both with 404. Find out which, and restore the rights of the user. " + e.Advice
+		e.Advice = "It was deleted, or the rights to see it have ended: Ironic answers both with 404. Find out which, and restore the " +
+			"rights of the user. " + e.Advice
 	case how != "":
 		e.Advice = how + " " + e.Advice
 	default:

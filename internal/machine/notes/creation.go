@@ -155,15 +155,17 @@ const KindSuperseded failure.Kind = "superseded"
 func supersededBy(by *Creation, what string) *failure.Error {
 	return &failure.Error{
 		Kind: KindSuperseded, Fact: fmt.Sprintf("%s took over the creation of %s", by, what),
-		Advice: "This run stopped and has removed the resource from its state, because the other run manages it now. If two configurations create the " +
-			"same resource, remove it from one of them. If no other run manages it, import it: what was created is still there.",
+		Advice: "This run stopped and has removed the resource from its state, because the other run manages it now. If two " +
+			"configurations create the same resource, remove it from one of them. If no other run manages it, import it: what was " +
+			"created is still there.",
 	}
 }
 
 // Superseded returns an error of KindSuperseded if extra has the mark of another run that takes over what this one creates, so after this
 // one has begun.
 func (r *Run) Superseded(what string, extra map[string]any, key Mark) error {
-	if mark := CreationOf(extra, key); mark != nil && mark.Run != r.ID && !mark.Since.Before(r.startedAt().Add(-ClockSlack)) && r.IsPast(mark) {
+	if mark := CreationOf(extra, key); mark != nil && mark.Run != r.ID && !mark.Since.Before(r.startedAt().Add(-ClockSlack)) &&
+		r.IsPast(mark) {
 		return supersededBy(mark, what)
 	}
 	return nil
@@ -171,7 +173,9 @@ func (r *Run) Superseded(what string, extra map[string]any, key Mark) error {
 
 // EndCreation records in the mark of an object that is not a node that its creation has ended. failed is why it has failed; nil if it has
 // not. extra is that of the object as last seen; read reads it again, and write sends a patch of the object.
-func (r *Run) EndCreation(ctx context.Context, label string, extra map[string]any, failed error, read func(context.Context) (map[string]any, error), write func(context.Context, ironic.Patch) error) error {
+func (r *Run) EndCreation(ctx context.Context, label string, extra map[string]any, failed error,
+	read func(context.Context) (map[string]any, error), write func(context.Context, ironic.Patch) error,
+) error {
 	ctx, stop := rest.Outlast(ctx)
 	defer stop()
 	check := func() error {
@@ -245,14 +249,17 @@ func (r *Run) Announce(what Mark, id string) bool { return r.announced.Add(taken
 // Finishing takes over the creation of an object: it replaces the mark of a killed run by one of this run. read reads the object's
 // mark and fails if this run may not take the creation over; write sends a patch of the object. Of several runs that try, one
 // succeeds at a time, because they share a lock record in Ironic; the patch is refused if the mark has changed.
-func (r *Run) Finishing(ctx context.Context, id string, key Mark, read func(context.Context) (*Creation, error), write func(context.Context, ironic.Patch) error) (*Creation, error) {
+func (r *Run) Finishing(ctx context.Context, id string, key Mark, read func(context.Context) (*Creation, error),
+	write func(context.Context, ironic.Patch) error,
+) (*Creation, error) {
 	taken := taken{key, id}
 	if !r.takenOver.Add(taken) {
 		return nil, errOurs
 	}
 	var mark *Creation
 	lock := throttle.Lock{
-		Name: "creation:" + id, Description: "terraform-provider-metal: a run takes over a creation, which takes seconds", For: "take over the creation of " + id, Wait: TakeOverWait,
+		Name: "creation:" + id, Description: "terraform-provider-metal: a run takes over a creation, which takes seconds",
+		For: "take over the creation of " + id, Wait: TakeOverWait,
 	}
 	err := r.locks.With(ctx, lock, func(ctx context.Context) (err error) {
 		if mark, err = read(ctx); err != nil {
@@ -286,7 +293,8 @@ func (r *Run) Finishing(ctx context.Context, id string, key Mark, read func(cont
 // Why a creation cannot be taken over.
 var (
 	ErrTakenOver = errors.New("another run has taken over the creation")
-	errOurs      = errors.New("another resource of this configuration has taken it over. Two resources describe the same object: remove one of them")
+	errOurs      = errors.New("another resource of this configuration has taken it over. Two resources describe the same object: " +
+		"remove one of them")
 )
 
 // RefuseTakeOver returns why the creation with a mark cannot be taken over.

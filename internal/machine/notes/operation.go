@@ -31,7 +31,8 @@ const (
 // shown as a command to run.
 var noted = map[string][]Goal{
 	"inspect": {GoalAvailable}, "power reboot --soft": {GoalPowerOn}, "retire": {GoalRetired},
-	"virtual-media attach": {GoalMedia + Goal(ironic.DeviceCDROM), GoalMedia + Goal(ironic.DeviceDisk), GoalMedia + Goal(ironic.DeviceFloppy)},
+	"virtual-media attach": {GoalMedia + Goal(ironic.DeviceCDROM), GoalMedia + Goal(ironic.DeviceDisk), GoalMedia +
+		Goal(ironic.DeviceFloppy)},
 }
 
 // plainUser is the name of a user at a computer, without anything that could be taken for other words of a message.
@@ -207,7 +208,8 @@ func sayOperation(n *ironic.Node, now time.Time) (w Words) {
 // advise says what to do about an operation that has failed, was interrupted or is at work.
 func (o *Operation) advise(n *ironic.Node) string {
 	if !o.Failed.IsZero() {
-		return fmt.Sprintf("An operation has failed: %s, and %s. If you still need it, mend the cause (What has failed, metal history %s) and run it again: %s",
+		return fmt.Sprintf("An operation has failed: %s, and %s. If you still need it, mend the cause (What has failed, metal history "+
+			"%s) and run it again: %s",
 			o, o.Left(), ironic.NodeArgument(n), o.Again(n))
 	}
 	return fmt.Sprintf("An operation has not ended: %s, and %s. If it is not at work any more, run it again: %s", o, o.Left(), o.Again(n))

@@ -20,9 +20,10 @@ type Quarantine struct {
 	Allocation string    `json:"allocation"` // name of the allocation that had reserved the node
 	Instance   string    `json:"instance"`   // its UUID; "" after a move
 	Since      time.Time `json:"since"`
-	Failed     time.Time `json:"failed"`          // when the node entered the state deploy failed, by its conductor's clock, in whole seconds
-	Group      string    `json:"group,omitempty"` // whose member moved; "" after a failure
-	Value      string    `json:"value,omitempty"` // of the member in replace_members
+	// when the node entered the state deploy failed, by its conductor's clock, in whole seconds
+	Failed time.Time `json:"failed"`
+	Group  string    `json:"group,omitempty"` // whose member moved; "" after a failure
+	Value  string    `json:"value,omitempty"` // of the member in replace_members
 }
 
 // IsMove reports whether a member of a group has left the node, on which nothing failed.
@@ -31,7 +32,8 @@ func (q *Quarantine) IsMove() bool { return q.Group != "" }
 // String says what happened, as a clause with "it" for the node.
 func (q *Quarantine) String() string {
 	if q.IsMove() {
-		return fmt.Sprintf("member %s of group %s left it at %s (replace_members: %q)", q.Allocation, q.Group, q.Since.UTC().Format(time.RFC3339), q.Value)
+		return fmt.Sprintf("member %s of group %s left it at %s (replace_members: %q)", q.Allocation, q.Group,
+			q.Since.UTC().Format(time.RFC3339), q.Value)
 	}
 	return fmt.Sprintf("the deployment for allocation %s failed on it at %s", q.Allocation, q.Since.UTC().Format(time.RFC3339))
 }
@@ -92,7 +94,8 @@ func sayQuarantine(n *ironic.Node, _ time.Time) (w Words) {
 	}
 	if q != nil {
 		w.Urgency = Unused
-		w.Advice = "The node is in quarantine, so that no allocation reserves it. When it is repaired, run: metal unretire " + ironic.NodeArgument(n)
+		w.Advice = "The node is in quarantine, so that no allocation reserves it. When it is repaired, run: metal unretire " +
+			ironic.NodeArgument(n)
 	}
 	return w
 }

@@ -55,8 +55,9 @@ func sayReady(n *ironic.Node, now time.Time) (w Words) {
 	if c := NotReadyOf(n); c != nil {
 		w.Told = []Note{{At: c.Since, Until: c.Failed, Text: "ready check of " + c.Target + " that failed", Failed: true}}
 		if !states.IsInProgress(n) {
-			w.Urgency, w.Advice = Broken, fmt.Sprintf("What is deployed on the machine was not ready at %s: %s. Look at its console (metal console %s) and mend the cause. "+
-				"The next apply checks again.", c.Failed.UTC().Format(time.RFC3339), c.Target, ironic.NodeArgument(n))
+			w.Urgency, w.Advice = Broken, fmt.Sprintf("What is deployed on the machine was not ready at %s: %s. Look at its console "+
+				"(metal console %s) and mend the cause. The next apply checks again.", c.Failed.UTC().Format(time.RFC3339), c.Target,
+				ironic.NodeArgument(n))
 		}
 	}
 	return w

@@ -31,8 +31,8 @@ func saySuspended(n *ironic.Node, _ time.Time) (w Words) {
 		name := cmp.Or(spec.Name, spec.UUID)
 		w.Left = &Left{Text: fmt.Sprintf("allocation %s, which Ironic has deleted with the instance, was not created again", name)}
 		if n.InstanceUUID == "" && !states.InProgress(ironic.State(n.ProvisionState)) {
-			w.Urgency, w.Advice = Begun, fmt.Sprintf("An undeployment has ended, and allocation %s was not created again. The next apply does that, or run: metal undeploy %s. "+
-				"To give the allocation up, add --release.", name, ironic.NodeArgument(n))
+			w.Urgency, w.Advice = Begun, fmt.Sprintf("An undeployment has ended, and allocation %s was not created again. The next apply "+
+				"does that, or run: metal undeploy %s. To give the allocation up, add --release.", name, ironic.NodeArgument(n))
 		}
 	}
 	return w

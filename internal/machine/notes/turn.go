@@ -56,8 +56,8 @@ func sayTurn(n *ironic.Node, now time.Time) (w Words) {
 		w.Left = &Left{Text: t.left(now), Run: t.Run} // the text has the time
 	}
 	if t.Failed && NotReadyOf(n) == nil && !states.IsInProgress(n) && !states.Failed(ironic.State(n.ProvisionState)) {
-		w.Urgency, w.Advice = Broken, fmt.Sprintf("The last change of the machine has failed (metal history %s), and rollout group %q waits for it. "+
-			"Check that the machine runs, mend the cause, and apply again.", ironic.NodeArgument(n), t.Group)
+		w.Urgency, w.Advice = Broken, fmt.Sprintf("The last change of the machine has failed (metal history %s), and rollout group %q "+
+			"waits for it. Check that the machine runs, mend the cause, and apply again.", ironic.NodeArgument(n), t.Group)
 	}
 	return w
 }

@@ -22,10 +22,11 @@ const (
 // Work is the note on a node of the last automated cleaning or the last service that a run has watched. Ironic keeps no such record
 // (reference/ironic.md#history-of-cleanings).
 type Work struct {
-	Run    string    `json:"run"`             // that has watched it
-	Steps  []string  `json:"steps,omitempty"` // that the run has requested, and that polls have seen at work, in their order. A short one may have ended between two polls
-	Began  time.Time `json:"began"`           // at the latest, by Ironic's clock
-	Ended  time.Time `json:"ended,omitzero"`  // by Ironic's clock; zero: not yet
+	Run string `json:"run"` // that has watched it
+	// that the run has requested, and that polls have seen at work, in their order. A short one may have ended between two polls
+	Steps  []string  `json:"steps,omitempty"`
+	Began  time.Time `json:"began"`          // at the latest, by Ironic's clock
+	Ended  time.Time `json:"ended,omitzero"` // by Ironic's clock; zero: not yet
 	Failed bool      `json:"failed,omitempty"`
 }
 
@@ -59,7 +60,8 @@ func (w *Work) SeeErasure(n *ironic.Node, run string) *Work {
 // SeeService does the same for a service.
 func (w *Work) SeeService(n *ironic.Node, run string) *Work {
 	state := ironic.State(n.ProvisionState)
-	return w.see(n, run, states.Has(state, states.Service) && state != nodes.ServiceFail, states.StepName(n.ServiceStep), state == nodes.ServiceFail)
+	return w.see(n, run, states.Has(state, states.Service) && state != nodes.ServiceFail, states.StepName(n.ServiceStep),
+		state == nodes.ServiceFail)
 }
 
 // see returns what is known after a look: whether Ironic works, at which step, and, if it does not, whether the work has failed.

@@ -18,14 +18,16 @@ func TestWork_saysWhatWasSeen(t *testing.T) {
 		want map[string]string // by looks
 	}{
 		{"erasure", func(w *notes.Work, n *ironic.Node) *notes.Work { return w.SeeErasure(n, "r") }, map[string]string{
-			"cleaning, clean wait:a, cleaning:b, available":                                  "a b succeeded",
-			"cleaning:a, clean wait:a, clean failed":                                         "a failed",
-			"clean wait, clean failed":                                                       " failed",
-			"cleaning:a, clean wait:b":                                                       "a b goes on",
-			"cleaning:a, clean hold:b":                                                       "a b goes on",   // until an operator ends the hold
-			"cleaning:a, clean hold, cleaning:b, available":                                  "a b succeeded", // all of it is one cleaning
-			"deleting, cleaning, available":                                                  "",              // Ironic skips it, because automated_clean is false
-			"cleaning:raid.delete>manageable, manageable":                                    "",              // a manual cleaning
+			"cleaning, clean wait:a, cleaning:b, available": "a b succeeded",
+			"cleaning:a, clean wait:a, clean failed":        "a failed",
+			"clean wait, clean failed":                      " failed",
+			"cleaning:a, clean wait:b":                      "a b goes on",
+			// until an operator ends the hold
+			"cleaning:a, clean hold:b":                      "a b goes on",
+			"cleaning:a, clean hold, cleaning:b, available": "a b succeeded", // all of it is one cleaning
+			// Ironic skips it, because automated_clean is false
+			"deleting, cleaning, available":                                                  "",
+			"cleaning:raid.delete>manageable, manageable":                                    "", // a manual cleaning
 			"cleaning:raid.delete>manageable, manageable, cleaning:a, available":             "a succeeded",
 			"cleaning:a, available, manageable, cleaning:b, clean failed":                    "b failed",
 			"cleaning:a, available, manageable, cleaning:raid.delete>manageable, manageable": "a succeeded",
@@ -65,7 +67,8 @@ func told(looks string, see func(w *notes.Work, n *ironic.Node) *notes.Work) (go
 		w, at = see(w, n), at.Add(time.Minute)
 	}
 	if w.IsOver() || w != nil && w.Ended.IsZero() {
-		got = strings.ReplaceAll(strings.Join(w.Steps, " "), "deploy.", "") + " " + map[bool]string{true: "failed", false: "succeeded"}[w.Failed]
+		got = strings.ReplaceAll(strings.Join(w.Steps, " "), "deploy.", "") + " " +
+			map[bool]string{true: "failed", false: "succeeded"}[w.Failed]
 		if w.Ended.IsZero() {
 			got = strings.TrimSuffix(got, "succeeded") + "goes on"
 		}

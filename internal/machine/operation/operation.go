@@ -61,7 +61,8 @@ func (t *Trace) See(n *ironic.Node) {
 		if t.within != nil {
 			t.within.End(trace.WithTimestamp(at))
 		}
-		_, t.within = tracing.Start(t.ctx, "state "+n.ProvisionState, trace.WithTimestamp(at), trace.WithAttributes(tracing.State.String(n.ProvisionState)))
+		_, t.within = tracing.Start(t.ctx, "state "+n.ProvisionState, trace.WithTimestamp(at),
+			trace.WithAttributes(tracing.State.String(n.ProvisionState)))
 		t.state, t.step, t.begun = n.ProvisionState, "", at
 	}
 	if step := stepOf(n); step != t.step {

@@ -78,7 +78,8 @@ func Absence(n *ironic.Node, now time.Time) string {
 		began, says = heard, "its ramdisk reported last at"
 	}
 	if waited := now.Sub(began); waited >= AbsentAfter {
-		return fmt.Sprintf("is in state %s, and %s %s (%s ago)", n.ProvisionState, says, began.UTC().Format(time.TimeOnly+" UTC"), waited.Round(time.Second))
+		return fmt.Sprintf("is in state %s, and %s %s (%s ago)", n.ProvisionState, says, began.UTC().Format(time.TimeOnly+" UTC"),
+			waited.Round(time.Second))
 	}
 	return ""
 }
@@ -107,13 +108,16 @@ func CheckBoot(n *ironic.Node, macs []string) string {
 		if len(macs) > 0 {
 			card = "the card that boots has the MAC address " + strings.Join(macs, " or ")
 		}
-		text = fmt.Sprintf("It boots from the network (boot interface %s). Check that %s, that DHCP answers that card and names %s, "+
-			"that the machine tries the network first, and that its boot mode (UEFI or BIOS) is the one that Ironic expects", boot, card, loaders(boot))
+		text = fmt.Sprintf("It boots from the network (boot interface %s). Check that %s, that DHCP answers that card and names %s, that "+
+			"the machine tries the network first, and that its boot mode (UEFI or BIOS) is the one that Ironic expects", boot,
+			card, loaders(boot))
 	case strings.Contains(boot, "virtual-media"):
-		text = fmt.Sprintf("It boots from virtual media (boot interface %s). Check that the BMC reaches the conductor's web server ([deploy]http_url, or external_http_url in driver_info), "+
-			"that it shows the image in its virtual drive, and that its licence includes virtual media", boot)
+		text = fmt.Sprintf("It boots from virtual media (boot interface %s). Check that the BMC reaches the conductor's web server "+
+			"([deploy]http_url, or external_http_url in driver_info), that it shows the image in its virtual drive, and that its licence "+
+			"includes virtual media", boot)
 	case strings.HasSuffix(boot, "-https"):
-		text = fmt.Sprintf("Its firmware loads the ramdisk by HTTP (boot interface %s). Check that it supports UEFI HTTP boot, and reaches the conductor's web server", boot)
+		text = fmt.Sprintf("Its firmware loads the ramdisk by HTTP (boot interface %s). Check that it supports UEFI HTTP boot, and "+
+			"reaches the conductor's web server", boot)
 	}
 	if n.ManagementInterface == "ipmitool" {
 		text += ". The boot device that the BMC has stored: metal boot-device show " + n.UUID

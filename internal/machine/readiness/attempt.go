@@ -62,7 +62,10 @@ func (c Check) dial() Dial {
 // attempt sends the request, on a connection of its own. It follows no redirect: the status of the first answer counts.
 func (h *HTTP) attempt(ctx context.Context, dial Dial) *problem {
 	client := http.Client{
-		Transport:     &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{RootCAs: h.CAs, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true},
+		Transport: &http.Transport{
+			DialContext: dial, TLSClientConfig: &tls.Config{RootCAs: h.CAs, MinVersion: tls.VersionTLS12},
+			DisableKeepAlives: true,
+		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.URL, nil)

@@ -140,7 +140,8 @@ func (w *wait) failure() *Error {
 	case !w.stable.IsZero():
 		e.Cause, e.advice = Unstable, "Raise timeout, which includes stable_for."
 	case w.answered:
-		e.Cause, e.advice = Unstable, "It has answered before, and then no longer: the system may still be starting, or restart again and again. Look at its console. "+w.last.advice
+		e.Cause, e.advice = Unstable, "It has answered before, and then no longer: the system may still be starting, or restart again "+
+			"and again. Look at its console. "+w.last.advice
 	default:
 		e.Cause, e.advice = w.last.cause, w.last.advice
 	}

@@ -124,8 +124,9 @@ func certificate(t *testing.T, name string, until time.Time) (tls.Certificate, *
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: until.Add(-time.Hour), NotAfter: until, IsCA: true, BasicConstraintsValid: true,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: until.Add(-time.Hour), NotAfter: until, IsCA: true,
+		BasicConstraintsValid: true,
+		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	if name != "" {
 		template.IPAddresses, template.DNSNames = nil, []string{name}
@@ -179,7 +180,8 @@ func TestHTTPS(t *testing.T) {
 		})
 	}
 	plain := page(t, func(http.ResponseWriter, *http.Request) {})
-	wantCause(t, readiness.Check{HTTP: &readiness.HTTP{URL: strings.Replace(plain.URL, "http", "https", 1)}}.Once(t.Context()), readiness.NoTLS, "Use http://")
+	wantCause(t, readiness.Check{HTTP: &readiness.HTTP{URL: strings.Replace(plain.URL, "http", "https", 1)}}.Once(t.Context()),
+		readiness.NoTLS, "Use http://")
 }
 
 // What the network answers is told apart, with advice.
@@ -199,7 +201,8 @@ func TestErrorsOfTheNetwork(t *testing.T) {
 	silent := func(context.Context, string, string) (net.Conn, error) {
 		return nil, &net.DNSError{Err: "i/o timeout", Name: "web-1", IsTimeout: true}
 	}
-	wantCause(t, readiness.Check{TCP: "web-1:22", Dial: silent}.Once(t.Context()), readiness.NoName, "cannot be resolved", "the computer that runs Terraform")
+	wantCause(t, readiness.Check{TCP: "web-1:22", Dial: silent}.Once(t.Context()), readiness.NoName, "cannot be resolved",
+		"the computer that runs Terraform")
 }
 
 // machine answers at some times since the beginning.
@@ -254,8 +257,10 @@ func TestWait_machineThatAnswersAfterATime(t *testing.T) {
 	if c.tries[0] != 0 || len(c.tries) > 125 {
 		t.Errorf("%d attempts, the first after %s", len(c.tries), c.tries[0])
 	}
-	if len(c.log) < 19 || c.log[0] != "has a ready check: TCP port web-1:22, for at most 1h0m0s" || !strings.HasPrefix(c.log[1], "is not ready after 3") ||
-		!strings.HasSuffix(c.log[1], "attempts, the last one: connection refused") || !strings.HasPrefix(c.log[len(c.log)-1], "is ready after 10m") {
+	if len(c.log) < 19 || c.log[0] != "has a ready check: TCP port web-1:22, for at most 1h0m0s" ||
+		!strings.HasPrefix(c.log[1], "is not ready after 3") ||
+		!strings.HasSuffix(c.log[1], "attempts, the last one: connection refused") ||
+		!strings.HasPrefix(c.log[len(c.log)-1], "is ready after 10m") {
 		t.Errorf("the log has %d lines: %s", len(c.log), strings.Join(c.log, "\n"))
 	}
 }
@@ -289,11 +294,14 @@ func TestWait_anAttemptIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		begun, tries := time.Now(), 0
-		check := readiness.Check{TCP: "web-1:22", Timeout: 30 * time.Second, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			tries++
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}}
+		check := readiness.Check{
+			TCP: "web-1:22", Timeout: 30 * time.Second,
+			Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				tries++
+				<-ctx.Done()
+				return nil, ctx.Err()
+			},
+		}
 		wantCause(t, check.Wait(t.Context(), func(string) {}), readiness.Unreachable, "no answer in time", "without a proxy")
 		if tries != 3 || time.Since(begun) != 30*time.Second {
 			t.Errorf("%d attempts in %s", tries, time.Since(begun))
@@ -360,7 +368,8 @@ func TestWait_httpOverAnInjectedConnection(t *testing.T) {
 func TestCheckAddress(t *testing.T) {
 	t.Parallel()
 	for address, valid := range map[string]bool{
-		"192.0.2.1:22": true, "[2001:db8::1]:22": true, "web-1.example.com:443": true, "192.0.2.1": false, ":22": false, "web-1:": false, "web-1:ssh": false, "web-1:0": false,
+		"192.0.2.1:22": true, "[2001:db8::1]:22": true, "web-1.example.com:443": true, "192.0.2.1": false, ":22": false, "web-1:": false,
+		"web-1:ssh": false, "web-1:0": false,
 		"web-1:65536": false, "2001:db8::1:22": false, "": false,
 	} {
 		if err := readiness.CheckAddress(address); (err == nil) != valid {
@@ -368,7 +377,8 @@ func TestCheckAddress(t *testing.T) {
 		}
 	}
 	for address, valid := range map[string]bool{
-		"http://192.0.2.1": true, "https://u:p@web-1:8443/x?y#z": true, "http://[2001:db8::1]/": true, "ftp://web-1": false, "web-1": false, "http://": false, "http:///x": false,
+		"http://192.0.2.1": true, "https://u:p@web-1:8443/x?y#z": true, "http://[2001:db8::1]/": true, "ftp://web-1": false, "web-1": false,
+		"http://": false, "http:///x": false,
 		"http://web-1:x": false, "http://web-1:99999": false, "": false,
 	} {
 		err := readiness.CheckURL(address)

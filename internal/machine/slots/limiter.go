@@ -30,7 +30,10 @@ type Limiter struct {
 // NewLimiter returns the limit of a run.
 func NewLimiter(client *ironic.Client, limit throttle.Limit, run string) *Limiter {
 	site := &limited{c: client, run: run}
-	return &Limiter{Limiter: throttle.New(run, limit, site, client.PollInterval()), Locks: throttle.NewLocks(site), client: client, limit: limit}
+	return &Limiter{
+		Limiter: throttle.New(run, limit, site, client.PollInterval()), Locks: throttle.NewLocks(site),
+		client: client, limit: limit,
+	}
 }
 
 // OthersAtWork reports whether other runs have operations in progress on the nodes of a list.
@@ -49,7 +52,9 @@ func (l *Limiter) Moved(before, now *ironic.Node) {
 // Pass calls send when there is a slot for the node, like throttle.Limiter.Admit. seen is the node in the list that was taken
 // under the limit's lock; it has the fields of polls and replaces the fresh read before the verb. seen is nil if there is no limit
 // or no lock, if the node is exempt or already busy, or if it came after the list had begun.
-func (l *Limiter) Pass(ctx context.Context, node *ironic.Node, failures int, send func(ctx context.Context, seen *ironic.Node) error) error {
+func (l *Limiter) Pass(ctx context.Context, node *ironic.Node, failures int,
+	send func(ctx context.Context, seen *ironic.Node) error,
+) error {
 	if err := l.Requires(ctx); err != nil {
 		return err
 	}
@@ -59,7 +64,9 @@ func (l *Limiter) Pass(ctx context.Context, node *ironic.Node, failures int, sen
 // PassStart is Pass for a power verb that starts a machine, such as "power on" or "rebooting". The node takes a slot while
 // target_power_state is set. The caller that waits for the end of the power change then calls Started, which keeps the slot for
 // another 30 s.
-func (l *Limiter) PassStart(ctx context.Context, node *ironic.Node, failures int, send func(ctx context.Context, seen *ironic.Node) error) error {
+func (l *Limiter) PassStart(ctx context.Context, node *ironic.Node, failures int,
+	send func(ctx context.Context, seen *ironic.Node) error,
+) error {
 	if err := l.Requires(ctx); err != nil {
 		return err
 	}

@@ -33,11 +33,23 @@ func TestWaiting_ofAllRecordsThatTheUserMaySee(t *testing.T) {
 			ironictest.InVirtualTime(t, func(t *testing.T) {
 				fake := ironictest.Fleet(1)
 				record := func(machines int) map[string]any {
-					word := map[string]any{"run": ironic.NewUUID(), "machines": machines, "max": 1, "since": time.Now().UTC(), "renewed": time.Now().UTC()}
-					return map[string]any{"about": "terraform-provider-metal: the limit", "holders": map[string]any{"h": 1}, "released": true, "waiting": []any{word}}
+					word := map[string]any{
+						"run": ironic.NewUUID(), "machines": machines, "max": 1, "since": time.Now().UTC(),
+						"renewed": time.Now().UTC(),
+					}
+					return map[string]any{
+						"about": "terraform-provider-metal: the limit", "holders": map[string]any{"h": 1},
+						"released": true, "waiting": []any{word},
+					}
 				}
-				ironictest.AsOther(t, fake, http.MethodPost, "chassis", map[string]any{"description": "terraform-provider-metal: the limit", "extra": record(4)})
-				ironictest.AsOther(t, fake, http.MethodPost, "allocations", map[string]any{"resource_class": ironic.RecordClass, "extra": record(3)})
+				ironictest.AsOther(t, fake, http.MethodPost, "chassis", map[string]any{
+					"description": "terraform-provider-metal: the limit",
+					"extra":       record(4),
+				})
+				ironictest.AsOther(t, fake, http.MethodPost, "allocations", map[string]any{
+					"resource_class": ironic.RecordClass,
+					"extra":          record(3),
+				})
 				fake.Reject = func(r *http.Request) *fakeironic.Rejection {
 					for _, list := range tt.refused {
 						if strings.HasSuffix(r.URL.Path, "/"+list) {

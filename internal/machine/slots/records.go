@@ -96,7 +96,8 @@ func (s *limited) Create(ctx context.Context, r throttle.Record) (created bool, 
 		refused := err
 		s.noChassis.Store(true)
 		if created, err = s.create(ctx, allocationRecords, r); !isNoRight(err) {
-			s.Log(ctx, slog.LevelInfo, "this user may not create a chassis, so its locks are allocations, which only users of its project see")
+			s.Log(ctx, slog.LevelInfo, "this user may not create a chassis, so its locks are allocations, which only users of "+
+				"its project see")
 			return created, err
 		}
 		err = refused

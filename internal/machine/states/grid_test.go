@@ -16,8 +16,10 @@ var (
 
 	// An operation in progress ends by itself.
 	inProgress = []ironic.State{
-		nodes.Verifying, nodes.Deploying, nodes.DeployWait, nodes.DeployDone, nodes.Rebuild, nodes.Deleting, nodes.Deleted, nodes.Cleaning, nodes.CleanWait,
-		nodes.Inspecting, nodes.InspectWait, nodes.Adopting, nodes.Rescuing, nodes.RescueWait, nodes.Unrescuing, nodes.Servicing, nodes.ServiceWait,
+		nodes.Verifying, nodes.Deploying, nodes.DeployWait, nodes.DeployDone, nodes.Rebuild, nodes.Deleting, nodes.Deleted, nodes.Cleaning,
+		nodes.CleanWait,
+		nodes.Inspecting, nodes.InspectWait, nodes.Adopting, nodes.Rescuing, nodes.RescueWait, nodes.Unrescuing, nodes.Servicing,
+		nodes.ServiceWait,
 	}
 
 	// A hold ends when an operator ends it.
@@ -128,7 +130,8 @@ func TestGrid_waitForRamdiskCanBeEnded(t *testing.T) {
 		if _, can := Abortable(state); can != (waits || slices.Contains(holds, state) || state == nodes.ServiceFail) {
 			t.Errorf("%q can be aborted: %t", state, can)
 		}
-		if waits && !slices.Contains(accepted[state], nodes.TargetAbort) && NextMove(GoalUndeployed, state, false).Verb != nodes.TargetDeleted {
+		if waits && !slices.Contains(accepted[state], nodes.TargetAbort) &&
+			NextMove(GoalUndeployed, state, false).Verb != nodes.TargetDeleted {
 			t.Errorf("%q cannot be ended", state)
 		}
 	}
@@ -139,8 +142,10 @@ func TestGrid_waitForRamdiskCanBeEnded(t *testing.T) {
 func TestGrid_goalsHaveTheirVerb(t *testing.T) {
 	t.Parallel()
 	verbs := map[Goal]ironic.Verb{
-		GoalManageable: nodes.TargetManage, GoalAvailable: nodes.TargetProvide, GoalInspected: nodes.TargetInspect, GoalConfigured: nodes.TargetClean,
-		GoalDeployed: nodes.TargetActive, GoalRebuilt: nodes.TargetRebuild, GoalUndeployed: nodes.TargetDeleted, GoalAdopted: nodes.TargetAdopt,
+		GoalManageable: nodes.TargetManage, GoalAvailable: nodes.TargetProvide, GoalInspected: nodes.TargetInspect,
+		GoalConfigured: nodes.TargetClean,
+		GoalDeployed:   nodes.TargetActive, GoalRebuilt: nodes.TargetRebuild, GoalUndeployed: nodes.TargetDeleted,
+		GoalAdopted:  nodes.TargetAdopt,
 		GoalServiced: nodes.TargetService, GoalRescued: nodes.TargetRescue, GoalUnrescued: nodes.TargetUnrescue,
 	}
 	eachMove(func(state ironic.State, goal Goal, m Move) {
@@ -151,7 +156,8 @@ func TestGrid_goalsHaveTheirVerb(t *testing.T) {
 		case prepares && Failed(state), (prepares || goal == GoalUndeployed) && !slices.Contains(accepted[state], want):
 			want = nodes.TargetManage
 		}
-		if sends := m.Kind == Send || m.Kind == Repair; sends && m.Verb != want || m.Kind == Refuse && slices.Contains(accepted[state], want) {
+		if sends := m.Kind == Send || m.Kind == Repair; sends && m.Verb != want || m.Kind == Refuse &&
+			slices.Contains(accepted[state], want) {
 			t.Errorf("from %q to %s: %+v, want %s", state, goal, m, want)
 		}
 	})

@@ -124,7 +124,8 @@ func IsOccupied(n *ironic.Node) bool { return Occupied(ironic.State(n.ProvisionS
 // the way into or out of it, that a deployment must not disturb.
 func Finished(state ironic.State) bool {
 	m := NextMove(GoalDeployed, state, false)
-	return Has(state, Rescue|Service) && Has(state, Busy) || m.Kind == Done || m.Reason == reasonRescue || m.Reason == ReasonDeployed || m.Reason == reasonHold
+	return Has(state, Rescue|Service) && Has(state, Busy) || m.Kind == Done || m.Reason == reasonRescue || m.Reason == ReasonDeployed ||
+		m.Reason == reasonHold
 }
 
 // KeepsDeployment reports whether a deployment has ended in this state, also while a rescue or a service interrupts what it runs.
@@ -240,7 +241,8 @@ func PortsChangeable(state ironic.State) bool {
 // ReachesGoal reports whether sending a verb reaches a goal that the state alone does not show.
 func ReachesGoal(sent ironic.Verb, goal Goal) bool {
 	return (goal == GoalInspected && sent == nodes.TargetInspect) || (goal == GoalRebuilt && InstallsInstance(sent)) ||
-		(goal == GoalRescued && sent == nodes.TargetRescue) || (goal == GoalConfigured && sent == nodes.TargetClean) || (goal == GoalServiced && sent == nodes.TargetService)
+		(goal == GoalRescued && sent == nodes.TargetRescue) || (goal == GoalConfigured && sent == nodes.TargetClean) ||
+		(goal == GoalServiced && sent == nodes.TargetService)
 }
 
 // RunsSteps reports whether a verb runs the steps of its order.

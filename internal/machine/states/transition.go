@@ -113,17 +113,19 @@ const (
 
 // reasons are the reasons in words, each with what to do.
 var reasons = map[Reason]string{
-	ReasonDeployed:   "something is deployed on it. Destroy its metal_deployment, or undeploy it, first",
-	reasonRescue:     "it is in rescue mode. Unrescue it first",
-	reasonHold:       "an operator holds it there. Unhold or abort it first",
-	reasonAdopt:      "its adoption failed. Adopt it again or manage it first",
-	ReasonNotReady:   "it cannot be deployed from there. Make it available first (metal_host target_state = \"available\")",
-	ReasonNoBMC:      "Ironic knows no BMC of it, so it cannot become available. Give its metal_host a bmc, or a driver with driver_info",
-	ReasonNoAdopt:    "no deployment to adopt runs on it. If the machine runs something, make the node manageable first (metal_host target_state = \"manageable\"). To deploy an image, set image instead of adopt",
-	reasonNoneRuns:   "nothing is deployed on it any more. With Terraform, run terraform plan again first",
-	reasonUndeploy:   "undeploying it failed. Undeploy it again first",
-	ReasonBusy:       "an operation on it is in progress. Apply again when it is available",
-	ReasonOtherSince: "another client has deployed it since its deployment failed. Undeploy it first if nothing on it is needed (metal undeploy), and apply again",
+	ReasonDeployed: "something is deployed on it. Destroy its metal_deployment, or undeploy it, first",
+	reasonRescue:   "it is in rescue mode. Unrescue it first",
+	reasonHold:     "an operator holds it there. Unhold or abort it first",
+	reasonAdopt:    "its adoption failed. Adopt it again or manage it first",
+	ReasonNotReady: "it cannot be deployed from there. Make it available first (metal_host target_state = \"available\")",
+	ReasonNoBMC:    "Ironic knows no BMC of it, so it cannot become available. Give its metal_host a bmc, or a driver with driver_info",
+	ReasonNoAdopt: "no deployment to adopt runs on it. If the machine runs something, make the node manageable first (metal_host " +
+		"target_state = \"manageable\"). To deploy an image, set image instead of adopt",
+	reasonNoneRuns: "nothing is deployed on it any more. With Terraform, run terraform plan again first",
+	reasonUndeploy: "undeploying it failed. Undeploy it again first",
+	ReasonBusy:     "an operation on it is in progress. Apply again when it is available",
+	ReasonOtherSince: "another client has deployed it since its deployment failed. Undeploy it first if nothing on it is needed (metal " +
+		"undeploy), and apply again",
 }
 
 // String returns the reason in words.
@@ -131,7 +133,8 @@ func (r Reason) String() string { return reasons[r] }
 
 // columns are the goals in the order of the table of moves.
 var columns = []Goal{
-	GoalManageable, GoalAvailable, GoalInspected, GoalConfigured, GoalDeployed, GoalRebuilt, GoalUndeployed, GoalAdopted, GoalServiced, GoalRescued, GoalUnrescued,
+	GoalManageable, GoalAvailable, GoalInspected, GoalConfigured, GoalDeployed, GoalRebuilt, GoalUndeployed, GoalAdopted, GoalServiced,
+	GoalRescued, GoalUnrescued,
 }
 
 // grid says what to do with a node in a state to reach a goal (reference/ironic.md#provision-states): "done"; "wait" for the operation in
@@ -140,39 +143,72 @@ var columns = []Goal{
 // instance.
 var grid = map[ironic.State]string{
 	//                   manageable  available  inspected     configured  deployed   rebuilt       undeployed  adopted    serviced      rescued      unrescued
-	nodes.Enroll:       "manage      manage     manage        manage      -unready   -unready      done        -noadopt   -none         -none        -none",
-	nodes.Verifying:    "wait        wait       wait          wait        wait       wait          wait        wait       wait          wait         wait",
-	nodes.Manageable:   "done        provide    inspect/done  clean/done  -unready   -unready      done        adopt      -none         -none        -none",
-	nodes.Available:    "manage      done       manage        manage      active     active        done        -noadopt   -none         -none        -none",
-	nodes.Active:       "-deployed   -deployed  -deployed     -deployed   done       rebuild/done  deleted     done       service/done  rescue       done",
-	nodes.Deploying:    "-deployed   -deployed  -deployed     -deployed   wait       wait          wait        wait       wait          wait         wait",
-	nodes.DeployWait:   "-deployed   -deployed  -deployed     -deployed   wait       wait          deleted     wait       wait          wait         wait",
-	nodes.DeployDone:   "-deployed   -deployed  -deployed     -deployed   wait       wait          wait        wait       wait          wait         wait",
-	nodes.Rebuild:      "-deployed   -deployed  -deployed     -deployed   wait       wait          wait        wait       wait          wait         wait",
-	nodes.DeployFail:   "-deployed   -deployed  -deployed     -deployed   active!    active!       deleted     -deployed  -deployed     -none        -none",
-	nodes.DeployHold:   "-held       -held      -held         -held       -held      -held         -held       -held      -held         -held        -held",
-	nodes.Deleting:     "wait        wait       wait          wait        wait       wait          wait        wait       wait          wait         wait",
-	nodes.Deleted:      "wait        wait       wait          wait        wait       wait          wait        wait       wait          wait         wait",
-	nodes.Error:        "-undeploy   -undeploy  -undeploy     -undeploy   -undeploy  -undeploy     deleted!    -undeploy  -undeploy     -undeploy    -undeploy",
-	nodes.Cleaning:     "wait        wait       wait          wait        wait       wait          wait        wait       wait          wait         wait",
-	nodes.CleanWait:    "wait        wait       wait          wait        wait       wait          wait        wait       wait          wait         wait",
-	nodes.CleanFail:    "manage!     manage!    manage!       manage!     -unready   -unready      manage!     -noadopt   -none         -none        -none",
-	nodes.CleanHold:    "-held       -held      -held         -held       -held      -held         -held       -held      -held         -held        -held",
-	nodes.Inspecting:   "wait        wait       wait          wait        wait       wait          wait        wait       wait          wait         wait",
-	nodes.InspectWait:  "wait        wait       wait          wait        wait       wait          wait        wait       wait          wait         wait",
-	nodes.InspectFail:  "manage!     manage!    manage!       manage!     -unready   -unready      manage!     -noadopt   -none         -none        -none",
-	nodes.Adopting:     "wait        wait       wait          wait        wait       wait          wait        wait       wait          wait         wait",
-	nodes.AdoptFail:    "manage!     manage!    manage!       manage!     -adopt     -adopt        manage!     adopt!     -none         -none        -none",
-	nodes.Rescuing:     "-deployed   -deployed  -deployed     -deployed   wait       wait          wait        wait       wait          wait         wait",
-	nodes.RescueWait:   "-deployed   -deployed  -deployed     -deployed   wait       wait          deleted     wait       wait          wait         wait",
-	nodes.Rescue:       "-rescue     -rescue    -rescue       -rescue     -rescue    -rescue       deleted     -rescue    -rescue       rescue/done  unrescue",
-	nodes.RescueFail:   "-rescue     -rescue    -rescue       -rescue     -rescue    -rescue       deleted     -rescue    -rescue       rescue!      unrescue!",
-	nodes.Unrescuing:   "-deployed   -deployed  -deployed     -deployed   wait       wait          wait        wait       wait          wait         wait",
-	nodes.UnrescueFail: "-rescue     -rescue    -rescue       -rescue     -rescue    -rescue       deleted     -rescue    -rescue       rescue!      unrescue!",
-	nodes.Servicing:    "-deployed   -deployed  -deployed     -deployed   wait       wait          wait        wait       wait          wait         wait",
-	nodes.ServiceWait:  "-deployed   -deployed  -deployed     -deployed   wait       wait          deleted     wait       wait          wait         wait",
-	nodes.ServiceFail:  "-deployed   -deployed  -deployed     -deployed   -deployed  -deployed     deleted     -deployed  service!      rescue       done",
-	nodes.ServiceHold:  "-held       -held      -held         -held       -held      -held         -held       -held      -held         -held        -held",
+	nodes.Enroll: "manage      manage     manage        manage      -unready   -unready      done        -noadopt   -none " +
+		"        -none        -none",
+	nodes.Verifying: "wait        wait       wait          wait        wait       wait          wait        wait       wait " +
+		"         wait         wait",
+	nodes.Manageable: "done        provide    inspect/done  clean/done  -unready   -unready      done        adopt      -none " +
+		"        -none        -none",
+	nodes.Available: "manage      done       manage        manage      active     active        done        -noadopt   -none " +
+		"        -none        -none",
+	nodes.Active: "-deployed   -deployed  -deployed     -deployed   done       rebuild/done  deleted     done       service/done " +
+		" rescue       done",
+	nodes.Deploying: "-deployed   -deployed  -deployed     -deployed   wait       wait          wait        wait       wait " +
+		"         wait         wait",
+	nodes.DeployWait: "-deployed   -deployed  -deployed     -deployed   wait       wait          deleted     wait       wait " +
+		"         wait         wait",
+	nodes.DeployDone: "-deployed   -deployed  -deployed     -deployed   wait       wait          wait        wait       wait " +
+		"         wait         wait",
+	nodes.Rebuild: "-deployed   -deployed  -deployed     -deployed   wait       wait          wait        wait       wait " +
+		"         wait         wait",
+	nodes.DeployFail: "-deployed   -deployed  -deployed     -deployed   active!    active!       deleted     -deployed  -deployed " +
+		"    -none        -none",
+	nodes.DeployHold: "-held       -held      -held         -held       -held      -held         -held       -held      -held " +
+		"        -held        -held",
+	nodes.Deleting: "wait        wait       wait          wait        wait       wait          wait        wait       wait " +
+		"         wait         wait",
+	nodes.Deleted: "wait        wait       wait          wait        wait       wait          wait        wait       wait " +
+		"         wait         wait",
+	nodes.Error: "-undeploy   -undeploy  -undeploy     -undeploy   -undeploy  -undeploy     deleted!    -undeploy  -undeploy " +
+		"    -undeploy    -undeploy",
+	nodes.Cleaning: "wait        wait       wait          wait        wait       wait          wait        wait       wait " +
+		"         wait         wait",
+	nodes.CleanWait: "wait        wait       wait          wait        wait       wait          wait        wait       wait " +
+		"         wait         wait",
+	nodes.CleanFail: "manage!     manage!    manage!       manage!     -unready   -unready      manage!     -noadopt   -none " +
+		"        -none        -none",
+	nodes.CleanHold: "-held       -held      -held         -held       -held      -held         -held       -held      -held " +
+		"        -held        -held",
+	nodes.Inspecting: "wait        wait       wait          wait        wait       wait          wait        wait       wait " +
+		"         wait         wait",
+	nodes.InspectWait: "wait        wait       wait          wait        wait       wait          wait        wait       wait " +
+		"         wait         wait",
+	nodes.InspectFail: "manage!     manage!    manage!       manage!     -unready   -unready      manage!     -noadopt   -none " +
+		"        -none        -none",
+	nodes.Adopting: "wait        wait       wait          wait        wait       wait          wait        wait       wait " +
+		"         wait         wait",
+	nodes.AdoptFail: "manage!     manage!    manage!       manage!     -adopt     -adopt        manage!     adopt!     -none " +
+		"        -none        -none",
+	nodes.Rescuing: "-deployed   -deployed  -deployed     -deployed   wait       wait          wait        wait       wait " +
+		"         wait         wait",
+	nodes.RescueWait: "-deployed   -deployed  -deployed     -deployed   wait       wait          deleted     wait       wait " +
+		"         wait         wait",
+	nodes.Rescue: "-rescue     -rescue    -rescue       -rescue     -rescue    -rescue       deleted     -rescue    -rescue " +
+		"      rescue/done  unrescue",
+	nodes.RescueFail: "-rescue     -rescue    -rescue       -rescue     -rescue    -rescue       deleted     -rescue    -rescue " +
+		"      rescue!      unrescue!",
+	nodes.Unrescuing: "-deployed   -deployed  -deployed     -deployed   wait       wait          wait        wait       wait " +
+		"         wait         wait",
+	nodes.UnrescueFail: "-rescue     -rescue    -rescue       -rescue     -rescue    -rescue       deleted     -rescue    -rescue " +
+		"      rescue!      unrescue!",
+	nodes.Servicing: "-deployed   -deployed  -deployed     -deployed   wait       wait          wait        wait       wait " +
+		"         wait         wait",
+	nodes.ServiceWait: "-deployed   -deployed  -deployed     -deployed   wait       wait          deleted     wait       wait " +
+		"         wait         wait",
+	nodes.ServiceFail: "-deployed   -deployed  -deployed     -deployed   -deployed  -deployed     deleted     -deployed  service! " +
+		"     rescue       done",
+	nodes.ServiceHold: "-held       -held      -held         -held       -held      -held         -held       -held      -held " +
+		"        -held        -held",
 }
 
 // moves is the grid by state and goal.

@@ -49,11 +49,12 @@ func TestTransition_verbIsNotRepeated(t *testing.T) {
 // accepted is which verbs Ironic takes in which state, as its own state machine has it (reference/ironic.md#provision-states), on
 // every version that the provider supports.
 var accepted = map[ironic.State][]ironic.Verb{
-	nodes.Enroll:       {nodes.TargetManage},
-	nodes.Manageable:   {nodes.TargetProvide, nodes.TargetClean, nodes.TargetInspect, nodes.TargetAdopt},
-	nodes.Available:    {nodes.TargetActive, nodes.TargetManage},
-	nodes.DeployWait:   {nodes.TargetDeleted},
-	nodes.Active:       {nodes.TargetDeleted, nodes.TargetRebuild, nodes.TargetRescue, nodes.TargetService}, // service since API 1.87, which its attribute needs
+	nodes.Enroll:     {nodes.TargetManage},
+	nodes.Manageable: {nodes.TargetProvide, nodes.TargetClean, nodes.TargetInspect, nodes.TargetAdopt},
+	nodes.Available:  {nodes.TargetActive, nodes.TargetManage},
+	nodes.DeployWait: {nodes.TargetDeleted},
+	// service since API 1.87, which its attribute needs
+	nodes.Active:       {nodes.TargetDeleted, nodes.TargetRebuild, nodes.TargetRescue, nodes.TargetService},
 	nodes.DeployFail:   {nodes.TargetActive, nodes.TargetRebuild, nodes.TargetDeleted},
 	nodes.Error:        {nodes.TargetRebuild, nodes.TargetDeleted},
 	nodes.CleanWait:    {nodes.TargetAbort},

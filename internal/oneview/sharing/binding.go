@@ -54,7 +54,8 @@ func BindingOf(node *ironic.Node) (Binding, error) {
 	capabilities := ironic.Capabilities(node.Properties)
 	b := Binding{
 		HardwareURI: text(keyHardware), AppliedURI: text(keyApplied),
-		HardwareTypeURI: capabilities[capabilityHardwareType], TemplateURI: capabilities[capabilityTemplate], GroupURI: capabilities[capabilityGroup],
+		HardwareTypeURI: capabilities[capabilityHardwareType], TemplateURI: capabilities[capabilityTemplate],
+		GroupURI: capabilities[capabilityGroup],
 	}
 	mode, err := modeOf(node.DriverInfo[keyDynamic])
 	if err != nil {
@@ -90,8 +91,9 @@ func KeepsHardware(node *ironic.Node, patch ironic.Patch) error {
 	}
 	for _, edit := range patch {
 		if wanted, _ := edit.Value.(string); edit.Path == "/driver_info/"+keyHardware && !oneview.SameURI(wanted, b.HardwareURI) {
-			return fmt.Errorf("node %s: driver_info.%s cannot be changed while server profile %s is applied to %s. Remove that profile first, by destroying the "+
-				"metal_oneview_profile of the node", ironic.NodeLabel(node), keyHardware, b.AppliedURI, b.HardwareURI)
+			return fmt.Errorf("node %s: driver_info.%s cannot be changed while server profile %s is applied to %s. Remove that profile "+
+				"first, by destroying the metal_oneview_profile of the node", ironic.NodeLabel(node), keyHardware,
+				b.AppliedURI, b.HardwareURI)
 		}
 	}
 	return nil

@@ -46,11 +46,13 @@ func TestBindingMode(t *testing.T) {
 func TestBindingCapabilities(t *testing.T) {
 	t.Parallel()
 	node := &ironic.Node{Properties: map[string]any{
-		"capabilities": "boot_mode:uefi, server_hardware_type_uri:/rest/server-hardware-types/1 ,server_profile_template_uri:/rest/server-profile-templates/2,nonsense,enclosure_group_uri:/rest/enclosure-groups/3",
+		"capabilities": "boot_mode:uefi, server_hardware_type_uri:/rest/server-hardware-types/1 " +
+			",server_profile_template_uri:/rest/server-profile-templates/2,nonsense,enclosure_group_uri:/rest/enclosure-groups/3",
 	}}
 	got, err := sharing.BindingOf(node)
 	want := sharing.Binding{
-		Mode: sharing.Undeclared, HardwareTypeURI: "/rest/server-hardware-types/1", TemplateURI: "/rest/server-profile-templates/2", GroupURI: "/rest/enclosure-groups/3",
+		Mode: sharing.Undeclared, HardwareTypeURI: "/rest/server-hardware-types/1", TemplateURI: "/rest/server-profile-templates/2",
+		GroupURI: "/rest/enclosure-groups/3",
 	}
 	if err != nil || got != want {
 		t.Errorf("BindingOf = %+v, %v; want %+v", got, err, want)

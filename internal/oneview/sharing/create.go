@@ -85,7 +85,8 @@ func (r *preparation) post(ctx context.Context, hardware *oneview.Hardware) erro
 	err = r.watch(ctx, uri)
 	switch {
 	case fault.Is(err, oneview.KindTask):
-		r.failure = fmt.Errorf("node %s: apply server profile %s to %s: %w", ironic.NodeLabel(r.node), r.name, oneview.HardwareLabel(hardware), err)
+		r.failure = fmt.Errorf("node %s: apply server profile %s to %s: %w", ironic.NodeLabel(r.node), r.name,
+			oneview.HardwareLabel(hardware), err)
 		return nil
 	case fault.Is(err, oneview.KindTimeout), errors.Is(err, oneview.ErrTaskLost):
 		return nil
@@ -187,10 +188,12 @@ func misfits(t *oneview.Template, h *oneview.Hardware) []string {
 			oneview.TemplateLabel(t), given(t.GroupURI), given(h.GroupURI)))
 	}
 	if !t.ManageBoot {
-		reasons = append(reasons, fmt.Sprintf("template %s does not manage the boot order, which Ironic needs: set boot.manageBoot", oneview.TemplateLabel(t)))
+		reasons = append(reasons, fmt.Sprintf("template %s does not manage the boot order, which Ironic needs: set boot.manageBoot",
+			oneview.TemplateLabel(t)))
 	}
 	if t.MACType != "Physical" {
-		reasons = append(reasons, fmt.Sprintf("template %s gives MAC addresses of type %s, but Ironic knows the physical ones: set macType to Physical",
+		reasons = append(reasons, fmt.Sprintf("template %s gives MAC addresses of type %s, but Ironic knows the physical ones: set "+
+			"macType to Physical",
 			oneview.TemplateLabel(t), given(t.MACType)))
 	}
 	return reasons
@@ -204,7 +207,8 @@ func contradictions(b Binding, h *oneview.Hardware, addresses []string) []string
 			capabilityHardwareType, b.HardwareTypeURI, given(h.HardwareTypeURI)))
 	}
 	if b.GroupURI != "" && !oneview.SameURI(b.GroupURI, h.GroupURI) {
-		reasons = append(reasons, fmt.Sprintf("the node's capabilities say %s %s, the hardware is in group %s", capabilityGroup, b.GroupURI, given(h.GroupURI)))
+		reasons = append(reasons, fmt.Sprintf("the node's capabilities say %s %s, the hardware is in group %s", capabilityGroup, b.GroupURI,
+			given(h.GroupURI)))
 	}
 	// OneView shows no ports of rack servers.
 	if len(addresses) > 0 && len(h.MACs) > 0 && !slices.ContainsFunc(addresses, h.HasMAC) {

@@ -158,7 +158,8 @@ func maintenanceOf(node *ironic.Node) maintenance {
 // a later pass makes it available again. It cannot while it is in another user's maintenance.
 func MayLeaveService(node *ironic.Node) bool {
 	kind := maintenanceOf(node)
-	return actionFor(Free, ironic.State(node.ProvisionState), maintenanceOurs) != Leave && kind != maintenanceForeign && kind != maintenanceOurs
+	return actionFor(Free, ironic.State(node.ProvisionState), maintenanceOurs) != Leave && kind != maintenanceForeign &&
+		kind != maintenanceOurs
 }
 
 // OutOfService reports whether a pass has taken a node out of service because OneView uses its hardware. Only a later pass may make

@@ -193,16 +193,27 @@ func TestMaintenanceOf(t *testing.T) {
 	}{
 		{"no maintenance", ironic.Node{}, maintenanceNone},
 		{"our reason", ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse}, maintenanceOurs},
-		{"our reason over a fault", ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse, Fault: machine.FaultClean}, maintenanceOurs},
+		{
+			"our reason over a fault",
+			ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse, Fault: machine.FaultClean},
+			maintenanceOurs,
+		},
 		{"our reason without maintenance", ironic.Node{MaintenanceReason: ReasonInUse}, maintenanceNone},
 		{"our reason with more to it", ironic.Node{Maintenance: true, MaintenanceReason: ReasonInUse + ", says Bob"}, maintenanceForeign},
 		{"another user's reason", ironic.Node{Maintenance: true, MaintenanceReason: "disk swap"}, maintenanceForeign},
 		{"no reason", ironic.Node{Maintenance: true}, maintenanceForeign},
 		{"being migrated", ironic.Node{Maintenance: true, MaintenanceReason: ReasonMigrating}, maintenanceForeign},
-		{"a failed clean step", ironic.Node{Maintenance: true, MaintenanceReason: "step failed", Fault: machine.FaultClean}, maintenanceFault},
+		{
+			"a failed clean step",
+			ironic.Node{Maintenance: true, MaintenanceReason: "step failed", Fault: machine.FaultClean},
+			maintenanceFault,
+		},
 		{"a power failure", ironic.Node{Maintenance: true, MaintenanceReason: "no power", Fault: "power failure"}, maintenanceForeign},
 		{"lifted by a pass", marked(ironic.Node{}), maintenanceLifted},
-		{"lifted by a pass, and set again by another user", marked(ironic.Node{Maintenance: true, MaintenanceReason: "disk swap"}), maintenanceForeign},
+		{
+			"lifted by a pass, and set again by another user", marked(ironic.Node{Maintenance: true, MaintenanceReason: "disk swap"}),
+			maintenanceForeign,
+		},
 		{"lifted by a pass, and moved on since", moved, maintenanceNone},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

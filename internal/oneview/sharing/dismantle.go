@@ -44,7 +44,9 @@ func (p *Pool) stop(ctx context.Context, hardwareURI, holder string, deadline ti
 			if hardware.PowerLocked || hardware.Settling() || tries.holds() {
 				break
 			}
-			if err = tries.sent(finish(ctx, p.OneView, deadline, func() (string, error) { return p.OneView.PowerOff(ctx, hardware.URI) })); err == nil {
+			if err = tries.sent(finish(ctx, p.OneView, deadline, func() (string, error) {
+				return p.OneView.PowerOff(ctx, hardware.URI)
+			})); err == nil {
 				tries.failures++ // the next read must show it off
 			}
 		}
@@ -52,7 +54,8 @@ func (p *Pool) stop(ctx context.Context, hardwareURI, holder string, deadline ti
 			return fmt.Errorf("switch off server hardware %s: %w", oneview.HardwareLabel(hardware), err)
 		}
 		if tries.failures > maxFailures {
-			return fmt.Errorf("switch off server hardware %s: OneView says that the operation succeeded, but the server is %q", oneview.HardwareLabel(hardware), hardware.PowerState)
+			return fmt.Errorf("switch off server hardware %s: OneView says that the operation succeeded, but the server is %q",
+				oneview.HardwareLabel(hardware), hardware.PowerState)
 		}
 	}
 }
@@ -96,7 +99,9 @@ func (p *Pool) remove(ctx context.Context, r removal) error {
 			if match == "" || match == refused {
 				match = "*" // everything was just read again, and the appliance refuses its own version
 			}
-			err = tries.sent(finish(ctx, p.OneView, r.deadline, func() (string, error) { return p.OneView.DeleteProfile(ctx, profile.URI, match) }))
+			err = tries.sent(finish(ctx, p.OneView, r.deadline, func() (string, error) {
+				return p.OneView.DeleteProfile(ctx, profile.URI, match)
+			}))
 			if oneview.IsStatus(err, http.StatusPreconditionFailed) && match != "*" {
 				refused, err = match, nil
 			}
@@ -108,7 +113,8 @@ func (p *Pool) remove(ctx context.Context, r removal) error {
 			}
 		}
 		if tries.failures > maxFailures {
-			return fmt.Errorf("remove server profile %s: OneView says that the operation succeeded, but the profile still exists", oneview.ProfileLabel(profile))
+			return fmt.Errorf("remove server profile %s: OneView says that the operation succeeded, but the profile still exists",
+				oneview.ProfileLabel(profile))
 		}
 		if err := tries.again(ctx, err); err != nil {
 			return fmt.Errorf("remove server profile %s: %w", oneview.ProfileLabel(profile), err)
@@ -122,7 +128,8 @@ func (p *Pool) readyToRemove(ctx context.Context, profile *oneview.Profile, r re
 	switch {
 	case profile.HardwareURI != "" && !oneview.SameURI(profile.HardwareURI, r.hardwareURI):
 		return false, &failure.Error{
-			Kind: kindMoved, About: profile, Fact: "another user has moved the server profile to other server hardware: " + profile.HardwareURI,
+			Kind: kindMoved, About: profile, Fact: "another user has moved the server profile to other server hardware: " +
+				profile.HardwareURI,
 		}
 	case profile.InProgress:
 		return false, nil

@@ -43,7 +43,8 @@ var (
 		Code: "ServerProfileApplyFailed", Message: `Unable to apply to {"name":"Encl1, bay 1", "uri":"/rest/server-hardware/1"}.`,
 		Actions: []string{"Reset the iLO."},
 	}
-	invalid = fakeoneview.Problem{Code: "MacTypeDiffGlobalMacType", Message: "When macType is not user defined, it should be the global one."}
+	invalid = fakeoneview.Problem{Code: "MacTypeDiffGlobalMacType", Message: "When macType is not user defined, it should be " +
+		"the global one."}
 )
 
 // wrecks returns the problems of an appliance (reference/oneview.md#what-goes-wrong-on-an-appliance) that Prepare and Release must handle.
@@ -65,7 +66,10 @@ func wrecks(method, path string) []wreck {
 		{name: "the Location is absolute", faults: hit(fakeoneview.LocationAt("https://oneview.test"))},
 		{name: "the Location is on another host", faults: hit(fakeoneview.LocationAt("https://elsewhere.test"))},
 		{name: "the answer names no task", faults: func(*site) []fakeoneview.Fault {
-			return []fakeoneview.Fault{{Method: method, Path: path, Effect: fakeoneview.EmptyBody()}, {Method: method, Path: path, Effect: fakeoneview.NoLocation()}}
+			return []fakeoneview.Fault{
+				{Method: method, Path: path, Effect: fakeoneview.EmptyBody()},
+				{Method: method, Path: path, Effect: fakeoneview.NoLocation()},
+			}
 		}},
 		{name: "the answer is a web page", faults: hit(fakeoneview.HTML())},
 		{name: "tasks have a newer type", faults: times("GET", tasks, fakeoneview.Always, fakeoneview.TaskType("TaskResourceV4"))},
@@ -85,14 +89,20 @@ func wrecks(method, path string) []wreck {
 			return []fakeoneview.Fault{{Method: method, Path: path, Effect: fakeoneview.Meanwhile(s.appliance.ExpireSessions)}}
 		}},
 		{name: "the appliance answers once that the session has expired", faults: hit(fakeoneview.NotAuthorized())},
-		{name: "the user lacks a permission", faults: times(method, path, fakeoneview.Always, fakeoneview.NotAuthorized()), fails: "lacks the right"},
+		{
+			name: "the user lacks a permission", faults: times(method, path, fakeoneview.Always, fakeoneview.NotAuthorized()),
+			fails: "lacks the right",
+		},
 		{name: "the password has changed", faults: func(*site) []fakeoneview.Fault {
 			return []fakeoneview.Fault{
 				{Method: method, Path: path, Effect: fakeoneview.NotAuthorized()},
 				{Method: "POST", Path: logins, Nth: 2, Count: fakeoneview.Always, Effect: fakeoneview.BadLogin()},
 			}
 		}, fails: "Check username, password"},
-		{name: "the task is refused", faults: times(method, path, fakeoneview.Always, fakeoneview.FailValidation(invalid)), fails: "MacTypeDiffGlobalMacType"},
+		{
+			name: "the task is refused", faults: times(method, path, fakeoneview.Always, fakeoneview.FailValidation(invalid)),
+			fails: "MacTypeDiffGlobalMacType",
+		},
 		{name: "the appliance restarts", faults: func(s *site) []fakeoneview.Fault {
 			restart := func() { s.appliance.Restart(time.Minute) }
 			return []fakeoneview.Fault{{Method: method, Path: path, Effect: fakeoneview.RightAfter(restart)}}
@@ -121,13 +131,24 @@ func TestPrepareWithstandsFaults(t *testing.T) {
 	all := append(wrecks("POST", posting), wrecks("PUT", powering)...)
 	all = append(
 		all,
-		wreck{name: "applying fails", faults: always(fakeoneview.Fault{Method: "POST", Path: posting, Effect: fakeoneview.FailApply(broken, false)}), fails: "Encl1, bay 1 (/rest/server-hardware/1)"},
-		wreck{name: "applying fails, and the task does not say what of", faults: always(fakeoneview.Fault{Method: "POST", Path: posting, Effect: fakeoneview.FailApply(broken, true)}), fails: "Reset the iLO"},
+		wreck{name: "applying fails", faults: always(fakeoneview.Fault{
+			Method: "POST", Path: posting,
+			Effect: fakeoneview.FailApply(broken, false),
+		}), fails: "Encl1, bay 1 (/rest/server-hardware/1)"},
+		wreck{name: "applying fails, and the task does not say what of", faults: always(fakeoneview.Fault{
+			Method: "POST", Path: posting,
+			Effect: fakeoneview.FailApply(broken, true),
+		}), fails: "Reset the iLO"},
 		wreck{name: "the hardware is taken before the create", faults: take(0, fakeoneview.Meanwhile), fails: "is used by OneView"},
-		wreck{name: "the hardware is taken before the create, and that is a conflict", faults: take(0, fakeoneview.Meanwhile), fails: "is used by OneView", server: func(a *fakeoneview.Server) { a.PlainConflicts = true }},
+		wreck{
+			name: "the hardware is taken before the create, and that is a conflict", faults: take(0, fakeoneview.Meanwhile),
+			fails: "is used by OneView", server: func(a *fakeoneview.Server) { a.PlainConflicts = true },
+		},
 		wreck{name: "the hardware is taken before the task runs", faults: take(0, fakeoneview.BeforeRunning), fails: "is used by OneView"},
 		wreck{name: "the server is switched on before the create", faults: func(s *site) []fakeoneview.Fault {
-			return []fakeoneview.Fault{{Method: "POST", Path: posting, Effect: fakeoneview.Meanwhile(func() { s.appliance.PowerOn(s.blades.Hardware[0]) })}}
+			return []fakeoneview.Fault{{Method: "POST", Path: posting, Effect: fakeoneview.Meanwhile(func() {
+				s.appliance.PowerOn(s.blades.Hardware[0])
+			})}}
 		}},
 		wreck{name: "the profile is taken off again, and the hardware taken", faults: func(s *site) []fakeoneview.Fault {
 			return []fakeoneview.Fault{{Method: "POST", Path: posting, Effect: fakeoneview.BeforeEnd(func() {
@@ -166,15 +187,23 @@ func TestReleaseWithstandsFaults(t *testing.T) {
 	all := append(wrecks("DELETE", profiles), wrecks("PUT", powering)...)
 	all = append(
 		all,
-		wreck{name: "the profile's version is refused once", faults: always(fakeoneview.Fault{Method: "DELETE", Path: profiles, Effect: fakeoneview.StaleETag()})},
+		wreck{
+			name:   "the profile's version is refused once",
+			faults: always(fakeoneview.Fault{Method: "DELETE", Path: profiles, Effect: fakeoneview.StaleETag()}),
+		},
 		wreck{name: "another user edits the profile meanwhile", faults: func(s *site) []fakeoneview.Fault {
 			return []fakeoneview.Fault{{Method: "DELETE", Path: profiles, Effect: fakeoneview.Meanwhile(func() {
 				s.appliance.EditProfile(s.profiles()[0].URI, func(d map[string]any) { d["affinity"] = "BayAndServer" })
 			})}}
 		}},
-		wreck{name: "removing fails", faults: always(fakeoneview.Fault{Method: "DELETE", Path: profiles, Effect: fakeoneview.FailApply(broken, false)})},
+		wreck{name: "removing fails", faults: always(fakeoneview.Fault{
+			Method: "DELETE", Path: profiles,
+			Effect: fakeoneview.FailApply(broken, false),
+		})},
 		wreck{name: "the server is switched on before the delete", faults: func(s *site) []fakeoneview.Fault {
-			return []fakeoneview.Fault{{Method: "DELETE", Path: profiles, Effect: fakeoneview.Meanwhile(func() { s.appliance.PowerOn(s.blades.Hardware[0]) })}}
+			return []fakeoneview.Fault{{Method: "DELETE", Path: profiles, Effect: fakeoneview.Meanwhile(func() {
+				s.appliance.PowerOn(s.blades.Hardware[0])
+			})}}
 		}},
 		wreck{name: "another user is faster, and takes the hardware", faults: func(s *site) []fakeoneview.Fault {
 			return []fakeoneview.Fault{{Method: "GET", Path: hardwares, Nth: 2, Effect: fakeoneview.Meanwhile(func() {
@@ -250,7 +279,10 @@ func TestFailedRollbackNamesTheProfile(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		s := newSite(t, 1)
 		s.appliance.Inject(fakeoneview.Fault{Method: "POST", Path: posting, Effect: fakeoneview.FailApply(broken, false)})
-		s.appliance.Inject(fakeoneview.Fault{Method: "DELETE", Path: profiles, Count: fakeoneview.Always, Effect: fakeoneview.Refuse(http.StatusBadRequest, invalid)})
+		s.appliance.Inject(fakeoneview.Fault{
+			Method: "DELETE", Path: profiles, Count: fakeoneview.Always,
+			Effect: fakeoneview.Refuse(http.StatusBadRequest, invalid),
+		})
 		var recorded string
 		_, err := s.pool(t).Prepare(t.Context(), sharing.ProfileSpec{NodeID: s.nodes[0], Record: func(uri string) { recorded = uri }})
 		if !failure.Is(err, sharing.KindLeftover) {
@@ -276,7 +308,8 @@ func TestStuckTaskEndsWithTheTimeout(t *testing.T) {
 		if !fault.Is(err, oneview.KindTimeout) {
 			t.Fatalf("err = %v, want KindTimeout", err)
 		}
-		if err := s.pool(t).Release(t.Context(), sharing.ReleaseOptions{NodeID: s.nodes[0], Limit: 5 * time.Minute}); !fault.Is(err, oneview.KindTimeout) {
+		if err := s.pool(t).Release(t.Context(), sharing.ReleaseOptions{NodeID: s.nodes[0], Limit: 5 * time.Minute}); !fault.Is(err,
+			oneview.KindTimeout) {
 			t.Fatalf("release during the stuck task: %v, want KindTimeout", err)
 		}
 		s.wantHeldInProgress(t)

@@ -156,10 +156,11 @@ type Standing struct {
 	HardwareURI  string             `json:"server_hardware_uri"`
 	HardwareName string             `json:"server_hardware_name"`
 	PowerState   oneview.PowerState `json:"power_state"`
-	ProfileURI   string             `json:"server_profile_uri"`      // on the hardware; empty: none
-	ProfileName  string             `json:"server_profile_name"`     // empty: none, or it could not be read
-	Removing     bool               `json:"server_profile_removing"` // OneView is removing it from the hardware; until then, Owner is as before
-	AppliedURI   string             `json:"applied_server_profile_uri"`
+	ProfileURI   string             `json:"server_profile_uri"`  // on the hardware; empty: none
+	ProfileName  string             `json:"server_profile_name"` // empty: none, or it could not be read
+	// OneView is removing it from the hardware; until then, Owner is as before
+	Removing   bool   `json:"server_profile_removing"`
+	AppliedURI string `json:"applied_server_profile_uri"`
 
 	// Next is the action of the next pass of Sync; Leave also if the pass can do nothing.
 	Next  Action `json:"next"`

@@ -109,7 +109,8 @@ func (p *Pool) checkVerb(ctx context.Context, step machine.Step) error {
 		err = p.checkUnchanged(within, node, step.Verb)
 	}
 	if within.Err() != nil && ctx.Err() == nil {
-		return fmt.Errorf("node %s: OneView did not answer within %s who uses its hardware. Nothing was sent to Ironic. Try again", ironic.NodeLabel(step.Node), verbCheckLimit)
+		return fmt.Errorf("node %s: OneView did not answer within %s who uses its hardware. Nothing was sent to Ironic. Try again",
+			ironic.NodeLabel(step.Node), verbCheckLimit)
 	}
 	return err
 }
@@ -134,8 +135,9 @@ func (p *Pool) checkProfile(ctx context.Context, node *ironic.Node) error {
 	if err == nil && owner == Free {
 		return &failure.Error{
 			Kind: kindNoProfile, Node: node,
-			Fact: fmt.Sprintf("node %s has no server profile: its server would boot without OneView's networks, and other users could take it at any moment. "+
-				"Add a metal_oneview_profile, and let the node's metal_deployment depend on it", ironic.NodeLabel(node)),
+			Fact: fmt.Sprintf("node %s has no server profile: its server would boot without OneView's networks, and other users could "+
+				"take it at any moment. Add a metal_oneview_profile, and let the node's metal_deployment depend on it",
+				ironic.NodeLabel(node)),
 		}
 	}
 	return err
@@ -196,7 +198,9 @@ func (p *Pool) Vacate(ctx context.Context, nodeID string, limit time.Duration) e
 	})
 }
 
-func (p *Pool) endTemporary(ctx context.Context, nodeID string, limit time.Duration, find func(context.Context, *ironic.Node) (*oneview.Profile, error)) error {
+func (p *Pool) endTemporary(ctx context.Context, nodeID string, limit time.Duration,
+	find func(context.Context, *ironic.Node) (*oneview.Profile, error),
+) error {
 	node, err := p.Site.Ironic.Node(ctx, nodeID)
 	if err != nil {
 		return err
@@ -256,13 +260,17 @@ func isTemporary(name, nodeID string) bool {
 // Temporary gives a node's hardware a temporary profile, unless it has one of Ironic's already. release removes the profile if it is
 // temporary, including that of a killed run. A node that is pre-allocated or not in OneView gets no profile. release is never nil. A
 // limit of zero means DefaultLimit.
-func (p *Pool) Temporary(ctx context.Context, node *ironic.Node, purpose Purpose, limit time.Duration) (release func(context.Context) error, err error) {
+func (p *Pool) Temporary(ctx context.Context, node *ironic.Node, purpose Purpose,
+	limit time.Duration,
+) (release func(context.Context) error, err error) {
 	return p.temporary(ctx, node, purpose, limit, false)
 }
 
 // temporary is Temporary with a further argument. ends says that the next operation ends what runs on the machine, so the machine may
 // be switched off to get its profile.
-func (p *Pool) temporary(ctx context.Context, node *ironic.Node, purpose Purpose, limit time.Duration, ends bool) (release func(context.Context) error, err error) {
+func (p *Pool) temporary(ctx context.Context, node *ironic.Node, purpose Purpose, limit time.Duration,
+	ends bool,
+) (release func(context.Context) error, err error) {
 	nothing := func(context.Context) error { return nil }
 	b, err := BindingOf(node)
 	if err != nil || !b.Shared() {

@@ -20,18 +20,27 @@ func TestNotConfiguredRefusesOnlySharedNodes(t *testing.T) {
 		info    map[string]any
 		refused bool
 	}{
-		"not in OneView":                   {map[string]any{"redfish_address": "https://bmc"}, false},
-		"dynamic, and no hardware":         {map[string]any{keyDynamic: true}, false},
-		"undeclared":                       {map[string]any{keyHardware: hardware}, false},
-		"pre-allocated":                    {map[string]any{keyHardware: hardware, keyDynamic: "false"}, false},
-		"dynamic":                          {map[string]any{keyHardware: hardware, keyDynamic: true}, true},
-		"dynamic, in words":                {map[string]any{keyHardware: hardware, keyDynamic: "True"}, true},
-		"undeclared with applied profile":  {map[string]any{keyHardware: hardware, keyApplied: "/rest/server-profiles/1"}, true},
-		"neither declared true nor false":  {map[string]any{keyHardware: hardware, keyDynamic: "perhaps"}, true},
-		"dynamic, with an applied profile": {map[string]any{keyHardware: hardware, keyDynamic: true, keyApplied: "/rest/server-profiles/1"}, true},
+		"not in OneView":                  {map[string]any{"redfish_address": "https://bmc"}, false},
+		"dynamic, and no hardware":        {map[string]any{keyDynamic: true}, false},
+		"undeclared":                      {map[string]any{keyHardware: hardware}, false},
+		"pre-allocated":                   {map[string]any{keyHardware: hardware, keyDynamic: "false"}, false},
+		"dynamic":                         {map[string]any{keyHardware: hardware, keyDynamic: true}, true},
+		"dynamic, in words":               {map[string]any{keyHardware: hardware, keyDynamic: "True"}, true},
+		"undeclared with applied profile": {map[string]any{keyHardware: hardware, keyApplied: "/rest/server-profiles/1"}, true},
+		"neither declared true nor false": {map[string]any{keyHardware: hardware, keyDynamic: "perhaps"}, true},
+		"dynamic, with an applied profile": {
+			map[string]any{keyHardware: hardware, keyDynamic: true, keyApplied: "/rest/server-profiles/1"},
+			true,
+		},
 	} {
-		for _, verb := range []ironic.Verb{nodes.TargetActive, nodes.TargetRebuild, nodes.TargetProvide, nodes.TargetClean, nodes.TargetInspect, nodes.TargetDeleted, ""} {
-			step := machine.Step{Node: &ironic.Node{UUID: "u", Name: "blade-1", DriverInfo: tt.info}, Verb: verb, Stage: machine.BeforeQueue}
+		for _, verb := range []ironic.Verb{
+			nodes.TargetActive, nodes.TargetRebuild, nodes.TargetProvide, nodes.TargetClean,
+			nodes.TargetInspect, nodes.TargetDeleted, "",
+		} {
+			step := machine.Step{
+				Node: &ironic.Node{UUID: "u", Name: "blade-1", DriverInfo: tt.info}, Verb: verb,
+				Stage: machine.BeforeQueue,
+			}
 			err := NotConfigured{}.Check(t.Context(), step)
 			if (err != nil) != tt.refused {
 				t.Errorf("%s, %q: %v", name, verb, err)
@@ -126,7 +135,10 @@ func TestCheckGivesATemporaryProfileTheTimeOfTheStep(t *testing.T) {
 			s.ironic.Set(nodeName(0), "provision_state", "manageable")
 			s.oneview.StepTime = 20 * time.Minute // of three steps
 			start := time.Now()
-			err := s.pool(t).Check(t.Context(), machine.Step{Node: s.read(t, nodeName(0)), Verb: nodes.TargetProvide, Stage: machine.BeforeQueue, Limit: limit})
+			err := s.pool(t).Check(t.Context(), machine.Step{
+				Node: s.read(t, nodeName(0)), Verb: nodes.TargetProvide,
+				Stage: machine.BeforeQueue, Limit: limit,
+			})
 			took := time.Since(start)
 			if (err == nil) != works || took > limit+5*time.Minute {
 				t.Errorf("with a limit of %s: %v after %s", limit, err, took)

@@ -22,7 +22,9 @@ func TestInspectReturnsUserOfHardware(t *testing.T) {
 			s.mustPrepare(t, s.nodes[0])
 			s.appliance.ReleaseHardware(s.blades.Hardware[0])
 		}, sharing.Holding{Ownership: sharing.Free, Stale: true, Compliance: oneview.ComplianceUnknown}},
-		{"Ironic", func(t *testing.T, s *site) { s.mustPrepare(t, s.nodes[0]) }, sharing.Holding{Ownership: sharing.UsedByIronic, Compliance: oneview.Compliant}},
+		{"Ironic", func(t *testing.T, s *site) {
+			s.mustPrepare(t, s.nodes[0])
+		}, sharing.Holding{Ownership: sharing.UsedByIronic, Compliance: oneview.Compliant}},
 		{"Ironic, in another spelling", func(t *testing.T, s *site) {
 			s.setApplied(t, s.nodes[0], "https://oneview.test"+strings.ToUpper(s.mustPrepare(t, s.nodes[0]).Profile.URI)+"/")
 		}, sharing.Holding{Ownership: sharing.UsedByIronic, Compliance: oneview.Compliant}},
@@ -36,7 +38,10 @@ func TestInspectReturnsUserOfHardware(t *testing.T) {
 		{"Ironic, after a change of the template", func(t *testing.T, s *site) {
 			s.mustPrepare(t, s.nodes[0])
 			s.appliance.EditTemplate(s.blades.TemplateURI, func(d map[string]any) { d["bios"] = map[string]any{"manageBios": true} })
-		}, sharing.Holding{Ownership: sharing.UsedByIronic, Compliance: oneview.NonCompliant, Differences: []string{"Change bios as in the template."}}},
+		}, sharing.Holding{
+			Ownership: sharing.UsedByIronic, Compliance: oneview.NonCompliant,
+			Differences: []string{"Change bios as in the template."},
+		}},
 		{"Ironic's former driver", func(t *testing.T, s *site) {
 			s.formerDriver(t)
 		}, sharing.Holding{Ownership: sharing.UsedByIronic, Compliance: oneview.ComplianceUnknown}},

@@ -151,7 +151,8 @@ func (m *migration) migrate(ctx context.Context, c *candidate) {
 		return
 	}
 	if state := ironic.State(node.ProvisionState); !slices.Contains(migratable, state) || node.Reservation != "" {
-		m.findings.tell(node, Skipped, fmt.Sprintf("it cannot be migrated in state %q: run this again when the operation on it has ended", state))
+		m.findings.tell(node, Skipped, fmt.Sprintf("it cannot be migrated in state %q: run this again when the operation on it has ended",
+			state))
 		return
 	}
 	next, err := m.plan(ctx, node)
@@ -203,8 +204,9 @@ func (m *migration) plan(ctx context.Context, node *ironic.Node) (step, error) {
 // planInstance plans the migration of a node with an instance, which uses the profile on the hardware.
 func (m *migration) planInstance(next step, binding Binding, hardware *oneview.Hardware, profile *oneview.Profile) (step, error) {
 	if binding.AppliedURI != "" && !oneview.SameURI(binding.AppliedURI, hardware.ProfileURI) {
-		return step{}, fmt.Errorf("its driver_info says that server profile %s is applied to it, but %s has %s. "+
-			"Find out which profile it uses, and remove or correct %s in its driver_info", binding.AppliedURI, oneview.HardwareLabel(hardware), oneview.ProfileLabel(profile), keyApplied)
+		return step{}, fmt.Errorf("its driver_info says that server profile %s is applied to it, but %s has %s. Find out which profile "+
+			"it uses, and remove or correct %s in its driver_info", binding.AppliedURI, oneview.HardwareLabel(hardware),
+			oneview.ProfileLabel(profile), keyApplied)
 	}
 	next.last.Set("/driver_info/"+keyApplied, hardware.ProfileURI)
 	next.text = fmt.Sprintf("it has an instance: server profile %s recorded, dynamic allocation on", profile.Name)
@@ -212,7 +214,9 @@ func (m *migration) planInstance(next step, binding Binding, hardware *oneview.H
 }
 
 // planIdle plans the migration of an idle node: its profile is removed, if it was made for the node.
-func (m *migration) planIdle(next step, node *ironic.Node, binding Binding, hardware *oneview.Hardware, profile *oneview.Profile) (step, error) {
+func (m *migration) planIdle(next step, node *ironic.Node, binding Binding, hardware *oneview.Hardware,
+	profile *oneview.Profile,
+) (step, error) {
 	declared, err := modeOf(node.DriverInfo[keyDynamic])
 	if err != nil {
 		return step{}, err
@@ -247,12 +251,14 @@ func (m *migration) mayRelease(node *ironic.Node, hardware *oneview.Hardware, pr
 	}
 	switch {
 	case !m.o.ReleaseUnknown:
-		return fmt.Errorf("there is no proof that %s was made for this node. Ask who uses it; if it was made for this node and is not needed any more, "+
-			"run this again with --release-unknown", what)
+		return fmt.Errorf("there is no proof that %s was made for this node. Ask who uses it; if it was made for this node and is not "+
+			"needed any more, run this again with --release-unknown", what)
 	case node.Maintenance && node.MaintenanceReason == ReasonInUse:
-		return fmt.Errorf("the node's maintenance_reason says that %s is in use by OneView. If that is wrong, end the maintenance first", what)
+		return fmt.Errorf("the node's maintenance_reason says that %s is in use by OneView. If that is wrong, end the maintenance first",
+			what)
 	case hardware.PowerState != oneview.PowerOff:
-		return fmt.Errorf("there is no proof that %s was made for this node, and the server is not off (%s). If the server is not in use, switch it off first", what, hardware.PowerState)
+		return fmt.Errorf("there is no proof that %s was made for this node, and the server is not off (%s). If the server is not in "+
+			"use, switch it off first", what, hardware.PowerState)
 	}
 	return nil
 }

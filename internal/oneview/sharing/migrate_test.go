@@ -17,7 +17,10 @@ func (s *poolSite) preAllocated(t *testing.T, i int, state string) string {
 	t.Helper()
 	s.driverInfo(t, i, keyDynamic, nil)
 	s.ironic.Set(nodeName(i), "provision_state", state)
-	return s.oneview.AddProfile(fakeoneview.NewProfile{Name: "pre-" + nodeName(i), HardwareURI: s.hardware[i], TemplateURI: s.template, Unlinked: true})
+	return s.oneview.AddProfile(fakeoneview.NewProfile{
+		Name: "pre-" + nodeName(i), HardwareURI: s.hardware[i], TemplateURI: s.template,
+		Unlinked: true,
+	})
 }
 
 // migrate runs a migration in a new process, and returns its findings.
@@ -224,7 +227,10 @@ func TestMigrateNamedNodes(t *testing.T) {
 		s.preAllocated(t, 2, "active")
 		s.ironic.Set(nodeName(4), "driver_info", map[string]any{})
 		s.forget()
-		heard, summary := s.migrate(t, MigrateOptions{Nodes: []string{nodeName(0), s.node(t, nodeName(1)).UUID, nodeName(3), nodeName(4), "unknown"}})
+		heard, summary := s.migrate(t, MigrateOptions{Nodes: []string{
+			nodeName(0), s.node(t, nodeName(1)).UUID, nodeName(3),
+			nodeName(4), "unknown",
+		}})
 		if want := (Tally{Changed: 2, Unchanged: 1, Failed: 2}); summary.Tally != want {
 			t.Errorf("tally %+v, told %q", summary.Tally, heard.lines(""))
 		}
@@ -300,7 +306,10 @@ func TestMigrateContinuesAfterBadNode(t *testing.T) {
 		locked := s.node(t, nodeName(1)).UUID
 		s.ironic.Reject = func(r *http.Request) *fakeironic.Rejection {
 			if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, locked) {
-				return &fakeironic.Rejection{Status: http.StatusConflict, Body: `{"error_message": "{\"faultstring\": \"Node U is locked by host h.\"}"}`}
+				return &fakeironic.Rejection{
+					Status: http.StatusConflict,
+					Body:   `{"error_message": "{\"faultstring\": \"Node U is locked by host h.\"}"}`,
+				}
 			}
 			return nil
 		}
@@ -315,28 +324,29 @@ func TestMigrateContinuesAfterBadNode(t *testing.T) {
 func TestKilledMigrationIsFinishedByTheNext(t *testing.T) {
 	t.Parallel()
 	o := MigrateOptions{All: true, ReleaseUnknown: true, Parallel: 1}
-	EveryKill(t, []string{"PUT /v1/nodes/*/maintenance", "PATCH /v1/nodes/*", "DELETE /rest/server-profiles/*"}, func(t *testing.T, m *Mortal) {
-		t.Helper()
-		inPoolTime(t, func(t *testing.T) {
-			s := newPoolSite(t, 3)
-			s.preAllocated(t, 0, "available")
-			s.preAllocated(t, 1, "available")
-			s.maintain(t, nodeName(1), maintenanceForeign)
-			active := s.preAllocated(t, 2, "active")
-			s.run(t, m, func(ctx context.Context, p *Pool) { _, _ = p.Migrate(ctx, o) })
-			<-time.After(10 * time.Minute)
-			heard, _ := s.migrate(t, o)
-			if failed := heard.lines(Failed); len(failed) > 0 {
-				t.Errorf("%s: then failed %q", m, failed)
-			}
-			s.wantMigrated(t, 0, "")
-			s.wantNode(t, 0, "available", "")
-			s.wantMigrated(t, 1, "")
-			s.wantNode(t, 1, "available", "disk swap")
-			s.wantMigrated(t, 2, active)
-			s.wantProfiles(t, m.String(), 2)
+	EveryKill(t, []string{"PUT /v1/nodes/*/maintenance", "PATCH /v1/nodes/*", "DELETE /rest/server-profiles/*"},
+		func(t *testing.T, m *Mortal) {
+			t.Helper()
+			inPoolTime(t, func(t *testing.T) {
+				s := newPoolSite(t, 3)
+				s.preAllocated(t, 0, "available")
+				s.preAllocated(t, 1, "available")
+				s.maintain(t, nodeName(1), maintenanceForeign)
+				active := s.preAllocated(t, 2, "active")
+				s.run(t, m, func(ctx context.Context, p *Pool) { _, _ = p.Migrate(ctx, o) })
+				<-time.After(10 * time.Minute)
+				heard, _ := s.migrate(t, o)
+				if failed := heard.lines(Failed); len(failed) > 0 {
+					t.Errorf("%s: then failed %q", m, failed)
+				}
+				s.wantMigrated(t, 0, "")
+				s.wantNode(t, 0, "available", "")
+				s.wantMigrated(t, 1, "")
+				s.wantNode(t, 1, "available", "disk swap")
+				s.wantMigrated(t, 2, active)
+				s.wantProfiles(t, m.String(), 2)
+			})
 		})
-	})
 }
 
 // A killed migration with ReleaseUnknown leaves no proof that the profile was made for the node. If its user switches the server on
@@ -383,7 +393,8 @@ func TestMigrateKeepsProfileOfServerSwitchedOn(t *testing.T) {
 			request.Effect = fakeoneview.Meanwhile(func() { s.oneview.PowerOn(s.hardware[0]) })
 			hits := s.oneview.Inject(request)
 			heard, _ := s.migrate(t, MigrateOptions{All: true, ReleaseUnknown: true})
-			if failed := heard.lines(Failed); hits() != 1 || len(failed) != 1 || !strings.Contains(failed[0], "the server is not off (On)") {
+			if failed := heard.lines(Failed); hits() != 1 || len(failed) != 1 ||
+				!strings.Contains(failed[0], "the server is not off (On)") {
 				t.Errorf("hit %d times, failed %q", hits(), failed)
 			}
 			if h := s.oneview.HardwareAt(s.hardware[0]); h.ProfileURI != uri || h.Power != fakeoneview.On {
@@ -418,9 +429,12 @@ func TestMigrateKeepsMaintenanceSetMeanwhile(t *testing.T) {
 	inPoolTime(t, func(t *testing.T) {
 		s := newPoolSite(t, 1)
 		s.preAllocated(t, 0, "available")
-		s.oneview.Inject(fakeoneview.Fault{Method: http.MethodDelete, Path: "/rest/server-profiles/", Effect: fakeoneview.RightAfter(func() {
-			s.maintain(t, nodeName(0), maintenanceForeign)
-		})})
+		s.oneview.Inject(fakeoneview.Fault{
+			Method: http.MethodDelete, Path: "/rest/server-profiles/",
+			Effect: fakeoneview.RightAfter(func() {
+				s.maintain(t, nodeName(0), maintenanceForeign)
+			}),
+		})
 		s.migrate(t, MigrateOptions{All: true, ReleaseUnknown: true})
 		s.wantMigrated(t, 0, "")
 		s.wantNode(t, 0, "available", "disk swap")

@@ -169,7 +169,9 @@ func TestPrepareSparesBrokenProfileOfRunningNode(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		s := newSite(t, 1)
 		s.mustPrepare(t, s.nodes[0])
-		s.appliance.EditHardware(s.blades.Hardware[0], func(h *fakeoneview.Hardware) { h.State, h.Power = fakeoneview.ProfileError, fakeoneview.On })
+		s.appliance.EditHardware(s.blades.Hardware[0], func(h *fakeoneview.Hardware) {
+			h.State, h.Power = fakeoneview.ProfileError, fakeoneview.On
+		})
 		s.ironic.Set(s.nodes[0], "provision_state", "active")
 		_, err := s.pool(t).Prepare(t.Context(), sharing.ProfileSpec{NodeID: s.nodes[0]})
 		if !failure.Is(err, sharing.KindOccupied) {
@@ -209,7 +211,10 @@ func TestHardwareTakenMeanwhileIsSpared(t *testing.T) {
 			return s.pool(t).Release(t.Context(), sharing.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: s.applied(t, s.nodes[0])})
 		},
 		"of reapplying the template": func(t *testing.T, s *site) error {
-			_, err := s.pool(t).Update(t.Context(), sharing.UpdateOptions{NodeID: s.nodes[0], ProfileURI: s.applied(t, s.nodes[0]), Name: "web", Reapply: true})
+			_, err := s.pool(t).Update(t.Context(), sharing.UpdateOptions{
+				NodeID: s.nodes[0], ProfileURI: s.applied(t, s.nodes[0]),
+				Name: "web", Reapply: true,
+			})
 			return err
 		},
 		"of cleaning": func(t *testing.T, s *site) error {
@@ -227,10 +232,13 @@ func TestHardwareTakenMeanwhileIsSpared(t *testing.T) {
 						s.newBIOS()
 					}
 					s.appliance.PowerOn(s.blades.Hardware[0])
-					hits := s.appliance.Inject(fakeoneview.Fault{Method: "GET", Path: hardwares, Nth: nth, Effect: fakeoneview.Meanwhile(func() {
-						s.appliance.ReleaseHardware(s.blades.Hardware[0])
-						s.appliance.TakeHardware(s.blades.Hardware[0])
-					})})
+					hits := s.appliance.Inject(fakeoneview.Fault{
+						Method: "GET", Path: hardwares, Nth: nth,
+						Effect: fakeoneview.Meanwhile(func() {
+							s.appliance.ReleaseHardware(s.blades.Hardware[0])
+							s.appliance.TakeHardware(s.blades.Hardware[0])
+						}),
+					})
 					err := work(t, s)
 					if hits() == 0 {
 						return // the operation ended before the other user's
@@ -335,7 +343,9 @@ func TestPrepareUsesProfileOfRunThatFailedOnIronic(t *testing.T) {
 				s := newSite(t, 1)
 				s.ironic.Reject = tt.reject
 				recorded := ""
-				_, err := s.pool(t).Prepare(t.Context(), sharing.ProfileSpec{NodeID: s.nodes[0], Record: func(uri string) { recorded = uri }})
+				_, err := s.pool(t).Prepare(t.Context(), sharing.ProfileSpec{NodeID: s.nodes[0], Record: func(uri string) {
+					recorded = uri
+				}})
 				if (err != nil) != tt.fails {
 					t.Fatalf("err = %v, want one: %t", err, tt.fails)
 				}
@@ -376,7 +386,8 @@ func TestUnreadableProfileCountsAsUsedByOneView(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		s := newSite(t, 1)
 		taken := s.appliance.TakeHardware(s.blades.Hardware[0])
-		s.appliance.Inject(fakeoneview.Fault{Path: profiles, Count: fakeoneview.Always, Effect: fakeoneview.Refuse(http.StatusForbidden, fakeoneview.Problem{Code: "E1", Message: "No."})})
+		s.appliance.Inject(fakeoneview.Fault{Path: profiles, Count: fakeoneview.Always, Effect: fakeoneview.Refuse(http.StatusForbidden,
+			fakeoneview.Problem{Code: "E1", Message: "No."})})
 		err := s.pool(t).CheckUsable(t.Context(), s.node(t, s.nodes[0]))
 		wantWords(t, err, "is used by OneView", taken)
 	})

@@ -136,8 +136,10 @@ func (d *decision) remove() {
 	step := Step{Do: DoRemove}
 	if d.asked(AskRemoval) && !d.seen.Displaced {
 		step.Cost = decide.Restart
-		d.warn(nil, "Server profile is removed", fmt.Sprintf("Server profile %s of node %s is removed. OneView switches the server off for that. Afterwards every user of OneView can take it. "+
-			"The removal fails while the node is deployed or an operation on it is in progress.", d.was.Name.V, d.seen.Label))
+		d.warn(nil, "Server profile is removed",
+			fmt.Sprintf("Server profile %s of node %s is removed. OneView switches the server off for that. Afterwards every user of "+
+				"OneView can take it. The removal fails while the node is deployed or an operation on it is in progress.",
+				d.was.Name.V, d.seen.Label))
 	}
 	d.Steps = append(d.Steps, step)
 }
@@ -155,7 +157,8 @@ func (d *decision) create() {
 }
 
 func (d *decision) noSuchNode() {
-	d.refuse("node_id", "No such node", fmt.Sprintf("Ironic has no node %s. Check node_id: it must be the UUID or name of a node.", d.w.Node.V))
+	d.refuse("node_id", "No such node", fmt.Sprintf("Ironic has no node %s. Check node_id: it must be the UUID or name of a node.",
+		d.w.Node.V))
 }
 
 // change plans what becomes of a profile that exists.
@@ -185,8 +188,10 @@ func (d *decision) change() {
 		return
 	}
 	if decide.Same(d.w.Node, d.was.Node) && !decide.Same(named, d.was.Node) {
-		d.warn(decide.At("node_id"), "Server profile stays on its node", fmt.Sprintf("This profile is on node %s, and node_id says %q now. The plan keeps the node. "+
-			"To move the profile on purpose, use terraform apply -replace, which switches the server off. Otherwise set node_id to %q.", d.was.Node.V, named.V, d.was.Node.V))
+		d.warn(decide.At("node_id"), "Server profile stays on its node",
+			fmt.Sprintf("This profile is on node %s, and node_id says %q now. The plan keeps the node. To move the profile on purpose, "+
+				"use terraform apply -replace, which switches the server off. Otherwise set node_id to %q.", d.was.Node.V,
+				named.V, d.was.Node.V))
 	}
 	if d.asked(AskNode) {
 		d.update()
@@ -218,24 +223,29 @@ func (d *decision) update() {
 	}
 	switch {
 	case seen.Deleting && !parked: // a new profile would switch the server off
-		d.warn(nil, "Server profile is being deleted", fmt.Sprintf("OneView is deleting the server profile of node %s. The apply leaves it, because the node may run a deployment (state %q). "+
-			"When the profile is gone, a plan says how to get another one.", label, node.ProvisionState))
+		d.warn(nil, "Server profile is being deleted",
+			fmt.Sprintf("OneView is deleting the server profile of node %s. The apply leaves it, because the node may run a deployment "+
+				"(state %q). When the profile is gone, a plan says how to get another one.", label, node.ProvisionState))
 		d.Forecast.Stays = true
 		return
 	case seen.Deleting:
-		d.warn(nil, "Deleted server profile is replaced", fmt.Sprintf("OneView is deleting the server profile of node %s. The apply waits for the end of that, and gives the node another profile.", label))
+		d.warn(nil, "Deleted server profile is replaced", fmt.Sprintf("OneView is deleting the server profile of node %s. The apply "+
+			"waits for the end of that, and gives the node another profile.", label))
 		step, d.Forecast.MayBeAnotherOne = Step{Do: DoComplete, Cost: decide.Restart}, true
 	case seen.Unfinished:
-		d.warn(nil, "Unfinished server profile is completed", fmt.Sprintf("An interrupted run has not finished the server profile of node %s. The apply completes it.", label))
+		d.warn(nil, "Unfinished server profile is completed",
+			fmt.Sprintf("An interrupted run has not finished the server profile of node %s. The apply completes it.", label))
 		step, d.Forecast.MayBeAnotherOne = Step{Do: DoComplete, Cost: decide.Restart}, true
 	case seen.Ownership == UsedByOneView: // another user has the hardware, and the refresh has reported it
 		d.Forecast.Stays = true
 		return
 	case step.Template && !parked:
-		d.refuse("server_profile_template_uri", "Template cannot be changed now", fmt.Sprintf("Node %s is in state %q, and applying another template switches the server off. Destroy the metal_deployment of the node first.", label, node.ProvisionState))
+		d.refuse("server_profile_template_uri", "Template cannot be changed now", fmt.Sprintf("Node %s is in state %q, and applying "+
+			"another template switches the server off. Destroy the metal_deployment of the node first.", label, node.ProvisionState))
 		return
 	case step.Template || step.Reapply:
-		d.warn(nil, "Server profile template is applied", fmt.Sprintf("The server profile of node %s is updated from its template.%s OneView switches the server off if the change requires that.", label, seen.Differences))
+		d.warn(nil, "Server profile template is applied", fmt.Sprintf("The server profile of node %s is updated from its template.%s "+
+			"OneView switches the server off if the change requires that.", label, seen.Differences))
 		step.Cost = decide.Restart
 	case !step.Renames:
 		d.Forecast.Stays = true
@@ -246,8 +256,10 @@ func (d *decision) update() {
 
 // NotApplied warns that the apply does not apply the template, because the node may run a deployment.
 func NotApplied(node *ironic.Node, differences string) []decide.Notice {
-	return []decide.Notice{decide.Warn(nil, "Server profile template is not applied", fmt.Sprintf("The server profile of node %s is not updated from its template while the node may run a deployment: "+
-		"it is in state %q.%s To apply the template, destroy the metal_deployment of the node.", ironic.NodeLabel(node), node.ProvisionState, differences))}
+	return []decide.Notice{decide.Warn(nil, "Server profile template is not applied",
+		fmt.Sprintf("The server profile of node %s is not updated from its template while the node may run a deployment: it is in state "+
+			"%q.%s To apply the template, destroy the metal_deployment of the node.", ironic.NodeLabel(node),
+			node.ProvisionState, differences))}
 }
 
 // MayRun reports whether a node may run a deployment, so that its server must not be switched off.
@@ -259,11 +271,13 @@ func ProfileGone(profileURI, nodeID string, node *ironic.Node) decide.Notice {
 	if node != nil {
 		label = ironic.NodeLabel(node)
 		if MayRun(node) {
-			runs = fmt.Sprintf(" The node may run a deployment (state %q), and a new profile requires switching the server off, so the apply will fail. "+
-				"To deploy the node again with a new profile, use terraform apply -replace=ADDRESS of its metal_deployment: the node is undeployed and cleaned first, with a temporary server profile.", node.ProvisionState)
+			runs = fmt.Sprintf(" The node may run a deployment (state %q), and a new profile requires switching the server off, so the "+
+				"apply will fail. To deploy the node again with a new profile, use terraform apply -replace=ADDRESS of its "+
+				"metal_deployment: the node is undeployed and cleaned first, with a temporary server profile.", node.ProvisionState)
 		}
 	}
-	return decide.Warn(nil, "Server profile is gone", fmt.Sprintf("Server profile %s of node %s does not exist in OneView any more.%s", profileURI, label, runs))
+	return decide.Warn(nil, "Server profile is gone", fmt.Sprintf("Server profile %s of node %s does not exist in OneView any more.%s",
+		profileURI, label, runs))
 }
 
 // ProfileWithoutNode warns of a profile whose node Ironic does not have, or does not show to a project; "" is a user of the system.
@@ -272,7 +286,8 @@ func ProfileWithoutNode(nodeID, project string, profile *oneview.Profile) decide
 	if project != "" {
 		why, then = "does not exist in Ironic, or is not visible to project "+project, "A user of the system can find out."
 	}
-	return decide.Warn(nil, "Server profile without a node", fmt.Sprintf("Node %s %s, but its server profile %s exists. %s", nodeID, why, oneview.ProfileLabel(profile), then))
+	return decide.Warn(nil, "Server profile without a node", fmt.Sprintf("Node %s %s, but its server profile %s exists. %s", nodeID, why,
+		oneview.ProfileLabel(profile), then))
 }
 
 // HardwareTaken warns of a node whose server another user of OneView has.
@@ -281,13 +296,16 @@ func HardwareTaken(node *ironic.Node, h Holding) decide.Notice {
 	if h.Profile != nil {
 		what = oneview.ProfileLabel(h.Profile)
 	}
-	return decide.Warn(nil, "Server hardware is used by OneView", fmt.Sprintf("Server hardware %s of node %s has a server profile that is not Ironic's: %s. The provider does not change this server. "+
-		"Destroy this resource, or ask the user of OneView to remove the other profile.", oneview.HardwareLabel(h.Hardware), ironic.NodeLabel(node), what))
+	return decide.Warn(nil, "Server hardware is used by OneView",
+		fmt.Sprintf("Server hardware %s of node %s has a server profile that is not Ironic's: %s. The provider does not change this "+
+			"server. Destroy this resource, or ask the user of OneView to remove the other profile.", oneview.HardwareLabel(h.Hardware),
+			ironic.NodeLabel(node), what))
 }
 
 // ProfileLeft says that a deletion has left a profile, and why.
 func ProfileLeft(profile *oneview.Profile, node, why string) decide.Notice {
-	return decide.Warn(nil, "Server profile is not removed", fmt.Sprintf("Server profile %s of node %s was not removed: %s.", oneview.ProfileLabel(profile), node, why))
+	return decide.Warn(nil, "Server profile is not removed", fmt.Sprintf("Server profile %s of node %s was not removed: %s.",
+		oneview.ProfileLabel(profile), node, why))
 }
 
 // Look decides, asks Ironic and the appliance what that depends on, and decides again. site is nil if Ironic cannot be asked, pool if

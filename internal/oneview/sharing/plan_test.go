@@ -39,7 +39,10 @@ var profileThings = map[string]func(*sharing.Wish, *sharing.Seen){
 // profileStory returns the wish and the sight of a row.
 func profileStory(t *testing.T, cell string) (sharing.Wish, sharing.Seen) {
 	t.Helper()
-	w := sharing.Wish{Node: decide.Known("u1"), Hardware: decide.Known("/rest/server-hardware/1"), Template: decide.Known("/rest/server-profile-templates/a"), Name: decide.Known("web")}
+	w := sharing.Wish{
+		Node: decide.Known("u1"), Hardware: decide.Known("/rest/server-hardware/1"),
+		Template: decide.Known("/rest/server-profile-templates/a"), Name: decide.Known("web"),
+	}
 	was := w
 	s := sharing.Seen{
 		Was: &was, URI: "/rest/server-profiles/1", Ownership: sharing.UsedByIronic, Node: &ironic.Node{}, Label: "blade1",
@@ -103,7 +106,8 @@ func TestWhatBecomesOfAServerProfile(t *testing.T) {
 			t.Errorf("%s: says %q, want %q", row.story, got, row.says)
 		}
 		costs := slices.ContainsFunc(p.Steps, func(step sharing.Step) bool { return step.Cost > decide.Free })
-		warns := strings.Contains(row.says, "is removed") || strings.Contains(row.says, "is applied") || strings.Contains(row.says, "is completed") || strings.Contains(row.says, "is replaced")
+		warns := strings.Contains(row.says, "is removed") || strings.Contains(row.says, "is applied") ||
+			strings.Contains(row.says, "is completed") || strings.Contains(row.says, "is replaced")
 		if costs != warns {
 			t.Errorf("%s: a step that costs has its notice, and the reverse: %+v", row.story, p)
 		}

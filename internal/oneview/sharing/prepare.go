@@ -109,8 +109,9 @@ func (p *Pool) newPreparation(ctx context.Context, o ProfileSpec) (*preparation,
 	if r.binding.Mode == PreAllocated {
 		return nil, &failure.Error{
 			Kind: kindPreAllocated, Node: node,
-			Fact: fmt.Sprintf("node %s is pre-allocated (driver_info.%s is false): it always has a server profile, which the provider does not manage. "+
-				"Move the node to dynamic allocation first, with metal oneview migrate", ironic.NodeLabel(node), keyDynamic),
+			Fact: fmt.Sprintf("node %s is pre-allocated (driver_info.%s is false): it always has a server profile, which the provider "+
+				"does not manage. Move the node to dynamic allocation first, with metal oneview migrate",
+				ironic.NodeLabel(node), keyDynamic),
 		}
 	}
 	if r.name == "" {
@@ -329,10 +330,12 @@ func (r *preparation) take(ctx context.Context, seen sight) (*Applied, error) {
 		if h.Ownership == UsedByOneView {
 			return nil, h.inUse(r.node, r.binding)
 		}
-		return nil, fmt.Errorf("node %s: server profile %s, on %s: %w", ironic.NodeLabel(r.node), oneview.ProfileLabel(profile), oneview.HardwareLabel(h.Hardware), errShifted)
+		return nil, fmt.Errorf("node %s: server profile %s, on %s: %w", ironic.NodeLabel(r.node), oneview.ProfileLabel(profile),
+			oneview.HardwareLabel(h.Hardware), errShifted)
 	}
 	if h.Hardware.State == oneview.HardwareProfileError {
-		return nil, fmt.Errorf("node %s: server profile %s is on %s, but not applied to it: its state is %q. Repair the profile in OneView, or delete it there",
+		return nil, fmt.Errorf("node %s: server profile %s is on %s, but not applied to it: its state is %q. Repair the profile in "+
+			"OneView, or delete it there",
 			ironic.NodeLabel(r.node), oneview.ProfileLabel(profile), oneview.HardwareLabel(h.Hardware), h.Hardware.State)
 	}
 	return &Applied{Profile: h.Profile, Hardware: h.Hardware, Reused: reused}, nil

@@ -35,7 +35,8 @@ func TestPrepareAppliesProfileAndReleaseRemovesIt(t *testing.T) {
 		if want := "node-000 [" + s.nodes[0] + "]"; applied.Profile.Name != want || applied.Reused {
 			t.Errorf("applied = %q, reused %t, want %q, new", applied.Profile.Name, applied.Reused, want)
 		}
-		if !strings.Contains(applied.Profile.Description, s.nodes[0]) || !strings.HasPrefix(applied.Profile.Description, "Made from template-1") {
+		if !strings.Contains(applied.Profile.Description, s.nodes[0]) || !strings.HasPrefix(applied.Profile.Description,
+			"Made from template-1") {
 			t.Errorf("description %q, want the template's, and the node's UUID", applied.Profile.Description)
 		}
 		if applied.Profile.TemplateURI != s.blades.TemplateURI || applied.Profile.Compliance != oneview.Compliant {
@@ -105,7 +106,8 @@ func TestPrepareRefusesHardwareOfAnotherUser(t *testing.T) {
 		if err := pool.Release(t.Context(), sharing.ReleaseOptions{NodeID: s.nodes[0]}); err != nil {
 			t.Errorf("Release: %v", err)
 		}
-		if err := pool.Release(t.Context(), sharing.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: taken}); !failure.Is(err, sharing.KindInUse) {
+		if err := pool.Release(t.Context(), sharing.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: taken}); !failure.Is(err,
+			sharing.KindInUse) {
 			t.Errorf("Release of the other user's profile: %v, want KindInUse", err)
 		}
 		s.wantNothing(t)
@@ -125,7 +127,8 @@ func TestPrepareRefusesMismatch(t *testing.T) {
 		return rack.TypeURI
 	}
 	capabilities := func(s *site, text string) {
-		s.ironic.Set(s.nodes[0], "properties", map[string]any{"capabilities": text + ",server_profile_template_uri:" + s.blades.TemplateURI})
+		s.ironic.Set(s.nodes[0], "properties", map[string]any{"capabilities": text + ",server_profile_template_uri:" +
+			s.blades.TemplateURI})
 	}
 	for _, tt := range []struct {
 		name  string
@@ -135,19 +138,34 @@ func TestPrepareRefusesMismatch(t *testing.T) {
 		{"the template is for other hardware", func(s *site) {
 			s.ironic.Set(s.nodes[0], "properties", map[string]any{"capabilities": "server_profile_template_uri:" + other(s, true)})
 		}, []string{"template-2", "is for server hardware type", "is for enclosure group (none)"}},
-		{"the boot order is not managed", edit(func(d map[string]any) { d["boot"] = map[string]any{"manageBoot": false} }), []string{"template-1", "manageBoot"}},
+		{"the boot order is not managed", edit(func(d map[string]any) {
+			d["boot"] = map[string]any{"manageBoot": false}
+		}), []string{"template-1", "manageBoot"}},
 		{"MACs are virtual", edit(func(d map[string]any) { d["macType"] = "Virtual" }), []string{"template-1", "Virtual", "Physical"}},
-		{"the node is of another type", func(s *site) { capabilities(s, "server_hardware_type_uri:"+other(s, false)) }, []string{"server_hardware_type_uri", "the hardware is of type"}},
-		{"the node is in another group", func(s *site) { capabilities(s, "enclosure_group_uri:/rest/enclosure-groups/1") }, []string{"enclosure_group_uri /rest/enclosure-groups/1"}},
+		{"the node is of another type", func(s *site) {
+			capabilities(s, "server_hardware_type_uri:"+other(s, false))
+		}, []string{"server_hardware_type_uri", "the hardware is of type"}},
+		{"the node is in another group", func(s *site) {
+			capabilities(s, "enclosure_group_uri:/rest/enclosure-groups/1")
+		}, []string{"enclosure_group_uri /rest/enclosure-groups/1"}},
 		{"the node has other ports", func(s *site) {
 			s.appliance.EditHardware(s.blades.Hardware[0], func(h *fakeoneview.Hardware) { h.MACs = []string{"94:18:82:00:00:01"} })
 		}, []string{"52:54:00:00:00:00", "94:18:82:00:00:01"}},
-		{"no template is named", func(s *site) { s.ironic.Set(s.nodes[0], "properties", map[string]any{}) }, []string{"server_profile_template_uri"}},
-		{"no hardware is named", func(s *site) { s.ironic.Set(s.nodes[0], "driver_info", map[string]any{}) }, []string{"server_hardware_uri is missing"}},
+		{"no template is named", func(s *site) {
+			s.ironic.Set(s.nodes[0], "properties", map[string]any{})
+		}, []string{"server_profile_template_uri"}},
+		{"no hardware is named", func(s *site) {
+			s.ironic.Set(s.nodes[0], "driver_info", map[string]any{})
+		}, []string{"server_hardware_uri is missing"}},
 		{"it is pre-allocated", func(s *site) {
-			s.ironic.Set(s.nodes[0], "driver_info", map[string]any{"server_hardware_uri": s.blades.Hardware[0], "dynamic_allocation": "False"})
+			s.ironic.Set(s.nodes[0], "driver_info", map[string]any{
+				"server_hardware_uri": s.blades.Hardware[0],
+				"dynamic_allocation":  "False",
+			})
 		}, []string{"pre-allocated", "metal oneview migrate"}},
-		{"something runs on the node", func(s *site) { s.ironic.Set(s.nodes[0], "provision_state", "active") }, []string{`state "active"`, "metal_deployment"}},
+		{"something runs on the node", func(s *site) {
+			s.ironic.Set(s.nodes[0], "provision_state", "active")
+		}, []string{`state "active"`, "metal_deployment"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

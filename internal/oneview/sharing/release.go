@@ -34,7 +34,8 @@ func (o ReleaseOptions) leave(profile *oneview.Profile) {
 		return
 	}
 	if profile.HardwareURI != "" && o.HardwareURI != "" && !oneview.SameURI(profile.HardwareURI, o.HardwareURI) {
-		o.Left(profile, fmt.Sprintf("it is on %s now, not on the node's hardware %s. If it was not moved on purpose, delete it in OneView", profile.HardwareURI, o.HardwareURI))
+		o.Left(profile, fmt.Sprintf("it is on %s now, not on the node's hardware %s. If it was not moved on purpose, delete it in OneView",
+			profile.HardwareURI, o.HardwareURI))
 		return
 	}
 	o.Left(profile, "its description does not say any more that it was made for the node. If it is not needed, delete it in OneView")
@@ -151,7 +152,8 @@ func (p *Pool) formerly(ctx context.Context, name, profileURI string) (string, e
 		return "", nil
 	}
 	if err == nil && markedNode(profile) == "" {
-		err = fmt.Errorf("no node is called %s any more, and server profile %s does not say for which node it was made. Set node_id to the UUID of the node", name, oneview.ProfileLabel(profile))
+		err = fmt.Errorf("no node is called %s any more, and server profile %s does not say for which node it was made. Set node_id to "+
+			"the UUID of the node", name, oneview.ProfileLabel(profile))
 	}
 	if err != nil {
 		return "", err

@@ -31,7 +31,10 @@ func TestReleaseKeepsMovedProfileWithoutNodeHardware(t *testing.T) {
 			s.ironic.Set(s.nodes[0], "driver_info", map[string]any{"applied_server_profile_uri": s.profiles()[0].URI})
 		},
 		"OneView has the hardware not any more": func(_ *testing.T, s *site) {
-			s.appliance.Inject(fakeoneview.Fault{Path: s.blades.Hardware[0], Count: fakeoneview.Always, Effect: fakeoneview.Refuse(http.StatusNotFound, fakeoneview.Problem{Code: "RESOURCE_NOT_FOUND"})})
+			s.appliance.Inject(fakeoneview.Fault{
+				Path: s.blades.Hardware[0], Count: fakeoneview.Always,
+				Effect: fakeoneview.Refuse(http.StatusNotFound, fakeoneview.Problem{Code: "RESOURCE_NOT_FOUND"}),
+			})
 		},
 	} {
 		for _, how := range []struct{ told, byName bool }{{told: true}, {told: true, byName: true}, {}, {byName: true}} {
@@ -43,7 +46,9 @@ func TestReleaseKeepsMovedProfileWithoutNodeHardware(t *testing.T) {
 					lose(t, s)
 					s.appliance.MoveProfile(uri, s.blades.Hardware[1])
 					left := ""
-					o := sharing.ReleaseOptions{NodeID: s.called(how.byName), ProfileURI: uri, Left: func(_ *oneview.Profile, why string) { left = why }}
+					o := sharing.ReleaseOptions{NodeID: s.called(how.byName), ProfileURI: uri, Left: func(_ *oneview.Profile, why string) {
+						left = why
+					}}
 					if how.told {
 						o.HardwareURI = s.blades.Hardware[0]
 					}
@@ -52,7 +57,8 @@ func TestReleaseKeepsMovedProfileWithoutNodeHardware(t *testing.T) {
 					} else if err != nil {
 						wantWords(t, err, s.blades.Hardware[1], "delete it in OneView")
 					}
-					if want := fmt.Sprintf("it is on %s now, not on the node's hardware %s", s.blades.Hardware[1], s.blades.Hardware[0]); how.told && !strings.Contains(left, want) {
+					if want := fmt.Sprintf("it is on %s now, not on the node's hardware %s", s.blades.Hardware[1],
+						s.blades.Hardware[0]); how.told && !strings.Contains(left, want) {
 						t.Errorf("left is said %q, want %q", left, want)
 					}
 					if h := s.appliance.HardwareAt(s.blades.Hardware[1]); h.ProfileURI != uri || h.Power != fakeoneview.On {
@@ -87,7 +93,10 @@ func TestReleaseRefusesRunningNodeWithoutHardware(t *testing.T) {
 					s.appliance.PowerOn(s.blades.Hardware[0])
 					s.ironic.Set(s.nodes[0], "provision_state", "active")
 					lose(s, uri)
-					err := s.pool(t).Release(t.Context(), sharing.ReleaseOptions{NodeID: s.called(byName), ProfileURI: uri, HardwareURI: s.blades.Hardware[0]})
+					err := s.pool(t).Release(t.Context(), sharing.ReleaseOptions{
+						NodeID: s.called(byName), ProfileURI: uri,
+						HardwareURI: s.blades.Hardware[0],
+					})
 					wantWords(t, err, `state "active"`, "metal_deployment")
 					s.wantHeld(t)
 					s.wantPower(t, fakeoneview.On)
@@ -142,7 +151,10 @@ func TestReleaseRemovesProfileOfDeletedNode(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, known := range []string{uri, foreign, "", uri} {
-			if err := s.pool(t).Release(t.Context(), sharing.ReleaseOptions{NodeID: s.nodes[0], ProfileURI: known, HardwareURI: s.blades.Hardware[0]}); err != nil {
+			if err := s.pool(t).Release(t.Context(), sharing.ReleaseOptions{
+				NodeID: s.nodes[0], ProfileURI: known,
+				HardwareURI: s.blades.Hardware[0],
+			}); err != nil {
 				t.Errorf("release %q: %v", known, err)
 			}
 		}
@@ -158,7 +170,8 @@ func TestReleaseOfDeletedHardware(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
 		s := newSite(t, 1)
 		s.setApplied(t, s.nodes[0], profileA)
-		s.appliance.Inject(fakeoneview.Fault{Path: hardwares, Count: fakeoneview.Always, Effect: fakeoneview.Refuse(http.StatusNotFound, fakeoneview.Problem{Code: "RESOURCE_NOT_FOUND"})})
+		s.appliance.Inject(fakeoneview.Fault{Path: hardwares, Count: fakeoneview.Always, Effect: fakeoneview.Refuse(http.StatusNotFound,
+			fakeoneview.Problem{Code: "RESOURCE_NOT_FOUND"})})
 		if err := s.pool(t).Release(t.Context(), sharing.ReleaseOptions{NodeID: s.nodes[0]}); err != nil {
 			t.Error(err)
 		}

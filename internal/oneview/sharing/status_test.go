@@ -40,11 +40,13 @@ func TestStatus(t *testing.T) {
 			{Owner: UsedByIronic, Next: Leave, Mode: Dynamic, Removing: true},
 		} {
 			got := all[i]
-			if got.NodeName != nodeName(i) || got.Owner != want.Owner || got.Next != want.Next || got.Mode != want.Mode || got.Removing != want.Removing {
+			if got.NodeName != nodeName(i) || got.Owner != want.Owner || got.Next != want.Next || got.Mode != want.Mode ||
+				got.Removing != want.Removing {
 				t.Errorf("node %d: %+v, want %+v", i, got, want)
 			}
 		}
-		if all[0].MaintenanceReason != "disk swap" || all[0].ProvisionState != "available" || all[0].HardwareName != "Encl1, bay 1" || all[0].PowerState != oneview.PowerOff {
+		if all[0].MaintenanceReason != "disk swap" || all[0].ProvisionState != "available" || all[0].HardwareName != "Encl1, bay 1" ||
+			all[0].PowerState != oneview.PowerOff {
 			t.Errorf("the first node: %+v", all[0])
 		}
 		if all[1].ProfileURI != ours || all[1].ProfileName != "web-1" || all[1].AppliedURI != ours {

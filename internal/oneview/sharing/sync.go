@@ -58,7 +58,10 @@ type SyncSummary struct {
 func (p *Pool) Sync(ctx context.Context, o SyncOptions) (SyncSummary, error) {
 	o.Parallel = cmp.Or(o.Parallel, DefaultParallel)
 	o.LeftoverAge = cmp.Or(o.LeftoverAge, DefaultLeftoverAge)
-	s := &syncPass{pool: p, o: o, findings: &findings{report: o.Report, progress: o.Progress}, until: time.Now().Add(cmp.Or(o.Budget, DefaultBudget))}
+	s := &syncPass{
+		pool: p, o: o, findings: &findings{report: o.Report, progress: o.Progress},
+		until: time.Now().Add(cmp.Or(o.Budget, DefaultBudget)),
+	}
 	err := s.run(ctx)
 	s.summary.Tally = s.findings.tally
 	return s.summary, cmp.Or(err, ctx.Err())
@@ -152,7 +155,9 @@ func (s *syncPass) assessAll(ctx context.Context) error {
 		return err
 	}
 	s.summary.Nodes = len(concerned)
-	s.findings.each(ctx, "checking server hardware", s.o.Parallel, concerned, func(ctx context.Context, c *candidate) { s.assess(ctx, c, hardware) })
+	s.findings.each(ctx, "checking server hardware", s.o.Parallel, concerned, func(ctx context.Context, c *candidate) {
+		s.assess(ctx, c, hardware)
+	})
 	for _, c := range concerned {
 		if c.hardware != nil && s.owner(c) == UsedByOneView {
 			s.summary.InUse++
@@ -265,15 +270,17 @@ func inUse(h Holding) string {
 
 // reportConflict reports a node whose deployment has failed and whose hardware a OneView user has.
 func (s *syncPass) reportConflict(_ context.Context, c *candidate) {
-	s.findings.tell(c.node, Warned, inUse(Holding{Hardware: c.hardware})+", and the deployment of the node has failed. Do not undeploy the node in Ironic, which does not know "+
-		"OneView: it would switch the server off, boot it and erase its disks. Wait until the user frees the server. Then destroy the metal_deployment of the node "+
-		"with Terraform, which cleans the server with a temporary server profile; if the state has no metal_deployment of the node, import it first")
+	s.findings.tell(c.node, Warned, inUse(Holding{Hardware: c.hardware})+", and the deployment of the node has failed. Do not undeploy "+
+		"the node in Ironic, which does not know OneView: it would switch the server off, boot it and erase its disks. Wait until the "+
+		"user frees the server. Then destroy the metal_deployment of the node with Terraform, which cleans the server with a temporary "+
+		"server profile; if the state has no metal_deployment of the node, import it first")
 }
 
 // warnOfCleaning warns that neither OneView nor Ironic erases the disks of a freed server.
 func (s *syncPass) warnOfCleaning(node *ironic.Node, consequence string) {
 	if node.AutomatedClean != nil && !*node.AutomatedClean {
-		s.findings.tell(node, Warned, "automated cleaning is off for it (automated_clean = false): "+consequence+". The former user of the server must erase the disks")
+		s.findings.tell(node, Warned, "automated cleaning is off for it (automated_clean = false): "+consequence+
+			". The former user of the server must erase the disks")
 	}
 }
 

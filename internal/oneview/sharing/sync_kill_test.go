@@ -33,7 +33,10 @@ func killSite(t *testing.T) *poolSite {
 // kill.
 func TestKilledSyncIsFinishedByTheNext(t *testing.T) {
 	t.Parallel()
-	must := []string{"PUT /v1/nodes/*/maintenance", "PUT /v1/nodes/*/states/provision", "POST /rest/server-profiles", "DELETE /rest/server-profiles/*"}
+	must := []string{
+		"PUT /v1/nodes/*/maintenance", "PUT /v1/nodes/*/states/provision", "POST /rest/server-profiles",
+		"DELETE /rest/server-profiles/*",
+	}
 	EveryKill(t, must, func(t *testing.T, m *Mortal) {
 		t.Helper()
 		inPoolTime(t, func(t *testing.T) {
@@ -174,7 +177,8 @@ func passOverMany(t *testing.T, freed int) {
 		pages := s.oneview.Count(http.MethodGet, "^/rest/server-hardware$")
 		reads := s.oneview.Count(http.MethodGet, "^/rest/server-hardware")
 		logins := s.oneview.Count(http.MethodPost, "^/rest/login-sessions$")
-		t.Logf("first pass over %d nodes, %d taken and %d freed: %d requests to the appliance, %d of them reads of hardware (%d pages), %d logins; %d requests to Ironic",
+		t.Logf("first pass over %d nodes, %d taken and %d freed: %d requests to the appliance, %d of them reads of hardware (%d pages), "+
+			"%d logins; %d requests to Ironic",
 			nodes, taken, freed, len(s.oneview.Requests()), reads, pages, logins, len(s.ironic.Requests()))
 		if most := pages + taken + 6*freed; reads > most || pages > 4 {
 			t.Errorf("%d reads of hardware, want at most %d", reads, most)
@@ -185,7 +189,8 @@ func passOverMany(t *testing.T, freed int) {
 
 		s.forget()
 		s.sync(t)
-		t.Logf("a pass that finds nothing to do: %d requests to the appliance, %d to Ironic", len(s.oneview.Requests()), len(s.ironic.Requests()))
+		t.Logf("a pass that finds nothing to do: %d requests to the appliance, %d to Ironic", len(s.oneview.Requests()),
+			len(s.ironic.Requests()))
 		if all := len(s.oneview.Requests()); all > 20 {
 			t.Errorf("a pass without changes makes %d requests to the appliance", all)
 		}
@@ -237,16 +242,37 @@ func TestSyncWithstandsFaults(t *testing.T) {
 	t.Parallel()
 	wrong := fakeoneview.Problem{Code: "WRONG", Message: "Something is wrong."}
 	for name, fault := range map[string]fakeoneview.Fault{
-		"the list of hardware is locked":      {Method: http.MethodGet, Path: "/rest/server-hardware$", Count: 2, Effect: fakeoneview.Locked()},
-		"the appliance restarts":              {Method: http.MethodGet, Path: "/rest/server-hardware$", Effect: fakeoneview.Unavailable(30 * time.Second)},
-		"nextPageUri is the page itself":      {Method: http.MethodGet, Path: "/rest/server-hardware$", Effect: fakeoneview.PageLoop()},
-		"a proxy answers":                     {Method: http.MethodGet, Path: "/rest/server-hardware$", Effect: fakeoneview.HTML()},
-		"the session has ended":               {Method: http.MethodGet, Path: "/rest/server-hardware/", Effect: fakeoneview.NotAuthorized()},
-		"the profile cannot be applied":       {Method: http.MethodPost, Path: "/rest/server-profiles$", Effect: fakeoneview.FailApply(wrong, false)},
-		"apply fails without a profile URI":   {Method: http.MethodPost, Path: "/rest/server-profiles$", Effect: fakeoneview.FailApply(wrong, true)},
-		"the profile is refused":              {Method: http.MethodPost, Path: "/rest/server-profiles$", Effect: fakeoneview.FailValidation(wrong)},
-		"the answer to the create is lost":    {Method: http.MethodPost, Path: "/rest/server-profiles$", Effect: fakeoneview.LoseAnswer()},
-		"the answer to a delete is lost":      {Method: http.MethodDelete, Path: "/rest/server-profiles/", Effect: fakeoneview.LoseAnswer()},
+		"the list of hardware is locked": {
+			Method: http.MethodGet, Path: "/rest/server-hardware$", Count: 2,
+			Effect: fakeoneview.Locked(),
+		},
+		"the appliance restarts": {
+			Method: http.MethodGet, Path: "/rest/server-hardware$",
+			Effect: fakeoneview.Unavailable(30 * time.Second),
+		},
+		"nextPageUri is the page itself": {Method: http.MethodGet, Path: "/rest/server-hardware$", Effect: fakeoneview.PageLoop()},
+		"a proxy answers":                {Method: http.MethodGet, Path: "/rest/server-hardware$", Effect: fakeoneview.HTML()},
+		"the session has ended": {
+			Method: http.MethodGet, Path: "/rest/server-hardware/",
+			Effect: fakeoneview.NotAuthorized(),
+		},
+		"the profile cannot be applied": {
+			Method: http.MethodPost, Path: "/rest/server-profiles$",
+			Effect: fakeoneview.FailApply(wrong, false),
+		},
+		"apply fails without a profile URI": {
+			Method: http.MethodPost, Path: "/rest/server-profiles$",
+			Effect: fakeoneview.FailApply(wrong, true),
+		},
+		"the profile is refused": {
+			Method: http.MethodPost, Path: "/rest/server-profiles$",
+			Effect: fakeoneview.FailValidation(wrong),
+		},
+		"the answer to the create is lost": {Method: http.MethodPost, Path: "/rest/server-profiles$", Effect: fakeoneview.LoseAnswer()},
+		"the answer to a delete is lost": {
+			Method: http.MethodDelete, Path: "/rest/server-profiles/",
+			Effect: fakeoneview.LoseAnswer(),
+		},
 		"the eTag of a profile is old":        {Method: http.MethodDelete, Path: "/rest/server-profiles/", Effect: fakeoneview.StaleETag()},
 		"the task ends with a warning":        {Method: http.MethodPost, Path: "/rest/server-profiles$", Effect: fakeoneview.Warn(wrong)},
 		"the task is forgotten":               {Method: http.MethodPost, Path: "/rest/server-profiles$", Effect: fakeoneview.ForgetTask()},

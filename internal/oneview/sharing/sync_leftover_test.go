@@ -45,15 +45,21 @@ func TestSyncRemovesLeftovers(t *testing.T) {
 		{name: "manageable, and young: a run may start the cleaning soon", purpose: Cleaning, age: young, state: "manageable"},
 		{name: "manageable, and old", purpose: Inspecting, age: old, state: "manageable", removed: true},
 		{name: "enroll, and old", purpose: Inspecting, age: old, state: "enroll", removed: true},
-		{name: "out of service, and old: the return needs it", purpose: Cleaning, age: old, state: "manageable", before: func(t *testing.T, s *poolSite, _ string) {
-			t.Helper()
-			s.maintain(t, nodeName(0), maintenanceOurs)
-		}},
-		{name: "out of service and retired, and old: it does not return", purpose: Cleaning, age: old, state: "manageable", removed: true, before: func(t *testing.T, s *poolSite, _ string) {
-			t.Helper()
-			s.maintain(t, nodeName(0), maintenanceOurs)
-			s.ironic.Set(nodeName(0), "retired", true)
-		}},
+		{
+			name: "out of service, and old: the return needs it", purpose: Cleaning, age: old, state: "manageable",
+			before: func(t *testing.T, s *poolSite, _ string) {
+				t.Helper()
+				s.maintain(t, nodeName(0), maintenanceOurs)
+			},
+		},
+		{
+			name: "out of service and retired, and old: it does not return", purpose: Cleaning, age: old, state: "manageable", removed: true,
+			before: func(t *testing.T, s *poolSite, _ string) {
+				t.Helper()
+				s.maintain(t, nodeName(0), maintenanceOurs)
+				s.ironic.Set(nodeName(0), "retired", true)
+			},
+		},
 		{name: "it is being cleaned", purpose: Cleaning, age: old, state: "cleaning"},
 		{name: "it waits for its ramdisk", purpose: Cleaning, age: old, state: "clean wait"},
 		{name: "it is being inspected", purpose: Inspecting, age: old, state: "inspect wait"},
@@ -61,9 +67,12 @@ func TestSyncRemovesLeftovers(t *testing.T) {
 		{name: "it is reserved for an instance", purpose: Cleaning, age: old, before: func(_ *testing.T, s *poolSite, _ string) {
 			s.ironic.Set(nodeName(0), "instance_uuid", "11111111-1111-1111-1111-111111111111")
 		}},
-		{name: "Ironic has an operation in progress on the node", purpose: Cleaning, age: old, before: func(_ *testing.T, s *poolSite, _ string) {
-			s.ironic.Set(nodeName(0), "reservation", "conductor-1")
-		}},
+		{
+			name: "Ironic has an operation in progress on the node", purpose: Cleaning, age: old,
+			before: func(_ *testing.T, s *poolSite, _ string) {
+				s.ironic.Set(nodeName(0), "reservation", "conductor-1")
+			},
+		},
 		{name: "it is on other hardware", purpose: Cleaning, age: old, before: func(t *testing.T, s *poolSite, uri string) {
 			t.Helper()
 			s.driverInfo(t, 0, keyHardware, s.hardware[1])
@@ -96,7 +105,8 @@ func TestSyncRemovesLeftovers(t *testing.T) {
 						t.Errorf("failed: %q", failed)
 					}
 					if removed := len(s.oneview.Profiles()) == 0; removed != tt.removed {
-						t.Errorf("recorded in Ironic %t: the profile was removed %t, want %t; told %q", recorded, removed, tt.removed, heard.lines(""))
+						t.Errorf("recorded in Ironic %t: the profile was removed %t, want %t; told %q", recorded, removed, tt.removed,
+							heard.lines(""))
 					}
 					if info := s.read(t, nodeName(0)).DriverInfo; tt.removed && info[keyApplied] != nil {
 						t.Errorf("the node still names the profile: %v", info)
@@ -111,7 +121,10 @@ func TestSyncKeepsProfileOfAnotherIronic(t *testing.T) {
 	t.Parallel()
 	inPoolTime(t, func(t *testing.T) {
 		s := newPoolSite(t, 1)
-		uri := s.oneview.AddProfile(fakeoneview.NewProfile{Name: temporaryName(Cleaning, "99999999-9999-4999-8999-999999999999"), HardwareURI: s.hardware[0]})
+		uri := s.oneview.AddProfile(fakeoneview.NewProfile{
+			Name:        temporaryName(Cleaning, "99999999-9999-4999-8999-999999999999"),
+			HardwareURI: s.hardware[0],
+		})
 		s.oneview.MarkOthers(uri)
 		<-time.After(24 * hour)
 		s.forget()
@@ -165,11 +178,14 @@ func TestSyncKeepsProfileTakenOverMeanwhile(t *testing.T) {
 		s.driverInfo(t, 0, keyApplied, uri)
 		<-time.After(24 * hour)
 		id := s.node(t, nodeName(0)).UUID
-		s.oneview.Inject(fakeoneview.Fault{Method: http.MethodGet, Path: "/rest/server-profiles$", Nth: 2, Effect: fakeoneview.RightAfter(func() {
-			if _, err := s.pool(t).Prepare(t.Context(), ProfileSpec{NodeID: id, Name: "web-0"}); err != nil {
-				t.Errorf("Prepare: %v", err)
-			}
-		})})
+		s.oneview.Inject(fakeoneview.Fault{
+			Method: http.MethodGet, Path: "/rest/server-profiles$", Nth: 2,
+			Effect: fakeoneview.RightAfter(func() {
+				if _, err := s.pool(t).Prepare(t.Context(), ProfileSpec{NodeID: id, Name: "web-0"}); err != nil {
+					t.Errorf("Prepare: %v", err)
+				}
+			}),
+		})
 		heard, summary := s.sync(t)
 		if summary.Failed > 0 || summary.Changed > 0 {
 			t.Errorf("told %q", heard.lines(""))

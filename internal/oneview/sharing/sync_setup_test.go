@@ -112,7 +112,10 @@ func (s *poolSite) pool(t *testing.T) *Pool { return s.poolThrough(t, s.ironic, 
 // poolThrough returns the pool of a new process with the given transports to Ironic and the appliance.
 func (s *poolSite) poolThrough(t *testing.T, toIronic, toOneView http.RoundTripper) *Pool {
 	t.Helper()
-	client, err := oneview.New(oneview.Config{Endpoint: "https://oneview.test", Username: "ironic", Password: "correct horse", Transport: toOneView})
+	client, err := oneview.New(oneview.Config{
+		Endpoint: "https://oneview.test", Username: "ironic", Password: "correct horse",
+		Transport: toOneView,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,6 +246,7 @@ func (s *poolSite) wantNode(t *testing.T, i int, state, reason string) {
 	t.Helper()
 	node := s.node(t, nodeName(i))
 	if node.ProvisionState != state || node.Maintenance != (reason != "") || node.MaintenanceReason != reason {
-		t.Errorf("node %d is %s, maintenance %t %q, want %s with %q", i, node.ProvisionState, node.Maintenance, node.MaintenanceReason, state, reason)
+		t.Errorf("node %d is %s, maintenance %t %q, want %s with %q", i, node.ProvisionState, node.Maintenance,
+			node.MaintenanceReason, state, reason)
 	}
 }

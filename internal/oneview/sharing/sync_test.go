@@ -77,7 +77,8 @@ func TestSyncFollowsTable(t *testing.T) {
 func (s *poolSite) wantAction(t *testing.T, i int, c cell, writes []string) {
 	t.Helper()
 	about := fmt.Sprintf("node %d (%s, %q, %s)", i, c.owner, c.state, c.maintenance)
-	const mark, manage, provide = `PUT /maintenance {"reason":"node in use by OneView"}`, `PUT /states/provision {"target":"manage"}`, `PUT /states/provision {"target":"provide"}`
+	const mark, manage, provide = `PUT /maintenance {"reason":"node in use by OneView"}`, `PUT /states/provision {"target":"manage"}`,
+		`PUT /states/provision {"target":"provide"}`
 	var want []string
 	switch c.action {
 	case Leave, Report:
@@ -137,7 +138,8 @@ func TestSyncReportsFailedDeploymentOnTakenHardware(t *testing.T) {
 		s.oneview.TakeHardware(s.hardware[0])
 		heard, _ := s.sync(t)
 		lines := heard.lines(Warned)
-		if len(lines) != 1 || !strings.Contains(lines[0], nodeName(0)) || !strings.Contains(lines[0], "is in use by OneView") || !strings.Contains(lines[0], "Do not undeploy the node") {
+		if len(lines) != 1 || !strings.Contains(lines[0], nodeName(0)) || !strings.Contains(lines[0], "is in use by OneView") ||
+			!strings.Contains(lines[0], "Do not undeploy the node") {
 			t.Errorf("the pass warns of %q", lines)
 		}
 		all, err := s.pool(t).Status(t.Context())
@@ -215,7 +217,10 @@ func TestSyncSkipsLockedNode(t *testing.T) {
 		s.oneview.TakeHardware(s.hardware[0])
 		s.ironic.Reject = func(r *http.Request) *fakeironic.Rejection {
 			if r.Method == http.MethodPut {
-				return &fakeironic.Rejection{Status: http.StatusConflict, Body: `{"error_message": "{\"faultstring\": \"Node U is locked by host h, please retry after the current operation is completed.\"}"}`}
+				return &fakeironic.Rejection{
+					Status: http.StatusConflict,
+					Body:   `{"error_message": "{\"faultstring\": \"Node U is locked by host h, please retry after the current operation is completed.\"}"}`,
+				}
 			}
 			return nil
 		}
@@ -243,7 +248,10 @@ func TestSyncContinuesAfterBadNode(t *testing.T) {
 			}
 			return nil
 		}
-		s.oneview.Inject(fakeoneview.Fault{Method: http.MethodGet, Path: s.hardware[4] + "$", Count: fakeoneview.Always, Effect: fakeoneview.ServerError()})
+		s.oneview.Inject(fakeoneview.Fault{
+			Method: http.MethodGet, Path: s.hardware[4] + "$", Count: fakeoneview.Always,
+			Effect: fakeoneview.ServerError(),
+		})
 		heard, summary := s.sync(t)
 		if summary.Failed != 5 || summary.Changed != 3 {
 			t.Errorf("summary %+v, told\n%s", summary, strings.Join(heard.lines(""), "\n"))
@@ -356,7 +364,8 @@ func TestSyncDoesNotReturnNodeWithoutTemplate(t *testing.T) {
 		would, _ := s.sync(t, dryRun)
 		did, _ := s.sync(t)
 		for _, heard := range []*told{would, did} {
-			if failed := heard.lines(Failed); len(failed) != 1 || !strings.Contains(failed[0], "node-000: return it to service") || !strings.Contains(failed[0], "has no server_profile_template_uri. Add it, or set automated_clean = false") {
+			if failed := heard.lines(Failed); len(failed) != 1 || !strings.Contains(failed[0], "node-000: return it to service") ||
+				!strings.Contains(failed[0], "has no server_profile_template_uri. Add it, or set automated_clean = false") {
 				t.Errorf("failed %q", failed)
 			}
 		}

@@ -222,7 +222,10 @@ func TestVacateFailsWithTheLogin(t *testing.T) {
 		out := fakeoneview.NotAuthorized()
 		out.Before = s.appliance.ExpireSessions
 		s.appliance.Inject(fakeoneview.Fault{Path: profiles, Effect: out})
-		s.appliance.Inject(fakeoneview.Fault{Path: "^/rest/login-sessions$", Nth: 2, Count: fakeoneview.Always, Effect: fakeoneview.NotAuthorized()})
+		s.appliance.Inject(fakeoneview.Fault{
+			Path: "^/rest/login-sessions$", Nth: 2, Count: fakeoneview.Always,
+			Effect: fakeoneview.NotAuthorized(),
+		})
 		wantWords(t, s.pool(t).Vacate(t.Context(), s.nodes[0], 0), "log in")
 	})
 }

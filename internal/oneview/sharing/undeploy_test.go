@@ -23,7 +23,8 @@ func (s *poolSite) guardedSite(t *testing.T, sent func(verb string)) (*machine.S
 		}
 		return s.ironic.RoundTrip(r)
 	})
-	return New(machine.Config{Config: api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: watched}}, s.pool(t).OneView)
+	return New(machine.Config{Config: api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: watched}},
+		s.pool(t).OneView)
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)

@@ -20,7 +20,8 @@ type refusing struct {
 func (r refusing) RoundTrip(req *http.Request) (*http.Response, error) {
 	if *r.on {
 		body := io.NopCloser(strings.NewReader(`{"errorCode": "AUTHN_AUTH_FAIL", "message": "no rights"}`))
-		return &http.Response{StatusCode: r.status, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Request: req}, nil
+		return &http.Response{StatusCode: r.status, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Request: req},
+			nil
 	}
 	return r.RoundTripper.RoundTrip(req)
 }

@@ -104,7 +104,8 @@ func (p *Pool) notOurs(node *ironic.Node, b Binding, h Holding, profileURI strin
 
 // edits reports whether the profile itself must be written.
 func (change revision) edits(profile *oneview.Profile) bool {
-	return (change.name != "" && change.name != profile.Name) || (change.templateURI != "" && !oneview.SameURI(change.templateURI, profile.TemplateURI))
+	return (change.name != "" && change.name != profile.Name) ||
+		(change.templateURI != "" && !oneview.SameURI(change.templateURI, profile.TemplateURI))
 }
 
 // edit writes a profile with another name or template link. That does not require the server to be off.

@@ -106,12 +106,18 @@ func TestUpdateTemplate(t *testing.T) {
 				}
 				s.appliance.PowerOn(s.blades.Hardware[0])
 				template := s.appliance.AddTemplate(fakeoneview.Template{TypeURI: s.blades.TypeURI, GroupURI: s.blades.GroupURI})
-				s.appliance.EditTemplate(template, func(d map[string]any) { d["bootMode"] = map[string]any{"manageMode": true, "mode": "BIOS"} })
-				applied, err := s.pool(t).Update(t.Context(), sharing.UpdateOptions{NodeID: s.nodes[0], ProfileURI: uri, TemplateURI: template})
+				s.appliance.EditTemplate(template, func(d map[string]any) {
+					d["bootMode"] = map[string]any{"manageMode": true, "mode": "BIOS"}
+				})
+				applied, err := s.pool(t).Update(t.Context(), sharing.UpdateOptions{
+					NodeID: s.nodes[0], ProfileURI: uri,
+					TemplateURI: template,
+				})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if applied.Profile.URI != uri || applied.Profile.TemplateURI != template || applied.Profile.Compliance != oneview.Compliant {
+				if applied.Profile.URI != uri || applied.Profile.TemplateURI != template ||
+					applied.Profile.Compliance != oneview.Compliant {
 					t.Errorf("applied %+v, want %s to comply with %s", applied.Profile, uri, template)
 				}
 				s.wantHeld(t)
@@ -158,7 +164,10 @@ func TestUpdateWithstandsFaults(t *testing.T) {
 	t.Parallel()
 	all := append(wrecks(http.MethodPut, profiles), wrecks(http.MethodPatch, profiles)...)
 	for _, method := range []string{http.MethodPut, http.MethodPatch} {
-		all = append(all, wreck{name: "the appliance refuses the version once", faults: always(fakeoneview.Fault{Method: method, Path: profiles, Effect: fakeoneview.StaleETag()})})
+		all = append(all, wreck{
+			name:   "the appliance refuses the version once",
+			faults: always(fakeoneview.Fault{Method: method, Path: profiles, Effect: fakeoneview.StaleETag()}),
+		})
 	}
 	for _, tt := range all {
 		t.Run(tt.name, func(t *testing.T) {
@@ -169,7 +178,10 @@ func TestUpdateWithstandsFaults(t *testing.T) {
 				s.newBIOS()
 				s.appliance.PowerOn(s.blades.Hardware[0])
 				s.befall(tt)
-				_, err := s.pool(t).Update(t.Context(), sharing.UpdateOptions{NodeID: s.nodes[0], ProfileURI: uri, Name: "web", Reapply: true})
+				_, err := s.pool(t).Update(t.Context(), sharing.UpdateOptions{
+					NodeID: s.nodes[0], ProfileURI: uri, Name: "web",
+					Reapply: true,
+				})
 				if tt.fails != "" {
 					wantWords(t, err, tt.fails)
 					wantNoSecret(t, err)
@@ -180,7 +192,8 @@ func TestUpdateWithstandsFaults(t *testing.T) {
 				if name := s.profiles()[0].Name; tt.fails == "" && name != "web" {
 					t.Errorf("the profile is named %q", name)
 				}
-				if holding, err := s.pool(t).Inspect(t.Context(), s.node(t, s.nodes[0])); tt.fails == "" && (err != nil || holding.Compliance != oneview.Compliant) {
+				if holding, err := s.pool(t).Inspect(t.Context(), s.node(t, s.nodes[0])); tt.fails == "" &&
+					(err != nil || holding.Compliance != oneview.Compliant) {
 					t.Errorf("Inspect = %+v, %v, want it to comply", holding, err)
 				}
 			})

@@ -64,7 +64,8 @@ func (a scope) check() Check {
 	switch {
 	case len(no) > 0:
 		c.Result = Warning
-		c.Next = "If you need what is refused, ask for such a role, or ask an operator of Ironic to grant the rules in policy.yaml: see the guide \"What a user may do\"."
+		c.Next = "If you need what is refused, ask for such a role, or ask an operator of Ironic to grant the rules in policy.yaml: see " +
+			"the guide \"What a user may do\"."
 	case len(open) > 0:
 		c.Result = Unknown
 	}
@@ -97,10 +98,13 @@ func checkDefect(s *sight) []Check {
 	}
 	switch {
 	case len(harmed) > 0:
-		return []Check{{Name: name, Result: Problem, Fact: fmt.Sprintf("%s their own parents: this Ironic has a defect, by which a change of any node makes the node its own parent. Such a node can be neither allocated, deployed nor powered.",
-			are(len(harmed), "node")), Details: fold(harmed), Next: "Upgrade Ironic, or ask your distribution for the corrected package. Ironic's API cannot repair the nodes: set parent_node to null in its database, or delete and enrol them."}}
+		return []Check{{Name: name, Result: Problem, Fact: fmt.Sprintf("%s their own parents: this Ironic has a defect, by which a "+
+			"change of any node makes the node its own parent. Such a node can be neither allocated, deployed nor powered.",
+			are(len(harmed), "node")), Details: fold(harmed), Next: "Upgrade Ironic, or ask your distribution for the corrected package. " +
+			"Ironic's API cannot repair the nodes: set parent_node to null in its database, or delete and enrol them."}}
 	case !ironic.MayHaveParentDefect(s.server):
 		return []Check{{Name: name, Result: OK, Fact: "This version of Ironic does not have the defect."}}
 	}
-	return []Check{{Name: name, Result: OK, Fact: "No node is its own parent. A certain test needs a new node: the provider makes it before its first change, and deletes the node."}}
+	return []Check{{Name: name, Result: OK, Fact: "No node is its own parent. A certain test needs a new node: the provider makes it " +
+		"before its first change, and deletes the node."}}
 }

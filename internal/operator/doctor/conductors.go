@@ -30,7 +30,8 @@ func checkConductors(s *sight) []Check {
 		if conductor.Group != "" {
 			in = ", group " + conductor.Group
 		}
-		c.Details = append(c.Details, fmt.Sprintf("%s%s: %s, last sign of life %s ago", conductor.Hostname, in, state, max(0, s.now.Sub(conductor.UpdatedAt)).Round(time.Second)))
+		c.Details = append(c.Details, fmt.Sprintf("%s%s: %s, last sign of life %s ago", conductor.Hostname, in, state,
+			max(0, s.now.Sub(conductor.UpdatedAt)).Round(time.Second)))
 	}
 	c.Details = fold(c.Details)
 	c.Fact = fmt.Sprintf("%d of %s alive. Ironic's API does not tell their versions.", living, are(len(s.conductors.value), "conductor"))
@@ -49,7 +50,8 @@ func checkConductors(s *sight) []Check {
 			c.Fact += fmt.Sprintf(" No conductor of group %q is alive, which has %s.", group, words.Count(alone[group], "machine"))
 		}
 	case living < len(s.conductors.value):
-		c.Result, c.Next = Warning, "If a conductor that is not alive is to work, start it and see its log. Ironic keeps those that were removed in its database."
+		c.Result, c.Next = Warning, "If a conductor that is not alive is to work, start it and see its log. Ironic keeps those that were "+
+			"removed in its database."
 	}
 	return []Check{c}
 }
@@ -88,7 +90,8 @@ func checkDrivers(s *sight) []Check {
 	} else if len(wrong) > 0 {
 		c.Result, c.Details = Problem, append(fold(wrong), c.Details...)
 		c.Fact += fmt.Sprintf(" %s a driver or an interface that no conductor has enabled.", needs(len(wrong), "machine"))
-		c.Next = "Enable it in ironic.conf (enabled_hardware_types, enabled_…_interfaces) and restart the conductors, or change the machines."
+		c.Next = "Enable it in ironic.conf (enabled_hardware_types, enabled_…_interfaces) and restart the conductors, or " +
+			"change the machines."
 	}
 	return []Check{c}
 }

@@ -55,7 +55,9 @@ func TestDoctor_noConnection(t *testing.T) {
 		fails func(r *http.Request) (*http.Response, error)
 		says  []string
 	}{
-		"refused": {func(*http.Request) (*http.Response, error) { return nil, syscall.ECONNREFUSED }, []string{"TCP: ", "connection refused", "Is Ironic running there"}},
+		"refused": {func(*http.Request) (*http.Response, error) {
+			return nil, syscall.ECONNREFUSED
+		}, []string{"TCP: ", "connection refused", "Is Ironic running there"}},
 		"no such": {func(*http.Request) (*http.Response, error) {
 			return nil, &net.DNSError{Name: "ironic.test", IsNotFound: true, Err: "no such host"}
 		}, []string{"Name resolution: ", "check the host name ironic.test"}},
@@ -66,7 +68,9 @@ func TestDoctor_noConnection(t *testing.T) {
 		"wrong proxy": {func(r *http.Request) (*http.Response, error) {
 			return answer(r, 502, "<html><title>Bad gateway</title>"), nil
 		}, []string{"HTTP: ", "502"}},
-		"not JSON": {func(r *http.Request) (*http.Response, error) { return answer(r, 200, "hello"), nil }, []string{"Answer: ", "not JSON"}},
+		"not JSON": {func(r *http.Request) (*http.Response, error) {
+			return answer(r, 200, "hello"), nil
+		}, []string{"Answer: ", "not JSON"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -90,8 +94,10 @@ func TestDoctor_keystoneFails(t *testing.T) {
 		ironic doctor.Result
 		says   string
 	}{
-		"wrong password": {func(s *site) { s.keystone.Change(func() { s.keystone.Users = nil }) }, doctor.Unknown, "refuses the credentials"},
-		"no catalog":     {func(s *site) { s.keystone.Catalog = nil }, doctor.Unknown, "service catalog"},
+		"wrong password": {func(s *site) {
+			s.keystone.Change(func() { s.keystone.Users = nil })
+		}, doctor.Unknown, "refuses the credentials"},
+		"no catalog": {func(s *site) { s.keystone.Catalog = nil }, doctor.Unknown, "service catalog"},
 		"Ironic configured": {func(s *site) {
 			s.keystone.Change(func() { s.keystone.Users = nil })
 			s.options.Site.Endpoint = "http://ironic.test"
@@ -150,8 +156,9 @@ func TestDoctor_versions(t *testing.T) {
 		result doctor.Result
 		says   string
 	}{
-		"1.82": {doctor.OK, "Ironic 21.4 (2023.1)"}, "1.96": {doctor.OK, "Ironic 29.0 (2025.1)"}, "1.100": {doctor.OK, "between two releases, after 30.0 or 31.0"},
-		"1.81": {doctor.Warning, "Ironic 21.3"}, "1.140": {doctor.OK, "newer than 39.0"},
+		"1.82": {doctor.OK, "Ironic 21.4 (2023.1)"}, "1.96": {doctor.OK, "Ironic 29.0 (2025.1)"},
+		"1.100": {doctor.OK, "between two releases, after 30.0 or 31.0"},
+		"1.81":  {doctor.Warning, "Ironic 21.3"}, "1.140": {doctor.OK, "newer than 39.0"},
 	} {
 		s := newSite()
 		s.ironic.MaxMicroversion = version
@@ -184,8 +191,11 @@ func TestDoctor_conductorsAndClocks(t *testing.T) {
 					if r.URL.Path != "/v1/conductors" {
 						return nil
 					}
-					return &fakeironic.Rejection{Status: 200, Body: fmt.Sprintf(`{"conductors": [{"hostname": "c1", "conductor_group": %q, "alive": %t, "updated_at": %q}]}`,
-						tt.group, tt.alive, time.Now().Add(tt.ahead).UTC().Format(time.RFC3339))}
+					return &fakeironic.Rejection{
+						Status: 200,
+						Body: fmt.Sprintf(`{"conductors": [{"hostname": "c1", "conductor_group": %q, "alive": %t, "updated_at": %q}]}`,
+							tt.group, tt.alive, time.Now().Add(tt.ahead).UTC().Format(time.RFC3339)),
+					}
 				}
 				report := s.run(t)
 				want(t, report, "conductors", tt.result, "c1")
@@ -220,7 +230,10 @@ func TestDoctor_imageServers(t *testing.T) {
 		}
 		return answer(r, http.StatusForbidden, ""), nil
 	}
-	for i, image := range []string{"http://images.test/a.raw", "http://user:hidden-in-url@images.test/b.raw?sig=hidden-signature", "http://dead.test/c.raw"} {
+	for i, image := range []string{
+		"http://images.test/a.raw", "http://user:hidden-in-url@images.test/b.raw?sig=hidden-signature",
+		"http://dead.test/c.raw",
+	} {
 		s.ironic.Set(fmt.Sprintf("node-%03d", i), "instance_info", map[string]any{"image_source": image})
 	}
 	report := s.run(t)

@@ -92,9 +92,11 @@ func checkImages(s *sight) []Check {
 		c := Check{Name: name, Result: OK, Fact: fmt.Sprintf("%s answers here.", server.address)}
 		switch {
 		case server.err != nil:
-			c.Result, c.Fact, c.Next = Warning, fmt.Sprintf("%s does not answer here: %v.", server.address, because(server.err)), "Check the host, and whether it is reachable from here."+hint
+			c.Result, c.Fact, c.Next = Warning, fmt.Sprintf("%s does not answer here: %v.", server.address, because(server.err)),
+				"Check the host, and whether it is reachable from here."+hint
 		case server.given && server.status >= http.StatusBadRequest:
-			c.Result, c.Fact = Warning, fmt.Sprintf("%s answers to the URL of the image with %d %s.", server.address, server.status, http.StatusText(server.status))
+			c.Result, c.Fact = Warning, fmt.Sprintf("%s answers to the URL of the image with %d %s.", server.address, server.status,
+				http.StatusText(server.status))
 			c.Next = "Check the path of the image. It was asked for without credentials and without its query." + hint
 		}
 		checks = append(checks, c)

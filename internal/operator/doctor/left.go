@@ -45,8 +45,9 @@ func checkMarks(s *sight) []Check {
 	checks := []Check{ofLeft(name, all, slots.Alive(s.records.value, s.now), s.now)}
 	if len(quarantine) > 0 {
 		checks = append(checks, Check{
-			Name: "quarantine", Result: Warning, Fact: are(len(quarantine), "machine") + " in quarantine: retired, and not allocated.", Details: fold(quarantine),
-			Next: "Repair the machine, then end the quarantine: metal unretire NODE.",
+			Name: "quarantine", Result: Warning, Fact: are(len(quarantine), "machine") + " in quarantine: retired, and not allocated.",
+			Details: fold(quarantine),
+			Next:    "Repair the machine, then end the quarantine: metal unretire NODE.",
 		})
 	}
 	return checks
@@ -71,7 +72,8 @@ func ofLeft(name string, all []left, alive map[string]bool, now time.Time) Check
 		}
 	}
 	c := Check{
-		Name: name, Result: OK, Fact: "There is no mark of an unfinished run on what has no operation in progress. Runs may be at work all the same: see provisioning limit.",
+		Name: name, Result: OK, Fact: "There is no mark of an unfinished run on what has no operation in progress. Runs may be at work " +
+			"all the same: see provisioning limit.",
 		Details: fold(append(unsure, working...)),
 	}
 	if len(all) > 0 {
@@ -86,7 +88,8 @@ func ofLeft(name string, all []left, alive map[string]bool, now time.Time) Check
 	}
 	if len(unsure) > 0 {
 		c.Result = Warning
-		c.Next = "If a run still works, do nothing. Otherwise it was killed or has failed: apply the same configuration again, or run the same command of metal, which goes on from there."
+		c.Next = "If a run still works, do nothing. Otherwise it was killed or has failed: apply the same configuration again, or run " +
+			"the same command of metal, which goes on from there."
 	}
 	return c
 }
@@ -116,7 +119,8 @@ func checkAllocations(s *sight) []Check {
 	for i := range s.allocations.value {
 		a := &s.allocations.value[i]
 		if a.State == ironic.AllocationError {
-			c.Details = append(c.Details, fmt.Sprintf("%s, class %s: %s", cmp.Or(a.Name, a.UUID), a.ResourceClass, cmp.Or(a.LastError, "without a reason")))
+			c.Details = append(c.Details, fmt.Sprintf("%s, class %s: %s", cmp.Or(a.Name, a.UUID), a.ResourceClass,
+				cmp.Or(a.LastError, "without a reason")))
 		}
 	}
 	c.Fact = fmt.Sprintf("%s, of which %d failed.", there(len(s.allocations.value), "allocation"), len(c.Details))

@@ -36,30 +36,116 @@ func TestDoctor_machines(t *testing.T) {
 		result doctor.Result
 		says   []string
 	}{
-		"deploy failed":        {map[string]any{"provision_state": "deploy failed", "last_error": "no space left"}, "machine node-000", doctor.Problem, []string{"deploy failed", "no space left", "The next apply deploys the node again; metal undeploy node-000 frees it."}},
-		"clean failed":         {map[string]any{"provision_state": "clean failed"}, "machine node-000", doctor.Problem, []string{"cleans it again", "metal provide node-000"}},
-		"fault":                {map[string]any{"maintenance": true, "fault": "power failure"}, "machine node-000", doctor.Problem, []string{`has the fault "power failure"`, "metal validate node-000"}},
-		"stuck":                {map[string]any{"provision_state": "cleaning", "reservation": "c1"}, "machine node-000", doctor.Problem, []string{`state "cleaning" since 2h0m0s ago`, "log of the conductor c1"}},
-		"waits for a ramdisk":  {map[string]any{"provision_state": "wait call-back"}, "machine node-000", doctor.Problem, []string{"metal console node-000", "metal abort node-000"}},
-		"without a conductor":  {map[string]any{"provision_state": "deploying", "last_error": "thread died"}, "machine node-000", doctor.Problem, []string{"no conductor works on it"}},
-		"held":                 {map[string]any{"provision_state": "clean hold"}, "machine node-000", doctor.Warning, []string{"metal unhold node-000", "metal abort node-000"}},
-		"deploying":            {map[string]any{"provision_state": "deploying", "reservation": "c1"}, "provisioning limit", doctor.OK, []string{"1 machine has", "deploying 1"}},
-		"own parent":           {map[string]any{"parent_node": "itself"}, "defect", doctor.Problem, []string{"its own parent", "Upgrade Ironic"}},
-		"unknown driver":       {map[string]any{"driver": "ilo"}, "drivers", doctor.Problem, []string{"node-000", "driver ilo"}},
-		"unknown interface":    {map[string]any{"boot_interface": "ilo-pxe"}, "drivers", doctor.Problem, []string{"boot interface ilo-pxe of driver fake-hardware"}},
-		"changing interfaces":  {map[string]any{"maintenance": true, "maintenance_reason": machine.ReasonChanging}, "maintenance", doctor.Warning, []string{"apply again, which ends the maintenance"}},
-		"used by OneView":      {map[string]any{"maintenance": true, "maintenance_reason": "node in use by OneView"}, "maintenance", doctor.Warning, []string{"metal oneview sync"}},
-		"another's reason":     {map[string]any{"maintenance": true, "maintenance_reason": "fan"}, "maintenance", doctor.OK, []string{"1 for other reasons"}},
-		"unfinished creation":  {map[string]any{"extra": `{"terraform_metal_creation": ` + mark("") + `}`}, "marks", doctor.Warning, []string{"the creation of its host by run " + run7, "apply the same configuration again"}},
-		"finished creation":    {map[string]any{"extra": `{"terraform_metal_creation": ` + mark(`, "done": "2000-01-01T00:10:00Z"`) + `}`}, "marks", doctor.OK, nil},
-		"unfinished deploy":    {map[string]any{"extra": `{"terraform_metal_reservation": ` + mark("") + `}`}, "marks", doctor.Warning, []string{"its deployment by run " + run7}},
-		"still at work":        {map[string]any{"provision_state": "deploying", "reservation": "c1", "extra": `{"terraform_metal_reservation": ` + mark("") + `}`}, "marks", doctor.OK, nil},
-		"turn":                 {map[string]any{"extra": `{"terraform_metal_turn": {"group": "db", "run": "` + run7 + `", "since": "2000-01-01T00:00:00Z"}}`}, "marks", doctor.Warning, []string{"rollout group db", "has not ended"}},
-		"operation of metal":   {map[string]any{"extra": `{"terraform_metal_operation": {"` + run7 + `": {"command": "power reboot --soft", "by": "ann@desk", "since": "2000-01-01T00:00:00Z", "goal": "power on"}}}`, "power_state": "power off"}, "marks", doctor.Warning, []string{"metal power reboot --soft of ann@desk", "run the same command"}},
-		"failed operation":     {map[string]any{"extra": `{"terraform_metal_operation": {"` + run7 + `": {"command": "power reboot --soft", "by": "ann@desk", "since": "2000-01-01T00:00:00Z", "failed": "2000-01-01T00:00:09Z", "goal": "power on"}}}`, "power_state": "power off"}, "marks", doctor.Warning, []string{"None of these runs is at work", "and failed at 2000-01-01T00:00:09Z: it was to be switched on again"}},
-		"turn past its pause":  {map[string]any{"extra": `{"terraform_metal_turn": {"group": "db", "run": "` + run7 + `", "until": "2000-01-01T00:01:00Z"}}`}, "marks", doctor.Warning, []string{"the note is still there"}},
-		"suspended allocation": {map[string]any{"extra": `{"terraform_metal_allocation": {"uuid": "u", "name": "db-1"}}`}, "marks", doctor.Warning, []string{"allocation db-1", "was not created again"}},
-		"node of a test":       {map[string]any{"name": ironic.ProbeName + "x"}, "marks", doctor.Warning, []string{"to test Ironic"}},
+		"deploy failed": {
+			map[string]any{"provision_state": "deploy failed", "last_error": "no space left"},
+			"machine node-000",
+			doctor.Problem,
+			[]string{"deploy failed", "no space left", "The next apply deploys the node again; metal undeploy " +
+				"node-000 frees it."},
+		},
+		"clean failed": {
+			map[string]any{"provision_state": "clean failed"},
+			"machine node-000", doctor.Problem,
+			[]string{"cleans it again", "metal provide node-000"},
+		},
+		"fault": {
+			map[string]any{"maintenance": true, "fault": "power failure"},
+			"machine node-000", doctor.Problem,
+			[]string{`has the fault "power failure"`, "metal validate node-000"},
+		},
+		"stuck": {
+			map[string]any{"provision_state": "cleaning", "reservation": "c1"},
+			"machine node-000", doctor.Problem,
+			[]string{`state "cleaning" since 2h0m0s ago`, "log of the conductor c1"},
+		},
+		"waits for a ramdisk": {
+			map[string]any{"provision_state": "wait call-back"},
+			"machine node-000", doctor.Problem,
+			[]string{"metal console node-000", "metal abort node-000"},
+		},
+		"without a conductor": {
+			map[string]any{"provision_state": "deploying", "last_error": "thread died"},
+			"machine node-000",
+			doctor.Problem,
+			[]string{"no conductor works on it"},
+		},
+		"held": {
+			map[string]any{"provision_state": "clean hold"},
+			"machine node-000", doctor.Warning,
+			[]string{"metal unhold node-000", "metal abort node-000"},
+		},
+		"deploying": {
+			map[string]any{"provision_state": "deploying", "reservation": "c1"},
+			"provisioning limit", doctor.OK,
+			[]string{"1 machine has", "deploying 1"},
+		},
+		"own parent": {
+			map[string]any{"parent_node": "itself"},
+			"defect", doctor.Problem,
+			[]string{"its own parent", "Upgrade Ironic"},
+		},
+		"unknown driver": {map[string]any{"driver": "ilo"}, "drivers", doctor.Problem, []string{"node-000", "driver ilo"}},
+		"unknown interface": {
+			map[string]any{"boot_interface": "ilo-pxe"},
+			"drivers", doctor.Problem,
+			[]string{"boot interface ilo-pxe of driver fake-hardware"},
+		},
+		"changing interfaces": {
+			map[string]any{"maintenance": true, "maintenance_reason": machine.ReasonChanging},
+			"maintenance",
+			doctor.Warning,
+			[]string{"apply again, which ends the maintenance"},
+		},
+		"used by OneView": {
+			map[string]any{"maintenance": true, "maintenance_reason": "node in use by OneView"},
+			"maintenance",
+			doctor.Warning,
+			[]string{"metal oneview sync"},
+		},
+		"another's reason": {
+			map[string]any{"maintenance": true, "maintenance_reason": "fan"},
+			"maintenance", doctor.OK,
+			[]string{"1 for other reasons"},
+		},
+		"unfinished creation": {
+			map[string]any{"extra": `{"terraform_metal_creation": ` + mark("") + `}`},
+			"marks", doctor.Warning,
+			[]string{"the creation of its host by run " + run7, "apply the same configuration again"},
+		},
+		"finished creation": {
+			map[string]any{"extra": `{"terraform_metal_creation": ` + mark(`, "done": "2000-01-01T00:10:00Z"`) + `}`},
+			"marks", doctor.OK, nil,
+		},
+		"unfinished deploy": {
+			map[string]any{"extra": `{"terraform_metal_reservation": ` + mark("") + `}`},
+			"marks", doctor.Warning,
+			[]string{"its deployment by run " + run7},
+		},
+		"still at work": {map[string]any{
+			"provision_state": "deploying", "reservation": "c1",
+			"extra": `{"terraform_metal_reservation": ` + mark("") + `}`,
+		}, "marks", doctor.OK, nil},
+		"turn": {map[string]any{"extra": `{"terraform_metal_turn": {"group": "db", "run": "` + run7 +
+			`", "since": "2000-01-01T00:00:00Z"}}`}, "marks", doctor.Warning, []string{"rollout group db", "has not ended"}},
+		"operation of metal": {map[string]any{
+			"extra": `{"terraform_metal_operation": {"` + run7 +
+				`": {"command": "power reboot --soft", "by": "ann@desk", "since": "2000-01-01T00:00:00Z", "goal": "power on"}}}`,
+			"power_state": "power off",
+		}, "marks", doctor.Warning, []string{
+			"metal power reboot --soft of ann@desk",
+			"run the same command",
+		}},
+		"failed operation": {map[string]any{"extra": `{"terraform_metal_operation": {"` + run7 +
+			`": {"command": "power reboot --soft", "by": "ann@desk", "since": "2000-01-01T00:00:00Z", "failed": "2000-01-01T00:00:09Z", "goal": "power on"}}}`, "power_state": "power off"}, "marks", doctor.Warning, []string{"None of these runs is at work", "and failed at 2000-01-01T00:00:09Z: it was to be switched on again"}},
+		"turn past its pause": {map[string]any{"extra": `{"terraform_metal_turn": {"group": "db", "run": "` + run7 +
+			`", "until": "2000-01-01T00:01:00Z"}}`}, "marks", doctor.Warning, []string{"the note is still there"}},
+		"suspended allocation": {
+			map[string]any{"extra": `{"terraform_metal_allocation": {"uuid": "u", "name": "db-1"}}`},
+			"marks",
+			doctor.Warning,
+			[]string{"allocation db-1", "was not created again"},
+		},
+		"node of a test": {map[string]any{"name": ironic.ProbeName + "x"}, "marks", doctor.Warning, []string{"to test Ironic"}},
 		"quarantine": {map[string]any{
 			"retired": true, "retired_reason": "quarantine: the deployment for allocation db-1 failed on it at 2000-01-01T00:00:00Z",
 			"extra": `{"terraform_metal_quarantine": {"allocation": "db-1", "instance": "i", "since": "2000-01-01T00:00:00Z", "failed": "2000-01-01T00:00:00Z"}}`,
@@ -94,17 +180,22 @@ func TestDoctor_youngNotes(t *testing.T) {
 		result doctor.Result
 		says   []string
 	}{
-		"at work or killed": {"manageable", false, doctor.Warning, []string{"1 mark of unfinished runs", "metal inspect of ann@desk, which began at 2000-01-01T00:00:00Z", "written 1m0s ago; at work or killed", "run the same command"}},
-		"waits for a slot":  {"manageable", true, doctor.OK, []string{"1 mark of unfinished runs", "Known to be at work: 1.", "its machines wait for a slot"}},
-		"in progress":       {"inspecting", false, doctor.OK, []string{"Runs may be at work all the same"}},
-		"not begun":         {"available", false, doctor.OK, []string{"Runs may be at work all the same"}},
+		"at work or killed": {"manageable", false, doctor.Warning, []string{"1 mark of unfinished runs", "metal inspect of ann@desk, " +
+			"which began at 2000-01-01T00:00:00Z", "written 1m0s ago; at work or killed", "run the same command"}},
+		"waits for a slot": {"manageable", true, doctor.OK, []string{
+			"1 mark of unfinished runs", "Known to be at work: 1.",
+			"its machines wait for a slot",
+		}},
+		"in progress": {"inspecting", false, doctor.OK, []string{"Runs may be at work all the same"}},
+		"not begun":   {"available", false, doctor.OK, []string{"Runs may be at work all the same"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ironictest.InVirtualTime(t, func(t *testing.T) {
 				s := newSite()
 				s.ironic.Set("node-000", "provision_state", tt.state)
-				s.ironic.Set("node-000", "extra", decoded(t, "extra", `{"terraform_metal_operation": {"`+run7+`": {"command": "inspect", "by": "ann@desk", "since": "2000-01-01T00:00:00Z", "goal": "available"}}}`))
+				s.ironic.Set("node-000", "extra", decoded(t, "extra", `{"terraform_metal_operation": {"`+run7+
+					`": {"command": "inspect", "by": "ann@desk", "since": "2000-01-01T00:00:00Z", "goal": "available"}}}`))
 				time.Sleep(time.Minute)
 				if tt.waits {
 					s.waiting(t, run7)
@@ -155,7 +246,8 @@ func TestDoctor_lockRecords(t *testing.T) {
 				release := s.take(t, "a living run's", func(*http.Request) error { return nil })
 				defer release()
 				report := s.run(t)
-				want(t, report, "lock records", doctor.Warning, "2 lock records, of which 1 stale", "a killed run's lock; held by run ", "--remove-stale", kind+" ")
+				want(t, report, "lock records", doctor.Warning, "2 lock records, of which 1 stale", "a killed run's lock; held by run ",
+					"--remove-stale", kind+" ")
 				s.options.RemoveStale = true
 				want(t, s.run(t), "lock records", doctor.OK, "deleted now", "a living run's lock; held by run ")
 				want(t, s.run(t), "lock records", doctor.OK, "There is 1 lock record, of which 0 stale", "a living run's lock")
@@ -180,7 +272,8 @@ func TestDoctor_refusedLogin(t *testing.T) {
 			want(t, report, name, doctor.Unknown, "Incorrect username or password (401 Unauthorized).")
 		}
 		for _, c := range report.Checks {
-			if strings.Contains(c.Fact, "There is none") || strings.Contains(c.Fact, "may do everything") || strings.Count(c.Fact, "Incorrect") > 1 {
+			if strings.Contains(c.Fact, "There is none") || strings.Contains(c.Fact, "may do everything") ||
+				strings.Count(c.Fact, "Incorrect") > 1 {
 				t.Errorf("%s: %s", c.Name, c.Fact)
 			}
 		}
@@ -239,7 +332,8 @@ func TestDoctor_leavesRecordThatIsTakenOver(t *testing.T) {
 					return nil
 				}
 				s.options.RemoveStale = true
-				want(t, s.run(t), "lock records", doctor.OK, "1 lock record, of which 0 stale", "a run has taken it over, or deleted it, meanwhile")
+				want(t, s.run(t), "lock records", doctor.OK, "1 lock record, of which 0 stale",
+					"a run has taken it over, or deleted it, meanwhile")
 				s.options.RemoveStale = false
 				want(t, s.run(t), "lock records", doctor.OK, "the lock; held by run", "of which 0 stale")
 				release()
@@ -312,7 +406,10 @@ func TestDoctor_temporaryProfiles(t *testing.T) {
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		s := newSite()
 		appliance := &fakeoneview.Server{Username: "ironic", Password: "hidden-in-url"}
-		client, err := oneview.New(oneview.Config{Endpoint: "https://oneview.test", Username: "ironic", Password: "hidden-in-url", Transport: appliance})
+		client, err := oneview.New(oneview.Config{
+			Endpoint: "https://oneview.test", Username: "ironic", Password: "hidden-in-url",
+			Transport: appliance,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -67,7 +67,8 @@ func checkLimit(s *sight) []Check {
 	c.Fact += "." + limit
 	c.Details = full
 	if len(stuck) > 0 {
-		c.Fact += " " + are(len(stuck), "machine") + fmt.Sprintf(" stuck: in one state for over %s. Others may take the slots.", words.Short(s.o.Limit.StuckAfter))
+		c.Fact += " " + are(len(stuck), "machine") + fmt.Sprintf(" stuck: in one state for over %s. Others may take the slots.",
+			words.Short(s.o.Limit.StuckAfter))
 	}
 	if exempt > 0 {
 		c.Fact += " " + needs(exempt, "exempt machine") + " none."
@@ -76,7 +77,8 @@ func checkLimit(s *sight) []Check {
 	for _, r := range s.records.value {
 		for _, w := range r.WaitingAt(s.now) {
 			waiting += w.Machines
-			c.Details = append(c.Details, fmt.Sprintf("run %s waits with %s for a slot, the first one since %s; its limit is %d", w.Run, words.Count(w.Machines, "machine"), ago(w.Since, s.now), w.Max))
+			c.Details = append(c.Details, fmt.Sprintf("run %s waits with %s for a slot, the first one since %s; its limit is %d", w.Run,
+				words.Count(w.Machines, "machine"), ago(w.Since, s.now), w.Max))
 		}
 	}
 	c.Details = fold(c.Details)
@@ -93,7 +95,10 @@ func checkLimit(s *sight) []Check {
 
 // limitText says how many slots there are, and in which groups of machines none is free. taken are the slots that are taken, by scope.
 func limitText(limit throttle.Limit, taken map[string]int) (text string, full []string) {
-	scope := map[throttle.Scope]string{throttle.ScopeAll: "", throttle.ScopeConductorGroup: "conductor group", throttle.ScopeShard: "shard"}[limit.Scope]
+	scope := map[throttle.Scope]string{
+		throttle.ScopeAll: "", throttle.ScopeConductorGroup: "conductor group",
+		throttle.ScopeShard: "shard",
+	}[limit.Scope]
 	switch {
 	case limit.Max == 0:
 		return "", nil
@@ -144,7 +149,8 @@ func checkLocks(s *sight) []Check {
 		c.Details = append(c.Details, said)
 	}
 	c.Details = fold(c.Details)
-	c.Fact = "There is none: at this moment no run holds the lock, and no machine waits for a slot. Runs may be at work all the same: see provisioning limit."
+	c.Fact = "There is none: at this moment no run holds the lock, and no machine waits for a slot. Runs may be at work all the same: " +
+		"see provisioning limit."
 	switch n := len(s.records.value); {
 	case n == 0 && s.records.err != nil && !api.IsForbidden(s.records.err):
 		return []Check{s.unknown(name, s.records.err)}
@@ -157,7 +163,8 @@ func checkLocks(s *sight) []Check {
 	case kept > 0:
 		c.Result, c.Next = Warning, "Delete the records with credentials that have the right."
 	case stale > 0:
-		c.Result, c.Next = Warning, "The run that had a stale record was killed. The next run takes the record over; metal doctor --remove-stale deletes it now."
+		c.Result, c.Next = Warning, "The run that had a stale record was killed. The next run takes the record over; metal doctor "+
+			"--remove-stale deletes it now."
 	}
 	if s.records.err != nil {
 		c.Fact += " Ironic does not show this user all records: " + failure.Sentence(s.records.err)

@@ -49,9 +49,12 @@ type sight struct {
 
 // nodeFields are the fields of nodes that the checks need. Lists with fields cannot have created_at, conductor and allocation_uuid.
 var nodeFields = []string{
-	"uuid", "name", "provision_state", "target_provision_state", "power_state", "target_power_state", "provision_updated_at", "maintenance", "maintenance_reason",
-	"fault", "last_error", "reservation", "instance_uuid", "instance_info", "driver", "bios_interface", "boot_interface", "console_interface", "deploy_interface",
-	"inspect_interface", "management_interface", "network_interface", "power_interface", "raid_interface", "rescue_interface", "storage_interface",
+	"uuid", "name", "provision_state", "target_provision_state", "power_state", "target_power_state", "provision_updated_at", "maintenance",
+	"maintenance_reason",
+	"fault", "last_error", "reservation", "instance_uuid", "instance_info", "driver", "bios_interface", "boot_interface",
+	"console_interface", "deploy_interface",
+	"inspect_interface", "management_interface", "network_interface", "power_interface", "raid_interface", "rescue_interface",
+	"storage_interface",
 	"vendor_interface", "conductor_group", "retired", "retired_reason", "extra", "console_enabled", "driver_info",
 }
 

@@ -27,9 +27,11 @@ func checkMachines(s *sight) []Check {
 			found = append(found, *c)
 		}
 	}
-	sum := Check{Name: name, Result: OK, Fact: fmt.Sprintf("Ironic shows %s. None has failed, is stuck or waits for an operator.", words.Count(len(s.nodes.value), "machine"))}
+	sum := Check{Name: name, Result: OK, Fact: fmt.Sprintf("Ironic shows %s. None has failed, is stuck or waits for an operator.",
+		words.Count(len(s.nodes.value), "machine"))}
 	if len(found) > 0 {
-		sum.Fact = fmt.Sprintf("Ironic shows %s, of which %d failed, stuck or waiting for an operator.", words.Count(len(s.nodes.value), "machine"), len(found))
+		sum.Fact = fmt.Sprintf("Ironic shows %s, of which %d failed, stuck or waiting for an operator.",
+			words.Count(len(s.nodes.value), "machine"), len(found))
 		sum.Result = Problem
 		if len(found) > most {
 			sum.Fact += fmt.Sprintf(" The first %d follow.", most)

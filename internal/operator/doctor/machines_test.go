@@ -17,15 +17,19 @@ import (
 func TestDoctor_advisesAsShow(t *testing.T) {
 	t.Parallel()
 	s := newSite()
-	ironictest.AsOther(t, s.ironic, http.MethodPost, "allocations", map[string]any{"name": "db-1", "resource_class": "baremetal", "candidate_nodes": []string{"node-000"}})
+	ironictest.AsOther(t, s.ironic, http.MethodPost, "allocations", map[string]any{
+		"name": "db-1", "resource_class": "baremetal",
+		"candidate_nodes": []string{"node-000"},
+	})
 	client := ironic.New(s.options.Site.Config, ironic.Polls{})
 	for _, state := range states.All() {
 		if !states.Failed(ironic.State(state)) {
 			continue
 		}
 		for field, value := range map[string]any{
-			"provision_state": state, "last_error": "Timeout reached while waiting for callback: IPMI call failed: power status.", "console_enabled": true,
-			"driver_info": map[string]any{"ipmi_address": "192.0.2.7", "ipmi_username": "admin"},
+			"provision_state": state, "last_error": "Timeout reached while waiting for callback: IPMI call failed: power status.",
+			"console_enabled": true,
+			"driver_info":     map[string]any{"ipmi_address": "192.0.2.7", "ipmi_username": "admin"},
 		} {
 			s.ironic.Set("node-000", field, value)
 		}

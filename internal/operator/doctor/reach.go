@@ -22,9 +22,15 @@ func checkIronic(s *sight) []Check {
 	case s.versionless == nil:
 		return []Check{{Name: name, Result: OK, Fact: "Ironic answers at " + s.endpoint + "."}}
 	case isKeystones(s.versionless):
-		return []Check{{Name: name, Result: Unknown, Fact: "The URL of Ironic is in the service catalog of Keystone, which gives none.", Next: "See the check Keystone."}}
+		return []Check{{
+			Name: name, Result: Unknown, Fact: "The URL of Ironic is in the service catalog of Keystone, which gives none.",
+			Next: "See the check Keystone.",
+		}}
 	}
-	return []Check{{Name: name, Result: Problem, Fact: stageOf(s.versionless) + ": " + failure.Sentence(s.versionless), Next: failure.Advise(s.versionless)}}
+	return []Check{{
+		Name: name, Result: Problem, Fact: stageOf(s.versionless) + ": " + failure.Sentence(s.versionless),
+		Next: failure.Advise(s.versionless),
+	}}
 }
 
 // isKeystones reports whether an error is about Keystone.
@@ -67,7 +73,8 @@ func checkVersion(s *sight) []Check {
 	if s.versionless != nil {
 		return []Check{s.unknown(name, errNoIronic)}
 	}
-	c := Check{Name: name, Result: OK, Fact: fmt.Sprintf("Ironic supports API %s: Ironic %s. Requests use %s; this version of metal knows %s to %s.",
+	c := Check{Name: name, Result: OK, Fact: fmt.Sprintf("Ironic supports API %s: Ironic %s. Requests use %s; this version of metal "+
+		"knows %s to %s.",
 		s.server, s.server.Release(), s.used, api.Oldest, api.Newest)}
 	switch {
 	case s.server < api.Oldest:
@@ -91,9 +98,11 @@ func checkUser(s *sight) []Check {
 	case s.connect != nil:
 		return append(checks, s.unknown(name, errNoIronic))
 	case s.nodes.err == nil && s.who == nil && s.o.Site.Auth == api.AuthHTTPBasic:
-		return append(checks, Check{Name: name, Result: OK, Fact: "Ironic accepts user " + s.o.Site.Username + " by HTTP basic authentication. Without Keystone there are no roles: each user may do everything."})
+		return append(checks, Check{Name: name, Result: OK, Fact: "Ironic accepts user " + s.o.Site.Username +
+			" by HTTP basic authentication. Without Keystone there are no roles: each user may do everything."})
 	case s.nodes.err == nil && s.who == nil:
-		return append(checks, Check{Name: name, Result: OK, Fact: "Ironic needs no credentials: everyone who reaches it may do everything."})
+		return append(checks, Check{Name: name, Result: OK, Fact: "Ironic needs no credentials: everyone who reaches it may " +
+			"do everything."})
 	case s.nodes.err == nil:
 		return append(checks, Check{Name: name, Result: OK, Fact: fmt.Sprintf("Ironic accepts %s.", whoText(s.who))})
 	case api.IsDenied(s.nodes.err):
@@ -119,7 +128,8 @@ func checkKeystone(s *sight) Check {
 	if s.who.Place != "" {
 		from = "its service catalog (" + s.who.Place + ")"
 	}
-	return Check{Name: name, Result: OK, Fact: fmt.Sprintf("Keystone has given a token, which is valid until %s. The URL of Ironic is from %s.", s.who.Expires.UTC().Format(time.RFC3339), from)}
+	return Check{Name: name, Result: OK, Fact: fmt.Sprintf("Keystone has given a token, which is valid until %s. The URL of Ironic "+
+		"is from %s.", s.who.Expires.UTC().Format(time.RFC3339), from)}
 }
 
 // whoText describes a user of Keystone.
@@ -131,7 +141,8 @@ func whoText(who *api.Identity) string {
 	case !who.System:
 		scope = "without project and without system scope"
 	}
-	return fmt.Sprintf("user %s (domain %s) %s, roles %s", who.User, who.UserDomain, scope, strings.Join(slices.Compact(slices.Clone(who.Roles)), ", "))
+	return fmt.Sprintf("user %s (domain %s) %s, roles %s", who.User, who.UserDomain, scope,
+		strings.Join(slices.Compact(slices.Clone(who.Roles)), ", "))
 }
 
 // clockSlack is how far clocks may differ before it matters to who reads times; the provider counts by Ironic's clock.
@@ -153,11 +164,13 @@ func checkClocks(s *sight) []Check {
 	for _, conductor := range s.conductors.value {
 		if ahead := conductor.UpdatedAt.Sub(s.now); ahead > clockSlack {
 			c.Result = Warning
-			c.Details = append(c.Details, fmt.Sprintf("the clock of conductor %s is at least %s ahead of that of the API", conductor.Hostname, ahead.Round(time.Second)))
+			c.Details = append(c.Details, fmt.Sprintf("the clock of conductor %s is at least %s ahead of that of the API",
+				conductor.Hostname, ahead.Round(time.Second)))
 		}
 	}
 	if c.Result == Warning {
-		c.Next = "Synchronise the clocks, for example by NTP. Time-outs and leases are counted by Ironic's clock, and the sign of life of a conductor by its own."
+		c.Next = "Synchronise the clocks, for example by NTP. Time-outs and leases are counted by Ironic's clock, and the sign of life " +
+			"of a conductor by its own."
 	}
 	return []Check{c}
 }

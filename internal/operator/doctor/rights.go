@@ -65,7 +65,10 @@ var aboutSite = []question{
 var aboutNode = []question{
 	{"deployments, cleaning, inspection, rescue", 0, http.MethodPut, "nodes/{node}/states/provision", map[string]any{"target": noObject}},
 	{"power", 0, http.MethodPut, "nodes/{node}/states/power", map[string]any{"target": noObject}},
-	{"create ports", api.VersionPortGroups, http.MethodPost, "ports", map[string]any{"node_uuid": "{node}", "address": "02:00:00:00:00:01", "portgroup_uuid": "{none}"}},
+	{"create ports", api.VersionPortGroups, http.MethodPost, "ports", map[string]any{
+		"node_uuid": "{node}", "address": "02:00:00:00:00:01",
+		"portgroup_uuid": "{none}",
+	}},
 	{"inventory", api.VersionInventory, http.MethodGet, "nodes/{node}/inventory", nil},
 }
 
@@ -206,8 +209,10 @@ func judged(feature string, err error) right {
 		r.may, r.rule = refused, refusal.Rule
 	case err == nil:
 		r.may = allowed
-	case api.IsStatus(err, http.StatusNotFound, "Node ") && !api.IsStatus(err, http.StatusNotFound, "inventory record"): // it was deleted meanwhile
-	case errors.As(err, &status) && !status.Foreign && status.Status != http.StatusUnauthorized && status.Status < http.StatusInternalServerError:
+	// it was deleted meanwhile
+	case api.IsStatus(err, http.StatusNotFound, "Node ") && !api.IsStatus(err, http.StatusNotFound, "inventory record"):
+	case errors.As(err, &status) && !status.Foreign && status.Status != http.StatusUnauthorized &&
+		status.Status < http.StatusInternalServerError:
 		r.may = allowed
 	}
 	return r

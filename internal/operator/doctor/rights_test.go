@@ -28,18 +28,34 @@ func TestDoctor_rights(t *testing.T) {
 		on       string // refused on these machines
 	}{
 		{"sys-admin", "", "rights on machines", ""},
-		{"sys-member", "limit over all projects; enrol hosts; write deploy templates; write inspection rules", "rights on machines", "automated cleaning; create ports"},
-		{"a-admin", site39, "rights on machines that the project owns", "owner; conductor group; automated cleaning"},
-		{"a-manager", "limit over all projects; enrol hosts; write deploy templates; write inspection rules", "rights on machines that the project owns", "owner; conductor group; automated cleaning"},
-		{"a-member", "limit over all projects; enrol hosts; write deploy templates; write runbooks; write inspection rules", "rights on machines that the project owns", "interfaces; owner; conductor group; automated cleaning; create ports"},
-		{"a-reader", "limit over all projects; allocation; enrol hosts; write deploy templates; write runbooks; write inspection rules", "rights on machines that the project owns", "marks of runs; " + provision + "; power; create ports"},
 		{
-			"b-manager", "limit over all projects; enrol hosts; write deploy templates; write inspection rules", "rights on machines that the project leases",
-			reserve + "; retire (quarantine); name, BMC, properties; interfaces; owner; lessee; conductor group; automated cleaning; create ports; inventory",
+			"sys-member", "limit over all projects; enrol hosts; write deploy templates; write inspection rules", "rights on machines",
+			"automated cleaning; create ports",
+		},
+		{"a-admin", site39, "rights on machines that the project owns", "owner; conductor group; automated cleaning"},
+		{
+			"a-manager", "limit over all projects; enrol hosts; write deploy templates; write inspection rules",
+			"rights on machines that the project owns", "owner; conductor group; automated cleaning",
 		},
 		{
-			"b-member", "limit over all projects; enrol hosts; write deploy templates; write runbooks; write inspection rules", "rights on machines that the project leases",
-			"instance_info of deployments; " + reserve + "; retire (quarantine); name, BMC, properties; interfaces; owner; lessee; conductor group; automated cleaning; " + provision + "; create ports; inventory",
+			"a-member", "limit over all projects; enrol hosts; write deploy templates; write runbooks; write inspection rules",
+			"rights on machines that the project owns", "interfaces; owner; conductor group; automated cleaning; create ports",
+		},
+		{
+			"a-reader", "limit over all projects; allocation; enrol hosts; write deploy templates; write runbooks; write inspection rules",
+			"rights on machines that the project owns", "marks of runs; " + provision + "; power; create ports",
+		},
+		{
+			"b-manager", "limit over all projects; enrol hosts; write deploy templates; write inspection rules",
+			"rights on machines that the project leases",
+			reserve + "; retire (quarantine); name, BMC, properties; interfaces; owner; lessee; conductor group; automated cleaning; " +
+				"create ports; inventory",
+		},
+		{
+			"b-member", "limit over all projects; enrol hosts; write deploy templates; write runbooks; write inspection rules",
+			"rights on machines that the project leases",
+			"instance_info of deployments; " + reserve + "; retire (quarantine); name, BMC, properties; interfaces; owner; lessee; " +
+				"conductor group; automated cleaning; " + provision + "; create ports; inventory",
 		},
 	} {
 		t.Run(tt.user, func(t *testing.T) {
@@ -136,5 +152,6 @@ func TestDoctor_rightsOnMachineThatIsGone(t *testing.T) {
 		}
 		return nil
 	}
-	want(t, s.run(t), "rights on machines that the project owns", doctor.Warning, "Not known: marks of runs; ", "power: not known: Node "+node.UUID)
+	want(t, s.run(t), "rights on machines that the project owns", doctor.Warning, "Not known: marks of runs; ",
+		"power: not known: Node "+node.UUID)
 }

@@ -31,7 +31,10 @@ func newSite() *site {
 	s := &site{ironic: ironictest.Fleet(3), keystone: fakekeystone.NewSite("http://ironic.test")}
 	s.images = func(r *http.Request) (*http.Response, error) { return answer(r, http.StatusOK, ""), nil }
 	s.options = doctor.Options{
-		Site:   machine.Config{Config: api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: s, PollInterval: ironictest.Poll, RequestTimeout: time.Minute}},
+		Site: machine.Config{Config: api.Config{
+			Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: s,
+			PollInterval: ironictest.Poll, RequestTimeout: time.Minute,
+		}},
 		Budget: time.Minute, StuckAfter: 45 * time.Minute,
 		Images: ironictest.Transport(func(r *http.Request) (*http.Response, error) { return s.images(r) }),
 	}
@@ -49,7 +52,8 @@ func (s *site) behindKeystone(user string) *site {
 	s.ironic.Set("node-000", "lessee", "tenant-b-id")
 	cfg := &s.options.Site
 	cfg.Endpoint, cfg.Auth = "", api.AuthKeystone
-	cfg.Environ = []string{"HOME=/none", "OS_AUTH_URL=http://keystone.test/v3", "OS_USERNAME=" + user, "OS_PASSWORD=" + fakekeystone.Password, "OS_USER_DOMAIN_NAME=Default", "OS_REGION_NAME=north"}
+	cfg.Environ = []string{"HOME=/none", "OS_AUTH_URL=http://keystone.test/v3", "OS_USERNAME=" + user, "OS_PASSWORD=" +
+		fakekeystone.Password, "OS_USER_DOMAIN_NAME=Default", "OS_REGION_NAME=north"}
 	if tenant, _, _ := strings.Cut(user, "-"); tenant == "sys" {
 		cfg.Environ = append(cfg.Environ, "OS_SYSTEM_SCOPE=all")
 	} else {

@@ -30,7 +30,8 @@ func (r *Report) Write(to io.Writer) error {
 			fmt.Fprintf(&text, "%s> %s\n", indent, c.Next)
 		}
 	}
-	fmt.Fprintf(&text, "\n%d ok, %s, %s, %d unknown\n", tally[OK], words.Count(tally[Warning], "warning"), words.Count(tally[Problem], "problem"), tally[Unknown])
+	fmt.Fprintf(&text, "\n%d ok, %s, %s, %d unknown\n", tally[OK], words.Count(tally[Warning], "warning"),
+		words.Count(tally[Problem], "problem"), tally[Unknown])
 	_, err := io.WriteString(to, text.String())
 	return err
 }

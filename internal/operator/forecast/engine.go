@@ -321,10 +321,12 @@ func (e *engine) endless() error {
 		}
 	}
 	if len(turns) > 0 {
-		return fmt.Errorf("%w: %s would wait for ever, because other runs work on these members of the rollout group, and no time is known at which they end: %s. Give --deploy TIME",
+		return fmt.Errorf("%w: %s would wait for ever, because other runs work on these members of the rollout group, and no time is "+
+			"known at which they end: %s. Give --deploy TIME",
 			ErrEndless, Few(turns), Few(e.groups.others()))
 	}
-	return fmt.Errorf("%w: %s would wait for ever, because these machines have operations in progress and no time is known at which they end: %s. Repair them, or set stuck_after",
+	return fmt.Errorf("%w: %s would wait for ever, because these machines have operations in progress and no time is known at which they "+
+		"end: %s. Repair them, or set stuck_after",
 		ErrEndless, Few(waits), Few(e.slots.holders()))
 }
 
@@ -361,8 +363,9 @@ func (e *engine) countUnused(passed time.Duration) {
 // result is the forecast.
 func (e *engine) result() *Result {
 	r := &Result{
-		Total: e.at(e.now), Most: e.slots.most, Stuck: e.slots.stuck, Slots: e.in.Settings.Limit.Max, Places: e.in.Settings.Parallelism, Groups: e.groups.all(),
-		Notes: e.slots.notes,
+		Total: e.at(e.now), Most: e.slots.most, Stuck: e.slots.stuck, Slots: e.in.Settings.Limit.Max, Places: e.in.Settings.Parallelism,
+		Groups: e.groups.all(),
+		Notes:  e.slots.notes,
 	}
 	for _, s := range e.steps {
 		if s.Machine != nil && len(s.Legs) > 0 {
@@ -370,7 +373,8 @@ func (e *engine) result() *Result {
 		}
 	}
 	slices.SortStableFunc(r.Lines, func(a, b Line) int {
-		return cmp.Or(cmp.Compare(a.untouched(), b.untouched()), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), strings.Compare(a.Address, b.Address))
+		return cmp.Or(cmp.Compare(a.untouched(), b.untouched()), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To),
+			strings.Compare(a.Address, b.Address))
 	})
 	if total := r.Total.Seconds(); total > 0 {
 		r.Unused = Unused{e.unused[0] / total, e.unused[1] / total, e.unused[2] / total, e.unused[3] / total}

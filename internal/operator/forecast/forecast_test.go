@@ -18,17 +18,21 @@ var start = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 // times are round: minutes.
 func times() forecast.Times {
 	return forecast.Times{
-		forecast.Deploy: {"": 10 * time.Minute, "gpu": 30 * time.Minute}, forecast.Clean: {"": 20 * time.Minute}, forecast.Undeploy: {"": time.Minute},
-		forecast.Restart: {"": 3 * time.Minute}, forecast.Verify: {"": 10 * time.Second},
+		forecast.Deploy: {"": 10 * time.Minute, "gpu": 30 * time.Minute}, forecast.Clean: {"": 20 * time.Minute},
+		forecast.Undeploy: {"": time.Minute},
+		forecast.Restart:  {"": 3 * time.Minute}, forecast.Verify: {"": 10 * time.Second},
 	}
 }
 
 // input is the rebuild of n machines with a limit.
 func input(n, limit, places int, settings rollout.Settings) forecast.Input {
 	in := forecast.Input{
-		Site:     forecast.Site{Now: start},
-		Settings: forecast.Settings{Limit: throttle.Limit{Max: limit, StuckAfter: 45 * time.Minute, Coordination: throttle.CoordinationIronic}, Parallelism: places},
-		Times:    times(), Poll: 10 * time.Second,
+		Site: forecast.Site{Now: start},
+		Settings: forecast.Settings{Limit: throttle.Limit{
+			Max: limit, StuckAfter: 45 * time.Minute,
+			Coordination: throttle.CoordinationIronic,
+		}, Parallelism: places},
+		Times: times(), Poll: 10 * time.Second,
 	}
 	for i := range n {
 		in.Steps = append(in.Steps, forecast.Step{
@@ -48,7 +52,10 @@ func node(i int) *forecast.Target {
 // busy is a machine that cleans since a number of minutes.
 func busy(name string, minutes int, does ...forecast.Operation) forecast.Occupied {
 	return forecast.Occupied{
-		Machine: throttle.Machine{ID: name, Name: name, State: "clean wait", Busy: true, Since: start.Add(-time.Duration(minutes) * time.Minute)}, Does: does, Class: "baremetal",
+		Machine: throttle.Machine{
+			ID: name, Name: name, State: "clean wait", Busy: true,
+			Since: start.Add(-time.Duration(minutes) * time.Minute),
+		}, Does: does, Class: "baremetal",
 	}
 }
 
@@ -69,15 +76,25 @@ func TestMake(t *testing.T) {
 		{"as many slots as machines", input(3, 5, 10, rollout.Settings{}), nil, 10, 3, 0, 0, 3},
 		{"two rows of three", input(6, 3, 10, rollout.Settings{MaxFailures: number(0)}), nil, 20, 6, 0, 0, 3},
 		{"no limit", input(6, 0, 10, rollout.Settings{MaxFailures: number(0)}), nil, 10, 6, 0, 0, 0},
-		{"until one has succeeded, as many as may fail", input(8, 8, 10, rollout.Settings{}), nil, 20, 8, 0, 0, 7}, // two are at work when the first has succeeded
+		// two are at work when the first has succeeded
+		{"until one has succeeded, as many as may fail", input(8, 8, 10, rollout.Settings{}), nil, 20, 8, 0, 0, 7},
 		{"-parallelism below the limit", input(4, 4, 2, rollout.Settings{}), nil, 20, 4, 0, 0, 2},
 		{"one of a group away", input(4, 4, 10, rollout.Settings{Group: "g", MaxUnavailable: 1}), nil, 40, 4, 0, 0, 1},
-		{"a pause after each but the last", input(3, 4, 10, rollout.Settings{Group: "g", MaxUnavailable: 1, Pause: 5 * time.Minute}), nil, 40, 3, 0, 0, 1},
-		{"a canary first", input(4, 4, 10, rollout.Settings{Canary: number(1)}), nil, 20, 4, 0, 0, 3},
-		{"the canary of the user instead", input(4, 4, 10, rollout.Settings{Canary: number(1)}), func(in *forecast.Input) { in.Settings.Canary = number(0) }, 20, 4, 0, 0, 3},
-		{"another class takes longer", input(2, 4, 10, rollout.Settings{}), func(in *forecast.Input) { in.Steps[1].Machine.Class = "gpu" }, 30, 2, 0, 0, 2},
 		{
-			"one after the other", input(2, 4, 10, rollout.Settings{}), func(in *forecast.Input) { in.Steps[1].After = []int{0} }, 20, 2, 0, 0, 1,
+			"a pause after each but the last", input(3, 4, 10, rollout.Settings{Group: "g", MaxUnavailable: 1, Pause: 5 * time.Minute}), nil,
+			40, 3, 0, 0, 1,
+		},
+		{"a canary first", input(4, 4, 10, rollout.Settings{Canary: number(1)}), nil, 20, 4, 0, 0, 3},
+		{"the canary of the user instead", input(4, 4, 10, rollout.Settings{Canary: number(1)}), func(in *forecast.Input) {
+			in.Settings.Canary = number(0)
+		}, 20, 4, 0, 0, 3},
+		{"another class takes longer", input(2, 4, 10, rollout.Settings{}), func(in *forecast.Input) {
+			in.Steps[1].Machine.Class = "gpu"
+		}, 30, 2, 0, 0, 2},
+		{
+			"one after the other", input(2, 4, 10, rollout.Settings{}), func(in *forecast.Input) {
+				in.Steps[1].After = []int{0}
+			}, 20, 2, 0, 0, 1,
 		},
 		{
 			"other machines have the slots, for 5 minutes more", input(2, 2, 10, rollout.Settings{}),
@@ -110,9 +127,15 @@ func TestMake(t *testing.T) {
 			}, 16, 1, 0, 0, 1,
 		},
 		{"a bad image", input(8, 8, 10, rollout.Settings{}), func(in *forecast.Input) { in.WhatIf.ImageFails = true }, 10, 0, 3, 5, 3},
-		{"a bad image with a canary", input(8, 8, 10, rollout.Settings{Canary: number(1)}), func(in *forecast.Input) { in.WhatIf.ImageFails = true }, 10, 0, 1, 7, 1},
-		{"a bad image is tried twice", input(1, 8, 10, rollout.Settings{}), func(in *forecast.Input) { in.WhatIf.ImageFails, in.Steps[0].Attempts = true, 2 }, 20, 0, 1, 0, 1},
-		{"a BMC is dead", input(3, 3, 10, rollout.Settings{}), func(in *forecast.Input) { in.WhatIf.Dead = []string{"node-1"} }, 10, 2, 1, 0, 3},
+		{"a bad image with a canary", input(8, 8, 10, rollout.Settings{Canary: number(1)}), func(in *forecast.Input) {
+			in.WhatIf.ImageFails = true
+		}, 10, 0, 1, 7, 1},
+		{"a bad image is tried twice", input(1, 8, 10, rollout.Settings{}), func(in *forecast.Input) {
+			in.WhatIf.ImageFails, in.Steps[0].Attempts = true, 2
+		}, 20, 0, 1, 0, 1},
+		{"a BMC is dead", input(3, 3, 10, rollout.Settings{}), func(in *forecast.Input) {
+			in.WhatIf.Dead = []string{"node-1"}
+		}, 10, 2, 1, 0, 3},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -126,9 +149,11 @@ func TestMake(t *testing.T) {
 			if off := r.Total - time.Duration(tt.minutes)*time.Minute; off < 0 || off > 50*time.Second {
 				t.Errorf("it takes %s, want %d minutes and some polls", r.Total, tt.minutes)
 			}
-			if r.Count(forecast.Done) != tt.done || r.Count(forecast.Failed) != tt.failed || r.Count(forecast.NotStarted) != tt.left || r.Most != tt.most {
+			if r.Count(forecast.Done) != tt.done || r.Count(forecast.Failed) != tt.failed || r.Count(forecast.NotStarted) != tt.left ||
+				r.Most != tt.most {
 				t.Errorf("%d done, %d failed, %d not started, %d slots; want %d, %d, %d, %d",
-					r.Count(forecast.Done), r.Count(forecast.Failed), r.Count(forecast.NotStarted), r.Most, tt.done, tt.failed, tt.left, tt.most)
+					r.Count(forecast.Done), r.Count(forecast.Failed), r.Count(forecast.NotStarted), r.Most, tt.done, tt.failed,
+					tt.left, tt.most)
 			}
 		})
 	}
@@ -142,12 +167,14 @@ func TestMake_replacementIsOneTurn(t *testing.T) {
 	for i := range 2 {
 		in.Steps = append(in.Steps,
 			forecast.Step{
-				Address: fmt.Sprintf("d[%d]", i), Does: "undeploy, clean", Machine: node(i), Legs: []forecast.Leg{{forecast.Undeploy, forecast.Clean}}, Removes: true,
+				Address: fmt.Sprintf("d[%d]", i), Does: "undeploy, clean", Machine: node(i),
+				Legs: []forecast.Leg{{forecast.Undeploy, forecast.Clean}}, Removes: true,
 				Turn: &forecast.Turn{Settings: s, Change: rollout.Replacement, Content: "v2", Node: fmt.Sprintf("node-%d", i)},
 			},
 			forecast.Step{
-				Address: fmt.Sprintf("d[%d]", i), Does: "deploy", Machine: node(i), Legs: []forecast.Leg{{forecast.Deploy}}, After: []int{2 * i},
-				Turn: &forecast.Turn{Settings: s, Change: rollout.FirstDeployment, Content: "v2", Node: fmt.Sprintf("node-%d", i)},
+				Address: fmt.Sprintf("d[%d]", i), Does: "deploy", Machine: node(i), Legs: []forecast.Leg{{forecast.Deploy}},
+				After: []int{2 * i},
+				Turn:  &forecast.Turn{Settings: s, Change: rollout.FirstDeployment, Content: "v2", Node: fmt.Sprintf("node-%d", i)},
 			})
 	}
 	r, err := forecast.Make(in)
@@ -158,7 +185,8 @@ func TestMake_replacementIsOneTurn(t *testing.T) {
 		t.Errorf("it takes %s, and %d are away at once", r.Total, r.Groups[0].Most)
 	}
 	in.Settings.Parallelism = 1
-	if r, err = forecast.Make(in); err != nil || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "the plan replaces 2 machines with -parallelism=1") {
+	if r, err = forecast.Make(in); err != nil || len(r.Notes) != 1 ||
+		!strings.Contains(r.Notes[0], "the plan replaces 2 machines with -parallelism=1") {
 		t.Errorf("%v, notes %q", err, r.Notes)
 	}
 }
@@ -255,7 +283,8 @@ func TestMake_refusesDeadMachinesOfOthers(t *testing.T) {
 	in := input(3, 3, 10, rollout.Settings{})
 	in.Steps[2].Legs = nil // it changes only the record
 	in.WhatIf.Dead = []string{"node-1", "node-2", "node-99"}
-	if _, err := forecast.Make(in); err == nil || err.Error() != "the plan does nothing with machine node-2, node-99, whose BMC is to be dead" {
+	if _, err := forecast.Make(in); err == nil || err.Error() != "the plan does nothing with machine node-2, node-99, whose BMC "+
+		"is to be dead" {
 		t.Errorf("%v", err)
 	}
 }

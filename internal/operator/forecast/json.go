@@ -58,16 +58,19 @@ type comparison struct {
 // WriteJSON writes a forecast and its alternatives as a document.
 func (r *Result) WriteJSON(to io.Writer, alternatives []Alternative) error {
 	d := Document{
-		Seconds: seconds(r.Total), Fastest: seconds(r.Fastest), Slowest: seconds(r.Slowest), Parallelism: r.Places, MaxConcurrent: r.Slots, MostSlots: r.Most, MostStuck: r.Stuck,
+		Seconds: seconds(r.Total), Fastest: seconds(r.Fastest), Slowest: seconds(r.Slowest), Parallelism: r.Places, MaxConcurrent: r.Slots,
+		MostSlots: r.Most, MostStuck: r.Stuck,
 		UnusedSlots: map[string]float64{
-			"parallelism": tenth(r.Unused.Parallelism), "rollout": tenth(r.Unused.Rollout), "dependencies": tenth(r.Unused.Dependencies), "no_machines": tenth(r.Unused.NoMachines),
+			"parallelism": tenth(r.Unused.Parallelism), "rollout": tenth(r.Unused.Rollout), "dependencies": tenth(r.Unused.Dependencies),
+			"no_machines": tenth(r.Unused.NoMachines),
 		},
 		Machines: []MachineDocument{}, Groups: []groupDocument{}, Notes: append([]string{}, r.Notes...),
 	}
 	for i := range r.Lines {
 		l := &r.Lines[i]
 		m := MachineDocument{
-			Address: l.Address, Node: l.Name, Does: l.Does, MayBe: l.MayBe, Begins: seconds(l.Begins), Turn: seconds(l.Turn), Slot: seconds(l.Slot), Outcome: l.Outcome, Why: l.Why,
+			Address: l.Address, Node: l.Name, Does: l.Does, MayBe: l.MayBe, Begins: seconds(l.Begins), Turn: seconds(l.Turn),
+			Slot: seconds(l.Slot), Outcome: l.Outcome, Why: l.Why,
 		}
 		if from, until := seconds(l.From), seconds(l.To); l.Outcome == Done || l.Outcome == Failed {
 			m.From, m.To = &from, &until
@@ -78,7 +81,10 @@ func (r *Result) WriteJSON(to io.Writer, alternatives []Alternative) error {
 		d.Groups = append(d.Groups, groupDocument{g.Name, g.Members, g.Most, g.May})
 	}
 	for _, a := range alternatives {
-		d.Alternatives = append(d.Alternatives, comparison{a.Label, seconds(a.Result.Total), a.Result.Most, a.Result.Count(Failed), a.Result.Count(NotStarted)})
+		d.Alternatives = append(d.Alternatives, comparison{
+			a.Label, seconds(a.Result.Total), a.Result.Most, a.Result.Count(Failed),
+			a.Result.Count(NotStarted),
+		})
 	}
 	encoder := json.NewEncoder(to)
 	encoder.SetIndent("", "  ")

@@ -24,15 +24,19 @@ func TestMake_ownMachinesBecomeStuck(t *testing.T) {
 		t.Fatal(err)
 	}
 	about := func(d, want time.Duration) bool { return d >= want && d < want+time.Minute }
-	if !about(r.Total, 3*time.Hour+45*time.Minute) || r.Most != 2 || r.Stuck != 2 || r.Fastest > r.Total || !about(r.Slowest, 6*time.Hour) || r.Unused.NoMachines < 0.35 || r.Unused.NoMachines > 0.45 { // both slots, in the last 45 minutes
-		t.Errorf("it takes %s (%s to %s), and %d are at work at once, %d stuck, %+v", r.Total, r.Fastest, r.Slowest, r.Most, r.Stuck, r.Unused)
+	// both slots, in the last 45 minutes
+	if !about(r.Total, 3*time.Hour+45*time.Minute) || r.Most != 2 || r.Stuck != 2 || r.Fastest > r.Total ||
+		!about(r.Slowest, 6*time.Hour) || r.Unused.NoMachines < 0.35 || r.Unused.NoMachines > 0.45 {
+		t.Errorf("it takes %s (%s to %s), and %d are at work at once, %d stuck, %+v", r.Total, r.Fastest, r.Slowest, r.Most,
+			r.Stuck, r.Unused)
 	}
 	var text strings.Builder
 	r.Write(&text, nil)
 	if want := "Slots: at most 2 of 2 in use. Up to 2 more machines are stuck"; !strings.Contains(text.String(), want) {
 		t.Errorf("%s\nis not in\n%s", want, &text)
 	}
-	if notes := strings.Join(r.Notes, "; "); !strings.Contains(notes, "metal_deployment.d[0], metal_deployment.d[1], metal_deployment.d[2] and 1 more take longer than stuck_after (45m)") {
+	if notes := strings.Join(r.Notes, "; "); !strings.Contains(notes,
+		"metal_deployment.d[0], metal_deployment.d[1], metal_deployment.d[2] and 1 more take longer than stuck_after (45m)") {
 		t.Errorf("the notes are %q", notes)
 	}
 }
@@ -53,7 +57,8 @@ func TestMake_startsTakeSlots(t *testing.T) {
 		t.Errorf("it takes %s, with %d slots", r.Total, r.Most)
 	}
 	var text strings.Builder
-	if r.Write(&text, nil); !strings.HasPrefix(text.String(), "The apply takes about 17m16s with -parallelism=10") { // a range of milliseconds is none
+	// a range of milliseconds is none
+	if r.Write(&text, nil); !strings.HasPrefix(text.String(), "The apply takes about 17m16s with -parallelism=10") {
 		t.Error(text.String())
 	}
 }
@@ -68,15 +73,20 @@ func TestMake_oneOperationOnAMachine(t *testing.T) {
 			in.Site.Occupied = []forecast.Occupied{busy("other", busyFor, forecast.Clean)}
 		}
 		in.Steps[0].Turn = nil
-		in.Steps[1] = forecast.Step{Address: "metal_deployment.old", Does: "undeploy, clean", Machine: node(0), Removes: true, Legs: []forecast.Leg{{forecast.Undeploy, forecast.Clean}}}
+		in.Steps[1] = forecast.Step{
+			Address: "metal_deployment.old", Does: "undeploy, clean", Machine: node(0), Removes: true,
+			Legs: []forecast.Leg{{forecast.Undeploy, forecast.Clean}},
+		}
 		r, err := forecast.Make(in)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(r.Lines) != 2 || r.Lines[0].Address != "metal_deployment.old" || r.Lines[1].From < r.Lines[0].To || r.Count(forecast.Done) != 2 {
+		if len(r.Lines) != 2 || r.Lines[0].Address != "metal_deployment.old" || r.Lines[1].From < r.Lines[0].To ||
+			r.Count(forecast.Done) != 2 {
 			t.Errorf("%+v", r.Lines)
 		}
-		if want := "neither depends on the other: metal_deployment.old and metal_deployment.d[0] on node-0. Counted in this order"; len(r.Notes) == 0 || !strings.Contains(r.Notes[len(r.Notes)-1], want) {
+		if want := "neither depends on the other: metal_deployment.old and metal_deployment.d[0] on node-0. Counted in " +
+			"this order"; len(r.Notes) == 0 || !strings.Contains(r.Notes[len(r.Notes)-1], want) {
 			t.Errorf("the notes are %q", r.Notes)
 		}
 	}
@@ -91,7 +101,8 @@ func TestMake_rangeOfWhatAFailureTouches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Ends[forecast.Failed] != (forecast.Range{Least: 1, Most: 1}) || r.Ends[forecast.NotStarted] != (forecast.Range{Least: 0, Most: 3}) {
+	if r.Ends[forecast.Failed] != (forecast.Range{Least: 1, Most: 1}) ||
+		r.Ends[forecast.NotStarted] != (forecast.Range{Least: 0, Most: 3}) {
 		t.Errorf("%v", r.Ends)
 	}
 	if notes := strings.Join(r.Notes, "; "); !strings.Contains(notes, ": 1 fail, and 0 to 3 are not started") {

@@ -29,7 +29,8 @@ func (in *Input) queue() (notes []string) {
 		}
 	}
 	if len(pairs) > 0 {
-		notes = []string{"two resources work on one machine, and neither depends on the other: " + Few(pairs) + ". Counted in this order. The apply may begin with either, and fail. Add depends_on"}
+		notes = []string{"two resources work on one machine, and neither depends on the other: " + Few(pairs) +
+			". Counted in this order. The apply may begin with either, and fail. Add depends_on"}
 	}
 	return notes
 }
@@ -65,7 +66,8 @@ func (in *Input) crowd() []string {
 	if n <= in.Settings.Parallelism {
 		return nil
 	}
-	return []string{fmt.Sprintf("the plan replaces %d machines with -parallelism=%d: which of them begin first is chance, so that the time is less exact. Raise -parallelism", n, in.Settings.Parallelism)}
+	return []string{fmt.Sprintf("the plan replaces %d machines with -parallelism=%d: which of them begin first is chance, so that the "+
+		"time is less exact. Raise -parallelism", n, in.Settings.Parallelism)}
 }
 
 // longOperations says which operations take longer than stuck_after; "" if none does.
@@ -88,6 +90,6 @@ func (in *Input) longOperations() string {
 	if len(long) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("operations of %s take longer than stuck_after (%s): a machine that stays in one state for so long gives its slot to others, so that more work at once. "+
-		"The longest time is without that", Few(long), clockTime(round(stuck)))
+	return fmt.Sprintf("operations of %s take longer than stuck_after (%s): a machine that stays in one state for so long gives its slot "+
+		"to others, so that more work at once. The longest time is without that", Few(long), clockTime(round(stuck)))
 }

@@ -104,7 +104,8 @@ func (r *Result) widen(others []*Result) {
 // chance says in how many ways machines end by chance; "" if there is only one.
 func (r *Result) chance() string {
 	if failed, left := r.Ends[Failed], r.Ends[NotStarted]; failed.Least != failed.Most || left.Least != left.Most {
-		return fmt.Sprintf("which machines begin first is chance, and decides how many a failure touches: %s fail, and %s are not started", failed, left)
+		return fmt.Sprintf("which machines begin first is chance, and decides how many a failure touches: %s fail, and %s are not started",
+			failed, left)
 	}
 	return ""
 }

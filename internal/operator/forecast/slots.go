@@ -16,10 +16,11 @@ type slots struct {
 	in      *Input
 	waiting map[string]*waiter   // by machine
 	busy    map[string]*occupant // by machine
-	lasts   bool                 // Ironic shows one state from the begin to the end of an operation, so that it becomes stuck; otherwise none does
-	most    int                  // machines that took slots at once
-	stuck   int                  // machines that were stuck at once
-	notes   []string
+	// Ironic shows one state from the begin to the end of an operation, so that it becomes stuck; otherwise none does
+	lasts bool
+	most  int // machines that took slots at once
+	stuck int // machines that were stuck at once
+	notes []string
 }
 
 // waiter is a machine that waits for a slot.
@@ -45,13 +46,15 @@ func newSlots(c *clock, in *Input, lasts bool) *slots {
 	for i := range in.Site.Occupied {
 		o := &in.Site.Occupied[i]
 		one := &occupant{
-			name: cmp.Or(o.Name, o.ID), scope: l.ScopeOf(o.Machine), since: o.Since, until: s.endOf(o), exempt: l.Max == 0 || l.Exempts(o.Machine),
+			name: cmp.Or(o.Name, o.ID), scope: l.ScopeOf(o.Machine), since: o.Since, until: s.endOf(o), exempt: l.Max == 0 ||
+				l.Exempts(o.Machine),
 		}
 		s.busy[o.ID] = one
 		if !one.until.IsZero() {
 			s.on(one.until, func() { delete(s.busy, o.ID) })
 		} else {
-			s.notes = append(s.notes, fmt.Sprintf("%s has been in state %q for %s, and it is not known when that ends", one.name, o.State, round(s.now.Sub(o.Since))))
+			s.notes = append(s.notes, fmt.Sprintf("%s has been in state %q for %s, and it is not known when that ends", one.name, o.State,
+				round(s.now.Sub(o.Since))))
 		}
 		if l.StuckAfter > 0 {
 			s.on(o.Since.Add(l.StuckAfter+time.Second), func() {})
@@ -93,7 +96,8 @@ func (s *slots) addOthers(n int, w throttle.Word) {
 			needs = max(needs, d)
 		}
 	}
-	s.notes = append(s.notes, fmt.Sprintf("another run has machines that wait for a slot (%d): counted with %s each", w.Machines, round(needs)))
+	s.notes = append(s.notes, fmt.Sprintf("another run has machines that wait for a slot (%d): counted with %s each",
+		w.Machines, round(needs)))
 	for i := range w.Machines {
 		id := fmt.Sprintf("another run %d.%d", n, i)
 		s.waiting[id] = &waiter{
@@ -127,7 +131,10 @@ func (s *slots) wait(m *Target, name string, tries int, begin func()) {
 		begin()
 		return
 	}
-	s.waiting[m.ID] = &waiter{Ticket: throttle.Ticket{ID: m.ID, Scope: l.ScopeOf(m.Machine), Failures: m.Failures + tries, Queued: s.now}, name: name, begin: begin}
+	s.waiting[m.ID] = &waiter{
+		Ticket: throttle.Ticket{ID: m.ID, Scope: l.ScopeOf(m.Machine), Failures: m.Failures + tries, Queued: s.now},
+		name:   name, begin: begin,
+	}
 }
 
 // decide lets the machines begin that the scheduler admits, and reports whether there are any.

@@ -38,7 +38,8 @@ func (r *Result) Write(to io.Writer, alternatives []Alternative) {
 		fmt.Fprintf(to, "Rollout %q: %d members, at most %d away at once of %s.\n", g.Name, g.Members, g.Most, may)
 	}
 	if failed := r.Count(Failed); failed > 0 || r.Count(NotStarted) > 0 {
-		fmt.Fprintf(to, "%d succeed, %d are tried and fail, %d are not started and stay as they are, %d are skipped.\n", r.Count(Done), failed, r.Count(NotStarted), r.Count(Skipped))
+		fmt.Fprintf(to, "%d succeed, %d are tried and fail, %d are not started and stay as they are, %d are skipped.\n", r.Count(Done),
+			failed, r.Count(NotStarted), r.Count(Skipped))
 	}
 	for _, note := range r.Notes {
 		fmt.Fprintf(to, "Note: %s.\n", strings.TrimSuffix(note, "."))
@@ -59,7 +60,8 @@ func (l *Line) write(table io.Writer) {
 	if l.MayBe {
 		does += " (may be)"
 	}
-	fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Name, does, from, until, clockTime(l.Turn), clockTime(l.Slot), outcome, l.Address)
+	fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Name, does, from, until, clockTime(l.Turn), clockTime(l.Slot),
+		outcome, l.Address)
 }
 
 // writeSlots writes how the slots are used.
@@ -77,7 +79,10 @@ func (r *Result) writeSlots(to io.Writer) {
 		n   float64
 		why string
 	}{
-		{r.Unused.Parallelism, "-parallelism"}, {r.Unused.Rollout, "the rollout"}, {r.Unused.Dependencies, "dependencies between resources"}, {r.Unused.NoMachines, "a lack of machines"},
+		{r.Unused.Parallelism, "-parallelism"},
+		{r.Unused.Rollout, "the rollout"},
+		{r.Unused.Dependencies, "dependencies between resources"},
+		{r.Unused.NoMachines, "a lack of machines"},
 	} {
 		if one.n >= 0.05 {
 			reasons = append(reasons, fmt.Sprintf("%.1f because of %s", one.n, one.why))
@@ -98,7 +103,8 @@ func (r *Result) writeAlternatives(to io.Writer, alternatives []Alternative) {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "WITH\tTAKES\tMOST SLOTS\tFAIL\tNOT STARTED")
 	for _, a := range append([]Alternative{{Label: "this plan", Result: r}}, alternatives...) {
-		fmt.Fprintf(table, "%s\t%s\t%d of %d\t%d\t%d\n", a.Label, clockTime(a.Result.Total), a.Result.Most, a.Result.Slots, a.Result.Count(Failed), a.Result.Count(NotStarted))
+		fmt.Fprintf(table, "%s\t%s\t%d of %d\t%d\t%d\n", a.Label, clockTime(a.Result.Total), a.Result.Most, a.Result.Slots,
+			a.Result.Count(Failed), a.Result.Count(NotStarted))
 	}
 	_ = table.Flush() // as above
 }

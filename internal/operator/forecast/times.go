@@ -64,7 +64,8 @@ func (in *Input) unknown() error {
 			}
 		}
 		if u := s.Machine.Unknown; u != "" && len(s.Legs) > 0 && l.Max > 0 && (len(l.Exempt) > 0 || l.Scope != "" && l.Scope != "all") {
-			lines = append(lines, fmt.Sprintf("which node %s gets (%s): scope and exempt_boot_interfaces of provisioning_limit depend on it", s.Address, u))
+			lines = append(lines, fmt.Sprintf("which node %s gets (%s): scope and exempt_boot_interfaces of provisioning_limit "+
+				"depend on it", s.Address, u))
 		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(needs), func(a, b [2]string) int { return strings.Compare(a[0]+a[1], b[0]+b[1]) }) {

@@ -56,7 +56,10 @@ func (g *groups) of(t *Turn) *group {
 	key := settings.Key(t.Change, t.Content)
 	one := g.byKey[key]
 	if one == nil {
-		one = &group{Group: rollout.NewGroup(settings.Rules()), waiting: map[string]candidate{}, shown: Group{Name: settings.Group, May: settings.MaxUnavailable}}
+		one = &group{
+			Group: rollout.NewGroup(settings.Rules()), waiting: map[string]candidate{},
+			shown: Group{Name: settings.Group, May: settings.MaxUnavailable},
+		}
 		switch {
 		case settings.Group != "":
 		case t.Change == rollout.Service:

@@ -73,8 +73,14 @@ func life(begin time.Time) []watch.Sample {
 		Waiting: map[string]watch.Wait{"": {Machines: 3, Since: begin}},
 	}
 	return []watch.Sample{
-		{Taken: begin, Machines: []watch.Machine{gpu(1, "available"), gpu(2, "available"), checked, {ID: "4", State: "enroll"}}, Slots: slots},
-		{Taken: begin.Add(2 * time.Minute), Machines: []watch.Machine{deploying, failing, checked, {ID: "4", State: "enroll"}}, Slots: slots},
+		{
+			Taken: begin, Machines: []watch.Machine{gpu(1, "available"), gpu(2, "available"), checked, {ID: "4", State: "enroll"}},
+			Slots: slots,
+		},
+		{
+			Taken: begin.Add(2 * time.Minute), Machines: []watch.Machine{deploying, failing, checked, {ID: "4", State: "enroll"}},
+			Slots: slots,
+		},
 		{Taken: begin.Add(10 * time.Minute), Machines: []watch.Machine{done, failed, checked, {ID: "4", State: "enroll"}}, Slots: slots},
 	}
 }
@@ -133,7 +139,8 @@ func TestCollector_leavesOutWhatIsNotKnown(t *testing.T) {
 	t.Parallel()
 	sample := watch.Sample{Taken: time.Now(), Slots: &watch.Slots{}}
 	got := strings.Join(series(t, told(t, 0, sample)), "\n")
-	if strings.Contains(got, "waiting") || strings.Contains(got, "oldest") || strings.Contains(got, "limit") || !strings.Contains(got, `metal_slots_used{scope=""} 0`) {
+	if strings.Contains(got, "waiting") || strings.Contains(got, "oldest") || strings.Contains(got, "limit") ||
+		!strings.Contains(got, `metal_slots_used{scope=""} 0`) {
 		t.Errorf("it exports\n%s", got)
 	}
 	sample.Slots.Waiting = map[string]watch.Wait{}
@@ -150,7 +157,10 @@ func TestCollector_isBounded(t *testing.T) {
 		s := watch.Sample{Taken: time.Now(), Slots: &watch.Slots{Used: map[string]int{}, Waiting: map[string]watch.Wait{}}}
 		for i := from; i < many; i++ {
 			text := fmt.Sprintf("n%04d", i)
-			s.Machines = append(s.Machines, watch.Machine{ID: text, Name: text, Class: text, Group: text, State: text, Step: text, Failed: from == 0, InProgress: true})
+			s.Machines = append(s.Machines, watch.Machine{
+				ID: text, Name: text, Class: text, Group: text, State: text, Step: text,
+				Failed: from == 0, InProgress: true,
+			})
 			s.Slots.Used[text], s.Slots.Waiting[text] = 1, watch.Wait{Machines: 1}
 		}
 		return s
@@ -168,7 +178,10 @@ func TestCollector_isBounded(t *testing.T) {
 			t.Errorf("there is no room for %s", line)
 		}
 	}
-	for _, name := range []string{"metal_machines", "metal_machines_failed", "metal_operations_failed_total", "metal_slots_used", "metal_machines_waiting"} {
+	for _, name := range []string{
+		"metal_machines", "metal_machines_failed", "metal_operations_failed_total", "metal_slots_used",
+		"metal_machines_waiting",
+	} {
 		if counts[name] != 201 || sums[name] != many {
 			t.Errorf("%s has %d series of %g", name, counts[name], sums[name])
 		}

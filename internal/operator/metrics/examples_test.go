@@ -183,9 +183,15 @@ func TestPrometheus_checks(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(told(t, 20, life(time.Now())...))
 	exported := httptest.NewRecorder()
-	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(exported, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(exported, httptest.NewRequestWithContext(t.Context(), http.MethodGet,
+		"/metrics", nil))
 	text := exported.Body.String()
-	for _, args := range [][]string{{"check", "metrics"}, {"check", "rules", "alerts.yml"}, {"test", "rules", "alerts_test.yml"}, {"check", "config", "prometheus.yml"}} {
+	for _, args := range [][]string{
+		{"check", "metrics"},
+		{"check", "rules", "alerts.yml"},
+		{"test", "rules", "alerts_test.yml"},
+		{"check", "config", "prometheus.yml"},
+	} {
 		cmd := exec.CommandContext(t.Context(), filepath.Join(programs, "promtool"), args...)
 		cmd.Dir, cmd.Stdin = examples, strings.NewReader(text)
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -35,8 +35,9 @@ func NMI() Operation {
 // Media returns the operation that inserts an image into a virtual device, in place of another. An empty image empties the device.
 func Media(device ironic.Device, image string) Operation {
 	op := Operation{
-		Command: "virtual-media attach", Doing: "attach virtual media to", Timeout: BMCTimeout, Since: api.VersionVirtualMedia, Feature: "changing virtual media",
-		Goal: notes.GoalMedia + notes.Goal(device), Several: func(*ironic.Node) bool { return image != "" }, Guarded: true,
+		Command: "virtual-media attach", Doing: "attach virtual media to", Timeout: BMCTimeout, Since: api.VersionVirtualMedia,
+		Feature: "changing virtual media",
+		Goal:    notes.GoalMedia + notes.Goal(device), Several: func(*ironic.Node) bool { return image != "" }, Guarded: true,
 		Do: func(ctx context.Context, m *machine.Machine, timeout time.Duration) error {
 			return m.ChangeMedia(ctx, device, image, timeout)
 		},

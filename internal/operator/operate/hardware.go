@@ -57,7 +57,10 @@ func Manage() Operation {
 	return Operation{
 		Command: "manage", Doing: "manage", Timeout: ManageTimeout,
 		Decide: func(node *ironic.Node) Plan {
-			plan := Plan{Nothing: ironic.State(node.ProvisionState) == nodes.Manageable, Refused: machine.UsedReason(node, "manages"), Does: "makes it manageable"}
+			plan := Plan{
+				Nothing: ironic.State(node.ProvisionState) == nodes.Manageable, Refused: machine.UsedReason(node, "manages"),
+				Does: "makes it manageable",
+			}
 			switch {
 			case plan.Nothing:
 				plan.Refused = ""
@@ -77,7 +80,10 @@ func Provide(pool *sharing.Pool) Operation {
 	return Operation{
 		Command: "provide", Doing: "provide", Timeout: CleanTimeout,
 		Decide: func(node *ironic.Node) Plan {
-			plan := Plan{Nothing: states.InPool(node), Refused: machine.UsedReason(node, "provides"), Harm: Erases, Does: "makes it available, for which Ironic erases its disks unless automated cleaning is off"}
+			plan := Plan{
+				Nothing: states.InPool(node), Refused: machine.UsedReason(node, "provides"), Harm: Erases,
+				Does: "makes it available, for which Ironic erases its disks unless automated cleaning is off",
+			}
 			if node.AutomatedClean != nil && !*node.AutomatedClean {
 				plan.Harm, plan.Does = Harmless, "makes it available, without a cleaning, which is off for the node"
 			}
@@ -124,14 +130,16 @@ func Clean(pool *sharing.Pool, order ironic.Order, erase bool) Operation {
 	return Operation{
 		Command: "clean", Doing: "clean", Timeout: CleanTimeout, Since: sinceOf(order, 0, api.VersionNoRamdisk), Feature: "cleaning so",
 		Decide: func(node *ironic.Node) Plan {
-			plan := Plan{Refused: machine.UsedReason(node, "cleans"), Harm: Restarts, Does: "runs " + machine.StepNames(order) + " on it, for which it restarts"}
+			plan := Plan{Refused: machine.UsedReason(node, "cleans"), Harm: Restarts, Does: "runs " + machine.StepNames(order) +
+				" on it, for which it restarts"}
 			steps := erasing(order)
 			switch {
 			case plan.Refused != "":
 			case busyWith(node) != "":
 				plan.Refused = busyWith(node)
 			case !states.Cleanable(ironic.State(node.ProvisionState)):
-				plan.Refused = "Ironic cleans only manageable machines with steps of your own. Make it so first: set target_state = \"manageable\" on its metal_host, or use metal manage"
+				plan.Refused = "Ironic cleans only manageable machines with steps of your own. Make it so first: set target_state = " +
+					"\"manageable\" on its metal_host, or use metal manage"
 			case len(steps) > 0 && !erase:
 				plan.Refused = strings.Join(steps, ", ") + " would erase its disks. If that is what you want, use --erase"
 			case erase:
@@ -149,7 +157,8 @@ func Clean(pool *sharing.Pool, order ironic.Order, erase bool) Operation {
 // Service returns the operation that runs steps on deployed machines.
 func Service(order ironic.Order) Operation {
 	return Operation{
-		Command: "service", Doing: "service", Timeout: ServiceTimeout, Since: sinceOf(order, api.VersionService, api.VersionServiceRamdisk), Feature: "servicing so",
+		Command: "service", Doing: "service", Timeout: ServiceTimeout, Since: sinceOf(order, api.VersionService, api.VersionServiceRamdisk),
+		Feature: "servicing so",
 		Decide: func(node *ironic.Node) Plan {
 			plan := Plan{Harm: Cuts, Does: "runs " + machine.StepNames(order) + " on it, for which its system restarts"}
 			switch steps := erasing(order); {
@@ -204,7 +213,8 @@ func Abort() Operation {
 // Unhold returns the operation that continues what a step holds.
 func Unhold() Operation {
 	return Operation{
-		Command: "unhold", Doing: "continue the operation on", Timeout: AbortTimeout, Since: api.VersionUnhold, Feature: "continuing a held operation", DuringRuns: true,
+		Command: "unhold", Doing: "continue the operation on", Timeout: AbortTimeout, Since: api.VersionUnhold,
+		Feature: "continuing a held operation", DuringRuns: true,
 		Decide: func(node *ironic.Node) Plan {
 			if !states.Held(ironic.State(node.ProvisionState)) {
 				return Plan{Refused: "no step holds it"}

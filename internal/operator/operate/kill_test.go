@@ -76,7 +76,10 @@ func run(t *testing.T, fake *fakeironic.Server, op operate.Operation, kill int, 
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	p := &process{fake: fake, kill: kill, after: after, stop: stop}
-	site := machine.New(machine.Config{Config: api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: p, PollInterval: ironictest.Poll}, Limit: sitetest.UpTo(3)})
+	site := machine.New(machine.Config{Config: api.Config{
+		Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: p,
+		PollInterval: ironictest.Poll,
+	}, Limit: sitetest.UpTo(3)})
 	node, err := site.Ironic.Node(ctx, "node-000")
 	if err != nil {
 		return operate.Result{Outcome: operate.Failed, Err: err}, "", p.sent
@@ -107,7 +110,9 @@ var lives = map[string]struct {
 		left: "metal inspect of eve@desk, which began at",
 	},
 	"reboot": {
-		op: func() operate.Operation { return operate.Power(machine.ActionSoftReboot) }, prepare: map[string]any{"provision_state": "active", "power_state": "power on"},
+		op: func() operate.Operation {
+			return operate.Power(machine.ActionSoftReboot)
+		}, prepare: map[string]any{"provision_state": "active", "power_state": "power on"},
 		begun: func(_ *fakeironic.Server, n fakeironic.Node) bool {
 			return n.Raw["power_state"] == "power off" || n.Raw["target_power_state"] != nil
 		},
@@ -151,7 +156,8 @@ func TestKill_nextCommandDoesTheRest(t *testing.T) {
 				sitetest.AddBootable(t, fake, "node-000", sitetest.FromMedia)
 				ironictest.AsOther(t, fake, http.MethodPut, "nodes/node-000/states/power", map[string]any{"target": "power on"})
 				time.Sleep(time.Second)
-				if err := sitetest.NewClient(fake).Ironic.AttachMedia(t.Context(), "node-000", ironic.DeviceCDROM, "https://images.example.com/old.iso"); err != nil {
+				if err := sitetest.NewClient(fake).Ironic.AttachMedia(t.Context(), "node-000", ironic.DeviceCDROM,
+					"https://images.example.com/old.iso"); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Second)

@@ -80,7 +80,8 @@ func wantFree(t *testing.T, fake *fakeironic.Server, id string, spec ironic.Allo
 		t.Errorf("the node is %s and reserved by %q, want %q", node.ProvisionState, node.InstanceUUID, holder)
 	}
 	a, err := sitetest.NewClient(fake).Ironic.Allocation(t.Context(), spec.UUID)
-	if isReserved && (err != nil || a.Name != spec.Name || !ironic.SameJSON(sitetest.FirstExtra(a), spec.Extra)) || !isReserved && !api.IsNotFound(err) {
+	if isReserved && (err != nil || a.Name != spec.Name || !ironic.SameJSON(sitetest.FirstExtra(a), spec.Extra)) || !isReserved &&
+		!api.IsNotFound(err) {
 		t.Errorf("the allocation: %+v, %v", a, err)
 	}
 	for _, field := range []string{"extra", "instance_info"} {
@@ -123,7 +124,8 @@ func TestUndeploy_tellsWhatIsLeftWhenStopped(t *testing.T) {
 		time.AfterFunc(90*time.Second, stop)
 		got := do(ctx, t, sitetest.NewClient(fake).Site, operate.Undeploy(nil, false), id)
 		text := failure.ExplainCommand(got.Node, got.Err, got.Left)
-		if got.Outcome != operate.Interrupted || strings.Contains(text, "No apply") || !strings.Contains(text, "Allocation "+spec.Name) || !strings.Contains(text, "run: metal undeploy ") {
+		if got.Outcome != operate.Interrupted || strings.Contains(text, "No apply") || !strings.Contains(text, "Allocation "+spec.Name) ||
+			!strings.Contains(text, "run: metal undeploy ") {
 			t.Errorf("%s: %s", got.Outcome, text)
 		}
 	})
@@ -141,7 +143,8 @@ func TestUndeploy_byTwoKeepsTheAllocation(t *testing.T) {
 			for j := range 2 {
 				both.Go(func() {
 					time.Sleep(time.Duration(i*j) * 50 * time.Millisecond)
-					if got := do(t.Context(), t, sitetest.NewClient(fake).Site, operate.Undeploy(nil, false), id); got.Outcome != operate.Done {
+					if got := do(t.Context(), t, sitetest.NewClient(fake).Site, operate.Undeploy(nil, false),
+						id); got.Outcome != operate.Done {
 						t.Errorf("%d: %s: %v", i, got.Outcome, got.Err)
 					}
 				})
@@ -206,7 +209,8 @@ func TestUndeploy_leavesProtectedMachines(t *testing.T) {
 		fake, id, _ := deployed(t)
 		fake.Set(id, "protected", true)
 		got := do(t.Context(), t, sitetest.NewClient(fake).Site, operate.Undeploy(nil, false), id)
-		if got.Outcome != operate.Refused || !strings.Contains(got.Err.Error(), "protected = false") || len(ironictest.Verbs(t, fake, id)) > 0 {
+		if got.Outcome != operate.Refused || !strings.Contains(got.Err.Error(), "protected = false") ||
+			len(ironictest.Verbs(t, fake, id)) > 0 {
 			t.Errorf("%+v, %v", got, got.Err)
 		}
 	})

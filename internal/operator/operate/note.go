@@ -30,13 +30,15 @@ func (r *Runner) noted(ctx context.Context, op Operation, m *machine.Machine, ti
 	if op.Several != nil && op.Several(m.Node()) && !continues(m.Node(), op.Goal) {
 		switch err := r.note(ctx, op, m); {
 		case api.IsForbidden(err): // the right to the operation is another one
-			warning = fmt.Sprintf("it was not noted on the node, because Ironic does not let this user change extra (%v): no command would have named it if it had been killed", err)
+			warning = fmt.Sprintf("it was not noted on the node, because Ironic does not let this user change extra (%v): no command "+
+				"would have named it if it had been killed", err)
 		case err != nil:
 			return "", err
 		}
 	}
 	err = op.Do(ctx, m, timeout)
-	if err != nil && m.Acted() && (ctx.Err() != nil || failure.Is(err, failure.KindDown)) { // the record may be older than what Ironic goes on with
+	// the record may be older than what Ironic goes on with
+	if err != nil && m.Acted() && (ctx.Err() != nil || failure.Is(err, failure.KindDown)) {
 		return warning, err
 	}
 	left, unfinished := notes.OperationOf(m.Node()), notes.UnfinishedOperation(m.Node(), r.Site.Ironic.ServerNow()) != nil
@@ -47,8 +49,10 @@ func (r *Runner) noted(ctx context.Context, op Operation, m *machine.Machine, ti
 		}
 		return warning, err
 	}
-	if problem := unnote(ctx, m); problem != nil && unfinished { // a note whose goal is reached no longer matters: the next command removes it
-		warning = fmt.Sprintf("Ironic did not let its note be removed (%v), so that metal show calls it interrupted. Remove the note: baremetal node unset %s --extra %s", problem, m.Node().UUID, notes.KeyOperation)
+	// a note whose goal is reached no longer matters: the next command removes it
+	if problem := unnote(ctx, m); problem != nil && unfinished {
+		warning = fmt.Sprintf("Ironic did not let its note be removed (%v), so that metal show calls it interrupted. Remove the note: "+
+			"baremetal node unset %s --extra %s", problem, m.Node().UUID, notes.KeyOperation)
 	}
 	return warning, err
 }
@@ -100,7 +104,10 @@ func (r *Runner) note(ctx context.Context, op Operation, m *machine.Machine) err
 			return err
 		}
 	}
-	own := &notes.Operation{Run: r.Site.Run.ID, Command: op.Command, By: cmp.Or(r.By, "an unknown user"), Since: r.Site.Ironic.ServerNow().UTC().Truncate(time.Second), Goal: op.Goal}
+	own := &notes.Operation{
+		Run: r.Site.Run.ID, Command: op.Command, By: cmp.Or(r.By, "an unknown user"),
+		Since: r.Site.Ironic.ServerNow().UTC().Truncate(time.Second), Goal: op.Goal,
+	}
 	err := m.Unlocked(ctx, func() error { return m.Write(ctx, notes.BeginOperation(m.Node(), own)) })
 	if err != nil && !api.IsStatus(err, http.StatusBadRequest, "") {
 		return err
@@ -112,7 +119,8 @@ func (r *Runner) note(ctx context.Context, op Operation, m *machine.Machine) err
 		if now == nil && err != nil {
 			return err
 		}
-		return machine.RefusedFor(m.Node(), "another command of metal has just begun an operation on it"+nameOf(now)+". Run the command again when that has ended")
+		return machine.RefusedFor(m.Node(), "another command of metal has just begun an operation on it"+nameOf(now)+
+			". Run the command again when that has ended")
 	}
 	return nil
 }

@@ -55,7 +55,8 @@ func TestNote_goesWhenTheLockEnds(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake := drive(t)
-		fake.Reject = rejectPatches(2, 2+7, ironictest.Fault(http.StatusConflict, "Node node-000 is locked by host c1, please retry after the current operation is completed."))
+		fake.Reject = rejectPatches(2, 2+7, ironictest.Fault(http.StatusConflict,
+			"Node node-000 is locked by host c1, please retry after the current operation is completed."))
 		got := do(t.Context(), t, sitetest.NewClient(fake).Site, attach, "node-000")
 		if got.Outcome != operate.Done || got.Note != "" || noteOf(t, fake) != nil {
 			t.Errorf("%s: %v; note %q; on the node: %v", got.Outcome, got.Err, got.Note, noteOf(t, fake))
@@ -67,9 +68,11 @@ func TestNote_tellsThatItStays(t *testing.T) {
 	t.Parallel()
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake := drive(t)
-		fake.Reject = rejectPatches(2, 1000, ironictest.Fault(http.StatusConflict, "Node node-000 is locked by host c1, please retry after the current operation is completed."))
+		fake.Reject = rejectPatches(2, 1000, ironictest.Fault(http.StatusConflict,
+			"Node node-000 is locked by host c1, please retry after the current operation is completed."))
 		got := do(t.Context(), t, sitetest.NewClient(fake).Site, attach, "node-000")
-		if got.Outcome != operate.Done || !strings.Contains(got.Note, "is locked by host c1") || !strings.Contains(got.Note, "--extra terraform_metal_operation") {
+		if got.Outcome != operate.Done || !strings.Contains(got.Note, "is locked by host c1") ||
+			!strings.Contains(got.Note, "--extra terraform_metal_operation") {
 			t.Errorf("%s: %v; note %q", got.Outcome, got.Err, got.Note)
 		}
 	})
@@ -86,7 +89,8 @@ func TestNote_goesWithARefusedRequest(t *testing.T) {
 			}
 			return nil
 		}
-		if got := do(t.Context(), t, sitetest.NewClient(fake).Site, attach, "node-000"); got.Outcome != operate.Failed || noteOf(t, fake) != nil {
+		if got := do(t.Context(), t, sitetest.NewClient(fake).Site, attach, "node-000"); got.Outcome != operate.Failed ||
+			noteOf(t, fake) != nil {
 			t.Errorf("%s: %v; on the node: %v", got.Outcome, got.Err, noteOf(t, fake))
 		}
 	})
@@ -114,7 +118,8 @@ func TestNote_tellsAFailure(t *testing.T) {
 			t.Errorf("the next command says %q, and that %q is at work", task.Left, task.Told.AtWork)
 		}
 		fake.Reject = nil
-		if got := do(t.Context(), t, sitetest.NewClient(fake).Site, attach, "node-000"); got.Outcome != operate.Done || noteOf(t, fake) != nil {
+		if got := do(t.Context(), t, sitetest.NewClient(fake).Site, attach, "node-000"); got.Outcome != operate.Done ||
+			noteOf(t, fake) != nil {
 			t.Errorf("%s: %v; on the node: %v", got.Outcome, got.Err, noteOf(t, fake))
 		}
 	})
@@ -130,14 +135,17 @@ func TestNote_needsNoRight(t *testing.T) {
 		"virtual-media attach": {attach, func(fake *fakeironic.Server) bool {
 			return fake.Drive("node-000") == "https://images.example.com/new.iso"
 		}},
-		"power reboot --soft": {operate.Power(machine.ActionSoftReboot), func(fake *fakeironic.Server) bool { return fake.PowerCycles("node-000") > 0 }},
+		"power reboot --soft": {operate.Power(machine.ActionSoftReboot), func(fake *fakeironic.Server) bool {
+			return fake.PowerCycles("node-000") > 0
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ironictest.InVirtualTime(t, func(t *testing.T) {
 				fake := drive(t)
 				fake.Set("node-000", "power_state", "power on")
-				fake.Reject = rejectPatches(1, 1000, ironictest.Fault(http.StatusForbidden, "Access was denied to the following resource: baremetal:node:update_extra"))
+				fake.Reject = rejectPatches(1, 1000, ironictest.Fault(http.StatusForbidden,
+					"Access was denied to the following resource: baremetal:node:update_extra"))
 				got := do(t.Context(), t, sitetest.NewClient(fake).Site, tt.op, "node-000")
 				if got.Outcome != operate.Done || !strings.Contains(got.Note, "baremetal:node:update_extra") || !tt.done(fake) {
 					t.Errorf("%s: %v; note %q; done: %t", got.Outcome, got.Err, got.Note, tt.done(fake))
@@ -166,7 +174,10 @@ func TestGuard_refusesBeforeTheNote(t *testing.T) {
 				fake := drive(t)
 				fake.Set("node-000", "power_state", "power on")
 				fake.Set("node-000", "provision_state", tt.state)
-				fake.Set("node-000", "driver_info", map[string]any{"server_hardware_uri": "/rest/server-hardware/1", "dynamic_allocation": true})
+				fake.Set("node-000", "driver_info", map[string]any{
+					"server_hardware_uri": "/rest/server-hardware/1",
+					"dynamic_allocation":  true,
+				})
 				fake.ResetRequests()
 				site := sitetest.NewClient(fake, func(cfg *machine.Config) { cfg.Guard = sharing.NotConfigured{} }).Site
 				got := do(t.Context(), t, site, tt.op, "node-000")
@@ -197,11 +208,13 @@ func TestRun_tellsRefusedFromHalfDone(t *testing.T) {
 				fake.StepTime = time.Minute
 				fake.Set("node-000", "power_state", "power on")
 				fake.Reject = func(r *http.Request) *fakeironic.Rejection {
-					if r.Method != http.MethodPut || tt.want == operate.Failed && ironictest.NodeOf(t, fake, "node-000").PowerState == "power on" {
+					if r.Method != http.MethodPut || tt.want == operate.Failed &&
+						ironictest.NodeOf(t, fake, "node-000").PowerState == "power on" {
 						return nil
 					}
 					fake.Set("node-000", "provision_state", "wait call-back")
-					return ironictest.Fault(http.StatusConflict, "Node node-000 is locked by host c1, please retry after the current operation is completed.")
+					return ironictest.Fault(http.StatusConflict, "Node node-000 is locked by host c1, please retry after the current "+
+						"operation is completed.")
 				}
 				got := do(t.Context(), t, sitetest.NewClient(fake).Site, operate.Power(tt.action), "node-000")
 				if got.Outcome != tt.want || got.Err == nil || !strings.Contains(got.Err.Error(), `it is in state "wait call-back"`) {
@@ -237,11 +250,13 @@ func TestRecord_keepsTheTimeout(t *testing.T) {
 						if r.Method == http.MethodGet || time.Since(began) > locked {
 							return nil
 						}
-						return ironictest.Fault(http.StatusConflict, "Node node-000 is locked by host c1, please retry after the current operation is completed.")
+						return ironictest.Fault(http.StatusConflict, "Node node-000 is locked by host c1, please retry after the current "+
+							"operation is completed.")
 					}
 					site := sitetest.NewClient(fake).Site
 					runner := operate.Runner{Site: site, Parallel: 1, Timeout: timeout}
-					got := runner.Run(t.Context(), tt.op, operate.Tasks(tt.op, []ironic.Node{*nodeOf(t, fake)}, operate.Seen{Now: site.Ironic.ServerNow()}))[0]
+					got := runner.Run(t.Context(), tt.op, operate.Tasks(tt.op, []ironic.Node{*nodeOf(t, fake)},
+						operate.Seen{Now: site.Ironic.ServerNow()}))[0]
 					if got.Outcome != want || tt.done(nodeOf(t, fake)) != (want == operate.Done) {
 						t.Errorf("%s after %s: %v, want %s", got.Outcome, got.Took, got.Err, want)
 					}
@@ -264,7 +279,8 @@ func TestNote_namesWhatIsStopped(t *testing.T) {
 			for stopAt, more := 1, true; more; stopAt++ {
 				ironictest.InVirtualTime(t, func(t *testing.T) {
 					fake := drive(t)
-					if err := sitetest.NewClient(fake).Ironic.AttachMedia(t.Context(), "node-000", ironic.DeviceCDROM, "https://images.example.com/old.iso"); err != nil {
+					if err := sitetest.NewClient(fake).Ironic.AttachMedia(t.Context(), "node-000", ironic.DeviceCDROM,
+						"https://images.example.com/old.iso"); err != nil {
 						t.Fatal(err)
 					}
 					time.Sleep(time.Second)
@@ -289,7 +305,8 @@ func TestNote_namesWhatIsStopped(t *testing.T) {
 					time.Sleep(5 * time.Minute)
 					left := ironictest.NodeOf(t, fake, "node-000")
 					if life.begun(fake, left) && notes.UnfinishedOperation(nodeOf(t, fake), time.Now()) == nil {
-						t.Errorf("stopped at request %d: %s: nobody names that the machine is %v, %v. %v", stopAt, result.Outcome, left.Raw["provision_state"], left.Raw["power_state"], result.Err)
+						t.Errorf("stopped at request %d: %s: nobody names that the machine is %v, %v. %v", stopAt, result.Outcome,
+							left.Raw["provision_state"], left.Raw["power_state"], result.Err)
 					}
 				})
 			}

@@ -18,7 +18,10 @@ import (
 
 // leave puts the note of a command that was killed so long ago on the node of a fake.
 func leave(fake *fakeironic.Server, command string, goal notes.Goal, ago time.Duration) {
-	note := map[string]any{"command": command, "by": "eve@desk", "since": time.Now().Add(-ago).UTC().Format(time.RFC3339), "goal": string(goal)}
+	note := map[string]any{
+		"command": command, "by": "eve@desk", "since": time.Now().Add(-ago).UTC().Format(time.RFC3339),
+		"goal": string(goal),
+	}
 	fake.Set("node-000", "extra", map[string]any{notes.KeyOperation: map[string]any{ironic.NewUUID(): note}})
 }
 
@@ -108,7 +111,9 @@ func TestLook_asksOnlyAboutUnfinishedWork(t *testing.T) {
 			if done != "" {
 				mark["done"] = done
 			}
-			fake.Set("node-000", "extra", map[string]any{string(notes.MarkCreation): map[string]any{"22222222-2222-4222-8222-222222222222": mark}})
+			fake.Set("node-000", "extra", map[string]any{
+				string(notes.MarkCreation): map[string]any{"22222222-2222-4222-8222-222222222222": mark},
+			})
 			operate.Look(t.Context(), sitetest.NewClient(fake).Site, []ironic.Node{*nodeOf(t, fake)})
 			if got := ironictest.Count(fake, http.MethodGet, "/v1/chassis") > 0; got != asked {
 				t.Errorf("done %q: asked %t, want %t", done, got, asked)
@@ -143,7 +148,8 @@ func TestNote_ofOthersNeedsNoRight(t *testing.T) {
 					if r.Body = io.NopCloser(bytes.NewReader(body)); err == nil && !bytes.Contains(body, []byte("/extra")) {
 						return nil
 					}
-					return ironictest.Fault(http.StatusForbidden, "Access was denied to the following resource: baremetal:node:update_extra")
+					return ironictest.Fault(http.StatusForbidden,
+						"Access was denied to the following resource: baremetal:node:update_extra")
 				}
 				got := do(t.Context(), t, sitetest.NewClient(fake).Site, operate.Retire("old"), "node-000")
 				if got.Outcome != operate.Done || !nodeOf(t, fake).Retired {

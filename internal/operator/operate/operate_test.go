@@ -77,58 +77,110 @@ func TestPlan_saysWhatHappens(t *testing.T) {
 		does    string
 		nothing bool
 	}{
-		"on, is on":                        {operate.Power(machine.ActionOn), node("active"), operate.Harmless, "", "", true},
-		"off, free":                        {off, node("available"), operate.Restarts, "", "cuts its power", false},
-		"off, deployed":                    {off, node("active"), operate.Cuts, "", "cuts its power", false},
-		"off, reserved":                    {off, node("available", reserved), operate.Cuts, "", "cuts its power", false},
-		"off, while Ironic works":          {off, node("cleaning"), operate.Harmless, "operation on it is in progress", "", false},
-		"manage, in the pool":              {operate.Manage(), node("available"), operate.Harmless, "", "makes it manageable", false},
-		"manage, enrolled":                 {operate.Manage(), node("enroll"), operate.Harmless, "", "makes it manageable", false},
-		"manage, manageable":               {operate.Manage(), node("manageable"), operate.Harmless, "", "", true},
-		"manage, deployed":                 {operate.Manage(), node("active"), operate.Harmless, "metal undeploy", "", false},
-		"manage, reserved":                 {operate.Manage(), node("available", reserved), operate.Harmless, "metal release", "", false},
-		"manage, while Ironic works":       {operate.Manage(), node("cleaning"), operate.Harmless, "operation on it is in progress", "", false},
-		"provide, manageable":              {operate.Provide(nil), node("manageable"), operate.Erases, "", "erases its disks", false},
-		"provide, without cleaning":        {operate.Provide(nil), node("manageable", uncleaned), operate.Harmless, "", "without a cleaning", false},
-		"provide, in the pool":             {operate.Provide(nil), node("available", reserved), operate.Erases, "", "", true},
-		"provide, being cleaned":           {operate.Provide(nil), node("cleaning"), operate.Erases, "", "erases its disks", false},
-		"provide, retired":                 {operate.Provide(nil), node("manageable", retired), operate.Erases, "metal unretire", "", false},
-		"provide, deployed":                {operate.Provide(nil), node("deploy failed"), operate.Erases, "metal undeploy", "", false},
-		"inspect, in the pool":             {inspect, node("available"), operate.Restarts, "", "available again", false},
-		"inspect, manageable":              {inspect, node("manageable"), operate.Restarts, "", "leaves it manageable", false},
-		"inspect, after a killed one":      {inspect, node("manageable", noted("terraform_metal_operation", time.Hour)), operate.Restarts, "", "available again", false},
-		"inspect, long after a killed one": {inspect, node("manageable", noted("terraform_metal_operation", 25*time.Hour)), operate.Restarts, "", "leaves it manageable", false},
-		"inspect, deployed":                {inspect, node("active"), operate.Restarts, "metal undeploy", "", false},
-		"inspect, reserved":                {inspect, node("available", reserved), operate.Restarts, "metal release", "", false},
-		"clean":                            {operate.Clean(nil, steps, false), node("manageable"), operate.Restarts, "", "runs bios.factory_reset", false},
-		"clean, in the pool":               {operate.Clean(nil, steps, false), node("available"), operate.Restarts, "only manageable machines", "", false},
-		"clean, erases":                    {operate.Clean(nil, wipes, true), node("manageable"), operate.Erases, "", "may erase its disks", false},
-		"clean, must not erase":            {operate.Clean(nil, wipes, false), node("manageable"), operate.Restarts, "--erase", "", false},
-		"service":                          {operate.Service(steps), node("active"), operate.Cuts, "", "its system restarts", false},
-		"service, erases":                  {operate.Service(wipes), node("active"), operate.Cuts, "would erase its disks", "", false},
-		"service, free":                    {operate.Service(steps), node("manageable"), operate.Cuts, "metal clean", "", false},
-		"abort, while a run waits":         {abort, node("wait call-back", reserved, noted("terraform_metal_reservation", time.Minute)), operate.Cuts, "", "ends its operation", false},
-		"abort, nothing":                   {abort, node("active"), operate.Harmless, "there is none", "", false},
-		"unhold":                           {operate.Unhold(), node("deploy hold"), operate.Harmless, "", "continues", false},
-		"unhold, being cleaned":            {operate.Unhold(), node("clean hold"), operate.Erases, "", "may erase its disks", false},
-		"abort, failed service":            {abort, node("service failed"), operate.Cuts, "", "active again", false},
-		"abort, Ironic of today":           {on("1.110"), node("wait call-back"), operate.Cuts, "", "ends its operation", false},
-		"abort, older Ironic":              {on("1.82"), node("wait call-back"), operate.Restarts, "API 1.110", "", false},
-		"abort, older Ironic, cleaning":    {on("1.82"), node("clean wait"), operate.Restarts, "", "ends its operation", false},
-		"nmi, deployed":                    {operate.NMI(), node("active"), operate.Cuts, "", "interrupts its system", false},
-		"media, deployed":                  {operate.Media(ironic.DeviceCDROM, "http://i"), node("active"), operate.Restarts, "", "replaces", false},
-		"boot device, free":                {operate.BootDevice("pxe", true), node("manageable"), operate.Harmless, "", "from now on", false},
-		"retire, in the pool":              {operate.Retire("old"), node("available"), operate.Restarts, "", "takes it out of the pool and retires it", false},
-		"retire, reserved in the pool":     {operate.Retire("old"), node("available", reserved), operate.Harmless, "metal release", "", false},
-		"unretire, not retired":            {operate.Unretire(), node("manageable"), operate.Harmless, "", "", true},
-		"maintenance on":                   {fan, node("active"), operate.Harmless, "", "puts it into maintenance", false},
-		"maintenance on, has the reason":   {fan, node("active", maintained("bad fan", "")), operate.Harmless, "", "", true},
-		"maintenance on, other reason":     {fan, node("active", maintained("TICKET-7", "")), operate.Restarts, "", "TICKET-7", false},
-		"maintenance on, set by OneView":   {fan, node("manageable", maintained("node in use by OneView", "")), operate.Harmless, "OneView user", "", false},
-		"maintenance on, set by a change":  {fan, node("active", maintained(machine.ReasonChanging, "")), operate.Harmless, "run of Terraform", "", false},
-		"maintenance on, with a fault":     {fan, node("active", maintained("bad fan", "power failure")), operate.Harmless, "", "puts it into maintenance", false},
-		"maintenance off, set by OneView":  {operate.Maintenance(machine.Maintenance{}), node("manageable", func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = true, "node in use by OneView" }), operate.Harmless, "metal oneview sync", "", false},
-		"maintenance off, set by a change": {operate.Maintenance(machine.Maintenance{}), node("active", func(n *ironic.Node) { n.Maintenance, n.MaintenanceReason = true, machine.ReasonChanging }), operate.Restarts, "", "a run of Terraform", false},
+		"on, is on":               {operate.Power(machine.ActionOn), node("active"), operate.Harmless, "", "", true},
+		"off, free":               {off, node("available"), operate.Restarts, "", "cuts its power", false},
+		"off, deployed":           {off, node("active"), operate.Cuts, "", "cuts its power", false},
+		"off, reserved":           {off, node("available", reserved), operate.Cuts, "", "cuts its power", false},
+		"off, while Ironic works": {off, node("cleaning"), operate.Harmless, "operation on it is in progress", "", false},
+		"manage, in the pool":     {operate.Manage(), node("available"), operate.Harmless, "", "makes it manageable", false},
+		"manage, enrolled":        {operate.Manage(), node("enroll"), operate.Harmless, "", "makes it manageable", false},
+		"manage, manageable":      {operate.Manage(), node("manageable"), operate.Harmless, "", "", true},
+		"manage, deployed":        {operate.Manage(), node("active"), operate.Harmless, "metal undeploy", "", false},
+		"manage, reserved":        {operate.Manage(), node("available", reserved), operate.Harmless, "metal release", "", false},
+		"manage, while Ironic works": {
+			operate.Manage(), node("cleaning"), operate.Harmless,
+			"operation on it is in progress", "", false,
+		},
+		"provide, manageable": {operate.Provide(nil), node("manageable"), operate.Erases, "", "erases its disks", false},
+		"provide, without cleaning": {
+			operate.Provide(nil), node("manageable", uncleaned), operate.Harmless, "",
+			"without a cleaning", false,
+		},
+		"provide, in the pool":   {operate.Provide(nil), node("available", reserved), operate.Erases, "", "", true},
+		"provide, being cleaned": {operate.Provide(nil), node("cleaning"), operate.Erases, "", "erases its disks", false},
+		"provide, retired": {
+			operate.Provide(nil), node("manageable", retired), operate.Erases,
+			"metal unretire", "", false,
+		},
+		"provide, deployed":    {operate.Provide(nil), node("deploy failed"), operate.Erases, "metal undeploy", "", false},
+		"inspect, in the pool": {inspect, node("available"), operate.Restarts, "", "available again", false},
+		"inspect, manageable":  {inspect, node("manageable"), operate.Restarts, "", "leaves it manageable", false},
+		"inspect, after a killed one": {
+			inspect, node("manageable", noted("terraform_metal_operation", time.Hour)), operate.Restarts,
+			"", "available again", false,
+		},
+		"inspect, long after a killed one": {
+			inspect, node("manageable", noted("terraform_metal_operation", 25*time.Hour)),
+			operate.Restarts, "", "leaves it manageable", false,
+		},
+		"inspect, deployed": {inspect, node("active"), operate.Restarts, "metal undeploy", "", false},
+		"inspect, reserved": {inspect, node("available", reserved), operate.Restarts, "metal release", "", false},
+		"clean": {
+			operate.Clean(nil, steps, false), node("manageable"), operate.Restarts, "",
+			"runs bios.factory_reset", false,
+		},
+		"clean, in the pool": {
+			operate.Clean(nil, steps, false), node("available"), operate.Restarts,
+			"only manageable machines", "", false,
+		},
+		"clean, erases": {
+			operate.Clean(nil, wipes, true), node("manageable"), operate.Erases, "",
+			"may erase its disks", false,
+		},
+		"clean, must not erase": {operate.Clean(nil, wipes, false), node("manageable"), operate.Restarts, "--erase", "", false},
+		"service":               {operate.Service(steps), node("active"), operate.Cuts, "", "its system restarts", false},
+		"service, erases":       {operate.Service(wipes), node("active"), operate.Cuts, "would erase its disks", "", false},
+		"service, free":         {operate.Service(steps), node("manageable"), operate.Cuts, "metal clean", "", false},
+		"abort, while a run waits": {
+			abort, node("wait call-back", reserved, noted("terraform_metal_reservation", time.Minute)),
+			operate.Cuts, "", "ends its operation", false,
+		},
+		"abort, nothing":                {abort, node("active"), operate.Harmless, "there is none", "", false},
+		"unhold":                        {operate.Unhold(), node("deploy hold"), operate.Harmless, "", "continues", false},
+		"unhold, being cleaned":         {operate.Unhold(), node("clean hold"), operate.Erases, "", "may erase its disks", false},
+		"abort, failed service":         {abort, node("service failed"), operate.Cuts, "", "active again", false},
+		"abort, Ironic of today":        {on("1.110"), node("wait call-back"), operate.Cuts, "", "ends its operation", false},
+		"abort, older Ironic":           {on("1.82"), node("wait call-back"), operate.Restarts, "API 1.110", "", false},
+		"abort, older Ironic, cleaning": {on("1.82"), node("clean wait"), operate.Restarts, "", "ends its operation", false},
+		"nmi, deployed":                 {operate.NMI(), node("active"), operate.Cuts, "", "interrupts its system", false},
+		"media, deployed": {
+			operate.Media(ironic.DeviceCDROM, "http://i"), node("active"), operate.Restarts, "",
+			"replaces", false,
+		},
+		"boot device, free": {
+			operate.BootDevice("pxe", true), node("manageable"), operate.Harmless, "",
+			"from now on", false,
+		},
+		"retire, in the pool": {
+			operate.Retire("old"), node("available"), operate.Restarts, "",
+			"takes it out of the pool and retires it", false,
+		},
+		"retire, reserved in the pool": {
+			operate.Retire("old"), node("available", reserved), operate.Harmless,
+			"metal release", "", false,
+		},
+		"unretire, not retired":          {operate.Unretire(), node("manageable"), operate.Harmless, "", "", true},
+		"maintenance on":                 {fan, node("active"), operate.Harmless, "", "puts it into maintenance", false},
+		"maintenance on, has the reason": {fan, node("active", maintained("bad fan", "")), operate.Harmless, "", "", true},
+		"maintenance on, other reason":   {fan, node("active", maintained("TICKET-7", "")), operate.Restarts, "", "TICKET-7", false},
+		"maintenance on, set by OneView": {
+			fan, node("manageable", maintained("node in use by OneView", "")), operate.Harmless,
+			"OneView user", "", false,
+		},
+		"maintenance on, set by a change": {
+			fan, node("active", maintained(machine.ReasonChanging, "")), operate.Harmless,
+			"run of Terraform", "", false,
+		},
+		"maintenance on, with a fault": {
+			fan, node("active", maintained("bad fan", "power failure")), operate.Harmless, "",
+			"puts it into maintenance", false,
+		},
+		"maintenance off, set by OneView": {operate.Maintenance(machine.Maintenance{}), node("manageable", func(n *ironic.Node) {
+			n.Maintenance, n.MaintenanceReason = true, "node in use by OneView"
+		}), operate.Harmless, "metal oneview sync", "", false},
+		"maintenance off, set by a change": {operate.Maintenance(machine.Maintenance{}), node("active", func(n *ironic.Node) {
+			n.Maintenance, n.MaintenanceReason = true, machine.ReasonChanging
+		}), operate.Restarts, "", "a run of Terraform", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,7 +198,8 @@ func TestPlan_saysWhatHappens(t *testing.T) {
 // A note counts while its writer may be alive. Then the operator must type the name of the machine.
 func TestPlan_saysWhoMayBeAtWork(t *testing.T) {
 	t.Parallel()
-	const creation, reservation, turn, operation = "terraform_metal_creation", "terraform_metal_reservation", "terraform_metal_turn", "terraform_metal_operation"
+	const creation, reservation, turn, operation = "terraform_metal_creation", "terraform_metal_reservation", "terraform_metal_turn",
+		"terraform_metal_operation"
 	const run = "run 22222222-2222-4222-8222-222222222222, "
 	on := operate.Power(machine.ActionOn)
 	changed := func(n *ironic.Node) { n.ProvisionUpdatedAt = now.Add(-time.Minute) }
@@ -157,21 +210,36 @@ func TestPlan_saysWhoMayBeAtWork(t *testing.T) {
 		live bool // a lock record names the run
 		want string
 	}{
-		"a run creates":                    {on, node("active", isOff, noted(reservation, time.Minute)), false, run + "which began at"},
-		"a run creates a host":             {on, node("manageable", isOff, noted(creation, time.Minute)), false, run + "which began at"},
-		"a run was killed":                 {on, node("active", isOff, noted(reservation, 2*time.Hour)), false, ""},
-		"a run was killed, state changes":  {on, node("active", isOff, changed, noted(reservation, 2*time.Hour)), false, ""},
-		"a run waits for a slot":           {on, node("available", isOff, noted(reservation, 30*time.Hour)), true, run},
-		"a run deploys":                    {operate.Undeploy(nil, false), node("wait call-back", reserved, changed, noted(reservation, 2*time.Hour)), false, run},
-		"a member has its turn":            {on, node("active", isOff, noted(turn, time.Minute)), false, run + "whose turn in group web began at"},
-		"a member has a long turn":         {on, node("active", isOff, noted(turn, 2*time.Hour)), true, run},
-		"a turn was killed":                {on, node("active", isOff, noted(turn, 2*time.Hour)), false, ""},
-		"another command":                  {on, node("manageable", isOff, noted(operation, time.Minute)), false, "metal inspect of eve@desk, which began at"},
-		"another command waits":            {on, node("available", isOff, noted(operation, 3*time.Hour)), true, "metal inspect of eve@desk"},
-		"another command was killed":       {on, node("manageable", isOff, noted(operation, 2*time.Hour)), false, ""},
-		"another command is over":          {on, node("available", isOff, changed, noted(operation, 2*time.Minute)), false, ""},
-		"the same command":                 {operate.Inspect(nil), node("manageable", noted(operation, time.Minute)), false, ""},
-		"the same command waits":           {operate.Inspect(nil), node("available", noted(operation, time.Minute)), true, "metal inspect of eve@desk"},
+		"a run creates":                   {on, node("active", isOff, noted(reservation, time.Minute)), false, run + "which began at"},
+		"a run creates a host":            {on, node("manageable", isOff, noted(creation, time.Minute)), false, run + "which began at"},
+		"a run was killed":                {on, node("active", isOff, noted(reservation, 2*time.Hour)), false, ""},
+		"a run was killed, state changes": {on, node("active", isOff, changed, noted(reservation, 2*time.Hour)), false, ""},
+		"a run waits for a slot":          {on, node("available", isOff, noted(reservation, 30*time.Hour)), true, run},
+		"a run deploys": {
+			operate.Undeploy(nil, false),
+			node("wait call-back", reserved, changed, noted(reservation, 2*time.Hour)), false, run,
+		},
+		"a member has its turn": {
+			on, node("active", isOff, noted(turn, time.Minute)), false,
+			run + "whose turn in group web began at",
+		},
+		"a member has a long turn": {on, node("active", isOff, noted(turn, 2*time.Hour)), true, run},
+		"a turn was killed":        {on, node("active", isOff, noted(turn, 2*time.Hour)), false, ""},
+		"another command": {
+			on, node("manageable", isOff, noted(operation, time.Minute)), false,
+			"metal inspect of eve@desk, which began at",
+		},
+		"another command waits": {
+			on, node("available", isOff, noted(operation, 3*time.Hour)), true,
+			"metal inspect of eve@desk",
+		},
+		"another command was killed": {on, node("manageable", isOff, noted(operation, 2*time.Hour)), false, ""},
+		"another command is over":    {on, node("available", isOff, changed, noted(operation, 2*time.Minute)), false, ""},
+		"the same command":           {operate.Inspect(nil), node("manageable", noted(operation, time.Minute)), false, ""},
+		"the same command waits": {
+			operate.Inspect(nil), node("available", noted(operation, time.Minute)), true,
+			"metal inspect of eve@desk",
+		},
 		"what ends the wait of a run":      {operate.Abort(), node("wait call-back", noted(reservation, time.Minute)), false, ""},
 		"maintenance, while a run creates": {fan, node("active", noted(reservation, time.Minute)), false, ""},
 	} {
@@ -200,7 +268,8 @@ func TestMaintenance_outlastsAFault(t *testing.T) {
 		if got := do(t.Context(), t, sitetest.NewClient(fake).Site, fan, "node-000"); got.Outcome != operate.Done {
 			t.Fatalf("%s: %v", got.Outcome, got.Err)
 		}
-		if n := ironictest.NodeOf(t, fake, "node-000"); n.Raw["maintenance"] != true || n.Raw["maintenance_reason"] != "bad fan" || n.Raw["fault"] != nil {
+		if n := ironictest.NodeOf(t, fake, "node-000"); n.Raw["maintenance"] != true || n.Raw["maintenance_reason"] != "bad fan" ||
+			n.Raw["fault"] != nil {
 			t.Errorf("maintenance %v, reason %v, fault %v", n.Raw["maintenance"], n.Raw["maintenance_reason"], n.Raw["fault"])
 		}
 	})
@@ -209,7 +278,10 @@ func TestMaintenance_outlastsAFault(t *testing.T) {
 // What was not confirmed is not done to a machine that has changed since the question, also if there was no question about it then.
 func TestRun_doesOnlyWhatWasConfirmed(t *testing.T) {
 	t.Parallel()
-	off, deployed := operate.Power(machine.ActionOff), map[string]any{"provision_state": "active", "power_state": "power on", "instance_uuid": ironic.NewUUID()}
+	off, deployed := operate.Power(machine.ActionOff), map[string]any{
+		"provision_state": "active", "power_state": "power on",
+		"instance_uuid": ironic.NewUUID(),
+	}
 	erase := operate.Undeploy(nil, false)
 	for name, tt := range map[string]struct {
 		op      operate.Operation
@@ -217,11 +289,24 @@ func TestRun_doesOnlyWhatWasConfirmed(t *testing.T) {
 		now     map[string]any
 		refused string
 	}{
-		"free, now reserved":               {off, map[string]any{"power_state": "power on"}, map[string]any{"instance_uuid": ironic.NewUUID()}, "which was not confirmed"},
-		"off, now on and deployed":         {off, map[string]any{"power_state": "power off"}, deployed, "which was not confirmed"},
-		"a run was at work, now deployed":  {off, map[string]any{"provision_state": "cleaning"}, deployed, "which was not confirmed"},
-		"stays out of the pool, now in it": {operate.Inspect(nil), map[string]any{"provision_state": "manageable", "power_state": "power on"}, map[string]any{"provision_state": "available"}, "makes it available again, for which Ironic cleans it unless automated cleaning is off, which was not confirmed"},
-		"another reservation":              {erase, deployed, map[string]any{"instance_uuid": ironic.NewUUID()}, "another reservation"},
+		"free, now reserved": {
+			off,
+			map[string]any{"power_state": "power on"},
+			map[string]any{"instance_uuid": ironic.NewUUID()},
+			"which was not confirmed",
+		},
+		"off, now on and deployed":        {off, map[string]any{"power_state": "power off"}, deployed, "which was not confirmed"},
+		"a run was at work, now deployed": {off, map[string]any{"provision_state": "cleaning"}, deployed, "which was not confirmed"},
+		"stays out of the pool, now in it": {
+			operate.Inspect(nil),
+			map[string]any{
+				"provision_state": "manageable",
+				"power_state":     "power on",
+			},
+			map[string]any{"provision_state": "available"},
+			"makes it available again, for which Ironic cleans it unless automated cleaning is off, which was not confirmed",
+		},
+		"another reservation": {erase, deployed, map[string]any{"instance_uuid": ironic.NewUUID()}, "another reservation"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -55,12 +55,18 @@ func decidePower(action machine.PowerAction, node *ironic.Node) Plan {
 	case machine.ActionOn:
 		return Plan{Nothing: on, Does: "switches it on"}
 	case machine.ActionOff, machine.ActionSoftOff:
-		return Plan{Nothing: off, Harm: harmOf(node), Does: map[bool]string{true: "cuts its power", false: "shuts its system down"}[action == machine.ActionOff]}
+		return Plan{Nothing: off, Harm: harmOf(node), Does: map[bool]string{
+			true:  "cuts its power",
+			false: "shuts its system down",
+		}[action == machine.ActionOff]}
 	case machine.ActionReboot, machine.ActionSoftReboot:
 		if off {
 			return Plan{Does: "switches it on"}
 		}
-		return Plan{Harm: harmOf(node), Does: map[bool]string{true: "cuts its power and switches it on again", false: "restarts its system"}[action == machine.ActionReboot]}
+		return Plan{Harm: harmOf(node), Does: map[bool]string{
+			true:  "cuts its power and switches it on again",
+			false: "restarts its system",
+		}[action == machine.ActionReboot]}
 	}
 	return Plan{Refused: "there is no such power action"}
 }

@@ -42,7 +42,8 @@ func Maintenance(want machine.Maintenance) Operation {
 		case want.On && !same && node.MaintenanceReason == sharing.ReasonInUse:
 			return Plan{Refused: "a OneView user has its server, so that it is in maintenance already. Another reason would hide that"}
 		case want.On && !same && node.MaintenanceReason == machine.ReasonChanging:
-			return Plan{Refused: "a run of Terraform has put it into maintenance to change its interfaces or ports, and ends that itself unless it was killed. If it was, use metal maintenance off first"}
+			return Plan{Refused: "a run of Terraform has put it into maintenance to change its interfaces or ports, and ends that itself " +
+				"unless it was killed. If it was, use metal maintenance off first"}
 		case want.On && !same && node.Maintenance && node.MaintenanceReason != "" && node.Fault == "":
 			return Plan{Harm: Restarts, Does: fmt.Sprintf("replaces the reason of its maintenance, %q", node.MaintenanceReason)}
 		case want.On:
@@ -50,7 +51,8 @@ func Maintenance(want machine.Maintenance) Operation {
 		case !same && node.MaintenanceReason == sharing.ReasonInUse:
 			return Plan{Refused: "a OneView user has its server. metal oneview sync ends the maintenance when the server is free"}
 		case !same && node.MaintenanceReason == machine.ReasonChanging:
-			return Plan{Harm: Restarts, Does: "ends the maintenance that a run of Terraform has set to change its interfaces or ports, and ends itself unless it was killed"}
+			return Plan{Harm: Restarts, Does: "ends the maintenance that a run of Terraform has set to change its interfaces or ports, " +
+				"and ends itself unless it was killed"}
 		}
 		return Plan{Nothing: same, Does: "ends its maintenance"}
 	}
@@ -61,13 +63,15 @@ func Maintenance(want machine.Maintenance) Operation {
 // first, because Ironic retires none there (reference/ironic.md#retired-nodes).
 func Retire(reason string) Operation {
 	return Operation{
-		Command: "retire", Doing: "retire", Timeout: RecordTimeout, Since: api.VersionRetired, Feature: "retiring", Goal: notes.GoalRetired, Several: states.InPool,
+		Command: "retire", Doing: "retire", Timeout: RecordTimeout, Since: api.VersionRetired, Feature: "retiring", Goal: notes.GoalRetired,
+		Several: states.InPool,
 		Decide: func(node *ironic.Node) Plan {
 			if busy := busyWith(node); busy != "" {
 				return Plan{Refused: busy}
 			}
 			if states.InPool(node) && node.InstanceUUID != "" {
-				return Plan{Refused: "it is reserved by " + node.InstanceUUID + ", and nothing is deployed on it yet. Destroy its metal_allocation, or use metal release, first"}
+				return Plan{Refused: "it is reserved by " + node.InstanceUUID + ", and nothing is deployed on it yet. Destroy its " +
+					"metal_allocation, or use metal release, first"}
 			}
 			plan := Plan{Nothing: node.Retired && (reason == "" || node.RetiredReason == reason), Does: "retires it"}
 			if states.InPool(node) {
@@ -90,7 +94,8 @@ func Retire(reason string) Operation {
 // Unretire returns the operation that ends the retirement of machines, also that of a quarantine. They stay in their state.
 func Unretire() Operation {
 	return Operation{
-		Command: "unretire", Doing: "end the retirement of", Timeout: RecordTimeout, Since: api.VersionRetired, Feature: "retiring", Goal: notes.GoalRetired,
+		Command: "unretire", Doing: "end the retirement of", Timeout: RecordTimeout, Since: api.VersionRetired, Feature: "retiring",
+		Goal: notes.GoalRetired,
 		Decide: func(node *ironic.Node) Plan {
 			if busy := busyWith(node); busy != "" {
 				return Plan{Refused: busy}
@@ -100,7 +105,8 @@ func Unretire() Operation {
 				return Plan{Harm: Restarts, Does: does + ", and ends its quarantine, because " + q.String()}
 			}
 			if left := notes.OperationOf(node); !node.Retired && left != nil && left.Goal == notes.GoalRetired {
-				return Plan{Does: "ends what metal " + left.Command + " has left: it was to be retired, and it stays " + node.ProvisionState}
+				return Plan{Does: "ends what metal " + left.Command + " has left: it was to be retired, and it stays " +
+					node.ProvisionState}
 			}
 			return Plan{Nothing: !node.Retired, Does: does}
 		},

@@ -72,7 +72,8 @@ func FindReservation(ctx context.Context, client Reader, ref string) (r Reservat
 
 // unseenAllocation says that Ironic does not show the allocation that has reserved a node.
 func unseenAllocation(node *ironic.Node) string {
-	return "allocation " + node.AllocationUUID + " has reserved it, which Ironic does not show to this user: it is of another project. Use credentials of that project"
+	return "allocation " + node.AllocationUUID + " has reserved it, which Ironic does not show to this user: it is of another project. " +
+		"Use credentials of that project"
 }
 
 // releaseCommand returns the command that gives up the reservation of a node.
@@ -99,14 +100,17 @@ func DecideRelease(r Reservation) Plan {
 	case r.Allocation != nil && node.InstanceUUID != id:
 		return Plan{Harm: Restarts, Does: "deletes the allocation, which has lost its node" + atWorkOn(r)}
 	case notes.InQuarantineFor(node, id):
-		return Plan{Harm: Erases, Does: "ends the quarantine of node " + ironic.NodeLabel(node) + ", which undeploys it and erases its disks"}
+		return Plan{Harm: Erases, Does: "ends the quarantine of node " + ironic.NodeLabel(node) +
+			", which undeploys it and erases its disks"}
 	}
 	if why := notReleasable(node); why != "" {
 		return Plan{Refused: why}
 	}
 	plan := Plan{Harm: Restarts, Does: "makes node " + ironic.NodeLabel(node) + " free for others" + atWorkOn(r)}
-	if mark := notes.CreationOf(node.Extra, notes.MarkReservation); r.Allocation == nil && (mark == nil || mark.Instance != node.InstanceUUID) {
-		plan = Plan{Harm: Cuts, Does: fmt.Sprintf("removes instance UUID %s from the node, which another client, such as Nova, has reserved", node.InstanceUUID)}
+	if mark := notes.CreationOf(node.Extra, notes.MarkReservation); r.Allocation == nil &&
+		(mark == nil || mark.Instance != node.InstanceUUID) {
+		plan = Plan{Harm: Cuts, Does: fmt.Sprintf("removes instance UUID %s from the node, which another client, such as Nova, "+
+			"has reserved", node.InstanceUUID)}
 	}
 	if atWorkOn(r) != "" {
 		plan.Harm = Cuts
@@ -126,7 +130,8 @@ func notReleasable(node *ironic.Node) string {
 	case states.IsInProgress(node):
 		return "an operation on it is in progress. Run the command again when that has ended"
 	case deploy.NeedsCleaning(node, node.InstanceUUID):
-		return "a run was killed after it had undeployed the machine without cleaning, so that its disks keep data. Run: metal undeploy " + name
+		return "a run was killed after it had undeployed the machine without cleaning, so that its disks keep data. Run: metal " +
+			"undeploy " + name
 	}
 	return ""
 }
@@ -138,7 +143,8 @@ func atWorkOn(r Reservation) string {
 		mark = notes.CreationOf(r.Allocation.Extra, notes.MarkCreation)
 	}
 	if r.Node != nil {
-		if on := notes.CreationOf(r.Node.Extra, notes.MarkReservation); on != nil && on.Instance == r.Node.InstanceUUID && (mark == nil || on.Done.IsZero()) {
+		if on := notes.CreationOf(r.Node.Extra, notes.MarkReservation); on != nil && on.Instance == r.Node.InstanceUUID &&
+			(mark == nil || on.Done.IsZero()) {
 			mark = on
 		}
 	}

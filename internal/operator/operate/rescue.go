@@ -35,7 +35,8 @@ func decideRescue(node *ironic.Node) Plan {
 	}
 	switch {
 	case !deploy.CanRescue(node):
-		return Plan{Refused: "its rescue interface has no rescue mode. Set hardware_interfaces = { rescue = \"agent\" } on its metal_host, and rescue_kernel and rescue_ramdisk in its driver_info"}
+		return Plan{Refused: "its rescue interface has no rescue mode. Set hardware_interfaces = { rescue = \"agent\" } on its " +
+			"metal_host, and rescue_kernel and rescue_ramdisk in its driver_info"}
 	case deploy.RescueOf(ironic.State(node.ProvisionState)) == deploy.Rescued:
 		return Plan{Harm: Cuts, Does: "cuts its power and boots the rescue system again, with the new password"}
 	}

@@ -160,7 +160,8 @@ func (r *Runner) one(ctx context.Context, op Operation, task Task) (end Result) 
 	case plan.Nothing:
 		return Result{Node: m.Node(), Plan: plan, Outcome: Unchanged, Took: time.Since(began)}
 	case changed != "":
-		return result(m.Node(), plan, machine.RefusedFor(m.Node(), "it has changed since the command began: "+changed+". Run the command again"), began)
+		return result(m.Node(), plan, machine.RefusedFor(m.Node(), "it has changed since the command began: "+changed+
+			". Run the command again"), began)
 	}
 	if r.Tell != nil {
 		m.Tell(func(status string) { r.Tell(m.Node(), status) })
@@ -187,7 +188,8 @@ func (r *Runner) one(ctx context.Context, op Operation, task Task) (end Result) 
 // leftOn says what an operation that has not ended has left to do on a machine, and how that is done, in sentences; "" if there is nothing.
 func leftOn(node *ironic.Node, now time.Time) string {
 	if spec := notes.SuspendedAllocation(node); spec != nil && (node.InstanceUUID != spec.UUID || states.LosesReservation(node)) {
-		return fmt.Sprintf("Allocation %s, which Ironic deletes with what is deployed, is not created again yet: without it, others can reserve the machine. The next apply does that. To do it now, run: metal undeploy %s",
+		return fmt.Sprintf("Allocation %s, which Ironic deletes with what is deployed, is not created again yet: without it, others can "+
+			"reserve the machine. The next apply does that. To do it now, run: metal undeploy %s",
 			cmp.Or(spec.Name, spec.UUID), ironic.NodeArgument(node))
 	}
 	if o := notes.UnfinishedOperation(node, now); o != nil {
@@ -200,9 +202,14 @@ func leftOn(node *ironic.Node, now time.Time) string {
 // defect is the error of a machine whose operation has ended in a panic. The operations on other machines go on.
 func (r *Runner) defect(ctx context.Context, op Operation, node *ironic.Node, cause any) error {
 	label := ironic.NodeLabel(node)
-	r.Site.Ironic.Logger().ErrorContext(ctx, "panic in the operation on machine "+label, append(machine.NodeAttributes(node), "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))...)
-	const action = "Look at the machine with metal show, because Ironic goes on with what was started. Please report the defect, with the stack trace that --log-level error writes."
-	return &failure.Error{Node: node, Fact: fmt.Sprintf("node %s: a defect in metal has ended metal %s: %v", label, op.Command, cause), Action: action}
+	r.Site.Ironic.Logger().ErrorContext(ctx, "panic in the operation on machine "+label, append(machine.NodeAttributes(node), "panic",
+		fmt.Sprint(cause), "stack", string(debug.Stack()))...)
+	const action = "Look at the machine with metal show, because Ironic goes on with what was started. Please report the defect, with " +
+		"the stack trace that --log-level error writes."
+	return &failure.Error{
+		Node: node, Fact: fmt.Sprintf("node %s: a defect in metal has ended metal %s: %v", label, op.Command, cause),
+		Action: action,
+	}
 }
 
 // result returns the result of an operation that has ended with an error or nil.

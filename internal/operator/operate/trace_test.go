@@ -163,7 +163,8 @@ func TestRun_survivesADefect(t *testing.T) {
 					}
 					continue
 				}
-				if r.Outcome != operate.Failed || !strings.Contains(r.Err.Error(), "node-001") || !strings.Contains(r.Err.Error(), "a defect in metal has ended metal maintenance on: index out of range") {
+				if r.Outcome != operate.Failed || !strings.Contains(r.Err.Error(), "node-001") ||
+					!strings.Contains(r.Err.Error(), "a defect in metal has ended metal maintenance on: index out of range") {
 					t.Errorf("node-001: %s: %v", r.Outcome, r.Err)
 				}
 			}

@@ -62,7 +62,8 @@ func decideUndeploy(node *ironic.Node, release bool) Plan {
 		}
 	}
 	if states.IsOccupied(node) && !states.UndeployUnfinished(node) && id == "" {
-		return Plan{Refused: "something is deployed on it without a reservation, so that its owner is not known. To undeploy it, reserve it first: baremetal node set " +
+		return Plan{Refused: "something is deployed on it without a reservation, so that its owner is not known. To undeploy it, reserve " +
+			"it first: baremetal node set " +
 			ironic.NodeArgument(node) + " --instance-uuid UUID"}
 	}
 	switch {
@@ -123,7 +124,8 @@ func notUndeployable(node *ironic.Node) string {
 func undeploy(ctx context.Context, m *machine.Machine, pool *sharing.Pool, release bool, timeout time.Duration) error {
 	if node := m.Node(); !release && node.AllocationUUID != "" {
 		if _, err := m.Site().Ironic.Allocation(ctx, node.AllocationUUID); api.IsNotFound(err) {
-			return machine.RefusedFor(node, unseenAllocation(node)+", or give the allocation up with --release: Ironic deletes it with what is deployed, and no other client could create it again")
+			return machine.RefusedFor(node, unseenAllocation(node)+", or give the allocation up with --release: Ironic deletes it with "+
+				"what is deployed, and no other client could create it again")
 		} else if err != nil {
 			return fmt.Errorf("read allocation %s: %w", node.AllocationUUID, err)
 		}
@@ -145,7 +147,10 @@ func undeploy(ctx context.Context, m *machine.Machine, pool *sharing.Pool, relea
 		return nil
 	}
 	notice := deploy.LostAllocation(ironic.NodeLabel(m.Node()), allocation, lost)
-	return &failure.Error{Node: m.Node(), Fact: strings.TrimSuffix(notice.Detail, "."), Action: "The machine is free. Its metal_allocation reserves another node with the next apply."}
+	return &failure.Error{
+		Node: m.Node(), Fact: strings.TrimSuffix(notice.Detail, "."),
+		Action: "The machine is free. Its metal_allocation reserves another node with the next apply.",
+	}
 }
 
 // erased says what the cleaning after an undeployment has erased; "" if no look has seen that.

@@ -37,7 +37,8 @@ func (f *Following) NamesOf(ctx context.Context, client *ironic.Client, listed [
 	}
 	known := map[string]string{}
 	for i := range listed {
-		known[listed[i].InstanceUUID] = n.known[listed[i].InstanceUUID] // an undeployment deletes the allocation before the reservation ends
+		// an undeployment deletes the allocation before the reservation ends
+		known[listed[i].InstanceUUID] = n.known[listed[i].InstanceUUID]
 	}
 	for i := range all {
 		known[all[i].UUID] = all[i].Name

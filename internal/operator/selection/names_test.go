@@ -21,7 +21,10 @@ func TestNamesOf_listsAllocationsOnlyForNewReservations(t *testing.T) {
 		client := ironic.New(api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: fake}, ironic.Polls{})
 		followed := selection.Selection{}.Follow()
 		reserve := func(name, node string) {
-			ironictest.AsOther(t, fake, http.MethodPost, "allocations", map[string]any{"name": name, "resource_class": "baremetal", "candidate_nodes": []string{node}})
+			ironictest.AsOther(t, fake, http.MethodPost, "allocations", map[string]any{
+				"name": name, "resource_class": "baremetal",
+				"candidate_nodes": []string{node},
+			})
 		}
 		// names reads the machines twice, and returns the names of allocations by those of the nodes, and how often allocations were
 		// listed.
@@ -52,11 +55,20 @@ func TestNamesOf_listsAllocationsOnlyForNewReservations(t *testing.T) {
 			lists int
 		}{
 			{"nothing is reserved", func() {}, map[string]string{}, 0},
-			{"two allocations", func() { reserve("web-0", "node-000"); reserve("web-1", "node-001") }, map[string]string{"node-000": "web-0", "node-001": "web-1"}, 1},
+			{"two allocations", func() {
+				reserve("web-0", "node-000")
+				reserve("web-1", "node-001")
+			}, map[string]string{"node-000": "web-0", "node-001": "web-1"}, 1},
 			{"nothing new", func() {}, map[string]string{"node-000": "web-0", "node-001": "web-1"}, 0},
-			{"a reservation without an allocation", func() { fake.Set("node-002", "instance_uuid", "8f4e0f5e-50a4-4c4f-8d4f-9d4a3f0f0b11") }, map[string]string{"node-000": "web-0", "node-001": "web-1", "node-002": ""}, 1},
-			{"an allocation goes, and its node is free", func() { ironictest.AsOther(t, fake, http.MethodDelete, "allocations/web-0", nil) }, map[string]string{"node-001": "web-1", "node-002": ""}, 0},
-			{"one with another name comes", func() { reserve("db-0", "node-000") }, map[string]string{"node-000": "db-0", "node-001": "web-1", "node-002": ""}, 1},
+			{"a reservation without an allocation", func() {
+				fake.Set("node-002", "instance_uuid", "8f4e0f5e-50a4-4c4f-8d4f-9d4a3f0f0b11")
+			}, map[string]string{"node-000": "web-0", "node-001": "web-1", "node-002": ""}, 1},
+			{"an allocation goes, and its node is free", func() {
+				ironictest.AsOther(t, fake, http.MethodDelete, "allocations/web-0", nil)
+			}, map[string]string{"node-001": "web-1", "node-002": ""}, 0},
+			{"one with another name comes", func() {
+				reserve("db-0", "node-000")
+			}, map[string]string{"node-000": "db-0", "node-001": "web-1", "node-002": ""}, 1},
 		} {
 			step.do()
 			if got, lists := names(); !maps.Equal(got, step.want) || lists != step.lists {

@@ -37,12 +37,18 @@ func TestList_findsWhatIsSelected(t *testing.T) {
 		selection selection.Selection
 		want      []string
 	}{
-		"all":                  {selection.Selection{Name: regexp.MustCompile("node-00[0-2]")}, []string{"node-000", "node-001", "node-002"}},
-		"class":                {selection.Selection{Class: "gpu"}, []string{"node-003"}},
-		"state":                {selection.Selection{States: []string{"active"}}, []string{"node-004"}},
-		"states and class":     {selection.Selection{States: []string{"active", "manageable"}, Class: "gpu"}, nil},
-		"one by one, in order": {selection.Selection{Nodes: []string{"node-007", "node-002", "node-007"}}, []string{"node-007", "node-002"}},
-		"many, in order":       {selection.Selection{Nodes: many}, many},
+		"all": {
+			selection.Selection{Name: regexp.MustCompile("node-00[0-2]")},
+			[]string{"node-000", "node-001", "node-002"},
+		},
+		"class":            {selection.Selection{Class: "gpu"}, []string{"node-003"}},
+		"state":            {selection.Selection{States: []string{"active"}}, []string{"node-004"}},
+		"states and class": {selection.Selection{States: []string{"active", "manageable"}, Class: "gpu"}, nil},
+		"one by one, in order": {
+			selection.Selection{Nodes: []string{"node-007", "node-002", "node-007"}},
+			[]string{"node-007", "node-002"},
+		},
+		"many, in order": {selection.Selection{Nodes: many}, many},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

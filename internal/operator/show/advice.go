@@ -39,12 +39,14 @@ func adviseStuck(n *ironic.Node) string {
 		return ""
 	}
 	conductor := strings.TrimSpace("the conductor " + n.Conductor)
-	return fmt.Sprintf("No conductor works on this operation any more. Restart %s, which lets the operation fail. See its log for the cause.", conductor)
+	return fmt.Sprintf("No conductor works on this operation any more. Restart %s, which lets the operation fail. See its log for "+
+		"the cause.", conductor)
 }
 
 // reasons are the reasons for which this provider and metal put a node into maintenance, with what ends it.
 var reasons = map[string]string{
-	machine.ReasonChanging:  "A run was changing interfaces or ports of the node. If no run is at work any more, apply again, which ends the maintenance.",
+	machine.ReasonChanging: "A run was changing interfaces or ports of the node. If no run is at work any more, apply again, which ends " +
+		"the maintenance.",
 	sharing.ReasonInUse:     "OneView users have the server. Run metal oneview sync, which ends the maintenance when the server is free.",
 	sharing.ReasonMigrating: "A migration of the node has begun. If it is not at work any more, run metal oneview migrate again.",
 }
@@ -65,12 +67,15 @@ func adviseMaintenance(n *ironic.Node) string {
 	case ends != "":
 		return ends
 	case n.Fault == faultPower:
-		return fmt.Sprintf("Ironic does not reach the BMC, and has put the node into maintenance. Check the BMC, its credentials and the network (metal validate %s). Ironic ends the maintenance when the BMC answers.", name(n)) +
+		return fmt.Sprintf("Ironic does not reach the BMC, and has put the node into maintenance. Check the BMC, its credentials and the "+
+			"network (metal validate %s). Ironic ends the maintenance when the BMC answers.", name(n)) +
 			failure.OrAskIPMI(n)
 	case n.Fault != "":
-		return fmt.Sprintf("Ironic has put the node into maintenance because of the fault %q. Fix the cause, then run: metal maintenance off %s", n.Fault, name(n))
+		return fmt.Sprintf("Ironic has put the node into maintenance because of the fault %q. Fix the cause, then run: metal "+
+			"maintenance off %s", n.Fault, name(n))
 	case n.Maintenance:
-		return fmt.Sprintf("The node is in maintenance, so that Ironic neither allocates nor deploys it. If its metal_host, or its status in an inventory, asks for that, change it there, because the next apply would begin the maintenance again. "+
+		return fmt.Sprintf("The node is in maintenance, so that Ironic neither allocates nor deploys it. If its metal_host, or its "+
+			"status in an inventory, asks for that, change it there, because the next apply would begin the maintenance again. "+
 			"Otherwise, when the work on the machine has ended, run: metal maintenance off %s", name(n))
 	}
 	return ""
@@ -81,7 +86,8 @@ func adviseLock(n *ironic.Node) string {
 	if n.Reservation == "" || states.IsInProgress(n) {
 		return ""
 	}
-	return fmt.Sprintf("The conductor %s has locked the node, and Ironic refuses other requests until it has ended its work. If that takes longer than a few minutes, look at the log of the conductor, and restart it.", n.Reservation)
+	return fmt.Sprintf("The conductor %s has locked the node, and Ironic refuses other requests until it has ended its work. If that "+
+		"takes longer than a few minutes, look at the log of the conductor, and restart it.", n.Reservation)
 }
 
 // adviseRetired says what to do about a node that is retired, but not in quarantine.
@@ -98,7 +104,9 @@ func adviseReserved(n *ironic.Node) string {
 	case states.InProgress(ironic.State(n.ProvisionState)), n.InstanceUUID == "", states.IsOccupied(n):
 		return ""
 	case n.AllocationUUID != "":
-		return fmt.Sprintf("The node is reserved, and nothing is deployed on it. If the reservation is not needed any more, run: metal release %s", n.AllocationUUID)
+		return fmt.Sprintf("The node is reserved, and nothing is deployed on it. If the reservation is not needed any more, run: metal "+
+			"release %s", n.AllocationUUID)
 	}
-	return fmt.Sprintf("The node is reserved without an allocation, and nothing is deployed on it. If no apply is at work and the reservation is not needed any more, run: metal release --node %s", name(n))
+	return fmt.Sprintf("The node is reserved without an allocation, and nothing is deployed on it. If no apply is at work and the "+
+		"reservation is not needed any more, run: metal release --node %s", name(n))
 }

@@ -81,8 +81,10 @@ const lastErrors = 5
 // nil: none, or the user may not see it. history is that of the node, the oldest event first.
 func Describe(n *ironic.Node, macs []string, allocation *ironic.Allocation, history []ironic.Event, now time.Time) *Description {
 	d := &Description{
-		ID: n.UUID, Name: n.Name, Description: n.Description, ResourceClass: n.ResourceClass, Traits: n.Traits, ConductorGroup: n.ConductorGroup, Conductor: n.Conductor,
-		Hardware: hardware(n.Properties), Driver: n.Driver, BMC: driverinfo.BMCAddress(n.DriverInfo), BootInterface: n.BootInterface, MACs: append([]string{}, macs...),
+		ID: n.UUID, Name: n.Name, Description: n.Description, ResourceClass: n.ResourceClass, Traits: n.Traits,
+		ConductorGroup: n.ConductorGroup, Conductor: n.Conductor,
+		Hardware: hardware(n.Properties), Driver: n.Driver, BMC: driverinfo.BMCAddress(n.DriverInfo), BootInterface: n.BootInterface,
+		MACs:  append([]string{}, macs...),
 		Owner: n.Owner, Lessee: n.Lessee,
 		Held:  holderOf(n, allocation),
 		State: n.ProvisionState, Power: n.PowerState, BootMode: n.BootMode, SecureBoot: n.SecureBoot, Protected: n.Protected,
@@ -112,7 +114,12 @@ func hidden(n *ironic.Node) []string {
 	for _, f := range []struct {
 		name   string
 		hidden bool
-	}{{"last_error", n.Hidden.LastError}, {"reservation", n.Hidden.Reservation}, {"driver_info", n.Hidden.DriverInfo}, {"driver_internal_info", n.Hidden.DriverInternalInfo}} {
+	}{
+		{"last_error", n.Hidden.LastError},
+		{"reservation", n.Hidden.Reservation},
+		{"driver_info", n.Hidden.DriverInfo},
+		{"driver_internal_info", n.Hidden.DriverInternalInfo},
+	} {
 		if f.hidden {
 			fields = append(fields, f.name)
 		}
@@ -179,7 +186,9 @@ func operation(n *ironic.Node) string {
 // hardware says in one line what properties tell of the hardware; "" if they tell nothing.
 func hardware(properties map[string]any) string {
 	var parts []string
-	for _, p := range []struct{ key, unit string }{{"vendor", ""}, {"cpu_arch", ""}, {"cpus", " CPUs"}, {"memory_mb", " MiB"}, {"local_gb", " GiB"}} {
+	for _, p := range []struct {
+		key, unit string
+	}{{"vendor", ""}, {"cpu_arch", ""}, {"cpus", " CPUs"}, {"memory_mb", " MiB"}, {"local_gb", " GiB"}} {
 		var value string
 		switch v := properties[p.key].(type) {
 		case string:

@@ -130,13 +130,18 @@ func upper(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // flows name what the history records, by the beginning of its event types.
 var flows = map[string]string{
-	"automated_cleaning": "automated cleaning", "manual_cleaning": "manual cleaning", "deployment": "deployment", "servicing": "service", "cleaning": "cleaning", "deploying": "deployment",
-	"introspection": "inspection", "verifying": "verification", "verify": "verification", "rescue": "rescue", "adoption": "adoption", "unprovision": "undeployment",
-	"console": "console", "monitoring": "health", "takeover": "takeover by a conductor",
+	"automated_cleaning": "automated cleaning", "manual_cleaning": "manual cleaning", "deployment": "deployment", "servicing": "service",
+	"cleaning": "cleaning", "deploying": "deployment",
+	"introspection": "inspection", "verifying": "verification", "verify": "verification", "rescue": "rescue", "adoption": "adoption",
+	"unprovision": "undeployment",
+	"console":     "console", "monitoring": "health", "takeover": "takeover by a conductor",
 }
 
 // fails are the flows that a failure of a type ends.
-var fails = map[string][]string{"deploying": {"deployment"}, "cleaning": {"automated_cleaning", "manual_cleaning"}, "servicing": {"servicing"}}
+var fails = map[string][]string{
+	"deploying": {"deployment"}, "cleaning": {"automated_cleaning", "manual_cleaning"},
+	"servicing": {"servicing"},
+}
 
 // endFlows ends the flows that have begun and that a failure ends.
 func endFlows(moments []Moment, begun map[string]int, failure Moment, kind string) {

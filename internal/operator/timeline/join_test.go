@@ -123,7 +123,10 @@ func TestJoin_states(t *testing.T) {
 		},
 		"the history of Ironic 39 knows states": {
 			nil, node("active", 50),
-			[]ironic.Event{{CreatedAt: at(20), Severity: "ERROR", Type: "cleaning", Event: "no disk", State: "cleaning", Seconds: seconds(5)}},
+			[]ironic.Event{{
+				CreatedAt: at(20), Severity: "ERROR", Type: "cleaning", Event: "no disk", State: "cleaning",
+				Seconds: seconds(5),
+			}},
 			"15 cleaning for 5 at least; 20 cleaning failed: no disk; 20 nothing is known for 30; 50 active for 10 so far",
 		},
 		"the history of Ironic 39 knows flows": {
@@ -133,12 +136,14 @@ func TestJoin_states(t *testing.T) {
 				{CreatedAt: at(15), Severity: "INFO", Type: "manual_cleaning_end", Event: "completed"},
 				{CreatedAt: at(20), Severity: "INFO", Type: "automated_cleaning_end", Event: "completed"},
 			},
-			"10 manual cleaning for 5: Starting; 15 nothing is known for 5; 20 available for 40 so far; 20 automated cleaning ended: completed",
+			"10 manual cleaning for 5: Starting; 15 nothing is known for 5; 20 available for 40 so far; 20 automated cleaning " +
+				"ended: completed",
 		},
 		"a flow that fails": {
 			nil, node("deploy failed", 20),
 			[]ironic.Event{
-				{CreatedAt: at(10), Severity: "INFO", Type: "deployment_start", Event: "Starting"}, {CreatedAt: at(20), Severity: "ERROR", Type: "deploying", Event: "no disk"},
+				{CreatedAt: at(10), Severity: "INFO", Type: "deployment_start", Event: "Starting"},
+				{CreatedAt: at(20), Severity: "ERROR", Type: "deploying", Event: "no disk"},
 			},
 			"10 deployment that failed for 10: Starting; 20 deploy failed for 40 so far: no disk",
 		},
@@ -176,7 +181,8 @@ func TestJoin_states(t *testing.T) {
 		"Ironic did not answer, and something changed later": {
 			[]string{"5 began; 5 available<1; 10 lost; 20 again; 25 deploying; 30 ended"},
 			nil, nil,
-			"1 available for 9 at least; 10 nothing is known for 10; 20 available for 5 at least; 25 deploying for 5 at least; 30 nothing is known for 30",
+			"1 available for 9 at least; 10 nothing is known for 10; 20 available for 5 at least; 25 deploying for 5 at least; 30 " +
+				"nothing is known for 30",
 		},
 		"two watches at once": {
 			[]string{"5 began; 5 available<1; 10 deploying; 30 active; 35 ended", "15 began; 15 deploying<10; 30 active; 40 ended"},
@@ -196,13 +202,17 @@ func TestJoin_states(t *testing.T) {
 		"a failure in the record": {
 			[]string{"5 began; 5 deploying<1; 30 deploy failed!no disk; 31 deploying; 40 active; 45 ended"},
 			node("active", 40),
-			[]ironic.Event{{CreatedAt: at(29.95), Severity: "ERROR", Type: "deploying", Event: "no disk", State: "deploying", Seconds: seconds(28)}},
+			[]ironic.Event{{
+				CreatedAt: at(29.95), Severity: "ERROR", Type: "deploying", Event: "no disk", State: "deploying",
+				Seconds: seconds(28),
+			}},
 			"1 deploying for 29; 30 deploy failed for 1: no disk; 31 deploying for 9; 40 active for 20 so far",
 		},
 		"between two cleanings, three seconds are not known": {
 			nil, node("clean failed", 20.05),
 			[]ironic.Event{
-				{CreatedAt: at(10), Severity: "ERROR", Type: "cleaning", Event: "no disk", State: "cleaning", Seconds: seconds(5)}, {CreatedAt: at(20.05), Severity: "ERROR", Type: "cleaning", Event: "no fan", State: "cleaning", Seconds: seconds(10)},
+				{CreatedAt: at(10), Severity: "ERROR", Type: "cleaning", Event: "no disk", State: "cleaning", Seconds: seconds(5)},
+				{CreatedAt: at(20.05), Severity: "ERROR", Type: "cleaning", Event: "no fan", State: "cleaning", Seconds: seconds(10)},
 			},
 			"5 cleaning for 5 at least; 10 cleaning failed: no disk; 10.05 cleaning for 10; 20.05 clean failed for 39.95 so far: no fan",
 		},
@@ -215,11 +225,17 @@ func TestJoin_states(t *testing.T) {
 			[]string{"5 began; 5 cleaning<1; 10 clean failed!no disk; 10.02 cleaning; 10.07 clean failed!no disk; 11 ended"},
 			node("clean failed", 10.07),
 			[]ironic.Event{
-				{CreatedAt: at(9.99), Severity: "ERROR", Type: "cleaning", Event: "no disk", Conductor: "c1"}, {CreatedAt: at(10.06), Severity: "ERROR", Type: "cleaning", Event: "no disk", Conductor: "c2"},
+				{CreatedAt: at(9.99), Severity: "ERROR", Type: "cleaning", Event: "no disk", Conductor: "c1"},
+				{CreatedAt: at(10.06), Severity: "ERROR", Type: "cleaning", Event: "no disk", Conductor: "c2"},
 			},
-			"1 cleaning for 9; 10 clean failed for 0.02 by conductor c1: no disk; 10.02 cleaning for 0.05; 10.07 clean failed for 49.93 so far by conductor c2: no disk",
+			"1 cleaning for 9; 10 clean failed for 0.02 by conductor c1: no disk; 10.02 cleaning for 0.05; 10.07 clean failed for 49.93 " +
+				"so far by conductor c2: no disk",
 		},
-		"a node that is gone": {[]string{"5 began; 5 available<1; 10 deleted; 20 ended"}, nil, nil, "1 available for 9; 10 deleted for 10 at least; 20 nothing is known for 40"},
+		"a node that is gone": {
+			[]string{"5 began; 5 available<1; 10 deleted; 20 ended"},
+			nil, nil,
+			"1 available for 9; 10 deleted for 10 at least; 20 nothing is known for 40",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -242,9 +258,13 @@ func TestJoin_endsWithTheReservation(t *testing.T) {
 	n := &ironic.Node{UUID: "n1", Name: "rack1-01", ProvisionState: "available", ProvisionUpdatedAt: at(-600)}
 	for want, periods := range map[string][]timeline.Period{
 		"-500 available for 100 at least; -400 nothing is known for 400": {{From: at(-500), To: at(-400)}},
-		"-500 available for 500 so far":                                  {{From: at(-450), To: at(-440)}, {From: at(-500)}}, // a record, and the allocation
+		// a record, and the allocation
+		"-500 available for 500 so far": {{From: at(-450), To: at(-440)}, {From: at(-500)}},
 	} {
-		life := timeline.Join(timeline.Facts{Subject: "allocation web-1", Now: at(0), Machines: []timeline.Evidence{{ID: n.UUID, Name: n.Name, Node: n, Periods: periods}}})
+		life := timeline.Join(timeline.Facts{
+			Subject: "allocation web-1", Now: at(0),
+			Machines: []timeline.Evidence{{ID: n.UUID, Name: n.Name, Node: n, Periods: periods}},
+		})
 		if got := brief(life); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
@@ -263,7 +283,8 @@ func TestHistory_ofSeveralNodes(t *testing.T) {
 	}}
 	life := timeline.History(timeline.Facts{Subject: "2 nodes", Now: at(60), Machines: []timeline.Evidence{
 		{ID: "n1", Name: "rack1-01", Node: &ironic.Node{UUID: "n1", Name: "rack1-01"}, History: []ironic.Event{
-			event(1, "INFO", "deployment_start", "begins"), event(7, "INFO", "deployment_end", "ends"), event(20, "ERROR", "cleaning", "no disk\nTraceback"),
+			event(1, "INFO", "deployment_start", "begins"), event(7, "INFO", "deployment_end", "ends"),
+			event(20, "ERROR", "cleaning", "no disk\nTraceback"),
 		}},
 		{ID: "n2", Name: "rack1-02", Node: noted},
 	}})
@@ -275,7 +296,10 @@ func TestHistory_ofSeveralNodes(t *testing.T) {
 	if err := life.Text(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"2 nodes\nrack1-02: An undeployment is to create allocation web-1 (a1) again.\n", "2026-11-22 14:05:00  4m00s  rack1-02  automated cleaning  watched by run"} {
+	for _, want := range []string{
+		"2 nodes\nrack1-02: An undeployment is to create allocation web-1 (a1) again.\n",
+		"2026-11-22 14:05:00  4m00s  rack1-02  automated cleaning  watched by run",
+	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("it lacks %q:\n%s", want, text.String())
 		}
@@ -299,10 +323,17 @@ func noted() *ironic.Node {
 		"terraform_metal_failures": 3
 	}`, stamp(-110), run, stamp(-105), stamp(-90), run, stamp(-20), run, stamp(-80), stamp(-70), run, stamp(-13), stamp(-12), run, stamp(-15), stamp(90), stamp(55), stamp(-10), run, stamp(45))
 	n := &ironic.Node{
-		UUID: "8f4e0f5e-50a4-4c4f-8d4f-9d4a3f0f0b11", Name: "rack1-01", ProvisionState: "active", PowerState: "power on", ProvisionUpdatedAt: at(50), CreatedAt: at(-120), UpdatedAt: at(58),
-		InspectionStartedAt: &began, InspectionFinishedAt: &ended, Owner: "team-a", Maintenance: true, MaintenanceReason: "a broken fan", Reservation: "conductor-1",
-		InstanceUUID: "a1", LastError: "Failed to set the power: timeout", InstanceInfo: map[string]any{"terraform_metal": map[string]any{"state": "available", "since": at(-60).Format(time.RFC3339Nano)}},
-		DriverInternalInfo: map[string]any{"last_power_state_change": "2026-11-22T14:49:00.123456", "agent_last_heartbeat": "2026-11-22T14:48:00.123456"},
+		UUID: "8f4e0f5e-50a4-4c4f-8d4f-9d4a3f0f0b11", Name: "rack1-01", ProvisionState: "active", PowerState: "power on",
+		ProvisionUpdatedAt: at(50), CreatedAt: at(-120), UpdatedAt: at(58),
+		InspectionStartedAt: &began, InspectionFinishedAt: &ended, Owner: "team-a", Maintenance: true, MaintenanceReason: "a broken fan",
+		Reservation:  "conductor-1",
+		InstanceUUID: "a1", LastError: "Failed to set the power: timeout", InstanceInfo: map[string]any{
+			"terraform_metal": map[string]any{"state": "available", "since": at(-60).Format(time.RFC3339Nano)},
+		},
+		DriverInternalInfo: map[string]any{
+			"last_power_state_change": "2026-11-22T14:49:00.123456",
+			"agent_last_heartbeat":    "2026-11-22T14:48:00.123456",
+		},
 	}
 	if err := json.Unmarshal([]byte(text), &n.Extra); err != nil {
 		panic(err)
@@ -319,8 +350,16 @@ func TestLife_tellsEachNote(t *testing.T) {
 	life := timeline.Join(timeline.Facts{
 		Subject: "node rack1-01 <b>", Now: at(60).In(elsewhere), Missing: []string{"No record of metal watch was given."},
 		Machines: []timeline.Evidence{{
-			ID: n.UUID, Name: n.Name, Node: n, History: []ironic.Event{{CreatedAt: at(-30).In(elsewhere), Severity: "ERROR", Type: "verifying", Event: "no \x1b[31mBMC", User: "u1", Conductor: "conductor-1"}},
-			Reserved: &ironic.Allocation{UUID: "a1", Name: "web-0", State: "active", CreatedAt: at(-25).Format(time.RFC3339), Owner: "team-a", Extra: map[string]any{"terraform_metal_creation": map[string]any{run: map[string]any{"since": at(-26).Format(time.RFC3339), "done": at(-24).Format(time.RFC3339)}}}},
+			ID: n.UUID, Name: n.Name, Node: n, History: []ironic.Event{{
+				CreatedAt: at(-30).In(elsewhere), Severity: "ERROR",
+				Type: "verifying", Event: "no \x1b[31mBMC", User: "u1", Conductor: "conductor-1",
+			}},
+			Reserved: &ironic.Allocation{
+				UUID: "a1", Name: "web-0", State: "active", CreatedAt: at(-25).Format(time.RFC3339),
+				Owner: "team-a", Extra: map[string]any{"terraform_metal_creation": map[string]any{
+					run: map[string]any{"since": at(-26).Format(time.RFC3339), "done": at(-24).Format(time.RFC3339)},
+				}},
+			},
 		}},
 	})
 	var text, document bytes.Buffer

@@ -84,7 +84,11 @@ func TestLife_hasTheColoursOfTheWatch(t *testing.T) {
 	file, page := filepath.Join(dir, "record.jsonl"), filepath.Join(dir, "page.html")
 	r := &watch.Recorder{File: file, Title: "a site", Model: m}
 	for i, machine := range []watch.Machine{
-		{State: "active"}, {State: "active", Power: "rebooting", InProgress: true}, {State: "active"}, {State: "active", Checked: true, InProgress: true}, {State: "deploying", Power: "rebooting", InProgress: true},
+		{State: "active"},
+		{State: "active", Power: "rebooting", InProgress: true},
+		{State: "active"},
+		{State: "active", Checked: true, InProgress: true},
+		{State: "deploying", Power: "rebooting", InProgress: true},
 	} {
 		machine.ID, machine.Name, machine.Since = "n1", "rack1-01", at(1)
 		changes := m.Add(watch.Sample{Taken: at(float64(10 * (i + 1))), Machines: []watch.Machine{machine}})
@@ -95,7 +99,10 @@ func TestLife_hasTheColoursOfTheWatch(t *testing.T) {
 	if err := r.End(m.View(at(60))); err != nil {
 		t.Fatal(err)
 	}
-	life := timeline.Join(timeline.Facts{Subject: "node rack1-01", Now: at(60), Machines: []timeline.Evidence{{ID: "n1", Name: "rack1-01", Records: records(t, file)}}})
+	life := timeline.Join(timeline.Facts{
+		Subject: "node rack1-01", Now: at(60),
+		Machines: []timeline.Evidence{{ID: "n1", Name: "rack1-01", Records: records(t, file)}},
+	})
 	if err := life.WritePage(page); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +114,8 @@ func TestLife_hasTheColoursOfTheWatch(t *testing.T) {
 	for _, bar := range regexp.MustCompile(`<i class="(\w+)" style="[^"]*" title="([^:]*):`).FindAllStringSubmatch(string(html), -1) {
 		bars = append(bars, bar[2]+" is "+bar[1])
 	}
-	if got, want := strings.Join(bars, "; "), "active is active; active, restarting is power; active is active; active, ready check is check; deploying, restarting is deploy"; got != want {
+	if got, want := strings.Join(bars, "; "), "active is active; active, restarting is power; active is active; active, ready check is "+
+		"check; deploying, restarting is deploy"; got != want {
 		t.Errorf("the bars: %s\nwant: %s", got, want)
 	}
 }
@@ -133,11 +141,17 @@ func TestLife_ofAFailedDeployment(t *testing.T) {
 			stop := watching(t, fake, file)
 			<-time.After(time.Minute)
 			client := sitetest.NewClient(fake)
-			a, err := sitetest.Allocate(t.Context(), client, ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "web-0", ResourceClass: "baremetal"})
+			a, err := sitetest.Allocate(t.Context(), client, ironic.AllocationSpec{
+				UUID: ironic.NewUUID(), Name: "web-0",
+				ResourceClass: "baremetal",
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := client.Deploy(t.Context(), id, sitetest.Debian("12"), deploy.DeployOptions{Instance: a.UUID, Attempts: 2, Timeout: 4 * time.Hour}); err != nil {
+			if _, _, err := client.Deploy(t.Context(), id, sitetest.Debian("12"), deploy.DeployOptions{
+				Instance: a.UUID, Attempts: 2,
+				Timeout: 4 * time.Hour,
+			}); err != nil {
 				t.Fatal(err)
 			}
 			<-time.After(time.Minute)
@@ -148,7 +162,8 @@ func TestLife_ofAFailedDeployment(t *testing.T) {
 			if version != "" {
 				name = "life-21.4.txt"
 			}
-			golden(t, name, hide.Replace(told(t, fake, "node-000", records(t, file))+"\n====\n\n"+told(t, fake, "node-000", nil)+"\n====\n\n"+told(t, fake, "web-0", records(t, file))))
+			golden(t, name, hide.Replace(told(t, fake, "node-000", records(t, file))+"\n====\n\n"+told(t, fake, "node-000", nil)+
+				"\n====\n\n"+told(t, fake, "web-0", records(t, file))))
 		})
 	}
 }

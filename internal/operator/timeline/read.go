@@ -116,7 +116,10 @@ func (r *reader) suspended(ctx context.Context, ref string) (found bool, err err
 			continue
 		}
 		r.lacks("Ironic has no allocation %s now: an undeployment of node %s is to create it again.", ref, ironic.NodeLabel(&nodes[i]))
-		return true, r.follow(ctx, spec.UUID, &ironic.Allocation{UUID: spec.UUID, Name: spec.Name, NodeUUID: nodes[i].UUID, Extra: spec.Extra, State: "deleted"})
+		return true, r.follow(ctx, spec.UUID, &ironic.Allocation{
+			UUID: spec.UUID, Name: spec.Name, NodeUUID: nodes[i].UUID,
+			Extra: spec.Extra, State: "deleted",
+		})
 	}
 	return false, nil
 }
@@ -246,7 +249,10 @@ func (r *reader) follow(ctx context.Context, id string, allocation *ironic.Alloc
 // quarantined finds the nodes in quarantine because the deployment for an allocation failed on them.
 func (r *reader) quarantined(ctx context.Context, allocation string, found func(node string, p Period)) error {
 	retired := true
-	nodes, err := r.client.ListNodeFields(ctx, ironic.NodeFilter{Retired: &retired}, []string{"uuid", "name", "provision_state", "extra", "retired", "retired_reason"})
+	nodes, err := r.client.ListNodeFields(ctx, ironic.NodeFilter{Retired: &retired}, []string{
+		"uuid", "name", "provision_state", "extra",
+		"retired", "retired_reason",
+	})
 	switch {
 	case api.IsForbidden(err):
 		r.lacks("Ironic does not list nodes to you: whether one is in quarantine because of the allocation is not known.")

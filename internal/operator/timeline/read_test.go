@@ -38,12 +38,17 @@ func TestRead_whatIsGone(t *testing.T) {
 			named[i].Allocation = "db-0"
 		}
 	}
-	known := [][]watch.Entry{record("0 began; 0 available<-9; 10 deploying@web-0; 20 active@web-0; 30 deleted; 40 ended"), of("n2", "rack1-02", named)}
+	known := [][]watch.Entry{
+		record("0 began; 0 available<-9; 10 deploying@web-0; 20 active@web-0; 30 deleted; 40 ended"),
+		of("n2", "rack1-02", named),
+	}
 	for ref, want := range map[string]string{
-		"n1":       "node rack1-01 (n1): -9 available for 19; 10 deploying for 10; 20 active for 10; 30 deleted for 10 at least; 40 nothing is known for 20",
-		"rack1-01": "node rack1-01 (n1): -9 available for 19; 10 deploying for 10; 20 active for 10; 30 deleted for 10 at least; 40 nothing is known for 20",
-		"web-0":    "allocation web-0: 10 deploying for 10; 20 active for 10; 30 deleted for 10 at least; 40 nothing is known for 20",
-		"db-0":     "allocation db-0 (8f4e): 20 deploying for 10; 30 active for 10; 40 deleted for 10 at least; 50 nothing is known for 10",
+		"n1": "node rack1-01 (n1): -9 available for 19; 10 deploying for 10; 20 active for 10; 30 deleted for 10 at least; 40 " +
+			"nothing is known for 20",
+		"rack1-01": "node rack1-01 (n1): -9 available for 19; 10 deploying for 10; 20 active for 10; 30 deleted for 10 at least; 40 " +
+			"nothing is known for 20",
+		"web-0": "allocation web-0: 10 deploying for 10; 20 active for 10; 30 deleted for 10 at least; 40 nothing is known for 20",
+		"db-0":  "allocation db-0 (8f4e): 20 deploying for 10; 30 active for 10; 40 deleted for 10 at least; 50 nothing is known for 10",
 	} {
 		facts, err := timeline.Read(t.Context(), client, ref, known)
 		facts.Now = at(60)
@@ -76,7 +81,8 @@ func TestRead_withoutTheRightToListNodes(t *testing.T) {
 	}
 	facts, err := timeline.Read(t.Context(), client, "web-0", known)
 	missing := strings.Join(facts.Missing, " ")
-	if err != nil || len(facts.Machines) != 1 || !strings.Contains(missing, "is to get allocation web-0 again is not known") || !strings.Contains(missing, "in quarantine") {
+	if err != nil || len(facts.Machines) != 1 || !strings.Contains(missing, "is to get allocation web-0 again is not known") ||
+		!strings.Contains(missing, "in quarantine") {
 		t.Errorf("%d machines, %v, missing %q", len(facts.Machines), err, missing)
 	}
 }
@@ -90,17 +96,24 @@ func TestRead_followsAnAllocation(t *testing.T) {
 		began := time.Now()
 		<-time.After(time.Hour)
 		first, second := ironictest.NodeOf(t, fake, "node-000").UUID, ironictest.NodeOf(t, fake, "node-001").UUID
-		a, err := sitetest.Allocate(t.Context(), client, ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "web-0", ResourceClass: "baremetal", CandidateNodes: []string{"node-002"}})
+		a, err := sitetest.Allocate(t.Context(), client, ironic.AllocationSpec{
+			UUID: ironic.NewUUID(), Name: "web-0",
+			ResourceClass: "baremetal", CandidateNodes: []string{"node-002"},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		past := of(first, "node-000", record("0 began; 0 available<-9; 10 deploying@"+a.UUID+"; 20 active@"+a.UUID+"; 30 deleting; 35 available; 36 ended"))
+		past := of(first, "node-000", record("0 began; 0 available<-9; 10 deploying@"+a.UUID+"; 20 active@"+a.UUID+
+			"; 30 deleting; 35 available; 36 ended"))
 		for i := range past {
 			past[i].At = began.Add(past[i].At.Sub(at(0)))
 		}
 		failed := began.Add(45 * time.Minute).UTC().Truncate(time.Second)
 		since := failed.Add(time.Minute).Format(time.RFC3339)
-		fake.Set("node-001", "extra", map[string]any{"terraform_metal_quarantine": map[string]any{"allocation": "web-0", "instance": a.UUID, "since": since, "failed": failed.Format(time.RFC3339)}})
+		fake.Set("node-001", "extra", map[string]any{"terraform_metal_quarantine": map[string]any{
+			"allocation": "web-0", "instance": a.UUID,
+			"since": since, "failed": failed.Format(time.RFC3339),
+		}})
 		fake.Set("node-001", "retired", true)
 		fake.Set("node-001", "retired_reason", "quarantine: the deployment for allocation web-0 failed on it at "+since)
 		fake.Set("node-001", "provision_state", "deploy failed")
@@ -138,7 +151,10 @@ func TestRead_tellsTheLifeBeforeAnUndeployment(t *testing.T) {
 		fake.Set("node-000", "deploy_interface", "direct")
 		client, id := sitetest.NewClient(fake), ironictest.NodeOf(t, fake, "node-000").UUID
 		<-time.After(time.Hour)
-		a, err := sitetest.Allocate(t.Context(), client, ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "web-1", ResourceClass: "baremetal"})
+		a, err := sitetest.Allocate(t.Context(), client, ironic.AllocationSpec{
+			UUID: ironic.NewUUID(), Name: "web-1",
+			ResourceClass: "baremetal",
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +171,10 @@ func TestRead_tellsTheLifeBeforeAnUndeployment(t *testing.T) {
 			}
 		}
 		has("at first", "allocation web-1 created ", "2000-01-01 01:00:00  10m00s so far  available")
-		if _, _, err := client.Deploy(t.Context(), id, sitetest.Debian("12"), deploy.DeployOptions{Instance: a.UUID, Attempts: 1, Timeout: 4 * time.Hour}); err != nil {
+		if _, _, err := client.Deploy(t.Context(), id, sitetest.Debian("12"), deploy.DeployOptions{
+			Instance: a.UUID, Attempts: 1,
+			Timeout: 4 * time.Hour,
+		}); err != nil {
 			t.Fatal(err)
 		}
 		ended := make(chan error, 1)
@@ -164,11 +183,13 @@ func TestRead_tellsTheLifeBeforeAnUndeployment(t *testing.T) {
 			ended <- err
 		}()
 		<-time.After(5 * time.Minute)
-		has("in between", "The allocation is deleted.", "allocation web-1 created", "deployment", "cleaning", "an undeployment of node node-000 ("+id+") is to create it again")
+		has("in between", "The allocation is deleted.", "allocation web-1 created", "deployment", "cleaning",
+			"an undeployment of node node-000 ("+id+") is to create it again")
 		if err := <-ended; err != nil {
 			t.Fatal(err)
 		}
-		has("afterwards", "allocation web-1 created ", "deployment", "allocation web-1 created again, because an undeployment had deleted it")
+		has("afterwards", "allocation web-1 created ", "deployment", "allocation web-1 created again, because an undeployment "+
+			"had deleted it")
 	})
 }
 
@@ -188,18 +209,24 @@ func TestRead_saysWhatItMayNotSee(t *testing.T) {
 		reject func(*http.Request) *fakeironic.Rejection
 		want   string
 	}{
-		"no right to the history":    {"", refused("/history", http.StatusForbidden), "does not show you the history of node node-000"},
-		"an old Ironic":              {"1.77", nil, "Ironic has no history of nodes (API 1.78)"},
-		"an empty history":           {"", nil, "The history of node node-000"},
-		"no record":                  {"", nil, "No record of metal watch was given."},
-		"no right to the allocation": {"", refused("/allocation", http.StatusForbidden), "does not show you the allocation of node node-000"},
+		"no right to the history": {"", refused("/history", http.StatusForbidden), "does not show you the history of node node-000"},
+		"an old Ironic":           {"1.77", nil, "Ironic has no history of nodes (API 1.78)"},
+		"an empty history":        {"", nil, "The history of node node-000"},
+		"no record":               {"", nil, "No record of metal watch was given."},
+		"no right to the allocation": {
+			"", refused("/allocation", http.StatusForbidden),
+			"does not show you the allocation of node node-000",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fake := &fakeironic.Server{MaxMicroversion: tc.api}
 			fake.AddFleet(1, "baremetal")
 			client := sitetest.NewClient(fake)
-			if _, err := sitetest.Allocate(t.Context(), client, ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "web-0", ResourceClass: "baremetal"}); err != nil {
+			if _, err := sitetest.Allocate(t.Context(), client, ironic.AllocationSpec{
+				UUID: ironic.NewUUID(), Name: "web-0",
+				ResourceClass: "baremetal",
+			}); err != nil {
 				t.Fatal(err)
 			}
 			fake.Reject = tc.reject
@@ -210,7 +237,8 @@ func TestRead_saysWhatItMayNotSee(t *testing.T) {
 	}
 	fake := ironictest.Fleet(1)
 	fake.Reject = refused("/history", http.StatusBadRequest)
-	if _, err := timeline.Read(t.Context(), sitetest.NewClient(fake).Ironic, "node-000", nil); err == nil || !strings.Contains(err.Error(), "read the history of node node-000") {
+	if _, err := timeline.Read(t.Context(), sitetest.NewClient(fake).Ironic, "node-000", nil); err == nil ||
+		!strings.Contains(err.Error(), "read the history of node node-000") {
 		t.Errorf("error: %v", err)
 	}
 }
@@ -220,11 +248,15 @@ func TestRead_sameNames(t *testing.T) {
 	t.Parallel()
 	fake := ironictest.Fleet(2)
 	client := sitetest.NewClient(fake)
-	a, err := sitetest.Allocate(t.Context(), client, ironic.AllocationSpec{UUID: ironic.NewUUID(), Name: "node-000", ResourceClass: "baremetal", CandidateNodes: []string{"node-001"}})
+	a, err := sitetest.Allocate(t.Context(), client, ironic.AllocationSpec{
+		UUID: ironic.NewUUID(), Name: "node-000",
+		ResourceClass: "baremetal", CandidateNodes: []string{"node-001"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := told(t, fake, "node-000", nil); !strings.HasPrefix(text, "node node-000 (") || !strings.Contains(text, "use its UUID, "+a.UUID) {
+	if text := told(t, fake, "node-000", nil); !strings.HasPrefix(text, "node node-000 (") ||
+		!strings.Contains(text, "use its UUID, "+a.UUID) {
 		t.Errorf("the life is\n%s", text)
 	}
 	if text := told(t, fake, a.UUID, nil); !strings.HasPrefix(text, "allocation node-000 (") || !strings.Contains(text, "Node node-001") {

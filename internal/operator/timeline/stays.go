@@ -122,7 +122,10 @@ func noted(all []stay, n *ironic.Node) []stay {
 	if err != nil || marker.State == "" {
 		return all
 	}
-	return add(all, stay{state: string(marker.State), from: since, until: since, failed: states.Failed(marker.State), sources: []Source{FromNote}})
+	return add(all, stay{
+		state: string(marker.State), from: since, until: since, failed: states.Failed(marker.State),
+		sources: []Source{FromNote},
+	})
 }
 
 // recorded returns what a record knows of a machine.
@@ -177,7 +180,10 @@ func recorded(record []watch.Entry, id string) []stay {
 
 // stayOf returns the state that begins with a line of a record.
 func stayOf(e watch.Entry) stay {
-	s := stay{state: e.State, doing: e.Doing, looks: e.Looks, from: e.At, until: e.At, failed: e.Failed, reason: e.Reason, instance: e.Instance, sources: []Source{FromRecord}}
+	s := stay{
+		state: e.State, doing: e.Doing, looks: e.Looks, from: e.At, until: e.At, failed: e.Failed, reason: e.Reason,
+		instance: e.Instance, sources: []Source{FromRecord},
+	}
 	if !e.Since.IsZero() && e.Since.Before(e.At) && e.Doing == "" {
 		s.from, s.earlier = e.Since, states.AwaitsAgent(ironic.State(e.State))
 	}
@@ -206,7 +212,9 @@ func (s stay) and(other stay) stay {
 func within(stays []stay, m *Evidence) (all []stay) {
 	for _, s := range stays {
 		if !m.has(s.from) {
-			reached := slices.DeleteFunc(slices.Clone(m.Periods), func(p Period) bool { return !s.from.Before(p.From) || s.until.Sub(p.From) <= grain })
+			reached := slices.DeleteFunc(slices.Clone(m.Periods), func(p Period) bool {
+				return !s.from.Before(p.From) || s.until.Sub(p.From) <= grain
+			})
 			if len(reached) == 0 {
 				continue
 			}

@@ -25,8 +25,9 @@ const (
 
 // Moment is something that happened to a machine, or a time of which nothing is known.
 type Moment struct {
-	At      time.Time `json:"at"`                // by the clock of the site
-	Until   time.Time `json:"until,omitzero"`    // when it ended, or when it was last known to go on; zero: it took no time, or that is not known
+	At time.Time `json:"at"` // by the clock of the site
+	// when it ended, or when it was last known to go on; zero: it took no time, or that is not known
+	Until   time.Time `json:"until,omitzero"`
 	Took    float64   `json:"seconds,omitempty"` // from At to Until
 	Bound   Bound     `json:"bound,omitempty"`   // what Took is; "": exactly how long it took
 	Node    string    `json:"node_name,omitempty"`
@@ -138,7 +139,10 @@ func Join(f Facts) Life {
 
 // History tells what the history of nodes and the notes on them say, all in one list.
 func History(f Facts) Life {
-	life := Life{Subject: f.Subject, AsOf: f.Now, Now: []string{}, Moments: []Moment{}, Missing: append([]string{}, f.Missing...), several: len(f.Machines) > 1}
+	life := Life{
+		Subject: f.Subject, AsOf: f.Now, Now: []string{}, Moments: []Moment{}, Missing: append([]string{}, f.Missing...),
+		several: len(f.Machines) > 1,
+	}
 	for i := range f.Machines {
 		m := &f.Machines[i]
 		noted, now := ofNotes(m.Node, f.Now)

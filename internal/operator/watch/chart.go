@@ -20,7 +20,9 @@ var chartText string
 // Head, and "chart", of a Chart, and the functions took (a duration), clock and date (a time).
 func PageTemplate(text string) *template.Template {
 	return template.Must(template.Must(template.New("page").Funcs(template.FuncMap{
-		"took": Took, "clock": func(t time.Time) string { return t.Format(clock) }, "date": func(t time.Time) string { return t.Format(time.DateTime) },
+		"took": Took, "clock": func(t time.Time) string {
+			return t.Format(clock)
+		}, "date": func(t time.Time) string { return t.Format(time.DateTime) },
 	}).Parse(chartText)).Parse(text))
 }
 
@@ -86,7 +88,8 @@ func NewChart(from, to time.Time, rows []Row) Chart {
 	for _, r := range rows {
 		row := chartRow{Name: r.Label(), Doing: r.Doing, Class: classOf(r.State, r.Status == Failed), Reason: r.Reason, For: r.For}
 		for _, s := range r.Spans {
-			bar := chartBar{Class: classOf(s.State, s.Failed), Text: fmt.Sprintf("%s: %s, from %s to %s", s.Doing, Took(s.length()), s.From.Format(clock), s.To.Format(clock))}
+			bar := chartBar{Class: classOf(s.State, s.Failed), Text: fmt.Sprintf("%s: %s, from %s to %s", s.Doing, Took(s.length()),
+				s.From.Format(clock), s.To.Format(clock))}
 			bar.Left = axis.at(s.From)
 			bar.Width = max(0, axis.at(s.To)-bar.Left)
 			row.Bars = append(row.Bars, bar)

@@ -37,12 +37,16 @@ func TestLines_tellEachChangeOnce(t *testing.T) {
 	m, l := watch.NewModel("active", 8), &watch.Lines{Out: &out, Err: &problems}
 	v := tell(t, l, m, story()...)
 	l.Trouble(v, errors.New("503 Service Unavailable\nfor now"))
-	l.Trouble(v, fmt.Errorf("list: %w", &url.Error{Op: "Get", URL: "http://ironic.example.com/v1/nodes?fields=uuid", Err: errors.New("connection refused")}))
+	l.Trouble(v, fmt.Errorf("list: %w", &url.Error{
+		Op: "Get", URL: "http://ironic.example.com/v1/nodes?fields=uuid",
+		Err: errors.New("connection refused"),
+	}))
 	if err := l.End(m.View(at(100))); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "lines.txt", out.String())
-	if want := "14:01:20  Ironic does not answer; trying again: 503 Service Unavailable for now\n14:01:20  Ironic does not answer; trying again: connection refused\n"; problems.String() != want {
+	if want := "14:01:20  Ironic does not answer; trying again: 503 Service Unavailable for now\n14:01:20  Ironic does not answer; " +
+		"trying again: connection refused\n"; problems.String() != want {
 		t.Errorf("problems: %q, want %q", problems.String(), want)
 	}
 }
@@ -68,7 +72,10 @@ func TestScreen_showsTheView(t *testing.T) {
 	for name, size := range map[string][2]int{"screen-80x24.txt": {80, 24}, "screen-40x10.txt": {40, 10}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &watch.Screen{Out: io.Discard, Title: "Ironic at https://ironic.example.com:6385, class baremetal", Size: func() (int, int) { return size[0], size[1] }}
+			s := &watch.Screen{
+				Out: io.Discard, Title: "Ironic at https://ironic.example.com:6385, class baremetal",
+				Size: func() (int, int) { return size[0], size[1] },
+			}
 			m := watch.NewModel("active", 8)
 			tell(t, s, m, story()...)
 			var out bytes.Buffer
@@ -118,7 +125,9 @@ func TestScreen_fitsTheTerminal(t *testing.T) {
 	for width := 1; width < 130; width += 7 {
 		for height := 1; height < 60; height += 5 {
 			var out bytes.Buffer
-			s := &watch.Screen{Out: &out, Title: "Ironic at https://ironic.example.com:6385", Size: func() (int, int) { return width, height }}
+			s := &watch.Screen{Out: &out, Title: "Ironic at https://ironic.example.com:6385", Size: func() (int, int) {
+				return width, height
+			}}
 			tell(t, s, watch.NewModel("active", 0), sample)
 			text := out.String()
 			text = text[strings.Index(text, "\x1b[H")+3:]
@@ -252,14 +261,21 @@ func TestDisplays_rollout(t *testing.T) {
 	busy.Turn, rests.Turn = "canary of databases", "pause of databases until 14:00:45"
 	rests.Pauses = "databases\x1b[31m pauses until 14:00:45"
 	broken.Turn, broken.Stops = "databases\x1b[31m waits for it", "databases\x1b[31m"
-	samples := []watch.Sample{{Taken: at(0), Machines: []watch.Machine{machine(1, "active", -50), machine(2, "deploying", -5), machine(3, "deploying", -5)}}, {Taken: at(20), Machines: []watch.Machine{busy, rests, broken}}}
+	samples := []watch.Sample{{Taken: at(0), Machines: []watch.Machine{
+		machine(1, "active", -50), machine(2, "deploying", -5),
+		machine(3, "deploying", -5),
+	}}, {Taken: at(20), Machines: []watch.Machine{busy, rests, broken}}}
 	var lines, screen bytes.Buffer
 	file := filepath.Join(t.TempDir(), "page.html")
-	tell(t, &watch.Lines{Out: &lines, Err: io.Discard}, watch.NewModel("", 0), samples[0], samples[1], watch.Sample{Taken: at(90), Machines: samples[1].Machines})
+	tell(t, &watch.Lines{Out: &lines, Err: io.Discard}, watch.NewModel("", 0), samples[0], samples[1],
+		watch.Sample{Taken: at(90), Machines: samples[1].Machines})
 	tell(t, &watch.Screen{Out: &screen, Size: func() (int, int) { return 120, 24 }}, watch.NewModel("", 0), samples...)
 	tell(t, &watch.Page{File: file}, watch.NewModel("", 0), samples...)
 	for what, text := range map[string]string{"the screen": screen.String(), "the lines": lines.String(), "the page": read(t, file)} {
-		for _, want := range []string{"deploying, canary of databases", "active, pause of databases until 14:00:45", "waits for it", "waits for a member that has failed"} {
+		for _, want := range []string{
+			"deploying, canary of databases", "active, pause of databases until 14:00:45", "waits for it",
+			"waits for a member that has failed",
+		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s do not say %q:\n%s", what, want, text)
 			}

@@ -30,15 +30,37 @@ func TestModel_tellsHowOperationsEnd(t *testing.T) {
 		life []watch.Machine // one sample each ten seconds
 		want []watch.Ended
 	}{
-		"it succeeds":             {[]watch.Machine{rest, in("deploy", "deploying", 8), in("deploy", "wait call-back", 15), in("", "active", 29)}, []watch.Ended{{Operation: "deploy", Took: 21 * time.Second}}},
-		"it was held":             {[]watch.Machine{rest, in("deploy", "deploying", 8), in("deploy", "deploy hold", 15), in("deploy", "deploying", 25), in("", "active", 38)}, []watch.Ended{{Operation: "deploy", Took: 30 * time.Second}}},
-		"it fails":                {[]watch.Machine{rest, in("deploy", "deploying", 8), in("", "deploy failed", 18)}, []watch.Ended{{Operation: "deploy", Took: 10 * time.Second, Failed: true, Step: "deploy.write_image"}}},
-		"it fails at once":        {[]watch.Machine{rest, in("", "deploy failed", 8)}, []watch.Ended{{Failed: true, Step: "deploy.write_image"}}},
-		"it had failed before":    {[]watch.Machine{in("", "deploy failed", -50), in("", "deploy failed", -50)}, nil},
-		"it had begun before":     {[]watch.Machine{in("deploy", "deploying", -500), in("", "active", 8)}, []watch.Ended{{Operation: "deploy"}}},
-		"another one follows":     {[]watch.Machine{in("", "active", -50), in("undeploy", "deleting", 8), in("clean", "cleaning", 15), in("", "available", 28)}, []watch.Ended{{Operation: "undeploy", Took: 7 * time.Second}, {Operation: "clean", Took: 13 * time.Second}}},
-		"the machine is deleted":  {[]watch.Machine{rest, in("clean", "cleaning", 8), {}}, nil},
-		"it is tried once more":   {[]watch.Machine{in("", "deploy failed", -50), in("deploy", "deploying", 8), in("", "deploy failed", 18)}, []watch.Ended{{Operation: "deploy", Took: 10 * time.Second, Failed: true, Step: "deploy.write_image"}}},
+		"it succeeds": {[]watch.Machine{
+			rest, in("deploy", "deploying", 8), in("deploy", "wait call-back", 15),
+			in("", "active", 29),
+		}, []watch.Ended{{Operation: "deploy", Took: 21 * time.Second}}},
+		"it was held": {[]watch.Machine{
+			rest, in("deploy", "deploying", 8), in("deploy", "deploy hold", 15),
+			in("deploy", "deploying", 25), in("", "active", 38),
+		}, []watch.Ended{{Operation: "deploy", Took: 30 * time.Second}}},
+		"it fails": {
+			[]watch.Machine{rest, in("deploy", "deploying", 8), in("", "deploy failed", 18)},
+			[]watch.Ended{{Operation: "deploy", Took: 10 * time.Second, Failed: true, Step: "deploy.write_image"}},
+		},
+		"it fails at once": {
+			[]watch.Machine{rest, in("", "deploy failed", 8)},
+			[]watch.Ended{{Failed: true, Step: "deploy.write_image"}},
+		},
+		"it had failed before": {[]watch.Machine{in("", "deploy failed", -50), in("", "deploy failed", -50)}, nil},
+		"it had begun before": {
+			[]watch.Machine{in("deploy", "deploying", -500), in("", "active", 8)},
+			[]watch.Ended{{Operation: "deploy"}},
+		},
+		"another one follows": {[]watch.Machine{
+			in("", "active", -50), in("undeploy", "deleting", 8), in("clean", "cleaning", 15),
+			in("", "available", 28),
+		}, []watch.Ended{
+			{Operation: "undeploy", Took: 7 * time.Second},
+			{Operation: "clean", Took: 13 * time.Second},
+		}},
+		"the machine is deleted": {[]watch.Machine{rest, in("clean", "cleaning", 8), {}}, nil},
+		"it is tried once more": {[]watch.Machine{in("", "deploy failed", -50), in("deploy", "deploying", 8), in("", "deploy failed",
+			18)}, []watch.Ended{{Operation: "deploy", Took: 10 * time.Second, Failed: true, Step: "deploy.write_image"}}},
 		"nothing but a new state": {[]watch.Machine{in("", "manageable", -50), rest}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +143,8 @@ func TestSite_tellsOperationsClassesAndSlots(t *testing.T) {
 		fake.Set("node-003", "target_power_state", "power off")
 		site := &watch.Site{Client: clientOf(fake), Limit: throttle.Limit{Max: 2}}
 		s, err := site.List(t.Context(), selection.Selection{Class: "gpu"}.Follow())
-		if err != nil || len(s.Machines) != 1 || s.Machines[0].Class != "gpu" || s.Machines[0].Group != "rack1" || s.Machines[0].Operation != "deploy" {
+		if err != nil || len(s.Machines) != 1 || s.Machines[0].Class != "gpu" || s.Machines[0].Group != "rack1" ||
+			s.Machines[0].Operation != "deploy" {
 			t.Fatalf("%+v, %v", s, err)
 		}
 		if !maps.Equal(s.Slots.Used, map[string]int{"": 2}) || s.Slots.Waiting == nil || len(s.Slots.Waiting) > 0 {

@@ -14,7 +14,10 @@ func TestModel_countsAFailureOnce(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	ended, failed := 0, 0
 	for i, power := range []string{"", "power off", "", "power on", ""} {
-		machine := watch.Machine{ID: "1", Name: "n1", State: "deploy failed", Since: at, Failed: true, Step: "deploy.write_image", Power: power, InProgress: power != ""}
+		machine := watch.Machine{
+			ID: "1", Name: "n1", State: "deploy failed", Since: at, Failed: true, Step: "deploy.write_image",
+			Power: power, InProgress: power != "",
+		}
 		if power != "" {
 			machine.Operation = "power"
 		}

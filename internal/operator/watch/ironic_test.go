@@ -36,17 +36,33 @@ func TestList_tellsWhatMachinesDo(t *testing.T) {
 		"a verification": {map[string]any{"provision_state": "verifying"}, inProgress},
 		"a power change": {map[string]any{"target_power_state": "power on"}, inProgress},
 		"a failure":      {map[string]any{"provision_state": "clean failed", "last_error": "first\nsecond"}, failed},
-		"a failure whose reason is not there yet": {map[string]any{"provision_state": "deploy failed", "reservation": "conductor-1"}, inProgress},
+		"a failure whose reason is not there yet": {
+			map[string]any{"provision_state": "deploy failed", "reservation": "conductor-1"},
+			inProgress,
+		},
 		"a fault":                        {map[string]any{"maintenance": true, "fault": "power failure", "last_error": "first"}, failed},
 		"a verification that failed":     {map[string]any{"provision_state": "enroll", "last_error": "first"}, failed},
 		"reserved, and not deployed yet": {map[string]any{"instance_uuid": "8f4e0f5e-50a4-4c4f-8d4f-9d4a3f0f0b11"}, pending},
 		"held":                           {map[string]any{"provision_state": "deploy hold"}, pending},
-		"its creation is not finished":   {map[string]any{"provision_state": "manageable", "extra": map[string]any{"terraform_metal_creation": map[string]any{"7c5f2b5e-7a0c-4a55-9d0e-3f6f5e8f4a11": map[string]any{"since": "2026-11-22T14:00:00Z"}}}}, pending},
-		"its creation is finished":       {map[string]any{"provision_state": "manageable", "extra": map[string]any{"terraform_metal_creation": map[string]any{"7c5f2b5e-7a0c-4a55-9d0e-3f6f5e8f4a11": map[string]any{"since": "2026-11-22T14:00:00Z", "done": "2026-11-22T14:01:00Z"}}}}, rests},
-		"a ready check":                  {checked(30*time.Minute, time.Hour), inProgress},
-		"what a killed run has left":     {checked(61*time.Minute, 2*time.Hour), rests},
-		"a rebuild after a killed run":   {checked(30*time.Minute, 10*time.Minute), rests},
-		"a failure after a killed run":   {map[string]any{"provision_state": "deploy failed", "last_error": "first", "extra": checked(time.Minute, 0)["extra"]}, failed},
+		"its creation is not finished": {map[string]any{
+			"provision_state": "manageable",
+			"extra": map[string]any{"terraform_metal_creation": map[string]any{"7c5f2b5e-7a0c-4a55-9d0e-3f6f5e8f4a11": map[string]any{
+				"since": "2026-11-22T14:00:00Z",
+			}}},
+		}, pending},
+		"its creation is finished": {map[string]any{
+			"provision_state": "manageable",
+			"extra": map[string]any{"terraform_metal_creation": map[string]any{"7c5f2b5e-7a0c-4a55-9d0e-3f6f5e8f4a11": map[string]any{
+				"since": "2026-11-22T14:00:00Z", "done": "2026-11-22T14:01:00Z",
+			}}},
+		}, rests},
+		"a ready check":                {checked(30*time.Minute, time.Hour), inProgress},
+		"what a killed run has left":   {checked(61*time.Minute, 2*time.Hour), rests},
+		"a rebuild after a killed run": {checked(30*time.Minute, 10*time.Minute), rests},
+		"a failure after a killed run": {map[string]any{
+			"provision_state": "deploy failed", "last_error": "first",
+			"extra": checked(time.Minute, 0)["extra"],
+		}, failed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,7 +74,8 @@ func TestList_tellsWhatMachinesDo(t *testing.T) {
 				t.Fatalf("%+v, %v", s, err)
 			}
 			m := s.Machines[0]
-			if got := []bool{m.InProgress, m.Failed, !m.InProgress && m.Pending}; !slices.Equal(got, []bool{tc.want == inProgress, tc.want == failed, tc.want == pending}) {
+			if got := []bool{m.InProgress, m.Failed, !m.InProgress && m.Pending}; !slices.Equal(got,
+				[]bool{tc.want == inProgress, tc.want == failed, tc.want == pending}) {
 				t.Errorf("%+v", m)
 			}
 			if want := map[bool]string{true: "first"}[m.Failed]; m.Reason != want || m.Name != "node-000" {
@@ -79,7 +96,10 @@ func setAll(fake *fakeironic.Server, fields map[string]any) {
 func checked(begun, active time.Duration) map[string]any {
 	return map[string]any{
 		"provision_state": "active", "provision_updated_at": time.Now().Add(-active).UTC().Format(time.RFC3339),
-		"extra": map[string]any{"terraform_metal_ready": map[string]any{"since": time.Now().Add(-begun).UTC().Format(time.RFC3339), "target": "TCP port 198.51.100.11:22"}},
+		"extra": map[string]any{"terraform_metal_ready": map[string]any{
+			"since":  time.Now().Add(-begun).UTC().Format(time.RFC3339),
+			"target": "TCP port 198.51.100.11:22",
+		}},
 	}
 }
 
@@ -111,12 +131,14 @@ func TestRun_endsWithTheMachineThatIsNotReady(t *testing.T) {
 					List: func(ctx context.Context) (watch.Sample, error) {
 						return watch.List(ctx, clientOf(fake), selection.Selection{}.Follow())
 					},
-					MayPass: api.MayPass, Interval: 10 * time.Second, UntilIdle: time.Minute, Displays: []watch.Display{&watch.Lines{Out: &told, Err: &told}},
+					MayPass: api.MayPass, Interval: 10 * time.Second, UntilIdle: time.Minute,
+					Displays: []watch.Display{&watch.Lines{Out: &told, Err: &told}},
 				})
 				if err != nil || (len(end.Failed) == 1) != tc.failed || end.Done == 1 == tc.failed {
 					t.Fatalf("%d done, failed: %+v, %v", end.Done, end.Failed, err)
 				}
-				if strings.Contains(told.String(), "node-000  active, not ready for 19h59m: the ready check has failed: TCP port 198.51.100.11:22\n") != tc.failed {
+				if strings.Contains(told.String(), "node-000  active, not ready for 19h59m: the ready check has failed: TCP port "+
+					"198.51.100.11:22\n") != tc.failed {
 					t.Errorf("it tells\n%s", told.String())
 				}
 			})
@@ -142,7 +164,8 @@ func TestList_isOneShortList(t *testing.T) {
 	if err != nil || len(s.Machines) != 50 {
 		t.Fatalf("%d machines, %v", len(s.Machines), err)
 	}
-	if sent := fake.Requests(); len(sent) != 1 || !strings.Contains(sent[0].Query, "fields=uuid") || !strings.Contains(sent[0].Query, "resource_class=baremetal") {
+	if sent := fake.Requests(); len(sent) != 1 || !strings.Contains(sent[0].Query, "fields=uuid") ||
+		!strings.Contains(sent[0].Query, "resource_class=baremetal") {
 		t.Errorf("requests: %+v", sent)
 	}
 }
@@ -164,15 +187,18 @@ func TestList_tellsTurns(t *testing.T) {
 		turn  string
 		stops string
 	}{
-		"in progress":                       {in("deploying", map[string]any{}), "turn of databases", ""},
-		"a canary":                          {in("deploying", map[string]any{"canary": true}), "canary of databases", ""},
-		"undeployed, to be replaced":        {in("deleting", map[string]any{"instance": "another"}), "turn of databases", ""},
-		"what a killed run has left":        {in("active", map[string]any{}), "", ""},
-		"failed":                            {in("deploy failed", map[string]any{"failed": true}), "databases waits for it", "databases"},
-		"not ready":                         {in("active", map[string]any{"failed": true}), "databases waits for it", "databases"},
-		"it is being repaired":              {in("deploying", map[string]any{"failed": true}), "turn of databases", ""},
-		"failed, and deployed anew":         {in("active", map[string]any{"failed": true, "instance": "another"}), "", ""},
-		"a pause":                           {in("active", map[string]any{"until": until.UTC().Format(time.RFC3339)}), "pause of databases until " + until.Format("15:04:05"), ""},
+		"in progress":                {in("deploying", map[string]any{}), "turn of databases", ""},
+		"a canary":                   {in("deploying", map[string]any{"canary": true}), "canary of databases", ""},
+		"undeployed, to be replaced": {in("deleting", map[string]any{"instance": "another"}), "turn of databases", ""},
+		"what a killed run has left": {in("active", map[string]any{}), "", ""},
+		"failed":                     {in("deploy failed", map[string]any{"failed": true}), "databases waits for it", "databases"},
+		"not ready":                  {in("active", map[string]any{"failed": true}), "databases waits for it", "databases"},
+		"it is being repaired":       {in("deploying", map[string]any{"failed": true}), "turn of databases", ""},
+		"failed, and deployed anew":  {in("active", map[string]any{"failed": true, "instance": "another"}), "", ""},
+		"a pause": {
+			in("active", map[string]any{"until": until.UTC().Format(time.RFC3339)}),
+			"pause of databases until " + until.Format("15:04:05"), "",
+		},
 		"a pause that has ended":            {in("active", map[string]any{"until": "2020-01-01T00:00:00Z"}), "", ""},
 		"an operation of others in a pause": {in("deploying", map[string]any{"until": until.UTC().Format(time.RFC3339)}), "", ""},
 	} {
@@ -208,7 +234,8 @@ func TestList_leavesTheMachineToTheNextAllocation(t *testing.T) {
 					ironictest.AsOther(t, fake, http.MethodPut, "nodes/node-000/states/provision", map[string]any{"target": "deleted"})
 				})
 				time.AfterFunc(10*time.Minute, func() {
-					ironictest.AsOther(t, fake, http.MethodPost, "allocations", map[string]any{"name": "theirs", "resource_class": "baremetal"})
+					ironictest.AsOther(t, fake, http.MethodPost, "allocations",
+						map[string]any{"name": "theirs", "resource_class": "baremetal"})
 				})
 				time.AfterFunc(11*time.Minute, func() {
 					ironictest.AsOther(t, fake, http.MethodPut, "nodes/node-000/states/provision", map[string]any{"target": "active"})
@@ -217,12 +244,14 @@ func TestList_leavesTheMachineToTheNextAllocation(t *testing.T) {
 				var told strings.Builder
 				end, err := watch.Run(t.Context(), watch.NewModel(goal, 0), watch.Options{
 					List:    func(ctx context.Context) (watch.Sample, error) { return watch.List(ctx, client, followed) },
-					MayPass: api.MayPass, Interval: 10 * time.Second, UntilIdle: 20 * time.Minute, Displays: []watch.Display{&watch.Lines{Out: &told, Err: &told}},
+					MayPass: api.MayPass, Interval: 10 * time.Second, UntilIdle: 20 * time.Minute,
+					Displays: []watch.Display{&watch.Lines{Out: &told, Err: &told}},
 				})
 				if err != nil || end.Done != 0 || end.Total != 0 || end.Selected != 0 {
 					t.Errorf("%d of %d done, %d selected, %v", end.Done, end.Total, end.Selected, err)
 				}
-				if !strings.Contains(told.String(), "node-000  available -> reserved by others\n") || strings.Contains(told.String(), "deploying") {
+				if !strings.Contains(told.String(), "node-000  available -> reserved by others\n") ||
+					strings.Contains(told.String(), "deploying") {
 					t.Errorf("it tells\n%s", told.String())
 				}
 				if ironictest.NodeOf(t, fake, "node-000").ProvisionState != "active" {
@@ -239,7 +268,10 @@ func TestList_followsTheMachineOfAnAllocationThatGoes(t *testing.T) {
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		fake := ironictest.Fleet(2)
 		fake.StepTime = time.Minute
-		ironictest.AsOther(t, fake, http.MethodPost, "allocations", map[string]any{"name": "web-1", "resource_class": "baremetal", "candidate_nodes": []string{"node-001"}})
+		ironictest.AsOther(t, fake, http.MethodPost, "allocations", map[string]any{
+			"name": "web-1", "resource_class": "baremetal",
+			"candidate_nodes": []string{"node-001"},
+		})
 		fake.Set("node-001", "provision_state", "active")
 		time.AfterFunc(time.Minute, func() {
 			ironictest.AsOther(t, fake, http.MethodPut, "nodes/node-001/states/provision", map[string]any{"target": "deleted"})
@@ -248,7 +280,8 @@ func TestList_followsTheMachineOfAnAllocationThatGoes(t *testing.T) {
 		var told strings.Builder
 		end, err := watch.Run(t.Context(), watch.NewModel("available", 0), watch.Options{
 			List:    func(ctx context.Context) (watch.Sample, error) { return watch.List(ctx, client, followed) },
-			MayPass: api.MayPass, Interval: 10 * time.Second, UntilIdle: 10 * time.Minute, Displays: []watch.Display{&watch.Lines{Out: &told, Err: &told}},
+			MayPass: api.MayPass, Interval: 10 * time.Second, UntilIdle: 10 * time.Minute,
+			Displays: []watch.Display{&watch.Lines{Out: &told, Err: &told}},
 		})
 		if err != nil || end.Done != 1 || end.Total != 1 || !strings.Contains(told.String(), "node-001  cleaning -> available") {
 			t.Errorf("%d of %d done, %v:\n%s", end.Done, end.Total, err, told.String())

@@ -25,18 +25,22 @@ type Entry struct {
 	Watch Event     `json:"watch,omitempty"` // what happened to the watch
 	Site  string    `json:"site,omitempty"`  // of "began": Ironic and the selection
 
-	Node       string    `json:"node,omitempty"` // UUID
-	Name       string    `json:"name,omitempty"`
-	State      string    `json:"state,omitempty"`      // provision state; "deleted" if Ironic has no such node any more, "reserved by others" if it has left the allocations that are watched
-	Doing      string    `json:"doing,omitempty"`      // the state with a power change, a ready check or a turn of a rollout, for people; "": as State
-	Looks      string    `json:"looks,omitempty"`      // what gives the machine its colour on a page, "power change" or "ready check"; "": State does
-	Since      time.Time `json:"since,omitzero"`       // of the first line of a watch: when the machine entered the state, by Ironic
-	From       string    `json:"from,omitempty"`       // the provision state before, which may be the same; "": the watch has just begun, or the node is new
-	Seconds    float64   `json:"seconds,omitempty"`    // how long the machine did what it did before, if an operation was in progress
-	Instance   string    `json:"instance,omitempty"`   // instance_uuid: the UUID of its allocation
-	Allocation string    `json:"allocation,omitempty"` // the name of the allocation, if the user of the watch may see it
-	Failed     bool      `json:"failed,omitempty"`     // the last operation has failed
-	Reason     string    `json:"reason,omitempty"`     // of the failure, in Ironic's words
+	Node string `json:"node,omitempty"` // UUID
+	Name string `json:"name,omitempty"`
+	// provision state; "deleted" if Ironic has no such node any more, "reserved by others" if it has left the allocations that are watched
+	State string `json:"state,omitempty"`
+	// the state with a power change, a ready check or a turn of a rollout, for people; "": as State
+	Doing string `json:"doing,omitempty"`
+	// what gives the machine its colour on a page, "power change" or "ready check"; "": State does
+	Looks string    `json:"looks,omitempty"`
+	Since time.Time `json:"since,omitzero"` // of the first line of a watch: when the machine entered the state, by Ironic
+	// the provision state before, which may be the same; "": the watch has just begun, or the node is new
+	From       string  `json:"from,omitempty"`
+	Seconds    float64 `json:"seconds,omitempty"`    // how long the machine did what it did before, if an operation was in progress
+	Instance   string  `json:"instance,omitempty"`   // instance_uuid: the UUID of its allocation
+	Allocation string  `json:"allocation,omitempty"` // the name of the allocation, if the user of the watch may see it
+	Failed     bool    `json:"failed,omitempty"`     // the last operation has failed
+	Reason     string  `json:"reason,omitempty"`     // of the failure, in Ironic's words
 }
 
 // Event is what happened to a watch.
@@ -89,7 +93,10 @@ func (r *Recorder) Update(v View, changes []Change) error {
 
 // entryOf returns the line about a machine.
 func entryOf(at time.Time, m Machine) Entry {
-	e := Entry{At: at, Node: m.ID, Name: m.Name, State: m.State, Doing: m.doing(), Instance: m.Instance, Allocation: m.Allocation, Failed: m.Failed}
+	e := Entry{
+		At: at, Node: m.ID, Name: m.Name, State: m.State, Doing: m.doing(), Instance: m.Instance, Allocation: m.Allocation,
+		Failed: m.Failed,
+	}
 	if e.Doing == e.State {
 		e.Doing = ""
 	}
@@ -110,7 +117,8 @@ func (r *Recorder) open() error {
 		return err
 	}
 	if !lock(file) {
-		return errors.Join(fmt.Errorf("another metal watch records to %s. Give each a file of its own: metal timeline --record reads several", r.File), file.Close())
+		return errors.Join(fmt.Errorf("another metal watch records to %s. Give each a file of its own: metal timeline --record "+
+			"reads several", r.File), file.Close())
 	}
 	r.out = file
 	last, size := make([]byte, 1), int64(0)

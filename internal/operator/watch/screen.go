@@ -191,7 +191,11 @@ func table(title string, rows []Row, c colour, most int) [][]piece {
 	}
 	name = min(name, widestName)
 	for _, r := range shown {
-		line := []piece{{"  " + pad(r.fitting(name), name) + "  ", normal}, {pad(r.Doing, doing), c}, {fmt.Sprintf("  %6s", Took(r.For)), normal}}
+		line := []piece{
+			{"  " + pad(r.fitting(name), name) + "  ", normal},
+			{pad(r.Doing, doing), c},
+			{fmt.Sprintf("  %6s", Took(r.For)), normal},
+		}
 		if r.Reason != "" {
 			line = append(line, piece{"  " + r.Reason, normal})
 		}

@@ -14,8 +14,9 @@ import (
 
 // Slots says how the slots of a limit are used at the whole site, also outside of the selection. Scopes are those of the limit.
 type Slots struct {
-	Used    map[string]int  // by scope
-	Waiting map[string]Wait // machines that wait for a slot, by scope, at least; nil: not known, because the user may not see the words of all runs, and sees none
+	Used map[string]int // by scope
+	// machines that wait for a slot, by scope, at least; nil: not known, because the user may not see the words of all runs, and sees none
+	Waiting map[string]Wait
 }
 
 // Wait says how many machines wait for a slot, and since when the first of them.

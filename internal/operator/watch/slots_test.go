@@ -36,10 +36,17 @@ func TestSite_saysNoZeroOfWaitsThatTheUserMayNotSee(t *testing.T) {
 			ironictest.InVirtualTime(t, func(t *testing.T) {
 				fake := ironictest.Fleet(1)
 				if tt.waits > 0 {
-					word := map[string]any{"run": ironic.NewUUID(), "machines": tt.waits, "max": 1, "since": time.Now().UTC(), "renewed": time.Now().UTC()}
-					ironictest.AsOther(t, fake, http.MethodPost, "allocations", map[string]any{"resource_class": ironic.RecordClass, "extra": map[string]any{
-						"about": "terraform-provider-metal: the limit", "holders": map[string]any{"h": 1}, "released": true, "waiting": []any{word},
-					}})
+					word := map[string]any{
+						"run": ironic.NewUUID(), "machines": tt.waits, "max": 1, "since": time.Now().UTC(),
+						"renewed": time.Now().UTC(),
+					}
+					ironictest.AsOther(t, fake, http.MethodPost, "allocations", map[string]any{
+						"resource_class": ironic.RecordClass,
+						"extra": map[string]any{
+							"about": "terraform-provider-metal: the limit", "holders": map[string]any{"h": 1}, "released": true,
+							"waiting": []any{word},
+						},
+					})
 				}
 				fake.Reject = func(r *http.Request) *fakeironic.Rejection {
 					if tt.refused != "" && strings.HasSuffix(r.URL.Path, tt.refused) {
@@ -77,7 +84,8 @@ func TestSite_tellsWhoWaits(t *testing.T) {
 		wait := func(run *slots.Limiter, name string) {
 			node := ironictest.NodeOf(t, fake, name)
 			wg.Go(func() {
-				err := run.Pass(ctx, &ironic.Node{UUID: node.UUID, Name: name, ProvisionState: "available"}, 0, func(context.Context, *ironic.Node) error { return nil })
+				err := run.Pass(ctx, &ironic.Node{UUID: node.UUID, Name: name, ProvisionState: "available"}, 0,
+					func(context.Context, *ironic.Node) error { return nil })
 				if ctx.Err() == nil {
 					t.Errorf("%s has a slot: %v", name, err)
 				}
@@ -99,7 +107,8 @@ func TestSite_tellsWhoWaits(t *testing.T) {
 		}
 		stop()
 		wg.Wait()
-		if s, err = site.List(t.Context(), selection.Selection{}.Follow()); err != nil || s.Slots.Waiting == nil || len(s.Slots.Waiting) > 0 {
+		if s, err = site.List(t.Context(), selection.Selection{}.Follow()); err != nil || s.Slots.Waiting == nil ||
+			len(s.Slots.Waiting) > 0 {
 			t.Errorf("afterwards: %+v, %v", s.Slots, err)
 		}
 	})

@@ -78,7 +78,12 @@ func (v View) summary() string {
 	for _, part := range []struct {
 		machines int
 		are      string
-	}{{len(v.Waiting) + resting, "to come"}, {missing, "not in Ironic yet"}, {lost, "deleted or reserved by others"}, {len(v.Failed), "failed"}} {
+	}{
+		{len(v.Waiting) + resting, "to come"},
+		{missing, "not in Ironic yet"},
+		{lost, "deleted or reserved by others"},
+		{len(v.Failed), "failed"},
+	} {
 		if part.machines > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.machines, part.are))
 		}

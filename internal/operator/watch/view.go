@@ -103,7 +103,10 @@ func (m *Model) row(t *track, now time.Time) Row {
 	spans := slices.Clone(t.spans)
 	last := &spans[len(spans)-1]
 	last.To = now
-	row := Row{Name: t.Name, Allocation: t.Allocation, Doing: t.doing(), State: t.looks(), Status: t.status, For: last.length(), Spans: spans}
+	row := Row{
+		Name: t.Name, Allocation: t.Allocation, Doing: t.doing(), State: t.looks(), Status: t.status,
+		For: last.length(), Spans: spans,
+	}
 	if t.Failed {
 		row.Reason = t.Reason
 		if len(spans) == 1 {

@@ -138,7 +138,10 @@ func (m *Model) Add(s Sample) []Change {
 
 // update takes a machine of a sample, and returns the change; nil if there is none.
 func (m *Model) update(machine Machine, before time.Time, first bool) *Change {
-	for _, text := range []*string{&machine.Name, &machine.Allocation, &machine.State, &machine.Power, &machine.Reason, &machine.Turn, &machine.Stops, &machine.Pauses, &machine.Step} {
+	for _, text := range []*string{
+		&machine.Name, &machine.Allocation, &machine.State, &machine.Power, &machine.Reason, &machine.Turn,
+		&machine.Stops, &machine.Pauses, &machine.Step,
+	} {
 		*text = rest.OneLine(*text)
 	}
 	if machine.Since.IsZero() {
@@ -169,7 +172,10 @@ func (m *Model) update(machine Machine, before time.Time, first bool) *Change {
 	if machine.Failed {
 		change.Reason = machine.Reason
 	}
-	t.spans = append(t.spans, Span{Doing: machine.doing(), State: machine.looks(), From: at, To: m.now, InProgress: machine.InProgress, Failed: machine.Failed})
+	t.spans = append(t.spans, Span{
+		Doing: machine.doing(), State: machine.looks(), From: at, To: m.now, InProgress: machine.InProgress,
+		Failed: machine.Failed,
+	})
 	change.Ended = t.end(last, at, known)
 	m.note(t, last, at, first)
 	if first {

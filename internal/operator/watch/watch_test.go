@@ -44,9 +44,12 @@ func story() []watch.Sample {
 	return []watch.Sample{
 		sample(0, machine(1, a, -50), machine(2, a, -50), machine(3, a, -50), machine(4, a, -50), machine(5, a, -50)),
 		sample(10, machine(1, "deploying", 8), machine(2, "deploying", 8), machine(3, a, -50), machine(4, a, -50), machine(5, a, -50)),
-		sample(40, machine(1, "active", 38), machine(2, "active", 38), machine(3, "deploying", 39), machine(4, "deploying", 39), machine(5, a, -50)),
-		sample(72, machine(1, "active", 38), machine(2, "active", 38), failed, machine(4, "active", 69), machine(5, "deploying", 71), machine(6, "enroll", 72)),
-		sample(80, machine(1, "active", 38), machine(2, "active", 38), failed, machine(4, "active", 69), machine(5, "wait call-back", 78), machine(6, "enroll", 72)),
+		sample(40, machine(1, "active", 38), machine(2, "active", 38), machine(3, "deploying", 39), machine(4, "deploying", 39),
+			machine(5, a, -50)),
+		sample(72, machine(1, "active", 38), machine(2, "active", 38), failed, machine(4, "active", 69), machine(5, "deploying", 71),
+			machine(6, "enroll", 72)),
+		sample(80, machine(1, "active", 38), machine(2, "active", 38), failed, machine(4, "active", 69), machine(5, "wait call-back", 78),
+			machine(6, "enroll", 72)),
 	}
 }
 
@@ -85,15 +88,23 @@ func TestModel_countsWhatIsDone(t *testing.T) {
 		samples []watch.Sample
 		want    counts
 	}{
-		"with a goal all machines count":                   {"active", 0, story(), counts{6, 3, 1, 1, 1}},
-		"machines that will come count":                    {"active", 40, story(), counts{40, 3, 1, 1, 1}},
-		"without a goal those with an operation count":     {"", 0, story(), counts{6, 4, 0, 1, 1}}, // the new one is done
-		"at the beginning nothing counts":                  {"", 0, story()[:1], counts{}},
-		"at the beginning with a goal all are to come":     {"available", 0, story()[:1], counts{5, 5, 0, 0, 0}},
-		"without a goal a reserved machine is to come":     {"", 0, []watch.Sample{{Taken: at(0), Machines: []watch.Machine{reserved}}}, counts{1, 0, 1, 0, 0}},
-		"machines that are gone are done if that is meant": {watch.GoalDeleted, 0, []watch.Sample{story()[0], {Taken: at(5)}}, counts{5, 5, 0, 0, 0}},
-		"machines that are gone do not count for a goal":   {"active", 0, []watch.Sample{story()[0], {Taken: at(5)}}, counts{}},
-		"without a goal machines that are gone are done":   {"", 0, []watch.Sample{story()[0], {Taken: at(5)}}, counts{5, 5, 0, 0, 0}},
+		"with a goal all machines count":               {"active", 0, story(), counts{6, 3, 1, 1, 1}},
+		"machines that will come count":                {"active", 40, story(), counts{40, 3, 1, 1, 1}},
+		"without a goal those with an operation count": {"", 0, story(), counts{6, 4, 0, 1, 1}}, // the new one is done
+		"at the beginning nothing counts":              {"", 0, story()[:1], counts{}},
+		"at the beginning with a goal all are to come": {"available", 0, story()[:1], counts{5, 5, 0, 0, 0}},
+		"without a goal a reserved machine is to come": {
+			"", 0,
+			[]watch.Sample{{Taken: at(0), Machines: []watch.Machine{reserved}}},
+			counts{1, 0, 1, 0, 0},
+		},
+		"machines that are gone are done if that is meant": {
+			watch.GoalDeleted, 0,
+			[]watch.Sample{story()[0], {Taken: at(5)}},
+			counts{5, 5, 0, 0, 0},
+		},
+		"machines that are gone do not count for a goal": {"active", 0, []watch.Sample{story()[0], {Taken: at(5)}}, counts{}},
+		"without a goal machines that are gone are done": {"", 0, []watch.Sample{story()[0], {Taken: at(5)}}, counts{5, 5, 0, 0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -127,19 +138,70 @@ func TestView_countsAnAnnouncedTotal(t *testing.T) {
 		samples []watch.Sample
 		want    string
 	}{
-		"all are in Ironic, and nothing has begun":    {"", 4, []watch.Sample{sample(0, resting(4)...)}, "0 of 4 done, 0 in progress, 4 to come"},
-		"one of them has begun":                       {"", 4, []watch.Sample{sample(0, resting(4)...), sample(10, append(resting(3), machine(4, "deploying", 8))...)}, "0 of 4 done, 1 in progress, 3 to come"},
-		"the selection has more than the total":       {"", 4, []watch.Sample{sample(0, resting(9)...)}, "0 of 4 done, 0 in progress, 4 to come"},
-		"the selection has fewer":                     {"", 4, []watch.Sample{sample(0, resting(1)...)}, "0 of 4 done, 0 in progress, 1 to come, 3 not in Ironic yet"},
-		"Ironic has none":                             {"", 4, []watch.Sample{sample(0)}, "0 of 4 done, 0 in progress, 4 not in Ironic yet"},
-		"one is reserved, and one at rest":            {"", 4, []watch.Sample{sample(0, machine(1, "active", -50), reserved)}, "0 of 4 done, 0 in progress, 2 to come, 2 not in Ironic yet"},
-		"one is done, one failed":                     {"", 4, []watch.Sample{sample(0, machine(1, "deploying", -5), machine(2, "deploying", -5)), sample(10, machine(1, "active", 8), machine(2, "deploy failed", 9))}, "1 of 4 done, 0 in progress, 2 not in Ironic yet, 1 failed"},
-		"all are done":                                {"active", 4, []watch.Sample{sample(0, resting(4)...)}, "4 of 4 done, 0 in progress"},
-		"more than announced":                         {"active", 4, []watch.Sample{sample(0, resting(6)...)}, "6 of 6 done, 0 in progress"},
-		"one is deleted, which was not the goal":      {"active", 4, []watch.Sample{sample(0, resting(4)...), sample(10, resting(3)...)}, "3 of 4 done, 0 in progress, 1 deleted or reserved by others"},
-		"a new one has come for one that was deleted": {"active", 4, []watch.Sample{sample(0, resting(4)...), sample(10, append(resting(3), machine(5, "enroll", 9))...)}, "3 of 4 done, 0 in progress, 1 to come"},
-		"others have reserved one":                    {"active", 4, []watch.Sample{sample(0, resting(4)...), leaves}, "3 of 4 done, 0 in progress, 1 deleted or reserved by others"},
-		"one is deleted, which is the goal":           {watch.GoalDeleted, 4, []watch.Sample{sample(0, resting(4)...), sample(10, resting(3)...)}, "1 of 4 done, 0 in progress, 3 to come"},
+		"all are in Ironic, and nothing has begun": {
+			"", 4,
+			[]watch.Sample{sample(0, resting(4)...)},
+			"0 of 4 done, 0 in progress, 4 to come",
+		},
+		"one of them has begun": {"", 4, []watch.Sample{
+			sample(0, resting(4)...),
+			sample(10, append(resting(3), machine(4, "deploying", 8))...),
+		}, "0 of 4 done, 1 in progress, 3 to come"},
+		"the selection has more than the total": {
+			"", 4,
+			[]watch.Sample{sample(0, resting(9)...)},
+			"0 of 4 done, 0 in progress, 4 to come",
+		},
+		"the selection has fewer": {
+			"", 4,
+			[]watch.Sample{sample(0, resting(1)...)},
+			"0 of 4 done, 0 in progress, 1 to come, 3 not in Ironic yet",
+		},
+		"Ironic has none": {
+			"", 4,
+			[]watch.Sample{sample(0)},
+			"0 of 4 done, 0 in progress, 4 not in Ironic yet",
+		},
+		"one is reserved, and one at rest": {
+			"", 4,
+			[]watch.Sample{sample(0, machine(1, "active", -50), reserved)},
+			"0 of 4 done, 0 in progress, 2 to come, 2 not in Ironic yet",
+		},
+		"one is done, one failed": {
+			"", 4,
+			[]watch.Sample{sample(0, machine(1, "deploying", -5), machine(2, "deploying", -5)), sample(10, machine(1, "active", 8),
+				machine(2, "deploy failed", 9))},
+			"1 of 4 done, 0 in progress, 2 not in Ironic yet, 1 failed",
+		},
+		"all are done": {
+			"active", 4,
+			[]watch.Sample{sample(0, resting(4)...)},
+			"4 of 4 done, 0 in progress",
+		},
+		"more than announced": {
+			"active", 4,
+			[]watch.Sample{sample(0, resting(6)...)},
+			"6 of 6 done, 0 in progress",
+		},
+		"one is deleted, which was not the goal": {
+			"active", 4,
+			[]watch.Sample{sample(0, resting(4)...), sample(10, resting(3)...)},
+			"3 of 4 done, 0 in progress, 1 deleted or reserved by others",
+		},
+		"a new one has come for one that was deleted": {"active", 4, []watch.Sample{
+			sample(0, resting(4)...),
+			sample(10, append(resting(3), machine(5, "enroll", 9))...),
+		}, "3 of 4 done, 0 in progress, 1 to come"},
+		"others have reserved one": {
+			"active", 4,
+			[]watch.Sample{sample(0, resting(4)...), leaves},
+			"3 of 4 done, 0 in progress, 1 deleted or reserved by others",
+		},
+		"one is deleted, which is the goal": {
+			watch.GoalDeleted, 4,
+			[]watch.Sample{sample(0, resting(4)...), sample(10, resting(3)...)},
+			"1 of 4 done, 0 in progress, 3 to come",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -220,7 +282,10 @@ func TestEstimate_followsTheRate(t *testing.T) {
 // Random machines change at random; the view must stay consistent.
 func TestModel_neverContradictsItself(t *testing.T) {
 	t.Parallel()
-	states := []string{"enroll", "verifying", "manageable", "cleaning", "available", "deploying", "wait call-back", "active", "deploy failed", "deleting"}
+	states := []string{
+		"enroll", "verifying", "manageable", "cleaning", "available", "deploying", "wait call-back", "active",
+		"deploy failed", "deleting",
+	}
 	goals := []watch.Goal{"", "active", "available", watch.GoalDeleted}
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -237,7 +302,8 @@ func TestModel_neverContradictsItself(t *testing.T) {
 			m.Add(s)
 			v := m.View(at(second + r.IntN(50)))
 			if v.Left < 0 || v.Done > v.Total || v.Done+len(v.Waiting)+len(v.InProgress)+len(v.Failed) > v.Total {
-				t.Fatalf("seed %d: %s left, %d of %d done, %d to come, %d in progress, %d failed", seed, v.Left, v.Done, v.Total, len(v.Waiting), len(v.InProgress), len(v.Failed))
+				t.Fatalf("seed %d: %s left, %d of %d done, %d to come, %d in progress, %d failed", seed, v.Left, v.Done, v.Total,
+					len(v.Waiting), len(v.InProgress), len(v.Failed))
 			}
 			for _, row := range v.Moved {
 				for i, span := range row.Spans {
@@ -277,14 +343,18 @@ func TestModel_readyCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(file)
-	if err != nil || !strings.Contains(string(text), `<i class="check"></i>ready check`) || !strings.Contains(string(text), `title="active, ready check: 11s`) {
+	if err != nil || !strings.Contains(string(text), `<i class="check"></i>ready check`) ||
+		!strings.Contains(string(text), `title="active, ready check: 11s`) {
 		t.Errorf("the page does not show the check: %v\n%s", err, text)
 	}
 	add(60, machine(1, "active", 38))
 	if v = m.View(at(70)); v.Done != 1 || len(v.InProgress) != 0 {
 		t.Errorf("%+v", v)
 	}
-	want := []string{"08: available -> deploying after 0s", "39: deploying -> active, ready check after 31s", "00: active, ready check -> active after 21s"}
+	want := []string{
+		"08: available -> deploying after 0s", "39: deploying -> active, ready check after 31s",
+		"00: active, ready check -> active after 21s",
+	}
 	if !slices.Equal(said, want) {
 		t.Errorf("said %q, want %q", said, want)
 	}

@@ -19,15 +19,23 @@ func TestAccAllocation_planWarnsOfDemandsThatNoNodeMeets(t *testing.T) {
 		settings string
 		texts    []string
 	}{
-		"candidate": {"resource_class = " + acctest.Quoted(s.Class()) + "\ncandidate_nodes = [" + acctest.Quoted(s.Name("rack1-9")) + "]", []string{
+		"candidate": {"resource_class = " + acctest.Quoted(s.Class()) + "\ncandidate_nodes = [" +
+			acctest.Quoted(s.Name("rack1-9")) + "]", []string{
 			"Ironic does not know this node", "Ironic knows no node " + s.Name("rack1-9") + "; similar: " + s.Name("rack1-09") + ".",
 		}},
-		"backfill": {"backfill_node = " + acctest.Quoted(s.Name("rack1-9")), []string{"Ironic knows no node " + s.Name("rack1-9") + "; similar: " + s.Name("rack1-09") + "."}},
-		"class":    {"resource_class = " + acctest.Quoted("other"+s.Class()), []string{"No node has this class", "No node has the class \"other" + s.Class() + "\". The classes of the nodes: "}},
+		"backfill": {"backfill_node = " + acctest.Quoted(s.Name("rack1-9")), []string{"Ironic knows no node " + s.Name("rack1-9") +
+			"; similar: " + s.Name("rack1-09") + "."}},
+		"class": {
+			"resource_class = " + acctest.Quoted("other"+s.Class()),
+			[]string{"No node has this class", "No node has the class \"other" + s.Class() + "\". The classes of the nodes: "},
+		},
 		"trait": {"resource_class = " + acctest.Quoted(s.Class()) + "\ntraits = [\"CUSTOM_NVMEE\"]", []string{
 			"No node has this trait", "No node has the trait CUSTOM_NVMEE; similar: CUSTOM_NVME.",
 		}},
-		"state": {"backfill_node = " + acctest.Quoted(node), []string{"No node matches now", "0 of 1 candidate: 1 not active (1 available)."}},
+		"state": {
+			"backfill_node = " + acctest.Quoted(node),
+			[]string{"No node matches now", "0 of 1 candidate: 1 not active (1 available)."},
+		},
 	} {
 		w := acctest.NewWorkspace(t, s.Provider()+"resource \"metal_allocation\" \"a\" {\n"+step.settings+"\n}\n")
 		output, _ := w.Plan()
@@ -48,7 +56,8 @@ func TestAccAllocation_planWarnsOfUnknownExcludedNode(t *testing.T) {
 	}
 	w := acctest.NewWorkspace(t, config("rack1-9"))
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "Ironic does not know this node", "Ironic knows no node "+s.Name("rack1-9")+"; similar: "+s.Name("rack1-09")+".", "require.exclude does not keep the allocation from any node by that name")
+	acctest.Mention(t, output, "Ironic does not know this node", "Ironic knows no node "+s.Name("rack1-9")+"; similar: "+s.Name("rack1-09")+
+		".", "require.exclude does not keep the allocation from any node by that name")
 	w.Configure(config("rack1-09"))
 	output, _ = w.Plan()
 	acctest.NeverMention(t, output, "Ironic does not know this node")
@@ -58,12 +67,14 @@ func TestAccAllocation_planIsSilentAboutHostsOfThisPlan(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
 	before := s.Provider() + acctest.Host(s, 1, `depends_on = [terraform_data.a]`) + "resource \"terraform_data\" \"a\" {}\n" +
-		acctest.Allocation(s, `depends_on = [metal_host.h1]`, "candidate_nodes = ["+acctest.Quoted(s.Name("h1"))+"]", `traits = ["CUSTOM_NEW"]`)
+		acctest.Allocation(s, `depends_on = [metal_host.h1]`, "candidate_nodes = ["+acctest.Quoted(s.Name("h1"))+"]",
+			`traits = ["CUSTOM_NEW"]`)
 	config := strings.Replace(before, `depends_on = [terraform_data.a]`, `traits = ["CUSTOM_NEW"]`, 1)
 	w := acctest.NewWorkspace(t, config)
 	silent := func() {
 		t.Helper()
-		if output := w.Must("apply", "-auto-approve"); strings.Contains(output, "Warning: No ") || strings.Contains(output, "Ironic does not know") {
+		if output := w.Must("apply", "-auto-approve"); strings.Contains(output, "Warning: No ") ||
+			strings.Contains(output, "Ironic does not know") {
 			t.Errorf("the plan warns of a host that it creates or changes:\n%s", output)
 		}
 	}

@@ -11,8 +11,10 @@ import (
 func TestAccAllocation_generatedConfigurationPlansNothing(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
-	config := s.Provider() + acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, acctest.Target("available"), `resource_class = `+acctest.Quoted(s.Class()), `traits = ["CUSTOM_NVME"]`)
-	made := acctest.NewWorkspace(t, config+"resource \"metal_allocation\" \"a\" {\n  name = "+acctest.Quoted(s.Name("a"))+"\n  resource_class = metal_host.h.resource_class\n"+
+	config := s.Provider() + acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, acctest.Target("available"), `resource_class = `+
+		acctest.Quoted(s.Class()), `traits = ["CUSTOM_NVME"]`)
+	made := acctest.NewWorkspace(t, config+"resource \"metal_allocation\" \"a\" {\n  name = "+acctest.Quoted(s.Name("a"))+
+		"\n  resource_class = metal_host.h.resource_class\n"+
 		"  traits = [\"CUSTOM_NVME\"]\n  extra = { team = \"web\", size = 3 }\n  depends_on = [metal_host.h]\n}\n")
 	made.Must(acctest.Apply()...)
 	defer acctest.Destroy(t, s, made)

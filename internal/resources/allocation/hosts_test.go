@@ -17,9 +17,11 @@ func rack(s *site.Site, macs ...int) string {
 		hosts = append(hosts, fmt.Sprintf("%q = %q", s.Name(fmt.Sprintf("r%d", n)), s.MAC(mac)))
 	}
 	return s.Provider() + fmt.Sprintf("locals {\n  rack = {\n    %s\n  }\n}\n", strings.Join(hosts, "\n    ")) +
-		"resource \"metal_host\" \"rack\" {\n  for_each = local.rack\n  name = each.key\n  driver = \"fake-hardware\"\n  ports = { (each.value) = {} }\n" +
+		"resource \"metal_host\" \"rack\" {\n  for_each = local.rack\n  name = each.key\n  driver = \"fake-hardware\"\n  ports = { " +
+		"(each.value) = {} }\n" +
 		"  resource_class = " + acctest.Quoted(s.Class()) + "\n  target_state = \"available\"\n}\n" +
-		acctest.Allocation(s, fmt.Sprintf("count = %d", len(macs)), "name = \""+s.Name("web")+"-${count.index}\"", "depends_on = [metal_host.rack]")
+		acctest.Allocation(s, fmt.Sprintf("count = %d", len(macs)), "name = \""+s.Name("web")+"-${count.index}\"",
+			"depends_on = [metal_host.rack]")
 }
 
 func TestAccAllocation_waitsForTheHostsItDependsOn(t *testing.T) {

@@ -34,14 +34,19 @@ type filter struct {
 // ListResourceConfigSchema describes the filters.
 func (a *allocation) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
 	choose := func(description string, validators ...validator.String) schema.Attribute {
-		return schema.StringAttribute{Optional: true, MarkdownDescription: "Only allocations " + description, Validators: append(validators, stringvalidator.LengthAtLeast(1))}
+		return schema.StringAttribute{
+			Optional: true, MarkdownDescription: "Only allocations " + description,
+			Validators: append(validators, stringvalidator.LengthAtLeast(1)),
+		}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Lists the allocations of Ironic that match all given filters, or all allocations, whichever client created them.",
+		MarkdownDescription: "Lists the allocations of Ironic that match all given filters, or all allocations, whichever " +
+			"client created them.",
 		Attributes: map[string]schema.Attribute{
 			"name_regex": framework.NameRegexAttribute("allocations"),
 			"state": choose("in this state: `allocating`, `active` or `error`.",
-				stringvalidator.OneOf(string(ironic.AllocationAllocating), string(ironic.AllocationActive), string(ironic.AllocationError))),
+				stringvalidator.OneOf(string(ironic.AllocationAllocating), string(ironic.AllocationActive),
+					string(ironic.AllocationError))),
 			"resource_class": choose("of this resource class."),
 			"node":           choose("of the node with this name or UUID: one, or none."),
 			"owner":          choose("of this owner. Needs API 1.60."),

@@ -41,7 +41,10 @@ func TestAccAllocation_listFindsWhatFiltersSelect(t *testing.T) {
 		"two, no match": {map[string]string{"name_regex": `"^web-"`, "state": `"error"`}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			query := acctest.Query{Type: "metal_allocation", Filters: map[string]string{"resource_class": acctest.Quoted(s.Class())}, Resource: true}
+			query := acctest.Query{
+				Type: "metal_allocation", Filters: map[string]string{"resource_class": acctest.Quoted(s.Class())},
+				Resource: true,
+			}
 			for attribute, value := range tc.filters {
 				query.Filters[attribute] = value
 			}
@@ -85,7 +88,8 @@ func TestFakeAllocation_listSendsFewRequests(t *testing.T) {
 			if count != tc.found {
 				t.Errorf("found %d allocations, want %d", count, tc.found)
 			}
-			sent := slices.DeleteFunc(s.Fake.Requests(), func(r fakeironic.Request) bool { return len(r.Path) < len("/v1/x") }) // the negotiation
+			// the negotiation
+			sent := slices.DeleteFunc(s.Fake.Requests(), func(r fakeironic.Request) bool { return len(r.Path) < len("/v1/x") })
 			if len(sent) > tc.most {
 				t.Errorf("%d requests, want at most %d: %v", len(sent), tc.most, sent)
 			}
@@ -96,7 +100,8 @@ func TestFakeAllocation_listSendsFewRequests(t *testing.T) {
 func TestFakeAllocation_listRefusesOwnerOnOldServer(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.58"})
-	problems := acctest.NewLister(t, s).List(t, acctest.Query{Type: "metal_allocation", Filters: map[string]string{"owner": `"carol"`}}, func(acctest.Found) bool { return true })
+	problems := acctest.NewLister(t, s).List(t, acctest.Query{Type: "metal_allocation", Filters: map[string]string{"owner": `"carol"`}},
+		func(acctest.Found) bool { return true })
 	if len(problems) != 1 {
 		t.Fatalf("diagnostics %v, want one", problems)
 	}

@@ -45,9 +45,12 @@ func (m *model) purpose() string {
 // wish returns what the allocation asks for.
 func (m *model) wish(ctx context.Context) allocate.Wish {
 	return allocate.Wish{
-		Name: framework.TextOf[string](m.Name), Class: framework.TextOf[string](m.ResourceClass), Owner: framework.TextOf[string](m.Owner), Backfill: framework.TextOf[string](m.BackfillNode),
-		Traits: framework.TextsOf(ctx, m.Traits), Candidates: framework.TextsOf(ctx, m.CandidateNodes), Require: framework.RequirementsOf(ctx, m.Require),
-		Extra: framework.ObjectOf(ctx, m.Extra), OnUnusable: framework.TextOf[allocate.OnUnusable](m.OnUnusable), Wait: framework.DurationOf(m.WaitFor),
+		Name: framework.TextOf[string](m.Name), Class: framework.TextOf[string](m.ResourceClass), Owner: framework.TextOf[string](m.Owner),
+		Backfill: framework.TextOf[string](m.BackfillNode),
+		Traits:   framework.TextsOf(ctx, m.Traits), Candidates: framework.TextsOf(ctx, m.CandidateNodes),
+		Require: framework.RequirementsOf(ctx, m.Require),
+		Extra:   framework.ObjectOf(ctx, m.Extra), OnUnusable: framework.TextOf[allocate.OnUnusable](m.OnUnusable),
+		Wait: framework.DurationOf(m.WaitFor),
 	}
 }
 

@@ -43,7 +43,10 @@ func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	a.Requires(ctx, &resp.Diagnostics, append(framework.RequireFeatures(plan.Require),
 		framework.Feature{Used: true, Since: api.VersionAllocations, Name: path.Root("resource_class")},
 		framework.Feature{Used: state != nil && !plan.Name.Equal(state.Name), Since: api.VersionAllocationChange, Name: path.Root("name")},
-		framework.Feature{Used: state != nil && !plan.Extra.Equal(state.Extra), Since: api.VersionAllocationChange, Name: path.Root("extra")},
+		framework.Feature{
+			Used: state != nil && !plan.Extra.Equal(state.Extra), Since: api.VersionAllocationChange,
+			Name: path.Root("extra"),
+		},
 		framework.Feature{Used: !plan.BackfillNode.IsNull(), Since: api.VersionBackfill, Name: path.Root("backfill_node")},
 		framework.Feature{Used: !plan.Owner.IsNull(), Since: api.VersionAllocationOwner, Name: path.Root("owner")},
 	)...)
@@ -52,7 +55,9 @@ func (a *allocation) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 
 // decide decides what becomes of the allocation, shows the notices, and stores the steps of an update. plan is nil if Terraform destroys
 // it.
-func (a *allocation) decide(ctx context.Context, plan, state *model, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) allocate.Plan {
+func (a *allocation) decide(ctx context.Context, plan, state *model, req resource.ModifyPlanRequest,
+	resp *resource.ModifyPlanResponse,
+) allocate.Plan {
 	wish, doing := allocate.Wish{Destroy: true}, "look for a node"
 	if plan != nil {
 		wish, doing = plan.wish(ctx), doing+plan.purpose()

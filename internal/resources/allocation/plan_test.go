@@ -23,7 +23,8 @@ func TestAccAllocation_renamedCandidate(t *testing.T) {
 		t.Run(attribute, func(t *testing.T) {
 			t.Parallel()
 			s := site.Start(t, nil)
-			config := s.Provider() + acctest.Host(s, 1) + acctest.Allocation(s, "candidate_nodes = [metal_host.h1."+attribute+"]") + acctest.Allocated(acctest.Image("v1"))
+			config := s.Provider() + acctest.Host(s, 1) + acctest.Allocation(s, "candidate_nodes = [metal_host.h1."+attribute+"]") +
+				acctest.Allocated(acctest.Image("v1"))
 			w := acctest.NewWorkspace(t, config)
 			w.Must("apply", "-auto-approve")
 			node := site.Text(acctest.InState(t, w, "metal_host.h1").Values["id"])
@@ -51,9 +52,12 @@ func TestAccAllocation_candidatesLimitTheSearchOnly(t *testing.T) {
 	for _, name := range []string{"n1", "n2"} {
 		site.AddNode(t, s, name, nil)
 	}
-	config := s.Provider() + "data \"metal_hosts\" \"free\" {\n  provision_state = \"available\"\n  resource_class = " + acctest.Quoted(s.Class()) + "\n}\n" +
-		acctest.Allocation(s, "count = 2", "name = \""+s.Name("web")+"-${count.index}\"", "candidate_nodes = [for host in data.metal_hosts.free.hosts : host.id]") +
-		acctest.Deployment("metal_allocation.a[count.index].node_id", "count = 2", "allocation_id = metal_allocation.a[count.index].id", acctest.Image("v1"))
+	config := s.Provider() + "data \"metal_hosts\" \"free\" {\n  provision_state = \"available\"\n  resource_class = " +
+		acctest.Quoted(s.Class()) + "\n}\n" +
+		acctest.Allocation(s, "count = 2", "name = \""+s.Name("web")+"-${count.index}\"",
+			"candidate_nodes = [for host in data.metal_hosts.free.hosts : host.id]") +
+		acctest.Deployment("metal_allocation.a[count.index].node_id", "count = 2", "allocation_id = metal_allocation.a[count.index].id",
+			acctest.Image("v1"))
 	w := acctest.NewWorkspace(t, config)
 	w.Must("apply", "-auto-approve")
 	site.ForgetVerbs(s)
@@ -138,11 +142,13 @@ func TestAccAllocation_keepsDeployedNode(t *testing.T) {
 		if code == 0 {
 			t.Errorf("the apply worked:\n%s", output)
 		}
-		acctest.Mention(t, output, append(texts, "No other node matches", "does not release the node without a replacement", "apply that first (-target)")...)
+		acctest.Mention(t, output, append(texts, "No other node matches", "does not release the node without a replacement",
+			"apply that first (-target)")...)
 		wantUntouched(t, s, node)
 	}
 	refused(config(`"CUSTOM_NVME"`, `traits = ["CUSTOM_SSD"]`), "does not satisfy traits", "0 of ", "without CUSTOM_SSD")
-	refused(config(`"CUSTOM_NVME"`, `traits = ["CUSTOM_SSD"]`, `candidate_nodes = [`+acctest.Quoted(other)+`]`), "0 of 1 candidate: 1 without CUSTOM_SSD")
+	refused(config(`"CUSTOM_NVME"`, `traits = ["CUSTOM_SSD"]`, `candidate_nodes = [`+acctest.Quoted(other)+`]`),
+		"0 of 1 candidate: 1 without CUSTOM_SSD")
 
 	both := config(`"CUSTOM_SSD"`, `traits = ["CUSTOM_SSD"]`)
 	refused(both, "does not satisfy traits")

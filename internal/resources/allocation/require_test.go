@@ -17,7 +17,8 @@ import (
 // hardware are properties of a node.
 func hardware(cpus, memoryMB, localGB int) map[string]any {
 	return map[string]any{"properties": map[string]any{
-		"cpus": cpus, "memory_mb": memoryMB, "local_gb": localGB, "cpu_arch": "x86_64", "vendor": "Dell Inc.", "capabilities": "boot_mode:uefi",
+		"cpus": cpus, "memory_mb": memoryMB, "local_gb": localGB, "cpu_arch": "x86_64", "vendor": "Dell Inc.",
+		"capabilities": "boot_mode:uefi",
 	}}
 }
 
@@ -50,11 +51,22 @@ func TestAccAllocation_requireLimitsTheSearchOnly(t *testing.T) {
 		mentions []string
 		never    string
 	}{
-		"still met":     {require("min_cpus = 32"), []string{"No changes."}, "Warning:"},
-		"not met":       {require("min_cpus = 64"), []string{"No changes.", "Reserved node does not meet require", "(below min_cpus)", "It stays reserved"}, "must be replaced"},
-		"in exclude":    {require("exclude = [" + acctest.Quoted(s.Name("big")) + "]"), []string{"No changes.", "(in exclude)"}, "must be replaced"},
-		"not known yet": {require("min_cpus = length(terraform_data.a.id)") + "\n}\nresource \"terraform_data\" \"a\" {", []string{"1 to add, 0 to change, 0 to destroy"}, "Warning:"},
-		"removed":       {"", []string{"0 to add, 1 to change, 0 to destroy"}, "Warning:"},
+		"still met": {require("min_cpus = 32"), []string{"No changes."}, "Warning:"},
+		"not met": {require("min_cpus = 64"), []string{
+			"No changes.", "Reserved node does not meet require", "(below min_cpus)",
+			"It stays reserved",
+		}, "must be replaced"},
+		"in exclude": {
+			require("exclude = [" + acctest.Quoted(s.Name("big")) + "]"),
+			[]string{"No changes.", "(in exclude)"},
+			"must be replaced",
+		},
+		"not known yet": {
+			require("min_cpus = length(terraform_data.a.id)") + "\n}\nresource \"terraform_data\" \"a\" {",
+			[]string{"1 to add, 0 to change, 0 to destroy"},
+			"Warning:",
+		},
+		"removed": {"", []string{"0 to add, 1 to change, 0 to destroy"}, "Warning:"},
 	} {
 		w.Configure(config(`name = `+acctest.Quoted(s.Name("web")), step.setting))
 		output, _ := w.Plan()
@@ -89,7 +101,8 @@ func TestAccAllocation_requireIsExplained(t *testing.T) {
 	}
 	acctest.Mention(t, output, append(reasons, "Warning: No node matches now")...)
 	acctest.Fails(t, w, acctest.Apply(), append(reasons, "Could not allocate a node", "or require less")...)
-	if status, answer := s.Call(http.MethodGet, "allocations?resource_class="+s.Class(), nil); status != http.StatusOK || len(answer["allocations"].([]any)) > 0 { //nolint:forcetypeassert // it is a list
+	if status, answer := s.Call(http.MethodGet, "allocations?resource_class="+s.Class(), nil); status != http.StatusOK ||
+		len(answer["allocations"].([]any)) > 0 { //nolint:forcetypeassert // it is a list
 		t.Errorf("left in Ironic: %v", answer)
 	}
 	s.Patch(dark, "add", "/properties/cpus", 64)
@@ -110,7 +123,8 @@ func TestFakeAllocation_requireReadsInventories(t *testing.T) {
 		"disks":         []any{map[string]any{"name": "/dev/nvme0n1", "size": 960e9, "rotational": false}},
 		"interfaces":    []any{map[string]any{"name": "eno1", "mac_address": s.MAC(1), "speed_mbps": 25000}},
 	}, nil)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, require(`disk_type = "nvme"`, "min_disk_gb = 894", "min_nic_mbps = 25000", `product = "DL3[68]0"`)))
+	w := acctest.NewWorkspace(t, s.Provider()+
+		acctest.Allocation(s, require(`disk_type = "nvme"`, "min_disk_gb = 894", "min_nic_mbps = 25000", `product = "DL3[68]0"`)))
 	w.Must("apply", "-auto-approve")
 	if node := acctest.InState(t, w, acctest.AllocationAddress).Values["node_id"]; node != inspected {
 		t.Errorf("node %v is reserved, want %s", node, inspected)
@@ -139,9 +153,11 @@ resource "metal_host" %q {
 	}
 	w := acctest.NewWorkspace(t, s.Provider()+host("wrong", 1, "swp7")+host("right", 2, "swp2"))
 	w.Must("apply", "-auto-approve")
-	w.Configure(s.Provider() + host("wrong", 1, "swp7") + host("right", 2, "swp2") + acctest.Allocation(s, require("cabling = true"), "depends_on = [metal_host.right, metal_host.wrong]"))
+	w.Configure(s.Provider() + host("wrong", 1, "swp7") + host("right", 2, "swp2") + acctest.Allocation(s, require("cabling = true"),
+		"depends_on = [metal_host.right, metal_host.wrong]"))
 	w.Must("apply", "-auto-approve")
-	if node, right := acctest.InState(t, w, acctest.AllocationAddress).Values["node_id"], acctest.InState(t, w, "metal_host.right").Values["id"]; node != right {
+	if node, right := acctest.InState(t, w, acctest.AllocationAddress).Values["node_id"],
+		acctest.InState(t, w, "metal_host.right").Values["id"]; node != right {
 		t.Errorf("node %v is reserved, want %v", node, right)
 	}
 	output, changes := w.Plan()
@@ -179,7 +195,10 @@ func TestAccAllocation_requireIsValidated(t *testing.T) {
 func TestAccAllocation_raceWithItsHostsIsExplained(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
-	id := site.Text(s.Must(http.MethodPost, "nodes", map[string]any{"driver": "fake-hardware", "name": s.Name("n1"), "resource_class": s.Class()})["uuid"])
+	id := site.Text(s.Must(http.MethodPost, "nodes", map[string]any{
+		"driver": "fake-hardware", "name": s.Name("n1"),
+		"resource_class": s.Class(),
+	})["uuid"])
 	t.Cleanup(func() { s.Must(http.MethodDelete, "nodes/"+id, nil) })
 	for _, setting := range []string{"", require("min_cpus = 1")} {
 		w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, setting))
@@ -246,7 +265,8 @@ func addFleet(t *testing.T, s *site.Site, n int) {
 	var ids []string
 	for i := range n {
 		id := site.Text(s.Must(http.MethodPost, "nodes", map[string]any{
-			"driver": "fake-hardware", "name": s.Name(fmt.Sprintf("f%d", i)), "resource_class": s.Class(), "automated_clean": false, "properties": map[string]any{"cpus": 32},
+			"driver": "fake-hardware", "name": s.Name(fmt.Sprintf("f%d", i)), "resource_class": s.Class(), "automated_clean": false,
+			"properties": map[string]any{"cpus": 32},
 		})["uuid"])
 		t.Cleanup(func() { site.RemoveNode(t, s, id) })
 		ids = append(ids, id)

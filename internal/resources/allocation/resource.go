@@ -128,7 +128,9 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	allocate.InState(a.Site, state.ID.ValueString())
 	found, err := a.Site.Ironic.AllocationForRefresh(ctx, state.ID.ValueString())
-	if a.RefuseHidden(ctx, req.Private, "allocation "+state.ID.ValueString(), func(context.Context) error { return err }, &resp.Diagnostics) {
+	if a.RefuseHidden(ctx, req.Private, "allocation "+state.ID.ValueString(), func(context.Context) error {
+		return err
+	}, &resp.Diagnostics) {
 		return
 	}
 	switch {
@@ -238,7 +240,8 @@ func (a *allocation) Delete(ctx context.Context, req resource.DeleteRequest, res
 		return
 	}
 	if err := allocate.Release(ctx, a.Site, state.ID.ValueString(), state.NodeID.ValueString(), deploy.EndLeftQuarantine); err != nil {
-		framework.ReportUndone(&resp.Diagnostics, fmt.Sprintf("release node %s of allocation %s", state.NodeName.ValueString(), state.ID.ValueString()), err)
+		framework.ReportUndone(&resp.Diagnostics, fmt.Sprintf("release node %s of allocation %s", state.NodeName.ValueString(),
+			state.ID.ValueString()), err)
 	}
 }
 

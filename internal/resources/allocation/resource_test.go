@@ -38,16 +38,19 @@ func TestAccAllocation_lifecycle(t *testing.T) {
 		return stays.AddStateValue(acctest.AllocationAddress, tfjsonpath.New("id"))
 	}
 	before := s.Provider() + acctest.Host(s, 1, `traits = ["CUSTOM_NVME"]`) +
-		acctest.Allocation(s, `depends_on = [metal_host.h1]`, `name = `+acctest.Quoted(s.Name("web")), `traits = ["CUSTOM_NVME"]`, `extra = { team = "web", slots = 2, old = true }`)
+		acctest.Allocation(s, `depends_on = [metal_host.h1]`, `name = `+acctest.Quoted(s.Name("web")), `traits = ["CUSTOM_NVME"]`,
+			`extra = { team = "web", slots = 2, old = true }`)
 	after := s.Provider() + acctest.Host(s, 1, `traits = ["CUSTOM_NVME"]`) +
-		acctest.Allocation(s, `depends_on = [metal_host.h1]`, `name = `+acctest.Quoted(s.Name("shop")), `traits = ["CUSTOM_NVME"]`, `extra = { team = "shop", slots = 2, tags = ["a"] }`)
+		acctest.Allocation(s, `depends_on = [metal_host.h1]`, `name = `+acctest.Quoted(s.Name("shop")), `traits = ["CUSTOM_NVME"]`,
+			`extra = { team = "shop", slots = 2, tags = ["a"] }`)
 	imported := []string{"candidate_nodes", "timeouts"}
 	acctest.Test(t,
 		resource.TestStep{
 			Config: before,
 			ConfigStateChecks: []statecheck.StateCheck{
 				same(),
-				statecheck.CompareValuePairs(acctest.AllocationAddress, tfjsonpath.New("node_id"), "metal_host.h1", tfjsonpath.New("id"), compare.ValuesSame()),
+				statecheck.CompareValuePairs(acctest.AllocationAddress, tfjsonpath.New("node_id"), "metal_host.h1", tfjsonpath.New("id"),
+					compare.ValuesSame()),
 				allocationIs("node_name", knownvalue.StringExact(s.Name("h1"))),
 				allocationIs("state", knownvalue.StringExact("active")),
 				allocationIs("last_error", knownvalue.Null()),
@@ -66,17 +69,22 @@ func TestAccAllocation_lifecycle(t *testing.T) {
 				return nil
 			},
 		},
-		resource.TestStep{ResourceName: acctest.AllocationAddress, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: imported},
+		resource.TestStep{
+			ResourceName: acctest.AllocationAddress, ImportState: true, ImportStateVerify: true,
+			ImportStateVerifyIgnore: imported,
+		},
 		resource.TestStep{
 			ResourceName: acctest.AllocationAddress, ImportState: true, ImportStateId: s.Name("gone"),
-			ExpectError: regexp.MustCompile(acctest.Wrapped("Could not import allocation "+s.Name("gone")) + `[\s\S]*` + acctest.Wrapped("If it is gone, remove its import block.")),
+			ExpectError: regexp.MustCompile(acctest.Wrapped("Could not import allocation "+s.Name("gone")) + `[\s\S]*` +
+				acctest.Wrapped("If it is gone, remove its import block.")),
 		},
 		resource.TestStep{
 			ResourceName: acctest.AllocationAddress, ImportState: true, ImportStateId: s.Name("shop"),
 			ImportStateVerify: true, ImportStateVerifyIgnore: imported,
 		},
 		resource.TestStep{
-			ResourceName: acctest.AllocationAddress, ImportState: true, ImportStateKind: resource.ImportBlockWithID, ImportStateId: s.Name("shop"),
+			ResourceName: acctest.AllocationAddress, ImportState: true, ImportStateKind: resource.ImportBlockWithID,
+			ImportStateId:    s.Name("shop"),
 			ImportPlanChecks: resource.ImportPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
 		},
 	)
@@ -96,7 +104,8 @@ func TestAccAllocation_choosesByTraitsCandidatesAndOwner(t *testing.T) {
 	site.AddTrait(s, listed, "CUSTOM_SSD")
 	s.Patch(rented, "add", "/owner", "project-x")
 	one := func(name string, settings ...string) string {
-		return fmt.Sprintf("resource \"metal_allocation\" %q {\n  resource_class = %q\n  %s\n}\n", name, s.Class(), strings.Join(settings, "\n  "))
+		return fmt.Sprintf("resource \"metal_allocation\" %q {\n  resource_class = %q\n  %s\n}\n", name, s.Class(),
+			strings.Join(settings, "\n  "))
 	}
 	got := func(name, node string) statecheck.StateCheck {
 		return statecheck.ExpectKnownValue("metal_allocation."+name, tfjsonpath.New("node_id"), knownvalue.StringExact(node))
@@ -121,12 +130,14 @@ func TestAccAllocation_noMatchIsExplained(t *testing.T) {
 	s.Verb(asleep, "manage", "manageable")
 	t.Cleanup(func() { s.Verb(asleep, "provide", "available") })
 	trait := s.Trait("NVME") // of no other test: the message says that no node has it
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")), `traits = [`+acctest.Quoted(trait)+`]`))
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")), `traits = [`+
+		acctest.Quoted(trait)+`]`))
 	output, code := w.Run("apply", "-auto-approve")
 	if code == 0 {
 		t.Fatalf("the apply worked:\n%s", output)
 	}
-	acctest.Mention(t, output, "Could not allocate a node for "+s.Name("web"), "No node matches: 0 of ", "1 not available (1 manageable)", "1 in maintenance", "1 without "+trait,
+	acctest.Mention(t, output, "Could not allocate a node for "+s.Name("web"), "No node matches: 0 of ", "1 not available (1 manageable)",
+		"1 in maintenance", "1 without "+trait,
 		"Ironic's last_error: Failed to process allocation",
 		"No node has the trait "+trait+".", "Correct the demand, or give a node what it lacks")
 	if left := site.AllocationNamed(s, s.Name("web")); left != nil {
@@ -142,13 +153,17 @@ func TestAccAllocation_noMatchIsExplained(t *testing.T) {
 
 func TestAccAllocation_unknownPowerState(t *testing.T) {
 	s := site.Start(t, nil)
-	id := site.Text(s.Must(http.MethodPost, "nodes", map[string]any{"driver": "fake-hardware", "name": s.Name("dark"), "resource_class": s.Class()})["uuid"])
+	id := site.Text(s.Must(http.MethodPost, "nodes", map[string]any{
+		"driver": "fake-hardware", "name": s.Name("dark"),
+		"resource_class": s.Class(),
+	})["uuid"])
 	t.Cleanup(func() { site.RemoveNode(t, s, id) })
 	s.Verb(id, "manage", "manageable")
 	s.Verb(id, "provide", "available")
 	acctest.Test(t, resource.TestStep{
-		Config:      s.Provider() + acctest.Allocation(s),
-		ExpectError: regexp.MustCompile(acctest.Wrapped(`1 with unknown power state`) + `[\s\S]*` + acctest.Wrapped(`set power_state on their metal_host`)),
+		Config: s.Provider() + acctest.Allocation(s),
+		ExpectError: regexp.MustCompile(acctest.Wrapped(`1 with unknown power state`) + `[\s\S]*` +
+			acctest.Wrapped(`set power_state on their metal_host`)),
 	})
 }
 
@@ -158,8 +173,9 @@ func TestAccAllocation_nameTaken(t *testing.T) {
 	taken := site.Text(s.Must(http.MethodPost, "allocations", map[string]any{"name": s.Name("web"), "resource_class": s.Class()})["uuid"])
 	t.Cleanup(func() { s.Must(http.MethodDelete, "allocations/"+taken, nil) })
 	acctest.Test(t, resource.TestStep{
-		Config:      s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web"))),
-		ExpectError: regexp.MustCompile(acctest.Wrapped(`Import the existing allocation, or choose another name`) + `[\s\S]*` + acctest.Wrapped(`An allocation with name `+s.Name("web")+` already exists`)),
+		Config: s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web"))),
+		ExpectError: regexp.MustCompile(acctest.Wrapped(`Import the existing allocation, or choose another name`) + `[\s\S]*` +
+			acctest.Wrapped(`An allocation with name `+s.Name("web")+` already exists`)),
 	})
 }
 
@@ -169,7 +185,8 @@ func TestAccAllocation_releasedOutsideIsRecreated(t *testing.T) {
 	config := s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))
 	differs := statecheck.CompareValue(compare.ValuesDiffer())
 	acctest.Test(t,
-		resource.TestStep{Config: config, ConfigStateChecks: []statecheck.StateCheck{differs.AddStateValue(acctest.AllocationAddress, tfjsonpath.New("id"))}},
+		resource.TestStep{Config: config, ConfigStateChecks: []statecheck.StateCheck{differs.AddStateValue(acctest.AllocationAddress,
+			tfjsonpath.New("id"))}},
 		resource.TestStep{
 			PreConfig:         func() { s.Must(http.MethodDelete, "allocations/"+s.Name("web"), nil) },
 			Config:            config,
@@ -196,7 +213,8 @@ func TestAccAllocation_changedOutsideIsShown(t *testing.T) {
 			PreConfig: func() { edit("/extra/team", "shop"); edit("/name", s.Name("shop")) },
 			Config:    config, ConfigPlanChecks: allocationPlan(plancheck.ResourceActionUpdate),
 			Check: func(*terraform.State) error {
-				if got, want := fmt.Sprint(site.AllocationNamed(s, s.Name("web"))["extra"]), "map[note:of another client team:web]"; got != want {
+				if got, want := fmt.Sprint(site.AllocationNamed(s, s.Name("web"))["extra"]),
+					"map[note:of another client team:web]"; got != want {
 					return fmt.Errorf("extra in Ironic is %s, want %s", got, want)
 				}
 				return nil
@@ -215,7 +233,8 @@ func TestAccAllocation_notReleasedWhileDeployed(t *testing.T) {
 			PreConfig: func() { s.Verb(node, "active", "active") },
 			Config:    config, Destroy: true,
 			ExpectError: regexp.MustCompile(acctest.Wrapped(`Could not release node `+s.Name("n1")) + `[\s\S]*` +
-				acctest.Wrapped(`is in state "active": something is deployed on it`) + `[\s\S]*` + acctest.Wrapped(`Destroy its metal_deployment first, or undeploy it with`)),
+				acctest.Wrapped(`is in state "active": something is deployed on it`) + `[\s\S]*` +
+				acctest.Wrapped(`Destroy its metal_deployment first, or undeploy it with`)),
 		},
 		resource.TestStep{Config: config, PlanOnly: true},
 		resource.TestStep{PreConfig: func() { s.Verb(node, "deleted", "available") }, Config: s.Provider(), ExpectNonEmptyPlan: false},
@@ -272,7 +291,9 @@ func TestAccAllocation_backfill(t *testing.T) {
 				allocationIs("state", knownvalue.StringExact("active")),
 			},
 		},
-		resource.TestStep{PreConfig: func() { s.Verb(node, "deleted", "available") }, Config: s.Provider() + backfill, PlanOnly: true, ExpectNonEmptyPlan: true},
+		resource.TestStep{PreConfig: func() {
+			s.Verb(node, "deleted", "available")
+		}, Config: s.Provider() + backfill, PlanOnly: true, ExpectNonEmptyPlan: true},
 		resource.TestStep{
 			Config:      s.Provider() + backfill,
 			ExpectError: regexp.MustCompile(acctest.Wrapped(`Node must be in the "active" state, but the current state is "available"`)),
@@ -357,7 +378,8 @@ func TestFakeAllocation_interruptedAndFailedIsRecreated(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web"))))
 	made := stalled.interrupt(t, w)
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "Failed allocation is replaced", "Ironic's last_error: Failed to process allocation", "1 to add, 0 to change, 1 to destroy")
+	acctest.Mention(t, output, "Failed allocation is replaced", "Ironic's last_error: Failed to process allocation",
+		"1 to add, 0 to change, 1 to destroy")
 	node := site.AddNode(t, s, "n1", nil)
 	w.Must("apply", "-auto-approve")
 	now := acctest.InState(t, w, acctest.AllocationAddress)
@@ -391,7 +413,8 @@ func TestFakeAllocation_staysInStateWhileNodeIsUnreadable(t *testing.T) {
 	s.Must(http.MethodDelete, "allocations/"+site.Text(id), nil)
 
 	broken.Store(true)
-	acctest.Fails(t, w, []string{"apply", "-refresh-only", "-auto-approve"}, "Could not find out whether allocation "+site.Text(id)+" is gone for good")
+	acctest.Fails(t, w, []string{"apply", "-refresh-only", "-auto-approve"}, "Could not find out whether allocation "+site.Text(id)+
+		" is gone for good")
 	if a := acctest.InState(t, w, acctest.AllocationAddress); a == nil || a.Values["id"] != id {
 		t.Errorf("in state is %+v", a)
 	}
@@ -412,7 +435,8 @@ func TestAccAllocation_deployedNodeInMaintenanceIsNotReleased(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	s.Verb(node, "active", "active")
 	s.Must(http.MethodPut, "nodes/"+node+"/maintenance", map[string]any{"reason": "fan"})
-	acctest.Fails(t, w, []string{"destroy", "-auto-approve"}, "Could not release node", s.Name("n1"), "something is deployed on it", "Destroy its metal_deployment first")
+	acctest.Fails(t, w, []string{"destroy", "-auto-approve"}, "Could not release node", s.Name("n1"), "something is deployed on it",
+		"Destroy its metal_deployment first")
 	if site.AllocationNamed(s, s.Name("web")) == nil {
 		t.Error("the allocation of a running machine was deleted")
 	}

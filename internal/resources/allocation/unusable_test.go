@@ -25,7 +25,8 @@ func TestAccAllocation_unusableNodeIsReplaced(t *testing.T) {
 	second := site.AddNode(t, s, "n2", nil)
 	maintain(t, s, first, "broken fan")
 	output := w.Must("plan", "-out=saved")
-	acctest.Mention(t, output, "Unusable node is released", "Nothing is deployed on node "+s.Name("n1"), "in maintenance (broken fan)", "Nodes that match now: 1 of ", "1 in maintenance.", "-/+ destroy and then create replacement",
+	acctest.Mention(t, output, "Unusable node is released", "Nothing is deployed on node "+s.Name("n1"), "in maintenance (broken fan)",
+		"Nodes that match now: 1 of ", "1 in maintenance.", "-/+ destroy and then create replacement",
 		"# forces replacement", "1 to add, 0 to change, 1 to destroy")
 	w.Must("apply", "saved")
 	if now := acctest.InState(t, w, acctest.AllocationAddress); now.Values["node_id"] != second {
@@ -40,7 +41,8 @@ func TestAccAllocation_deployedNodeIsNotReplacedForMaintenance(t *testing.T) {
 	s := site.Start(t, nil)
 	node := site.AddNode(t, s, "n1", nil)
 	site.AddNode(t, s, "n2", nil)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, "candidate_nodes = ["+acctest.Quoted(node)+"]", `on_unusable = "replace"`)+acctest.Allocated(acctest.Image("v1")))
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, "candidate_nodes = ["+acctest.Quoted(node)+"]",
+		`on_unusable = "replace"`)+acctest.Allocated(acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	site.ForgetVerbs(s)
 	s.Must(http.MethodPut, "nodes/"+node+"/maintenance", map[string]any{})

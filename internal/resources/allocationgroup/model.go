@@ -47,9 +47,11 @@ var memberType = types.ObjectType{AttrTypes: map[string]attr.Type{
 // wish returns what the group asks for.
 func (m *model) wish(ctx context.Context) allocate.GroupWish {
 	return allocate.GroupWish{
-		Name: framework.TextOf[string](m.Name), Size: framework.IntOf(m.Size), MaxPerDomain: framework.IntOf(m.MaxPerDomain), Class: framework.TextOf[string](m.ResourceClass),
+		Name: framework.TextOf[string](m.Name), Size: framework.IntOf(m.Size), MaxPerDomain: framework.IntOf(m.MaxPerDomain),
+		Class: framework.TextOf[string](m.ResourceClass),
 		Owner: framework.TextOf[string](m.Owner), SpreadBy: framework.TextOf[string](m.SpreadBy), Traits: framework.TextsOf(ctx, m.Traits),
-		Candidates: framework.TextsOf(ctx, m.CandidateNodes), Require: framework.RequirementsOf(ctx, m.Require), Wait: framework.DurationOf(m.WaitFor),
+		Candidates: framework.TextsOf(ctx, m.CandidateNodes), Require: framework.RequirementsOf(ctx, m.Require),
+		Wait:    framework.DurationOf(m.WaitFor),
 		Replace: framework.MapOf(ctx, m.Replace),
 	}
 }
@@ -85,7 +87,8 @@ func (m *model) entries(ctx context.Context) map[string]allocate.Member {
 	all := map[string]allocate.Member{}
 	for key, e := range models {
 		all[key] = allocate.Member{
-			ID: framework.TextOf[string](e.ID), NodeID: framework.TextOf[string](e.NodeID), NodeName: framework.TextOf[string](e.NodeName), Domain: framework.TextOf[string](e.Domain),
+			ID: framework.TextOf[string](e.ID), NodeID: framework.TextOf[string](e.NodeID), NodeName: framework.TextOf[string](e.NodeName),
+			Domain: framework.TextOf[string](e.Domain),
 		}
 	}
 	return all
@@ -100,7 +103,8 @@ func (m *model) setEntries(entries map[string]allocate.Member) {
 	values := map[string]attr.Value{}
 	for key, e := range entries {
 		values[key] = types.ObjectValueMust(memberType.AttrTypes, map[string]attr.Value{
-			"id": framework.TextValue(e.ID), "node_id": framework.TextValue(e.NodeID), "node_name": framework.TextValue(e.NodeName), "domain": framework.TextValue(e.Domain),
+			"id": framework.TextValue(e.ID), "node_id": framework.TextValue(e.NodeID), "node_name": framework.TextValue(e.NodeName),
+			"domain": framework.TextValue(e.Domain),
 		})
 	}
 	m.Members = types.MapValueMust(memberType, values)

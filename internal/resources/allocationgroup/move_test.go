@@ -26,7 +26,8 @@ func wantRetired(t *testing.T, s *site.Site, node string, reason ...string) {
 	t.Helper()
 	got := s.Node(node)
 	if got["retired"] != true || got["instance_uuid"] != nil || got["provision_state"] != "manageable" {
-		t.Errorf("the node that was left is retired: %v, reserved by %v, in state %v", got["retired"], got["instance_uuid"], got["provision_state"])
+		t.Errorf("the node that was left is retired: %v, reserved by %v, in state %v", got["retired"], got["instance_uuid"],
+			got["provision_state"])
 	}
 	acctest.Mention(t, site.Text(got["retired_reason"]), reason...)
 }
@@ -55,7 +56,8 @@ func TestAccAllocationGroup_moveMember(t *testing.T) {
 
 	w.Configure(s.Provider() + group(s, "k8s", 2, replaces(s, "1=2026-11-23")) + deployments())
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "Member moves to another node", "replace_members moves "+key+" (node "+site.Text(before[key]["node_name"])+")", "must be replaced", "1 to add, 1 to change, 1 to destroy")
+	acctest.Mention(t, output, "Member moves to another node", "replace_members moves "+key+" (node "+site.Text(before[key]["node_name"])+
+		")", "must be replaced", "1 to add, 1 to change, 1 to destroy")
 	w.Must("apply", "-auto-approve")
 	wantRetired(t, s, left, "member "+key+" of group "+s.Name("k8s")+" left it at", `replace_members: "2026-11-23"`)
 	wantMembers(t, s, w, names(s.Name("k8s"), 2), names(s.Name("k8s"), 2))
@@ -97,7 +99,8 @@ func TestAccAllocationGroup_movedMemberIsSpread(t *testing.T) {
 		key, other = other, key
 	}
 	excluded := nodes[slices.IndexFunc(nodes[:3], func(id string) bool { return id != members(t, w)[key]["node_id"] })]
-	w.Configure(s.Provider() + group(s, "k8s", 2, by, replaces(s, key[len(key)-1:]+"=now"), "require = { exclude = ["+acctest.Quoted(excluded)+"] }"))
+	w.Configure(s.Provider() + group(s, "k8s", 2, by, replaces(s, key[len(key)-1:]+"=now"), "require = { exclude = ["+
+		acctest.Quoted(excluded)+"] }"))
 	w.Must("apply", "-auto-approve")
 	after := members(t, w)
 	if after[key]["domain"] != "a" || after[other]["domain"] != "b" || after[key]["node_id"] == excluded {
@@ -145,7 +148,8 @@ func TestAccAllocationGroup_moveOfForeignDeployment(t *testing.T) {
 	w.Must("state", "rm", `metal_deployment.d["`+key+`"]`)
 	w.Configure(s.Provider() + group(s, "prod", 2, replaces(s, "1=now")))
 	w.Must("state", "rm", `metal_deployment.d["`+s.Name("k8s")+`-0"]`)
-	acctest.Fails(t, w, acctest.Apply(), "Could not move members of the group "+s.Name("k8s"), "ember "+key+" cannot move", "omething is deployed on its node", "Nothing of the group was changed", "create_before_destroy")
+	acctest.Fails(t, w, acctest.Apply(), "Could not move members of the group "+s.Name("k8s"), "ember "+key+" cannot move",
+		"omething is deployed on its node", "Nothing of the group was changed", "create_before_destroy")
 	wantMembers(t, s, w, names(s.Name("k8s"), 2), names(s.Name("k8s"), 2))
 	for _, m := range before {
 		if node := s.Node(site.Text(m["node_id"])); node["retired"] == true || node["provision_state"] != "active" {
@@ -186,7 +190,8 @@ func TestAccAllocationGroup_movedMemberOfHosts(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
 	hosts := func(settings ...string) string {
-		return fmt.Sprintf("resource \"metal_host\" \"h\" {\n  count = 2\n  name = \"%s${count.index}\"\n  driver = \"fake-hardware\"\n  resource_class = %q\n  target_state = \"available\"\n  automated_clean = false\n  %s\n}\n",
+		return fmt.Sprintf("resource \"metal_host\" \"h\" {\n  count = 2\n  name = \"%s${count.index}\"\n  driver = \"fake-hardware\"\n "+
+			" resource_class = %q\n  target_state = \"available\"\n  automated_clean = false\n  %s\n}\n",
 			s.Name("h"), s.Class(), strings.Join(settings, "\n  "))
 	}
 	depends := "depends_on = [metal_host.h]"

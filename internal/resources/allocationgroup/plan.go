@@ -48,7 +48,8 @@ func (r *group) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, 
 	)...)
 	if moves != nil {
 		leaves := state.entries(ctx)[moves.Members[0]].NodeID.V
-		r.ForeseeRefusals(ctx, &resp.Diagnostics, r.FindNode(leaves), framework.RightAt("replace_members", "node:update:retired"), framework.RightAt("replace_members", expect.RuleProvision))
+		r.ForeseeRefusals(ctx, &resp.Diagnostics, r.FindNode(leaves), framework.RightAt("replace_members", "node:update:retired"),
+			framework.RightAt("replace_members", expect.RuleProvision))
 	}
 	r.ForeseeChange(ctx, &resp.Diagnostics, "allocation", req)
 }

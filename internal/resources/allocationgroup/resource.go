@@ -78,7 +78,8 @@ func (r *group) reserve(ctx context.Context, plan *model, wanted *allocate.Group
 	doing := "reserve nodes for the " + plan.label(ctx)
 	switch {
 	case api.IsInterrupted(err):
-		diags.AddError("Interrupted: "+doing, "The run was interrupted before all members had a node. It has released what it had reserved. Apply again.")
+		diags.AddError("Interrupted: "+doing, "The run was interrupted before all members had a node. It has released what it had "+
+			"reserved. Apply again.")
 	case err != nil:
 		framework.ReportUndone(diags, doing, err)
 	case by != nil && allocate.AnnounceBegun(r.Site, wanted.Name):
@@ -177,7 +178,9 @@ func (r *group) Update(ctx context.Context, req resource.UpdateRequest, resp *re
 }
 
 // execute executes the steps of a plan, and returns the members afterwards. now is the state meanwhile.
-func (r *group) execute(ctx context.Context, steps []allocate.Step, plan, now *model, resp *resource.UpdateResponse) (byKey map[string]*allocate.GroupMember) {
+func (r *group) execute(ctx context.Context, steps []allocate.Step, plan, now *model,
+	resp *resource.UpdateResponse,
+) (byKey map[string]*allocate.GroupMember) {
 	diags := &resp.Diagnostics
 	limit, found := plan.Timeouts.Create(ctx, reserveTimeout)
 	diags.Append(found...)

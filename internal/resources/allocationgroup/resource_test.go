@@ -24,7 +24,8 @@ func group(s *site.Site, name string, size int, settings ...string) string {
 
 // deployments returns the HCL of a deployment for each member.
 func deployments(settings ...string) string {
-	return "resource \"metal_deployment\" \"d\" {\n  for_each = metal_allocation_group.g.members\n  node_id = each.value.node_id\n  allocation_id = each.value.id\n  " +
+	return "resource \"metal_deployment\" \"d\" {\n  for_each = metal_allocation_group.g.members\n  node_id = each.value.node_id\n " +
+		" allocation_id = each.value.id\n  " +
 		acctest.Image("v1") + "\n  " + strings.Join(settings, "\n  ") + "\n}\n"
 }
 
@@ -194,13 +195,15 @@ func TestAccAllocationGroup_shrinkWaitsForDeployments(t *testing.T) {
 	s := site.Start(t, nil)
 	addNodes(t, s, 2)
 	const stays = "resource \"metal_deployment\" \"d\" {\n  for_each = toset([\"0\", \"1\"])\n" +
-		"  node_id = one([for key, m in metal_allocation_group.g.members : m.node_id if endswith(key, each.key)])\n  allocation_id = one([for key, m in metal_allocation_group.g.members : m.id if endswith(key, each.key)])\n"
+		"  node_id = one([for key, m in metal_allocation_group.g.members : m.node_id if endswith(key, each.key)])\n  allocation_id " +
+		"= one([for key, m in metal_allocation_group.g.members : m.id if endswith(key, each.key)])\n"
 	w := acctest.NewWorkspace(t, s.Provider()+group(s, "k8s", 2)+stays+acctest.Image("v1")+"\n}\n")
 	w.Must("apply", "-auto-approve")
 	// Only the group shrinks, as if its member were deployed by another configuration.
 	w.Configure(s.Provider() + group(s, "k8s", 1, `timeouts = { update = "1s" }`) + stays + acctest.Image("v1") + "\n}\n")
 	key := s.Name("k8s") + "-1"
-	acctest.Fails(t, w, []string{"apply", "-auto-approve", "-target=" + address}, "Could not release member "+key, "omething is still deployed on node "+site.Text(members(t, w)[key]["node_name"]), "raise timeouts.update")
+	acctest.Fails(t, w, []string{"apply", "-auto-approve", "-target=" + address}, "Could not release member "+key,
+		"omething is still deployed on node "+site.Text(members(t, w)[key]["node_name"]), "raise timeouts.update")
 	wantMembers(t, s, w, names(s.Name("k8s"), 2), names(s.Name("k8s"), 2))
 	w.Configure(s.Provider() + group(s, "k8s", 2) + stays + acctest.Image("v1") + "\n}\n")
 	acctest.NoChanges(t, w)
@@ -234,7 +237,8 @@ func TestAccAllocationGroup_reservesAllOrNothing(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider()+group(s, "k8s", 5))
 	output, _ := w.Plan()
 	acctest.Mention(t, output, "Too few nodes match now", "5 members of the group need a node, and 4 can have one")
-	acctest.Fails(t, w, acctest.Apply(), "Could not reserve nodes for the group", "5 members of the group need a node, and 4 can have one: 4 of ", "Nothing is reserved for the group")
+	acctest.Fails(t, w, acctest.Apply(), "Could not reserve nodes for the group", "5 members of the group need a node, and 4 can have "+
+		"one: 4 of ", "Nothing is reserved for the group")
 	wantNone(t, s)
 	if acctest.InState(t, w, address) != nil {
 		t.Errorf("the group is in state:\n%s", w.State())
@@ -352,7 +356,8 @@ func TestFakeAllocationGroup_spreadsByEachRoot(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, &fakeironic.Server{})
 	chassis := []string{
-		site.Text(s.Must(http.MethodPost, "chassis", map[string]any{})["uuid"]), site.Text(s.Must(http.MethodPost, "chassis", map[string]any{})["uuid"]),
+		site.Text(s.Must(http.MethodPost, "chassis", map[string]any{})["uuid"]),
+		site.Text(s.Must(http.MethodPost, "chassis", map[string]any{})["uuid"]),
 	}
 	of := func(i int) map[string]any {
 		return map[string]any{"chassis_uuid": chassis[i]}
@@ -364,7 +369,10 @@ func TestFakeAllocationGroup_spreadsByEachRoot(t *testing.T) {
 	for i, node := range nodes {
 		s.Fake.Set(node, "conductor_group", []string{"g0", "g0", "g1"}[i%3])
 	}
-	for root, want := range map[string][]string{"chassis": chassis, "conductor_group": {"g0", "g1"}, "extra.rack": {"7", "8"}, "extra.other": {""}} {
+	for root, want := range map[string][]string{
+		"chassis": chassis, "conductor_group": {"g0", "g1"}, "extra.rack": {"7", "8"},
+		"extra.other": {""},
+	} {
 		w := acctest.NewWorkspace(t, s.Provider()+group(s, "k8s", 2, "spread_by = "+acctest.Quoted(root)))
 		w.Must("apply", "-auto-approve")
 		var domains []string
@@ -388,8 +396,9 @@ func TestAccAllocationGroup_isValidated(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
 	for config, want := range map[string]string{
-		group(s, "k8s", 0):                                                  "must be between 1 and 1000",
-		group(s, "k8s", 2, `spread_by = "name"`):                            "must be extra.KEY, properties.KEY, conductor_group or chassis",
+		group(s, "k8s", 0): "must be between 1 and 1000",
+		group(s, "k8s", 2, `spread_by = "name"`): "must be extra.KEY, properties.KEY, " +
+			"conductor_group or chassis",
 		group(s, "k8s", 2, "max_per_domain = 1"):                            `"spread_by" must be specified`,
 		group(s, "k8s", 2, `spread_by = "chassis"`, "max_per_domain = 0"):   "must be at least 1",
 		group(s, "k8s", 2, `wait_for_capacity = "soon"`):                    "Not a duration",
@@ -404,7 +413,8 @@ func TestAccAllocationGroup_isValidated(t *testing.T) {
 	} {
 		acctest.Fails(t, acctest.NewWorkspace(t, s.Provider(`microversion = "1.56"`)+group(s, "k8s", 2, setting)), []string{"plan"}, want)
 	}
-	acctest.Fails(t, acctest.NewWorkspace(t, s.Provider(`microversion = "1.51"`)+group(s, "k8s", 2)), []string{"plan"}, "resource_class needs API 1.52")
+	acctest.Fails(t, acctest.NewWorkspace(t, s.Provider(`microversion = "1.51"`)+group(s, "k8s", 2)), []string{"plan"},
+		"resource_class needs API 1.52")
 }
 
 func TestAccAllocationGroup_choosesByHardware(t *testing.T) {
@@ -429,7 +439,8 @@ func TestAccAllocationGroup_choosesByHardware(t *testing.T) {
 	}
 	acctest.NoChanges(t, w)
 	w.Configure(s.Provider() + group(s, "k8s", 3, "require = { min_cpus = 16 }"))
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Members keep their nodes", "do not satisfy it, and keep them: "+s.Name("k8s")+"-2 (node "+s.Name("n0")+" ("+nodes[0]+"): below min_cpus). To move one of them, name it in replace_members")
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Members keep their nodes", "do not satisfy it, and keep them: "+s.Name("k8s")+
+		"-2 (node "+s.Name("n0")+" ("+nodes[0]+"): below min_cpus). To move one of them, name it in replace_members")
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
 }
@@ -470,7 +481,8 @@ func TestFakeAllocationGroup_interruptedWhileItWaits(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider()+group(s, "k8s", 3, `wait_for_capacity = "10m"`))
 	running := w.Start("apply", "-auto-approve")
 	awaitFirstTry(t, s)
-	acctest.Mention(t, acctest.Interrupt(t, running), "Interrupted: reserve nodes for the group "+s.Name("k8s"), "It has released what it had reserved")
+	acctest.Mention(t, acctest.Interrupt(t, running), "Interrupted: reserve nodes for the group "+s.Name("k8s"),
+		"It has released what it had reserved")
 	wantNone(t, s)
 	if acctest.InState(t, w, address) != nil {
 		t.Errorf("the group is in state:\n%s", w.State())
@@ -495,7 +507,8 @@ func TestAccAllocationGroup_takenName(t *testing.T) {
 	addNodes(t, s, 3)
 	s.Must(http.MethodPost, "allocations", map[string]any{"name": s.Name("k8s") + "-1", "resource_class": s.Class()})
 	w := acctest.NewWorkspace(t, s.Provider()+group(s, "k8s", 2))
-	acctest.Fails(t, w, acctest.Apply(), "n allocation with the name "+s.Name("k8s")+"-1 exists already", "Choose another name for the group")
+	acctest.Fails(t, w, acctest.Apply(), "n allocation with the name "+s.Name("k8s")+"-1 exists already",
+		"Choose another name for the group")
 	if left := reserved(t, s); !slices.Equal(left, []string{s.Name("k8s") + "-1"}) {
 		t.Errorf("the allocations are %v", left)
 	}

@@ -28,7 +28,8 @@ func TestAccDeployment_adoptTouchesNothing(t *testing.T) {
 	w.Configure(config(acctest.Image("v2"))) // is noted, as in the first apply after an import
 	wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 0)
 	acctest.Mention(t, w.Must("show", "saved"), "will be updated in-place")
-	acctest.Mention(t, w.Must("plan"), "Adopted deployment is recorded only", "To deploy that content, set rebuild_triggers to a first value, which is only recorded, and change it in a later apply")
+	acctest.Mention(t, w.Must("plan"), "Adopted deployment is recorded only", "To deploy that content, set rebuild_triggers to a first "+
+		"value, which is only recorded, and change it in a later apply")
 	w.Must("apply", "saved")
 	acctest.NoChanges(t, w)
 	if s.Node(node)["provision_updated_at"] != before {
@@ -109,7 +110,8 @@ func TestAccDeployment_adoptsManageableMachine(t *testing.T) {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, adopt)...)
 	}
 	w := acctest.NewWorkspace(t, config(`instance_info = { image_source = "http://x/a", root_gb = 10 }`))
-	acctest.Mention(t, w.Must("plan"), "Machine is adopted", "nothing is written to its disks", "undeploys and cleans it, which erases its data", "1 to add")
+	acctest.Mention(t, w.Must("plan"), "Machine is adopted", "nothing is written to its disks",
+		"undeploys and cleans it, which erases its data", "1 to add")
 	w.Must("apply", "-auto-approve")
 	site.WantVerbs(t, s, node, "adopt")
 	d := acctest.Deployed(t, w)
@@ -199,7 +201,8 @@ func TestFakeDeployment_failedAdoptionEndsManageable(t *testing.T) {
 	s := failsAdoption(t, &broken)
 	for _, end := range []string{"undeploy", "forget"} {
 		node := running(t, s, end)
-		w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), `adopt = true`, "on_destroy = "+acctest.Quoted(end), `instance_info = { root_gb = 1 }`))
+		w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), `adopt = true`, "on_destroy = "+
+			acctest.Quoted(end), `instance_info = { root_gb = 1 }`))
 		acctest.Fails(t, w, acctest.Apply(), "Could not adopt node "+s.Name(end), "no image_source", "adopt failed")
 		if d := acctest.Deployed(t, w); !d.Tainted || d.Values["instance_id"] != s.Node(node)["instance_uuid"] {
 			t.Errorf("in state is %+v", d)
@@ -235,7 +238,9 @@ func TestFakeDeployment_lateAdoptionIsKept(t *testing.T) {
 func TestFakeDeployment_interruptedAdoptionIsContinued(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
-	for name, end := range map[string]acctest.Stop{"interrupted": func(t *testing.T, _ *site.Site, r *acctest.Running) { acctest.Interrupt(t, r) }, "killed": acctest.Kill} {
+	for name, end := range map[string]acctest.Stop{"interrupted": func(t *testing.T, _ *site.Site, r *acctest.Running) {
+		acctest.Interrupt(t, r)
+	}, "killed": acctest.Kill} {
 		node := running(t, s, name)
 		w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), adopt))
 		release := s.Hold("adopting")

@@ -11,7 +11,10 @@ import (
 
 // bootsISOs are the fields of a node of the fake that can boot live ISOs.
 func bootsISOs() map[string]any {
-	return map[string]any{"driver": "redfish", "boot_interface": "redfish-virtual-media", "driver_info": map[string]any{"redfish_address": "https://192.0.2.1"}}
+	return map[string]any{
+		"driver": "redfish", "boot_interface": "redfish-virtual-media",
+		"driver_info": map[string]any{"redfish_address": "https://192.0.2.1"},
+	}
 }
 
 // unbuilt is the HCL of two deployments whose live ISO is built in the same apply, so that a plan does not know its URL.
@@ -51,7 +54,8 @@ func TestFakeLiveISO_unbuiltImageChangesItsMachineOnly(t *testing.T) {
 	// Known and shared changes with a URL that is not known: the plan during apply may not take back what was planned.
 	w.Configure(unbuilt(s, nodes, "2", ""))
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "Plan: 1 to add, 2 to change, 1 to destroy", "keeps running, whatever the new image will be: only what all machines share has changed")
+	acctest.Mention(t, output, "Plan: 1 to add, 2 to change, 1 to destroy", "keeps running, whatever the new image will be: only what "+
+		"all machines share has changed")
 	w.Must("apply", "-auto-approve")
 	wantCycles(1, 1)
 	acctest.NoChanges(t, w)
@@ -70,7 +74,8 @@ func TestFakeLiveISO_addedImageDetailsRestartNothing(t *testing.T) {
 	s := site.StartFake(t, nil)
 	node := site.AddNode(t, s, "n", bootsISOs())
 	config := func(settings string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), `config_drive = { hostname = "n" }`, `live_iso = {`+"\n    url = \"http://images.invalid/a.iso\"\n    quiet_period = \"0s\"\n"+settings+"}")
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), `config_drive = { hostname = "n" }`, `live_iso = {`+
+			"\n    url = \"http://images.invalid/a.iso\"\n    quiet_period = \"0s\"\n"+settings+"}")
 	}
 	w := acctest.NewWorkspace(t, config(""))
 	w.Must("apply", "-auto-approve")

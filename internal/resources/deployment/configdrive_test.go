@@ -45,8 +45,10 @@ func TestAccDeployment_renameRebuildsNothing(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
 	config := func(name, image string) string {
-		return s.Provider() + strings.Replace(acctest.Host(s, 1), s.Name("h1"), s.Name(name), 1) + acctest.Allocation(s, `depends_on = [metal_host.h1]`) +
-			acctest.Allocated(acctest.Image(image), `config_drive = { hostname = metal_allocation.a.node_name, user_data = "I am ${metal_allocation.a.node_name}\n" }`)
+		return s.Provider() + strings.Replace(acctest.Host(s, 1), s.Name("h1"), s.Name(name), 1) +
+			acctest.Allocation(s, `depends_on = [metal_host.h1]`) +
+			acctest.Allocated(acctest.Image(image),
+				`config_drive = { hostname = metal_allocation.a.node_name, user_data = "I am ${metal_allocation.a.node_name}\n" }`)
 	}
 	w := acctest.NewWorkspace(t, config("h1", "v1"))
 	w.Must("apply", "-auto-approve")
@@ -56,7 +58,8 @@ func TestAccDeployment_renameRebuildsNothing(t *testing.T) {
 	if output, changes := w.Plan(); changes {
 		t.Errorf("the plan after a rename changes something:\n%s", output)
 	} else {
-		acctest.Mention(t, output, "Machine keeps its former name", acctest.Quoted(s.Name("h1")), "set rebuild_triggers to a first value, which is only recorded")
+		acctest.Mention(t, output, "Machine keeps its former name", acctest.Quoted(s.Name("h1")),
+			"set rebuild_triggers to a first value, which is only recorded")
 	}
 	site.WantVerbs(t, s, node, "manage", "provide", "active")
 	w.Configure(config("h2", "v2"))

@@ -57,19 +57,33 @@ func TestAccDeployment_savedPlanShowsEveryWipeAndRestart(t *testing.T) {
 	}{
 		{settings: []string{acctest.Image("v2")}, rebuilds: 1, between: func() { power(s, node, "power off") }},
 		{settings: []string{acctest.Image("v2"), drive("a")}, rebuilds: 1},
-		{settings: []string{acctest.Image("v2"), drive("a\n")}, rebuilds: 1, between: func() { s.Patch(node, "add", "/name", s.Name("renamed")) }},
+		{settings: []string{acctest.Image("v2"), drive("a\n")}, rebuilds: 1, between: func() {
+			s.Patch(node, "add", "/name", s.Name("renamed"))
+		}},
 		{settings: []string{acctest.Image("v2"), drive("a\n"), `rebuild_triggers = { month = "10" }`}},
 		{settings: []string{acctest.Image("v2"), drive("a\n"), `rebuild_triggers = { month = "11" }`}, rebuilds: 1},
 		{settings: []string{acctest.Image("v2"), drive("a\n"), `rebuild_triggers = { month = "12" }`, `on_change = "ignore"`}, rebuilds: 1},
-		{settings: []string{acctest.Image("v3"), drive("a\n"), `rebuild_triggers = { month = "12" }`, `restart_triggers = { kernel = "0" }`, `on_change = "ignore"`}},
-		{settings: []string{acctest.Image("v3"), drive("a\n"), `rebuild_triggers = { month = "12" }`, `restart_triggers = { kernel = "1" }`, `on_change = "ignore"`}, restarts: 1},
+		{settings: []string{
+			acctest.Image("v3"), drive("a\n"), `rebuild_triggers = { month = "12" }`, `restart_triggers = { kernel = "0" }`,
+			`on_change = "ignore"`,
+		}},
+		{settings: []string{
+			acctest.Image("v3"), drive("a\n"), `rebuild_triggers = { month = "12" }`, `restart_triggers = { kernel = "1" }`,
+			`on_change = "ignore"`,
+		}, restarts: 1},
 		{
-			settings: []string{acctest.Image("v2"), drive("a\n"), `rebuild_triggers = { month = "12" }`, `restart_triggers = { kernel = "2" }`}, restarts: 1,
+			settings: []string{
+				acctest.Image("v2"), drive("a\n"), `rebuild_triggers = { month = "12" }`,
+				`restart_triggers = { kernel = "2" }`,
+			}, restarts: 1,
 			between: func() { power(s, node, "power off") },
 		},
 		{settings: []string{acctest.Image("v3"), drive("a\n"), `restart_triggers = { kernel = "3" }`}, rebuilds: 1},
 		{settings: []string{acctest.Image("v3"), drive("a\n"), `restart_triggers = { kernel = "4" }`, `power_state = "off"`}},
-		{settings: []string{acctest.Image("v3"), drive("a\n"), `restart_triggers = { kernel = "4" }`, `power_state = "off"`, `max_attempts = 2`}},
+		{settings: []string{
+			acctest.Image("v3"), drive("a\n"), `restart_triggers = { kernel = "4" }`, `power_state = "off"`,
+			`max_attempts = 2`,
+		}},
 	} {
 		w.Configure(config(step.settings...))
 		wantRaised(t, w.Save()[acctest.DeploymentAddress], step.rebuilds, step.restarts)
@@ -94,7 +108,8 @@ func TestAccDeployment_unknownContentIsUnknownInCounters(t *testing.T) {
 	s := site.Start(t, nil)
 	node := site.AddNode(t, s, "n1", nil)
 	config := func(replaced, drive string) string {
-		return s.Provider() + fmt.Sprintf("resource \"terraform_data\" \"x\" {\n  input = %q\n  triggers_replace = %q\n}\n", drive, replaced) +
+		return s.Provider() + fmt.Sprintf("resource \"terraform_data\" \"x\" {\n  input = %q\n  triggers_replace = %q\n}\n",
+			drive, replaced) +
 			acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `config_drive = { user_data = terraform_data.x.output }`)
 	}
 	w := acctest.NewWorkspace(t, config("1", "a"))

@@ -42,7 +42,8 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 	d.announce(m, reserved, &resp.Diagnostics)
 	instanceID := reserved.instance
 	onDestroy := plan.OnDestroy
-	plan.OnDestroy = types.StringNull() // on_destroy applies to finished deployments only: a failed creation is tainted, and undeployed before the next one
+	// on_destroy applies to finished deployments only: a failed creation is tainted, and undeployed before the next one
+	plan.OnDestroy = types.StringNull()
 	power, name := plan.PowerState, plan.InstanceName
 	if plan.Ready.IsUnknown() {
 		plan.Ready = types.BoolValue(false)
@@ -54,7 +55,8 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 
 	seen := config.firstSeen(ctx, kept)
 	options := deploy.DeployOptions{
-		Instance: instanceID, Creates: true, Attempts: plan.tries(), Timeout: limit, Connections: deploy.VIFConnections{Wanted: plan.vifs()},
+		Instance: instanceID, Creates: true, Attempts: plan.tries(), Timeout: limit,
+		Connections: deploy.VIFConnections{Wanted: plan.vifs()},
 	}
 	steps := deploy.Decide(wish, deploy.Seen{New: true, Now: time.Now()}).Steps // which depend on nothing that was seen
 	doing, attempts, err := d.install(ctx, &plan, &config, m, wanted, options, steps, seen)
@@ -86,8 +88,8 @@ func (m *model) afterFailure(node *ironic.Node, failed error) []string {
 	if failed == nil || m.adopted() || failure.Is(failed, failure.KindNotReady) || !deploy.IsDeployed(node) || deploy.StaysUncleaned(node) {
 		return nil
 	}
-	return []string{"Terraform marks this resource as tainted: the next apply first undeploys the machine, which cleans it, and then deploys it again. To skip the cleaning, " +
-		"run terraform untaint with the address of this resource before that."}
+	return []string{"Terraform marks this resource as tainted: the next apply first undeploys the machine, which cleans it, and then " +
+		"deploys it again. To skip the cleaning, run terraform untaint with the address of this resource before that."}
 }
 
 // recordEnd writes to the state what has become of a new deployment, and returns its footprint. err is its failure.
@@ -109,7 +111,9 @@ func (d *deployment) recordEnd(
 }
 
 // install deploys a reserved machine for the first time, and switches it as configured. With an error, it returns what it was doing.
-func (d *deployment) install(ctx context.Context, plan, config *model, m *machine.Machine, wanted deploy.Deployment, o deploy.DeployOptions, steps []deploy.Step, seen time.Time) (doing string, attempts int, err error) {
+func (d *deployment) install(ctx context.Context, plan, config *model, m *machine.Machine, wanted deploy.Deployment, o deploy.DeployOptions,
+	steps []deploy.Step, seen time.Time,
+) (doing string, attempts int, err error) {
 	label := ironic.NodeLabel(m.Node())
 	if deploy.Has(steps, deploy.DoCheck) {
 		defer m.KeepSlot()()
@@ -141,7 +145,9 @@ func (d *deployment) install(ctx context.Context, plan, config *model, m *machin
 }
 
 // begin deploys the image of a new deployment, or boots its live ISO.
-func (d *deployment) begin(ctx context.Context, wanted deploy.Deployment, m *machine.Machine, o deploy.DeployOptions, seen time.Time) (attempts int, err error) {
+func (d *deployment) begin(ctx context.Context, wanted deploy.Deployment, m *machine.Machine, o deploy.DeployOptions,
+	seen time.Time,
+) (attempts int, err error) {
 	if wanted.LiveISO == nil {
 		return deploy.Deploy(ctx, m, wanted, o)
 	}
@@ -177,7 +183,9 @@ func (r reservation) isOthers(failed error, plan *model, wanted deploy.Deploymen
 }
 
 // reserve makes sure that the node is reserved by the allocation, or reserves it for this resource.
-func (d *deployment) reserve(ctx context.Context, plan *model, wanted deploy.Deployment, limit time.Duration, diags *diag.Diagnostics) (m *machine.Machine, r reservation, err error) {
+func (d *deployment) reserve(ctx context.Context, plan *model, wanted deploy.Deployment, limit time.Duration,
+	diags *diag.Diagnostics,
+) (m *machine.Machine, r reservation, err error) {
 	if m, err = d.Site.Machine(ctx, plan.NodeID.ValueString()); err != nil {
 		return nil, r, err
 	}
@@ -236,7 +244,9 @@ func (d *deployment) beginTry(ctx context.Context, plan *model, machine *machine
 }
 
 // endTry puts the machine of a failed creation into quarantine: see deploy.EndTry.
-func (d *deployment) endTry(ctx context.Context, plan *model, on *machine.Machine, try *deploy.Try, failed error, diags *diag.Diagnostics) (quarantined bool, err error) {
+func (d *deployment) endTry(ctx context.Context, plan *model, on *machine.Machine, try *deploy.Try, failed error,
+	diags *diag.Diagnostics,
+) (quarantined bool, err error) {
 	limit, _ := plan.Timeouts.Delete(ctx, deploymentTimeout) // beginTry has reported what is wrong with it
 	quarantined, notices, err := deploy.EndTry(ctx, on, try, failed, limit, d.EndTemporary)
 	framework.Show(diags, notices...)

@@ -17,7 +17,8 @@ const autodetectMinor = 111
 
 // bootingHost is the HCL of a host "h1" that boots from the network, with a deploy interface.
 func bootingHost(s *site.Site, deploy string) string {
-	return acctest.Host(s, 1, fmt.Sprintf("hardware_interfaces = { boot = \"ipxe\", deploy = %q }", deploy), `automated_clean = false`, fmt.Sprintf("ports = { %q = {} }", s.MAC(1)),
+	return acctest.Host(s, 1, fmt.Sprintf("hardware_interfaces = { boot = \"ipxe\", deploy = %q }", deploy), `automated_clean = false`,
+		fmt.Sprintf("ports = { %q = {} }", s.MAC(1)),
 		fmt.Sprintf("driver_info = { deploy_kernel = %q, deploy_ramdisk = %q }", acctest.Images+"kernel", acctest.Images+"ramdisk"))
 }
 
@@ -34,7 +35,8 @@ func TestAccDeployInterface_liveISOWithAutodetect(t *testing.T) {
 	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	s.SkipBefore(t, autodetectMinor)
 	config := func(version string) string {
-		return s.Provider() + bootingHost(s, "autodetect") + acctest.Deployment("metal_host.h1.id", liveISO(iso.URL(version), `reboot_policy = "always"`))
+		return s.Provider() + bootingHost(s, "autodetect") + acctest.Deployment("metal_host.h1.id",
+			liveISO(iso.URL(version), `reboot_policy = "always"`))
 	}
 	w := acctest.NewWorkspace(t, config("v1"))
 	w.Must("apply", "-auto-approve")
@@ -58,7 +60,8 @@ func TestAccDeployInterface_autodetectIsNoDrift(t *testing.T) {
 	t.Parallel()
 	s, files := site.Start(t, nil), bmc.ServeISO(t)
 	s.SkipBefore(t, autodetectMinor)
-	ramdisk := fmt.Sprintf("image = { url = %q, checksum = %q, type = \"partition\", kernel = %q, ramdisk = %q, root_gb = 5 }\n  instance_info = { ironic_ramdisk_deploy = true }",
+	ramdisk := fmt.Sprintf("image = { url = %q, checksum = %q, type = \"partition\", kernel = %q, ramdisk = %q, root_gb = 5 }\n "+
+		" instance_info = { ironic_ramdisk_deploy = true }",
 		acctest.Images+"v1.qcow2", strings.Repeat("a1", 32), files.URL("kernel"), files.URL("ramdisk"))
 	config := func(setting, deployment string) string {
 		host := strings.Replace(bootingHost(s, "autodetect"), `automated_clean = false`, "automated_clean = false\n  "+setting, 1)
@@ -76,7 +79,8 @@ func TestAccDeployInterface_autodetectIsNoDrift(t *testing.T) {
 	}
 	w.Configure(config("", acctest.Image("v2")))
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "Deploy interface has to be chosen again", "must be replaced", `instance_info = { deploy_interface = "direct" }`)
+	acctest.Mention(t, output, "Deploy interface has to be chosen again", "must be replaced",
+		`instance_info = { deploy_interface = "direct" }`)
 	w.Configure(config("", acctest.Image("v2")+"\n  instance_info = { deploy_interface = \"direct\" }"))
 	output, _ = w.Plan()
 	acctest.Mention(t, output, "Rebuild wipes the root disk")
@@ -93,7 +97,8 @@ func TestAccDeployInterface_noop(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
 	s.SkipBefore(t, autodetectMinor)
-	host := fmt.Sprintf("resource \"metal_host\" \"h1\" {\n  name = %q\n  driver = \"manual-management\"\n  hardware_interfaces = { deploy = \"noop\", power = \"fake\", management = \"fake\" }\n}\n", s.Name("h1"))
+	host := fmt.Sprintf("resource \"metal_host\" \"h1\" {\n  name = %q\n  driver = \"manual-management\"\n  hardware_interfaces = { "+
+		"deploy = \"noop\", power = \"fake\", management = \"fake\" }\n}\n", s.Name("h1"))
 	w := acctest.NewWorkspace(t, s.Provider()+host+acctest.Deployment("metal_host.h1.id", `adopt = true`, `on_destroy = "forget"`))
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)

@@ -20,7 +20,8 @@ func TestAccDeployment_undeployedOutsideIsRecreated(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	s.Verb(node, "deleted", "available")
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "Deployment is gone", "Node "+s.Name("n1")+" ("+node+") was undeployed by another client", "Plan: 2 to add, 0 to change, 0 to destroy")
+	acctest.Mention(t, output, "Deployment is gone", "Node "+s.Name("n1")+" ("+node+") was undeployed by another client",
+		"Plan: 2 to add, 0 to change, 0 to destroy")
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
 	w.Must("destroy", "-auto-approve")
@@ -40,7 +41,8 @@ func TestAccDeployment_savedPlanKeepsToItsMachine(t *testing.T) {
 			s := site.Start(t, nil)
 			node := site.AddNode(t, s, "n1", nil)
 			config := func(tries int) string {
-				return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `power_state = "off"`, fmt.Sprintf("max_attempts = %d", tries))
+				return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `power_state = "off"`,
+					fmt.Sprintf("max_attempts = %d", tries))
 			}
 			w := acctest.NewWorkspace(t, config(1))
 			w.Must("apply", "-auto-approve")
@@ -132,7 +134,8 @@ func TestAccDeployment_powerAndMaintenanceDrift(t *testing.T) {
 	acctest.Mention(t, output, "Node "+s.Name("n1")+" ("+node+") is in maintenance.")
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v2")))
 	output, _ = w.Plan()
-	acctest.Mention(t, output, "Maintenance prevents the deployment", "Unless the maintenance ends first, the apply will fail for this deployment.")
+	acctest.Mention(t, output, "Maintenance prevents the deployment", "Unless the maintenance ends first, the apply will fail for "+
+		"this deployment.")
 	acctest.Fails(t, w, []string{"apply", "-auto-approve"}, "maintenance")
 	s.Must(http.MethodDelete, "nodes/"+node+"/maintenance", nil)
 	w.Must("apply", "-auto-approve")
@@ -144,7 +147,8 @@ func TestAccDeployment_afterMaintenance(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
 	config := func(maintenance, image string) string {
-		return s.Provider() + acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, acctest.Target("available"), "maintenance = "+maintenance) +
+		return s.Provider() + acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, acctest.Target("available"),
+			"maintenance = "+maintenance) +
 			acctest.Deployment("metal_host.h.id", acctest.Image(image))
 	}
 	w := acctest.NewWorkspace(t, config("false", "v1"))

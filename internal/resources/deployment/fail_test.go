@@ -18,10 +18,12 @@ func TestAccDeployment_failureIsRepairedByNextApply(t *testing.T) {
 	if code == 0 {
 		t.Fatalf("the deployment worked:\n%s", output)
 	}
-	acctest.Mention(t, output, "Could not deploy node "+s.Name("n1")+" ("+node+")", `is in state "deploy failed".`, "Ironic's last_error: "+acctest.LastErrorOfFailingStep,
+	acctest.Mention(t, output, "Could not deploy node "+s.Name("n1")+" ("+node+")", `is in state "deploy failed".`, "Ironic's last_error: "+
+		acctest.LastErrorOfFailingStep,
 		"Fix the cause (check the image, the checksum, the network and the machine's console) and apply again",
 		"Terraform marks this resource as tainted: the next apply first undeploys the machine, which cleans it", "run terraform untaint")
-	if d := acctest.Deployed(t, w); !d.Tainted || d.Values["provision_state"] != "deploy failed" || d.Values["last_error"] != acctest.LastErrorOfFailingStep ||
+	if d := acctest.Deployed(t, w); !d.Tainted || d.Values["provision_state"] != "deploy failed" ||
+		d.Values["last_error"] != acctest.LastErrorOfFailingStep ||
 		fmt.Sprint(d.Values["attempts"]) != "2" {
 		t.Errorf("in state is %+v", d)
 	}
@@ -44,7 +46,8 @@ func TestAccDeployment_forgetDoesNotApplyToFailedDeployment(t *testing.T) {
 	s := site.StartSlow(t)
 	node := site.AddNode(t, s, "n1", nil)
 	config := func(more ...string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append([]string{acctest.Image("v1"), `on_destroy = "forget"`}, more...)...)
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node),
+			append([]string{acctest.Image("v1"), `on_destroy = "forget"`}, more...)...)
 	}
 	w := acctest.NewWorkspace(t, config(`timeouts = { create = "1s" }`))
 	release := s.Hold(site.BusyDeploying()...)
@@ -57,7 +60,8 @@ func TestAccDeployment_forgetDoesNotApplyToFailedDeployment(t *testing.T) {
 	w.Configure(config())
 	output := w.Must("apply", "-auto-approve")
 	acctest.Mention(t, output, "Destroying undeploys the machine", "is undeployed and cleaned", "1 added, 0 changed, 1 destroyed")
-	if d := acctest.Deployed(t, w); d.Tainted || d.Values["instance_id"] != s.Node(node)["instance_uuid"] || d.Values["on_destroy"] != "forget" {
+	if d := acctest.Deployed(t, w); d.Tainted || d.Values["instance_id"] != s.Node(node)["instance_uuid"] ||
+		d.Values["on_destroy"] != "forget" {
 		t.Errorf("in state is %+v", d)
 	}
 	acctest.NoChanges(t, w)

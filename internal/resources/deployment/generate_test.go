@@ -13,7 +13,8 @@ func TestAccDeployment_generatedConfigurationPlansNothing(t *testing.T) {
 	s := site.Start(t, nil)
 	host := s.Name("h")
 	config := s.Provider() + acctest.HostBlock(host, `driver = "fake-hardware"`, acctest.Target("available"))
-	made := acctest.NewWorkspace(t, config+acctest.Deployment("metal_host.h.id", acctest.Image("v1"), `config_drive = { hostname = "web-0" }`))
+	made := acctest.NewWorkspace(t, config+acctest.Deployment("metal_host.h.id", acctest.Image("v1"),
+		`config_drive = { hostname = "web-0" }`))
 	made.Must(acctest.Apply()...)
 	defer acctest.Destroy(t, s, made)
 	w := acctest.NewWorkspace(t, s.Provider()+"import {\n  to = metal_deployment.d\n  id = "+acctest.Quoted(host)+"\n}\n")

@@ -23,7 +23,8 @@ func TestAccDeployment_import(t *testing.T) {
 	node := site.AddNode(t, s, "n1", nil)
 	deployByHand(s, node, site.ForeignInstance(s))
 	before := s.Node(node)["updated_at"]
-	config := s.Provider() + acctest.Deployment(acctest.Quoted(s.Name("n1")), `image = { url = "`+acctest.Images+`v1.qcow2", checksum = "d41d8cd98f00b204e9800998ecf8427e" }`, `config_drive = { user_data_wo = "x", user_data_wo_version = 1 }`)
+	config := s.Provider() + acctest.Deployment(acctest.Quoted(s.Name("n1")), `image = { url = "`+acctest.Images+
+		`v1.qcow2", checksum = "d41d8cd98f00b204e9800998ecf8427e" }`, `config_drive = { user_data_wo = "x", user_data_wo_version = 1 }`)
 	w := acctest.NewWorkspace(t, config)
 	w.Must("import", acctest.DeploymentAddress, s.Name("n1"))
 	output, _ := w.Plan()
@@ -51,12 +52,14 @@ func TestAccDeployment_importWithAllocation(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
 	node := site.AddNode(t, s, "n1", nil)
-	first := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1")))
+	first := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+
+		acctest.Allocated(acctest.Image("v1")))
 	first.Must("apply", "-auto-approve")
 	reserved := site.AllocationNamed(s, s.Name("web"))
 	before := s.Node(node)["updated_at"]
 
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1"))+
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+
+		acctest.Allocated(acctest.Image("v1"))+
 		"import {\n  to = metal_allocation.a\n  id = "+acctest.Quoted(s.Name("web"))+"\n}\n"+
 		"import {\n  to = metal_deployment.d\n  id = "+acctest.Quoted(node)+"\n}\n")
 	output := w.Must("apply", "-auto-approve")

@@ -61,7 +61,8 @@ func TestAccDeployment_instanceNameFromDisplayName(t *testing.T) {
 	s := site.Start(t, nil)
 	s.SkipBefore(t, 104)
 	node := site.AddNode(t, s, "n1", nil)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `instance_info = { display_name = "shown" }`))
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"),
+		`instance_info = { display_name = "shown" }`))
 	w.Must("apply", "-auto-approve")
 	wantInstanceName(t, s, node, "shown")
 	acctest.NoChanges(t, w)

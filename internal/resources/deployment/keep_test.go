@@ -13,7 +13,8 @@ func TestAccDeployment_replacementKeepsReservation(t *testing.T) {
 	node := site.AddNode(t, s, "n1", nil)
 	site.AddNode(t, s, "n2", nil) // a node that could be chosen instead
 	site.AddTrait(s, node, "CUSTOM_A")
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")), `traits = ["CUSTOM_A"]`, `extra = { team = "web" }`)+acctest.Allocated(acctest.Image("v1")))
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")), `traits = ["CUSTOM_A"]`,
+		`extra = { team = "web" }`)+acctest.Allocated(acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	before := site.AllocationNamed(s, s.Name("web"))
 	site.ForgetVerbs(s)
@@ -23,7 +24,8 @@ func TestAccDeployment_replacementKeepsReservation(t *testing.T) {
 	if now := s.Node(node); now["provision_state"] != "active" || now["allocation_uuid"] != before["uuid"] {
 		t.Errorf("the node is %v, of allocation %v", now["provision_state"], now["allocation_uuid"])
 	}
-	if kept := site.AllocationNamed(s, s.Name("web")); kept["extra"].(map[string]any)["team"] != "web" { //nolint:forcetypeassert // Ironic's schema
+	if kept := site.AllocationNamed(s, s.Name("web")); kept["extra"].(map[string]any)["team"] !=
+		"web" { //nolint:forcetypeassert // Ironic's schema
 		t.Errorf("the allocation lost its extra: %v", kept)
 	}
 	acctest.NoChanges(t, w)

@@ -38,13 +38,16 @@ func liveISOSchema() schema.Attribute {
 	values := func(description string) schema.MapAttribute {
 		return schema.MapAttribute{
 			Optional: true, ElementType: types.StringType, MarkdownDescription: description,
-			Validators: []validator.Map{mapvalidator.KeysAre(stringvalidator.LengthAtLeast(1)), mapvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))},
+			Validators: []validator.Map{
+				mapvalidator.KeysAre(stringvalidator.LengthAtLeast(1)),
+				mapvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1)),
+			},
 		}
 	}
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "Exactly one of `image`, `live_iso` and `adopt` is required. ISO that the machine boots instead of its disk. A new ISO **restarts** only the machines that it affects: " +
-			"see [Live ISO](../guides/live-iso.md).",
+		MarkdownDescription: "Exactly one of `image`, `live_iso` and `adopt` is required. ISO that the machine boots instead of its " +
+			"disk. A new ISO **restarts** only the machines that it affects: see [Live ISO](../guides/live-iso.md).",
 		Attributes: map[string]schema.Attribute{
 			"url": schema.StringAttribute{
 				Required: true, Validators: []validator.String{framework.ImageURL},
@@ -52,24 +55,33 @@ func liveISOSchema() schema.Attribute {
 			},
 			"version": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
-				MarkdownDescription: "Identity of the image, such as a checksum. Default: `url` without user, query and fragment. The first `version` counts as a new image.",
+				MarkdownDescription: "Identity of the image, such as a checksum. Default: `url` without user, query and fragment. The " +
+					"first `version` counts as a new image.",
 			},
-			"shared_content": values("Content for all machines: name to identity, such as `{ infra_env = \"uid/7\" }`. A change restarts no machine. Do not use secrets."),
-			"host_content":   values("Content for this machine: name to identity. A change **restarts** the machine once the image is new, too."),
-			"contains":       values("What the builder put into the image: name to identity. A machine whose content is missing waits for another image; a new one fails. Default: what is wanted, without `host_content` that changed after the image."),
-			"installing":     schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: the machine is being installed, and no new image restarts it. Default: `false`."},
-			"registered":     schema.BoolAttribute{Optional: true, MarkdownDescription: "`false`: the software on the image has not reported yet, and **any new image restarts** the machine. Default: `true`."},
+			"shared_content": values("Content for all machines: name to identity, such as `{ infra_env = \"uid/7\" }`. A change restarts " +
+				"no machine. Do not use secrets."),
+			"host_content": values("Content for this machine: name to identity. A change **restarts** the machine once the " +
+				"image is new, too."),
+			"contains": values("What the builder put into the image: name to identity. A machine whose content is missing waits " +
+				"for another image; a new one fails. Default: what is wanted, without `host_content` that changed after the image."),
+			"installing": schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: the machine is being installed, and no " +
+				"new image restarts it. Default: `false`."},
+			"registered": schema.BoolAttribute{Optional: true, MarkdownDescription: "`false`: the software on the image has not " +
+				"reported yet, and **any new image restarts** the machine. Default: `true`."},
 			"quiet_period": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{framework.NotNegativeDuration},
 				MarkdownDescription: "Time for which an image must be unchanged. The apply waits for that. Default: `60s`.",
 			},
 			"built_at": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{framework.Timestamp},
-				MarkdownDescription: "Time of the build (RFC 3339). Default: `Last-Modified` of the URL, then the first apply that wants the image.",
+				MarkdownDescription: "Time of the build (RFC 3339). Default: `Last-Modified` of the URL, then the first apply that " +
+					"wants the image.",
 			},
 			"reboot_policy": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(bootiso.PolicyAffected), string(bootiso.PolicyAlways), string(bootiso.PolicyNever))},
-				MarkdownDescription: "New images that restart the machine: `affected` (default: those that affect it), `always` (all, unless `installing`) or `never`.",
+				Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(bootiso.PolicyAffected),
+					string(bootiso.PolicyAlways), string(bootiso.PolicyNever))},
+				MarkdownDescription: "New images that restart the machine: `affected` (default: those that affect it), `always` (all, " +
+					"unless `installing`) or `never`.",
 			},
 		},
 	}
@@ -77,11 +89,17 @@ func liveISOSchema() schema.Attribute {
 
 func bootStatusSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
-		Computed: true, MarkdownDescription: "What the machine needs for the live ISO that the last apply wanted, or what that apply did. [`metal_boot_status`](../data-sources/boot_status.md) says the same.",
+		Computed: true, MarkdownDescription: "What the machine needs for the live ISO that the last apply wanted, or what that apply " +
+			"did. [`metal_boot_status`](../data-sources/boot_status.md) says the same.",
 		Attributes: map[string]schema.Attribute{
-			"stale":    schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine was booted with something outdated."},
-			"obsolete": schema.SetAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "What is outdated: `shared.NAME`, `host.NAME`, `image`, an attribute, or `unknown`."},
-			"action":   schema.StringAttribute{Computed: true, MarkdownDescription: "`none`, `restart`, `wait` (for a newer image), or `manual` (restart the machine yourself)."},
+			"stale": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine was booted with " +
+				"something outdated."},
+			"obsolete": schema.SetAttribute{
+				Computed: true, ElementType: types.StringType,
+				MarkdownDescription: "What is outdated: `shared.NAME`, `host.NAME`, `image`, an attribute, or `unknown`.",
+			},
+			"action": schema.StringAttribute{Computed: true, MarkdownDescription: "`none`, `restart`, `wait` (for a newer image), or " +
+				"`manual` (restart the machine yourself)."},
 		},
 	}
 }
@@ -103,7 +121,10 @@ func (m *model) firstSeen(ctx context.Context, kept *private) time.Time {
 		return time.Time{}
 	}
 	want := iso.Want()
-	now := deploy.Wanted{Image: bootiso.Artifacts{URL: want.URL, Version: want.Version}.Digest(), At: time.Now().UTC(), Artifacts: want.WithoutURL()}
+	now := deploy.Wanted{
+		Image: bootiso.Artifacts{URL: want.URL, Version: want.Version}.Digest(), At: time.Now().UTC(),
+		Artifacts: want.WithoutURL(),
+	}
 	if kept.Last.Image == now.Image {
 		now.At = kept.Last.At
 	}
@@ -125,8 +146,9 @@ func (m *model) readBoot(ctx context.Context, node *ironic.Node, last deploy.Wan
 	if imported && deploy.BootISOURL(node) != "" && deploy.ImageSource(node) == "" {
 		object, diags := types.ObjectValueFrom(ctx, m.LiveISO.AttributeTypes(ctx), liveISOModel{
 			LiveISO: framework.LiveISO{
-				URL: types.StringValue(deploy.BootISOURL(node)), SharedContent: types.MapNull(types.StringType), HostContent: types.MapNull(types.StringType),
-				Contains: types.MapNull(types.StringType),
+				URL: types.StringValue(deploy.BootISOURL(node)), SharedContent: types.MapNull(types.StringType),
+				HostContent: types.MapNull(types.StringType),
+				Contains:    types.MapNull(types.StringType),
 			},
 		})
 		if !diags.HasError() {
@@ -152,7 +174,8 @@ func validateLiveISO(m *model, diags *diag.Diagnostics) {
 	}
 	for key := range framework.JSONObject(m.InstanceInfo) {
 		if deploy.BootKey(key) {
-			diags.AddAttributeError(path.Root("instance_info"), "Setting configured twice", fmt.Sprintf("live_iso sets %q: remove it here.", key))
+			diags.AddAttributeError(path.Root("instance_info"), "Setting configured twice",
+				fmt.Sprintf("live_iso sets %q: remove it here.", key))
 		}
 	}
 }

@@ -11,7 +11,8 @@ import (
 // twoImages is the HCL of a deployment with one live ISO or the other, and something of its own in each.
 func twoImages(s *site.Site, iso *bmc.ISOServer, node string, settings ...string) func(version string) string {
 	return func(version string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(version), append(settings, `host_content = { nmstate = `+acctest.Quoted(version)+` }`)...))
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node),
+			liveISO(iso.URL(version), append(settings, `host_content = { nmstate = `+acctest.Quoted(version)+` }`)...))
 	}
 }
 

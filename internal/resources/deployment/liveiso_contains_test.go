@@ -30,7 +30,10 @@ output "resource" { value = %s.boot_status }
 		starts                             int
 	}{
 		{"v2", "2", "1", "only what all machines share has changed", `{"action":"none","obsolete":["shared.proxy"],"stale":true}`, 0},
-		{"v2", "2", "2", "its own configuration changed after the image did", `{"action":"wait","obsolete":["host.nmstate","shared.proxy"],"stale":true}`, 0},
+		{
+			"v2", "2", "2", "its own configuration changed after the image did",
+			`{"action":"wait","obsolete":["host.nmstate","shared.proxy"],"stale":true}`, 0,
+		},
 		{"v3", "2", "2", "Machine is restarted with a new live ISO", `{"action":"none","obsolete":[],"stale":false}`, 1},
 	} {
 		watch := watchPower(t, s)

@@ -22,13 +22,15 @@ func TestAccLiveISO_importOfForeignMachine(t *testing.T) {
 	node := addLiveNode(t, s, 1, nil)
 	liveByHand(s, node, iso.URL("v1")+"?token=theirs")
 	config := func(version, own string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(version)+"?token=ours", `shared_content = { infra_env = "uid/1" }`, "host_content = "+own, `reboot_policy = "affected"`))
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(version)+"?token=ours",
+			`shared_content = { infra_env = "uid/1" }`, "host_content = "+own, `reboot_policy = "affected"`))
 	}
 	w := acctest.NewWorkspace(t, config("v2", `{ nmstate = "uid/1" }`))
 	w.Must("import", acctest.DeploymentAddress, s.Name("n1"))
 	watch := watchPower(t, s)
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "0 to add, 1 to change, 0 to destroy", "Live ISO is taken as booted", "There is no record of what node "+s.Name("n1")+" ("+node+") was booted with.", "does not touch the machine")
+	acctest.Mention(t, output, "0 to add, 1 to change, 0 to destroy", "Live ISO is taken as booted", "There is no record of what node "+
+		s.Name("n1")+" ("+node+") was booted with.", "does not touch the machine")
 	w.Must("apply", "-auto-approve")
 	if bootRecord(s, node) == nil {
 		t.Error("no baseline was recorded")

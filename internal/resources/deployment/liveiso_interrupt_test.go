@@ -87,11 +87,15 @@ func TestFakeLiveISO_destroyAfterFailedRestart(t *testing.T) {
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			return nil
 		}
-		return &fakeironic.Rejection{Status: http.StatusBadRequest, Body: `{"error_message": "Failed to validate deploy or power info: the ISO has no kernel"}`}
+		return &fakeironic.Rejection{
+			Status: http.StatusBadRequest,
+			Body:   `{"error_message": "Failed to validate deploy or power info: the ISO has no kernel"}`,
+		}
 	}}), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, map[string]any{"automated_clean": nil})
 	config := func(version string) string {
-		return s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web"))) + acctest.Allocated(liveISO(iso.URL(version), `host_content = { nmstate = `+acctest.Quoted(version)+` }`))
+		return s.Provider() + acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web"))) +
+			acctest.Allocated(liveISO(iso.URL(version), `host_content = { nmstate = `+acctest.Quoted(version)+` }`))
 	}
 	w := acctest.NewWorkspace(t, config("v1"))
 	w.Must("apply", "-auto-approve")
@@ -107,7 +111,8 @@ func TestFakeLiveISO_destroyAfterFailedRestart(t *testing.T) {
 		t.Fatalf("the node is %v, after %v", state, s.Fake.Walk(node))
 	}
 	output := w.Must("destroy", "-auto-approve", "-target="+acctest.DeploymentAddress)
-	acctest.Mention(t, output, "Destroying undeploys the machine", "Node "+s.Name("n1")+" ("+node+") is cleaned, because an earlier run has undeployed it without cleaning")
+	acctest.Mention(t, output, "Destroying undeploys the machine", "Node "+s.Name("n1")+" ("+node+
+		") is cleaned, because an earlier run has undeployed it without cleaning")
 	if !cleaned() {
 		t.Errorf("the node was not cleaned: %v", s.Fake.Walk(node))
 	}

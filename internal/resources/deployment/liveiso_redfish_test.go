@@ -115,7 +115,8 @@ func TestAccBMC_liveISODespiteQuirks(t *testing.T) {
 		{Quirks: []fakebmc.Quirk{fakebmc.EjectBody}},
 		{Quirks: []fakebmc.Quirk{fakebmc.USBCD}, Manufacturer: "Supermicro"},
 	}
-	bmcs, hosts := bmcFleet(t, s, len(configs), acctest.Target("available")+"\n  properties = count.index == 5 ? { vendor = \"Supermicro\" } : {}",
+	bmcs, hosts := bmcFleet(t, s, len(configs), acctest.Target("available")+"\n  properties = count.index == 5 ? { vendor "+
+		"= \"Supermicro\" } : {}",
 		func(n int) fakebmc.Config { return configs[n] })
 	w := acctest.NewWorkspace(t, s.Provider()+hosts+bmcDeployments(iso.URL("first"), -1))
 	w.Must("apply", "-auto-approve")

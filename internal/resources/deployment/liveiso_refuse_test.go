@@ -35,7 +35,8 @@ func TestAccLiveISO_hostWithoutBMC(t *testing.T) {
 	node := addLiveNode(t, s, 1, nil)
 	byHand(s, node)
 	config := func(version, own string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(version), `host_content = { nmstate = `+acctest.Quoted(own)+` }`))
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL(version), `host_content = { nmstate = `+
+			acctest.Quoted(own)+` }`))
 	}
 	w := acctest.NewWorkspace(t, config("v1", "uid/1"))
 	w.Must("apply", "-auto-approve")
@@ -45,7 +46,8 @@ func TestAccLiveISO_hostWithoutBMC(t *testing.T) {
 	w.Configure(config("v2", "uid/2"))
 	output := w.Must("apply", "-auto-approve")
 	acctest.Mention(t, output, "0 added, 1 changed, 0 destroyed", "Machine has to be restarted by hand",
-		"needs a new live ISO: its own configuration changed, and Ironic cannot switch its power (obsolete: host.nmstate). After this apply, restart it with the new image yourself.")
+		"needs a new live ISO: its own configuration changed, and Ironic cannot switch its power (obsolete: host.nmstate). After this "+
+			"apply, restart it with the new image yourself.")
 	bootStatusIs(t, w, "manual", true, "host.nmstate")
 	for range 2 { // it stays until a person has restarted the machine
 		output, changes := w.Plan()

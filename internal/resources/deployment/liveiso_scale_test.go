@@ -45,14 +45,17 @@ resource "metal_deployment" "d" {
 
 // newImageForOne gives all hosts another live ISO and the one at an index its first entry, and checks what that does to
 // them. It returns how long the plan and the apply took.
-func newImageForOne(t *testing.T, s *site.Site, w *acctest.Workspace, hosts []string, index int, config string) (plan, apply time.Duration) {
+func newImageForOne(t *testing.T, s *site.Site, w *acctest.Workspace, hosts []string, index int,
+	config string,
+) (plan, apply time.Duration) {
 	t.Helper()
 	site.ForgetVerbs(s)
 	w.Configure(config)
 	start := time.Now()
 	output := w.Must("plan", "-out=plan.bin", "-parallelism=30")
 	plan = time.Since(start)
-	acctest.Mention(t, output, "Plan: 0 to add, 1 to change, 0 to destroy.", fmt.Sprintf("# metal_deployment.d[%d] will be updated in-place", index),
+	acctest.Mention(t, output, "Plan: 0 to add, 1 to change, 0 to destroy.",
+		fmt.Sprintf("# metal_deployment.d[%d] will be updated in-place", index),
 		fmt.Sprintf("(and %d more similar warnings elsewhere)", len(hosts)-2), `~ action = "none" -> "restart"`)
 	wantWarned(t, output, "Host runs an older live ISO", "Machine is restarted with a new live ISO")
 	if s.Fake != nil {
@@ -98,7 +101,10 @@ func TestFakeLiveISO_oneOfAHundredIsRestarted(t *testing.T) {
 			s.Must(http.MethodPatch, "nodes/"+node.UUID+"?reset_interfaces=true", patch)
 		} else {
 			s.Fake.Set(node.UUID, "boot_interface", "ipxe")
-			s.Fake.Set(node.UUID, "driver_info", map[string]any{"deploy_kernel": acctest.Images + "kernel", "deploy_ramdisk": acctest.Images + "ramdisk"})
+			s.Fake.Set(node.UUID, "driver_info", map[string]any{
+				"deploy_kernel":  acctest.Images + "kernel",
+				"deploy_ramdisk": acctest.Images + "ramdisk",
+			})
 		}
 		hosts = append(hosts, node.UUID)
 	}
@@ -107,7 +113,8 @@ func TestFakeLiveISO_oneOfAHundredIsRestarted(t *testing.T) {
 	start := time.Now()
 	w.Must("apply", "-auto-approve", "-parallelism=100")
 	first := time.Since(start)
-	plan, apply := newImageForOne(t, s, w, hosts, 77, provider+manyLive(hosts, iso.URL("v2"), "uid/1", map[int]string{77: "uid/8"}, drives...))
+	plan, apply := newImageForOne(t, s, w, hosts, 77, provider+manyLive(hosts, iso.URL("v2"), "uid/1",
+		map[int]string{77: "uid/8"}, drives...))
 	t.Logf("100 hosts: first boot %.1f s; another image for all, and an entry for one: plan %.1f s, apply %.1f s",
 		first.Seconds(), plan.Seconds(), apply.Seconds())
 	for i, host := range hosts {

@@ -11,7 +11,9 @@ import (
 )
 
 // threeSettling is the HCL of three hosts that get a new configuration of their own with each version, and the nodes.
-func threeSettling(t *testing.T, s *site.Site, iso *bmc.ISOServer, settings ...string) (nodes []string, config func(version string) string) {
+func threeSettling(t *testing.T, s *site.Site, iso *bmc.ISOServer, settings ...string) (nodes []string,
+	config func(version string) string,
+) {
 	t.Helper()
 	for i := range 3 {
 		nodes = append(nodes, addLiveNode(t, s, i, nil))
@@ -19,7 +21,8 @@ func threeSettling(t *testing.T, s *site.Site, iso *bmc.ISOServer, settings ...s
 	return nodes, func(version string) string {
 		isos := map[string]string{}
 		for i := range 3 {
-			isos[fmt.Sprintf("n%d", i)] = liveISO(iso.URL(version)+"?token=hunter2", append(settings, `host_content = { nmstate = `+acctest.Quoted(version)+` }`)...)
+			isos[fmt.Sprintf("n%d", i)] = liveISO(iso.URL(version)+"?token=hunter2",
+				append(settings, `host_content = { nmstate = `+acctest.Quoted(version)+` }`)...)
 		}
 		return s.Provider() + fleetOf(s, isos)
 	}
@@ -39,7 +42,8 @@ func TestAccLiveISO_imageChangesWhileSettling(t *testing.T) {
 	if code == 0 {
 		t.Errorf("the apply worked:\n%s", output)
 	}
-	acctest.Mention(t, output, "changed during its quiet period", "No machine was restarted with it. Wait until the image has been built, then run terraform plan again")
+	acctest.Mention(t, output, "changed during its quiet period", "No machine was restarted with it. Wait until the image has been "+
+		"built, then run terraform plan again")
 	_, errors, _ := strings.Cut(output, "Error: ")
 	if strings.Contains(errors, "hunter2") {
 		t.Errorf("the token is in the errors:\n%s", errors)

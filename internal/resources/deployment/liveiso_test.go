@@ -51,7 +51,8 @@ func warned(output string) []string {
 	var all []string
 	for _, line := range strings.Split(output, "\n") {
 		_, summary, found := strings.Cut(line, "Warning: ")
-		if found && !strings.HasPrefix(summary, "Provider development overrides") && !strings.HasPrefix(summary, "Hosts waited for their turn") {
+		if found && !strings.HasPrefix(summary, "Provider development overrides") &&
+			!strings.HasPrefix(summary, "Hosts waited for their turn") {
 			all = append(all, summary)
 		}
 	}
@@ -169,7 +170,8 @@ func TestAccLiveISO_firstBoot(t *testing.T) {
 	node := addLiveNode(t, s, 1, nil)
 	url := iso.URL("v1") + "?token=hunter2-and-more"
 	config := func(settings ...string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), liveISO(url, append(settings, `shared_content = { infra_env = "uid/7" }`, `host_content = { nmstate = "uid/3" }`)...))
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node),
+			liveISO(url, append(settings, `shared_content = { infra_env = "uid/7" }`, `host_content = { nmstate = "uid/3" }`)...))
 	}
 	w := acctest.NewWorkspace(t, config(`contains = { infra_env = "uid/7", nmstate = "uid/2" }`))
 	acctest.Fails(t, w, []string{"plan"}, "Live ISO lacks wanted content", "the image was built without host.nmstate")
@@ -178,9 +180,11 @@ func TestAccLiveISO_firstBoot(t *testing.T) {
 	acctest.NoDrift(t, w)
 	now := s.Node(node)
 	info := site.InstanceInfo(s, node)
-	if now["provision_state"] != "active" || now["power_state"] != "power on" || now["deploy_interface"] == "ramdisk" || info["deploy_interface"] != "ramdisk" ||
+	if now["provision_state"] != "active" || now["power_state"] != "power on" || now["deploy_interface"] == "ramdisk" ||
+		info["deploy_interface"] != "ramdisk" ||
 		!strings.HasPrefix(site.Text(info["boot_iso"]), iso.URL("v1")) {
-		t.Errorf("the node is %v, %v, its deploy_interface %v, its instance_info %v", now["provision_state"], now["power_state"], now["deploy_interface"], info)
+		t.Errorf("the node is %v, %v, its deploy_interface %v, its instance_info %v", now["provision_state"], now["power_state"],
+			now["deploy_interface"], info)
 	}
 	if s.Fake != nil && s.Fake.BootedISO(node) != url {
 		t.Errorf("the machine runs %q", s.Fake.BootedISO(node))
@@ -245,13 +249,21 @@ func TestAccLiveISO_newImageRestartsStaleMachines(t *testing.T) {
 		says      string
 	}{
 		{name: "n0", starts: 0, says: "is not restarted: only what all machines share has changed"},
-		{name: "n1", own: true, starts: 1, says: "is restarted: it got a configuration of its own (obsolete: host.nmstate, shared.infra_env)"},
+		{name: "n1", own: true, starts: 1, says: "is restarted: it got a configuration of its own (obsolete: host.nmstate, " +
+			"shared.infra_env)"},
 		{name: "n2", own: true, settings: `installing = true`, starts: 0, says: "is not restarted: it is being installed"},
 		{name: "n3", own: true, protected: true, starts: 0, says: "is not restarted: it is protected in Ironic"},
 		{name: "n4", own: true, settings: `reboot_policy = "never"`, starts: 0, says: `is not restarted: reboot_policy is "never"`},
-		{name: "n5", settings: `reboot_policy = "always"`, starts: 1, says: `is restarted: reboot_policy is "always" (obsolete: shared.infra_env)`},
-		{name: "n6", settings: `registered = false`, starts: 1, says: "is restarted: it has not registered, and there is a newer image (obsolete: image, shared.infra_env)"},
-		{name: "n7", own: true, settings: `installing = true, reboot_policy = "always"`, starts: 0, says: "is not restarted: it is being installed"},
+		{
+			name: "n5", settings: `reboot_policy = "always"`, starts: 1,
+			says: `is restarted: reboot_policy is "always" (obsolete: shared.infra_env)`,
+		},
+		{name: "n6", settings: `registered = false`, starts: 1, says: "is restarted: it has not registered, and there is a newer image " +
+			"(obsolete: image, shared.infra_env)"},
+		{
+			name: "n7", own: true, settings: `installing = true, reboot_policy = "always"`, starts: 0,
+			says: "is not restarted: it is being installed",
+		},
 	}
 	config := func(version string) string {
 		isos := map[string]string{}
@@ -301,7 +313,8 @@ func TestAccLiveISO_replacesImage(t *testing.T) {
 	t.Parallel()
 	s, iso := site.Start(t, nil), bmc.ServeISO(t)
 	node := addLiveNode(t, s, 1, nil)
-	written, live := s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")), s.Provider()+acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL("v1")))
+	written, live := s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")), s.Provider()+
+		acctest.Deployment(acctest.Quoted(node), liveISO(iso.URL("v1")))
 	w := acctest.NewWorkspace(t, written)
 	w.Must("apply", "-auto-approve")
 	w.Configure(live)

@@ -14,7 +14,8 @@ func TestFakeLiveISO_ignoredContentStaysAtRestart(t *testing.T) {
 	s := site.StartFake(t, nil)
 	node := site.AddNode(t, s, "n", bootsISOs())
 	config := func(image, hostname string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), `on_change = "ignore"`, `config_drive = { hostname = "`+hostname+`" }`,
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), `on_change = "ignore"`,
+			`config_drive = { hostname = "`+hostname+`" }`,
 			liveISO("http://images.invalid/"+image+".iso", `host_content = { a = "`+image+`" }`, `quiet_period = "0s"`))
 	}
 	w := acctest.NewWorkspace(t, config("a", "one"))

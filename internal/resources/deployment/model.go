@@ -120,7 +120,8 @@ func (m *model) deployment(ctx context.Context) (d deploy.Deployment, diags diag
 		d.Image = &deploy.Image{
 			URL: image.URL.ValueString(), Checksum: image.Checksum.ValueString(), DiskFormat: image.DiskFormat.ValueString(),
 			Type: deploy.ImageType(image.Type.ValueString()), Kernel: image.Kernel.ValueString(), Ramdisk: image.Ramdisk.ValueString(),
-			RootGB: image.RootGB.ValueInt64(), SwapMB: image.SwapMB.ValueInt64(), PullSecret: image.PullSecretWO.ValueString(), PullSecretVersion: image.PullSecretWOVersion.ValueString(),
+			RootGB: image.RootGB.ValueInt64(), SwapMB: image.SwapMB.ValueInt64(), PullSecret: image.PullSecretWO.ValueString(),
+			PullSecretVersion: image.PullSecretWOVersion.ValueString(),
 		}
 	}
 	if iso := m.liveISO(ctx); iso != nil {
@@ -165,13 +166,17 @@ func (m *configDriveModel) content(diags *diag.Diagnostics) any {
 			meta[key] = m.Hostname.ValueString()
 		}
 	}
-	for name, document := range map[string]jsontypes.Normalized{"meta_data": m.MetaData, "network_data": m.NetworkData, "vendor_data": m.VendorData} {
+	for name, document := range map[string]jsontypes.Normalized{
+		"meta_data": m.MetaData, "network_data": m.NetworkData,
+		"vendor_data": m.VendorData,
+	} {
 		if !framework.IsSet(document) {
 			continue
 		}
 		content := map[string]any{}
 		if json.Unmarshal([]byte(document.ValueString()), &content) != nil {
-			diags.AddAttributeError(path.Root("config_drive").AtName(name), "Not a JSON object", name+" must be a JSON object, such as jsonencode({...}).")
+			diags.AddAttributeError(path.Root("config_drive").AtName(name), "Not a JSON object",
+				name+" must be a JSON object, such as jsonencode({...}).")
 			continue
 		}
 		if name == "meta_data" {
@@ -196,7 +201,8 @@ func (m *configDriveModel) content(diags *diag.Diagnostics) any {
 // volatile copies the values of the node that may change without this resource.
 func (m *model) volatile(node *ironic.Node) {
 	m.ProvisionState, m.LastError = types.StringValue(node.ProvisionState), framework.OrNull(node.LastError)
-	m.PowerState, m.NodeName, m.InstanceName = framework.OrNull(machine.Power(node)), framework.OrNull(node.Name), framework.OrNull(node.InstanceName)
+	m.PowerState, m.NodeName, m.InstanceName = framework.OrNull(machine.Power(node)), framework.OrNull(node.Name),
+		framework.OrNull(node.InstanceName)
 }
 
 // record completes a planned state with the node's values, so that all values are known.
@@ -229,8 +235,10 @@ func (m *model) importImage(ctx context.Context, node *ironic.Node) {
 		return
 	}
 	image := imageModel{
-		URL: framework.OrNull(actual.URL), Checksum: framework.OrNull(actual.Checksum), DiskFormat: framework.OrNull(actual.DiskFormat), Type: framework.OrNull(string(actual.Type)),
-		Kernel: framework.OrNull(actual.Kernel), Ramdisk: framework.OrNull(actual.Ramdisk), RootGB: framework.Positive(actual.RootGB), SwapMB: framework.Positive(actual.SwapMB),
+		URL: framework.OrNull(actual.URL), Checksum: framework.OrNull(actual.Checksum), DiskFormat: framework.OrNull(actual.DiskFormat),
+		Type:   framework.OrNull(string(actual.Type)),
+		Kernel: framework.OrNull(actual.Kernel), Ramdisk: framework.OrNull(actual.Ramdisk), RootGB: framework.Positive(actual.RootGB),
+		SwapMB: framework.Positive(actual.SwapMB),
 	}
 	if actual.Type == deploy.ImageWholeDisk {
 		image.Type = types.StringNull()

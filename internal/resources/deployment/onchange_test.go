@@ -19,7 +19,8 @@ func TestAccDeployment_onChangeIgnore(t *testing.T) {
 	w := acctest.NewWorkspace(t, config(acctest.Image("v1"), drive, ignore))
 	w.Must("apply", "-auto-approve")
 	w.Configure(config(acctest.Image("v2"), `config_drive = { user_data = "b" }`, `traits = ["CUSTOM_A"]`, ignore))
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Change without effect", `on_change is "ignore"`, "0 added, 1 changed") // traits were not set before
+	// traits were not set before
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "Change without effect", `on_change is "ignore"`, "0 added, 1 changed")
 	w.Configure(config(acctest.Image("v2"), `config_drive = { user_data = "b" }`, ignore, `traits = ["CUSTOM_B"]`))
 	acctest.NoChanges(t, w)
 	image, _ := acctest.Deployed(t, w).Values["image"].(map[string]any)

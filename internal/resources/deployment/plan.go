@@ -134,7 +134,10 @@ func (d *deployment) checkVersions(ctx context.Context, config *model, diags *di
 	d.Requires(ctx, diags, append(framework.StepFeatures(path.Root("deploy_steps"), config.DeploySteps),
 		framework.Feature{Used: drive != nil && drive.isReady(), Since: api.VersionRebuildDrive, Name: path.Root("config_drive")},
 		framework.Feature{Used: drive != nil && !drive.isReady(), Since: 56, Name: path.Root("config_drive")},
-		framework.Feature{Used: drive != nil && !drive.VendorData.IsNull(), Since: 59, Name: path.Root("config_drive").AtName("vendor_data")},
+		framework.Feature{
+			Used: drive != nil && !drive.VendorData.IsNull(), Since: 59,
+			Name: path.Root("config_drive").AtName("vendor_data"),
+		},
 		framework.Feature{Used: config.adopted(), Since: api.VersionAdopt, Name: path.Root("adopt")},
 		framework.Feature{Used: !config.InstanceName.IsNull(), Since: api.VersionInstanceName, Name: path.Root("instance_name")},
 		framework.Feature{Used: !config.VIFs.IsNull(), Since: api.VersionVIFs, Name: path.Root("vifs")},
@@ -185,7 +188,8 @@ func rights(look deploy.Look) (needs []framework.Right) {
 
 // foreseeEnd says whether Ironic will refuse to undeploy the machine.
 func (d *deployment) foreseeEnd(ctx context.Context, state *model, diags *diag.Diagnostics) {
-	if state.OnDestroy.ValueString() != destroyForget && deploy.IsDeployed(&ironic.Node{ProvisionState: state.ProvisionState.ValueString()}) {
+	if state.OnDestroy.ValueString() != destroyForget &&
+		deploy.IsDeployed(&ironic.Node{ProvisionState: state.ProvisionState.ValueString()}) {
 		d.ForeseeRefusals(ctx, diags, d.FindNode(state.ID.ValueString()), framework.Right{Rule: expect.RuleProvision, OnlyWarns: true})
 	}
 }

@@ -61,7 +61,10 @@ func TestAccDeployment_neverOffIsRefusedByThePlan(t *testing.T) {
 	config := func(power string) string {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), "power_state = "+acctest.Quoted(power))
 	}
-	refused := []string{"disable_power_off is set on it", `Remove power_state = "off", or set disable_power_off = false on its metal_host first`, "Power-off is disabled"}
+	refused := []string{
+		"disable_power_off is set on it",
+		`Remove power_state = "off", or set disable_power_off = false on its metal_host first`, "Power-off is disabled",
+	}
 	never(true)
 	w := acctest.NewWorkspace(t, config("off"))
 	acctest.Fails(t, w, []string{"plan"}, refused...)
@@ -83,7 +86,8 @@ func TestAccDeployment_neverOffFollowsThePlannedHost(t *testing.T) {
 	s := site.Start(t, nil)
 	s.SkipBefore(t, 95)
 	config := func(never bool, power string) string {
-		return s.Provider() + acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, `resource_class = "baremetal"`, acctest.Target("available"), fmt.Sprintf("disable_power_off = %t", never)) +
+		return s.Provider() + acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, `resource_class = "baremetal"`,
+			acctest.Target("available"), fmt.Sprintf("disable_power_off = %t", never)) +
 			acctest.Deployment(acctest.HostAddress+".id", acctest.Image("v1"), "power_state = "+acctest.Quoted(power))
 	}
 	w := acctest.NewWorkspace(t, config(false, "on"))
@@ -104,7 +108,8 @@ func TestAccDeployment_gracefulRestart(t *testing.T) {
 	s := site.Start(t, nil)
 	node := site.AddNode(t, s, "n1", nil)
 	config := func(settings ...string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, acctest.Image("v1"), `power_state = "on"`, `power_off_mode = "graceful"`)...)
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, acctest.Image("v1"), `power_state = "on"`,
+			`power_off_mode = "graceful"`)...)
 	}
 	w := acctest.NewWorkspace(t, config())
 	defer w.Must("destroy", "-auto-approve")
@@ -117,7 +122,8 @@ func TestAccDeployment_gracefulRestart(t *testing.T) {
 	wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 0)
 	acctest.NeverMention(t, w.Must("apply", "saved"), "Machine is restarted", "Rebuild wipes")
 	acctest.NoChanges(t, w)
-	if now := s.Node(node)["driver_internal_info"].(map[string]any)["last_power_state_change"]; now != began { //nolint:forcetypeassert // it is one
+	if now := s.Node(node)["driver_internal_info"].(map[string]any)["last_power_state_change"]; now !=
+		began { //nolint:forcetypeassert // it is one
 		t.Errorf("the power was changed at %v, and before at %v", now, began)
 	}
 	w.Configure(config(`restart_triggers = { kernel = "2" }`, `rebuild_triggers = { month = "1" }`))
@@ -141,14 +147,16 @@ func TestFakeDeployment_restartOfAMachineThatStaysOn(t *testing.T) {
 	s := site.StartFake(t, &fakeironic.Server{NoSoftPower: true})
 	node := site.AddNode(t, s, "n1", nil)
 	config := func(kernel, mode string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `power_state = "on"`, "restart_triggers = { kernel = "+acctest.Quoted(kernel)+" }", "power_off_mode = "+acctest.Quoted(mode))
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `power_state = "on"`,
+			"restart_triggers = { kernel = "+acctest.Quoted(kernel)+" }", "power_off_mode = "+acctest.Quoted(mode))
 	}
 	w := acctest.NewWorkspace(t, config("1", "soft"))
 	defer w.Must("destroy", "-auto-approve")
 	w.Must(acctest.Apply()...)
 	cycles := s.Fake.PowerCycles(node)
 	w.Configure(config("2", "soft"))
-	acctest.Fails(t, w, acctest.Apply(), "Could not restart node", "cannot ask an operating system to shut down", "Set power_off_mode to graceful or hard")
+	acctest.Fails(t, w, acctest.Apply(), "Could not restart node", "cannot ask an operating system to shut down",
+		"Set power_off_mode to graceful or hard")
 	w.Configure(config("2", "graceful"))
 	wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 1)
 	acctest.Mention(t, w.Must("apply", "saved"), "Power was cut", "lost its power without a shutdown: the driver fake-hardware cannot ask")

@@ -22,7 +22,9 @@ func wantPlanRefused(t *testing.T, w *acctest.Workspace, args []string, texts ..
 }
 
 // protectedSite starts a site with a deployed machine that its configuration protects.
-func protectedSite(t *testing.T, settings ...string) (s *site.Site, node string, w *acctest.Workspace, config func(settings ...string) string) {
+func protectedSite(t *testing.T, settings ...string) (s *site.Site, node string, w *acctest.Workspace,
+	config func(settings ...string) string,
+) {
 	t.Helper()
 	s = site.Start(t, nil)
 	node = site.AddNode(t, s, "n1", nil)
@@ -83,7 +85,8 @@ func TestAccDeployment_protectedIsNotReplacedOrDestroyed(t *testing.T) {
 	// Without prior state the plan reads the node.
 	for _, flag := range []string{`protected = true`, `protected = false`} {
 		w.Configure(config(acctest.Image("v1"), flag))
-		wantPlanRefused(t, w, []string{"-replace=" + acctest.DeploymentAddress}, "a new deployment would first undeploy it", "without -replace")
+		wantPlanRefused(t, w, []string{"-replace=" + acctest.DeploymentAddress}, "a new deployment would first undeploy it",
+			"without -replace")
 	}
 	w.Must("taint", acctest.DeploymentAddress)
 	wantPlanRefused(t, w, nil, "a new deployment would first undeploy it", "run terraform untaint")

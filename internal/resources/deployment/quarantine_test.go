@@ -66,14 +66,16 @@ func TestAccDeployment_quarantine(t *testing.T) {
 	s := site.Start(t, nil)
 	w := acctest.NewWorkspace(t, rack(s)+acctest.Allocated(acctest.Image("v1"), quarantine, acctest.FailingStep))
 	output := acctest.Fails(t, w, acctest.Apply(), `is in state "deploy failed"`, "Ironic's last_error: "+acctest.LastErrorOfFailingStep,
-		`The node is in quarantine: it is undeployed, retired and in state "manageable"`, "This was node 1 of at most 3 (max_nodes)", "Apply again")
+		`The node is in quarantine: it is undeployed, retired and in state "manageable"`,
+		"This was node 1 of at most 3 (max_nodes)", "Apply again")
 	failed := retired(s, "h1", "h2")
 	if len(failed) != 1 {
 		t.Fatalf("in quarantine are %v:\n%s", failed, output)
 	}
 	bad, good := failed[0], map[string]string{"h1": "h2", "h2": "h1"}[failed[0]]
 	node := s.Node(s.Name(bad))
-	if reason := site.Text(node["retired_reason"]); node["provision_state"] != "manageable" || node["instance_uuid"] != nil || node["maintenance"] != false ||
+	if reason := site.Text(node["retired_reason"]); node["provision_state"] != "manageable" || node["instance_uuid"] != nil ||
+		node["maintenance"] != false ||
 		!strings.HasPrefix(reason, "quarantine: the deployment for allocation "+s.Name("web")+" failed") {
 		t.Errorf("the node in quarantine is %v, %q", node["provision_state"], reason)
 	}
@@ -83,7 +85,8 @@ func TestAccDeployment_quarantine(t *testing.T) {
 
 	w.Configure(rack(s) + acctest.Allocated(acctest.Image("v1"), quarantine))
 	output, _ = w.Plan()
-	acctest.Mention(t, output, "Host is in quarantine", "Host "+s.Name(bad)+" is in quarantine: the deployment for allocation "+s.Name("web")+" failed on it",
+	acctest.Mention(t, output, "Host is in quarantine", "Host "+s.Name(bad)+" is in quarantine: the deployment for allocation "+
+		s.Name("web")+" failed on it",
 		"To return it, repair it and set retired = false.", "2 to add, 0 to change, 0 to destroy")
 	w.Must(acctest.Apply()...)
 	if d := acctest.Deployed(t, w); d.Values["id"] != s.Node(s.Name(good))["uuid"] || d.Tainted {
@@ -97,7 +100,8 @@ func TestAccDeployment_quarantine(t *testing.T) {
 	w.Configure(rackBut(s, bad, "retired = false") + acctest.Allocated(acctest.Image("v1"), quarantine))
 	acctest.Mention(t, w.Must(acctest.Apply()...), "Host leaves its quarantine", "Cleaning erases data", "0 added, 1 changed, 0 destroyed")
 	node = s.Node(s.Name(bad))
-	if extra, _ := node["extra"].(map[string]any); node["provision_state"] != "available" || node["retired"] != false || extra["terraform_metal_quarantine"] != nil {
+	if extra, _ := node["extra"].(map[string]any); node["provision_state"] != "available" || node["retired"] != false ||
+		extra["terraform_metal_quarantine"] != nil {
 		t.Errorf("the returned node is %v", node)
 	}
 	acctest.NoChanges(t, w)
@@ -157,7 +161,8 @@ func TestAccDeployment_quarantineEndsAtMaxNodes(t *testing.T) {
 	acctest.Fails(t, w, acctest.Apply(), "This was node 1 of at most 2 (max_nodes)")
 	acctest.Fails(t, w, acctest.Apply(), "No other node is tried, because 2 of at most 2 nodes (max_nodes) have failed within 24 hours")
 	failed := retired(s, bases...)
-	acctest.Fails(t, w, acctest.Apply(), "Deployments for allocation "+s.Name("web")+" have failed on 2 of at most 2 nodes (max_nodes)", s.Name(failed[0]), s.Name(failed[1]), "was not touched")
+	acctest.Fails(t, w, acctest.Apply(), "Deployments for allocation "+s.Name("web")+" have failed on 2 of at most 2 nodes (max_nodes)",
+		s.Name(failed[0]), s.Name(failed[1]), "was not touched")
 	if now := retired(s, bases...); len(failed) != 2 || len(now) != 2 {
 		t.Errorf("in quarantine are %v, then %v", failed, now)
 	}
@@ -202,15 +207,21 @@ func TestFakeDeployment_quarantineWithoutUndeploy(t *testing.T) {
 		if !strings.HasPrefix(node.Name, "n1") {
 			return ""
 		}
-		return map[string]string{"active": "Deploy step deploy.write_image failed: no space left on device.", "deleted": "the switch port was down"}[verb]
+		return map[string]string{
+			"active":  "Deploy step deploy.write_image failed: no space left on device.",
+			"deleted": "the switch port was down",
+		}[verb]
 	}})
 	first := site.AddNode(t, s, "n1", nil)
 	config := func(candidate string) string {
-		return s.Provider() + named(s, "candidate_nodes = ["+acctest.Quoted(s.Name(candidate))+"]") + acctest.Allocated(acctest.Image("v1"), quarantine)
+		return s.Provider() + named(s, "candidate_nodes = ["+acctest.Quoted(s.Name(candidate))+"]") +
+			acctest.Allocated(acctest.Image("v1"), quarantine)
 	}
 	w := acctest.NewWorkspace(t, config("n1"))
-	acctest.Fails(t, w, acctest.Apply(), `is in state "deploy failed", because deploy step deploy.write_image failed.`, "no space left on device",
-		"The node is retired, so that no allocation reserves it, but could not be undeployed, and its disks may still hold data", "the switch port was down")
+	acctest.Fails(t, w, acctest.Apply(), `is in state "deploy failed", because deploy step deploy.write_image failed.`,
+		"no space left on device",
+		"The node is retired, so that no allocation reserves it, but could not be undeployed, and its disks may still hold data",
+		"the switch port was down")
 	node := s.Node(first)
 	if node["retired"] != true || node["provision_state"] != "error" {
 		t.Errorf("the node is %v in state %v", node["retired"], node["provision_state"])

@@ -41,7 +41,8 @@ func (d *deployment) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	}
 	if twice {
-		framework.Show(&resp.Diagnostics, deploy.Twin(node, "This state has two deployments of the node. Destroying either of them undeploys the machine. Take one of them out of the state with terraform state rm, and then out of the configuration."))
+		framework.Show(&resp.Diagnostics, deploy.Twin(node, "This state has two deployments of the node. Destroying either of them "+
+			"undeploys the machine. Take one of them out of the state with terraform state rm, and then out of the configuration."))
 	}
 	imported := state.isImported()
 	if imported && node.InstanceUUID == "" {
@@ -108,8 +109,9 @@ func NewList() list.ListResource { return &deployment{} }
 // ListResourceConfigSchema describes the filters.
 func (d *deployment) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Lists the deployments: the nodes of Ironic that are reserved and run something, or may run something, and match all given filters.",
-		Attributes:          framework.NodeFilterAttributes("deployments on nodes", nil),
+		MarkdownDescription: "Lists the deployments: the nodes of Ironic that are reserved and run something, or may run something, and " +
+			"match all given filters.",
+		Attributes: framework.NodeFilterAttributes("deployments on nodes", nil),
 	}
 }
 

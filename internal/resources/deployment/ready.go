@@ -41,24 +41,32 @@ type readyHTTPModel struct {
 func readySchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "A deployment, rebuild, restart or power-on is done when the machine answers. Until then it keeps its slot of `provisioning_limit`. **The check runs where Terraform runs**, without a proxy. " +
-			"No answer in time is an error: the next apply only checks again. But after a creation the resource is tainted; `terraform untaint` keeps the machine. No check with `power_state = \"off\"` or in rescue mode.",
+		MarkdownDescription: "A deployment, rebuild, restart or power-on is done when the machine answers. Until then it keeps its slot " +
+			"of `provisioning_limit`. **The check runs where Terraform runs**, without a proxy. No answer in time is an error: the next " +
+			"apply only checks again. But after a creation the resource is tainted; `terraform untaint` keeps the machine. No check with " +
+			"`power_state = \"off\"` or in rescue mode.",
 		Attributes: map[string]schema.Attribute{
 			"tcp": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "`HOST:PORT` that must accept connections. Exactly one of `tcp` and `http` is required.",
+				Optional: true, MarkdownDescription: "`HOST:PORT` that must accept connections. Exactly one of `tcp` and " +
+					"`http` is required.",
 			},
 			"http": schema.SingleNestedAttribute{
 				Optional: true, MarkdownDescription: "URL that must answer a GET request. Redirects are not followed.",
 				Attributes: map[string]schema.Attribute{
 					"url": schema.StringAttribute{
-						Required: true, MarkdownDescription: "`http://` or `https://` URL. Stored in the state. Messages show neither user nor query.",
+						Required: true, MarkdownDescription: "`http://` or `https://` URL. Stored in the state. Messages show neither " +
+							"user nor query.",
 					},
 					"status_codes": schema.SetAttribute{
 						Optional: true, ElementType: types.Int64Type, MarkdownDescription: "Accepted codes. Default: 200 to 299.",
-						Validators: []validator.Set{setvalidator.SizeAtLeast(1), setvalidator.ValueInt64sAre(int64validator.Between(100, 599))},
+						Validators: []validator.Set{
+							setvalidator.SizeAtLeast(1),
+							setvalidator.ValueInt64sAre(int64validator.Between(100, 599)),
+						},
 					},
 					"contains": schema.StringAttribute{
-						Optional: true, MarkdownDescription: "Text in the first MiB of the answer.", Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+						Optional: true, MarkdownDescription: "Text in the first MiB of the answer.",
+						Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 					},
 					"cacert_file": schema.StringAttribute{
 						Optional: true, MarkdownDescription: "PEM file of the certificate's authority.",
@@ -67,10 +75,12 @@ func readySchema() schema.Attribute {
 				},
 			},
 			"timeout": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "Time from the first attempt, including `stable_for`. Default: `15m`.", Validators: []validator.String{framework.NotNegativeDuration},
+				Optional: true, MarkdownDescription: "Time from the first attempt, including `stable_for`. Default: `15m`.",
+				Validators: []validator.String{framework.NotNegativeDuration},
 			},
 			"stable_for": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "Time for which every attempt must succeed. Default: `0s`.", Validators: []validator.String{framework.NotNegativeDuration},
+				Optional: true, MarkdownDescription: "Time for which every attempt must succeed. Default: `0s`.",
+				Validators: []validator.String{framework.NotNegativeDuration},
 			},
 		},
 	}
@@ -102,9 +112,11 @@ func (m *readyModel) validate(ctx context.Context, diags *diag.Diagnostics) {
 	at := path.Root("ready_check")
 	switch {
 	case m.TCP.IsNull() && m.HTTP.IsNull():
-		diags.AddAttributeError(at, "Missing setting", "A ready check needs tcp (a port that accepts connections) or http (a URL that answers).")
+		diags.AddAttributeError(at, "Missing setting", "A ready check needs tcp (a port that accepts connections) or http (a URL "+
+			"that answers).")
 	case framework.IsSet(m.TCP) && framework.IsSet(m.HTTP):
-		diags.AddAttributeError(at.AtName("http"), "Settings exclude each other", "Exactly one of ready_check.tcp and ready_check.http must be set. Remove one of them.")
+		diags.AddAttributeError(at.AtName("http"), "Settings exclude each other", "Exactly one of ready_check.tcp and ready_check.http "+
+			"must be set. Remove one of them.")
 	}
 	if framework.IsSet(m.TCP) {
 		if err := readiness.CheckAddress(m.TCP.ValueString()); err != nil {
@@ -120,7 +132,8 @@ func (m *readyModel) validate(ctx context.Context, diags *diag.Diagnostics) {
 		return
 	}
 	if limit, stable := m.limit(), framework.DurationOf(m.StableFor); limit <= stable {
-		diags.AddAttributeError(at.AtName("timeout"), "Time-out too short", "ready_check.timeout includes stable_for: it is "+limit.String()+", and stable_for is "+stable.String()+". Raise timeout.")
+		diags.AddAttributeError(at.AtName("timeout"), "Time-out too short", "ready_check.timeout includes stable_for: it is "+
+			limit.String()+", and stable_for is "+stable.String()+". Raise timeout.")
 	}
 }
 
@@ -150,15 +163,16 @@ func (m *readyModel) check(ctx context.Context) (c readiness.Check, err error) {
 func (m *model) refuseUnreadable(ctx context.Context, diags *diag.Diagnostics) {
 	if ready := m.ready(ctx); ready != nil {
 		if _, err := ready.check(ctx); err != nil {
-			diags.AddAttributeError(path.Root("ready_check").AtName("http").AtName("cacert_file"), "Certificates cannot be read", failure.Sentence(err)+" Name a PEM file on the computer that runs Terraform.")
+			diags.AddAttributeError(path.Root("ready_check").AtName("http").AtName("cacert_file"), "Certificates cannot be read",
+				failure.Sentence(err)+" Name a PEM file on the computer that runs Terraform.")
 		}
 	}
 }
 
 // What a user does about a machine that is not ready.
 const (
-	afterCreation = "The machine keeps running. This resource is tainted now: the next apply would undeploy the machine and deploy it again. To keep it, run terraform untaint with the address of this resource; " +
-		"the next apply then only checks again."
+	afterCreation = "The machine keeps running. This resource is tainted now: the next apply would undeploy the machine and deploy it " +
+		"again. To keep it, run terraform untaint with the address of this resource; the next apply then only checks again."
 	afterUpdate = "The machine keeps running, and the state has what was applied. The next apply only checks again."
 )
 
@@ -177,7 +191,8 @@ func (m *model) awaitReady(ctx context.Context, on *machine.Machine, next string
 
 // readReady forgets that a machine was ready if it was deployed or switched off since. runs is what the node showed of its deployment then.
 func (d *deployment) readReady(ctx context.Context, m *model, node *ironic.Node, runs deploy.Footprint) {
-	redeployed := m.image(ctx) != nil && !d.ignoresContent(m) && runs != (deploy.Footprint{}) && (runs.RedeployedSince(node) || runs.OtherImage(node))
+	redeployed := m.image(ctx) != nil && !d.ignoresContent(m) && runs != (deploy.Footprint{}) &&
+		(runs.RedeployedSince(node) || runs.OtherImage(node))
 	if redeployed || !deploy.StaysReady(node, deploy.PowerState(m.PowerState.ValueString())) {
 		m.Ready = types.BoolNull()
 	}

@@ -66,7 +66,8 @@ func TestAccDeployment_readyCheck(t *testing.T) {
 		return s.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, checkOf(p, soon))...)
 	}
 	w := acctest.NewWorkspace(t, config(acctest.Image("v1"), "protected = true"))
-	acctest.Fails(t, w, acctest.Apply(), "Could not make sure that node "+s.Name("n1")+" ("+node+") is ready", "TCP port "+p.Address+" did not answer as wanted within 1s: 1 attempt", "connection refused",
+	acctest.Fails(t, w, acctest.Apply(), "Could not make sure that node "+s.Name("n1")+" ("+node+") is ready", "TCP port "+p.Address+
+		" did not answer as wanted within 1s: 1 attempt", "connection refused",
 		"Nothing listens on that port", "terraform untaint")
 	wantReady(t, w, false, true)
 	if s.Node(node)["protected"] == true {
@@ -147,8 +148,9 @@ func TestFakeDeployment_readyCheckKeepsTheSlot(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
 	nodes, p := []string{site.AddNode(t, s, "n1", nil), site.AddNode(t, s, "n2", nil)}, acctest.NewPort(t)
-	w := acctest.NewWorkspace(t, s.Provider("provisioning_limit = { max_concurrent = 1 }")+fmt.Sprintf("resource \"metal_deployment\" \"d\" {\n  count = 2\n  node_id = [%q, %q][count.index]\n  %s\n  %s\n}\n",
-		nodes[0], nodes[1], acctest.Image("v1"), checkOf(p, "5m")))
+	w := acctest.NewWorkspace(t, s.Provider("provisioning_limit = { max_concurrent = 1 }")+
+		fmt.Sprintf("resource \"metal_deployment\" \"d\" {\n  count = 2\n  node_id = [%q, %q][count.index]\n  %s\n  %s\n}\n",
+			nodes[0], nodes[1], acctest.Image("v1"), checkOf(p, "5m")))
 	ended := make(chan string)
 	go func() {
 		output, _ := w.Run("apply", "-auto-approve")
@@ -165,7 +167,8 @@ func TestFakeDeployment_readyCheckKeepsTheSlot(t *testing.T) {
 	checked := first()
 	lists := func() (n int) {
 		for _, r := range s.Fake.Requests() {
-			if r.Method == http.MethodGet && strings.HasPrefix(r.Path, "/v1/nodes?") || r.Path == "/v1/nodes" || r.Path == "/v1/nodes/detail" {
+			if r.Method == http.MethodGet && strings.HasPrefix(r.Path, "/v1/nodes?") || r.Path == "/v1/nodes" ||
+				r.Path == "/v1/nodes/detail" {
 				n++
 			}
 		}
@@ -202,7 +205,8 @@ func TestFakeDeployment_readyCheckOverHTTP(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	url := strings.Replace(server.URL, "https://", "https://u:s3cret@", 1) + "/health?token=hunter2"
 	config := func(settings string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), fmt.Sprintf("ready_check = {\n    timeout = %q\n    http = {\n      url = %q\n      %s\n    }\n  }", soon, url, settings))
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"),
+			fmt.Sprintf("ready_check = {\n    timeout = %q\n    http = {\n      url = %q\n      %s\n    }\n  }", soon, url, settings))
 	}
 	trusted := fmt.Sprintf("cacert_file = %q\n", ca)
 	w := acctest.NewWorkspace(t, config(trusted))
@@ -223,7 +227,8 @@ func TestFakeDeployment_readyCheckOverHTTP(t *testing.T) {
 		trusted + `contains = "everything"`: `the answer does not contain "everything"`,
 	} {
 		w.Configure(config(settings))
-		_, said, _ := strings.Cut(acctest.Fails(t, w, acctest.Apply(), want, server.URL+"/health did not answer as wanted"), "Error:") // the plan shows the configuration
+		// the plan shows the configuration
+		_, said, _ := strings.Cut(acctest.Fails(t, w, acctest.Apply(), want, server.URL+"/health did not answer as wanted"), "Error:")
 		acctest.NeverMention(t, said, "hunter2", "s3cret")
 	}
 	w.Configure(config(trusted + "status_codes = [200, 204]\ncontains = \"ok\""))

@@ -23,7 +23,8 @@ func TestAccDeployment_rebuildKeepsReservation(t *testing.T) {
 	site.ForgetVerbs(s)
 	w.Configure(config("v2"))
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "Rebuild wipes the root disk", "The content of node "+s.Name("n1")+" ("+node+") changes: Ironic rebuilds it in place",
+	acctest.Mention(t, output, "Rebuild wipes the root disk", "The content of node "+s.Name("n1")+" ("+node+
+		") changes: Ironic rebuilds it in place",
 		"will be updated in-place", "Plan: 0 to add, 1 to change, 0 to destroy")
 	w.Must("apply", "-auto-approve")
 	site.WantVerbs(t, s, node, "rebuild")
@@ -68,7 +69,8 @@ func TestAccDeployment_configDriveRebuilds(t *testing.T) {
 	}
 	site.WantVerbs(t, s, node, "active", "rebuild", "rebuild", "rebuild", "rebuild")
 
-	w.Configure(config(`user_data_wo = "secret-3", user_data_wo_version = "vault/7", hostname = "web"`)) // the version says that nothing has changed
+	// the version says that nothing has changed
+	w.Configure(config(`user_data_wo = "secret-3", user_data_wo_version = "vault/7", hostname = "web"`))
 	acctest.NoChanges(t, w)
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
@@ -90,7 +92,11 @@ func TestAccDeployment_otherSettingsTouchNothing(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	before := s.Node(node)["updated_at"]
 	for _, settings := range [][]string{
-		{`max_attempts = 3`, `on_destroy = "undeploy"`, `timeouts = { create = "5m" }`}, {quarantine}, {quarantine, `max_nodes = 5`}, {`on_failure = "keep"`}, {},
+		{`max_attempts = 3`, `on_destroy = "undeploy"`, `timeouts = { create = "5m" }`},
+		{quarantine},
+		{quarantine, `max_nodes = 5`},
+		{`on_failure = "keep"`},
+		{},
 	} {
 		w.Configure(config(settings...))
 		wantWarned(t, w.Must("apply", "-auto-approve"))
@@ -116,7 +122,8 @@ func TestAccDeployment_failedRebuildIsRepeated(t *testing.T) {
 		t.Fatalf("the rebuild worked:\n%s", output)
 	}
 	acctest.Mention(t, output, "Could not deploy node "+s.Name("n1"), acctest.LastErrorOfFailingStep, "Fix the cause")
-	if d := acctest.Deployed(t, w); d.Tainted || d.Values["provision_state"] != "deploy failed" || d.Values["last_error"] != acctest.LastErrorOfFailingStep {
+	if d := acctest.Deployed(t, w); d.Tainted || d.Values["provision_state"] != "deploy failed" ||
+		d.Values["last_error"] != acctest.LastErrorOfFailingStep {
 		t.Errorf("in state is %+v", d)
 	}
 	wantInState(t, w, 0, 0)
@@ -128,7 +135,8 @@ func TestAccDeployment_failedRebuildIsRepeated(t *testing.T) {
 	acctest.Mention(t, output, "Failed deployment is repeated", `is in state "deploy failed" (`+acctest.LastErrorOfFailingStep+`)`)
 	w.Configure(s.Provider() + acctest.Allocation(s) + acctest.Allocated(acctest.Image("v2")))
 	w.Must("apply", "-auto-approve")
-	if now := s.Node(node); now["provision_state"] != "active" || now["instance_uuid"] != instance || site.InstanceInfo(s, node)["image_source"] != acctest.Images+"v2.qcow2" {
+	if now := s.Node(node); now["provision_state"] != "active" || now["instance_uuid"] != instance ||
+		site.InstanceInfo(s, node)["image_source"] != acctest.Images+"v2.qcow2" {
 		t.Errorf("the node is %v", now)
 	}
 	wantInState(t, w, 1, 0)
@@ -149,7 +157,8 @@ func TestAccDeployment_refusedRebuild(t *testing.T) {
 		s.Must(http.MethodDelete, "nodes/"+node+"/maintenance", nil)
 	}
 	deployBy("direct")
-	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), `image = { url = "`+acctest.Images+`v2.qcow2" }`, `instance_info = { deploy_interface = "direct" }`))
+	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), `image = { url = "`+acctest.Images+`v2.qcow2" }`,
+		`instance_info = { deploy_interface = "direct" }`))
 	for range 2 {
 		output, code := w.Run("apply", "-auto-approve")
 		if code == 0 {

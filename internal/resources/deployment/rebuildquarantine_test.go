@@ -20,7 +20,8 @@ func TestAccDeployment_quarantineAfterRebuild(t *testing.T) {
 	bad := acctest.Deployed(t, w).Values["id"]
 
 	w.Configure(rack(s) + acctest.Allocated(acctest.Image("v2"), quarantine, once, acctest.FailingStep))
-	acctest.Fails(t, w, acctest.Apply(), "Ironic's last_error: "+acctest.LastErrorOfFailingStep, `The node is in quarantine: it is undeployed, retired and in state "manageable"`)
+	acctest.Fails(t, w, acctest.Apply(), "Ironic's last_error: "+acctest.LastErrorOfFailingStep,
+		`The node is in quarantine: it is undeployed, retired and in state "manageable"`)
 	node := s.Node(site.Text(bad))
 	if node["retired"] != true || node["provision_state"] != "manageable" || node["instance_uuid"] != nil {
 		t.Errorf("the node is retired %v, in state %v, reserved by %v", node["retired"], node["provision_state"], node["instance_uuid"])
@@ -29,7 +30,8 @@ func TestAccDeployment_quarantineAfterRebuild(t *testing.T) {
 
 	w.Configure(rack(s) + acctest.Allocated(acctest.Image("v2"), quarantine, "max_nodes = 2"))
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "Deployment is gone", "is in quarantine: the deployment for allocation "+s.Name("web")+" failed on it", "2 to add, 0 to change, 0 to destroy")
+	acctest.Mention(t, output, "Deployment is gone", "is in quarantine: the deployment for allocation "+s.Name("web")+" failed on it",
+		"2 to add, 0 to change, 0 to destroy")
 	w.Must(acctest.Apply()...)
 	good := acctest.Deployed(t, w).Values["id"]
 	if good == bad {
@@ -38,7 +40,8 @@ func TestAccDeployment_quarantineAfterRebuild(t *testing.T) {
 	acctest.NoChanges(t, w)
 
 	w.Configure(rack(s) + acctest.Allocated(acctest.Image("v3"), quarantine, once, acctest.FailingStep))
-	acctest.Fails(t, w, acctest.Apply(), "Could not put node", "ave failed on 1 of at most 1 nodes (max_nodes)", "The node stays reserved, and the next apply deploys it again")
+	acctest.Fails(t, w, acctest.Apply(), "Could not put node", "ave failed on 1 of at most 1 nodes (max_nodes)",
+		"The node stays reserved, and the next apply deploys it again")
 	if node := s.Node(site.Text(good)); node["retired"] == true || node["instance_uuid"] == nil {
 		t.Errorf("the node is retired %v, reserved by %v", node["retired"], node["instance_uuid"])
 	}

@@ -27,14 +27,18 @@ func TestAccDeployment_keepsNodeIfNewOneIsUnfit(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(s.Name("n1")), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	stays := "Without this change, node " + s.Name("n1") + " (" + node + ") keeps running"
-	taken := site.Text(s.Must(http.MethodPost, "allocations", map[string]any{"resource_class": s.Class(), "candidate_nodes": []string{other}})["uuid"])
+	taken := site.Text(s.Must(http.MethodPost, "allocations", map[string]any{
+		"resource_class":  s.Class(),
+		"candidate_nodes": []string{other},
+	})["uuid"])
 	s.Await(other, "instance_uuid", taken)
 	moves := func(node string) {
 		w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), `allocation_id = `+acctest.Quoted(taken), acctest.Image("v1")))
 	}
 
 	moves("unknown-" + s.Class())
-	wantRefused(t, w, "Node does not exist", `node_id = "unknown-`+s.Class(), `Ironic has no node "unknown-`+s.Class()+`"`, "refer to its id: node_id = metal_host.<name>.id", stays)
+	wantRefused(t, w, "Node does not exist", `node_id = "unknown-`+s.Class(), `Ironic has no node "unknown-`+s.Class()+`"`,
+		"refer to its id: node_id = metal_host.<name>.id", stays)
 	moves(site.AddNode(t, s, "n3", nil))
 	wantRefused(t, w, "Allocation of another node", "Allocation "+taken+" reserves node "+other+", not node "+s.Name("n3"), stays)
 	moves(s.Name("n2"))
@@ -53,7 +57,8 @@ func TestAccDeployment_keepsItsHost(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
 	hosts := func(names string) string {
-		return s.Provider() + fmt.Sprintf("resource \"metal_host\" \"h\" {\n  for_each = toset([%s])\n  name = each.key\n  driver = \"fake-hardware\"\n  resource_class = %q\n  target_state = \"available\"\n}\n", names, s.Class())
+		return s.Provider() + fmt.Sprintf("resource \"metal_host\" \"h\" {\n  for_each = toset([%s])\n  name = each.key\n  driver = "+
+			"\"fake-hardware\"\n  resource_class = %q\n  target_state = \"available\"\n}\n", names, s.Class())
 	}
 	name, users := s.Name("h1"), acctest.Allocation(s, "depends_on = [metal_host.h]")+acctest.Allocated(acctest.Image("v1"))
 	w := acctest.NewWorkspace(t, hosts(acctest.Quoted(name))+users)
@@ -61,7 +66,8 @@ func TestAccDeployment_keepsItsHost(t *testing.T) {
 	acctest.NoChanges(t, w) // the plan of the deployment has nothing to decide
 
 	w.Configure(hosts("") + users)
-	acctest.Fails(t, w, []string{"plan"}, "Deployed host is destroyed", "metal_host of node "+name, "keeps this deployment", "Add the host to the configuration again")
+	acctest.Fails(t, w, []string{"plan"}, "Deployed host is destroyed", "metal_host of node "+name, "keeps this deployment",
+		"Add the host to the configuration again")
 	w.Configure(hosts(""))
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 0 changed, 3 destroyed")
 
@@ -90,8 +96,10 @@ func TestAccDeployment_planWarnsOfUndeploying(t *testing.T) {
 	acctest.Mention(t, plan("-destroy"), "Destroying undeploys the machine", lost)
 	w.Must("taint", acctest.DeploymentAddress)
 	tainted := plan()
-	acctest.Mention(t, tainted, "Destroying undeploys the machine", `Node `+s.Name("n1")+` (`+node+`) is deployed already, in state "active", and the state has that deployment. `+
-		`If it is tainted, or named by -replace, this plan replaces it: the node is undeployed and cleaned: `, "run terraform untaint with its address")
+	acctest.Mention(t, tainted, "Destroying undeploys the machine", `Node `+s.Name("n1")+` (`+node+
+		`) is deployed already, in state "active", and the state has that deployment. `+
+		`If it is tainted, or named by -replace, this plan replaces it: the node is undeployed and cleaned: `,
+		"run terraform untaint with its address")
 	acctest.NeverMention(t, tainted, "Two deployments")
 	w.Must("untaint", acctest.DeploymentAddress)
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v2"), `on_change = "replace"`))
@@ -105,7 +113,8 @@ func TestAccDeployment_planWarnsOfUndeploying(t *testing.T) {
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `on_destroy = "forget"`))
 	w.Must("apply", "-auto-approve")
 	output := plan("-destroy")
-	acctest.Mention(t, output, "Destroying leaves the machine running", `on_destroy is "forget": node `+s.Name("n1"), "keeps running and stays reserved. Terraform does not manage it any more")
+	acctest.Mention(t, output, "Destroying leaves the machine running", `on_destroy is "forget": node `+s.Name("n1"),
+		"keeps running and stays reserved. Terraform does not manage it any more")
 	if strings.Contains(output, "undeploy") {
 		t.Errorf("the plan claims that the node is undeployed:\n%s", output)
 	}
@@ -120,8 +129,10 @@ func TestAccDeployment_forgottenMachineIsNotReplaced(t *testing.T) {
 	node := site.AddNode(t, s, "n1", nil)
 	w := acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), `on_destroy = "forget"`))
 	w.Must("apply", "-auto-approve")
-	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), `live_iso = { url = "`+acctest.Images+`live.iso" }`, `on_destroy = "forget"`))
-	wantRefused(t, w, "Forgotten machine cannot be replaced", `on_destroy is "forget": node `+s.Name("n1"), `apply on_destroy = "undeploy" first`)
+	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), `live_iso = { url = "`+acctest.Images+`live.iso" }`,
+		`on_destroy = "forget"`))
+	wantRefused(t, w, "Forgotten machine cannot be replaced", `on_destroy is "forget": node `+s.Name("n1"),
+		`apply on_destroy = "undeploy" first`)
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	w.Must("destroy", "-auto-approve")

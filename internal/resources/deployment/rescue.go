@@ -26,9 +26,10 @@ func rescueSchema() schema.Attribute {
 	version := framework.SecretVersion("password_wo", " and boots the rescue system again")
 	version.Required, version.Optional = true, false
 	return schema.SingleNestedAttribute{
-		Optional: true, MarkdownDescription: "While it is set, the machine runs Ironic's rescue system in place of what is deployed. Adding it, removing it and a new `password_wo_version` each **restart** the machine; " +
-			"its disks keep their data. The node's rescue interface must not be `no-rescue`. Not possible when the deployment is created or replaced, or with `power_state = \"off\"`. " +
-			"Default: the provider leaves a machine that another client has put into rescue mode there, and warns.",
+		Optional: true, MarkdownDescription: "While it is set, the machine runs Ironic's rescue system in place of what is deployed. " +
+			"Adding it, removing it and a new `password_wo_version` each **restart** the machine; its disks keep their data. The node's " +
+			"rescue interface must not be `no-rescue`. Not possible when the deployment is created or replaced, or with `power_state = " +
+			"\"off\"`. Default: the provider leaves a machine that another client has put into rescue mode there, and warns.",
 		Attributes: map[string]schema.Attribute{
 			"password_wo": schema.StringAttribute{
 				Required: true, WriteOnly: true,
@@ -51,7 +52,10 @@ func (m *model) rescuePassword(ctx context.Context) string {
 
 // unsureRescue is the value of a machine that must enter or leave rescue mode once more: it differs from every configured one.
 func unsureRescue() types.Object {
-	return types.ObjectValueMust(rescueTypes, map[string]attr.Value{"password_wo": types.StringNull(), "password_wo_version": types.StringNull()})
+	return types.ObjectValueMust(rescueTypes, map[string]attr.Value{
+		"password_wo":         types.StringNull(),
+		"password_wo_version": types.StringNull(),
+	})
 }
 
 // readRescue refreshes rescue. It is null for a machine that this resource has not put into rescue mode.

@@ -176,13 +176,18 @@ func TestFakeDeployment_rescueIsRefused(t *testing.T) {
 		{rescueConfig(s, node, "rescue = {\n    password_wo = \" \"\n    password_wo_version = 1\n  }"), "must not be blank"},
 		{rescueConfig(s, node, "rescue = {\n    password_wo_version = 1\n  }"), `attribute "password_wo" is required`},
 		{rescueConfig(s, node, rescue(1), `power_state = "off"`), "A rescue system runs only on a machine that is on"},
-		{rescueConfig(s, node, rescue(1), `capabilities = { boot_mode = terraform_data.a.id }`) + "resource \"terraform_data\" \"a\" {}\n", "Not possible in rescue mode"},
-		{rescueConfig(s, node, strings.Replace(rescue(1), "= 1", "= terraform_data.a.output", 1)) + "resource \"terraform_data\" \"a\" {\n  input = 1\n}\n", "Value must be known during plan"},
+		{
+			rescueConfig(s, node, rescue(1), `capabilities = { boot_mode = terraform_data.a.id }`) + "resource \"terraform_data\" \"a\" {}\n",
+			"Not possible in rescue mode",
+		},
+		{rescueConfig(s, node, strings.Replace(rescue(1), "= 1", "= terraform_data.a.output", 1)) +
+			"resource \"terraform_data\" \"a\" {\n  input = 1\n}\n", "Value must be known during plan"},
 	} {
 		w.Configure(wrong.config)
 		acctest.Fails(t, w, []string{"plan"}, wrong.want)
 	}
-	w.Configure(strings.Replace(rescueConfig(s, node, rescue(1)), "provider \"metal\" {", "provider \"metal\" {\n  microversion = \"1.37\"", 1))
+	w.Configure(strings.Replace(rescueConfig(s, node, rescue(1)), "provider \"metal\" {",
+		"provider \"metal\" {\n  microversion = \"1.37\"", 1))
 	acctest.Fails(t, w, []string{"plan"}, "rescue", "1.38")
 	w.Configure(rescueConfig(s, node, rescue(1)))
 	output, _ := w.Plan()
@@ -201,7 +206,8 @@ func TestFakeDeployment_rescueModeOfTheSamePlan(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
 	config := func(settings, rescued string) string {
-		return rescueVariable + s.Provider() + fmt.Sprintf("resource \"metal_host\" \"h\" {\n  name = %q\n  driver = \"fake-hardware\"\n  target_state = \"available\"\n  hardware_interfaces = { rescue = %q }\n}\n", s.Name("n1"), settings) +
+		return rescueVariable + s.Provider() + fmt.Sprintf("resource \"metal_host\" \"h\" {\n  name = %q\n  driver = \"fake-hardware\"\n "+
+			" target_state = \"available\"\n  hardware_interfaces = { rescue = %q }\n}\n", s.Name("n1"), settings) +
 			acctest.Deployment("metal_host.h.id", acctest.Image("v1"), rescued)
 	}
 	w := acctest.NewWorkspace(t, config("no-rescue", ""))

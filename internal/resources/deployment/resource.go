@@ -58,7 +58,10 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 	if d.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), d.AskNode(state.ID.ValueString()), &resp.Diagnostics) {
 		return
 	}
-	switch deploy.EndOf(deploy.Wish{Adopt: state.adopted(), OnDestroy: plain[deploy.OnDestroy](state.OnDestroy)}).Do { //nolint:exhaustive // it ends something
+	switch deploy.EndOf(deploy.Wish{
+		Adopt:     state.adopted(),
+		OnDestroy: plain[deploy.OnDestroy](state.OnDestroy),
+	}).Do { //nolint:exhaustive // it ends something
 	case deploy.DoRelease:
 		d.endAdoption(ctx, &state, &resp.Diagnostics)
 		return
@@ -84,8 +87,9 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 		lost, err = d.undeploy(ctx, &state, m, framework.LoadPrivate[private](ctx, req.Private).Replaces, limit)
 	}
 	if api.IsInterrupted(err) && !failure.Is(err, failure.KindQueued) {
-		resp.Diagnostics.AddError("Interrupted: undeploy node "+label, "The run was interrupted. Ironic continues the operation. "+
-			"Run the same command again to finish it. As long as the resource is in the configuration, terraform apply deploys the node again afterwards.")
+		resp.Diagnostics.AddError("Interrupted: undeploy node "+label, "The run was interrupted. Ironic continues the operation. Run the "+
+			"same command again to finish it. As long as the resource is in the configuration, terraform apply deploys the node "+
+			"again afterwards.")
 		return
 	}
 	if err != nil {
@@ -143,8 +147,9 @@ func (d *deployment) ImportState(ctx context.Context, req resource.ImportStateRe
 
 // reportUnreserved says that a node, which the user calls id, has no deployment to import.
 func reportUnreserved(diags *diag.Diagnostics, node *ironic.Node, id string) {
-	diags.AddError("Could not import the deployment of node "+id, fmt.Sprintf("Node %s is in state %q and not reserved: there is no deployment to import. "+
-		"If its state is active, reserve it first, with a metal_allocation whose backfill_node is %q.", ironic.NodeLabel(node), node.ProvisionState, id))
+	diags.AddError("Could not import the deployment of node "+id,
+		fmt.Sprintf("Node %s is in state %q and not reserved: there is no deployment to import. If its state is active, reserve it "+
+			"first, with a metal_allocation whose backfill_node is %q.", ironic.NodeLabel(node), node.ProvisionState, id))
 }
 
 // MoveState takes over deployments of terraform-provider-ironic and its fork. As after an import, the first apply deploys nothing.

@@ -28,18 +28,22 @@ func deploymentIs(attribute string, value knownvalue.Check) statecheck.StateChec
 
 func TestAccDeployment_lifecycle(t *testing.T) {
 	s := site.Start(t, nil)
-	reserved := s.Provider() + acctest.Host(s, 1) + acctest.Allocation(s, `depends_on = [metal_host.h1]`, `name = `+acctest.Quoted(s.Name("web")))
+	reserved := s.Provider() + acctest.Host(s, 1) + acctest.Allocation(s, `depends_on = [metal_host.h1]`, `name = `+
+		acctest.Quoted(s.Name("web")))
 	stays := statecheck.CompareValue(compare.ValuesSame())
 	sameAllocation := func() statecheck.StateCheck {
 		return stays.AddStateValue(acctest.AllocationAddress, tfjsonpath.New("id"))
 	}
 	acctest.Test(t,
 		resource.TestStep{
-			Config: reserved + acctest.Allocated(acctest.Image("v1"), `config_drive = { hostname = "web-0", user_data = "#cloud-config\n" }`),
+			Config: reserved + acctest.Allocated(acctest.Image("v1"),
+				`config_drive = { hostname = "web-0", user_data = "#cloud-config\n" }`),
 			ConfigStateChecks: []statecheck.StateCheck{
 				sameAllocation(),
-				statecheck.CompareValuePairs(acctest.DeploymentAddress, tfjsonpath.New("id"), "metal_host.h1", tfjsonpath.New("id"), compare.ValuesSame()),
-				statecheck.CompareValuePairs(acctest.DeploymentAddress, tfjsonpath.New("instance_id"), acctest.AllocationAddress, tfjsonpath.New("id"), compare.ValuesSame()),
+				statecheck.CompareValuePairs(acctest.DeploymentAddress, tfjsonpath.New("id"), "metal_host.h1", tfjsonpath.New("id"),
+					compare.ValuesSame()),
+				statecheck.CompareValuePairs(acctest.DeploymentAddress, tfjsonpath.New("instance_id"), acctest.AllocationAddress,
+					tfjsonpath.New("id"), compare.ValuesSame()),
 				deploymentIs("provision_state", knownvalue.StringExact("active")),
 				deploymentIs("last_error", knownvalue.Null()),
 				deploymentIs("attempts", knownvalue.Int64Exact(1)),
@@ -50,13 +54,16 @@ func TestAccDeployment_lifecycle(t *testing.T) {
 			ImportStateVerifyIgnore: []string{"config_drive", "attempts"}, // what cannot be read back
 		},
 		resource.TestStep{
-			Config:            reserved,
-			ConfigPlanChecks:  resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(acctest.DeploymentAddress, plancheck.ResourceActionDestroy)}},
+			Config: reserved,
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+				plancheck.ExpectResourceAction(acctest.DeploymentAddress, plancheck.ResourceActionDestroy),
+			}},
 			ConfigStateChecks: []statecheck.StateCheck{sameAllocation()},
 			Check: func(*terraform.State) error {
 				node, kept := s.Node(s.Name("h1")), site.AllocationNamed(s, s.Name("web"))
 				if node["provision_state"] != "available" || node["instance_uuid"] != kept["uuid"] || kept["node_uuid"] != node["uuid"] {
-					return fmt.Errorf("node is %v and reserved by %v; the allocation is %v", node["provision_state"], node["instance_uuid"], kept)
+					return fmt.Errorf("node is %v and reserved by %v; the allocation is %v", node["provision_state"],
+						node["instance_uuid"], kept)
 				}
 				extra := node["extra"].(map[string]any)   //nolint:forcetypeassert // Ironic's schema
 				delete(extra, string(notes.MarkCreation)) // of the host, which stays
@@ -127,8 +134,10 @@ func TestAccDeployment_contentArrives(t *testing.T) {
 	acctest.NoChanges(t, w)
 	w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("whole")))
 	w.Must("apply", "-auto-approve")
-	if info := site.InstanceInfo(s, node); info["image_os_hash_algo"] != "sha256" || info["image_checksum"] != nil || info["kernel"] != nil ||
-		info["root_gb"] != nil || info["capabilities"] != nil || info["root_device"] != nil || info["ramdisk_params"] != nil || info["traits"] != nil {
+	if info := site.InstanceInfo(s, node); info["image_os_hash_algo"] != "sha256" || info["image_checksum"] != nil ||
+		info["kernel"] != nil ||
+		info["root_gb"] != nil || info["capabilities"] != nil || info["root_device"] != nil || info["ramdisk_params"] != nil ||
+		info["traits"] != nil {
 		t.Errorf("instance_info after another image is %v", info)
 	}
 	acctest.NoChanges(t, w)
@@ -220,7 +229,8 @@ func TestAccDeployment_forgottenMachineKeepsItsAllocation(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
 	node := site.AddNode(t, s, "n1", nil)
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1"), `on_destroy = "forget"`))
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+
+		acctest.Allocated(acctest.Image("v1"), `on_destroy = "forget"`))
 	w.Must("apply", "-auto-approve")
 	output, code := w.Run("destroy", "-auto-approve")
 	if code == 0 {
@@ -246,7 +256,8 @@ func TestAccDeployment_unusualNetworkDataIsAWarning(t *testing.T) {
 	// cloud-init ignores what names no link.
 	w.Configure(s.Provider() + acctest.Deployment(`"n1"`, acctest.Image("v1"),
 		`config_drive = { network_data = jsonencode({ links = [], networks = [{ id = "a", network_id = "a", link = "eth0", type = "ipv4_dhcp" }], services = [] }) }`))
-	acctest.Mention(t, w.Must("validate"), "Network data may be ignored", `networks[0].link: "eth0" is not the id of a link`, "provider::metal::network_data")
+	acctest.Mention(t, w.Must("validate"), "Network data may be ignored", `networks[0].link: "eth0" is not the id of a link`,
+		"provider::metal::network_data")
 
 	w.Configure(s.Provider() + acctest.Deployment(`"n1"`, acctest.Image("v1"),
 		`config_drive = { network_data = provider::metal::network_data({ interfaces = { nic0 = { mac = "52:54:00:00:00:01", addresses = ["192.0.2.5/32"] } } }) }`))
@@ -282,7 +293,8 @@ func TestAccDeployment_unfitNode(t *testing.T) {
 	s.Must(http.MethodDelete, "nodes/"+node+"/maintenance", nil)
 
 	s.Patch(node, "add", "/instance_uuid", other)
-	refused("is reserved by "+other, "A metal_deployment of this or another configuration, or another client, has this node", "terraform state list -id="+node, "terraform import <address of the metal_deployment> "+node)
+	refused("is reserved by "+other, "A metal_deployment of this or another configuration, or another client, has this node",
+		"terraform state list -id="+node, "terraform import <address of the metal_deployment> "+node)
 	s.Patch(node, "remove", "/instance_uuid", nil)
 
 	s.Verb(node, "active", "active")
@@ -307,7 +319,8 @@ func TestAccDeployment_twoOnOneNode(t *testing.T) {
 	second := strings.Replace(acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")), `"d"`, `"e"`, 1)
 	w := acctest.NewWorkspace(t, s.Provider()+first+second)
 	acctest.Mention(t, w.Must("plan"), "Two deployments for one node", "This plan creates two deployments on the node")
-	acctest.Fails(t, w, acctest.Apply(), "Two deployments for one node", "is reserved by", "Another metal_deployment of this apply has this node", "terraform state list -id="+node, "Do not import the node a second time")
+	acctest.Fails(t, w, acctest.Apply(), "Two deployments for one node", "is reserved by",
+		"Another metal_deployment of this apply has this node", "terraform state list -id="+node, "Do not import the node a second time")
 
 	missing, other := acctest.DeploymentAddress, "metal_deployment.e"
 	if acctest.InState(t, w, missing) != nil {
@@ -317,7 +330,8 @@ func TestAccDeployment_twoOnOneNode(t *testing.T) {
 	header := acctest.Quoted(name) + " {"
 	// Terraform refreshes the other one first.
 	w.Configure(s.Provider() + strings.Replace(first+second, header, header+"\n  depends_on = ["+other+"]", 1))
-	acctest.Mention(t, w.Must("plan"), "and the state has that deployment", "give one of them another node_id", "terraform state list -id="+node)
+	acctest.Mention(t, w.Must("plan"), "and the state has that deployment", "give one of them another node_id",
+		"terraform state list -id="+node)
 	w.Must("import", missing, node)
 	acctest.Mention(t, w.Must("plan"), "Two deployments for one node", "Destroying either of them undeploys the machine")
 	w.Must("state", "rm", missing)

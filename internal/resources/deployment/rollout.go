@@ -35,12 +35,15 @@ func (d *deployment) turnToReplace(
 }
 
 // turn waits for the turn of a machine that is deployed for the first time.
-func (d *deployment) turn(ctx context.Context, plan *model, m *machine.Machine, wanted deploy.Deployment, limit time.Duration) (*turns.Turn, error) {
+func (d *deployment) turn(ctx context.Context, plan *model, m *machine.Machine, wanted deploy.Deployment,
+	limit time.Duration,
+) (*turns.Turn, error) {
 	if plan.adopted() {
 		return nil, nil //nolint:nilnil // nothing happens to the machine
 	}
 	return turns.Take(ctx, m, turns.Change{
-		Settings: d.Turns(ctx, plan.Rollout), Change: rollout.FirstDeployment, Content: wanted.Source(), Node: plan.NodeID.ValueString(), Limit: limit,
+		Settings: d.Turns(ctx, plan.Rollout), Change: rollout.FirstDeployment, Content: wanted.Source(),
+		Node: plan.NodeID.ValueString(), Limit: limit,
 	})
 }
 
@@ -50,5 +53,8 @@ func (u *update) turn(ctx context.Context, m *machine.Machine, settings rollout.
 	if !takes {
 		return nil, nil //nolint:nilnil // it stays as it is
 	}
-	return turns.Take(ctx, m, turns.Change{Settings: settings, Change: change, Content: u.what.Source(), Away: change == rollout.Check, Limit: u.limit})
+	return turns.Take(ctx, m, turns.Change{
+		Settings: settings, Change: change, Content: u.what.Source(), Away: change == rollout.Check,
+		Limit: u.limit,
+	})
 }

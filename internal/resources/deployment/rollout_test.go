@@ -21,7 +21,8 @@ func fleet(nodes []string, settings ...string) string {
 	for i, n := range nodes {
 		quoted[i] = acctest.Quoted(n)
 	}
-	return fmt.Sprintf("resource \"metal_deployment\" \"d\" {\n  for_each = toset([%s])\n  node_id = each.key\n  %s\n}\n", strings.Join(quoted, ", "), strings.Join(settings, "\n  "))
+	return fmt.Sprintf("resource \"metal_deployment\" \"d\" {\n  for_each = toset([%s])\n  node_id = each.key\n  %s\n}\n",
+		strings.Join(quoted, ", "), strings.Join(settings, "\n  "))
 }
 
 func addNodes(t *testing.T, s *site.Site, n int) (ids []string) {
@@ -50,7 +51,8 @@ func TestAccRollout_badImageTouchesThreeMachines(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider()+fleet(nodes, acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	w.Configure(s.Provider() + fleet(nodes, acctest.Image("v2"), acctest.FailingStep))
-	output := acctest.Fails(t, w, acctest.Apply(), "Machine was not started", "3 of 3 machines that this run has changed in the same way have failed (n",
+	output := acctest.Fails(t, w, acctest.Apply(), "Machine was not started", "3 of 3 machines that this run has changed in the same way "+
+		"have failed (n",
 		"Nothing was sent to the machine, which is as before.", "apply again: machines that have failed before go last")
 	if n := strings.Count(strings.Join(strings.Fields(output), " "), "Nothing was sent to it. Find out why, and apply again."); n != 1 {
 		t.Errorf("%d errors have the short advice:\n%s", n, output)
@@ -168,7 +170,8 @@ func TestAccRollout_refusesWhatDoesNotFit(t *testing.T) {
 		`rollout = { pause = "1m" }`:                                     "rollout.pause has an effect only with max_unavailable or canary",
 		`rollout = { group = "g", max_unavailable = 0 }`:                 "must be at least 1",
 		`rollout = { group = "g", max_unavailable = 1, pause = "soon" }`: "duration",
-		`rollout = { group = "g", max_unavailable = each.key == ` + acctest.Quoted(nodes[0]) + ` ? 1 : 2 }`: `another metal_deployment or metal_host has another max_unavailable`,
+		`rollout = { group = "g", max_unavailable = each.key == ` + acctest.Quoted(nodes[0]) +
+			` ? 1 : 2 }`: `another metal_deployment or metal_host has another max_unavailable`,
 	} {
 		w.Configure(s.Provider() + fleet(nodes, acctest.Image("v1"), config))
 		acctest.Fails(t, w, []string{"plan"}, want)
@@ -187,7 +190,8 @@ func TestFakeRollout_memberThatNeverAnswersIsReplaced(t *testing.T) {
 	s := site.StartFake(t, nil)
 	node := site.AddNode(t, s, "n1", nil)
 	config := func(image string) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image(image), `on_change = "replace"`, `rollout = { group = "databases", max_unavailable = 1 }`)
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image(image), `on_change = "replace"`,
+			`rollout = { group = "databases", max_unavailable = 1 }`)
 	}
 	w := acctest.NewWorkspace(t, config("v1"))
 	w.Must("apply", "-auto-approve")
@@ -215,7 +219,8 @@ func TestAccRollout_memberThatIsNotReadyStopsTheGroup(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	p.Close()
 	w.Configure(config("v2"))
-	output := acctest.Fails(t, w, acctest.Apply(), "is ready", `was not started: rollout group "databases" lacks n`, "already, and no run works on that")
+	output := acctest.Fails(t, w, acctest.Apply(), "is ready", `was not started: rollout group "databases" lacks n`,
+		"already, and no run works on that")
 	if n := strings.Count(output, "Error: Machine was not started"); n != 2 || images(s, nodes, "v2") != 1 {
 		t.Errorf("%d machines were not started, %d run the new image:\n%s", n, images(s, nodes, "v2"), output)
 	}

@@ -29,7 +29,8 @@ func TestFirstSeen_countsFromTheFirstApplyThatWantsTheImage(t *testing.T) {
 		seen := func(version string) time.Time {
 			url := "http://images/" + version + ".iso?token=" + time.Now().Format("150405")
 			iso, diags := types.ObjectValueFrom(t.Context(), liveISOTypes(t), liveISOModel{framework.LiveISO{
-				URL: types.StringValue(url), SharedContent: types.MapNull(types.StringType), HostContent: types.MapNull(types.StringType), Contains: types.MapNull(types.StringType),
+				URL: types.StringValue(url), SharedContent: types.MapNull(types.StringType), HostContent: types.MapNull(types.StringType),
+				Contains: types.MapNull(types.StringType),
 			}})
 			m := model{LiveISO: iso}
 			at := m.firstSeen(t.Context(), &kept)

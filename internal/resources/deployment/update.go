@@ -51,11 +51,13 @@ func (d *deployment) newUpdate(ctx context.Context, req resource.UpdateRequest, 
 func (u *update) wanted(ctx context.Context) *model {
 	m := *u.config
 	m.takeContent(u.plan, deploy.ContentNames())
-	if image, configured := m.image(ctx), u.config.image(ctx); image != nil && configured != nil && framework.IsSet(image.PullSecretWOVersion) {
+	if image, configured := m.image(ctx), u.config.image(ctx); image != nil && configured != nil &&
+		framework.IsSet(image.PullSecretWOVersion) {
 		image.PullSecretWO = configured.PullSecretWO
 		m.Image, _ = types.ObjectValueFrom(ctx, m.Image.AttributeTypes(ctx), image)
 	}
-	if drive, configured := m.configDrive(ctx), u.config.configDrive(ctx); drive != nil && configured != nil && framework.IsSet(drive.UserDataWOVersion) {
+	if drive, configured := m.configDrive(ctx), u.config.configDrive(ctx); drive != nil && configured != nil &&
+		framework.IsSet(drive.UserDataWOVersion) {
 		drive.UserDataWO = configured.UserDataWO
 		m.ConfigDrive, _ = types.ObjectValueFrom(ctx, m.ConfigDrive.AttributeTypes(ctx), drive)
 	}
@@ -122,7 +124,8 @@ func (u *update) take(ctx context.Context, machine *machine.Machine, step deploy
 		return deploy.Protect(ctx, machine, true)
 	case deploy.DoEnterRescue:
 		return deploy.EnterRescue(ctx, machine, instanceID, u.config.rescuePassword(ctx), u.limit)
-	case deploy.DoDeploy, deploy.DoContinue, deploy.DoRepeat, deploy.DoRebuild, deploy.DoBoot, deploy.DoUndeploy, deploy.DoForget, deploy.DoRelease:
+	case deploy.DoDeploy, deploy.DoContinue, deploy.DoRepeat, deploy.DoRebuild, deploy.DoBoot, deploy.DoUndeploy, deploy.DoForget,
+		deploy.DoRelease:
 	}
 	return nil
 }

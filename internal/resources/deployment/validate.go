@@ -28,7 +28,8 @@ func (d *deployment) ValidateConfig(ctx context.Context, req resource.ValidateCo
 	m.validateQuarantine(&resp.Diagnostics)
 	framework.ValidateRollout(ctx, path.Root("rollout"), m.Rollout, &resp.Diagnostics)
 	if !m.Rescue.IsNull() && m.PowerState.ValueString() == framework.PowerOff {
-		resp.Diagnostics.AddAttributeError(path.Root("rescue"), "Settings exclude each other", "A rescue system runs only on a machine that is on. Remove rescue or power_state = \"off\".")
+		resp.Diagnostics.AddAttributeError(path.Root("rescue"), "Settings exclude each other",
+			"A rescue system runs only on a machine that is on. Remove rescue or power_state = \"off\".")
 	}
 	if drive := m.configDrive(ctx); drive != nil {
 		drive.validate(&resp.Diagnostics)
@@ -59,10 +60,12 @@ func (m *model) validateKind(diags *diag.Diagnostics) {
 		}
 	}
 	if len(set) == 0 && !unknown {
-		diags.AddError("Missing setting", "A deployment needs one of image (writes an image to the disk), live_iso (boots an ISO), and adopt = true (leaves the machine as it runs).")
+		diags.AddError("Missing setting", "A deployment needs one of image (writes an image to the disk), live_iso (boots an ISO), and "+
+			"adopt = true (leaves the machine as it runs).")
 	}
 	if len(set) > 1 {
-		diags.AddAttributeError(set[1], "Settings exclude each other", fmt.Sprintf("Exactly one of image, live_iso and adopt must be set. Remove %s or %s.", set[0], set[1]))
+		diags.AddAttributeError(set[1], "Settings exclude each other",
+			fmt.Sprintf("Exactly one of image, live_iso and adopt must be set. Remove %s or %s.", set[0], set[1]))
 	}
 	if !m.adopted() {
 		return
@@ -73,30 +76,37 @@ func (m *model) validateKind(diags *diag.Diagnostics) {
 	delete(unused, "instance_info")
 	for _, name := range slices.Sorted(maps.Keys(unused)) {
 		if !unused[name].IsNull() {
-			diags.AddAttributeError(path.Root(name), "Unused setting", name+" has no effect with adopt = true: there is nothing to deploy. Remove it, or set image.")
+			diags.AddAttributeError(path.Root(name), "Unused setting", name+" has no effect with adopt = true: there is nothing to "+
+				"deploy. Remove it, or set image.")
 		}
 	}
 	if m.OnDestroy.IsNull() {
-		diags.AddAttributeError(path.Root("on_destroy"), "Missing setting", "An adopted machine needs on_destroy: \"forget\" leaves it running when the resource is destroyed, \"undeploy\" undeploys and cleans it, which erases its data.")
+		diags.AddAttributeError(path.Root("on_destroy"), "Missing setting", "An adopted machine needs on_destroy: \"forget\" leaves it "+
+			"running when the resource is destroyed, \"undeploy\" undeploys and cleans it, which erases its data.")
 	}
 }
 
 // validate refuses settings beside a ready-made config drive, one that is too large, and a host name that is set twice.
 func (m *configDriveModel) validate(diags *diag.Diagnostics) {
 	at, size := path.Root("config_drive"), 0
-	parts := map[string]attr.Value{"hostname": m.Hostname, "user_data": m.UserData, "user_data_wo": m.UserDataWO, "meta_data": m.MetaData, "network_data": m.NetworkData, "vendor_data": m.VendorData, "content_base64": m.ContentBase64}
+	parts := map[string]attr.Value{
+		"hostname": m.Hostname, "user_data": m.UserData, "user_data_wo": m.UserDataWO, "meta_data": m.MetaData,
+		"network_data": m.NetworkData, "vendor_data": m.VendorData, "content_base64": m.ContentBase64,
+	}
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		ready := "url"
 		if m.URL.IsNull() {
 			ready = "content_base64"
 		}
 		if m.isReady() && name != ready && !parts[name].IsNull() {
-			diags.AddAttributeError(at.AtName(name), "Settings exclude each other", fmt.Sprintf("config_drive.%s is a ready-made config drive, to which nothing can be added. Remove it or config_drive.%s.", ready, name))
+			diags.AddAttributeError(at.AtName(name), "Settings exclude each other", fmt.Sprintf("config_drive.%s is a ready-made config "+
+				"drive, to which nothing can be added. Remove it or config_drive.%s.", ready, name))
 		}
 		size += len(parts[name].String())
 	}
 	if !m.isReady() && size > framework.MaxConfigDrive {
-		diags.AddAttributeError(at, "Config drive too large", fmt.Sprintf("The config drive has %d MiB, and Ironic takes at most %d MiB.", size>>20, framework.MaxConfigDrive>>20))
+		diags.AddAttributeError(at, "Config drive too large", fmt.Sprintf("The config drive has %d MiB, and Ironic takes at most %d MiB.",
+			size>>20, framework.MaxConfigDrive>>20))
 	}
 	var meta map[string]any
 	if m.Hostname.IsNull() || !framework.IsSet(m.MetaData) || json.Unmarshal([]byte(m.MetaData.ValueString()), &meta) != nil {
@@ -113,7 +123,8 @@ func (m *configDriveModel) validate(diags *diag.Diagnostics) {
 // validateChecksum refuses a missing checksum, which Ironic would refuse during the apply.
 func (m *imageModel) validateChecksum(d *model, diags *diag.Diagnostics) {
 	scheme, _, _ := strings.Cut(m.URL.ValueString(), "://")
-	if !framework.IsSet(m.URL) || !m.Checksum.IsNull() || (scheme != "http" && scheme != "https" && scheme != "file") || d.InstanceInfo.IsUnknown() || d.InstanceInfo.IsUnderlyingValueUnknown() {
+	if !framework.IsSet(m.URL) || !m.Checksum.IsNull() || (scheme != "http" && scheme != "https" && scheme != "file") ||
+		d.InstanceInfo.IsUnknown() || d.InstanceInfo.IsUnderlyingValueUnknown() {
 		return
 	}
 	info := framework.JSONObject(d.InstanceInfo)
@@ -122,14 +133,17 @@ func (m *imageModel) validateChecksum(d *model, diags *diag.Diagnostics) {
 			return
 		}
 	}
-	diags.AddAttributeError(path.Root("image").AtName("checksum"), "Missing setting", fmt.Sprintf("Ironic demands a checksum for %s images: set checksum to the image's SHA-256, or to the URL of a file of checksums. "+
-		"Only deploy interfaces such as anaconda need none. If the node has one of those, name it: instance_info = { deploy_interface = \"anaconda\" }.", scheme))
+	diags.AddAttributeError(path.Root("image").AtName("checksum"), "Missing setting",
+		fmt.Sprintf("Ironic demands a checksum for %s images: set checksum to the image's SHA-256, or to the URL of a file of checksums. "+
+			"Only deploy interfaces such as anaconda need none. If the node has one of those, name it: instance_info = "+
+			"{ deploy_interface = \"anaconda\" }.", scheme))
 }
 
 // validatePullSecret refuses a pull secret for an image that is not in a registry.
 func (m *imageModel) validatePullSecret(diags *diag.Diagnostics) {
 	if framework.IsSet(m.URL) && !m.PullSecretWOVersion.IsNull() && !strings.HasPrefix(m.URL.ValueString(), "oci://") {
-		diags.AddAttributeError(path.Root("image").AtName("pull_secret_wo"), "Unused setting", "image.pull_secret_wo belongs to oci:// images. Remove it.")
+		diags.AddAttributeError(path.Root("image").AtName("pull_secret_wo"), "Unused setting",
+			"image.pull_secret_wo belongs to oci:// images. Remove it.")
 	}
 }
 
@@ -141,7 +155,8 @@ func (m *imageModel) validateType(diags *diag.Diagnostics) {
 	at := path.Root("image")
 	if deploy.ImageType(m.Type.ValueString()) == deploy.ImagePartition {
 		if m.RootGB.IsNull() {
-			diags.AddAttributeError(at.AtName("root_gb"), "Missing setting", "A partition image needs root_gb, the size of the root partition in GiB.")
+			diags.AddAttributeError(at.AtName("root_gb"), "Missing setting", "A partition image needs root_gb, the size of the root "+
+				"partition in GiB.")
 		}
 		return
 	}
@@ -149,7 +164,8 @@ func (m *imageModel) validateType(diags *diag.Diagnostics) {
 		"kernel": !m.Kernel.IsNull(), "ramdisk": !m.Ramdisk.IsNull(), "root_gb": !m.RootGB.IsNull(), "swap_mb": !m.SwapMB.IsNull(),
 	} {
 		if set {
-			diags.AddAttributeError(at.AtName(name), "Unused setting", name+" belongs to partition images: set type = \"partition\", or remove it.")
+			diags.AddAttributeError(at.AtName(name), "Unused setting",
+				name+" belongs to partition images: set type = \"partition\", or remove it.")
 		}
 	}
 }
@@ -157,14 +173,16 @@ func (m *imageModel) validateType(diags *diag.Diagnostics) {
 // validateQuarantine refuses a quarantine without an allocation, which would have no other node, and settings without effect.
 func (m *model) validateQuarantine(diags *diag.Diagnostics) {
 	if !m.MaxNodes.IsNull() && !m.OnFailure.IsUnknown() && !m.quarantines() {
-		diags.AddAttributeError(path.Root("max_nodes"), "Unused setting", "max_nodes has an effect only with on_failure = \"quarantine\". Set that, or remove max_nodes.")
+		diags.AddAttributeError(path.Root("max_nodes"), "Unused setting",
+			"max_nodes has an effect only with on_failure = \"quarantine\". Set that, or remove max_nodes.")
 	}
 	switch {
 	case !m.quarantines():
 	case m.adopted():
-		diags.AddAttributeError(path.Root("on_failure"), "Unused setting", "on_failure has no effect with adopt = true: there is nothing to deploy. Remove it, or set image.")
+		diags.AddAttributeError(path.Root("on_failure"), "Unused setting", "on_failure has no effect with adopt = true: there is nothing "+
+			"to deploy. Remove it, or set image.")
 	case m.AllocationID.IsNull():
-		diags.AddAttributeError(path.Root("on_failure"), "Missing setting", "With on_failure = \"quarantine\", the next apply deploys another node, which only an allocation can choose: "+
-			"set allocation_id to the id of a metal_allocation with a name.")
+		diags.AddAttributeError(path.Root("on_failure"), "Missing setting", "With on_failure = \"quarantine\", the next apply deploys "+
+			"another node, which only an allocation can choose: set allocation_id to the id of a metal_allocation with a name.")
 	}
 }

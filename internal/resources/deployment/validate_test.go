@@ -63,7 +63,10 @@ var contradictions = []contradiction{
 // wrongDrives are config drives that cannot be.
 var wrongDrives = []contradiction{
 	{`hostname = "web 0"`, `config_drive.hostname: "web 0" must be a host name`},
-	{`hostname = "web-0", meta_data = jsonencode({ name = "web-1" })`, `config_drive.hostname and "name" in config_drive.meta_data are the same setting`},
+	{
+		`hostname = "web-0", meta_data = jsonencode({ name = "web-1" })`,
+		`config_drive.hostname and "name" in config_drive.meta_data are the same setting`,
+	},
 	{`user_data = "a", user_data_wo = "b", user_data_wo_version = 1`, `cannot be specified when`},
 	{`user_data_wo = "b"`, `must be specified when`},
 	{`user_data_wo = "b", user_data_wo_version = ""`, `config_drive.user_data_wo_version: "" must not be blank.`},
@@ -141,7 +144,8 @@ func TestFakeDeployment_planRefusesAttributesOfNewerAPI(t *testing.T) {
 		{"1.27", vifs(1), "vifs needs API 1.28"},
 		{"1.66", fmt.Sprintf("vifs = [{ id = %q, mac = %q }]", vif(1), s.MAC(1)), "vifs needs API 1.67"},
 	} {
-		w := acctest.NewWorkspace(t, s.Provider("microversion = "+acctest.Quoted(tt.version), "provisioning_limit = { max_concurrent = 0 }")+
+		w := acctest.NewWorkspace(t, s.Provider("microversion = "+acctest.Quoted(tt.version),
+			"provisioning_limit = { max_concurrent = 0 }")+
 			acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), tt.settings))
 		if tt.want == "" {
 			w.Must("plan")

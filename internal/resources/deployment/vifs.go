@@ -22,8 +22,9 @@ import (
 func vifsSchema() schema.Attribute {
 	return schema.ListNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "Ports of Neutron that the machine is connected to. The provider attaches them before the deployment. A change attaches the new ones and detaches those that left the list; the machine is not restarted. " +
-			"Without the attribute, those that are attached stay. Undeploying detaches them. Needs API 1.28 and the network interface `neutron` or `flat`.",
+		MarkdownDescription: "Ports of Neutron that the machine is connected to. The provider attaches them before the deployment. " +
+			"A change attaches the new ones and detaches those that left the list; the machine is not restarted. Without the attribute, " +
+			"those that are attached stay. Undeploying detaches them. Needs API 1.28 and the network interface `neutron` or `flat`.",
 		Validators: []validator.List{listvalidator.NoNullValues()},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{
@@ -31,7 +32,8 @@ func vifsSchema() schema.Attribute {
 				Validators: []validator.String{stringvalidator.RegexMatches(framework.UUIDPattern, "must be the UUID of a Neutron port")},
 			},
 			"mac": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "MAC address of the node's port. Needs API 1.67. Default: Ironic chooses a free port.", Validators: []validator.String{framework.MACAddress},
+				Optional: true, MarkdownDescription: "MAC address of the node's port. Needs API 1.67. Default: Ironic chooses a free port.",
+				Validators: []validator.String{framework.MACAddress},
 			},
 		}},
 	}

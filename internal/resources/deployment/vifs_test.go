@@ -105,7 +105,8 @@ func TestFakeDeployment_vifNamesPort(t *testing.T) {
 	s := site.StartFake(t, nil)
 	node := onNeutron(t, s, "n1")
 	config := func(n int) string {
-		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), fmt.Sprintf("vifs = [{ id = %q, mac = %q }]", vif(1), s.MAC(n)))
+		return s.Provider() + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1"), fmt.Sprintf("vifs = [{ id = %q, mac = %q }]",
+			vif(1), s.MAC(n)))
 	}
 	portWhere := func(is func(port, info map[string]any) bool) map[string]any {
 		t.Helper()
@@ -163,10 +164,28 @@ func TestFakeDeployment_networkDataAndVIFs(t *testing.T) {
 		warns        bool
 		want         string
 	}{
-		"without an MTU":   {"1.115", `jsonencode({ links = [{ id = "mine", type = "phy", ethernet_mac_address = "MAC" }], networks = [], services = [] })`, []int{1}, true, "iface0"},
-		"the function's":   {"1.115", `provider::metal::network_data({ interfaces = { mine = { mac = "MAC" } } })`, []int{1}, false, "mine"},
-		"without a VIF":    {"1.115", `jsonencode({ links = [{ id = "mine", type = "phy", ethernet_mac_address = "MAC" }], networks = [], services = [] })`, nil, false, ""},
-		"with Ironic 21.4": {"1.82", `jsonencode({ links = [{ id = "mine", type = "phy", ethernet_mac_address = "MAC" }], networks = [], services = [] })`, []int{1}, false, "mine"},
+		"without an MTU": {
+			"1.115",
+			`jsonencode({ links = [{ id = "mine", type = "phy", ethernet_mac_address = "MAC" }], networks = [], services = [] })`,
+			[]int{1},
+			true, "iface0",
+		},
+		"the function's": {
+			"1.115", `provider::metal::network_data({ interfaces = { mine = { mac = "MAC" } } })`,
+			[]int{1},
+			false, "mine",
+		},
+		"without a VIF": {
+			"1.115",
+			`jsonencode({ links = [{ id = "mine", type = "phy", ethernet_mac_address = "MAC" }], networks = [], services = [] })`,
+			nil, false, "",
+		},
+		"with Ironic 21.4": {
+			"1.82",
+			`jsonencode({ links = [{ id = "mine", type = "phy", ethernet_mac_address = "MAC" }], networks = [], services = [] })`,
+			[]int{1},
+			false, "mine",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -200,7 +219,9 @@ func TestFakeDeployment_vifsOnPortsOfTheSamePlan(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
 	config := func(ports string, numbers ...int) string {
-		return s.Provider() + fmt.Sprintf("resource \"metal_host\" \"h1\" {\n  name = %q\n  driver = \"fake-hardware\"\n  target_state = \"available\"\n  resource_class = %q\n  hardware_interfaces = { network = \"neutron\" }\n  ports = { %s }\n}\n", s.Name("h1"), s.Class(), ports) +
+		return s.Provider() + fmt.Sprintf("resource \"metal_host\" \"h1\" {\n  name = %q\n  driver = \"fake-hardware\"\n  target_state "+
+			"= \"available\"\n  resource_class = %q\n  hardware_interfaces = { network = \"neutron\" }\n  ports = { %s }\n}\n",
+			s.Name("h1"), s.Class(), ports) +
 			acctest.Deployment("metal_host.h1.id", acctest.Image("v1"), vifs(numbers...))
 	}
 	link := func(n int) string {

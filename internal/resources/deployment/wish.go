@@ -55,10 +55,14 @@ func (d *deployment) wish(ctx context.Context, m, config *model, diags *diag.Dia
 	deployed, problems := config.deployment(ctx)
 	diags.Append(problems...)
 	w := deploy.Wish{
-		Node: plain[string](m.NodeID), Name: plain[string](config.InstanceName), Allocation: plain[string](m.AllocationID), Content: map[string]deploy.Text{}, Adopt: m.Adopt.ValueBool(),
-		Rebuild: text(ctx, m.RebuildTriggers), Restart: text(ctx, m.RestartTriggers), Rescue: text(ctx, m.Rescue), VIFs: text(ctx, m.VIFs), Ports: m.vifs(),
-		Power: plain[deploy.PowerState](config.PowerState), OffMode: plain[machine.OffMode](config.PowerOffMode), OnChange: plain[deploy.OnChange](config.OnChange), DefaultOnChange: plain[deploy.OnChange](d.OnChange),
-		OnDestroy: plain[deploy.OnDestroy](m.OnDestroy), ReadyCheck: text(ctx, m.ReadyCheck), Quarantines: m.quarantines(), MaxNodes: m.mostNodes(), Deployment: deployed,
+		Node: plain[string](m.NodeID), Name: plain[string](config.InstanceName), Allocation: plain[string](m.AllocationID),
+		Content: map[string]deploy.Text{}, Adopt: m.Adopt.ValueBool(),
+		Rebuild: text(ctx, m.RebuildTriggers), Restart: text(ctx, m.RestartTriggers), Rescue: text(ctx, m.Rescue), VIFs: text(ctx, m.VIFs),
+		Ports: m.vifs(),
+		Power: plain[deploy.PowerState](config.PowerState), OffMode: plain[machine.OffMode](config.PowerOffMode),
+		OnChange: plain[deploy.OnChange](config.OnChange), DefaultOnChange: plain[deploy.OnChange](d.OnChange),
+		OnDestroy: plain[deploy.OnDestroy](m.OnDestroy), ReadyCheck: text(ctx, m.ReadyCheck), Quarantines: m.quarantines(),
+		MaxNodes: m.mostNodes(), Deployment: deployed,
 	}
 	for name, value := range m.content() {
 		w.Content[name] = text(ctx, value)
@@ -96,9 +100,11 @@ func (d *deployment) ignoresContent(m *model) bool {
 func seen(ctx context.Context, state *model, was deploy.Wish, kept *private) deploy.Seen {
 	return deploy.Seen{
 		Was: was, ID: state.ID.ValueString(), Instance: state.InstanceID.ValueString(), Label: state.ID.ValueString(), Now: time.Now(),
-		State: ironic.State(state.ProvisionState.ValueString()), LastError: plain[string](state.LastError), Attempts: number(state.Attempts),
+		State: ironic.State(state.ProvisionState.ValueString()), LastError: plain[string](state.LastError),
+		Attempts: number(state.Attempts),
 		Rebuilds: state.Rebuilds.ValueInt64(), Restarts: state.Restarts.ValueInt64(),
-		Power: plain[deploy.PowerState](state.PowerState), Protected: state.Protected.ValueBool(), Name: plain[string](state.InstanceName), Boot: state.bootStatus(ctx),
+		Power: plain[deploy.PowerState](state.PowerState), Protected: state.Protected.ValueBool(), Name: plain[string](state.InstanceName),
+		Boot:  state.bootStatus(ctx),
 		Ready: flag(state.Ready), Unbegun: kept.Unbegun,
 		Past: kept.Past, Names: kept.Names, Sight: kept.Sight, Runs: kept.Runs, Last: kept.Last,
 	}

@@ -19,7 +19,9 @@ var _ list.ListResourceWithConfigure = (*deployTemplate)(nil)
 func NewList() list.ListResource { return &deployTemplate{} }
 
 // ListResourceConfigSchema describes the filter.
-func (r *deployTemplate) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
+func (r *deployTemplate) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest,
+	resp *list.ListResourceSchemaResponse,
+) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Lists the deploy templates of Ironic, or those with a name. Needs API 1.55.",
 		Attributes:          map[string]schema.Attribute{"name_regex": framework.NameRegexAttribute("deploy templates")},

@@ -12,12 +12,16 @@ func TestAccDeployTemplate_listFindsWhatIsThere(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
 	name := s.Trait("LISTED")
-	config := fmt.Sprintf("resource \"metal_deploy_template\" \"b\" {\n  name = %q\n  steps = [{ interface = \"bios\", step = \"factory_reset\", priority = 90 }]\n}\n", name)
+	config := fmt.Sprintf("resource \"metal_deploy_template\" \"b\" {\n  name = %q\n  steps = [{ interface = \"bios\", step = "+
+		"\"factory_reset\", priority = 90 }]\n}\n", name)
 	w := acctest.NewWorkspace(t, s.Provider()+config)
 	w.Must(acctest.Apply()...)
 	defer acctest.Destroy(t, s, w)
 	for pattern, want := range map[string]int{"^" + name + "$": 1, "^no-such-": 0} {
-		query := acctest.Query{Type: "metal_deploy_template", Filters: map[string]string{"name_regex": acctest.Quoted(pattern)}, Resource: true}
+		query := acctest.Query{
+			Type: "metal_deploy_template", Filters: map[string]string{"name_regex": acctest.Quoted(pattern)},
+			Resource: true,
+		}
 		all, lister := acctest.Search(t, s, query), acctest.NewLister(t, s)
 		if len(all) != want {
 			t.Errorf("%s: found %v, want %d", pattern, all, want)

@@ -90,7 +90,8 @@ func (r *deployTemplate) Update(ctx context.Context, req resource.UpdateRequest,
 		return
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
-	if err := procedure.UpdateProcedure(ctx, r.Site, ironic.DeployTemplates, state.ID.ValueString(), state.body(), plan.body()); err != nil {
+	if err := procedure.UpdateProcedure(ctx, r.Site, ironic.DeployTemplates, state.ID.ValueString(), state.body(),
+		plan.body()); err != nil {
 		framework.ReportUndone(&resp.Diagnostics, "change "+state.label(), err)
 		return
 	}

@@ -45,7 +45,8 @@ func TestAccDeployTemplate_changesInPlace(t *testing.T) {
 	w.Configure(s.Provider() + template(second, clock, reset))
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
 	acctest.NoChanges(t, w)
-	if got := fmt.Sprint(stepsOf(s, id)); !strings.Contains(got, "bios.factory_reset 60") || !strings.Contains(got, "management.set_clock 40") {
+	if got := fmt.Sprint(stepsOf(s, id)); !strings.Contains(got, "bios.factory_reset 60") ||
+		!strings.Contains(got, "management.set_clock 40") {
 		t.Errorf("Ironic has the steps %s", got)
 	}
 	if name := s.Must(http.MethodGet, "deploy_templates/"+id, nil)["name"]; name != second {
@@ -61,7 +62,10 @@ func TestAccDeployTemplate_correctsWhatOthersChange(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider()+template(name, reset, clock))
 	w.Must("apply", "-auto-approve")
 	s.Must(http.MethodPatch, "deploy_templates/"+name, []any{map[string]any{"op": "add", "path": "/steps", "value": []any{
-		map[string]any{"interface": "bios", "step": "factory_reset", "args": map[string]any{"password": "other", "mode": "quick"}, "priority": 60},
+		map[string]any{
+			"interface": "bios", "step": "factory_reset", "args": map[string]any{"password": "other", "mode": "quick"},
+			"priority": 60,
+		},
 	}}})
 	output, _ := w.Plan()
 	acctest.Mention(t, output, "0 to add, 1 to change, 0 to destroy", "set_clock", "quick")
@@ -152,7 +156,8 @@ func TestAccDeployTemplate_neverTakesOverAnotherOne(t *testing.T) {
 		map[string]any{"interface": "management", "step": "set_clock", "args": map[string]any{}, "priority": 40},
 	}})
 	w := acctest.NewWorkspace(t, s.Provider()+template(name, clock)) // the same, but no run has marked it
-	acctest.Fails(t, w, acctest.Apply(), "A deploy template with name "+name+" already exists", "terraform import <address of the metal_deploy_template> "+name)
+	acctest.Fails(t, w, acctest.Apply(), "A deploy template with name "+name+" already exists",
+		"terraform import <address of the metal_deploy_template> "+name)
 	s.Must(http.MethodDelete, "deploy_templates/"+name, nil)
 	w.Must("apply", "-auto-approve")
 	loseState(t, w)
@@ -169,13 +174,22 @@ func TestAccDeployTemplate_planRefusesWhatCannotWork(t *testing.T) {
 		config string
 		texts  []string
 	}{
-		"too old a server":    {s.Provider(`microversion = "1.54"`) + template(name, clock), []string{"metal_deploy_template needs API 1.55", "1.54 is in use"}},
-		"firmware":            {s.Provider(`microversion = "1.85"`) + template(name, strings.Replace(clock, "management", "firmware", 1)), []string{"steps[0].interface needs API 1.86"}},
-		"a step twice":        {s.Provider() + template(name, clock, clock), []string{"Step management.set_clock is also element 0"}},
-		"arguments as a list": {s.Provider() + template(name, strings.Replace(clock, "priority", "args = jsonencode([]), priority", 1)), []string{"The arguments of a step must be a JSON object"}},
-		"an interface":        {s.Provider() + template(name, strings.Replace(clock, "management", "dvd", 1)), []string{"must be one of"}},
-		"a name":              {s.Provider() + template("raid1", clock), []string{"CUSTOM_RAID1"}},
-		"no steps":            {s.Provider() + template(name), []string{"at least 1"}},
+		"too old a server": {
+			s.Provider(`microversion = "1.54"`) + template(name, clock),
+			[]string{"metal_deploy_template needs API 1.55", "1.54 is in use"},
+		},
+		"firmware": {
+			s.Provider(`microversion = "1.85"`) + template(name, strings.Replace(clock, "management", "firmware", 1)),
+			[]string{"steps[0].interface needs API 1.86"},
+		},
+		"a step twice": {s.Provider() + template(name, clock, clock), []string{"Step management.set_clock is also element 0"}},
+		"arguments as a list": {
+			s.Provider() + template(name, strings.Replace(clock, "priority", "args = jsonencode([]), priority", 1)),
+			[]string{"The arguments of a step must be a JSON object"},
+		},
+		"an interface": {s.Provider() + template(name, strings.Replace(clock, "management", "dvd", 1)), []string{"must be one of"}},
+		"a name":       {s.Provider() + template("raid1", clock), []string{"CUSTOM_RAID1"}},
+		"no steps":     {s.Provider() + template(name), []string{"at least 1"}},
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()

@@ -76,7 +76,10 @@ func TestFakeDiscovery_nextApplyRepeatsFailedNaming(t *testing.T) {
 	broken.Store("none")
 	fake.Reject = func(r *http.Request) *fakeironic.Rejection {
 		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, site.Text(broken.Load())) {
-			return &fakeironic.Rejection{Status: http.StatusInternalServerError, Body: `{"error_message": "{\"faultstring\": \"the conductor is on fire\"}"}`}
+			return &fakeironic.Rejection{
+				Status: http.StatusInternalServerError,
+				Body:   `{"error_message": "{\"faultstring\": \"the conductor is on fire\"}"}`,
+			}
 		}
 		return nil
 	}
@@ -93,7 +96,8 @@ func TestFakeDiscovery_nextApplyRepeatsFailedNaming(t *testing.T) {
 		if code != 1 {
 			t.Fatalf("the apply has not failed:\n%s", output)
 		}
-		acctest.Mention(t, output, "Could not name 1 machine", name(n)+" (node "+ids[n]+"): Ironic's answer: the conductor is on fire", "The others have got their names.")
+		acctest.Mention(t, output, "Could not name 1 machine", name(n)+" (node "+ids[n]+"): Ironic's answer: the conductor is on fire",
+			"The others have got their names.")
 		broken.Store("none")
 	}
 	w := acctest.NewWorkspace(t, rack(s, "rack12", bySerial("r12-")))
@@ -222,7 +226,8 @@ func TestFakeDiscovery_warningNamesSkippedMachine(t *testing.T) {
 	inventory(data)["bmc_address"] = "10.12.0.7"
 	id := s.Fake.Discover(data)
 	w := acctest.NewWorkspace(t, s.Provider()+discoveryBlock(s, "rack", "rack12", bySerial("")))
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), id+" (MAC address "+s.MAC(1)+", BMC 10.12.0.7, hostname web): serial number is \"To be filled by O.E.M.\"; name it in names by its MAC address")
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), id+" (MAC address "+s.MAC(1)+", BMC 10.12.0.7, hostname web): serial number is "+
+		"\"To be filled by O.E.M.\"; name it in names by its MAC address")
 
 	w.Configure(s.Provider() + discoveryBlock(s, "rack", "rack12", bySerial(""), "names = { "+acctest.Quoted(s.MAC(1))+" = \"slot-01\" }"))
 	w.Must("apply", "-auto-approve")
@@ -261,7 +266,8 @@ func TestFakeDiscovery_renameWarnsOfLeavingMachines(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	w.Configure(rack(s, "rack13", bySerial("")))
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "Machines leave hosts", "3 machines will leave hosts. Their nodes keep the mark of rack12", "a metal_host deletes its node", "1 to add, 0 to change, 4 to destroy")
+	acctest.Mention(t, output, "Machines leave hosts", "3 machines will leave hosts. Their nodes keep the mark of rack12",
+		"a metal_host deletes its node", "1 to add, 0 to change, 4 to destroy")
 }
 
 func TestFakeDiscovery_typoIsOneError(t *testing.T) {
@@ -275,7 +281,8 @@ func TestFakeDiscovery_typoIsOneError(t *testing.T) {
 		acctest.Mention(t, output, "value must be one of")
 	}
 	for typo, want := range map[string]string{ // Terraform itself drops unknown keys of an object
-		bySerial("") + "\n  filter = { min_cpu = 16 }":                           `filter has no key "min_cpu". It has bmc_cidr, driver, manufacturer, min_cpus`,
+		bySerial("") + "\n  filter = { " +
+			"min_cpu = 16 }": `filter has no key "min_cpu". It has bmc_cidr, driver, manufacturer, min_cpus`,
 		bySerial("") + "\n  filter = { min_cpus = \"many\" }":                    `"many" must be a whole number of at least 1`,
 		bySerial("") + "\n  filter = { min_memory_mb = 0 }":                      `"0" must be a whole number of at least 1`,
 		`name_template = { hardware_details = "serial-number", prefx = "r12-" }`: `name_template has no key "prefx". It has hardware_details, prefix, suffix`,
@@ -330,7 +337,8 @@ func TestFakeDiscovery_ironicInspector(t *testing.T) {
 	s := site.StartFake(t, fake)
 	id := fake.DiscoverByInspector(s.Machine(1))
 	config := rack(s, "rack12", bySerial(""))
-	withInspector := strings.Replace(config, "poll_interval", "inspector_endpoint = "+acctest.Quoted(site.StartInspector(t, fake))+"\n  poll_interval", 1)
+	withInspector := strings.Replace(config, "poll_interval", "inspector_endpoint = "+acctest.Quoted(site.StartInspector(t, fake))+
+		"\n  poll_interval", 1)
 	w := acctest.NewWorkspace(t, withInspector)
 	w.Must("apply", "-auto-approve")
 	if got := discoveries(t, w)["rack"]; got.id(s.Name("SN")+"-1") != id {

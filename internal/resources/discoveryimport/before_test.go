@@ -54,7 +54,8 @@ func TestFakeDiscovery_laterTimeShowsNoDifference(t *testing.T) {
 	s := site.StartFake(t, nil)
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	config := func(hours int) string {
-		return rack(s, "rack12", bySerial(""), fmt.Sprintf("discovered_before = %q", noon.Add(time.Duration(hours)*time.Hour).Format(time.RFC3339)))
+		return rack(s, "rack12", bySerial(""), fmt.Sprintf("discovered_before = %q",
+			noon.Add(time.Duration(hours)*time.Hour).Format(time.RFC3339)))
 	}
 	discoveredAt(s, 1, noon.Add(-time.Minute), noon.Add(-time.Minute))
 	w := acctest.NewWorkspace(t, config(0))

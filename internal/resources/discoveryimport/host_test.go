@@ -35,8 +35,10 @@ func TestFakeDiscovery_hostTakesOver(t *testing.T) {
 	s := site.StartFake(t, nil)
 	byName, byAddress := s.Fake.Discover(s.Machine(1)), s.Fake.Discover(s.Machine(2))
 	config := func(bmcOfRack, bmcOfOther string) string {
-		return s.Provider() + discoveryBlock(s, "rack", "rack12", bySerial(""), "exclude = ["+acctest.Quoted(s.MAC(2))+"]") + rackHosts(bmcOfRack) +
-			acctest.HostBlock("db", "ports = { "+acctest.Quoted(s.MAC(2))+" = {} }", "depends_on = [metal_discovery_import.rack]", bmcOfOther)
+		return s.Provider() + discoveryBlock(s, "rack", "rack12", bySerial(""), "exclude = ["+acctest.Quoted(s.MAC(2))+"]") +
+			rackHosts(bmcOfRack) +
+			acctest.HostBlock("db", "ports = { "+acctest.Quoted(s.MAC(2))+" = {} }",
+				"depends_on = [metal_discovery_import.rack]", bmcOfOther)
 	}
 	w := acctest.NewWorkspace(t, config(`driver = "ipmi"`, `driver = "ipmi"`))
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "3 added, 0 changed, 0 destroyed")
@@ -58,7 +60,8 @@ func TestFakeDiscovery_hostTakesOver(t *testing.T) {
 	acctest.NoChanges(t, w)
 
 	password := "username = \"root\"\n    password_wo = \"calvin\"\n    password_wo_version = 1"
-	w.Configure(config("bmc = {\n    address = \"ipmi://${each.value.bmc_address}\"\n    "+password+"\n  }", bmc.Block("ipmi://192.0.2.7", password)))
+	w.Configure(config("bmc = {\n    address = \"ipmi://${each.value.bmc_address}\"\n    "+password+"\n  }",
+		bmc.Block("ipmi://192.0.2.7", password)))
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 2 changed, 0 destroyed")
 	for address, id := range hosts {
 		host := acctest.InState(t, w, address)
@@ -91,7 +94,8 @@ func TestFakeDiscovery_takeOverWarns(t *testing.T) {
 
 	id := s.Fake.Discover(s.Machine(1))
 	output, _ = w.Plan()
-	acctest.Mention(t, output, title, "Ironic has node "+id+" already", "Host db takes it over", "Ironic inspects and cleans it", "loses the data")
+	acctest.Mention(t, output, title, "Ironic has node "+id+" already", "Host db takes it over", "Ironic inspects and cleans it",
+		"loses the data")
 	acctest.NeverMention(t, output, "Cleaning erases data", "Inspection boots")
 	w.Must("plan", "-out", "plan.bin")
 	output = w.Must("apply", "plan.bin")
@@ -119,7 +123,8 @@ func TestFakeDiscovery_rackInOneApply(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, &fakeironic.Server{DiscoveryDriver: "ipmi", DiscoveryKeepsPower: true})
 	id := s.Fake.Discover(s.Machine(1))
-	b := "target_state = \"manageable\"\n  bmc = {\n    address = \"ipmi://${each.value.bmc_address}\"\n    username = \"root\"\n    password = \"calvin\"\n  }"
+	b := "target_state = \"manageable\"\n  bmc = {\n    address = \"ipmi://${each.value.bmc_address}\"\n    username = \"root\"\n " +
+		"   password = \"calvin\"\n  }"
 	w := acctest.NewWorkspace(t, s.Provider()+discoveryBlock(s, "rack", "rack12", bySerial(""))+rackImport+rackHosts(b))
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 imported, 1 added, 1 changed, 0 destroyed")
 	wantOnly(t, s.Fake, id, "enroll", "verifying", "manageable")
@@ -134,7 +139,8 @@ func TestFakeDiscovery_planOfRackIsShort(t *testing.T) {
 	for n := range machines {
 		s.Fake.Discover(s.Machine(n + 1))
 	}
-	host := "target_state = \"available\"\n  resource_class = \"r12\"\n  bmc = {\n    address = \"redfish://${each.value.bmc_address}\"\n    username = \"root\"\n    password_wo = \"calvin\"\n    password_wo_version = 1\n  }"
+	host := "target_state = \"available\"\n  resource_class = \"r12\"\n  bmc = {\n    address = " +
+		"\"redfish://${each.value.bmc_address}\"\n    username = \"root\"\n    password_wo = \"calvin\"\n    password_wo_version = 1\n  }"
 	w := acctest.NewWorkspace(t, s.Provider()+discoveryBlock(s, "rack", "rack12", bySerial(""))+rackImport+rackHosts(host))
 	w.RealCLI()
 	output, _ := w.Plan()
@@ -160,7 +166,8 @@ func TestFakeDiscovery_nodeOfOtherUser(t *testing.T) {
 	})["uuid"])
 	s.Must(http.MethodPost, "ports", map[string]any{"node_uuid": byHand, "address": s.MAC(2)})
 	rack := func(target string) string {
-		b := target + "\n  bmc = {\n    address = \"ipmi://${each.value.bmc_address}\"\n    username = \"root\"\n    password = \"calvin\"\n  }"
+		b := target + "\n  bmc = {\n    address = \"ipmi://${each.value.bmc_address}\"\n    username = \"root\"\n    password = " +
+			"\"calvin\"\n  }"
 		return s.Provider() + discoveryBlock(s, "rack", "rack12", bySerial("")) + rackImport + rackHosts(b)
 	}
 	w := acctest.NewWorkspace(t, rack(acctest.Target("enroll")))
@@ -173,9 +180,12 @@ func TestFakeDiscovery_nodeOfOtherUser(t *testing.T) {
 		}
 		before := []any{s.Node(theirs)["updated_at"], s.Node(byHand)["updated_at"]}
 		for block, refusal := range map[string]string{
-			acctest.HostBlock(name, `driver = "fake-hardware"`):                                                    "Names are unique in Ironic. Import the existing node",
-			acctest.HostBlock("mine", `driver = "fake-hardware"`, "ports = { "+acctest.Quoted(s.MAC(1))+" = {} }"): "A MAC address belongs to one node only. Import the node that has it",
-			acctest.HostBlock("mine", `driver = "fake-hardware"`, "ports = { "+acctest.Quoted(s.MAC(2))+" = {} }"): "A MAC address belongs to one node only. Import the node that has it",
+			acctest.HostBlock(name, `driver = "fake-hardware"`): "Names are unique " +
+				"in Ironic. Import the existing node",
+			acctest.HostBlock("mine", `driver = "fake-hardware"`, "ports = { "+acctest.Quoted(s.MAC(1))+" = {} }"): "A MAC address " +
+				"belongs to one node only. Import the node that has it",
+			acctest.HostBlock("mine", `driver = "fake-hardware"`, "ports = { "+acctest.Quoted(s.MAC(2))+" = {} }"): "A MAC address " +
+				"belongs to one node only. Import the node that has it",
 		} {
 			other := acctest.NewWorkspace(t, s.Provider()+block)
 			acctest.Fails(t, other, acctest.Apply(), refusal)
@@ -183,7 +193,8 @@ func TestFakeDiscovery_nodeOfOtherUser(t *testing.T) {
 				t.Errorf("%s: there is something in state", block)
 			}
 		}
-		if after := []any{s.Node(theirs)["updated_at"], s.Node(byHand)["updated_at"]}; !slices.Equal(before, after) || len(s.Fake.Nodes()) != 2 {
+		if after := []any{s.Node(theirs)["updated_at"], s.Node(byHand)["updated_at"]}; !slices.Equal(before, after) ||
+			len(s.Fake.Nodes()) != 2 {
 			t.Errorf("the nodes were changed, or others made: %v", s.Fake.Nodes())
 		}
 	}
@@ -194,10 +205,12 @@ func TestFakeDiscovery_nodeOfOtherUser(t *testing.T) {
 func TestFakeDiscovery_hostWithoutName(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
-	host := "resource \"metal_host\" \"h\" {\n  driver = \"fake-hardware\"\n  target_state = \"enroll\"\n  ports = { " + acctest.Quoted(s.MAC(1)) + " = {} }\n}\n"
+	host := "resource \"metal_host\" \"h\" {\n  driver = \"fake-hardware\"\n  target_state = \"enroll\"\n  ports = { " +
+		acctest.Quoted(s.MAC(1)) + " = {} }\n}\n"
 	w := acctest.NewWorkspace(t, s.Provider()+host)
 	w.Must(acctest.Apply()...)
-	w.Configure(s.Provider() + host + "resource \"metal_discovery_import\" \"d\" {\n  name = \"d\"\n  name_template = { hardware_details = \"boot-mac\" }\n}\n")
+	w.Configure(s.Provider() + host + "resource \"metal_discovery_import\" \"d\" {\n  name = \"d\"\n  name_template = { hardware_details " +
+		"= \"boot-mac\" }\n}\n")
 	w.Must(acctest.Apply()...)
 	if d := discoveries(t, w)["d"]; len(d.Hosts)+len(d.Pending) > 0 {
 		t.Errorf("discovered is %+v", d)
@@ -211,7 +224,8 @@ func TestFakeDiscovery_replacedHostStays(t *testing.T) {
 	s := site.StartFake(t, nil)
 	old := s.Fake.Discover(s.Machine(1))
 	s.Fake.Discover(s.Machine(2))
-	w := acctest.NewWorkspace(t, s.Provider()+discoveryBlock(s, "rack", "rack12", bySerial(""))+rackImport+rackHosts(`driver = "fake-hardware"`))
+	w := acctest.NewWorkspace(t, s.Provider()+discoveryBlock(s, "rack", "rack12", bySerial(""))+rackImport+
+		rackHosts(`driver = "fake-hardware"`))
 	w.Must("apply", "-auto-approve")
 	before := discoveries(t, w)["rack"]
 	name := s.Name("SN") + "-1"

@@ -30,13 +30,15 @@ type discoveryModel struct {
 
 // fullyKnown reports whether all rules are known, so that the plan can apply them.
 func (m *discoveryModel) fullyKnown(ctx context.Context) bool {
-	return framework.FullyKnown(ctx, m.Name, m.NameTemplate, m.NameStyle, m.Filter, m.Include, m.Names, m.Exclude, m.Before, m.MaxHosts, m.OnCollision)
+	return framework.FullyKnown(ctx, m.Name, m.NameTemplate, m.NameStyle, m.Filter, m.Include, m.Names, m.Exclude, m.Before,
+		m.MaxHosts, m.OnCollision)
 }
 
 // mark returns the mark that this discovery writes into its nodes.
 func (m *discoveryModel) mark(name string) notes.Discovery {
 	return notes.Discovery{
-		Version: 1, Owner: m.Name.ValueString(), Name: name, From: framework.KeyOf(m.NameTemplate, "hardware_details").ValueString(), At: time.Now().UTC().Format(time.RFC3339),
+		Version: 1, Owner: m.Name.ValueString(), Name: name, From: framework.KeyOf(m.NameTemplate, "hardware_details").ValueString(),
+		At: time.Now().UTC().Format(time.RFC3339),
 	}
 }
 
@@ -57,8 +59,10 @@ func (m *discoveryModel) rules() naming.Rules {
 // discoveredValue converts a machine to an element of hosts.
 func discoveredValue(h naming.Host) attr.Value {
 	return types.ObjectValueMust(discoveredType.AttrTypes, map[string]attr.Value{
-		"id": types.StringValue(h.ID), "boot_mac": framework.OrNull(h.BootMAC()), "bmc_address": framework.OrNull(h.BMCAddress), "serial_number": framework.OrNull(h.Serial),
-		"manufacturer": framework.OrNull(h.Manufacturer), "product": framework.OrNull(h.Product), "hostname": framework.OrNull(h.Hostname), "ip": framework.OrNull(h.IP()),
+		"id": types.StringValue(h.ID), "boot_mac": framework.OrNull(h.BootMAC()), "bmc_address": framework.OrNull(h.BMCAddress),
+		"serial_number": framework.OrNull(h.Serial),
+		"manufacturer":  framework.OrNull(h.Manufacturer), "product": framework.OrNull(h.Product), "hostname": framework.OrNull(h.Hostname),
+		"ip":   framework.OrNull(h.IP()),
 		"cpus": framework.Positive(h.CPUs), "memory_mb": framework.Positive(h.MemoryMB), "disks_gb": framework.DisksValue(h.Disks),
 	})
 }

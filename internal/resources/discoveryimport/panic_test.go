@@ -35,17 +35,24 @@ func TestDiscoveryImport_panicConcernsOneMachine(t *testing.T) {
 	hosts, ids := map[string]attr.Value{}, map[string]string{}
 	for _, name := range []string{"r12-1", "r12-2", "r12-3"} {
 		ids[name] = fake.Discover(map[string]any{"inventory": map[string]any{
-			"interfaces": []any{map[string]any{"name": "eth0", "mac_address": "52:54:00:00:00:0" + name[4:], "ipv4_address": "192.0.2." + name[4:]}},
+			"interfaces": []any{map[string]any{
+				"name": "eth0", "mac_address": "52:54:00:00:00:0" + name[4:],
+				"ipv4_address": "192.0.2." + name[4:],
+			}},
 		}})
 		hosts[name] = discoveredValue(naming.Host{ID: ids[name]})
 	}
-	client := machine.New(machine.Config{Config: api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: &stumbling{fake, ids["r12-2"]}}})
+	client := machine.New(machine.Config{Config: api.Config{
+		Endpoint: "http://ironic.test", Auth: api.AuthNone,
+		Transport: &stumbling{fake, ids["r12-2"]},
+	}})
 	plan := discoveryModel{Name: types.StringValue("rack12"), Hosts: types.MapValueMust(discoveredType, hosts)}
 
 	var diags diag.Diagnostics
 	(&discoveryImport{WithClient: framework.WithClient{Site: client}}).settle(t.Context(), &plan, nil, &diags)
 
-	if len(diags) != 1 || diags[0].Summary() != "Could not name 1 machine" || !strings.Contains(diags[0].Detail(), "r12-2 (node "+ids["r12-2"]+")") ||
+	if len(diags) != 1 || diags[0].Summary() != "Could not name 1 machine" ||
+		!strings.Contains(diags[0].Detail(), "r12-2 (node "+ids["r12-2"]+")") ||
 		!strings.Contains(strings.ToLower(diags[0].Detail()), "the provider has a bug, it panicked: broken answer") {
 		t.Errorf("%v", diags)
 	}

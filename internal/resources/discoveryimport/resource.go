@@ -67,8 +67,8 @@ func (d *discoveryImport) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		return
 	}
 	if !d.Known() {
-		resp.Diagnostics.AddError("Discovery needs Ironic during plan", "The provider's configuration is not known yet, so the plan cannot list the discovered machines. "+
-			"First apply the resources that it depends on, with -target, or set the values directly.")
+		resp.Diagnostics.AddError("Discovery needs Ironic during plan", "The provider's configuration is not known yet, so the plan "+
+			"cannot list the discovered machines. First apply the resources that it depends on, with -target, or set the values directly.")
 		return
 	}
 	if !config.fullyKnown(ctx) {
@@ -95,7 +95,8 @@ func (d *discoveryImport) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		}
 	}
 	plan.decide(seen, state, &resp.Diagnostics)
-	if state != nil && plan.Hosts.Equal(state.Hosts) && plan.Pending.Equal(state.Pending) && !plan.Before.IsNull() && !state.Before.IsNull() {
+	if state != nil && plan.Hosts.Equal(state.Hosts) && plan.Pending.Equal(state.Pending) && !plan.Before.IsNull() &&
+		!state.Before.IsNull() {
 		plan.Before = state.Before // a later time alone is no difference
 	}
 	if !remembered && (state == nil || !plan.Pending.Equal(state.Pending)) {
@@ -285,7 +286,8 @@ func (d *discoveryImport) claim(ctx context.Context, id string, mark notes.Disco
 	defer func() {
 		if r := recover(); r != nil {
 			tflog.Error(ctx, "panic in the provider", map[string]any{"panic": fmt.Sprint(r), "stack": string(debug.Stack())})
-			err = fmt.Errorf("the provider has a bug, it panicked: %v. Please report this with the stack trace from the log (TF_LOG=ERROR)", r)
+			err = fmt.Errorf("the provider has a bug, it panicked: %v. Please report this with the stack trace from the log (TF_LOG=ERROR)",
+				r)
 		}
 	}()
 	return found.Claim(ctx, d.Site, id, mark)

@@ -281,19 +281,46 @@ func TestFakeDiscovery_rules(t *testing.T) {
 		hosts    []string // names
 		pending  map[string]string
 	}{
-		"serial":       {bySerial(""), []string{serial(1), serial(2), serial(3), serial(4)}, nil},
-		"dns":          {bySerial("") + "\n name_style = \"dns\"", []string{strings.ToLower(serial(1)), strings.ToLower(serial(2)), strings.ToLower(serial(3)), strings.ToLower(serial(4))}, nil},
-		"id":           {`name_template = { prefix = "m-", hardware_details = "provisioning-id" }` + "\n max_hosts = 1", []string{"m-" + ids[0]}, map[string]string{ids[1]: "max_hosts", ids[2]: "max_hosts", ids[3]: "max_hosts"}},
-		"mac":          {`name_template = { hardware_details = "boot-mac" }` + "\n include = [\"" + serial(1) + "\"]", []string{strings.ReplaceAll(s.MAC(1), ":", "-")}, nil},
-		"only":         {bySerial("") + "\n include = [" + acctest.Quoted(serial(2)) + ", " + acctest.Quoted(strings.ToUpper(s.MAC(3))) + "]", []string{serial(2), serial(3)}, nil},
-		"exclude":      {bySerial("") + "\n exclude = [" + acctest.Quoted(serial(2)) + ", " + acctest.Quoted(s.MAC(3)) + ", " + acctest.Quoted(ids[3]) + "]", []string{serial(1)}, nil},
-		"names":        {bySerial("") + "\n names = { " + acctest.Quoted(serial(2)) + " = \"slot-02\", " + acctest.Quoted(s.MAC(3)) + " = \"slot-03\" }", []string{serial(1), serial(4), "slot-02", "slot-03"}, nil},
-		"skip":         {byHostname, []string{host(1), host(2), host(3)}, map[string]string{ids[3]: "name " + host(2) + " is taken by node " + ids[1]}},
-		"append":       {byHostname + "\n on_collision = \"append-mac\"", []string{host(1), host(2), host(2) + "-" + strings.ReplaceAll(s.MAC(4), ":", "")[6:], host(3)}, nil},
+		"serial": {bySerial(""), []string{serial(1), serial(2), serial(3), serial(4)}, nil},
+		"dns": {bySerial("") + "\n name_style = \"dns\"", []string{
+			strings.ToLower(serial(1)), strings.ToLower(serial(2)),
+			strings.ToLower(serial(3)), strings.ToLower(serial(4)),
+		}, nil},
+		"id": {
+			`name_template = { prefix = "m-", hardware_details = "provisioning-id" }` + "\n max_hosts = 1",
+			[]string{"m-" + ids[0]},
+			map[string]string{ids[1]: "max_hosts", ids[2]: "max_hosts", ids[3]: "max_hosts"},
+		},
+		"mac": {
+			`name_template = { hardware_details = "boot-mac" }` + "\n include = [\"" + serial(1) + "\"]",
+			[]string{strings.ReplaceAll(s.MAC(1), ":", "-")},
+			nil,
+		},
+		"only": {bySerial("") + "\n include = [" + acctest.Quoted(serial(2)) + ", " + acctest.Quoted(strings.ToUpper(s.MAC(3))) +
+			"]", []string{serial(2), serial(3)}, nil},
+		"exclude": {bySerial("") + "\n exclude = [" + acctest.Quoted(serial(2)) + ", " + acctest.Quoted(s.MAC(3)) + ", " +
+			acctest.Quoted(ids[3]) + "]", []string{serial(1)}, nil},
+		"names": {bySerial("") + "\n names = { " + acctest.Quoted(serial(2)) + " = \"slot-02\", " + acctest.Quoted(s.MAC(3)) +
+			" = \"slot-03\" }", []string{serial(1), serial(4), "slot-02", "slot-03"}, nil},
+		"skip": {
+			byHostname,
+			[]string{host(1), host(2), host(3)},
+			map[string]string{ids[3]: "name " + host(2) + " is taken by node " + ids[1]},
+		},
+		"append": {
+			byHostname + "\n on_collision = \"append-mac\"",
+			[]string{host(1), host(2), host(2) + "-" + strings.ReplaceAll(s.MAC(4), ":", "")[6:], host(3)},
+			nil,
+		},
 		"manufacturer": {noFilter + bySerial("") + "\n filter = { manufacturer = \"^Acme\" }", []string{serial(3)}, nil},
-		"bmc":          {noFilter + bySerial("") + "\n filter = { bmc_cidr = \"10.12.0.0/24\", driver = \"fake\" }", []string{serial(3)}, nil},
-		"driver":       {noFilter + bySerial("") + "\n filter = { driver = \"^ipmi$\" }", nil, nil},
-		"sizes":        {noFilter + bySerial("") + "\n filter = { min_cpus = 1, min_memory_mb = 1024, min_disk_gb = 999999, product = null }", nil, nil},
+		"bmc": {
+			noFilter + bySerial("") + "\n filter = { bmc_cidr = \"10.12.0.0/24\", driver = \"fake\" }",
+			[]string{serial(3)},
+			nil,
+		},
+		"driver": {noFilter + bySerial("") + "\n filter = { driver = \"^ipmi$\" }", nil, nil},
+		"sizes": {noFilter + bySerial("") + "\n filter = { min_cpus = 1, min_memory_mb = 1024, min_disk_gb = 999999, " +
+			"product = null }", nil, nil},
 	}
 	config := s.Provider()
 	for label, tt := range tests {

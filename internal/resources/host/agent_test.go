@@ -32,7 +32,8 @@ func TestFakeHostByAgent_wholeLife(t *testing.T) {
 	s := site.StartFake(t, &fakeironic.Server{FastTrack: true})
 	id := s.Fake.Discover(s.Machine(1))
 	config := func(host []string, deployment ...string) string {
-		c := s.Provider() + imported(id) + acctest.HostBlock(s.Name("h"), append([]string{"inspect = true", "resource_class = " + acctest.Quoted(s.Class())}, host...)...)
+		c := s.Provider() + imported(id) + acctest.HostBlock(s.Name("h"),
+			append([]string{"inspect = true", "resource_class = " + acctest.Quoted(s.Class())}, host...)...)
 		if len(deployment) > 0 {
 			c += acctest.Deployment(acctest.HostAddress+".id", deployment...)
 		}
@@ -45,7 +46,8 @@ func TestFakeHostByAgent_wholeLife(t *testing.T) {
 	acctest.Mention(t, output, "Cleaning erases data", "manual-management")
 	w.Must(acctest.Apply()...)
 	host := acctest.InState(t, w, acctest.HostAddress)
-	if host.Values["provision_state"] != "available" || host.Values["power_managed"] != false || host.Values["driver"] != "manual-management" {
+	if host.Values["provision_state"] != "available" || host.Values["power_managed"] != false ||
+		host.Values["driver"] != "manual-management" {
 		t.Fatalf("the host is %v", host.Values)
 	}
 	if node := s.Node(id); node["power_interface"] != "agent" || node["network_interface"] != "noop" {
@@ -74,15 +76,18 @@ func TestFakeHostByAgent_wholeLife(t *testing.T) {
 	}
 
 	w.Configure(config(agent, `live_iso = { url = "`+acctest.Images+`live.iso" }`, forget))
-	acctest.Fails(t, w, []string{"plan"}, "Forgotten machine cannot be replaced", "bmc with address, username and password_wo", `Then apply on_destroy = "undeploy"`)
+	acctest.Fails(t, w, []string{"plan"}, "Forgotten machine cannot be replaced", "bmc with address, username and password_wo",
+		`Then apply on_destroy = "undeploy"`)
 
 	s.Fake.ResetRequests()
 	withBMC := []string{bmc.Block("ipmi://192.0.2.81", `username = "root"`, `password = "calvin"`), acctest.Target("available")}
 	w.Configure(config(withBMC, acctest.Image("a"), forget))
 	w.Must(acctest.Apply()...)
 	site.WantVerbs(t, s, id)
-	if node := s.Node(id); node["driver"] != "ipmi" || node["power_interface"] != "ipmitool" || node["provision_state"] != "active" || node["maintenance"] != false {
-		t.Errorf("the node has driver %v and power interface %v, is %v, in maintenance %v", node["driver"], node["power_interface"], node["provision_state"], node["maintenance"])
+	if node := s.Node(id); node["driver"] != "ipmi" || node["power_interface"] != "ipmitool" || node["provision_state"] != "active" ||
+		node["maintenance"] != false {
+		t.Errorf("the node has driver %v and power interface %v, is %v, in maintenance %v", node["driver"], node["power_interface"],
+			node["provision_state"], node["maintenance"])
 	}
 	acctest.NoChanges(t, w)
 
@@ -120,7 +125,8 @@ func TestFakeHostByAgent_silentAgentIsExplained(t *testing.T) {
 	id := s.Fake.Discover(s.Machine(1))
 	s.Fake.RunAgent(id, false)
 	w := acctest.NewWorkspace(t, s.Provider()+imported(id)+acctest.HostBlock(s.Name("h"), byAgent, acctest.Target("manageable")))
-	acctest.Fails(t, w, acctest.Apply(), "Agent seems offline", "boots Ironic's ramdisk", "[deploy]fast_track", "a bmc with credentials in place of power_control")
+	acctest.Fails(t, w, acctest.Apply(), "Agent seems offline", "boots Ironic's ramdisk", "[deploy]fast_track",
+		"a bmc with credentials in place of power_control")
 	s.Fake.RunAgent(id, true)
 	w.Must(acctest.Apply()...)
 	if state := s.Node(id)["provision_state"]; state != "manageable" {
@@ -140,7 +146,8 @@ func TestFakeHostByAgent_deploymentInSameApplyRefusesBeforeItReserves(t *testing
 	t.Parallel()
 	s := site.StartFake(t, &fakeironic.Server{FastTrack: true})
 	s.Fake.Discover(s.Machine(1))
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock(s.Name("h"), byAgent, acctest.Target("available"), fmt.Sprintf("ports = { %q = {} }", s.MAC(1)))+
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock(s.Name("h"), byAgent, acctest.Target("available"),
+		fmt.Sprintf("ports = { %q = {} }", s.MAC(1)))+
 		acctest.Deployment(acctest.HostAddress+".id", acctest.Image("a")))
 	acctest.Fails(t, w, acctest.Apply(), "Machine without BMC credentials", `Set on_destroy = "forget" to deploy it without credentials`)
 	if node := s.Node(s.Name("h")); node["provision_state"] != "available" || node["instance_uuid"] != nil {
@@ -173,7 +180,8 @@ func TestAccHostByAgent_needsFastTrack(t *testing.T) {
 	w := acctest.NewWorkspace(t, config("enroll"))
 	defer acctest.Destroy(t, s, w)
 	w.Must(acctest.Apply()...)
-	if node := s.Node(s.Name("h")); node["driver"] != "manual-management" || node["power_interface"] != "agent" || node["network_interface"] != "noop" {
+	if node := s.Node(s.Name("h")); node["driver"] != "manual-management" || node["power_interface"] != "agent" ||
+		node["network_interface"] != "noop" {
 		t.Errorf("the node has driver %v and the interfaces %v and %v", node["driver"], node["power_interface"], node["network_interface"])
 	}
 	acctest.NoChanges(t, w)

@@ -159,7 +159,10 @@ func flag(description string) schema.BoolAttribute {
 }
 
 func texts(description string, validators ...validator.Map) schema.MapAttribute {
-	return schema.MapAttribute{ElementType: types.StringType, Optional: true, Computed: true, MarkdownDescription: description, Validators: validators}
+	return schema.MapAttribute{
+		ElementType: types.StringType, Optional: true, Computed: true, MarkdownDescription: description,
+		Validators: validators,
+	}
 }
 
 // shown is a read-only string.

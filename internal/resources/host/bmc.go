@@ -44,13 +44,16 @@ func bmcAttribute() attribute {
 func bmcSchema() schema.Attribute {
 	password := path.MatchRelative().AtParent()
 	return schema.SingleNestedAttribute{
-		Optional:            true,
-		MarkdownDescription: "Required unless `driver` or `power_control` is set. The BMC of the machine. The driver follows from its address.",
+		Optional: true,
+		MarkdownDescription: "Required unless `driver` or `power_control` is set. The BMC of the machine. The driver follows " +
+			"from its address.",
 		Attributes: map[string]schema.Attribute{
 			"address": schema.StringAttribute{
 				Required: true,
-				MarkdownDescription: "Address of the BMC: `SCHEME://HOST[:PORT]/SYSTEM` or `ipmi://HOST[:PORT]`, with a scheme from [BMC addresses](#bmc-addresses). Omit `SYSTEM`, such as `/redfish/v1/Systems/1`, if the BMC has only one. " +
-					"Redfish uses HTTPS; for HTTP, append `+http` to the scheme. Without a scheme: IPMI. After `ipmi://HOST[:PORT]`, `?privilegelevel=OPERATOR` lets Ironic log in with less than `ADMINISTRATOR`.",
+				MarkdownDescription: "Address of the BMC: `SCHEME://HOST[:PORT]/SYSTEM` or `ipmi://HOST[:PORT]`, with a scheme from [BMC " +
+					"addresses](#bmc-addresses). Omit `SYSTEM`, such as `/redfish/v1/Systems/1`, if the BMC has only one. Redfish uses " +
+					"HTTPS; for HTTP, append `+http` to the scheme. Without a scheme: IPMI. After `ipmi://HOST[:PORT]`, " +
+					"`?privilegelevel=OPERATOR` lets Ironic log in with less than `ADMINISTRATOR`.",
 				Validators: []validator.String{framework.BMCAddress},
 			},
 			"username": schema.StringAttribute{Optional: true, MarkdownDescription: "User name for the BMC."},
@@ -66,7 +69,8 @@ func bmcSchema() schema.Attribute {
 			},
 			"password_wo_version": framework.SecretVersion("password_wo", ""),
 			"verify_ca": schema.BoolAttribute{
-				Optional: true, MarkdownDescription: "Whether Ironic verifies the certificate of the BMC. Not allowed with IPMI. Default: `true` for Redfish.",
+				Optional: true, MarkdownDescription: "Whether Ironic verifies the certificate of the BMC. Not allowed with IPMI. " +
+					"Default: `true` for Redfish.",
 			},
 		},
 	}
@@ -173,8 +177,9 @@ func powerControlAttribute() attribute {
 		name: "power_control",
 		schema: schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "Required unless `bmc` or `driver` is set. The only value is `agent`: Ironic has no BMC credentials, and prepares the machine through the Ironic agent on it. " +
-				"Needs `[deploy]fast_track`. See [Discovery](../guides/discovery.md).",
+			MarkdownDescription: "Required unless `bmc` or `driver` is set. The only value is `agent`: Ironic has no BMC credentials, " +
+				"and prepares the machine through the Ironic agent on it. Needs `[deploy]fast_track`. See " +
+				"[Discovery](../guides/discovery.md).",
 			Validators: []validator.String{stringvalidator.OneOf(powerByAgent), stringvalidator.ConflictsWith(path.MatchRoot("bmc"))},
 		},
 		encode: func(_ context.Context, config *model, s ironic.Settings) {
@@ -203,14 +208,16 @@ func (m *model) validateAgent(diags *diag.Diagnostics) {
 		return
 	}
 	if !m.PowerState.IsNull() {
-		diags.AddAttributeError(path.Root("power_state"), "Power needs BMC credentials", "With power_control = \"agent\", Ironic can neither switch the machine on nor off. Remove power_state, "+
-			"or give the host a bmc with address, username and password_wo in place of power_control.")
+		diags.AddAttributeError(path.Root("power_state"), "Power needs BMC credentials",
+			"With power_control = \"agent\", Ironic can neither switch the machine on nor off. Remove power_state, or give the host a "+
+				"bmc with address, username and password_wo in place of power_control.")
 	}
 	settings := machine.AgentSettings()
 	for kind, chosen := range m.interfaces() {
 		if value := settings.Text(kind + "_interface"); value != "" && chosen != value {
 			at := interfacesPath(kind)
-			diags.AddAttributeError(at, "Interface does not fit power_control", "power_control = \"agent\" needs the "+kind+" interface "+value+". Remove it here.")
+			diags.AddAttributeError(at, "Interface does not fit power_control", "power_control = \"agent\" needs the "+kind+" interface "+
+				value+". Remove it here.")
 		}
 	}
 }
@@ -272,8 +279,9 @@ func (m *model) refuseUnsent(ctx context.Context, before managed, diags *diag.Di
 		return
 	}
 	if keys := m.newSecrets(ctx, before); len(keys) > 0 {
-		diags.AddAttributeError(path.Root("driver_info_wo_version"), "Secrets without a new version", fmt.Sprintf("driver_info_wo has new keys (%s), and driver_info_wo_version has not changed, so the provider would not send them. "+
-			"Change driver_info_wo_version.", strings.Join(keys, ", ")))
+		diags.AddAttributeError(path.Root("driver_info_wo_version"), "Secrets without a new version",
+			fmt.Sprintf("driver_info_wo has new keys (%s), and driver_info_wo_version has not changed, so the provider would not send "+
+				"them. Change driver_info_wo_version.", strings.Join(keys, ", ")))
 	}
 }
 

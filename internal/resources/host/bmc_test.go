@@ -39,12 +39,18 @@ func TestAccHost_bmcAddressSetsDriver(t *testing.T) {
 		want      map[string]any
 	}{
 		{"ipmi", bmc.Block("ipmi://192.0.2.11", `username = "root"`), map[string]any{
-			"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.11", "ipmi_username": "root", "ipmi_port": nil, "ipmi_password": nil},
+			"driver": "ipmi", "driver_info": map[string]any{
+				"ipmi_address": "192.0.2.11", "ipmi_username": "root", "ipmi_port": nil,
+				"ipmi_password": nil,
+			},
 		}},
 		{"ipmi with a port", bmc.Block("ipmi://192.0.2.12:6230", withPassword("secret", 1)), map[string]any{
 			"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.12", "ipmi_port": "6230", "ipmi_password": "******"},
 		}},
-		{"bare address", bmc.Block("192.0.2.13"), map[string]any{"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.13"}}},
+		{
+			"bare address", bmc.Block("192.0.2.13"),
+			map[string]any{"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.13"}},
+		},
 		{"redfish", bmc.Block("redfish://192.0.2.14/redfish/v1/Systems/1", withPassword("secret", 1)), map[string]any{
 			"driver": "redfish", "boot_interface": "ipxe", "driver_info": map[string]any{
 				"redfish_address": "https://192.0.2.14", "redfish_system_id": "/redfish/v1/Systems/1", "redfish_username": "root",
@@ -57,9 +63,11 @@ func TestAccHost_bmcAddressSetsDriver(t *testing.T) {
 			},
 		}},
 		{"redfish-virtualmedia", bmc.Block("redfish-virtualmedia+https://192.0.2.15/redfish/v1/Systems/1"), map[string]any{
-			"driver": "redfish", "boot_interface": "redfish-virtual-media", "driver_info": map[string]any{"redfish_address": "https://192.0.2.15"},
+			"driver": "redfish", "boot_interface": "redfish-virtual-media",
+			"driver_info": map[string]any{"redfish_address": "https://192.0.2.15"},
 		}},
-		{"configured interface", bmc.Block("redfish-virtualmedia://192.0.2.16/redfish/v1/Systems/1") + "\n  hardware_interfaces = { boot = \"pxe\", deploy = \"ramdisk\" }", map[string]any{
+		{"configured interface", bmc.Block("redfish-virtualmedia://192.0.2.16/redfish/v1/Systems/1") +
+			"\n  hardware_interfaces = { boot = \"pxe\", deploy = \"ramdisk\" }", map[string]any{
 			"driver": "redfish", "boot_interface": "pxe", "deploy_interface": "ramdisk",
 		}},
 	} {
@@ -80,19 +88,22 @@ func TestAccHost_bmcChangesInPlace(t *testing.T) {
 		}
 	}
 	acctest.Test(t,
-		step(bmc.Block("ipmi://192.0.2.21:6230", withPassword("secret", 1)), map[string]any{"driver": "ipmi", "driver_info": map[string]any{"ipmi_port": "6230"}}),
+		step(bmc.Block("ipmi://192.0.2.21:6230", withPassword("secret", 1)),
+			map[string]any{"driver": "ipmi", "driver_info": map[string]any{"ipmi_port": "6230"}}),
 		step(bmc.Block("ipmi://192.0.2.22", withPassword("secret", 1)), map[string]any{
 			"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.22", "ipmi_port": nil, "ipmi_password": "******"},
 		}),
 		step(bmc.Block("redfish://192.0.2.22/redfish/v1/Systems/1", `username = "admin"`), map[string]any{
 			"driver": "redfish", "boot_interface": "ipxe", "power_interface": "redfish", "driver_info": map[string]any{
-				"redfish_address": "https://192.0.2.22", "redfish_username": "admin", "ipmi_address": nil, "ipmi_username": nil, "ipmi_password": nil,
+				"redfish_address": "https://192.0.2.22", "redfish_username": "admin", "ipmi_address": nil, "ipmi_username": nil,
+				"ipmi_password": nil,
 			},
 		}),
 		step(bmc.Block("redfish-virtualmedia://192.0.2.22/redfish/v1/Systems/1", `username = "root"`), map[string]any{
 			"boot_interface": "redfish-virtual-media", "driver_info": map[string]any{"redfish_username": "root"},
 		}),
-		step(bmc.Block("redfish://192.0.2.22/redfish/v1/Systems/1"), map[string]any{"boot_interface": "ipxe", "driver_info": map[string]any{"redfish_username": nil}}),
+		step(bmc.Block("redfish://192.0.2.22/redfish/v1/Systems/1"),
+			map[string]any{"boot_interface": "ipxe", "driver_info": map[string]any{"redfish_username": nil}}),
 		step("driver = \"ipmi\"\n  driver_info = { ipmi_address = \"192.0.2.23\" }", map[string]any{
 			"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.23", "redfish_address": nil, "redfish_system_id": nil},
 		}),
@@ -103,7 +114,8 @@ func TestAccHost_bmcChangesInPlace(t *testing.T) {
 func TestFakeHost_newBMCAddressInspectsNothing(t *testing.T) {
 	s := site.StartFake(t, nil)
 	config := func(address string, version int) string {
-		return s.Provider() + acctest.HostBlock(s.Name("h"), bmc.Block(address, withPassword("secret", version)), `inspect = true`, acctest.Target("available"))
+		return s.Provider() + acctest.HostBlock(s.Name("h"), bmc.Block(address, withPassword("secret", version)), `inspect = true`,
+			acctest.Target("available"))
 	}
 	var id string
 	acctest.Test(t,
@@ -132,13 +144,19 @@ func TestFakeHost_newBMCAddressInspectsNothing(t *testing.T) {
 
 // bmcSchemes are addresses of BMCs with all schemes of Redfish, and the driver and interfaces of their nodes.
 var bmcSchemes = map[string]map[string]any{
-	"redfish://192.0.2.51/redfish/v1/Systems/1":                         {"driver": "redfish", "boot_interface": "ipxe", "raid_interface": "redfish"},
+	"redfish://192.0.2.51/redfish/v1/Systems/1": {
+		"driver": "redfish", "boot_interface": "ipxe",
+		"raid_interface": "redfish",
+	},
 	"redfish-virtualmedia+http://[2001:db8::52]/redfish/v1/Systems/1":   {"driver": "redfish", "boot_interface": "redfish-virtual-media"},
 	"redfish-uefihttp+https://192.0.2.53:8443/redfish/v1/Systems/1":     {"driver": "redfish", "boot_interface": "redfish-https"},
 	"ilo5-redfish://192.0.2.54/redfish/v1/Systems/1":                    {"driver": "redfish", "boot_interface": "ipxe"},
 	"ilo5-virtualmedia+http://192.0.2.55:8000/redfish/v1/Systems/1":     {"driver": "redfish", "boot_interface": "redfish-virtual-media"},
 	"idrac-redfish://[2001:db8::56]:8443/redfish/v1/Systems/System.E.1": {"driver": "idrac", "boot_interface": "ipxe"},
-	"idrac-virtualmedia+https://192.0.2.57/redfish/v1/Systems/S.1":      {"driver": "idrac", "boot_interface": "idrac-redfish-virtual-media"},
+	"idrac-virtualmedia+https://192.0.2.57/redfish/v1/Systems/S.1": {
+		"driver":         "idrac",
+		"boot_interface": "idrac-redfish-virtual-media",
+	},
 }
 
 func TestAccHost_everySchemeMakesValidNode(t *testing.T) {
@@ -168,9 +186,13 @@ func TestAccHost_everySchemeMakesValidNode(t *testing.T) {
 			acctest.Test(t,
 				resource.TestStep{Config: config, ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, want)}, Check: valid},
 				resource.TestStep{RefreshState: true},
-				resource.TestStep{Config: config, ConfigPlanChecks: hostPlan(plancheck.ResourceActionNoop), ConfigStateChecks: []statecheck.StateCheck{
-					statecheck.ExpectKnownValue(acctest.HostAddress, tfjsonpath.New("bmc").AtMapKey("address"), knownvalue.StringExact(address)),
-				}},
+				resource.TestStep{
+					Config: config, ConfigPlanChecks: hostPlan(plancheck.ResourceActionNoop),
+					ConfigStateChecks: []statecheck.StateCheck{
+						statecheck.ExpectKnownValue(acctest.HostAddress, tfjsonpath.New("bmc").AtMapKey("address"),
+							knownvalue.StringExact(address)),
+					},
+				},
 			)
 		})
 	}
@@ -187,7 +209,10 @@ func TestAccHost_schemeChangesInPlace(t *testing.T) {
 				stays.AddStateValue(acctest.HostAddress, tfjsonpath.New("id")),
 				nodeHas(s, map[string]any{
 					"driver": driver, "boot_interface": boot, "raid_interface": others, "power_interface": others,
-					"driver_info": map[string]any{"redfish_address": "https://192.0.2.58", "redfish_username": "root", "redfish_password": "******"},
+					"driver_info": map[string]any{
+						"redfish_address": "https://192.0.2.58", "redfish_username": "root",
+						"redfish_password": "******",
+					},
 				}),
 			},
 		}
@@ -195,13 +220,15 @@ func TestAccHost_schemeChangesInPlace(t *testing.T) {
 	drift := step("idrac-redfish", "idrac", "ipxe", "idrac-redfish")
 	drift.PreConfig = func() { s.Patch(s.Name("h"), "replace", "/raid_interface", "no-raid") }
 	drift.ConfigPlanChecks = hostPlan(plancheck.ResourceActionUpdate)
-	chosen := enrolled(s, bmc.Block("idrac-redfish://192.0.2.58/redfish/v1/Systems/1", withPassword("secret", 1)), `hardware_interfaces = { raid = "no-raid" }`)
+	chosen := enrolled(s, bmc.Block("idrac-redfish://192.0.2.58/redfish/v1/Systems/1", withPassword("secret", 1)),
+		`hardware_interfaces = { raid = "no-raid" }`)
 	acctest.Test(t,
 		step("redfish", "redfish", "ipxe", "redfish"),
 		step("idrac-virtualmedia", "idrac", "idrac-redfish-virtual-media", "idrac-redfish"),
 		step("idrac-redfish", "idrac", "ipxe", "idrac-redfish"),
 		drift,
-		resource.TestStep{Config: chosen, ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, map[string]any{"raid_interface": "no-raid", "bios_interface": "idrac-redfish"})}},
+		resource.TestStep{Config: chosen, ConfigStateChecks: []statecheck.StateCheck{nodeHas(s,
+			map[string]any{"raid_interface": "no-raid", "bios_interface": "idrac-redfish"})}},
 		step("ilo5-virtualmedia", "redfish", "redfish-virtual-media", "redfish"),
 		step("redfish-virtualmedia", "redfish", "redfish-virtual-media", "redfish"),
 		step("redfish", "redfish", "ipxe", "redfish"),
@@ -228,7 +255,8 @@ func TestAccHost_bmcAddressDrift(t *testing.T) {
 		},
 		resource.TestStep{
 			PreConfig: func() {
-				s.Must(http.MethodPatch, "nodes/"+s.Name("h")+"?reset_interfaces=true", []any{map[string]any{"op": "replace", "path": "/driver", "value": "ipmi"}})
+				s.Must(http.MethodPatch, "nodes/"+s.Name("h")+"?reset_interfaces=true",
+					[]any{map[string]any{"op": "replace", "path": "/driver", "value": "ipmi"}})
 			},
 			Config:            config,
 			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
@@ -239,22 +267,52 @@ func TestAccHost_bmcAddressDrift(t *testing.T) {
 
 func TestFakeHost_wrongBMCSettingsAreRefusedOffline(t *testing.T) {
 	for _, tt := range []struct{ name, settings, want string }{
-		{"unknown scheme", bmc.Block("telnet://192.0.2.1"), `The BMC address "telnet://192.0.2.1" has the unknown scheme "telnet"; known are idrac-redfish,`},
-		{"removed scheme", bmc.Block("irmc://192.0.2.1"), `The BMC address "irmc://192.0.2.1" has the scheme irmc, which is gone from Ironic; use redfish, such as "redfish://192.0.2.1"`},
-		{"no scheme", bmc.Block("idrac.example.com/redfish/v1/Systems/System.Embedded.1"), `The BMC address "idrac.example.com/redfish/v1/Systems/System.Embedded.1" lacks the scheme of a driver; write "idrac-redfish://`},
-		{"unknown transport", bmc.Block("redfish+ftp://192.0.2.1/redfish/v1/Systems/1"), `unknown transport "ftp"; known are http and https`},
+		{
+			"unknown scheme", bmc.Block("telnet://192.0.2.1"),
+			`The BMC address "telnet://192.0.2.1" has the unknown scheme "telnet"; known are idrac-redfish,`,
+		},
+		{
+			"removed scheme", bmc.Block("irmc://192.0.2.1"),
+			`The BMC address "irmc://192.0.2.1" has the scheme irmc, which is gone from Ironic; use redfish, such as "redfish://192.0.2.1"`,
+		},
+		{
+			"no scheme", bmc.Block("idrac.example.com/redfish/v1/Systems/System.Embedded.1"),
+			`The BMC address "idrac.example.com/redfish/v1/Systems/System.Embedded.1" lacks the scheme of a driver; write "idrac-redfish://`,
+		},
+		{
+			"unknown transport", bmc.Block("redfish+ftp://192.0.2.1/redfish/v1/Systems/1"),
+			`unknown transport "ftp"; known are http and https`,
+		},
 		{"credentials in it", bmc.Block("ipmi://root:calvin@192.0.2.1"), "must not contain credentials; use username and password_wo"},
 		{"no host", bmc.Block("redfish:///redfish/v1/Systems/1"), "has no host"},
-		{"another driver too", bmc.Block("ipmi://192.0.2.1") + "\n  driver = \"redfish\"", `The driver follows from the address of bmc, and is ipmi. Remove driver here`},
-		{"both passwords", bmc.Block("ipmi://192.0.2.1", `password = "a"`, `password_wo = "b"`, `password_wo_version = 1`), `cannot be specified when`},
+		{
+			"another driver too", bmc.Block("ipmi://192.0.2.1") + "\n  driver = \"redfish\"",
+			`The driver follows from the address of bmc, and is ipmi. Remove driver here`,
+		},
+		{
+			"both passwords", bmc.Block("ipmi://192.0.2.1", `password = "a"`, `password_wo = "b"`, `password_wo_version = 1`),
+			`cannot be specified when`,
+		},
 		{"no version", bmc.Block("ipmi://192.0.2.1", `password_wo = "b"`), `password_wo_version`},
-		{"blank version", bmc.Block("ipmi://192.0.2.1", `password_wo = "b"`, `password_wo_version = " "`), `bmc.password_wo_version: " " must not be blank.`},
-		{"version without a secret", "driver = \"redfish\"\n  driver_info_wo_version = 1", `"driver_info_wo" must be specified when "driver_info_wo_version" is`},
+		{
+			"blank version", bmc.Block("ipmi://192.0.2.1", `password_wo = "b"`, `password_wo_version = " "`),
+			`bmc.password_wo_version: " " must not be blank.`,
+		},
+		{
+			"version without a secret", "driver = \"redfish\"\n  driver_info_wo_version = 1",
+			`"driver_info_wo" must be specified when "driver_info_wo_version" is`,
+		},
 		{"certificates with ipmi", bmc.Block("ipmi://192.0.2.1", `verify_ca = true`), "IPMI has no certificates. Remove verify_ca"},
-		{"set twice", bmc.Block("ipmi://192.0.2.1") + "\n  driver_info = { ipmi_address = \"192.0.2.2\" }", "ipmi_address follows from bmc"},
+		{
+			"set twice", bmc.Block("ipmi://192.0.2.1") + "\n  driver_info = { ipmi_address = \"192.0.2.2\" }",
+			"ipmi_address follows from bmc",
+		},
 		{"a page's address", bmc.Block("https://192.0.2.1/redfish/v1/Systems/1"), `write "redfish://192.0.2.1/redfish/v1/Systems/1"`},
 		{"trait", "driver = \"fake-hardware\"\n  traits = [\"NVME\"]", `Write "CUSTOM_NVME"`},
-		{"secret in driver_info", "driver = \"irmc\"\n  driver_info = { irmc_password = \"a\" }", "Move irmc_password to driver_info_wo, or use bmc"},
+		{
+			"secret in driver_info", "driver = \"irmc\"\n  driver_info = { irmc_password = \"a\" }",
+			"Move irmc_password to driver_info_wo, or use bmc",
+		},
 		{"neither", ``, "A new metal_host needs bmc, or driver with driver_info"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -265,7 +323,9 @@ func TestFakeHost_wrongBMCSettingsAreRefusedOffline(t *testing.T) {
 				PlanOnly:    true,
 			})
 			t.Cleanup(func() {
-				if asked := s.Fake.Requests(); slices.ContainsFunc(asked, func(r fakeironic.Request) bool { return r.Method != http.MethodGet }) {
+				if asked := s.Fake.Requests(); slices.ContainsFunc(asked, func(r fakeironic.Request) bool {
+					return r.Method != http.MethodGet
+				}) {
 					t.Errorf("requests to Ironic: %v", asked)
 				}
 			})
@@ -278,17 +338,22 @@ func TestFakeHost_wrongBMCSettingsAreRefusedOffline(t *testing.T) {
 func TestFakeHost_schemeChangesBootInterfaceOfImportedNode(t *testing.T) {
 	t.Parallel()
 	const arrow = " -> "
-	for state, title := range map[string]string{"manageable": "Hardware interface changes", "active": "Interface of a deployed machine changes"} {
+	for state, title := range map[string]string{
+		"manageable": "Hardware interface changes",
+		"active":     "Interface of a deployed machine changes",
+	} {
 		t.Run(state, func(t *testing.T) {
 			t.Parallel()
 			s := site.StartFake(t, nil)
 			name := s.Name("h")
 			s.Must(http.MethodPost, "nodes", map[string]any{
-				"name": name, "driver": "redfish", "boot_interface": "ipxe", "driver_info": map[string]any{"redfish_address": "https://192.0.2.61", "redfish_system_id": "/redfish/v1/Systems/1"},
+				"name": name, "driver": "redfish", "boot_interface": "ipxe",
+				"driver_info": map[string]any{"redfish_address": "https://192.0.2.61", "redfish_system_id": "/redfish/v1/Systems/1"},
 			})
 			s.Fake.Set(name, "provision_state", state)
 			config := func(settings ...string) string {
-				return s.Provider() + "import {\n  to = metal_host.h\n  id = " + acctest.Quoted(name) + "\n}\n" + acctest.HostBlock(name, append(settings, `on_destroy = "forget"`)...)
+				return s.Provider() + "import {\n  to = metal_host.h\n  id = " + acctest.Quoted(name) + "\n}\n" +
+					acctest.HostBlock(name, append(settings, `on_destroy = "forget"`)...)
 			}
 			plan := func(w *acctest.Workspace, scheme string) string {
 				w.Configure(config(bmc.Block(scheme + "://192.0.2.61/redfish/v1/Systems/1")))
@@ -296,7 +361,10 @@ func TestFakeHost_schemeChangesBootInterfaceOfImportedNode(t *testing.T) {
 				return output
 			}
 			w := acctest.NewWorkspace(t, config())
-			names := []string{title, "its boot interface changes from ipxe to redfish-virtual-media", `set hardware_interfaces = { boot = "ipxe" }`}
+			names := []string{
+				title, "its boot interface changes from ipxe to redfish-virtual-media",
+				`set hardware_interfaces = { boot = "ipxe" }`,
+			}
 			acctest.Mention(t, plan(w, "redfish-virtualmedia"), append(names, `"ipxe" -> "redfish-virtual-media"`)...)
 			for _, boot := range []string{"redfish-virtual-media", "ipxe"} {
 				s.Fake.Set(name, "boot_interface", boot)
@@ -310,7 +378,8 @@ func TestFakeHost_schemeChangesBootInterfaceOfImportedNode(t *testing.T) {
 			if got := s.Node(name)["boot_interface"]; got != "redfish-virtual-media" {
 				t.Errorf("the boot interface is %v", got)
 			}
-			acctest.Mention(t, plan(w, "redfish"), title, "its boot interface changes from redfish-virtual-media to ipxe", `"redfish-virtual-media" -> "ipxe"`)
+			acctest.Mention(t, plan(w, "redfish"), title, "its boot interface changes from redfish-virtual-media to ipxe",
+				`"redfish-virtual-media" -> "ipxe"`)
 			w.Must("apply", "-auto-approve")
 			if got := s.Node(name)["boot_interface"]; got != "ipxe" {
 				t.Errorf("the boot interface is %v", got)

@@ -18,7 +18,8 @@ import (
 
 // redfishHost is a configuration with a host whose BMC speaks Redfish.
 func redfishHost(s *site.Site, settings ...string) string {
-	return s.Provider() + acctest.HostBlock(s.Name("h"), append([]string{bmc.Block("redfish://192.0.2.60/redfish/v1/Systems/1", withPassword("secret", 1))}, settings...)...)
+	return s.Provider() + acctest.HostBlock(s.Name("h"),
+		append([]string{bmc.Block("redfish://192.0.2.60/redfish/v1/Systems/1", withPassword("secret", 1))}, settings...)...)
 }
 
 // bootRequests returns the changes of boot mode and secure boot that the fake has got.
@@ -39,20 +40,27 @@ func TestFakeHost_bootModeChangesInPlace(t *testing.T) {
 	const secured = "boot_mode = \"uefi\"\n  secure_boot = true"
 	acctest.Test(t,
 		resource.TestStep{Config: redfishHost(s, `boot_mode = "bios"`), ConfigStateChecks: has("bios", false)},
-		resource.TestStep{Config: redfishHost(s, secured), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate), ConfigStateChecks: has("uefi", true)},
+		resource.TestStep{
+			Config: redfishHost(s, secured), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate),
+			ConfigStateChecks: has("uefi", true),
+		},
 		resource.TestStep{ // drift
 			PreConfig:        func() { s.Fake.Set(s.Name("h"), "secure_boot", false) },
 			Config:           redfishHost(s, secured),
 			ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate), ConfigStateChecks: has("uefi", true),
 		},
 		resource.TestStep{ // what is removed stays as it is, and is not managed any more
-			Config: redfishHost(s), ConfigStateChecks: append(has("uefi", true), hostIs("boot_mode", knownvalue.Null()), hostIs("secure_boot", knownvalue.Null())),
+			Config: redfishHost(s), ConfigStateChecks: append(has("uefi", true), hostIs("boot_mode", knownvalue.Null()),
+				hostIs("secure_boot", knownvalue.Null())),
 		},
 		resource.TestStep{
 			PreConfig: func() { s.Fake.Set(s.Name("h"), "boot_mode", "bios") },
 			Config:    redfishHost(s), ConfigPlanChecks: hostPlan(plancheck.ResourceActionNoop),
 		},
-		resource.TestStep{ResourceName: acctest.HostAddress, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"bmc", "driver_info", "cleanings"}},
+		resource.TestStep{
+			ResourceName: acctest.HostAddress, ImportState: true, ImportStateVerify: true,
+			ImportStateVerifyIgnore: []string{"bmc", "driver_info", "cleanings"},
+		},
 	)
 }
 
@@ -61,7 +69,8 @@ func TestFakeHost_deployedHostKeepsBootMode(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
 	config := func(mode string) string {
-		return redfishHost(s, acctest.Target("available"), "boot_mode = "+acctest.Quoted(mode), `ports = { `+acctest.Quoted(s.MAC(1))+` = {} }`)
+		return redfishHost(s, acctest.Target("available"), "boot_mode = "+acctest.Quoted(mode), `ports = { `+
+			acctest.Quoted(s.MAC(1))+` = {} }`)
 	}
 	deployment := acctest.Deployment("metal_host.h.id", acctest.Image("v1"))
 	w := acctest.NewWorkspace(t, config("uefi")+deployment)

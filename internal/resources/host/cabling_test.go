@@ -81,13 +81,15 @@ func TestFakeHostCabling_isProved(t *testing.T) {
 		a, b, d := s.MAC(1), s.MAC(2), s.MAC(3)
 		c.connect(a, "Ethernet1/2", b, "Ethernet1/1", d, "")
 		config := func(trigger string) string {
-			return withBMC(s, inspects, `inspect_triggers = { cables = `+acctest.Quoted(trigger)+` }`, ends(a, "Eth1/1", b, "eth1/2", d, "Ethernet1/3"))
+			return withBMC(s, inspects, `inspect_triggers = { cables = `+acctest.Quoted(trigger)+` }`,
+				ends(a, "Eth1/1", b, "eth1/2", d, "Ethernet1/3"))
 		}
 		w := acctest.NewWorkspace(t, config("1"))
 		w.Must("apply", "-auto-approve")
 		inventories(s)
 		output, changes := w.Plan()
-		acctest.Mention(t, output, miscabled, fmt.Sprintf("The cables of %s and %s are swapped (leaf-1 Eth1/1 and leaf-1 eth1/2); %s has no link (expected: leaf-1 Ethernet1/3).", a, b, d))
+		acctest.Mention(t, output, miscabled, fmt.Sprintf("The cables of %s and %s are swapped (leaf-1 Eth1/1 and leaf-1 eth1/2); %s has "+
+			"no link (expected: leaf-1 Ethernet1/3).", a, b, d))
 		if count := inventories(s); changes || count != 0 {
 			t.Errorf("the plan has changes: %t, and asked for %d inventories:\n%s", changes, count, output)
 		}
@@ -113,12 +115,14 @@ func TestFakeHostCabling_isProved(t *testing.T) {
 		acctest.NeverMention(t, output, "Cables")
 		acctest.NoChanges(t, w)
 		acctest.NoDrift(t, w)
-		if note, _ := s.Node(s.Name("h"))["extra"].(map[string]any)["terraform_metal_cabling"].(map[string]any); len(note) != 3 { //nolint:forcetypeassert // Ironic's schema
+		if note, _ := s.Node(s.Name("h"))["extra"].(map[string]any)["terraform_metal_cabling"].(map[string]any); len(note) !=
+			3 { //nolint:forcetypeassert // Ironic's schema
 			t.Errorf("the note is %v", note)
 		}
 		w.Configure(withBMC(s, inspects, fmt.Sprintf("ports = { %q = {} }", a)))
 		w.Must("apply", "-auto-approve")
-		if note := s.Node(s.Name("h"))["extra"].(map[string]any)["terraform_metal_cabling"]; note != nil { //nolint:forcetypeassert // Ironic's schema
+		if note := s.Node(s.Name("h"))["extra"].(map[string]any)["terraform_metal_cabling"]; note !=
+			nil { //nolint:forcetypeassert // Ironic's schema
 			t.Errorf("the note stays: %v", note)
 		}
 		acctest.NoChanges(t, w)
@@ -133,7 +137,9 @@ func TestFakeHostCabling_namesCablesOfTwoHosts(t *testing.T) {
 	a, b := s.MAC(1), s.MAC(2)
 	c.connect(a, "swp2", b, "swp1")
 	host := func(name, mac, port, more string) string {
-		return fmt.Sprintf("resource \"metal_host\" %q {\n  name = %q\n  bmc = { address = \"redfish-virtualmedia://192.0.2.%d/redfish/v1/Systems/1\", username = \"root\", password = \"calvin\" }\n  inspect = true\n  %s\n  %s\n}\n", name, s.Name(name), name[0], ends(mac, port), more)
+		return fmt.Sprintf("resource \"metal_host\" %q {\n  name = %q\n  bmc = { address "+
+			"= \"redfish-virtualmedia://192.0.2.%d/redfish/v1/Systems/1\", username = \"root\", password = \"calvin\" }\n  inspect "+
+			"= true\n  %s\n  %s\n}\n", name, s.Name(name), name[0], ends(mac, port), more)
 	}
 	w := acctest.NewWorkspace(t, s.Provider()+host("a", a, "swp1", "")+host("b", b, "swp2", "depends_on = [metal_host.a]"))
 	w.Must("apply", "-auto-approve")

@@ -11,7 +11,8 @@ import (
 
 // eraser returns the HCL of the runbook "wipe" that erases disks, for nodes with a trait.
 func eraser(s *site.Site) string {
-	return fmt.Sprintf("resource \"metal_runbook\" \"wipe\" {\n  name = %q\n  traits = [%q]\n  steps = [{ interface = \"deploy\", step = \"erase_devices_metadata\" }]\n}\n", s.Name("wipe"), s.Trait("WIPE"))
+	return fmt.Sprintf("resource \"metal_runbook\" \"wipe\" {\n  name = %q\n  traits = [%q]\n  steps = [{ interface = \"deploy\", step "+
+		"= \"erase_devices_metadata\" }]\n}\n", s.Name("wipe"), s.Trait("WIPE"))
 }
 
 // A host may name a runbook that the same apply creates. Ironic is asked for no runbook then, and once in a run for one that exists.
@@ -79,7 +80,8 @@ func TestAccHost_cleaningRunbookIsChecked(t *testing.T) {
 func TestFakeHost_cleaningRunbookIsMissingAtTheEnd(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
-	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("available"))+eraser(s)+acctest.Deployment("metal_host.h.id", acctest.Image("v1")))
+	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("available"))+eraser(s)+acctest.Deployment("metal_host.h.id",
+		acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	for name, why := range map[string]string{"none": "does not exist", s.Name("wipe"): "has none of the node's traits"} {
 		info, _ := s.Node(s.Name("h"))["driver_info"].(map[string]any)

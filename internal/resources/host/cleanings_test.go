@@ -47,7 +47,8 @@ func TestAccHost_savedPlanCountsCleanings(t *testing.T) {
 		{"3 -> 3", []string{recabled("2"), available, "automated_clean = false", `power_state = "on"`}},
 		{"3 -> 3", []string{recabled("2"), acctest.Target("manageable"), "automated_clean = false"}},
 		{"3 -> 3", []string{recabled("2"), available, "automated_clean = false"}},
-		{"3 -> ?", []string{"inspect_triggers = { recabled = terraform_data.later.output }\n}\nresource \"terraform_data\" \"later\" {\n  input = \"3\""}},
+		{"3 -> ?", []string{"inspect_triggers = { recabled = terraform_data.later.output }\n}\nresource \"terraform_data\" \"later\" {\n " +
+			" input = \"3\""}},
 	} {
 		w.Configure(config(step.settings...))
 		wantCleanings(t, w, step.want)
@@ -78,11 +79,13 @@ func TestAccHost_destroyPlanSaysWhatStaysInIronic(t *testing.T) {
 	w.Must(acctest.Apply()...)
 	w.Configure(config("forget"))
 	output := w.Must("plan", "-destroy")
-	acctest.Mention(t, output, "Destroying removes the host from Ironic", "set on_destroy = \"forget\" and apply before you destroy", "and 2 more similar warnings elsewhere")
+	acctest.Mention(t, output, "Destroying removes the host from Ironic", "set on_destroy = \"forget\" and apply before you destroy",
+		"and 2 more similar warnings elsewhere")
 	acctest.NeverMention(t, output, "Destroying leaves the host in Ironic")
 	w.Must(acctest.Apply()...)
 	output = w.Must("plan", "-destroy")
-	acctest.Mention(t, output, "Destroying removes the host from Ironic", "Node "+s.Name("a")+" is removed", "Destroying leaves the host in Ironic", "and one more similar warning elsewhere")
+	acctest.Mention(t, output, "Destroying removes the host from Ironic", "Node "+s.Name("a")+" is removed",
+		"Destroying leaves the host in Ironic", "and one more similar warning elsewhere")
 	w.Configure(config("delete"))
 	w.Must(acctest.Apply()...)
 	w.Must("destroy", "-auto-approve")

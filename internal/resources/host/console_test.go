@@ -49,18 +49,30 @@ func TestAccHost_console(t *testing.T) {
 		}
 	}
 	acctest.Test(t,
-		resource.TestStep{Config: hostConfig(s, fakeConsole, consoleEnabled), ConfigStateChecks: append(has(true), hostIs("cleanings", knownvalue.Int64Exact(0)))},
+		resource.TestStep{
+			Config:            hostConfig(s, fakeConsole, consoleEnabled),
+			ConfigStateChecks: append(has(true), hostIs("cleanings", knownvalue.Int64Exact(0))),
+		},
 		resource.TestStep{ // drift
 			PreConfig: set(false), Config: hostConfig(s, fakeConsole, consoleEnabled),
 			ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate), ConfigStateChecks: has(true),
 		},
-		resource.TestStep{ResourceName: acctest.HostAddress, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"console", "hardware_interfaces"}},
-		resource.TestStep{Config: hostConfig(s, fakeConsole, `console = "disabled"`), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate), ConfigStateChecks: has(false)},
+		resource.TestStep{
+			ResourceName: acctest.HostAddress, ImportState: true, ImportStateVerify: true,
+			ImportStateVerifyIgnore: []string{"console", "hardware_interfaces"},
+		},
+		resource.TestStep{
+			Config:           hostConfig(s, fakeConsole, `console = "disabled"`),
+			ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate), ConfigStateChecks: has(false),
+		},
 		resource.TestStep{Config: hostConfig(s, fakeConsole, consoleEnabled), ConfigStateChecks: has(true)},
 		resource.TestStep{ // what is removed stays as it is, and is not managed any more
 			Config: hostConfig(s, fakeConsole), ConfigStateChecks: append(has(true), hostIs("console", knownvalue.Null())),
 		},
-		resource.TestStep{PreConfig: set(false), Config: hostConfig(s, fakeConsole), ConfigPlanChecks: hostPlan(plancheck.ResourceActionNoop)},
+		resource.TestStep{
+			PreConfig: set(false), Config: hostConfig(s, fakeConsole),
+			ConfigPlanChecks: hostPlan(plancheck.ResourceActionNoop),
+		},
 	)
 }
 
@@ -70,7 +82,8 @@ func TestFakeHost_consoleIsClosedBeforeItsInterfaceChanges(t *testing.T) {
 	s := site.StartFake(t, nil)
 	ipmi := func(console string, settings ...string) string {
 		return s.Provider() + acctest.HostBlock(s.Name("h"), append([]string{
-			bmc.Block("ipmi://192.0.2.60", withPassword("secret", 1)), `driver_info = { ipmi_terminal_port = "8023" }`, `hardware_interfaces = { console = ` + acctest.Quoted(console) + ` }`,
+			bmc.Block("ipmi://192.0.2.60", withPassword("secret", 1)), `driver_info = { ipmi_terminal_port = "8023" }`,
+			`hardware_interfaces = { console = ` + acctest.Quoted(console) + ` }`,
 		}, settings...)...)
 	}
 	const on, off = `{"enabled":true}`, `{"enabled":false}`
@@ -112,7 +125,8 @@ func TestFakeHost_failedConsoleIsTriedAgain(t *testing.T) {
 		return ""
 	}}
 	s := site.StartFake(t, fake)
-	failing := regexp.MustCompile(acctest.Wrapped("The console of node "+s.Name("h")) + `[\s\S]*` + acctest.Wrapped("was not enabled") + `[\s\S]*` + acctest.Wrapped("the BMC has no SOL"))
+	failing := regexp.MustCompile(acctest.Wrapped("The console of node "+s.Name("h")) + `[\s\S]*` + acctest.Wrapped("was not enabled") +
+		`[\s\S]*` + acctest.Wrapped("the BMC has no SOL"))
 	acctest.Test(t,
 		resource.TestStep{Config: hostConfig(s, fakeConsole)},
 		resource.TestStep{Config: hostConfig(s, fakeConsole, consoleEnabled), ExpectError: failing},
@@ -130,7 +144,8 @@ func TestFakeHost_consoleAndAnAddressThatIsNotKnown(t *testing.T) {
 	s := site.StartFake(t, nil)
 	config := func(unit string) string {
 		return s.Provider() + "resource \"terraform_data\" \"bmc\" {\n  input = " + acctest.Quoted(unit) + "\n}\n" +
-			acctest.HostBlock(s.Name("h"), `bmc = { address = "ipmi://192.0.2.${terraform_data.bmc.output}" }`, `driver_info = { ipmi_terminal_port = "8023" }`, `hardware_interfaces = { console = "ipmitool-socat" }`)
+			acctest.HostBlock(s.Name("h"), `bmc = { address = "ipmi://192.0.2.${terraform_data.bmc.output}" }`,
+				`driver_info = { ipmi_terminal_port = "8023" }`, `hardware_interfaces = { console = "ipmitool-socat" }`)
 	}
 	w := acctest.NewWorkspace(t, config("60"))
 	w.Must(acctest.Apply()...)

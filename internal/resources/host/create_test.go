@@ -43,7 +43,10 @@ func TestFakeHost_creationSendsNothingTwice(t *testing.T) {
 			t.Errorf("unexpected request %s", request)
 		}
 	}
-	want := []string{"POST /v1/nodes", "POST /v1/ports", "PUT /v1/nodes/ID/states/provision", "PUT /v1/nodes/ID/states/provision", "PATCH /v1/nodes/ID"}
+	want := []string{
+		"POST /v1/nodes", "POST /v1/ports", "PUT /v1/nodes/ID/states/provision", "PUT /v1/nodes/ID/states/provision",
+		"PATCH /v1/nodes/ID",
+	}
 	if !slices.Equal(changes, want) {
 		t.Errorf("changes sent: %v, want %v", changes, want)
 	}
@@ -58,7 +61,8 @@ func TestFakeHost_refusedPortLeavesNoNode(t *testing.T) {
 	t.Parallel()
 	var refusals atomic.Int32
 	text := func(mac string) string {
-		return fmt.Sprintf(`{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"A port with MAC address %s already exists.\", \"debuginfo\": null}"}`, mac)
+		return fmt.Sprintf(
+			`{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"A port with MAC address %s already exists.\", \"debuginfo\": null}"}`, mac)
 	}
 	s := site.StartFake(t, &fakeironic.Server{Reject: func(r *http.Request) *fakeironic.Rejection {
 		if r.Method == http.MethodPost && r.URL.Path == "/v1/ports" && refusals.Add(1) == 1 {
@@ -164,7 +168,8 @@ func TestAccHost_hostsExchangeWhatIsUnique(t *testing.T) {
 	s := site.Start(t, nil)
 	hosts := func(name1, mac1, bmc1, name2, mac2, bmc2 string) string {
 		block := func(label, name, mac, b string) string {
-			return fmt.Sprintf("resource \"metal_host\" %q {\n  name = %q\n  target_state = \"enroll\"\n  ports = { %q = {} }\n  %s\n}\n", label, s.Name(name), mac, bmc.Block("redfish://"+s.Name(b)+".example.com/redfish/v1/Systems/1"))
+			return fmt.Sprintf("resource \"metal_host\" %q {\n  name = %q\n  target_state = \"enroll\"\n  ports = { %q = {} }\n  %s\n}\n",
+				label, s.Name(name), mac, bmc.Block("redfish://"+s.Name(b)+".example.com/redfish/v1/Systems/1"))
 		}
 		return s.Provider() + block("h1", name1, mac1, bmc1) + block("h2", name2, mac2, bmc2)
 	}

@@ -45,13 +45,15 @@ func TestFakeHost_everyPlanSaysThatTargetIsOutOfReach(t *testing.T) {
 		}
 	}
 	acctest.NoDrift(t, w)
-	acctest.Fails(t, acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(id), acctest.Image("a"))), acctest.Apply(), "Ironic knows no BMC of it", "Give its metal_host a bmc")
+	acctest.Fails(t, acctest.NewWorkspace(t, s.Provider()+acctest.Deployment(acctest.Quoted(id), acctest.Image("a"))), acctest.Apply(),
+		"Ironic knows no BMC of it", "Give its metal_host a bmc")
 
 	w.Configure(config(bmc.Block("ipmi://192.0.2.61")))
 	if output := w.Must(acctest.Apply()...); strings.Contains(output, "Host without BMC") {
 		t.Errorf("the plan warns though there is a BMC:\n%s", output)
 	}
-	if host := acctest.InState(t, w, acctest.HostAddress); host.Values["provision_state"] != "available" || host.Values["power_managed"] != true {
+	if host := acctest.InState(t, w, acctest.HostAddress); host.Values["provision_state"] != "available" ||
+		host.Values["power_managed"] != true {
 		t.Errorf("the host is %v", host.Values)
 	}
 	acctest.NoChanges(t, w)
@@ -72,7 +74,8 @@ func TestFakeHost_wrongPasswordIsAnError(t *testing.T) {
 			}})
 			id := s.Fake.Discover(s.Machine(1))
 			config := func(password string) string {
-				return s.Provider() + imported(id) + acctest.HostBlock(s.Name("h"), target, bmc.Block("ipmi://192.0.2.63", `username = "root"`, "password = "+acctest.Quoted(password)))
+				return s.Provider() + imported(id) + acctest.HostBlock(s.Name("h"), target,
+					bmc.Block("ipmi://192.0.2.63", `username = "root"`, "password = "+acctest.Quoted(password)))
 			}
 			w := acctest.NewWorkspace(t, config("wrong"))
 			for range 2 {
@@ -98,7 +101,8 @@ func TestFakeHost_applyFindsDiscoveredMachine(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
 	s.Fake.Discover(s.Machine(1))
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, acctest.Target("available"), fmt.Sprintf("ports = { %q = {} }", s.MAC(1))))
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, acctest.Target("available"),
+		fmt.Sprintf("ports = { %q = {} }", s.MAC(1))))
 	acctest.Mention(t, w.Must(acctest.Apply()...), "Host without BMC")
 	output, changes := w.Plan()
 	acctest.Mention(t, output, "Host without BMC")
@@ -149,7 +153,8 @@ func TestAccHost_unknownInterfaceIsRefusedAtPlan(t *testing.T) {
 	}
 	w := acctest.NewWorkspace(t, config(`hardware_interfaces = { boot = "ipxee" }`))
 	defer acctest.Destroy(t, s, w)
-	wants := []string{"hardware_interfaces = { boot = \"ipxee\" }", "Driver fake-hardware has no boot interface ipxee at this site. Enabled are", "fake", "enabled_boot_interfaces"}
+	wants := []string{"hardware_interfaces = { boot = \"ipxee\" }", "Driver fake-hardware has no boot interface ipxee at this site. " +
+		"Enabled are", "fake", "enabled_boot_interfaces"}
 	acctest.Fails(t, w, []string{"plan"}, wants...)
 	w.Configure(config(""))
 	w.Must(acctest.Apply()...)

@@ -17,7 +17,8 @@ import (
 
 // deployedHost is a configuration with the host "h", with further settings, and its deployment.
 func deployedHost(s *site.Site, settings ...string) string {
-	return hostConfig(s, append([]string{acctest.Target("available")}, settings...)...) + acctest.Deployment("metal_host.h.id", acctest.Image("v1"))
+	return hostConfig(s, append([]string{acctest.Target("available")}, settings...)...) + acctest.Deployment("metal_host.h.id",
+		acctest.Image("v1"))
 }
 
 // Ironic changes the interfaces of a deployed node in maintenance only. One apply sets maintenance, changes them, and restores
@@ -33,8 +34,14 @@ func TestAccHost_interfacesChangeOnDeployedNode(t *testing.T) {
 	acctest.Test(t,
 		resource.TestStep{Config: deployedHost(s), ConfigStateChecks: has("fake", false, nil)},
 		resource.TestStep{Config: deployedHost(s, noBIOS), ConfigStateChecks: has("no-bios", false, nil)},
-		resource.TestStep{Config: deployedHost(s, `hardware_interfaces = { bios = "no-such-interface" }`), ExpectError: regexp.MustCompile("no-such-interface")},
-		resource.TestStep{Config: deployedHost(s, noBIOS), ConfigPlanChecks: hostPlan(plancheck.ResourceActionNoop), ConfigStateChecks: has("no-bios", false, nil)},
+		resource.TestStep{
+			Config:      deployedHost(s, `hardware_interfaces = { bios = "no-such-interface" }`),
+			ExpectError: regexp.MustCompile("no-such-interface"),
+		},
+		resource.TestStep{
+			Config: deployedHost(s, noBIOS), ConfigPlanChecks: hostPlan(plancheck.ResourceActionNoop),
+			ConfigStateChecks: has("no-bios", false, nil),
+		},
 		resource.TestStep{Config: deployedHost(s, fan), ConfigStateChecks: has("fake", true, "fan")},
 		resource.TestStep{Config: deployedHost(s, fan, noBIOS), ConfigStateChecks: has("no-bios", true, "fan")},
 		resource.TestStep{
@@ -53,7 +60,8 @@ func TestAccHost_interfacesChangeOnDeployedNode(t *testing.T) {
 			PreConfig: func() { // a killed run
 				s.Must(http.MethodPut, "nodes/"+s.Name("h")+"/maintenance", map[string]any{"reason": machine.ReasonChanging})
 			},
-			Config: deployedHost(s, noBIOS), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate), ConfigStateChecks: has("no-bios", false, nil),
+			Config: deployedHost(s, noBIOS), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate),
+			ConfigStateChecks: has("no-bios", false, nil),
 		},
 	)
 }
@@ -99,7 +107,10 @@ func TestAccHost_bmcIsRemovedInPlace(t *testing.T) {
 		return
 	}
 	acctest.Test(t, append(first,
-		step(bmc.Block(redfish, withPassword("secret", 2)), map[string]any{"boot_interface": "redfish-virtual-media", "driver_info": map[string]any{"redfish_password": "******"}}),
+		step(bmc.Block(redfish, withPassword("secret", 2)), map[string]any{
+			"boot_interface": "redfish-virtual-media",
+			"driver_info":    map[string]any{"redfish_password": "******"},
+		}),
 		resource.TestStep{
 			PreConfig: func() { s.Fake.Set(s.Name("h"), "provision_state", "active") },
 			Config:    enrolled(s), ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, removed)},

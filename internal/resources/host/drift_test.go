@@ -112,7 +112,10 @@ func TestAccHost_settingsDrift(t *testing.T) {
 			`network_data = jsonencode({ links = [], networks = [], services = [] })`, "remove", "/network_data", nil,
 			map[string]any{"network_data": map[string]any{"links": []any{}}},
 		},
-		{`hardware_interfaces = { deploy = "direct" }`, "replace", "/deploy_interface", "fake", map[string]any{"deploy_interface": "direct"}},
+		{
+			`hardware_interfaces = { deploy = "direct" }`, "replace", "/deploy_interface", "fake",
+			map[string]any{"deploy_interface": "direct"},
+		},
 	} {
 		settings = append(settings, tt.setting)
 		attributes = append(attributes, strings.Fields(tt.setting)[0])
@@ -163,7 +166,8 @@ func TestAccHost_deployedByOthersIsNotDestroyed(t *testing.T) {
 	defer s.Verb(name, "deleted", "available")
 	acctest.NoChanges(t, w)
 	w.Must("apply", "-auto-approve", "-refresh-only")
-	if host := acctest.InState(t, w, acctest.HostAddress); host.Values["provision_state"] != "active" || host.Values["instance_id"] != unique {
+	if host := acctest.InState(t, w, acctest.HostAddress); host.Values["provision_state"] != "active" ||
+		host.Values["instance_id"] != unique {
 		t.Errorf("the state has %v", host.Values)
 	}
 
@@ -173,7 +177,8 @@ func TestAccHost_deployedByOthersIsNotDestroyed(t *testing.T) {
 		if code == 0 || s.Node(name) == nil {
 			t.Fatalf("a deployed host was destroyed:\n%s", output)
 		}
-		acctest.Mention(t, output, "Could not delete host "+name, "something is deployed on it. Destroy its metal_deployment, or undeploy it, first")
+		acctest.Mention(t, output, "Could not delete host "+name, "something is deployed on it. Destroy its metal_deployment, or "+
+			"undeploy it, first")
 		if acctest.InState(t, w, acctest.HostAddress) == nil {
 			t.Errorf("the host is not in state any more:\n%s", output)
 		}

@@ -25,7 +25,8 @@ import (
 func driverAttribute() attribute {
 	r := row[types.String]{
 		name: "driver", path: "/driver", later: true,
-		schema: text("Required unless `bmc` or `power_control` is set, from which it follows. Ironic driver, such as `redfish`. A change resets the `hardware_interfaces` that are not set.",
+		schema: text("Required unless `bmc` or `power_control` is set, from which it follows. Ironic driver, such as `redfish`. A change "+
+			"resets the `hardware_interfaces` that are not set.",
 			stringvalidator.LengthAtLeast(1)),
 		of:   func(m *model) *types.String { return &m.Driver },
 		node: func(n *ironic.Node) types.String { return framework.OrNull(n.Driver) },
@@ -48,8 +49,9 @@ func driverInfoAttribute() attribute {
 		name: "driver_info", path: "/driver_info",
 		schema: schema.MapAttribute{
 			ElementType: types.StringType, Optional: true, Computed: true,
-			MarkdownDescription: "Settings of the driver, such as `redfish_address` or `deploy_kernel`. Plans and state show them, so the provider refuses secrets here: use `driver_info_wo`.",
-			Validators:          framework.KeyValidators(),
+			MarkdownDescription: "Settings of the driver, such as `redfish_address` or `deploy_kernel`. Plans and state show them, so " +
+				"the provider refuses secrets here: use `driver_info_wo`.",
+			Validators: framework.KeyValidators(),
 		},
 		of: func(m *model) *types.Map { return &m.DriverInfo },
 	}
@@ -116,8 +118,9 @@ func cleaningRunbookAttribute() attribute {
 	const key = "/driver_info/" + machine.KeyRunbook
 	a := row[types.String]{
 		name: machine.KeyRunbook, with: key, since: api.VersionRunbooks,
-		schema: text("Runbook for [cleanings](../guides/erasure.md#clean-by-a-runbook): name or UUID. Needs API 1.92.", stringvalidator.LengthAtLeast(1)),
-		of:     func(m *model) *types.String { return &m.CleaningRunbook },
+		schema: text("Runbook for [cleanings](../guides/erasure.md#clean-by-a-runbook): name or UUID. Needs API 1.92.",
+			stringvalidator.LengthAtLeast(1)),
+		of: func(m *model) *types.String { return &m.CleaningRunbook },
 	}.attribute()
 	a.encode = func(_ context.Context, config *model, s ironic.Settings) {
 		if framework.IsSet(config.CleaningRunbook) {
@@ -144,7 +147,8 @@ func cleaningRunbookAttribute() attribute {
 func (m *model) validateRunbook(diags *diag.Diagnostics) {
 	for name, info := range map[string]types.Map{"driver_info": m.DriverInfo, "driver_info_wo": m.DriverInfoWO} {
 		if _, set := framework.StringMap(info)[machine.KeyRunbook]; set {
-			diags.AddAttributeError(path.Root(name).AtMapKey(machine.KeyRunbook), "Setting has an attribute of its own", "Set cleaning_runbook of the host instead: the plan then checks the runbook.")
+			diags.AddAttributeError(path.Root(name).AtMapKey(machine.KeyRunbook), "Setting has an attribute of its own",
+				"Set cleaning_runbook of the host instead: the plan then checks the runbook.")
 		}
 	}
 }
@@ -172,8 +176,9 @@ func interfacesAttribute() attribute {
 		name: name,
 		schema: schema.SingleNestedAttribute{
 			Optional: true, Attributes: nested,
-			MarkdownDescription: "Hardware interfaces, such as `deploy = \"direct\"` or `boot = \"ipxe\"`. Each boot interface has [its own requirements](../guides/network-boot.md#boot-interfaces). Default: the driver's, and those that the scheme of `bmc.address` implies. " +
-				"A change takes effect at the next operation.",
+			MarkdownDescription: "Hardware interfaces, such as `deploy = \"direct\"` or `boot = \"ipxe\"`. Each boot interface has [its " +
+				"own requirements](../guides/network-boot.md#boot-interfaces). Default: the driver's, and those that the scheme of " +
+				"`bmc.address` implies. A change takes effect at the next operation.",
 		},
 		feature: func(config *model) framework.Feature {
 			return framework.Feature{Used: config.interfaces()["firmware"] != "", Since: 86, Name: path.Root(name).AtName("firmware")}
@@ -208,8 +213,9 @@ func interfacesAttribute() attribute {
 // configured.
 func bootInterfaceAttribute() attribute {
 	return attribute{
-		name:   "boot_interface",
-		schema: shown("Boot interface of the node: that of `hardware_interfaces`, of the scheme of `bmc.address`, or of the driver. **The plan shows what changes.**"),
+		name: "boot_interface",
+		schema: shown("Boot interface of the node: that of `hardware_interfaces`, of the scheme of `bmc.address`, or of the driver. " +
+			"**The plan shows what changes.**"),
 		read: func(_ context.Context, m *model, node *ironic.Node, _ bool) {
 			m.BootInterface = framework.OrNull(node.BootInterface)
 		},
@@ -226,7 +232,8 @@ func bootInterfaceAttribute() attribute {
 func (m *model) hardwareInterface(ctx context.Context, config, state *model, kind string) (is hosts.Interface) {
 	name := config.plannedInterface(ctx, kind)
 	is.Name = decide.Value[string]{V: name, Set: name != ""}
-	if own := config.Interfaces.Attributes()[kind]; m.Driver.IsUnknown() || config.Interfaces.IsUnknown() || own != nil && own.IsUnknown() || name == "" && config.hidesAddress(ctx) {
+	if own := config.Interfaces.Attributes()[kind]; m.Driver.IsUnknown() || config.Interfaces.IsUnknown() || own != nil &&
+		own.IsUnknown() || name == "" && config.hidesAddress(ctx) {
 		is.Name = decide.Unknown[string]()
 	}
 	is.Was = state != nil && state.plannedInterface(ctx, kind) != ""

@@ -26,7 +26,8 @@ func TestReportTaken_namesAttribute(t *testing.T) {
 		{hosts.SharedAddress, &model{}, path.Root("ports").AtMapKey("52:54:00:00:00:01")},
 	} {
 		var diags diag.Diagnostics
-		reportTaken(t.Context(), &diags, tt.config, "enroll node", (&hosts.Taken{What: tt.what, Value: "52:54:00:00:00:01", Node: &ironic.Node{UUID: "u"}}).Err())
+		reportTaken(t.Context(), &diags, tt.config, "enroll node",
+			(&hosts.Taken{What: tt.what, Value: "52:54:00:00:00:01", Node: &ironic.Node{UUID: "u"}}).Err())
 		at, ok := diags[0].(diag.DiagnosticWithPath)
 		if !ok || !at.Path().Equal(tt.want) {
 			t.Errorf("%s: the error is %v, want it at %s", tt.what, diags, tt.want)

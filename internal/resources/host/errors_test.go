@@ -20,7 +20,8 @@ func TestAccHost_takenNameSaysToImport(t *testing.T) {
 	t.Cleanup(func() { s.Must(http.MethodDelete, "nodes/"+s.Name("taken"), nil) })
 	named := func(name string) string { return s.Provider() + acctest.HostBlock(name, `driver = "fake-hardware"`) }
 	w := acctest.NewWorkspace(t, named(s.Name("taken")))
-	acctest.Fails(t, w, acctest.Apply(), "A node with name "+s.Name("taken")+" already exists", "Names are unique in Ironic. Import the existing node")
+	acctest.Fails(t, w, acctest.Apply(), "A node with name "+s.Name("taken")+" already exists",
+		"Names are unique in Ironic. Import the existing node")
 	if host := acctest.InState(t, w, acctest.HostAddress); host != nil {
 		t.Errorf("a host that does not exist is in state: %v", host)
 	}
@@ -28,7 +29,8 @@ func TestAccHost_takenNameSaysToImport(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	defer w.Must("destroy", "-auto-approve")
 	w.Configure(named(s.Name("taken"))) // a rename fails while planning, at the attribute
-	acctest.Fails(t, w, []string{"plan"}, "A node with name "+s.Name("taken")+" already exists", "Names are unique in Ironic. Choose another name, or change node", "name = ")
+	acctest.Fails(t, w, []string{"plan"}, "A node with name "+s.Name("taken")+" already exists",
+		"Names are unique in Ironic. Choose another name, or change node", "name = ")
 	w.Configure(named(s.Name("free")))
 	if host := acctest.InState(t, w, acctest.HostAddress); host.Tainted || host.Values["name"] != s.Name("free") {
 		t.Errorf("the state has %+v", host)
@@ -47,7 +49,8 @@ func TestAccHost_takenMACSaysWhatToDo(t *testing.T) {
 	if code == 0 {
 		t.Fatalf("the apply succeeded:\n%s", output)
 	}
-	acctest.Mention(t, output, "Could not enroll node "+s.Name("h"), "A port with MAC address "+s.MAC(1)+" already exists, on node "+s.Name("taken"),
+	acctest.Mention(t, output, "Could not enroll node "+s.Name("h"), "A port with MAC address "+s.MAC(1)+" already exists, on node "+
+		s.Name("taken"),
 		"A MAC address belongs to one node only. Import the node that has it")
 	if host := acctest.InState(t, w, acctest.HostAddress); host != nil || s.Node(s.Name("h")) != nil {
 		t.Fatalf("the state has %+v, in Ironic %v, want no half-made node", host, s.Node(s.Name("h")))
@@ -66,7 +69,10 @@ func TestAccHost_explainsRefusals(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := site.Start(t, nil)
 			acctest.Test(t,
-				resource.TestStep{Config: s.Provider() + acctest.HostBlock(s.Name("h"), tt.config), ExpectError: regexp.MustCompile(acctest.Wrapped(tt.want))},
+				resource.TestStep{
+					Config:      s.Provider() + acctest.HostBlock(s.Name("h"), tt.config),
+					ExpectError: regexp.MustCompile(acctest.Wrapped(tt.want)),
+				},
 				resource.TestStep{Config: hostConfig(s)}, // the next apply repairs it
 			)
 		})
@@ -97,7 +103,8 @@ func TestAccHost_planRefusesAttributesOfNewerAPI(t *testing.T) {
 	} {
 		steps = append(steps, resource.TestStep{
 			Config: config(tt.below, tt.setting), PlanOnly: true,
-			ExpectError: regexp.MustCompile(acctest.Wrapped(regexp.QuoteMeta(tt.attribute) + " needs API " + tt.needs + " of Ironic, but " + tt.below + " is in use")),
+			ExpectError: regexp.MustCompile(acctest.Wrapped(regexp.QuoteMeta(tt.attribute) + " needs API " + tt.needs + " of Ironic, but " +
+				tt.below + " is in use")),
 		})
 	}
 	acctest.Test(t, append(steps,
@@ -114,7 +121,8 @@ func TestFakeHost_planRefusesAttributesOfNewerIronic(t *testing.T) {
 	s := site.StartFake(t, &fakeironic.Server{MaxMicroversion: "1.81"})
 	acctest.Test(t, resource.TestStep{
 		Config: hostConfig(s, `shard = "s1"`), PlanOnly: true,
-		ExpectError: regexp.MustCompile(acctest.Wrapped("shard needs API 1.82 of Ironic, but 1.81 is in use") + `[\s\S]*` + acctest.Wrapped("Upgrade Ironic, or remove the setting")),
+		ExpectError: regexp.MustCompile(acctest.Wrapped("shard needs API 1.82 of Ironic, but 1.81 is in use") + `[\s\S]*` +
+			acctest.Wrapped("Upgrade Ironic, or remove the setting")),
 	})
 }
 
@@ -127,7 +135,8 @@ func TestFakeHost_parentDefectLeavesNothing(t *testing.T) {
 	if code == 0 {
 		t.Fatalf("the apply succeeded:\n%s", output)
 	}
-	acctest.Mention(t, output, "This Ironic has a defect: a change of any node makes the node its own parent", "Upgrade Ironic, or ask your distribution for the corrected package")
+	acctest.Mention(t, output, "This Ironic has a defect: a change of any node makes the node its own parent",
+		"Upgrade Ironic, or ask your distribution for the corrected package")
 	if nodes := s.Fake.Nodes(); len(nodes) > 0 {
 		t.Errorf("left in Ironic: %v", nodes)
 	}
@@ -143,7 +152,8 @@ func TestAccHost_reasonsOfNothingAreRefused(t *testing.T) {
 	for _, name := range []string{"maintenance", "retired"} {
 		steps = append(steps, resource.TestStep{
 			Config: hostConfig(s, name+" = false", name+`_reason = "broken"`), PlanOnly: true,
-			ExpectError: regexp.MustCompile("(?s)Reason without effect.*" + acctest.Wrapped(name+" is false, and Ironic keeps a reason only while it is true")),
+			ExpectError: regexp.MustCompile("(?s)Reason without effect.*" +
+				acctest.Wrapped(name+" is false, and Ironic keeps a reason only while it is true")),
 		})
 	}
 	acctest.Test(t, steps...)

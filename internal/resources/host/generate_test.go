@@ -30,21 +30,40 @@ func TestAccHost_generatedConfigurationPlansNothing(t *testing.T) {
 		"redfish": {redfish, nil},
 		"idrac": {map[string]any{
 			"driver": "idrac", "boot_interface": "idrac-redfish-virtual-media", "bios_interface": "idrac-redfish",
-			"management_interface": "idrac-redfish", "power_interface": "idrac-redfish", "raid_interface": "idrac-redfish", "vendor_interface": "idrac-redfish",
-			"driver_info": map[string]any{"redfish_address": "https://192.0.2.45", "redfish_system_id": "/redfish/v1/Systems/System.Embedded.1"},
+			"management_interface": "idrac-redfish", "power_interface": "idrac-redfish", "raid_interface": "idrac-redfish",
+			"vendor_interface": "idrac-redfish",
+			"driver_info": map[string]any{
+				"redfish_address":   "https://192.0.2.45",
+				"redfish_system_id": "/redfish/v1/Systems/System.Embedded.1",
+			},
 		}, nil},
-		"IPMI over IPv6":  {map[string]any{"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "2001:db8::46"}}, nil},
-		"certificate":     {map[string]any{"driver": "redfish", "driver_info": map[string]any{"redfish_address": "https://192.0.2.42", "redfish_verify_ca": "/etc/ssl/ca.pem"}}, nil},
-		"ipmi":            {map[string]any{"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "192.0.2.43", "ipmi_port": 6230, "ipmi_username": "admin", "ipmi_password": "hunter22", "ipmi_priv_level": "OPERATOR"}}, nil},
+		"IPMI over IPv6": {map[string]any{"driver": "ipmi", "driver_info": map[string]any{"ipmi_address": "2001:db8::46"}}, nil},
+		"certificate": {map[string]any{"driver": "redfish", "driver_info": map[string]any{
+			"redfish_address":   "https://192.0.2.42",
+			"redfish_verify_ca": "/etc/ssl/ca.pem",
+		}}, nil},
+		"ipmi": {map[string]any{"driver": "ipmi", "driver_info": map[string]any{
+			"ipmi_address": "192.0.2.43", "ipmi_port": 6230,
+			"ipmi_username": "admin", "ipmi_password": "hunter22", "ipmi_priv_level": "OPERATOR",
+		}}, nil},
 		"no BMC":          {map[string]any{"driver": "ipmi"}, nil},
 		"another address": {map[string]any{"driver": "redfish", "driver_info": map[string]any{"redfish_address": "192.0.2.44"}}, nil},
 		"manageable": {map[string]any{
 			"driver": "fake-hardware", "description": "by hand", "lessee": "carol", "automated_clean": false, "retired": true,
-			"properties": map[string]any{"cpus": 4, "memory_mb": 1024, "capabilities": "boot_mode:uefi", "root_device": map[string]any{"serial": "D1", "rotational": false}},
-			"extra":      map[string]any{"rack": map[string]any{"row": 3, "free": true}, "note": "mine", "nothing": nil, "list": []any{"a", 1}},
+			"properties": map[string]any{
+				"cpus": 4, "memory_mb": 1024, "capabilities": "boot_mode:uefi",
+				"root_device": map[string]any{"serial": "D1", "rotational": false},
+			},
+			"extra": map[string]any{
+				"rack": map[string]any{"row": 3, "free": true}, "note": "mine", "nothing": nil,
+				"list": []any{"a", 1},
+			},
 		}, []string{"manage", "manageable"}},
 		"available": {map[string]any{"driver": "fake-hardware"}, []string{"manage", "manageable", "provide", "available"}},
-		"active":    {map[string]any{"driver": "fake-hardware"}, []string{"manage", "manageable", "provide", "available", "active", "active"}},
+		"active": {map[string]any{"driver": "fake-hardware"}, []string{
+			"manage", "manageable", "provide", "available",
+			"active", "active",
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,7 +77,10 @@ func TestAccHost_generatedConfigurationPlansNothing(t *testing.T) {
 					"node_uuid": s.Node(host)["uuid"], "address": s.MAC(1), "physical_network": "prov",
 					"local_link_connection": map[string]any{"switch_id": "00:11:22:33:44:55", "port_id": "Eth1"},
 				})
-				s.Must(http.MethodPost, "ports", map[string]any{"node_uuid": s.Node(host)["uuid"], "address": s.MAC(2), "pxe_enabled": false})
+				s.Must(http.MethodPost, "ports", map[string]any{
+					"node_uuid": s.Node(host)["uuid"], "address": s.MAC(2),
+					"pxe_enabled": false,
+				})
 			}
 			site.AddTrait(s, host, "CUSTOM_NVME")
 			for i := 0; i < len(tt.walk); i += 2 {
@@ -75,7 +97,8 @@ func TestAccHost_generatedConfigurationPlansNothing(t *testing.T) {
 			generated := acctest.GenerateConfig(t, w)
 			acctest.NeverMention(t, generated, "hunter22", "******")
 			if name == "redfish" {
-				acctest.Mention(t, generated, `driver = "redfish"`, `redfish_address = "https://192.0.2.41"`, `redfish_username = "root"`, `deploy_kernel = "http://k"`)
+				acctest.Mention(t, generated, `driver = "redfish"`, `redfish_address = "https://192.0.2.41"`, `redfish_username = "root"`,
+					`deploy_kernel = "http://k"`)
 			}
 			acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 imported, 0 added, 0 changed, 0 destroyed")
 			acctest.NoChanges(t, w)

@@ -89,9 +89,10 @@ func hardwareAttributes() []attribute {
 		{
 			name: "hardware_drift",
 			schema: schema.StringAttribute{
-				Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(hosts.DriftIgnore), string(hosts.DriftWarn), string(hosts.DriftPlan))},
-				MarkdownDescription: "What a plan does about settings that the machine has lost: `ignore`, `warn`, or `plan`, which **restarts the machine**. Default: the provider's. " +
-					"See [Hardware settings](../guides/hardware-settings.md#drift).",
+				Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(hosts.DriftIgnore), string(hosts.DriftWarn),
+					string(hosts.DriftPlan))},
+				MarkdownDescription: "What a plan does about settings that the machine has lost: `ignore`, `warn`, or `plan`, which " +
+					"**restarts the machine**. Default: the provider's. See [Hardware settings](../guides/hardware-settings.md#drift).",
 			},
 			keep: func(_ context.Context, m, planned *model) { framework.Keep(&m.HardwareDrift, planned.HardwareDrift) },
 		},
@@ -117,10 +118,12 @@ func raidSchema() schema.Attribute {
 		return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: validators}
 	}
 	return schema.SingleNestedAttribute{
-		Optional:            true,
-		MarkdownDescription: "RAID volumes, made before BIOS settings and firmware. **A change restarts the machine, and creating and deleting volumes destroys data.** It waits while the node is reserved or deployed.",
+		Optional: true,
+		MarkdownDescription: "RAID volumes, made before BIOS settings and firmware. **A change restarts the machine, and creating and " +
+			"deleting volumes destroys data.** It waits while the node is reserved or deployed.",
 		Attributes: map[string]schema.Attribute{
-			"delete_existing": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether to delete all volumes of the machine first, **with their data**. Default: `false`."},
+			"delete_existing": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether to delete all volumes of the machine " +
+				"first, **with their data**. Default: `false`."},
 			"volumes": schema.ListNestedAttribute{
 				Required: true, MarkdownDescription: "The volumes to create. Any change creates all of them.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
@@ -130,19 +133,28 @@ func raidSchema() schema.Attribute {
 					},
 					"size_gb": schema.StringAttribute{
 						Required: true, MarkdownDescription: "Size in GiB, or `MAX` for the rest of the space.",
-						Validators: []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^(MAX|[1-9][0-9]{0,14})$`), "must be a whole number of GiB, or MAX")},
+						Validators: []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^(MAX|[1-9][0-9]{0,14})$`),
+							"must be a whole number of GiB, or MAX")},
 					},
-					"name":                     optional("Name of the volume.", stringvalidator.LengthAtLeast(1)),
-					"root":                     schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether images are deployed on this volume. Only one may have `true`. Default: `false`."},
-					"number_of_physical_disks": schema.Int64Attribute{Optional: true, MarkdownDescription: "Default: the fewest that the level needs.", Validators: []validator.Int64{int64validator.AtLeast(1)}},
-					"disk_type":                optional("`hdd` or `ssd`.", stringvalidator.OneOf("hdd", "ssd")),
-					"interface_type":           optional("`sata`, `scsi` or `sas`.", stringvalidator.OneOf("sata", "scsi", "sas")),
-					"controller":               optional("Name of the controller, or `software`.", stringvalidator.LengthAtLeast(1)),
+					"name": optional("Name of the volume.", stringvalidator.LengthAtLeast(1)),
+					"root": schema.BoolAttribute{
+						Optional:            true,
+						MarkdownDescription: "Whether images are deployed on this volume. Only one may have `true`. Default: `false`.",
+					},
+					"number_of_physical_disks": schema.Int64Attribute{Optional: true, MarkdownDescription: "Default: the fewest that the " +
+						"level needs.", Validators: []validator.Int64{int64validator.AtLeast(1)}},
+					"disk_type":      optional("`hdd` or `ssd`.", stringvalidator.OneOf("hdd", "ssd")),
+					"interface_type": optional("`sata`, `scsi` or `sas`.", stringvalidator.OneOf("sata", "scsi", "sas")),
+					"controller":     optional("Name of the controller, or `software`.", stringvalidator.LengthAtLeast(1)),
 					"physical_disks": schema.SetAttribute{
 						ElementType: types.StringType, Optional: true, MarkdownDescription: "Names of the disks. Needs `controller`.",
-						Validators: []validator.Set{setvalidator.SizeAtLeast(1), setvalidator.AlsoRequires(path.MatchRelative().AtParent().AtName("controller"))},
+						Validators: []validator.Set{
+							setvalidator.SizeAtLeast(1),
+							setvalidator.AlsoRequires(path.MatchRelative().AtParent().AtName("controller")),
+						},
 					},
-					"share_physical_disks": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether others may use the same disks. Default: `false`."},
+					"share_physical_disks": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether others may use the same " +
+						"disks. Default: `false`."},
 				}},
 			},
 		},
@@ -160,10 +172,12 @@ func firmwareSchema() schema.Attribute {
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"url": schema.StringAttribute{
 				Required: true, MarkdownDescription: "URL of the image. Without `version`, a change of it updates the firmware.",
-				Validators: []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^[a-z][a-z0-9+.-]*://.`), "must be a URL, such as https://firmware.example.com/bios-2.19.1.bin")},
+				Validators: []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^[a-z][a-z0-9+.-]*://.`),
+					"must be a URL, such as https://firmware.example.com/bios-2.19.1.bin")},
 			},
 			"version": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "Version of the image, as the machine reports it. A machine that has it is not updated.",
+				Optional: true, MarkdownDescription: "Version of the image, as the machine reports it. A machine that has it " +
+					"is not updated.",
 				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 			},
 		}},
@@ -175,14 +189,17 @@ func hardwareChangesSchema() schema.Attribute {
 		Optional: true, MarkdownDescription: "How Ironic changes `bios_settings`, `raid` and `firmware`.",
 		Attributes: map[string]schema.Attribute{
 			"on_active": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "What happens on a deployed machine: `wait` (the default) leaves the change in `pending_changes` until Ironic may clean the machine; " +
-					"`service` changes BIOS and firmware now and **restarts the machine** (API 1.87); `raid` waits all the same.",
+				Optional: true, MarkdownDescription: "What happens on a deployed machine: `wait` (the default) leaves the change in " +
+					"`pending_changes` until Ironic may clean the machine; `service` changes BIOS and firmware now and **restarts the " +
+					"machine** (API 1.87); `raid` waits all the same.",
 				Validators: []validator.String{stringvalidator.OneOf(onActiveWait, onActiveService)},
 			},
 			"disable_ramdisk": schema.BoolAttribute{
-				Optional: true, MarkdownDescription: "`true`: Ironic does not boot its ramdisk for the steps. Needs API 1.70, and API 1.108 together with `on_active = \"service\"`. Default: `false`.",
+				Optional: true, MarkdownDescription: "`true`: Ironic does not boot its ramdisk for the steps. Needs API 1.70, and API " +
+					"1.108 together with `on_active = \"service\"`. Default: `false`.",
 			},
-			"rollout": framework.RolloutAttribute("The order of services. See [Hardware settings](../guides/hardware-settings.md#change-a-deployed-machine)."),
+			"rollout": framework.RolloutAttribute("The order of services. See [Hardware " +
+				"settings](../guides/hardware-settings.md#change-a-deployed-machine)."),
 		},
 	}
 }
@@ -205,7 +222,8 @@ func (m *model) hardwareChanges() (live decide.Value[bool], noRamdisk bool) {
 	changes := m.HardwareChanges.Attributes()
 	onActive, _ := changes["on_active"].(types.String)
 	disabled, _ := changes["disable_ramdisk"].(types.Bool)
-	live = decide.Value[bool]{V: onActive.ValueString() == onActiveService, Set: framework.IsSet(onActive), Unknown: onActive.IsUnknown() || m.HardwareChanges.IsUnknown()}
+	live = decide.Value[bool]{V: onActive.ValueString() == onActiveService, Set: framework.IsSet(onActive), Unknown: onActive.IsUnknown() ||
+		m.HardwareChanges.IsUnknown()}
 	return live, disabled.ValueBool()
 }
 
@@ -221,7 +239,8 @@ var rolloutAt = path.Root("hardware_changes").AtName("rollout")
 // validateRollout refuses a rollout without effect.
 func (m *model) validateRollout(ctx context.Context, diags *diag.Diagnostics) {
 	if live, _ := m.hardwareChanges(); framework.IsSet(m.rollout()) && !live.V && !live.Unknown {
-		diags.AddAttributeError(rolloutAt, "Unused setting", "hardware_changes.rollout orders services of deployed machines. Set on_active = \"service\", or remove rollout.")
+		diags.AddAttributeError(rolloutAt, "Unused setting", "hardware_changes.rollout orders services of deployed machines. Set "+
+			"on_active = \"service\", or remove rollout.")
 	}
 	framework.ValidateRollout(ctx, rolloutAt, m.rollout(), diags)
 }
@@ -232,7 +251,10 @@ func (m *model) drift(otherwise types.String) decide.Value[hosts.HardwareDrift] 
 	if value.IsNull() {
 		value = otherwise
 	}
-	return decide.Value[hosts.HardwareDrift]{V: hosts.HardwareDrift(value.ValueString()), Set: framework.IsSet(value), Unknown: value.IsUnknown()}
+	return decide.Value[hosts.HardwareDrift]{
+		V: hosts.HardwareDrift(value.ValueString()), Set: framework.IsSet(value),
+		Unknown: value.IsUnknown(),
+	}
 }
 
 // onMachine returns the hardware settings of a state that are known to be on the machine.
@@ -275,15 +297,18 @@ func (m *model) raid(ctx context.Context) *hosts.RAID {
 	var volumes []volumeModel
 	deletes, _ := m.RAID.Attributes()["delete_existing"].(types.Bool)
 	raid.DeleteExisting = m.RAID.IsUnknown() || deletes.IsUnknown() || deletes.ValueBool()
-	if !framework.FullyKnown(ctx, m.RAID) || m.RAID.As(ctx, &block, basetypes.ObjectAsOptions{}).HasError() || block.Volumes.ElementsAs(ctx, &volumes, false).HasError() {
+	if !framework.FullyKnown(ctx, m.RAID) || m.RAID.As(ctx, &block, basetypes.ObjectAsOptions{}).HasError() ||
+		block.Volumes.ElementsAs(ctx, &volumes, false).HasError() {
 		raid.Volumes = []ironic.LogicalDisk{unknownVolume}
 		return raid
 	}
 	for _, v := range volumes {
 		disk := ironic.LogicalDisk{
 			Level: v.Level.ValueString(), SizeGB: v.SizeGB.ValueString(), Name: v.Name.ValueString(), Root: v.Root.ValueBool(),
-			DiskCount: v.NumberOfPhysicalDisks.ValueInt64(), DiskType: v.DiskType.ValueString(), InterfaceType: v.InterfaceType.ValueString(),
-			Controller: v.Controller.ValueString(), PhysicalDisks: framework.StringSet(v.PhysicalDisks), Shared: v.SharePhysicalDisks.ValueBool(),
+			DiskCount: v.NumberOfPhysicalDisks.ValueInt64(), DiskType: v.DiskType.ValueString(),
+			InterfaceType: v.InterfaceType.ValueString(),
+			Controller:    v.Controller.ValueString(), PhysicalDisks: framework.StringSet(v.PhysicalDisks),
+			Shared: v.SharePhysicalDisks.ValueBool(),
 		}
 		if size, err := strconv.ParseInt(v.SizeGB.ValueString(), 10, 64); err == nil {
 			disk.SizeGB = size
@@ -329,12 +354,14 @@ func (m *model) validateRAID(ctx context.Context, diags *diag.Diagnostics) {
 	}
 	at := path.Root("raid")
 	if len(volumes) == 0 && !block.DeleteExisting.IsUnknown() && !block.DeleteExisting.ValueBool() {
-		diags.AddAttributeError(at.AtName("volumes"), "No volumes", "Without volumes, raid does nothing. Add a volume, or set delete_existing = true to delete all volumes, or remove raid.")
+		diags.AddAttributeError(at.AtName("volumes"), "No volumes", "Without volumes, raid does nothing. Add a volume, or set "+
+			"delete_existing = true to delete all volumes, or remove raid.")
 	}
 	root := -1
 	for i, v := range volumes {
 		if v.Root.ValueBool() && root >= 0 {
-			diags.AddAttributeError(at.AtName("volumes").AtListIndex(i).AtName("root"), "Second root volume", "Images are deployed on one volume. Set root = true for one volume only.")
+			diags.AddAttributeError(at.AtName("volumes").AtListIndex(i).AtName("root"), "Second root volume",
+				"Images are deployed on one volume. Set root = true for one volume only.")
 		}
 		if v.Root.ValueBool() {
 			root = i

@@ -119,7 +119,8 @@ func TestAccHostBIOS_isSetAndChanged(t *testing.T) {
 	site.ForgetVerbs(s)
 	w.Configure(hostConfig(s, available, `bios_settings = { ProcVirtualization = "Disabled", BootMode = "Uefi" }`))
 	output, _ = w.Plan()
-	acctest.Mention(t, output, "Host leaves the pool", "For bios_settings, Ironic takes it out of the pool and restarts it, and cleans it before it is available again")
+	acctest.Mention(t, output, "Host leaves the pool", "For bios_settings, Ironic takes it out of the pool and restarts it, and cleans "+
+		"it before it is available again")
 	acctest.NeverMention(t, output, "Cleaning erases data")
 	w.Must("apply", "-auto-approve")
 	wantBIOS(t, s, map[string]string{"ProcVirtualization": "Disabled", "BootMode": "Uefi"})
@@ -144,7 +145,8 @@ func TestAccHostBIOS_changesOnManageable(t *testing.T) {
 	defer acctest.Destroy(t, s, w)
 	w.Configure(hostConfig(s, virtualization))
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "Hardware change restarts the machine", "Ironic changes bios_settings of host "+s.Name("h")+" in a manual cleaning")
+	acctest.Mention(t, output, "Hardware change restarts the machine", "Ironic changes bios_settings of host "+s.Name("h")+
+		" in a manual cleaning")
 	w.Must("plan", "-out=saved")
 	if shown := w.Must("show", "-json", "saved"); !strings.Contains(shown, `"pending_changes":true`) {
 		t.Errorf("the plan in JSON does not show that pending_changes changes:\n%s", shown)
@@ -213,7 +215,10 @@ func TestAccHostBIOS_waitsForDeployment(t *testing.T) {
 func TestFakeHostBIOS_planChecksRegistry(t *testing.T) {
 	s := site.StartFake(t, nil)
 	refused := func(settings, text string) resource.TestStep {
-		return resource.TestStep{Config: withBMC(s, `bios_settings = { `+settings+` }`), PlanOnly: true, ExpectError: regexp.MustCompile(acctest.Wrapped(text))}
+		return resource.TestStep{
+			Config: withBMC(s, `bios_settings = { `+settings+` }`), PlanOnly: true,
+			ExpectError: regexp.MustCompile(acctest.Wrapped(text)),
+		}
 	}
 	acctest.Test(t,
 		resource.TestStep{Config: withBMC(s)},
@@ -228,7 +233,10 @@ func TestFakeHostBIOS_planChecksRegistry(t *testing.T) {
 			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
 			ConfigStateChecks: []statecheck.StateCheck{pending()},
 		},
-		resource.TestStep{Config: withBMC(s, `bios_settings = { NumberOfCores = 8, AssetTag = "rack-2", BootMode = "Uefi" }`), PlanOnly: true},
+		resource.TestStep{
+			Config:   withBMC(s, `bios_settings = { NumberOfCores = 8, AssetTag = "rack-2", BootMode = "Uefi" }`),
+			PlanOnly: true,
+		},
 	)
 }
 
@@ -238,7 +246,8 @@ func TestFakeHostHardware_changesTogetherInOrder(t *testing.T) {
 	s := site.StartFake(t, nil)
 	w := acctest.NewWorkspace(t, withBMC(s, acctest.Target("available"), newFirmware, virtualization, mirror))
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "All RAID volumes are deleted", "Ironic deletes every RAID volume of host "+s.Name("h"), "All data on the disks of these volumes is lost")
+	acctest.Mention(t, output, "All RAID volumes are deleted", "Ironic deletes every RAID volume of host "+s.Name("h"),
+		"All data on the disks of these volumes is lost")
 	w.Must("apply", "-auto-approve")
 	defer acctest.Destroy(t, s, w)
 	wantSteps(t, s, w, "raid.delete_configuration", "raid.create_configuration", "bios.apply_configuration", "firmware.update")
@@ -247,7 +256,8 @@ func TestFakeHostHardware_changesTogetherInOrder(t *testing.T) {
 	acctest.NoChanges(t, w)
 	acctest.NoDrift(t, w)
 	volumes, _ := s.Node(s.Name("h"))["raid_config"].(map[string]any)["logical_disks"].([]any) //nolint:forcetypeassert // Ironic's schema
-	if volume, _ := volumes[0].(map[string]any); len(volumes) != 1 || volume["volume_name"] != "os" || volume["raid_level"] != "1" || volume["is_root_volume"] != true {
+	if volume, _ := volumes[0].(map[string]any); len(volumes) != 1 || volume["volume_name"] != "os" || volume["raid_level"] != "1" ||
+		volume["is_root_volume"] != true {
 		t.Errorf("raid_config has %v", volumes)
 	}
 
@@ -331,7 +341,8 @@ func TestFakeHostHardware_skippedStepsAreErrors(t *testing.T) {
 	if code == 0 {
 		t.Fatalf("the apply succeeded:\n%s", output)
 	}
-	acctest.Mention(t, output, "Ironic reported success, but raid_config is empty", `the BIOS setting ProcVirtualization is "Disabled", not "Enabled"`,
+	acctest.Mention(t, output, "Ironic reported success, but raid_config is empty",
+		`the BIOS setting ProcVirtualization is "Disabled", not "Enabled"`,
 		`the firmware of bios has version "2.18.0", not "2.19.1"`, `raid = "redfish"`)
 	wantPending(t, w, "bios_settings", "firmware", "raid")
 
@@ -355,7 +366,8 @@ func TestAccHostRAID_failedCleaning(t *testing.T) {
 		if code == 0 {
 			t.Fatalf("the apply succeeded:\n%s", output)
 		}
-		acctest.Mention(t, output, "Could not prepare node "+s.Name("h"), `is in state "clean failed"`, "A hardware setting could not be changed", "delete_configuration")
+		acctest.Mention(t, output, "Could not prepare node "+s.Name("h"), `is in state "clean failed"`,
+			"A hardware setting could not be changed", "delete_configuration")
 		wantPending(t, w, "raid")
 	}
 	w.Configure(hostConfig(s, available))
@@ -414,7 +426,8 @@ func TestFakeHostHardware_servicesDeployedMachine(t *testing.T) {
 	const service = `hardware_changes = { on_active = "service" }`
 	w.Configure(config(virtualization, newFirmware, mirror, service))
 	output, _ = w.Plan()
-	acctest.Mention(t, output, "Deployed machine restarts", "unless hardware_changes.rollout lets them take turns", "Ironic changes bios_settings, firmware in a service")
+	acctest.Mention(t, output, "Deployed machine restarts", "unless hardware_changes.rollout lets them take turns",
+		"Ironic changes bios_settings, firmware in a service")
 	w.Must("apply", "-auto-approve")
 	wantSteps(t, s, w, "bios.apply_configuration", "firmware.update")
 	site.WantVerbs(t, s, id, "service")
@@ -435,7 +448,8 @@ func deployedWithBMC(t *testing.T, s *site.Site) string {
 	t.Helper()
 	id := site.Text(s.Must(http.MethodPost, "nodes", map[string]any{
 		"name": s.Name("h"), "driver": "redfish", "boot_interface": "redfish-virtual-media", "driver_info": map[string]any{
-			"redfish_address": "https://192.0.2.11", "redfish_system_id": "/redfish/v1/Systems/1", "redfish_username": "root", "redfish_password": "calvin",
+			"redfish_address": "https://192.0.2.11", "redfish_system_id": "/redfish/v1/Systems/1", "redfish_username": "root",
+			"redfish_password": "calvin",
 		},
 	})["uuid"])
 	s.Fake.Set(id, "provision_state", "active")
@@ -461,7 +475,10 @@ func TestFakeHostHardware_forbiddenSteps(t *testing.T) {
 		if json.NewDecoder(r.Body).Decode(&body) != nil || body.Steps == nil {
 			return nil
 		}
-		return &fakeironic.Rejection{Status: http.StatusForbidden, Body: `{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"Access was denied to the following resource: baremetal:node:set_provision_state:clean_steps\", \"debuginfo\": null}"}`}
+		return &fakeironic.Rejection{
+			Status: http.StatusForbidden,
+			Body:   `{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"Access was denied to the following resource: baremetal:node:set_provision_state:clean_steps\", \"debuginfo\": null}"}`,
+		}
 	}})
 	w := acctest.NewWorkspace(t, withBMC(s))
 	w.Must("apply", "-auto-approve")
@@ -471,7 +488,8 @@ func TestFakeHostHardware_forbiddenSteps(t *testing.T) {
 	if code == 0 {
 		t.Fatalf("the apply succeeded:\n%s", output)
 	}
-	acctest.Mention(t, output, "Ironic's policy does not allow bios.apply_configuration on node", "The rule baremetal:node:set_provision_state:clean_steps of Ironic's policy does not allow this to the user")
+	acctest.Mention(t, output, "Ironic's policy does not allow bios.apply_configuration on node",
+		"The rule baremetal:node:set_provision_state:clean_steps of Ironic's policy does not allow this to the user")
 	wantPending(t, w, "bios_settings")
 }
 
@@ -484,8 +502,12 @@ func TestFakeHostHardware_tooOldServer(t *testing.T) {
 	acctest.Test(t,
 		refused("firmware needs API 1.86", newFirmware),
 		refused("hardware_changes.on_active needs API 1.87", virtualization, `hardware_changes = { on_active = "service" }`),
-		refused("hardware_changes.disable_ramdisk needs API 1.108", virtualization, `hardware_changes = { on_active = "service", disable_ramdisk = true }`),
-		resource.TestStep{Config: withBMC(s, virtualization, `hardware_changes = { disable_ramdisk = true }`), ConfigStateChecks: []statecheck.StateCheck{pending()}},
+		refused("hardware_changes.disable_ramdisk needs API 1.108", virtualization,
+			`hardware_changes = { on_active = "service", disable_ramdisk = true }`),
+		resource.TestStep{
+			Config:            withBMC(s, virtualization, `hardware_changes = { disable_ramdisk = true }`),
+			ConfigStateChecks: []statecheck.StateCheck{pending()},
+		},
 	)
 }
 
@@ -505,7 +527,10 @@ func TestFakeHostHardware_invalidConfiguration(t *testing.T) {
 		"must be a URL":                              `firmware = { bios = { url = "bios.bin" } }`,
 		`value must be one of: \["wait" "service"\]`: `hardware_changes = { on_active = "now" }`,
 	} {
-		steps = append(steps, resource.TestStep{Config: withBMC(s, setting), PlanOnly: true, ExpectError: regexp.MustCompile(acctest.Wrapped(text))})
+		steps = append(steps, resource.TestStep{
+			Config: withBMC(s, setting), PlanOnly: true,
+			ExpectError: regexp.MustCompile(acctest.Wrapped(text)),
+		})
 	}
 	acctest.Test(t, steps...)
 }
@@ -517,7 +542,8 @@ func TestFakeHostBIOS_unknownValue(t *testing.T) {
 	w := acctest.NewWorkspace(t, withBMC(s))
 	w.Must("apply", "-auto-approve")
 	defer acctest.Destroy(t, s, w)
-	w.Configure(withBMC(s, `bios_settings = { AssetTag = terraform_data.tag.output }`) + "resource \"terraform_data\" \"tag\" {\n  input = \"rack-2\"\n}\n")
+	w.Configure(withBMC(s, `bios_settings = { AssetTag = terraform_data.tag.output }`) + "resource \"terraform_data\" \"tag\" {\n  input " +
+		"= \"rack-2\"\n}\n")
 	output := w.Must("apply", "-auto-approve")
 	acctest.Mention(t, output, "Hardware change restarts the machine")
 	wantBIOS(t, s, map[string]string{"AssetTag": "rack-2"})

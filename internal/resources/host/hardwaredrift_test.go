@@ -55,7 +55,8 @@ func TestFakeHostDrift_warns(t *testing.T) {
 
 	reset(s, time.Minute)
 	output, changes := w.Plan()
-	acctest.Mention(t, output, lost, "Host "+s.Name("h")+`: BIOS setting ProcVirtualization is "Disabled", not "Enabled"; the firmware of bios has version "2.18.0", not "2.19.1".`,
+	acctest.Mention(t, output, lost, "Host "+s.Name("h")+
+		`: BIOS setting ProcVirtualization is "Disabled", not "Enabled"; the firmware of bios has version "2.18.0", not "2.19.1".`,
 		`No plan is made to correct that, because hardware_drift is "warn".`)
 	if count := asked(s); changes || count != 2 {
 		t.Errorf("the plan has changes: %t, and %d requests asked for hardware, want 2:\n%s", changes, count, output)
@@ -70,7 +71,8 @@ func TestFakeHostDrift_warns(t *testing.T) {
 		t.Errorf("%d requests asked for hardware again", count)
 	}
 	acctest.NoDrift(t, w)
-	w.Configure(withBMC(s, acctest.Target("available"), `bios_settings = { ProcVirtualization = "Enabled", BootMode = "Bios" }`, newFirmware, `hardware_drift = "warn"`))
+	w.Configure(withBMC(s, acctest.Target("available"), `bios_settings = { ProcVirtualization = "Enabled", BootMode = "Bios" }`,
+		newFirmware, `hardware_drift = "warn"`))
 	output, _ = w.Plan()
 	acctest.Mention(t, output, lost, "The change of bios_settings sets all of them")
 
@@ -127,10 +129,12 @@ func TestFakeHostDrift_isCorrectedOnce(t *testing.T) {
 	defer acctest.Destroy(t, s, w)
 	skips = true
 	reset(s, time.Minute)
-	acctest.Fails(t, w, []string{"apply", "-auto-approve"}, "Ironic reported success, but the BIOS setting ProcVirtualization is", "The next plans name the difference, and do not set it again")
+	acctest.Fails(t, w, []string{"apply", "-auto-approve"}, "Ironic reported success, but the BIOS setting ProcVirtualization is",
+		"The next plans name the difference, and do not set it again")
 	for range 2 {
 		output, changes := w.Plan()
-		acctest.Mention(t, output, lost, "The provider has set ProcVirtualization before, and afterwards Ironic reported the same difference")
+		acctest.Mention(t, output, lost, "The provider has set ProcVirtualization before, and afterwards Ironic reported the "+
+			"same difference")
 		if changes {
 			t.Errorf("the setting is set again:\n%s", output)
 		}

@@ -23,7 +23,8 @@ import (
 func TestAccHost_importByUUIDNameMACAndBMC(t *testing.T) {
 	s := site.Start(t, nil)
 	address := s.Name("bmc") + ".example.com"
-	config := enrolled(s, bmc.Block("redfish://"+address+"/redfish/v1/Systems/1"), `ports = { `+acctest.Quoted(s.MAC(1))+` = {}, `+acctest.Quoted(s.MAC(2))+` = {} }`)
+	config := enrolled(s, bmc.Block("redfish://"+address+"/redfish/v1/Systems/1"), `ports = { `+acctest.Quoted(s.MAC(1))+` = {}, `+
+		acctest.Quoted(s.MAC(2))+` = {} }`)
 	steps := []resource.TestStep{{Config: config}}
 	for _, id := range []string{s.Name("h"), s.MAC(2), "bmc:" + address} {
 		steps = append(steps, resource.TestStep{
@@ -38,7 +39,8 @@ func TestAccHost_importByUUIDNameMACAndBMC(t *testing.T) {
 		"bmc:nowhere.example.com":              "no node has the BMC address nowhere.example.com",
 	} {
 		steps = append(steps, resource.TestStep{
-			ResourceName: acctest.HostAddress, ImportState: true, ImportStateId: id, ExpectError: regexp.MustCompile("(?i)" + acctest.Wrapped(want)),
+			ResourceName: acctest.HostAddress, ImportState: true, ImportStateId: id,
+			ExpectError: regexp.MustCompile("(?i)" + acctest.Wrapped(want)),
 		})
 	}
 	acctest.Test(t, steps...)
@@ -47,12 +49,14 @@ func TestAccHost_importByUUIDNameMACAndBMC(t *testing.T) {
 func TestFakeHost_importByAmbiguousBMC(t *testing.T) {
 	s := site.StartFake(t, nil)
 	second := s.Provider() + acctest.HostBlock(s.Name("h"), acctest.Target("enroll"), bmc.Block("ipmi://192.0.2.39:6230")) +
-		"resource \"metal_host\" \"i\" {\n  name = \"twin\"\n  target_state = \"enroll\"\n  " + bmc.Block("ipmi://192.0.2.39:6231") + "\n}\n"
+		"resource \"metal_host\" \"i\" {\n  name = \"twin\"\n  target_state = \"enroll\"\n  " +
+		bmc.Block("ipmi://192.0.2.39:6231") + "\n}\n"
 	acctest.Test(t,
 		resource.TestStep{Config: second},
 		resource.TestStep{
 			ResourceName: acctest.HostAddress, ImportState: true, ImportStateId: "bmc:192.0.2.39",
-			ExpectError: regexp.MustCompile(acctest.Wrapped("2 nodes have the BMC address 192.0.2.39, such as") + `[\s\S]*` + acctest.Wrapped("name one by its UUID")),
+			ExpectError: regexp.MustCompile(acctest.Wrapped("2 nodes have the BMC address 192.0.2.39, such as") + `[\s\S]*` +
+				acctest.Wrapped("name one by its UUID")),
 		},
 	)
 }
@@ -65,12 +69,20 @@ func TestAccHost_importWithShortConfigurationPlansNothing(t *testing.T) {
 			s := site.Start(t, nil)
 			name := s.Name("h")
 			s.Must(http.MethodPost, "nodes", map[string]any{
-				"name": name, "driver": "fake-hardware", "resource_class": s.Class(), "description": "by hand", "lessee": "carol", "automated_clean": false,
-				"properties": map[string]any{"cpus": 4, "memory_mb": 1024, "capabilities": "boot_mode:uefi", "root_device": map[string]any{"serial": "D1"}},
-				"extra":      map[string]any{"rack": map[string]any{"row": 3, "free": true}, "note": "mine", "nothing": nil}, "retired": state == "manageable",
+				"name": name, "driver": "fake-hardware", "resource_class": s.Class(), "description": "by hand", "lessee": "carol",
+				"automated_clean": false,
+				"properties": map[string]any{
+					"cpus": 4, "memory_mb": 1024, "capabilities": "boot_mode:uefi",
+					"root_device": map[string]any{"serial": "D1"},
+				},
+				"extra":       map[string]any{"rack": map[string]any{"row": 3, "free": true}, "note": "mine", "nothing": nil},
+				"retired":     state == "manageable",
 				"driver_info": map[string]any{"deploy_kernel": "http://k", "fake_password": "hunter22"},
 			})
-			s.Must(http.MethodPost, "ports", map[string]any{"node_uuid": s.Node(name)["uuid"], "address": s.MAC(1), "physical_network": "prov"})
+			s.Must(http.MethodPost, "ports", map[string]any{
+				"node_uuid": s.Node(name)["uuid"], "address": s.MAC(1),
+				"physical_network": "prov",
+			})
 			site.AddTrait(s, name, "CUSTOM_NVME")
 			for _, walk := range []struct{ verb, to string }{{"manage", "manageable"}, {"provide", "available"}, {"active", "active"}} {
 				if s.Node(name)["provision_state"] == state {
@@ -81,7 +93,8 @@ func TestAccHost_importWithShortConfigurationPlansNothing(t *testing.T) {
 			before := s.Node(name)
 			site.ForgetVerbs(s)
 
-			w := acctest.NewWorkspace(t, s.Provider()+"import {\n  to = metal_host.h\n  id = "+acctest.Quoted(name)+"\n}\n"+acctest.HostBlock(name, `driver = "fake-hardware"`))
+			w := acctest.NewWorkspace(t, s.Provider()+"import {\n  to = metal_host.h\n  id = "+acctest.Quoted(name)+"\n}\n"+
+				acctest.HostBlock(name, `driver = "fake-hardware"`))
 			defer func() {
 				if state == "active" {
 					s.Verb(name, "deleted", "available")
@@ -94,7 +107,9 @@ func TestAccHost_importWithShortConfigurationPlansNothing(t *testing.T) {
 			if after := s.Node(name); after["updated_at"] != before["updated_at"] {
 				t.Errorf("the node was changed: %v, before %v", after, before)
 			}
-			if s.Fake != nil && slices.ContainsFunc(s.Fake.Requests(), func(r fakeironic.Request) bool { return r.Method != http.MethodGet }) {
+			if s.Fake != nil && slices.ContainsFunc(s.Fake.Requests(), func(r fakeironic.Request) bool {
+				return r.Method != http.MethodGet
+			}) {
 				t.Errorf("changes sent to Ironic: %v", s.Fake.Requests())
 			}
 		})
@@ -110,11 +125,18 @@ func TestAccHost_importWithFullConfigurationPlansNothing(t *testing.T) {
 			first = append(first, one.first)
 		}
 	}
-	config := hostConfig(s, append(first, `ports = { `+acctest.Quoted(s.MAC(1))+` = { pxe_enabled = false, local_link_connection = { port_id = "Eth1", switch_id = "00:11:22:33:44:55" } } }`)...)
+	config := hostConfig(s, append(first, `ports = { `+acctest.Quoted(s.MAC(1))+
+		` = { pxe_enabled = false, local_link_connection = { port_id = "Eth1", switch_id = "00:11:22:33:44:55" } } }`)...)
 	acctest.Test(t,
 		resource.TestStep{Config: config},
-		resource.TestStep{ResourceName: acctest.HostAddress, ImportState: true, ImportStateKind: resource.ImportBlockWithID, ImportPlanChecks: acctest.EmptyImport()},
-		resource.TestStep{ResourceName: acctest.HostAddress, ImportState: true, ImportStateKind: resource.ImportBlockWithID, ImportStateId: s.Name("h"), ImportPlanChecks: acctest.EmptyImport()},
+		resource.TestStep{
+			ResourceName: acctest.HostAddress, ImportState: true, ImportStateKind: resource.ImportBlockWithID,
+			ImportPlanChecks: acctest.EmptyImport(),
+		},
+		resource.TestStep{
+			ResourceName: acctest.HostAddress, ImportState: true, ImportStateKind: resource.ImportBlockWithID,
+			ImportStateId: s.Name("h"), ImportPlanChecks: acctest.EmptyImport(),
+		},
 	)
 }
 
@@ -141,13 +163,15 @@ func TestFakeHost_importWithBMCSendsCredentialsOnly(t *testing.T) {
 	name := s.Name("h")
 	s.Must(http.MethodPost, "nodes", map[string]any{
 		"name": name, "driver": "redfish", "driver_info": map[string]any{
-			"redfish_address": "https://192.0.2.40", "redfish_system_id": "/redfish/v1/Systems/1", "redfish_username": "root", "redfish_password": "old-password",
+			"redfish_address": "https://192.0.2.40", "redfish_system_id": "/redfish/v1/Systems/1", "redfish_username": "root",
+			"redfish_password": "old-password",
 		},
 	})
 	s.Verb(name, "manage", "manageable")
 	s.Verb(name, "provide", "available")
 	config := s.Provider() + "import {\n  to = metal_host.h\n  id = \"bmc:192.0.2.40\"\n}\n" +
-		acctest.HostBlock(name, bmc.Block("redfish://192.0.2.40/redfish/v1/Systems/1", withPassword("new-password", 1)), acctest.Target("available"))
+		acctest.HostBlock(name, bmc.Block("redfish://192.0.2.40/redfish/v1/Systems/1", withPassword("new-password", 1)),
+			acctest.Target("available"))
 	id := site.Text(s.Node(name)["uuid"])
 	acctest.Test(t, resource.TestStep{
 		PreConfig:        func() { site.ForgetVerbs(s) },
@@ -172,10 +196,12 @@ func TestAccHost_importWithoutBMCPlansNothing(t *testing.T) {
 	s := site.Start(t, nil)
 	name := s.Name("h")
 	s.Must(http.MethodPost, "nodes", map[string]any{"name": name, "driver": "redfish", "driver_info": map[string]any{
-		"redfish_address": "https://" + name + ".example.com", "redfish_system_id": "/redfish/v1/Systems/1", "redfish_username": "root", "deploy_kernel": "http://k",
+		"redfish_address": "https://" + name + ".example.com", "redfish_system_id": "/redfish/v1/Systems/1", "redfish_username": "root",
+		"deploy_kernel": "http://k",
 	}})
 	config := func(settings ...string) string {
-		return s.Provider() + "import {\n  to = metal_host.h\n  id = " + acctest.Quoted(name) + "\n}\n" + acctest.HostBlock(name, append(settings, acctest.Target("enroll"))...)
+		return s.Provider() + "import {\n  to = metal_host.h\n  id = " + acctest.Quoted(name) + "\n}\n" +
+			acctest.HostBlock(name, append(settings, acctest.Target("enroll"))...)
 	}
 	w := acctest.NewWorkspace(t, config())
 	defer acctest.Destroy(t, s, w)
@@ -186,7 +212,8 @@ func TestAccHost_importWithoutBMCPlansNothing(t *testing.T) {
 		acctest.Mention(t, w.Must(acctest.Apply()...), "0 added, 1 changed, 0 destroyed")
 		acctest.NoChanges(t, w)
 		acctest.NoDrift(t, w)
-		if info, _ := s.Node(name)["driver_info"].(map[string]any); info["redfish_system_id"] != "/redfish/v1/Systems/"+system || info["deploy_kernel"] != "http://k" {
+		if info, _ := s.Node(name)["driver_info"].(map[string]any); info["redfish_system_id"] != "/redfish/v1/Systems/"+system ||
+			info["deploy_kernel"] != "http://k" {
 			t.Errorf("driver_info is %v", info)
 		}
 	}

@@ -29,11 +29,13 @@ func TestAccHost_inspectTriggersInspectAgain(t *testing.T) {
 		site.ForgetVerbs(s)
 		w.Configure(hostConfig(s, recabled(value)))
 		output, _ := w.Plan()
-		acctest.Mention(t, output, `"recabled" = "2026-0`, `-> "`+value+`"`, "Inspection boots the machine", "Ironic inspects host "+s.Name("h")+" again")
+		acctest.Mention(t, output, `"recabled" = "2026-0`, `-> "`+value+`"`, "Inspection boots the machine", "Ironic inspects host "+
+			s.Name("h")+" again")
 		acctest.NeverMention(t, output, "Cleaning erases data")
 		change := w.Save()[acctest.HostAddress]
 		want := map[string]any{"recabled": value}
-		if !reflect.DeepEqual(change.After["inspect_triggers"], want) || reflect.DeepEqual(change.Before["inspect_triggers"], want) || change.Unknown["provision_state"] != true {
+		if !reflect.DeepEqual(change.After["inspect_triggers"], want) || reflect.DeepEqual(change.Before["inspect_triggers"], want) ||
+			change.Unknown["provision_state"] != true {
 			t.Errorf("the saved plan has %+v", change)
 		}
 		w.Must("apply", "saved")
@@ -62,7 +64,8 @@ func TestAccHost_inspectTriggersInspectAgain(t *testing.T) {
 func TestAccHost_inspectTriggersAreRefused(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
-	allocation := "resource \"metal_allocation\" \"a\" {\n  candidate_nodes = [metal_host.h.id]\n  resource_class = " + acctest.Quoted(s.Class()) + "\n}\n"
+	allocation := "resource \"metal_allocation\" \"a\" {\n  candidate_nodes = [metal_host.h.id]\n  resource_class = " +
+		acctest.Quoted(s.Class()) + "\n}\n"
 	host := func(settings ...string) string {
 		return hostConfig(s, append(settings, acctest.Target("available"), "resource_class = "+acctest.Quoted(s.Class()))...)
 	}

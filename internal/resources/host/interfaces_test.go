@@ -37,9 +37,13 @@ func TestFakeHost_planHasBootInterfaceThatChanges(t *testing.T) {
 		{"new", config("redfish-virtualmedia"), "?"},
 		{"another attribute", config("redfish-virtualmedia", `description = "x"`), ""},
 		{"another interface", config("redfish-virtualmedia", `hardware_interfaces = { rescue = "agent" }`), ""},
-		{"the interface", config("redfish-virtualmedia", `hardware_interfaces = { boot = "redfish-https" }`), "redfish-virtual-media>redfish-https"},
+		{
+			"the interface", config("redfish-virtualmedia", `hardware_interfaces = { boot = "redfish-https" }`),
+			"redfish-virtual-media>redfish-https",
+		},
 		{"an interface that is set no more", config("redfish-virtualmedia"), "redfish-https>redfish-virtual-media"},
-		{"one that is known later", config("redfish-virtualmedia", `hardware_interfaces = { boot = terraform_data.later.output }`) + "resource \"terraform_data\" \"later\" {\n  input = \"ipxe\"\n}\n", "?"},
+		{"one that is known later", config("redfish-virtualmedia", `hardware_interfaces = { boot = terraform_data.later.output }`) +
+			"resource \"terraform_data\" \"later\" {\n  input = \"ipxe\"\n}\n", "?"},
 		{"a scheme", config("redfish-virtualmedia"), "ipxe>redfish-virtual-media"},
 		{"a scheme without one", config("redfish"), "redfish-virtual-media>ipxe"},
 		{"a driver", config("idrac-virtualmedia"), "ipxe>idrac-redfish-virtual-media"},

@@ -25,7 +25,8 @@ func TestAccHost_nextApplyContinuesInterruptedCleaning(t *testing.T) {
 	if code == 0 {
 		t.Errorf("the interrupted apply ended with exit code 0:\n%s", output)
 	}
-	acctest.Mention(t, output, "Interrupted: prepare node "+name, "Ironic continues the operations that were started; the next apply continues from there")
+	acctest.Mention(t, output, "Interrupted: prepare node "+name, "Ironic continues the operations that were started; the next apply "+
+		"continues from there")
 	host := acctest.InState(t, w, acctest.HostAddress)
 	if host == nil || host.Tainted {
 		t.Fatalf("the state has %+v, want an untainted host\n%s", host, output)

@@ -69,10 +69,12 @@ func TestAccBMC_ipmiFailures(t *testing.T) {
 	b := bmc.Start(t, s, "m", fakebmc.Config{})
 	b.StartIPMI("127.1.0.2:0")
 	config := func(block string) string { return onBMC(s, block, `power_state = "on"`) }
-	w := acctest.NewWorkspace(t, config(bmc.Block("ipmi://"+b.IPMI, `username = "admin"`, `password_wo = "not-this-one"`, "password_wo_version = 1")))
+	w := acctest.NewWorkspace(t, config(bmc.Block("ipmi://"+b.IPMI, `username = "admin"`, `password_wo = "not-this-one"`,
+		"password_wo_version = 1")))
 	host, port, _ := strings.Cut(b.IPMI, ":")
 	ask := []string{
-		`is in state "enroll"`, "Ironic could not reach the machine's BMC", "IPMI call failed: power status", "a wrong password", "no answer",
+		`is in state "enroll"`, "Ironic could not reach the machine's BMC", "IPMI call failed: power status",
+		"a wrong password", "no answer",
 		"ipmitool -v -I lanplus -H '" + host + "' -p '" + port + "' -U 'admin' -E power status",
 	}
 	output := acctest.Fails(t, w, acctest.Apply(), ask...)
@@ -87,7 +89,8 @@ func TestAccBMC_ipmiFailures(t *testing.T) {
 	plug()
 
 	_, end := b.Server.Inject(fakebmc.Fault{Method: ipmi.Method, Path: "Chassis Control", Accept: true, Count: fakebmc.Always})
-	acctest.Fails(t, w, acctest.Apply(), `is "power off", not "power on"`, "Check the machine's BMC", "Failed to set node power state to power on")
+	acctest.Fails(t, w, acctest.Apply(), `is "power off", not "power on"`, "Check the machine's BMC",
+		"Failed to set node power state to power on")
 	if end(); b.On() || b.Count(fakebmc.Commanded) != 0 {
 		t.Errorf("the history is %v", b.History())
 	}

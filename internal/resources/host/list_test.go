@@ -72,7 +72,8 @@ func TestAccHost_listIncludesResource(t *testing.T) {
 		t.Fatalf("found %v", all)
 	}
 	for attribute, want := range map[string]string{
-		"id": id, "name": s.Name("a"), "driver": "fake-hardware", "description": "by hand", "provision_state": "available", "resource_class": s.Class(),
+		"id": id, "name": s.Name("a"), "driver": "fake-hardware", "description": "by hand", "provision_state": "available",
+		"resource_class": s.Class(),
 	} {
 		if got := all[0].Attribute(t, attribute); got != want {
 			t.Errorf("%s is %q, want %q", attribute, got, want)
@@ -108,7 +109,8 @@ func TestFakeHost_listSendsFewRequests(t *testing.T) {
 		"resources": {
 			acctest.Query{Resource: true},
 			0, 2100,
-			slices.Concat([]string{"nodes", "ports/detail", "ports/detail"}, slices.Repeat([]string{"ports/detail"}, 5), []string{"nodes", "nodes"}),
+			slices.Concat([]string{"nodes", "ports/detail", "ports/detail"}, slices.Repeat([]string{"ports/detail"}, 5),
+				[]string{"nodes", "nodes"}),
 		},
 		"one resource": {acctest.Query{Resource: true, Limit: 1}, 0, 1, []string{"nodes", "ports/detail"}},
 	} {
@@ -205,10 +207,11 @@ func TestFakeHost_listFailsWithExplanation(t *testing.T) {
 				}
 			}
 			s := site.StartFake(t, fake)
-			problems := acctest.NewLister(t, s).List(t, acctest.Query{Type: "metal_host", Filters: tc.filters}, func(found acctest.Found) bool {
-				t.Errorf("found %v", found)
-				return true
-			})
+			problems := acctest.NewLister(t, s).List(t, acctest.Query{Type: "metal_host", Filters: tc.filters},
+				func(found acctest.Found) bool {
+					t.Errorf("found %v", found)
+					return true
+				})
 			if len(problems) != 1 {
 				t.Fatalf("diagnostics %v, want one", problems)
 			}

@@ -220,7 +220,9 @@ func (h *host) plannedTraits(ctx context.Context, q question) decide.Value[[]str
 		return decide.Unknown[[]string]()
 	}
 	had := framework.StringSet(q.state.Traits)
-	kept := slices.DeleteFunc(slices.Clone(node.Traits), func(trait string) bool { return slices.Contains(had, trait) && !slices.Contains(wanted, trait) })
+	kept := slices.DeleteFunc(slices.Clone(node.Traits), func(trait string) bool {
+		return slices.Contains(had, trait) && !slices.Contains(wanted, trait)
+	})
 	return decide.Known(append(kept, wanted...))
 }
 
@@ -291,7 +293,8 @@ func (h *host) planCabling(ctx context.Context, q question, kept private) {
 		seen.KeptNetworks = h.keepsNetworks(ctx)
 	}
 	if h.Known() && seen.HasSwitches(wish) {
-		seen.Interface = h.networkQuestion(ctx, q).NetworkInterface(ctx, h.Site, q.plan.hardwareInterface(ctx, q.config, q.state, "network"))
+		seen.Interface = h.networkQuestion(ctx, q).NetworkInterface(ctx, h.Site,
+			q.plan.hardwareInterface(ctx, q.config, q.state, "network"))
 		if version, err := h.Site.Ironic.Highest(ctx); err == nil { // another look reports an error
 			seen.Server = version
 		}
@@ -317,7 +320,10 @@ func (h *host) takesOver(ctx context.Context, config *model) *hosts.Found {
 	if !h.Known() || !framework.FullyKnown(ctx, config.Name, config.Owner, config.Lessee) {
 		return nil
 	}
-	who := hosts.Candidate{Name: config.Name.ValueString(), Tenant: machine.Tenant{Owner: config.Owner.ValueString(), Lessee: config.Lessee.ValueString()}}
+	who := hosts.Candidate{Name: config.Name.ValueString(), Tenant: machine.Tenant{
+		Owner:  config.Owner.ValueString(),
+		Lessee: config.Lessee.ValueString(),
+	}}
 	if framework.FullyKnown(ctx, config.BMC, config.Driver, config.DriverInfo, config.PowerControl, config.Ports) {
 		who = hosts.CandidateOf(config.hostSettings(ctx, nil).Enrollment(), config.cablingOf(ctx, nil))
 	}

@@ -20,7 +20,8 @@ func bmcOf(t *testing.T, address, password string) types.Object {
 	t.Helper()
 	schema, _ := bmcSchema().GetType().(types.ObjectType)
 	value, diags := types.ObjectValueFrom(t.Context(), schema.AttrTypes, bmcModel{
-		Address: types.StringValue(address), Username: types.StringValue("root"), PasswordWO: types.StringValue(password), PasswordWOVersion: types.StringValue("1"),
+		Address: types.StringValue(address), Username: types.StringValue("root"), PasswordWO: types.StringValue(password),
+		PasswordWOVersion: types.StringValue("1"),
 	})
 	if diags.HasError() {
 		t.Fatal(diags)
@@ -57,8 +58,14 @@ func TestChange_ofDriverKeepsSecretsAndInterfaces(t *testing.T) {
 			model{BMC: bmcOf(t, "redfish://192.0.2.5/redfish/v1/Systems/1", "calvin"), Interfaces: interfacesOf(interfaces)},
 		},
 		"driver": {
-			model{Driver: types.StringValue("ipmi"), DriverInfoWO: stringMap(map[string]string{"ipmi_password": "calvin"}), Interfaces: interfacesOf(interfaces)},
-			model{Driver: types.StringValue("redfish"), DriverInfoWO: stringMap(map[string]string{"redfish_password": "calvin"}), Interfaces: interfacesOf(interfaces)},
+			model{
+				Driver: types.StringValue("ipmi"), DriverInfoWO: stringMap(map[string]string{"ipmi_password": "calvin"}),
+				Interfaces: interfacesOf(interfaces),
+			},
+			model{
+				Driver: types.StringValue("redfish"), DriverInfoWO: stringMap(map[string]string{"redfish_password": "calvin"}),
+				Interfaces: interfacesOf(interfaces),
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,8 +107,11 @@ func TestSecrets_withoutNewVersionAreRefused(t *testing.T) {
 		before  managed
 		refused bool
 	}{
-		"the same":    {model{DriverInfoWO: stringMap(map[string]string{"redfish_password": "a"})}, applied, false},
-		"new key":     {model{DriverInfoWO: stringMap(map[string]string{"redfish_password": "a", "snmp_auth_password": "b"})}, applied, true},
+		"the same": {model{DriverInfoWO: stringMap(map[string]string{"redfish_password": "a"})}, applied, false},
+		"new key": {
+			model{DriverInfoWO: stringMap(map[string]string{"redfish_password": "a", "snmp_auth_password": "b"})},
+			applied, true,
+		},
 		"removed key": {model{}, applied, false},
 		"imported":    {model{DriverInfoWO: stringMap(map[string]string{"redfish_password": "a"})}, nil, false},
 		"of the bmc":  {model{BMC: bmcOf(t, "redfish://192.0.2.5", "a")}, applied, false},
@@ -122,7 +132,10 @@ func TestSecrets_refreshSeesThatOneIsGone(t *testing.T) {
 		info map[string]any
 		lost bool
 	}{
-		"there":       {map[string]any{"redfish_address": "https://192.0.2.5", "redfish_password": ironic.Masked, "snmp_auth_password": ironic.Masked}, false},
+		"there": {map[string]any{
+			"redfish_address": "https://192.0.2.5", "redfish_password": ironic.Masked,
+			"snmp_auth_password": ironic.Masked,
+		}, false},
 		"gone":        {map[string]any{"redfish_address": "https://192.0.2.5"}, true},
 		"not visible": {nil, false},
 	} {

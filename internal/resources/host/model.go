@@ -208,7 +208,8 @@ func (m *model) hostSettings(ctx context.Context, before managed) *hosts.Setting
 	now := m.managedBy(ctx)
 	lost := slices.DeleteFunc(slices.Clone(before), func(path string) bool { return slices.Contains(now, path) })
 	want := &hosts.Settings{
-		Settings: m.settings(ctx), Secrets: m.secrets(ctx), Capabilities: framework.StringMap(m.Capabilities), Traits: framework.StringSet(m.Traits),
+		Settings: m.settings(ctx), Secrets: m.secrets(ctx), Capabilities: framework.StringMap(m.Capabilities),
+		Traits:              framework.StringSet(m.Traits),
 		WithoutCapabilities: lost.below("/capabilities"), WithoutTraits: lost.below("/traits"), Without: slices.DeleteFunc(lost, isPseudo),
 		WrittenInfo: before.below("/driver_info"), Ends: m.ends(ctx),
 	}
@@ -222,7 +223,8 @@ func (m *model) hostSettings(ctx context.Context, before managed) *hosts.Setting
 func isPseudo(path string) bool {
 	attribute, _, _ := strings.Cut(path[1:], "/")
 	switch attribute {
-	case "traits", "capabilities", "ports", "port_extra", "members", "port_groups", "group_extra", "maintenance", "maintenance_reason", "power_state":
+	case "traits", "capabilities", "ports", "port_extra", "members", "port_groups", "group_extra", "maintenance",
+		"maintenance_reason", "power_state":
 		return true
 	}
 	return false

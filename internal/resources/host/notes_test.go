@@ -20,7 +20,8 @@ func TestAccHost_ignoresNotesOfMetal(t *testing.T) {
 	}
 	s.Must(http.MethodPost, "nodes", map[string]any{"name": name, "driver": "fake-hardware", "resource_class": s.Class(), "extra": extra})
 	config := func(team string) string {
-		return s.Provider() + acctest.HostBlock(name, `driver = "fake-hardware"`, `resource_class = `+acctest.Quoted(s.Class()), `extra = { team = `+acctest.Quoted(team)+` }`)
+		return s.Provider() + acctest.HostBlock(name, `driver = "fake-hardware"`, `resource_class = `+acctest.Quoted(s.Class()),
+			`extra = { team = `+acctest.Quoted(team)+` }`)
 	}
 	w := acctest.NewWorkspace(t, "import {\n  to = metal_host.h\n  id = "+acctest.Quoted(name)+"\n}\n"+config("a"))
 	defer acctest.Destroy(t, s, w)

@@ -65,14 +65,16 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	if h.Known() {
 		h.foreseeRefusals(ctx, &config, state, before, req, resp)
 		expected := plan.expected(ctx)
-		expected.Ports = state == nil || !plan.Ports.Equal(state.Ports) || !plan.PortGroups.Equal(state.PortGroups) || decided.Has(hosts.DoInspect, hosts.DoInspectAgain)
+		expected.Ports = state == nil || !plan.Ports.Equal(state.Ports) || !plan.PortGroups.Equal(state.PortGroups) ||
+			decided.Has(hosts.DoInspect, hosts.DoInspectAgain)
 		expect.ExpectHost(h.Site, expected)
 	}
 }
 
 // planSteps decides about the host, shows that, and plans the computed values. state is nil for a new host.
 func (h *host) planSteps(ctx context.Context, plan, config, state *model, notes hosts.Notes, diags *diag.Diagnostics) hosts.Plan {
-	q, seen := question{plan: plan, config: config, state: state, wish: h.wishOf(ctx, plan, config, state), diags: diags}, hosts.Seen{New: true}
+	q, seen := question{plan: plan, config: config, state: state, wish: h.wishOf(ctx, plan, config, state), diags: diags},
+		hosts.Seen{New: true}
 	if state != nil {
 		seen, q.wish.Writes = h.seenOf(ctx, state, notes), !framework.EqualModels(plan, state)
 	} else {
@@ -140,7 +142,8 @@ func (m *model) powerManaged(ctx context.Context) types.Bool {
 		return types.BoolUnknown()
 	}
 	s := m.hostSettings(ctx, nil).Enrollment()
-	if managed := driverinfo.AddressKey(s.Keys("driver_info")) != ""; managed || !machine.PowerManaged(&ironic.Node{Driver: s.Text("driver"), Name: s.Text("name"), PowerInterface: s.Text("power_interface")}) {
+	if managed := driverinfo.AddressKey(s.Keys("driver_info")) != ""; managed ||
+		!machine.PowerManaged(&ironic.Node{Driver: s.Text("driver"), Name: s.Text("name"), PowerInterface: s.Text("power_interface")}) {
 		return types.BoolValue(managed)
 	}
 	return types.BoolUnknown()
@@ -214,7 +217,10 @@ func (h *host) planDestroy(ctx context.Context, state *model, before managed, di
 	}
 	seen := state.seen(ctx, hosts.Notes{})
 	seen.Foreign = foreign
-	decided := hosts.Decide(hosts.Wish{Label: state.label(), Ends: true, OnDestroy: state.OnDestroy.ValueString(), ByAgent: state.byAgent()}, seen)
+	decided := hosts.Decide(hosts.Wish{
+		Label: state.label(), Ends: true, OnDestroy: state.OnDestroy.ValueString(),
+		ByAgent: state.byAgent(),
+	}, seen)
 	framework.Show(diags, decided.Notices...)
 	if decided.Has(hosts.DoRemove) && h.Known() {
 		h.ForeseeRefusals(ctx, diags, h.FindNode(state.ID.ValueString()), framework.Right{Rule: "node:delete"})
@@ -256,11 +262,15 @@ func (m *model) wish(ctx context.Context, config, state *model) hosts.Wish {
 		Driver: framework.TextOf[string](m.Driver), Scheme: scheme, AddressAt: config.addressAt(), BMC: !m.BMC.IsNull(),
 		AnyDriver: !config.BMC.IsNull() || !config.Driver.IsNull() || !config.PowerControl.IsNull(), NoPassword: block.lacksPassword(),
 		ByAgent: m.byAgent(), PowerManaged: framework.FlagOf(m.PowerManaged), Class: m.ResourceClass.ValueString(),
-		Target: framework.TextOf[string](m.TargetState), TargetSet: !config.TargetState.IsNull(), Inspect: framework.FlagOf(m.Inspect), Triggers: m.fingerprint(ctx),
-		Power: framework.TextOf[string](config.PowerState), NeverOff: m.DisablePowerOff.ValueBool(), AutomatedClean: framework.FlagOf(m.AutomatedClean), Runbook: framework.TextOf[string](m.CleaningRunbook),
-		BootMode: framework.TextOf[string](config.BootMode), SecureBoot: framework.FlagOf(config.SecureBoot), Console: framework.TextOf[string](config.Console), Maintenance: framework.FlagOf(config.Maintenance),
+		Target: framework.TextOf[string](m.TargetState), TargetSet: !config.TargetState.IsNull(), Inspect: framework.FlagOf(m.Inspect),
+		Triggers: m.fingerprint(ctx),
+		Power:    framework.TextOf[string](config.PowerState), NeverOff: m.DisablePowerOff.ValueBool(),
+		AutomatedClean: framework.FlagOf(m.AutomatedClean), Runbook: framework.TextOf[string](m.CleaningRunbook),
+		BootMode: framework.TextOf[string](config.BootMode), SecureBoot: framework.FlagOf(config.SecureBoot),
+		Console: framework.TextOf[string](config.Console), Maintenance: framework.FlagOf(config.Maintenance),
 		Retired: framework.FlagOf(m.Retired), RetiredSet: framework.FlagOf(config.Retired), ReasonSet: !config.RetiredReason.IsNull(),
-		Hardware: hardware, HardwareKnown: known, ServicesActive: live, TakesTurns: framework.IsSet(config.rollout()), Interfaces: map[string]hosts.Interface{},
+		Hardware: hardware, HardwareKnown: known, ServicesActive: live, TakesTurns: framework.IsSet(config.rollout()),
+		Interfaces: map[string]hosts.Interface{},
 	}
 	for _, kind := range ironic.HardwareInterfaces {
 		w.Interfaces[kind] = m.hardwareInterface(ctx, config, state, kind)
@@ -284,9 +294,13 @@ func (m *model) seen(ctx context.Context, notes hosts.Notes) hosts.Seen {
 	return hosts.Seen{
 		State: ironic.State(m.ProvisionState.ValueString()), Instance: m.InstanceID.ValueString(), Allocated: !m.AllocationID.IsNull(),
 		OutOfService: sharing.OutOfService(m.node()), Fault: !m.Fault.IsNull(), LastError: !m.LastError.IsNull(),
-		Power: framework.TextOf[string](m.PowerState), PowerManaged: framework.FlagOf(m.PowerManaged), Target: m.TargetState.ValueString(), Retired: m.Retired.ValueBool(), Runbook: framework.TextOf[string](m.CleaningRunbook),
-		BMC: !m.BMC.IsNull(), Driver: m.Driver.ValueString(), Address: address, Scheme: scheme, BootInterface: framework.TextOf[string](m.BootInterface), Class: m.ResourceClass.ValueString(),
-		BootMode: framework.TextOf[string](m.BootMode), SecureBoot: framework.FlagOf(m.SecureBoot), Console: framework.TextOf[string](m.Console), Triggers: m.fingerprint(ctx), Hardware: hardware, Cleanings: m.Cleanings.ValueInt64(), Notes: notes,
+		Power: framework.TextOf[string](m.PowerState), PowerManaged: framework.FlagOf(m.PowerManaged), Target: m.TargetState.ValueString(),
+		Retired: m.Retired.ValueBool(), Runbook: framework.TextOf[string](m.CleaningRunbook),
+		BMC: !m.BMC.IsNull(), Driver: m.Driver.ValueString(), Address: address, Scheme: scheme,
+		BootInterface: framework.TextOf[string](m.BootInterface), Class: m.ResourceClass.ValueString(),
+		BootMode: framework.TextOf[string](m.BootMode), SecureBoot: framework.FlagOf(m.SecureBoot),
+		Console: framework.TextOf[string](m.Console), Triggers: m.fingerprint(ctx), Hardware: hardware,
+		Cleanings: m.Cleanings.ValueInt64(), Notes: notes,
 	}
 }
 

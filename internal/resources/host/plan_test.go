@@ -42,7 +42,8 @@ func TestAccHost_savedPlanDoesOnlyWhatItAnnounced(t *testing.T) {
 			tt.changes(s, node)
 			site.ForgetVerbs(s)
 			if tt.refused {
-				acctest.Fails(t, w, []string{"apply", "plan"}, "Host "+node+" has changed since the plan, from state available to manageable", "Plan again")
+				acctest.Fails(t, w, []string{"apply", "plan"}, "Host "+node+" has changed since the plan, from state available to "+
+					"manageable", "Plan again")
 			} else {
 				w.Must("apply", "plan")
 			}
@@ -71,7 +72,10 @@ func TestAccHost_changesWhileItsDeploymentIsDestroyed(t *testing.T) {
 	w.Configure(hostConfig(s, acctest.Target("manageable"), `description = "out of service"`))
 	w.Must(acctest.Apply()...)
 	w.Must(acctest.Apply()...)
-	if found := lacks("", s.Node(s.Name("h")), map[string]any{"provision_state": "manageable", "description": "out of service"}); len(found) > 0 {
+	if found := lacks("", s.Node(s.Name("h")), map[string]any{
+		"provision_state": "manageable",
+		"description":     "out of service",
+	}); len(found) > 0 {
 		t.Errorf("the node in Ironic: %v", found)
 	}
 	acctest.NoChanges(t, w)
@@ -81,7 +85,8 @@ func TestAccHost_changesWhileItsDeploymentIsDestroyed(t *testing.T) {
 func TestAccHost_planWarnsOfUnknownValues(t *testing.T) {
 	t.Parallel()
 	later := func(s *site.Site, attribute, value string) string {
-		return hostConfig(s, attribute+" = terraform_data.stage.output") + "resource \"terraform_data\" \"stage\" {\n  input = " + value + "\n}\n"
+		return hostConfig(s, attribute+" = terraform_data.stage.output") + "resource \"terraform_data\" \"stage\" {\n  input = " +
+			value + "\n}\n"
 	}
 	for name, tc := range map[string]struct {
 		attribute, value string
@@ -93,7 +98,11 @@ func TestAccHost_planWarnsOfUnknownValues(t *testing.T) {
 			[]string{"Cleaning erases data", "is not known yet. It may become available. Ironic cleans it on the way"},
 			map[string]any{"provision_state": "available"},
 		},
-		"inspect": {"inspect", `true`, []string{"Inspection boots the machine", "Ironic may inspect host"}, map[string]any{"provision_state": "manageable"}},
+		"inspect": {
+			"inspect", `true`,
+			[]string{"Inspection boots the machine", "Ironic may inspect host"},
+			map[string]any{"provision_state": "manageable"},
+		},
 		"power_state": {
 			"power_state", `"on"`, []string{"Power is switched", "may be switched on or off"}, map[string]any{"power_state": "power on"},
 		},
@@ -132,7 +141,8 @@ func TestAccHost_unknownTargetStateTurnsOutUnchanged(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
 	later := func(target string) string {
-		return hostConfig(s, "target_state = terraform_data.stage.output") + "resource \"terraform_data\" \"stage\" {\n  input = " + acctest.Quoted(target) + "\n}\n"
+		return hostConfig(s, "target_state = terraform_data.stage.output") + "resource \"terraform_data\" \"stage\" {\n  input = " +
+			acctest.Quoted(target) + "\n}\n"
 	}
 	w := acctest.NewWorkspace(t, hostConfig(s, acctest.Target("manageable")))
 	w.Must(acctest.Apply()...)

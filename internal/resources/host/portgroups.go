@@ -30,7 +30,8 @@ type groupModel struct {
 }
 
 var groupType = types.ObjectType{AttrTypes: map[string]attr.Type{
-	"mode": types.StringType, "mac": types.StringType, "standalone_ports": types.BoolType, "properties": types.MapType{ElemType: types.StringType},
+	"mode": types.StringType, "mac": types.StringType, "standalone_ports": types.BoolType,
+	"properties":       types.MapType{ElemType: types.StringType},
 	"physical_network": types.StringType, "category": types.StringType, "extra_json": jsontypes.NormalizedType{},
 }}
 
@@ -43,18 +44,21 @@ var (
 func groupsSchema() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional: true, Computed: true,
-		MarkdownDescription: "Port groups, by a key such as `bond0`. They configure [neither switches nor operating systems](../guides/bonds.md). Ironic's name of a group is its key and the UUID of the node. " +
-			"A group that you remove is deleted; its ports stay. Needs API 1.26.",
+		MarkdownDescription: "Port groups, by a key such as `bond0`. They configure [neither switches nor operating " +
+			"systems](../guides/bonds.md). Ironic's name of a group is its key and the UUID of the node. A group that you remove is " +
+			"deleted; its ports stay. Needs API 1.26.",
 		Validators: []validator.Map{mapvalidator.KeysAre(groupKeyRule), mapvalidator.NoNullValues()},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"mode": text("Mode of the bond: `active-backup`, `802.3ad`, `balance-rr`, `balance-xor`, `balance-tlb`, `balance-alb` or `broadcast`. Default: Ironic's configuration, usually `active-backup`.",
+			"mode": text("Mode of the bond: `active-backup`, `802.3ad`, `balance-rr`, `balance-xor`, `balance-tlb`, `balance-alb` or "+
+				"`broadcast`. Default: Ironic's configuration, usually `active-backup`.",
 				stringvalidator.OneOf(bondModes...)),
 			"mac":              text("MAC address of the bond, in lower case with colons.", framework.MACAddress),
 			"standalone_ports": flag("Whether the ports may also be used alone, for example to boot from the network. Default: `true`."),
 			"physical_network": free("Physical network, also of its ports. Default: that of its first port. Needs API 1.102.", 64),
 			"category":         free("Like that of ports. Needs API 1.103.", 80),
 			"extra_json":       extraSchema("with `lag`, which [Ironic 39 ignores](../guides/switch-ports.md#bonds)."),
-			"properties":       texts("Settings of the bond, such as `miimon = \"100\"`. A change replaces all of them.", framework.KeyValidators()...),
+			"properties": texts("Settings of the bond, such as `miimon = \"100\"`. A change replaces all of them.",
+				framework.KeyValidators()...),
 		}},
 	}
 }
@@ -175,9 +179,11 @@ func (m *model) fromGroups(ctx context.Context, seen sight, all bool) {
 	for key, group := range seen.Groups {
 		if _, ours := known[key]; ours || all {
 			now[key] = groupModel{
-				Mode: framework.OrNull(group.Mode), MAC: framework.OrNull(group.Address), StandalonePorts: types.BoolValue(group.StandalonePorts),
+				Mode: framework.OrNull(group.Mode), MAC: framework.OrNull(group.Address),
+				StandalonePorts: types.BoolValue(group.StandalonePorts),
 				Properties:      framework.WholeMap(known[key].Properties, framework.Scalars(group.Properties)),
-				PhysicalNetwork: framework.OrNull(group.PhysicalNetwork), Category: framework.OrNull(group.Category), Extra: extraFrom(group.Extra, known[key].Extra, all),
+				PhysicalNetwork: framework.OrNull(group.PhysicalNetwork), Category: framework.OrNull(group.Category),
+				Extra: extraFrom(group.Extra, known[key].Extra, all),
 			}
 		}
 	}
@@ -215,7 +221,8 @@ func keepGroups(ctx context.Context, m, wanted *model) types.Map {
 // spec returns what the configuration says of a port group.
 func (g *groupModel) spec() ironic.PortGroupSpec {
 	return ironic.PortGroupSpec{
-		Address: g.MAC.ValueString(), Mode: g.Mode.ValueString(), StandalonePorts: g.StandalonePorts.ValueBoolPointer(), Properties: objectOf(g.Properties),
+		Address: g.MAC.ValueString(), Mode: g.Mode.ValueString(), StandalonePorts: g.StandalonePorts.ValueBoolPointer(),
+		Properties:      objectOf(g.Properties),
 		PhysicalNetwork: g.PhysicalNetwork.ValueString(), Category: g.Category.ValueString(), Extra: setKeys(g.Extra),
 	}
 }

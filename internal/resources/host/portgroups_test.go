@@ -86,21 +86,35 @@ func TestAccHost_portGroupsAreMadeChangedAndRemoved(t *testing.T) {
 	const in0, in1 = `port_group = "bond0"`, `port_group = "bond1"`
 	acctest.Test(t,
 		resource.TestStep{
-			Config: config(`bond0 = { mode = "802.3ad", properties = { miimon = "100" } }, bond1 = {}`, map[int]string{1: in0, 2: in0, 3: ""}),
+			Config: config(`bond0 = { mode = "802.3ad", properties = { miimon = "100" } }, bond1 = {}`,
+				map[int]string{1: in0, 2: in0, 3: ""}),
 			ConfigStateChecks: append(bondsAre(s, map[string]bond{
-				"bond0": {map[string]any{"mode": "802.3ad", "properties": map[string]any{"miimon": "100"}, "standalone_ports_supported": true, "address": nil}, []int{1, 2}},
+				"bond0": {map[string]any{
+					"mode": "802.3ad", "properties": map[string]any{"miimon": "100"},
+					"standalone_ports_supported": true, "address": nil,
+				}, []int{1, 2}},
 				"bond1": {map[string]any{"mode": "active-backup"}, nil},
 			}), hostIs("port_groups", knownvalue.MapPartial(map[string]knownvalue.Check{
-				"bond1": knownvalue.ObjectPartial(map[string]knownvalue.Check{"mode": knownvalue.StringExact("active-backup"), "standalone_ports": knownvalue.Bool(true)}),
+				"bond1": knownvalue.ObjectPartial(map[string]knownvalue.Check{
+					"mode":             knownvalue.StringExact("active-backup"),
+					"standalone_ports": knownvalue.Bool(true),
+				}),
 			}))),
 		},
-		resource.TestStep{ResourceName: acctest.HostAddress, ImportState: true, ImportStateKind: resource.ImportBlockWithID, ImportPlanChecks: acctest.EmptyImport()},
 		resource.TestStep{
-			Config: config(`bond0 = { mode = "active-backup", mac = "`+s.MAC(9)+`", standalone_ports = false, properties = { primary = "eno1" } }, bond1 = { mode = "balance-xor", mac = "`+s.MAC(8)+`" }`,
+			ResourceName: acctest.HostAddress, ImportState: true, ImportStateKind: resource.ImportBlockWithID,
+			ImportPlanChecks: acctest.EmptyImport(),
+		},
+		resource.TestStep{
+			Config: config(`bond0 = { mode = "active-backup", mac = "`+s.MAC(9)+
+				`", standalone_ports = false, properties = { primary = "eno1" } }, bond1 = { mode = "balance-xor", mac = "`+s.MAC(8)+`" }`,
 				map[int]string{1: in0 + ", pxe_enabled = false", 2: in1, 3: in1}),
 			ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate),
 			ConfigStateChecks: bondsAre(s, map[string]bond{
-				"bond0": {map[string]any{"mode": "active-backup", "properties": map[string]any{"miimon": nil, "primary": "eno1"}, "standalone_ports_supported": false, "address": s.MAC(9)}, []int{1}},
+				"bond0": {map[string]any{
+					"mode": "active-backup", "properties": map[string]any{"miimon": nil, "primary": "eno1"},
+					"standalone_ports_supported": false, "address": s.MAC(9),
+				}, []int{1}},
 				"bond1": {map[string]any{"mode": "balance-xor"}, []int{2, 3}},
 			}),
 		},
@@ -125,8 +139,9 @@ func TestAccHost_portGroupsAreMadeChangedAndRemoved(t *testing.T) {
 			ConfigStateChecks: bondsAre(s, map[string]bond{"bond1": {nil, []int{2, 3}}, s.Name("others"): {}}),
 		},
 		resource.TestStep{
-			Config:            hostConfig(s, "ports = { "+acctest.Quoted(s.MAC(3))+" = {} }"),
-			ConfigStateChecks: append(bondsAre(s, map[string]bond{s.Name("others"): {}}), onPort{s, s.MAC(3), map[string]any{"portgroup_uuid": nil}}),
+			Config: hostConfig(s, "ports = { "+acctest.Quoted(s.MAC(3))+" = {} }"),
+			ConfigStateChecks: append(bondsAre(s, map[string]bond{s.Name("others"): {}}),
+				onPort{s, s.MAC(3), map[string]any{"portgroup_uuid": nil}}),
 		},
 	)
 }
@@ -138,7 +153,10 @@ func TestAccHost_isRecabledInMaintenance(t *testing.T) {
 	name := s.Name("h")
 	config := func(groups string, ports map[int]string) string { return deployedHost(s, cabled(s, groups, ports)) }
 	has := func(want map[string]bond, maintenance bool, reason any) []statecheck.StateCheck {
-		return append(bondsAre(s, want), nodeHas(s, map[string]any{"provision_state": "active", "maintenance": maintenance, "maintenance_reason": reason}))
+		return append(bondsAre(s, want), nodeHas(s, map[string]any{
+			"provision_state": "active", "maintenance": maintenance,
+			"maintenance_reason": reason,
+		}))
 	}
 	const in0 = `port_group = "bond0"`
 	byHand := func(reason string) func() {
@@ -179,7 +197,10 @@ func TestAccHost_portGroupDrift(t *testing.T) {
 		func() { leave(1) },
 		func() { leave(1); leave(2); s.Must(http.MethodDelete, group(), nil) },
 	} {
-		steps = append(steps, resource.TestStep{PreConfig: drift, Config: config, ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate), ConfigStateChecks: repaired})
+		steps = append(steps, resource.TestStep{
+			PreConfig: drift, Config: config,
+			ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate), ConfigStateChecks: repaired,
+		})
 	}
 	acctest.Test(t, steps...)
 }
@@ -191,12 +212,16 @@ func TestAccHost_importShowsPortGroups(t *testing.T) {
 	name := s.Name("h")
 	id := site.Text(s.Must(http.MethodPost, "nodes", map[string]any{"name": name, "driver": "fake-hardware"})["uuid"])
 	group := s.Must(http.MethodPost, "portgroups", map[string]any{"node_uuid": id, "name": s.Name("trunk"), "mode": "802.3ad"})
-	s.Must(http.MethodPost, "ports", map[string]any{"node_uuid": id, "address": s.MAC(1), "portgroup_uuid": group["uuid"], "extra": map[string]any{"slot": 1}})
+	s.Must(http.MethodPost, "ports", map[string]any{
+		"node_uuid": id, "address": s.MAC(1), "portgroup_uuid": group["uuid"],
+		"extra": map[string]any{"slot": 1},
+	})
 	importing := s.Provider() + "import {\n  to = metal_host.h\n  id = " + acctest.Quoted(name) + "\n}\n"
 	config := func(mode string) string {
-		return acctest.HostBlock(name, `driver = "fake-hardware"`, cabled(s, fmt.Sprintf(`%q = { mode = %q }`, s.Name("trunk"), mode), map[int]string{
-			1: fmt.Sprintf("port_group = %q, extra_json = jsonencode({ slot = 1 })", s.Name("trunk")),
-		}))
+		return acctest.HostBlock(name, `driver = "fake-hardware"`, cabled(s, fmt.Sprintf(`%q = { mode = %q }`, s.Name("trunk"), mode),
+			map[int]string{
+				1: fmt.Sprintf("port_group = %q, extra_json = jsonencode({ slot = 1 })", s.Name("trunk")),
+			}))
 	}
 	w := acctest.NewWorkspace(t, importing+acctest.HostBlock(name, `driver = "fake-hardware"`))
 	defer acctest.Destroy(t, s, w)
@@ -221,17 +246,25 @@ func TestAccHost_portsHaveNamesAndNotes(t *testing.T) {
 	}
 	in := func(extra map[string]any) map[string]any { return map[string]any{"extra": extra, "is_smartnic": true} }
 	acctest.Test(t,
-		resource.TestStep{Config: config(smart + `, extra_json = jsonencode({ slot = 1, cage = { row = "a" }, "asset.tag" = [true, 1.5] })`), ConfigStateChecks: port(in(map[string]any{"slot": 1.0, "cage": map[string]any{"row": "a"}, "asset.tag": []any{true, 1.5}}))},
+		resource.TestStep{
+			Config: config(smart +
+				`, extra_json = jsonencode({ slot = 1, cage = { row = "a" }, "asset.tag" = [true, 1.5] })`),
+			ConfigStateChecks: port(in(map[string]any{"slot": 1.0, "cage": map[string]any{"row": "a"}, "asset.tag": []any{true, 1.5}})),
+		},
 		resource.TestStep{
 			PreConfig: func() { // another client
-				s.Must(http.MethodPatch, "ports/"+site.Text(portOf(s, s.MAC(1))["uuid"]), []any{map[string]any{"op": "add", "path": "/extra/others", "value": "mine"}})
+				s.Must(http.MethodPatch, "ports/"+site.Text(portOf(s, s.MAC(1))["uuid"]),
+					[]any{map[string]any{"op": "add", "path": "/extra/others", "value": "mine"}})
 			},
 			Config:            config(`extra_json = jsonencode({ slot = 2 })`),
 			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
 			ConfigStateChecks: port(in(map[string]any{"slot": 2.0, "cage": nil, "asset.tag": nil, "others": "mine"})),
 		},
 		resource.TestStep{Config: config(``), ConfigStateChecks: port(in(map[string]any{"slot": nil, "others": "mine"}))},
-		resource.TestStep{Config: config(`extra_json = jsonencode({}), is_smartnic = false`), ConfigStateChecks: port(map[string]any{"is_smartnic": false})},
+		resource.TestStep{
+			Config:            config(`extra_json = jsonencode({}), is_smartnic = false`),
+			ConfigStateChecks: port(map[string]any{"is_smartnic": false}),
+		},
 	)
 }
 
@@ -243,9 +276,11 @@ func TestAccHost_portsHaveAttributesOfNewerAPI(t *testing.T) {
 	config := func(body string) string { return hostConfig(s, cabled(s, "", map[int]string{1: body})) }
 	first, second := s.Name("eno1"), s.Name("eno2")
 	has := func(name, description, vendor, category string) statecheck.StateCheck {
-		return hostIs("ports", knownvalue.MapExact(map[string]knownvalue.Check{s.MAC(1): knownvalue.ObjectPartial(map[string]knownvalue.Check{
-			"name": knownvalue.StringExact(name), "description": knownvalue.StringExact(description), "vendor": knownvalue.StringExact(vendor), "category": knownvalue.StringExact(category),
-		})}))
+		return hostIs("ports",
+			knownvalue.MapExact(map[string]knownvalue.Check{s.MAC(1): knownvalue.ObjectPartial(map[string]knownvalue.Check{
+				"name": knownvalue.StringExact(name), "description": knownvalue.StringExact(description),
+				"vendor": knownvalue.StringExact(vendor), "category": knownvalue.StringExact(category),
+			})}))
 	}
 	acctest.Test(t,
 		resource.TestStep{
@@ -257,8 +292,12 @@ func TestAccHost_portsHaveAttributesOfNewerAPI(t *testing.T) {
 			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
 			ConfigStateChecks: []statecheck.StateCheck{has(second, "right", "bolt", "slow")},
 		},
-		resource.TestStep{Config: config(``), ConfigStateChecks: []statecheck.StateCheck{has(second, "right", "bolt", "slow")}}, // omitted attributes stay
-		resource.TestStep{ResourceName: acctest.HostAddress, ImportState: true, ImportStateKind: resource.ImportBlockWithID, ImportPlanChecks: acctest.EmptyImport()},
+		// omitted attributes stay
+		resource.TestStep{Config: config(``), ConfigStateChecks: []statecheck.StateCheck{has(second, "right", "bolt", "slow")}},
+		resource.TestStep{
+			ResourceName: acctest.HostAddress, ImportState: true, ImportStateKind: resource.ImportBlockWithID,
+			ImportPlanChecks: acctest.EmptyImport(),
+		},
 	)
 }
 
@@ -274,12 +313,21 @@ func TestFakeHost_planRefusesWrongCabling(t *testing.T) {
 		{`bond0 = { mode = "lacp" }`, ``, ``, []string{`port_groups["bond0"].mode`, `"active-backup"`}},
 		{`"bond 0" = {}`, ``, ``, []string{"port_groups", "must have 1 to 200 letters"}},
 		{`bond0 = { mac = "52-54-00-AA-BB-01" }`, ``, ``, []string{`Write "52-54-00-AA-BB-01" as "52:54:00:aa:bb:01"`}},
-		{`bond0 = { mac = "52:54:00:aa:bb:01" }, bond1 = { mac = "52:54:00:aa:bb:01" }`, ``, ``, []string{"Two port groups with one MAC address", "Port group bond0 has the MAC address"}},
+		{
+			`bond0 = { mac = "52:54:00:aa:bb:01" }, bond1 = { mac = "52:54:00:aa:bb:01" }`, ``, ``,
+			[]string{"Two port groups with one MAC address", "Port group bond0 has the MAC address"},
+		},
 		{`bond0 = {}`, `port_group = "bond1"`, ``, []string{"Unknown port group", `port_groups has no group "bond1". It has bond0.`}},
 		{``, `port_group = "bond1"`, ``, []string{`port_groups has no group "bond1". It is empty.`}},
 		{`bond0 = { standalone_ports = false }`, `port_group = "bond0", pxe_enabled = true`, ``, []string{"Port cannot boot alone"}},
-		{`bond0 = {}`, `port_group = "bond0", physical_network = "a"`, `port_group = "bond0", physical_network = "b"`, []string{"Port group on two networks", `This port has "b", and another one has "a".`}},
-		{`bond0 = {}`, `port_group = "bond0", physical_network = "a"`, `port_group = "bond0"`, []string{"Port group on two networks", `Another port has "a", and this one has none. Set it here, too.`}},
+		{
+			`bond0 = {}`, `port_group = "bond0", physical_network = "a"`, `port_group = "bond0", physical_network = "b"`,
+			[]string{"Port group on two networks", `This port has "b", and another one has "a".`},
+		},
+		{
+			`bond0 = {}`, `port_group = "bond0", physical_network = "a"`, `port_group = "bond0"`,
+			[]string{"Port group on two networks", `Another port has "a", and this one has none. Set it here, too.`},
+		},
 		{``, `name = "eno1"`, `name = "eno1"`, []string{"Two ports with one name"}},
 	} {
 		w := acctest.NewWorkspace(t, hostConfig(s, cabled(s, tt.groups, map[int]string{1: tt.first, 2: tt.more})))

@@ -43,7 +43,8 @@ var neighborType = map[string]attr.Type{"switch": types.StringType, "port": type
 var portType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"pxe_enabled": types.BoolType, "physical_network": types.StringType, "local_link_connection": types.MapType{ElemType: types.StringType},
 	"port_group": types.StringType, "name": types.StringType, "description": types.StringType, "is_smartnic": types.BoolType,
-	"vendor": types.StringType, "category": types.StringType, "expect_neighbor": types.ObjectType{AttrTypes: neighborType}, "extra_json": jsontypes.NormalizedType{},
+	"vendor": types.StringType, "category": types.StringType, "expect_neighbor": types.ObjectType{AttrTypes: neighborType},
+	"extra_json": jsontypes.NormalizedType{},
 }}
 
 // noPort is a port without values.
@@ -54,10 +55,12 @@ func noPort() portModel {
 func portsSchema() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional: true, Computed: true,
-		MarkdownDescription: "Network cards, by MAC address in lower case with colons. Attributes that you omit stay as they are. If you remove `port_group` or `extra_json`, Ironic loses it.",
-		Validators:          []validator.Map{mapvalidator.KeysAre(framework.MACAddress), mapvalidator.NoNullValues()},
+		MarkdownDescription: "Network cards, by MAC address in lower case with colons. Attributes that you omit stay as they are. If you " +
+			"remove `port_group` or `extra_json`, Ironic loses it.",
+		Validators: []validator.Map{mapvalidator.KeysAre(framework.MACAddress), mapvalidator.NoNullValues()},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"pxe_enabled":      flag("Whether the machine may boot from this card. A network boot needs a port that may: see [Network boot](../guides/network-boot.md). Default: `true`."),
+			"pxe_enabled": flag("Whether the machine may boot from this card. A network boot needs a port that may: see [Network " +
+				"boot](../guides/network-boot.md). Default: `true`."),
 			"physical_network": free("Physical network that the card is connected to. Default: that of its group.", 64),
 			"local_link_connection": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, Computed: true,
@@ -67,14 +70,21 @@ func portsSchema() schema.Attribute {
 			"port_group":  text("Key of its group in `port_groups`.", groupKeyRule),
 			"name":        free("Name, such as `rack1-01-eno1`, unique among all ports in Ironic. Needs API 1.88.", 255),
 			"description": free("Needs API 1.97.", 255),
-			"is_smartnic": flag("Whether it is a smart NIC; `local_link_connection` then needs `hostname` and `port_id`. Default: `false`. Needs API 1.53."),
-			"vendor":      free("Manufacturer. Needs API 1.100.", 32),
-			"category":    free("Category, by which Ironic selects ports. Needs API 1.101.", 80),
+			"is_smartnic": flag("Whether it is a smart NIC; `local_link_connection` then needs `hostname` and `port_id`. Default: " +
+				"`false`. Needs API 1.53."),
+			"vendor":   free("Manufacturer. Needs API 1.100.", 32),
+			"category": free("Category, by which Ironic selects ports. Needs API 1.101.", 80),
 			"expect_neighbor": schema.SingleNestedAttribute{
 				Optional: true, MarkdownDescription: "Where the cable ends: see [Prove the cabling](../guides/cabling.md). Needs API 1.81.",
 				Attributes: map[string]schema.Attribute{
-					"switch": schema.StringAttribute{Required: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}, MarkdownDescription: "Name or chassis ID."},
-					"port":   schema.StringAttribute{Required: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}, MarkdownDescription: "Such as `Ethernet1/17`."},
+					"switch": schema.StringAttribute{
+						Required: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+						MarkdownDescription: "Name or chassis ID.",
+					},
+					"port": schema.StringAttribute{
+						Required: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+						MarkdownDescription: "Such as `Ethernet1/17`.",
+					},
 				},
 			},
 			"extra_json": extraSchema("with its VLANs in `switchport`: see [Switch ports](../guides/switch-ports.md)."),
@@ -93,7 +103,8 @@ func extraSchema(description string) schema.Attribute {
 // strings returns the attributes of a port that are plain strings, by name, with the first API version that has them.
 func (p *portModel) strings() map[string]portString {
 	return map[string]portString{
-		"physical_network": {&p.PhysicalNetwork, api.VersionPhysicalNetwork}, "name": {&p.Name, api.VersionPortName}, "description": {&p.Description, api.VersionPortDescription}, "vendor": {&p.Vendor, api.VersionPortVendor},
+		"physical_network": {&p.PhysicalNetwork, api.VersionPhysicalNetwork}, "name": {&p.Name, api.VersionPortName},
+		"description": {&p.Description, api.VersionPortDescription}, "vendor": {&p.Vendor, api.VersionPortVendor},
 		"category": {&p.Category, api.VersionPortCategory},
 	}
 }
@@ -108,12 +119,18 @@ func (m *model) portFeatures(ctx context.Context) []framework.Feature {
 	features := []framework.Feature{{Used: !m.PortGroups.IsNull(), Since: api.VersionPortGroups, Name: path.Root("port_groups")}}
 	for key, group := range m.portGroups(ctx) {
 		at := path.Root("port_groups").AtMapKey(key)
-		features = append(features, framework.Feature{Used: !group.PhysicalNetwork.IsNull(), Since: api.VersionGroupNetwork, Name: at.AtName("physical_network")},
+		features = append(features, framework.Feature{
+			Used: !group.PhysicalNetwork.IsNull(), Since: api.VersionGroupNetwork,
+			Name: at.AtName("physical_network"),
+		},
 			framework.Feature{Used: !group.Category.IsNull(), Since: api.VersionGroupCategory, Name: at.AtName("category")})
 	}
 	for mac, port := range m.ports(ctx) {
 		at := path.Root("ports").AtMapKey(mac)
-		features = append(features, framework.Feature{Used: !port.IsSmartNIC.IsNull(), Since: api.VersionSmartNIC, Name: at.AtName("is_smartnic")},
+		features = append(features, framework.Feature{
+			Used: !port.IsSmartNIC.IsNull(), Since: api.VersionSmartNIC,
+			Name: at.AtName("is_smartnic"),
+		},
 			framework.Feature{Used: !port.ExpectNeighbor.IsNull(), Since: api.VersionInventory, Name: at.AtName("expect_neighbor")})
 		for name, s := range port.strings() {
 			features = append(features, framework.Feature{Used: !s.value.IsNull(), Since: s.since, Name: at.AtName(name)})
@@ -247,9 +264,11 @@ func (m *model) fromPorts(ctx context.Context, seen sight, all bool) {
 func portFrom(port ironic.Port, group string, old portModel, everything bool) portModel {
 	p := portModel{
 		PXEEnabled: types.BoolValue(port.PXEEnabled), PhysicalNetwork: framework.OrNull(port.PhysicalNetwork),
-		LocalLinkConnection: framework.WholeMap(old.LocalLinkConnection, framework.Scalars(port.LocalLinkConnection)), PortGroup: framework.OrNull(group),
-		Name: framework.OrNull(port.Name), Description: framework.OrNull(port.Description), IsSmartNIC: types.BoolValue(port.IsSmartNIC),
-		Vendor: framework.OrNull(port.Vendor), Category: framework.OrNull(port.Category), ExpectNeighbor: old.ExpectNeighbor,
+		LocalLinkConnection: framework.WholeMap(old.LocalLinkConnection, framework.Scalars(port.LocalLinkConnection)),
+		PortGroup:           framework.OrNull(group),
+		Name:                framework.OrNull(port.Name), Description: framework.OrNull(port.Description),
+		IsSmartNIC: types.BoolValue(port.IsSmartNIC),
+		Vendor:     framework.OrNull(port.Vendor), Category: framework.OrNull(port.Category), ExpectNeighbor: old.ExpectNeighbor,
 	}
 	if p.ExpectNeighbor.IsNull() {
 		p.ExpectNeighbor = types.ObjectNull(neighborType) // of a port that the state does not have
@@ -310,8 +329,10 @@ func keepPorts(ctx context.Context, m, wanted *model) types.Map {
 // spec returns what the configuration says of a port, except its group.
 func (p *portModel) spec(mac string) ironic.PortSpec {
 	return ironic.PortSpec{
-		Address: mac, PXEEnabled: p.PXEEnabled.ValueBoolPointer(), PhysicalNetwork: p.PhysicalNetwork.ValueString(), IsSmartNIC: p.IsSmartNIC.ValueBoolPointer(),
-		Name: p.Name.ValueString(), Description: p.Description.ValueString(), Vendor: p.Vendor.ValueString(), Category: p.Category.ValueString(),
+		Address: mac, PXEEnabled: p.PXEEnabled.ValueBoolPointer(), PhysicalNetwork: p.PhysicalNetwork.ValueString(),
+		IsSmartNIC: p.IsSmartNIC.ValueBoolPointer(),
+		Name:       p.Name.ValueString(), Description: p.Description.ValueString(), Vendor: p.Vendor.ValueString(),
+		Category:            p.Category.ValueString(),
 		LocalLinkConnection: objectOf(p.LocalLinkConnection), Extra: setKeys(p.Extra),
 	}
 }
@@ -319,7 +340,8 @@ func (p *portModel) spec(mac string) ironic.PortSpec {
 // wish returns what the rules for ports depend on.
 func (p *portModel) wish(ctx context.Context) hosts.Port {
 	return hosts.Port{
-		Name: framework.TextOf[string](p.Name), Group: framework.TextOf[string](p.PortGroup), Network: framework.TextOf[string](p.PhysicalNetwork), PXE: framework.FlagOf(p.PXEEnabled),
+		Name: framework.TextOf[string](p.Name), Group: framework.TextOf[string](p.PortGroup),
+		Network: framework.TextOf[string](p.PhysicalNetwork), PXE: framework.FlagOf(p.PXEEnabled),
 		Link: framework.MapOf(ctx, p.LocalLinkConnection), Extra: framework.DocumentOf(p.Extra), End: p.end(),
 	}
 }
@@ -329,7 +351,8 @@ func (p *portModel) end() decide.Value[cabling.End] {
 	at, _ := p.ExpectNeighbor.Attributes()["switch"].(types.String)
 	port, _ := p.ExpectNeighbor.Attributes()["port"].(types.String)
 	known := framework.IsSet(at) && framework.IsSet(port)
-	return decide.Value[cabling.End]{V: cabling.End{Switch: at.ValueString(), Port: port.ValueString()}, Set: known, Unknown: !known && !p.ExpectNeighbor.IsNull()}
+	return decide.Value[cabling.End]{V: cabling.End{Switch: at.ValueString(), Port: port.ValueString()}, Set: known, Unknown: !known &&
+		!p.ExpectNeighbor.IsNull()}
 }
 
 // portWishes returns what the rules for ports depend on, by MAC address.
@@ -390,7 +413,10 @@ func (m *model) cablingOf(ctx context.Context, before managed) hosts.WantedCable
 // cabledBefore returns what the configuration before has set of ports and port groups. While the groups of this one are not known, none is
 // lost.
 func (m *model) cabledBefore(before managed) hosts.AppliedPorts {
-	applied := hosts.AppliedPorts{Ports: before.below("/ports"), Members: before.below("/members"), Extra: map[string][]string{}, Groups: before.below("/port_groups"), GroupExtra: map[string][]string{}}
+	applied := hosts.AppliedPorts{
+		Ports: before.below("/ports"), Members: before.below("/members"), Extra: map[string][]string{},
+		Groups: before.below("/port_groups"), GroupExtra: map[string][]string{},
+	}
 	for _, mac := range applied.Ports {
 		applied.Extra[mac] = before.below("/port_extra/" + mac)
 	}

@@ -54,7 +54,8 @@ func TestAccHost_powerOffModes(t *testing.T) {
 			off := hostConfig(s, `power_state = "off"`, `power_off_mode = `+acctest.Quoted(mode))
 			acctest.Test(t,
 				resource.TestStep{Config: hostConfig(s, `power_state = "on"`)},
-				resource.TestStep{Config: off, ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, map[string]any{"power_state": "power off"})}},
+				resource.TestStep{Config: off, ConfigStateChecks: []statecheck.StateCheck{nodeHas(s,
+					map[string]any{"power_state": "power off"})}},
 				resource.TestStep{ // a mode alone changes nothing
 					PreConfig: func() {
 						if s.Fake != nil {
@@ -87,7 +88,11 @@ func TestFakeHost_gracefulPowerOff(t *testing.T) {
 		"fails": {&fakeironic.Server{Fail: func(_ fakeironic.Node, verb string) string {
 			return map[string]string{"soft power off": "Failed to set node power state to soft power off."}[verb]
 		}}, []string{soft, hard}, "its operating system did not shut down within 3m0s"},
-		"unsupported": {&fakeironic.Server{NoSoftPower: true}, []string{soft, hard}, "the driver fake-hardware cannot ask an operating system to shut down"},
+		"unsupported": {
+			&fakeironic.Server{NoSoftPower: true},
+			[]string{soft, hard},
+			"the driver fake-hardware cannot ask an operating system to shut down",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -117,7 +122,10 @@ func TestAccHost_disablePowerOff(t *testing.T) {
 	s := site.Start(t, nil)
 	s.SkipBefore(t, 95)
 	has := func(want bool) []statecheck.StateCheck {
-		return []statecheck.StateCheck{hostIs("disable_power_off", knownvalue.Bool(want)), onNode{s, map[string]any{"disable_power_off": want}, "1.95"}}
+		return []statecheck.StateCheck{
+			hostIs("disable_power_off", knownvalue.Bool(want)),
+			onNode{s, map[string]any{"disable_power_off": want}, "1.95"},
+		}
 	}
 	never := hostConfig(s, `disable_power_off = true`, `power_state = "on"`)
 	acctest.Test(t,
@@ -142,7 +150,8 @@ func TestAccHost_disablePowerOff(t *testing.T) {
 func TestAccHost_parentNode(t *testing.T) {
 	s := site.Start(t, nil)
 	s.SkipBefore(t, 83)
-	parents := "resource \"metal_host\" \"server\" {\n  name = " + acctest.Quoted(s.Name("server")) + "\n  driver = \"fake-hardware\"\n}\n" +
+	parents := "resource \"metal_host\" \"server\" {\n  name = " + acctest.Quoted(s.Name("server")) +
+		"\n  driver = \"fake-hardware\"\n}\n" +
 		"resource \"metal_host\" \"other\" {\n  name = " + acctest.Quoted(s.Name("other")) + "\n  driver = \"fake-hardware\"\n}\n"
 	is := func(name string) []statecheck.StateCheck {
 		return []statecheck.StateCheck{childOf{s, name}}
@@ -176,7 +185,10 @@ func TestFakeHost_impossiblePowerSettingsAreRefused(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := site.StartFake(t, &fakeironic.Server{MaxMicroversion: tt.api})
-			acctest.Test(t, resource.TestStep{Config: hostConfig(s, tt.settings), PlanOnly: true, ExpectError: regexp.MustCompile(acctest.Wrapped(tt.want))})
+			acctest.Test(t, resource.TestStep{
+				Config: hostConfig(s, tt.settings), PlanOnly: true,
+				ExpectError: regexp.MustCompile(acctest.Wrapped(tt.want)),
+			})
 		})
 	}
 }

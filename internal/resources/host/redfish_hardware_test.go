@@ -13,7 +13,9 @@ import (
 )
 
 // onSteppable starts a machine at a BMC on which Ironic can take steps, and returns configurations of its host.
-func onSteppable(t *testing.T, s *site.Site, config fakebmc.Config, interfaces string) (b *bmc.Controller, host func(settings ...string) string) {
+func onSteppable(t *testing.T, s *site.Site, config fakebmc.Config, interfaces string) (b *bmc.Controller,
+	host func(settings ...string) string,
+) {
 	t.Helper()
 	mac, iso := s.MAC(1), bmc.ServeISO(t)
 	config.MACs, config.Machine = []string{mac}, bmc.NewAgent(t, s, mac)
@@ -41,7 +43,8 @@ func TestAccBMC_hardwareSettings(t *testing.T) {
 	defer acctest.Destroy(t, s, w)
 
 	w.Configure(host(`bios_settings = { QuietBootDelay = 61, ProcTurbo = "Disabled", BoardRevision = "B1" }`))
-	acctest.Fails(t, w, []string{"plan"}, "QuietBootDelay cannot be 61. It must be 0 to 60.", "The machine has no BIOS setting ProcTurbo", `BoardRevision is read-only; its value is "A2"`)
+	acctest.Fails(t, w, []string{"plan"}, "QuietBootDelay cannot be 61. It must be 0 to 60.", "The machine has no BIOS setting ProcTurbo",
+		`BoardRevision is read-only; its value is "A2"`)
 
 	const settings = `bios_settings = { QuietBootDelay = 10, ProcTurboMode = "Disabled", NumLock = false }`
 	const volumes = `raid = { delete_existing = true, volumes = [{ level = "1", size_gb = 100, root = true, number_of_physical_disks = 2 }] }`
@@ -68,7 +71,8 @@ func TestAccBMC_hardwareFirmware(t *testing.T) {
 	if status, _ := s.CallAt("1.86", http.MethodGet, "nodes?limit=1", nil); status == http.StatusNotAcceptable {
 		t.Skip("this Ironic does not update firmware")
 	}
-	b, host := onSteppable(t, s, fakebmc.Config{UpdateTime: time.Second, RestartTime: 3 * time.Second}, `boot = "ipxe", firmware = "redfish"`)
+	b, host := onSteppable(t, s, fakebmc.Config{UpdateTime: time.Second, RestartTime: 3 * time.Second},
+		`boot = "ipxe", firmware = "redfish"`)
 	image := func(component, file string) string {
 		return fmt.Sprintf(`%s = { url = "http://127.0.0.1/%s-%s", version = "2.0" }`, component, component, file)
 	}

@@ -53,7 +53,8 @@ func clean(t *testing.T, s *site.Site, node string, steps ...map[string]any) map
 		deadline := time.Now().Add(50 * time.Second)
 		site.Until(t, "the clean steps to end", func() bool {
 			after = s.Node(node)
-			return after["reservation"] == nil && slices.Contains([]any{"manageable", "clean failed"}, after["provision_state"]) || time.Now().After(deadline)
+			return after["reservation"] == nil && slices.Contains([]any{"manageable", "clean failed"}, after["provision_state"]) ||
+				time.Now().After(deadline)
 		})
 	}
 	if after["provision_state"] != "manageable" {
@@ -73,11 +74,13 @@ func TestAccBMC_stepsChangeTheBIOS(t *testing.T) {
 	s := startStepsSite(t)
 	b, id := agentNode(t, s, fakebmc.Config{}, map[string]any{"bios_interface": "redfish"})
 	settings := []any{map[string]any{"name": "ProcTurboMode", "value": "Disabled"}}
-	clean(t, s, id, step("bios", "factory_reset", map[string]any{}), step("bios", "apply_configuration", map[string]any{"settings": settings}))
+	clean(t, s, id, step("bios", "factory_reset", map[string]any{}),
+		step("bios", "apply_configuration", map[string]any{"settings": settings}))
 	shown := map[string]string{}
 	for _, item := range site.Part[[]any](t, s.Must(http.MethodGet, "nodes/"+id+"/bios?detail=true", nil), "bios") {
 		setting, _ := item.(map[string]any)
-		shown[site.Text(setting["name"])] = fmt.Sprintf("%v %v %v %v %v", setting["value"], setting["attribute_type"], setting["allowable_values"], setting["upper_bound"], setting["read_only"])
+		shown[site.Text(setting["name"])] = fmt.Sprintf("%v %v %v %v %v", setting["value"], setting["attribute_type"],
+			setting["allowable_values"], setting["upper_bound"], setting["read_only"])
 	}
 	for name, want := range map[string]string{
 		"ProcTurboMode":  "Disabled Enumeration [Enabled Disabled] <nil> false",
@@ -100,7 +103,8 @@ func TestAccBMC_stepsChangeTheRAID(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := startStepsSite(t)
-			b, id := agentNode(t, s, fakebmc.Config{Quirks: quirks, Drives: []int64{480e9, 480e9, 960e9, 960e9}}, map[string]any{"raid_interface": "redfish"})
+			b, id := agentNode(t, s, fakebmc.Config{Quirks: quirks, Drives: []int64{480e9, 480e9, 960e9, 960e9}},
+				map[string]any{"raid_interface": "redfish"})
 			s.Must(http.MethodPut, "nodes/"+id+"/states/raid", map[string]any{"logical_disks": []any{
 				map[string]any{"size_gb": 100, "raid_level": "1", "is_root_volume": true},
 				map[string]any{"size_gb": "MAX", "raid_level": "0", "controller": "RAID.1", "physical_disks": []any{"2", "3"}},
@@ -133,7 +137,8 @@ func TestAccBMC_stepsUpdateFirmware(t *testing.T) {
 	s := startStepsSite(t)
 	const version = "1.86" // of the API
 	b, id := agentNode(t, s, fakebmc.Config{UpdateTime: time.Second, RestartTime: 3 * time.Second}, nil)
-	if status, _ := s.CallAt(version, http.MethodPatch, "nodes/"+id, []any{map[string]any{"op": "replace", "path": "/firmware_interface", "value": "redfish"}}); status == http.StatusNotAcceptable {
+	if status, _ := s.CallAt(version, http.MethodPatch, "nodes/"+id,
+		[]any{map[string]any{"op": "replace", "path": "/firmware_interface", "value": "redfish"}}); status == http.StatusNotAcceptable {
 		t.Skip("this Ironic does not update firmware")
 	}
 	var settings []any

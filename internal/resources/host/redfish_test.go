@@ -59,7 +59,8 @@ func TestAccBMC_sushyAgrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, quirks := range map[string][]fakebmc.Quirk{
-		"standard": nil, "HPE": {fakebmc.EjectBody}, "Lenovo": {fakebmc.PatchMedia}, "Supermicro": {fakebmc.TransferProtocol}, "strict": {fakebmc.ETags},
+		"standard": nil, "HPE": {fakebmc.EjectBody}, "Lenovo": {fakebmc.PatchMedia}, "Supermicro": {fakebmc.TransferProtocol},
+		"strict": {fakebmc.ETags},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -93,7 +94,8 @@ func TestAccBMC_sushyCLIAgrees(t *testing.T) {
 	}
 	sushy := func(mention string, args ...string) {
 		t.Helper()
-		args = append(append([]string{"-m", "sushycli.cmd.sushycli"}, args...), append(trust, "--service-endpoint", b.URL, "--username", username, "--password", password)...)
+		args = append(append([]string{"-m", "sushycli.cmd.sushycli"}, args...), append(trust, "--service-endpoint", b.URL, "--username",
+			username, "--password", password)...)
 		cmd := exec.CommandContext(t.Context(), python[0], append(python[1:], args...)...)
 		output, err := cmd.CombinedOutput()
 		if strings.Contains(string(output), "No module named") {
@@ -184,7 +186,8 @@ func TestAccBMC_wrongPasswordIsAnError(t *testing.T) {
 		t.Error("the password is in the output or in state")
 	}
 	_, password := b.Credentials()
-	w.Configure(onBMC(s, bmc.Block(b.Address("redfish"), `username = "admin"`, `password_wo = `+acctest.Quoted(password), "password_wo_version = 2")))
+	w.Configure(onBMC(s, bmc.Block(b.Address("redfish"), `username = "admin"`, `password_wo = `+acctest.Quoted(password),
+		"password_wo_version = 2")))
 	w.Must(acctest.Apply()...)
 	if state := hostInState(t, w)["provision_state"]; state != "manageable" {
 		t.Errorf("the host is %v", state)
@@ -199,7 +202,8 @@ func TestAccBMC_passwordIsRotated(t *testing.T) {
 	s := site.StartWithBMCs(t, nil)
 	b := bmc.Start(t, s, "m", fakebmc.Config{})
 	config := func(password string, version int, settings ...string) string {
-		return onBMC(s, bmc.Block(b.Address("redfish"), `username = "admin"`, "password_wo = "+acctest.Quoted(password), fmt.Sprintf("password_wo_version = %d", version)), settings...)
+		return onBMC(s, bmc.Block(b.Address("redfish"), `username = "admin"`, "password_wo = "+acctest.Quoted(password),
+			fmt.Sprintf("password_wo_version = %d", version)), settings...)
 	}
 	_, old := b.Credentials()
 	w := acctest.NewWorkspace(t, config(old, 1))
@@ -360,7 +364,8 @@ func TestAccBMC_bootModeAndSecureBootChange(t *testing.T) {
 		w.Configure(onBMC(s, b.Block(), "boot_mode = "+acctest.Quoted(settings.mode), fmt.Sprintf("secure_boot = %t", settings.secure)))
 		w.Must(acctest.Apply()...)
 		acctest.NoChanges(t, w)
-		if found := lacks("", s.Node(s.Name("h")), map[string]any{"boot_mode": settings.mode, "secure_boot": settings.secure}); len(found) > 0 {
+		if found := lacks("", s.Node(s.Name("h")),
+			map[string]any{"boot_mode": settings.mode, "secure_boot": settings.secure}); len(found) > 0 {
 			t.Errorf("the node in Ironic: %v", found)
 		}
 	}

@@ -21,12 +21,17 @@ import (
 // managed until now.
 func (m *model) intent(ctx context.Context, config, state *model, info map[string]any, before managed) hosts.Intent {
 	return hosts.IdentityChange{
-		Was: hosts.Candidate{Name: state.Name.ValueString(), DriverInfo: info, Addresses: slices.Collect(maps.Keys(state.ports(ctx))), Bonds: bondsOf(state.bonds(ctx))},
+		Was: hosts.Candidate{
+			Name: state.Name.ValueString(), DriverInfo: info, Addresses: slices.Collect(maps.Keys(state.ports(ctx))),
+			Bonds: bondsOf(state.bonds(ctx)),
+		},
 		Becomes: hosts.Candidate{
 			UUID: state.ID.ValueString(), Name: m.Name.ValueString(), Driver: m.Driver.ValueString(),
-			DriverInfo: driverInfoAfter(info, config.settings(ctx), before), Addresses: slices.Sorted(maps.Keys(config.ports(ctx))), Bonds: bondsOf(config.bonds(ctx)),
+			DriverInfo: driverInfoAfter(info, config.settings(ctx), before), Addresses: slices.Sorted(maps.Keys(config.ports(ctx))),
+			Bonds: bondsOf(config.bonds(ctx)),
 		},
-		OpenName: m.Name.IsUnknown(), Open: !framework.FullyKnown(ctx, m.Name, config.BMC, config.DriverInfo, config.Ports, config.PortGroups),
+		OpenName: m.Name.IsUnknown(), Open: !framework.FullyKnown(ctx, m.Name, config.BMC, config.DriverInfo, config.Ports,
+			config.PortGroups),
 		WithoutPorts: config.cablingOf(ctx, before).WithoutPorts, KeptBonds: bondsOf(m.bonds(ctx)),
 	}.Intent()
 }

@@ -143,8 +143,10 @@ func nothingLeft(s *site.Site) resource.TestCheckFunc {
 func TestAccHost_lifecycle(t *testing.T) {
 	s := site.Start(t, nil)
 	stays := statecheck.CompareValue(compare.ValuesSame())
-	before := hostConfig(s, `resource_class = `+acctest.Quoted(s.Class()), `ports = { `+acctest.Quoted(s.MAC(1))+` = { pxe_enabled = true } }`)
-	after := hostConfig(s, `resource_class = `+acctest.Quoted(s.Class()), `description = "spare"`, `ports = { `+acctest.Quoted(s.MAC(1))+` = { pxe_enabled = false } }`)
+	before := hostConfig(s, `resource_class = `+acctest.Quoted(s.Class()), `ports = { `+acctest.Quoted(s.MAC(1))+
+		` = { pxe_enabled = true } }`)
+	after := hostConfig(s, `resource_class = `+acctest.Quoted(s.Class()), `description = "spare"`, `ports = { `+acctest.Quoted(s.MAC(1))+
+		` = { pxe_enabled = false } }`)
 	resource.ParallelTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Factories(),
 		CheckDestroy:             nothingLeft(s),
@@ -161,7 +163,10 @@ func TestAccHost_lifecycle(t *testing.T) {
 					hostIs("last_error", knownvalue.Null()),
 					hostIs("instance_id", knownvalue.Null()),
 					hostIs("hardware_interfaces", knownvalue.Null()),
-					nodeHas(s, map[string]any{"name": s.Name("h"), "driver": "fake-hardware", "provision_state": "manageable", "resource_class": s.Class()}),
+					nodeHas(s, map[string]any{
+						"name": s.Name("h"), "driver": "fake-hardware", "provision_state": "manageable",
+						"resource_class": s.Class(),
+					}),
 				},
 			},
 			{
@@ -194,8 +199,9 @@ func TestAccHost_importByIdentity(t *testing.T) {
 		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_12_0)},
 		Steps: []resource.TestStep{
 			{
-				Config:            hostConfig(s),
-				ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectIdentityValueMatchesState(acctest.HostAddress, tfjsonpath.New("id"))},
+				Config: hostConfig(s),
+				ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectIdentityValueMatchesState(acctest.HostAddress,
+					tfjsonpath.New("id"))},
 			},
 			{ResourceName: acctest.HostAddress, ImportState: true, ImportStateKind: resource.ImportBlockWithResourceIdentity},
 		},

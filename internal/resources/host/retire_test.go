@@ -26,7 +26,10 @@ func TestAccHost_availableHostIsRetired(t *testing.T) {
 	acctest.NeverMention(t, output, "Warning:")
 	w.Must(acctest.Apply()...)
 	site.WantVerbs(t, s, id, "manage")
-	if found := lacks("", s.Node(id), map[string]any{"provision_state": "manageable", "retired": true, "retired_reason": "sold"}); len(found) > 0 {
+	if found := lacks("", s.Node(id), map[string]any{
+		"provision_state": "manageable", "retired": true,
+		"retired_reason": "sold",
+	}); len(found) > 0 {
 		t.Errorf("the node in Ironic: %v", found)
 	}
 	acctest.NoChanges(t, w)
@@ -53,7 +56,8 @@ func TestAccHost_availableHostIsRetired(t *testing.T) {
 func TestAccHost_reservedAndDeployedHostIsRetired(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
-	allocation := "resource \"metal_allocation\" \"a\" {\n  candidate_nodes = [metal_host.h.id]\n  resource_class = " + acctest.Quoted(s.Class()) + "\n}\n"
+	allocation := "resource \"metal_allocation\" \"a\" {\n  candidate_nodes = [metal_host.h.id]\n  resource_class = " +
+		acctest.Quoted(s.Class()) + "\n}\n"
 	deployment := acctest.Deployment("metal_allocation.a.node_id", "allocation_id = metal_allocation.a.id", acctest.Image("v1"))
 	host := func(settings ...string) string {
 		return hostConfig(s, append(settings, acctest.Target("available"), "resource_class = "+acctest.Quoted(s.Class()))...)

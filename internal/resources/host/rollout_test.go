@@ -116,7 +116,9 @@ func TestFakeHostRollout_failedServiceStopsTheOthers(t *testing.T) {
 			if (code != 0) != tt.fails {
 				t.Errorf("the exit code is %d", code)
 			}
-			acctest.Mention(t, output, tt.says, `rollout group "databases" lacks `+s.Name("m")+"-", "Nothing was sent to ", `on_active = "wait"`, "it broke") // of similar warnings, a CLI shows one
+			// of similar warnings, a CLI shows one
+			acctest.Mention(t, output, tt.says, `rollout group "databases" lacks `+s.Name("m")+"-", "Nothing was sent to ",
+				`on_active = "wait"`, "it broke")
 			if n := serviced(t, s, 3); n != 1 {
 				t.Errorf("%d services were sent:\n%s", n, output)
 			}

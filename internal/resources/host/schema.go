@@ -27,7 +27,8 @@ import (
 func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Enrolls a physical machine in Ironic, as a node with its ports, and prepares it up to `target_state`.\n\n" +
-			"Enrolling and verifying a machine does nothing to it. These do: `target_state = \"available\"`, `inspect`, `inspect_triggers`, `power_state`, `bios_settings`, `raid`, `firmware`, `boot_mode` and `secure_boot`.",
+			"Enrolling and verifying a machine does nothing to it. These do: `target_state = \"available\"`, `inspect`, " +
+			"`inspect_triggers`, `power_state`, `bios_settings`, `raid`, `firmware`, `boot_mode` and `secure_boot`.",
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{
 				Computed: true, MarkdownDescription: "UUID of the node.",
@@ -42,18 +43,24 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 			"ports":                  portsSchema(),
 			"port_groups":            groupsSchema(),
 			"inspect": schema.BoolAttribute{
-				Optional:            true,
-				MarkdownDescription: "Whether to inspect the machine, unless it was inspected before. **The machine boots.** If the node is `available`, **Ironic cleans it afterwards**. No effect with `target_state = \"enroll\"`. Default: `false`.",
+				Optional: true,
+				MarkdownDescription: "Whether to inspect the machine, unless it was inspected before. **The machine boots.** If the node " +
+					"is `available`, **Ironic cleans it afterwards**. No effect with `target_state = \"enroll\"`. Default: `false`.",
 			},
 			"inspect_triggers": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType,
-				MarkdownDescription: "Any change, also adding it, inspects the machine again, whatever `inspect` is. **The machine boots.** If the node is `available`, **Ironic cleans it afterwards**. An error while the node is reserved or deployed, has no BMC, or has `target_state = \"enroll\"`. Removing the attribute does nothing. " +
-					"A new or imported host only records the triggers. Example: `{ recabled = \"2026-11-20\" }`.",
+				MarkdownDescription: "Any change, also adding it, inspects the machine again, whatever `inspect` is. **The machine " +
+					"boots.** If the node is `available`, **Ironic cleans it afterwards**. An error while the node is reserved or " +
+					"deployed, has no BMC, or has `target_state = \"enroll\"`. Removing the attribute does nothing. A new or imported " +
+					"host only records the triggers. Example: `{ recabled = \"2026-11-20\" }`.",
 			},
 			"cleanings": schema.Int64Attribute{
 				Computed: true,
-				MarkdownDescription: "How often a plan has announced that Ironic boots, restarts, configures or cleans the machine for this host: a cleaning, an inspection, or a change of `bios_settings`, `raid`, `firmware`, `boot_mode` or `secure_boot`. " +
-					"**The plan raises it already**, by one, so that it names each such machine; `(known after apply)` if a deciding value is not known yet. What a new host says in its own words does not count. See [Protect machines](../guides/protect-machines.md#what-a-plan-shows).",
+				MarkdownDescription: "How often a plan has announced that Ironic boots, restarts, configures or cleans the machine for " +
+					"this host: a cleaning, an inspection, or a change of `bios_settings`, `raid`, `firmware`, `boot_mode` or " +
+					"`secure_boot`. **The plan raises it already**, by one, so that it names each such machine; `(known after apply)` " +
+					"if a deciding value is not known yet. What a new host says in its own words does not count. See [Protect " +
+					"machines](../guides/protect-machines.md#what-a-plan-shows).",
 			},
 			"on_destroy": schema.StringAttribute{
 				Optional: true,
@@ -63,14 +70,18 @@ func (h *host) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resou
 			},
 			"on_failure": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "What happens if Ironic has the node, but cannot prepare or switch the machine: with `error` (the default), the apply fails, and Terraform applies nothing that refers to any host of this resource. " +
-					"With `warn`, the apply warns and goes on without this host: other machines are deployed, and a deployment of this one fails by itself. Either way the next apply tries again; with `warn` a new host is not tainted.",
+				MarkdownDescription: "What happens if Ironic has the node, but cannot prepare or switch the machine: with `error` (the " +
+					"default), the apply fails, and Terraform applies nothing that refers to any host of this resource. With `warn`, the " +
+					"apply warns and goes on without this host: other machines are deployed, and a deployment of this one fails by " +
+					"itself. Either way the next apply tries again; with `warn` a new host is not tainted.",
 				Validators: []validator.String{stringvalidator.OneOf(onFailureError, onFailureWarn)},
 			},
 			"timeouts": framework.TimeoutsAttribute(ctx, timeouts.Opts{
-				Create: true, CreateDescription: "Longest time to prepare the machine, without an inspection and without waiting for a slot of `provisioning_limit`. An inspection has as much time again. Default: `60m`.",
+				Create: true, CreateDescription: "Longest time to prepare the machine, without an inspection and without waiting for a " +
+					"slot of `provisioning_limit`. An inspection has as much time again. Default: `60m`.",
 				Update: true, UpdateDescription: "The same for an update. Default: `60m`.",
-				Delete: true, DeleteDescription: "Longest time to wait for an operation in progress before the node is deleted. Default: `30m`.",
+				Delete: true, DeleteDescription: "Longest time to wait for an operation in progress before the node is deleted. " +
+					"Default: `30m`.",
 			}),
 		},
 	}
@@ -92,8 +103,8 @@ func (h *host) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 	m.validateReasons(&resp.Diagnostics)
 	for key := range framework.StringMap(m.DriverInfo) {
 		if ironic.IsSecretKey(key) {
-			resp.Diagnostics.AddAttributeError(path.Root("driver_info").AtMapKey(key), "Secret in driver_info", "Plans show driver_info, and the state contains it. Move "+key+" to driver_info_wo, "+
-				"or use bmc with username and password.")
+			resp.Diagnostics.AddAttributeError(path.Root("driver_info").AtMapKey(key), "Secret in driver_info", "Plans show driver_info, "+
+				"and the state contains it. Move "+key+" to driver_info_wo, or use bmc with username and password.")
 		}
 	}
 	m.validateRunbook(&resp.Diagnostics)
@@ -106,7 +117,8 @@ func (h *host) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 		return // the attribute's validator reports it
 	}
 	if bmc.VerifyCAKey == "" && framework.IsSet(m.bmc(ctx).VerifyCA) {
-		resp.Diagnostics.AddAttributeError(path.Root("bmc").AtName("verify_ca"), "Unused setting", "IPMI has no certificates. Remove verify_ca.")
+		resp.Diagnostics.AddAttributeError(path.Root("bmc").AtName("verify_ca"), "Unused setting",
+			"IPMI has no certificates. Remove verify_ca.")
 	}
 	for key := range framework.StringMap(m.DriverInfo) {
 		_, twice := bmc.Info[key]
@@ -124,8 +136,9 @@ func (m *model) validateReasons(diags *diag.Diagnostics) {
 		reason types.String
 	}{"maintenance": {m.Maintenance, m.MaintenanceReason}, "retired": {m.Retired, m.RetiredReason}} {
 		if framework.IsFalse(is.set) && framework.IsSet(is.reason) {
-			diags.AddAttributeError(path.Root(name+"_reason"), "Reason without effect", fmt.Sprintf("%s is false, and Ironic keeps a reason only while it is true. Remove %s_reason, or make it null together with %s, "+
-				"as in %s_reason = var.%s ? \"broken\" : null.", name, name, name, name, name))
+			diags.AddAttributeError(path.Root(name+"_reason"), "Reason without effect",
+				fmt.Sprintf("%s is false, and Ironic keeps a reason only while it is true. Remove %s_reason, or make it null together "+
+					"with %s, as in %s_reason = var.%s ? \"broken\" : null.", name, name, name, name, name))
 		}
 	}
 }
@@ -141,7 +154,8 @@ func (m *model) validateDriver(ctx context.Context, diags *diag.Diagnostics) {
 		follows, from = machine.AgentDriver, "power_control"
 	}
 	if follows != "" && framework.IsSet(m.Driver) && m.Driver.ValueString() != follows {
-		diags.AddAttributeError(path.Root("driver"), "Driver does not fit", fmt.Sprintf("The driver follows from %s, and is %s. Remove driver here.", from, follows))
+		diags.AddAttributeError(path.Root("driver"), "Driver does not fit",
+			fmt.Sprintf("The driver follows from %s, and is %s. Remove driver here.", from, follows))
 	}
 }
 
@@ -151,9 +165,10 @@ func (m *model) validateDriver(ctx context.Context, diags *diag.Diagnostics) {
 var attributes = append([]attribute{
 	row[types.String]{
 		name: "name", path: "/name",
-		schema: text("Name of the node, unique in Ironic: at most 255 letters, digits, `.`, `_`, `~` and `-`.", framework.NameValidators()...),
-		of:     func(m *model) *types.String { return &m.Name },
-		node:   func(n *ironic.Node) types.String { return framework.OrNull(n.Name) },
+		schema: text("Name of the node, unique in Ironic: at most 255 letters, digits, `.`, `_`, `~` and `-`.",
+			framework.NameValidators()...),
+		of:   func(m *model) *types.String { return &m.Name },
+		node: func(n *ironic.Node) types.String { return framework.OrNull(n.Name) },
 	}.attribute(),
 	bmcAttribute(),
 	powerControlAttribute(),
@@ -204,9 +219,10 @@ var attributes = append([]attribute{
 	}.attribute(),
 	row[types.String]{
 		name: "conductor_group", path: "/conductor_group", since: 46,
-		schema: text("Group of conductors that manage the node, in lower case. A conductor of this group must run.", stringvalidator.LengthBetween(1, 255), framework.ConductorGroup),
-		of:     func(m *model) *types.String { return &m.ConductorGroup },
-		node:   func(n *ironic.Node) types.String { return framework.OrNull(n.ConductorGroup) },
+		schema: text("Group of conductors that manage the node, in lower case. A conductor of this group must run.",
+			stringvalidator.LengthBetween(1, 255), framework.ConductorGroup),
+		of:   func(m *model) *types.String { return &m.ConductorGroup },
+		node: func(n *ironic.Node) types.String { return framework.OrNull(n.ConductorGroup) },
 	}.attribute(),
 	row[types.String]{
 		name: "shard", path: "/shard", since: 82,
@@ -216,20 +232,23 @@ var attributes = append([]attribute{
 	}.attribute(),
 	row[types.Bool]{
 		name: "automated_clean", path: "/automated_clean", since: 47,
-		schema: flag("Whether Ironic [cleans](../guides/erasure.md) the node when it becomes available and after each undeployment. With `false`, the disks keep their data. Default: Ironic's."),
-		of:     func(m *model) *types.Bool { return &m.AutomatedClean },
-		node:   func(n *ironic.Node) types.Bool { return types.BoolPointerValue(n.AutomatedClean) },
+		schema: flag("Whether Ironic [cleans](../guides/erasure.md) the node when it becomes available and after each undeployment. With " +
+			"`false`, the disks keep their data. Default: Ironic's."),
+		of:   func(m *model) *types.Bool { return &m.AutomatedClean },
+		node: func(n *ironic.Node) types.Bool { return types.BoolPointerValue(n.AutomatedClean) },
 	}.attribute(),
 	cleaningRunbookAttribute(),
 	row[types.Bool]{
 		name: "disable_power_off", path: "/disable_power_off", since: 95, gone: types.BoolValue(false),
-		schema: flag("Whether Ironic never switches the machine off, and restarts it instead. Not allowed with `power_state = \"off\"`. Default: not managed. Needs API 1.95."),
-		of:     func(m *model) *types.Bool { return &m.DisablePowerOff },
-		node:   func(n *ironic.Node) types.Bool { return types.BoolValue(n.DisablePowerOff) },
+		schema: flag("Whether Ironic never switches the machine off, and restarts it instead. Not allowed with `power_state = \"off\"`. " +
+			"Default: not managed. Needs API 1.95."),
+		of:   func(m *model) *types.Bool { return &m.DisablePowerOff },
+		node: func(n *ironic.Node) types.Bool { return types.BoolValue(n.DisablePowerOff) },
 	}.attribute(),
 	row[types.String]{
 		name: "parent_node", path: "/parent_node", since: 83,
-		schema: text("UUID (`id` of the `metal_host`) of the machine that contains this one, for example as a DPU. Ironic starts it first, and allocates no node that has one. Needs API 1.83.",
+		schema: text("UUID (`id` of the `metal_host`) of the machine that contains this one, for example as a DPU. Ironic starts it "+
+			"first, and allocates no node that has one. Needs API 1.83.",
 			framework.UUID),
 		of:   func(m *model) *types.String { return &m.ParentNode },
 		node: func(n *ironic.Node) types.String { return framework.OrNull(n.ParentNode) },
@@ -239,9 +258,10 @@ var attributes = append([]attribute{
 	secureBootAttribute(),
 	row[types.Bool]{ // set by a request of its own
 		name: "maintenance", with: "/maintenance", gone: types.BoolValue(false),
-		schema: flag("Whether the node is in maintenance, so that Ironic neither allocates nor deploys it. A change does nothing to the machine; changes of hardware settings wait. Default: not managed."),
-		of:     func(m *model) *types.Bool { return &m.Maintenance },
-		node:   func(n *ironic.Node) types.Bool { return types.BoolValue(n.Maintenance) },
+		schema: flag("Whether the node is in maintenance, so that Ironic neither allocates nor deploys it. A change does nothing to the " +
+			"machine; changes of hardware settings wait. Default: not managed."),
+		of:   func(m *model) *types.Bool { return &m.Maintenance },
+		node: func(n *ironic.Node) types.Bool { return types.BoolValue(n.Maintenance) },
 	}.attribute(),
 	row[types.String]{
 		name: "maintenance_reason", with: "/maintenance",
@@ -251,9 +271,11 @@ var attributes = append([]attribute{
 	}.attribute(),
 	row[types.Bool]{
 		name: "retired", path: "/retired", since: 61, gone: types.BoolValue(false),
-		schema: flag("Whether the node is retired: no allocation gets it, and after an undeployment it becomes `manageable`, not `available`. **A change to `false` cleans the machine** if `target_state` is `available`. An error while the node is available and reserved. Default: not managed. See [Life cycle](#life-cycle). Needs API 1.61."),
-		of:     func(m *model) *types.Bool { return &m.Retired },
-		node:   func(n *ironic.Node) types.Bool { return types.BoolValue(n.Retired) },
+		schema: flag("Whether the node is retired: no allocation gets it, and after an undeployment it becomes `manageable`, not " +
+			"`available`. **A change to `false` cleans the machine** if `target_state` is `available`. An error while the node is " +
+			"available and reserved. Default: not managed. See [Life cycle](#life-cycle). Needs API 1.61."),
+		of:   func(m *model) *types.Bool { return &m.Retired },
+		node: func(n *ironic.Node) types.Bool { return types.BoolValue(n.Retired) },
 	}.attribute(),
 	row[types.String]{
 		name: "retired_reason", path: "/retired_reason", with: "/retired",

@@ -124,7 +124,8 @@ func TestAccHost_secretsAreSentWhenTheirVersionChanges(t *testing.T) {
 	const masked = "******"
 	config := func(secret, version string, more ...string) string {
 		return enrolled(s, append([]string{
-			"driver = \"redfish\"", fmt.Sprintf("driver_info_wo = { redfish_password = %q }\n  driver_info_wo_version = %s", secret, version),
+			"driver = \"redfish\"", fmt.Sprintf("driver_info_wo = { redfish_password = %q }\n  driver_info_wo_version = %s",
+				secret, version),
 		}, more...)...)
 	}
 	sent := func(secret string, want ...string) statecheck.StateCheck { return sends{s, secret, want} }
@@ -133,7 +134,10 @@ func TestAccHost_secretsAreSentWhenTheirVersionChanges(t *testing.T) {
 		return statecheck.ExpectKnownValue("metal_host.h", tfjsonpath.New("driver_info_wo_version"), knownvalue.StringExact(want))
 	}
 	acctest.Test(t,
-		resource.TestStep{Config: config("first-secret", "1"), ConfigStateChecks: []statecheck.StateCheck{has, sent("first-secret", http.MethodPost)}},
+		resource.TestStep{Config: config("first-secret", "1"), ConfigStateChecks: []statecheck.StateCheck{
+			has,
+			sent("first-secret", http.MethodPost),
+		}},
 		resource.TestStep{ // the same version: another secret changes nothing
 			Config:            config("second-secret", "1"),
 			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionNoop),
@@ -189,7 +193,10 @@ func TestAccHost_bmcPasswordInTheStateChangesInPlace(t *testing.T) {
 		return enrolled(s, bmc.Block("ipmi://192.0.2.34", `username = "root"`, `password = `+acctest.Quoted(password)))
 	}
 	acctest.Test(t,
-		resource.TestStep{Config: config("first-secret"), ConfigStateChecks: []statecheck.StateCheck{sends{s, "first-secret", []string{http.MethodPost}}}},
+		resource.TestStep{
+			Config:            config("first-secret"),
+			ConfigStateChecks: []statecheck.StateCheck{sends{s, "first-secret", []string{http.MethodPost}}},
+		},
 		resource.TestStep{
 			Config:            config("second-secret"),
 			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
@@ -211,7 +218,8 @@ func TestFakeHost_errorsContainNoSecrets(t *testing.T) {
 		},
 		Reject: func(r *http.Request) *fakeironic.Rejection {
 			if refuse.Load() && (r.Method == http.MethodPost || r.Method == http.MethodPatch) {
-				return &fakeironic.Rejection{Status: http.StatusBadRequest, Body: `{"error_message": "{\"faultstring\": \"Bad value: ` + secret + `\"}"}`}
+				return &fakeironic.Rejection{Status: http.StatusBadRequest, Body: `{"error_message": "{\"faultstring\": \"Bad value: ` +
+					secret + `\"}"}`}
 			}
 			return nil
 		},

@@ -26,7 +26,8 @@ import (
 func rootDeviceAttribute() attribute {
 	a := mapRow(row[types.Map]{
 		name: "root_device", with: "/properties/" + rootDeviceKey,
-		schema: texts("Hints that select the disk for deployments, such as `serial`, `wwn`, `size` (GiB) or `rotational`. The disk must match all. Default: Ironic chooses. A change takes effect at the next deployment.",
+		schema: texts("Hints that select the disk for deployments, such as `serial`, `wwn`, `size` (GiB) or `rotational`. The disk must "+
+			"match all. Default: Ironic chooses. A change takes effect at the next deployment.",
 			framework.KeyValidators()...),
 		of: func(m *model) *types.Map { return &m.RootDevice },
 	}, func(n *ironic.Node) map[string]string {
@@ -52,8 +53,9 @@ func traitsAttribute() attribute {
 		name: "traits", with: "/traits", since: 37, gone: types.SetNull(types.StringType),
 		schema: schema.SetAttribute{
 			ElementType: types.StringType, Optional: true, Computed: true,
-			MarkdownDescription: "Traits that allocations can ask for: standard ones such as `HW_CPU_X86_AVX2`, or your own, such as `CUSTOM_NVME`.",
-			Validators:          framework.TraitValidators(),
+			MarkdownDescription: "Traits that allocations can ask for: standard ones such as `HW_CPU_X86_AVX2`, or your own, such as " +
+				"`CUSTOM_NVME`.",
+			Validators: framework.TraitValidators(),
 		},
 		of: func(m *model) *types.Set { return &m.Traits },
 	}.attribute()
@@ -79,8 +81,8 @@ func networkDataAttribute() attribute {
 		name: "network_data", with: "/network_data", since: 66, gone: jsontypes.NewNormalizedNull(),
 		schema: schema.StringAttribute{
 			Optional: true, Computed: true, CustomType: jsontypes.NormalizedType{},
-			MarkdownDescription: "Network settings of Ironic's ramdisk, for sites without DHCP: a JSON object in OpenStack's format, with `links`, `networks` and `services`. " +
-				"A change takes effect when the ramdisk boots next. Needs API 1.66.",
+			MarkdownDescription: "Network settings of Ironic's ramdisk, for sites without DHCP: a JSON object in OpenStack's format, " +
+				"with `links`, `networks` and `services`. A change takes effect when the ramdisk boots next. Needs API 1.66.",
 			Validators: []validator.String{framework.NetworkData{}},
 		},
 		of: func(m *model) *jsontypes.Normalized { return &m.NetworkData },
@@ -132,7 +134,8 @@ func extraAttribute() attribute {
 func targetStateAttribute() attribute {
 	a := row[types.String]{
 		name: "target_state", later: true,
-		schema: text("How far Ironic prepares the machine: `enroll`, `manageable` (the default) or `available`. **On the way to `available`, Ironic cleans the machine.** See [Life cycle](#life-cycle).",
+		schema: text("How far Ironic prepares the machine: `enroll`, `manageable` (the default) or `available`. **On the way to "+
+			"`available`, Ironic cleans the machine.** See [Life cycle](#life-cycle).",
 			stringvalidator.OneOf(hosts.Targets()...)),
 		of: func(m *model) *types.String { return &m.TargetState },
 	}.attribute()
@@ -140,7 +143,8 @@ func targetStateAttribute() attribute {
 	a.plan = func(ctx context.Context, m, config, state *model, before managed) {
 		keeps(ctx, m, config, state, before)
 		if state != nil && config.TargetState.IsNull() && !config.BMC.IsNull() {
-			m.TargetState = types.StringValue(hosts.TargetWithBMC(state.TargetState.ValueString(), ironic.State(state.ProvisionState.ValueString())))
+			m.TargetState = types.StringValue(hosts.TargetWithBMC(state.TargetState.ValueString(),
+				ironic.State(state.ProvisionState.ValueString())))
 		}
 	}
 	a.read = func(_ context.Context, m *model, node *ironic.Node, everything bool) {
@@ -158,8 +162,9 @@ func bootModeAttribute() attribute {
 		name: bootModeKey, since: api.VersionBootMode,
 		schema: schema.StringAttribute{
 			Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(ironic.BootUEFI), string(ironic.BootBIOS))},
-			MarkdownDescription: "Boot mode of the firmware: `uefi` or `bios`. **A change restarts the machine** if its BMC needs that; a deployed host keeps its mode until it is free. " +
-				"Deployments choose their mode by the capability `boot_mode`. Needs API 1.76. Default: not managed.",
+			MarkdownDescription: "Boot mode of the firmware: `uefi` or `bios`. **A change restarts the machine** if its BMC needs that; " +
+				"a deployed host keeps its mode until it is free. Deployments choose their mode by the capability `boot_mode`. Needs API " +
+				"1.76. Default: not managed.",
 		},
 		of:   func(m *model) *types.String { return &m.BootMode },
 		node: func(n *ironic.Node) types.String { return framework.OrNull(n.BootMode) },
@@ -171,7 +176,8 @@ func secureBootAttribute() attribute {
 	r := row[types.Bool]{
 		name: "secure_boot", since: api.VersionBootMode,
 		schema: schema.BoolAttribute{
-			Optional: true, MarkdownDescription: "Whether the firmware starts only signed code. **A change restarts the machine** if its BMC needs that; a deployed host keeps its setting until it is free. Needs UEFI and API 1.76. Default: not managed.",
+			Optional: true, MarkdownDescription: "Whether the firmware starts only signed code. **A change restarts the machine** if its " +
+				"BMC needs that; a deployed host keeps its setting until it is free. Needs UEFI and API 1.76. Default: not managed.",
 		},
 		of:   func(m *model) *types.Bool { return &m.SecureBoot },
 		node: func(n *ironic.Node) types.Bool { return types.BoolPointerValue(n.SecureBoot) },
@@ -202,7 +208,8 @@ func consoleAttribute() attribute {
 		name: "console",
 		schema: schema.StringAttribute{
 			Optional: true, Validators: []validator.String{stringvalidator.OneOf(hosts.ConsoleOn, hosts.ConsoleOff)},
-			MarkdownDescription: "[Console](../guides/consoles.md): `enabled`, not for graphical ones, or `disabled`. A change touches nothing on the machine. Default: not managed.",
+			MarkdownDescription: "[Console](../guides/consoles.md): `enabled`, not for graphical ones, or `disabled`. A change touches " +
+				"nothing on the machine. Default: not managed.",
 		},
 		of: func(m *model) *types.String { return &m.Console },
 		node: func(n *ironic.Node) types.String {
@@ -233,11 +240,14 @@ func (m *model) bootSettings() machine.BootSettings {
 // validateBoot refuses settings that contradict each other.
 func (m *model) validateBoot(diags *diag.Diagnostics) {
 	if m.BootMode.ValueString() == string(ironic.BootBIOS) && m.SecureBoot.ValueBool() {
-		diags.AddAttributeError(path.Root("secure_boot"), "Secure boot needs UEFI", "boot_mode = \"bios\" has no secure boot. Set boot_mode = \"uefi\", or secure_boot = false.")
+		diags.AddAttributeError(path.Root("secure_boot"), "Secure boot needs UEFI",
+			"boot_mode = \"bios\" has no secure boot. Set boot_mode = \"uefi\", or secure_boot = false.")
 	}
-	if deployed, given := framework.StringMap(m.Capabilities)[bootModeKey]; given && framework.IsSet(m.BootMode) && deployed != m.BootMode.ValueString() {
-		diags.AddAttributeError(path.Root("capabilities").AtMapKey(bootModeKey), "Boot modes differ", fmt.Sprintf("boot_mode is %q, and a deployment would change it to %q, as capabilities says. "+
-			"Set both to the same mode.", m.BootMode.ValueString(), deployed))
+	if deployed, given := framework.StringMap(m.Capabilities)[bootModeKey]; given && framework.IsSet(m.BootMode) &&
+		deployed != m.BootMode.ValueString() {
+		diags.AddAttributeError(path.Root("capabilities").AtMapKey(bootModeKey), "Boot modes differ",
+			fmt.Sprintf("boot_mode is %q, and a deployment would change it to %q, as capabilities says. Set both to the same mode.",
+				m.BootMode.ValueString(), deployed))
 	}
 }
 
@@ -245,8 +255,9 @@ func (m *model) validateBoot(diags *diag.Diagnostics) {
 func powerStateAttribute() attribute {
 	a := row[types.String]{
 		name: "power_state", later: true,
-		schema: text("`on` or `off`. Default: not managed; the attribute then shows the present state, null with `power_control`. **A change switches the machine.** "+
-			"While the node is deployed, its `metal_deployment` controls the power, and this attribute has no effect.",
+		schema: text("`on` or `off`. Default: not managed; the attribute then shows the present state, null with `power_control`. **A "+
+			"change switches the machine.** While the node is deployed, its `metal_deployment` controls the power, and this attribute "+
+			"has no effect.",
 			stringvalidator.OneOf(framework.PowerOn, framework.PowerOff)),
 		of: func(m *model) *types.String { return &m.PowerState },
 	}.attribute()
@@ -272,8 +283,9 @@ func powerStateAttribute() attribute {
 func powerOffModeAttribute() attribute {
 	a := row[types.String]{
 		name: "power_off_mode", since: api.VersionSoftPower,
-		schema: framework.PowerOffModeAttribute("How `power_state = \"off\"` switches the machine off. `hard` (default) cuts the power. `soft` asks the operating system to shut down, and fails if the machine stays on. " +
-			"`graceful` asks, and cuts the power after 3 minutes, or at once if the driver cannot ask."),
+		schema: framework.PowerOffModeAttribute("How `power_state = \"off\"` switches the machine off. `hard` (default) cuts the power. " +
+			"`soft` asks the operating system to shut down, and fails if the machine stays on. `graceful` asks, and cuts the power after " +
+			"3 minutes, or at once if the driver cannot ask."),
 		of: func(m *model) *types.String { return &m.PowerOffMode },
 	}.attribute()
 	a.plan = nil
@@ -285,7 +297,8 @@ func powerManagedAttribute() attribute {
 	a := row[types.Bool]{
 		name: "power_managed",
 		schema: schema.BoolAttribute{
-			Computed: true, MarkdownDescription: "Whether Ironic can switch the machine on and off. `false` if it does not know the BMC, and with `power_control`.",
+			Computed: true, MarkdownDescription: "Whether Ironic can switch the machine on and off. `false` if it does not know the BMC, " +
+				"and with `power_control`.",
 		},
 		of:   func(m *model) *types.Bool { return &m.PowerManaged },
 		node: func(n *ironic.Node) types.Bool { return types.BoolValue(machine.PowerManaged(n)) },

@@ -19,13 +19,16 @@ func TestRemainingInfo_ofAnImport(t *testing.T) {
 		before managed
 		want   map[string]string
 	}{
-		"without bmc":     {ipmi, "", managed{"/name"}, ipmi},
-		"the same bmc":    {ipmi, "ipmi://192.0.2.5", nil, ipmi},
-		"another address": {ipmi, "ipmi://192.0.2.6", managed{address}, map[string]string{"ipmi_address": "192.0.2.6", "deploy_kernel": "http://k"}},
-		"another scheme":  {ipmi, "redfish://192.0.2.5", managed{address}, map[string]string{"deploy_kernel": "http://k"}},
-		"not ours":        {ipmi, "redfish://192.0.2.5", nil, ipmi},
-		"nothing left":    {map[string]string{"ipmi_address": "192.0.2.5"}, "", managed{address}, nil},
-		"removed system":  {map[string]string{"redfish_system_id": "/redfish/v1/Systems/1"}, "redfish://192.0.2.5", managed{system}, nil},
+		"without bmc":  {ipmi, "", managed{"/name"}, ipmi},
+		"the same bmc": {ipmi, "ipmi://192.0.2.5", nil, ipmi},
+		"another address": {ipmi, "ipmi://192.0.2.6", managed{address}, map[string]string{
+			"ipmi_address":  "192.0.2.6",
+			"deploy_kernel": "http://k",
+		}},
+		"another scheme": {ipmi, "redfish://192.0.2.5", managed{address}, map[string]string{"deploy_kernel": "http://k"}},
+		"not ours":       {ipmi, "redfish://192.0.2.5", nil, ipmi},
+		"nothing left":   {map[string]string{"ipmi_address": "192.0.2.5"}, "", managed{address}, nil},
+		"removed system": {map[string]string{"redfish_system_id": "/redfish/v1/Systems/1"}, "redfish://192.0.2.5", managed{system}, nil},
 	} {
 		state, config := bare(), bare()
 		state.DriverInfo = stringMap(tt.state)

@@ -27,8 +27,14 @@ func TestChange_reservedHostReturnsToThePool(t *testing.T) {
 	ironictest.InVirtualTime(t, func(t *testing.T) {
 		ctx, fake := t.Context(), ironictest.Fleet(1)
 		h := &host{}
-		h.Site = machine.New(machine.Config{Config: api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: fake, PollInterval: ironictest.Poll}})
-		allocation, _ := ironictest.AsOther(t, fake, http.MethodPost, "allocations", map[string]any{"resource_class": "baremetal", "name": "web"})["uuid"].(string)
+		h.Site = machine.New(machine.Config{Config: api.Config{
+			Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: fake,
+			PollInterval: ironictest.Poll,
+		}})
+		allocation, _ := ironictest.AsOther(t, fake, http.MethodPost, "allocations", map[string]any{
+			"resource_class": "baremetal",
+			"name":           "web",
+		})["uuid"].(string)
 		time.Sleep(time.Minute)
 		id, _ := ironictest.AsOther(t, fake, http.MethodGet, "allocations/web", nil)["node_uuid"].(string)
 		ironictest.AsOther(t, fake, http.MethodPut, "nodes/"+id+"/states/provision", map[string]any{"target": "manage"})

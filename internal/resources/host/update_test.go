@@ -35,7 +35,10 @@ func settings(s *site.Site) []setting {
 		return fmt.Sprintf(`{ id = "eth0", type = %q, ethernet_mac_address = "52:54:00:aa:bb:01" }`, kind)
 	}
 	network := func(kind string) map[string]any {
-		return map[string]any{"links": []any{map[string]any{"id": "eth0", "type": kind, "ethernet_mac_address": "52:54:00:aa:bb:01"}}, "networks": []any{}, "services": []any{}}
+		return map[string]any{
+			"links":    []any{map[string]any{"id": "eth0", "type": kind, "ethernet_mac_address": "52:54:00:aa:bb:01"}},
+			"networks": []any{}, "services": []any{},
+		}
 	}
 	return []setting{
 		{
@@ -49,7 +52,10 @@ func settings(s *site.Site) []setting {
 		{`owner = "alice"`, `owner = "bob"`, in("owner", "alice"), in("owner", "bob"), in("owner", nil)},
 		{`lessee = "carol"`, `lessee = "dave"`, in("lessee", "carol"), in("lessee", "dave"), in("lessee", nil)},
 		{`shard = "s1"`, `shard = "s2"`, in("shard", "s1"), in("shard", "s2"), in("shard", nil)},
-		{`automated_clean = false`, `automated_clean = true`, in("automated_clean", false), in("automated_clean", true), in("automated_clean", nil)},
+		{
+			`automated_clean = false`, `automated_clean = true`, in("automated_clean", false), in("automated_clean", true),
+			in("automated_clean", nil),
+		},
 		{
 			"maintenance = true\n  maintenance_reason = \"fan\"", "maintenance = true\n  maintenance_reason = \"disk\"",
 			map[string]any{"maintenance": true, "maintenance_reason": "fan"},
@@ -87,13 +93,15 @@ func settings(s *site.Site) []setting {
 			in("extra", map[string]any{"team": nil, "rack": nil, "others": "mine"}),
 		},
 		{
-			`driver_info = { deploy_kernel = "http://images/k1", rescue_ramdisk = "http://images/r" }`, `driver_info = { deploy_kernel = "http://images/k2" }`,
+			`driver_info = { deploy_kernel = "http://images/k1", rescue_ramdisk = "http://images/r" }`,
+			`driver_info = { deploy_kernel = "http://images/k2" }`,
 			in("driver_info", map[string]any{"deploy_kernel": "http://images/k1", "rescue_ramdisk": "http://images/r", "others": "mine"}),
 			in("driver_info", map[string]any{"deploy_kernel": "http://images/k2", "rescue_ramdisk": nil, "others": "mine"}),
 			in("driver_info", map[string]any{"deploy_kernel": nil, "others": "mine"}),
 		},
 		{
-			`network_data = jsonencode({ links = [` + link("phy") + `], networks = [], services = [] })`, `network_data = jsonencode({ services = [], networks = [], links = [` + link("vif") + `] })`,
+			`network_data = jsonencode({ links = [` + link("phy") + `], networks = [], services = [] })`,
+			`network_data = jsonencode({ services = [], networks = [], links = [` + link("vif") + `] })`,
 			in("network_data", network("phy")), in("network_data", network("vif")), in("network_data", map[string]any{"links": nil}),
 		},
 		{
@@ -104,7 +112,8 @@ func settings(s *site.Site) []setting {
 		},
 		{
 			`traits = ["CUSTOM_NVME", "CUSTOM_GPU"]`, `traits = ["CUSTOM_GPU", "HW_CPU_X86_VMX"]`,
-			in("traits", []any{"CUSTOM_GPU", "CUSTOM_NVME", "CUSTOM_OTHERS"}), in("traits", []any{"CUSTOM_GPU", "CUSTOM_OTHERS", "HW_CPU_X86_VMX"}),
+			in("traits", []any{"CUSTOM_GPU", "CUSTOM_NVME", "CUSTOM_OTHERS"}),
+			in("traits", []any{"CUSTOM_GPU", "CUSTOM_OTHERS", "HW_CPU_X86_VMX"}),
 			in("traits", []any{"CUSTOM_OTHERS"}),
 		},
 	}
@@ -209,7 +218,8 @@ func TestAccHost_unmanagedSettingsStay(t *testing.T) {
 			Config:           hostConfig(s, `lessee = "carol"`),
 			ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate),
 			ConfigStateChecks: []statecheck.StateCheck{nodeHas(s, map[string]any{
-				"lessee": "carol", "description": "by hand", "resource_class": "by-hand", "owner": "somebody", "automated_clean": false, "retired": true,
+				"lessee": "carol", "description": "by hand", "resource_class": "by-hand", "owner": "somebody", "automated_clean": false,
+				"retired":          true,
 				"deploy_interface": "direct", "properties": map[string]any{"cpus": 4.0}, "extra": map[string]any{"by": "hand"},
 				"maintenance": true, "maintenance_reason": "by hand", "traits": []any{"CUSTOM_HAND"},
 			})},
@@ -224,9 +234,18 @@ func TestAccHost_extraKeepsTypes(t *testing.T) {
 		return []statecheck.StateCheck{nodeHas(s, map[string]any{"extra": want})}
 	}
 	acctest.Test(t,
-		resource.TestStep{Config: extra(`{ a = "2", b = "x", c = null }`), ConfigStateChecks: has(map[string]any{"a": "2", "b": "x", "c": nil})},
-		resource.TestStep{Config: extra(`{ a = 2, b = false, c = "", d = 0, e = [] }`), ConfigStateChecks: has(map[string]any{"a": 2.0, "b": false, "d": 0.0, "e": []any{}})},
-		resource.TestStep{Config: extra(`{ a = null, b = true, f = { g = null } }`), ConfigStateChecks: has(map[string]any{"a": nil, "b": true, "c": nil, "d": nil, "e": nil})},
+		resource.TestStep{
+			Config:            extra(`{ a = "2", b = "x", c = null }`),
+			ConfigStateChecks: has(map[string]any{"a": "2", "b": "x", "c": nil}),
+		},
+		resource.TestStep{
+			Config:            extra(`{ a = 2, b = false, c = "", d = 0, e = [] }`),
+			ConfigStateChecks: has(map[string]any{"a": 2.0, "b": false, "d": 0.0, "e": []any{}}),
+		},
+		resource.TestStep{
+			Config:            extra(`{ a = null, b = true, f = { g = null } }`),
+			ConfigStateChecks: has(map[string]any{"a": nil, "b": true, "c": nil, "d": nil, "e": nil}),
+		},
 	)
 }
 
@@ -263,7 +282,10 @@ func TestAccHost_portsAreAddedChangedAndRemoved(t *testing.T) {
 			Config: ports(port(1, ``), port(2, `pxe_enabled = false, physical_network = "a", `+link("Eth1"))),
 			ConfigStateChecks: []statecheck.StateCheck{
 				has(1, map[string]any{"pxe_enabled": true, "physical_network": nil}),
-				has(2, map[string]any{"pxe_enabled": false, "physical_network": "a", "local_link_connection": map[string]any{"port_id": "Eth1", "switch_info": "tor1"}}),
+				has(2, map[string]any{
+					"pxe_enabled": false, "physical_network": "a",
+					"local_link_connection": map[string]any{"port_id": "Eth1", "switch_info": "tor1"},
+				}),
 				hostIs("ports", knownvalue.MapPartial(map[string]knownvalue.Check{
 					s.MAC(1): knownvalue.ObjectPartial(map[string]knownvalue.Check{"pxe_enabled": knownvalue.Bool(true)}),
 				})),
@@ -277,7 +299,10 @@ func TestAccHost_portsAreAddedChangedAndRemoved(t *testing.T) {
 			ConfigStateChecks: []statecheck.StateCheck{
 				has(0, map[string]any{"pxe_enabled": true}),
 				has(1, nil),
-				has(2, map[string]any{"pxe_enabled": true, "physical_network": "b", "local_link_connection": map[string]any{"port_id": "Eth2"}}),
+				has(2, map[string]any{
+					"pxe_enabled": true, "physical_network": "b",
+					"local_link_connection": map[string]any{"port_id": "Eth2"},
+				}),
 				has(3, map[string]any{}),
 			},
 		},
@@ -341,7 +366,8 @@ func TestFakeHost_formerConfigurationUndoesPartialUpdate(t *testing.T) {
 			w.Must(acctest.Apply()...)
 			node, _ := fake.Node(name)
 			want := map[string]any{
-				"driver_info": map[string]any{"ipmi_password": "secret-1"}, "automated_clean": nil, "retired": false, "extra": map[string]any{"team": nil},
+				"driver_info": map[string]any{"ipmi_password": "secret-1"}, "automated_clean": nil, "retired": false,
+				"extra":  map[string]any{"team": nil},
 				"traits": []any{}, "maintenance": false,
 			}
 			if found := lacks("", node.Raw, want); len(found) > 0 {
@@ -361,14 +387,18 @@ func TestFakeHost_nextUpdateFinishesPartialUpdate(t *testing.T) {
 			fake, refuses := refusing(http.MethodDelete, path)
 			s := site.StartFake(t, fake)
 			name := s.Name("h")
-			w := acctest.NewWorkspace(t, hostConfig(s, `traits = ["CUSTOM_NVME"]`, `maintenance = true`, `ports = { `+acctest.Quoted(s.MAC(1))+` = {} }`, `description = "old"`))
+			w := acctest.NewWorkspace(t, hostConfig(s, `traits = ["CUSTOM_NVME"]`, `maintenance = true`, `ports = { `+
+				acctest.Quoted(s.MAC(1))+` = {} }`, `description = "old"`))
 			w.Must(acctest.Apply()...)
 			refuses.Store(true)
 			w.Configure(hostConfig(s))
 			acctest.Fails(t, w, acctest.Apply(), "Could not")
 			refuses.Store(false)
 			w.Must(acctest.Apply()...)
-			if found := lacks("", s.Node(name), map[string]any{"traits": []any{}, "maintenance": false, "description": nil}); len(found) > 0 {
+			if found := lacks("", s.Node(name), map[string]any{
+				"traits": []any{}, "maintenance": false,
+				"description": nil,
+			}); len(found) > 0 {
 				t.Errorf("the node in Ironic: %v", found)
 			}
 			if port := portOf(s, s.MAC(1)); port != nil {
@@ -391,7 +421,9 @@ func TestAccHost_bondModeOfNetworkDataIsExplained(t *testing.T) {
 		t.Skip("which name this Ironic takes was not measured")
 	}
 	config := func(mode string) string {
-		return hostConfig(s, fmt.Sprintf(`network_data = jsonencode({ links = [{ id = "b", type = "bond", ethernet_mac_address = %q, bond_mode = %q, bond_links = [] }], networks = [], services = [] })`, s.MAC(1), mode))
+		return hostConfig(s,
+			fmt.Sprintf(
+				`network_data = jsonencode({ links = [{ id = "b", type = "bond", ethernet_mac_address = %q, bond_mode = %q, bond_links = [] }], networks = [], services = [] })`, s.MAC(1), mode))
 	}
 	w := acctest.NewWorkspace(t, config(other))
 	const summary = "Bond mode has another name in this Ironic"

@@ -27,11 +27,26 @@ func TestAccHost_targetStateChanges(t *testing.T) {
 	}
 	acctest.Test(t,
 		resource.TestStep{Config: hostConfig(s, acctest.Target("enroll")), ConfigStateChecks: at("enroll")},
-		resource.TestStep{Config: hostConfig(s, acctest.Target("manageable")), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate), ConfigStateChecks: at("manageable")},
-		resource.TestStep{Config: hostConfig(s, acctest.Target("available")), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate), ConfigStateChecks: at("available")},
-		resource.TestStep{Config: hostConfig(s), ConfigPlanChecks: hostPlan(plancheck.ResourceActionNoop), ConfigStateChecks: at("available")},
-		resource.TestStep{Config: hostConfig(s, acctest.Target("enroll")), ExpectError: regexp.MustCompile(acctest.Wrapped("A node cannot return to state enroll. Leave target_state as it is"))},
-		resource.TestStep{Config: hostConfig(s, acctest.Target("manageable")), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate), ConfigStateChecks: at("manageable")},
+		resource.TestStep{
+			Config: hostConfig(s, acctest.Target("manageable")), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate),
+			ConfigStateChecks: at("manageable"),
+		},
+		resource.TestStep{
+			Config: hostConfig(s, acctest.Target("available")), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate),
+			ConfigStateChecks: at("available"),
+		},
+		resource.TestStep{
+			Config: hostConfig(s), ConfigPlanChecks: hostPlan(plancheck.ResourceActionNoop),
+			ConfigStateChecks: at("available"),
+		},
+		resource.TestStep{
+			Config:      hostConfig(s, acctest.Target("enroll")),
+			ExpectError: regexp.MustCompile(acctest.Wrapped("A node cannot return to state enroll. Leave target_state as it is")),
+		},
+		resource.TestStep{
+			Config: hostConfig(s, acctest.Target("manageable")), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate),
+			ConfigStateChecks: at("manageable"),
+		},
 	)
 }
 
@@ -91,8 +106,10 @@ func TestFakeHost_nextApplyRepeatsFailedCleaning(t *testing.T) {
 	if code == 0 {
 		t.Fatalf("the apply succeeded:\n%s", output)
 	}
-	acctest.Mention(t, output, "Clean step deploy.erase_devices failed", "The node may still hold data, so Ironic does not allocate it. Fix the cause and apply again")
-	if host := acctest.InState(t, w, acctest.HostAddress); host.Tainted || host.Values["description"] != "arrived" || host.Values["provision_state"] != "clean failed" {
+	acctest.Mention(t, output, "Clean step deploy.erase_devices failed", "The node may still hold data, so Ironic does not allocate it. "+
+		"Fix the cause and apply again")
+	if host := acctest.InState(t, w, acctest.HostAddress); host.Tainted || host.Values["description"] != "arrived" ||
+		host.Values["provision_state"] != "clean failed" {
 		t.Errorf("the state has %+v, want an untainted host with the settings that Ironic has", host)
 	}
 
@@ -143,7 +160,10 @@ func TestAccHost_powerStateChanges(t *testing.T) {
 	s := site.Start(t, nil)
 	name := s.Name("h")
 	is := func(state string) []statecheck.StateCheck {
-		return []statecheck.StateCheck{hostIs("power_state", knownvalue.StringExact(state)), nodeHas(s, map[string]any{"power_state": "power " + state})}
+		return []statecheck.StateCheck{
+			hostIs("power_state", knownvalue.StringExact(state)),
+			nodeHas(s, map[string]any{"power_state": "power " + state}),
+		}
 	}
 	acctest.Test(t,
 		resource.TestStep{Config: hostConfig(s, `power_state = "on"`), ConfigStateChecks: is("on")},
@@ -156,7 +176,10 @@ func TestAccHost_powerStateChanges(t *testing.T) {
 			ConfigPlanChecks:  hostPlan(plancheck.ResourceActionUpdate),
 			ConfigStateChecks: is("on"),
 		},
-		resource.TestStep{Config: hostConfig(s, `power_state = "off"`), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate), ConfigStateChecks: is("off")},
+		resource.TestStep{
+			Config: hostConfig(s, `power_state = "off"`), ConfigPlanChecks: hostPlan(plancheck.ResourceActionUpdate),
+			ConfigStateChecks: is("off"),
+		},
 		resource.TestStep{
 			PreConfig: func() {
 				s.Must(http.MethodPut, "nodes/"+name+"/states/power", map[string]any{"target": "power on"})
@@ -173,11 +196,13 @@ func TestAccHost_withoutBMCIsNotPrepared(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
 	config := func(settings ...string) string {
-		return s.Provider() + acctest.HostBlock(s.Name("h"), append([]string{`driver = "ipmi"`, acctest.Target("available")}, settings...)...)
+		return s.Provider() + acctest.HostBlock(s.Name("h"), append([]string{`driver = "ipmi"`, acctest.Target("available")},
+			settings...)...)
 	}
 	w := acctest.NewWorkspace(t, config(`power_state = "on"`))
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "Host without BMC", "Ironic knows no BMC of host "+s.Name("h"), `provision_state = "enroll"`, "power_managed = false")
+	acctest.Mention(t, output, "Host without BMC", "Ironic knows no BMC of host "+s.Name("h"), `provision_state = "enroll"`,
+		"power_managed = false")
 	if regexp.MustCompile("Cleaning erases data").MatchString(output) {
 		t.Errorf("the plan warns of cleaning, though there is no BMC:\n%s", output)
 	}
@@ -207,6 +232,9 @@ func TestFakeHost_bmcIsKnownOnlyAfterApply(t *testing.T) {
 	acctest.Test(t,
 		resource.TestStep{Config: config(`bmc = { address = "ipmi://${terraform_data.bmc.output}" }`), ConfigStateChecks: managed},
 		resource.TestStep{Config: s.Provider(), Check: nothingLeft(s)},
-		resource.TestStep{Config: config("driver = \"ipmi\"\n  driver_info = { ipmi_address = terraform_data.bmc.output }"), ConfigStateChecks: managed},
+		resource.TestStep{
+			Config:            config("driver = \"ipmi\"\n  driver_info = { ipmi_address = terraform_data.bmc.output }"),
+			ConfigStateChecks: managed,
+		},
 	)
 }

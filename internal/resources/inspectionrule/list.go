@@ -18,7 +18,9 @@ var _ list.ListResourceWithConfigure = (*inspectionRule)(nil)
 func NewList() list.ListResource { return &inspectionRule{} }
 
 // ListResourceConfigSchema describes the filter.
-func (r *inspectionRule) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
+func (r *inspectionRule) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest,
+	resp *list.ListResourceSchemaResponse,
+) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Lists the inspection rules of Ironic, or those with a description. A rule has no other name. Needs API 1.96.",
 		Attributes:          map[string]schema.Attribute{"name_regex": framework.NameRegexAttribute("inspection rules")},

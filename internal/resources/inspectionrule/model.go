@@ -61,7 +61,10 @@ func operations(list types.List) []ironic.RuleOperation {
 	out := []ironic.RuleOperation{}
 	for _, element := range list.Elements() {
 		o := operationOf(element)
-		out = append(out, ironic.RuleOperation{Op: o.op.ValueString(), Args: o.arguments(), Loop: decoded(o.loop), Multiple: o.multiple.ValueString()})
+		out = append(out, ironic.RuleOperation{
+			Op: o.op.ValueString(), Args: o.arguments(), Loop: decoded(o.loop),
+			Multiple: o.multiple.ValueString(),
+		})
 	}
 	return out
 }
@@ -110,7 +113,10 @@ func refreshOperations(ctx context.Context, state types.List, found []ironic.Rul
 			elements = append(elements, before[i])
 			continue
 		}
-		values := map[string]attr.Value{"op": types.StringValue(f.Op), "args": framework.JSONText(shownArguments(f)), "loop": jsontypes.NewNormalizedNull()}
+		values := map[string]attr.Value{
+			"op": types.StringValue(f.Op), "args": framework.JSONText(shownArguments(f)),
+			"loop": jsontypes.NewNormalizedNull(),
+		}
 		if f.Loop != nil {
 			values["loop"] = framework.JSONText(f.Loop)
 		}
@@ -128,7 +134,8 @@ func (o operation) is(found ironic.RuleOperation) bool {
 	if multiple == "" && found.Multiple == multipleAny {
 		multiple = multipleAny
 	}
-	return o.op.ValueString() == found.Op && multiple == found.Multiple && ironic.SameJSON(o.arguments(), shownArguments(found)) && ironic.SameJSON(decoded(o.loop), found.Loop)
+	return o.op.ValueString() == found.Op && multiple == found.Multiple && ironic.SameJSON(o.arguments(), shownArguments(found)) &&
+		ironic.SameJSON(decoded(o.loop), found.Loop)
 }
 
 // shownArguments returns the arguments without the one that Ironic adds to actions on plugin data.

@@ -29,7 +29,8 @@ func start(t *testing.T) *site.Site {
 
 // rule returns the HCL of the rule "r".
 func rule(description, actions string, settings ...string) string {
-	return fmt.Sprintf("resource \"metal_inspection_rule\" \"r\" {\n  description = %q\n  actions = [%s]\n  %s\n}\n", description, actions, strings.Join(settings, "\n  "))
+	return fmt.Sprintf("resource \"metal_inspection_rule\" \"r\" {\n  description = %q\n  actions = [%s]\n  %s\n}\n", description, actions,
+		strings.Join(settings, "\n  "))
 }
 
 func conditions(list ...string) string { return "conditions = [" + strings.Join(list, ", ") + "]" }
@@ -64,7 +65,8 @@ func TestAccInspectionRule_changesInPlace(t *testing.T) {
 	acctest.NoChanges(t, w)
 	acctest.NoDrift(t, w)
 	first := id(t, w)
-	w.Configure(s.Provider() + rule(s.Name("gpus"), addGPU+`, { op = "set-plugin-data", args = jsonencode({ path = "a.b", value = 1 }) }`, "priority = 10",
+	w.Configure(s.Provider() + rule(s.Name("gpus"), addGPU+`, { op = "set-plugin-data", args = jsonencode({ path = "a.b", value = 1 }) }`,
+		"priority = 10",
 		conditions(isGPU, `{ op = "!eq", args = jsonencode({ values = ["{item}", "b"] }), loop = jsonencode(["a", "c"]) }`)))
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
 	acctest.NoChanges(t, w)
@@ -104,7 +106,8 @@ func TestAccInspectionRule_sensitiveRuleKeepsItsState(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	config := func(password, sensitive string) string {
-		return s.Provider() + rule(s.Name("bmc"), `{ op = "set-attribute", args = jsonencode({ path = "/driver_info/redfish_password", value = "`+password+`" }) }`, sensitive)
+		return s.Provider() + rule(s.Name("bmc"),
+			`{ op = "set-attribute", args = jsonencode({ path = "/driver_info/redfish_password", value = "`+password+`" }) }`, sensitive)
 	}
 	w := acctest.NewWorkspace(t, config("one", "sensitive = true"))
 	w.Must("apply", "-auto-approve")
@@ -137,7 +140,8 @@ func TestAccInspectionRule_importsByDescriptionAndUUID(t *testing.T) {
 		acctest.NoChanges(t, w)
 	}
 	twin := site.Text(call(t, s, http.MethodPost, "", map[string]any{
-		"description": description, "conditions": []any{}, "actions": []any{map[string]any{"op": "fail", "args": map[string]any{"msg": "x"}}},
+		"description": description, "conditions": []any{},
+		"actions": []any{map[string]any{"op": "fail", "args": map[string]any{"msg": "x"}}},
 	})["uuid"])
 	w.Must("state", "rm", address)
 	acctest.Fails(t, w, []string{"import", address, description}, "2 inspection rules have the description", twin)
@@ -199,17 +203,39 @@ func TestAccInspectionRule_planRefusesWhatCannotWork(t *testing.T) {
 		config string
 		texts  []string
 	}{
-		"too old a server":    {s.Provider(`microversion = "1.95"`) + rule("r", addGPU), []string{"metal_inspection_rule needs API 1.96"}},
-		"an action":           {s.Provider() + rule("r", `{ op = "add-trai", args = jsonencode({ name = "CUSTOM_A" }) }`), []string{`Ironic has no "add-trai" here`, "add-trait"}},
-		"a condition":         {s.Provider() + rule("r", addGPU, conditions(`{ op = "!!eq", args = jsonencode({ values = [] }) }`)), []string{`Ironic has no "!!eq" here`}},
-		"a missing argument":  {s.Provider() + rule("r", `{ op = "fail", args = jsonencode({ mesg = "x" }) }`), []string{"fail needs the argument msg", "fail has no argument mesg"}},
-		"values":              {s.Provider() + rule("r", addGPU, conditions(`{ op = "eq", args = jsonencode({ values = "x" }) }`)), []string{"values must be a JSON array"}},
-		"a trait":             {s.Provider() + rule("r", `{ op = "add-trait", args = jsonencode({ name = "gpu" }) }`), []string{`"gpu" is not a trait`}},
+		"too old a server": {s.Provider(`microversion = "1.95"`) + rule("r", addGPU), []string{"metal_inspection_rule needs API 1.96"}},
+		"an action": {
+			s.Provider() + rule("r", `{ op = "add-trai", args = jsonencode({ name = "CUSTOM_A" }) }`),
+			[]string{`Ironic has no "add-trai" here`, "add-trait"},
+		},
+		"a condition": {
+			s.Provider() + rule("r", addGPU, conditions(`{ op = "!!eq", args = jsonencode({ values = [] }) }`)),
+			[]string{`Ironic has no "!!eq" here`},
+		},
+		"a missing argument": {
+			s.Provider() + rule("r", `{ op = "fail", args = jsonencode({ mesg = "x" }) }`),
+			[]string{"fail needs the argument msg", "fail has no argument mesg"},
+		},
+		"values": {
+			s.Provider() + rule("r", addGPU, conditions(`{ op = "eq", args = jsonencode({ values = "x" }) }`)),
+			[]string{"values must be a JSON array"},
+		},
+		"a trait": {
+			s.Provider() + rule("r", `{ op = "add-trait", args = jsonencode({ name = "gpu" }) }`),
+			[]string{`"gpu" is not a trait`},
+		},
 		"arguments as a list": {s.Provider() + rule("r", `{ op = "fail", args = jsonencode(["x"]) }`), []string{"must be a JSON object"}},
-		"multiple, no loop":   {s.Provider() + rule("r", addGPU, conditions(`{ op = "is-none", args = jsonencode({ value = "x" }), multiple = "all" }`)), []string{"multiple has no effect without loop"}},
-		"a loop":              {s.Provider() + rule("r", `{ op = "fail", args = jsonencode({ msg = "x" }), loop = "3" }`), []string{"loop must be a JSON array"}},
-		"a phase":             {s.Provider() + rule("r", addGPU, `phase = "early"`), []string{"main"}},
-		"a priority":          {s.Provider() + rule("r", addGPU, `priority = 10000`), []string{"9999"}},
+		"multiple, no loop": {
+			s.Provider() + rule("r", addGPU,
+				conditions(`{ op = "is-none", args = jsonencode({ value = "x" }), multiple = "all" }`)),
+			[]string{"multiple has no effect without loop"},
+		},
+		"a loop": {
+			s.Provider() + rule("r", `{ op = "fail", args = jsonencode({ msg = "x" }), loop = "3" }`),
+			[]string{"loop must be a JSON array"},
+		},
+		"a phase":    {s.Provider() + rule("r", addGPU, `phase = "early"`), []string{"main"}},
+		"a priority": {s.Provider() + rule("r", addGPU, `priority = 10000`), []string{"9999"}},
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()

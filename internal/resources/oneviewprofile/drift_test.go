@@ -40,8 +40,14 @@ func TestAccOneView_errorsKeepTheResource(t *testing.T) {
 		fault fakeoneview.Fault
 		want  string
 	}{
-		"no right":         {fakeoneview.Fault{Path: oneProfile, Effect: fakeoneview.NotAuthorized()}, "the user lacks the right to do this"},
-		"login refused":    {fakeoneview.Fault{Path: "^/rest/login-sessions$", Effect: fakeoneview.BadLogin()}, "Check username, password and domain"},
+		"no right": {
+			fakeoneview.Fault{Path: oneProfile, Effect: fakeoneview.NotAuthorized()},
+			"the user lacks the right to do this",
+		},
+		"login refused": {
+			fakeoneview.Fault{Path: "^/rest/login-sessions$", Effect: fakeoneview.BadLogin()},
+			"Check username, password and domain",
+		},
 		"down":             {fakeoneview.Fault{Path: oneProfile, Effect: fakeoneview.Unavailable(10 * time.Minute)}, "503"},
 		"hardware unknown": {fakeoneview.Fault{Path: oneHardware, Effect: fakeoneview.Refuse(http.StatusNotFound, trouble)}, "404"},
 		"a proxy's 404": {fakeoneview.Fault{Path: oneProfile, Effect: fakeoneview.Effect{
@@ -70,7 +76,8 @@ func TestAccOneView_deletedProfileIsCreatedAgain(t *testing.T) {
 	s, o, w, node := held(t)
 	o.GiveBack(1) // another user removes it
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "Server profile is gone", "of node "+s.Name("blade1")+" ("+node+") does not exist in OneView any more", "1 to add, 0 to change, 0 to destroy")
+	acctest.Mention(t, output, "Server profile is gone", "of node "+s.Name("blade1")+" ("+node+") does not exist in OneView any more",
+		"1 to add, 0 to change, 0 to destroy")
 	w.Must("apply", "-auto-approve")
 	wantHeld(t, s, o, w, node)
 	acctest.NoChanges(t, w)
@@ -184,7 +191,8 @@ func TestAccOneView_changedTemplateIsNotAppliedToDeployedNode(t *testing.T) {
 	// The plan refuses another template in the configuration, and the provider does not remove the profile.
 	o.Fake.ResetRequests()
 	w.Configure(config(`server_profile_template_uri = ` + acctest.Quoted(other)))
-	acctest.Fails(t, w, []string{"plan"}, "Template cannot be changed now", `is in state "active"`, "applying another template switches the server off", "Destroy the metal_deployment of the node first")
+	acctest.Fails(t, w, []string{"plan"}, "Template cannot be changed now", `is in state "active"`,
+		"applying another template switches the server off", "Destroy the metal_deployment of the node first")
 	w.Configure(s.Provider(o.Setting()) + acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")))
 	acctest.Fails(t, w, acctest.Apply(), "Could not remove server profile", `is in state "active"`, "destroy its metal_deployment first")
 	w.Configure(config())
@@ -211,7 +219,9 @@ func TestAccOneView_changedTemplateIsNotAppliedToDeployedNode(t *testing.T) {
 }
 
 // changedTemplate is held with a changed template. The function at runs a hook at the nth request for a node from its call on.
-func changedTemplate(t *testing.T) (s *site.Site, o *site.OneView, w *acctest.Workspace, node string, at func(nth int32, do func() *fakeironic.Rejection)) {
+func changedTemplate(t *testing.T) (s *site.Site, o *site.OneView, w *acctest.Workspace, node string, at func(nth int32,
+	do func() *fakeironic.Rejection),
+) {
 	t.Helper()
 	var left atomic.Int32
 	var hook func() *fakeironic.Rejection
@@ -244,8 +254,10 @@ func TestFakeOneView_applyWarnsOfPlannedTemplateOfRunningNode(t *testing.T) {
 			o.Fake.PowerOn(o.Blades.Hardware[0])
 			return nil
 		})
-		acctest.Mention(t, w.Must("apply", "plan"), "Server profile template is not applied", "of node "+s.Name("blade1")+" ("+node+")", `in state "active"`)
-		if p := acctest.InState(t, w, profileAddress); p.Values["template_compliance"] != "NonCompliant" || o.Hardware(1).Power != fakeoneview.On {
+		acctest.Mention(t, w.Must("apply", "plan"), "Server profile template is not applied", "of node "+s.Name("blade1")+" ("+node+")",
+			`in state "active"`)
+		if p := acctest.InState(t, w, profileAddress); p.Values["template_compliance"] != "NonCompliant" ||
+			o.Hardware(1).Power != fakeoneview.On {
 			t.Errorf("the state has %+v; the server is %+v", p, o.Hardware(1))
 		}
 		s.Fake.Set(node, "provision_state", "available")
@@ -259,7 +271,8 @@ func TestFakeOneView_applyWarnsOfPlannedTemplateOfRunningNode(t *testing.T) {
 func TestFakeOneView_plannedTemplateFailsWithoutAnswerOfIronic(t *testing.T) {
 	t.Parallel()
 	s, o, w, node, at := changedTemplate(t)
-	for nth, doing := range []string{"Could not plan the server profile of node " + node, "Could not change the server profile of node " + s.Name("blade1")} {
+	for nth, doing := range []string{"Could not plan the server profile of node " + node, "Could not change the server profile of node " +
+		s.Name("blade1")} {
 		w.Must("plan", "-out=plan")
 		at(int32(nth+1), func() *fakeironic.Rejection {
 			return &fakeironic.Rejection{Status: http.StatusForbidden, Body: `{"error_message": "no right today"}`}
@@ -289,7 +302,8 @@ func TestAccOneView_renameAppliesNoTemplate(t *testing.T) {
 		o.Fake.EditTemplate(o.Blades.TemplateURI, change)
 		w.Configure(s.Provider(o.Setting()) + profile(acctest.Quoted(node), `name = `+acctest.Quoted("web-"+name)) + deployedProfile())
 		w.Must("apply", "-auto-approve")
-		if p := acctest.InState(t, w, profileAddress); p.Values["name"] != "web-"+name || p.Values["template_compliance"] != "NonCompliant" {
+		if p := acctest.InState(t, w, profileAddress); p.Values["name"] != "web-"+name ||
+			p.Values["template_compliance"] != "NonCompliant" {
 			t.Errorf("%s: the state has %+v", name, p)
 		}
 		acctest.NoChanges(t, w)
@@ -326,7 +340,8 @@ func TestAccOneView_otherTemplateIsAppliedInPlace(t *testing.T) {
 	if p := o.Profiles()[0]; p.URI != before || p.TemplateURI != other {
 		t.Errorf("the profile is %+v", p)
 	}
-	if p := acctest.InState(t, w, profileAddress); p.Values["template_compliance"] != "Compliant" || p.Values["server_profile_template_uri"] != other {
+	if p := acctest.InState(t, w, profileAddress); p.Values["template_compliance"] != "Compliant" ||
+		p.Values["server_profile_template_uri"] != other {
 		t.Errorf("the state has %+v", p)
 	}
 	acctest.NoChanges(t, w)
@@ -450,7 +465,8 @@ func TestAccOneView_nameOrUUIDOfSameNode(t *testing.T) {
 	s := site.Start(t, nil)
 	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
-	byName, byUUID := s.Provider(o.Setting())+profile(acctest.Quoted(s.Name("blade1"))), s.Provider(o.Setting())+profile(acctest.Quoted(node))
+	byName, byUUID := s.Provider(o.Setting())+profile(acctest.Quoted(s.Name("blade1"))), s.Provider(o.Setting())+
+		profile(acctest.Quoted(node))
 	w := acctest.NewWorkspace(t, byName)
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
@@ -480,7 +496,8 @@ func TestAccOneView_planWarnsOfRemoval(t *testing.T) {
 	s, o, w, node := held(t)
 	w.Configure(s.Provider(o.Setting()))
 	output, _ := w.Plan()
-	acctest.Mention(t, output, "Server profile is removed", "of node "+s.Name("blade1")+" ("+node+") is removed. OneView switches the server off for that")
+	acctest.Mention(t, output, "Server profile is removed", "of node "+s.Name("blade1")+" ("+node+
+		") is removed. OneView switches the server off for that")
 	o.GiveBack(1)
 	o.Take(1)
 	if output, _ := w.Plan(); strings.Contains(output, "Server profile is removed") {

@@ -20,7 +20,10 @@ func TestAccOneView_profileWithAWarningIsApplied(t *testing.T) {
 	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	for _, method := range []string{http.MethodPost, http.MethodDelete} {
-		o.Fake.Inject(fakeoneview.Fault{Method: method, Path: "^/rest/server-profiles", Count: fakeoneview.Always, Effect: fakeoneview.Warn(trouble)})
+		o.Fake.Inject(fakeoneview.Fault{
+			Method: method, Path: "^/rest/server-profiles", Count: fakeoneview.Always,
+			Effect: fakeoneview.Warn(trouble),
+		})
 	}
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
 	w.Must("apply", "-auto-approve")
@@ -36,7 +39,10 @@ func TestAccOneView_leftoverIsRemovedByNextApply(t *testing.T) {
 	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	o.Fake.Inject(fakeoneview.Fault{Method: http.MethodPost, Path: allProfiles, Effect: fakeoneview.FailApply(trouble, false)})
-	o.Fake.Inject(fakeoneview.Fault{Method: http.MethodDelete, Path: oneProfile, Count: fakeoneview.Always, Effect: fakeoneview.FailValidation(trouble)})
+	o.Fake.Inject(fakeoneview.Fault{
+		Method: http.MethodDelete, Path: oneProfile, Count: fakeoneview.Always,
+		Effect: fakeoneview.FailValidation(trouble),
+	})
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
 	output := acctest.Fails(t, w, acctest.Apply(), "The connection could not be applied", "because it could not be removed")
 	left := o.Profiles()
@@ -63,8 +69,12 @@ func TestAccOneView_failedDeletionKeepsTheResource(t *testing.T) {
 	node := addBlade(t, s, o, 1)
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
 	w.Must("apply", "-auto-approve")
-	o.Fake.Inject(fakeoneview.Fault{Method: http.MethodDelete, Path: oneProfile, Count: fakeoneview.Always, Effect: fakeoneview.FailValidation(trouble)})
-	acctest.Fails(t, w, destroyAll(), "Could not remove server profile", "of node "+s.Name("blade1")+" ("+node+")", "The connection could not be applied")
+	o.Fake.Inject(fakeoneview.Fault{
+		Method: http.MethodDelete, Path: oneProfile, Count: fakeoneview.Always,
+		Effect: fakeoneview.FailValidation(trouble),
+	})
+	acctest.Fails(t, w, destroyAll(), "Could not remove server profile", "of node "+s.Name("blade1")+" ("+node+")",
+		"The connection could not be applied")
 	wantHeld(t, s, o, w, node)
 	o.Fake.ClearFaults()
 	w.Must("destroy", "-auto-approve")
@@ -95,21 +105,37 @@ func TestAccOneView_mismatchIsRefused(t *testing.T) {
 		want         []string
 	}{
 		{"another type", profile(acctest.Quoted(node), `server_profile_template_uri = `+acctest.Quoted(rack.TemplateURI)), []string{
-			"cannot get a server profile on " + o.Hardware(1).Name, "is for server hardware type " + rack.TypeURI, "the hardware is of type " + o.Blades.TypeURI,
+			"cannot get a server profile on " + o.Hardware(1).Name, "is for server hardware type " + rack.TypeURI,
+			"the hardware is of type " + o.Blades.TypeURI,
 			"is for enclosure group (none), the hardware is in group " + o.Blades.GroupURI,
 		}},
-		{"virtual MACs", profile(acctest.Quoted(node), `server_profile_template_uri = `+acctest.Quoted(virtual)), []string{"template virtual MACs", "set macType to Physical"}},
-		{"another group", profile(acctest.Quoted(other)), []string{"the node's capabilities say enclosure_group_uri /rest/enclosure-groups/NO-SUCH"}},
+		{
+			"virtual MACs", profile(acctest.Quoted(node), `server_profile_template_uri = `+acctest.Quoted(virtual)),
+			[]string{"template virtual MACs", "set macType to Physical"},
+		},
+		{
+			"another group", profile(acctest.Quoted(other)),
+			[]string{"the node's capabilities say enclosure_group_uri /rest/enclosure-groups/NO-SUCH"},
+		},
 		{"other MACs", profile(acctest.Quoted(mac)), []string{"the node has ports [" + s.MAC(1) + "]", "none is the same"}},
 		{"no template", profile(acctest.Quoted(bare)), []string{"has no server profile template", "server_profile_template_uri"}},
-		{"no such template", profile(acctest.Quoted(bare), `server_profile_template_uri = "/rest/server-profile-templates/none"`), []string{"/rest/server-profile-templates/none", "404"}},
+		{
+			"no such template", profile(acctest.Quoted(bare), `server_profile_template_uri = "/rest/server-profile-templates/none"`),
+			[]string{"/rest/server-profile-templates/none", "404"},
+		},
 		{"no hardware", profile(acctest.Quoted(foreign)), []string{"driver_info.server_hardware_uri is missing"}},
 		{"other hardware than the node", profile(acctest.Quoted(node), `server_hardware_uri = `+acctest.Quoted(rack.Hardware[0])), []string{
 			"its driver_info.server_hardware_uri is " + o.Blades.Hardware[0] + ", not " + rack.Hardware[0] + ". Correct one of the two",
 		}},
 		{"no such hardware", profile(acctest.Quoted(gone)), []string{"/rest/server-hardware/none", "404"}},
-		{"name of another", profile(acctest.Quoted(node), `name = "theirs"`), []string{"there is another server profile named theirs", "which is applied to " + o.Blades.Hardware[1], "Choose another name"}},
-		{"no such node", profile(acctest.Quoted("6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21")), []string{"Ironic has no node 6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21"}},
+		{"name of another", profile(acctest.Quoted(node), `name = "theirs"`), []string{
+			"there is another server profile named theirs",
+			"which is applied to " + o.Blades.Hardware[1], "Choose another name",
+		}},
+		{
+			"no such node", profile(acctest.Quoted("6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21")),
+			[]string{"Ironic has no node 6a0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21"},
+		},
 	} {
 		w := acctest.NewWorkspace(t, s.Provider(o.Setting())+tt.config)
 		acctest.Fails(t, w, acctest.Apply(), tt.want...)
@@ -153,7 +179,8 @@ func TestAccOneView_missingSettingIsNamed(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
 	w.Configure(s.Provider() + host + profile("metal_host.h.id"))
-	acctest.Fails(t, w, []string{"plan"}, "OneView is not configured", "Set oneview in the provider block, or ONEVIEW_ENDPOINT, ONEVIEW_USERNAME and ONEVIEW_PASSWORD in the environment")
+	acctest.Fails(t, w, []string{"plan"}, "OneView is not configured", "Set oneview in the provider block, or ONEVIEW_ENDPOINT, "+
+		"ONEVIEW_USERNAME and ONEVIEW_PASSWORD in the environment")
 	acctest.Fails(t, w, []string{"import", profileAddress, s.Name("h")}, "OneView is not configured")
 	w.Must("validate")
 	w.Configure(s.Provider() + host)

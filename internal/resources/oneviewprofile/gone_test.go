@@ -24,7 +24,8 @@ func TestAccOneView_goneProfileOfDeployedNode(t *testing.T) {
 	output, _ := w.Plan()
 	acctest.Mention(t, output, "Server profile is gone", "of node "+label+" does not exist in OneView any more",
 		`The node may run a deployment (state "active")`, "the apply will fail", "terraform apply -replace=ADDRESS of its metal_deployment")
-	acctest.Fails(t, w, acctest.Apply(), "Could not give node "+label+" a server profile", `is in state "active"`, "terraform apply -replace=ADDRESS of its metal_deployment")
+	acctest.Fails(t, w, acctest.Apply(), "Could not give node "+label+" a server profile", `is in state "active"`,
+		"terraform apply -replace=ADDRESS of its metal_deployment")
 	unmoved()
 	if power := o.Hardware(1).Power; power != "On" {
 		t.Errorf("the server is %s", power)

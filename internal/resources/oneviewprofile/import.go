@@ -42,7 +42,8 @@ func (o *oneviewProfile) ImportState(ctx context.Context, req resource.ImportSta
 		}
 		binding, err := sharing.BindingOf(node)
 		if err == nil && binding.AppliedURI == "" {
-			err = fmt.Errorf("node %s has no driver_info.applied_server_profile_uri: Ironic has applied no server profile to it", ironic.NodeLabel(node))
+			err = fmt.Errorf("node %s has no driver_info.applied_server_profile_uri: Ironic has applied no server profile to it",
+				ironic.NodeLabel(node))
 		}
 		if err != nil {
 			framework.Report(&resp.Diagnostics, "import the server profile of node "+id, err)
@@ -67,5 +68,6 @@ func (o *oneviewProfile) findNode(ctx context.Context, m *oneviewProfileModel) e
 			return nil
 		}
 	}
-	return fmt.Errorf("no node of this Ironic has it as driver_info.applied_server_profile_uri. Import only profiles that Ironic uses. If a node has it from pre-allocation, run metal oneview migrate first")
+	return fmt.Errorf("no node of this Ironic has it as driver_info.applied_server_profile_uri. Import only profiles that Ironic uses. " +
+		"If a node has it from pre-allocation, run metal oneview migrate first")
 }

@@ -27,7 +27,8 @@ func TestAccOneView_importByURIAndNode(t *testing.T) {
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
 	for _, id := range []string{uri, node, s.Name("blade1"), s.MAC(1)} {
 		w.Must("import", profileAddress, id)
-		if p := acctest.InState(t, w, profileAddress); p == nil || p.Values["id"] != uri || p.Values["node_id"] != node || p.Values["name"] != "by hand" ||
+		if p := acctest.InState(t, w, profileAddress); p == nil || p.Values["id"] != uri || p.Values["node_id"] != node ||
+			p.Values["name"] != "by hand" ||
 			p.Values["server_hardware_uri"] != o.Blades.Hardware[0] || p.Values["server_profile_template_uri"] != o.Blades.TemplateURI ||
 			p.Values["ownership"] != "ironic" || p.Values["template_compliance"] != "Compliant" {
 			t.Errorf("imported by %s: the state has %+v", id, p)
@@ -49,7 +50,8 @@ func TestAccOneView_importPlansNothing(t *testing.T) {
 		resource.TestStep{ResourceName: profileAddress, ImportState: true, ImportStateVerify: true},
 		resource.TestStep{ResourceName: profileAddress, ImportState: true, ImportStateVerify: true, ImportStateId: s.Name("h")},
 		resource.TestStep{
-			ResourceName: profileAddress, ImportState: true, ImportStateKind: resource.ImportBlockWithID, ImportPlanChecks: acctest.EmptyImport(),
+			ResourceName: profileAddress, ImportState: true, ImportStateKind: resource.ImportBlockWithID,
+			ImportPlanChecks: acctest.EmptyImport(),
 		},
 	)
 }
@@ -62,7 +64,10 @@ func TestAccOneView_profilesOfOthersAreNotImported(t *testing.T) {
 	o.Take(1)
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+profile(acctest.Quoted(node)))
 	for id, want := range map[string][]string{
-		o.Hardware(1).ProfileURI:     {"No node of this Ironic has it as driver_info.applied_server_profile_uri", "run metal oneview migrate first"},
+		o.Hardware(1).ProfileURI: {
+			"No node of this Ironic has it as driver_info.applied_server_profile_uri",
+			"run metal oneview migrate first",
+		},
 		node:                         {"has no driver_info.applied_server_profile_uri: Ironic has applied no server profile to it"},
 		"/rest/server-profiles/none": {"Cannot import non-existent remote object"},
 		"no-such-node":               {"no-such-node could not be found"},
@@ -83,14 +88,19 @@ func TestAccOneView_preAllocatedNodes(t *testing.T) {
 			t.Parallel()
 			s := site.Start(t, nil)
 			o := site.StartOneView(t, nil, 1)
-			theirs := o.Fake.AddProfile(fakeoneview.NewProfile{Name: "pre-allocated", HardwareURI: o.Blades.Hardware[0], TemplateURI: o.Blades.TemplateURI})
+			theirs := o.Fake.AddProfile(fakeoneview.NewProfile{
+				Name: "pre-allocated", HardwareURI: o.Blades.Hardware[0],
+				TemplateURI: o.Blades.TemplateURI,
+			})
 			o.Fake.MarkOthers(theirs)
 			info := `server_hardware_uri = ` + acctest.Quoted(o.Blades.Hardware[0])
 			if flag != nil {
 				info += "\n    dynamic_allocation = " + acctest.Quoted(name)
 			}
-			host := s.Provider(o.Setting()) + acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, acctest.Target("available"), `inspect = true`,
-				"driver_info = {\n    "+info+"\n  }", "capabilities = { server_profile_template_uri = "+acctest.Quoted(o.Blades.TemplateURI)+" }")
+			host := s.Provider(o.Setting()) + acctest.HostBlock(s.Name("h"), `driver = "fake-hardware"`, acctest.Target("available"),
+				`inspect = true`,
+				"driver_info = {\n    "+info+"\n  }", "capabilities = { server_profile_template_uri = "+
+					acctest.Quoted(o.Blades.TemplateURI)+" }")
 			w := acctest.NewWorkspace(t, host+acctest.Deployment("metal_host.h.id", acctest.Image("v1"), `power_state = "on"`))
 			w.Must("apply", "-auto-approve")
 			acctest.NoChanges(t, w)
@@ -98,11 +108,18 @@ func TestAccOneView_preAllocatedNodes(t *testing.T) {
 			w.Must("apply", "-auto-approve")
 			acctest.NoChanges(t, w)
 			site.WantVerbs(t, s, site.Text(s.Node(s.Name("h"))["uuid"]), "manage", "inspect", "provide", "active", "rebuild")
-			want := []string{"is pre-allocated (driver_info.dynamic_allocation is false)", "Move the node to dynamic allocation first, with metal oneview migrate"}
-			if flag == nil {
-				want = []string{"is used by OneView: server profile pre-allocated", "if the profile is the node's own, from pre-allocation, run metal oneview migrate for the node first"}
+			want := []string{
+				"is pre-allocated (driver_info.dynamic_allocation is false)",
+				"Move the node to dynamic allocation first, with metal oneview migrate",
 			}
-			w.Configure(host + acctest.Deployment("metal_host.h.id", acctest.Image("v2"), `power_state = "off"`) + profile("metal_host.h.id"))
+			if flag == nil {
+				want = []string{
+					"is used by OneView: server profile pre-allocated",
+					"if the profile is the node's own, from pre-allocation, run metal oneview migrate for the node first",
+				}
+			}
+			w.Configure(host + acctest.Deployment("metal_host.h.id", acctest.Image("v2"), `power_state = "off"`) +
+				profile("metal_host.h.id"))
 			acctest.Fails(t, w, acctest.Apply(), want...)
 			w.Configure(host)
 			w.Must("apply", "-auto-approve")

@@ -35,7 +35,10 @@ func (m moment) at(t *testing.T, o *site.OneView, w *acctest.Workspace, happens 
 			happens(<-started)
 		}
 	}
-	fault := fakeoneview.Fault{Method: m.method, Path: m.path, Effect: fakeoneview.Effect{Before: hook, Refuse: &fakeoneview.Reply{Drop: true}}}
+	fault := fakeoneview.Fault{
+		Method: m.method, Path: m.path,
+		Effect: fakeoneview.Effect{Before: hook, Refuse: &fakeoneview.Reply{Drop: true}},
+	}
 	if m.after {
 		fault.Count, fault.Effect = fakeoneview.Always, fakeoneview.RightAfter(hook)
 	}
@@ -110,7 +113,8 @@ func TestAccOneView_interruptedCreateIsAWarning(t *testing.T) {
 			output := moment.at(t, o, w, (*acctest.Running).InterruptProvider, acctest.Apply()...)
 			acctest.Mention(t, output, "Warning: Interrupted: give node "+node+" a server profile", "the next apply continues from there")
 			made := o.Profiles()
-			if p := acctest.InState(t, w, profileAddress); len(made) != 1 || p == nil || p.Tainted || p.Values["id"] != made[0].URI || p.Values["status"] != "Unfinished" {
+			if p := acctest.InState(t, w, profileAddress); len(made) != 1 || p == nil || p.Tainted || p.Values["id"] != made[0].URI ||
+				p.Values["status"] != "Unfinished" {
 				t.Errorf("the state has %+v; in OneView, %+v", p, made)
 			}
 			if got := applied(s, node); len(made) != 1 || got != made[0].URI {
@@ -193,7 +197,10 @@ func TestAccOneView_temporaryProfileOfKilledRunIsRemoved(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 	w.Configure(config("available"))
 	name := "Ironic Cleaning [" + site.Text(s.Node(s.Name("h"))["uuid"]) + "]"
-	for end, stop := range map[string]func(*acctest.Running){"killed": (*acctest.Running).Kill, "interrupted": (*acctest.Running).InterruptProvider} {
+	for end, stop := range map[string]func(*acctest.Running){
+		"killed":      (*acctest.Running).Kill,
+		"interrupted": (*acctest.Running).InterruptProvider,
+	} {
 		output := moment{http.MethodDelete, oneProfile, false, nil}.at(t, o, w, stop, acctest.Apply()...)
 		if left := o.Profiles(); len(left) != 1 || left[0].Name != name || applied(s, s.Name("h")) != left[0].URI {
 			t.Fatalf("%s: profiles are left: %+v, and %q", end, left, applied(s, s.Name("h")))
@@ -239,7 +246,10 @@ func TestAccOneView_sharedHostIsChangedWithoutTheAppliance(t *testing.T) {
 	config := func(settings ...string) string { return s.Provider(o.Setting()) + blade(s, o, settings...) }
 	w := acctest.NewWorkspace(t, config(acctest.Target("manageable")))
 	w.Must("apply", "-auto-approve")
-	o.Fake.Inject(fakeoneview.Fault{Path: "^/rest/", Count: fakeoneview.Always, Effect: fakeoneview.Refuse(http.StatusNotImplemented, trouble)})
+	o.Fake.Inject(fakeoneview.Fault{
+		Path: "^/rest/", Count: fakeoneview.Always,
+		Effect: fakeoneview.Refuse(http.StatusNotImplemented, trouble),
+	})
 	w.Configure(config(acctest.Target("manageable"), `description = "spare"`))
 	w.Must("apply", "-auto-approve")
 	if got := s.Node(s.Name("h"))["description"]; got != "spare" {
@@ -252,7 +262,10 @@ func TestAccOneView_sharedHostIsChangedWithoutTheAppliance(t *testing.T) {
 // A machine needs its temporary profile as long as it is cleaned. The next apply waits for the cleaning, then removes the profile.
 func TestFakeOneView_interruptedCleaningKeepsTemporaryProfile(t *testing.T) {
 	t.Parallel()
-	for end, stop := range map[string]func(*acctest.Running){"killed": (*acctest.Running).Kill, "interrupted": (*acctest.Running).Interrupt} {
+	for end, stop := range map[string]func(*acctest.Running){
+		"killed":      (*acctest.Running).Kill,
+		"interrupted": (*acctest.Running).Interrupt,
+	} {
 		t.Run(end, func(t *testing.T) {
 			t.Parallel()
 			s := site.StartFake(t, nil)
@@ -313,11 +326,14 @@ func TestAccOneView_inspectionHasATemporaryProfile(t *testing.T) {
 	s := site.Start(t, nil)
 	o := site.StartOneView(t, nil, 1)
 	var names []string
-	o.Fake.Inject(fakeoneview.Fault{Method: http.MethodDelete, Path: oneProfile, Count: fakeoneview.Always, Effect: fakeoneview.Meanwhile(func() {
-		for _, p := range o.Profiles() {
-			names = append(names, p.Name)
-		}
-	})})
+	o.Fake.Inject(fakeoneview.Fault{
+		Method: http.MethodDelete, Path: oneProfile, Count: fakeoneview.Always,
+		Effect: fakeoneview.Meanwhile(func() {
+			for _, p := range o.Profiles() {
+				names = append(names, p.Name)
+			}
+		}),
+	})
 	w := acctest.NewWorkspace(t, s.Provider(o.Setting())+blade(s, o, acctest.Target("manageable"), `inspect = true`))
 	w.Must("apply", "-auto-approve")
 	if want := "Ironic Inspecting [" + site.Text(s.Node(s.Name("h"))["uuid"]) + "]"; len(names) != 1 || names[0] != want {

@@ -68,7 +68,10 @@ func TestAccOneView_fullLife(t *testing.T) {
 	w.Must("destroy", "-auto-approve")
 	t.Logf("the full life took %s", time.Since(began).Round(100*time.Millisecond))
 
-	if want := []string{"made while manageable", "deleted while available", "made while available", "deleted while available"}; !slices.Equal(*seen, want) {
+	if want := []string{
+		"made while manageable", "deleted while available", "made while available",
+		"deleted while available",
+	}; !slices.Equal(*seen, want) {
 		t.Errorf("profiles were %q, want %q", *seen, want)
 	}
 	if left := s.Left(); len(left) > 0 {

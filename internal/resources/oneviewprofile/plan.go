@@ -51,7 +51,8 @@ func (o *oneviewProfile) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 // wish returns what the profile asks for.
 func (m *oneviewProfileModel) wish() sharing.Wish {
 	return sharing.Wish{
-		Node: framework.TextOf[string](m.NodeID), Hardware: framework.TextOf[string](m.HardwareURI), Template: framework.TextOf[string](m.TemplateURI), Name: framework.TextOf[string](m.Name),
+		Node: framework.TextOf[string](m.NodeID), Hardware: framework.TextOf[string](m.HardwareURI),
+		Template: framework.TextOf[string](m.TemplateURI), Name: framework.TextOf[string](m.Name),
 	}
 }
 
@@ -62,15 +63,18 @@ func (m *oneviewProfileModel) seen(differences string) sharing.Seen {
 	}
 	was := m.wish()
 	return sharing.Seen{
-		Was: &was, URI: m.ID.ValueString(), Ownership: sharing.Ownership(m.Ownership.ValueString()), Strays: m.Compliance.ValueString() == string(oneview.NonCompliant),
-		Unfinished: m.Status.ValueString() == statusUnfinished, Deleting: m.Status.ValueString() == statusDeleting, Differences: differences,
+		Was: &was, URI: m.ID.ValueString(), Ownership: sharing.Ownership(m.Ownership.ValueString()),
+		Strays:     m.Compliance.ValueString() == string(oneview.NonCompliant),
+		Unfinished: m.Status.ValueString() == statusUnfinished, Deleting: m.Status.ValueString() == statusDeleting,
+		Differences: differences,
 	}
 }
 
 // forecast sets what the plan keeps, and the computed values of a profile that exists.
 func (m *oneviewProfileModel) forecast(state *oneviewProfileModel, decided sharing.Plan) {
 	kept := decided.Forecast.Wish
-	m.NodeID, m.HardwareURI, m.TemplateURI = framework.TextValue(kept.Node), framework.TextValue(kept.Hardware), framework.TextValue(kept.Template)
+	m.NodeID, m.HardwareURI, m.TemplateURI = framework.TextValue(kept.Node), framework.TextValue(kept.Hardware),
+		framework.TextValue(kept.Template)
 	switch unknown := types.StringUnknown(); {
 	case decided.Forecast.Stays:
 		m.Ownership, m.Compliance, m.Status = state.Ownership, state.Compliance, state.Status

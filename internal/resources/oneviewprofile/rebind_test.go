@@ -19,7 +19,8 @@ func TestAccOneView_hardwareWithProfileCannotChange(t *testing.T) {
 	w := acctest.NewWorkspace(t, first+profile("metal_host.h.id"))
 	w.Must("apply", "-auto-approve")
 	w.Configure(second + profile("metal_host.h.id"))
-	acctest.Fails(t, w, acctest.Apply(), "driver_info.server_hardware_uri cannot be changed while server profile", "by destroying the metal_oneview_profile of the node")
+	acctest.Fails(t, w, acctest.Apply(), "driver_info.server_hardware_uri cannot be changed while server profile",
+		"by destroying the metal_oneview_profile of the node")
 	wantHeld(t, s, o, w, s.Name("h"))
 
 	w.Configure(first)
@@ -64,7 +65,8 @@ func TestAccOneView_otherSpellingOfURIChangesNothing(t *testing.T) {
 			at := strings.LastIndex(full, "/") + 1
 			return acctest.Quoted(full[:at] + spell(full[at:]))
 		}
-		return s.Provider(o.Setting()) + profile(acctest.Quoted(node), "server_hardware_uri = "+uri(o.Blades.Hardware[0]), "server_profile_template_uri = "+uri(o.Blades.TemplateURI))
+		return s.Provider(o.Setting()) + profile(acctest.Quoted(node), "server_hardware_uri = "+uri(o.Blades.Hardware[0]),
+			"server_profile_template_uri = "+uri(o.Blades.TemplateURI))
 	}
 	uri := withProfile(s, o, node)
 	w := acctest.NewWorkspace(t, config(strings.ToLower))

@@ -71,33 +71,47 @@ func (o *oneviewProfile) Schema(ctx context.Context, _ resource.SchemaRequest, r
 		return []validator.String{stringvalidator.RegexMatches(uriPattern(kind), "must be a URI such as /rest/"+kind+"/...")}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Server profile of a node whose server hardware Ironic shares with users of HPE OneView. The profile exists while you need the node. Afterwards the hardware is free " +
-			"for all users. See the guide [OneView](../guides/oneview.md).\n\nTake the `node_id` of the `metal_deployment` from this resource. Then Terraform creates the profile " +
-			"before the deployment, and removes it after the node is undeployed and cleaned.",
+		MarkdownDescription: "Server profile of a node whose server hardware Ironic shares with users of HPE OneView. The profile exists " +
+			"while you need the node. Afterwards the hardware is free for all users. See the guide " +
+			"[OneView](../guides/oneview.md).\n\nTake the `node_id` of the `metal_deployment` from this resource. Then Terraform creates " +
+			"the profile before the deployment, and removes it after the node is undeployed and cleaned.",
 		Attributes: map[string]schema.Attribute{
-			"id": schema.StringAttribute{Computed: true, MarkdownDescription: "URI of the server profile.", PlanModifiers: []planmodifier.String{stays}},
+			"id": schema.StringAttribute{
+				Computed: true, MarkdownDescription: "URI of the server profile.",
+				PlanModifiers: []planmodifier.String{stays},
+			},
 			"node_id": schema.StringAttribute{
 				Required: true, MarkdownDescription: "UUID or name of the node. A change to another node **replaces** the profile.",
 				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 			},
 			"server_hardware_uri": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: uri("server-hardware"), PlanModifiers: []planmodifier.String{stays},
-				MarkdownDescription: "URI of the server hardware. A change **replaces** the profile. Default: `driver_info.server_hardware_uri` of the node. If the node has no such key, the provider " +
-					"writes it.",
+				MarkdownDescription: "URI of the server hardware. A change **replaces** the profile. Default: " +
+					"`driver_info.server_hardware_uri` of the node. If the node has no such key, the provider writes it.",
 			},
 			"server_profile_template_uri": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: uri("server-profile-templates"), PlanModifiers: []planmodifier.String{stays},
-				MarkdownDescription: "URI of the server profile template. A change applies the other template, for which OneView may **switch the server off**. It is an error while the node may run a " +
-					"deployment. Default: the capability `server_profile_template_uri` of the node at the creation.",
+				MarkdownDescription: "URI of the server profile template. A change applies the other template, for which OneView may " +
+					"**switch the server off**. It is an error while the node may run a deployment. Default: the capability " +
+					"`server_profile_template_uri` of the node at the creation.",
 			},
 			"name": schema.StringAttribute{
-				Optional: true, Computed: true, PlanModifiers: []planmodifier.String{stays}, Validators: []validator.String{stringvalidator.LengthBetween(1, 100), stringvalidator.RegexMatches(profileName, "must have no quotes, and no spaces at its ends")},
-				MarkdownDescription: "Name of the profile: unique in OneView, 1 to 100 characters, without quotes. A change renames the profile. Default: `NAME [UUID]` of the node.",
+				Optional: true, Computed: true, PlanModifiers: []planmodifier.String{stays},
+				Validators: []validator.String{
+					stringvalidator.LengthBetween(1, 100),
+					stringvalidator.RegexMatches(profileName, "must have no quotes, and no spaces at its ends"),
+				},
+				MarkdownDescription: "Name of the profile: unique in OneView, 1 to 100 characters, without quotes. A change renames the " +
+					"profile. Default: `NAME [UUID]` of the node.",
 			},
-			"ownership": schema.StringAttribute{Computed: true, MarkdownDescription: "User of the server hardware at the last refresh: `ironic` (it has this profile), `oneview` (it has another profile) or `free` (it has none)."},
-			"template_compliance": schema.StringAttribute{Computed: true, MarkdownDescription: "`Compliant` or `NonCompliant` with the template, or `Unknown` without one. If the template has changed in OneView, the next apply updates the profile, unless the " +
-				"node may run a deployment."},
-			"status": schema.StringAttribute{Computed: true, MarkdownDescription: "Health: `OK`, `Warning`, `Critical`, `Disabled` or `Unknown`. `Unfinished`: an interrupted run has not applied the profile, and the next apply does. `Deleting`: OneView is deleting it."},
+			"ownership": schema.StringAttribute{Computed: true, MarkdownDescription: "User of the server hardware at the last refresh: " +
+				"`ironic` (it has this profile), `oneview` (it has another profile) or `free` (it has none)."},
+			"template_compliance": schema.StringAttribute{Computed: true, MarkdownDescription: "`Compliant` or `NonCompliant` with the " +
+				"template, or `Unknown` without one. If the template has changed in OneView, the next apply updates the profile, unless " +
+				"the node may run a deployment."},
+			"status": schema.StringAttribute{Computed: true, MarkdownDescription: "Health: `OK`, `Warning`, `Critical`, `Disabled` or " +
+				"`Unknown`. `Unfinished`: an interrupted run has not applied the profile, and the next apply does. `Deleting`: OneView " +
+				"is deleting it."},
 			"timeouts": framework.TimeoutsAttribute(ctx, timeouts.Opts{
 				Create: true, CreateDescription: "Time-out for applying the profile. Default: `45m`.",
 				Update: true, UpdateDescription: "Time-out for changing the profile. Default: `45m`.",
@@ -110,7 +124,8 @@ func (o *oneviewProfile) Schema(ctx context.Context, _ resource.SchemaRequest, r
 // configured reports whether an appliance is configured. If not, it adds an error.
 func (o *oneviewProfile) configured(diags *diag.Diagnostics) bool {
 	if o.Pool == nil {
-		diags.AddError("OneView is not configured", "Set oneview in the provider block, or ONEVIEW_ENDPOINT, ONEVIEW_USERNAME and ONEVIEW_PASSWORD in the environment.")
+		diags.AddError("OneView is not configured", "Set oneview in the provider block, or ONEVIEW_ENDPOINT, ONEVIEW_USERNAME and "+
+			"ONEVIEW_PASSWORD in the environment.")
 	}
 	return o.Pool != nil
 }
@@ -153,8 +168,9 @@ func (o *oneviewProfile) Create(ctx context.Context, req resource.CreateRequest,
 // prepare returns the options of Prepare.
 func (m *oneviewProfileModel) prepare(limit time.Duration, record func(string)) sharing.ProfileSpec {
 	return sharing.ProfileSpec{
-		NodeID: m.NodeID.ValueString(), Name: m.Name.ValueString(), HardwareURI: m.HardwareURI.ValueString(), TemplateURI: m.TemplateURI.ValueString(),
-		Limit: limit, Record: record,
+		NodeID: m.NodeID.ValueString(), Name: m.Name.ValueString(), HardwareURI: m.HardwareURI.ValueString(),
+		TemplateURI: m.TemplateURI.ValueString(),
+		Limit:       limit, Record: record,
 	}
 }
 
@@ -173,7 +189,8 @@ func (m *oneviewProfileModel) begun(uri string) {
 func (m *oneviewProfileModel) applied(a *sharing.Applied) {
 	m.ID, m.Ownership = types.StringValue(a.Profile.URI), types.StringValue(string(sharing.UsedByIronic))
 	wanted := *m
-	m.HardwareURI, m.TemplateURI, m.Name = types.StringValue(a.Hardware.URI), framework.OrNull(a.Profile.TemplateURI), types.StringValue(a.Profile.Name)
+	m.HardwareURI, m.TemplateURI, m.Name = types.StringValue(a.Hardware.URI), framework.OrNull(a.Profile.TemplateURI),
+		types.StringValue(a.Profile.Name)
 	framework.Keep(&m.HardwareURI, wanted.HardwareURI)
 	framework.Keep(&m.TemplateURI, wanted.TemplateURI)
 	framework.Keep(&m.Name, wanted.Name)
@@ -204,7 +221,8 @@ func (o *oneviewProfile) Read(ctx context.Context, req resource.ReadRequest, res
 		framework.Report(&resp.Diagnostics, doing, err)
 		return
 	}
-	state.Name, state.Compliance, state.Status = types.StringValue(profile.Name), types.StringValue(string(profile.Compliance)), framework.OrNull(profile.Status)
+	state.Name, state.Compliance, state.Status = types.StringValue(profile.Name), types.StringValue(string(profile.Compliance)),
+		framework.OrNull(profile.Status)
 	if profile.TemplateURI != "" {
 		state.TemplateURI = sameOr(state.TemplateURI, profile.TemplateURI)
 	}
@@ -321,11 +339,16 @@ func (o *oneviewProfile) Update(ctx context.Context, req resource.UpdateRequest,
 }
 
 // execute executes the step of a plan. It does not apply a changed template to a node that has begun to run a deployment since.
-func (o *oneviewProfile) execute(ctx context.Context, step sharing.Step, plan, state *oneviewProfileModel, limit time.Duration, diags *diag.Diagnostics) (*sharing.Applied, error) {
+func (o *oneviewProfile) execute(ctx context.Context, step sharing.Step, plan, state *oneviewProfileModel, limit time.Duration,
+	diags *diag.Diagnostics,
+) (*sharing.Applied, error) {
 	if step.Do == sharing.DoComplete {
 		return o.Pool.Prepare(ctx, plan.prepare(limit, nil))
 	}
-	change := sharing.UpdateOptions{NodeID: plan.NodeID.ValueString(), ProfileURI: state.ID.ValueString(), Reapply: step.Reapply, Limit: limit}
+	change := sharing.UpdateOptions{
+		NodeID: plan.NodeID.ValueString(), ProfileURI: state.ID.ValueString(),
+		Reapply: step.Reapply, Limit: limit,
+	}
 	var busy *ironic.Node
 	if step.Reapply {
 		var err error
@@ -372,8 +395,10 @@ func (o *oneviewProfile) Delete(ctx context.Context, req resource.DeleteRequest,
 		return
 	}
 	if project := o.Site.Ironic.Project(); project != "" && api.IsNotFound(o.AskNode(state.NodeID.ValueString())(ctx)) {
-		resp.Diagnostics.AddError("Node is not visible in Ironic", fmt.Sprintf("Server profile %s was not removed, because Ironic does not have its node, %s, or does not show it to project %s, and the server may run. "+
-			"Destroy it as a user of the system, or delete the profile in OneView. Then: terraform state rm <its address>.", state.ID.ValueString(), state.NodeID.ValueString(), project))
+		resp.Diagnostics.AddError("Node is not visible in Ironic",
+			fmt.Sprintf("Server profile %s was not removed, because Ironic does not have its node, %s, or does not show it to project "+
+				"%s, and the server may run. Destroy it as a user of the system, or delete the profile in OneView. Then: terraform state "+
+				"rm <its address>.", state.ID.ValueString(), state.NodeID.ValueString(), project))
 		return
 	}
 	gone := sharing.ReleaseOptions{
@@ -383,6 +408,7 @@ func (o *oneviewProfile) Delete(ctx context.Context, req resource.DeleteRequest,
 		},
 	}
 	if err := o.Pool.Release(ctx, gone); err != nil {
-		framework.ReportUndone(&resp.Diagnostics, "remove server profile "+state.ID.ValueString()+" of node "+o.label(ctx, state.NodeID.ValueString()), err)
+		framework.ReportUndone(&resp.Diagnostics, "remove server profile "+state.ID.ValueString()+" of node "+
+			o.label(ctx, state.NodeID.ValueString()), err)
 	}
 }

@@ -27,7 +27,8 @@ func bladeInfo(o *site.OneView, n int) map[string]any {
 
 // bladeCapabilities returns the capabilities of a node that is a blade of an appliance.
 func bladeCapabilities(o *site.OneView) string {
-	return fmt.Sprintf("server_hardware_type_uri:%s,server_profile_template_uri:%s,enclosure_group_uri:%s", o.Blades.TypeURI, o.Blades.TemplateURI, o.Blades.GroupURI)
+	return fmt.Sprintf("server_hardware_type_uri:%s,server_profile_template_uri:%s,enclosure_group_uri:%s", o.Blades.TypeURI,
+		o.Blades.TemplateURI, o.Blades.GroupURI)
 }
 
 // addBlade is addNode for a node that is the nth blade of an appliance. Its hardware is free.
@@ -43,7 +44,8 @@ func blade(s *site.Site, o *site.OneView, settings ...string) string {
 	return acctest.HostBlock(s.Name("h"), append([]string{
 		`driver = "fake-hardware"`,
 		fmt.Sprintf("driver_info = {\n    server_hardware_uri = %q\n    dynamic_allocation = true\n  }", o.Blades.Hardware[0]),
-		fmt.Sprintf("capabilities = {\n    server_hardware_type_uri = %q\n    server_profile_template_uri = %q\n    enclosure_group_uri = %q\n  }",
+		fmt.Sprintf("capabilities = {\n    server_hardware_type_uri = %q\n    server_profile_template_uri = %q\n "+
+			"   enclosure_group_uri = %q\n  }",
 			o.Blades.TypeURI, o.Blades.TemplateURI, o.Blades.GroupURI),
 	}, settings...)...)
 }

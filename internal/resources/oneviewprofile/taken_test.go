@@ -93,7 +93,8 @@ func TestAccOneView_takenHardwareOfDeploymentIsNotTouched(t *testing.T) {
 		for range 2 { // a second try is refused too
 			acctest.Fails(t, w, acctest.Apply(), refusal(o, theirs)...)
 			unmoved()
-			if d := acctest.InState(t, w, acctest.DeploymentAddress); d == nil || d.Tainted || d.Values["provision_state"] != "active" || acctest.ImageInState(t, w) != acctest.Images+"v1.qcow2" {
+			if d := acctest.InState(t, w, acctest.DeploymentAddress); d == nil || d.Tainted || d.Values["provision_state"] != "active" ||
+				acctest.ImageInState(t, w) != acctest.Images+"v1.qcow2" {
 				t.Errorf("%s: the state has %+v", tt.name, d)
 			}
 		}
@@ -117,7 +118,8 @@ func TestAccOneView_takenHardwareIsNotPrepared(t *testing.T) {
 	unmoved := unmoved(t, s, s.Name("h"))
 	for name, settings := range map[string][]string{
 		"provide without maintenance": {acctest.Target("available"), `maintenance = false`},
-		"inspect":                     {`inspect = true`, `target_state = "manageable"`}, "power": {`power_state = "on"`, `target_state = "manageable"`},
+		"inspect":                     {`inspect = true`, `target_state = "manageable"`},
+		"power":                       {`power_state = "on"`, `target_state = "manageable"`},
 	} {
 		w.Configure(config(settings...))
 		acctest.Fails(t, w, acctest.Apply(), refusal(o, theirs)...)
@@ -223,7 +225,8 @@ func TestAccOneView_planWarnsOfTakenHardware(t *testing.T) {
 	says := func() {
 		t.Helper()
 		output, _ := w.Plan()
-		acctest.Mention(t, output, append(refusal(o, theirs), "Server hardware is in use", "As things are now, the apply will fail for host "+s.Name("h"))...)
+		acctest.Mention(t, output, append(refusal(o, theirs), "Server hardware is in use",
+			"As things are now, the apply will fail for host "+s.Name("h"))...)
 		acctest.NeverMention(t, output, "Cleaning erases data", "Inspection boots the machine")
 	}
 	says() // of a new host

@@ -21,7 +21,8 @@ func TestAccOneView_withoutApplianceSharedNodeIsNotDeployed(t *testing.T) {
 	o := site.StartOneView(t, nil, 1)
 	node := addBlade(t, s, o, 1)
 	for name, config := range map[string]string{
-		"image": acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")), "live ISO": acctest.Deployment(acctest.Quoted(node), `live_iso = { url = "`+acctest.Images+`x.iso" }`),
+		"image": acctest.Deployment(acctest.Quoted(node), acctest.Image("v1")), "live ISO": acctest.Deployment(acctest.Quoted(node),
+			`live_iso = { url = "`+acctest.Images+`x.iso" }`),
 	} {
 		w := acctest.NewWorkspace(t, s.Provider()+config)
 		unmoved := unmoved(t, s, node)

@@ -25,7 +25,8 @@ func (m *model) label() string { return "runbook " + m.Name.ValueString() }
 // body returns the request that creates the runbook. Ironic takes its traits in another request.
 func (m *model) body() map[string]any {
 	body := map[string]any{
-		"name": m.Name.ValueString(), "public": m.Public.ValueBool(), "disable_ramdisk": m.DisableRamdisk.ValueBool(), "steps": framework.RunbookSteps(m.Steps),
+		"name": m.Name.ValueString(), "public": m.Public.ValueBool(), "disable_ramdisk": m.DisableRamdisk.ValueBool(),
+		"steps": framework.RunbookSteps(m.Steps),
 	}
 	if !m.Description.IsNull() {
 		body["description"] = m.Description.ValueString()
@@ -47,7 +48,8 @@ func (m *model) traits() []string {
 
 // is reports whether the runbook in Ironic equals the model; the traits may differ.
 func (m *model) is(found *ironic.Procedure, sameSteps bool) bool {
-	return sameSteps && m.Description.ValueString() == found.Description && m.Public.ValueBool() == found.Public && m.DisableRamdisk.ValueBool() == found.DisableRamdisk
+	return sameSteps && m.Description.ValueString() == found.Description && m.Public.ValueBool() == found.Public &&
+		m.DisableRamdisk.ValueBool() == found.DisableRamdisk
 }
 
 // refresh copies what Ironic shows, except for the steps. Attributes that are not managed stay null, unless the runbook has just been

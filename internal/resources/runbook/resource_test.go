@@ -29,7 +29,8 @@ func start(t *testing.T) *site.Site {
 
 // runbook returns the HCL of the runbook "b" with further settings.
 func runbook(name string, steps []string, settings ...string) string {
-	return fmt.Sprintf("resource \"metal_runbook\" \"b\" {\n  name = %q\n  steps = [%s]\n  %s\n}\n", name, strings.Join(steps, ", "), strings.Join(settings, "\n  "))
+	return fmt.Sprintf("resource \"metal_runbook\" \"b\" {\n  name = %q\n  steps = [%s]\n  %s\n}\n", name, strings.Join(steps, ", "),
+		strings.Join(settings, "\n  "))
 }
 
 func traits(names ...string) string { return `traits = ["` + strings.Join(names, `", "`) + `"]` }
@@ -47,7 +48,8 @@ func read(t *testing.T, s *site.Site, ref string) map[string]any {
 // change edits a runbook as another client.
 func change(t *testing.T, s *site.Site, ref, path string, value any) {
 	t.Helper()
-	if status, answer := s.CallAt(latest, http.MethodPatch, "runbooks/"+ref, []any{map[string]any{"op": "add", "path": path, "value": value}}); status != http.StatusOK {
+	if status, answer := s.CallAt(latest, http.MethodPatch, "runbooks/"+ref,
+		[]any{map[string]any{"op": "add", "path": path, "value": value}}); status != http.StatusOK {
 		t.Fatalf("runbook %s: %d %v", ref, status, answer)
 	}
 }
@@ -56,7 +58,8 @@ func TestAccRunbook_changesInPlace(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	name, trait := s.Name("bmc"), s.Trait("BMC")
-	w := acctest.NewWorkspace(t, s.Provider()+runbook(name, []string{clock, reset}, traits(trait), `description = "Clock"`, "public = true", "disable_ramdisk = true"))
+	w := acctest.NewWorkspace(t, s.Provider()+runbook(name, []string{clock, reset}, traits(trait), `description = "Clock"`, "public = true",
+		"disable_ramdisk = true"))
 	w.Must("apply", "-auto-approve")
 	acctest.NoChanges(t, w)
 	acctest.NoDrift(t, w)
@@ -70,7 +73,10 @@ func TestAccRunbook_changesInPlace(t *testing.T) {
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
 	acctest.NoChanges(t, w)
 	after := read(t, s, name+"2")
-	for key, want := range map[string]any{"uuid": made["uuid"], "description": "Clock and BIOS", "public": false, "disable_ramdisk": false} {
+	for key, want := range map[string]any{
+		"uuid": made["uuid"], "description": "Clock and BIOS", "public": false,
+		"disable_ramdisk": false,
+	} {
 		if after[key] != want {
 			t.Errorf("%s is %v, want %v", key, after[key], want)
 		}
@@ -164,9 +170,11 @@ func TestAccRunbook_neverTakesOverAnotherOne(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	name := s.Name("bmc")
-	s.CallAt(latest, http.MethodPost, "runbooks", map[string]any{"name": name, "steps": []any{map[string]any{"interface": "bios", "step": "factory_reset", "order": 1}}})
+	s.CallAt(latest, http.MethodPost, "runbooks",
+		map[string]any{"name": name, "steps": []any{map[string]any{"interface": "bios", "step": "factory_reset", "order": 1}}})
 	w := acctest.NewWorkspace(t, s.Provider()+runbook(name, []string{reset}))
-	acctest.Fails(t, w, acctest.Apply(), "A runbook with name "+name+" already exists", "terraform import <address of the metal_runbook> "+name)
+	acctest.Fails(t, w, acctest.Apply(), "A runbook with name "+name+" already exists",
+		"terraform import <address of the metal_runbook> "+name)
 	s.CallAt(latest, http.MethodDelete, "runbooks/"+name, nil)
 }
 
@@ -177,12 +185,27 @@ func TestAccRunbook_planRefusesWhatCannotWork(t *testing.T) {
 		config string
 		texts  []string
 	}{
-		"too old a server":         {s.Provider(`microversion = "1.91"`) + runbook("CUSTOM_BMC", []string{reset}), []string{"metal_runbook needs API 1.92"}},
-		"too old for traits":       {s.Provider(`microversion = "1.111"`) + runbook("CUSTOM_BMC", []string{reset}, traits("CUSTOM_BMC")), []string{"traits needs API 1.112"}},
-		"too old for descriptions": {s.Provider(`microversion = "1.111"`) + runbook("CUSTOM_BMC", []string{reset}, `description = "d"`), []string{"description needs API 1.112"}},
-		"too old for such a name":  {s.Provider(`microversion = "1.111"`) + runbook("bmc", []string{reset}), []string{"name needs API 1.112"}},
-		"a step twice":             {s.Provider() + runbook("bmc", []string{reset, clock, reset}), []string{"Step bios.factory_reset is also element 0"}},
-		"a trait":                  {s.Provider() + runbook("bmc", []string{reset}, traits("bmc")), []string{"CUSTOM_BMC"}},
+		"too old a server": {
+			s.Provider(`microversion = "1.91"`) + runbook("CUSTOM_BMC", []string{reset}),
+			[]string{"metal_runbook needs API 1.92"},
+		},
+		"too old for traits": {
+			s.Provider(`microversion = "1.111"`) + runbook("CUSTOM_BMC", []string{reset}, traits("CUSTOM_BMC")),
+			[]string{"traits needs API 1.112"},
+		},
+		"too old for descriptions": {
+			s.Provider(`microversion = "1.111"`) + runbook("CUSTOM_BMC", []string{reset}, `description = "d"`),
+			[]string{"description needs API 1.112"},
+		},
+		"too old for such a name": {
+			s.Provider(`microversion = "1.111"`) + runbook("bmc", []string{reset}),
+			[]string{"name needs API 1.112"},
+		},
+		"a step twice": {
+			s.Provider() + runbook("bmc", []string{reset, clock, reset}),
+			[]string{"Step bios.factory_reset is also element 0"},
+		},
+		"a trait": {s.Provider() + runbook("bmc", []string{reset}, traits("bmc")), []string{"CUSTOM_BMC"}},
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
@@ -200,9 +223,15 @@ func TestAccRunbook_planWarnsIfNoNodeCanRunIt(t *testing.T) {
 		config string
 		texts  []string
 	}{
-		"no traits":           {s.Provider() + runbook("bmc", []string{reset}), []string{"Runbook has no traits"}},
-		"a trait of no node":  {s.Provider() + runbook("bmc", []string{reset}, traits(trait+"X")), []string{"No node has the trait " + trait + "X; similar: " + trait}},
-		"a name of no node":   {s.Provider(`microversion = "1.111"`) + runbook(trait+"X", []string{reset}), []string{"No node has the trait " + trait + "X"}},
+		"no traits": {s.Provider() + runbook("bmc", []string{reset}), []string{"Runbook has no traits"}},
+		"a trait of no node": {
+			s.Provider() + runbook("bmc", []string{reset}, traits(trait+"X")),
+			[]string{"No node has the trait " + trait + "X; similar: " + trait},
+		},
+		"a name of no node": {
+			s.Provider(`microversion = "1.111"`) + runbook(trait+"X", []string{reset}),
+			[]string{"No node has the trait " + trait + "X"},
+		},
 		"a trait of the node": {s.Provider() + runbook("bmc", []string{reset}, traits(trait)), nil},
 		"the name is a trait": {s.Provider(`microversion = "1.111"`) + runbook(trait, []string{reset}), nil},
 	} {

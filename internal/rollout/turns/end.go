@@ -78,7 +78,8 @@ func (t *Turn) outcome(err error) rollout.Outcome {
 		return rollout.Ready
 	case failure.IsInterrupted(err):
 		return rollout.Untouched
-	case !t.follows && !t.touched() && !failure.Is(err, failure.KindFailed) && !failure.Is(err, failure.KindTimeout) && !failure.Is(err, failure.KindNotReady):
+	case !t.follows && !t.touched() && !failure.Is(err, failure.KindFailed) && !failure.Is(err, failure.KindTimeout) &&
+		!failure.Is(err, failure.KindNotReady):
 		return rollout.Untouched
 	}
 	return rollout.Failed
@@ -92,7 +93,8 @@ func (t *Turn) hadFailed() bool {
 // touched reports whether the machine has moved in this turn.
 func (t *Turn) touched() bool {
 	now := t.m.Node()
-	return t.m.Started() || now.PowerState != t.from.PowerState || now.ProvisionState != t.from.ProvisionState || !now.ProvisionUpdatedAt.Equal(t.from.ProvisionUpdatedAt)
+	return t.m.Started() || now.PowerState != t.from.PowerState || now.ProvisionState != t.from.ProvisionState ||
+		!now.ProvisionUpdatedAt.Equal(t.from.ProvisionUpdatedAt)
 }
 
 // endNote updates the note on the node. It only logs a failure: the note of a run that has ended counts only while Ironic works on the
@@ -116,7 +118,8 @@ func (t *Turn) endNote(ctx context.Context, how rollout.Outcome, err error) {
 		failed = clearNote(ctx, t.m)
 	}
 	if failed != nil {
-		t.turns.site.Ironic.Logger().WarnContext(ctx, "could not update the note of a rollout on a node", append(machine.NodeAttributes(t.m.Node()), "error", failed)...)
+		t.turns.site.Ironic.Logger().WarnContext(ctx, "could not update the note of a rollout on a node",
+			append(machine.NodeAttributes(t.m.Node()), "error", failed)...)
 	}
 }
 
@@ -130,32 +133,42 @@ func (g *group) notStarted(t *Turn, why rollout.Refusal) error {
 	fact, advice, short := "", "", "Find out why, and apply again."
 	switch why.Reason {
 	case rollout.TooManyFailures:
-		fact = fmt.Sprintf("%d of %d machines that this run has changed in the same way have failed (%s)", len(why.Names), g.Tried(), few(why.Names))
-		advice = "So that a mistake does not reach all machines, this run starts no other. Find out why they have failed, and apply again: machines that have failed before go last. " +
-			"rollout.max_failures sets how many may fail in a row."
+		fact = fmt.Sprintf("%d of %d machines that this run has changed in the same way have failed (%s)", len(why.Names), g.Tried(),
+			few(why.Names))
+		advice = "So that a mistake does not reach all machines, this run starts no other. Find out why they have failed, and apply " +
+			"again: machines that have failed before go last. rollout.max_failures sets how many may fail in a row."
 	case rollout.CanaryFailed:
 		fact = fmt.Sprintf("the canary %s has failed", few(why.Names))
-		advice = "The other machines were to wait until it is ready. Find out why it has failed, and apply again. A machine that was not ready is checked again at once; after any other failure, another machine goes first."
+		advice = "The other machines were to wait until it is ready. Find out why it has failed, and apply again. A machine that was not " +
+			"ready is checked again at once; after any other failure, another machine goes first."
 	case rollout.TooManyAway:
 		short = "Repair what is away, and apply again."
 		fact = fmt.Sprintf("rollout group %q lacks %s already, and no run works on that", t.Settings.Group, few(why.Names))
-		advice = "At most max_unavailable members may be away at once. Repair what is away, with terraform apply or by hand. If a member runs well and no apply can say so, or is no member any more, " +
-			"remove the note from its node: baremetal node unset NODE --extra " + notes.KeyTurn
+		advice = "At most max_unavailable members may be away at once. Repair what is away, with terraform apply or by hand. If a member " +
+			"runs well and no apply can say so, or is no member any more, remove the note from its node: baremetal node unset " +
+			"NODE --extra " + notes.KeyTurn
 		if t.Change.Change == rollout.Service {
-			short = "Repair what is away. If a metal_deployment of this configuration does that, Terraform begins it only after all its hosts: set hardware_changes = { on_active = \"wait\" } for that apply."
-			advice += ". If a metal_deployment of this configuration repairs it, Terraform begins that only after all its hosts: set hardware_changes = { on_active = \"wait\" } for that apply."
+			short = "Repair what is away. If a metal_deployment of this configuration does that, Terraform begins it only after all its " +
+				"hosts: set hardware_changes = { on_active = \"wait\" } for that apply."
+			advice += ". If a metal_deployment of this configuration repairs it, Terraform begins that only after all its hosts: set " +
+				"hardware_changes = { on_active = \"wait\" } for that apply."
 		}
 	case rollout.NoPlace:
 		short = "Apply again to go on."
 		fact = fmt.Sprintf("%s is undeployed, and its new deployment needs this place among Terraform's operations", few(why.Names))
-		advice = "Apply again to go on. Terraform runs at most as many operations at once as -parallelism says (10 by default): with more than the group has members, they all go in one apply, unless a metal_host on which they depend changes, too: then apply that first, with -target. " +
-			"A metal_allocation_group moves its members only when all their deployments are undeployed: move no more of them at once than max_unavailable."
+		advice = "Apply again to go on. Terraform runs at most as many operations at once as -parallelism says (10 by default): with " +
+			"more than the group has members, they all go in one apply, unless a metal_host on which they depend changes, too: then " +
+			"apply that first, with -target. A metal_allocation_group moves its members only when all their deployments are undeployed: " +
+			"move no more of them at once than max_unavailable."
 	}
 	t.turns.mu.Lock()
 	first := !slices.Contains(g.told, why.Reason)
 	g.told = append(g.told, why.Reason)
 	t.turns.mu.Unlock()
-	e := &failure.Error{Kind: KindNotStarted, Node: t.m.Node(), Title: "Machine was not started", Fact: fmt.Sprintf("node %s was not started: %s", label, fact), Advice: "Nothing was sent to it. " + short}
+	e := &failure.Error{
+		Kind: KindNotStarted, Node: t.m.Node(), Title: "Machine was not started",
+		Fact: fmt.Sprintf("node %s was not started: %s", label, fact), Advice: "Nothing was sent to it. " + short,
+	}
 	if first {
 		e.Advice = "Nothing was sent to the machine, which is as before. " + advice
 	}

@@ -19,7 +19,8 @@ import (
 // note writes the note of a turn on the node.
 func (t *Turn) note(ctx context.Context, note notes.Turn) error {
 	note.Group, note.Run, note.Instance, note.Canary = t.group.name, t.turns.site.Run.ID, t.m.Node().InstanceUUID, t.canary
-	note.Replaces, note.Since = t.follows || t.Change.Change == rollout.Replacement, t.turns.site.Ironic.ServerNow().UTC().Truncate(time.Second)
+	note.Replaces, note.Since = t.follows || t.Change.Change == rollout.Replacement,
+		t.turns.site.Ironic.ServerNow().UTC().Truncate(time.Second)
 	note.Restart = t.Change.Change == rollout.Restart && machine.Power(t.from) == "on"
 	note.Service = t.Change.Change == rollout.Service
 	return t.write(ctx, note)
@@ -180,7 +181,10 @@ const loseFor = 10 * time.Minute
 // If the lock is lost later, live takes it again.
 func live(ctx context.Context, site *machine.Site, held chan<- error, stop <-chan struct{}, ended chan<- struct{}) {
 	defer close(ended)
-	lock := throttle.Lock{Name: SignalOf(site.Run.ID), Description: "terraform-provider-metal: a run changes machines of a rollout group", For: "change machines of a rollout group"}
+	lock := throttle.Lock{
+		Name: SignalOf(site.Run.ID), Description: "terraform-provider-metal: a run changes machines of a rollout group",
+		For: "change machines of a rollout group",
+	}
 	told, lost := false, time.Time{}
 	for {
 		working, end := context.WithCancel(ctx)
@@ -214,7 +218,8 @@ func live(ctx context.Context, site *machine.Site, held chan<- error, stop <-cha
 		} else if time.Since(lost) > loseFor {
 			return
 		}
-		site.Ironic.Logger().Log(ctx, slog.LevelWarn, "other runs could not see for a while that this one changes machines of a rollout group", "error", err)
+		site.Ironic.Logger().Log(ctx, slog.LevelWarn, "other runs could not see for a while that this one changes machines of a "+
+			"rollout group", "error", err)
 		select {
 		case <-stop:
 			return

@@ -108,7 +108,9 @@ func TestEnd_notesOfHostsAndDeployments(t *testing.T) {
 			ironictest.InVirtualTime(t, func(t *testing.T) {
 				fake := ironictest.Fleet(2)
 				ids := active(fake)
-				if err := newRun(fake).change(t.Context(), ids[0], tt.failed, func() { fake.Set(ids[0], "provision_state", tt.state) }, errBroken); err != nil {
+				if err := newRun(fake).change(t.Context(), ids[0], tt.failed, func() {
+					fake.Set(ids[0], "provision_state", tt.state)
+				}, errBroken); err != nil {
 					t.Fatal(err)
 				}
 				next := newRun(fake)

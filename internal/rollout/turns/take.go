@@ -21,7 +21,8 @@ import (
 // started in this run, and one of failure.KindQueued if the user stops the run. Nothing was sent to the machine then.
 func Take(ctx context.Context, m *machine.Machine, c Change) (*Turn, error) {
 	t := of(m.Site())
-	if c.Settings.MaxUnavailable > 0 && memberOf(m, c).Change != rollout.FirstDeployment && !abortsWait(m, c) { // Ironic accepts no note before that
+	// Ironic accepts no note before that
+	if c.Settings.MaxUnavailable > 0 && memberOf(m, c).Change != rollout.FirstDeployment && !abortsWait(m, c) {
 		if err := m.AwaitEnd(ctx, c.Limit); ctx.Err() != nil {
 			return nil, stopped(ctx, m)
 		} else if err != nil {
@@ -78,10 +79,12 @@ func abortsWait(m *machine.Machine, c Change) bool {
 // memberOf returns a machine as a member that waits for its turn.
 func memberOf(m *machine.Machine, c Change) rollout.Member {
 	me := rollout.Member{
-		ID: m.Node().UUID, Name: cmp.Or(m.Node().Name, m.Node().UUID), Change: c.Change, Failures: notes.Failures(m.Node()), Queued: time.Now(),
-		Away: c.Away || states.Failed(m.State()),
+		ID: m.Node().UUID, Name: cmp.Or(m.Node().Name, m.Node().UUID), Change: c.Change, Failures: notes.Failures(m.Node()),
+		Queued: time.Now(),
+		Away:   c.Away || states.Failed(m.State()),
 	}
-	if was := notes.TurnOf(m.Node()); c.Change == rollout.FirstDeployment && was != nil && was.Group == c.Settings.Group && (was.Replaces || was.Failed) {
+	if was := notes.TurnOf(m.Node()); c.Change == rollout.FirstDeployment && was != nil && was.Group == c.Settings.Group &&
+		(was.Replaces || was.Failed) {
 		me.Change, me.Away = rollout.Replacement, true // an earlier run has undeployed the member
 	}
 	return me
@@ -124,7 +127,10 @@ func (t *Turn) awaitOwn(ctx context.Context) (err error) {
 
 // stopped returns the error of a run that the user stops while the machine waits.
 func stopped(ctx context.Context, m *machine.Machine) error {
-	return &failure.Error{Kind: failure.KindQueued, Node: m.Node(), Fact: fmt.Sprintf("wait for the turn: %v", ctx.Err()), Waits: "its turn in the rollout", Err: ctx.Err()}
+	return &failure.Error{
+		Kind: failure.KindQueued, Node: m.Node(), Fact: fmt.Sprintf("wait for the turn: %v", ctx.Err()),
+		Waits: "its turn in the rollout", Err: ctx.Err(),
+	}
 }
 
 // wait waits until the member is started, and reports whether it had to.
@@ -276,5 +282,6 @@ func (t *Turn) tell(ctx context.Context, queued time.Time) {
 		text += ": " + few(working) + " must be ready first"
 	}
 	logger := t.turns.site.Ironic.Logger()
-	logger.Log(ctx, slog.LevelInfo, fmt.Sprintf("machine %s %s", ironic.NodeLabel(t.m.Node()), text), append(machine.NodeAttributes(t.m.Node()), "waited", time.Since(queued).Round(time.Second))...)
+	logger.Log(ctx, slog.LevelInfo, fmt.Sprintf("machine %s %s", ironic.NodeLabel(t.m.Node()), text),
+		append(machine.NodeAttributes(t.m.Node()), "waited", time.Since(queued).Round(time.Second))...)
 }

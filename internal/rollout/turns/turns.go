@@ -73,7 +73,8 @@ func Agree(site *machine.Site, s rollout.Settings) error {
 		return nil
 	}
 	if differs := first.Differs(s); differs != "" {
-		return fmt.Errorf("the members of rollout group %q must have the same settings, but another metal_deployment or metal_host has another %s. Use one local value for all members", s.Group, differs)
+		return fmt.Errorf("the members of rollout group %q must have the same settings, but another metal_deployment or metal_host has "+
+			"another %s. Use one local value for all members", s.Group, differs)
 	}
 	return nil
 }

@@ -99,7 +99,10 @@ func TestTake_isNoSignOfUnusedSlots(t *testing.T) {
 		fake := ironictest.Fleet(4)
 		ids := active(fake)
 		for _, id := range ids {
-			fake.Set(id, "instance_info", map[string]any{"image_source": "https://images.example.com/a.qcow2", "image_checksum": "d41d8cd98f00b204e9800998ecf8427e"})
+			fake.Set(id, "instance_info", map[string]any{
+				"image_source":   "https://images.example.com/a.qcow2",
+				"image_checksum": "d41d8cd98f00b204e9800998ecf8427e",
+			})
 		}
 		fake.StepTime = time.Minute
 		client := sitetest.Run(fake, sitetest.UpTo(20))
@@ -328,7 +331,8 @@ func TestTake_killedRunLeavesAMachineThatWasOff(t *testing.T) {
 				}, context.Canceled)
 			}()
 			time.Sleep(time.Second)
-			if err := newRun(fake).change(t.Context(), ids[1], turns.Change{Settings: databases, Change: change}, func() {}, nil); err != nil {
+			if err := newRun(fake).change(t.Context(), ids[1], turns.Change{Settings: databases, Change: change}, func() {},
+				nil); err != nil {
 				t.Errorf("after a %s: %v", change, err)
 			}
 			cancel()
@@ -361,7 +365,10 @@ func TestTake_killedRunHasUndeployedAMember(t *testing.T) {
 			t.Errorf("another member is away beside it: %v", err)
 		}
 		next, done := newRun(fake), make(chan error)
-		err = next.change(t.Context(), ids[0], turns.Change{Settings: databases, Change: rollout.FirstDeployment, Content: "v2", Node: ids[0]}, func() {
+		err = next.change(t.Context(), ids[0], turns.Change{
+			Settings: databases, Change: rollout.FirstDeployment, Content: "v2",
+			Node: ids[0],
+		}, func() {
 			fake.Set("node-000", "provision_state", "active")
 			fake.Set("node-000", "instance_uuid", "00000000-0000-4000-8000-000000000009")
 			begun := time.Now()
@@ -378,7 +385,10 @@ func TestTake_killedRunHasUndeployedAMember(t *testing.T) {
 			t.Error(err)
 		}
 		killed.dead.Store(false) // for the end of its goroutines
-		_ = killed.change(t.Context(), ids[0], turns.Change{Settings: databases, Change: rollout.FirstDeployment, Content: "v2", Node: ids[0]}, func() {}, nil)
+		_ = killed.change(t.Context(), ids[0], turns.Change{
+			Settings: databases, Change: rollout.FirstDeployment, Content: "v2",
+			Node: ids[0],
+		}, func() {}, nil)
 	})
 }
 
@@ -456,11 +466,13 @@ func TestTake_memberThatFailedIsRepairedBeforeOthersAreAway(t *testing.T) {
 		for _, r := range []*run{first, newRun(fake)} {
 			err := r.change(t.Context(), ids[1], c, func() {}, nil)
 			_, detail := failure.Explain("restart", err)
-			if !failure.Is(err, turns.KindNotStarted) || !strings.Contains(detail, `node-000`) || !strings.Contains(detail, "max_unavailable") {
+			if !failure.Is(err, turns.KindNotStarted) || !strings.Contains(detail, `node-000`) ||
+				!strings.Contains(detail, "max_unavailable") {
 				t.Errorf("beside a member that has failed: %v", err)
 			}
 			err = r.change(t.Context(), ids[2], c, func() {}, nil)
-			if _, short := failure.Explain("restart", err); !strings.HasSuffix(short, "Nothing was sent to it. Repair what is away, and apply again.") || len(short) > 250 {
+			if _, short := failure.Explain("restart", err); !strings.HasSuffix(short,
+				"Nothing was sent to it. Repair what is away, and apply again.") || len(short) > 250 {
 				t.Errorf("the second refusal is not short: %s", short)
 			}
 		}
@@ -506,7 +518,8 @@ func TestTake_withoutAGroupSendsNothing(t *testing.T) {
 		if failed.Load() != 3 || refused.Load() != 2 {
 			t.Errorf("%d machines got the bad image, %d did not", failed.Load(), refused.Load())
 		}
-		if turn, err := turns.Take(t.Context(), machines[0], turns.Change{Change: rollout.FirstDeployment, Content: "v2"}); turn != nil || err != nil {
+		if turn, err := turns.Take(t.Context(), machines[0], turns.Change{Change: rollout.FirstDeployment, Content: "v2"}); turn != nil ||
+			err != nil {
 			t.Errorf("a first deployment needs a turn: %v", err)
 		}
 		if n := len(fake.Requests()); n > 2 { // the machines that had to wait are read again
@@ -532,14 +545,18 @@ func TestTake_newDeploymentElsewhereTakesTheTurn(t *testing.T) {
 		former.Hand(t.Context(), ids[2])
 		other, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		if err := newRun(fake).change(other, ids[1], turns.Change{Settings: databases, Change: rollout.Restart}, func() {}, nil); !errors.Is(err, context.DeadlineExceeded) {
+		if err := newRun(fake).change(other, ids[1], turns.Change{Settings: databases, Change: rollout.Restart}, func() {},
+			nil); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("another run starts a member meanwhile: %v", err)
 		}
 		m, err = r.Machine(t.Context(), ids[2])
 		if err != nil {
 			t.Fatal(err)
 		}
-		now, err := turns.Take(t.Context(), m, turns.Change{Settings: databases, Change: rollout.FirstDeployment, Content: "v2", Node: ids[2]})
+		now, err := turns.Take(t.Context(), m, turns.Change{
+			Settings: databases, Change: rollout.FirstDeployment,
+			Content: "v2", Node: ids[2],
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -547,7 +564,8 @@ func TestTake_newDeploymentElsewhereTakesTheTurn(t *testing.T) {
 			t.Error("the former node keeps the note")
 		}
 		now.End(t.Context(), nil)
-		if err := newRun(fake).change(t.Context(), ids[1], turns.Change{Settings: databases, Change: rollout.Restart}, func() {}, nil); err != nil {
+		if err := newRun(fake).change(t.Context(), ids[1], turns.Change{Settings: databases, Change: rollout.Restart}, func() {},
+			nil); err != nil {
 			t.Error(err)
 		}
 	})
@@ -574,7 +592,8 @@ func TestHand_deploymentThatWasMadeBefore(t *testing.T) {
 		}
 		former.Hand(t.Context(), ids[2])
 		begun := time.Now()
-		if err := r.change(t.Context(), ids[1], turns.Change{Settings: databases, Change: rollout.Restart}, func() {}, nil); err != nil || time.Since(begun) > time.Second {
+		if err := r.change(t.Context(), ids[1], turns.Change{Settings: databases, Change: rollout.Restart}, func() {}, nil); err != nil ||
+			time.Since(begun) > time.Second {
 			t.Errorf("the next member waits for a deployment that was made before: %v", err)
 		}
 	})
@@ -642,7 +661,8 @@ func TestTake_userWhoStopsTheRun(t *testing.T) {
 			stop, stopped := context.WithCancel(ctx)
 			time.AfterFunc(time.Second, stopped)
 			err := r.change(stop, ids[1], c, func() {}, nil)
-			if _, detail := failure.Explain("restart node x", err); !strings.Contains(detail, "waited for its turn in the rollout. Nothing was started on it.") {
+			if _, detail := failure.Explain("restart node x", err); !strings.Contains(detail,
+				"waited for its turn in the rollout. Nothing was started on it.") {
 				t.Errorf("it says %q", detail)
 			}
 		}, nil)
@@ -657,7 +677,13 @@ func TestAgree(t *testing.T) {
 	for _, tt := range []struct {
 		settings rollout.Settings
 		ok       bool
-	}{{databases, true}, {databases, true}, {two, false}, {rollout.Settings{Group: "web", MaxUnavailable: 2}, true}, {rollout.Settings{}, true}} {
+	}{
+		{databases, true},
+		{databases, true},
+		{two, false},
+		{rollout.Settings{Group: "web", MaxUnavailable: 2}, true},
+		{rollout.Settings{}, true},
+	} {
 		if err := turns.Agree(r.Site, tt.settings); (err == nil) != tt.ok {
 			t.Errorf("%+v: %v", tt.settings, err)
 		}

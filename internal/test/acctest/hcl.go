@@ -9,7 +9,8 @@ import (
 
 // Host returns the HCL of a host "hN" in the test's class with target_state "available" and further settings.
 func Host(s *site.Site, n int, settings ...string) string {
-	return fmt.Sprintf("resource \"metal_host\" \"h%d\" {\n  name = %q\n  driver = \"fake-hardware\"\n  resource_class = %q\n  target_state = \"available\"\n  %s\n}\n",
+	return fmt.Sprintf("resource \"metal_host\" \"h%d\" {\n  name = %q\n  driver = \"fake-hardware\"\n  resource_class = %q\n "+
+		" target_state = \"available\"\n  %s\n}\n",
 		n, s.Name(fmt.Sprintf("h%d", n)), s.Class(), strings.Join(settings, "\n  "))
 }
 
@@ -36,7 +37,8 @@ const Images = "http://127.0.0.1:9/"
 
 // Image returns the HCL of a whole-disk image.
 func Image(name string) string {
-	return fmt.Sprintf("image = {\n    url = %q\n    checksum = %q\n    disk_format = \"qcow2\"\n  }", Images+name+".qcow2", strings.Repeat("a1", 32))
+	return fmt.Sprintf("image = {\n    url = %q\n    checksum = %q\n    disk_format = \"qcow2\"\n  }", Images+name+".qcow2",
+		strings.Repeat("a1", 32))
 }
 
 // FailingStep is the HCL of deploy steps that make a deployment fail on every Ironic: they disable the core step.

@@ -89,8 +89,14 @@ func StartActions(t *testing.T, s *site.Site) *Actions {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := dynamic(t, schemas.Provider.ValueType(), map[string]any{"endpoint": s.Endpoint, "auth_type": "none", "poll_interval": "200ms"})
-	configured, err := server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.14.0", Config: config})
+	config := dynamic(t, schemas.Provider.ValueType(), map[string]any{
+		"endpoint": s.Endpoint, "auth_type": "none",
+		"poll_interval": "200ms",
+	})
+	configured, err := server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{
+		TerraformVersion: "1.14.0",
+		Config:           config,
+	})
 	if err != nil || len(configured.Diagnostics) > 0 {
 		t.Fatalf("configure: %v %v", err, configured.Diagnostics)
 	}

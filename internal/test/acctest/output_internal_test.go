@@ -7,7 +7,8 @@ func TestErrorsIn_leavesOutWarnings(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ output, want string }{
 		"in frames": {
-			"The plan.\n╷\n│ Warning: Disk is erased\n│ \n│ One.\n╵\n╷\n│ Error: No node\n│ \n│   with metal_host.h,\n│ \n│ Two.\n╵\nThe end.\n",
+			"The plan.\n╷\n│ Warning: Disk is erased\n│ \n│ One.\n╵\n╷\n│ Error: No node\n│ \n│   with metal_host.h,\n│ \n│ " +
+				"Two.\n╵\nThe end.\n",
 			"│ Error: No node\n│ \n│   with metal_host.h,\n│ \n│ Two.\n",
 		},
 		"without frames": {

@@ -89,14 +89,20 @@ func newLister(t *testing.T, server *provider.Server, endpoint string) *Lister {
 func (l *Lister) List(t *testing.T, q Query, read func(Found) bool) (diagnostics []*tfprotov6.Diagnostic) {
 	t.Helper()
 	config := object(t, l.schemas.ListResourceSchemas[q.Type], q.Filters)
-	valid, err := l.server.ValidateListResourceConfig(t.Context(), &tfprotov6.ValidateListResourceConfigRequest{TypeName: q.Type, Config: config})
+	valid, err := l.server.ValidateListResourceConfig(t.Context(), &tfprotov6.ValidateListResourceConfigRequest{
+		TypeName: q.Type,
+		Config:   config,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(valid.Diagnostics) > 0 {
 		return valid.Diagnostics
 	}
-	stream, err := l.server.ListResource(t.Context(), &tfprotov6.ListResourceRequest{TypeName: q.Type, Config: config, IncludeResource: q.Resource, Limit: q.Limit})
+	stream, err := l.server.ListResource(t.Context(), &tfprotov6.ListResourceRequest{
+		TypeName: q.Type, Config: config,
+		IncludeResource: q.Resource, Limit: q.Limit,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +150,10 @@ func (l *Lister) WantAsImported(t *testing.T, kind string, f Found) {
 		t.Fatalf("import %s: %v %v", f.ID, err, imported)
 	}
 	of := imported.ImportedResources[0]
-	read, err := l.server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{TypeName: kind, CurrentState: of.State, Private: of.Private, CurrentIdentity: of.Identity})
+	read, err := l.server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{
+		TypeName: kind, CurrentState: of.State,
+		Private: of.Private, CurrentIdentity: of.Identity,
+	})
 	if err != nil || len(read.Diagnostics) > 0 {
 		t.Fatalf("read %s: %v %v", f.ID, err, read)
 	}
@@ -155,11 +164,17 @@ func (l *Lister) WantAsImported(t *testing.T, kind string, f Found) {
 	if differences, err := want.Diff(f.Resource); err != nil || len(differences) > 0 {
 		t.Errorf("%s is listed otherwise than imported: %v %v", f.ID, differences, err)
 	}
-	generated, err := l.server.GenerateResourceConfig(t.Context(), &tfprotov6.GenerateResourceConfigRequest{TypeName: kind, State: read.NewState})
+	generated, err := l.server.GenerateResourceConfig(t.Context(), &tfprotov6.GenerateResourceConfigRequest{
+		TypeName: kind,
+		State:    read.NewState,
+	})
 	if err != nil || len(generated.Diagnostics) > 0 {
 		t.Fatalf("generate the configuration of %s: %v %v", f.ID, err, generated)
 	}
-	valid, err := l.server.ValidateResourceConfig(t.Context(), &tfprotov6.ValidateResourceConfigRequest{TypeName: kind, Config: generated.Config})
+	valid, err := l.server.ValidateResourceConfig(t.Context(), &tfprotov6.ValidateResourceConfigRequest{
+		TypeName: kind,
+		Config:   generated.Config,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,9 +95,12 @@ func (r *stepRunner) command(w *Workspace, args ...string) (output string, err e
 func (r *stepRunner) run(step resource.TestStep) error {
 	r.t.Helper()
 	known := resource.TestStep{
-		PreConfig: step.PreConfig, Config: step.Config, Check: step.Check, ConfigStateChecks: step.ConfigStateChecks, ConfigPlanChecks: step.ConfigPlanChecks,
-		ExpectError: step.ExpectError, ImportState: step.ImportState, ImportStateId: step.ImportStateId, ImportStateKind: step.ImportStateKind, ImportStateVerify: step.ImportStateVerify,
-		ImportStateVerifyIgnore: step.ImportStateVerifyIgnore, ImportPlanChecks: step.ImportPlanChecks, ResourceName: step.ResourceName, Destroy: step.Destroy, PlanOnly: step.PlanOnly,
+		PreConfig: step.PreConfig, Config: step.Config, Check: step.Check, ConfigStateChecks: step.ConfigStateChecks,
+		ConfigPlanChecks: step.ConfigPlanChecks,
+		ExpectError:      step.ExpectError, ImportState: step.ImportState, ImportStateId: step.ImportStateId,
+		ImportStateKind: step.ImportStateKind, ImportStateVerify: step.ImportStateVerify,
+		ImportStateVerifyIgnore: step.ImportStateVerifyIgnore, ImportPlanChecks: step.ImportPlanChecks, ResourceName: step.ResourceName,
+		Destroy: step.Destroy, PlanOnly: step.PlanOnly,
 		RefreshState: step.RefreshState, ExpectNonEmptyPlan: step.ExpectNonEmptyPlan,
 	}
 	if fmt.Sprintf("%+v", known) != fmt.Sprintf("%+v", step) {
@@ -297,7 +300,9 @@ func sameResource(before, after *tfjson.StateResource, ignore []string) error {
 	names := maps.Clone(was)
 	maps.Copy(names, is)
 	for name := range names {
-		ignored := slices.ContainsFunc(append([]string{"timeouts"}, ignore...), func(begin string) bool { return strings.HasPrefix(name, begin) })
+		ignored := slices.ContainsFunc(append([]string{"timeouts"}, ignore...), func(begin string) bool {
+			return strings.HasPrefix(name, begin)
+		})
 		if !ignored && !reflect.DeepEqual(was[name], is[name]) {
 			wrong = append(wrong, fmt.Sprintf("%s was %v and is %v", name, was[name], is[name]))
 		}

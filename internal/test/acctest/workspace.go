@@ -62,7 +62,8 @@ var build = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "terraform-provider-metal"), //nolint:noctx // part of the test binary's start
+	out, err := exec.Command("go", "build", "-o",
+		filepath.Join(dir, "terraform-provider-metal"), //nolint:noctx // part of the test binary's start
 		"github.com/terraform-provider-metal/terraform-provider-metal").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build the provider: %w\n%s", err, out)
@@ -183,7 +184,9 @@ func (w *Workspace) Setenv(name, value string) {
 
 // isProviders reports whether the provider reads a variable, and the CLI does not.
 func isProviders(variable string) bool {
-	return slices.ContainsFunc([]string{"METAL_", "OS_", "ONEVIEW_", "IRONIC_", "MAX_CONCURRENT_"}, func(prefix string) bool { return strings.HasPrefix(variable, prefix) })
+	return slices.ContainsFunc([]string{"METAL_", "OS_", "ONEVIEW_", "IRONIC_", "MAX_CONCURRENT_"}, func(prefix string) bool {
+		return strings.HasPrefix(variable, prefix)
+	})
 }
 
 // Trace makes the provider of a CLI log at level TRACE, for InterruptProvider.
@@ -304,7 +307,8 @@ func (w *Workspace) Start(args ...string) *Running {
 		w.t.Fatal(err)
 	}
 	rc := filepath.Join(w.Dir, "cli.rc")
-	w.write(rc, fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"terraform-provider-metal/metal\" = %q\n  }\n  direct {}\n}\n", binary))
+	w.write(rc, fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"terraform-provider-metal/metal\" = %q\n  }\n "+
+		" direct {}\n}\n", binary))
 	return w.start(args, "TF_CLI_CONFIG_FILE="+rc)
 }
 

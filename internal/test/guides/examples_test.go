@@ -63,7 +63,9 @@ func TestAccExamples_each(t *testing.T) {
 // TestFakeExamples_each applies examples with BMCs, which a real Ironic would contact.
 func TestFakeExamples_each(t *testing.T) {
 	t.Parallel()
-	testExamples(t, site.StartFake(t, nil), func(text string) bool { return needsBMC(text) && !needsDiscovery(text) && !needsOneView(text) })
+	testExamples(t, site.StartFake(t, nil), func(text string) bool {
+		return needsBMC(text) && !needsDiscovery(text) && !needsOneView(text)
+	})
 }
 
 // TestFakeExamples_discovery applies examples that take all discovered machines; on a real Ironic these may be other users'.
@@ -313,9 +315,10 @@ func TestFakeExamples_provider(t *testing.T) {
 		"provider_keystone.tf": func(t *testing.T, w *acctest.Workspace) (ironic, oneview string) {
 			endpoint := site.StartFake(t, nil).Endpoint
 			w.OwnProcess() // the provider looks for clouds.yaml in its working directory
-			write(t, filepath.Join(w.Dir, "clouds.yaml"), fmt.Sprintf("clouds:\n  site-a:\n    region_name: north\n    auth:\n      auth_url: %s/v3\n"+
-				"      username: terraform\n      password: s3cret-pa55\n      project_name: metal\n      user_domain_name: Default\n"+
-				"      project_domain_name: Default\n", startKeystone(t, endpoint)))
+			write(t, filepath.Join(w.Dir, "clouds.yaml"),
+				fmt.Sprintf("clouds:\n  site-a:\n    region_name: north\n    auth:\n      auth_url: %s/v3\n"+
+					"      username: terraform\n      password: s3cret-pa55\n      project_name: metal\n      user_domain_name: Default\n"+
+					"      project_domain_name: Default\n", startKeystone(t, endpoint)))
 			return endpoint, ""
 		},
 		"provider_oneview.tf": func(t *testing.T, w *acctest.Workspace) (ironic, oneview string) {

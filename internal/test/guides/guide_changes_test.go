@@ -36,7 +36,8 @@ func TestFakeGuide_rowsOfTheCSVConcernOnlyTheirMachines(t *testing.T) {
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 0 changed, 2 destroyed")
 
 	main := filepath.Join(w.Dir, "main.tf")
-	write(t, main, strings.Replace(read(t, main), "  roles = {\n", "  roles = {\n    cache = { image = { url = \"http://images.example.com/cache.qcow2\", checksum = \"http://images.example.com/SHA256SUMS\" } }\n", 1))
+	write(t, main, strings.Replace(read(t, main), "  roles = {\n", "  roles = {\n    cache = { image = { url = "+
+		"\"http://images.example.com/cache.qcow2\", checksum = \"http://images.example.com/SHA256SUMS\" } }\n", 1))
 	replaceIn(t, w, "machines.csv", "storage,db", "storage,cache")
 	for address, change := range w.Save() {
 		switch rebuilds := change.After["rebuilds"]; {
@@ -56,7 +57,8 @@ func TestFakeGuide_renamedRowOfTheCSVKeepsItsMachine(t *testing.T) {
 	replaceIn(t, w, "machines.csv", "rack1-01,", "rack1-09,")
 	moves := ""
 	for _, resource := range []string{"metal_host", "metal_deployment"} {
-		moves += fmt.Sprintf("\nmoved {\n  from = module.fleet.%[1]s.machine[\"rack1-01\"]\n  to   = module.fleet.%[1]s.machine[\"rack1-09\"]\n}\n", resource)
+		moves += fmt.Sprintf("\nmoved {\n  from = module.fleet.%[1]s.machine[\"rack1-01\"]\n  to   = "+
+			"module.fleet.%[1]s.machine[\"rack1-09\"]\n}\n", resource)
 	}
 	write(t, filepath.Join(w.Dir, "moved.tf"), moves)
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
@@ -88,7 +90,8 @@ func TestFakeGuide_protectedRoleIsNotWiped(t *testing.T) {
 	write(t, rows, before)
 
 	// FALSE in the column of one line ends the protection of that machine only.
-	unprotected := strings.NewReplacer("extra.rack", "extra.rack,protected", "db-1,FALSE,rack1", "db-1,FALSE,rack1,FALSE", ",rack1\n", ",rack1,\n", ",rack2\n", ",rack2,\n").Replace(before)
+	unprotected := strings.NewReplacer("extra.rack", "extra.rack,protected", "db-1,FALSE,rack1", "db-1,FALSE,rack1,FALSE", ",rack1\n",
+		",rack1,\n", ",rack2\n", ",rack2,\n").Replace(before)
 	write(t, rows, unprotected)
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 0 destroyed")
 	replaceIn(t, w, "machines.csv", "storage,db,db-1,FALSE,rack1,FALSE", "storage,,,FALSE,rack1,")
@@ -100,7 +103,8 @@ func TestFakeGuide_protectedRoleIsNotWiped(t *testing.T) {
 	w.Must("apply", "-auto-approve")
 
 	// Another role wipes the machine only if that role says protected = false.
-	cache := "  roles = {\n    cache = { image = { url = \"http://images.example.com/cache.qcow2\", checksum = \"http://images.example.com/SHA256SUMS\" } }\n"
+	cache := "  roles = {\n    cache = { image = { url = \"http://images.example.com/cache.qcow2\", checksum = " +
+		"\"http://images.example.com/SHA256SUMS\" } }\n"
 	replaceIn(t, w, "main.tf", "  roles = {\n", cache)
 	replaceIn(t, w, "machines.csv", "storage,db,db-1", "storage,cache,db-1")
 	acctest.Fails(t, w, []string{"plan"}, "Machine is protected", "Node rack1-01")
@@ -164,7 +168,8 @@ func TestFakeGuide_importTouchesNoMachine(t *testing.T) {
 	defer destroy(t, w)
 	touched := s.Node("rack1-03")["provision_updated_at"]
 	write(t, main, strings.Replace(read(t, main), "debian-12", "debian-13", 1)) // not what the machine runs
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "5 imported, 0 added, 5 changed, 0 destroyed", "Imported deployment is recorded only")
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "5 imported, 0 added, 5 changed, 0 destroyed",
+		"Imported deployment is recorded only")
 	if now := s.Node("rack1-03")["provision_updated_at"]; now != touched {
 		t.Errorf("the machine was touched: provision_updated_at was %v and is %v", touched, now)
 	}
@@ -235,7 +240,8 @@ func TestFakeGuide_bondsModeIsTheSameInIronicAndInTheSystem(t *testing.T) {
 	write(t, main, strings.Replace(read(t, main), `mode = "802.3ad", lacp_rate = "fast"`, `mode = "balance-xor"`, 1))
 	for address, change := range w.Save() {
 		groups, _ := change.After["port_groups"].(map[string]any)
-		if group, _ := groups["bond0"].(map[string]any); strings.HasPrefix(address, "metal_host.") && (group["mode"] != "balance-xor" || change.After["cleanings"] != 0.0) {
+		if group, _ := groups["bond0"].(map[string]any); strings.HasPrefix(address, "metal_host.") &&
+			(group["mode"] != "balance-xor" || change.After["cleanings"] != 0.0) {
 			t.Errorf("%s has the group %v, and %v cleanings", address, group, change.After["cleanings"])
 		}
 		if strings.HasPrefix(address, "metal_deployment.") && change.After["rebuilds"] != 1.0 {

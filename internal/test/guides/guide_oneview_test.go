@@ -17,11 +17,16 @@ import (
 
 // oneViewGuide returns a workspace with the configuration of the guide OneView, its site and its appliance, and a function that runs the
 // script of a OneView user.
-func oneViewGuide(t *testing.T) (w *acctest.Workspace, s *site.Site, appliance *site.OneView, user func(args ...string) (output string, err error)) {
+func oneViewGuide(t *testing.T) (w *acctest.Workspace, s *site.Site, appliance *site.OneView,
+	user func(args ...string) (output string, err error),
+) {
 	t.Helper()
 	skipWithout(t, "curl", "jq")
 	appliance = site.StartOneView(t, nil, 2)
-	appliance.Fake.AddTemplate(fakeoneview.Template{Name: "Ironic BL460c Gen10", TypeURI: appliance.Blades.TypeURI, GroupURI: appliance.Blades.GroupURI})
+	appliance.Fake.AddTemplate(fakeoneview.Template{
+		Name: "Ironic BL460c Gen10", TypeURI: appliance.Blades.TypeURI,
+		GroupURI: appliance.Blades.GroupURI,
+	})
 	s = site.StartFake(t, nil)
 	w, _ = guideWorkspace(t, s, "oneview")
 	appliance.Setenv(w.Setenv)
@@ -46,7 +51,10 @@ func mustDo(t *testing.T, user func(args ...string) (string, error), what string
 // syncPass makes one pass, as metal oneview sync --once does.
 func syncPass(t *testing.T, s *site.Site, appliance *site.OneView) {
 	t.Helper()
-	client, err := oneview.New(oneview.Config{Endpoint: appliance.Endpoint, Username: appliance.Username, Password: appliance.Password, CACertFile: appliance.CACertFile})
+	client, err := oneview.New(oneview.Config{
+		Endpoint: appliance.Endpoint, Username: appliance.Username, Password: appliance.Password,
+		CACertFile: appliance.CACertFile,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,8 @@ func TestFakeGuide_badImageReachesTheCanaryOnly(t *testing.T) {
 	w, _, s := rolloutGuide(t, "web", withBadImage())
 	defer destroy(t, w)
 	w.Must(acctest.Apply()...)
-	output := acctest.Fails(t, w, append(acctest.Apply(), "-var=image=debian-13"), "was not started: the canary rack1-0", "Nothing was sent to the machine, which is as before.")
+	output := acctest.Fails(t, w, append(acctest.Apply(), "-var=image=debian-13"), "was not started: the canary rack1-0",
+		"Nothing was sent to the machine, which is as before.")
 	if n := notStarted(output); n != 5 || running(s, "debian-12") != 5 {
 		t.Errorf("%d machines were not started, %d run what they ran:\n%s", n, running(s, "debian-12"), output)
 	}
@@ -88,7 +89,8 @@ func TestFakeGuide_badImageReachesThreeMachines(t *testing.T) {
 	write(t, main, strings.Replace(read(t, main), "  rollout     = { canary = 1 }\n", "", 1))
 	defer destroy(t, w)
 	w.Must(acctest.Apply()...)
-	output := acctest.Fails(t, w, append(acctest.Apply(), "-var=image=debian-13"), "3 of 3 machines that this run has changed in the same way have failed (rack1-0")
+	output := acctest.Fails(t, w, append(acctest.Apply(), "-var=image=debian-13"),
+		"3 of 3 machines that this run has changed in the same way have failed (rack1-0")
 	if n := notStarted(output); n != 3 || running(s, "debian-12") != 3 {
 		t.Errorf("%d machines were not started, %d run what they ran:\n%s", n, running(s, "debian-12"), output)
 	}
@@ -111,7 +113,8 @@ func TestFakeGuide_databaseThatDoesNotAnswerStopsTheOthers(t *testing.T) {
 	before := powerCycles(s)
 	service.Close()
 	restart := append(acctest.Apply(), "-var=kernel=6.12.9")
-	output := acctest.Fails(t, w, restart, "and is not ready", `was not started: rollout group "databases" lacks db-`, "and no run works on that")
+	output := acctest.Fails(t, w, restart, "and is not ready", `was not started: rollout group "databases" lacks db-`,
+		"and no run works on that")
 	if n := notStarted(output); n != 2 || powerCycles(s) != before+1 {
 		t.Errorf("%d machines were not started, %d restarted:\n%s", n, powerCycles(s)-before, output)
 	}

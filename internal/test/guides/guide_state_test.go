@@ -59,7 +59,8 @@ func TestFakeGuide_driftIsRecordedButNoLostDeployment(t *testing.T) {
 // runStep runs the commands of a step until one fails, and returns what they print.
 func runStep(t *testing.T, w *acctest.Workspace, step string) (output string, passes bool) {
 	t.Helper()
-	for command := range strings.SplitSeq(strings.ReplaceAll(strings.TrimSpace(step), "\n  ", " "), "\n") { // a line that is indented goes on
+	// a line that is indented goes on
+	for command := range strings.SplitSeq(strings.ReplaceAll(strings.TrimSpace(step), "\n  ", " "), "\n") {
 		arguments, isTerraform := strings.CutPrefix(command, "terraform ")
 		if !isTerraform {
 			shell := exec.CommandContext(t.Context(), "bash", "-c", command) //nolint:gosec // from a guide
@@ -110,7 +111,8 @@ func TestFakeGuide_userDataLeavesTheStateWithoutARebuild(t *testing.T) {
 	block, _, _ = strings.Cut(block, "   }\n")
 	write(t, main, writeOnly+"\nimport {\n"+block+"}\n")
 	w.Must("state", "rm", "metal_deployment.db")
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 imported, 0 added, 1 changed, 0 destroyed", "Imported deployment is recorded only")
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 imported, 0 added, 1 changed, 0 destroyed",
+		"Imported deployment is recorded only")
 	for _, backup := range glob(t, w.Dir, "terraform.tfstate*backup") {
 		if err := os.Remove(backup); err != nil {
 			t.Fatal(err)

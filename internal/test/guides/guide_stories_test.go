@@ -52,7 +52,8 @@ resource "metal_deployment" "rack12" {
 `)
 	w.Must("apply", "-auto-approve")
 	w.Setenv("TF_VAR_removed", `["RK000001"]`)
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 2 destroyed", `metal_host.rack12["r12-RK000001"]: Destruction complete`)
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), "0 added, 1 changed, 2 destroyed",
+		`metal_host.rack12["r12-RK000001"]: Destruction complete`)
 
 	s.Fake.Set(s.Fake.Discover(fakeironic.SampleInventory(1)), "created_at", longAgo)
 	acctest.NoChanges(t, w)
@@ -118,7 +119,8 @@ func TestFakeGuide_liveISORestartsOnlyTheMachineWhoseNetworkChanges(t *testing.T
 	w.Must("apply", "-auto-approve")
 
 	write(t, main, strings.ReplaceAll(read(t, main), "[e1, e2]", "[e3, e4]"))
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), `metal_deployment.rack3["rack3-02"]: Modifications complete`, "1 added, 1 changed, 1 destroyed", `older = { "rack3-01" = toset([]) }`)
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), `metal_deployment.rack3["rack3-02"]: Modifications complete`,
+		"1 added, 1 changed, 1 destroyed", `older = { "rack3-01" = toset([]) }`)
 
 	rack, before := []string{"rack3-01", "rack3-02"}, map[string]int{}
 	for _, node := range rack {
@@ -183,7 +185,8 @@ func TestFakeGuide_dhcpKnowsTheMachinesBeforeTheyBoot(t *testing.T) {
 	acctest.Mention(t, w.Must("apply", "-auto-approve"), "1 added, 0 changed, 1 destroyed", `terraform_data.reservation["app-2"]`)
 	acctest.NoChanges(t, w)
 
-	write(t, main, strings.Replace(read(t, main), "addresses = { ", `addresses = { app-3 = "203.0.113.33", `, 1)) // concerns no other machine
+	// concerns no other machine
+	write(t, main, strings.Replace(read(t, main), "addresses = { ", `addresses = { app-3 = "203.0.113.33", `, 1))
 	output, _ := w.Plan()
 	acctest.Mention(t, output, "3 to add, 0 to change, 0 to destroy")
 }
@@ -203,7 +206,10 @@ func TestFakeGuide_biosNamesAreListedOfAVerifiedHost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, want := range map[string]string{"AssetTag": "? (String)", "BootMode": "Uefi (Bios, Uefi)", "LogicalProc": "Enabled (Enabled, Disabled)", "NumberOfCores": "0 (Integer)"} {
+	for name, want := range map[string]string{
+		"AssetTag": "? (String)", "BootMode": "Uefi (Bios, Uefi)",
+		"LogicalProc": "Enabled (Enabled, Disabled)", "NumberOfCores": "0 (Integer)",
+	} {
 		if settings[name] != want {
 			t.Errorf("%s is listed as %q, want %q", name, settings[name], want)
 		}

@@ -81,7 +81,10 @@ func enrollRack(t *testing.T, s *site.Site) {
 		s.Verb(id, "manage", "manageable")
 		s.Verb(id, "provide", "available")
 	}
-	s.Must(http.MethodPost, "allocations", map[string]any{"name": "web-1", "resource_class": "baremetal", "candidate_nodes": []any{"rack1-03"}})
+	s.Must(http.MethodPost, "allocations", map[string]any{
+		"name": "web-1", "resource_class": "baremetal",
+		"candidate_nodes": []any{"rack1-03"},
+	})
 	s.Await("rack1-03", "allocation_uuid", site.AllocationNamed(s, "web-1")["uuid"])
 	s.Must(http.MethodPatch, "nodes/rack1-03", []any{map[string]any{"op": "add", "path": "/instance_info", "value": map[string]any{
 		"image_source": "http://images.example.com/debian-12.qcow2", "image_checksum": "http://images.example.com/SHA256SUMS",

@@ -26,18 +26,21 @@ func card(n int) string {
 
 // inventoryFaults has machines with one fault each, and what the module says of them.
 var inventoryFaults = map[string]string{
-	`no-bmc = { ` + card(1) + ` }`:                                                   "no-bmc: it has no bmc_address.",
-	`sold = { status = "sold", bmc_address = "192.0.2.2", ` + card(2) + ` }`:         "sold: its status sold is not in statuses.",
-	`"web 1" = { hostname = "web-1", bmc_address = "192.0.2.3", ` + card(3) + ` }`:   `web 1: Ironic accepts letters, digits, ".", "_", "~" and "-" in a name, at most 255.`,
-	`db_1 = { bmc_address = "192.0.2.4", ` + card(4) + ` }`:                          "db_1: db_1 is not a host name: set hostname.",
-	`twin-1 = { bmc_address = "192.0.2.5", ` + card(5) + ` }`:                        "twin-1: its BMC 192.0.2.5 is also that of twin-2.",
-	`twin-2 = { bmc_address = "192.0.2.5/24", ` + card(6) + ` }`:                     "twin-2: its BMC 192.0.2.5/24 is also that of twin-1.",
-	`case = { bmc_address = "192.0.2.7", ` + card(7) + ` }`:                          "case: its host name case is also that of CASE.",
-	`CASE = { bmc_address = "192.0.2.8", ` + card(8) + ` }`:                          "CASE: its host name case is also that of case.",
-	`no-mac = { bmc_address = "192.0.2.9", interfaces = { eno1 = { mac = "" } } }`:   "no-mac: none of its interfaces has a MAC address.",
-	`short = { bmc_address = "192.0.2.10", interfaces = { e = { mac = "52:54" } } }`: "short: 52:54 of interface e is not a MAC address.",
-	`same-mac = { bmc_address = "192.0.2.11", interfaces = { e1 = { mac = "52:54:00:12:00:11" }, e2 = { mac = "5254.0012.0011" } } }`: "same-mac: interface e1 has the MAC address 52:54:00:12:00:11 of same-mac e2; " +
-		"interface e2 has the MAC address 52:54:00:12:00:11 of same-mac e1.",
+	`no-bmc = { ` + card(1) + ` }`:                                           "no-bmc: it has no bmc_address.",
+	`sold = { status = "sold", bmc_address = "192.0.2.2", ` + card(2) + ` }`: "sold: its status sold is not in statuses.",
+	`"web 1" = { hostname = "web-1", bmc_address = "192.0.2.3", ` + card(3) +
+		` }`: `web 1: Ironic accepts letters, digits, ".", "_", "~" and "-" in a name, at most 255.`,
+	`db_1 = { bmc_address = "192.0.2.4", ` + card(4) + ` }`:   "db_1: db_1 is not a host name: set hostname.",
+	`twin-1 = { bmc_address = "192.0.2.5", ` + card(5) + ` }`: "twin-1: its BMC 192.0.2.5 is also that of twin-2.",
+	`twin-2 = { bmc_address = "192.0.2.5/24", ` + card(6) + ` }`: "twin-2: its BMC 192.0.2.5/24 is also " +
+		"that of twin-1.",
+	`case = { bmc_address = "192.0.2.7", ` + card(7) +
+		` }`: "case: its host name case is also that of CASE.",
+	`CASE = { bmc_address = "192.0.2.8", ` + card(8) +
+		` }`: "CASE: its host name case is also that of case.",
+	`no-mac = { bmc_address = "192.0.2.9", interfaces = { eno1 = { mac = "" } } }`:                                                                                                                                                 "no-mac: none of its interfaces has a MAC address.",
+	`short = { bmc_address = "192.0.2.10", interfaces = { e = { mac = "52:54" } } }`:                                                                                                                                               "short: 52:54 of interface e is not a MAC address.",
+	`same-mac = { bmc_address = "192.0.2.11", interfaces = { e1 = { mac = "52:54:00:12:00:11" }, e2 = { mac = "5254.0012.0011" } } }`:                                                                                              "same-mac: interface e1 has the MAC address 52:54:00:12:00:11 of same-mac e2; interface e2 has the MAC address 52:54:00:12:00:11 of same-mac e1.",
 	`keys = { bmc_address = "192.0.2.12", interfaces = { "e1/1" = { mac = "52:54:00:12:00:12" }, "e1.1" = { mac = "52:54:00:12:00:13" } } }`:                                                                                       "keys: two of its interfaces have names that differ only in characters that network data cannot have.",
 	`lo = { bmc_address = "192.0.2.14", interfaces = { e = { mac = "52:54:00:12:00:14" }, lo = { addresses = ["203.0.113.14/32"] } } }`:                                                                                            "lo: interface lo has addresses, but is neither a bond nor a VLAN, and has no MAC address.",
 	`length = { bmc_address = "192.0.2.15", interfaces = { e = { mac = "52:54:00:12:00:15", addresses = ["203.0.113.15"] } } }`:                                                                                                    "length: 203.0.113.15 of interface e is not an address with a prefix length.",
@@ -47,9 +50,9 @@ var inventoryFaults = map[string]string{
 	`vlan = { bmc_address = "192.0.2.19", interfaces = { e = { mac = "52:54:00:12:00:19" }, v = { vlan = 1, parent = "eno1", addresses = ["203.0.113.19/24"] } } }`:                                                                "vlan: VLAN v has no parent that is a bond, or a card outside bonds.",
 	`vlan-id = { bmc_address = "192.0.2.23", interfaces = { e = { mac = "52:54:00:12:00:23" }, v = { vlan = 4095, parent = "e" } } }`:                                                                                              "vlan-id: VLAN v has the number 4095, which is not from 1 to 4094.",
 	`vlans = { bmc_address = "192.0.2.24", interfaces = { e = { mac = "52:54:00:12:00:24" }, v = { vlan = 1, parent = "e", addresses = ["203.0.113.24/24"] }, w = { vlan = 1, parent = "e", addresses = ["203.0.113.25/24"] } } }`: "vlans: the interfaces v and w are both VLAN 1 of e.",
-	`primary = { bmc_address = "192.0.2.20", primary_ips = ["203.0.113.99"], ` + card(20) + ` }`:                                                                                                                                   "primary: its primary address 203.0.113.99 is on none of its interfaces.",
-	`routes = { bmc_address = "192.0.2.21", interfaces = { e1 = { mac = "52:54:00:12:00:21", addresses = ["203.0.113.21/24"] }, e2 = { mac = "52:54:00:12:00:22", addresses = ["198.51.100.21/24"] } } }`: "routes: " +
-		"the networks of its primary addresses have several IPv4 gateways: name one address of each IP version in primary_ips.",
+	`primary = { bmc_address = "192.0.2.20", primary_ips = ["203.0.113.99"], ` + card(20) +
+		` }`: "primary: its primary address 203.0.113.99 is on none of its interfaces.",
+	`routes = { bmc_address = "192.0.2.21", interfaces = { e1 = { mac = "52:54:00:12:00:21", addresses = ["203.0.113.21/24"] }, e2 = { mac = "52:54:00:12:00:22", addresses = ["198.51.100.21/24"] } } }`: "routes: the networks of its primary addresses have several IPv4 gateways: name one address of each IP version in primary_ips.",
 }
 
 func TestFakeModules_inventoryNamesEachFault(t *testing.T) {
@@ -101,7 +104,8 @@ func TestFakeModules_inventoryEdits(t *testing.T) {
 	replaceIn(t, w, "machines.yaml", "rack1-02:", "web-1:")
 	replaceIn(t, w, "machines.yaml", "status: planned", "status: active")
 	wantChanges(t, w, map[string]string{
-		host: "delete", deployment: "delete", `module.fleet.metal_host.machine["web-1"]`: "create", `module.fleet.metal_deployment.machine["web-1"]`: "create",
+		host: "delete", deployment: "delete", `module.fleet.metal_host.machine["web-1"]`: "create",
+		`module.fleet.metal_deployment.machine["web-1"]`: "create",
 	})
 }
 
@@ -200,7 +204,8 @@ func TestFakeModules_inventoryExportsNetBox(t *testing.T) {
 		t.Errorf("a page without a device: %v\n%s", err, output)
 	}
 	output, dir, err = export(t, "netbox", env(netBox(t, 2, false)), "site=ams2", "site=ams1")
-	if err == nil || !strings.Contains(output, "no device matches site=ams2") || len(objects(t, filepath.Join(dir, "netbox/devices.json"))) != 4 {
+	if err == nil || !strings.Contains(output, "no device matches site=ams2") ||
+		len(objects(t, filepath.Join(dir, "netbox/devices.json"))) != 4 {
 		t.Errorf("no device: %v\n%s", err, output)
 	}
 	output, _, err = export(t, "netbox", []string{"NETBOX_URL=" + netBox(t, 2, false).URL, "NETBOX_TOKEN=old"}, "site=ams1", "site=ams1")
@@ -219,7 +224,8 @@ func TestFakeModules_inventoryExportsNautobot(t *testing.T) {
 			Variables struct{ Location []string }
 		}
 		err := json.NewDecoder(r.Body).Decode(&asked)
-		if err != nil || r.URL.Path != "/api/graphql/" || r.Header.Get("Authorization") != "Token secret" || !slices.Equal(asked.Variables.Location, []string{"AMS01"}) {
+		if err != nil || r.URL.Path != "/api/graphql/" || r.Header.Get("Authorization") != "Token secret" ||
+			!slices.Equal(asked.Variables.Location, []string{"AMS01"}) {
 			http.Error(w, fmt.Sprint(r.URL, asked, err), http.StatusBadRequest)
 			return
 		}

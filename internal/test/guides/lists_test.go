@@ -22,7 +22,8 @@ func TestAccLists_onEveryCLI(t *testing.T) {
 		return s.Newest() < needs
 	})
 	for _, file := range files {
-		write(t, filepath.Join(w.Dir, filepath.Base(filepath.Dir(file))+"-"+filepath.Base(file)), strings.ReplaceAll(read(t, file), "^rack1-", "^"+s.Name("h1")))
+		write(t, filepath.Join(w.Dir, filepath.Base(filepath.Dir(file))+"-"+filepath.Base(file)),
+			strings.ReplaceAll(read(t, file), "^rack1-", "^"+s.Name("h1")))
 	}
 	defer acctest.Destroy(t, s, w)
 	acctest.NeverMention(t, w.Must("validate"), "Warning:")

@@ -24,7 +24,8 @@ func TestFakeModules_rackDeploysTheHealthyMachines(t *testing.T) {
 		return ""
 	}
 	w := m.open(t, "examples/rack")
-	output := acctest.Fails(t, w, acctest.Apply(), "Warning: Could not prepare node "+sick, "the agent does not answer", `on_failure = "warn"`, "Error: Could not deploy node", "Node "+sick+" (")
+	output := acctest.Fails(t, w, acctest.Apply(), "Warning: Could not prepare node "+sick, "the agent does not answer",
+		`on_failure = "warn"`, "Error: Could not deploy node", "Node "+sick+" (")
 	if strings.Count(output, "Error:") != 1 {
 		t.Errorf("more than the deployment of the machine fails:\n%s", output)
 	}

@@ -45,7 +45,8 @@ func TestFakeModules_fleetLeavesARescueToMetal(t *testing.T) {
 	m := startModule(t, "fleet")
 	w := m.open(t, "examples/spread")
 	defer destroy(t, w)
-	replaceIn(t, w, "main.tf", `resource_class = "compute"`, "resource_class = \"compute\"\n    driver_info = { rescue_kernel = \"http://images.example.com/ipa.kernel\", rescue_ramdisk = \"http://images.example.com/ipa.initramfs\" }")
+	replaceIn(t, w, "main.tf", `resource_class = "compute"`, "resource_class = \"compute\"\n    driver_info = { rescue_kernel = "+
+		"\"http://images.example.com/ipa.kernel\", rescue_ramdisk = \"http://images.example.com/ipa.initramfs\" }")
 	replaceIn(t, w, "main.tf", "pxe_cards     = [1]", "pxe_cards     = [1]\n      hardware_interfaces = { rescue = \"agent\" }")
 	w.Must(acctest.Apply()...)
 	do(t, m.site, operate.Rescue("correct horse"), "rack1-01")
@@ -72,7 +73,8 @@ func TestFakeModules_fleetServicesOneMachineAtATime(t *testing.T) {
 	main := read(t, filepath.Join(w.Dir, "main.tf"))
 	_, kind, _ := strings.Cut(main, "    r650 = {")
 	kind, _, _ = strings.Cut(kind, "    r650-1g =")
-	changed := strings.Replace(kind, "= local.bios", "= merge(local.bios, { LogicalProc = \"Enabled\" })\n      hardware_changes = { on_active = \"service\" }", 1)
+	changed := strings.Replace(kind, "= local.bios", "= merge(local.bios, { LogicalProc = \"Enabled\" })\n      hardware_changes = "+
+		"{ on_active = \"service\" }", 1)
 	replaceIn(t, w, "main.tf", "    r650-1g =", "    r650-smt = {"+changed+"    r650-1g =")
 	acctest.NoChanges(t, w)
 	const first, second = `module.fleet.metal_host.machine["rack1-01"]`, `module.fleet.metal_host.machine["rack2-01"]`

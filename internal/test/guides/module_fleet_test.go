@@ -72,7 +72,8 @@ func TestFakeModules_fleetRenamesAMachine(t *testing.T) {
 	machine("slot-1", "rack1-01")
 	moved := ""
 	for _, kind := range []string{"metal_host", "metal_deployment"} {
-		moved += "moved {\n  from = module.fleet." + kind + ".machine[\"rack1-01\"]\n  to = module.fleet." + kind + ".machine[\"slot-1\"]\n}\n"
+		moved += "moved {\n  from = module.fleet." + kind + ".machine[\"rack1-01\"]\n  to = module.fleet." + kind +
+			".machine[\"slot-1\"]\n}\n"
 	}
 	write(t, filepath.Join(w.Dir, "moved.tf"), moved)
 	wantChanges(t, w, map[string]string{`module.fleet.metal_host.machine["slot-1"]`: "update"})
@@ -93,7 +94,8 @@ func openSpread(t *testing.T) (*acctest.Workspace, *site.Site) {
 func nodeOf(t *testing.T, s *site.Site, member string) map[string]any {
 	t.Helper()
 	for _, node := range nodes(s) {
-		if full := s.Node(site.Text(node["uuid"])); site.Text(full["allocation_uuid"]) == site.Text(site.AllocationNamed(s, member)["uuid"]) {
+		if full := s.Node(site.Text(node["uuid"])); site.Text(full["allocation_uuid"]) == site.Text(site.AllocationNamed(s,
+			member)["uuid"]) {
 			return full
 		}
 	}
@@ -138,7 +140,8 @@ func TestFakeModules_fleetRenamesARole(t *testing.T) {
 	w, _ := openSpread(t)
 	defer destroy(t, w)
 	replaceIn(t, w, "main.tf", "    web = {", "    www = {")
-	moved := "\nmoved {\n  from = module.fleet.metal_allocation_group.role[\"web\"]\n  to   = module.fleet.metal_allocation_group.role[\"www\"]\n}\n"
+	moved := "\nmoved {\n  from = module.fleet.metal_allocation_group.role[\"web\"]\n  to   = " +
+		"module.fleet.metal_allocation_group.role[\"www\"]\n}\n"
 	write(t, filepath.Join(w.Dir, "moved.tf"), moved)
 	group := `module.fleet.metal_allocation_group.role["www"]`
 	wantChanges(t, w, map[string]string{group: "update"})
@@ -203,7 +206,8 @@ func TestFakeModules_fleetReplacesTheMachineOfAMember(t *testing.T) {
 
 	m.site.Fake.Fail = nil
 	csv := strings.ReplaceAll(read(t, filepath.Join(w.Dir, "machines.csv")), ",,rack", ",,,rack")
-	write(t, filepath.Join(w.Dir, "machines.csv"), strings.NewReplacer("maintenance,extra", "maintenance,retired,extra", "FALSE,rack1", "FALSE,,rack1", "FALSE,rack3", "FALSE,False,rack3").Replace(csv))
+	write(t, filepath.Join(w.Dir, "machines.csv"), strings.NewReplacer("maintenance,extra", "maintenance,retired,extra", "FALSE,rack1",
+		"FALSE,,rack1", "FALSE,rack3", "FALSE,False,rack3").Replace(csv))
 	host := `module.fleet.metal_host.machine["rack3-01"]`
 	wantChanges(t, w, map[string]string{host: "update"})
 	w.Must("apply", "saved")
@@ -283,10 +287,12 @@ func TestFakeModules_fleetKeepsTheMachineOfAMember(t *testing.T) {
 	file := filepath.Join(w.Dir, "machines.csv")
 	csv := read(t, file)
 	write(t, file, withoutMachine(csv, name))
-	refused := []string{"Host of a member is destroyed", "In the group web, this plan destroys the metal_host of these members: web-2 (node " + name + ")", `replace_members = { "web-2" =`}
+	refused := []string{"Host of a member is destroyed", "In the group web, this plan destroys the metal_host of these members: " +
+		"web-2 (node " + name + ")", `replace_members = { "web-2" =`}
 	main := read(t, filepath.Join(w.Dir, "main.tf"))
 	for what, change := range map[string][2]string{
-		"it stays": {"", ""}, "it moves": {"max_per_domain = 1", "max_per_domain = 2\n        replace_members = { web-2 = \"now\" }"}, "it leaves": {"size           = 3", "size           = 2"},
+		"it stays": {"", ""}, "it moves": {"max_per_domain = 1", "max_per_domain = 2\n        replace_members = { web-2 = \"now\" }"},
+		"it leaves": {"size           = 3", "size           = 2"},
 	} {
 		t.Log(what)
 		replaceIn(t, w, "main.tf", change[0], change[1])

@@ -50,7 +50,8 @@ func TestFakeExamples_testAModule(t *testing.T) {
 var mockFacts = map[string]struct{ old, edited, mock, fake string }{
 	"one attribute": {
 		old: "  protected = ", edited: "  on_change = \"sometimes\"\n  protected = ",
-		mock: `on_change value must be one of: ["rebuild" "replace" "ignore"]`, fake: `on_change value must be one of: ["rebuild" "replace" "ignore"]`,
+		mock: `on_change value must be one of: ["rebuild" "replace" "ignore"]`,
+		fake: `on_change value must be one of: ["rebuild" "replace" "ignore"]`,
 	},
 	"a combination of attributes": {
 		old: `, checksum = "http://images.example.com/SHA256SUMS"`, edited: "",
@@ -61,7 +62,8 @@ var mockFacts = map[string]struct{ old, edited, mock, fake string }{
 		mock: `"52:54" must be a MAC address`, fake: `"52:54" must be a MAC address`,
 	},
 	"what Ironic refuses": {
-		old: `output "databases"`, edited: "resource \"metal_host\" \"twin\" {\n  for_each = toset([\"twin-1\", \"twin-2\"])\n\n  name   = each.key\n  driver = \"fake-hardware\"\n  ports  = { \"52:54:00:0d:b0:02\" = {} }\n}\n\noutput \"databases\"",
+		old: `output "databases"`, edited: "resource \"metal_host\" \"twin\" {\n  for_each = toset([\"twin-1\", \"twin-2\"])\n\n  name " +
+			"  = each.key\n  driver = \"fake-hardware\"\n  ports  = { \"52:54:00:0d:b0:02\" = {} }\n}\n\noutput \"databases\"",
 		fake: "52:54:00:0d:b0:02",
 	},
 }

@@ -207,7 +207,10 @@ func TestFakeModules_rackListsMachinesWithoutBMC(t *testing.T) {
 	w.Must(acctest.Apply()...)
 	acctest.Mention(t, w.Must("output", "without_bmc"), "r12-RK000007", uuid)
 	replaceIn(t, w, "main.tf", "max_hosts = 40", `power_control = "agent"`)
-	created := map[string]string{`module.rack12.metal_host.rack["r12-RK000007"]`: "create", `metal_deployment.rack12["r12-RK000007"]`: "create"}
+	created := map[string]string{
+		`module.rack12.metal_host.rack["r12-RK000007"]`: "create",
+		`metal_deployment.rack12["r12-RK000007"]`:       "create",
+	}
 	created[`module.rack12.metal_discovery_import.rack`] = "update" // of max_hosts
 	wantChanges(t, w, created)
 }
@@ -237,7 +240,8 @@ func TestFakeModules_isoSiteRestartsOnlyTheMachineThatAChangeConcerns(t *testing
 	}
 	w.Must("apply", "saved")
 	acctest.NoChanges(t, w)
-	if output := w.Must("output", "older"); !strings.Contains(output, "site-01") || !strings.Contains(output, "site-02") || strings.Contains(output, "site-03") {
+	if output := w.Must("output", "older"); !strings.Contains(output, "site-01") || !strings.Contains(output, "site-02") ||
+		strings.Contains(output, "site-03") {
 		t.Errorf("older must name the machines that the ISO did not concern:\n%s", output)
 	}
 	if output := w.Must("output", "stale"); strings.TrimSpace(output) != "{}" {

@@ -44,7 +44,10 @@ func leaveBehind(t *testing.T, old string) oldSite {
 	t.Helper()
 	s := oldSite{Site: site.Start(t, nil)}
 	s.node = site.AddNode(t, s.Site, "web", nil)
-	s.allocation = site.Text(s.Must(http.MethodPost, "allocations", map[string]any{"name": s.Name("reserved"), "resource_class": s.Class()})["uuid"])
+	s.allocation = site.Text(s.Must(http.MethodPost, "allocations", map[string]any{
+		"name":           s.Name("reserved"),
+		"resource_class": s.Class(),
+	})["uuid"])
 	s.Await(s.node, "allocation_uuid", s.allocation)
 	s.Patch(s.node, "add", "/instance_info/image_source", movedImage)
 	s.Patch(s.node, "add", "/instance_info/image_checksum", "d41d8cd98f00b204e9800998ecf8427e")
@@ -82,7 +85,8 @@ resource "metal_deployment" "web" {
 // oldState returns the state file of an old provider.
 func (s oldSite) oldState(t *testing.T, old string) string {
 	t.Helper()
-	return strings.NewReplacer("NODE_ID", s.node, "NODE_NAME", s.Name("web"), "ALLOCATION_ID", s.allocation, "ALLOCATION_NAME", s.Name("reserved"),
+	return strings.NewReplacer("NODE_ID", s.node, "NODE_NAME", s.Name("web"), "ALLOCATION_ID", s.allocation, "ALLOCATION_NAME",
+		s.Name("reserved"),
 		"CLASS", s.Class(), "IMAGE", movedImage).Replace(read(t, filepath.Join("testdata", old+".state.json")))
 }
 
@@ -110,7 +114,10 @@ func TestAccMoves_stateOfOldProviderLeadsToEmptyPlan(t *testing.T) {
 			acctest.NeverMention(t, output, "Warning:")
 			acctest.NoChanges(t, s.w)
 			s.wantUntouched(t, before)
-			for address, id := range map[string]string{"metal_host.web": s.node, "metal_allocation.web": s.allocation, "metal_deployment.web": s.node} {
+			for address, id := range map[string]string{
+				"metal_host.web": s.node, "metal_allocation.web": s.allocation,
+				"metal_deployment.web": s.node,
+			} {
 				if got := acctest.InState(t, s.w, address).Values["id"]; got != id {
 					t.Errorf("%s has the id %v, want %s", address, got, id)
 				}
@@ -125,7 +132,11 @@ func TestAccMoves_unreadStateIsNotPlanned(t *testing.T) {
 	t.Parallel()
 	s := leaveBehind(t, oldProviders[0])
 	before := s.Node(s.node)
-	for _, command := range [][]string{{"plan", "-refresh=false"}, {"apply", "-auto-approve", "-refresh=false"}, {"destroy", "-auto-approve", "-refresh=false"}} {
+	for _, command := range [][]string{
+		{"plan", "-refresh=false"},
+		{"apply", "-auto-approve", "-refresh=false"},
+		{"destroy", "-auto-approve", "-refresh=false"},
+	} {
 		acctest.Fails(t, s.w, command, "Moved resource was not read", "Plan without -refresh=false")
 	}
 	s.wantUntouched(t, before)
@@ -140,8 +151,10 @@ func TestAccMoves_deploymentWithoutReservationIsExplained(t *testing.T) {
 	s.Must(http.MethodDelete, "allocations/"+s.allocation, nil) // which Ironic allows in maintenance
 	s.Must(http.MethodDelete, "nodes/"+s.node+"/maintenance", nil)
 	site.ForgetVerbs(s.Site)
-	s.w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(s.node), acctest.Image("v1")) + "moved {\n  from = ironic_deployment.web\n  to   = metal_deployment.d\n}\n")
-	acctest.Fails(t, s.w, []string{"plan", "-target=metal_deployment.d", "-target=ironic_deployment.web"}, "Could not import the deployment of node "+s.node, "not reserved", "backfill_node")
+	s.w.Configure(s.Provider() + acctest.Deployment(acctest.Quoted(s.node), acctest.Image("v1")) +
+		"moved {\n  from = ironic_deployment.web\n  to   = metal_deployment.d\n}\n")
+	acctest.Fails(t, s.w, []string{"plan", "-target=metal_deployment.d", "-target=ironic_deployment.web"},
+		"Could not import the deployment of node "+s.node, "not reserved", "backfill_node")
 	site.WantVerbs(t, s.Site, s.node)
 }
 
@@ -153,17 +166,25 @@ func TestAccMoves_instancesKeepTheirKeys(t *testing.T) {
 	for _, key := range []string{"a", "b"} {
 		instances = append(instances, map[string]any{"index_key": key, "attributes": map[string]any{"id": site.AddNode(t, s, key, nil)}})
 	}
-	state, err := json.Marshal(map[string]any{"version": 4, "terraform_version": "1.5.7", "lineage": "0f0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21", "resources": []any{
-		map[string]any{"mode": "managed", "type": "ironic_node_v1", "name": "web", "provider": `provider["registry.terraform.io/openshift-metal3/ironic"]`, "instances": instances},
-	}})
+	state, err := json.Marshal(map[string]any{
+		"version": 4, "terraform_version": "1.5.7", "lineage": "0f0d3a2e-5b3c-4c9a-9a55-0c1f5e7d4b21",
+		"resources": []any{
+			map[string]any{
+				"mode": "managed", "type": "ironic_node_v1", "name": "web",
+				"provider": `provider["registry.terraform.io/openshift-metal3/ironic"]`, "instances": instances,
+			},
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := acctest.NewWorkspace(t, s.Provider()+"resource \"metal_host\" \"web\" {\n  for_each = toset([\"a\", \"b\"])\n  name     = \"${each.key}"+s.Name("")+"\"\n}\n"+
+	w := acctest.NewWorkspace(t, s.Provider()+"resource \"metal_host\" \"web\" {\n  for_each = toset([\"a\", \"b\"])\n  name     = "+
+		"\"${each.key}"+s.Name("")+"\"\n}\n"+
 		"moved {\n  from = ironic_node_v1.web\n  to   = metal_host.web\n}\n")
 	w.StandFor("openshift-metal3/ironic")
 	w.SetState(string(state))
-	acctest.Mention(t, w.Must("apply", "-auto-approve"), `ironic_node_v1.web["a"] has moved to metal_host.web["a"]`, "0 added, 0 changed, 0 destroyed")
+	acctest.Mention(t, w.Must("apply", "-auto-approve"), `ironic_node_v1.web["a"] has moved to metal_host.web["a"]`,
+		"0 added, 0 changed, 0 destroyed")
 	acctest.NoChanges(t, w)
 	w.Must("state", "rm", "metal_host.web")
 }
@@ -175,7 +196,10 @@ func TestFakeMoves_refusesWhatItCannotIdentify(t *testing.T) {
 		old, instead string
 		want         []string
 	}{
-		"node by name":   {`"id": "` + s.node + `"`, `"id": "rack1-03"`, []string{"Could not move the state of ironic_", `"rack1-03"`, "import it instead"}},
+		"node by name": {`"id": "` + s.node + `"`, `"id": "rack1-03"`, []string{
+			"Could not move the state of ironic_", `"rack1-03"`,
+			"import it instead",
+		}},
 		"other provider": {"openshift-metal3/ironic", "example/other", []string{"Unable to Move Resource State"}},
 	} {
 		t.Run(name, func(t *testing.T) {

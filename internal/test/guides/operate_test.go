@@ -22,7 +22,8 @@ func operatorOf(s *site.Site) *machine.Site {
 		auth = api.AuthHTTPBasic
 	}
 	return machine.New(machine.Config{Config: api.Config{
-		Endpoint: s.Endpoint, Auth: auth, Username: os.Getenv("METAL_USERNAME"), Password: os.Getenv("METAL_PASSWORD"), PollInterval: time.Second,
+		Endpoint: s.Endpoint, Auth: auth, Username: os.Getenv("METAL_USERNAME"), Password: os.Getenv("METAL_PASSWORD"),
+		PollInterval: time.Second,
 	}})
 }
 
@@ -35,7 +36,8 @@ func do(t *testing.T, s *site.Site, op operate.Operation, id string) {
 		t.Fatal(err)
 	}
 	runner := operate.Runner{Site: by, Parallel: 1}
-	if end := runner.Run(t.Context(), op, operate.Tasks(op, []ironic.Node{*node}, operate.Seen{Now: by.Ironic.ServerNow()}))[0]; end.Outcome != operate.Done {
+	if end := runner.Run(t.Context(), op, operate.Tasks(op, []ironic.Node{*node},
+		operate.Seen{Now: by.Ironic.ServerNow()}))[0]; end.Outcome != operate.Done {
 		t.Fatalf("metal %s: %s, %v", op.Command, cmp.Or(end.Outcome, "no outcome"), end.Err)
 	}
 }
@@ -55,7 +57,8 @@ func TestAccOperate_planTellsOfAnUndeployment(t *testing.T) {
 			t.Parallel()
 			s := site.Start(t, nil)
 			site.AddNode(t, s, "n1", nil)
-			w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1")))
+			w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+
+				acctest.Allocated(acctest.Image("v1")))
 			w.Must("apply", "-auto-approve")
 			before := site.AllocationNamed(s, s.Name("web"))
 			node := site.Text(before["node_uuid"])
@@ -76,7 +79,8 @@ func TestAccOperate_rescueIsLeftToTheOperator(t *testing.T) {
 	t.Parallel()
 	s := site.Start(t, nil)
 	node := site.AddNode(t, s, "n1", map[string]any{"rescue_interface": "fake"})
-	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+acctest.Allocated(acctest.Image("v1")))
+	w := acctest.NewWorkspace(t, s.Provider()+acctest.Allocation(s, `name = `+acctest.Quoted(s.Name("web")))+
+		acctest.Allocated(acctest.Image("v1")))
 	w.Must("apply", "-auto-approve")
 	do(t, s, operate.Rescue("correct horse"), node)
 	acctest.Mention(t, w.Must("plan"), "Machine is in rescue mode")
@@ -116,7 +120,8 @@ func TestFakeExamples_runbookRunsOnADeployedMachine(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
 	id := site.Text(s.Must(http.MethodPost, "nodes", map[string]any{"name": "rack1-01", "driver": "redfish", "driver_info": map[string]any{
-		"redfish_address": "https://192.0.2.11", "redfish_system_id": "/redfish/v1/Systems/1", "redfish_username": "root", "redfish_password": "the BMC's password",
+		"redfish_address": "https://192.0.2.11", "redfish_system_id": "/redfish/v1/Systems/1", "redfish_username": "root",
+		"redfish_password": "the BMC's password",
 	}})["uuid"])
 	s.Must(http.MethodPut, "nodes/"+id+"/traits/CUSTOM_RACK1", nil)
 	s.Fake.Set(id, "provision_state", "active")
@@ -127,5 +132,6 @@ func TestFakeExamples_runbookRunsOnADeployedMachine(t *testing.T) {
 	if versions, err := operatorOf(s).Ironic.Firmware(t.Context(), id); err != nil || versions["bmc"] != "7.10.30" {
 		t.Errorf("the firmware is %v (%v)", versions, err)
 	}
-	do(t, s, operate.Service(ironic.Order{Steps: []ironic.CleanStep{{Interface: "bios", Step: "factory_reset"}}, NoRamdisk: true}), id) // of the example of metal_service
+	// of the example of metal_service
+	do(t, s, operate.Service(ironic.Order{Steps: []ironic.CleanStep{{Interface: "bios", Step: "factory_reset"}}, NoRamdisk: true}), id)
 }

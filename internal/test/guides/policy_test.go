@@ -88,7 +88,8 @@ func TestPolicy_neverPassesByMistake(t *testing.T) {
 	plan := filepath.Join(t.TempDir(), "plan.json")
 	write(t, plan, `{"format_version":"1.2","planned_values":{"root_module":{}},"errored":false}`)
 	for name, arguments := range map[string][]string{
-		"no plan": {}, "no file": {plan + ".gone"}, "two plans": {plan, plan}, "a wrong option": {"--wipe", plan}, "no address": {plan, "--allow"},
+		"no plan": {}, "no file": {plan + ".gone"}, "two plans": {plan, plan}, "a wrong option": {"--wipe", plan},
+		"no address": {plan, "--allow"},
 	} {
 		if output, status := runCheck(t, arguments...); status != 2 {
 			t.Errorf("%s: status %d\n%s", name, status, output)
@@ -142,7 +143,8 @@ func TestPolicy_guideAllowsByFile(t *testing.T) {
 	for line := range strings.Lines(lines) {
 		addresses = append(addresses, line[:strings.LastIndex(line, ": ")])
 	}
-	for allowed, want := range map[string]string{"": lines, strings.Join(addresses, "\n") + "\n": "", strings.Join(addresses[1:], "\n") + "\n": strings.SplitAfter(lines, "\n")[0]} {
+	for allowed, want := range map[string]string{"": lines, strings.Join(addresses, "\n") + "\n": "", strings.Join(addresses[1:], "\n") +
+		"\n": strings.SplitAfter(lines, "\n")[0]} {
 		write(t, filepath.Join(dir, "allowed-harm"), allowed)
 		command := exec.CommandContext(t.Context(), "bash", "-c", commands) //nolint:gosec // ours
 		command.Dir = dir
@@ -164,11 +166,15 @@ func TestFakePolicy_findsHarmOfDeployments(t *testing.T) {
 		{"rebuilt", v1, v2},
 		{"rebuilt_perhaps", v1, v1 + "\n  config_drive = { user_data = terraform_data.later.output }"},
 		{"restarted", v1 + "\n  restart_triggers = { a = \"1\" }", v1 + "\n  restart_triggers = { a = \"2\" }"},
-		{"restarted_perhaps", v1 + "\n  restart_triggers = { a = \"1\" }", v1 + "\n  restart_triggers = { a = terraform_data.later.output }"},
+		{
+			"restarted_perhaps", v1 + "\n  restart_triggers = { a = \"1\" }",
+			v1 + "\n  restart_triggers = { a = terraform_data.later.output }",
+		},
 		{"rescued", v1, v1 + "\n  rescue = {\n    password_wo = \"secret of the rescue\"\n    password_wo_version = 1\n  }"},
 		{"switched_off", v1 + "\n  power_state = \"on\"", v1 + "\n  power_state = \"off\""},
 		{"switched_on", v1 + "\n  power_state = \"off\"", v1 + "\n  power_state = \"on\""},
-		{"switched_perhaps", v1 + "\n  power_state = \"on\"", v1 + "\n  power_state = terraform_data.later.output == \"b\" ? \"off\" : \"on\""},
+		{"switched_perhaps", v1 + "\n  power_state = \"on\"", v1 + "\n  power_state = terraform_data.later.output == \"b\" ? " +
+			"\"off\" : \"on\""},
 		{"replaced", v1 + "\n  " + replace, v2 + "\n  " + replace},
 		{"destroyed", v1, ""},
 		{"forgotten", v1 + "\n  on_destroy = \"forget\"", ""},
@@ -191,7 +197,8 @@ func TestFakePolicy_findsHarmOfDeployments(t *testing.T) {
 			if settings == "" {
 				return ""
 			}
-			return fmt.Sprintf("resource \"metal_deployment\" %q {\n  for_each = { \"a \\\"b\\\"\" = %q }\n  node_id = each.value\n  %s\n}\n", story.name, node, settings)
+			return fmt.Sprintf("resource \"metal_deployment\" %q {\n  for_each = { \"a \\\"b\\\"\" = %q }\n  node_id = "+
+				"each.value\n  %s\n}\n", story.name, node, settings)
 		}
 		before, after = before+block(story.before), after+block(story.after)
 	}
@@ -208,7 +215,8 @@ func TestFakePolicy_findsHarmOfHosts(t *testing.T) {
 	s := site.StartFake(t, nil)
 	available, manageable, class := acctest.Target("available"), acctest.Target("manageable"), `resource_class = "baremetal"`
 	raid := func(level string, disks int) string {
-		return fmt.Sprintf("raid = { delete_existing = true, volumes = [{ level = %q, size_gb = \"MAX\", number_of_physical_disks = %d }] }", level, disks)
+		return fmt.Sprintf("raid = { delete_existing = true, volumes = [{ level = %q, size_gb = \"MAX\", number_of_physical_disks "+
+			"= %d }] }", level, disks)
 	}
 	const bios = "bios_settings = { ProcVirtualization = \"Enabled\" }"
 	stories := []struct{ name, before, after string }{ // with the scheme of the BMC address if it is another one
@@ -219,10 +227,12 @@ func TestFakePolicy_findsHarmOfHosts(t *testing.T) {
 		{"volumes", raid("1", 2), raid("1+0", 4)},
 		{"bios", manageable, bios},
 		{"bios_available", available, available + "\n  " + bios},
-		{"serviced", available + "\n  " + class, available + "\n  " + class + "\n  " + bios + "\n  hardware_changes = { on_active = \"service\" }"},
+		{"serviced", available + "\n  " + class, available + "\n  " + class + "\n  " + bios +
+			"\n  hardware_changes = { on_active = \"service\" }"},
 		{"waits", available + "\n  " + class, available + "\n  " + class + "\n  " + bios},
 		{"boots_otherwise", available + "\n  " + class, available + "\n  " + class + "\n  hardware_interfaces = { boot = \"ipxe\" }"},
-		{"boots_otherwise_perhaps", available + "\n  " + class, available + "\n  " + class + "\n  hardware_interfaces = { boot = terraform_data.later.output == \"b\" ? \"ipxe\" : \"pxe\" }"},
+		{"boots_otherwise_perhaps", available + "\n  " + class, available + "\n  " + class +
+			"\n  hardware_interfaces = { boot = terraform_data.later.output == \"b\" ? \"ipxe\" : \"pxe\" }"},
 		{"boots_otherwise_free", available, available + "\n  hardware_interfaces = { boot = \"ipxe\" }"},
 		{"other_driver", available + "\n  " + class, "idrac-virtualmedia://" + available + "\n  " + class},
 		{"other_interface", available + "\n  " + class, available + "\n  " + class + "\n  hardware_interfaces = { rescue = \"agent\" }"},
@@ -247,7 +257,8 @@ func TestFakePolicy_findsHarmOfHosts(t *testing.T) {
 			if !other {
 				scheme, rest = "redfish-virtualmedia", settings
 			}
-			return fmt.Sprintf("resource \"metal_host\" %q {\n  name = %q\n  bmc = { address = \"%s://192.0.2.%d/redfish/v1/Systems/1\", username = \"root\", password = \"calvin\" }\n  %s\n}\n",
+			return fmt.Sprintf("resource \"metal_host\" %q {\n  name = %q\n  bmc = { address = \"%s://192.0.2.%d/redfish/v1/Systems/1\", "+
+				"username = \"root\", password = \"calvin\" }\n  %s\n}\n",
 				story.name, strings.ReplaceAll(story.name, "_", "-"), scheme, i+1, rest)
 		}
 		before, after = before+block(story.before), after+block(story.after)
@@ -271,10 +282,12 @@ func TestFakePolicy_findsHarmOfReservations(t *testing.T) {
 		site.AddNode(t, s, fmt.Sprintf("n%d", i), nil)
 	}
 	allocation := func(name, settings string) string {
-		return fmt.Sprintf("resource \"metal_allocation\" %q {\n  name = %q\n  resource_class = %q\n  %s\n}\n", name, name, s.Class(), settings)
+		return fmt.Sprintf("resource \"metal_allocation\" %q {\n  name = %q\n  resource_class = %q\n  %s\n}\n", name, name,
+			s.Class(), settings)
 	}
 	group := func(size int) string {
-		return fmt.Sprintf("resource \"metal_allocation_group\" \"web\" {\n  name = \"web\"\n  size = %d\n  resource_class = %q\n}\n", size, s.Class())
+		return fmt.Sprintf("resource \"metal_allocation_group\" \"web\" {\n  name = \"web\"\n  size = %d\n  resource_class = %q\n}\n",
+			size, s.Class())
 	}
 	w := acctest.NewWorkspace(t, s.Provider()+allocation("released", "")+allocation("labelled", "")+group(3))
 	w.Must(acctest.Apply()...)
@@ -291,8 +304,10 @@ func TestFakePolicy_passesWhatIsNew(t *testing.T) {
 	s.Must(http.MethodPost, "nodes", map[string]any{"name": "imported", "driver": "fake-hardware"})
 	s.Verb("imported", "manage", "manageable")
 	w := acctest.NewWorkspace(t, s.Provider()+"import {\n  to = metal_host.imported\n  id = \"imported\"\n}\n"+
-		"resource \"metal_host\" \"imported\" {\n  name = \"imported\"\n  driver = \"fake-hardware\"\n  inspect_triggers = { a = \"1\" }\n  description = \"imported\"\n}\n"+
-		acctest.Host(s, 1, "inspect = true", `power_state = "off"`)+acctest.Allocation(s, "depends_on = [metal_host.h1]")+acctest.Allocated(acctest.Image("v1")))
+		"resource \"metal_host\" \"imported\" {\n  name = \"imported\"\n  driver = \"fake-hardware\"\n  inspect_triggers = { a = \"1\" "+
+		"}\n  description = \"imported\"\n}\n"+
+		acctest.Host(s, 1, "inspect = true", `power_state = "off"`)+acctest.Allocation(s, "depends_on = [metal_host.h1]")+
+		acctest.Allocated(acctest.Image("v1")))
 	wantHarms(t, w, "new")
 }
 
@@ -324,9 +339,11 @@ func TestFakePolicy_findsHarmOfActions(t *testing.T) {
 	} {
 		name := fmt.Sprintf("metal_%s.n%02d", action.kind, i)
 		names = append(names, "action."+name)
-		text += fmt.Sprintf("action %q %q {\n  config {\n    node_id = \"rack1-01\"\n    %s\n  }\n}\n", "metal_"+action.kind, fmt.Sprintf("n%02d", i), action.settings)
+		text += fmt.Sprintf("action %q %q {\n  config {\n    node_id = \"rack1-01\"\n    %s\n  }\n}\n", "metal_"+action.kind,
+			fmt.Sprintf("n%02d", i), action.settings)
 	}
 	text += "action \"metal_power\" \"later\" {\n  config {\n    node_id = terraform_data.later.id\n    action = \"reboot\"\n  }\n}\n" +
-		"resource \"terraform_data\" \"trigger\" {\n  lifecycle {\n    action_trigger {\n      events  = [after_create]\n      actions = [action.metal_power.later, " + strings.Join(names, ", ") + "]\n    }\n  }\n}\n"
+		"resource \"terraform_data\" \"trigger\" {\n  lifecycle {\n    action_trigger {\n      events  = [after_create]\n      actions " +
+		"= [action.metal_power.later, " + strings.Join(names, ", ") + "]\n    }\n  }\n}\n"
 	wantHarms(t, acctest.NewWorkspace(t, text), "actions")
 }

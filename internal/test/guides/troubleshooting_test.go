@@ -50,7 +50,10 @@ var (
 func providerTitles(t *testing.T) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
-	for _, pattern := range []string{"../../*/testdata/diagnostics.txt", "../../*/*/testdata/diagnostics.txt", "../../*/*/*/testdata/diagnostics.txt"} {
+	for _, pattern := range []string{
+		"../../*/testdata/diagnostics.txt", "../../*/*/testdata/diagnostics.txt",
+		"../../*/*/*/testdata/diagnostics.txt",
+	} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -108,10 +111,12 @@ var notOurs = map[string]bool{
 	"connection refused": true, "no such host": true, "certificate": true,
 	"HTTP response to HTTPS client": true, "HTTP request to an HTTPS server": true,
 	"Unexpected exception": true, "during processing for node": true,
-	"401": true, "403": true, "already exists": true, "0 of 42 nodes": true, "clean failed": true, "inspect failed": true, "deploy failed": true,
-	"Module output value precondition failed": true, "Resource precondition failed": true, "Invalid Attribute Value": true, "Invalid Attribute Combination": true,
+	"401": true, "403": true, "already exists": true, "0 of 42 nodes": true, "clean failed": true, "inspect failed": true,
+	"deploy failed": true,
+	"Module output value precondition failed": true, "Resource precondition failed": true, "Invalid Attribute Value": true,
+	"Invalid Attribute Combination":             true,
 	"Provider produced inconsistent final plan": true,
-	"wait call-back": true, "clean wait": true, "Still creating...": true, `fault "power failure"`: true,
+	"wait call-back":                            true, "clean wait": true, "Still creating...": true, `fault "power failure"`: true,
 }
 
 // providerCode is the code of the provider, without fakes and tests.

@@ -175,11 +175,13 @@ func scriptOf(t *testing.T, commands []string) string {
 				t.Errorf("not at %s: %s", address, command)
 			}
 			quick := stepTime.ReplaceAllString(strings.Replace(command, address, "127.0.0.1:0", 1), "-step-time 500ms")
-			script += fmt.Sprintf("%s >%s 2>&1 &\nuntil grep -q http %[2]s; do kill -0 $! || exit 1; sleep 0.05; done\nexport METAL_ENDPOINT=$(cat %[2]s)\ntrue", strings.TrimSuffix(quick, "&"), output)
+			script += fmt.Sprintf("%s >%s 2>&1 &\nuntil grep -q http %[2]s; do kill -0 $! || exit 1; sleep 0.05; done\nexport "+
+				"METAL_ENDPOINT=$(cat %[2]s)\ntrue", strings.TrimSuffix(quick, "&"), output)
 		case command == "export METAL_ENDPOINT=http://"+address:
 			script += "true >" + output
 		case strings.HasPrefix(command, "metal watch "):
-			script += fmt.Sprintf("( %s >%s 2>&1 & echo $! >$OUT/watch ); true", untilIdle.ReplaceAllString(command, "--until-idle 1h"), output)
+			script += fmt.Sprintf("( %s >%s 2>&1 & echo $! >$OUT/watch ); true",
+				untilIdle.ReplaceAllString(command, "--until-idle 1h"), output)
 		case strings.HasPrefix(command, "kill "):
 			script += fmt.Sprintf("{ %s && wait; } >%s 2>&1; true", command, output)
 		default:
@@ -210,15 +212,18 @@ func newcomer(t *testing.T, dir string) []string {
 	}
 	for _, registry := range []string{"registry.terraform.io", "registry.opentofu.org"} {
 		mirror := filepath.Join(dir, "mirror", registry, "terraform-provider-metal/metal/0.1.0", runtime.GOOS+"_"+runtime.GOARCH)
-		err = errors.Join(err, os.MkdirAll(mirror, 0o700), os.Symlink(bin+"/terraform-provider-metal", mirror+"/terraform-provider-metal_v0.1.0"))
+		err = errors.Join(err, os.MkdirAll(mirror, 0o700), os.Symlink(bin+"/terraform-provider-metal",
+			mirror+"/terraform-provider-metal_v0.1.0"))
 	}
 	if err := errors.Join(err, os.Symlink(cli, bin+"/terraform")); err != nil {
 		t.Fatal(err)
 	}
 	for name, script := range map[string]string{
-		"git":       `mkdir -p terraform-provider-metal/examples/guides && cp -r ` + absolute + `/examples/guides/try-it terraform-provider-metal/examples/guides`,
-		"make":      `grep "^$1:" ` + absolute + `/GNUmakefile`,
-		"baremetal": `[ "$2 $3 $4 $5 $6 $7" = "list --long --limit 0 -f json" ] && cat ` + absolute + `/examples/guides/try-it/rack/$1s.json`,
+		"git": `mkdir -p terraform-provider-metal/examples/guides && cp -r ` + absolute +
+			`/examples/guides/try-it terraform-provider-metal/examples/guides`,
+		"make": `grep "^$1:" ` + absolute + `/GNUmakefile`,
+		"baremetal": `[ "$2 $3 $4 $5 $6 $7" = "list --long --limit 0 -f json" ] && cat ` + absolute +
+			`/examples/guides/try-it/rack/$1s.json`,
 	} {
 		write(t, filepath.Join(bin, name), "#!/bin/sh\n"+script+"\n")
 		if err := os.Chmod(filepath.Join(bin, name), 0o700); err != nil { //nolint:gosec // it is a program
@@ -226,5 +231,8 @@ func newcomer(t *testing.T, dir string) []string {
 		}
 	}
 	write(t, dir+"/cli.rc", fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", dir+"/mirror"))
-	return []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + dir, "TF_CLI_CONFIG_FILE=" + dir + "/cli.rc", "TF_CLI_ARGS=-no-color", "CHECKPOINT_DISABLE=1"}
+	return []string{
+		"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + dir, "TF_CLI_CONFIG_FILE=" + dir + "/cli.rc",
+		"TF_CLI_ARGS=-no-color", "CHECKPOINT_DISABLE=1",
+	}
 }

@@ -122,7 +122,8 @@ var deeds = []deed{
 	{"firmware versions", 86, get("nodes/{node}/firmware")},
 	{"drivers", 0, all(get("drivers", "drivers/fake-hardware/properties"))},
 	{"validation", 0, get("nodes/{node}/validate")},
-	{"enrol, delete hosts", 0, all(ready(http.MethodPost, "nodes", map[string]any{"driver": "fake-hardware"}), ready(http.MethodDelete, "nodes/{spare}", nil))},
+	{"enrol, delete hosts", 0, all(ready(http.MethodPost, "nodes", map[string]any{"driver": "fake-hardware"}),
+		ready(http.MethodDelete, "nodes/{spare}", nil))},
 	{"name, BMC, properties", 0, set("/name", "{name}", "/driver_info/fake", "x", "/properties/cpu_arch", "x86_64")},
 	{"resource class, description", 0, set("/resource_class", "x", "/description", "x")},
 	{"interfaces", 0, set("/bios_interface", "fake", "/deploy_interface", "fake")},
@@ -131,38 +132,58 @@ var deeds = []deed{
 	{"conductor group", 0, set("/conductor_group", "")},
 	{"automated cleaning", 0, set("/automated_clean", false)},
 	{"create, delete ports, groups", 0, all(
-		ready(http.MethodPost, "ports", map[string]any{"node_uuid": "{node}", "address": "{mac}"}), ready(http.MethodDelete, "ports/{port}", nil),
+		ready(http.MethodPost, "ports", map[string]any{"node_uuid": "{node}", "address": "{mac}"}),
+		ready(http.MethodDelete, "ports/{port}", nil),
 		ready(http.MethodPost, "portgroups", map[string]any{"node_uuid": "{node}"}), ready(http.MethodDelete, "portgroups/{group}", nil))},
 	{"change ports, groups", 0, all(
-		ready(http.MethodPatch, "ports/{kept}", []edit{{"add", "/extra/k", "v"}}), ready(http.MethodPatch, "portgroups/{keptgroup}", []edit{{"add", "/extra/k", "v"}}))},
-	{"traits", 0, all(ready(http.MethodPut, "nodes/{node}/traits/CUSTOM_T", nil), ready(http.MethodPut, "nodes/{node}/traits", map[string]any{"traits": []string{"CUSTOM_T"}}), ready(http.MethodDelete, "nodes/{node}/traits/CUSTOM_T", nil))},
+		ready(http.MethodPatch, "ports/{kept}", []edit{{"add", "/extra/k", "v"}}), ready(http.MethodPatch, "portgroups/{keptgroup}",
+			[]edit{{"add", "/extra/k", "v"}}))},
+	{"traits", 0, all(ready(http.MethodPut, "nodes/{node}/traits/CUSTOM_T", nil), ready(http.MethodPut, "nodes/{node}/traits",
+		map[string]any{"traits": []string{"CUSTOM_T"}}), ready(http.MethodDelete, "nodes/{node}/traits/CUSTOM_T", nil))},
 	{"manage, provide, inspect, clean", 0, verb("provide", "inspect", "clean", "abort")},
-	{"RAID volumes", 0, ready(http.MethodPut, "nodes/{node}/states/raid", map[string]any{"logical_disks": []any{map[string]any{"size_gb": 10, "raid_level": "1"}}})},
-	{"boot mode, Secure Boot", 76, all(ready(http.MethodPut, "nodes/{node}/states/boot_mode", map[string]any{"target": "uefi"}), ready(http.MethodPut, "nodes/{node}/states/secure_boot", map[string]any{"target": false}))},
-	{"boot device, NMI", 0, all(ready(http.MethodPut, "nodes/{node}/management/boot_device", map[string]any{"boot_device": "pxe"}), ready(http.MethodPut, "nodes/{node}/management/inject_nmi", map[string]any{}))},
-	{"console", 0, all(get("nodes/{node}/states/console"), ready(http.MethodPut, "nodes/{node}/states/console", map[string]any{"enabled": false}))},
+	{"RAID volumes", 0, ready(http.MethodPut, "nodes/{node}/states/raid",
+		map[string]any{"logical_disks": []any{map[string]any{"size_gb": 10, "raid_level": "1"}}})},
+	{"boot mode, Secure Boot", 76, all(ready(http.MethodPut, "nodes/{node}/states/boot_mode", map[string]any{"target": "uefi"}),
+		ready(http.MethodPut, "nodes/{node}/states/secure_boot", map[string]any{"target": false}))},
+	{"boot device, NMI", 0, all(ready(http.MethodPut, "nodes/{node}/management/boot_device", map[string]any{"boot_device": "pxe"}),
+		ready(http.MethodPut, "nodes/{node}/management/inject_nmi", map[string]any{}))},
+	{"console", 0, all(get("nodes/{node}/states/console"), ready(http.MethodPut, "nodes/{node}/states/console",
+		map[string]any{"enabled": false}))},
 	{"power", 0, ready(http.MethodPut, "nodes/{node}/states/power", map[string]any{"target": "power on"})},
-	{"virtual media", 89, ready(http.MethodPost, "nodes/{node}/vmedia", map[string]any{"device_type": "cdrom", "image_url": "http://127.0.0.1:9/x.iso"})},
+	{"virtual media", 89, ready(http.MethodPost, "nodes/{node}/vmedia",
+		map[string]any{"device_type": "cdrom", "image_url": "http://127.0.0.1:9/x.iso"})},
 	{"service", 87, verb("service")},
 	{"allocation", 0, all(ready(http.MethodPost, "allocations", map[string]any{"resource_class": "none"}), get("allocations/{allocation}"),
-		ready(http.MethodPatch, "allocations/{allocation}", []edit{{"add", "/extra/k", "v"}}), ready(http.MethodDelete, "allocations/{allocation}", nil))},
+		ready(http.MethodPatch, "allocations/{allocation}", []edit{{"add", "/extra/k", "v"}}),
+		ready(http.MethodDelete, "allocations/{allocation}", nil))},
 	{"`backfill_node`", 0, ready(http.MethodPost, "allocations", map[string]any{"node": "{node}", "resource_class": "none"})},
 	{"reservation without allocation", 0, set("/instance_uuid", "{instance}")},
 	{"deploy, rebuild, undeploy; live ISO", 0, all(set("/instance_info/k", "v"), verb("active", "rebuild", "deleted"))},
 	{"rescue", 0, verb("rescue", "unrescue")},
-	{"VIFs", 0, all(ready(http.MethodPost, "nodes/{node}/vifs", map[string]any{"id": "{instance}"}), ready(http.MethodDelete, "nodes/{node}/vifs/{instance}", nil))},
+	{"VIFs", 0, all(ready(http.MethodPost, "nodes/{node}/vifs", map[string]any{"id": "{instance}"}),
+		ready(http.MethodDelete, "nodes/{node}/vifs/{instance}", nil))},
 	{"protection", 0, set("/protected", false)},
-	{"maintenance", 0, all(ready(http.MethodPut, "nodes/{node}/maintenance", map[string]any{"reason": "x"}), ready(http.MethodDelete, "nodes/{node}/maintenance", nil))},
+	{"maintenance", 0, all(ready(http.MethodPut, "nodes/{node}/maintenance", map[string]any{"reason": "x"}),
+		ready(http.MethodDelete, "nodes/{node}/maintenance", nil))},
 	{"retire (quarantine)", 0, set("/retired", true, "/retired_reason", "x")},
 	{"marks of runs", 0, set("/extra/k", "v")},
-	{"limit over all projects", 0, all(ready(http.MethodPost, "chassis", map[string]any{"description": "x"}), get("chassis", "chassis/{chassis}"),
-		ready(http.MethodPatch, "chassis/{chassis}", []edit{{"add", "/extra/k", "v"}}), ready(http.MethodDelete, "chassis/{chassis}", nil))},
+	{"limit over all projects", 0, all(ready(http.MethodPost, "chassis", map[string]any{"description": "x"}),
+		get("chassis", "chassis/{chassis}"),
+		ready(http.MethodPatch, "chassis/{chassis}", []edit{{"add", "/extra/k", "v"}}),
+		ready(http.MethodDelete, "chassis/{chassis}", nil))},
 	{"read deploy templates", 0, get("deploy_templates")},
-	{"write deploy templates", 0, ready(http.MethodPost, "deploy_templates", map[string]any{"name": "CUSTOM_{unique}", "steps": []any{map[string]any{"interface": "deploy", "step": "deploy", "args": map[string]any{}, "priority": 10}}})},
+	{"write deploy templates", 0, ready(http.MethodPost, "deploy_templates", map[string]any{
+		"name":  "CUSTOM_{unique}",
+		"steps": []any{map[string]any{"interface": "deploy", "step": "deploy", "args": map[string]any{}, "priority": 10}},
+	})},
 	{"read runbooks", 92, get("runbooks")},
-	{"write runbooks", 92, ready(http.MethodPost, "runbooks", map[string]any{"name": "CUSTOM_{unique}", "steps": []any{map[string]any{"interface": "deploy", "step": "deploy", "args": map[string]any{}, "order": 1}}})},
+	{"write runbooks", 92, ready(http.MethodPost, "runbooks", map[string]any{
+		"name":  "CUSTOM_{unique}",
+		"steps": []any{map[string]any{"interface": "deploy", "step": "deploy", "args": map[string]any{}, "order": 1}},
+	})},
 	{"read inspection rules", 96, get("inspection_rules")},
-	{"write inspection rules", 96, ready(http.MethodPost, "inspection_rules", map[string]any{"actions": []any{map[string]any{"op": "set-attribute", "args": map[string]any{"path": "/extra/k", "value": "v"}}}})},
+	{"write inspection rules", 96, ready(http.MethodPost, "inspection_rules",
+		map[string]any{"actions": []any{map[string]any{"op": "set-attribute", "args": map[string]any{"path": "/extra/k", "value": "v"}}}})},
 }
 
 // made returns the UUID of what an answer says was made.
@@ -176,7 +197,10 @@ func made(answer string) string {
 func (s *openstack) scene(t *testing.T, user string) *strings.Replacer {
 	t.Helper()
 	owner, lessee := id(t, "tenant-a"), id(t, "tenant-b")
-	pairs := []string{"{owner}", owner, "{lessee}", lessee, "{mac}", s.MAC(9), "{name}", s.Name("scene"), "{unique}", strings.ToUpper(strings.TrimPrefix(s.Class(), "class-")), "{instance}", foreign(s)}
+	pairs := []string{
+		"{owner}", owner, "{lessee}", lessee, "{mac}", s.MAC(9), "{name}", s.Name("scene"), "{unique}",
+		strings.ToUpper(strings.TrimPrefix(s.Class(), "class-")), "{instance}", foreign(s),
+	}
 	add := func(name, kind string, body map[string]any) string {
 		uuid := fmt.Sprint(s.Must(http.MethodPost, kind, body)["uuid"])
 		pairs = append(pairs, "{"+name+"}", uuid)

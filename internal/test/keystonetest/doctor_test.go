@@ -45,7 +45,10 @@ func TestKeystone_doctor(t *testing.T) {
 					t.Errorf("the doctor says something about %d rights only: %+v", seen, report.Checks)
 				}
 				after := s.Node(scene.Replace("{node}"))
-				for _, field := range []string{"extra", "driver_info", "instance_info", "instance_uuid", "owner", "lessee", "retired", "conductor_group", "automated_clean", "boot_interface", "provision_state", "target_provision_state"} {
+				for _, field := range []string{
+					"extra", "driver_info", "instance_info", "instance_uuid", "owner", "lessee", "retired",
+					"conductor_group", "automated_clean", "boot_interface", "provision_state", "target_provision_state",
+				} {
 					if !reflect.DeepEqual(before[field], after[field]) {
 						t.Errorf("%s is %v, and was %v", field, after[field], before[field])
 					}

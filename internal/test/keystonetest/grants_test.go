@@ -48,7 +48,8 @@ func TestKeystone_policyGrants(t *testing.T) { //nolint:paralleltest // it chang
 	}
 	s.grant(string(rules) + chassis)
 	site.Until(t, "Ironic to read its policy", func() bool {
-		status, answer := s.ask(t, tokenOf(t, "a-member"), strings.NewReplacer("{node}", s.node("probe")), ask{http.MethodPut, "nodes/{node}/traits/CUSTOM_T", nil})
+		status, answer := s.ask(t, tokenOf(t, "a-member"), strings.NewReplacer("{node}", s.node("probe")),
+			ask{http.MethodPut, "nodes/{node}/traits/CUSTOM_T", nil})
 		return !refused(status, answer)
 	})
 	for user, deeds := range granted {

@@ -15,12 +15,14 @@ const patience = 2 * time.Minute
 
 // life returns the configuration of a user who reserves a machine and deploys an image on it.
 func life(s *openstack, reservation, node, image string) string {
-	return provider() + reservation + acctest.Deployment(node, acctest.Image(image), `timeouts = { create = "50s", update = "50s", delete = "50s" }`)
+	return provider() + reservation + acctest.Deployment(node, acctest.Image(image),
+		`timeouts = { create = "50s", update = "50s", delete = "50s" }`)
 }
 
 // reservation returns an allocation of the test's class, and the node of its deployment.
 func reservation(s *openstack) (config, node string) {
-	return acctest.Allocation(s.Site, "name = "+acctest.Quoted(s.Name("web"))), "metal_allocation.a.node_id\n  allocation_id = metal_allocation.a.id"
+	return acctest.Allocation(s.Site, "name = "+acctest.Quoted(s.Name("web"))),
+		"metal_allocation.a.node_id\n  allocation_id = metal_allocation.a.id"
 }
 
 // A user who may deploy does so with the openrc of OpenStack's documentation: reserves, deploys, rebuilds, and destroys, within a minute
@@ -83,7 +85,8 @@ func live(t *testing.T, s *openstack, user, reservation, node, machine string) {
 func TestKeystone_whoMayNotDeployIsTold(t *testing.T) {
 	t.Parallel()
 	for user, right := range map[string]string{
-		"system-reader": "baremetal:allocation:create", "a-reader": "baremetal:allocation:create", "b-reader": "baremetal:allocation:create",
+		"system-reader": "baremetal:allocation:create", "a-reader": "baremetal:allocation:create",
+		"b-reader": "baremetal:allocation:create",
 		"b-member": "baremetal:node:update_instance_info", "none-admin": "0 of 0 nodes",
 	} {
 		t.Run(user, func(t *testing.T) {

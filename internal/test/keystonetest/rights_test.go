@@ -104,7 +104,8 @@ func (s *openstack) rights(t *testing.T) string {
 		for _, g := range groups {
 			cells = append(cells, g.name+" "+least(g.prefix, g.roles, may[deed.what]))
 		}
-		fmt.Fprintf(&b, "%s | %s | %s\n", strings.Join(cells, " | "), strings.Join(slices.Sorted(maps.Keys(rules[deed.what])), " "), deed.String())
+		fmt.Fprintf(&b, "%s | %s | %s\n", strings.Join(cells, " | "), strings.Join(slices.Sorted(maps.Keys(rules[deed.what])),
+			" "), deed.String())
 	}
 	return b.String()
 }

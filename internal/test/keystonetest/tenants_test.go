@@ -16,7 +16,8 @@ func TestKeystone_forgedMarkTakesNothingOver(t *testing.T) {
 	s := start(t, ironicVariable)
 	machine := s.node("kept")
 	owner := site.StartAt(t, os.Getenv(ironicVariable), tokenOf(t, "a-member"))
-	allocation := site.Text(owner.Must(http.MethodPost, "allocations", map[string]any{"name": s.Name("owner"), "resource_class": s.Class()})["uuid"])
+	allocation := site.Text(owner.Must(http.MethodPost, "allocations",
+		map[string]any{"name": s.Name("owner"), "resource_class": s.Class()})["uuid"])
 	s.Await(machine, "instance_uuid", allocation)
 	forger := site.StartAt(t, os.Getenv(ironicVariable), tokenOf(t, "b-member"))
 	forger.Patch(machine, "add", "/extra/terraform_metal_reservation", map[string]any{
@@ -47,7 +48,8 @@ func TestKeystone_twoTenantsWithALimit(t *testing.T) {
 	var running []*acctest.Running
 	for _, user := range []string{"a-member", "b-admin"} {
 		machine := site.AddNode(t, s.Site, user, map[string]any{"owner": id(t, tenant(user))})
-		w := workspace(t, openrc(user), provider("provisioning_limit = { max_concurrent = 1 }")+acctest.Deployment(acctest.Quoted(machine), acctest.Image("one")))
+		w := workspace(t, openrc(user), provider("provisioning_limit = { max_concurrent = 1 }")+acctest.Deployment(acctest.Quoted(machine),
+			acctest.Image("one")))
 		defer w.Must("destroy", "-auto-approve")
 		running = append(running, w.Start(acctest.Apply()...))
 	}

@@ -65,7 +65,8 @@ func TestKeystone_roleIsRevokedInTheMiddle(t *testing.T) {
 	t.Parallel()
 	s, machine, config := slow(t)
 	user := s.Name("a-brief")
-	made, _ := asKeystone(t, http.MethodPost, "users", map[string]any{"user": map[string]any{"name": user, "password": password, "domain_id": "default"}})["user"].(map[string]any)
+	made, _ := asKeystone(t, http.MethodPost, "users",
+		map[string]any{"user": map[string]any{"name": user, "password": password, "domain_id": "default"}})["user"].(map[string]any)
 	uuid := site.Text(made["id"])
 	t.Cleanup(func() { asKeystone(t, http.MethodDelete, "users/"+uuid, nil) })
 	list, _ := asKeystone(t, http.MethodGet, "roles?name=member", nil)["roles"].([]any)

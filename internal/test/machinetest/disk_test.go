@@ -21,13 +21,15 @@ const userData = "#cloud-config\npackages: [nginx]\n"
 
 // host returns the HCL of the machine's host "h", which the agent inspects, with further settings.
 func (c *computer) host(settings ...string) string {
-	return c.rack.Provider() + acctest.HostBlock(c.rack.Name("host"), append([]string{c.hardware(`inspect = "agent"`), c.ports()}, settings...)...)
+	return c.rack.Provider() + acctest.HostBlock(c.rack.Name("host"), append([]string{c.hardware(`inspect = "agent"`), c.ports()},
+		settings...)...)
 }
 
 // deployment returns the HCL of a deployment of an image of tools/metal/images, with further settings.
 func (c *computer) deployment(node, image, hostname string, settings ...string) string {
 	return acctest.Deployment(node, append(settings,
-		fmt.Sprintf("image = {\n    url = %q\n    checksum = %q\n    disk_format = \"raw\"\n  }", c.rack.image(image+".img"), c.rack.image("SHA256SUMS")),
+		fmt.Sprintf("image = {\n    url = %q\n    checksum = %q\n    disk_format = \"raw\"\n  }", c.rack.image(image+".img"),
+			c.rack.image("SHA256SUMS")),
 		fmt.Sprintf("config_drive = {\n    hostname = %q\n    user_data = %q\n  }", hostname, userData))...)
 }
 
@@ -47,7 +49,10 @@ func (c *computer) wantReported(image string) {
 // want fails the test unless a report is of an image with the config drive of deployment.
 func (c *computer) want(got report, image, hostname string) {
 	c.rack.t.Helper()
-	want := report{Image: image, Boot: got.Boot, MAC: c.mac, Hostname: hostname, UserData: fmt.Sprintf("%x", sha256.Sum256([]byte(userData)))}
+	want := report{
+		Image: image, Boot: got.Boot, MAC: c.mac, Hostname: hostname,
+		UserData: fmt.Sprintf("%x", sha256.Sum256([]byte(userData))),
+	}
 	if got != want {
 		c.rack.t.Errorf("the machine reports %+v, want %+v", got, want)
 	}

@@ -54,7 +54,8 @@ func (c *computer) plug(port string) {
 			case <-again.C:
 			}
 			// A TAP of a machine that is off takes nothing.
-			if err := syscall.Sendto(socket, announcement(port), 0, &syscall.SockaddrLinklayer{Ifindex: tap.Index}); err != nil && !errors.Is(err, syscall.ENOBUFS) {
+			if err := syscall.Sendto(socket, announcement(port), 0, &syscall.SockaddrLinklayer{Ifindex: tap.Index}); err != nil &&
+				!errors.Is(err, syscall.ENOBUFS) {
 				t.Errorf("cannot announce the switch to %s: %v", tap.Name, err)
 				return
 			}
@@ -92,7 +93,8 @@ func announcement(port string) []byte {
 // shown is the HCL of an output with what a data source shows of the host, which wantShown reads.
 func (c *computer) shown() string {
 	return "data \"metal_host\" \"h\" {\n  id      = metal_host.h.id\n  include = [\"inventory\", \"neighbors\"]\n}\n" +
-		"output \"shown\" {\n  value = { inventory = data.metal_host.h.inventory, neighbor = data.metal_host.h.neighbors[\"" + c.mac + "\"] }\n}\n"
+		"output \"shown\" {\n  value = { inventory = data.metal_host.h.inventory, neighbor = data.metal_host.h.neighbors[\"" +
+		c.mac + "\"] }\n}\n"
 }
 
 // wantShown fails the test unless the output says that the machine has been inspected, and has heard a port of the switch.
@@ -107,6 +109,8 @@ func (c *computer) wantShown(w *acctest.Workspace, port string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	acctest.Mention(t, string(text), fmt.Sprintf(`"mac":%q`, c.mac), `"cpus":1`, `"memory_mb":2048`, fmt.Sprintf(`"serial_number":%q`, c.rack.Name("sn1")),
-		fmt.Sprintf(`"port_id":%q`, port), fmt.Sprintf(`"switch_id":%q`, leafMAC), fmt.Sprintf(`"switch_name":%q`, leaf), `"port_description":"to the rack"`)
+	acctest.Mention(t, string(text), fmt.Sprintf(`"mac":%q`, c.mac), `"cpus":1`, `"memory_mb":2048`,
+		fmt.Sprintf(`"serial_number":%q`, c.rack.Name("sn1")),
+		fmt.Sprintf(`"port_id":%q`, port), fmt.Sprintf(`"switch_id":%q`, leafMAC), fmt.Sprintf(`"switch_name":%q`, leaf),
+		`"port_description":"to the rack"`)
 }

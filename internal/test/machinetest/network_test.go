@@ -53,8 +53,10 @@ func TestMetalNetwork_aLiveISO(t *testing.T) {
 	r := startRack(t, provisioning)
 	c := r.ipmiMachine(1)
 	config := func(name string) string {
-		return r.Provider() + acctest.HostBlock(r.Name("host"), "automated_clean = false", acctest.Target("available"), c.hardware(), c.ports()) +
-			acctest.Deployment("metal_host.h.id", fmt.Sprintf("live_iso = {\n    url = %q\n    host_content = { image = %q }\n    quiet_period = \"0s\"\n  }", r.image(name+".iso"), name))
+		return r.Provider() + acctest.HostBlock(r.Name("host"), "automated_clean = false", acctest.Target("available"),
+			c.hardware(), c.ports()) +
+			acctest.Deployment("metal_host.h.id", fmt.Sprintf("live_iso = {\n    url = %q\n    host_content = { image = %q }\n "+
+				"   quiet_period = \"0s\"\n  }", r.image(name+".iso"), name))
 	}
 	w := r.workspace(config("one"))
 	defer acctest.Destroy(t, r.Site, w)

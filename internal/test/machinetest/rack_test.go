@@ -82,7 +82,8 @@ type computer struct {
 }
 
 func TestMain(m *testing.M) {
-	provisioning = openNetwork("METAL_MACHINE", place{"metal1", "127.0.1.1:623"}, place{"metal2", "127.0.1.2:623"}, place{"metal3", "127.0.1.3:623"}, place{"metal4", "127.0.1.4:623"})
+	provisioning = openNetwork("METAL_MACHINE", place{"metal1", "127.0.1.1:623"}, place{"metal2", "127.0.1.2:623"},
+		place{"metal3", "127.0.1.3:623"}, place{"metal4", "127.0.1.4:623"})
 	toldByIronic = openNetwork("METAL_DNSMASQ", place{"dnsmasq1", "127.0.1.5:623"}, place{"dnsmasq2", "127.0.1.6:623"})
 	if images := os.Getenv(imagesFolder); images != "" {
 		listen(":"+imagesPort, http.FileServer(http.Dir(images)))
@@ -125,7 +126,10 @@ func takeReport(_ http.ResponseWriter, q *http.Request) {
 	f := q.FormValue
 	reports.Lock()
 	defer reports.Unlock()
-	reports.all = append(reports.all, report{Image: f("image"), Boot: f("boot"), MAC: f("mac"), Hostname: f("hostname"), UserData: f("user_data")})
+	reports.all = append(reports.all, report{
+		Image: f("image"), Boot: f("boot"), MAC: f("mac"), Hostname: f("hostname"),
+		UserData: f("user_data"),
+	})
 }
 
 // startRack returns the Ironic of a network.

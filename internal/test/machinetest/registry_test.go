@@ -53,10 +53,14 @@ func (r registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 	empty := []byte("{}")
 	manifest := encode(map[string]any{
-		"schemaVersion": 2, "mediaType": manifestType, "artifactType": "application/vnd.disk-image", "config": describe(emptyType, empty, nil),
+		"schemaVersion": 2, "mediaType": manifestType, "artifactType": "application/vnd.disk-image",
+		"config": describe(emptyType, empty, nil),
 		"layers": []any{describe("application/octet-stream", disk, map[string]string{"org.opencontainers.image.title": parts[0] + ".raw"})},
 	})
-	index := encode(map[string]any{"schemaVersion": 2, "mediaType": indexType, "manifests": []any{describe(manifestType, manifest, map[string]string{"disktype": "raw"})}})
+	index := encode(map[string]any{
+		"schemaVersion": 2, "mediaType": indexType,
+		"manifests": []any{describe(manifestType, manifest, map[string]string{"disktype": "raw"})},
+	})
 	switch kind, reference := parts[1], parts[2]; {
 	case kind == "tags":
 		send(w, "application/json", encode(map[string]any{"name": "disks/" + parts[0], "tags": []string{"1"}}))

@@ -67,7 +67,8 @@ func (o *openstack) vifIn(variable, physicalNetwork string) (id string) {
 	if o.Fake != nil {
 		return o.Fake.AddVIF(physicalNetwork, physicalNetwork)
 	}
-	answer := o.neutron(http.MethodPost, "ports", map[string]any{"port": map[string]any{"network_id": os.Getenv(variable), "name": o.Name("vif")}})
+	answer := o.neutron(http.MethodPost, "ports",
+		map[string]any{"port": map[string]any{"network_id": os.Getenv(variable), "name": o.Name("vif")}})
 	id = site.Text(site.Part[map[string]any](o.t, answer, "port")["id"])
 	o.t.Cleanup(func() { o.deleteVIF(id) })
 	return id
@@ -159,7 +160,8 @@ func (o *openstack) neutron(method, path string, body any) (answer map[string]an
 func (o *openstack) node(fields ...map[string]any) (uuid string) {
 	o.t.Helper()
 	body := map[string]any{
-		"network_interface": o.network, "boot_interface": "ipxe", "automated_clean": false, "properties": map[string]any{"capabilities": "boot_mode:uefi"},
+		"network_interface": o.network, "boot_interface": "ipxe", "automated_clean": false,
+		"properties":  map[string]any{"capabilities": "boot_mode:uefi"},
 		"driver_info": map[string]any{"deploy_kernel": acctest.Images + "kernel", "deploy_ramdisk": acctest.Images + "ramdisk"},
 	}
 	for _, more := range fields {
@@ -171,7 +173,10 @@ func (o *openstack) node(fields ...map[string]any) (uuid string) {
 	for n, physicalNetwork := range []string{"physnet1", "physnet2"} {
 		o.Must(http.MethodPost, "ports", map[string]any{
 			"node_uuid": uuid, "address": o.MAC(n + 1), "pxe_enabled": n == 0, "physical_network": physicalNetwork,
-			"local_link_connection": map[string]any{"switch_id": "00:00:00:00:00:01", "port_id": fmt.Sprint("Eth", n), "switch_info": "leaf1"},
+			"local_link_connection": map[string]any{
+				"switch_id": "00:00:00:00:00:01", "port_id": fmt.Sprint("Eth", n),
+				"switch_info": "leaf1",
+			},
 		})
 	}
 	return uuid

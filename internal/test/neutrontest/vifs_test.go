@@ -89,8 +89,10 @@ func TestNeutron_rebuild(t *testing.T) {
 func (o *openstack) partition(node, version string, settings ...string) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(version)) }))
 	o.t.Cleanup(server.Close)
-	image := "image = {\n    url = " + acctest.Quoted(server.URL+"/image") + "\n    checksum = " + acctest.Quoted(strings.Repeat("a1", 32)) +
-		"\n    disk_format = \"raw\"\n    type = \"partition\"\n    root_gb = 1\n    kernel = " + acctest.Quoted(server.URL+"/kernel") + "\n    ramdisk = " + acctest.Quoted(server.URL+"/ramdisk") + "\n  }"
+	image := "image = {\n    url = " + acctest.Quoted(server.URL+"/image") + "\n    checksum = " +
+		acctest.Quoted(strings.Repeat("a1", 32)) +
+		"\n    disk_format = \"raw\"\n    type = \"partition\"\n    root_gb = 1\n    kernel = " + acctest.Quoted(server.URL+"/kernel") +
+		"\n    ramdisk = " + acctest.Quoted(server.URL+"/ramdisk") + "\n  }"
 	return o.Provider() + acctest.Deployment(acctest.Quoted(node), append(settings, image)...)
 }
 
@@ -168,7 +170,8 @@ func TestNeutron_anotherVIFOfTheSameNetwork(t *testing.T) {
 		w, destroy := o.workspace(o.live(node, iso, "v1", vifs(next)))
 		defer destroy()
 		if o.legacy {
-			acctest.Fails(t, w, acctest.Apply(), "VIF "+next, "a port that was detached while nothing ran on the machine keeps that address")
+			acctest.Fails(t, w, acctest.Apply(), "VIF "+next, "a port that was detached while nothing ran on the machine "+
+				"keeps that address")
 			o.deleteVIF(former)
 		}
 		w.Must(acctest.Apply()...)

@@ -80,7 +80,8 @@ func (w *workspace) order(c *change, removal, write *core.Step, removals, writes
 func (w *workspace) remove(p *process, c *change) error {
 	prior, none := c.refreshed, encode(c.kind.kind, cty.NullVal(c.kind.kind))
 	resp, err := rpc(p, p.server.ApplyResourceChange, &tfprotov6.ApplyResourceChangeRequest{
-		TypeName: kindName(c.address), PriorState: encode(c.kind.kind, prior.value), PlannedState: none, Config: none, PlannedPrivate: c.private, PlannedIdentity: prior.identity,
+		TypeName: kindName(c.address), PriorState: encode(c.kind.kind, prior.value), PlannedState: none, Config: none,
+		PlannedPrivate: c.private, PlannedIdentity: prior.identity,
 	})
 	if err != nil {
 		return err
@@ -91,7 +92,10 @@ func (w *workspace) remove(p *process, c *change) error {
 	case left.IsNull():
 		w.set(c.address, nil)
 	default:
-		w.set(c.address, &instance{value: left, private: resp.Private, identity: resp.NewIdentity, tainted: prior.tainted, after: prior.after})
+		w.set(c.address, &instance{
+			value: left, private: resp.Private, identity: resp.NewIdentity, tainted: prior.tainted,
+			after: prior.after,
+		})
 	}
 	if !failed && !left.IsNull() {
 		w.site.broken("%s: %s: a deletion without an error has left something", p.run, c.address)
@@ -134,7 +138,8 @@ func (w *workspace) write(p *process, c *change, settings object, made *plan) er
 		return nil // what it refers to has not changed after all
 	}
 	resp, err := rpc(p, p.server.ApplyResourceChange, &tfprotov6.ApplyResourceChangeRequest{
-		TypeName: kindName(c.address), Config: encode(of.kind, configured), PriorState: encode(of.kind, before), PlannedState: encode(of.kind, again.planned),
+		TypeName: kindName(c.address), Config: encode(of.kind, configured), PriorState: encode(of.kind, before),
+		PlannedState:   encode(of.kind, again.planned),
 		PlannedPrivate: planned.PlannedPrivate, PlannedIdentity: planned.PlannedIdentity,
 	})
 	if err != nil {
@@ -146,7 +151,10 @@ func (w *workspace) write(p *process, c *change, settings object, made *plan) er
 // record keeps what a creation or update has returned, as Terraform does.
 func (w *workspace) record(p *process, c *change, prior *instance, planned cty.Value, resp *tfprotov6.ApplyResourceChangeResponse) error {
 	failed, value := p.said(c.address, resp.Diagnostics), p.decode(c.address, c.kind, resp.NewState, resp.Private)
-	made := &instance{value: value, private: resp.Private, identity: resp.NewIdentity, tainted: failed && prior == nil, after: slices.Clone(c.after)}
+	made := &instance{
+		value: value, private: resp.Private, identity: resp.NewIdentity, tainted: failed && prior == nil,
+		after: slices.Clone(c.after),
+	}
 	switch {
 	case value.IsNull() && failed: // Terraform keeps what was there
 	case value.IsNull():

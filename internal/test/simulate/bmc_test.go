@@ -41,7 +41,8 @@ func (s *site) checkBMC(v sent) {
 	}
 	for _, n := range s.fake.Nodes() {
 		if n.UUID != v.node && bmcOf(n) == address && runsSomething(n) {
-			s.broken("%s sent %s to %s, whose BMC %s is that of %s in state %s", v.run, v.target, hit.Name, address, n.Name, n.ProvisionState)
+			s.broken("%s sent %s to %s, whose BMC %s is that of %s in state %s", v.run, v.target, hit.Name, address, n.Name,
+				n.ProvisionState)
 		}
 	}
 }

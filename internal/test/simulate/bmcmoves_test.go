@@ -20,7 +20,8 @@ func bmcTheme() theme {
 		}
 		l.apply()
 	}, moves: []move{
-		changeScheme, changeScheme, changeInterface, changeInterface, changePassword, moveBMC, swapBMCs, renameHost, swapNames, swapMACs, takeMAC, addPort,
+		changeScheme, changeScheme, changeInterface, changeInterface, changePassword, moveBMC, swapBMCs, renameHost, swapNames, swapMACs,
+		takeMAC, addPort,
 		bondHost, changeTarget, deployOn, deployOn, undeployFrom, changeDeployment, changeDriver,
 	}}
 }
@@ -108,7 +109,10 @@ func changeInterface(l *tale) string {
 		interfaces = object{}
 	}
 	kind, _ := l.one("deploy", "boot", "inspect", "rescue").(string)
-	value, _ := map[string]any{"deploy": l.one("direct", "ramdisk"), "boot": l.one("ipxe", "pxe"), "inspect": l.one("agent", "no-inspect"), "rescue": l.one("agent", "no-rescue")}[kind].(string)
+	value, _ := map[string]any{
+		"deploy": l.one("direct", "ramdisk"), "boot": l.one("ipxe", "pxe"), "inspect": l.one("agent", "no-inspect"),
+		"rescue": l.one("agent", "no-rescue"),
+	}[kind].(string)
 	if interfaces[kind] == value {
 		delete(interfaces, kind)
 		value = "the default"
@@ -269,7 +273,10 @@ func deployOn(l *tale) string {
 	if interfaces["deploy"] == "ramdisk" { // it writes no image
 		return ""
 	}
-	l.config[deployment] = object{"node_id": reference{address, "id"}, "image": object{"url": "http://images.test/v1", "checksum": checksum}}
+	l.config[deployment] = object{"node_id": reference{address, "id"}, "image": object{
+		"url":      "http://images.test/v1",
+		"checksum": checksum,
+	}}
 	return "deploy on " + address
 }
 

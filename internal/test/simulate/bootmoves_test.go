@@ -27,7 +27,10 @@ func bootTheme() theme {
 			l.allocate()
 		}
 		l.apply()
-	}, moves: []move{newISO, newISO, newISO, newISO, changeShared, changeRescue, changeRescue, changeRescue, changeVIFs, changeProtection, changeDeployment, changeDeployment, changeReady, changeReady, rescueByOther}}
+	}, moves: []move{
+		newISO, newISO, newISO, newISO, changeShared, changeRescue, changeRescue, changeRescue, changeVIFs, changeProtection,
+		changeDeployment, changeDeployment, changeReady, changeReady, rescueByOther,
+	}}
 }
 
 func vifOf(n int) object { return object{"id": fmt.Sprintf("00000000-0000-4000-8000-%012d", n)} }
@@ -40,7 +43,10 @@ func (l *tale) iso() object {
 
 // allocate lets an allocation reserve the machine.
 func (l *tale) allocate() {
-	l.config["metal_allocation.a"] = object{"name": "a", "resource_class": "baremetal", "candidate_nodes": []any{reference{"metal_host.a", "id"}}}
+	l.config["metal_allocation.a"] = object{
+		"name": "a", "resource_class": "baremetal",
+		"candidate_nodes": []any{reference{"metal_host.a", "id"}},
+	}
 	l.config["metal_deployment.a"]["node_id"] = reference{"metal_allocation.a", "node_id"}
 	l.config["metal_deployment.a"]["allocation_id"] = reference{"metal_allocation.a", "id"}
 }
@@ -60,7 +66,8 @@ func newISO(l *tale) string {
 		iso["shared_content"] = object{"proxy": l.next("p")}
 	}
 	iso["reboot_policy"] = l.one("affected", "affected", "always", nil)
-	return fmt.Sprintf("another live ISO %s, host content: %t, shared content: %t, policy %v", iso["url"], host, shared, iso["reboot_policy"])
+	return fmt.Sprintf("another live ISO %s, host content: %t, shared content: %t, policy %v", iso["url"], host, shared,
+		iso["reboot_policy"])
 }
 
 func changeShared(l *tale) string {

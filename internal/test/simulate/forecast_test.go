@@ -28,7 +28,8 @@ func TestForecast_isRightWithin10Percent(t *testing.T) {
 	var missed []string
 	t.Cleanup(func() { // after all seeds
 		if most := max(1, int(last-first+1)/8); len(missed) > most {
-			t.Errorf("in the order in which Terraform has begun, %d forecasts are not right, want %d at most:\n%s", len(missed), most, strings.Join(missed, "\n"))
+			t.Errorf("in the order in which Terraform has begun, %d forecasts are not right, want %d at most:\n%s", len(missed), most,
+				strings.Join(missed, "\n"))
 		}
 	})
 	for seed := first; seed <= last; seed++ {
@@ -57,14 +58,16 @@ func foretell(t *testing.T, seed uint64) (missed string) {
 	in := f.foresee(t, n, f.begin(t, n))
 	before := made(t, in)
 	code, took, order := f.apply(t)
-	about := fmt.Sprintf("seed %d, %+v, limit %d, stuck_after %s, -parallelism=%d, %q, %v: the apply took %s", seed, n, f.limit, f.stuck, f.places, f.rollout, in.Times, took)
+	about := fmt.Sprintf("seed %d, %+v, limit %d, stuck_after %s, -parallelism=%d, %q, %v: the apply took %s", seed, n, f.limit, f.stuck,
+		f.places, f.rollout, in.Times, took)
 	if code != 0 || !isWithin(took, before) {
 		t.Errorf("%s, with exit code %d. The forecast is %s to %s\n%s", about, code, before.Fastest, before.Slowest, tableOf(before))
 	}
 	in.Order = order
 	f.identify(in.Steps)
 	after := made(t, in)
-	about = fmt.Sprintf("%s. In the same order, %v, the forecast is %s to %s\n%s", about, order, after.Fastest, after.Slowest, tableOf(after))
+	about = fmt.Sprintf("%s. In the same order, %v, the forecast is %s to %s\n%s", about, order, after.Fastest, after.Slowest,
+		tableOf(after))
 	if after.Fastest != after.Slowest && f.stuck > f.fake.StepTime {
 		t.Error(about)
 	}

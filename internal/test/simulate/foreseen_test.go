@@ -62,8 +62,13 @@ func newForeseen(t *testing.T, seed uint64, nodes int) *foreseen {
 		}
 		return f.answer(r)
 	})
-	metal := &schema.Provider{Name: "metal", Source: provider.Address, Start: func([]string, http.RoundTripper) schema.Server { return provider.NewServerOver("test", transport) }}
-	f.terraform = &terraformtest.Workspace{Dir: t.TempDir(), Providers: schema.Providers{metal, schema.Builtin}, Variables: map[string]string{}, Environ: []string{}}
+	metal := &schema.Provider{Name: "metal", Source: provider.Address, Start: func([]string, http.RoundTripper) schema.Server {
+		return provider.NewServerOver("test", transport)
+	}}
+	f.terraform = &terraformtest.Workspace{
+		Dir: t.TempDir(), Providers: schema.Providers{metal, schema.Builtin},
+		Variables: map[string]string{}, Environ: []string{},
+	}
 	f.limit, f.places = 1+f.below(5), 1+f.below(9)
 	f.fake.StepTime, f.stuck = time.Duration(40+f.below(120))*time.Second, 45*time.Minute
 	return f
@@ -99,22 +104,31 @@ func (f *foreseen) configure(t *testing.T, n sizes, after bool) {
 		}
 	}
 	image := func(version string) string {
-		return fmt.Sprintf("image = {\n url = \"http://%s/%s.qcow2\"\n checksum = %q\n disk_format = \"qcow2\"\n }\n", imageHost, version, strings.Repeat("a1", 32))
+		return fmt.Sprintf("image = {\n url = \"http://%s/%s.qcow2\"\n checksum = %q\n disk_format = \"qcow2\"\n }\n", imageHost, version,
+			strings.Repeat("a1", 32))
 	}
 	block := func(name string, from, count int, settings string) string {
-		return fmt.Sprintf("resource \"metal_deployment\" %q {\n count = %d\n node_id = format(\"node-%%03d\", %d + count.index)\n %s\n}\n", name, count, from, settings)
+		return fmt.Sprintf("resource \"metal_deployment\" %q {\n count = %d\n node_id = format(\"node-%%03d\", %d + count.index)\n %s\n}\n",
+			name, count, from, settings)
 	}
-	text := fmt.Sprintf("terraform {\n required_providers {\n metal = {\n source = \"terraform-provider-metal/metal\"\n }\n }\n}\nprovider \"metal\" {\n endpoint = \"http://%s\"\n poll_interval = \"10s\"\n provisioning_limit = { max_concurrent = %d, stuck_after = %q }\n}\n",
+	text := fmt.Sprintf("terraform {\n required_providers {\n metal = {\n source = \"terraform-provider-metal/metal\"\n }\n "+
+		"}\n}\nprovider \"metal\" {\n endpoint = \"http://%s\"\n poll_interval = \"10s\"\n provisioning_limit = { max_concurrent = %d, "+
+		"stuck_after = %q }\n}\n",
 		siteHost, f.limit, f.stuck)
 	power := map[bool]string{false: "off", true: "on"}[after]
-	text += fmt.Sprintf("resource \"metal_host\" \"started\" {\n count = %d\n name = \"started-${count.index}\"\n driver = \"fake-hardware\"\n resource_class = \"baremetal\"\n power_state = %q\n}\n", n.started, power)
-	text += block("changed", 0, n.changed, image(version)+fmt.Sprintf("on_change = %q\n restart_triggers = { x = %q }\n %s", onChange, trigger, f.rollout))
+	text += fmt.Sprintf("resource \"metal_host\" \"started\" {\n count = %d\n name = \"started-${count.index}\"\n driver = "+
+		"\"fake-hardware\"\n resource_class = \"baremetal\"\n power_state = %q\n}\n", n.started, power)
+	text += block("changed", 0, n.changed, image(version)+fmt.Sprintf("on_change = %q\n restart_triggers = { x = %q }\n %s", onChange,
+		trigger, f.rollout))
 	if !after {
 		text += block("removed", n.changed, n.removed, image("v1"))
 	} else {
 		text += block("deployed", n.changed+n.removed, n.deployed, image("v3"))
-		text += fmt.Sprintf("resource \"metal_host\" \"made\" {\n count = %d\n name = \"made-${count.index}\"\n driver = \"fake-hardware\"\n resource_class = \"baremetal\"\n hardware_interfaces = { deploy = \"direct\" }\n target_state = \"available\"\n}\n", n.made)
-		text += fmt.Sprintf("resource \"metal_deployment\" \"made\" {\n count = %d\n node_id = metal_host.made[count.index].id\n %s\n}\n", n.made, image("v3"))
+		text += fmt.Sprintf("resource \"metal_host\" \"made\" {\n count = %d\n name = \"made-${count.index}\"\n driver "+
+			"= \"fake-hardware\"\n resource_class = \"baremetal\"\n hardware_interfaces = { deploy = \"direct\" }\n target_state = "+
+			"\"available\"\n}\n", n.made)
+		text += fmt.Sprintf("resource \"metal_deployment\" \"made\" {\n count = %d\n node_id = metal_host.made[count.index].id\n %s\n}\n",
+			n.made, image("v3"))
 	}
 	if err := os.WriteFile(filepath.Join(f.terraform.Dir, "main.tf"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -125,8 +139,10 @@ func (f *foreseen) configure(t *testing.T, n sizes, after bool) {
 func (f *foreseen) configuration(n sizes) object {
 	block := func(name, node string) object {
 		return object{
-			"address": "metal_deployment." + name, "mode": "managed", "type": "metal_deployment", "name": name, "provider_config_key": "metal",
-			"expressions": object{"node_id": object{"references": []string{node, "count.index"}}}, "count_expression": object{"constant_value": n.made},
+			"address": "metal_deployment." + name, "mode": "managed", "type": "metal_deployment", "name": name,
+			"provider_config_key": "metal",
+			"expressions":         object{"node_id": object{"references": []string{node, "count.index"}}},
+			"count_expression":    object{"constant_value": n.made},
 		}
 	}
 	host := block("made", "count.index")
@@ -134,8 +150,13 @@ func (f *foreseen) configuration(n sizes) object {
 	started := block("started", "count.index")
 	started["address"], started["type"] = "metal_host.started", "metal_host"
 	return object{
-		"provider_config": object{"metal": object{"name": "metal", "expressions": object{"provisioning_limit": object{"constant_value": object{"max_concurrent": f.limit, "stuck_after": f.stuck.String()}}}}},
-		"root_module":     object{"resources": []any{block("changed", "count.index"), block("deployed", "count.index"), block("made", "metal_host.made"), host, started}},
+		"provider_config": object{"metal": object{"name": "metal", "expressions": object{
+			"provisioning_limit": object{"constant_value": object{"max_concurrent": f.limit, "stuck_after": f.stuck.String()}},
+		}}},
+		"root_module": object{"resources": []any{
+			block("changed", "count.index"), block("deployed", "count.index"),
+			block("made", "metal_host.made"), host, started,
+		}},
 	}
 }
 
@@ -173,7 +194,8 @@ func (f *foreseen) times(t *testing.T) forecast.Times {
 	measure(func() { lab.terraformOK(t, "apply", "-auto-approve") })
 	measure(func() { lab.terraformOK(t, "destroy", "-auto-approve") })
 	return forecast.Times{
-		forecast.Deploy: {"": in["deploying"] + in["wait call-back"]}, forecast.Undeploy: {"": in["deleting"]}, forecast.Clean: {"": in["cleaning"] + in["clean wait"]},
+		forecast.Deploy: {"": in["deploying"] + in["wait call-back"]}, forecast.Undeploy: {"": in["deleting"]},
+		forecast.Clean:  {"": in["cleaning"] + in["clean wait"]},
 		forecast.Verify: {"": f.fake.StepTime}, forecast.Restart: {"": f.fake.StepTime}, forecast.PowerOn: {"": f.fake.StepTime},
 	}
 }
@@ -206,7 +228,10 @@ func (f *foreseen) foresee(t *testing.T, n sizes, times forecast.Times) forecast
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := survey.Read(t.Context(), machine.New(machine.Config{Config: api.Config{Endpoint: "http://" + siteHost, Auth: api.AuthNone, Transport: f.fake}}))
+	found, err := survey.Read(t.Context(), machine.New(machine.Config{Config: api.Config{
+		Endpoint: "http://" + siteHost, Auth: api.AuthNone,
+		Transport: f.fake,
+	}}))
 	if err == nil {
 		err = found.Complete(work.Steps)
 	}
@@ -214,7 +239,8 @@ func (f *foreseen) foresee(t *testing.T, n sizes, times forecast.Times) forecast
 		t.Fatal(err)
 	}
 	return forecast.Input{
-		Steps: work.Steps, Site: found.Site, Settings: forecast.Settings{Limit: work.Provider.Limit, Parallelism: f.places}, Times: times, Poll: 10 * time.Second,
+		Steps: work.Steps, Site: found.Site, Settings: forecast.Settings{Limit: work.Provider.Limit, Parallelism: f.places}, Times: times,
+		Poll: 10 * time.Second,
 	}
 }
 
@@ -251,7 +277,8 @@ func (f *foreseen) identify(steps []forecast.Step) {
 func (f *foreseen) choose() (n sizes) {
 	f.chooseRollout()
 	n = sizes{
-		changed: 1 + f.below(8), how: []string{"rebuild", "restart", "replace"}[f.below(3)], removed: f.below(4), made: f.below(4), deployed: f.below(4), started: f.below(4),
+		changed: 1 + f.below(8), how: []string{"rebuild", "restart", "replace"}[f.below(3)], removed: f.below(4), made: f.below(4),
+		deployed: f.below(4), started: f.below(4),
 	}
 	if f.below(3) == 0 {
 		f.stuck = f.fake.StepTime / 2
@@ -283,7 +310,8 @@ func (f *foreseen) chooseRollout() {
 	case 0:
 		f.rollout = fmt.Sprintf("rollout = { group = \"g\", max_unavailable = %d }", 1+f.below(3))
 	case 1:
-		f.rollout = fmt.Sprintf("rollout = { group = \"g\", max_unavailable = %d, canary = 1, pause = \"%ds\" }", 1+f.below(3), 30+f.below(120))
+		f.rollout = fmt.Sprintf("rollout = { group = \"g\", max_unavailable = %d, canary = 1, pause = \"%ds\" }", 1+f.below(3),
+			30+f.below(120))
 	case 2:
 		f.rollout = fmt.Sprintf("rollout = { canary = %d, max_failures = %d }", 1+f.below(2), 1+f.below(3))
 	}

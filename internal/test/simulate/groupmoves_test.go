@@ -14,14 +14,18 @@ func groupTheme() theme {
 		for i := range 5 {
 			name := fmt.Sprintf("h%d", i)
 			l.config["metal_host."+name] = object{
-				"name": name, "driver": "fake-hardware", "resource_class": "baremetal", "target_state": "available", "automated_clean": false,
-				"extra": object{"rack": fmt.Sprintf("r%d", i%racks)},
+				"name": name, "driver": "fake-hardware", "resource_class": "baremetal", "target_state": "available",
+				"automated_clean": false,
+				"extra":           object{"rack": fmt.Sprintf("r%d", i%racks)},
 			}
 		}
 		l.apply()
 		l.config["metal_allocation_group.g"] = object{"name": "g", "resource_class": "baremetal", "size": 1 + l.below(3)}
 		l.apply()
-	}, moves: []move{resizeGroup, resizeGroup, renameGroup, spreadGroup, spreadGroup, renameHost, renameAndSpread, renameAndSpread, loseMember, deployGroup, changeCandidates, growHosts, moveMember, moveMember}}
+	}, moves: []move{
+		resizeGroup, resizeGroup, renameGroup, spreadGroup, spreadGroup, renameHost, renameAndSpread, renameAndSpread,
+		loseMember, deployGroup, changeCandidates, growHosts, moveMember, moveMember,
+	}}
 }
 
 func (l *tale) group() object { return l.config["metal_allocation_group.g"] }

@@ -4,10 +4,16 @@ package simulate_test
 func haltTheme() theme {
 	return theme{name: "interruptions", halts: true, begin: func(l *tale) {
 		for _, name := range []string{"a", "b", "c"} {
-			l.config["metal_host."+name] = object{"name": name, "driver": "fake-hardware", "resource_class": "baremetal", "target_state": "available", "automated_clean": false}
+			l.config["metal_host."+name] = object{
+				"name": name, "driver": "fake-hardware", "resource_class": "baremetal",
+				"target_state": "available", "automated_clean": false,
+			}
 		}
 		l.apply()
-	}, moves: []move{deployAll, deployAll, deployAll, undeployAll, changeDeployment, changeDeployment, changeReady, changeReady, growHosts, renameHost}}
+	}, moves: []move{
+		deployAll, deployAll, deployAll, undeployAll, changeDeployment, changeDeployment, changeReady, changeReady,
+		growHosts, renameHost,
+	}}
 }
 
 // deployAll deploys on all hosts.
@@ -15,7 +21,10 @@ func deployAll(l *tale) string {
 	done := false
 	for _, address := range l.hosts() {
 		if deployment := deploymentOf(address); l.config[deployment] == nil {
-			l.config[deployment] = object{"node_id": reference{address, "id"}, "image": object{"url": "http://images.test/v1", "checksum": checksum}}
+			l.config[deployment] = object{"node_id": reference{address, "id"}, "image": object{
+				"url":      "http://images.test/v1",
+				"checksum": checksum,
+			}}
 			done = true
 		}
 	}

@@ -52,15 +52,22 @@ func newHanging(t *testing.T) *hanging {
 		}
 		return h.fake.RoundTrip(r)
 	})
-	metal := &schema.Provider{Name: "metal", Source: provider.Address, Start: func([]string, http.RoundTripper) schema.Server { return provider.NewServerOver("test", transport) }}
-	h.terraform = &terraformtest.Workspace{Dir: t.TempDir(), Providers: schema.Providers{metal, schema.Builtin}, Variables: map[string]string{}, Environ: []string{}}
+	metal := &schema.Provider{Name: "metal", Source: provider.Address, Start: func([]string, http.RoundTripper) schema.Server {
+		return provider.NewServerOver("test", transport)
+	}}
+	h.terraform = &terraformtest.Workspace{
+		Dir: t.TempDir(), Providers: schema.Providers{metal, schema.Builtin},
+		Variables: map[string]string{}, Environ: []string{},
+	}
 	return h
 }
 
 func (h *hanging) configure(t *testing.T, hosts int, settings string) {
 	t.Helper()
-	text := fmt.Sprintf("terraform {\n required_providers {\n metal = {\n source = \"terraform-provider-metal/metal\"\n }\n }\n}\nprovider \"metal\" {\n endpoint = \"http://%s\"\n}\n"+
-		"resource \"metal_host\" \"rack\" {\n count = %d\n name = \"rack-${count.index}\"\n driver = \"fake-hardware\"\n %s\n}\n", siteHost, hosts, settings)
+	text := fmt.Sprintf("terraform {\n required_providers {\n metal = {\n source = \"terraform-provider-metal/metal\"\n }\n "+
+		"}\n}\nprovider \"metal\" {\n endpoint = \"http://%s\"\n}\n"+
+		"resource \"metal_host\" \"rack\" {\n count = %d\n name = \"rack-${count.index}\"\n driver = \"fake-hardware\"\n %s\n}\n", siteHost,
+		hosts, settings)
 	if err := os.WriteFile(filepath.Join(h.terraform.Dir, "main.tf"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +117,8 @@ func TestHang_endsForAllResourcesAtOnce(t *testing.T) {
 					if code != 1 || took < 2*time.Minute || took > longest || strings.Count(output, "Error: Could not ") != hosts {
 						t.Errorf("code %d after %s, %d errors: %s", code, took, strings.Count(output, "Error: Could not "), output)
 					}
-					if !strings.Contains(output, "Is Ironic running there, and can this machine reach it?") || !strings.Contains(h.told(), ": no answer for 30s; still waiting for it") {
+					if !strings.Contains(output, "Is Ironic running there, and can this machine reach it?") ||
+						!strings.Contains(h.told(), ": no answer for 30s; still waiting for it") {
 						t.Errorf("the log: %s\nthe output: %s", h.told(), output)
 					}
 				})
@@ -150,7 +158,8 @@ func TestHang_unfinishedAtTheTimeOut(t *testing.T) {
 		begins := time.Now().Add(90 * time.Second)
 		h.hangs = func(*http.Request) bool { return time.Now().After(begins) }
 		output, code, took := h.run(t, "apply", "-auto-approve")
-		if code != 0 || took < 20*time.Minute || took > 25*time.Minute || !strings.Contains(output, "Warning: Unfinished: prepare node rack-0") {
+		if code != 0 || took < 20*time.Minute || took > 25*time.Minute ||
+			!strings.Contains(output, "Warning: Unfinished: prepare node rack-0") {
 			t.Errorf("code %d after %s: %s", code, took, output)
 		}
 	})

@@ -8,7 +8,8 @@ func importTheme() theme {
 		case 0:
 			theirs.config = booted("v1", "n1")
 		case 1:
-			theirs.config = with(theirs.config, "metal_deployment.a", "config_drive", object{"hostname": "host0", "user_data_wo": userSecret, "user_data_wo_version": "1"})
+			theirs.config = with(theirs.config, "metal_deployment.a", "config_drive",
+				object{"hostname": "host0", "user_data_wo": userSecret, "user_data_wo_version": "1"})
 		}
 		if l.below(2) == 0 {
 			theirs.allocate()
@@ -27,5 +28,8 @@ func importTheme() theme {
 			l.broken("the import has moved the machine: %v", l.verbsOf())
 		}
 		l.mustBeDone(l.t, l.config)
-	}, moves: []move{changeDeployment, changeDeployment, changeDeployment, newISO, changeRescue, changePassword, renameHost, changeProtection}}
+	}, moves: []move{
+		changeDeployment, changeDeployment, changeDeployment, newISO, changeRescue, changePassword, renameHost,
+		changeProtection,
+	}}
 }

@@ -55,7 +55,8 @@ func cabled(group string) configuration {
 
 // unallocated is a configuration whose deployment reserves its node itself.
 func unallocated(image string) configuration {
-	config := without(with(oneOfEach(image), "metal_deployment.a", "node_id", reference{"metal_host.a", "id"}), "metal_deployment.a", "allocation_id")
+	config := without(with(oneOfEach(image), "metal_deployment.a", "node_id", reference{"metal_host.a", "id"}), "metal_deployment.a",
+		"allocation_id")
 	delete(config, "metal_allocation.a")
 	return config
 }
@@ -81,7 +82,8 @@ func checked(image, power string) configuration {
 
 // rescued is a configuration whose machine is in rescue mode.
 func rescued(version int) configuration {
-	return with(oneOfEach("v1"), "metal_deployment.a", "rescue", object{"password_wo": secret, "password_wo_version": strconv.Itoa(version)})
+	return with(oneOfEach("v1"), "metal_deployment.a", "rescue",
+		object{"password_wo": secret, "password_wo_version": strconv.Itoa(version)})
 }
 
 // inspected is a configuration of a host that is inspected again for another trigger.
@@ -153,15 +155,43 @@ func TestKill_everyMoment(t *testing.T) {
 	t.Parallel()
 	for _, p := range []phase{
 		{"create", configuration{}, oneOfEach("v1"), []string{"manage", "provide", "active"}, kills{8, 15}, kills{3, 7}},
-		{"create without power_state", configuration{}, without(oneOfEach("v1"), "metal_host.a", "power_state"), []string{"manage", "provide", "active"}, kills{8, 15}, kills{3, 7}},
-		{"create with a VIF, without an allocation", configuration{}, connected("1"), []string{"manage", "provide", "active"}, kills{6, 15}, kills{2, 7}},
+		{
+			"create without power_state",
+			configuration{},
+			without(oneOfEach("v1"), "metal_host.a", "power_state"),
+			[]string{"manage", "provide", "active"},
+			kills{8, 15},
+			kills{3, 7},
+		},
+		{
+			"create with a VIF, without an allocation",
+			configuration{},
+			connected("1"),
+			[]string{"manage", "provide", "active"},
+			kills{6, 15},
+			kills{2, 7},
+		},
 		{"adopt", configuration{}, adopting(), []string{"manage", "adopt"}, kills{4, 7}, kills{2, 3}},
 		{"another VIF", connected("1"), connected("2"), nil, kills{1, 2}, kills{}},
-		{"create protected", configuration{}, with(oneOfEach("v1"), "metal_deployment.a", "protected", true), []string{"manage", "provide", "active"}, kills{8, 16}, kills{3, 8}},
+		{
+			"create protected",
+			configuration{},
+			with(oneOfEach("v1"), "metal_deployment.a", "protected", true),
+			[]string{"manage", "provide", "active"},
+			kills{8, 16},
+			kills{3, 8},
+		},
 		{"create with a port group", configuration{}, cabled("bond0"), []string{"manage", "provide"}, kills{4, 9}, kills{}},
 		{"recable", cabled("bond0"), cabled("bond1"), nil, kills{1, 6}, kills{}},
 		{"rebuild", oneOfEach("v1"), oneOfEach("v2"), []string{"rebuild"}, kills{2, 4}, kills{}},
-		{"create with a ready check", configuration{}, checked("v1", "on"), []string{"manage", "provide", "active"}, kills{8, 15}, kills{3, 7}},
+		{
+			"create with a ready check",
+			configuration{},
+			checked("v1", "on"),
+			[]string{"manage", "provide", "active"},
+			kills{8, 15},
+			kills{3, 7},
+		},
 		{"rebuild with a ready check", checked("v1", "on"), checked("v2", "on"), []string{"rebuild"}, kills{2, 4}, kills{}},
 		{"switch on with a ready check", checked("v1", "off"), checked("v1", "on"), nil, kills{1, 1}, kills{}},
 		{"destroy", oneOfEach("v1"), configuration{}, []string{"deleted"}, kills{7, 8}, kills{1, 2}},
@@ -352,7 +382,8 @@ func (s *site) checkNotes(what string, of object) {
 		case key == "terraform_metal_quarantine" && of["retired"] == true:
 		case key == "terraform_metal_turn" && of["instance_uuid"] != nil: // a member that has taken its turn
 		case (key == "terraform_metal_creation" || key == "terraform_metal_reservation") && isDone(value):
-		case key == "terraform_metal_reservation" && s.meddled && of["instance_uuid"] == nil: // another client undeployed the node during a creation
+		// another client undeployed the node during a creation
+		case key == "terraform_metal_reservation" && s.meddled && of["instance_uuid"] == nil:
 		default:
 			s.broken("%s %v has the note %s: %v", what, of["name"], key, value)
 		}

@@ -6,12 +6,18 @@ import "fmt"
 func listTheme() theme {
 	return theme{name: "lists", begin: func(l *tale) {
 		for _, name := range []string{"a", "b", "c"} {
-			l.config["metal_host."+name] = object{"name": name, "driver": "fake-hardware", "resource_class": "baremetal", "target_state": "available", "automated_clean": false}
+			l.config["metal_host."+name] = object{
+				"name": name, "driver": "fake-hardware", "resource_class": "baremetal",
+				"target_state": "available", "automated_clean": false,
+			}
 		}
 		l.apply()
 		l.config["data.metal_hosts.free"] = object{"resource_class": "baremetal", "provision_state": "available"}
 		l.config["data.metal_hosts.all"] = object{"resource_class": "baremetal"}
-	}, moves: []move{deployOnListed, deployOnListed, allocateFromList, groupFromList, growHosts, renameHost, undeployFrom, changeDeployment}}
+	}, moves: []move{
+		deployOnListed, deployOnListed, allocateFromList, groupFromList, growHosts, renameHost, undeployFrom,
+		changeDeployment,
+	}}
 }
 
 // deployOnListed deploys on a node of a list.
@@ -45,6 +51,9 @@ func groupFromList(l *tale) string {
 		return ""
 	}
 	list, _ := l.one("data.metal_hosts.free", "data.metal_hosts.all").(string)
-	l.config["metal_allocation_group.g"] = object{"name": "g", "resource_class": "baremetal", "size": 1, "candidate_nodes": reference{list, "ids"}}
+	l.config["metal_allocation_group.g"] = object{
+		"name": "g", "resource_class": "baremetal", "size": 1,
+		"candidate_nodes": reference{list, "ids"},
+	}
 	return fmt.Sprintf("a group of nodes of %s", list)
 }

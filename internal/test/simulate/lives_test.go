@@ -350,7 +350,8 @@ func (c *change) shows(kind string, v sent) bool {
 	case isPower(verb):
 		return c.changes("power_state") || kind == "metal_deployment" && (c.raises("restarts") || c.raises("rebuilds"))
 	}
-	if kind == "metal_host" && (c.changes("target_state") || verb == "provide" && c.planned.GetAttr("automated_clean").RawEquals(cty.False)) {
+	if kind == "metal_host" && (c.changes("target_state") || verb == "provide" &&
+		c.planned.GetAttr("automated_clean").RawEquals(cty.False)) {
 		return true
 	}
 	return slices.ContainsFunc(c.warnings, func(text string) bool { return !strings.HasPrefix(text, "Node in maintenance") })

@@ -17,7 +17,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/terraformtest/core"
 )
 
-var everything = flag.Bool("everything", false, "whether TestLost combines all scenes, requests and faults, TestKill kills at every request, and TestTwins and TestStop try more")
+var everything = flag.Bool("everything", false, "whether TestLost combines all scenes, requests and faults, TestKill kills at every "+
+	"request, and TestTwins and TestStop try more")
 
 // lostAnswers are what a client sees of requests that Ironic executes. One that is late is executed only after that.
 func lostAnswers() []*fault {
@@ -27,7 +28,10 @@ func lostAnswers() []*fault {
 		{name: "dropped", after: true},
 		{name: "504", after: true, with: timeout},
 		{name: "504", late: 250 * time.Millisecond, with: timeout},
-		{name: "502", late: 900 * time.Millisecond, with: &fakeironic.Rejection{Status: http.StatusBadGateway, Header: html, Body: "<html>502 Bad Gateway</html>"}},
+		{name: "502", late: 900 * time.Millisecond, with: &fakeironic.Rejection{
+			Status: http.StatusBadGateway, Header: html,
+			Body: "<html>502 Bad Gateway</html>",
+		}},
 	}
 }
 
@@ -62,7 +66,10 @@ func (m mishap) String() string {
 func redirects() (all []*fault) {
 	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusPermanentRedirect} {
 		for _, to := range []string{"https://" + siteHost, "http://other.test"} {
-			all = append(all, &fault{name: fmt.Sprintf("%d to %s", status, to), with: &fakeironic.Rejection{Status: status, Header: http.Header{"Location": {to}}}})
+			all = append(all, &fault{name: fmt.Sprintf("%d to %s", status, to), with: &fakeironic.Rejection{
+				Status: status,
+				Header: http.Header{"Location": {to}},
+			}})
 		}
 	}
 	return all
@@ -71,7 +78,10 @@ func redirects() (all []*fault) {
 // revocations are the answers to a user whose role was revoked.
 func revocations() (all []*fault) {
 	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound} {
-		all = append(all, &fault{name: fmt.Sprint(status), with: ironictest.Fault(status, "Node could not be found, or access to it was denied.")})
+		all = append(all, &fault{
+			name: fmt.Sprint(status),
+			with: ironictest.Fault(status, "Node could not be found, or access to it was denied."),
+		})
 	}
 	return all
 }
@@ -320,7 +330,10 @@ func (c *course) observe(m mishap) {
 		}
 		if m.redirect != nil && r.Method != http.MethodGet && r.URL.Scheme == "http" {
 			to := m.redirect.with.Header.Get("Location") + r.URL.RequestURI()
-			return &fault{name: m.redirect.name, with: &fakeironic.Rejection{Status: m.redirect.with.Status, Header: http.Header{"Location": {to}}}}
+			return &fault{name: m.redirect.name, with: &fakeironic.Rejection{
+				Status: m.redirect.with.Status,
+				Header: http.Header{"Location": {to}},
+			}}
 		}
 		return nil
 	}

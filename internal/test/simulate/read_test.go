@@ -19,7 +19,10 @@ func (w *workspace) importOne(p *process, c *change, id string) (*instance, erro
 	}
 	imported := resp.ImportedResources[0]
 	value := p.decode(c.address, c.kind, imported.State, imported.Private)
-	read, err := w.refresh(p, c, &instance{value: value, private: imported.Private, identity: imported.Identity, after: slices.Clone(c.after)})
+	read, err := w.refresh(p, c, &instance{
+		value: value, private: imported.Private, identity: imported.Identity,
+		after: slices.Clone(c.after),
+	})
 	if err == nil && read == nil {
 		w.site.tell("%s: %s does not exist, so it is not imported", p.run, c.address)
 		err = errFailed
@@ -29,7 +32,10 @@ func (w *workspace) importOne(p *process, c *change, id string) (*instance, erro
 
 // readData reads a data source during a plan. All it depends on is known.
 func (w *workspace) readData(p *process, c *change, config cty.Value) error {
-	resp, err := rpc(p, p.server.ReadDataSource, &tfprotov6.ReadDataSourceRequest{TypeName: kindName(c.address)[len(dataPrefix):], Config: encode(c.kind.kind, config)})
+	resp, err := rpc(p, p.server.ReadDataSource, &tfprotov6.ReadDataSourceRequest{
+		TypeName: kindName(c.address)[len(dataPrefix):],
+		Config:   encode(c.kind.kind, config),
+	})
 	if err != nil {
 		return err
 	}

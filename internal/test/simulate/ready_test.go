@@ -164,7 +164,8 @@ func (s *site) checkReady(config configuration, now states) {
 		answered, started := s.systems.answered[target], s.systems.started[i.node()]
 		s.mu.Unlock()
 		if ready.IsNull() || ready.False() || answered.Before(started) {
-			s.broken("%s: ready is %#v; the machine was started at %s and has answered last at %s", address, ready, started.Format(time.TimeOnly), answered.Format(time.TimeOnly))
+			s.broken("%s: ready is %#v; the machine was started at %s and has answered last at %s", address, ready,
+				started.Format(time.TimeOnly), answered.Format(time.TimeOnly))
 		}
 	}
 }

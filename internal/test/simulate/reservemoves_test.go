@@ -13,12 +13,18 @@ import (
 func reserveTheme() theme {
 	return theme{name: "reservations", begin: func(l *tale) {
 		for _, name := range []string{"a", "b", "c"} {
-			l.config["metal_host."+name] = object{"name": name, "driver": "fake-hardware", "resource_class": "baremetal", "target_state": "available"}
+			l.config["metal_host."+name] = object{
+				"name": name, "driver": "fake-hardware", "resource_class": "baremetal",
+				"target_state": "available",
+			}
 		}
 		l.apply()
 		l.config["metal_allocation.a"] = object{"name": "a", "resource_class": "baremetal"}
 		l.apply()
-	}, moves: []move{deployReserved, deployReserved, deployReserved, undeployFrom, releaseReservation, reserveNode, manageByOther, redeployByOther, failDeployments, failDeployments, failDeployments, changeDeployment, renameHost}}
+	}, moves: []move{
+		deployReserved, deployReserved, deployReserved, undeployFrom, releaseReservation, reserveNode, manageByOther,
+		redeployByOther, failDeployments, failDeployments, failDeployments, changeDeployment, renameHost,
+	}}
 }
 
 func deployReserved(l *tale) string {

@@ -47,7 +47,10 @@ func (w *wish) chooseOrder(block object, spaces ...*workspace) {
 // chooseGroup makes the deployments of a life members of a group.
 func (w *wish) chooseGroup(spaces ...*workspace) {
 	s := w.site
-	g := &members{most: 1 + s.below(2), pause: []time.Duration{0, 0, 45 * time.Second}[s.below(3)], spaces: spaces, away: map[string]*absence{}}
+	g := &members{
+		most: 1 + s.below(2), pause: []time.Duration{0, 0, 45 * time.Second}[s.below(3)], spaces: spaces,
+		away: map[string]*absence{},
+	}
 	w.order, s.members = object{"group": "databases", "max_unavailable": g.most}, g
 	if g.pause > 0 {
 		w.order["pause"] = g.pause.String()
@@ -128,7 +131,8 @@ func (s *site) checkTurn(v sent) {
 	g.away[me] = a
 	if len(others) >= g.most {
 		slices.Sort(others)
-		s.broken("%s takes %s away with %s, though %s are away, and at most %d may be", v.run, me, v.target, strings.Join(others, ", "), g.most)
+		s.broken("%s takes %s away with %s, though %s are away, and at most %d may be", v.run, me, v.target,
+			strings.Join(others, ", "), g.most)
 	}
 }
 

@@ -52,8 +52,11 @@ func booted(image, content string) configuration {
 	return configuration{
 		"metal_host.a": bmcHost("a"),
 		"metal_deployment.a": {
-			"node_id":  reference{"metal_host.a", "id"},
-			"live_iso": object{"url": "http://images.test/" + image + ".iso", "host_content": object{"network": content}, "quiet_period": "0s"},
+			"node_id": reference{"metal_host.a", "id"},
+			"live_iso": object{
+				"url": "http://images.test/" + image + ".iso", "host_content": object{"network": content},
+				"quiet_period": "0s",
+			},
 		},
 	}
 }
@@ -81,7 +84,8 @@ func scenes() []scene {
 		return with(installed("v1"), "metal_deployment.a", "power_state", state)
 	}
 	rescued := func(version int) configuration {
-		return with(installed("v1"), "metal_deployment.a", "rescue", object{"password_wo": secret, "password_wo_version": strconv.Itoa(version)})
+		return with(installed("v1"), "metal_deployment.a", "rescue",
+			object{"password_wo": secret, "password_wo_version": strconv.Itoa(version)})
 	}
 	host := func(setting string, value any) configuration {
 		return configuration{"metal_host.a": with(configuration{"a": bmcHost("a")}, "a", setting, value)["a"]}
@@ -114,7 +118,10 @@ func scenes() []scene {
 		{name: "boot a live ISO", to: booted("v1", "n1")},
 		{name: "another live ISO", from: []configuration{booted("v1", "n1")}, to: booted("v2", "n2")},
 		{name: "another live ISO, rebuilt", from: []configuration{booted("v1", "n1")}, to: booted("v2", "n2"), newest: "1.82"},
-		{name: "BIOS settings of a free host", from: []configuration{host("description", "d")}, to: host("bios_settings", object{"BootMode": "Bios"})},
+		{
+			name: "BIOS settings of a free host", from: []configuration{host("description", "d")},
+			to: host("bios_settings", object{"BootMode": "Bios"}),
+		},
 		{name: "BIOS settings of a deployed host", from: []configuration{installed("v1")}, to: serviced},
 		{name: "boot mode", from: []configuration{host("boot_mode", "uefi")}, to: host("boot_mode", "bios")},
 		{name: "inspect", from: []configuration{host("description", "d")}, to: host("inspect_triggers", object{"n": "1"})},

@@ -22,8 +22,9 @@ type sight map[string]string
 
 // collections are the lists of objects in Ironic, besides nodes.
 var collections = map[string]string{
-	"ports": "ports/detail", "portgroups": "portgroups/detail", "allocations": "allocations", "deploy_templates": "deploy_templates?detail=True",
-	"runbooks": "runbooks?detail=True", "inspection_rules": "inspection_rules?detail=True",
+	"ports": "ports/detail", "portgroups": "portgroups/detail", "allocations": "allocations",
+	"deploy_templates": "deploy_templates?detail=True",
+	"runbooks":         "runbooks?detail=True", "inspection_rules": "inspection_rules?detail=True",
 }
 
 // see looks at everything at the site.
@@ -66,7 +67,8 @@ func (s *site) see(t *testing.T) sight {
 
 // unseen are attributes that say nothing about what there is.
 var unseen = map[string]bool{
-	"links": true, "uuid": true, "driver_internal_info": true, "reservation": true, "provision_updated_at": true, "updated_at": true, "created_at": true,
+	"links": true, "uuid": true, "driver_internal_info": true, "reservation": true, "provision_updated_at": true, "updated_at": true,
+	"created_at":            true,
 	"inspection_started_at": true, "inspection_finished_at": true, "instance_uuid": true, "allocation_uuid": true, "chassis_uuid": true,
 }
 

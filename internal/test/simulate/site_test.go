@@ -60,7 +60,8 @@ const (
 
 func newSite(seed uint64) *site {
 	return &site{
-		fake: &fakeironic.Server{StepTime: 20 * time.Second}, random: rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // a test wants to repeat it
+		fake:    &fakeironic.Server{StepTime: 20 * time.Second},
+		random:  rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // a test wants to repeat it
 		latency: 20 * time.Millisecond, started: time.Now(),
 	}
 }
@@ -120,7 +121,8 @@ func (s *site) watch(run string, r *http.Request, body []byte, status int, verb 
 // verbIn returns the verb or the change of power in a request; nil if there is none.
 func (s *site) verbIn(run string, r *http.Request, body []byte) *sent {
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/v1/"), "/")
-	if r.Method != http.MethodPut || len(parts) < 4 || parts[0] != "nodes" || parts[2] != "states" || parts[3] != "provision" && parts[3] != "power" {
+	if r.Method != http.MethodPut || len(parts) < 4 || parts[0] != "nodes" || parts[2] != "states" || parts[3] != "provision" &&
+		parts[3] != "power" {
 		return nil
 	}
 	node, _ := s.fake.Node(parts[1])
@@ -167,8 +169,9 @@ func shortened(body []byte) string {
 
 // busyStates are the states in which a machine boots or writes.
 var busyStates = map[string]bool{
-	"cleaning": true, "clean wait": true, "deploying": true, "wait call-back": true, "deleting": true, "inspecting": true, "inspect wait": true,
-	"rescuing": true, "rescue wait": true, "unrescuing": true, "servicing": true, "service wait": true,
+	"cleaning": true, "clean wait": true, "deploying": true, "wait call-back": true, "deleting": true, "inspecting": true,
+	"inspect wait": true,
+	"rescuing":     true, "rescue wait": true, "unrescuing": true, "servicing": true, "service wait": true,
 }
 
 // checkLimit counts the machines on which the runs have an operation in progress.

@@ -136,7 +136,8 @@ func (of theme) chapter(l *tale) {
 	end := l.run(l.t, l.config, d)
 	l.fake.Fail = nil
 	l.tidy()
-	if drive, _ := l.config["metal_deployment.a"]["config_drive"].(object); drive != nil && end.plan.warns("Imported deployment is recorded only") {
+	if drive, _ := l.config["metal_deployment.a"]["config_drive"].(object); drive != nil &&
+		end.plan.warns("Imported deployment is recorded only") {
 		l.recorded = drive["hostname"] // Ironic does not tell what an imported machine has
 	}
 	switch {
@@ -146,7 +147,8 @@ func (of theme) chapter(l *tale) {
 	case !d.calm() || end.killed || d.stop > 0:
 		<-time.After(time.Minute) // until what was late has arrived
 		l.repair(l.t)
-		if made := l.space.replan(l.t, l.config); made.failed || made.warns("Too few nodes match now") { // the change may have been impossible
+		// the change may have been impossible
+		if made := l.space.replan(l.t, l.config); made.failed || made.warns("Too few nodes match now") {
 			l.refuse(before)
 			return
 		}

@@ -271,7 +271,10 @@ func (w *workspace) refresh(p *process, c *change, i *instance) (*instance, erro
 	if err != nil {
 		return nil, err
 	}
-	req := &tfprotov6.ReadResourceRequest{TypeName: kindName(c.address), CurrentState: state, Private: i.private, CurrentIdentity: i.identity}
+	req := &tfprotov6.ReadResourceRequest{
+		TypeName: kindName(c.address), CurrentState: state, Private: i.private,
+		CurrentIdentity: i.identity,
+	}
 	resp, err := rpc(p, p.server.ReadResource, req)
 	if err != nil {
 		return nil, err
@@ -325,8 +328,9 @@ func (w *workspace) ask(p *process, c *change, prior *instance, config cty.Value
 		next = core.Proposed(of.attributes, prior.value, config)
 	}
 	resp, err := rpc(p, p.server.PlanResourceChange, &tfprotov6.PlanResourceChangeRequest{
-		TypeName: kindName(c.address), Config: encode(of.kind, config), PriorState: encode(of.kind, prior.value), ProposedNewState: encode(of.kind, next),
-		PriorPrivate: prior.private, PriorIdentity: prior.identity,
+		TypeName: kindName(c.address), Config: encode(of.kind, config), PriorState: encode(of.kind, prior.value),
+		ProposedNewState: encode(of.kind, next),
+		PriorPrivate:     prior.private, PriorIdentity: prior.identity,
 	})
 	if err != nil {
 		return nil, err

@@ -62,7 +62,10 @@ func (s *site) faultOf(*http.Request) *fault {
 		{name: "503", with: &fakeironic.Rejection{Status: http.StatusServiceUnavailable, Header: plain, Body: "{}"}},
 		{name: "dropped"},
 		{name: "dropped", after: true},
-		{name: "504", after: true, with: &fakeironic.Rejection{Status: http.StatusGatewayTimeout, Header: html, Body: "<html>504 Gateway Time-out</html>"}},
+		{name: "504", after: true, with: &fakeironic.Rejection{
+			Status: http.StatusGatewayTimeout, Header: html,
+			Body: "<html>504 Gateway Time-out</html>",
+		}},
 		{name: "502 HTML", with: &fakeironic.Rejection{Status: http.StatusBadGateway, Header: html, Body: "<html>502 Bad Gateway</html>"}},
 		{name: "409 locked", with: &fakeironic.Rejection{Status: http.StatusConflict, Header: plain, Body: locked}},
 		{name: "slow", delay: time.Duration(1+s.below(40)) * time.Second},
@@ -71,9 +74,11 @@ func (s *site) faultOf(*http.Request) *fault {
 
 // resumed are the states in which nodes are after a conductor has restarted that worked on them.
 var resumed = map[string]string{
-	"deploying": "deploy failed", "wait call-back": "deploy failed", "cleaning": "clean failed", "clean wait": "clean failed", "deleting": "error",
-	"inspecting": "inspect failed", "verifying": "enroll", "adopting": "adopt failed", "rescuing": "rescue failed", "unrescuing": "unrescue failed",
-	"servicing": "service failed",
+	"deploying": "deploy failed", "wait call-back": "deploy failed", "cleaning": "clean failed", "clean wait": "clean failed",
+	"deleting":   "error",
+	"inspecting": "inspect failed", "verifying": "enroll", "adopting": "adopt failed", "rescuing": "rescue failed",
+	"unrescuing": "unrescue failed",
+	"servicing":  "service failed",
 }
 
 // restartConductor lets all operations in progress fail.
@@ -141,7 +146,8 @@ func (s *site) repair(t *testing.T) {
 		if n.ProvisionState == "manageable" && n.InstanceUUID != "" { // made so by another client
 			s.fake.Set(n.UUID, "provision_state", "available")
 		}
-		if n.ResourceClass != fleetClass || n.InstanceUUID != "" || n.Raw["extra"].(object)["terraform_metal_allocation"] != nil { //nolint:forcetypeassert // the fake is ours
+		if n.ResourceClass != fleetClass || n.InstanceUUID != "" ||
+			n.Raw["extra"].(object)["terraform_metal_allocation"] != nil { //nolint:forcetypeassert // the fake is ours
 			continue
 		}
 		if n.ProvisionState == "error" {

@@ -26,8 +26,9 @@ type hostWish struct {
 	ports                      []string
 	trait, switched            bool
 	secretVersion              int
-	bios                       int  // how often the user has changed the BIOS setting, which Ironic does in a service; zero: the host has no setting
-	freed                      bool // of its use since the last apply: an allocation fails while the node is undeployed
+	// how often the user has changed the BIOS setting, which Ironic does in a service; zero: the host has no setting
+	bios  int
+	freed bool // of its use since the last apply: an allocation fails while the node is undeployed
 }
 
 // useWish is an allocation, with a deployment unless it is bare.
@@ -193,9 +194,14 @@ func (w *wish) addUse() string {
 	if len(w.uses) == mostUses {
 		return ""
 	}
-	u := &useWish{address: w.next("u"), image: 1, mode: w.offMode(), drive: w.site.below(3) == 0, bare: w.site.below(5) == 0, ready: tempers[w.site.below(len(tempers))]}
+	u := &useWish{
+		address: w.next("u"), image: 1, mode: w.offMode(), drive: w.site.below(3) == 0, bare: w.site.below(5) == 0,
+		ready: tempers[w.site.below(len(tempers))],
+	}
 	u.name = u.address
-	if free := slices.IndexFunc(w.hosts, func(h *hostWish) bool { return !h.freed && w.usedBy(h) == nil }); free >= 0 && w.site.below(2) == 0 {
+	if free := slices.IndexFunc(w.hosts, func(h *hostWish) bool {
+		return !h.freed && w.usedBy(h) == nil
+	}); free >= 0 && w.site.below(2) == 0 {
 		u.host = w.hosts[free]
 	}
 	u.replaced = w.order != nil && w.site.below(3) == 0

@@ -75,7 +75,8 @@ func (l *tale) checkHost(address string, settings object, n fakeironic.Node) {
 	case n.ProvisionState == target, runsSomething(n), target == "":
 	case len(l.space.replan(l.t, l.config).changes[address].warnings) > 0: // it says so
 	default:
-		l.broken("%s: the node is in state %s, reserved by %q, configured is %s, and no plan says so", address, n.ProvisionState, n.InstanceUUID, target)
+		l.broken("%s: the node is in state %s, reserved by %q, configured is %s, and no plan says so", address, n.ProvisionState,
+			n.InstanceUUID, target)
 	}
 }
 
@@ -114,7 +115,8 @@ func (l *tale) checkDeployment(address string, settings object, i *instance, n f
 	if settings["rescue"] != nil {
 		wanted = "rescue"
 	}
-	if n.ProvisionState == "rescue" || settings["rescue"] == nil && strings.Contains(n.ProvisionState, "rescue") { // perhaps by another client; changes wait for its end
+	// perhaps by another client; changes wait for its end
+	if n.ProvisionState == "rescue" || settings["rescue"] == nil && strings.Contains(n.ProvisionState, "rescue") {
 		return
 	}
 	l.must(address, "the state", n.ProvisionState, wanted)

@@ -30,7 +30,10 @@ var (
 	}
 	FromMedia = map[string]any{
 		"driver": "redfish", "boot_interface": "redfish-virtual-media",
-		"driver_info": map[string]any{"redfish_address": "https://192.0.2.1", "deploy_kernel": "http://images/kernel", "deploy_ramdisk": "http://images/ramdisk"},
+		"driver_info": map[string]any{
+			"redfish_address": "https://192.0.2.1", "deploy_kernel": "http://images/kernel",
+			"deploy_ramdisk": "http://images/ramdisk",
+		},
 	}
 )
 
@@ -60,7 +63,9 @@ func Booted(t *testing.T, api string, driver map[string]any) (fake *fakeironic.S
 }
 
 // BootedFor is Booted for a reservation that the caller makes.
-func BootedFor(t *testing.T, api string, driver map[string]any, reserve func(client *Client, id string) (string, error)) (fake *fakeironic.Server, id, instance string) {
+func BootedFor(t *testing.T, api string, driver map[string]any,
+	reserve func(client *Client, id string) (string, error),
+) (fake *fakeironic.Server, id, instance string) {
 	t.Helper()
 	fake = &fakeironic.Server{MaxMicroversion: api}
 	id = AddBootable(t, fake, "node-0", driver)
@@ -69,7 +74,10 @@ func BootedFor(t *testing.T, api string, driver map[string]any, reserve func(cli
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := client.BootISO(t.Context(), id, Live("1"), deploy.DeployOptions{Instance: instance, Attempts: 1, Timeout: time.Hour}); err != nil {
+	if _, _, err := client.BootISO(t.Context(), id, Live("1"), deploy.DeployOptions{
+		Instance: instance, Attempts: 1,
+		Timeout: time.Hour,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	<-time.After(48 * time.Hour)

@@ -13,7 +13,10 @@ import (
 // Debian is a deployment with an image of a version.
 func Debian(version string) deploy.Deployment {
 	return deploy.Deployment{
-		Image:       &deploy.Image{URL: "http://images/debian-" + version + ".qcow2", Checksum: "http://images/SUMS", Type: deploy.ImageWholeDisk},
+		Image: &deploy.Image{
+			URL: "http://images/debian-" + version + ".qcow2", Checksum: "http://images/SUMS",
+			Type: deploy.ImageWholeDisk,
+		},
 		ConfigDrive: map[string]any{"user_data": "#cloud-config", "meta_data": map[string]any{"name": "web"}},
 	}
 }

@@ -15,7 +15,10 @@ import (
 
 // NewClient returns a client of a fake Ironic in this process.
 func NewClient(fake *fakeironic.Server, configure ...func(*machine.Config)) *Client {
-	cfg := machine.Config{Config: api.Config{Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: fake, PollInterval: ironictest.Poll}}
+	cfg := machine.Config{Config: api.Config{
+		Endpoint: "http://ironic.test", Auth: api.AuthNone, Transport: fake,
+		PollInterval: ironictest.Poll,
+	}}
 	for _, c := range configure {
 		c(&cfg)
 	}
@@ -32,7 +35,10 @@ func Setting(path string, value any) ironic.Patch {
 // Enrolled creates a node in state enroll and returns its UUID.
 func Enrolled(t *testing.T, client *Client, name string) string {
 	t.Helper()
-	node, err := host.Enroll(t.Context(), client.Site, ironic.NewUUID(), ironic.Settings{"name": name, "driver": "fake-hardware", "resource_class": "baremetal"})
+	node, err := host.Enroll(t.Context(), client.Site, ironic.NewUUID(), ironic.Settings{
+		"name": name, "driver": "fake-hardware",
+		"resource_class": "baremetal",
+	})
 	if err != nil {
 		t.Fatalf("enroll %s: %v", name, err)
 	}

@@ -27,7 +27,9 @@ type applying struct {
 }
 
 // apply applies a plan. It returns the state afterwards, with what data sources have returned.
-func (w *Workspace) apply(ctx context.Context, p *plan, variables map[string]cty.Value, d *language.Diagnostics, out *transcript) (*state.State, map[state.Address]cty.Value, tally) {
+func (w *Workspace) apply(ctx context.Context, p *plan, variables map[string]cty.Value, d *language.Diagnostics,
+	out *transcript,
+) (*state.State, map[state.Address]cty.Value, tally) {
 	r := w.newRun(ctx, p.config, variables, p.options, d, out, p.refreshed, p.started)
 	defer r.close()
 	r.expanded = maps.Clone(p.expanded)
@@ -190,7 +192,8 @@ func (a *applying) remove(c *change) bool {
 	}
 	a.output.say("%s: Destroying...%s", c.at, idOf(prior.Value))
 	resp, ok := call(a.run, c.at, block, server.ApplyResourceChange, &tfprotov6.ApplyResourceChangeRequest{
-		TypeName: of.Name, PriorState: of.Encode(prior.Value), PlannedState: of.Encode(of.Null()), Config: of.Encode(of.Null()), PlannedPrivate: c.private, PlannedIdentity: prior.Identity,
+		TypeName: of.Name, PriorState: of.Encode(prior.Value), PlannedState: of.Encode(of.Null()), Config: of.Encode(of.Null()),
+		PlannedPrivate: c.private, PlannedIdentity: prior.Identity,
 	})
 	if resp == nil {
 		return false
@@ -205,10 +208,14 @@ func (a *applying) remove(c *change) bool {
 		a.count(&a.tally.destroyed)
 		a.output.say("%s: Destruction complete after 0s", c.at)
 	default:
-		a.now.Set(c.at, &state.Instance{Value: left, Private: resp.Private, Identity: resp.NewIdentity, Tainted: prior.Tainted, After: prior.After, Secrets: prior.Secrets})
+		a.now.Set(c.at, &state.Instance{
+			Value: left, Private: resp.Private, Identity: resp.NewIdentity, Tainted: prior.Tainted,
+			After: prior.After, Secrets: prior.Secrets,
+		})
 	}
 	if ok && !left.IsNull() {
-		return a.broken(c.at, "Provider produced inconsistent result after apply", "The object still exists after a deletion without an error.")
+		return a.broken(c.at, "Provider produced inconsistent result after apply",
+			"The object still exists after a deletion without an error.")
 	}
 	return ok
 }
@@ -254,7 +261,8 @@ func (a *applying) write(c *change) bool {
 	}
 	a.output.say("%s: %s", c.at, verb)
 	resp, ok := call(a.run, c.at, block, a.server(block.Provider).ApplyResourceChange, &tfprotov6.ApplyResourceChangeRequest{
-		TypeName: c.kind.Name, Config: c.kind.Encode(configured), PriorState: c.kind.Encode(before), PlannedState: c.kind.Encode(again.planned),
+		TypeName: c.kind.Name, Config: c.kind.Encode(configured), PriorState: c.kind.Encode(before),
+		PlannedState:   c.kind.Encode(again.planned),
 		PlannedPrivate: planned.PlannedPrivate, PlannedIdentity: planned.PlannedIdentity,
 	})
 	if resp == nil {
@@ -267,12 +275,17 @@ func (a *applying) write(c *change) bool {
 }
 
 // record keeps what a creation or update has returned, as Terraform does.
-func (a *applying) record(c *change, prior *state.Instance, planned cty.Value, resp *tfprotov6.ApplyResourceChangeResponse, secrets []cty.Path, ok bool) bool {
+func (a *applying) record(c *change, prior *state.Instance, planned cty.Value, resp *tfprotov6.ApplyResourceChangeResponse,
+	secrets []cty.Path, ok bool,
+) bool {
 	value, err := c.kind.Decode(resp.NewState)
 	if err != nil {
 		return a.broken(c.at, "Provider produced invalid object", err.Error())
 	}
-	made := &state.Instance{Value: value, Private: resp.Private, Identity: resp.NewIdentity, Tainted: !ok && prior == nil, After: a.c.Dependencies(a.c.Resources[c.at.Resource]), Secrets: secrets}
+	made := &state.Instance{
+		Value: value, Private: resp.Private, Identity: resp.NewIdentity, Tainted: !ok && prior == nil,
+		After: a.c.Dependencies(a.c.Resources[c.at.Resource]), Secrets: secrets,
+	}
 	switch {
 	case value.IsNull() && !ok: // Terraform keeps what was there
 		return false
@@ -281,7 +294,8 @@ func (a *applying) record(c *change, prior *state.Instance, planned cty.Value, r
 	case !ok:
 		made.Value = cty.UnknownAsNull(value)
 	case !value.IsWhollyKnown():
-		return a.broken(c.at, "Provider returned invalid result object after apply", fmt.Sprintf("After the apply operation, the provider still indicated an unknown value: %#v", value))
+		return a.broken(c.at, "Provider returned invalid result object after apply",
+			fmt.Sprintf("After the apply operation, the provider still indicated an unknown value: %#v", value))
 	}
 	a.now.Set(c.at, made)
 	a.setValue(c.at, made.Value)

@@ -48,7 +48,8 @@ func (r *run) count(block *language.Resource, made map[state.Address]cty.Value) 
 	value, _ = value.Unmark()
 	switch {
 	case !value.IsKnown():
-		return wrong(`The "count" value depends on resource attributes that cannot be determined until apply, so Terraform cannot predict how many instances will be created.`)
+		return wrong(
+			`The "count" value depends on resource attributes that cannot be determined until apply, so Terraform cannot predict how many instances will be created.`)
 	case value.IsNull() || value.Type() != cty.Number:
 		return wrong(`The given "count" argument value is unsuitable: a number is required.`)
 	}
@@ -72,7 +73,8 @@ func (r *run) forEach(m *language.Module, e hcl.Expression, resource string, mad
 	value, _ = value.Unmark()
 	switch {
 	case !value.IsKnown(), value.Type().IsSetType() && !value.IsWhollyKnown():
-		return wrong(`The "for_each" map includes keys derived from resource attributes that cannot be determined until apply, and so Terraform cannot determine the full set of keys that will identify the instances of this resource.`)
+		return wrong(
+			`The "for_each" map includes keys derived from resource attributes that cannot be determined until apply, and so Terraform cannot determine the full set of keys that will identify the instances of this resource.`)
 	case value.IsNull(), !value.Type().IsMapType() && !value.Type().IsObjectType() && !isSetOfStrings(value):
 		return wrong(`The given "for_each" argument value is unsuitable: the "for_each" argument must be a map, or set of strings.`)
 	}

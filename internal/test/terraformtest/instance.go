@@ -38,8 +38,12 @@ func (r *run) planRemoval(p *plan, at state.Address) bool {
 }
 
 func (r *run) cannotDestroy(at state.Address) {
-	r.Add(language.Diagnostic{IsError: true, Summary: "Instance cannot be destroyed", Detail: fmt.Sprintf("Resource %s has lifecycle.prevent_destroy set, but the plan calls for this resource to be destroyed. "+
-		"To avoid this error and continue with the plan, either disable lifecycle.prevent_destroy or reduce the scope of the plan using the -target option.", at)})
+	r.Add(language.Diagnostic{
+		IsError: true, Summary: "Instance cannot be destroyed",
+		Detail: fmt.Sprintf("Resource %s has lifecycle.prevent_destroy set, but the plan calls for this resource to be destroyed. To "+
+			"avoid this error and continue with the plan, either disable lifecycle.prevent_destroy or reduce the scope of the plan using "+
+			"the -target option.", at),
+	})
 }
 
 // planRead reads a data source, or plans that if its configuration is not known yet.
@@ -48,7 +52,9 @@ func (r *run) planRead(p *plan, at state.Address, block *language.Resource, each
 	if !ok {
 		return false
 	}
-	waits := !value.IsWhollyKnown() || slices.ContainsFunc(p.sorted(), func(c *change) bool { return c.action != noOp && slices.Contains(block.Awaits, c.at.Resource) })
+	waits := !value.IsWhollyKnown() || slices.ContainsFunc(p.sorted(), func(c *change) bool {
+		return c.action != noOp && slices.Contains(block.Awaits, c.at.Resource)
+	})
 	if waits {
 		planned := map[string]cty.Value{}
 		for _, a := range block.Kind.Attributes {
@@ -178,7 +184,9 @@ func sameAt(path cty.Path, a, b cty.Value) bool {
 }
 
 // ask asks the provider for a plan, and checks it. prior is nil for a creation; config is null for a destruction.
-func (r *run) ask(c *change, block *language.Resource, provider *schema.Provider, prior *state.Instance, config cty.Value) (*tfprotov6.PlanResourceChangeResponse, bool) {
+func (r *run) ask(c *change, block *language.Resource, provider *schema.Provider, prior *state.Instance,
+	config cty.Value,
+) (*tfprotov6.PlanResourceChangeResponse, bool) {
 	of := c.kind
 	if prior == nil {
 		prior = &state.Instance{Value: of.Null()}
@@ -188,7 +196,8 @@ func (r *run) ask(c *change, block *language.Resource, provider *schema.Provider
 		next = core.Proposed(of.Attributes, prior.Value, config)
 	}
 	resp, ok := call(r, c.at, block, r.server(provider).PlanResourceChange, &tfprotov6.PlanResourceChangeRequest{
-		TypeName: of.Name, Config: of.Encode(config), PriorState: of.Encode(prior.Value), ProposedNewState: of.Encode(next), PriorPrivate: prior.Private, PriorIdentity: prior.Identity,
+		TypeName: of.Name, Config: of.Encode(config), PriorState: of.Encode(prior.Value), ProposedNewState: of.Encode(next),
+		PriorPrivate: prior.Private, PriorIdentity: prior.Identity,
 		ClientCapabilities: &tfprotov6.PlanResourceChangeClientCapabilities{},
 	})
 	if !ok {
@@ -200,7 +209,8 @@ func (r *run) ask(c *change, block *language.Resource, provider *schema.Provider
 	}
 	c.planned, c.private, c.identity = planned, resp.PlannedPrivate, resp.PlannedIdentity
 	if config.IsNull() != planned.IsNull() {
-		return nil, r.broken(c.at, "Provider produced invalid plan", fmt.Sprintf("Provider planned %s for the configuration %s.", core.Show(planned), core.Show(config)))
+		return nil, r.broken(c.at, "Provider produced invalid plan", fmt.Sprintf("Provider planned %s for the configuration %s.",
+			core.Show(planned), core.Show(config)))
 	}
 	if !config.IsNull() {
 		if text := core.InvalidPlan(c.at.String(), of.Attributes, prior.Value, config, planned); text != "" {

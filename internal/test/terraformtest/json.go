@@ -101,7 +101,8 @@ func (p *plan) json() ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"format_version": "1.2", "terraform_version": core.Version, "resource_changes": changes, "output_changes": outputs,
 		"planned_values": map[string]any{"outputs": values, "root_module": moduleJSON("", planned)},
-		"errored":        p.failed, "applyable": !p.failed && !p.isEmpty(), "complete": !p.failed && len(p.options.targets) == 0, "timestamp": p.started.UTC().Format(time.RFC3339),
+		"errored":        p.failed, "applyable": !p.failed && !p.isEmpty(), "complete": !p.failed && len(p.options.targets) == 0,
+		"timestamp": p.started.UTC().Format(time.RFC3339),
 	})
 }
 

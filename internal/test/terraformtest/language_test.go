@@ -176,7 +176,8 @@ output "ports" {
 `, rack)
 	changes := w.Save()
 	for _, address := range []string{
-		`module.rack.terraform_data.machine["a"]`, `module.rack.terraform_data.machine["b.c"]`, "module.rack.module.switch.terraform_data.ports", "terraform_data.after",
+		`module.rack.terraform_data.machine["a"]`, `module.rack.terraform_data.machine["b.c"]`,
+		"module.rack.module.switch.terraform_data.ports", "terraform_data.after",
 	} {
 		if _, is := changes[address]; !is || len(changes) != 4 {
 			t.Errorf("the plan has no %s, or more than four changes: %v", address, changes)
@@ -195,13 +196,15 @@ output "ports" {
 	var got []string
 	shown.Values.Root.list(&got)
 	want := []string{
-		": terraform_data.after", `module.rack: module.rack.terraform_data.machine["a"]`, `module.rack: module.rack.terraform_data.machine["b.c"]`,
+		": terraform_data.after", `module.rack: module.rack.terraform_data.machine["a"]`,
+		`module.rack: module.rack.terraform_data.machine["b.c"]`,
 		"module.rack.module.switch: module.rack.module.switch.terraform_data.ports",
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("show -json has %q, want %q", got, want)
 	}
-	acctest.Mention(t, w.Must("state", "rm", "module.rack.module.switch.terraform_data.ports"), "Removed module.rack.module.switch.terraform_data.ports")
+	acctest.Mention(t, w.Must("state", "rm", "module.rack.module.switch.terraform_data.ports"),
+		"Removed module.rack.module.switch.terraform_data.ports")
 	acctest.Mention(t, w.Must("destroy", "-auto-approve", `-target=module.rack.terraform_data.machine["a"]`), "2 destroyed")
 	acctest.Mention(t, w.Must("destroy", "-auto-approve"), "1 destroyed")
 }

@@ -17,7 +17,9 @@ import (
 )
 
 // plan plans a configuration.
-func (w *Workspace) plan(ctx context.Context, c *language.Config, variables map[string]cty.Value, o options, d *language.Diagnostics, out *transcript, prior *state.State) *plan {
+func (w *Workspace) plan(ctx context.Context, c *language.Config, variables map[string]cty.Value, o options, d *language.Diagnostics,
+	out *transcript, prior *state.State,
+) *plan {
 	if o.destroy && o.refresh && len(prior.Instances) > 0 { // the refresh is a plan of the configuration
 		refresh := o
 		refresh.destroy, refresh.preDestroy = false, true
@@ -35,13 +37,20 @@ func (w *Workspace) plan(ctx context.Context, c *language.Config, variables map[
 	return w.planOnce(ctx, c, variables, o, d, out, prior)
 }
 
-func (w *Workspace) planOnce(ctx context.Context, c *language.Config, variables map[string]cty.Value, o options, d *language.Diagnostics, out *transcript, prior *state.State) *plan {
+func (w *Workspace) planOnce(ctx context.Context, c *language.Config, variables map[string]cty.Value, o options, d *language.Diagnostics,
+	out *transcript, prior *state.State,
+) *plan {
 	r := w.newRun(ctx, c, variables, o, d, out, prior, time.Now())
 	defer r.close()
-	p := &plan{workspace: w, config: c, options: o, variables: variables, started: r.started, previous: prior, refreshed: r.now, data: map[state.Address]cty.Value{}, expanded: r.expanded, outputs: map[string]plannedOutput{}, changes: map[state.Address]*change{}}
+	p := &plan{
+		workspace: w, config: c, options: o, variables: variables, started: r.started, previous: prior, refreshed: r.now,
+		data: map[state.Address]cty.Value{}, expanded: r.expanded, outputs: map[string]plannedOutput{},
+		changes: map[state.Address]*change{},
+	}
 	for _, i := range c.Imports {
 		if c.Resources[i.Resource] == nil {
-			r.Fail("Configuration for import target does not exist", "The configuration for the given import target %s does not exist. All target instances must have an associated configuration to be imported.", i.Resource)
+			r.Fail("Configuration for import target does not exist", "The configuration for the given import target %s does not exist. "+
+				"All target instances must have an associated configuration to be imported.", i.Resource)
 		}
 	}
 	if r.HasErrors() {
@@ -94,7 +103,8 @@ func (r *run) targeted(names map[string]*language.Resource, prior *state.State) 
 		}
 		return chosen
 	}
-	r.Add(language.Diagnostic{Summary: "Resource targeting is in effect", Detail: "You are creating a plan with the -target option, which means that the result of this plan may not represent all of the changes requested by the current configuration."})
+	r.Add(language.Diagnostic{Summary: "Resource targeting is in effect", Detail: "You are creating a plan with the -target option, " +
+		"which means that the result of this plan may not represent all of the changes requested by the current configuration."})
 	for _, target := range r.options.targets {
 		resource := state.ParseAddress(target).Resource
 		chosen[resource] = true
@@ -238,11 +248,14 @@ func (r *run) planOutputs(p *plan) {
 		if _, is := marks[schema.Sensitive]; is && !o.Sensitive {
 			r.Add(language.Diagnostic{
 				IsError: true, Summary: "Output refers to sensitive values", Subject: &o.At,
-				Detail: "To reduce the risk of accidentally exporting sensitive data that was intended to be only internal, Terraform requires that any root module output containing sensitive data be explicitly marked as sensitive, to confirm your intent.",
+				Detail: "To reduce the risk of accidentally exporting sensitive data that was intended to be only internal, Terraform " +
+					"requires that any root module output containing sensitive data be explicitly marked as sensitive, to " +
+					"confirm your intent.",
 			})
 		}
 		before := p.outputs[name]
-		if p.outputs[name] = (plannedOutput{before: before.before, after: after, sensitive: o.Sensitive}); after.IsKnown() && after.IsNull() {
+		if p.outputs[name] = (plannedOutput{before: before.before, after: after, sensitive: o.Sensitive}); after.IsKnown() &&
+			after.IsNull() {
 			p.outputs[name] = plannedOutput{before: before.before, sensitive: o.Sensitive}
 		}
 	}

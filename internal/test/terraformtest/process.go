@@ -74,7 +74,9 @@ func (p *Process) lives(ctx context.Context) (context.Context, context.CancelFun
 }
 
 // await makes a call. It returns false if the process is killed before the call returns.
-func await[Req, Resp any](ctx context.Context, p *Process, method func(context.Context, Req) (Resp, error), req Req) (resp Resp, err error, lives bool) {
+func await[Req, Resp any](ctx context.Context, p *Process, method func(context.Context, Req) (Resp, error),
+	req Req,
+) (resp Resp, err error, lives bool) {
 	if p == nil {
 		resp, err = guarded(ctx, method, req)
 		return resp, err, true

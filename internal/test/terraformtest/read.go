@@ -12,12 +12,17 @@ import (
 )
 
 // upgrade lets the provider decode an instance of a state file.
-func (r *run) upgrade(at state.Address, block *language.Resource, p *schema.Provider, of *schema.Kind, i *state.Instance) (*state.Instance, bool) {
+func (r *run) upgrade(at state.Address, block *language.Resource, p *schema.Provider, of *schema.Kind,
+	i *state.Instance,
+) (*state.Instance, bool) {
 	version, attributes, isStored := i.Stored()
 	if !isStored {
 		return i, true
 	}
-	resp, ok := call(r, at, block, r.server(p).UpgradeResourceState, &tfprotov6.UpgradeResourceStateRequest{TypeName: of.Name, Version: version, RawState: &tfprotov6.RawState{JSON: attributes}})
+	resp, ok := call(r, at, block, r.server(p).UpgradeResourceState, &tfprotov6.UpgradeResourceStateRequest{
+		TypeName: of.Name,
+		Version:  version, RawState: &tfprotov6.RawState{JSON: attributes},
+	})
 	if !ok {
 		return i, false
 	}
@@ -29,7 +34,9 @@ func (r *run) upgrade(at state.Address, block *language.Resource, p *schema.Prov
 }
 
 // refresh upgrades and reads an instance; it only upgrades it if reading is not wished. It returns nil if the object is gone.
-func (r *run) refresh(at state.Address, block *language.Resource, p *schema.Provider, of *schema.Kind, i *state.Instance, reads bool) (*state.Instance, bool) {
+func (r *run) refresh(at state.Address, block *language.Resource, p *schema.Provider, of *schema.Kind, i *state.Instance,
+	reads bool,
+) (*state.Instance, bool) {
 	if i == nil {
 		return nil, true
 	}
@@ -47,7 +54,9 @@ func (r *run) refresh(at state.Address, block *language.Resource, p *schema.Prov
 }
 
 // readInstance reads an instance.
-func (r *run) readInstance(at state.Address, block *language.Resource, p *schema.Provider, of *schema.Kind, i *state.Instance) (*state.Instance, bool) {
+func (r *run) readInstance(at state.Address, block *language.Resource, p *schema.Provider, of *schema.Kind,
+	i *state.Instance,
+) (*state.Instance, bool) {
 	resp, ok := call(r, at, block, r.server(p).ReadResource, &tfprotov6.ReadResourceRequest{
 		TypeName: of.Name, CurrentState: of.Encode(i.Value), Private: i.Private, CurrentIdentity: i.Identity,
 		ClientCapabilities: &tfprotov6.ReadResourceClientCapabilities{},
@@ -75,7 +84,10 @@ func (r *run) readInstance(at state.Address, block *language.Resource, p *schema
 func (r *run) importOne(at state.Address, block *language.Resource, id string) (*state.Instance, bool) {
 	of, p := block.Kind, block.Provider
 	r.output.say("%s: Preparing import... [id=%s]", at, id)
-	resp, ok := call(r, at, block, r.server(p).ImportResourceState, &tfprotov6.ImportResourceStateRequest{TypeName: of.Name, ID: id, ClientCapabilities: &tfprotov6.ImportResourceStateClientCapabilities{}})
+	resp, ok := call(r, at, block, r.server(p).ImportResourceState, &tfprotov6.ImportResourceStateRequest{
+		TypeName: of.Name, ID: id,
+		ClientCapabilities: &tfprotov6.ImportResourceStateClientCapabilities{},
+	})
 	if !ok {
 		return nil, false
 	}
@@ -90,8 +102,13 @@ func (r *run) importOne(at state.Address, block *language.Resource, id string) (
 	r.output.say("%s: Refreshing state...%s", at, idOf(value))
 	i, ok := r.readInstance(at, block, p, of, &state.Instance{Value: value, Private: from.Private, Identity: from.Identity})
 	if ok && i == nil {
-		r.Add(language.Diagnostic{IsError: true, Summary: "Cannot import non-existent remote object", Address: at.String(), Detail: fmt.Sprintf("While attempting to import an existing object to %q, "+
-			"the provider detected that no object exists with the given id. Only pre-existing objects can be imported; check that the id is correct and that it is associated with the provider's configured region or endpoint, or use \"terraform apply\" to create a new remote object for this resource.", at)})
+		r.Add(language.Diagnostic{
+			IsError: true, Summary: "Cannot import non-existent remote object", Address: at.String(),
+			Detail: fmt.Sprintf("While attempting to import an existing object to %q, the provider detected that no object exists with "+
+				"the given id. Only pre-existing objects can be imported; check that the id is correct and that it is associated with "+
+				"the provider's configured region or endpoint, or use \"terraform apply\" to create a new remote object for this resource.",
+				at),
+		})
 		return nil, false
 	}
 	return i, ok
@@ -100,7 +117,10 @@ func (r *run) importOne(at state.Address, block *language.Resource, id string) (
 // readData reads a data source.
 func (r *run) readData(at state.Address, block *language.Resource, config cty.Value) (cty.Value, bool) {
 	r.output.say("%s: Reading...", at)
-	resp, ok := call(r, at, block, r.server(block.Provider).ReadDataSource, &tfprotov6.ReadDataSourceRequest{TypeName: block.Kind.Name, Config: block.Kind.Encode(config)})
+	resp, ok := call(r, at, block, r.server(block.Provider).ReadDataSource, &tfprotov6.ReadDataSourceRequest{
+		TypeName: block.Kind.Name,
+		Config:   block.Kind.Encode(config),
+	})
 	if !ok {
 		return cty.NilVal, false
 	}

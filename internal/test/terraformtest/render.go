@@ -48,11 +48,18 @@ func (p *plan) text() string {
 
 // printLegend prints the meaning of the signs.
 func (p *plan) printLegend(out *strings.Builder) {
-	out.WriteString("\nTerraform used the selected providers to generate the following execution plan. Resource actions are indicated with the following symbols:\n")
+	out.WriteString("\nTerraform used the selected providers to generate the following execution plan. Resource actions are indicated " +
+		"with the following symbols:\n")
 	for _, one := range []struct {
 		action action
 		text   string
-	}{{create, "  + create"}, {update, "  ~ update in-place"}, {remove, "  - destroy"}, {replace, "-/+ destroy and then create replacement"}, {read, " <= read (data resources)"}} {
+	}{
+		{create, "  + create"},
+		{update, "  ~ update in-place"},
+		{remove, "  - destroy"},
+		{replace, "-/+ destroy and then create replacement"},
+		{read, " <= read (data resources)"},
+	} {
 		if slices.ContainsFunc(p.sorted(), func(c *change) bool { return c.action == one.action }) {
 			out.WriteString(one.text + "\n")
 		}
@@ -130,7 +137,10 @@ func (c *change) print(out *strings.Builder) {
 		create: "will be created", update: "will be updated in-place", replace: "must be replaced", remove: "will be destroyed",
 		read: "will be read during apply", noOp: "will be imported",
 	}
-	title, sign := titles[c.action], map[action]string{create: "+", update: "~", replace: "-/+", remove: "-", read: "<=", noOp: " "}[c.action]
+	title, sign := titles[c.action], map[action]string{
+		create: "+", update: "~", replace: "-/+", remove: "-", read: "<=",
+		noOp: " ",
+	}[c.action]
 	switch {
 	case c.action == replace && c.tainted:
 		title = "is tainted, so must be replaced"
@@ -181,13 +191,15 @@ func printAttributes(out *strings.Builder, indent int, attributes []*tfprotov6.S
 			replaced = " # forces replacement"
 		}
 		pad := strings.Repeat(" ", indent)
-		hidden := a != nil && (a.Sensitive || a.WriteOnly) || c != nil && indent == 6 && slices.ContainsFunc(c.secrets, func(p cty.Path) bool { return p.HasPrefix(path) })
+		hidden := a != nil && (a.Sensitive || a.WriteOnly) || c != nil && indent == 6 &&
+			slices.ContainsFunc(c.secrets, func(p cty.Path) bool { return p.HasPrefix(path) })
 		switch {
 		case was.RawEquals(is):
 			if name == "id" && !was.IsNull() && was.IsKnown() && was.Type() == cty.String {
 				fmt.Fprintf(out, "%s  id = %s\n", pad, text(was, indent))
 			}
-		case hidden, a != nil && a.NestedType != nil && schema.HasSensitive(a.NestedType.Attributes) && (!is.IsKnown() || a.NestedType.Nesting != tfprotov6.SchemaObjectNestingModeSingle):
+		case hidden, a != nil && a.NestedType != nil && schema.HasSensitive(a.NestedType.Attributes) &&
+			(!is.IsKnown() || a.NestedType.Nesting != tfprotov6.SchemaObjectNestingModeSingle):
 			fmt.Fprintf(out, "%s%s %s = (sensitive value)%s\n", pad, signOf(was, is), name, replaced)
 		case a != nil && a.NestedType != nil && a.NestedType.Nesting == tfprotov6.SchemaObjectNestingModeSingle && is.IsKnown():
 			fmt.Fprintf(out, "%s%s %s = {%s\n", pad, signOf(was, is), name, replaced)

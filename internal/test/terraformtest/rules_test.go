@@ -17,13 +17,15 @@ func TestAccRules_endPlanOrApply(t *testing.T) {
 		nothing bool     // is created
 	}{
 		"validation": {
-			config:  "variable \"size\" {\n  default = 3\n  validation {\n    condition     = var.size > 5\n    error_message = \"Size ${var.size}.\"\n  }\n}\n" + created("x", ""),
+			config: "variable \"size\" {\n  default = 3\n  validation {\n    condition     = var.size > 5\n    error_message = \"Size " +
+				"${var.size}.\"\n  }\n}\n" + created("x", ""),
 			want:    []string{"Error: Invalid value for variable", "Size 3."},
 			nothing: true,
 		},
 		"validation of a module's variable": {
-			config:  "module \"m\" {\n  source = \"./m\"\n  size   = 3\n}\n",
-			module:  "variable \"size\" {\n  validation {\n    condition     = var.size > 5\n    error_message = \"Size ${var.size}.\"\n  }\n}\n" + created("x", ""),
+			config: "module \"m\" {\n  source = \"./m\"\n  size   = 3\n}\n",
+			module: "variable \"size\" {\n  validation {\n    condition     = var.size > 5\n    error_message = \"Size " +
+				"${var.size}.\"\n  }\n}\n" + created("x", ""),
 			want:    []string{"Error: Invalid value for variable", "Size 3."},
 			nothing: true,
 		},
@@ -34,23 +36,27 @@ func TestAccRules_endPlanOrApply(t *testing.T) {
 			nothing: true,
 		},
 		"precondition": {
-			config:  created("x", "precondition {\n    condition     = terraform.workspace == \"other\"\n    error_message = \"Not now.\"\n  }"),
+			config: created("x", "precondition {\n    condition     = terraform.workspace == \"other\"\n    error_message = "+
+				"\"Not now.\"\n  }"),
 			want:    []string{"Error: Resource precondition failed", "Not now."},
 			nothing: true,
 		},
 		"postcondition": {
-			config: created("x", "postcondition {\n    condition     = self.output == \"y\"\n    error_message = \"Got ${self.output}.\"\n  }"),
-			plan:   true,
-			want:   []string{"Error: Resource postcondition failed", "Got x."},
+			config: created("x", "postcondition {\n    condition     = self.output == \"y\"\n    error_message = \"Got "+
+				"${self.output}.\"\n  }"),
+			plan: true,
+			want: []string{"Error: Resource postcondition failed", "Got x."},
 		},
 		"postcondition that the plan knows": {
-			config:  created("x", "postcondition {\n    condition     = self.input == \"y\"\n    error_message = \"Wants ${self.input}.\"\n  }"),
+			config: created("x", "postcondition {\n    condition     = self.input == \"y\"\n    error_message = \"Wants "+
+				"${self.input}.\"\n  }"),
 			want:    []string{"Error: Resource postcondition failed", "Wants x."},
 			nothing: true,
 		},
 		"precondition of a module's output": {
-			config:  "module \"m\" {\n  source = \"./m\"\n}\noutput \"o\" {\n  value = module.m.o\n}\n",
-			module:  "locals {\n  n = 1\n}\noutput \"o\" {\n  value = 1\n  precondition {\n    condition     = local.n > 2\n    error_message = \"No output.\"\n  }\n}\n",
+			config: "module \"m\" {\n  source = \"./m\"\n}\noutput \"o\" {\n  value = module.m.o\n}\n",
+			module: "locals {\n  n = 1\n}\noutput \"o\" {\n  value = 1\n  precondition {\n    condition     = local.n > 2\n " +
+				"   error_message = \"No output.\"\n  }\n}\n",
 			want:    []string{"Error: Module output value precondition failed", "No output."},
 			nothing: true,
 		},

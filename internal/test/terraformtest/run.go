@@ -70,10 +70,14 @@ func idOf(value cty.Value) string {
 	return ""
 }
 
-func (w *Workspace) newRun(ctx context.Context, c *language.Config, variables map[string]cty.Value, o options, d *language.Diagnostics, out *transcript, prior *state.State, started time.Time) *run {
+func (w *Workspace) newRun(ctx context.Context, c *language.Config, variables map[string]cty.Value, o options, d *language.Diagnostics,
+	out *transcript, prior *state.State, started time.Time,
+) *run {
 	r := &run{
-		Diagnostics: d, w: w, process: processOf(ctx), ctx: ctx, c: c, variables: variables, options: o, started: started, output: out, slots: make(chan struct{}, o.parallelism), prior: prior, now: prior.Clone(),
-		servers: map[string]*serving{}, pure: map[string]*serving{}, expanded: map[string]map[state.Address]cty.Value{}, values: map[state.Address]cty.Value{},
+		Diagnostics: d, w: w, process: processOf(ctx), ctx: ctx, c: c, variables: variables, options: o, started: started, output: out,
+		slots: make(chan struct{}, o.parallelism), prior: prior, now: prior.Clone(),
+		servers: map[string]*serving{}, pure: map[string]*serving{}, expanded: map[string]map[state.Address]cty.Value{},
+		values: map[state.Address]cty.Value{},
 	}
 	r.callable = sync.OnceValue(r.functions)
 	return r
@@ -117,7 +121,9 @@ func (r *run) servingOf(p *schema.Provider, servers map[string]*serving) *servin
 func (r *run) functions() map[string]function.Function {
 	all := language.Functions(r.w.Dir, r.started)
 	for _, p := range r.w.Providers {
-		maps.Copy(all, p.Functions(r.ctx, func(ctx context.Context, req *tfprotov6.CallFunctionRequest) (*tfprotov6.CallFunctionResponse, error) {
+		maps.Copy(all, p.Functions(r.ctx, func(ctx context.Context,
+			req *tfprotov6.CallFunctionRequest,
+		) (*tfprotov6.CallFunctionResponse, error) {
 			s := r.servingOf(p, r.pure)
 			s.once.Do(func() { s.server = p.Start(r.w.Environ, r.process.over()) })
 			return s.server.CallFunction(ctx, req)
@@ -154,7 +160,10 @@ func (r *run) configure(p *schema.Provider, server schema.Server) bool {
 	if r.AddProvider(providerAddress(p), body, at, valid.Diagnostics) {
 		return false
 	}
-	resp, err := server.ConfigureProvider(r.ctx, &tfprotov6.ConfigureProviderRequest{TerraformVersion: core.Version, Config: of.Encode(config), ClientCapabilities: &tfprotov6.ConfigureProviderClientCapabilities{}})
+	resp, err := server.ConfigureProvider(r.ctx, &tfprotov6.ConfigureProviderRequest{
+		TerraformVersion: core.Version,
+		Config:           of.Encode(config), ClientCapabilities: &tfprotov6.ConfigureProviderClientCapabilities{},
+	})
 	if err != nil {
 		r.Fail("Plugin error", "%v", err)
 		return false
@@ -181,7 +190,9 @@ func (r *run) providerConfig(p *schema.Provider) (value cty.Value, body hcl.Body
 
 // call makes a call for an instance, and reports what the provider says. It returns false if that is an error; the answer may be nil then.
 // block is the instance's; nil if it is not configured.
-func call[Req, Resp any](r *run, at state.Address, block *language.Resource, method func(context.Context, Req) (Resp, error), req Req) (resp Resp, ok bool) {
+func call[Req, Resp any](r *run, at state.Address, block *language.Resource, method func(context.Context, Req) (Resp, error),
+	req Req,
+) (resp Resp, ok bool) {
 	resp, err, lives := await(r.ctx, r.process, method, req)
 	if !lives {
 		return resp, false
@@ -221,6 +232,7 @@ func problemsOf(resp any) []*tfprotov6.Diagnostic {
 
 // broken reports a provider that breaks the rules of Terraform.
 func (r *run) broken(at state.Address, summary, detail string) bool {
-	r.Add(language.Diagnostic{IsError: true, Summary: summary, Detail: detail + "\n\nThis is a bug in the provider, which should be reported in the provider's own issue tracker.", Address: at.String()})
+	r.Add(language.Diagnostic{IsError: true, Summary: summary, Detail: detail + "\n\nThis is a bug in the provider, which should be " +
+		"reported in the provider's own issue tracker.", Address: at.String()})
 	return false
 }

@@ -218,7 +218,8 @@ func undeclared(ref hcl.Traversal, address string) *hcl.Diagnostic {
 		kind, rest = "data", after
 	}
 	if address == "" {
-		return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Invalid reference", Detail: "A reference to a resource type must be followed by at least one attribute access, specifying the resource name.", Subject: &at}
+		return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Invalid reference", Detail: "A reference to a resource type must be " +
+			"followed by at least one attribute access, specifying the resource name.", Subject: &at}
 	}
 	parts := strings.SplitN(rest, ".", 2)
 	return &hcl.Diagnostic{

@@ -44,7 +44,8 @@ func (w *Workspace) validate(ctx context.Context, c *language.Config, o options,
 		}
 		for _, on := range block.DependsOn {
 			if c.Resources[on] == nil {
-				r.Fail("Reference to undeclared resource", "%s depends on %q, which has not been declared in the root module.", block.Address, on)
+				r.Fail("Reference to undeclared resource", "%s depends on %q, which has not been declared in the root module.",
+					block.Address, on)
 			}
 		}
 		r.validateInstance(block, state.Address{Resource: block.Address}, cty.NilVal)
@@ -72,7 +73,8 @@ func (r *run) validateInstance(block *language.Resource, at state.Address, each 
 		if _, is := one.Marks[schema.Ephemeral]; is && !isWriteOnly(block.Kind, one.Path) {
 			r.Add(language.Diagnostic{
 				IsError: true, Summary: "Invalid use of ephemeral value", Address: at.String(), Subject: &block.At,
-				Detail: fmt.Sprintf("Ephemeral values are not valid for %q, because it is not a write-only attribute and must be persisted to state.", first.Name),
+				Detail: fmt.Sprintf("Ephemeral values are not valid for %q, because it is not a write-only attribute and must be "+
+					"persisted to state.", first.Name),
 			})
 			return cty.NilVal, nil, false
 		}
@@ -85,7 +87,8 @@ func (r *run) validateInstance(block *language.Resource, at state.Address, each 
 		return cty.NilVal, nil, false
 	}
 	if block.Kind.IsData {
-		_, ok = call(r, at, block, server.ValidateDataResourceConfig, &tfprotov6.ValidateDataResourceConfigRequest{TypeName: block.Kind.Name, Config: block.Kind.Encode(value)})
+		_, ok = call(r, at, block, server.ValidateDataResourceConfig,
+			&tfprotov6.ValidateDataResourceConfigRequest{TypeName: block.Kind.Name, Config: block.Kind.Encode(value)})
 		return value, secrets, ok
 	}
 	_, ok = call(r, at, block, server.ValidateResourceConfig, &tfprotov6.ValidateResourceConfigRequest{

@@ -276,8 +276,10 @@ func (c *command) loadPlan() (*plan, error) {
 		return nil, err
 	}
 	// A killed run leaves an empty file.
-	if file, err := os.Stat(c.w.stateFile()); now.Serial != p.previous.Serial || err == nil && file.Size() > 0 && now.Lineage != p.previous.Lineage {
-		c.d.Fail("Saved plan is stale", "The given plan file can no longer be applied because the state was changed by another operation after the plan was created.")
+	if file, err := os.Stat(c.w.stateFile()); now.Serial != p.previous.Serial || err == nil && file.Size() > 0 &&
+		now.Lineage != p.previous.Lineage {
+		c.d.Fail("Saved plan is stale", "The given plan file can no longer be applied because the state was changed by another operation "+
+			"after the plan was created.")
 		return nil, nil
 	}
 	if names := p.config.EphemeralOf(); len(names) > 0 {
@@ -285,7 +287,10 @@ func (c *command) loadPlan() (*plan, error) {
 		if c.d.HasErrors() {
 			return nil, nil
 		}
-		again := plan{workspace: p.workspace, config: p.config, options: p.options, variables: variables, started: p.started, previous: p.previous, refreshed: p.refreshed, data: p.data, expanded: p.expanded, outputs: p.outputs, changes: p.changes}
+		again := plan{
+			workspace: p.workspace, config: p.config, options: p.options, variables: variables, started: p.started,
+			previous: p.previous, refreshed: p.refreshed, data: p.data, expanded: p.expanded, outputs: p.outputs, changes: p.changes,
+		}
 		for name, value := range p.variables {
 			again.variables[name] = value
 		}
@@ -312,11 +317,13 @@ func (c *command) importCommand() (err error) {
 	at := state.ParseAddress(c.o.args[0])
 	block := c.config.Resources[at.Resource]
 	if block == nil {
-		c.d.Fail(fmt.Sprintf("resource address %q does not exist in the configuration.", at), "Before importing this resource, please create its configuration in the root module.")
+		c.d.Fail(fmt.Sprintf("resource address %q does not exist in the configuration.", at),
+			"Before importing this resource, please create its configuration in the root module.")
 		return nil
 	}
 	if prior.Get(at) != nil {
-		c.d.Fail("Resource already managed by Terraform", "Terraform is already managing a remote object for %s. To import to this address you must first remove the existing object from the state.", at)
+		c.d.Fail("Resource already managed by Terraform", "Terraform is already managing a remote object for %s. To import to this "+
+			"address you must first remove the existing object from the state.", at)
 		return nil
 	}
 	variables := c.config.SetVariables(c.d, c.o.variables, c.w.Variables)
@@ -333,7 +340,8 @@ func (c *command) importCommand() (err error) {
 		return nil
 	}
 	r.now.Set(at, i)
-	c.out.say("\nImport successful!\n\nThe resources that were imported are shown above. These resources are now in\nyour Terraform state and will henceforth be managed by Terraform.")
+	c.out.say("\nImport successful!\n\nThe resources that were imported are shown above. These resources are now in\nyour Terraform " +
+		"state and will henceforth be managed by Terraform.")
 	return r.now.Save(c.w.stateFile(), c.w.Providers, nil)
 }
 

@@ -33,7 +33,9 @@ func (instant) ReadResource(_ context.Context, req *tfprotov6.ReadResourceReques
 }
 
 // PlanResourceChange answers with the state that the CLI proposes.
-func (instant) PlanResourceChange(_ context.Context, req *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
+func (instant) PlanResourceChange(_ context.Context,
+	req *tfprotov6.PlanResourceChangeRequest,
+) (*tfprotov6.PlanResourceChangeResponse, error) {
 	return &tfprotov6.PlanResourceChangeResponse{
 		PlannedState: req.ProposedNewState, PlannedIdentity: req.PriorIdentity, PlannedPrivate: req.PriorPrivate,
 	}, nil

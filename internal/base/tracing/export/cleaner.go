@@ -52,7 +52,8 @@ func (c *counter) OnEnd(span sdk.ReadOnlySpan) {
 func (c *counter) Shutdown(ctx context.Context) error {
 	err := c.SpanProcessor.Shutdown(ctx)
 	if all := c.ended.Load(); c.to.tried.Load() < all {
-		c.to.errors.Handle(fmt.Errorf("%d of %d spans are lost, because the collector takes them too slowly. OTEL_BSP_MAX_QUEUE_SIZE, by default 2048, is how many wait for it", all-c.to.tried.Load(), all))
+		c.to.errors.Handle(fmt.Errorf("%d of %d spans are lost, because the collector takes them too slowly. OTEL_BSP_MAX_QUEUE_SIZE, "+
+			"by default 2048, is how many wait for it", all-c.to.tried.Load(), all))
 	}
 	return err
 }

@@ -58,7 +58,10 @@ func Start(ctx context.Context, getenv func(string) string, p Program) *tracing.
 	options := []sdk.TracerProviderOption{sdk.WithResource(is)}
 	for _, exporter := range exporters {
 		cleaner := &cleaner{SpanExporter: exporter, clean: p.Clean, errors: once}
-		options = append(options, sdk.WithSpanProcessor(&counter{SpanProcessor: sdk.NewBatchSpanProcessor(cleaner, delay(getenv)...), to: cleaner}))
+		options = append(options, sdk.WithSpanProcessor(&counter{
+			SpanProcessor: sdk.NewBatchSpanProcessor(cleaner, delay(getenv)...),
+			to:            cleaner,
+		}))
 	}
 	return tracing.NewRun(sdk.NewTracerProvider(options...), parent(ctx, getenv), p.Name)
 }
@@ -109,7 +112,8 @@ func exporters(ctx context.Context, getenv func(string) string, console io.Write
 
 // otlp returns the exporter for the protocol that the environment names. Both read their other settings from the environment.
 func otlp(ctx context.Context, getenv func(string) string) (sdk.SpanExporter, error) {
-	switch protocol := cmp.Or(getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), "http/protobuf"); protocol {
+	switch protocol := cmp.Or(getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), getenv("OTEL_EXPORTER_OTLP_PROTOCOL"),
+		"http/protobuf"); protocol {
 	case "http/protobuf":
 		if err := checkEndpoint(getenv); err != nil {
 			return nil, err

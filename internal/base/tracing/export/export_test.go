@@ -53,8 +53,9 @@ func TestStart_sendsSpansToTheCollector(t *testing.T) {
 				endpoint = "http://" + c.ServeGRPC(t)
 			}
 			run, reported := start(t, map[string]string{
-				"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=lab",
-				"TRACEPARENT": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "TRACESTATE": "vendor=7",
+				"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol,
+				"OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=lab",
+				"TRACEPARENT":              "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "TRACESTATE": "vendor=7",
 			}, nil)
 			create(t, run)
 			if got := c.Names(); !slices.Equal(got, []string{"create ******"}) {
@@ -65,7 +66,10 @@ func TestStart_sendsSpansToTheCollector(t *testing.T) {
 				t.Errorf("at the end of the run, the collector has %q", got)
 			}
 			got := fmt.Sprint(c.Received())
-			for _, want := range []string{"1.2.3", "deployment.environment.name", "host.name", "node-******", "password ******", "step ******", "vendor=7", "_OTHER"} {
+			for _, want := range []string{
+				"1.2.3", "deployment.environment.name", "host.name", "node-******", "password ******",
+				"step ******", "vendor=7", "_OTHER",
+			} {
 				if !strings.Contains(got, want) {
 					t.Errorf("the collector lacks %q:\n%s", want, got)
 				}
@@ -105,9 +109,19 @@ func TestStart_tellsOfWrongSettings(t *testing.T) {
 		want        string
 	}{
 		{map[string]string{"OTEL_TRACES_EXPORTER": "zipkin"}, `traces: OTEL_TRACES_EXPORTER has "zipkin". It can be otlp, console or none`},
-		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4318"}, `traces: OTEL_EXPORTER_OTLP_ENDPOINT is not a URL of a collector. It begins with http:// or https://, such as http://localhost:4318`},
-		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "127.0.0.1:4318/" + secret}, `traces: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is not a URL of a collector. It begins with http:// or https://, such as http://localhost:4318`},
-		{map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}, `traces: OTEL_EXPORTER_OTLP_PROTOCOL is "http/json". It can be http/protobuf or grpc`},
+		{
+			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4318"},
+			`traces: OTEL_EXPORTER_OTLP_ENDPOINT is not a URL of a collector. It begins with http:// or https://, such as http://localhost:4318`,
+		},
+		{
+			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "127.0.0.1:4318/" +
+				secret},
+			`traces: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is not a URL of a collector. It begins with http:// or https://, such as http://localhost:4318`,
+		},
+		{
+			map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"},
+			`traces: OTEL_EXPORTER_OTLP_PROTOCOL is "http/json". It can be http/protobuf or grpc`,
+		},
 	} {
 		t.Run(tt.want, func(t *testing.T) {
 			if run, reported := start(t, tt.environment, nil); run != nil || !slices.Equal(*reported, []string{tt.want}) {
@@ -121,7 +135,10 @@ func TestStart_tellsOfWrongSettings(t *testing.T) {
 func TestStart_tellsNoValueOfAVariable(t *testing.T) {
 	for _, headers := range []string{"Authorization: Bearer " + secret, "authorization=%zz" + secret} {
 		t.Run(headers, func(t *testing.T) {
-			run, reported := start(t, map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_HEADERS": headers}, nil)
+			run, reported := start(t, map[string]string{
+				"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1",
+				"OTEL_EXPORTER_OTLP_HEADERS": headers,
+			}, nil)
 			if run == nil || len(*reported) != 1 || strings.Contains((*reported)[0], secret) {
 				t.Errorf("reported %q", *reported)
 			}
@@ -179,7 +196,10 @@ func TestStart_collectorThatNeverAnswersHoldsNothingUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = silent.Close() })
-	run, _ := start(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + silent.Addr().String(), "OTEL_BSP_EXPORT_TIMEOUT": "86400000", "OTEL_EXPORTER_OTLP_TIMEOUT": "86400000"}, nil)
+	run, _ := start(t, map[string]string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + silent.Addr().String(),
+		"OTEL_BSP_EXPORT_TIMEOUT":     "86400000", "OTEL_EXPORTER_OTLP_TIMEOUT": "86400000",
+	}, nil)
 	create(t, run)
 	create(t, run)
 	run.Close(t.Context())

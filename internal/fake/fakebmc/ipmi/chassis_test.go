@@ -112,7 +112,8 @@ func TestBootFlags_areTheOverrideOfRedfish(t *testing.T) {
 		c.admin()
 		c.want(ok, chassis, 8, bootFlags, tt.flags[0], tt.flags[1], 0, 0, 0)
 		boot, _ := redfish(t, s, "GET", "", "")["Boot"].(map[string]any)
-		if got := fmt.Sprint(boot["BootSourceOverrideTarget"], " ", boot["BootSourceOverrideEnabled"], " ", boot["BootSourceOverrideMode"]); got != tt.boot {
+		if got := fmt.Sprint(boot["BootSourceOverrideTarget"], " ", boot["BootSourceOverrideEnabled"], " ",
+			boot["BootSourceOverrideMode"]); got != tt.boot {
 			t.Errorf("flags %x: Redfish says %s, want %s", tt.flags, got, tt.boot)
 		}
 		if got := c.want(ok, chassis, 9, bootFlags, 0, 0); !bytes.Equal(got, []byte{1, bootFlags, tt.flags[0], tt.flags[1], 0, 0, 0}) {
@@ -127,7 +128,9 @@ func TestBootFlags_areTheOverrideOfRedfish(t *testing.T) {
 		s, c = start(t, fakebmc.Config{})
 		c.admin()
 		words := strings.Fields(tt.boot)
-		redfish(t, s, "PATCH", "", fmt.Sprintf(`{"Boot": {"BootSourceOverrideTarget": %q, "BootSourceOverrideEnabled": %q, "BootSourceOverrideMode": %q}}`, words[0], words[1], words[2]))
+		redfish(t, s, "PATCH", "",
+			fmt.Sprintf(`{"Boot": {"BootSourceOverrideTarget": %q, "BootSourceOverrideEnabled": %q, "BootSourceOverrideMode": %q}}`,
+				words[0], words[1], words[2]))
 		if got := c.want(ok, chassis, 9, bootFlags, 0, 0); !bytes.Equal(got, []byte{1, bootFlags, tt.flags[0], tt.flags[1], 0, 0, 0}) {
 			t.Errorf("Redfish's %s is read as %x", tt.boot, got)
 		}

@@ -65,7 +65,8 @@ func (c *client) login(password string) completion {
 	number := rest[4:8]
 	theirs := bytes.Repeat([]byte{7}, 16)
 	identity := append([]byte{c.role, byte(len(c.username))}, c.username...)
-	status, rest = c.setUp(payloadRAKP1, slices.Concat([]byte{2, 0, 0, 0}, number, theirs, []byte{c.role, 0, 0, byte(len(c.username))}, []byte(c.username)))
+	status, rest = c.setUp(payloadRAKP1, slices.Concat([]byte{2, 0, 0, 0}, number, theirs, []byte{c.role, 0, 0, byte(len(c.username))},
+		[]byte(c.username)))
 	if status != statusOK {
 		return status
 	}

@@ -53,11 +53,13 @@ var commands = map[[2]byte]command{
 	{application, 0x3b}: {"Set Session Privilege Level", user, 1, setPrivilege},
 	{application, 0x3c}: {"Close Session", user, 4, closeSession},
 	{application, 0x54}: {"Get Channel Cipher Suites", none, 3, getSuites},
-	{chassis, 0x00}:     {"Get Chassis Capabilities", user, 0, func(*request) (completion, []byte) { return ok, []byte{0, 0x20, 0x20, 0x20, 0x20} }},
-	{chassis, 0x01}:     {"Get Chassis Status", user, 0, getChassisStatus},
-	{chassis, 0x02}:     {"Chassis Control", operator, 1, controlChassis},
-	{chassis, 0x08}:     {"Set System Boot Options", operator, 1, setBootOptions},
-	{chassis, 0x09}:     {"Get System Boot Options", operator, 3, getBootOptions},
+	{chassis, 0x00}: {"Get Chassis Capabilities", user, 0, func(*request) (completion, []byte) {
+		return ok, []byte{0, 0x20, 0x20, 0x20, 0x20}
+	}},
+	{chassis, 0x01}: {"Get Chassis Status", user, 0, getChassisStatus},
+	{chassis, 0x02}: {"Chassis Control", operator, 1, controlChassis},
+	{chassis, 0x08}: {"Set System Boot Options", operator, 1, setBootOptions},
+	{chassis, 0x09}: {"Get System Boot Options", operator, 3, getBootOptions},
 }
 
 // command answers a request in a session, or before one if one is nil.
@@ -68,7 +70,9 @@ func (s *Server) command(ctx context.Context, p packet, one *session) []byte {
 	}
 	known, found := commands[[2]byte{m.function, m.command}]
 	if !found {
-		known = command{name: fmt.Sprintf("0x%02x 0x%02x", m.function, m.command), level: user, run: func(*request) (completion, []byte) { return invalidCommand, nil }}
+		known = command{name: fmt.Sprintf("0x%02x 0x%02x", m.function, m.command), level: user, run: func(*request) (completion, []byte) {
+			return invalidCommand, nil
+		}}
 	}
 	done := s.strike(ctx, known.name, m.data, func() (completion, []byte) {
 		switch {

@@ -127,7 +127,10 @@ func startTool(t *testing.T) (*Server, tool, *[]packets) {
 
 func TestAccIPMITool_agrees(t *testing.T) {
 	t.Parallel()
-	for name, options := range map[string][]string{"finds-suite": nil, "suite-3": {"-C", "3"}, "suite-17": {"-C", "17"}, "operator": {"-L", "OPERATOR"}} {
+	for name, options := range map[string][]string{
+		"finds-suite": nil, "suite-3": {"-C", "3"}, "suite-17": {"-C", "17"},
+		"operator": {"-L", "OPERATOR"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, i, recording := startTool(t)
@@ -150,7 +153,10 @@ func TestAccIPMITool_agrees(t *testing.T) {
 			if got := details(s.BMC, fakebmc.Booted); !slices.Equal(got, []string{"Pxe", "Hdd", "Hdd"}) {
 				t.Errorf("booted %v", got)
 			}
-			if got := details(s.BMC, fakebmc.Commanded); !slices.Equal(got, []string{"On", "Nmi", "ForceRestart", "PowerCycle", "GracefulShutdown", "ForceOff"}) {
+			if got := details(s.BMC, fakebmc.Commanded); !slices.Equal(got, []string{
+				"On", "Nmi", "ForceRestart", "PowerCycle",
+				"GracefulShutdown", "ForceOff",
+			}) {
 				t.Errorf("commanded %v", got)
 			}
 			if s.Sessions() != 0 || len(s.BMC.History(fakebmc.LoginRefused)) != 0 {

@@ -83,7 +83,7 @@ func TestPackets_asSpecified(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ packet, answer string }{
 		"ping":          {"0600ff06000011be80120000", "0600ff06000011be40120010000011be000000008100000000000000"},
-		"capabilities":  {"0600ff0700000000000000000009" + "2018c88100388e04b5", "0600ff0700000000000000000010" + "811c6320003800018004020000000021"},
+		"capabilities":  {"0600ff07000000000000000000092018c88100388e04b5", "0600ff0700000000000000000010811c6320003800018004020000000021"},
 		"not a ping":    {"0600ff06000011be40120000", ""},
 		"RMCP's answer": {"0600ff86", ""},
 		"old RMCP":      {"0500ff06000011be80120000", ""},
@@ -113,7 +113,10 @@ func FuzzAnswer(f *testing.F) {
 		s.Answer(t.Context(), b)
 		if len(b) > 2 {
 			s.Answer(t.Context(), c.packet(b[0]>>1<<1&0x3f, b[1], b[2:]...))
-			p := packet{format: authRMCP, encrypted: true, authenticated: true, session: c.number, sequence: 1 << 20, content: c.keys.encrypt(make([]byte, 16), b)}
+			p := packet{
+				format: authRMCP, encrypted: true, authenticated: true, session: c.number, sequence: 1 << 20,
+				content: c.keys.encrypt(make([]byte, 16), b),
+			}
 			s.Answer(t.Context(), p.encode(c.keys.sign))
 		}
 	})
@@ -211,7 +214,8 @@ func TestServe_manyClients(t *testing.T) {
 	}
 	clients.Wait()
 	cancel()
-	if err := <-ended; err != nil || s.Sessions() != 0 || len(s.BMC.History(fakebmc.Commanded)) != 40 || len(s.BMC.History(fakebmc.Booted)) != 1 {
+	if err := <-ended; err != nil || s.Sessions() != 0 || len(s.BMC.History(fakebmc.Commanded)) != 40 ||
+		len(s.BMC.History(fakebmc.Booted)) != 1 {
 		t.Errorf("Serve: %v; %d sessions; %v", err, s.Sessions(), s.BMC.History())
 	}
 }

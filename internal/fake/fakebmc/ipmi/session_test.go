@@ -36,15 +36,17 @@ func TestSession_isRefused(t *testing.T) {
 		want    completion
 		refused int // logins in the history
 	}{
-		"wrong password":       {func(s *Server, _ *client) { s.BMC.SetPassword("other") }, statusInvalidCode, 1},
-		"unknown user":         {func(_ *Server, c *client) { c.username = "root" }, statusUnauthorizedName, 1},
-		"no such suite":        {func(_ *Server, c *client) { c.suite.integrity = 2 }, statusNoSuite, 0},
-		"suite of newer BMCs":  {func(s *Server, _ *client) { s.Suites = []byte{3} }, statusNoSuite, 0},
-		"key of the BMC":       {func(s *Server, _ *client) { s.Kg = []byte("k") }, statusInvalidCode, 0}, // only the client sees it
-		"level of an OEM":      {func(_ *Server, c *client) { c.role = 5 }, statusUnauthorizedLevel, 0},
-		"mute":                 {func(s *Server, _ *client) { s.Fake.Unplug() }, silent, 0},
-		"no answer to RAKP 3":  {func(s *Server, _ *client) { s.Fake.Inject(fakebmc.Fault{Path: "RAKP 3"}) }, silent, 0},
-		"no room for sessions": {func(s *Server, _ *client) { s.Fake.Inject(fakebmc.Fault{Path: "Open Session", Status: 1}) }, statusFull, 0},
+		"wrong password":      {func(s *Server, _ *client) { s.BMC.SetPassword("other") }, statusInvalidCode, 1},
+		"unknown user":        {func(_ *Server, c *client) { c.username = "root" }, statusUnauthorizedName, 1},
+		"no such suite":       {func(_ *Server, c *client) { c.suite.integrity = 2 }, statusNoSuite, 0},
+		"suite of newer BMCs": {func(s *Server, _ *client) { s.Suites = []byte{3} }, statusNoSuite, 0},
+		"key of the BMC":      {func(s *Server, _ *client) { s.Kg = []byte("k") }, statusInvalidCode, 0}, // only the client sees it
+		"level of an OEM":     {func(_ *Server, c *client) { c.role = 5 }, statusUnauthorizedLevel, 0},
+		"mute":                {func(s *Server, _ *client) { s.Fake.Unplug() }, silent, 0},
+		"no answer to RAKP 3": {func(s *Server, _ *client) { s.Fake.Inject(fakebmc.Fault{Path: "RAKP 3"}) }, silent, 0},
+		"no room for sessions": {func(s *Server, _ *client) {
+			s.Fake.Inject(fakebmc.Fault{Path: "Open Session", Status: 1})
+		}, statusFull, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -178,7 +180,10 @@ func TestMessages_thatAreNotProtectedGetNoAnswer(t *testing.T) {
 	} {
 		c.sequence++
 		m := message{to: 0x20, from: 0x81, command: 2, data: []byte{1}}.encode()
-		p := packet{format: authRMCP, encrypted: true, authenticated: true, session: c.number, sequence: c.sequence, content: c.keys.encrypt(make([]byte, 16), m)}
+		p := packet{
+			format: authRMCP, encrypted: true, authenticated: true, session: c.number, sequence: c.sequence,
+			content: c.keys.encrypt(make([]byte, 16), m),
+		}
 		if name == "neither" {
 			p.content = m
 		}

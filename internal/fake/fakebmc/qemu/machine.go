@@ -26,14 +26,15 @@ const (
 
 // Config describes a machine. All but Dir may be empty.
 type Config struct {
-	Dir       string // for its disk, its firmware's variables, its medium, and console.log; it must exist
-	MAC       string
-	Serial    string
-	Tap       string // the TAP interface to which the network card is connected; "" means QEMU's user network, which nothing reaches from outside
-	MemoryMiB int    // 0 means 2048
-	CPUs      int    // 0 means 2
-	DiskBytes int64  // 0 means 2 GiB
-	Emulate   bool   // emulate the processor, even if KVM is there
+	Dir    string // for its disk, its firmware's variables, its medium, and console.log; it must exist
+	MAC    string
+	Serial string
+	// the TAP interface to which the network card is connected; "" means QEMU's user network, which nothing reaches from outside
+	Tap       string
+	MemoryMiB int   // 0 means 2048
+	CPUs      int   // 0 means 2
+	DiskBytes int64 // 0 means 2 GiB
+	Emulate   bool  // emulate the processor, even if KVM is there
 }
 
 // Machine is a virtual machine. A machine that restarts is a new process, so that it boots as the BMC then says.
@@ -373,7 +374,8 @@ func (m *Machine) arguments(boot fakebmc.Boot) []string {
 		"-netdev", network, "-device", card+index("network"),
 	)
 	if boot.Mode == modeUEFI {
-		args = append(args, "-drive", "if=pflash,format=raw,readonly=on,file="+firmware, "-drive", "if=pflash,format=raw,file="+m.file("variables"))
+		args = append(args, "-drive", "if=pflash,format=raw,readonly=on,file="+firmware, "-drive", "if=pflash,format=raw,file="+
+			m.file("variables"))
 	}
 	return args
 }

@@ -12,7 +12,10 @@ import (
 
 func TestMachine_bootsFirstFromTheSourceOfTheOverride(t *testing.T) {
 	t.Parallel()
-	for source, first := range map[string]string{"None": "scsi-hd", "Hdd": "scsi-hd", "Cd": "scsi-cd", "UsbCd": "scsi-cd", "Pxe": "virtio-net"} {
+	for source, first := range map[string]string{
+		"None": "scsi-hd", "Hdd": "scsi-hd", "Cd": "scsi-cd", "UsbCd": "scsi-cd",
+		"Pxe": "virtio-net",
+	} {
 		m := &Machine{config: Config{Dir: "/nowhere"}}
 		devices := slices.DeleteFunc(m.arguments(fakebmc.Boot{Source: source, Mode: "UEFI"}), func(argument string) bool {
 			return !strings.Contains(argument, "bootindex=")

@@ -34,7 +34,8 @@ func CheckNetworkData(data map[string]any, legacy bool) error {
 		}
 		for _, element := range elements {
 			if !part.valid(Object(element)) {
-				return Fault(http.StatusBadRequest, "Invalid network_data: %s is not valid under any of the given schemas ", PyRepr(element))
+				return Fault(http.StatusBadRequest, "Invalid network_data: %s is not valid under any of the given schemas ",
+					PyRepr(element))
 			}
 		}
 	}
@@ -70,7 +71,8 @@ func validNetwork(network map[string]any) bool {
 
 func validRoute(route map[string]any, family string) bool {
 	services, _ := route["services"].([]any)
-	return isAddress(Text(route["network"]), family) && validMask(Text(route["netmask"]), family) && isAddress(Text(route["gateway"]), family) &&
+	return isAddress(Text(route["network"]), family) && validMask(Text(route["netmask"]), family) &&
+		isAddress(Text(route["gateway"]), family) &&
 		!slices.ContainsFunc(services, func(service any) bool { return !validService(Object(service), family) })
 }
 
@@ -116,5 +118,6 @@ func validLink(link map[string]any, legacy bool) bool {
 	if required == nil {
 		required = []string{"ethernet_mac_address", "id"}
 	}
-	return hasAll(link, required...) && slices.Contains(types, Text(link["type"])) && (link["type"] != "bond" || slices.Contains(modes, Text(link["bond_mode"])))
+	return hasAll(link, required...) && slices.Contains(types, Text(link["type"])) &&
+		(link["type"] != "bond" || slices.Contains(modes, Text(link["bond_mode"])))
 }

@@ -71,7 +71,8 @@ func readOp(item any) (PatchOp, error) {
 		return refuse("%s does not match '^(/[\\\\w-]+)+$'", PyRepr(members["path"]))
 	}
 	if _, given := members["value"]; !given && op.Op != "remove" {
-		return PatchOp{}, Fault(http.StatusBadRequest, "Couldn't apply patch '{'op': %s, 'path': %s}'. Reason: The operation does not contain a 'value' member",
+		return PatchOp{}, Fault(http.StatusBadRequest, "Couldn't apply patch '{'op': %s, 'path': %s}'. Reason: The operation does not "+
+			"contain a 'value' member",
 			PyRepr(op.Op), PyRepr(op.Path))
 	}
 	return op, nil
@@ -92,7 +93,8 @@ func PatchValues(ops []PatchOp, path string) []any {
 func CheckPatchable(ops []PatchOp, allowed []string) error {
 	for _, op := range ops {
 		if !slices.Contains(allowed, op.Field()) {
-			return Fault(http.StatusBadRequest, "Cannot patch %s. Only the following can be updated: %s", op.Path, strings.Join(allowed, ", "))
+			return Fault(http.StatusBadRequest, "Cannot patch %s. Only the following can be updated: %s", op.Path,
+				strings.Join(allowed, ", "))
 		}
 	}
 	return nil
@@ -153,7 +155,8 @@ func applyOp(document map[string]any, op PatchOp) error {
 // notIndexable refuses a path into a scalar and names its Python type.
 func notIndexable(value any) error {
 	name := map[string]string{"null": "NoneType", "boolean": "bool", "string": "str", "number": "int"}[JSONType(value)]
-	return fmt.Errorf("Document '<class '%s'>' does not support indexing, must be mapping/sequence or support __getitem__", name) //nolint:staticcheck // Ironic's text
+	return fmt.Errorf("Document '<class '%s'>' does not support indexing, must be mapping/sequence or support __getitem__",
+		name) //nolint:staticcheck // Ironic's text
 }
 
 func applyToObject(holder map[string]any, key string, op PatchOp) error {

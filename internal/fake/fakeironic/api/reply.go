@@ -116,8 +116,8 @@ func (e *Error) Reply() Reply {
 
 // NotBool refuses a value that is not a boolean.
 func NotBool(key string, value any) error {
-	return Fault(http.StatusBadRequest, "Invalid %s: Unrecognized value '%s', acceptable values are: '0', '1', 'f', 'false', 'n', 'no', 'off', "+
-		"'on', 't', 'true', 'y', 'yes'", key, PyText(value))
+	return Fault(http.StatusBadRequest, "Invalid %s: Unrecognized value '%s', acceptable values are: '0', '1', 'f', 'false', 'n', 'no', "+
+		"'off', 'on', 't', 'true', 'y', 'yes'", key, PyText(value))
 }
 
 // InvalidAction refuses an action in the current state of a node.

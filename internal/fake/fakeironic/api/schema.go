@@ -142,8 +142,8 @@ func CheckLink(body map[string]any) error {
 		}
 	}
 	if complaint != "" {
-		return Fault(http.StatusBadRequest, "Schema error for local_link_connection: %s is not valid under any of the given schemas. Possible root "+
-			"cause: %s", PyRepr(link), complaint)
+		return Fault(http.StatusBadRequest, "Schema error for local_link_connection: %s is not valid under any of the given schemas. "+
+			"Possible root cause: %s", PyRepr(link), complaint)
 	}
 	if id := strings.ToLower(Text(link["switch_id"])); id != "" {
 		if !macPattern.MatchString(id) && !datapathPattern.MatchString(id) {
@@ -155,8 +155,9 @@ func CheckLink(body map[string]any) error {
 }
 
 // traitPattern matches custom traits and some of the standard traits.
-var traitPattern = regexp.MustCompile(`^(CUSTOM_[A-Z0-9_]+|HW_CPU_X86_(VMX|SVM|SGX|AVX2?|AVX512F)|HW_CPU_HYPERTHREADING|HW_NUMA_ROOT|HW_GPU_API_VULKAN|` +
-	`STORAGE_DISK_(HDD|SSD)|COMPUTE_NODE|COMPUTE_MANAGED_PCI_DEVICE|MISC_SHARES_VIA_AGGREGATE|OWNER_NOVA)$`)
+var traitPattern = regexp.MustCompile(
+	`^(CUSTOM_[A-Z0-9_]+|HW_CPU_X86_(VMX|SVM|SGX|AVX2?|AVX512F)|HW_CPU_HYPERTHREADING|HW_NUMA_ROOT|HW_GPU_API_VULKAN|` +
+		`STORAGE_DISK_(HDD|SSD)|COMPUTE_NODE|COMPUTE_MANAGED_PCI_DEVICE|MISC_SHARES_VIA_AGGREGATE|OWNER_NOVA)$`)
 
 // CheckTrait refuses a text that is not a trait; schema names the body in the error.
 func CheckTrait(schema, trait string) error {
@@ -166,6 +167,6 @@ func CheckTrait(schema, trait string) error {
 	if schema != "" {
 		schema = " for " + schema
 	}
-	return Fault(http.StatusBadRequest, "Schema error%s: %s is not valid under any of the given schemas. Possible root cause: %s does not match "+
-		"'^CUSTOM_[A-Z0-9_]+$'", schema, PyRepr(trait), PyRepr(trait))
+	return Fault(http.StatusBadRequest, "Schema error%s: %s is not valid under any of the given schemas. Possible root cause: %s does "+
+		"not match '^CUSTOM_[A-Z0-9_]+$'", schema, PyRepr(trait), PyRepr(trait))
 }

@@ -41,7 +41,8 @@ func ramdiskBoots(boot string) bool { return boot != "fake" }
 // ramdiskFault returns why the node cannot boot a ramdisk or an ISO, "" if it can.
 func (c *Conductor) ramdiskFault(n *Node) string {
 	if !ramdiskBoots(n.Uses("boot")) {
-		return "Invalid configuration: The boot interface must have the `ramdisk_boot` capability. You are using an incompatible boot interface."
+		return "Invalid configuration: The boot interface must have the `ramdisk_boot` capability. You are using an incompatible " +
+			"boot interface."
 	}
 	return c.bootFault(n)
 }

@@ -88,7 +88,8 @@ func (c *Conductor) service(n *Node, request Request) error {
 // provide cleans a node, unless automated_clean is false, and makes it available.
 func (c *Conductor) provide(n *Node) error {
 	if n.Flag("retired") {
-		return api.Fault(http.StatusBadRequest, "The providing operation can't be performed on node %s because it is retired.", n.Str("uuid"))
+		return api.Fault(http.StatusBadRequest, "The providing operation can't be performed on node %s because it is retired.",
+			n.Str("uuid"))
 	}
 	steps, noRamdisk, err := c.CleaningSteps(n)
 	if err != nil {

@@ -103,9 +103,9 @@ func checkDeployStep(n *Node, step map[string]any) error {
 	if step["interface"] != "deploy" || step["step"] != "deploy" || step["priority"] == 0.0 || step["priority"] == "0" {
 		return nil
 	}
-	return api.Fault(http.StatusBadRequest, "Failed to validate deploy or power info for node %s: Validation of deploy steps from \"deploy steps\" "+
-		"argument failed.deploy step deploy on interface deploy is a core step and cannot be overridden by user steps. It may be disabled by "+
-		"setting the priority to 0", n.Str("uuid"))
+	return api.Fault(http.StatusBadRequest, "Failed to validate deploy or power info for node %s: Validation of deploy steps from "+
+		"\"deploy steps\" argument failed.deploy step deploy on interface deploy is a core step and cannot be overridden by user steps. "+
+		"It may be disabled by setting the priority to 0", n.Str("uuid"))
 }
 
 // skipsDeploy reports whether the steps disable the core step, so that no step is left.

@@ -97,7 +97,8 @@ func (c *Conductor) runHooks(n *Node, data map[string]any, cards machine.Cards, 
 func hookFailure(n *Node, data map[string]any, cards machine.Cards) string {
 	var failures []string
 	if complaint := data["error"]; complaint != nil && complaint != "" {
-		failures = append(failures, "Error in preprocess hook ramdisk-error: Failed to inspect hardware. Reason: Ramdisk reported error: "+api.PyText(complaint))
+		failures = append(failures, "Error in preprocess hook ramdisk-error: Failed to inspect hardware. Reason: Ramdisk reported error: "+
+			api.PyText(complaint))
 	}
 	reason := ""
 	if len(cards.All) == 0 {
@@ -106,7 +107,8 @@ func hookFailure(n *Node, data map[string]any, cards machine.Cards) string {
 		reason = "no network interfaces match the configuration (add_ports set to \"pxe\")"
 	}
 	if reason != "" {
-		failures = append(failures, "Unexpected exception InvalidNodeInventory during preprocess hook validate-interfaces: Inventory for node "+
+		failures = append(failures, "Unexpected exception InvalidNodeInventory during preprocess hook validate-interfaces: "+
+			"Inventory for node "+
 			n.Str("uuid")+" is invalid: "+reason)
 	}
 	if len(failures) == 0 {

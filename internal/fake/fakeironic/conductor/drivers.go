@@ -21,32 +21,43 @@ type HardwareType struct {
 // HardwareTypes are the enabled drivers, by name. fake-hardware supports every enabled interface.
 var HardwareTypes = []HardwareType{
 	{Name: "fake-hardware", class: "FakeHardware", Interfaces: map[string][]string{
-		"bios": {"fake", "redfish", "no-bios"}, "boot": {"fake", "ipxe", "pxe", "redfish-virtual-media"}, "console": {"fake", "no-console", "fake-graphical"},
-		"deploy": {"fake", "direct", "ramdisk"}, "firmware": {"fake", "redfish", "no-firmware"},
-		"inspect": {"fake", "agent", "redfish", "no-inspect"}, "management": {"fake", "ipmitool", "noop", "redfish"}, "network": {"noop", "flat", "neutron", switches.Interface},
-		"power": {"fake", "agent", "ipmitool", "redfish"}, "raid": {"fake", "redfish", "no-raid"}, "rescue": {"fake", "agent", "no-rescue"},
+		"bios": {"fake", "redfish", "no-bios"}, "boot": {"fake", "ipxe", "pxe", "redfish-virtual-media"},
+		"console": {"fake", "no-console", "fake-graphical"},
+		"deploy":  {"fake", "direct", "ramdisk"}, "firmware": {"fake", "redfish", "no-firmware"},
+		"inspect": {"fake", "agent", "redfish", "no-inspect"}, "management": {"fake", "ipmitool", "noop", "redfish"},
+		"network": {"noop", "flat", "neutron", switches.Interface},
+		"power":   {"fake", "agent", "ipmitool", "redfish"}, "raid": {"fake", "redfish", "no-raid"},
+		"rescue":  {"fake", "agent", "no-rescue"},
 		"storage": {"noop", "fake"}, "vendor": {"fake", "ipmitool", "redfish", "no-vendor"},
 	}},
 	{Name: "idrac", class: "IDRACHardware", Interfaces: map[string][]string{
 		"bios": {"idrac-redfish", "no-bios"}, "boot": {"ipxe", "pxe", "idrac-redfish-virtual-media"}, "console": {"no-console"},
 		"deploy": {"direct", "ramdisk"}, "firmware": {"redfish", "no-firmware"}, "inspect": {"idrac-redfish", "agent", "no-inspect"},
-		"management": {"idrac-redfish"}, "network": {"noop", "flat", "neutron", switches.Interface}, "power": {"idrac-redfish", "redfish"}, "raid": {"idrac-redfish", "no-raid"},
+		"management": {"idrac-redfish"}, "network": {"noop", "flat", "neutron", switches.Interface}, "power": {"idrac-redfish", "redfish"},
+		"raid":   {"idrac-redfish", "no-raid"},
 		"rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"idrac-redfish", "no-vendor"},
 	}},
 	{Name: "ipmi", class: "IPMIHardware", Interfaces: map[string][]string{
-		"bios": {"no-bios"}, "boot": {"ipxe", "pxe"}, "console": {"no-console", "ipmitool-socat", "ipmitool-shellinabox", "fake-graphical"}, "deploy": {"direct", "ramdisk"},
-		"firmware": {"no-firmware"}, "inspect": {"agent", "no-inspect"}, "management": {"ipmitool", "noop"}, "network": {"noop", "flat", "neutron", switches.Interface},
-		"power": {"ipmitool"}, "raid": {"no-raid", "agent"}, "rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"ipmitool", "no-vendor"},
+		"bios": {"no-bios"}, "boot": {"ipxe", "pxe"}, "console": {"no-console", "ipmitool-socat", "ipmitool-shellinabox", "fake-graphical"},
+		"deploy":   {"direct", "ramdisk"},
+		"firmware": {"no-firmware"}, "inspect": {"agent", "no-inspect"}, "management": {"ipmitool", "noop"},
+		"network": {"noop", "flat", "neutron", switches.Interface},
+		"power":   {"ipmitool"}, "raid": {"no-raid", "agent"}, "rescue": {"no-rescue", "agent"}, "storage": {"noop"},
+		"vendor": {"ipmitool", "no-vendor"},
 	}},
 	{Name: "manual-management", class: "ManualManagementHardware", Interfaces: map[string][]string{
-		"bios": {"no-bios"}, "boot": {"ipxe", "pxe"}, "console": {"no-console"}, "deploy": {"direct", "ramdisk"}, "firmware": {"no-firmware"},
-		"inspect": {"agent", "no-inspect"}, "management": {"noop", "fake"}, "network": {"noop", "flat", "neutron", switches.Interface}, "power": {"agent", "fake"}, "raid": {"no-raid", "agent"},
+		"bios": {"no-bios"}, "boot": {"ipxe", "pxe"}, "console": {"no-console"}, "deploy": {"direct", "ramdisk"},
+		"firmware": {"no-firmware"},
+		"inspect":  {"agent", "no-inspect"}, "management": {"noop", "fake"}, "network": {"noop", "flat", "neutron", switches.Interface},
+		"power": {"agent", "fake"}, "raid": {"no-raid", "agent"},
 		"rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"no-vendor"},
 	}},
 	{Name: "redfish", class: "RedfishHardware", Interfaces: map[string][]string{
-		"bios": {"redfish", "no-bios"}, "boot": {"ipxe", "pxe", "redfish-virtual-media", "redfish-https"}, "console": {"no-console", "redfish-graphical", "ipmitool-socat", "fake-graphical"},
-		"deploy": {"direct", "ramdisk"}, "firmware": {"redfish", "no-firmware"}, "inspect": {"redfish", "agent", "no-inspect"},
-		"management": {"redfish"}, "network": {"noop", "flat", "neutron", switches.Interface}, "power": {"redfish"}, "raid": {"redfish", "no-raid", "agent"},
+		"bios": {"redfish", "no-bios"}, "boot": {"ipxe", "pxe", "redfish-virtual-media", "redfish-https"},
+		"console": {"no-console", "redfish-graphical", "ipmitool-socat", "fake-graphical"},
+		"deploy":  {"direct", "ramdisk"}, "firmware": {"redfish", "no-firmware"}, "inspect": {"redfish", "agent", "no-inspect"},
+		"management": {"redfish"}, "network": {"noop", "flat", "neutron", switches.Interface}, "power": {"redfish"},
+		"raid":   {"redfish", "no-raid", "agent"},
 		"rescue": {"no-rescue", "agent"}, "storage": {"noop"}, "vendor": {"redfish", "no-vendor"},
 	}},
 }
@@ -90,7 +101,8 @@ func NoValidHost(driver, group string, legacy bool) error {
 		hint = " Ensure the driver is valid and enabled."
 	}
 	return api.Fault(http.StatusBadRequest,
-		"No valid host was found. Reason: No conductor service registered which supports driver %s for conductor group %q.%s", driver, group, hint)
+		"No valid host was found. Reason: No conductor service registered which supports driver %s for conductor group %q.%s",
+		driver, group, hint)
 }
 
 // SettleInterfaces checks the interfaces of a node against its driver and sets those that are null to their defaults, except
@@ -127,7 +139,8 @@ func (c *Conductor) checkInterface(h HardwareType, kind, implementation string) 
 			kind, implementation, api.PyRepr(api.Clone(enabled)))
 	}
 	if h.Name != "fake-hardware" && !slices.Contains(h.Interfaces[kind], implementation) {
-		return api.Fault(http.StatusBadRequest, "%s interface implementation '%s' is not supported by hardware type %s.", kind, implementation, h.class)
+		return api.Fault(http.StatusBadRequest, "%s interface implementation '%s' is not supported by hardware type %s.", kind,
+			implementation, h.class)
 	}
 	return nil
 }

@@ -21,8 +21,9 @@ type Node struct {
 	Introspection map[string]any
 	Machine       machine.Machine
 	groupVIFs     map[string]string // VIFs by the UUIDs of port groups
-	History       []api.Ordered     // failures, and since Ironic 39 the steps of operations, oldest first; Ironic keeps them when it clears last_error
-	Rendered      map[View][]byte   // JSON encoded since the last change
+	// failures, and since Ironic 39 the steps of operations, oldest first; Ironic keeps them when it clears last_error
+	History  []api.Ordered
+	Rendered map[View][]byte // JSON encoded since the last change
 }
 
 // View selects the form in which the API shows nodes.
@@ -239,7 +240,8 @@ func (c *Conductor) SetTraits(n *Node, traits []string) error {
 	sort.Strings(traits)
 	traits = slices.Compact(traits)
 	if len(traits) > maxTraits {
-		return api.Fault(http.StatusBadRequest, "Could not modify traits for node %d as it would exceed the maximum number of traits per node (%d vs. %d)",
+		return api.Fault(http.StatusBadRequest, "Could not modify traits for node %d as it would exceed the maximum number of traits per "+
+			"node (%d vs. %d)",
 			n.Order, len(traits), maxTraits)
 	}
 	if err := n.Locked(); err != nil {

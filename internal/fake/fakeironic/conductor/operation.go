@@ -136,7 +136,8 @@ func (c *Conductor) endPhase(n *Node, o *operation) {
 // eventTypes are the types of the events in the history when an operation fails in a state; for other states, the state itself.
 var eventTypes = map[string]string{
 	"clean wait": "cleaning", "wait call-back": "deploying", "service wait": "servicing", "deleting": "unprovision",
-	"inspecting": "introspection", "inspect wait": "introspection", "rescuing": "rescue", "rescue wait": "rescue", "unrescuing": "rescue", "adopting": "adoption",
+	"inspecting": "introspection", "inspect wait": "introspection", "rescuing": "rescue", "rescue wait": "rescue", "unrescuing": "rescue",
+	"adopting": "adoption",
 }
 
 // enterHistory adds an entry to the history of a node.

@@ -143,8 +143,10 @@ func (c *Conductor) switchGroups(n *Node) (groups []switches.Group) {
 // switchDefect returns the last_error of a deployment whose switch ports cannot be configured, "" if they can.
 func (c *Conductor) switchDefect(n *Node) string {
 	for _, p := range c.switchPorts(n) {
-		if wrong := switches.Refusal(p.Switchport()); n.Uses("deploy") != "fake" && len(p.Link) > 0 && p.Switchport() != nil && wrong != "" {
-			return "Deploy step deploy.switch_to_tenant_network failed: Failed to configure tenant network for port " + p.UUID + ": " + wrong
+		if wrong := switches.Refusal(p.Switchport()); n.Uses("deploy") != "fake" && len(p.Link) > 0 &&
+			p.Switchport() != nil && wrong != "" {
+			return "Deploy step deploy.switch_to_tenant_network failed: Failed to configure tenant network for port " +
+				p.UUID + ": " + wrong
 		}
 	}
 	return ""

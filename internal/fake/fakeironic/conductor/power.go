@@ -89,7 +89,8 @@ func (c *Conductor) ChangePower(n *Node, target, result string, restart, ignored
 			return
 		}
 		if ignored {
-			n.Put("last_error", "Failed to change power state to '"+result+"' by '"+target+"': Failed to set node power state to "+PowerOff+".")
+			n.Put("last_error", "Failed to change power state to '"+result+"' by '"+target+
+				"': Failed to set node power state to "+PowerOff+".")
 			return
 		}
 		if defect := cmp.Or(n.agentPowerDefect(target, restart), n.softRestartDefect(target)); defect != "" {

@@ -66,8 +66,8 @@ func (c *Conductor) inspect(n *Node) error {
 // abort ends a wait for the ramdisk or a hold.
 func (c *Conductor) abort(n *Node) error {
 	if n.Flag("maintenance") && (n.State() == ServiceWait || n.State() == ServiceFail) {
-		return api.Fault(http.StatusConflict, "Can not abort service on node \"%s\" while it is in maintenance mode. Please remove the node from "+
-			"maintenance prior to issuing the request to abort the service operation.", n.Str("uuid"))
+		return api.Fault(http.StatusConflict, "Can not abort service on node \"%s\" while it is in maintenance mode. Please remove the "+
+			"node from maintenance prior to issuing the request to abort the service operation.", n.Str("uuid"))
 	}
 	if step := api.Object(api.Clone(n.Fields["service_step"])); n.State() == ServiceWait && step["abortable"] == false {
 		step["abort_after"] = true // the abort waits for the end of the step

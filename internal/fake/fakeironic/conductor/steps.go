@@ -23,8 +23,8 @@ func (c *Conductor) stepDefect(n *Node, step map[string]any) (text string, execu
 	if kind == "bios" && name == "apply_configuration" {
 		settings, given := api.Object(step["args"])["settings"].([]any)
 		if !given {
-			return fmt.Sprintf("Cannot clean node %s: clean step %s is missing these required arguments: settings (List of BIOS settings, each item needs "+
-				"to contain a dictionary with name/value pairs)", n.Str("uuid"), c.missingArguments(step)), false
+			return fmt.Sprintf("Cannot clean node %s: clean step %s is missing these required arguments: settings (List of BIOS "+
+				"settings, each item needs to contain a dictionary with name/value pairs)", n.Str("uuid"), c.missingArguments(step)), false
 		}
 		for _, item := range settings {
 			if _, named := api.Object(item)["name"]; !named {
@@ -105,7 +105,10 @@ func (n *Node) Components() map[string]*machine.Component {
 		if n.real("firmware") {
 			n.Machine.Firmware["bios"] = &machine.Component{Initial: "2.18.0", Current: "2.18.0"}
 			n.Machine.Firmware["bmc"] = &machine.Component{Initial: "7.00.00", Current: "7.00.00", Model: "Example BMC"}
-			n.Machine.Firmware["nic:NIC0001"] = &machine.Component{Initial: "22.5.7", Current: "22.5.7", Vendor: "Example Networks", Model: "E810", Serial: "NIC0001"}
+			n.Machine.Firmware["nic:NIC0001"] = &machine.Component{
+				Initial: "22.5.7", Current: "22.5.7", Vendor: "Example Networks",
+				Model: "E810", Serial: "NIC0001",
+			}
 		}
 	}
 	return n.Machine.Firmware
@@ -133,7 +136,8 @@ func (c *Conductor) runSteps(n *Node, steps []any, service bool) (run func(n *No
 		if c.Skips != nil && c.Skips(kind+"."+name) {
 			continue
 		}
-		if defect, executing = c.stepDefect(n, step); service && (defect != "" || n.real(kind) && !slices.Contains(serviceSteps, kind+"."+name)) {
+		if defect, executing = c.stepDefect(n, step); service &&
+			(defect != "" || n.real(kind) && !slices.Contains(serviceSteps, kind+"."+name)) {
 			return run, fmt.Sprintf("Node %s failed step {'interface': '%s', 'step': '%s'}: the %s interface has no attribute '%s'",
 				n.Str("uuid"), kind, name, kind, name), true
 		}
@@ -235,7 +239,8 @@ func (n *Node) hardwareDefect(kind, name string, step map[string]any) string {
 			}
 		}
 		if len(invalid) > 0 {
-			return fmt.Sprintf("Redfish BIOS apply_configuration failed for node %s: invalid value for setting(s): %s", n.Str("uuid"), strings.Join(invalid, ", "))
+			return fmt.Sprintf("Redfish BIOS apply_configuration failed for node %s: invalid value for setting(s): %s", n.Str("uuid"),
+				strings.Join(invalid, ", "))
 		}
 	case kind == "raid" && name == "create_configuration" && len(api.Object(n.Fields["target_raid_config"])) == 0:
 		return fmt.Sprintf("Node %s has no target RAID configuration.", n.Str("uuid"))

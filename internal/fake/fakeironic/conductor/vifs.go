@@ -68,7 +68,9 @@ func (s socket) has(field string, value any) bool {
 
 // refused reports whether a switch refuses to connect the socket. A name stands for a switch that does not answer.
 func (s socket) refused() bool {
-	return slices.ContainsFunc(s.members, func(p *Port) bool { return api.Object(p.Fields["local_link_connection"])["switch_info"] == "refuse" })
+	return slices.ContainsFunc(s.members, func(p *Port) bool {
+		return api.Object(p.Fields["local_link_connection"])["switch_info"] == "refuse"
+	})
 }
 
 // sockets returns the ports of a node, and then its port groups.
@@ -189,7 +191,8 @@ func (c *Conductor) attachVIF(n *Node, vif string, at Place) error {
 	}
 	chosen := slices.MaxFunc(free, func(a, b socket) int { return a.rank(physical) - b.rank(physical) })
 	if chosen.address != "" && !c.Neutron.SetMAC(vif, chosen.address) {
-		return api.Fault(http.StatusInternalServerError, "Unable to attach VIF %s because Ironic can not update Neutron port %s MAC address to match physical MAC address %s",
+		return api.Fault(http.StatusInternalServerError, "Unable to attach VIF %s because Ironic can not update Neutron port %s MAC "+
+			"address to match physical MAC address %s",
 			vif, vif, chosen.address)
 	}
 	chosen.set(n, vif)
@@ -265,7 +268,8 @@ func (c *Conductor) networkDefect(n *Node) string {
 	case reason == "":
 		return ""
 	case n.Uses("deploy") == "direct":
-		return "Deploy step deploy.switch_to_tenant_network failed: Error changing node " + n.Str("uuid") + " to tenant networks after deploy. NetworkError: " + reason
+		return "Deploy step deploy.switch_to_tenant_network failed: Error changing node " + n.Str("uuid") +
+			" to tenant networks after deploy. NetworkError: " + reason
 	}
 	return "Deploy step deploy.deploy failed: " + reason + "."
 }
@@ -298,12 +302,16 @@ func (c *Conductor) plugAll(n *Node) string {
 func (c *Conductor) repaired(n *Node, drive any) any {
 	parts, isObject := drive.(map[string]any)
 	network := n.Uses("network")
-	if c.MaxMinor < 115 || !isObject || len(parts) == 0 || network != "flat" && network != "neutron" || validNetworkData(parts["network_data"]) {
+	if c.MaxMinor < 115 || !isObject || len(parts) == 0 || network != "flat" && network != "neutron" ||
+		validNetworkData(parts["network_data"]) {
 		return drive
 	}
 	links := []any{}
 	for i, s := range c.connected(n) {
-		links = append(links, map[string]any{"id": fmt.Sprintf("iface%d", i), "type": "phy", "ethernet_mac_address": s.address, "mtu": 1500, "vif_id": s.vif})
+		links = append(links, map[string]any{
+			"id": fmt.Sprintf("iface%d", i), "type": "phy", "ethernet_mac_address": s.address, "mtu": 1500,
+			"vif_id": s.vif,
+		})
 	}
 	if len(links) > 0 {
 		parts["network_data"] = map[string]any{"links": links, "networks": []any{}, "services": []any{}}

@@ -59,7 +59,10 @@ func (b BIOSSetting) Registry() api.Ordered {
 		entry["min_length"], entry["max_length"] = b.Lower, b.Upper
 	}
 	var out api.Ordered
-	for _, key := range []string{"attribute_type", "allowable_values", "lower_bound", "max_length", "min_length", "read_only", "reset_required", "unique", "upper_bound"} {
+	for _, key := range []string{
+		"attribute_type", "allowable_values", "lower_bound", "max_length", "min_length", "read_only",
+		"reset_required", "unique", "upper_bound",
+	} {
 		out = append(out, api.Member{key, entry[key]})
 	}
 	return out

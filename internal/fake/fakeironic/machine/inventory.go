@@ -19,15 +19,19 @@ func SampleInventory(n int) map[string]any {
 		NetworkCard(1, mac(0), fmt.Sprintf("198.19.%d.%d", n>>8&0xff, n&0xff)),
 		NetworkCard(2, mac(1), nil),
 	}
-	inventory := NewInventory(fmt.Sprintf("machine-%d", n), fmt.Sprintf("RK%06d", n), fmt.Sprintf("198.18.%d.%d", n>>8&0xff, n&0xff), mac(0), cards)
+	inventory := NewInventory(fmt.Sprintf("machine-%d", n), fmt.Sprintf("RK%06d", n),
+		fmt.Sprintf("198.18.%d.%d", n>>8&0xff, n&0xff), mac(0), cards)
 	disks, _ := inventory["disks"].([]any)
 	return map[string]any{
 		"inventory":      inventory,
 		"lldp_raw":       Announcements(cards),
 		"boot_interface": mac(0),
 		"root_disk":      api.Clone(disks[0]),
-		"configuration":  map[string]any{"collectors": []any{"default", "logs"}, "managers": []any{map[string]any{"name": "generic_hardware_manager", "version": "1.1"}}},
-		"error":          nil,
+		"configuration": map[string]any{
+			"collectors": []any{"default", "logs"},
+			"managers":   []any{map[string]any{"name": "generic_hardware_manager", "version": "1.1"}},
+		},
+		"error": nil,
 	}
 }
 
@@ -127,7 +131,10 @@ func NewInventory(hostname, serial, bmcAddress, bootMAC string, cards []any) map
 			"manufacturer": "Example Systems", "product_name": "Rack One", "serial_number": serial,
 			"firmware": map[string]any{"vendor": "Example Systems", "version": "1.0", "build_date": "01/01/2024"},
 		},
-		"cpu":    map[string]any{"model_name": "Example CPU @ 2.10GHz", "count": 32.0, "architecture": "x86_64", "frequency": "2100", "flags": []any{}},
+		"cpu": map[string]any{
+			"model_name": "Example CPU @ 2.10GHz", "count": 32.0, "architecture": "x86_64", "frequency": "2100",
+			"flags": []any{},
+		},
 		"memory": map[string]any{"total": 134217728000.0, "physical_mb": 131072.0},
 		"disks": []any{map[string]any{
 			"name": "/dev/sda", "model": "Example SSD", "size": 960197124096.0, "rotational": false, "wwn": nil, "serial": "DISK-" + serial,

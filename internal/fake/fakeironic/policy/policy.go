@@ -70,7 +70,8 @@ func (p Policy) Enforce(c *api.Call, name string, t Target) error {
 		return nil
 	}
 	if r := rights[name]; r.isSystemOnly(c.Legacy()) && !c.Caller.System && p == Default {
-		return api.Fault(http.StatusInternalServerError, `"baremetal:%s": "%s" requires a scope of ['system'], request was made with project scope.`,
+		return api.Fault(http.StatusInternalServerError,
+			`"baremetal:%s": "%s" requires a scope of ['system'], request was made with project scope.`,
 			name, systemChecks[r.system])
 	}
 	if !p.Grants(c, name, t) {

@@ -114,7 +114,13 @@ func (p *Procedure) show(c *api.Call, k procedureKind, detail bool) api.Ordered 
 	if !detail {
 		return api.Ordered{{"uuid", p.uuid}, {"name", p.Name}, links}
 	}
-	out := api.Ordered{{"uuid", p.uuid}, {"created_at", api.Coarse(p.createdAt)}, {"updated_at", api.Coarse(api.OrNull(p.updatedAt))}, {"name", p.Name}, {"extra", p.extra}}
+	out := api.Ordered{
+		{"uuid", p.uuid},
+		{"created_at", api.Coarse(p.createdAt)},
+		{"updated_at", api.Coarse(api.OrNull(p.updatedAt))},
+		{"name", p.Name},
+		{"extra", p.extra},
+	}
 	if k.isRunbook() {
 		out = append(out, api.Member{"public", p.Public}, api.Member{"owner", p.Owner}, api.Member{"disable_ramdisk", p.DisableRamdisk})
 		if c.Minor >= RunbookTraitsMinor {
@@ -125,7 +131,10 @@ func (p *Procedure) show(c *api.Call, k procedureKind, detail bool) api.Ordered 
 	for _, item := range p.Steps {
 		step := api.Object(item)
 		steps = append(steps, api.Ordered{
-			{"interface", step["interface"]}, {"step", step["step"]}, {"args", api.Mask(api.Object(step["args"]), c.Legacy())}, {k.ordering, step[k.ordering]},
+			{"interface", step["interface"]},
+			{"step", step["step"]},
+			{"args", api.Mask(api.Object(step["args"]), c.Legacy())},
+			{k.ordering, step[k.ordering]},
 		})
 	}
 	out = append(out, links, api.Member{"steps", steps})
@@ -158,7 +167,10 @@ func (l *List) show(c *api.Call, k procedureKind) (api.Reply, error) {
 
 // members are those that a request may have.
 func (k procedureKind) members(c *api.Call) map[string]api.Kind {
-	members := map[string]api.Kind{"uuid": api.TextKind, "name": api.StringKind, "steps": {Types: []string{"array"}}, "extra": api.ObjectKind}
+	members := map[string]api.Kind{
+		"uuid": api.TextKind, "name": api.StringKind, "steps": {Types: []string{"array"}},
+		"extra": api.ObjectKind,
+	}
 	if k.isRunbook() {
 		flag := api.Kind{Types: []string{"boolean", "null"}}
 		members["public"], members["disable_ramdisk"], members["owner"] = flag, flag, api.TextKind
@@ -199,8 +211,8 @@ func checkProcedure(c *api.Call, k procedureKind, name string, body map[string]a
 			if c.Legacy() {
 				what = "A deploy template"
 			}
-			return api.Fault(http.StatusBadRequest, "Deploy template invalid: Duplicate deploy steps. %s cannot have multiple deploy steps with the same interface and step. "+
-				"Duplicates: interface: %s, step: %s.", what, kind, step)
+			return api.Fault(http.StatusBadRequest, "Deploy template invalid: Duplicate deploy steps. %s cannot have multiple deploy "+
+				"steps with the same interface and step. Duplicates: interface: %s, step: %s.", what, kind, step)
 		}
 		seen[kind+" "+step] = true
 	}
@@ -245,7 +257,8 @@ func (l *List) create(c *api.Call, k procedureKind) (api.Reply, error) {
 		p.uuid = api.NewUUID()
 	}
 	if k.isRunbook() && body["owner"] != nil && !c.IsSystem() && (c.Caller == nil || api.Text(body["owner"]) != c.Project()) {
-		return api.Reply{}, api.Fault(http.StatusBadRequest, "Cannot create a runbook as a project scoped admin with an owner other than your own project.")
+		return api.Reply{}, api.Fault(http.StatusBadRequest, "Cannot create a runbook as a project scoped admin with an owner other than "+
+			"your own project.")
 	}
 	if k.isRunbook() && c.Caller != nil && !c.IsSystem() { // it owns what it creates
 		body["owner"] = c.Project()
@@ -290,7 +303,8 @@ func (l *List) patch(c *api.Call, k procedureKind, p *Procedure) (api.Reply, err
 	}
 	document := map[string]any{"name": p.Name, "extra": api.Clone(p.extra), "steps": api.Clone(p.Steps)}
 	if k.isRunbook() {
-		document["public"], document["disable_ramdisk"], document["owner"], document["description"] = p.Public, p.DisableRamdisk, p.Owner, p.description
+		document["public"], document["disable_ramdisk"], document["owner"], document["description"] = p.Public, p.DisableRamdisk,
+			p.Owner, p.description
 	}
 	if err := checkRunbookOwner(p, ops); err != nil {
 		return api.Reply{}, err
@@ -300,7 +314,8 @@ func (l *List) patch(c *api.Call, k procedureKind, p *Procedure) (api.Reply, err
 	}
 	for _, op := range ops {
 		if _, has := document[op.Field()]; !has {
-			return api.Reply{}, api.Fault(http.StatusBadRequest, "Adding a new attribute (%s) to the root of the resource is not allowed", op.Path)
+			return api.Reply{}, api.Fault(http.StatusBadRequest, "Adding a new attribute (%s) to the root of the resource is not allowed",
+				op.Path)
 		}
 	}
 	if err := api.ApplyPatch(document, ops); err != nil {
@@ -334,7 +349,8 @@ func checkRunbookOwner(p *Procedure, ops []api.PatchOp) error {
 	for i, op := range ops {
 		all[i] = fmt.Sprint(op)
 	}
-	return api.Fault(http.StatusBadRequest, "Couldn't apply patch '[%s]'. Reason: There cannot be an owner for a public runbook", strings.Join(all, ", "))
+	return api.Fault(http.StatusBadRequest, "Couldn't apply patch '[%s]'. Reason: There cannot be an owner for a public runbook",
+		strings.Join(all, ", "))
 }
 
 // routeRunbookTraits answers /v1/runbooks/{runbook}/traits.
@@ -369,13 +385,16 @@ func routeRunbookTraits(c *api.Call, k procedureKind, p *Procedure) (api.Reply, 
 func (p *Procedure) Approved(c *api.Call, node string, has []string) error {
 	switch {
 	case c.Minor < RunbookTraitsMinor && !slices.Contains(has, p.Name):
-		return api.Fault(http.StatusBadRequest, "This runbook has not been approved for use on this node %s. Please ask an administrator to add it to your node traits.", node)
+		return api.Fault(http.StatusBadRequest, "This runbook has not been approved for use on this node %s. Please ask an administrator "+
+			"to add it to your node traits.", node)
 	case c.Minor < RunbookTraitsMinor:
 	case len(p.traits) == 0:
-		return api.Fault(http.StatusBadRequest, "Runbook %s has no traits configured. Please ask an administrator to add traits to the runbook.", p.uuid)
+		return api.Fault(http.StatusBadRequest, "Runbook %s has no traits configured. Please ask an administrator to add traits to "+
+			"the runbook.", p.uuid)
 	case !slices.ContainsFunc(p.traits, func(trait string) bool { return slices.Contains(has, trait) }):
-		return api.Fault(http.StatusBadRequest, "This runbook has not been approved for use on this node %s. The node does not have any of the runbook's traits %s. "+
-			"Please ask an administrator to add a matching trait to your node.", node, api.PyRepr(api.Clone(slices.Sorted(slices.Values(p.traits)))))
+		return api.Fault(http.StatusBadRequest, "This runbook has not been approved for use on this node %s. The node does not have any "+
+			"of the runbook's traits %s. Please ask an administrator to add a matching trait to your node.", node,
+			api.PyRepr(api.Clone(slices.Sorted(slices.Values(p.traits)))))
 	}
 	return nil
 }

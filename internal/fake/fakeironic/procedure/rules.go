@@ -24,7 +24,8 @@ type inspectionRule struct {
 }
 
 var ruleMembers = map[string]api.Kind{
-	"uuid": api.TextKind, "description": {Types: api.TextKind.Types, MaxLength: 255}, "priority": {Types: []string{"number"}}, "phase": api.TextKind,
+	"uuid": api.TextKind, "description": {Types: api.TextKind.Types, MaxLength: 255}, "priority": {Types: []string{"number"}},
+	"phase":     api.TextKind,
 	"sensitive": {Types: []string{"boolean", "null"}}, "conditions": {Types: []string{"array"}}, "actions": {Types: []string{"array"}},
 }
 
@@ -336,11 +337,13 @@ func (l *Rules) patch(c *api.Call, r *inspectionRule) (api.Reply, error) {
 			for i, op := range ops {
 				all[i] = op.String()
 			}
-			return api.Reply{}, api.Fault(http.StatusBadRequest, "Couldn't apply patch '[%s]'. Reason: Inspection rules cannot have the sensitive flag unset.", strings.Join(all, ", "))
+			return api.Reply{}, api.Fault(http.StatusBadRequest, "Couldn't apply patch '[%s]'. Reason: Inspection rules cannot have the "+
+				"sensitive flag unset.", strings.Join(all, ", "))
 		}
 	}
 	document := map[string]any{
-		"description": r.description, "priority": r.priority, "phase": r.phase, "sensitive": r.sensitive, "conditions": api.Clone(r.conditions), "actions": api.Clone(r.actions),
+		"description": r.description, "priority": r.priority, "phase": r.phase, "sensitive": r.sensitive,
+		"conditions": api.Clone(r.conditions), "actions": api.Clone(r.actions),
 	}
 	if err := api.ApplyPatch(document, ops); err != nil {
 		return api.Reply{}, err

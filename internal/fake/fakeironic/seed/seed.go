@@ -109,7 +109,8 @@ func (s *Seed) sort(name string, record map[string]any) error {
 	case has("candidate_nodes") || has("state") && !has("provision_state"):
 		s.Allocations = append(s.Allocations, record)
 	case !has("uuid") && !has("name"):
-		return fmt.Errorf("%s: a record with %s has neither a uuid nor a name: is it a node of Ironic?", name, strings.Join(keysOf(record), ", "))
+		return fmt.Errorf("%s: a record with %s has neither a uuid nor a name: is it a node of Ironic?", name,
+			strings.Join(keysOf(record), ", "))
 	default:
 		if api.Text(record["uuid"]) == "" {
 			record["uuid"] = api.NewUUID()

@@ -30,17 +30,21 @@ func settled(t *testing.T, documents ...string) *seed.Seed {
 
 func TestRead_acceptsWhatClientsPrint(t *testing.T) {
 	t.Parallel()
-	const shown = `{"uuid": "` + first + `", "name": "n1", "provision_state": "manageable", "driver_info": {"redfish_password": "******"}, "resource_class": "gold"}`
+	const shown = `{"uuid": "` + first +
+		`", "name": "n1", "provision_state": "manageable", "driver_info": {"redfish_password": "******"}, "resource_class": "gold"}`
 	const listed = `{"UUID": "` + first + `", "Name": "n1", "Provisioning State": "manageable", "Driver Info": {"redfish_password": "******"}, "Resource Class": "gold",
 		"Current RAID configuration": {}, "Target RAID configuration": {}, "BIOS Interface": "redfish", "Traits": "", "Automated Clean": "", "Deploy Step": "", "Chassis UUID": ""}`
 	for name, document := range map[string]string{
-		"node show -f json":             shown,
-		"a list of them":                `[` + shown + `]`,
-		"one after the other":           shown + "\n" + strings.ReplaceAll(strings.ReplaceAll(shown, first, second), `"n1"`, `"n2"`),
-		"node list --long -f json":      `[` + listed + `]`,
-		"GET /v1/nodes/detail":          `{"nodes": [` + strings.TrimSuffix(shown, "}") + `, "links": [], "ports": [{"href": "http://x/ports", "rel": "self"}]}]}`,
-		"an object as a text":           strings.Replace(shown, `{"redfish_password": "******"}`, `"{\"redfish_password\": \"******\"}"`, 1),
-		"a node that is being cleaned":  strings.Replace(shown, `"manageable"`, `"manageable", "reservation": "ironic-1", "target_power_state": "power on"`, 1),
+		"node show -f json":        shown,
+		"a list of them":           `[` + shown + `]`,
+		"one after the other":      shown + "\n" + strings.ReplaceAll(strings.ReplaceAll(shown, first, second), `"n1"`, `"n2"`),
+		"node list --long -f json": `[` + listed + `]`,
+		"GET /v1/nodes/detail": `{"nodes": [` + strings.TrimSuffix(shown, "}") +
+			`, "links": [], "ports": [{"href": "http://x/ports", "rel": "self"}]}]}`,
+		"an object as a text": strings.Replace(shown, `{"redfish_password": "******"}`,
+			`"{\"redfish_password\": \"******\"}"`, 1),
+		"a node that is being cleaned": strings.Replace(shown, `"manageable"`,
+			`"manageable", "reservation": "ironic-1", "target_power_state": "power on"`, 1),
 		"an unknown state":              strings.Replace(shown, `"manageable"`, `"polishing"`, 1),
 		"a node with an unknown detail": strings.Replace(shown, `"manageable"`, `"manageable", "shoe_size": 44`, 1),
 	} {
@@ -48,7 +52,8 @@ func TestRead_acceptsWhatClientsPrint(t *testing.T) {
 			t.Parallel()
 			node := settled(t, document).Nodes[0]
 			info, _ := node["driver_info"].(map[string]any)
-			if node["uuid"] != first || node["name"] != "n1" || node["provision_state"] != "manageable" || node["resource_class"] != "gold" || info["redfish_password"] != "******" {
+			if node["uuid"] != first || node["name"] != "n1" || node["provision_state"] != "manageable" ||
+				node["resource_class"] != "gold" || info["redfish_password"] != "******" {
 				t.Errorf("the node is %v", node)
 			}
 			for _, key := range []string{"reservation", "target_power_state", "shoe_size", "links", "ports"} {
@@ -100,16 +105,19 @@ func TestSettle_keepsPortsAndAllocationsOfItsNodes(t *testing.T) {
 		  {"UUID": "b81d5e60-2f77-4c0a-a3d9-000000000002", "Address": "52:54:00:00:00:bb", "Node UUID": "`+held+`"}]`,
 		`{"allocations": [{"uuid": "`+held+`", "name": "web-1", "node_uuid": "`+first+`", "state": "active", "candidate_nodes": []},
 		  {"uuid": "22222222-51d0-4b8e-8a43-0b6c9a7d4e21", "node_uuid": null, "state": "error"}]}`)
-	if len(s.Ports) != 2 || s.Ports[0]["node_uuid"] != second || s.Ports[1]["address"] != "52:54:00:00:00:aa" || s.Ports[1]["pxe_enabled"] != false || s.Ports[1]["portgroup_uuid"] != nil {
+	if len(s.Ports) != 2 || s.Ports[0]["node_uuid"] != second || s.Ports[1]["address"] != "52:54:00:00:00:aa" ||
+		s.Ports[1]["pxe_enabled"] != false || s.Ports[1]["portgroup_uuid"] != nil {
 		t.Errorf("the ports are %v", s.Ports)
 	}
-	if len(s.Allocations) != 2 || s.Allocations[0]["name"] != "web-1" || s.Allocations[1]["node_uuid"] != second || s.Allocations[1]["resource_class"] != "gold" {
+	if len(s.Allocations) != 2 || s.Allocations[0]["name"] != "web-1" || s.Allocations[1]["node_uuid"] != second ||
+		s.Allocations[1]["resource_class"] != "gold" {
 		t.Errorf("the allocations are %v", s.Allocations)
 	}
 	if s.Nodes[0]["allocation_uuid"] != held || s.Nodes[1]["instance_uuid"] != s.Nodes[1]["allocation_uuid"] {
 		t.Errorf("the nodes are %v", s.Nodes)
 	}
-	if notes := strings.Join(s.Notes, "\n"); !strings.Contains(notes, "are not in the seed: 1") || !strings.Contains(notes, "reserve no node of the seed: 1") {
+	if notes := strings.Join(s.Notes, "\n"); !strings.Contains(notes, "are not in the seed: 1") ||
+		!strings.Contains(notes, "reserve no node of the seed: 1") {
 		t.Errorf("the notes are %q", s.Notes)
 	}
 }
@@ -122,7 +130,8 @@ func TestSeed_refusesWhatNoIronicHas(t *testing.T) {
 		{`+--`, "nodes.json is not JSON: invalid character"},
 		{`"x"`, "nodes.json has neither an object nor a list"},
 		{`[7]`, "nodes.json: item 1 of the list is not an object"},
-		{`{"ID": "1", "Status": "ACTIVE", "Flavor": "m1", "Image": "x"}`, "nodes.json: a record with flavor, id, image has neither a uuid nor a name"},
+		{`{"ID": "1", "Status": "ACTIVE", "Flavor": "m1", "Image": "x"}`, "nodes.json: a record with flavor, id, image has neither " +
+			"a uuid nor a name"},
 		{`{"uuid": "x"}`, `node x: its uuid "x" is not a UUID`},
 		{`{"name": "rack 1"}`, "node rack 1: no node of Ironic has such a name"},
 		{`[` + node + `,` + node + `]`, "node n1: its UUID is there twice"},
@@ -134,7 +143,10 @@ func TestSeed_refusesWhatNoIronicHas(t *testing.T) {
 		{`{"name": "n1", "resource_class": 7}`, "node n1: its resource_class is 7, and not a text"},
 		{`[` + node + `, {"address": "52:54:00:00:00:01"}]`, "port 52:54:00:00:00:01 does not name its node"},
 		{`[` + node + `, {"address": "x", "node_uuid": "` + first + `"}]`, "port x: its address is not a MAC address"},
-		{`{"name": "n1", "ports": [{"address": "52:54:00:00:00:01"}, {"address": "52:54:00:00:00:01"}]}`, "port 52:54:00:00:00:01: its address is there twice"},
+		{
+			`{"name": "n1", "ports": [{"address": "52:54:00:00:00:01"}, {"address": "52:54:00:00:00:01"}]}`,
+			"port 52:54:00:00:00:01: its address is there twice",
+		},
 		{`{"state": "active", "name": "web-1"}`, `allocation web-1: its uuid "" is not a UUID`},
 	} {
 		var s seed.Seed
@@ -150,9 +162,13 @@ func TestSeed_refusesWhatNoIronicHas(t *testing.T) {
 
 func TestSettle_saysWhatItChanges(t *testing.T) {
 	t.Parallel()
-	s := settled(t, `[{"name": "n1", "provision_state": "polishing", "shoe_size": 44}, {"name": "n2", "provision_state": "cleaning", "links": []}]`)
+	s := settled(t,
+		`[{"name": "n1", "provision_state": "polishing", "shoe_size": 44}, {"name": "n2", "provision_state": "cleaning", "links": []}]`)
 	notes := strings.Join(s.Notes, "\n")
-	for _, want := range []string{`node n1 is in state "polishing", which the fake does not know`, "leaves them out: shoe_size", "node n2 was cleaning"} {
+	for _, want := range []string{
+		`node n1 is in state "polishing", which the fake does not know`, "leaves them out: shoe_size",
+		"node n2 was cleaning",
+	} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("the notes do not say %q: %q", want, s.Notes)
 		}

@@ -70,7 +70,8 @@ func (s *Seed) settleNode(node map[string]any, unknown map[string]bool) error {
 	if name := api.Text(node["name"]); name != "" && !api.ValidName(name) {
 		return fmt.Errorf("no node of Ironic has such a name: it has up to 255 letters, digits and the signs . _ ~ -")
 	}
-	for _, key := range []string{"chassis_uuid", "conductor", "reservation", "target_power_state"} { // of the Ironic from which the record is
+	// of the Ironic from which the record is
+	for _, key := range []string{"chassis_uuid", "conductor", "reservation", "target_power_state"} {
 		delete(node, key)
 	}
 	s.settleState(node)
@@ -79,7 +80,10 @@ func (s *Seed) settleNode(node map[string]any, unknown map[string]bool) error {
 
 // The attributes of nodes that are objects or booleans.
 var (
-	objects  = []string{"clean_step", "deploy_step", "driver_info", "driver_internal_info", "extra", "instance_info", "network_data", "properties", "raid_config", "service_step", "target_raid_config"}
+	objects = []string{
+		"clean_step", "deploy_step", "driver_info", "driver_internal_info", "extra", "instance_info", "network_data",
+		"properties", "raid_config", "service_step", "target_raid_config",
+	}
 	booleans = []string{"automated_clean", "console_enabled", "disable_power_off", "maintenance", "protected", "retired", "secure_boot"}
 )
 

@@ -27,7 +27,8 @@ func (s *Seed) settleState(node map[string]any) {
 	switch after := interrupted[state]; {
 	case after != "":
 		s.note("node %s was %s: the fake does not go on with that, and has it in %s", label(node), state, after)
-		node["last_error"] = "The operation in state " + string(state) + " can't be resumed by conductor " + conductor.Host + ". Moving to fail state."
+		node["last_error"] = "The operation in state " + string(state) + " can't be resumed by conductor " + conductor.Host +
+			". Moving to fail state."
 		state = after
 	case state == "":
 		state = conductor.Available
@@ -36,7 +37,10 @@ func (s *Seed) settleState(node map[string]any) {
 		state = conductor.Manageable
 	}
 	node["provision_state"] = string(state)
-	if settled := []conductor.State{conductor.Enroll, conductor.Manageable, conductor.Available, conductor.Active, conductor.Rescued}; slices.Contains(settled, state) {
+	if settled := []conductor.State{
+		conductor.Enroll, conductor.Manageable, conductor.Available, conductor.Active,
+		conductor.Rescued,
+	}; slices.Contains(settled, state) {
 		node["target_provision_state"] = nil
 	}
 	if power := api.Text(node["power_state"]); power == conductor.PowerOn || power == conductor.PowerOff || state == conductor.Enroll {

@@ -40,7 +40,8 @@ var (
 		"mode": among("access", "trunk", "hybrid"), "native_vlan": vlan, "allowed_vlans": vlans, "lag_name": name, "mtu": mtu,
 	}}
 	lag = kind{"LAG", []string{"mode", "aggregation_mode"}, map[string]func(any) string{
-		"mode": among("access", "trunk", "hybrid"), "native_vlan": vlan, "allowed_vlans": vlans, "aggregation_mode": among("lacp", "static"), "mtu": mtu,
+		"mode": among("access", "trunk", "hybrid"), "native_vlan": vlan, "allowed_vlans": vlans,
+		"aggregation_mode": among("lacp", "static"), "mtu": mtu,
 	}}
 )
 
@@ -154,7 +155,8 @@ func (p Port) Fault(state string) string {
 	mode := api.Object(value)["mode"]
 	switch {
 	case p.PXE && mode != "access":
-		return fmt.Sprintf("Port %s is PXE-enabled but has switchport mode '%v'. PXE-enabled ports must use 'access' mode when switchport configuration is present.", p.UUID, mode)
+		return fmt.Sprintf("Port %s is PXE-enabled but has switchport mode '%v'. PXE-enabled ports must use 'access' mode when "+
+			"switchport configuration is present.", p.UUID, mode)
 	case len(p.Link) > 0 && (p.Link["switch_id"] == nil || p.Link["port_id"] == nil):
 		return fmt.Sprintf("Port %s local_link_connection missing required field(s): 'switch_id', 'port_id'", p.UUID)
 	case len(p.Link) == 0 && !slices.Contains([]string{"inspecting", "inspect wait", "inspect failed"}, state):
@@ -199,7 +201,8 @@ func (g Group) fault(ports []Port) string {
 	case len(members) == 0:
 		return fmt.Sprintf("Portgroup %s has LAG configuration but no member ports", g.UUID)
 	case len(bare) > 0:
-		return fmt.Sprintf("Portgroup %s has LAG configuration but: member ports %s lack switchport configuration", g.UUID, strings.Join(bare, ", "))
+		return fmt.Sprintf("Portgroup %s has LAG configuration but: member ports %s lack switchport configuration", g.UUID,
+			strings.Join(bare, ", "))
 	}
 	return ""
 }

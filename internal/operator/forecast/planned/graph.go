@@ -177,7 +177,8 @@ func (m *module) resolveModule(parts []string, depth int) (all []reference) {
 		all = append(all, reference{resource: called.path + one.Address})
 	}
 	for _, inner := range called.calls {
-		all = append(all, called.resolveModule([]string{"module", strings.TrimSuffix(strings.TrimPrefix(inner.path, called.path+"module."), ".")}, depth+1)...)
+		all = append(all, called.resolveModule([]string{"module", strings.TrimSuffix(strings.TrimPrefix(inner.path, called.path+"module."),
+			".")}, depth+1)...)
 	}
 	return all
 }

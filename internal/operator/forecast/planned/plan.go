@@ -24,10 +24,12 @@ type Work struct {
 func Read(text []byte) (*Work, error) {
 	var plan tfjson.Plan
 	if err := json.Unmarshal(text, &plan); err != nil {
-		return nil, fmt.Errorf("this is not a plan in JSON: %w. Write one with: terraform plan -out=saved && terraform show -json saved > plan.json", err)
+		return nil, fmt.Errorf("this is not a plan in JSON: %w. Write one with: terraform plan -out=saved && terraform show -json saved "+
+			"> plan.json", err)
 	}
 	if len(plan.ResourceChanges) == 0 && plan.PlannedValues == nil {
-		return nil, errors.New("this is the JSON of a state or of something else, not of a plan. Write one with: terraform plan -out=saved && terraform show -json saved > plan.json")
+		return nil, errors.New("this is the JSON of a state or of something else, not of a plan. Write one with: terraform plan " +
+			"-out=saved && terraform show -json saved > plan.json")
 	}
 	var end struct {
 		Errored bool `json:"errored"`
@@ -72,7 +74,8 @@ func (r *reader) noteUncounted() {
 	}
 	for _, action := range r.plan.ActionInvocations {
 		if takes, ours := slotOf(action); takes {
-			r.note("%s is not counted, though node %s takes a slot for it: the order of actions is not known", action.Address, nodeIn(action))
+			r.note("%s is not counted, though node %s takes a slot for it: the order of actions is not known", action.Address,
+				nodeIn(action))
 		} else if ours {
 			r.note("%s of node %s is not counted: it is an action, and takes no slot", action.Address, nodeIn(action))
 		}

@@ -81,7 +81,8 @@ func TestRead_planOfARealTerraform(t *testing.T) {
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("the steps are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if l := w.Provider.Limit; l.Max != 3 || l.StuckAfter != 30*time.Minute || l.Coordination != throttle.CoordinationIronic || w.Provider.Unknown != "" {
+	if l := w.Provider.Limit; l.Max != 3 || l.StuckAfter != 30*time.Minute || l.Coordination != throttle.CoordinationIronic ||
+		w.Provider.Unknown != "" {
 		t.Errorf("the limit is %+v, unknown: %q", l, w.Provider.Unknown)
 	}
 	if n := w.Steps[15].Turn.Settings; n.MaxUnavailable != 1 || *n.Canary != 1 || *n.MaxFailures != 2 {
@@ -107,7 +108,9 @@ func change(address, actions, before, after, unknown string) string {
 	if strings.HasPrefix(address, "module.") {
 		kind = strings.Split(address, ".")[2]
 	}
-	return fmt.Sprintf(`{"address": %q, "mode": "managed", "type": %q, "change": {"actions": [%s], "before": %s, "after": %s, "after_unknown": %s}}`, address, kind, actions, before, after, unknown)
+	return fmt.Sprintf(
+		`{"address": %q, "mode": "managed", "type": %q, "change": {"actions": [%s], "before": %s, "after": %s, "after_unknown": %s}}`,
+		address, kind, actions, before, after, unknown)
 }
 
 func TestRead_whatChangesDo(t *testing.T) {
@@ -119,29 +122,71 @@ func TestRead_whatChangesDo(t *testing.T) {
 	for _, tt := range []struct{ name, change, want string }{
 		{"nothing", change("metal_host.r", `"no-op"`, host, host, "{}"), ""},
 		{"a name", change("metal_host.r", `"update"`, host, with(host, `"r1"`, `"r2"`), "{}"), "update []"},
-		{"triggers of an inspection", change("metal_host.r", `"update"`, host, with(with(host, `"cleanings": 1`, `"cleanings": 2`), `"inspect_triggers": null`, `"inspect_triggers": {"a": "b"}`), "{}"), "prepare, inspect, clean [[inspect] [clean]]"},
-		{"BIOS settings", change("metal_host.r", `"update"`, host, with(with(host, `"cleanings": 1`, `"cleanings": 2`), `"bios_settings": null`, `"bios_settings": {"a": "b"}`), "{}"), "prepare, clean, clean [[clean] [clean]]"},
-		{"a boot mode", change("metal_host.r", `"update"`, host, with(with(host, `"cleanings": 1`, `"cleanings": 2`), `"name"`, `"boot_mode": "uefi", "name"`), "{}"), "prepare, power on [[power-on]]"},
-		{"power", change("metal_host.r", `"update"`, with(host, `"name"`, `"power_state": "off", "name"`), with(host, `"name"`, `"power_state": "on", "name"`), "{}"), "update, power on [[power-on]]"},
-		{"power that is on", change("metal_host.r", `"update"`, with(host, `"name"`, `"power_state": "on", "name"`), with(host, `"name": "r1"`, `"power_state": "on", "name": "r2"`), "{}"), "update []"},
-		{"a new host that is to be on", change("metal_host.r", `"create"`, "null", with(host, `"id": "u",`, `"power_state": "on",`), `{"id": true}`), "enroll, clean, power on [[verify] [clean] [power-on]]"},
-		{"a new host that is not prepared", change("metal_host.r", `"create"`, "null", with(with(host, `"id": "u",`, `"inspect": true, "raid": {},`), `"available"`, `"enroll"`), `{"id": true}`), "enroll [[verify]]"},
-		{"a cleaning that may be", change("metal_host.r", `"update"`, host, host, `{"cleanings": true}`), "prepare, clean [[clean]] may be"},
-		{"no automated cleaning", change("metal_host.r", `"create"`, "null", with(host, `"id": "u",`, `"automated_clean": false,`), `{"id": true}`), "enroll [[verify]]"},
+		{"triggers of an inspection", change("metal_host.r", `"update"`, host, with(with(host, `"cleanings": 1`, `"cleanings": 2`),
+			`"inspect_triggers": null`, `"inspect_triggers": {"a": "b"}`), "{}"), "prepare, inspect, clean [[inspect] [clean]]"},
+		{"BIOS settings", change("metal_host.r", `"update"`, host, with(with(host, `"cleanings": 1`, `"cleanings": 2`),
+			`"bios_settings": null`, `"bios_settings": {"a": "b"}`), "{}"), "prepare, clean, clean [[clean] [clean]]"},
+		{"a boot mode", change("metal_host.r", `"update"`, host, with(with(host, `"cleanings": 1`, `"cleanings": 2`), `"name"`,
+			`"boot_mode": "uefi", "name"`), "{}"), "prepare, power on [[power-on]]"},
+		{"power", change("metal_host.r", `"update"`, with(host, `"name"`, `"power_state": "off", "name"`),
+			with(host, `"name"`, `"power_state": "on", "name"`), "{}"), "update, power on [[power-on]]"},
+		{"power that is on", change("metal_host.r", `"update"`, with(host, `"name"`, `"power_state": "on", "name"`),
+			with(host, `"name": "r1"`, `"power_state": "on", "name": "r2"`), "{}"), "update []"},
+		{"a new host that is to be on", change("metal_host.r", `"create"`, "null", with(host, `"id": "u",`, `"power_state": "on",`),
+			`{"id": true}`), "enroll, clean, power on [[verify] [clean] [power-on]]"},
+		{"a new host that is not prepared", change("metal_host.r", `"create"`, "null", with(with(host, `"id": "u",`,
+			`"inspect": true, "raid": {},`), `"available"`, `"enroll"`), `{"id": true}`), "enroll [[verify]]"},
+		{
+			"a cleaning that may be", change("metal_host.r", `"update"`, host, host, `{"cleanings": true}`),
+			"prepare, clean [[clean]] may be",
+		},
+		{"no automated cleaning", change("metal_host.r", `"create"`, "null", with(host, `"id": "u",`, `"automated_clean": false,`),
+			`{"id": true}`), "enroll [[verify]]"},
 		{"a deleted host", change("metal_host.r", `"delete"`, host, "null", "{}"), "remove from Ironic []"},
-		{"a service", change("metal_host.r", `"update"`, with(active, `"bios_settings": null`, `"bios_settings": {"a": "0"}`), with(with(active, `"cleanings": 1`, `"cleanings": 2`), `"bios_settings": null`, `"bios_settings": {"a": "1"}`), "{}"), `prepare, service [[service]] turn service [{"a":"1"},null]`},
-		{"a service of a machine that is on", change("metal_host.r", `"update"`, with(active, `"bios_settings": null`, `"power_state": "on", "bios_settings": {"a": "0"}`), with(with(active, `"cleanings": 1`, `"cleanings": 2`), `"bios_settings": null`, `"power_state": "on", "bios_settings": {"a": "1"}`), "{}"), `prepare, service [[service]] turn service [{"a":"1"},null]`},
-		{"settings that wait", change("metal_host.r", `"update"`, active, with(active, `"bios_settings": null`, `"bios_settings": {"a": "1"}`), "{}"), "update []"},
-		{"another image", change("metal_deployment.d", `"update"`, deployment, with(deployment, `"rebuilds": 0`, `"rebuilds": 1`), "{}"), "rebuild [[deploy]] turn rebuild http://a c"},
-		{"a restart", change("metal_deployment.d", `"update"`, deployment, with(deployment, `"restarts": 2`, `"restarts": 3`), "{}"), "restart [[restart]] turn restart http://a c"},
-		{"a rebuild that may be", change("metal_deployment.d", `"update"`, deployment, deployment, `{"rebuilds": true, "restarts": true}`), "rebuild [[deploy]] may be turn rebuild http://a c"},
-		{"power of a deployment", change("metal_deployment.d", `"update"`, with(deployment, `"rollout"`, `"power_state": "off", "rollout"`), with(deployment, `"rollout"`, `"power_state": "on", "rollout"`), "{}"), "power on [[power-on]]"},
-		{"power, and until the machine answers", change("metal_deployment.d", `"update"`, with(deployment, `"rollout"`, `"power_state": "off", "rollout"`), with(deployment, `"rollout"`, `"power_state": "on", "ready_check": {}, "rollout"`), "{}"), "power on [[restart]]"},
-		{"power off", change("metal_deployment.d", `"update"`, with(deployment, `"rollout"`, `"power_state": "on", "rollout"`), with(deployment, `"rollout"`, `"power_state": "off", "rollout"`), "{}"), "update []"},
-		{"a machine that is adopted", change("metal_deployment.d", `"create"`, "null", with(deployment, `"image"`, `"adopt": true, "image"`), "{}"), "adopt []"},
-		{"a machine that keeps running", change("metal_deployment.d", `"delete"`, with(deployment, `"rollout"`, `"on_destroy": "forget", "rollout"`), "null", "{}"), "forget []"},
-		{"a replacement", change("metal_deployment.d", `"delete", "create"`, deployment, deployment, "{}"), "undeploy, clean [[undeploy clean]] turn replace http://a c; deploy [[deploy]] turn deploy http://a c after 0"},
-		{"the new one first", change("metal_deployment.d", `"create", "delete"`, deployment, deployment, "{}"), "undeploy, clean [[undeploy clean]] turn replace http://a c after 1; deploy [[deploy]] turn deploy http://a c"},
+		{
+			"a service", change("metal_host.r", `"update"`, with(active, `"bios_settings": null`, `"bios_settings": {"a": "0"}`),
+				with(with(active, `"cleanings": 1`, `"cleanings": 2`), `"bios_settings": null`, `"bios_settings": {"a": "1"}`), "{}"),
+			`prepare, service [[service]] turn service [{"a":"1"},null]`,
+		},
+		{"a service of a machine that is on", change("metal_host.r", `"update"`,
+			with(active, `"bios_settings": null`, `"power_state": "on", "bios_settings": {"a": "0"}`),
+			with(with(active, `"cleanings": 1`, `"cleanings": 2`), `"bios_settings": null`,
+				`"power_state": "on", "bios_settings": {"a": "1"}`), "{}"), `prepare, service [[service]] turn service [{"a":"1"},null]`},
+		{"settings that wait", change("metal_host.r", `"update"`, active,
+			with(active, `"bios_settings": null`, `"bios_settings": {"a": "1"}`), "{}"), "update []"},
+		{
+			"another image", change("metal_deployment.d", `"update"`, deployment, with(deployment, `"rebuilds": 0`, `"rebuilds": 1`), "{}"),
+			"rebuild [[deploy]] turn rebuild http://a c",
+		},
+		{
+			"a restart", change("metal_deployment.d", `"update"`, deployment, with(deployment, `"restarts": 2`, `"restarts": 3`), "{}"),
+			"restart [[restart]] turn restart http://a c",
+		},
+		{
+			"a rebuild that may be", change("metal_deployment.d", `"update"`, deployment, deployment, `{"rebuilds": true, "restarts": true}`),
+			"rebuild [[deploy]] may be turn rebuild http://a c",
+		},
+		{"power of a deployment", change("metal_deployment.d", `"update"`, with(deployment, `"rollout"`, `"power_state": "off", "rollout"`),
+			with(deployment, `"rollout"`, `"power_state": "on", "rollout"`), "{}"), "power on [[power-on]]"},
+		{
+			"power, and until the machine answers",
+			change("metal_deployment.d", `"update"`, with(deployment, `"rollout"`, `"power_state": "off", "rollout"`),
+				with(deployment, `"rollout"`, `"power_state": "on", "ready_check": {}, "rollout"`), "{}"), "power on [[restart]]",
+		},
+		{"power off", change("metal_deployment.d", `"update"`, with(deployment, `"rollout"`, `"power_state": "on", "rollout"`),
+			with(deployment, `"rollout"`, `"power_state": "off", "rollout"`), "{}"), "update []"},
+		{"a machine that is adopted", change("metal_deployment.d", `"create"`, "null",
+			with(deployment, `"image"`, `"adopt": true, "image"`), "{}"), "adopt []"},
+		{"a machine that keeps running", change("metal_deployment.d", `"delete"`,
+			with(deployment, `"rollout"`, `"on_destroy": "forget", "rollout"`), "null", "{}"), "forget []"},
+		{
+			"a replacement", change("metal_deployment.d", `"delete", "create"`, deployment, deployment, "{}"),
+			"undeploy, clean [[undeploy clean]] turn replace http://a c; deploy [[deploy]] turn deploy http://a c after 0",
+		},
+		{
+			"the new one first", change("metal_deployment.d", `"create", "delete"`, deployment, deployment, "{}"),
+			"undeploy, clean [[undeploy clean]] turn replace http://a c after 1; deploy [[deploy]] turn deploy http://a c",
+		},
 		{"an allocation", change("metal_allocation.a", `"create"`, "null", `{}`, "{}"), "other []"},
 		{"another provider", change("null_resource.a", `"create"`, "null", `{}`, "{}"), " []"},
 	} {
@@ -165,7 +210,8 @@ func TestRead_whatChangesDo(t *testing.T) {
 				}
 				all = append(all, text)
 			}
-			if got := strings.Join(all, "; "); got != tt.want || strings.Contains(got, "may be") != strings.Contains(fmt.Sprint(w.Notes), "is not known before") {
+			if got := strings.Join(all, "; "); got != tt.want || strings.Contains(got, "may be") != strings.Contains(fmt.Sprint(w.Notes),
+				"is not known before") {
 				t.Errorf("%q, want %q; notes %q", got, tt.want, w.Notes)
 			}
 		})
@@ -174,7 +220,8 @@ func TestRead_whatChangesDo(t *testing.T) {
 
 // resource is a resource block in the configuration of a plan.
 func resource(address, references string, more ...string) string {
-	return fmt.Sprintf(`{"address": %q, "mode": "managed", "type": %q, "provider_config_key": "metal", "expressions": {"x": {"references": [%s]}}%s}`,
+	return fmt.Sprintf(
+		`{"address": %q, "mode": "managed", "type": %q, "provider_config_key": "metal", "expressions": {"x": {"references": [%s]}}%s}`,
 		address, address[:strings.Index(address, ".")], references, strings.Join(more, ""))
 }
 
@@ -183,21 +230,33 @@ func TestRead_whatWaitsForWhat(t *testing.T) {
 	made := func(address string) string { return change(address, `"create"`, "null", `{}`, `{"node_id": true}`) }
 	gone := func(address string) string { return change(address, `"delete"`, `{"id": "u"}`, "null", "{}") }
 	for _, tt := range []struct{ name, changes, configuration, want, note string }{
-		{"a reference", made("metal_host.h") + "," + made("metal_deployment.d"), resource("metal_deployment.d", `"metal_host.h.id", "metal_host.h"`), "1>0", ""},
 		{
-			"all instances", made("metal_host.h[0]") + "," + made("metal_host.h[1]") + "," + made("metal_deployment.d[0]"), resource("metal_deployment.d", `"metal_host.h", "count.index"`), "2>0 2>1", "",
+			"a reference", made("metal_host.h") + "," + made("metal_deployment.d"),
+			resource("metal_deployment.d", `"metal_host.h.id", "metal_host.h"`), "1>0", "",
+		},
+		{
+			"all instances", made("metal_host.h[0]") + "," + made("metal_host.h[1]") + "," + made("metal_deployment.d[0]"),
+			resource("metal_deployment.d", `"metal_host.h", "count.index"`), "2>0 2>1", "",
 		},
 		{
 			"one instance", made("metal_host.h[0]") + "," + made("metal_host.h[1]") + "," + made("metal_deployment.d"),
 			resource("metal_deployment.d", `"metal_host.h[1].id", "metal_host.h[1]", "metal_host.h"`), "2>1", "",
 		},
-		{"depends_on", made("metal_host.h") + "," + made("metal_deployment.d"), resource("metal_deployment.d", "", `, "depends_on": ["metal_host.h"]`), "1>0", ""},
+		{
+			"depends_on", made("metal_host.h") + "," + made("metal_deployment.d"),
+			resource("metal_deployment.d", "", `, "depends_on": ["metal_host.h"]`), "1>0", "",
+		},
 		{
 			"through a resource without a change", made("metal_host.h") + "," + made("metal_deployment.d"),
-			resource("metal_deployment.d", `"data.metal_host.x.id", "data.metal_host.x"`) + "," + resource("data.metal_host.x", `"metal_host.h.name", "metal_host.h"`), "1>0", "",
+			resource("metal_deployment.d", `"data.metal_host.x.id", "data.metal_host.x"`) + "," +
+				resource("data.metal_host.x", `"metal_host.h.name", "metal_host.h"`), "1>0", "",
 		},
-		{"a local value", made("metal_host.h") + "," + made("metal_deployment.d"), resource("metal_deployment.d", `"local.node"`), "", "does not say what local.node refers to"},
-		{"removals, the other way round", gone("metal_host.h") + "," + gone("metal_deployment.d"), resource("metal_host.h", "") + "," + resource("metal_deployment.d", `"metal_host.h.id", "metal_host.h"`), "0>1", ""},
+		{
+			"a local value", made("metal_host.h") + "," + made("metal_deployment.d"), resource("metal_deployment.d", `"local.node"`), "",
+			"does not say what local.node refers to",
+		},
+		{"removals, the other way round", gone("metal_host.h") + "," + gone("metal_deployment.d"), resource("metal_host.h", "") + "," +
+			resource("metal_deployment.d", `"metal_host.h.id", "metal_host.h"`), "0>1", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -221,7 +280,8 @@ func TestRead_whatWaitsForWhat(t *testing.T) {
 // A value that a module hands in leads to the resource of the caller, and an output to the resource in the module.
 func TestRead_modules(t *testing.T) {
 	t.Parallel()
-	changes := change("metal_host.h", `"create"`, "null", `{}`, `{}`) + "," + change("module.m.metal_deployment.d", `"create"`, "null", `{}`, `{"node_id": true}`) + "," +
+	changes := change("metal_host.h", `"create"`, "null", `{}`, `{}`) + "," + change("module.m.metal_deployment.d", `"create"`, "null",
+		`{}`, `{"node_id": true}`) + "," +
 		change("metal_allocation.a", `"create"`, "null", `{}`, `{}`)
 	w, err := planned.Read(plan(changes, `{"root_module": {
 		"resources": [`+resource("metal_allocation.a", `"module.m.id", "module.m"`)+`],
@@ -245,7 +305,8 @@ func TestRead_providerBlock(t *testing.T) {
 	t.Parallel()
 	changes := change("metal_host.h", `"create"`, "null", `{}`, `{}`)
 	read := func(limit string) (*planned.Work, error) {
-		return planned.Read(plan(changes, `{"provider_config": {"metal": {"name": "metal", "expressions": {`+limit+`}}}, "root_module": {"resources": [`+resource("metal_host.h", "")+`]}}`))
+		return planned.Read(plan(changes, `{"provider_config": {"metal": {"name": "metal", "expressions": {`+limit+
+			`}}}, "root_module": {"resources": [`+resource("metal_host.h", "")+`]}}`))
 	}
 	for _, tt := range []struct {
 		name, expressions string
@@ -264,13 +325,15 @@ func TestRead_providerBlock(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p := w.Provider; p.Limit.Max != tt.max || p.IsMax != tt.isMax || (p.Unknown == "") != (tt.unknown == "") || !strings.Contains(p.Unknown, tt.unknown) {
+			if p := w.Provider; p.Limit.Max != tt.max || p.IsMax != tt.isMax || (p.Unknown == "") != (tt.unknown == "") ||
+				!strings.Contains(p.Unknown, tt.unknown) {
 				t.Errorf("%+v", p)
 			}
 		})
 	}
-	two := plan(changes+","+change("metal_host.g", `"create"`, "null", `{}`, `{}`), `{"provider_config": {"metal": {}, "metal.b": {}}, "root_module": {"resources": [`+
-		resource("metal_host.h", "")+","+strings.Replace(resource("metal_host.g", ""), `_key": "metal"`, `_key": "metal.b"`, 1)+`]}}`)
+	two := plan(changes+","+change("metal_host.g", `"create"`, "null", `{}`, `{}`),
+		`{"provider_config": {"metal": {}, "metal.b": {}}, "root_module": {"resources": [`+
+			resource("metal_host.h", "")+","+strings.Replace(resource("metal_host.g", ""), `_key": "metal"`, `_key": "metal.b"`, 1)+`]}}`)
 	if _, err := planned.Read(two); err == nil || !strings.Contains(err.Error(), "several blocks of the provider: metal, metal.b") {
 		t.Errorf("the error is %v", err)
 	}
@@ -294,9 +357,12 @@ func TestRead_namesWhatIsNotCounted(t *testing.T) {
 			"action.metal_power.a of node r1 is not counted: it is an action, and takes no slot", "",
 		},
 		"another provider's action": {`"action_invocations": [{"address": "action.aws_x.y", "type": "aws_x"}]`, "", ""},
-		"deferred":                  {`"complete": false, "deferred_changes": [{"reason": "x", "resource_change": {"address": "metal_host.new"}}]`, "metal_host.new is not counted: the plan defers it", ""},
-		"with -target":              {`"complete": false`, "the plan is not complete", ""},
-		"failed":                    {`"errored": true`, "", "this plan has failed"},
+		"deferred": {
+			`"complete": false, "deferred_changes": [{"reason": "x", "resource_change": {"address": "metal_host.new"}}]`,
+			"metal_host.new is not counted: the plan defers it", "",
+		},
+		"with -target": {`"complete": false`, "the plan is not complete", ""},
+		"failed":       {`"errored": true`, "", "this plan has failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -14,15 +14,20 @@ import (
 
 // provider reads the provider block that the changes use.
 func (r *reader) provider() (Provider, error) {
-	p := Provider{Limit: throttle.Limit{Max: throttle.DefaultMax, StuckAfter: throttle.DefaultStuckAfter, Scope: throttle.ScopeAll, Coordination: throttle.CoordinationIronic}}
+	p := Provider{Limit: throttle.Limit{
+		Max: throttle.DefaultMax, StuckAfter: throttle.DefaultStuckAfter, Scope: throttle.ScopeAll,
+		Coordination: throttle.CoordinationIronic,
+	}}
 	keys := map[string]bool{}
 	for _, c := range r.plan.ResourceChanges {
-		if b := r.blocks.of(c); b != nil && strings.HasPrefix(c.Type, "metal_") && c.Mode == tfjson.ManagedResourceMode && !c.Change.Actions.NoOp() {
+		if b := r.blocks.of(c); b != nil && strings.HasPrefix(c.Type, "metal_") && c.Mode == tfjson.ManagedResourceMode &&
+			!c.Change.Actions.NoOp() {
 			keys[r.providerKey(b)] = true
 		}
 	}
 	if len(keys) > 1 {
-		return p, fmt.Errorf("the plan uses several blocks of the provider: %s. A forecast is about one site. Plan one of them with -target, or apply them one after the other",
+		return p, fmt.Errorf("the plan uses several blocks of the provider: %s. A forecast is about one site. Plan one of them with "+
+			"-target, or apply them one after the other",
 			strings.Join(slices.Sorted(maps.Keys(keys)), ", "))
 	}
 	if r.plan.Config == nil {

@@ -32,7 +32,8 @@ type Found struct {
 
 // fields are the fields of the list of nodes.
 var fields = []string{
-	"uuid", "name", "provision_state", "provision_updated_at", "power_state", "target_power_state", "target_provision_state", "instance_uuid", "extra", "resource_class",
+	"uuid", "name", "provision_state", "provision_updated_at", "power_state", "target_power_state", "target_provision_state",
+	"instance_uuid", "extra", "resource_class",
 	"conductor_group", "boot_interface", "maintenance", "fault", "last_error",
 }
 
@@ -122,7 +123,8 @@ type learned struct {
 func (f *Found) Learned(given forecast.Times) (lines []string) {
 	for _, l := range f.learned {
 		if _, known := given.Of(forecast.Clean, l.class); !known {
-			lines = append(lines, fmt.Sprintf("clean of class %s: %s, the median of the notes on %d nodes", l.class, f.Times[forecast.Clean][l.class].Round(time.Second), l.notes))
+			lines = append(lines, fmt.Sprintf("clean of class %s: %s, the median of the notes on %d nodes", l.class,
+				f.Times[forecast.Clean][l.class].Round(time.Second), l.notes))
 		}
 	}
 	return lines
@@ -163,7 +165,8 @@ func (f *Found) Complete(steps []forecast.Step) error {
 		}
 		n := f.nodes[m.ID]
 		if n == nil && m.Unknown == "" && !m.New {
-			missing = append(missing, fmt.Sprintf("node %s of %s: this Ironic has none of that UUID or name. Is --endpoint the site of the plan?", m.ID, steps[i].Address))
+			missing = append(missing, fmt.Sprintf("node %s of %s: this Ironic has none of that UUID or name. Is --endpoint the site of "+
+				"the plan?", m.ID, steps[i].Address))
 		}
 		if n == nil {
 			continue
@@ -181,11 +184,13 @@ func (f *Found) Complete(steps []forecast.Step) error {
 			deployed = append(deployed, steps[i].Address)
 		}
 		if steps[i].Turn != nil {
-			steps[i].Turn.Away = states.Failed(ironic.State(n.ProvisionState)) || steps[i].Turn.Change == rollout.Replacement && !states.IsOccupied(n)
+			steps[i].Turn.Away = states.Failed(ironic.State(n.ProvisionState)) || steps[i].Turn.Change == rollout.Replacement &&
+				!states.IsOccupied(n)
 		}
 	}
 	if len(deployed) > 0 {
-		f.Notes = append(f.Notes, fmt.Sprintf("what hosts do to machines on which something is deployed is not counted: %s", forecast.Few(deployed)))
+		f.Notes = append(f.Notes, fmt.Sprintf("what hosts do to machines on which something is deployed is not counted: %s",
+			forecast.Few(deployed)))
 	}
 	if len(missing) > 0 {
 		return forecast.Lacks(missing)

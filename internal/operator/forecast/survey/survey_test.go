@@ -53,7 +53,8 @@ func TestRead_machinesWithAnOperationInProgress(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"node-002": "[clean]", "node-003": "[deploy]", "node-004": "[undeploy clean]", "node-005": "[inspect]", "node-006": "[]", "node-007": "[power-on]",
+		"node-002": "[clean]", "node-003": "[deploy]", "node-004": "[undeploy clean]", "node-005": "[inspect]", "node-006": "[]",
+		"node-007": "[power-on]",
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", got, want)
@@ -153,7 +154,8 @@ func TestComplete(t *testing.T) {
 	if err := found.Complete(steps); err != nil {
 		t.Fatal(err)
 	}
-	if m := steps[0].Machine; m.ID != ironictest.NodeOf(t, fake, "node-000").UUID || m.Class != "baremetal" || m.Failures != 2 || !steps[0].Turn.Away {
+	if m := steps[0].Machine; m.ID != ironictest.NodeOf(t, fake, "node-000").UUID || m.Class != "baremetal" || m.Failures != 2 ||
+		!steps[0].Turn.Away {
 		t.Errorf("%+v", m)
 	}
 	if m := steps[1].Machine; m.Name != "node-001" || steps[1].Turn.Away {
@@ -166,7 +168,8 @@ func TestComplete(t *testing.T) {
 	if err := found.Complete(prepared); err != nil || len(prepared[0].Legs) != 0 || len(prepared[1].Legs) != 1 {
 		t.Errorf("%v: %+v", err, prepared)
 	}
-	if want := []string{"what hosts do to machines on which something is deployed is not counted: metal_host.a"}; !slices.Equal(found.Notes, want) {
+	if want := []string{"what hosts do to machines on which something is deployed is not counted: metal_host.a"}; !slices.Equal(found.Notes,
+		want) {
 		t.Errorf("the notes are %q", found.Notes)
 	}
 	err := found.Complete([]forecast.Step{{Address: "e", Machine: named("rack9-01")}})

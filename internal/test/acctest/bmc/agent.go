@@ -90,10 +90,14 @@ func (a *Agent) run(ctx context.Context) {
 			return
 		}
 		if found.Node.UUID == "" {
-			_ = json.Unmarshal(a.call(ctx, http.MethodGet, "lookup?addresses="+url.QueryEscape(a.mac), nil), &found) // Ironic may not expect it yet
+			// Ironic may not expect it yet
+			_ = json.Unmarshal(a.call(ctx, http.MethodGet, "lookup?addresses="+url.QueryEscape(a.mac), nil), &found)
 			continue
 		}
-		a.call(ctx, http.MethodPost, "heartbeat/"+found.Node.UUID, map[string]any{"callback_url": a.url, "agent_version": "9.0.0", "agent_token": found.Config.Token})
+		a.call(ctx, http.MethodPost, "heartbeat/"+found.Node.UUID, map[string]any{
+			"callback_url": a.url, "agent_version": "9.0.0",
+			"agent_token": found.Config.Token,
+		})
 	}
 }
 

@@ -99,7 +99,8 @@ func (b *Controller) Block(settings ...string) string {
 // BlockOf is Block with another scheme: see Address.
 func (b *Controller) BlockOf(scheme string, settings ...string) string {
 	username, password := b.Credentials()
-	return Block(b.Address(scheme), append([]string{fmt.Sprintf("username = %q", username), fmt.Sprintf("password = %q", password)}, settings...)...)
+	return Block(b.Address(scheme), append([]string{fmt.Sprintf("username = %q", username), fmt.Sprintf("password = %q", password)},
+		settings...)...)
 }
 
 // Count returns how often a kind of events is in the history of the machine.

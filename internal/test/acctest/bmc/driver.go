@@ -72,7 +72,10 @@ func (c *client) boot() {
 	c.reset("ForceOff")
 	c.media("EjectMedia", map[string]any{})
 	c.media("InsertMedia", map[string]any{"Image": image})
-	c.send(http.MethodPatch, "", map[string]any{"Boot": map[string]any{"BootSourceOverrideTarget": "Cd", "BootSourceOverrideEnabled": "Continuous"}})
+	c.send(http.MethodPatch, "", map[string]any{"Boot": map[string]any{
+		"BootSourceOverrideTarget":  "Cd",
+		"BootSourceOverrideEnabled": "Continuous",
+	}})
 	c.reset("On")
 }
 
@@ -82,7 +85,8 @@ const softTime = 3 * time.Second
 // shutDown asks the operating system to shut down.
 func (c *client) shutDown() {
 	c.reset("GracefulShutdown")
-	for end := time.Now().Add(softTime); c.failure == "" && !strings.Contains(c.send(http.MethodGet, "", nil), `"PowerState":"Off"`); <-time.After(100 * time.Millisecond) {
+	for end := time.Now().Add(softTime); c.failure == "" && !strings.Contains(c.send(http.MethodGet, "", nil),
+		`"PowerState":"Off"`); <-time.After(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			c.failure = "Failed to change power state to 'power off' by 'soft power off': Failed to set node power state to power off."
 		}
@@ -147,7 +151,8 @@ func (c *client) trust() *tls.Config {
 func (b *Controller) Command(kind string) {
 	username, password := b.Credentials()
 	c := client{info: map[string]any{
-		"redfish_address": b.URL, "redfish_system_id": b.Path(), "redfish_username": username, "redfish_password": password, "redfish_verify_ca": false,
+		"redfish_address": b.URL, "redfish_system_id": b.Path(), "redfish_username": username, "redfish_password": password,
+		"redfish_verify_ca": false,
 	}}
 	if c.reset(kind); c.failure != "" {
 		b.t.Fatal(c.failure)

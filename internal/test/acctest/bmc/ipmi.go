@@ -45,7 +45,8 @@ func (b *Controller) StartIPMI(address string) *ipmi.Server {
 // IPMIBlock is Block for IPMI.
 func (b *Controller) IPMIBlock(settings ...string) string {
 	username, password := b.Credentials()
-	return Block("ipmi://"+b.IPMI, append([]string{fmt.Sprintf("username = %q", username), fmt.Sprintf("password = %q", password)}, settings...)...)
+	return Block("ipmi://"+b.IPMI, append([]string{fmt.Sprintf("username = %q", username), fmt.Sprintf("password = %q", password)},
+		settings...)...)
 }
 
 // IPMINode is Node for IPMI.
@@ -69,7 +70,8 @@ func ipmiDriver(node fakeironic.Node, info map[string]any, verb string) string {
 		if b == nil {
 			return failure
 		}
-		if username, password := b.Credentials(); site.Text(info["ipmi_username"]) != username || site.Text(info["ipmi_password"]) != password {
+		if username, password := b.Credentials(); site.Text(info["ipmi_username"]) != username ||
+			site.Text(info["ipmi_password"]) != password {
 			b.Note(fakebmc.LoginRefused, site.Text(info["ipmi_username"]))
 			return failure
 		}

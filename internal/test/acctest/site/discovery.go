@@ -15,7 +15,8 @@ import (
 func StartDiscovery(t testing.TB) *Site {
 	t.Helper()
 	if os.Getenv(endpointVariable) != "" && os.Getenv(discoveryEndpointVariable) == "" {
-		t.Fatalf("%s is set, so %s must be too; for an Ironic that cannot discover: -skip ^TestAccDiscover", endpointVariable, discoveryEndpointVariable)
+		t.Fatalf("%s is set, so %s must be too; for an Ironic that cannot discover: -skip ^TestAccDiscover", endpointVariable,
+			discoveryEndpointVariable)
 	}
 	return start(t, os.Getenv(discoveryEndpointVariable), &fakeironic.Server{Discovery: true, DefaultResourceClass: "discovered"})
 }

@@ -172,7 +172,8 @@ func UnfinishCreation(s *Site, object string) {
 	for run, value := range runs {
 		mark, _ := value.(map[string]any)
 		delete(mark, "done")
-		status, answer := s.CallAt("latest", http.MethodPatch, object, []any{map[string]any{"op": "replace", "path": "/extra/terraform_metal_creation/" + run, "value": mark}})
+		status, answer := s.CallAt("latest", http.MethodPatch, object,
+			[]any{map[string]any{"op": "replace", "path": "/extra/terraform_metal_creation/" + run, "value": mark}})
 		if status != http.StatusOK {
 			s.t.Fatalf("%s: %d %v", object, status, answer)
 		}

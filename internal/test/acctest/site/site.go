@@ -121,7 +121,8 @@ func SkipUnlessAsked(t testing.TB) {
 
 // Provider returns a provider block for the site, with further settings.
 func (s *Site) Provider(settings ...string) string {
-	return fmt.Sprintf("provider \"metal\" {\n  endpoint = %q\n  auth_type = \"none\"\n  poll_interval = \"200ms\"\n  %s\n}\n", s.Endpoint, strings.Join(settings, "\n  "))
+	return fmt.Sprintf("provider \"metal\" {\n  endpoint = %q\n  auth_type = \"none\"\n  poll_interval = \"200ms\"\n  %s\n}\n", s.Endpoint,
+		strings.Join(settings, "\n  "))
 }
 
 // Until polls done until it returns true, and fails the test after three minutes. what describes the condition.

@@ -175,7 +175,8 @@ func InvalidPlan(path string, attributes []*tfprotov6.SchemaAttribute, prior, co
 			if !now.IsNull() {
 				return at + ": a write-only value in the plan"
 			}
-		case wanted.IsNull() && a.Computed, now.RawEquals(wanted), now.RawEquals(before) && !wanted.IsNull(), !wanted.IsKnown() && !now.IsKnown():
+		case wanted.IsNull() && a.Computed, now.RawEquals(wanted), now.RawEquals(before) && !wanted.IsNull(), !wanted.IsKnown() &&
+			!now.IsKnown():
 		case a.NestedType != nil && IsThere(wanted) && IsThere(now):
 			if text := invalidElements(at, a.NestedType, before, wanted, now); text != "" {
 				return text

@@ -23,8 +23,12 @@ var (
 		},
 	})
 	cidrSubnetFunction = function.New(&function.Spec{
-		Params: []function.Parameter{{Name: "prefix", Type: cty.String}, {Name: "newbits", Type: cty.Number}, {Name: "netnum", Type: cty.Number}},
-		Type:   function.StaticReturnType(cty.String),
+		Params: []function.Parameter{
+			{Name: "prefix", Type: cty.String},
+			{Name: "newbits", Type: cty.Number},
+			{Name: "netnum", Type: cty.Number},
+		},
+		Type: function.StaticReturnType(cty.String),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			prefix, err := netip.ParsePrefix(args[0].AsString())
 			if err != nil {

@@ -214,7 +214,10 @@ func (c *Config) addMove(m *Module, block *hcl.Block) error {
 
 // checkTerraformBlock accepts only the providers that there are.
 func checkTerraformBlock(from schema.Providers, block *hcl.Block) error {
-	content, problems := block.Body.Content(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "required_version"}}, Blocks: []hcl.BlockHeaderSchema{{Type: "required_providers"}}})
+	content, problems := block.Body.Content(&hcl.BodySchema{
+		Attributes: []hcl.AttributeSchema{{Name: "required_version"}},
+		Blocks:     []hcl.BlockHeaderSchema{{Type: "required_providers"}},
+	})
 	if problems.HasErrors() {
 		return core.Unsupported("this terraform block")
 	}

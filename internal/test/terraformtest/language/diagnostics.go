@@ -66,7 +66,10 @@ func (d *Diagnostics) AddHCL(address string, from hcl.Diagnostics) (failed bool)
 // AddProvider adds what a provider reports of a block, and says whether there is an error. body is the block; nil: none.
 func (d *Diagnostics) AddProvider(address string, body hcl.Body, block *hcl.Range, from []*tfprotov6.Diagnostic) (failed bool) {
 	for _, one := range from {
-		made := Diagnostic{IsError: one.Severity == tfprotov6.DiagnosticSeverityError, Summary: one.Summary, Detail: one.Detail, Address: address, Subject: block}
+		made := Diagnostic{
+			IsError: one.Severity == tfprotov6.DiagnosticSeverityError, Summary: one.Summary, Detail: one.Detail,
+			Address: address, Subject: block,
+		}
 		if body != nil && one.Attribute != nil {
 			made.Subject = attributeRange(body, one.Attribute, block)
 		}

@@ -52,17 +52,26 @@ func missingFunction(file *hcl.File, from schema.Providers) (name string) {
 // real CLI.
 func Functions(dir string, started time.Time) map[string]function.Function {
 	return map[string]function.Function{
-		"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "floor": stdlib.FloorFunc, "max": stdlib.MaxFunc, "min": stdlib.MinFunc, "parseint": stdlib.ParseIntFunc,
-		"chomp": stdlib.ChompFunc, "format": stdlib.FormatFunc, "formatlist": stdlib.FormatListFunc, "join": stdlib.JoinFunc, "lower": stdlib.LowerFunc, "upper": stdlib.UpperFunc,
-		"replace": replaceFunction, "split": stdlib.SplitFunc, "substr": stdlib.SubstrFunc, "trimspace": stdlib.TrimSpaceFunc, "trimprefix": stdlib.TrimPrefixFunc,
+		"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "floor": stdlib.FloorFunc, "max": stdlib.MaxFunc, "min": stdlib.MinFunc,
+		"parseint": stdlib.ParseIntFunc,
+		"chomp":    stdlib.ChompFunc, "format": stdlib.FormatFunc, "formatlist": stdlib.FormatListFunc, "join": stdlib.JoinFunc,
+		"lower": stdlib.LowerFunc, "upper": stdlib.UpperFunc,
+		"replace": replaceFunction, "split": stdlib.SplitFunc, "substr": stdlib.SubstrFunc, "trimspace": stdlib.TrimSpaceFunc,
+		"trimprefix": stdlib.TrimPrefixFunc,
 		"trimsuffix": stdlib.TrimSuffixFunc, "regex": stdlib.RegexFunc, "regexall": stdlib.RegexAllFunc, "title": stdlib.TitleFunc,
-		"chunklist": stdlib.ChunklistFunc, "coalescelist": stdlib.CoalesceListFunc, "compact": stdlib.CompactFunc, "concat": stdlib.ConcatFunc, "contains": stdlib.ContainsFunc,
-		"distinct": stdlib.DistinctFunc, "element": stdlib.ElementFunc, "flatten": stdlib.FlattenFunc, "keys": stdlib.KeysFunc, "merge": stdlib.MergeFunc, "range": stdlib.RangeFunc,
-		"reverse": stdlib.ReverseListFunc, "setintersection": stdlib.SetIntersectionFunc, "setproduct": stdlib.SetProductFunc, "setsubtract": stdlib.SetSubtractFunc,
-		"setunion": stdlib.SetUnionFunc, "slice": stdlib.SliceFunc, "sort": stdlib.SortFunc, "values": stdlib.ValuesFunc, "zipmap": stdlib.ZipmapFunc, "coalesce": coalesceFunction,
-		"lookup": lookupFunction, "jsonencode": stdlib.JSONEncodeFunc, "jsondecode": stdlib.JSONDecodeFunc, "csvdecode": stdlib.CSVDecodeFunc,
-		"tobool": stdlib.MakeToFunc(cty.Bool), "tonumber": stdlib.MakeToFunc(cty.Number), "tostring": stdlib.MakeToFunc(cty.String),
-		"tolist": stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)), "toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)), "tomap": stdlib.MakeToFunc(cty.Map(cty.DynamicPseudoType)),
+		"chunklist": stdlib.ChunklistFunc, "coalescelist": stdlib.CoalesceListFunc, "compact": stdlib.CompactFunc,
+		"concat": stdlib.ConcatFunc, "contains": stdlib.ContainsFunc,
+		"distinct": stdlib.DistinctFunc, "element": stdlib.ElementFunc, "flatten": stdlib.FlattenFunc, "keys": stdlib.KeysFunc,
+		"merge": stdlib.MergeFunc, "range": stdlib.RangeFunc,
+		"reverse": stdlib.ReverseListFunc, "setintersection": stdlib.SetIntersectionFunc, "setproduct": stdlib.SetProductFunc,
+		"setsubtract": stdlib.SetSubtractFunc,
+		"setunion":    stdlib.SetUnionFunc, "slice": stdlib.SliceFunc, "sort": stdlib.SortFunc, "values": stdlib.ValuesFunc,
+		"zipmap": stdlib.ZipmapFunc, "coalesce": coalesceFunction,
+		"lookup": lookupFunction, "jsonencode": stdlib.JSONEncodeFunc, "jsondecode": stdlib.JSONDecodeFunc,
+		"csvdecode": stdlib.CSVDecodeFunc,
+		"tobool":    stdlib.MakeToFunc(cty.Bool), "tonumber": stdlib.MakeToFunc(cty.Number), "tostring": stdlib.MakeToFunc(cty.String),
+		"tolist": stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)), "toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)),
+		"tomap":   stdlib.MakeToFunc(cty.Map(cty.DynamicPseudoType)),
 		"alltrue": quantified(true), "anytrue": quantified(false), "trim": stdlib.TrimFunc, "yamldecode": yamlFunction,
 		"cidrhost": cidrHostFunction, "cidrsubnet": cidrSubnetFunction,
 		"try": tryfunc.TryFunc, "can": tryfunc.CanFunc, "length": lengthFunction, "one": oneFunction,
@@ -97,9 +106,11 @@ func Functions(dir string, started time.Time) map[string]function.Function {
 			text, err := os.ReadFile(Within(dir, s))
 			return base64.StdEncoding.EncodeToString(text), err
 		}),
-		"plantimestamp": onStrings(cty.String, func([]string) (cty.Value, error) { return cty.StringVal(started.UTC().Format(time.RFC3339)), nil }),
-		"sensitive":     marking(func(v cty.Value) cty.Value { return v.Mark(schema.Sensitive) }),
-		"nonsensitive":  marking(func(v cty.Value) cty.Value { v, _ = v.Unmark(); return v }),
+		"plantimestamp": onStrings(cty.String, func([]string) (cty.Value, error) {
+			return cty.StringVal(started.UTC().Format(time.RFC3339)), nil
+		}),
+		"sensitive":    marking(func(v cty.Value) cty.Value { return v.Mark(schema.Sensitive) }),
+		"nonsensitive": marking(func(v cty.Value) cty.Value { v, _ = v.Unmark(); return v }),
 	}
 }
 
@@ -162,9 +173,12 @@ func gzipped(text string) (string, error) {
 // marking makes a function that changes only marks.
 func marking(do func(cty.Value) cty.Value) function.Function {
 	return function.New(&function.Spec{
-		Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowNull: true, AllowMarked: true, AllowDynamicType: true}},
-		Type:   func(args []cty.Value) (cty.Type, error) { return args[0].Type(), nil },
-		Impl:   func(args []cty.Value, _ cty.Type) (cty.Value, error) { return do(args[0]), nil },
+		Params: []function.Parameter{{
+			Name: "value", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowNull: true, AllowMarked: true,
+			AllowDynamicType: true,
+		}},
+		Type: func(args []cty.Value) (cty.Type, error) { return args[0].Type(), nil },
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return do(args[0]), nil },
 	})
 }
 
@@ -238,8 +252,14 @@ var coalesceFunction = function.New(&function.Spec{
 
 // lookupFunction is lookup as Terraform has it: the default may be null, unlike in the library's.
 var lookupFunction = function.New(&function.Spec{
-	Params:   []function.Parameter{{Name: "inputMap", Type: cty.DynamicPseudoType, AllowMarked: true}, {Name: "key", Type: cty.String, AllowMarked: true}},
-	VarParam: &function.Parameter{Name: "default", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowDynamicType: true, AllowNull: true, AllowMarked: true},
+	Params: []function.Parameter{
+		{Name: "inputMap", Type: cty.DynamicPseudoType, AllowMarked: true},
+		{Name: "key", Type: cty.String, AllowMarked: true},
+	},
+	VarParam: &function.Parameter{
+		Name: "default", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowDynamicType: true, AllowNull: true,
+		AllowMarked: true,
+	},
 	Type: func(args []cty.Value) (cty.Type, error) {
 		if len(args) > 3 {
 			return cty.NilType, fmt.Errorf("lookup() takes two or three arguments, got %d", len(args))

@@ -61,7 +61,8 @@ func (c *Config) SetVariables(d *Diagnostics, given, environment map[string]stri
 	values := map[string]cty.Value{}
 	for name := range given {
 		if c.Variables[name] == nil {
-			d.Fail("Value for undeclared variable", "A variable named %q was assigned on the command line, but the root module does not declare a variable of that name.", name)
+			d.Fail("Value for undeclared variable", "A variable named %q was assigned on the command line, but the root module does not "+
+				"declare a variable of that name.", name)
 		}
 	}
 	for name, v := range c.Variables {

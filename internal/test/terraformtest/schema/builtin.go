@@ -12,7 +12,9 @@ import (
 )
 
 // Builtin is Terraform's own provider, with terraform_data.
-var Builtin = &Provider{Name: "terraform", Source: "terraform.io/builtin/terraform", Start: func([]string, http.RoundTripper) Server { return builtin{} }}
+var Builtin = &Provider{Name: "terraform", Source: "terraform.io/builtin/terraform", Start: func([]string, http.RoundTripper) Server {
+	return builtin{}
+}}
 
 // builtin serves terraform_data.
 type builtin struct{ tfprotov6.ProviderServer }
@@ -35,7 +37,9 @@ func (builtin) GetProviderSchema(context.Context, *tfprotov6.GetProviderSchemaRe
 }
 
 // ValidateProviderConfig accepts everything.
-func (builtin) ValidateProviderConfig(context.Context, *tfprotov6.ValidateProviderConfigRequest) (*tfprotov6.ValidateProviderConfigResponse, error) {
+func (builtin) ValidateProviderConfig(context.Context,
+	*tfprotov6.ValidateProviderConfigRequest,
+) (*tfprotov6.ValidateProviderConfigResponse, error) {
 	return &tfprotov6.ValidateProviderConfigResponse{}, nil
 }
 
@@ -45,12 +49,16 @@ func (builtin) ConfigureProvider(context.Context, *tfprotov6.ConfigureProviderRe
 }
 
 // ValidateResourceConfig accepts everything.
-func (builtin) ValidateResourceConfig(context.Context, *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
+func (builtin) ValidateResourceConfig(context.Context,
+	*tfprotov6.ValidateResourceConfigRequest,
+) (*tfprotov6.ValidateResourceConfigResponse, error) {
 	return &tfprotov6.ValidateResourceConfigResponse{}, nil
 }
 
 // UpgradeResourceState decodes a state.
-func (builtin) UpgradeResourceState(_ context.Context, req *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
+func (builtin) UpgradeResourceState(_ context.Context,
+	req *tfprotov6.UpgradeResourceStateRequest,
+) (*tfprotov6.UpgradeResourceStateResponse, error) {
 	value, err := dataKind.Decode(&tfprotov6.DynamicValue{JSON: req.RawState.JSON})
 	if err != nil {
 		return nil, err
@@ -64,7 +72,9 @@ func (builtin) ReadResource(_ context.Context, req *tfprotov6.ReadResourceReques
 }
 
 // PlanResourceChange plans the output of an input, and a new ID if the triggers change.
-func (builtin) PlanResourceChange(_ context.Context, req *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
+func (builtin) PlanResourceChange(_ context.Context,
+	req *tfprotov6.PlanResourceChangeRequest,
+) (*tfprotov6.PlanResourceChangeResponse, error) {
 	resp := &tfprotov6.PlanResourceChangeResponse{PlannedState: req.ProposedNewState, PlannedPrivate: req.PriorPrivate}
 	prior, err := dataKind.Decode(req.PriorState)
 	if err != nil {
@@ -94,7 +104,9 @@ func (builtin) PlanResourceChange(_ context.Context, req *tfprotov6.PlanResource
 }
 
 // ApplyResourceChange sets the output, and the ID of a new object.
-func (builtin) ApplyResourceChange(_ context.Context, req *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
+func (builtin) ApplyResourceChange(_ context.Context,
+	req *tfprotov6.ApplyResourceChangeRequest,
+) (*tfprotov6.ApplyResourceChangeResponse, error) {
 	planned, err := dataKind.Decode(req.PlannedState)
 	if err != nil || planned.IsNull() {
 		return &tfprotov6.ApplyResourceChangeResponse{NewState: req.PlannedState}, err

@@ -28,7 +28,8 @@ func (p *Provider) Functions(ctx context.Context, call Call) map[string]function
 		for _, parameter := range f.Parameters {
 			of := terraformType(parameter.Type)
 			spec.Params = append(spec.Params, function.Parameter{
-				Name: parameter.Name, Type: of, AllowNull: parameter.AllowNullValue, AllowUnknown: parameter.AllowUnknownValues, AllowDynamicType: of == cty.DynamicPseudoType,
+				Name: parameter.Name, Type: of, AllowNull: parameter.AllowNullValue, AllowUnknown: parameter.AllowUnknownValues,
+				AllowDynamicType: of == cty.DynamicPseudoType,
 			})
 		}
 		spec.Impl = func(args []cty.Value, result cty.Type) (cty.Value, error) {
@@ -51,7 +52,9 @@ func (all Providers) HasFunction(name string) bool {
 }
 
 // callFunction calls a function of a provider.
-func callFunction(ctx context.Context, call Call, name string, f *tfprotov6.Function, args []cty.Value, result cty.Type) (cty.Value, error) {
+func callFunction(ctx context.Context, call Call, name string, f *tfprotov6.Function, args []cty.Value,
+	result cty.Type,
+) (cty.Value, error) {
 	req := &tfprotov6.CallFunctionRequest{Name: name}
 	for i, arg := range args {
 		if !f.Parameters[i].AllowUnknownValues && !arg.IsWhollyKnown() {

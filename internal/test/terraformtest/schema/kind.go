@@ -39,7 +39,10 @@ func kindOf(name string, schema *tfprotov6.Schema) *Kind {
 	for _, a := range attributes {
 		spec[a.Name] = &hcldec.AttrSpec{Name: a.Name, Type: attributeType(a, true), Required: a.Required}
 	}
-	return &Kind{Type: objectType(attributes, false), Attributes: attributes, Version: schema.Version, Name: name, spec: spec, hidden: HasSensitive(attributes)}
+	return &Kind{
+		Type: objectType(attributes, false), Attributes: attributes, Version: schema.Version, Name: name, spec: spec,
+		hidden: HasSensitive(attributes),
+	}
 }
 
 // attributeType returns the type of an attribute: of its values, or of the expressions that are converted to it.

@@ -76,7 +76,10 @@ func Load(file string, from schema.Providers) (*State, error) {
 
 // Save writes a state file, if it changes. data are the instances of data sources by address.
 func (s *State) Save(file string, from schema.Providers, data map[Address]cty.Value) error {
-	to := storedState{Version: 4, Terraform: core.Version, Serial: s.Serial, Lineage: s.Lineage, Outputs: s.Outputs, Resources: []storedResource{}, Checks: json.RawMessage("null")}
+	to := storedState{
+		Version: 4, Terraform: core.Version, Serial: s.Serial, Lineage: s.Lineage, Outputs: s.Outputs,
+		Resources: []storedResource{}, Checks: json.RawMessage("null"),
+	}
 	resources := map[string]*storedResource{}
 	for _, at := range slices.SortedFunc(maps.Keys(s.Instances), Compare) {
 		_, kind := from.Kind(KindName(at.Resource))
@@ -210,7 +213,10 @@ func (i *Instance) store(kind *schema.Kind, at Address) (stored, error) {
 	if err != nil {
 		return stored{}, err
 	}
-	made := stored{SchemaVersion: kind.Version, Attributes: attributes, Sensitive: storedPaths(i.Secrets), Private: i.Private, Dependencies: i.After}
+	made := stored{
+		SchemaVersion: kind.Version, Attributes: attributes, Sensitive: storedPaths(i.Secrets), Private: i.Private,
+		Dependencies: i.After,
+	}
 	if i.Tainted {
 		made.Status = "tainted"
 	}
@@ -240,7 +246,10 @@ func storedPaths(paths []cty.Path) json.RawMessage {
 				steps = append(steps, map[string]any{"type": "get_attr", "value": step.Name})
 			case cty.IndexStep:
 				key, _ := ctyjson.Marshal(ctyjson.SimpleJSONValue{Value: step.Key}.Value, step.Key.Type())
-				steps = append(steps, map[string]any{"type": "index", "value": map[string]any{"value": json.RawMessage(key), "type": step.Key.Type().FriendlyName()}})
+				steps = append(steps, map[string]any{"type": "index", "value": map[string]any{
+					"value": json.RawMessage(key),
+					"type":  step.Key.Type().FriendlyName(),
+				}})
 			}
 		}
 		all = append(all, steps)

@@ -154,5 +154,6 @@ func (i *Instance) equal(other *Instance) bool {
 	if i == nil || other == nil {
 		return i == other
 	}
-	return i.Value.RawEquals(other.Value) && string(i.Private) == string(other.Private) && i.Tainted == other.Tainted && slices.Equal(i.After, other.After)
+	return i.Value.RawEquals(other.Value) && string(i.Private) == string(other.Private) && i.Tainted == other.Tainted &&
+		slices.Equal(i.After, other.After)
 }
