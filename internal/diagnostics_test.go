@@ -504,7 +504,7 @@ func (r *reader) isUnreadTitle(e ast.Expr) bool {
 }
 
 var (
-	// whose callers' titles the reader reads
+	// titled are the functions whose callers' titles the reader reads.
 	titled        = map[string]bool{"Warn": true, "Refuse": true, "warn": true, "refuse": true, "problem": true}
 	isMessage     = regexp.MustCompile(`(^|\.)(Notice|Doubt|Problem|Diagnostic)$`)
 	isExplanation = regexp.MustCompile(`(^|\.)[eE]xplain(Action)?$`)

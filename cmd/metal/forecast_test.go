@@ -148,10 +148,10 @@ func planWithoutLimit(t *testing.T) string {
 	if err := json.Unmarshal(text, &plan); err != nil {
 		t.Fatal(err)
 	}
-	block := plan["configuration"].(map[string]any)["provider_config"].(map[string]any)["metal"].(map[string]any) //nolint:forcetypeassert // the plan of the test has it
+	block := plan["configuration"].(map[string]any)["provider_config"].(map[string]any)["metal"].(map[string]any)
 	block["expressions"].(map[string]any)["provisioning_limit"] = map[string]any{
 		"references": []any{"local.limit"},
-	} //nolint:forcetypeassert // the plan of the test has it
+	}
 	if text, err = json.Marshal(plan); err != nil {
 		t.Fatal(err)
 	}

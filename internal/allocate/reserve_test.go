@@ -107,8 +107,8 @@ func TestGroup_takesOverHalfFinishedGroup(t *testing.T) {
 		runs, _ := first["extra"].(map[string]any)["terraform_metal_creation"].(map[string]any)
 		for id, mark := range runs {
 			delete(mark.(map[string]any),
-				"done") //nolint:forcetypeassert // a mark is an object
-			ironictest.AsOther(t, fake, "PATCH", "allocations/"+first["uuid"].(string), []any{ //nolint:forcetypeassert // a UUID is text
+				"done")
+			ironictest.AsOther(t, fake, "PATCH", "allocations/"+first["uuid"].(string), []any{
 				map[string]any{"op": "replace", "path": "/extra/terraform_metal_creation/" + id, "value": mark},
 			})
 		}

@@ -92,7 +92,7 @@ func TestInstance_imageIsReadBack(t *testing.T) {
 			t.Fatal("instance_info is no JSON")
 		}
 		if got := ImageOf(&ironic.Node{InstanceInfo: info.(map[string]any)}); !reflect.DeepEqual(got,
-			image) { //nolint:forcetypeassert // it is what AsInstanceInfo returns
+			image) {
 			t.Errorf("%+v is read back as %+v", image, got)
 		}
 	}

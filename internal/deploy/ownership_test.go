@@ -120,7 +120,7 @@ func TestOwnership_takenBeforeAllocationIsRestored(t *testing.T) {
 		time.AfterFunc(19*time.Minute, func() {
 			if extra := ironictest.NodeOf(t, fake, node).Raw["extra"]; !ironic.SameJSON(
 				extra.(map[string]any)["terraform_metal_allocation"].(map[string]any)["uuid"],
-				spec.UUID) { //nolint:forcetypeassert // else it fails
+				spec.UUID) {
 				t.Errorf("nothing was noted: %v", extra)
 			}
 		})

@@ -65,8 +65,8 @@ func ofProject(fake *fakeironic.Server, project string) func(*machine.Config) {
 func forged(t *testing.T, fake *fakeironic.Server, id string) map[string]any {
 	t.Helper()
 	for _, mark := range sitetest.ExtraOf(t, fake,
-		id)[string(notes.MarkReservation)].(map[string]any) { //nolint:forcetypeassert // else it fails
-		copied := mark.(map[string]any) //nolint:forcetypeassert // else it fails
+		id)[string(notes.MarkReservation)].(map[string]any) {
+		copied := mark.(map[string]any)
 		delete(copied, "done")
 		return map[string]any{ironic.NewUUID(): copied}
 	}
@@ -128,7 +128,7 @@ func TestBootISO_restoresOnNodeOfAnotherProject(t *testing.T) { //nolint:paralle
 		fake, id, instance := sitetest.Booted(t, "1.109", sitetest.OverNetwork)
 		fake.Set(id, "owner", "b")
 		node := ironictest.NodeOf(t, fake, id)
-		info := node.Raw["instance_info"].(map[string]any) //nolint:forcetypeassert // else it fails
+		info := node.Raw["instance_info"].(map[string]any)
 		info["display_name"] = "web"
 		fake.Set(id, "instance_info", info)
 		o := deploy.DeployOptions{Instance: instance, Attempts: 1, Timeout: 4 * time.Hour, Other: deploy.RebuildOther}

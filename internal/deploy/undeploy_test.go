@@ -62,7 +62,7 @@ func wantRestored(t *testing.T, fake *fakeironic.Server, client *sitetest.Client
 		t.Errorf("the node is %s and reserved by %s", node.ProvisionState, node.InstanceUUID)
 	}
 	for _, field := range []string{"extra", "instance_info"} {
-		for key := range node.Raw[field].(map[string]any) { //nolint:forcetypeassert // the fake's own
+		for key := range node.Raw[field].(map[string]any) {
 			if strings.HasPrefix(key, "terraform_metal") {
 				t.Errorf("%s.%s is left behind", field, key)
 			}

@@ -222,7 +222,7 @@ func (s serverNotes) holds(c Conditions) bool {
 }
 
 // notes returns what the server has noted.
-func (p Private) notes() serverNotes { return load[serverNotes](context.Background(), p, serverKey) }
+func (p Private) notes() serverNotes { return decode[serverNotes](p.values()[serverKey]) }
 
 // GetKey returns the value of a key, as the private state of a request does; nil if there is none.
 func (p Private) GetKey(_ context.Context, key string) ([]byte, diag.Diagnostics) {

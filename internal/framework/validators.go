@@ -238,7 +238,7 @@ func (v JSONObjectValue) ValidateDynamic(ctx context.Context, req validator.Dyna
 var (
 	macPattern  = regexp.MustCompile(`^[0-9a-f]{2}(:[0-9a-f]{2}){5}$`)
 	namePattern = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,255}$`)
-	// the last five are the namespaces of os-traits
+	// traitPattern has the prefix of custom traits, and then the namespaces of os-traits.
 	traitPattern = regexp.MustCompile(`^(CUSTOM|COMPUTE|HW|MISC|OWNER|STORAGE)_[A-Z0-9_]+$`)
 	notInTraits  = regexp.MustCompile(`[^A-Z0-9_]+`)
 	// datapathPattern is the OpenFlow ID of a switch.

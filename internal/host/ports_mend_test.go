@@ -143,7 +143,7 @@ func TestApply_makesInvalidSwitchPortsAgain(t *testing.T) {
 		for _, state := range []string{"manageable", "active"} {
 			c := onSwitches(t, state)
 			stored["name"], stored["category"] = "eno1", "tenant"
-			stored["extra"].(jsonObject)["asset"] = 7.0 //nolint:forcetypeassert // it is one, above
+			stored["extra"].(jsonObject)["asset"] = 7.0
 			c.store(1, stored)
 			c.store(2, nil)
 			has := c.to(wanted(nil, portOf(1, access110), portOf(2, nil)))

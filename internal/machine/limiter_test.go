@@ -391,7 +391,7 @@ func TestGate_failedHostWaitsBehindFresh(t *testing.T) {
 			t.Errorf("order %v, want the one that failed last: %v", order, want)
 		}
 		if node, _ := fake.Node(bad); node.Raw["extra"].(map[string]any)["terraform_metal_failures"] !=
-			nil { //nolint:forcetypeassert // the fake's own
+			nil {
 			t.Error("failures are not forgotten after a success")
 		}
 	})

@@ -88,7 +88,7 @@ const (
 
 	kindBody       fault.Kind = "OneView body"       // an answer is not JSON
 	kindConnection fault.Kind = "OneView connection" // the client has received no complete answer
-	// the appliance does not answer which versions it supports, though the client has waited
+	// kindUnanswered: the appliance does not answer which versions it supports, though the client has waited.
 	kindUnanswered fault.Kind = "OneView unanswered"
 )
 

@@ -481,7 +481,7 @@ func TestFakeInterruption_pullSecretStaysSecret(t *testing.T) {
 		said.WriteString(w.Must("apply", "plan.bin"))
 		now, _ := s.Fake.Node(node)
 		if got := now.Raw["instance_info"].(map[string]any)["image_pull_secret"]; got !=
-			secret { //nolint:forcetypeassert // Ironic's schema
+			secret {
 			t.Errorf("the node is deployed with the secret %v, want %v", got, secret)
 		}
 		acctest.NoChanges(t, w)

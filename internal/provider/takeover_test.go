@@ -77,7 +77,7 @@ func TestTakeOver_planFindsAllThatAKilledRunHasBegun(t *testing.T) {
 	extra, _ := now.Raw["extra"].(map[string]any)
 	runs, _ := extra["terraform_metal_reservation"].(map[string]any)
 	for _, mark := range runs {
-		delete(mark.(map[string]any), "done") //nolint:forcetypeassert // a mark is an object
+		delete(mark.(map[string]any), "done")
 	}
 	if len(runs) != 1 {
 		t.Fatalf("the node has no mark of the deployment: %v", extra)

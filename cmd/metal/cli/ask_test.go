@@ -107,7 +107,7 @@ func TestAskerStopsAtAQuestion(t *testing.T) {
 func TestAskerShowsTheInputAgainWhenItIsStoppedAtASecret(t *testing.T) {
 	t.Parallel()
 	cmd, stop, seen := atTerminal(t)
-	terminal := int(cmd.InOrStdin().(*os.File).Fd()) //nolint:forcetypeassert // atTerminal sets a file
+	terminal := int(cmd.InOrStdin().(*os.File).Fd())
 	state := func() *term.State {
 		now, err := term.GetState(terminal)
 		if err != nil {

@@ -26,7 +26,7 @@ func (a asked) Err() error {
 func TestAskerHidesTheInputBeforeItReads(t *testing.T) {
 	t.Parallel()
 	cmd, stop, _ := atTerminal(t)
-	terminal := int(cmd.InOrStdin().(*os.File).Fd()) //nolint:forcetypeassert // atTerminal sets a file
+	terminal := int(cmd.InOrStdin().(*os.File).Fd())
 	shows := func() bool {
 		now, err := unix.IoctlGetTermios(terminal, unix.TCGETS)
 		if err != nil {

@@ -387,7 +387,7 @@ func TestVolume_onResetWaitsForTheBoot(t *testing.T) {
 	c.want(http.StatusBadRequest, "POST", volumes, `{"RAIDType": "RAID1", "CapacityBytes": 101}`)
 	c.reset("On")
 	if state := c.want(http.StatusOK, "GET", task["@odata.id"].(string),
-		"")["TaskState"]; state != "Completed" { //nolint:forcetypeassert // a task has a path
+		"")["TaskState"]; state != "Completed" {
 		t.Errorf("the task is %v", state)
 	}
 	if bytes := c.want(http.StatusOK, "GET", volumes+"/1", "")["CapacityBytes"]; bytes != 200.0 {

@@ -272,14 +272,13 @@ func (s *Server) patchPortgroup(c *api.Call, g *portgroup) (api.Reply, error) {
 		case op.Path == "/node_uuid" && op.Value != g.node.Str("uuid"):
 			return api.Reply{}, api.Fault(http.StatusInternalServerError, "Unexpected error raised by RPC")
 		case op.Path == "/name" && api.Text(op.Value) != "" && !api.ValidName(api.Text(op.Value)):
-			return api.Reply{}, api.Fault(http.StatusBadRequest, "Portgroup %s: Cannot change name to invalid name %s", g.uuid,
-				api.PyRepr(op.Value))
+			name := api.PyRepr(op.Value)
+			return api.Reply{}, api.Fault(http.StatusBadRequest, "Portgroup %s: Cannot change name to invalid name %s", g.uuid, name)
 		}
 	}
 	document := map[string]any{
 		"name": api.OrNull(g.name), "address": api.OrNull(g.address), "mode": api.OrNull(g.mode), "extra": api.Clone(g.extra),
-		"properties":                 api.Clone(g.properties),
-		"standalone_ports_supported": g.standalone, "node_uuid": g.node.Str("uuid"),
+		"properties": api.Clone(g.properties), "standalone_ports_supported": g.standalone, "node_uuid": g.node.Str("uuid"),
 	}
 	if s.maxMinor() >= 102 {
 		document["physical_network"] = api.OrNull(g.physicalNetwork)
@@ -306,8 +305,7 @@ func (s *Server) patchPortgroup(c *api.Call, g *portgroup) (api.Reply, error) {
 		*g = next
 		g.updatedAt = api.Timestamp(s.conductor.Now)
 	}
-	s.portgroups = append(s.portgroups, g)
-	if err != nil {
+	if s.portgroups = append(s.portgroups, g); err != nil {
 		return api.Reply{}, err
 	}
 	// Ironic looks at the first operation only

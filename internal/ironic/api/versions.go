@@ -81,35 +81,26 @@ func (v Microversion) String() string { return "1." + strconv.Itoa(int(v)) }
 // The first API version of each feature that not all supported versions have, and the feature (reference/ironic.md#microversions).
 const (
 	VersionAdopt            Microversion = 17  // the verb adopt
-	VersionResourceClass    Microversion = 21  // resource_class of a node
 	VersionPortGroups       Microversion = 26  // port groups
 	VersionSoftPower        Microversion = 27  // asking an operating system to shut down
 	VersionVIFs             Microversion = 28  // VIFs of a node
 	VersionNMI              Microversion = 29  // non-maskable interrupts
 	VersionPhysicalNetwork  Microversion = 34  // physical_network of a port
 	VersionRebuildDrive     Microversion = 35  // a config drive for a rebuild
-	VersionTraits           Microversion = 37  // traits of a node
 	VersionRescue           Microversion = 38  // rescue mode
 	VersionBIOS             Microversion = 40  // BIOS settings
 	VersionDetail           Microversion = 43  // ?detail=true of a list
 	VersionConductorGroup   Microversion = 46  // conductor_group of a node, the newest field of all polls
-	VersionAutomatedClean   Microversion = 47  // automated_clean of a node
-	VersionProtected        Microversion = 48  // protected of a node
 	VersionOwner            Microversion = 50  // owner of a node
-	VersionDescription      Microversion = 51  // description of a node
 	VersionAllocations      Microversion = 52  // allocations
 	VersionSmartNIC         Microversion = 53  // is_smartnic of a port
 	VersionDeployTemplates  Microversion = 55  // deploy templates
-	VersionBuiltDrive       Microversion = 56  // a config drive that Ironic builds
 	VersionAllocationChange Microversion = 57  // other name and extra of an allocation
 	VersionBackfill         Microversion = 58  // an allocation of a node that runs already
-	VersionVendorData       Microversion = 59  // vendor_data of a config drive
 	VersionAllocationOwner  Microversion = 60  // owner of an allocation
 	VersionRetired          Microversion = 61  // retired of a node, and the filter for it: quarantine
 	VersionLessee           Microversion = 65  // lessee of a node
-	VersionNetworkData      Microversion = 66  // network_data of a node
 	VersionVIFPort          Microversion = 67  // a VIF that names its port
-	VersionDeploySteps      Microversion = 69  // steps of a deployment
 	VersionNoRamdisk        Microversion = 70  // disable_ramdisk of a manual cleaning
 	VersionBIOSRegistry     Microversion = 74  // what a BIOS accepts
 	VersionBootMode         Microversion = 76  // boot mode and secure boot
@@ -123,7 +114,6 @@ const (
 	VersionPortName         Microversion = 88  // name of a port
 	VersionVirtualMedia     Microversion = 89  // virtual media of a running machine: another live ISO
 	VersionRunbooks         Microversion = 92  // runbooks
-	VersionDisablePowerOff  Microversion = 95  // disable_power_off of a node
 	VersionInspectionRules  Microversion = 96  // inspection rules
 	VersionPortDescription  Microversion = 97  // description of a port
 	VersionServiceAbort     Microversion = 97  // the verb abort in state service failed
@@ -148,6 +138,7 @@ const (
 	StepsAfterRAID       Microversion = 115 // of the first server that is known to run other steps after RAID
 	LastWithBondMode1ad  Microversion = 82  // names the bond mode of LACP so in its schema (reference/ironic.md#network-data)
 	FirstWithBondMode3ad Microversion = 115 // names it otherwise
-	// writes network data of config drives as it is given (reference/network-data.md#config-drives-that-ironic-replaces)
+	// LastKeepingDrives writes network data of config drives as it is given
+	// (reference/network-data.md#config-drives-that-ironic-replaces).
 	LastKeepingDrives Microversion = 82
 )

@@ -16,7 +16,7 @@ const (
 	kindUnguarded failure.Kind = "unguarded"  // a node shares its hardware, and no OneView is configured to ask who uses it
 	KindMismatch  failure.Kind = "mismatch"   // a node, its hardware and a template do not match
 	KindNameTaken failure.Kind = "name taken" // there is another profile of the wanted name
-	// the server must stay on: its node may run a deployment or has an operation in progress
+	// KindOccupied: the server must stay on, because its node may run a deployment or has an operation in progress.
 	KindOccupied     failure.Kind = "occupied"
 	kindNoTemplate   failure.Kind = "no template"   // no template for a node's server profile is configured
 	kindLostProfile  failure.Kind = "lost profile"  // a temporary profile for a cleaning or inspection was removed

@@ -85,7 +85,7 @@ func wantFree(t *testing.T, fake *fakeironic.Server, id string, spec ironic.Allo
 		t.Errorf("the allocation: %+v, %v", a, err)
 	}
 	for _, field := range []string{"extra", "instance_info"} {
-		for key := range node.Raw[field].(map[string]any) { //nolint:forcetypeassert // the fake's own
+		for key := range node.Raw[field].(map[string]any) {
 			if strings.HasPrefix(key, "terraform_metal") {
 				t.Errorf("%s.%s is left behind", field, key)
 			}

@@ -102,7 +102,7 @@ func TestAccAllocation_requireIsExplained(t *testing.T) {
 	acctest.Mention(t, output, append(reasons, "Warning: No node matches now")...)
 	acctest.Fails(t, w, acctest.Apply(), append(reasons, "Could not allocate a node", "or require less")...)
 	if status, answer := s.Call(http.MethodGet, "allocations?resource_class="+s.Class(), nil); status != http.StatusOK ||
-		len(answer["allocations"].([]any)) > 0 { //nolint:forcetypeassert // it is a list
+		len(answer["allocations"].([]any)) > 0 {
 		t.Errorf("left in Ironic: %v", answer)
 	}
 	s.Patch(dark, "add", "/properties/cpus", 64)

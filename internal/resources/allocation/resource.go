@@ -98,7 +98,7 @@ func (a *allocation) Create(ctx context.Context, req resource.CreateRequest, res
 		resp.State.RemoveResource(ctx) // another run has taken it over
 	} else if awaited != nil {
 		node, nerr := allocate.ReservedNodeOf(ctx, a.Site, made)
-		take(ctx, &plan, made, node, nerr, kept)
+		take(&plan, made, node, nerr, kept)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 		store()
 		defer plan.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
@@ -157,7 +157,7 @@ func (a *allocation) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	if found.NodeUUID != "" {
 		node, err = a.Site.Ironic.NodeForRefresh(ctx, found.NodeUUID)
 	}
-	take(ctx, &state, found, node, err, kept)
+	take(&state, found, node, err, kept)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	store()
 	state.noteUnchanged(ctx, resp.Private, &resp.Diagnostics)
@@ -214,7 +214,7 @@ func (a *allocation) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, framework.Identity{ID: state.ID})...)
 	wanted := plan
-	take(ctx, &plan, found, node, err, kept)
+	take(&plan, found, node, err, kept)
 	framework.Keep(&plan.NodeID, wanted.NodeID)
 	framework.Keep(&plan.NodeName, wanted.NodeName)
 	framework.Keep(&plan.State, wanted.State)
@@ -261,7 +261,7 @@ func (a *allocation) ImportState(ctx context.Context, req resource.ImportStateRe
 
 // take copies an allocation and its node's name into the model, and notes what plans must know of the node. failed is why the node could
 // not be read.
-func take(ctx context.Context, m *model, found *ironic.Allocation, node *ironic.Node, failed error, kept *private) {
+func take(m *model, found *ironic.Allocation, node *ironic.Node, failed error, kept *private) {
 	m.fromAllocation(found, "")
 	if found.NodeUUID == "" || failed != nil && !api.IsNotFound(failed) { // the note of the last refresh stays
 		return

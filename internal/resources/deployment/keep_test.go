@@ -25,7 +25,7 @@ func TestAccDeployment_replacementKeepsReservation(t *testing.T) {
 		t.Errorf("the node is %v, of allocation %v", now["provision_state"], now["allocation_uuid"])
 	}
 	if kept := site.AllocationNamed(s, s.Name("web")); kept["extra"].(map[string]any)["team"] !=
-		"web" { //nolint:forcetypeassert // Ironic's schema
+		"web" {
 		t.Errorf("the allocation lost its extra: %v", kept)
 	}
 	acctest.NoChanges(t, w)

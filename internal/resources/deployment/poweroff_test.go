@@ -114,7 +114,7 @@ func TestAccDeployment_gracefulRestart(t *testing.T) {
 	w := acctest.NewWorkspace(t, config())
 	defer w.Must("destroy", "-auto-approve")
 	w.Must(acctest.Apply()...)
-	began := s.Node(node)["driver_internal_info"].(map[string]any)["last_power_state_change"] //nolint:forcetypeassert // it is one
+	began := s.Node(node)["driver_internal_info"].(map[string]any)["last_power_state_change"]
 	if s.Fake != nil {
 		s.Fake.ResetRequests()
 	}
@@ -123,7 +123,7 @@ func TestAccDeployment_gracefulRestart(t *testing.T) {
 	acctest.NeverMention(t, w.Must("apply", "saved"), "Machine is restarted", "Rebuild wipes")
 	acctest.NoChanges(t, w)
 	if now := s.Node(node)["driver_internal_info"].(map[string]any)["last_power_state_change"]; now !=
-		began { //nolint:forcetypeassert // it is one
+		began {
 		t.Errorf("the power was changed at %v, and before at %v", now, began)
 	}
 	w.Configure(config(`restart_triggers = { kernel = "2" }`, `rebuild_triggers = { month = "1" }`))

@@ -58,10 +58,8 @@ func (d *deployment) Delete(ctx context.Context, req resource.DeleteRequest, res
 	if d.RefuseHidden(ctx, req.Private, "node "+state.ID.ValueString(), d.AskNode(state.ID.ValueString()), &resp.Diagnostics) {
 		return
 	}
-	switch deploy.EndOf(deploy.Wish{
-		Adopt:     state.adopted(),
-		OnDestroy: plain[deploy.OnDestroy](state.OnDestroy),
-	}).Do { //nolint:exhaustive // it ends something
+	end := deploy.EndOf(deploy.Wish{Adopt: state.adopted(), OnDestroy: plain[deploy.OnDestroy](state.OnDestroy)})
+	switch end.Do { //nolint:exhaustive // it ends something
 	case deploy.DoRelease:
 		d.endAdoption(ctx, &state, &resp.Diagnostics)
 		return

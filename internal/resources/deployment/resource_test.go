@@ -65,7 +65,7 @@ func TestAccDeployment_lifecycle(t *testing.T) {
 					return fmt.Errorf("node is %v and reserved by %v; the allocation is %v", node["provision_state"],
 						node["instance_uuid"], kept)
 				}
-				extra := node["extra"].(map[string]any)   //nolint:forcetypeassert // Ironic's schema
+				extra := node["extra"].(map[string]any)
 				delete(extra, string(notes.MarkCreation)) // of the host, which stays
 				delete(extra, notes.KeyErasure)           // of the cleaning, if a poll has seen a step of it
 				if info := site.InstanceInfo(s, s.Name("h1")); len(info) > 1 || len(extra) > 0 {

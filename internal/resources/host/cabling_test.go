@@ -116,13 +116,13 @@ func TestFakeHostCabling_isProved(t *testing.T) {
 		acctest.NoChanges(t, w)
 		acctest.NoDrift(t, w)
 		if note, _ := s.Node(s.Name("h"))["extra"].(map[string]any)["terraform_metal_cabling"].(map[string]any); len(note) !=
-			3 { //nolint:forcetypeassert // Ironic's schema
+			3 {
 			t.Errorf("the note is %v", note)
 		}
 		w.Configure(withBMC(s, inspects, fmt.Sprintf("ports = { %q = {} }", a)))
 		w.Must("apply", "-auto-approve")
 		if note := s.Node(s.Name("h"))["extra"].(map[string]any)["terraform_metal_cabling"]; note !=
-			nil { //nolint:forcetypeassert // Ironic's schema
+			nil {
 			t.Errorf("the note stays: %v", note)
 		}
 		acctest.NoChanges(t, w)

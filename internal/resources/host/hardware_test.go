@@ -255,7 +255,7 @@ func TestFakeHostHardware_changesTogetherInOrder(t *testing.T) {
 	wantPending(t, w)
 	acctest.NoChanges(t, w)
 	acctest.NoDrift(t, w)
-	volumes, _ := s.Node(s.Name("h"))["raid_config"].(map[string]any)["logical_disks"].([]any) //nolint:forcetypeassert // Ironic's schema
+	volumes, _ := s.Node(s.Name("h"))["raid_config"].(map[string]any)["logical_disks"].([]any)
 	if volume, _ := volumes[0].(map[string]any); len(volumes) != 1 || volume["volume_name"] != "os" || volume["raid_level"] != "1" ||
 		volume["is_root_volume"] != true {
 		t.Errorf("raid_config has %v", volumes)

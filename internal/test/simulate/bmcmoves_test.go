@@ -144,10 +144,10 @@ func moveBMC(l *tale) string {
 		return ""
 	}
 	if other, settings := l.host(); other != address && settings["bmc"] != nil && l.below(2) == 0 {
-		bmc["address"] = settings["bmc"].(object)["address"] //nolint:forcetypeassert // it is one
+		bmc["address"] = settings["bmc"].(object)["address"]
 		return address + ": the BMC of " + other
 	}
-	scheme, _, _ := strings.Cut(bmc["address"].(string), "://") //nolint:forcetypeassert // it is one
+	scheme, _, _ := strings.Cut(bmc["address"].(string), "://")
 	bmc["address"] = bmcAt(scheme, l.next("moved"))["address"]
 	return address + ": another address of the BMC"
 }

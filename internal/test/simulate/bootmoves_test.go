@@ -15,13 +15,13 @@ func bootTheme() theme {
 		}
 		if l.below(3) > 0 {
 			host := l.config["metal_host.a"]
-			host["hardware_interfaces"].(object)["network"] = "flat" //nolint:forcetypeassert // it is one
+			host["hardware_interfaces"].(object)["network"] = "flat"
 			l.config["metal_deployment.a"]["vifs"] = []any{vifOf(1)}
 		}
 		if l.below(2) == 0 { // without virtual media
 			host := l.config["metal_host.a"]
 			host["bmc"] = bmcAt("redfish", "a")
-			host["hardware_interfaces"].(object)["boot"] = "ipxe" //nolint:forcetypeassert // it is one
+			host["hardware_interfaces"].(object)["boot"] = "ipxe"
 		}
 		if l.below(3) == 0 {
 			l.allocate()

@@ -125,7 +125,7 @@ func (p groupPhase) checkSite(t *testing.T, s *site) {
 	_, answer := s.call(t, "GET", "allocations", nil)
 	var names []string
 	nodes := map[any]bool{}
-	for _, a := range answer["allocations"].([]any) { //nolint:forcetypeassert // the fake is ours
+	for _, a := range answer["allocations"].([]any) {
 		allocation, _ := a.(object)
 		name, _ := allocation["name"].(string)
 		names = append(names, name)

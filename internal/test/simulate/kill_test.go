@@ -277,7 +277,7 @@ func (p phase) kill(t *testing.T, when death, lost time.Duration) bool {
 func (p phase) checkMachine(t *testing.T, s *site, w *workspace) {
 	t.Helper()
 	_, answer := s.call(t, "GET", "ports", nil)
-	nodes, ports := len(s.fake.Nodes()), len(answer["ports"].([]any)) //nolint:forcetypeassert // the fake is ours
+	nodes, ports := len(s.fake.Nodes()), len(answer["ports"].([]any))
 	if want := min(len(p.to), 1); nodes != want || ports != want || len(w.state()) != len(p.to) {
 		s.broken("there are %d nodes, %d ports, and %d resources in state", nodes, ports, len(w.state()))
 	}

@@ -76,7 +76,7 @@ func equipped() configuration {
 	})
 	config["metal_host.a"]["ports"].(object)[macOf("a", 0)] = object{
 		"expect_neighbor": object{"switch": "leaf-1", "port": "Ethernet" + macOf("a", 0)[16:]},
-	} //nolint:forcetypeassert // it is one
+	}
 	config["metal_allocation.a"] = object{
 		"name": "a", "resource_class": "class1", "candidate_nodes": []any{reference{"metal_host.a", "id"}}, "owner": "alice1",
 		"traits": []any{"CUSTOM_1"}, "extra": object{"n": "1"},

@@ -159,7 +159,7 @@ func (s *site) checkReady(config configuration, now states) {
 			}
 			continue
 		}
-		target, _ := check.(object)["tcp"].(string) //nolint:forcetypeassert // ours
+		target, _ := check.(object)["tcp"].(string)
 		s.mu.Lock()
 		answered, started := s.systems.answered[target], s.systems.started[i.node()]
 		s.mu.Unlock()

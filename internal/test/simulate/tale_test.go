@@ -195,7 +195,7 @@ func (l *tale) refuse(before configuration) {
 func (c configuration) clone() configuration {
 	all := configuration{}
 	for address, settings := range c {
-		all[address] = cloned(settings).(object) //nolint:forcetypeassert // it is one
+		all[address] = cloned(settings).(object)
 	}
 	return all
 }

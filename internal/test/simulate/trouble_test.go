@@ -147,7 +147,7 @@ func (s *site) repair(t *testing.T) {
 			s.fake.Set(n.UUID, "provision_state", "available")
 		}
 		if n.ResourceClass != fleetClass || n.InstanceUUID != "" ||
-			n.Raw["extra"].(object)["terraform_metal_allocation"] != nil { //nolint:forcetypeassert // the fake is ours
+			n.Raw["extra"].(object)["terraform_metal_allocation"] != nil {
 			continue
 		}
 		if n.ProvisionState == "error" {

@@ -105,7 +105,7 @@ func (l *tale) portsOf(n fakeironic.Node) (found []object) {
 func (l *tale) macsOf(n fakeironic.Node) []string {
 	macs := object{}
 	for _, port := range l.portsOf(n) {
-		macs[port["address"].(string)] = true //nolint:forcetypeassert // the fake is ours
+		macs[port["address"].(string)] = true
 	}
 	return sorted(macs)
 }
@@ -130,11 +130,11 @@ func (l *tale) checkDeployment(address string, settings object, i *instance, n f
 	if vifs, configured := settings["vifs"].([]any); configured {
 		attached, expected := object{}, object{}
 		for _, vif := range vifs {
-			expected[vif.(object)["id"].(string)] = true //nolint:forcetypeassert // ours
+			expected[vif.(object)["id"].(string)] = true
 		}
 		for _, port := range l.portsOf(n) {
 			if internal, _ := port["internal_info"].(object); internal["tenant_vif_port_id"] != nil {
-				attached[internal["tenant_vif_port_id"].(string)] = true //nolint:forcetypeassert // the fake is ours
+				attached[internal["tenant_vif_port_id"].(string)] = true
 			}
 		}
 		l.must(address, "the VIFs", sorted(attached), sorted(expected))

@@ -33,7 +33,7 @@ func open(t *testing.T, config string, files map[string]string) *acctest.Workspa
 	return w
 }
 
-func TestAccLanguage_functions(t *testing.T) {
+func TestFakeLanguage_functions(t *testing.T) {
 	t.Parallel()
 	expressions := map[string]string{ // by their values as JSON
 		`cidrhost("192.0.2.0/24", 5)`:               `"192.0.2.5"`,
@@ -84,7 +84,7 @@ func TestAccLanguage_functions(t *testing.T) {
 	}
 }
 
-func TestAccLanguage_outputs(t *testing.T) {
+func TestFakeLanguage_outputs(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{ // as "output" prints them, with one space between words
 		`"x"`:                               `"x"`,
@@ -159,7 +159,7 @@ output "dir" {
 `,
 }
 
-func TestAccModules_haveVariablesOutputsAndAddresses(t *testing.T) {
+func TestFakeModules_haveVariablesOutputsAndAddresses(t *testing.T) {
 	t.Parallel()
 	w := open(t, `
 module "rack" {
@@ -209,7 +209,7 @@ output "ports" {
 	acctest.Mention(t, w.Must("destroy", "-auto-approve"), "1 destroyed")
 }
 
-func TestAccMoved_instancesAndResources(t *testing.T) {
+func TestFakeMoved_instancesAndResources(t *testing.T) {
 	t.Parallel()
 	before := "resource \"terraform_data\" \"one\" {\n  input = 1\n}\n" +
 		"resource \"terraform_data\" \"many\" {\n  for_each = toset([\"a\", \"b\"])\n  input = each.key\n}\n"
@@ -231,7 +231,7 @@ func TestAccMoved_instancesAndResources(t *testing.T) {
 	acctest.NoChanges(t, w)
 }
 
-func TestAccTaint_replacesUntilUntaint(t *testing.T) {
+func TestFakeTaint_replacesUntilUntaint(t *testing.T) {
 	t.Parallel()
 	w := open(t, "resource \"terraform_data\" \"one\" {\n  input = 1\n}\n", nil)
 	w.Must(acctest.Apply()...)

@@ -7,7 +7,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/acctest"
 )
 
-func TestAccRules_endPlanOrApply(t *testing.T) {
+func TestFakeRules_endPlanOrApply(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		config  string
@@ -84,7 +84,7 @@ func created(input, lifecycle string) string {
 	return "resource \"terraform_data\" \"d\" {\n  input = \"" + input + "\"\n  lifecycle {\n  " + lifecycle + "\n  }\n}\n"
 }
 
-func TestAccRules_checksWarn(t *testing.T) {
+func TestFakeRules_checksWarn(t *testing.T) {
 	t.Parallel()
 	w := open(t, created("x", "")+"check \"output\" {\n  assert {\n    condition     = terraform_data.d.output == \"y\"\n"+
 		"    error_message = \"Got ${terraform_data.d.output}.\"\n  }\n}\n", nil)

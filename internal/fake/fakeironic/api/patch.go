@@ -155,8 +155,8 @@ func applyOp(document map[string]any, op PatchOp) error {
 // notIndexable refuses a path into a scalar and names its Python type.
 func notIndexable(value any) error {
 	name := map[string]string{"null": "NoneType", "boolean": "bool", "string": "str", "number": "int"}[JSONType(value)]
-	return fmt.Errorf("Document '<class '%s'>' does not support indexing, must be mapping/sequence or support __getitem__",
-		name) //nolint:staticcheck // Ironic's text
+	//nolint:staticcheck // Ironic's text
+	return fmt.Errorf("Document '<class '%s'>' does not support indexing, must be mapping/sequence or support __getitem__", name)
 }
 
 func applyToObject(holder map[string]any, key string, op PatchOp) error {
