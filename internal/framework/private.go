@@ -28,7 +28,7 @@ func LoadPrivate[D any](ctx context.Context, private GettablePrivate) D {
 
 // KeepPrivate returns the document that a resource has stored in private state, and a function that stores the fields which the caller has
 // changed in it. All other fields stay as they are in private state, also those that only a newer version of the provider knows. The caller
-// defers that function after Finish: then a call that fails or panics leaves what it had noted before.
+// defers that function after it has deferred Finish, so that it runs before: a call that fails or panics leaves what it had noted until then.
 func KeepPrivate[D any](ctx context.Context, private PrivateState, diags *diag.Diagnostics) (document *D, store func()) {
 	kept := LoadPrivate[D](ctx, private)
 	was := fieldsOf(encode(kept))
@@ -38,16 +38,35 @@ func KeepPrivate[D any](ctx context.Context, private PrivateState, diags *diag.D
 			return
 		}
 		text, _ := private.GetKey(ctx, documentKey)
-		stored := fieldsOf(text)
-		for name, value := range now {
-			if !sameField(value, was[name]) {
-				stored[name] = value
-			}
-		}
-		maps.DeleteFunc(stored, func(name string, _ json.RawMessage) bool { return was[name] != nil && now[name] == nil })
-		diags.Append(private.SetKey(ctx, documentKey, encode(stored))...)
+		diags.Append(private.SetKey(ctx, documentKey, merge(text, was, now))...)
 		was = now
 	}
+}
+
+// merge returns an encoded document in which the fields that differ between was and now are as they are now. All others stay.
+func merge(text []byte, was, now map[string]json.RawMessage) []byte {
+	stored := fieldsOf(text)
+	for name, value := range now {
+		if !sameField(value, was[name]) {
+			stored[name] = value
+		}
+	}
+	maps.DeleteFunc(stored, func(name string, _ json.RawMessage) bool { return was[name] != nil && now[name] == nil })
+	return encode(stored)
+}
+
+// edited returns the encoded notes of the server with a change. Fields that it does not know, or cannot read, stay.
+func edited(text []byte, change func(*serverNotes)) []byte {
+	noted := decode[serverNotes](text)
+	was := fieldsOf(encode(noted))
+	change(&noted)
+	return merge(text, was, fieldsOf(encode(noted)))
+}
+
+// keepNotes changes the notes of the server in the private state of a response.
+func keepNotes(ctx context.Context, private PrivateState, change func(*serverNotes)) diag.Diagnostics {
+	text, _ := private.GetKey(ctx, serverKey)
+	return private.SetKey(ctx, serverKey, edited(text, change))
 }
 
 // fieldsOf returns the fields of an encoded document; none if it cannot be read.
@@ -119,9 +138,7 @@ func PlanSteps[S any](ctx context.Context, req resource.ModifyPlanRequest, resp 
 		resp.Diagnostics.AddError("The provider has a bug", err.Error())
 		return
 	}
-	noted := load[serverNotes](ctx, resp.Private, serverKey)
-	noted.Steps = text
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, serverKey, encode(noted))...)
+	resp.Diagnostics.Append(keepNotes(ctx, resp.Private, func(s *serverNotes) { s.Steps = text })...)
 }
 
 // PlannedSteps returns the steps that the plan of an Update has stored. Without them it reports an error: an apply
@@ -171,9 +188,7 @@ type PrivateState interface {
 // Create and Update record what the next Read would, because plan -refresh-only takes any difference in private state for drift
 // (reference/terraform.md#refresh-only-plans).
 func NothingToDecide(ctx context.Context, private PrivateState) diag.Diagnostics {
-	noted := load[serverNotes](ctx, private, serverKey)
-	noted.Unchanged = true
-	return private.SetKey(ctx, serverKey, encode(noted))
+	return keepNotes(ctx, private, func(s *serverNotes) { s.Unchanged = true })
 }
 
 // Private is a resource's private state as the framework encodes it.
@@ -244,12 +259,10 @@ func (p Private) edit(change func(*serverNotes)) Private {
 	if values == nil && len(p) > 0 {
 		return p
 	}
-	noted := decode[serverNotes](values[serverKey])
-	change(&noted)
 	if values == nil {
 		values = map[string][]byte{}
 	}
-	if values[serverKey] = encode(noted); values[serverKey] == nil {
+	if values[serverKey] = edited(values[serverKey], change); values[serverKey] == nil {
 		delete(values, serverKey)
 	}
 	if len(values) == 0 {

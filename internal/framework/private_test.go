@@ -275,6 +275,23 @@ func TestPlannedStepsLastUntilTheApply(t *testing.T) {
 	}
 }
 
+// What a newer version of the provider has noted for its server stays, as long as this one changes other notes.
+func TestPrivate_keepsNotesOfANewerVersion(t *testing.T) {
+	t.Parallel()
+	text, err := json.Marshal(map[string][]byte{serverKey: []byte(`{"more":1,"rights":2,"steps":["a"]}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := Private(text).WithoutUnchanged().WithApplied("f")
+	if got, want := string(after.values()[serverKey]), `{"applied":"f","more":1,"rights":2}`; got != want {
+		t.Errorf("the notes are %s, want %s", got, want)
+	}
+	private := responsePrivate{serverKey: []byte(`{"more":1}`)}
+	if diags := NothingToDecide(t.Context(), private); diags.HasError() || string(private[serverKey]) != `{"more":1,"unchanged":true}` {
+		t.Errorf("the notes are %s, %v", private[serverKey], diags)
+	}
+}
+
 // An Update without the steps of its plan records nothing as applied.
 func TestPlannedSteps_missingOrDamagedIsAnError(t *testing.T) {
 	t.Parallel()
