@@ -77,7 +77,8 @@ func (d *deployment) Create(ctx context.Context, req resource.CreateRequest, res
 		return
 	}
 	plan.OnDestroy, plan.Ready = onDestroy, readyAfter(plan.Ready, deploy.ReadyAfter(steps, deploy.Checks, err != nil))
-	kept.created(m.Node(), d.recordEnd(ctx, &plan, m, attempts, err, resp), err)
+	runs := d.recordEnd(ctx, &plan, m, attempts, err, resp) // it may read the node
+	kept.created(m.Node(), runs, err)
 	store()
 	framework.ReportCreation(&resp.Diagnostics, doing, err, plan.afterFailure(m.Node(), err)...)
 	d.noteUnchanged(ctx, &plan, resp.Private, &resp.Diagnostics)
