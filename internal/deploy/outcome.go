@@ -27,7 +27,7 @@ type Ending struct {
 type Outcome struct {
 	Arrived       bool               // the state has what was planned; otherwise it stays, and the next plan does all again
 	KeepsRebuilds bool               // rebuilds does not rise: the rebuild is repeated, and counts then
-	KeepsRestarts bool               // the same of restarts
+	KeepsRestarts bool               // the same for restarts
 	Rescue        RescueValue        // rescue of the state
 	RescueAgain   bool               // the next plan changes rescue again; provision_state and last_error are those of the node
 	Ready         decide.Value[bool] // null: ready is as planned

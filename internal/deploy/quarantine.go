@@ -129,8 +129,8 @@ func (r Rebuild) NeedsQuarantine(failed error) bool {
 	return r.Quarantines && r.Phase == Deploys && r.Wanted.LiveISO == nil && IsDeployFailure(failed)
 }
 
-// EndRebuild is EndTry for a machine that ran before. The next refresh removes the deployment from the state. If deployments have failed on
-// most nodes within a day, the machine stays as it is: then the nodes are not at fault.
+// EndRebuild is EndTry for a machine that ran before. If it puts the machine into quarantine, the next refresh removes the deployment from
+// the state. If deployments have failed on most nodes within a day, the machine stays as it is: then the nodes are not at fault.
 func EndRebuild(ctx context.Context, m *machine.Machine, r Rebuild, failed error) ([]decide.Notice, error) {
 	if !r.NeedsQuarantine(failed) {
 		return nil, failed

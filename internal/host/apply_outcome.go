@@ -22,7 +22,7 @@ type Ending struct {
 	Superseded bool // another run has taken the creation over
 
 	LeavesBoot    bool // boot mode and secure boot could not be changed
-	LeavesConsole bool // the same of the console
+	LeavesConsole bool // the same for the console
 
 	Cleanings       decide.Value[int64] // as planned
 	CleaningsBefore int64
@@ -34,7 +34,7 @@ type Outcome struct {
 	Stores       Stored
 	Says         Said
 	KeepsBoot    bool // boot_mode and secure_boot are those of the prior state
-	KeepsConsole bool // the same of console
+	KeepsConsole bool // the same for console
 	Cleanings    decide.Value[int64]
 }
 
@@ -101,8 +101,8 @@ func (e Ending) said() Said {
 	return SaysFailed
 }
 
-// cleanings returns the count after an apply. After a failure it does not rise: the next plan counts the repeat. One that could not be
-// planned was about to rise.
+// cleanings returns the count after an apply. After a failure that is reported as an error it does not rise: the next plan counts the
+// repeat. After Ctrl-C it is as planned, because Ironic goes on. One that could not be planned was about to rise.
 func (e Ending) cleanings(o Outcome) decide.Value[int64] {
 	switch {
 	case e.New:

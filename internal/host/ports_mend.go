@@ -97,16 +97,16 @@ func (c *cabler) blocks(port ironic.Port) bool {
 }
 
 // mendGroup clears the way for the changes of a port group that has a bond. It deletes a group without ports, which Ironic would refuse,
-// and takes away a bond that changes, or whose ports change. Both are made again after the ports.
+// and takes away a bond that changes, or whose ports change. Both are made again after the ports, unless the configuration removes them.
 func (c *cabler) mendGroup(ctx context.Context, key string) error {
 	bond := setting(c.has.Groups[key].Extra, lagKey)
 	var err error
 	switch {
 	case bond == nil || !c.configures(key):
 	case len(c.members(key)) == 0:
-		err = c.deleteGroupForNow(ctx, key)
+		err = c.deleteEmptyGroup(ctx, key)
 	case c.changesBond(key, bond):
-		err = c.takeBondForNow(ctx, key, bond)
+		err = c.takeBond(ctx, key, bond)
 	}
 	if err != nil {
 		return fmt.Errorf("port group %s: %w", key, err)
@@ -128,8 +128,8 @@ func (c *cabler) changesBond(key string, bond any) bool {
 		!slices.Equal(c.members(key), c.membersAfter(key))
 }
 
-// deleteGroupForNow deletes a port group that is made again later.
-func (c *cabler) deleteGroupForNow(ctx context.Context, key string) error {
+// deleteEmptyGroup deletes a port group without ports. apply makes it again if the configuration still has it.
+func (c *cabler) deleteEmptyGroup(ctx context.Context, key string) error {
 	group := c.has.Groups[key]
 	if err := c.site.Ironic.DeletePortGroup(ctx, group); err != nil {
 		return err
@@ -139,8 +139,8 @@ func (c *cabler) deleteGroupForNow(ctx context.Context, key string) error {
 	return nil
 }
 
-// takeBondForNow takes away the bond of a port group, which gets it back later.
-func (c *cabler) takeBondForNow(ctx context.Context, key string, bond any) error {
+// takeBond takes away the bond of a port group. groupSpec gives it back if the configuration still has it.
+func (c *cabler) takeBond(ctx context.Context, key string, bond any) error {
 	without, err := c.site.Ironic.RemovePortGroupExtra(ctx, c.has.Groups[key], lagKey)
 	if err != nil {
 		return err

@@ -138,7 +138,7 @@ const (
 	StepsAfterRAID       Microversion = 115 // of the first server that is known to run other steps after RAID
 	LastWithBondMode1ad  Microversion = 82  // names the bond mode of LACP so in its schema (reference/ironic.md#network-data)
 	FirstWithBondMode3ad Microversion = 115 // names it otherwise
-	// LastKeepingDrives writes network data of config drives as it is given
+	// LastKeepingDrives is of the last servers that write network data of config drives as it is given
 	// (reference/network-data.md#config-drives-that-ironic-replaces).
 	LastKeepingDrives Microversion = 82
 )
