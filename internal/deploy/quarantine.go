@@ -62,7 +62,7 @@ func IsDeployFailure(err error) bool {
 }
 
 // Quarantine takes the machine out of use after its deployment has failed: it retires the node, notes why, and undeploys it, so that Ironic
-// cleans it and leaves it manageable. Ironic deletes the allocation with that. It returns an error of KindQuarantined as soon as the note
+// cleans it and leaves it manageable. Ironic deletes the allocation with that. It returns an error of kindQuarantined as soon as the note
 // is written, and another error if it could not be written.
 func Quarantine(ctx context.Context, m *machine.Machine, try Try, failed error, timeout time.Duration) error {
 	q := &notes.Quarantine{
@@ -147,7 +147,7 @@ func EndRebuild(ctx context.Context, m *machine.Machine, r Rebuild, failed error
 	return notices, err
 }
 
-// FinishQuarantine undeploys a machine that a killed run has put into quarantine for an allocation. It returns an error of KindQuarantined,
+// FinishQuarantine undeploys a machine that a killed run has put into quarantine for an allocation. It returns an error of kindQuarantined,
 // or nil if the machine is in no such quarantine.
 func FinishQuarantine(ctx context.Context, m *machine.Machine, allocation string, timeout time.Duration) error {
 	q := notes.UnfinishedQuarantine(m.Node(), allocation)

@@ -155,7 +155,7 @@ type Stage int
 const (
 	// BeforeWrite: before the step writes anything to the node. The check must change nothing.
 	BeforeWrite Stage = iota
-	// BeforeQueue: before the node waits for a slot of the provisioning limit. The check may take minutes and, by a Preparer, may
+	// BeforeQueue: before the node waits for a slot of the provisioning limit. The check may take minutes and, by a preparer, may
 	// prepare the machine, for example with a temporary server profile.
 	BeforeQueue
 	// BeforeVerb: right before the request is sent, while the node has a slot. The check must end within seconds.

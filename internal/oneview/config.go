@@ -38,7 +38,7 @@ type Config struct {
 	CACertFile string // PEM file of the authority that signed the appliance's certificate; empty: those of the system
 	Insecure   bool   // do not verify the appliance's certificate
 
-	RequestTimeout time.Duration // of one HTTP request; zero: DefaultRequestTimeout
+	RequestTimeout time.Duration // of one HTTP request; zero: defaultRequestTimeout
 	PollInterval   time.Duration // between the first two polls of a task; it grows up to ten times that. Zero: DefaultPollInterval
 	// Patience is how long the client waits for an appliance that is locked, overloaded or restarting, and how long callers search
 	// for the result of a request whose answer was lost. Zero: DefaultPatience.

@@ -15,7 +15,7 @@ import (
 // UUIDs and MAC addresses are unique over all projects (reference/ironic.md#projects).
 const kindUnseen Kind = "unseen"
 
-// Unseen returns an error of KindUnseen if Ironic has refused something because an object exists that this user cannot see; else err.
+// Unseen returns an error of kindUnseen if Ironic has refused something because an object exists that this user cannot see; else err.
 func Unseen(ctx context.Context, s *ironic.Client, err error) error {
 	if s.Project() == "" || !api.IsStatus(err, http.StatusConflict, "already exists") {
 		return err
@@ -53,25 +53,25 @@ func findBond(ctx context.Context, s *ironic.Client, address string) error {
 	return err
 }
 
-// CreateNode is Client.CreateNode. The error is of KindUnseen if a node that this user cannot see has the name.
+// CreateNode is Client.CreateNode. The error is of kindUnseen if a node that this user cannot see has the name.
 func CreateNode(ctx context.Context, s *ironic.Client, id string, settings ironic.Settings) (*ironic.Node, error) {
 	node, err := s.CreateNode(ctx, id, settings)
 	return node, Unseen(ctx, s, err)
 }
 
-// CreateAllocation is Client.CreateAllocation. The error is of KindUnseen if an allocation that this user cannot see has the name.
+// CreateAllocation is Client.CreateAllocation. The error is of kindUnseen if an allocation that this user cannot see has the name.
 func CreateAllocation(ctx context.Context, s *ironic.Client, spec ironic.AllocationSpec) (*ironic.Allocation, error) {
 	a, err := s.CreateAllocation(ctx, spec)
 	return a, Unseen(ctx, s, err)
 }
 
-// CreatePort is Client.CreatePort. The error is of KindUnseen if a port that this user cannot see has the MAC address.
+// CreatePort is Client.CreatePort. The error is of kindUnseen if a port that this user cannot see has the MAC address.
 func CreatePort(ctx context.Context, s *ironic.Client, node string, spec ironic.PortSpec) (*ironic.Port, error) {
 	port, err := s.CreatePort(ctx, node, spec)
 	return port, Unseen(ctx, s, err)
 }
 
-// CreatePortGroup is Client.CreatePortGroup. The error is of KindUnseen if a port group that this user cannot see has the MAC address.
+// CreatePortGroup is Client.CreatePortGroup. The error is of kindUnseen if a port group that this user cannot see has the MAC address.
 func CreatePortGroup(ctx context.Context, s *ironic.Client, node string, spec ironic.PortGroupSpec) (*ironic.PortGroup, error) {
 	group, err := s.CreatePortGroup(ctx, node, spec)
 	return group, Unseen(ctx, s, err)

@@ -24,15 +24,15 @@ type maintenance string
 
 // The kinds of maintenance.
 const (
-	// MaintenanceNone: the node is not in maintenance.
+	// maintenanceNone: the node is not in maintenance.
 	maintenanceNone maintenance = "none"
-	// MaintenanceLifted: a pass has ended the maintenance to send provide, and was interrupted.
+	// maintenanceLifted: a pass has ended the maintenance to send provide, and was interrupted.
 	maintenanceLifted maintenance = "lifted"
-	// MaintenanceOurs: the reason is ReasonInUse.
+	// maintenanceOurs: the reason is ReasonInUse.
 	maintenanceOurs maintenance = "ours"
-	// MaintenanceFault: Ironic itself has set it because a clean step failed.
+	// maintenanceFault: Ironic itself has set it because a clean step failed.
 	maintenanceFault maintenance = "fault"
-	// MaintenanceForeign: another user has set it, with or without a reason.
+	// maintenanceForeign: another user has set it, with or without a reason.
 	maintenanceForeign maintenance = "foreign"
 )
 

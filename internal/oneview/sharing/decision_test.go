@@ -11,7 +11,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
-// actions has the expected results of ActionFor, by the user of the hardware. The maintenance * stands for all without a row.
+// actions has the expected results of actionFor, by the user of the hardware. The maintenance * stands for all without a row.
 const actions = `
 state           | maintenance | free     | ironic   | oneview
 available       | none        | leave    | leave    | take-out
@@ -98,7 +98,7 @@ func TestActionForFollowsTable(t *testing.T) {
 	expectedActions(func(owner Ownership, state ironic.State, maintenance maintenance, want Action) {
 		rows++
 		if got := actionFor(owner, state, maintenance); got != want {
-			t.Errorf("ActionFor(%s, %q, %s) = %s, want %s", owner, state, maintenance, got, want)
+			t.Errorf("actionFor(%s, %q, %s) = %s, want %s", owner, state, maintenance, got, want)
 		}
 	})
 	if want := 33 * len(owners) * len(maintenances); rows != want {
@@ -110,7 +110,7 @@ func TestUnreadHardwareIsLeft(t *testing.T) {
 	t.Parallel()
 	expectedActions(func(_ Ownership, state ironic.State, maintenance maintenance, _ Action) {
 		if got := actionFor(OwnershipUnknown, state, maintenance); got != Leave {
-			t.Errorf("ActionFor(unknown, %q, %s) = %s, want leave", state, maintenance, got)
+			t.Errorf("actionFor(unknown, %q, %s) = %s, want leave", state, maintenance, got)
 		}
 	})
 }
@@ -118,7 +118,7 @@ func TestUnreadHardwareIsLeft(t *testing.T) {
 func TestUnknownStateIsLeft(t *testing.T) {
 	t.Parallel()
 	if got := actionFor(UsedByOneView, "levitating", maintenanceNone); got != Leave {
-		t.Errorf("ActionFor = %s, want leave", got)
+		t.Errorf("actionFor = %s, want leave", got)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestForeignMaintenanceIsLeft(t *testing.T) {
 	t.Parallel()
 	expectedActions(func(owner Ownership, state ironic.State, _ maintenance, _ Action) {
 		if got := actionFor(owner, state, maintenanceForeign); got != Leave {
-			t.Errorf("ActionFor(%s, %q, foreign) = %s, want leave", owner, state, got)
+			t.Errorf("actionFor(%s, %q, foreign) = %s, want leave", owner, state, got)
 		}
 	})
 }
@@ -138,7 +138,7 @@ func TestOperationInProgressIsLeft(t *testing.T) {
 	rest := map[ironic.State]bool{nodes.Available: true, nodes.Manageable: true, nodes.CleanFail: true, nodes.DeployFail: true}
 	expectedActions(func(owner Ownership, state ironic.State, maintenance maintenance, _ Action) {
 		if got := actionFor(owner, state, maintenance); got != Leave && !rest[state] {
-			t.Errorf("ActionFor(%s, %q, %s) = %s, want leave", owner, state, maintenance, got)
+			t.Errorf("actionFor(%s, %q, %s) = %s, want leave", owner, state, maintenance, got)
 		}
 	})
 	states := passStates()
@@ -160,7 +160,7 @@ func TestFailedCleaningOfFreeHardwareIsLeft(t *testing.T) {
 			t.Errorf("a pass does not read the hardware of a clean failed node with maintenance %s", maintenance)
 		}
 		if got := actionFor(Free, nodes.CleanFail, maintenance); got != Leave {
-			t.Errorf("ActionFor(free, clean failed, %s) = %s, want leave", maintenance, got)
+			t.Errorf("actionFor(free, clean failed, %s) = %s, want leave", maintenance, got)
 		}
 	}
 }

@@ -21,7 +21,7 @@ const verbCheckLimit = 5 * time.Second
 // who uses them, and makes no request.
 type NotConfigured struct{}
 
-// Check returns an error of KindUnguarded for a shared machine.
+// Check returns an error of kindUnguarded for a shared machine.
 func (NotConfigured) Check(_ context.Context, step machine.Step) error {
 	b, err := BindingOf(step.Node)
 	if err == nil && b.Shared() {
@@ -53,7 +53,7 @@ func (p *Pool) Check(ctx context.Context, step machine.Step) error {
 	return fmt.Errorf("no check for stage %d", step.Stage)
 }
 
-// Prepares implements machine.Preparer.
+// Prepares implements the preparer of package machine.
 func (p *Pool) Prepares(node *ironic.Node) bool {
 	b, err := BindingOf(node)
 	return err != nil || b.HardwareURI != ""
@@ -129,7 +129,7 @@ func (p *Pool) checkUnchanged(ctx context.Context, node *ironic.Node, verb ironi
 }
 
 // checkProfile is CheckUsable for a node that is about to be deployed. Shared hardware needs a profile of ours first, which connects
-// its networks and keeps other users from taking it. Without one it returns an error of KindNoProfile.
+// its networks and keeps other users from taking it. Without one it returns an error of kindNoProfile.
 func (p *Pool) checkProfile(ctx context.Context, node *ironic.Node) error {
 	owner, err := p.usedBy(ctx, node)
 	if err == nil && owner == Free {

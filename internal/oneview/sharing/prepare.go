@@ -48,7 +48,7 @@ type Applied struct {
 //
 // Prepare can be repeated after it was killed at any request, because the profile's description names the node from the start (see
 // mark). Prepare then passes the URI to the caller, then to Ironic, both before the profile is applied. Errors are of
-// KindInUse, KindUnwatched, KindMismatch, KindNameTaken, KindOccupied, KindPreAllocated, KindLeftover, or of the two APIs. It may leave
+// KindInUse, KindUnwatched, KindMismatch, KindNameTaken, KindOccupied, kindPreAllocated, KindLeftover, or of the two APIs. It may leave
 // a profile behind only after KindLeftover, a time-out, an interruption or an error of the two APIs.
 func (p *Pool) Prepare(ctx context.Context, o ProfileSpec) (*Applied, error) {
 	r, err := p.newPreparation(ctx, o)
