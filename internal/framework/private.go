@@ -28,7 +28,7 @@ func LoadPrivate[D any](ctx context.Context, private GettablePrivate) D {
 
 // KeepPrivate returns the document that a resource has stored in private state, and a function that stores the fields which the caller has
 // changed in it. All other fields stay as they are in private state, also those that only a newer version of the provider knows. The caller
-// defers that function after it has deferred Finish, so that it runs before: a call that fails or panics leaves what it had noted until then.
+// defers that function after it has deferred Finish, so that it runs before: a call that fails or panics leaves what it had noted.
 func KeepPrivate[D any](ctx context.Context, private PrivateState, diags *diag.Diagnostics) (document *D, store func()) {
 	kept := LoadPrivate[D](ctx, private)
 	was := fieldsOf(encode(kept))
