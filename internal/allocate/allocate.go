@@ -51,9 +51,9 @@ func Allocate(ctx context.Context, site *machine.Site, r *Request) (a *ironic.Al
 // Reserve waits until an allocation that Allocate has created is active, like AwaitAllocation. If the allocation has failed because
 // another client was faster, or if the request may wait for a node, Reserve creates it again with the same UUID. exists is false if the
 // allocation does not exist any more when Reserve returns. The caller must then ask for its node with ReservedNodeOf.
-func Reserve(ctx context.Context, site *machine.Site, r *Request, a *ironic.Allocation, timeout time.Duration) (now *ironic.Allocation,
-	exists bool, err error,
-) {
+func Reserve(
+	ctx context.Context, site *machine.Site, r *Request, a *ironic.Allocation, timeout time.Duration,
+) (now *ironic.Allocation, exists bool, err error) {
 	stock := stockOf(site)
 	r.begin()
 	pause := rest.Backoff{First: time.Second, Max: max(site.Ironic.PollInterval(), time.Minute), Factor: 2}

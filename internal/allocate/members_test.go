@@ -53,9 +53,9 @@ func TestMembersAreAsPlanned(t *testing.T) {
 }
 
 // moved reserves a node for a group of one on a fleet, and lets the member move.
-func moved(t *testing.T, fleet int, before func(fake *fakeironic.Server, node string)) (fake *fakeironic.Server, g *allocate.Group,
-	left string, err error,
-) {
+func moved(
+	t *testing.T, fleet int, before func(fake *fakeironic.Server, node string),
+) (fake *fakeironic.Server, g *allocate.Group, left string, err error) {
 	t.Helper()
 	fake = ironictest.Fleet(fleet)
 	client := sitetest.NewClient(fake)

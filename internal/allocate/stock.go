@@ -155,9 +155,9 @@ func inRunOrder(site *machine.Site, all []*ironic.Node) []*ironic.Node {
 
 // inventoryOf returns the inventory of a node, which this run reads once; nil if it has none. isRead is false if the run may not read any
 // more. An inventory that Ironic does not return counts as none.
-func inventoryOf(ctx context.Context, site *machine.Site, node *ironic.Node, most int) (inventory *ironic.Inventory,
-	isRead bool, err error,
-) {
+func inventoryOf(
+	ctx context.Context, site *machine.Site, node *ironic.Node, most int,
+) (inventory *ironic.Inventory, isRead bool, err error) {
 	stock := stockOf(site)
 	if err := stock.begin(ctx); err != nil {
 		return nil, false, err

@@ -28,9 +28,9 @@ func checkAdoption(n *ironic.Node) error {
 // ReserveAdopted makes sure that the machine is reserved before it is adopted: otherwise other clients could take it. It returns the
 // reservation of a machine that runs a deployment already, or makes one, with the mark of a creation. allocation is the reservation that
 // the caller expects, or "". As ReserveNew, it takes over what a killed run has begun, and then also returns the mark of that run.
-func ReserveAdopted(ctx context.Context, m *machine.Machine, allocation string, deadline time.Time) (instanceID string,
-	by *notes.Creation, err error,
-) {
+func ReserveAdopted(
+	ctx context.Context, m *machine.Machine, allocation string, deadline time.Time,
+) (instanceID string, by *notes.Creation, err error) {
 	if err := checkAdoption(m.Node()); err != nil {
 		return "", nil, err
 	}

@@ -64,9 +64,9 @@ func Reserve(ctx context.Context, m *machine.Machine, instance string) error {
 // to deploy it, ReserveNew takes that over, after the end of an operation in progress and at most until the deadline. It then also
 // returns the mark of that run. It does not take over a machine that runs something else than the deployment, nor the reservation of an
 // allocation that the caller does not name.
-func ReserveNew(ctx context.Context, m *machine.Machine, d Deployment, instance string, deadline time.Time) (reserved string,
-	by *notes.Creation, err error,
-) {
+func ReserveNew(
+	ctx context.Context, m *machine.Machine, d Deployment, instance string, deadline time.Time,
+) (reserved string, by *notes.Creation, err error) {
 	if instance != "" {
 		if err := machine.CheckReservation(m.Node(), instance); err != nil {
 			return "", nil, err

@@ -21,7 +21,7 @@ const (
 )
 
 // LoadPrivate returns the document that a resource has stored in private state. A field that is missing or cannot be read has the zero
-// value, as if nothing had been noted: that is no error.
+// value, as if the resource had noted nothing.
 func LoadPrivate[D any](ctx context.Context, private GettablePrivate) D {
 	return load[D](ctx, private, documentKey)
 }

@@ -100,9 +100,9 @@ func CompareHardware(ctx context.Context, site *machine.Site, node *ironic.Node,
 
 // HearNeighbours returns what the cards of a node have heard in its last inspection; see cabling.Hear. If Ironic's answer is an error, it
 // returns what they have heard before with a warning.
-func HearNeighbours(ctx context.Context, site *machine.Site, node *ironic.Node, before *cabling.Hearing) (*cabling.Hearing,
-	[]decide.Notice,
-) {
+func HearNeighbours(
+	ctx context.Context, site *machine.Site, node *ironic.Node, before *cabling.Hearing,
+) (*cabling.Hearing, []decide.Notice) {
 	heard, err := cabling.Hear(ctx, site, node, before)
 	if err != nil {
 		return heard, []decide.Notice{decide.Warn(decide.At("ports"), "Inventory could not be read", "Whether the cables of host "+

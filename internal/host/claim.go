@@ -277,9 +277,9 @@ func CandidateOf(settings ironic.Settings, cables WantedCables) Candidate {
 // Claim creates the node of a new host, or takes over a discovered one: the node with the configured name, or an unnamed node with the
 // configured BMC or port. It also takes over a node that a killed run has begun to create. It returns the node that it has taken over; nil
 // if it has created one. If another node gets the name meanwhile, Claim tries once more to take that node over.
-func Claim(ctx context.Context, site *machine.Site, settings ironic.Settings, cables WantedCables, limit time.Duration) (*machine.Machine,
-	*Found, error,
-) {
+func Claim(
+	ctx context.Context, site *machine.Site, settings ironic.Settings, cables WantedCables, limit time.Duration,
+) (*machine.Machine, *Found, error) {
 	who, deadline := CandidateOf(settings, cables), time.Now().Add(limit)
 	for try := 1; ; try++ {
 		found, err := Admit(ctx, site, who, deadline)

@@ -53,8 +53,8 @@ func TestGuard_seesDriverInfo(t *testing.T) {
 			if step.Node.DriverInfo["server_hardware_uri"] != "/rest/server-hardware/1" {
 				t.Errorf("before %s%s, at stage %d, driver_info is missing", step.Verb, step.Power, step.Stage)
 			}
-			if rest := map[bool]time.Duration{true: 5*time.Hour - fake.StepTime, false: time.Hour}[step.Verb != ""]; step.Stage ==
-				machine.BeforeQueue {
+			rest := map[bool]time.Duration{true: 5*time.Hour - fake.StepTime, false: time.Hour}[step.Verb != ""]
+			if step.Stage == machine.BeforeQueue {
 				// of the walk after the verification, and of the power change
 				ironictest.WantNear(t, "the time for the check", step.Limit.Round(time.Minute), rest)
 			}

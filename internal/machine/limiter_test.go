@@ -390,8 +390,8 @@ func TestGate_failedHostWaitsBehindFresh(t *testing.T) {
 		if want := []string{hosts[1].UUID, hosts[2].UUID, bad}; !slices.Equal(order, want) {
 			t.Errorf("order %v, want the one that failed last: %v", order, want)
 		}
-		if node, _ := fake.Node(bad); node.Raw["extra"].(map[string]any)["terraform_metal_failures"] !=
-			nil {
+		node, _ := fake.Node(bad)
+		if node.Raw["extra"].(map[string]any)["terraform_metal_failures"] != nil {
 			t.Error("failures are not forgotten after a success")
 		}
 	})

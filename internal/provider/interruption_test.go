@@ -480,8 +480,8 @@ func TestFakeInterruption_pullSecretStaysSecret(t *testing.T) {
 		said.WriteString(w.Must("show", "-json", "plan.bin"))
 		said.WriteString(w.Must("apply", "plan.bin"))
 		now, _ := s.Fake.Node(node)
-		if got := now.Raw["instance_info"].(map[string]any)["image_pull_secret"]; got !=
-			secret {
+		got := now.Raw["instance_info"].(map[string]any)["image_pull_secret"]
+		if got != secret {
 			t.Errorf("the node is deployed with the secret %v, want %v", got, secret)
 		}
 		acctest.NoChanges(t, w)

@@ -153,8 +153,8 @@ func TestUnchanged_possibleChangeIsPlanned(t *testing.T) {
 			if !s.plan("metal_host", config, host) {
 				s.Error("before, it is not planned at once")
 			}
-			if status := s.call("PATCH", "/v1/nodes/"+s.text(host, "id"), patch("replace", "/boot_interface", "ipxe")); status !=
-				http.StatusOK {
+			status := s.call("PATCH", "/v1/nodes/"+s.text(host, "id"), patch("replace", "/boot_interface", "ipxe"))
+			if status != http.StatusOK {
 				s.Fatalf("another boot interface is answered %d", status)
 			}
 			s.configure(nil) // another run

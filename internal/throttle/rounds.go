@@ -275,9 +275,9 @@ const (
 
 // lock takes the lock of the limit, if the limit has one, and returns the function that releases it. held ends when the lock is lost. If
 // the user may not write records, there is no lock from then on, and the user gets one notice.
-func (l *Limiter) lock(ctx context.Context, within time.Duration) (held context.Context, found Found, locked bool,
-	unlock func(leave []Word), err error,
-) {
+func (l *Limiter) lock(
+	ctx context.Context, within time.Duration,
+) (held context.Context, found Found, locked bool, unlock func(leave []Word), err error) {
 	l.mu.Lock()
 	without := l.unlocked || l.limit.Coordination != CoordinationIronic
 	l.mu.Unlock()

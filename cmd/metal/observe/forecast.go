@@ -128,9 +128,9 @@ func (f *forecastFlags) run(cmd *cobra.Command, file string, s *cli.Settings) er
 }
 
 // input reads the plan and the site, and returns what they lack or assume, too. given are the times of the flags.
-func (f *forecastFlags) input(cmd *cobra.Command, file string, s *cli.Settings, given forecast.Times) (in forecast.Input,
-	notes []string, err error,
-) {
+func (f *forecastFlags) input(
+	cmd *cobra.Command, file string, s *cli.Settings, given forecast.Times,
+) (in forecast.Input, notes []string, err error) {
 	work, err := readPlan(cmd, file)
 	if err != nil {
 		return in, nil, err
@@ -232,9 +232,9 @@ func (f *forecastFlags) limitOver(flags *pflag.FlagSet, limit throttle.Limit) th
 }
 
 // settings returns the settings of the run: flags, then the plan, then the environment. notes says what it has to assume.
-func (f *forecastFlags) settings(flags *pflag.FlagSet, p planned.Provider, getenv func(string) string) (settings forecast.Settings,
-	notes []string, err error,
-) {
+func (f *forecastFlags) settings(
+	flags *pflag.FlagSet, p planned.Provider, getenv func(string) string,
+) (settings forecast.Settings, notes []string, err error) {
 	settings = forecast.Settings{Limit: f.limitOver(flags, p.Limit), Parallelism: f.parallelism}
 	switch text := getenv(throttle.MaxVariable); {
 	case flags.Changed("max-concurrent"):

@@ -68,8 +68,8 @@ func (f *metricsFlags) start(cmd *cobra.Command, options *watch.Options,
 	}
 	server, err := metrics.Listen(cmd.Context(), f.listen)
 	if err != nil {
-		return nil, nil, fmt.Errorf("could not serve metrics at %s: %w. Set --metrics-listen to a free port of this computer", f.listen,
-			err)
+		return nil, nil, fmt.Errorf("could not serve metrics at %s: %w. Set --metrics-listen to a free port of this computer",
+			f.listen, err)
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "Metrics: %s\n", server.URL())
 	collector := metrics.New(f.limit.Max)

@@ -30,8 +30,8 @@ func TestInspector_servesTheInventory(t *testing.T) {
 	uuid := fake.DiscoverByInspector(machine)
 
 	node := a.state(uuid, "enroll")
-	if got := fmt.Sprint(node["name"], node["driver_info"], node["properties"]); got !=
-		"<nil> map[ipmi_address:198.18.0.3] map[cpu_arch:x86_64 cpus:32 local_gb:893 memory_mb:131072]" {
+	got := fmt.Sprint(node["name"], node["driver_info"], node["properties"])
+	if got != "<nil> map[ipmi_address:198.18.0.3] map[cpu_arch:x86_64 cpus:32 local_gb:893 memory_mb:131072]" {
 		t.Errorf("node = %s", got)
 	}
 	if got := a.ports(uuid); fmt.Sprint(got) != "[52:55:00:00:03:00*]" {

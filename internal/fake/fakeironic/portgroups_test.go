@@ -291,8 +291,8 @@ func TestSwitchPorts_storedOnesAreCheckedFirst(t *testing.T) {
 	a.must(http.StatusOK, http.MethodPatch, group, patch("add", "/extra/lag", map[string]any{"mode": "access", "aggregation_mode": "lacp"}))
 	a.refused(http.StatusBadRequest, "has LAG configuration but no member ports", http.MethodPatch, other, patch("add", "/extra/note", 2))
 	a.must(http.StatusNoContent, http.MethodPost, "/v1/nodes/"+node+"/vifs", map[string]any{"id": "vif"})
-	if vifs := a.must(http.StatusOK, http.MethodGet, "/v1/nodes/"+node+"/vifs", nil)["vifs"].([]any); len(vifs) >
-		0 {
+	vifs := a.must(http.StatusOK, http.MethodGet, "/v1/nodes/"+node+"/vifs", nil)["vifs"].([]any)
+	if len(vifs) > 0 {
 		t.Errorf("it keeps VIFs: %v", vifs)
 	}
 }

@@ -190,8 +190,8 @@ func TestProfile_invalidIsRefused(t *testing.T) {
 			t.Errorf("POST with %s %q = %d, want 400", field, value, got.status)
 		}
 	}
-	if got := a.do(http.MethodPost, profilesPath, map[string]any{"type": "ServerProfileV11", "name": "web"}); got.status !=
-		http.StatusBadRequest {
+	got := a.do(http.MethodPost, profilesPath, map[string]any{"type": "ServerProfileV11", "name": "web"})
+	if got.status != http.StatusBadRequest {
 		t.Errorf("POST without hardware and type = %d, want 400", got.status)
 	}
 	if got := a.do(http.MethodPost, profilesPath, "[]"); got.status != http.StatusBadRequest {

@@ -43,8 +43,8 @@ func TestSession_needsTheAccount(t *testing.T) {
 func TestSession_loginMessageMustBeAcknowledged(t *testing.T) {
 	t.Parallel()
 	a := &api{t: t, fake: &fakeoneview.Server{LoginMessage: true}, version: "300"}
-	if got := a.do(http.MethodPost, loginPath, map[string]any{"userName": "ironic"}); got.text1("errorCode") !=
-		"AUTHN_LOGIN_MESSAGE_ACKNOWLEDGMENT_REQUIRED" {
+	got := a.do(http.MethodPost, loginPath, map[string]any{"userName": "ironic"})
+	if got.text1("errorCode") != "AUTHN_LOGIN_MESSAGE_ACKNOWLEDGMENT_REQUIRED" {
 		t.Errorf("login = %d %s", got.status, got.text)
 	}
 	if got := a.do(http.MethodPost, loginPath, map[string]any{"userName": "ironic", "loginMsgAck": true}); got.status != http.StatusOK {

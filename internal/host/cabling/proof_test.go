@@ -111,8 +111,8 @@ func TestHearingOf_devicesWithOneAddress(t *testing.T) {
 			if err := json.Unmarshal([]byte(text), inventory); err != nil {
 				t.Fatal(err)
 			}
-			if got := cabling.HearingOf(inventory, time.Now()).Prove(mac, cabling.End{Switch: "leaf-1", Port: "swp1"}); got !=
-				cabling.Right {
+			got := cabling.HearingOf(inventory, time.Now()).Prove(mac, cabling.End{Switch: "leaf-1", Port: "swp1"})
+			if got != cabling.Right {
 				t.Errorf("%v with %v: %s", names, ofVLAN, got)
 			}
 		}

@@ -93,9 +93,9 @@ func pages[T any](ctx context.Context, c *Conn, path, key string, query url.Valu
 }
 
 // page requests one page of a list, and returns the marker of the next one; "" if there is none. read are the pages so far.
-func page[T any](ctx context.Context, c *Conn, path, key string, query url.Values, read *rest.Listing) (items []T,
-	marker string, err error,
-) {
+func page[T any](
+	ctx context.Context, c *Conn, path, key string, query url.Values, read *rest.Listing,
+) (items []T, marker string, err error) {
 	var answer map[string]jsonRaw
 	if err := c.Request(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &answer); err != nil {
 		return nil, "", err

@@ -78,8 +78,8 @@ func TestRedirect_noRequestGoesElsewhere(t *testing.T) {
 			s.Close()
 		}
 	}
-	if node := nodeOf(t, fake, id); node.Raw["driver_info"].(map[string]any)["redfish_password"] !=
-		nil {
+	node := nodeOf(t, fake, id)
+	if node.Raw["driver_info"].(map[string]any)["redfish_password"] != nil {
 		t.Error("the password was written")
 	}
 }

@@ -24,8 +24,8 @@ func TestAccDeployment_replacementKeepsReservation(t *testing.T) {
 	if now := s.Node(node); now["provision_state"] != "active" || now["allocation_uuid"] != before["uuid"] {
 		t.Errorf("the node is %v, of allocation %v", now["provision_state"], now["allocation_uuid"])
 	}
-	if kept := site.AllocationNamed(s, s.Name("web")); kept["extra"].(map[string]any)["team"] !=
-		"web" {
+	kept := site.AllocationNamed(s, s.Name("web"))
+	if kept["extra"].(map[string]any)["team"] != "web" {
 		t.Errorf("the allocation lost its extra: %v", kept)
 	}
 	acctest.NoChanges(t, w)

@@ -11,9 +11,9 @@ import (
 )
 
 // threeSettling is the HCL of three hosts that get a new configuration of their own with each version, and the nodes.
-func threeSettling(t *testing.T, s *site.Site, iso *bmc.ISOServer, settings ...string) (nodes []string,
-	config func(version string) string,
-) {
+func threeSettling(
+	t *testing.T, s *site.Site, iso *bmc.ISOServer, settings ...string,
+) (nodes []string, config func(version string) string) {
 	t.Helper()
 	for i := range 3 {
 		nodes = append(nodes, addLiveNode(t, s, i, nil))

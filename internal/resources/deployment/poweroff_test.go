@@ -122,8 +122,8 @@ func TestAccDeployment_gracefulRestart(t *testing.T) {
 	wantRaised(t, w.Save()[acctest.DeploymentAddress], 0, 0)
 	acctest.NeverMention(t, w.Must("apply", "saved"), "Machine is restarted", "Rebuild wipes")
 	acctest.NoChanges(t, w)
-	if now := s.Node(node)["driver_internal_info"].(map[string]any)["last_power_state_change"]; now !=
-		began {
+	now := s.Node(node)["driver_internal_info"].(map[string]any)["last_power_state_change"]
+	if now != began {
 		t.Errorf("the power was changed at %v, and before at %v", now, began)
 	}
 	w.Configure(config(`restart_triggers = { kernel = "2" }`, `rebuild_triggers = { month = "1" }`))

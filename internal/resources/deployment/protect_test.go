@@ -22,9 +22,9 @@ func wantPlanRefused(t *testing.T, w *acctest.Workspace, args []string, texts ..
 }
 
 // protectedSite starts a site with a deployed machine that its configuration protects.
-func protectedSite(t *testing.T, settings ...string) (s *site.Site, node string, w *acctest.Workspace,
-	config func(settings ...string) string,
-) {
+func protectedSite(
+	t *testing.T, settings ...string,
+) (s *site.Site, node string, w *acctest.Workspace, config func(settings ...string) string) {
 	t.Helper()
 	s = site.Start(t, nil)
 	node = site.AddNode(t, s, "n1", nil)

@@ -115,15 +115,15 @@ func TestFakeHostCabling_isProved(t *testing.T) {
 		acctest.NeverMention(t, output, "Cables")
 		acctest.NoChanges(t, w)
 		acctest.NoDrift(t, w)
-		if note, _ := s.Node(s.Name("h"))["extra"].(map[string]any)["terraform_metal_cabling"].(map[string]any); len(note) !=
-			3 {
+		note, _ := s.Node(s.Name("h"))["extra"].(map[string]any)["terraform_metal_cabling"].(map[string]any)
+		if len(note) != 3 {
 			t.Errorf("the note is %v", note)
 		}
 		w.Configure(withBMC(s, inspects, fmt.Sprintf("ports = { %q = {} }", a)))
 		w.Must("apply", "-auto-approve")
-		if note := s.Node(s.Name("h"))["extra"].(map[string]any)["terraform_metal_cabling"]; note !=
-			nil {
-			t.Errorf("the note stays: %v", note)
+		left := s.Node(s.Name("h"))["extra"].(map[string]any)["terraform_metal_cabling"]
+		if left != nil {
+			t.Errorf("the note stays: %v", left)
 		}
 		acctest.NoChanges(t, w)
 		acctest.Destroy(t, s, w)

@@ -13,9 +13,9 @@ import (
 )
 
 // onSteppable starts a machine at a BMC on which Ironic can take steps, and returns configurations of its host.
-func onSteppable(t *testing.T, s *site.Site, config fakebmc.Config, interfaces string) (b *bmc.Controller,
-	host func(settings ...string) string,
-) {
+func onSteppable(
+	t *testing.T, s *site.Site, config fakebmc.Config, interfaces string,
+) (b *bmc.Controller, host func(settings ...string) string) {
 	t.Helper()
 	mac, iso := s.MAC(1), bmc.ServeISO(t)
 	config.MACs, config.Machine = []string{mac}, bmc.NewAgent(t, s, mac)

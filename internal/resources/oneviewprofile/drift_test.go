@@ -219,9 +219,9 @@ func TestAccOneView_changedTemplateIsNotAppliedToDeployedNode(t *testing.T) {
 }
 
 // changedTemplate is held with a changed template. The function at runs a hook at the nth request for a node from its call on.
-func changedTemplate(t *testing.T) (s *site.Site, o *site.OneView, w *acctest.Workspace, node string, at func(nth int32,
-	do func() *fakeironic.Rejection),
-) {
+func changedTemplate(
+	t *testing.T,
+) (s *site.Site, o *site.OneView, w *acctest.Workspace, node string, at func(nth int32, do func() *fakeironic.Rejection)) {
 	t.Helper()
 	var left atomic.Int32
 	var hook func() *fakeironic.Rejection

@@ -17,9 +17,9 @@ import (
 
 // oneViewGuide returns a workspace with the configuration of the guide OneView, its site and its appliance, and a function that runs the
 // script of a OneView user.
-func oneViewGuide(t *testing.T) (w *acctest.Workspace, s *site.Site, appliance *site.OneView,
-	user func(args ...string) (output string, err error),
-) {
+func oneViewGuide(
+	t *testing.T,
+) (w *acctest.Workspace, s *site.Site, appliance *site.OneView, user func(args ...string) (output string, err error)) {
 	t.Helper()
 	skipWithout(t, "curl", "jq")
 	appliance = site.StartOneView(t, nil, 2)

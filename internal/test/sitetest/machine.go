@@ -46,17 +46,17 @@ func (s *Client) RecordBoot(ctx context.Context, id string, d deploy.Deployment,
 }
 
 // Deploy deploys a machine, and returns how often it has tried.
-func (s *Client) Deploy(ctx context.Context, id string, d deploy.Deployment, o deploy.DeployOptions) (node *ironic.Node,
-	attempts int, err error,
-) {
+func (s *Client) Deploy(
+	ctx context.Context, id string, d deploy.Deployment, o deploy.DeployOptions,
+) (node *ironic.Node, attempts int, err error) {
 	node, err = s.Of(ctx, id, func(m *machine.Machine) (err error) { attempts, err = deploy.Deploy(ctx, m, d, o); return err })
 	return node, attempts, err
 }
 
 // BootISO boots a machine from a live ISO.
-func (s *Client) BootISO(ctx context.Context, id string, d deploy.Deployment, o deploy.DeployOptions) (node *ironic.Node,
-	attempts int, err error,
-) {
+func (s *Client) BootISO(
+	ctx context.Context, id string, d deploy.Deployment, o deploy.DeployOptions,
+) (node *ironic.Node, attempts int, err error) {
 	node, err = s.Of(ctx, id, func(m *machine.Machine) (err error) { attempts, err = deploy.BootISO(ctx, m, d, o); return err })
 	return node, attempts, err
 }
