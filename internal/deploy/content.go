@@ -51,7 +51,7 @@ var contents = []struct {
 // ContentNames returns the names of the attributes that are content, sorted.
 func ContentNames() []string { return contentTold(toldNothing, toldMixed, toldByKey) }
 
-// contentTold returns the names of the attributes that have one of these texts on a node.
+// contentTold returns the names of the attributes of which a node tells as much as one of these says.
 func contentTold(much ...told) (names []string) {
 	for _, content := range contents {
 		if slices.Contains(much, content.told) {
