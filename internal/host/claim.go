@@ -13,10 +13,10 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/found"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/expect"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/identity"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
@@ -176,7 +176,7 @@ func blockingNode(ctx context.Context, site *machine.Site, found []conflict, who
 
 // isFree reports whether discovery has made the node of a conflict for the candidate.
 func isFree(ctx context.Context, site *machine.Site, x conflict) (bool, error) {
-	if x.what == SharedName {
+	if x.what == identity.Name {
 		return notes.DiscoveryOf(x.node) != nil && machine.Unmanaged(x.node), nil
 	}
 	return found.Unnamed(ctx, site, x.node)
@@ -213,10 +213,10 @@ func takeOverNow(ctx context.Context, site *machine.Site, x conflict, who Candid
 // begunBefore returns the mark of a killed run that has begun to create exactly what the candidate is; nil if the node is anything
 // else. Two nodes without a name are the same if they have the same BMC.
 func begunBefore(site *machine.Site, node *ironic.Node, who Candidate) *notes.Creation {
-	mark, wanted := notes.CreationOf(node.Extra, notes.MarkCreation), entryOf(who)
-	theirs := driverinfo.IdentifyBMC(node.DriverInfo)
-	same := node.Name == who.Name && node.Driver == who.Driver && (wanted.bmc.Same(theirs) || who.Name != "" &&
-		wanted.bmc.String() == theirs.String())
+	mark, wanted := notes.CreationOf(node.Extra, notes.MarkCreation), who.Identity()
+	theirs := identity.Of(node.Name, node.DriverInfo, nil, nil)
+	same := node.Name == who.Name && node.Driver == who.Driver && (wanted.BMC.Same(theirs.BMC) || who.Name != "" &&
+		wanted.BMC.String() == theirs.BMC.String())
 	if !same || !site.Run.Unfinished(mark, node.Extra) {
 		return nil
 	}
@@ -355,7 +355,7 @@ func Unmake(ctx context.Context, m *machine.Machine, failed error) (gone bool, w
 	}
 	NotMade(m.Site(), m.Node().UUID)
 	if other, err := m.Site().Ironic.FindNode(ctx, refused.Address); err == nil {
-		return true, (&Taken{What: SharedAddress, Value: refused.Address, Node: other}).Err()
+		return true, (&Taken{What: identity.Address, Value: refused.Address, Node: other}).Err()
 	}
 	return true, refused
 }

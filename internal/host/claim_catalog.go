@@ -3,14 +3,13 @@ package host
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/identity"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
@@ -52,12 +51,10 @@ type lists struct {
 
 // entry is a node with everything that no other node may have too.
 type entry struct {
-	node      *ironic.Node // has catalogFields
-	bmc       driverinfo.BMCIdentity
-	addresses []string
-	bonds     []string
-	before    *entry // what a node has that this run is changing; else nil
-	isOurs    bool   // a creation or change of this run makes it or has taken it over
+	identity.Identity
+	node   *ironic.Node // has catalogFields
+	before *entry       // what a node has that this run is changing; else nil
+	isOurs bool         // a creation or change of this run makes it or has taken it over
 }
 
 // catalogOf returns the catalog of a site.
@@ -196,7 +193,7 @@ func entriesOf(nodes []ironic.Node, ports []ironic.Port, groups []ironic.PortGro
 	var all []*entry
 	byNode := map[string]*entry{}
 	add := func(node *ironic.Node) *entry {
-		e := &entry{node: node, bmc: driverinfo.IdentifyBMC(node.DriverInfo)}
+		e := &entry{node: node}
 		all, byNode[node.UUID] = append(all, e), e
 		return e
 	}
@@ -211,12 +208,14 @@ func entriesOf(nodes []ironic.Node, ports []ironic.Port, groups []ironic.PortGro
 	}
 	for _, port := range ports {
 		e := of(port.NodeUUID)
-		e.addresses = append(e.addresses, strings.ToLower(port.Address))
+		e.Addresses = append(e.Addresses, port.Address)
 	}
 	for _, group := range groups {
-		if e := of(group.NodeUUID); group.Address != "" {
-			e.bonds = append(e.bonds, strings.ToLower(group.Address))
-		}
+		e := of(group.NodeUUID)
+		e.Bonds = append(e.Bonds, group.Address)
+	}
+	for _, e := range all {
+		e.Identity = identity.Of(e.node.Name, e.node.DriverInfo, e.Addresses, e.Bonds)
 	}
 	return all
 }
@@ -232,10 +231,13 @@ type Candidate struct {
 	Tenant     machine.Tenant
 }
 
+// Identity returns what names the machine of a candidate.
+func (c Candidate) Identity() identity.Identity { return identity.Of(c.Name, c.DriverInfo, c.Addresses, c.Bonds) }
+
 // conflict is a node that already has what a candidate needs.
 type conflict struct {
 	*entry
-	what  Sharing
+	what  identity.Kind
 	value string
 	// doubtful: the node may be another machine that shares the BMC, so that it is not taken over.
 	doubtful bool
@@ -262,8 +264,8 @@ func (c *catalog) sharedBy(l *lists, wanted *entry) (found []conflict) {
 	return found
 }
 
-func rank(what Sharing) int {
-	return slices.Index([]Sharing{SharedName, SharedBMC, SharedAddress, SharedBond}, what)
+func rank(what identity.Kind) int {
+	return slices.Index([]identity.Kind{identity.Name, identity.BMC, identity.Address, identity.Bond}, what)
 }
 
 // claim registers a candidate that takes over a discovered node. It reports whether this candidate is the first to do so.
@@ -279,10 +281,7 @@ func (c *catalog) claim(id string, who Candidate) bool {
 }
 
 func entryOf(who Candidate) *entry {
-	return &entry{
-		node: &ironic.Node{UUID: who.UUID, Name: who.Name}, bmc: driverinfo.IdentifyBMC(who.DriverInfo), addresses: who.Addresses,
-		bonds: who.Bonds, isOurs: true,
-	}
+	return &entry{Identity: who.Identity(), node: &ironic.Node{UUID: who.UUID, Name: who.Name}, isOurs: true}
 }
 
 // entries returns all nodes, those of this run as it makes or changes them; c.mu is held.
@@ -315,36 +314,13 @@ func (c *catalog) present(l *lists, id string) *entry {
 }
 
 // newlySharedWith returns what a node will share with another, and does not share yet.
-func (e *entry) newlySharedWith(other *entry) []conflict {
-	shared := e.sharedWith(other)
-	if e.before == nil || len(shared) == 0 {
-		return shared
+func (e *entry) newlySharedWith(other *entry) (shared []conflict) {
+	var before identity.Identity
+	if e.before != nil {
+		before = e.before.Identity
 	}
-	already := e.before.sharedWith(other)
-	return slices.DeleteFunc(shared, func(x conflict) bool {
-		return slices.ContainsFunc(already, func(y conflict) bool {
-			return x.what == y.what && (x.what == SharedBMC || x.value == y.value)
-		})
-	})
-}
-
-// sharedWith returns what two nodes share.
-func (e *entry) sharedWith(other *entry) (shared []conflict) {
-	if e.node.Name != "" && e.node.Name == other.node.Name {
-		shared = append(shared, conflict{entry: other, what: SharedName, value: e.node.Name, by: e})
-	}
-	if e.bmc.Same(other.bmc) {
-		shared = append(shared, conflict{entry: other, what: SharedBMC, value: e.bmc.String(), by: e})
-	}
-	for _, address := range e.addresses {
-		if slices.Contains(other.addresses, address) {
-			shared = append(shared, conflict{entry: other, what: SharedAddress, value: address, by: e})
-		}
-	}
-	for _, address := range e.bonds {
-		if slices.Contains(other.bonds, address) {
-			shared = append(shared, conflict{entry: other, what: SharedBond, value: address, by: e})
-		}
+	for _, t := range e.NewlyShared(before, other.Identity) {
+		shared = append(shared, conflict{entry: other, what: t.Kind, value: t.Value, by: e})
 	}
 	return shared
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/identity"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
@@ -46,7 +47,7 @@ func wantFree(t *testing.T, site *sitetest.Client, who host.Candidate) {
 }
 
 // wantTaken fails the test unless a candidate is refused, for what it shares with a node.
-func wantTaken(t *testing.T, site *sitetest.Client, who host.Candidate, what host.Sharing, node string) {
+func wantTaken(t *testing.T, site *sitetest.Client, who host.Candidate, what identity.Kind, node string) {
 	t.Helper()
 	found, err := host.Admit(t.Context(), site.Site, who, sitetest.InAnHour())
 	if !failure.Is(err, host.KindTaken) || host.TakenOf(err).What != what || host.TakenOf(err).Node.UUID != node {
@@ -96,7 +97,7 @@ func TestAdmit_oneOfTwoCreationsWithTheSameBMC(t *testing.T) {
 		first, second := sitetest.Candidate(1), sitetest.Candidate(2)
 		second.DriverInfo = map[string]any{"redfish_address": "HTTPS://192.0.2.1:443/", "redfish_system_id": "/redfish/v1/Systems/1/"}
 		wantFree(t, site, first)
-		wantTaken(t, site, second, host.SharedBMC, first.UUID)
+		wantTaken(t, site, second, identity.BMC, first.UUID)
 		host.NotMade(site.Site, first.UUID)
 		wantFree(t, site, second)
 	})
@@ -120,8 +121,8 @@ func TestAdmit_nodesOfOthers(t *testing.T) {
 		}
 		name, bmc, mac := sitetest.Candidate(2), sitetest.Candidate(2), sitetest.Candidate(2)
 		name.Name, bmc.DriverInfo, mac.Addresses = other.Name, other.DriverInfo, append(mac.Addresses, other.Addresses...)
-		for what, who := range map[host.Sharing]host.Candidate{
-			host.SharedName: name, host.SharedBMC: bmc, host.SharedAddress: mac,
+		for what, who := range map[identity.Kind]host.Candidate{
+			identity.Name: name, identity.BMC: bmc, identity.Address: mac,
 		} {
 			site := sitetest.NewClient(fake)
 			wantTaken(t, site, who, what, other.UUID)
@@ -211,7 +212,7 @@ func TestAdmit_isRefusedWhenTheDeletionFails(t *testing.T) {
 			time.Sleep(time.Minute)
 			ended(false)
 		})
-		wantTaken(t, site, sitetest.Candidate(1), host.SharedName, old)
+		wantTaken(t, site, sitetest.Candidate(1), identity.Name, old)
 		deleting.Wait()
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/identity"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
@@ -616,6 +617,6 @@ func TestCreation_forgottenHostIsNotTakenOver(t *testing.T) {
 		if found := host.WouldTakeOver(t.Context(), sitetest.NewClient(fake).Site, again); found != nil {
 			t.Errorf("taken over: %+v", found)
 		}
-		wantTaken(t, sitetest.NewClient(fake), again, host.SharedName, node.UUID)
+		wantTaken(t, sitetest.NewClient(fake), again, identity.Name, node.UUID)
 	})
 }

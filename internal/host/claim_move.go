@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
-	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/identity"
 )
 
 // planGrace is how long a plan waits for the plan of the host that has what another host is to get, counted from the last time that the
@@ -46,8 +46,7 @@ func (c IdentityChange) Intent() Intent {
 			who.Drops = append(who.Drops, mac)
 		}
 	}
-	who.Moves = c.OpenName || c.Becomes.Name != c.Was.Name || len(who.Drops) > 0 ||
-		driverinfo.IdentifyBMC(c.Becomes.DriverInfo) != driverinfo.IdentifyBMC(c.Was.DriverInfo) ||
+	who.Moves = c.OpenName || c.Becomes.Name != c.Was.Name || len(who.Drops) > 0 || c.Becomes.Identity().BMC != c.Was.Identity().BMC ||
 		!containsAll(c.Was.Addresses, c.Becomes.Addresses) || !containsAll(c.Was.Bonds, c.Becomes.Bonds)
 	return who
 }
@@ -231,11 +230,11 @@ func (c *catalog) leaves(x *conflict) (decided, leaves bool) {
 		return true, true
 	}
 	switch x.what {
-	case SharedName:
+	case identity.Name:
 		return true, p.Name != "" && p.Name != x.value || slices.Contains(p.Drops, x.value)
-	case SharedBMC:
-		return true, p.wants.bmc != driverinfo.BMCIdentity{} && !p.wants.bmc.Same(x.by.bmc)
-	case SharedAddress, SharedBond:
+	case identity.BMC:
+		return true, p.wants.MovesBMC(x.by.Identity)
+	case identity.Address, identity.Bond:
 	}
 	return true, slices.Contains(p.Drops, x.value)
 }
@@ -254,9 +253,9 @@ func (c *catalog) exchange(l *lists, found []conflict, who Intent) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range found {
-		if found[i].what == SharedBMC && c.leadsBack(l, found[i].node.UUID, who.UUID) {
+		if found[i].what == identity.BMC && c.leadsBack(l, found[i].node.UUID, who.UUID) {
 			return (&Taken{
-				What: SharedBMC, Value: found[i].value, Node: found[i].node, For: &ironic.Node{UUID: who.UUID, Name: who.Name},
+				What: identity.BMC, Value: found[i].value, Node: found[i].node, For: &ironic.Node{UUID: who.UUID, Name: who.Name},
 				Exchanged: true,
 			}).Err()
 		}
@@ -274,7 +273,7 @@ func (c *catalog) leadsBack(l *lists, node, host string) bool {
 		}
 		next := ""
 		for _, e := range l.entries {
-			if e.node.UUID != node && p.wants.bmc.Same(e.bmc) {
+			if e.node.UUID != node && p.wants.BMC.Same(e.BMC) {
 				next = e.node.UUID
 			}
 		}
@@ -295,18 +294,18 @@ func (c *catalog) demanded(l *lists, id string) (r Release) {
 		if other == id {
 			continue
 		}
-		for _, x := range p.wants.sharedWith(has) {
+		for _, x := range p.wants.newlySharedWith(has) {
 			if _, gives := c.leaves(&x); !gives {
 				continue
 			}
 			switch x.what {
-			case SharedName:
+			case identity.Name:
 				r.Name = true
-			case SharedAddress:
+			case identity.Address:
 				r.Addresses = append(r.Addresses, x.value)
-			case SharedBond:
+			case identity.Bond:
 				r.Bonds = append(r.Bonds, x.value)
-			case SharedBMC: // see exchange
+			case identity.BMC: // see exchange
 			}
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/identity"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
 )
@@ -47,23 +48,23 @@ func movers(t *testing.T, site *sitetest.Client, n int) (all []host.Intent) {
 }
 
 // takes makes one host get what another has.
-func takes(who *host.Intent, what host.Sharing, from host.Intent) {
+func takes(who *host.Intent, what identity.Kind, from host.Intent) {
 	who.Moves = true
 	switch what {
-	case host.SharedName:
+	case identity.Name:
 		who.Name = from.Name
-	case host.SharedBMC:
+	case identity.BMC:
 		who.DriverInfo = from.DriverInfo
-	case host.SharedAddress:
+	case identity.Address:
 		who.Drops, who.Addresses = append(who.Drops, who.Addresses...), from.Addresses
-	case host.SharedBond:
+	case identity.Bond:
 		who.Drops, who.Bonds = append(who.Drops, who.Bonds...), from.Bonds
 	}
 }
 
-var allShared = []host.Sharing{host.SharedName, host.SharedBMC, host.SharedAddress, host.SharedBond}
+var allShared = []identity.Kind{identity.Name, identity.BMC, identity.Address, identity.Bond}
 
-func wantTakenBy(t *testing.T, err error, what host.Sharing, node string) {
+func wantTakenBy(t *testing.T, err error, what identity.Kind, node string) {
 	t.Helper()
 	if !failure.Is(err, host.KindTaken) || host.TakenOf(err).What != what || host.TakenOf(err).Node.UUID != node {
 		t.Errorf("the error is %v, want the %s of node %s", err, what, node)
@@ -127,7 +128,7 @@ func apply(t *testing.T, site *sitetest.Client, who host.Intent) error {
 // Hosts of one run get the names and MAC addresses of each other, whatever the order in which their updates begin.
 func TestMove_hostsOfOneRunExchange(t *testing.T) {
 	t.Parallel()
-	for _, what := range []host.Sharing{host.SharedName, host.SharedAddress, host.SharedBond} {
+	for _, what := range []identity.Kind{identity.Name, identity.Address, identity.Bond} {
 		for n := 2; n <= 3; n++ {
 			t.Run(fmt.Sprint(what, " of ", n), func(t *testing.T) {
 				t.Parallel()
@@ -236,7 +237,7 @@ func TestMove_refusesToExchangeBMCs(t *testing.T) {
 			var refused error
 			var all sync.WaitGroup
 			for i, who := range had {
-				takes(&who, host.SharedBMC, had[(i+1)%n])
+				takes(&who, identity.BMC, had[(i+1)%n])
 				host.PlanMove(site.Site, who)
 				all.Go(func() {
 					if err := host.CheckMove(t.Context(), site.Site, who); err != nil {
@@ -250,7 +251,7 @@ func TestMove_refusesToExchangeBMCs(t *testing.T) {
 				t.Errorf("of %d: %v", n, refused)
 			}
 			for i, who := range had {
-				takes(&who, host.SharedBMC, had[(i+1)%n])
+				takes(&who, identity.BMC, had[(i+1)%n])
 				if err := apply(t, site, who); err == nil {
 					t.Errorf("host %d of %d was changed", i, n)
 				}
@@ -318,8 +319,8 @@ func TestMove_nextRunFinishesAnExchange(t *testing.T) {
 		fake := &fakeironic.Server{}
 		had := movers(t, sitetest.NewClient(fake), 2)
 		first, second := had[0], had[1]
-		takes(&first, host.SharedName, had[1])
-		takes(&second, host.SharedName, had[0])
+		takes(&first, identity.Name, had[1])
+		takes(&second, identity.Name, had[0])
 		killed, killer := sitetest.NewClient(fake), errors.New("killed")
 		host.PlanMove(killed.Site, first)
 		host.PlanMove(killed.Site, second)
@@ -391,15 +392,15 @@ func TestChange_movesWhatNoOtherNodeMayHave(t *testing.T) {
 func TestTaken_namesTheAttribute(t *testing.T) {
 	t.Parallel()
 	bonds := map[string]string{"bond0": macOf(8), "bond1": macOf(9)}
-	for what, want := range map[host.Sharing]decide.Path{
-		host.SharedName: decide.At("name"), host.SharedBMC: decide.At("bmc", "address"),
-		host.SharedAddress: decide.At("ports", decide.Key(macOf(9))), host.SharedBond: decide.At("port_groups", decide.Key("bond1"), "mac"),
+	for what, want := range map[identity.Kind]decide.Path{
+		identity.Name: decide.At("name"), identity.BMC: decide.At("bmc", "address"),
+		identity.Address: decide.At("ports", decide.Key(macOf(9))), identity.Bond: decide.At("port_groups", decide.Key("bond1"), "mac"),
 	} {
 		if at := (&host.Taken{What: what, Value: macOf(9)}).At(true, bonds); !reflect.DeepEqual(at, want) {
 			t.Errorf("%s: %v", what, at)
 		}
 	}
-	if at := (&host.Taken{What: host.SharedBMC}).At(false, nil); !reflect.DeepEqual(at, decide.At("driver_info")) {
+	if at := (&host.Taken{What: identity.BMC}).At(false, nil); !reflect.DeepEqual(at, decide.At("driver_info")) {
 		t.Errorf("the BMC of driver_info: %v", at)
 	}
 }

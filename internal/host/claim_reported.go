@@ -9,6 +9,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/identity"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
@@ -23,7 +24,7 @@ type report struct {
 func withReported(ctx context.Context, site *machine.Site, l *lists, who Candidate, found []conflict) ([]conflict, error) {
 	known := catalogOf(site)
 	wanted := entryOf(who)
-	if _, err := netip.ParseAddr(wanted.bmc.Host()); err != nil { // no BMC, or one with a name, which no machine reports
+	if _, err := netip.ParseAddr(wanted.BMC.Host()); err != nil { // no BMC, or one with a name, which no machine reports
 		return found, nil //nolint:nilerr // no address
 	}
 	reports, err := known.readReports(ctx, l)
@@ -43,23 +44,23 @@ func withReported(ctx context.Context, site *machine.Site, l *lists, who Candida
 func reportedConflicts(wanted *entry, found []conflict, entries []*entry, reports map[string]*report) (more []conflict) {
 	for _, e := range entries {
 		r := reports[e.node.UUID]
-		if r == nil || !slices.Contains(r.BMCs, wanted.bmc.Host()) {
+		if r == nil || !slices.Contains(r.BMCs, wanted.BMC.Host()) {
 			continue
 		}
 		if slices.ContainsFunc(found, func(x conflict) bool { return x.node.UUID == e.node.UUID }) {
 			return nil
 		}
-		known := slices.Concat(r.addresses, e.addresses)
-		shares := slices.ContainsFunc(wanted.addresses, func(address string) bool { return slices.Contains(known, address) })
+		known := slices.Concat(r.addresses, e.Addresses)
+		shares := slices.ContainsFunc(wanted.Addresses, func(address string) bool { return slices.Contains(known, address) })
 		more = append(more, conflict{
-			entry: e, what: SharedBMC, value: wanted.bmc.String(), by: wanted,
-			doubtful: len(wanted.addresses) > 0 && !shares,
+			entry: e, what: identity.BMC, value: wanted.BMC.String(), by: wanted,
+			doubtful: len(wanted.Addresses) > 0 && !shares,
 		})
 	}
 	all := slices.Clone(more)
 	return slices.DeleteFunc(more, func(ghost conflict) bool {
-		return len(ghost.addresses) == 0 && slices.ContainsFunc(all, func(x conflict) bool {
-			return slices.ContainsFunc(x.addresses, func(address string) bool {
+		return len(ghost.Addresses) == 0 && slices.ContainsFunc(all, func(x conflict) bool {
+			return slices.ContainsFunc(x.Addresses, func(address string) bool {
 				return slices.Contains(reports[ghost.node.UUID].addresses, address)
 			})
 		})

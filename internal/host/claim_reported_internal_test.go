@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/identity"
 )
 
 func TestReportedConflicts(t *testing.T) {
@@ -16,7 +17,9 @@ func TestReportedConflicts(t *testing.T) {
 		mac2      = "52:54:00:00:00:02"
 		otherCard = "52:54:00:00:00:99"
 	)
-	discovered := func(id string, ports ...string) *entry { return &entry{node: &ironic.Node{UUID: id}, addresses: ports} }
+	discovered := func(id string, ports ...string) *entry {
+		return &entry{Identity: identity.Identity{Addresses: ports}, node: &ironic.Node{UUID: id}}
+	}
 	says := func(address string, macs ...string) *report { return &report{BMCs: []string{address}, addresses: macs} }
 	for _, tt := range []struct {
 		name    string
@@ -66,7 +69,7 @@ func TestReportedConflicts(t *testing.T) {
 		wanted := entryOf(Candidate{UUID: "w", DriverInfo: map[string]any{"redfish_address": "https://" + bmc}, Addresses: tt.macs})
 		var found []conflict
 		for _, id := range tt.found {
-			found = append(found, conflict{entry: discovered(id), what: SharedName})
+			found = append(found, conflict{entry: discovered(id), what: identity.Name})
 		}
 		var got []string
 		for _, x := range reportedConflicts(wanted, found, tt.entries, tt.reports) {

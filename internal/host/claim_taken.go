@@ -8,18 +8,8 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/identity"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
-)
-
-// Sharing is a property that two nodes must not share.
-type Sharing string
-
-// Properties that two nodes must not share.
-const (
-	SharedName    Sharing = "name"
-	SharedBMC     Sharing = "BMC"
-	SharedAddress Sharing = "MAC address"
-	SharedBond    Sharing = "MAC address of a port group"
 )
 
 // KindTaken is the kind of an error which says that another node already has the name, BMC or MAC address of a new one.
@@ -27,7 +17,7 @@ const KindTaken failure.Kind = "taken"
 
 // Taken is what an error of KindTaken knows.
 type Taken struct {
-	What  Sharing
+	What  identity.Kind
 	Value string
 	Node  *ironic.Node // the node that has it
 	// Making is the mark of another run that creates the node at the same time; nil if there is none.
@@ -53,20 +43,20 @@ func (e *Taken) Err() error {
 // byBMC, the bmc block says which BMC it has.
 func (e *Taken) At(byBMC bool, bonds map[string]string) decide.Path {
 	switch e.What {
-	case SharedBMC:
+	case identity.BMC:
 		if byBMC {
 			return decide.At("bmc", "address")
 		}
 		return decide.At("driver_info")
-	case SharedAddress:
+	case identity.Address:
 		return decide.At("ports", decide.Key(e.Value))
-	case SharedBond:
+	case identity.Bond:
 		for key, mac := range bonds {
 			if mac == e.Value {
 				return decide.At("port_groups", decide.Key(key), "mac")
 			}
 		}
-	case SharedName:
+	case identity.Name:
 	}
 	return decide.At("name")
 }
@@ -74,13 +64,13 @@ func (e *Taken) At(byBMC bool, bonds map[string]string) decide.Path {
 func (e *Taken) fact() string {
 	label := ironic.NodeLabel(e.Node)
 	switch e.What {
-	case SharedName:
+	case identity.Name:
 		return fmt.Sprintf("a node with name %s already exists: %s", e.Value, e.Node.UUID)
-	case SharedBMC:
+	case identity.BMC:
 		return fmt.Sprintf("node %s has the BMC %s already", label, e.Value)
-	case SharedBond:
+	case identity.Bond:
 		return fmt.Sprintf("a port group with MAC address %s already exists, on node %s", e.Value, label)
-	case SharedAddress:
+	case identity.Address:
 	}
 	return fmt.Sprintf("a port with MAC address %s already exists, on node %s", e.Value, label)
 }
@@ -96,11 +86,11 @@ func (e *Taken) advice() string {
 		return fmt.Sprintf("The node looks like one that discovery has found, or that an earlier run has begun to create, but the "+
 			"provider does not take it over, because %s. If the machine is yours, import it:\n\n  terraform import <address of the "+
 			"metal_host> %s\n\nOtherwise, describe another machine.", e.Obstacle, e.Node.UUID)
-	case e.What == SharedBMC:
+	case e.What == identity.BMC:
 		return "Two nodes on one BMC are one machine: every operation on one affects the other. Correct the address, or import the node " +
 			"that has it:\n\n" +
 			"  terraform import <address of the metal_host> " + e.Node.UUID
-	case e.What == SharedBond:
+	case e.What == identity.Bond:
 		return "A MAC address belongs to one port group only. Correct the mac of the group, or import the node that has it:\n\n " +
 			" terraform import <address of the metal_host> " + e.Node.UUID
 	}
@@ -115,12 +105,12 @@ func (e *Taken) adviceForChange() string {
 		return fmt.Sprintf("This run gives node %s, in turn, the BMC that this host has now. Two nodes on one BMC are one machine, and "+
 			"an interrupted apply would leave them so. Give one of them an address that no machine has, and apply; then give both their "+
 			"new addresses.", other)
-	case e.What == SharedBMC:
+	case e.What == identity.BMC:
 		return "Two nodes on one BMC are one machine: every operation on one affects the other. Correct the address. If the machine now " +
 			"belongs to this host, give node " + other + " another address first, or delete it."
 	}
 	unique := "A MAC address belongs to one node only. Correct it"
-	if e.What == SharedName {
+	if e.What == identity.Name {
 		unique = "Names are unique in Ironic. Choose another name"
 	}
 	return fmt.Sprintf("%s, or change node %s first. If this configuration changes that node, too, apply that change alone first "+

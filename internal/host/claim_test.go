@@ -13,6 +13,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/identity"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
@@ -70,7 +71,7 @@ func TestClaim_refusedPortLeavesNoNode(t *testing.T) {
 	}
 	_, failed := host.ApplyPorts(t.Context(), m, want, true)
 	gone, why := host.Unmake(t.Context(), m, failed)
-	wantTakenBy(t, why, host.SharedAddress, other)
+	wantTakenBy(t, why, identity.Address, other)
 	if _, left := fake.Node("web"); !gone || left {
 		t.Errorf("gone is %v, and the node is there: %v", gone, left)
 	}
@@ -95,7 +96,7 @@ func TestClaim_nameTakenMeanwhileIsSeen(t *testing.T) {
 	}
 	_, _, err := host.Claim(t.Context(), client.Site, ironic.Settings{"name": "web", "driver": "fake-hardware"}, host.WantedCables{},
 		time.Millisecond)
-	wantTakenBy(t, err, host.SharedName, other)
+	wantTakenBy(t, err, identity.Name, other)
 	if len(fake.Nodes()) != 1 {
 		t.Errorf("%d nodes", len(fake.Nodes()))
 	}
@@ -170,9 +171,9 @@ func testTakeOver(t *testing.T) {
 			sitetest.InAnHour())
 		got := ""
 		switch {
-		case failure.Is(err, host.KindTaken) && host.TakenOf(err).What == host.SharedName && host.TakenOf(err).Value == tt.name:
+		case failure.Is(err, host.KindTaken) && host.TakenOf(err).What == identity.Name && host.TakenOf(err).Value == tt.name:
 			got = "name"
-		case failure.Is(err, host.KindTaken) && host.TakenOf(err).What == host.SharedAddress &&
+		case failure.Is(err, host.KindTaken) && host.TakenOf(err).What == identity.Address &&
 			slices.Contains(tt.addresses, host.TakenOf(err).Value):
 			got = "MAC"
 		case err != nil:

@@ -26,6 +26,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/api"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/failure"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/identity"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/ironictest"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/test/sitetest"
@@ -198,15 +199,15 @@ func TestExplain_advice(t *testing.T) {
 		{errors.New("élan is missing"), []string{"Élan is missing."}},
 		{errors.New("rack1-01 is gone."), []string{"Rack1-01 is gone."}}, //nolint:revive // some of Ironic's texts end so
 		{
-			(&host.Taken{What: host.SharedName, Value: "rack1-01", Node: in("manageable")}).Err(),
+			(&host.Taken{What: identity.Name, Value: "rack1-01", Node: in("manageable")}).Err(),
 			[]string{"a node with name rack1-01 already exists", "terraform import"},
 		},
 		{
-			(&host.Taken{What: host.SharedBMC, Value: "ipmi://192.0.2.1", Node: in("manageable")}).Err(),
+			(&host.Taken{What: identity.BMC, Value: "ipmi://192.0.2.1", Node: in("manageable")}).Err(),
 			[]string{"has the BMC ipmi://192.0.2.1 already", "are one machine"},
 		},
 		{
-			(&host.Taken{What: host.SharedAddress, Value: "52:54:00:aa:bb:01", Node: in("manageable")}).Err(),
+			(&host.Taken{What: identity.Address, Value: "52:54:00:aa:bb:01", Node: in("manageable")}).Err(),
 			[]string{"on node rack1-01", "terraform import"},
 		},
 		{

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -17,6 +16,7 @@ import (
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic/driverinfo"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/identity"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/notes"
 )
 
@@ -172,7 +172,7 @@ func factsOf(ctx context.Context, site *machine.Site, all []ironic.Node, isNew f
 	for _, port := range ports {
 		f.ports[port.NodeUUID] = append(f.ports[port.NodeUUID], port)
 		if _, isNew := f.inventories[port.NodeUUID]; isNew {
-			f.addresses[strings.ToLower(port.Address)] = true
+			f.addresses[identity.MAC(port.Address)] = true
 		}
 	}
 	return f, nil
@@ -214,7 +214,7 @@ func readEnrolled(ctx context.Context, site *machine.Site, all []ironic.Node) er
 // sharesAddress reports whether a node has a MAC address or a BMC that a new machine reports.
 func (f *facts) sharesAddress(n *ironic.Node) bool {
 	return slices.ContainsFunc(driverinfo.BMCHosts(n.DriverInfo), func(host string) bool { return f.bmcs[host] }) ||
-		slices.ContainsFunc(f.ports[n.UUID], func(p ironic.Port) bool { return f.addresses[strings.ToLower(p.Address)] })
+		slices.ContainsFunc(f.ports[n.UUID], func(p ironic.Port) bool { return f.addresses[identity.MAC(p.Address)] })
 }
 
 // hostOf converts a node into a naming.Host.
@@ -228,9 +228,9 @@ func hostOf(site *machine.Site, node *ironic.Node, f *facts) naming.Host {
 		h.Owner, h.OwnerName = mark.Owner, mark.Name
 	}
 	for _, port := range f.ports[node.UUID] {
-		h.PortMACs = append(h.PortMACs, strings.ToLower(port.Address))
+		h.PortMACs = append(h.PortMACs, identity.MAC(port.Address))
 		if port.PXEEnabled {
-			h.PXEMACs = append(h.PXEMACs, strings.ToLower(port.Address))
+			h.PXEMACs = append(h.PXEMACs, identity.MAC(port.Address))
 		}
 	}
 	slices.Sort(h.PortMACs)

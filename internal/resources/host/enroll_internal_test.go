@@ -9,6 +9,7 @@ import (
 
 	hosts "github.com/terraform-provider-metal/terraform-provider-metal/internal/host"
 	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/identity"
 )
 
 // The CLI shows only the resource of an apply error. Programs that read its JSON output see the attribute.
@@ -16,14 +17,14 @@ func TestReportTaken_namesAttribute(t *testing.T) {
 	t.Parallel()
 	byBMC := &model{BMC: types.ObjectUnknown(nil)}
 	for _, tt := range []struct {
-		what   hosts.Sharing
+		what   identity.Kind
 		config *model
 		want   path.Path
 	}{
-		{hosts.SharedName, &model{}, path.Root("name")},
-		{hosts.SharedBMC, &model{}, path.Root("driver_info")},
-		{hosts.SharedBMC, byBMC, path.Root("bmc").AtName("address")},
-		{hosts.SharedAddress, &model{}, path.Root("ports").AtMapKey("52:54:00:00:00:01")},
+		{identity.Name, &model{}, path.Root("name")},
+		{identity.BMC, &model{}, path.Root("driver_info")},
+		{identity.BMC, byBMC, path.Root("bmc").AtName("address")},
+		{identity.Address, &model{}, path.Root("ports").AtMapKey("52:54:00:00:00:01")},
 	} {
 		var diags diag.Diagnostics
 		reportTaken(t.Context(), &diags, tt.config, "enroll node",
