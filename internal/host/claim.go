@@ -44,7 +44,7 @@ func Admit(ctx context.Context, site *machine.Site, who Candidate, deadline time
 	grace, limit := time.NewTimer(deletionGrace), time.NewTimer(time.Until(deadline))
 	defer grace.Stop()
 	defer limit.Stop()
-	waits := true // the grace period has not ended
+	waits, fresh := true, false // the grace period has not ended; the lists were read after a refusal
 	for {
 		l, err := known.get(ctx, oldest, len(who.Bonds) > 0)
 		if err != nil {
@@ -60,6 +60,13 @@ func Admit(ctx context.Context, site *machine.Site, who Candidate, deadline time
 		blocking, err := blockingNode(ctx, site, found, who)
 		if err != nil {
 			return nil, err
+		}
+		if err := known.refuseHandover(l, who, ""); blocking != nil && err != nil {
+			if fresh {
+				return nil, err
+			}
+			fresh, oldest = true, known.number()+1
+			continue
 		}
 		if blocking == nil && waits && isFinished(found[0].node) {
 			blocking = &found[0] // the run may be about to delete the resource that has it
@@ -93,8 +100,17 @@ func Admit(ctx context.Context, site *machine.Site, who Candidate, deadline time
 	}
 }
 
-// InState records that Terraform has the host of a node in state, because it has asked this run to refresh it.
-func InState(site *machine.Site, node string) { catalogOf(site).hosts.Add(node) }
+// InState records that Terraform has the host of a node in state, because it has asked this run to refresh it. A second host of the node is
+// a twin.
+func InState(site *machine.Site, node string) {
+	if known := catalogOf(site); !known.hosts.Add(node) {
+		known.twins.Add(node)
+	}
+}
+
+// HasTwin reports whether the state has two hosts of a node, or a new host takes over the node of a host in state, as far as this run has
+// refreshed and planned them.
+func HasTwin(site *machine.Site, node string) bool { return catalogOf(site).twins.Has(node) }
 
 // WouldTakeOver returns the node that a candidate would take over now; nil if none, or if Ironic does not answer. The node of a host
 // in state is none that a killed run has begun: Terraform replaces it, because it is tainted, and deletes it first.
@@ -132,6 +148,9 @@ func WouldTakeOver(ctx context.Context, site *machine.Site, who Candidate) *Foun
 	}
 	if over.Obstacle, err = site.Obstacle(ctx, node, over.By, who.Tenant); err != nil {
 		return nil
+	}
+	if over.Obstacle == "" && over.By != nil {
+		known.twins.Add(node.UUID)
 	}
 	return over
 }

@@ -18,7 +18,7 @@ import (
 const catalogAge = 10 * time.Minute
 
 // catalogFields are the fields that a creation needs of every node.
-var catalogFields = []string{"uuid", "name", "driver", "driver_info", "provision_state", "instance_uuid", "extra"}
+var catalogFields = []string{"uuid", "name", "driver", "driver_info", "provision_state", "instance_uuid", "extra", "protected"}
 
 // catalog is what all creations of a run know about the site: one list of its nodes, one of its ports, the nodes that the run
 // creates, and those that it deletes.
@@ -26,6 +26,8 @@ type catalog struct {
 	client *ironic.Client
 	turn   chan struct{}     // held while reading the lists
 	hosts  notes.Set[string] // the nodes whose hosts Terraform has in state, as far as it has refreshed them
+	twins  notes.Set[string] // those of them that it has twice, or that a new host takes over, too
+	hidden notes.Set[string] // projects of whose rights a plan has warned
 
 	mu       sync.Mutex
 	lists    *lists // nil before the first read
@@ -42,11 +44,12 @@ type catalog struct {
 
 // lists has the nodes of a site as of one read, with their ports and, if a caller needed them, their port groups.
 type lists struct {
-	number  int
-	at      time.Time
-	entries []*entry
-	reports map[string]*report // what discovered machines report; nil: not read yet
-	bonds   bool               // the entries have port groups
+	number     int
+	at         time.Time
+	entries    []*entry
+	neighbours []Neighbour        // the same nodes
+	reports    map[string]*report // what discovered machines report; nil: not read yet
+	bonds      bool               // the entries have port groups
 }
 
 // entry is a node with everything that no other node may have too.
@@ -185,6 +188,9 @@ func (c *catalog) read(ctx context.Context, bonds bool) (*lists, error) {
 		return nil, err
 	}
 	l.entries = entriesOf(nodes, ports, groups)
+	for _, e := range l.entries {
+		l.neighbours = append(l.neighbours, Neighbour{e.Identity, e.node})
+	}
 	c.lists = l
 	return l, nil
 }
@@ -232,7 +238,9 @@ type Candidate struct {
 }
 
 // Identity returns what names the machine of a candidate.
-func (c Candidate) Identity() identity.Identity { return identity.Of(c.Name, c.DriverInfo, c.Addresses, c.Bonds) }
+func (c Candidate) Identity() identity.Identity {
+	return identity.Of(c.Name, c.DriverInfo, c.Addresses, c.Bonds)
+}
 
 // conflict is a node that already has what a candidate needs.
 type conflict struct {

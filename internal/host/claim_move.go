@@ -139,6 +139,9 @@ func Move(ctx context.Context, site *machine.Site, who Intent, release func(cont
 	var released Release
 	for {
 		l, err := known.get(ctx, oldest, len(who.Bonds) > 0)
+		if err == nil {
+			err = known.refuseHandover(l, who.Candidate, who.UUID)
+		}
 		if err != nil {
 			return err
 		}

@@ -29,6 +29,8 @@ type Taken struct {
 	For *ironic.Node
 	// Exchanged: the run gives the node, in turn, what the changed node has.
 	Exchanged bool
+	// InUse: a machine in use would change hands. Node is For if For would become another machine.
+	InUse bool
 }
 
 // TakenOf returns what an error of KindTaken knows; nil for other errors.
@@ -62,6 +64,9 @@ func (e *Taken) At(byBMC bool, bonds map[string]string) decide.Path {
 }
 
 func (e *Taken) fact() string {
+	if e.InUse {
+		return e.factInUse()
+	}
 	label := ironic.NodeLabel(e.Node)
 	switch e.What {
 	case identity.Name:
@@ -76,6 +81,9 @@ func (e *Taken) fact() string {
 }
 
 func (e *Taken) advice() string {
+	if e.InUse {
+		return e.adviceInUse()
+	}
 	if e.Making != nil {
 		return fmt.Sprintf("%s is creating it. If two configurations create the same machine, remove it from one of them.", e.Making)
 	}
@@ -115,6 +123,13 @@ func (e *Taken) adviceForChange() string {
 	}
 	return fmt.Sprintf("%s, or change node %s first. If this configuration changes that node, too, apply that change alone first "+
 		"(-target).", unique, other)
+}
+
+// Twin refuses a second host of a node.
+func Twin(node string) decide.Notice {
+	return decide.Refuse(nil, "Two hosts for one node", fmt.Sprintf("Node %s has two metal_host resources. They would undo the changes of "+
+		"each other, and destroying one of them deletes the node. Take one of them out of the state (terraform state rm) and out of the "+
+		"configuration, with its import block.", node))
 }
 
 // AnnounceTakeOver warns of a node that a new host takes over, once in a run. It reports whether discovery has created the node, and there

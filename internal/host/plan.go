@@ -23,6 +23,7 @@ func Decide(w Wish, s Seen) Plan {
 		p.warnPassword()
 		p.decideExisting()
 	}
+	p.guardIdentity()
 	p.decideRunbook()
 	p.notice(RefusePowerOff(w)...)
 	p.Goal = p.goals()[0]

@@ -17,6 +17,8 @@ type Wish struct {
 	Ends   bool   // Terraform destroys the host; only OnDestroy and ByAgent count then
 	Writes bool   // settings, ports or other attributes differ from those that Terraform has in state
 
+	Identity Identified
+
 	Driver         decide.Value[string]
 	Scheme         *driverinfo.BMC // what the BMC address means; nil: none, or not known
 	InterfacesMove bool            // the driver or hardware interfaces differ from those in state, or may
@@ -121,11 +123,12 @@ type Answers struct {
 	Console     *ConsoleNow          // nil: not known
 	// hardware interfaces that the configuration sets or has set; none: it sets none, or they are not known
 	Interfaces []InterfaceChange
-	OpenPorts  bool     // an inspection may bring its ports
-	TakesOver  string   // label of the discovered node that a new host would take over; "": none, or the run has said so
-	Profile    string   // temporary server profile on the machine; "": none
-	ProfileErr string   // why that is not known; "": it is
-	Runbooks   *Runbook // the cleaning runbook of the wish; nil: not known
+	OpenPorts  bool        // an inspection may bring its ports
+	TakesOver  string      // label of the discovered node that a new host would take over; "": none, or the run has said so
+	Profile    string      // temporary server profile on the machine; "": none
+	ProfileErr string      // why that is not known; "": it is
+	Runbooks   *Runbook    // the cleaning runbook of the wish; nil: not known
+	Neighbours *Neighbours // nil: not known
 }
 
 // ConsoleNow is the console of a host.
@@ -159,6 +162,7 @@ const (
 	AskTakeOver   Question = "node that the host would take over"
 	AskProfile    Question = "temporary server profile"
 	AskRunbook    Question = "cleaning runbook"
+	AskNeighbours Question = "nodes of the site"
 )
 
 // isFalse reports whether a value is known to be false. Null is not.

@@ -86,15 +86,15 @@ func newClaim(node string) string {
 	return ironic.NewUUID()[:half] + ironic.UUID5(claimNamespace, node)[half:]
 }
 
-// isClaim reports whether an instance UUID is a claim of a node.
-func isClaim(instance, node string) bool {
+// IsClaim reports whether an instance UUID is a claim of a node.
+func IsClaim(instance, node string) bool {
 	half := len("00000000-0000-0000-")
 	return len(instance) > half && strings.EqualFold(instance[half:], ironic.UUID5(claimNamespace, node)[half:])
 }
 
 // isAbandoned reports whether a node is held by a claim that a dead run has left behind.
 func isAbandoned(site *machine.Site, n *ironic.Node) bool {
-	return isClaim(n.InstanceUUID, n.UUID) && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll &&
+	return IsClaim(n.InstanceUUID, n.UUID) && n.Name == "" && ironic.State(n.ProvisionState) == nodes.Enroll &&
 		notes.DiscoveryOf(n) == nil &&
 		!n.UpdatedAt.IsZero() && site.Ironic.ServerNow().Sub(n.UpdatedAt) > abandonedAfter
 }

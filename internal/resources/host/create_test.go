@@ -108,9 +108,9 @@ resource "metal_host" "h" {
 	}
 }
 
-// A renamed key of for_each destroys and creates the host in one apply, along with what is reserved and deployed on it. The creation
-// waits until the node is undeployed and deleted, however long that takes.
-func TestFakeHost_renamedKeyDestroysAndCreates(t *testing.T) {
+// A renamed key of for_each would destroy and create the host in one apply, along with what runs on it. A machine in use never changes hands
+// so: the plan asks for a moved block.
+func TestFakeHost_renamedKeyNeedsAMovedBlock(t *testing.T) {
 	t.Parallel()
 	s := site.StartFake(t, nil)
 	config := func(key, more string) string {
@@ -135,28 +135,20 @@ func TestFakeHost_renamedKeyDestroysAndCreates(t *testing.T) {
 	before, other := s.Node(s.Name("a"))["uuid"], s.Node(s.Name("b"))
 
 	w.Configure(config(s.Name("renamed"), ""))
-	acctest.Mention(t, w.Must(acctest.Apply()...), "2 added, 0 changed, 2 destroyed")
-	if left := s.Node(site.Text(before)); left != nil {
-		t.Errorf("the old node is left: %v", left)
+	acctest.Fails(t, w, []string{"plan"}, "Node "+s.Name("a")+" is deployed", "a key was renamed: use for_each, or moved blocks")
+
+	// With moved blocks, the rename is an update in place.
+	moved := ""
+	for _, resource := range []string{"metal_host.h", "metal_deployment.d"} {
+		moved += fmt.Sprintf("\nmoved {\n  from = %s[%q]\n  to   = %s[%q]\n}\n", resource, s.Name("a"), resource, s.Name("renamed"))
 	}
-	if now := s.Node(s.Name("renamed")); now["provision_state"] != "active" {
-		t.Errorf("the new node is %v", now["provision_state"])
+	w.Configure(config(s.Name("renamed"), moved))
+	acctest.Mention(t, w.Must(acctest.Apply()...), "0 added, 1 changed, 0 destroyed")
+	if now := s.Node(s.Name("renamed")); now["uuid"] != before || now["provision_state"] != "active" {
+		t.Errorf("the node is %v, want %v, running", now, before)
 	}
 	if now := s.Node(s.Name("b")); now["uuid"] != other["uuid"] || now["provision_updated_at"] != other["provision_updated_at"] {
 		t.Errorf("the other host was touched: it was %v and is %v", other["provision_updated_at"], now["provision_updated_at"])
-	}
-	acctest.NoChanges(t, w)
-
-	// With moved blocks, the rename is an update in place.
-	node := s.Node(s.Name("renamed"))["uuid"]
-	moved := ""
-	for _, resource := range []string{"metal_host.h", "metal_deployment.d"} {
-		moved += fmt.Sprintf("\nmoved {\n  from = %s[%q]\n  to   = %s[%q]\n}\n", resource, s.Name("renamed"), resource, s.Name("a"))
-	}
-	w.Configure(config(s.Name("a"), moved))
-	acctest.Mention(t, w.Must(acctest.Apply()...), "0 added, 1 changed, 0 destroyed")
-	if now := s.Node(s.Name("a")); now["uuid"] != node || now["provision_state"] != "active" {
-		t.Errorf("the node is %v, want %v, running", now, node)
 	}
 	acctest.Destroy(t, s, w)
 }

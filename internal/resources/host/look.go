@@ -25,6 +25,7 @@ import (
 type question struct {
 	plan, config, state *model
 	wish                hosts.Wish
+	who                 hosts.Intent         // what no other node may have too
 	open                []hosts.HardwarePart // hardware settings that are not known to be on the machine
 	onMachine           hosts.Hardware       // those that are
 	diags               *diag.Diagnostics
@@ -83,8 +84,24 @@ func (h *host) answer(ctx context.Context, ask hosts.Question, q question, to *h
 	case hosts.AskRunbook:
 		to.Runbooks = h.lookAtRunbook(ctx, q)
 		return to.Runbooks != nil
+	case hosts.AskNeighbours:
+		to.Neighbours = hosts.LookAtNeighbours(ctx, h.Site, q.who, h.nodeOf(ctx, q))
+		return to.Neighbours != nil
 	}
 	return false
+}
+
+// nodeOf returns the node that the host has, as the state knows it, or that a new one takes over; nil if there is none.
+func (h *host) nodeOf(ctx context.Context, q question) *ironic.Node {
+	if q.state == nil {
+		if over := h.takesOver(ctx, q.config); over != nil {
+			return over.Node
+		}
+		return nil
+	}
+	node := q.state.node()
+	node.UUID, node.Name, node.DriverInfo = q.state.ID.ValueString(), q.state.Name.ValueString(), q.state.driverInfo(ctx)
+	return node
 }
 
 // lookAtHardware reads what the machine has of the hardware settings that are not known to be on it; nil if it is not known.

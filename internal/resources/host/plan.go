@@ -41,15 +41,20 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	if state != nil && h.Known() && hosts.HasTwin(h.Site, state.ID.ValueString()) {
+		framework.Show(&resp.Diagnostics, hosts.Twin(state.label()))
+		return
+	}
 	h.AgreeOnRollout(ctx, rolloutAt, plan.rollout(), &resp.Diagnostics)
 	plan.settle(ctx, &config, state, before)
 	plan.planGroups(ctx, &config, state, before)
 	plan.planPorts(ctx, &config, state, before)
 	h.checkDriver(ctx, &plan, &config, state, &resp.Diagnostics)
 	h.checkInterfaces(ctx, &plan, &config, state, &resp.Diagnostics)
-	decided := h.planSteps(ctx, &plan, &config, state, kept.notes(), &resp.Diagnostics)
+	who := plan.intended(ctx, &config, state, before)
+	decided := h.planSteps(ctx, question{plan: &plan, config: &config, state: state, who: who, diags: &resp.Diagnostics}, kept.notes())
 	if state != nil {
-		h.planIdentity(ctx, &plan, &config, state, before, &resp.Diagnostics)
+		h.planIdentity(ctx, &config, state, who, &resp.Diagnostics)
 	}
 	h.planCabling(ctx, question{plan: &plan, config: &config, state: state, diags: &resp.Diagnostics}, *kept)
 	if h.Known() && (state == nil || !req.Plan.Raw.Equal(req.State.Raw)) {
@@ -71,18 +76,21 @@ func (h *host) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	}
 }
 
-// planSteps decides about the host, shows that, and plans the computed values. state is nil for a new host.
-func (h *host) planSteps(ctx context.Context, plan, config, state *model, notes hosts.Notes, diags *diag.Diagnostics) hosts.Plan {
-	q, seen := question{plan: plan, config: config, state: state, wish: h.wishOf(ctx, plan, config, state), diags: diags},
-		hosts.Seen{New: true}
-	if state != nil {
-		seen, q.wish.Writes = h.seenOf(ctx, state, notes), !framework.EqualModels(plan, state)
+// planSteps decides about the host, shows that, and plans the computed values.
+func (h *host) planSteps(ctx context.Context, q question, notes hosts.Notes) hosts.Plan {
+	q.wish = h.wishOf(ctx, q.plan, q.config, q.state)
+	q.wish.Identity = hosts.Identified{
+		Identity: q.who.Identity(), Moves: q.who.Moves, ByBMC: !q.config.BMC.IsNull(), Bonds: q.config.bonds(ctx),
+	}
+	seen := hosts.Seen{New: true}
+	if q.state != nil {
+		seen, q.wish.Writes = h.seenOf(ctx, q.state, notes), !framework.EqualModels(q.plan, q.state)
 	} else {
-		q.wish.SharedWithout = h.sharedWithout(plan, config)
+		q.wish.SharedWithout = h.sharedWithout(q.plan, q.config)
 	}
 	decided := h.decide(ctx, q, seen)
-	framework.Show(diags, decided.Notices...)
-	plan.foresee(decided.Forecast, state)
+	framework.Show(q.diags, decided.Notices...)
+	q.plan.foresee(decided.Forecast, q.state)
 	return decided
 }
 

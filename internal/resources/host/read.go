@@ -73,8 +73,8 @@ type sight struct {
 // look reads the node of a state with its ports, and with its port groups if they matter, from the lists that refreshes share. If
 // the node is gone, api.IsNotFound recognises the error.
 func (h *host) look(ctx context.Context, m *model) (sight, error) {
-	hosts.InState(h.Site, m.ID.ValueString())
 	return framework.Once(ctx, func() (sight, error) {
+		hosts.InState(h.Site, m.ID.ValueString())
 		node, err := h.Site.Ironic.NodeForRefresh(ctx, m.ID.ValueString())
 		if err != nil {
 			return sight{}, err
@@ -115,7 +115,7 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, noted framework.
 	}
 	found, err := h.look(ctx, &m)
 	kept := framework.LoadPrivate[private](ctx, noted)
-	if err != nil || m.lostSecret(found.node, kept.Managed) || !kept.hasSeen(found.node) {
+	if err != nil || hosts.HasTwin(h.Site, m.ID.ValueString()) || m.lostSecret(found.node, kept.Managed) || !kept.hasSeen(found.node) {
 		return false
 	}
 	was := m
@@ -128,7 +128,7 @@ func (h *host) UpToDate(ctx context.Context, state tfsdk.State, noted framework.
 func (h *host) noteUnchanged(ctx context.Context, m *model, noted framework.PrivateState, diags *diag.Diagnostics) {
 	kept := framework.LoadPrivate[private](ctx, noted)
 	grouped := h.Turns(ctx, m.rollout()).Group != "" // each plan compares the members of a group
-	settled := !diags.HasError() && h.Pool == nil && !grouped && h.isSettled(ctx, m, kept)
+	settled := !diags.HasError() && h.Pool == nil && !grouped && !hosts.HasTwin(h.Site, m.ID.ValueString()) && h.isSettled(ctx, m, kept)
 	if settled && len(hosts.DecidePorts(m.cablingWish(ctx, m), m.cablingSeen(ctx, kept))) == 0 {
 		diags.Append(framework.NothingToDecide(ctx, noted)...)
 	}

@@ -36,6 +36,14 @@ func (m *model) intent(ctx context.Context, config, state *model, info map[strin
 	}.Intent()
 }
 
+// intended is intent of a plan; state is nil for a new host, of which it has what is known.
+func (m *model) intended(ctx context.Context, config, state *model, before managed) hosts.Intent {
+	if state != nil {
+		return m.intent(ctx, config, state, state.driverInfo(ctx), before)
+	}
+	return hosts.Intent{Candidate: hosts.CandidateOf(config.settings(ctx), config.cablingOf(ctx, nil)), Moves: true}
+}
+
 // bonds returns the known MAC addresses of port groups, by key.
 func (m *model) bonds(ctx context.Context) map[string]string {
 	macs := map[string]string{}
@@ -70,11 +78,10 @@ func driverInfoAfter(info map[string]any, wanted ironic.Settings, before managed
 }
 
 // planIdentity refuses a change that gives a host what another node keeps, and tells the other hosts of the run what this one gives up.
-func (h *host) planIdentity(ctx context.Context, plan, config, state *model, before managed, diags *diag.Diagnostics) {
+func (h *host) planIdentity(ctx context.Context, config, state *model, who hosts.Intent, diags *diag.Diagnostics) {
 	if !h.Known() || diags.HasError() {
 		return
 	}
-	who := plan.intent(ctx, config, state, state.driverInfo(ctx), before)
 	hosts.PlanMove(h.Site, who)
 	if !who.Moves {
 		return

@@ -1,0 +1,156 @@
+package host
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/host/found"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/ironic"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/identity"
+	"github.com/terraform-provider-metal/terraform-provider-metal/internal/machine/states"
+)
+
+// inUseSummary is the title of a refusal to let a machine in use change hands.
+const inUseSummary = "Machine in use would change hands"
+
+// Neighbour is a node of the site with what names its machine.
+type Neighbour struct {
+	identity.Identity
+	Node *ironic.Node
+}
+
+// Neighbours are the nodes of the site at the time of a plan.
+type Neighbours struct {
+	Own    *Neighbour // the node that the host has or takes over; nil: it gets a new one
+	All    []Neighbour
+	Hidden string // why the user may not see all of them; "": the user may, or the run has said so
+}
+
+// Identified is what names the machine of a host after the apply.
+type Identified struct {
+	identity.Identity
+	Moves bool              // it is new, or differs from what the host has
+	ByBMC bool              // the bmc block says which BMC the host has
+	Bonds map[string]string // MAC addresses of the port groups by key
+}
+
+// guardIdentity refuses a plan by which a machine in use would change hands, whatever the same run does with the other node.
+func (p *plan) guardIdentity() {
+	site := p.seen.Neighbours
+	switch {
+	case !p.Identity.Moves:
+		return
+	case site == nil:
+		p.ask(AskNeighbours)
+		return
+	case site.Hidden != "":
+		p.warn(nil, "Not all machines are compared", fmt.Sprintf("%s The provider cannot tell whether another node has the BMC, a MAC "+
+			"address or the name that a host of this plan gets. Ironic itself refuses only names and MAC addresses.", site.Hidden))
+	}
+	if taken := handsOver(p.Identity.Identity, site.Own, site.All); taken != nil {
+		p.refuse(taken.At(p.Identity.ByBMC, p.Identity.Bonds), inUseSummary, capital(taken.fact())+". "+taken.advice())
+	}
+}
+
+// handsOver returns why a host must not get an identity; nil if it may. A node in use never gets what another node has now, and no other
+// node gets what it has. own is the node that the host has now; nil for a new one.
+func handsOver(gets identity.Identity, own *Neighbour, all []Neighbour) (worst *Taken) {
+	var before identity.Identity
+	var owner *ironic.Node
+	used := ""
+	if own != nil {
+		before, owner, used = own.Identity, own.Node, UseOf(own.Node)
+	}
+	for i, other := range all {
+		if owner != nil && other.Node.UUID == owner.UUID || used == "" && UseOf(other.Node) == "" {
+			continue
+		}
+		for _, t := range gets.NewlyShared(before, other.Identity) {
+			if worst == nil || harm(t.Kind) > harm(worst.What) {
+				worst = &Taken{What: t.Kind, Value: t.Value, Node: all[i].Node, For: owner, InUse: true}
+			}
+		}
+	}
+	if worst == nil && used != "" && isReplaced(gets, before) {
+		worst = &Taken{What: identity.BMC, Value: gets.BMC.String(), Node: owner, For: owner, InUse: true}
+	}
+	return worst
+}
+
+// isReplaced reports whether a change of what names a machine says that it is another machine. It is the only place which decides that: a
+// new BMC address alone is a renumbering, and new MAC addresses alone are a new network card.
+func isReplaced(gets, before identity.Identity) bool {
+	return gets.MovesBMC(before) && gets.AddsAddress(before)
+}
+
+// harm ranks what two nodes may share: the BMC controls the machine, a MAC address boots it.
+func harm(what identity.Kind) int {
+	return map[identity.Kind]int{identity.BMC: 3, identity.Address: 2, identity.Bond: 1, identity.Name: 0}[what]
+}
+
+// UseOf says how the machine of a node is in use, such as "deployed"; "" if it is free. A discovery reserves a node for a moment to name
+// it, which is no use.
+func UseOf(n *ironic.Node) string {
+	state := ironic.State(n.ProvisionState)
+	switch {
+	case state == nodes.Active:
+		return "deployed"
+	case states.BeingDeployed(state):
+		return "being deployed"
+	case states.Has(state, states.Rescue):
+		return "in rescue"
+	case states.Has(state, states.Service):
+		return "in service"
+	case state == nodes.Adopting, state == nodes.AdoptFail:
+		return "being adopted"
+	case states.IsOccupied(n):
+		return "in state " + n.ProvisionState
+	case n.InstanceUUID != "" && !found.IsClaim(n.InstanceUUID, n.UUID):
+		return "reserved"
+	case n.Protected:
+		return "protected"
+	}
+	return ""
+}
+
+// factInUse says how a machine in use would change hands.
+func (e *Taken) factInUse() string {
+	own := ""
+	if e.For != nil {
+		own = "node " + cmp.Or(e.For.Name, e.For.UUID)
+	}
+	other := "node " + cmp.Or(e.Node.Name, e.Node.UUID)
+	has := fmt.Sprintf("which has the %s %s", e.What, e.Value)
+	switch {
+	case e.For == nil && e.What == identity.Name:
+		return fmt.Sprintf("%s is %s; this plan would create another node with its name", other, UseOf(e.Node))
+	case e.For == nil:
+		return fmt.Sprintf("%s is %s; this plan would create another node for its machine, %s", other, UseOf(e.Node), has)
+	case e.Node.UUID == e.For.UUID:
+		return fmt.Sprintf("%s is %s; this change would give it the BMC %s and other MAC addresses at once, as another machine has", own,
+			UseOf(e.For), e.Value)
+	case UseOf(e.For) == "" && e.What == identity.Name:
+		return fmt.Sprintf("%s is %s; this change would give its name to %s", other, UseOf(e.Node), own)
+	case UseOf(e.For) == "":
+		return fmt.Sprintf("%s is %s; this change would make %s control its machine, %s", other, UseOf(e.Node), own, has)
+	case e.What == identity.Name:
+		return fmt.Sprintf("%s is %s; this change would give it the name of %s", own, UseOf(e.For), other)
+	}
+	return fmt.Sprintf("%s is %s; this change would make it control the machine of %s, %s", own, UseOf(e.For), other, has)
+}
+
+// adviceInUse says how a machine in use keeps its node.
+func (e *Taken) adviceInUse() string {
+	switch {
+	case e.For == nil:
+		return "A list with count has shifted, or a key was renamed: use for_each, or moved blocks. If the state has lost the host, import " +
+			"it. To replace the host, destroy what runs on it first."
+	case e.Node.UUID == e.For.UUID:
+		return "A list with count has shifted: use for_each, or moved blocks. If the machine is the same, change its BMC address and its " +
+			"ports in two applies."
+	}
+	return "A list with count has shifted: use for_each, or moved blocks. Otherwise correct the value, or free the machine first, in an " +
+		"apply of its own."
+}
