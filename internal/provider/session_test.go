@@ -27,6 +27,8 @@ type session struct {
 	fake    *fakeironic.Server
 	url     string
 
+	settings block // of the provider, as configured last
+
 	logged context.Context //nolint:containedctx // has a log; nil: there is none
 }
 
@@ -68,6 +70,7 @@ func startSessionOn(t testing.TB, ironic *fakeironic.Server, settings block) *se
 // configure configures the provider for the fake Ironic, with further settings.
 func (s *session) configure(settings block) {
 	s.Helper()
+	s.settings = settings
 	b := map[string]any{"endpoint": s.url, "poll_interval": "50ms"}
 	for name, value := range settings {
 		b[name] = value
@@ -284,6 +287,7 @@ func (s *session) read(i *instance) *instance {
 // what the framework says.
 func (s *session) refresh(i *instance) (after *instance, atOnce bool) {
 	s.Helper()
+	s.configure(s.settings) // a run reads an instance once
 	req := &tfprotov6.ReadResourceRequest{TypeName: i.kind, CurrentState: i.state, Private: i.private, CurrentIdentity: i.identity}
 	inner := &reads{ProviderServer: s.server.ProviderServer}
 	s.server.ProviderServer = inner
@@ -317,6 +321,7 @@ func (r *reads) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceReq
 // compareWithFramework fails if the framework does not refresh to the same values, or says something.
 func (s *session) compareWithFramework(req *tfprotov6.ReadResourceRequest, got *tfprotov6.ReadResourceResponse) {
 	s.Helper()
+	s.configure(s.settings)
 	without := *req
 	without.Private = framework.Private(req.Private).WithoutUnchanged()
 	want, err := s.server.ProviderServer.ReadResource(s.Context(), &without)

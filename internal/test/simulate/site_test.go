@@ -31,6 +31,7 @@ type site struct {
 	released atomic.Bool // a warning has said that an allocation is gone
 	meddled  bool        // other clients have changed machines
 	members  *members    // of a rollout group; nil: there is none
+	rack     *rack       // of machines that must not change hands; nil: there is none
 
 	mu      sync.Mutex
 	random  *rand.Rand
@@ -115,6 +116,7 @@ func (s *site) watch(run string, r *http.Request, body []byte, status int, verb 
 	s.played.add(verbPrefix + verb.target)
 	s.checkLimit()
 	s.checkBMC(*verb)
+	s.rack.reach(s, *verb)
 	s.checkTurn(*verb)
 }
 
