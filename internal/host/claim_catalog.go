@@ -189,7 +189,7 @@ func (c *catalog) read(ctx context.Context, bonds bool) (*lists, error) {
 	}
 	l.entries = entriesOf(nodes, ports, groups)
 	for _, e := range l.entries {
-		l.neighbours = append(l.neighbours, Neighbour{e.Identity, e.node})
+		l.neighbours = append(l.neighbours, Neighbour{e.Identity, e.node, UseOf(e.node)})
 	}
 	c.lists = l
 	return l, nil

@@ -27,38 +27,35 @@ func LookAtNeighbours(ctx context.Context, site *machine.Site, who Intent, was *
 		return nil // the apply asks again
 	}
 	if was != nil {
-		now.Own = &Neighbour{identity.Of(was.Name, was.DriverInfo, nil, nil), was}
+		now.Own = &Neighbour{identity.Of(was.Name, was.DriverInfo, nil, nil), was, UseOf(was)}
 	}
 	if err != nil {
 		return now
 	}
 	now.All = l.neighbours
-	if was == nil {
-		return now
-	}
 	for i := range now.All {
-		if now.All[i].Node.UUID == was.UUID {
+		if was != nil && now.All[i].Node.UUID == was.UUID {
 			now.Own = &now.All[i]
 		}
 	}
-	if UseOf(now.Own.Node) != "" {
+	if was == nil || now.Own.Use != "" {
 		now.All = append(now.All[:len(now.All):len(now.All)], known.discovered(ctx, site, l, who)...)
 	}
 	return now
 }
 
-// discovered returns the discovered nodes that say otherwise than by driver_info or a name what a host in use gets: their machines report
-// its BMC, or this run gives them its name.
+// discovered returns the discovered nodes that have what a host gets without showing it: their machines report its BMC, or this run gives
+// them its name.
 func (c *catalog) discovered(ctx context.Context, site *machine.Site, l *lists, who Intent) (more []Neighbour) {
 	if id := expect.ExpectedOf(site).Node(who.Name); id != "" && who.Name != "" {
-		more = append(more, Neighbour{identity.Identity{Name: who.Name}, &ironic.Node{UUID: id}})
+		more = append(more, Neighbour{Identity: identity.Identity{Name: who.Name}, Node: &ironic.Node{UUID: id}})
 	}
 	reports, err := c.readReports(ctx, l)
 	if err != nil {
 		return more // the apply asks again
 	}
 	for _, x := range reportedConflicts(entryOf(who.Candidate), nil, l.entries, reports) {
-		more = append(more, Neighbour{identity.Identity{BMC: x.by.BMC}, x.node})
+		more = append(more, Neighbour{identity.Identity{BMC: x.by.BMC}, x.node, UseOf(x.node)})
 	}
 	return more
 }

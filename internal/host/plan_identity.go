@@ -19,6 +19,7 @@ const inUseSummary = "Machine in use would change hands"
 type Neighbour struct {
 	identity.Identity
 	Node *ironic.Node
+	Use  string // see UseOf
 }
 
 // Neighbours are the nodes of the site at the time of a plan.
@@ -61,10 +62,10 @@ func handsOver(gets identity.Identity, own *Neighbour, all []Neighbour) (worst *
 	var owner *ironic.Node
 	used := ""
 	if own != nil {
-		before, owner, used = own.Identity, own.Node, UseOf(own.Node)
+		before, owner, used = own.Identity, own.Node, own.Use
 	}
 	for i, other := range all {
-		if owner != nil && other.Node.UUID == owner.UUID || used == "" && UseOf(other.Node) == "" {
+		if owner != nil && other.Node.UUID == owner.UUID || used == "" && other.Use == "" {
 			continue
 		}
 		for _, t := range gets.NewlyShared(before, other.Identity) {

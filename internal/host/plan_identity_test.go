@@ -82,7 +82,7 @@ func neighbour(words, id string) *host.Neighbour {
 	}
 	is := names(words)
 	node.Name = is.Name
-	return &host.Neighbour{Identity: is, Node: node}
+	return &host.Neighbour{Identity: is, Node: node, Use: host.UseOf(node)}
 }
 
 // names reads what names a machine in a row of the table.

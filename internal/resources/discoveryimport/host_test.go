@@ -285,3 +285,33 @@ func TestFakeDiscovery_importedNodeIsNotDeleted(t *testing.T) {
 		t.Error("the node was deleted")
 	}
 }
+
+// Hosts with count over the names of a discovery shift when a machine whose name sorts before is discovered. A deployed one does not get
+// its name, which the same run gives to the new node, nor the BMC that the new machine reports.
+func TestFakeDiscovery_listOfNamesDoesNotShiftDeployedMachines(t *testing.T) {
+	t.Parallel()
+	s := site.StartFake(t, &fakeironic.Server{DiscoveryDriver: "redfish", DiscoveryKeepsPower: true})
+	s.Fake.Discover(s.Machine(2))
+	w := acctest.NewWorkspace(t, s.Provider()+discoveryBlock(s, "rack", "rack12", bySerial(""))+`
+		locals { names = sort(keys(metal_discovery_import.rack.hosts)) }
+		resource "metal_host" "h" {
+		  count          = length(local.names)
+		  name           = local.names[count.index]
+		  resource_class = "`+s.Class()+`"
+		  target_state   = "available"
+		  bmc = {
+		    address = "redfish://${metal_discovery_import.rack.hosts[local.names[count.index]].bmc_address}/redfish/v1/Systems/1"
+		  }
+		}
+		resource "metal_deployment" "d" {
+		  count   = length(local.names)
+		  node_id = metal_host.h[count.index].id
+		  `+acctest.Image("a")+`
+		}`)
+	w.Must(acctest.Apply()...)
+	s.Fake.Discover(s.Machine(3))
+	acctest.Mention(t, w.Must("plan"), "2 to add, 1 to change, 0 to destroy")
+	s.Fake.Discover(s.Machine(1))
+	acctest.Fails(t, w, []string{"plan"}, "Node "+s.Name("SN")+"-2 is deployed; this change would make it control the machine of node",
+		"is deployed; this plan would create another node", "use for_each, or moved blocks")
+}

@@ -27,7 +27,7 @@ func (m *model) intent(ctx context.Context, config, state *model, info map[strin
 		},
 		Becomes: hosts.Candidate{
 			UUID: state.ID.ValueString(), Name: m.Name.ValueString(), Driver: m.Driver.ValueString(),
-			DriverInfo: driverInfoAfter(info, config.settings(ctx), before), Addresses: slices.Sorted(maps.Keys(config.ports(ctx))),
+			DriverInfo: driverInfoAfter(info, config.hostSettings(ctx, before).Enrollment(), before), Addresses: slices.Sorted(maps.Keys(config.ports(ctx))),
 			Bonds: bondsOf(config.bonds(ctx)),
 		},
 		OpenName: m.Name.IsUnknown(), Open: !framework.FullyKnown(ctx, m.Name, config.BMC, config.DriverInfo, config.Ports,
@@ -41,7 +41,7 @@ func (m *model) intended(ctx context.Context, config, state *model, before manag
 	if state != nil {
 		return m.intent(ctx, config, state, state.driverInfo(ctx), before)
 	}
-	return hosts.Intent{Candidate: hosts.CandidateOf(config.settings(ctx), config.cablingOf(ctx, nil)), Moves: true}
+	return hosts.Intent{Candidate: hosts.CandidateOf(config.hostSettings(ctx, nil).Enrollment(), config.cablingOf(ctx, nil)), Moves: true}
 }
 
 // bonds returns the known MAC addresses of port groups, by key.
